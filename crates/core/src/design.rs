@@ -1,0 +1,227 @@
+//! A design: one technique for each seam, and the parameters of GC. Written as TOML files that compose.
+
+use crate::config::{ConfigError, Document, Row, decode_section, nearest_hint};
+use crate::device::Device;
+use crate::policy::{
+    GcGate, GcGatePolicy, GcHold, GcHoldPolicy, GcTrigger, GcTriggerPolicy, Join, JoinPolicy, Order, OrderPolicy, Place, PlacePolicy,
+    Suspend, SuspendPolicy, Victim, VictimPolicy,
+};
+use serde::Deserialize;
+
+/// How GC copies, and what the translation layer keeps for it.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct GcSection {
+    /// `copyback` inside the plane, or through the `controller`.
+    #[serde(default)]
+    copy: Copy,
+    /// Open blocks of each plane.
+    #[serde(default = "one")]
+    pub write_points: u32,
+    /// Erased blocks of each plane that only GC may open.
+    #[serde(default = "one")]
+    pub reserve_blocks: u32,
+    /// Keep a sequence number with every page.
+    #[serde(default)]
+    pub page_sequence: bool,
+    /// GC takes no time.
+    #[serde(default)]
+    pub ideal: bool,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
+#[serde(rename_all = "lowercase")]
+enum Copy {
+    #[default]
+    Copyback,
+    Controller,
+}
+
+fn one() -> u32 {
+    1
+}
+
+impl Default for GcSection {
+    fn default() -> Self {
+        Self { copy: Copy::Copyback, write_points: 1, reserve_blocks: 1, page_sequence: false, ideal: false }
+    }
+}
+
+impl GcSection {
+    /// Whether GC's data cross the channel.
+    pub fn copies_through_controller(&self) -> bool {
+        self.copy == Copy::Controller
+    }
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Chain {
+    chain: Vec<VictimPolicy>,
+}
+
+/// One technique for each seam.
+pub struct Design {
+    /// Name, as composed: `base+no-gc`.
+    pub name: String,
+    /// One line about it.
+    pub summary: String,
+    /// GC's parameters.
+    pub gc: GcSection,
+    /// Where pages go.
+    pub place: PlacePolicy,
+    /// When planes want a GC.
+    pub gc_trigger: GcTriggerPolicy,
+    /// Whether a wanted GC may start.
+    pub gc_gate: GcGatePolicy,
+    /// What a GC holds.
+    pub gc_hold: GcHoldPolicy,
+    /// Which block is collected: a chain of policies.
+    pub victim: Vec<VictimPolicy>,
+    /// Which waiting operation starts next.
+    pub order: OrderPolicy,
+    /// Which operations share a command.
+    pub join: JoinPolicy,
+    /// Whether pulses make way for reads.
+    pub suspend: SuspendPolicy,
+    /// Every value with its source, later documents first overridden by name.
+    pub rows: Vec<Row>,
+}
+
+const SECTIONS: [&str; 9] = ["gc", "place", "gc_trigger", "gc_gate", "gc_hold", "victim", "order", "join", "suspend"];
+
+/// Whether a document stands alone or changes another.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum DesignKind {
+    /// It can be run.
+    Design,
+    /// It is added to a design: `base+no-gc`.
+    Overlay,
+}
+
+/// The kind and the summary of a design document.
+///
+/// # Errors
+/// A `kind` other than `design` and `overlay`, a missing summary.
+pub fn describe(document: &Document) -> Result<(DesignKind, String), ConfigError> {
+    let text = |key: &str| document.table.get(key).and_then(|value| value.as_str()).map(str::to_string);
+    let kind = match text("kind").as_deref() {
+        Some("design") => DesignKind::Design,
+        Some("overlay") => DesignKind::Overlay,
+        other => {
+            let found = other.map_or("is missing".to_string(), |found| format!("is \"{found}\""));
+            return Err(ConfigError(format!("{}: `kind` {found}; allowed: \"design\", \"overlay\"", document.place("", "kind"))));
+        }
+    };
+    let summary = text("summary").ok_or_else(|| ConfigError(format!("{}: `summary` is missing", document.name)))?;
+    Ok((kind, summary))
+}
+
+impl Design {
+    /// Composes documents: the first is a design, the others overlays whose values override earlier ones. An overlay that
+    /// chooses another policy for a seam replaces the whole section.
+    ///
+    /// # Errors
+    /// Unknown sections, keys and policies; an overlay without a design to change.
+    pub fn compose(name: &str, documents: &[&Document]) -> Result<Self, ConfigError> {
+        let mut merged = toml::Table::new();
+        let mut rows: Vec<Row> = Vec::new();
+        let mut summary = String::new();
+        for (index, document) in documents.iter().enumerate() {
+            let (kind, line) = describe(document)?;
+            match (index, kind) {
+                (0, DesignKind::Overlay) => {
+                    return Err(ConfigError(format!(
+                        "{name}: {} is an overlay; write it behind a design, as in base+{}",
+                        document.name, document.name
+                    )));
+                }
+                (0, DesignKind::Design) => summary = line,
+                (_, DesignKind::Design) => {
+                    return Err(ConfigError(format!(
+                        "{name}: {} is a design, not an overlay; a composition has one design, first",
+                        document.name
+                    )));
+                }
+                (_, DesignKind::Overlay) => summary = format!("{summary} With {}: {line}", document.name),
+            }
+            for (section, value) in &document.table {
+                let toml::Value::Table(values) = value else {
+                    if !["name", "summary", "kind"].contains(&section.as_str()) {
+                        let hint = nearest_hint(section, &["name", "summary", "kind"]);
+                        return Err(ConfigError(format!("{}: unknown key `{section}`{hint}", document.place("", section))));
+                    }
+                    continue;
+                };
+                if !SECTIONS.contains(&section.as_str()) {
+                    let hint = nearest_hint(section, &SECTIONS);
+                    return Err(ConfigError(format!(
+                        "{}: unknown section [{section}]{hint}; allowed: {}",
+                        document.place(section, ""),
+                        SECTIONS.join(", ")
+                    )));
+                }
+                let target = merged.entry(section.clone()).or_insert_with(|| toml::Value::Table(toml::Table::new()));
+                let target = target.as_table_mut().expect("only tables are merged");
+                let replaces = values.get("policy").is_some_and(|policy| target.get("policy").is_some_and(|held| held != policy));
+                if replaces {
+                    target.clear();
+                    rows.retain(|row| row.section != *section);
+                }
+                for (key, value) in values {
+                    rows.retain(|row| row.section != *section || row.key != *key);
+                    target.insert(key.clone(), value.clone());
+                }
+                rows.extend(document.rows.iter().filter(|row| row.section == *section).cloned());
+            }
+        }
+        let mut section = |key: &str| match merged.remove(key) {
+            Some(toml::Value::Table(table)) => Ok(table),
+            _ => Err(ConfigError(format!("{name}: the section [{key}] is missing; a design has {}", SECTIONS.join(", ")))),
+        };
+        let Chain { chain } = decode_section(documents, "victim", section("victim")?)?;
+        let design = Self {
+            name: name.into(),
+            summary,
+            gc: decode_section(documents, "gc", section("gc").unwrap_or_default())?,
+            place: decode_section(documents, "place", section("place")?)?,
+            gc_trigger: decode_section(documents, "gc_trigger", section("gc_trigger")?)?,
+            gc_gate: decode_section(documents, "gc_gate", section("gc_gate")?)?,
+            gc_hold: decode_section(documents, "gc_hold", section("gc_hold")?)?,
+            victim: chain,
+            order: decode_section(documents, "order", section("order")?)?,
+            join: decode_section(documents, "join", section("join")?)?,
+            suspend: decode_section(documents, "suspend", section("suspend")?)?,
+            rows,
+        };
+        if design.victim.is_empty() {
+            return Err(ConfigError(format!(
+                "{name}: [victim] `chain` is empty; it needs at least one policy, such as {{ policy = \"greedy\" }}"
+            )));
+        }
+        Ok(design)
+    }
+
+    /// Checks every technique against the device and against the others.
+    ///
+    /// # Errors
+    /// What contradicts what, with both keys.
+    pub fn prepare(&mut self, device: &Device) -> Result<(), ConfigError> {
+        let blocks = device.geometry.blocks_per_plane;
+        for (key, value) in [("write_points", self.gc.write_points), ("reserve_blocks", self.gc.reserve_blocks)] {
+            if value == 0 || value > blocks / 2 {
+                return Err(ConfigError(format!("{}: [gc] `{key}` is {value}; allowed: 1 to {} on this device", self.name, blocks / 2)));
+            }
+        }
+        self.place.prepare(device)?;
+        self.gc_trigger.prepare(device)?;
+        self.gc_gate.prepare(device)?;
+        self.gc_hold.prepare(device)?;
+        for policy in &mut self.victim {
+            policy.prepare(device)?;
+        }
+        self.order.prepare(device)?;
+        self.join.prepare(device)?;
+        self.suspend.prepare(device)
+    }
+}

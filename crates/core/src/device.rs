@@ -1,0 +1,367 @@
+//! The drive as data: geometry, timing, capacity, RAM and starting state.
+
+use crate::config::{ConfigError, Document, Row, decode_section};
+use crate::event::SLOTS_MAX;
+use crate::ids::{BlockIx, ChannelIx, DieIx, Lpn, PlaneIx, Ppn};
+use crate::units::{Ns, SECTOR_BYTES};
+use serde::{Deserialize, Serialize};
+
+/// The most planes a die may have: a plane's classes of waiting work take eight bits of a 64-bit mask.
+pub const PLANES_PER_DIE_MAX: u32 = 8;
+
+/// Channel > chip > die > plane > block > page.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Geometry {
+    /// Channels of the drive.
+    pub channels: u32,
+    /// Chips on each channel.
+    pub chips_per_channel: u32,
+    /// Dies in each chip.
+    pub dies_per_chip: u32,
+    /// Planes in each die, at most eight.
+    pub planes_per_die: u32,
+    /// Blocks in each plane.
+    pub blocks_per_plane: u32,
+    /// Pages in each block.
+    pub pages_per_block: u32,
+    /// Bytes of a page, a power of two of at least one sector.
+    pub page_bytes: u32,
+}
+
+impl Geometry {
+    /// Dies of the drive.
+    pub fn dies(&self) -> u32 {
+        self.channels * self.dies_per_channel()
+    }
+    /// Dies on one channel.
+    pub fn dies_per_channel(&self) -> u32 {
+        self.chips_per_channel * self.dies_per_chip
+    }
+    /// Planes of the drive.
+    pub fn planes(&self) -> u32 {
+        self.dies() * self.planes_per_die
+    }
+    /// Pages in a plane.
+    pub fn pages_per_plane(&self) -> u32 {
+        self.blocks_per_plane * self.pages_per_block
+    }
+    /// Physical pages of the drive.
+    pub fn physical_pages(&self) -> u64 {
+        u64::from(self.planes()) * u64::from(self.pages_per_plane())
+    }
+    /// Raw bytes of the drive.
+    pub fn raw_bytes(&self) -> u64 {
+        self.physical_pages() * u64::from(self.page_bytes)
+    }
+    /// Sectors in a page.
+    pub fn sectors_per_page(&self) -> u32 {
+        self.page_bytes / SECTOR_BYTES
+    }
+    /// The channel of a die.
+    #[inline]
+    pub fn channel_of(&self, die: DieIx) -> ChannelIx {
+        die / self.dies_per_channel()
+    }
+    /// The die of a plane.
+    #[inline]
+    pub fn die_of(&self, plane: PlaneIx) -> DieIx {
+        plane / self.planes_per_die
+    }
+    /// The block of a physical page.
+    #[inline]
+    pub fn block_of(&self, ppn: Ppn) -> BlockIx {
+        ppn / self.pages_per_block
+    }
+    /// The plane of a block.
+    #[inline]
+    pub fn plane_of(&self, block: BlockIx) -> PlaneIx {
+        block / self.blocks_per_plane
+    }
+}
+
+/// How long things take, in nanoseconds.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Timing {
+    /// Channel time of one command.
+    pub command_ns: Ns,
+    /// Channel time of a whole page; part of a page takes its share, rounded up.
+    pub transfer_page_ns: Ns,
+    /// Array time of a read, for each page class.
+    pub read_ns: Vec<Ns>,
+    /// Array time of a program, for each page class.
+    pub program_ns: Vec<Ns>,
+    /// The page class of each page of a block, repeated over the block.
+    #[serde(default = "one_class")]
+    pub page_class_pattern: Vec<u8>,
+    /// Array time of one erase step.
+    pub erase_step_ns: Ns,
+    /// Steps of an erase, one to five.
+    #[serde(default = "one")]
+    pub erase_steps: u32,
+    /// Time from the decision to suspend until the die can serve others.
+    #[serde(default)]
+    pub suspend_ns: Ns,
+    /// Time from the decision to resume until the work goes on.
+    #[serde(default)]
+    pub resume_ns: Ns,
+    /// Time to read from or write to the buffer in RAM.
+    pub ram_ns: Ns,
+}
+
+fn one_class() -> Vec<u8> {
+    vec![0]
+}
+
+fn one() -> u32 {
+    1
+}
+
+/// What the host sees of the drive.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Host {
+    /// Logical size in ten-thousandths of the physical pages; the rest is over-provisioning.
+    pub logical_permyriad: u32,
+    /// Commands that the device takes at a time; more wait in the host.
+    pub queue_depth: u32,
+}
+
+/// The capacitor-backed write buffer.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Ram {
+    /// Size in KiB; 0 means that a write completes when it is programmed.
+    pub buffer_kib: u32,
+    /// Occupancy above which the background flush runs, in percent.
+    #[serde(default = "eighty")]
+    pub flush_above_percent: u32,
+}
+
+fn eighty() -> u32 {
+    80
+}
+
+/// The state in which runs start, the same for every design.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct StartingState {
+    /// Share of the physical pages that hold live data, in percent; limited by the logical size.
+    pub live_percent: u32,
+    /// Erased share of each plane's pages at which ageing holds it, in percent.
+    pub free_percent: u32,
+    /// Random overwrites of the live data during ageing, in percent of the live pages.
+    pub overwrite_percent: u32,
+}
+
+/// A drive.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Device {
+    /// Name.
+    pub name: String,
+    /// One line about it.
+    pub summary: String,
+    /// Geometry.
+    pub geometry: Geometry,
+    /// Timing.
+    pub timing: Timing,
+    /// What the host sees.
+    pub host: Host,
+    /// The write buffer.
+    pub ram: Ram,
+    /// The state in which runs start.
+    pub state: StartingState,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Top {
+    name: String,
+    summary: String,
+}
+
+const SECTIONS: [&str; 5] = ["geometry", "timing", "host", "ram", "state"];
+
+impl Device {
+    /// Reads a device from its document and checks it.
+    ///
+    /// # Errors
+    /// Unknown keys or sections, impossible geometry, no over-provisioning: with file, line and what is allowed.
+    pub fn from_document(document: &Document) -> Result<Self, ConfigError> {
+        let mut top = document.table.clone();
+        let mut section = |name: &str| match top.remove(name) {
+            Some(toml::Value::Table(table)) => Ok(table),
+            _ => Err(ConfigError(format!("{}: the section [{name}] is missing; a device has {}", document.name, SECTIONS.join(", ")))),
+        };
+        let [geometry, timing, host, ram, state] = SECTIONS.map(&mut section);
+        let (geometry, timing, host, ram, state) = (geometry?, timing?, host?, ram?, state?);
+        if let Some((key, _)) = top.iter().find(|(_, value)| value.is_table()) {
+            let hint = crate::config::nearest_hint(key, &SECTIONS);
+            return Err(ConfigError(format!(
+                "{}: unknown section [{key}]{hint}; a device has {}",
+                document.place(key, ""),
+                SECTIONS.join(", ")
+            )));
+        }
+        let documents = [document];
+        let top: Top = decode_section(&documents, "", top)?;
+        let device = Self {
+            name: top.name,
+            summary: top.summary,
+            geometry: decode_section(&documents, "geometry", geometry)?,
+            timing: decode_section(&documents, "timing", timing)?,
+            host: decode_section(&documents, "host", host)?,
+            ram: decode_section(&documents, "ram", ram)?,
+            state: decode_section(&documents, "state", state)?,
+        };
+        device.check(|section, key, message| ConfigError(format!("{}: [{section}] `{key}` {message}", document.place(section, key))))?;
+        Ok(device)
+    }
+
+    fn check(&self, error: impl Fn(&str, &str, String) -> ConfigError) -> Result<(), ConfigError> {
+        let g = &self.geometry;
+        for (key, value, most) in [
+            ("channels", g.channels, 256),
+            ("chips_per_channel", g.chips_per_channel, 256),
+            ("dies_per_chip", g.dies_per_chip, 64),
+            ("planes_per_die", g.planes_per_die, PLANES_PER_DIE_MAX),
+            ("blocks_per_plane", g.blocks_per_plane, 1 << 20),
+            ("pages_per_block", g.pages_per_block, 16_384),
+        ] {
+            if value == 0 || value > most {
+                return Err(error("geometry", key, format!("is {value}; allowed: 1 to {most}")));
+            }
+        }
+        if g.blocks_per_plane < 4 {
+            let found = g.blocks_per_plane;
+            return Err(error(
+                "geometry",
+                "blocks_per_plane",
+                format!("is {found}; a plane needs at least 4: written, open, reserve, spare"),
+            ));
+        }
+        if !g.page_bytes.is_power_of_two() || g.page_bytes < SECTOR_BYTES || g.sectors_per_page() > 64 {
+            return Err(error("geometry", "page_bytes", format!("is {}; allowed: a power of two from 512 to 32768", g.page_bytes)));
+        }
+        let slots = u64::from(g.channels) * u64::from(g.dies_per_channel() + 1) + 2;
+        if slots > SLOTS_MAX as u64 {
+            return Err(error("geometry", "channels", format!("times dies make {slots} resources; at most {SLOTS_MAX} are possible")));
+        }
+        if g.physical_pages() >= u64::from(u32::MAX) {
+            return Err(error(
+                "geometry",
+                "blocks_per_plane",
+                format!("makes {} physical pages; page numbers have 32 bits", g.physical_pages()),
+            ));
+        }
+        let t = &self.timing;
+        if t.read_ns.is_empty() || t.read_ns.len() != t.program_ns.len() {
+            let (read, program) = (t.read_ns.len(), t.program_ns.len());
+            return Err(error(
+                "timing",
+                "read_ns",
+                format!("has {read} page classes and `program_ns` {program}; both need the same number, at least 1"),
+            ));
+        }
+        if let Some(class) = t.page_class_pattern.iter().find(|&&class| usize::from(class) >= t.read_ns.len()) {
+            return Err(error(
+                "timing",
+                "page_class_pattern",
+                format!("names class {class}; there are {} classes, from 0", t.read_ns.len()),
+            ));
+        }
+        if t.page_class_pattern.is_empty() || g.pages_per_block as usize % t.page_class_pattern.len() != 0 {
+            let (len, pages) = (t.page_class_pattern.len(), g.pages_per_block);
+            return Err(error("timing", "page_class_pattern", format!("has {len} entries; it must divide the {pages} pages of a block")));
+        }
+        if !(1..=5).contains(&t.erase_steps) {
+            return Err(error("timing", "erase_steps", format!("is {}; allowed: 1 to 5", t.erase_steps)));
+        }
+        let longest = [t.command_ns, t.transfer_page_ns, t.erase_step_ns, t.suspend_ns, t.resume_ns, t.ram_ns];
+        let all = longest.iter().chain(&t.read_ns).chain(&t.program_ns);
+        if let Some(value) = all.clone().find(|&&value| value > crate::units::SECOND) {
+            return Err(error("timing", "command_ns", format!("or another time is {value} ns; times above 1 s are not plausible")));
+        }
+        if t.erase_step_ns == 0 || t.read_ns.contains(&0) || t.program_ns.contains(&0) {
+            return Err(error("timing", "erase_step_ns", "or an array time is 0; array times must be at least 1 ns".into()));
+        }
+        let h = &self.host;
+        let spare = g.physical_pages() - self.logical_pages();
+        // One block that only GC may open and one that is being written, in every plane.
+        let least = u64::from(g.planes()) * 2 * u64::from(g.pages_per_block);
+        if h.logical_permyriad == 0 || h.logical_permyriad > 10_000 || spare < least {
+            let most = (g.physical_pages().saturating_sub(least)) * 10_000 / g.physical_pages();
+            return Err(error(
+                "host",
+                "logical_permyriad",
+                format!(
+                    "is {}; it leaves no over-provisioning. Two blocks of each plane must stay spare: at most {most}",
+                    h.logical_permyriad
+                ),
+            ));
+        }
+        if !(1..=65_536).contains(&h.queue_depth) {
+            return Err(error("host", "queue_depth", format!("is {}; allowed: 1 to 65536", h.queue_depth)));
+        }
+        if self.ram.buffer_kib > 0 && u64::from(self.ram.buffer_kib) * 1024 < u64::from(g.page_bytes) {
+            return Err(error(
+                "ram",
+                "buffer_kib",
+                format!("is {}; it must hold a page of {} bytes, or be 0", self.ram.buffer_kib, g.page_bytes),
+            ));
+        }
+        if self.ram.buffer_kib > 64 << 20 {
+            return Err(error("ram", "buffer_kib", format!("is {}; at most 64 GiB", self.ram.buffer_kib)));
+        }
+        if !(1..=100).contains(&self.ram.flush_above_percent) {
+            return Err(error("ram", "flush_above_percent", format!("is {}; allowed: 1 to 100", self.ram.flush_above_percent)));
+        }
+        let s = &self.state;
+        if s.free_percent + s.live_percent.min(h.logical_permyriad / 100) >= 100 {
+            let (live, free) = (s.live_percent, s.free_percent);
+            return Err(error(
+                "state",
+                "live_percent",
+                format!("({live}) and `free_percent` ({free}) leave no room for stale pages; together below 100"),
+            ));
+        }
+        if s.overwrite_percent > 10_000 {
+            return Err(error("state", "overwrite_percent", format!("is {}; at most 10000", s.overwrite_percent)));
+        }
+        Ok(())
+    }
+
+    /// Logical pages: what the host can address.
+    pub fn logical_pages(&self) -> u64 {
+        self.geometry.physical_pages() * u64::from(self.host.logical_permyriad) / 10_000
+    }
+
+    /// Sectors that the host can address.
+    pub fn logical_sectors(&self) -> u64 {
+        self.logical_pages() * u64::from(self.geometry.sectors_per_page())
+    }
+
+    /// Pages that are mapped when a run starts, from logical page 0.
+    pub fn mapped_pages(&self) -> Lpn {
+        let live = self.geometry.physical_pages() * u64::from(self.state.live_percent) / 100;
+        live.min(self.logical_pages()) as Lpn
+    }
+
+    /// Quantities that follow from the data.
+    pub fn derived(&self) -> Vec<Row> {
+        let g = &self.geometry;
+        let t = &self.timing;
+        let gib = |bytes: u64| serde_json::json!(bytes as f64 / f64::from(1 << 30));
+        let row = |key: &str, value, source: &str| Row { section: "derived".into(), key: key.into(), value, source: source.into() };
+        vec![
+            row("raw_gib", gib(g.raw_bytes()), "product of the geometry"),
+            row("logical_gib", gib(self.logical_pages() * u64::from(g.page_bytes)), "physical pages x logical_permyriad / 10000"),
+            row("plane_gib", gib(u64::from(g.pages_per_plane()) * u64::from(g.page_bytes)), "product of the geometry"),
+            row("read_page_ns", (t.command_ns + t.read_ns[0] + t.transfer_page_ns).into(), "command + array + transfer"),
+            row("program_page_ns", (t.command_ns + t.transfer_page_ns + t.program_ns[0]).into(), "command + transfer + array"),
+            row("copyback_page_ns", (t.read_ns[0] + t.program_ns[0]).into(), "array read + array program, without commands"),
+            row("erase_ns", (t.erase_step_ns * u64::from(t.erase_steps)).into(), "steps x step time"),
+        ]
+    }
+}

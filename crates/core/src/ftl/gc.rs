@@ -1,0 +1,505 @@
+//! Garbage collection as a mechanism: one job for each plane, which holds what its policy says, moves the valid pages of a
+//! victim one by one, and erases it.
+//!
+//! Nothing is chosen early: the victim when the hold is complete, each page and its destination when the step is picked, so
+//! a page that died in the meantime is not copied.
+
+use crate::drive::{Drive, Timer};
+use crate::event::EventQueue;
+use crate::ftl::Claimant;
+use crate::ids::{BlockIx, NONE, PlaneIx};
+use crate::observe::{CHANNEL_IDLE, HELD_CONTROLLER, HELD_GC_OTHER, HELD_GC_PROGRAM, HELD_GC_READ, Observer, Occupant};
+use crate::policy::{Gate, GcGate, GcHold, GcTrigger, HoldPlan, Place, Scope, Victim, Want};
+use crate::sched::ops::{Class, Op, OpKind, Owner};
+use crate::state::{InLine, Wants};
+use crate::units::Ns;
+use crate::view::View;
+
+/// Where a plane's GC stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum GcState {
+    /// No GC.
+    Idle,
+    /// Waiting for what it must hold.
+    Claiming,
+    /// Moving pages.
+    Moving,
+    /// Erasing.
+    Erasing,
+}
+
+/// The GC of a plane.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Gc {
+    pub state: GcState,
+    pub victim: BlockIx,
+    /// The first offset in the victim that has not been looked at.
+    cursor: u32,
+    pub plan: HoldPlan,
+    /// It holds its plane or die.
+    pub holds: bool,
+    /// The next channel to claim; those before it are held.
+    claim: u32,
+    pub urgent: bool,
+    /// Its rank by arrival among waiting work.
+    pub arrival: u64,
+    started: Ns,
+    /// When it first held all that it must.
+    held_since: Ns,
+    /// When the gate wants to be asked again.
+    retry_at: Ns,
+}
+
+impl Gc {
+    pub fn idle() -> Self {
+        Self {
+            state: GcState::Idle,
+            victim: NONE,
+            cursor: 0,
+            plan: HoldPlan { scope: Scope::Plane, release_each_page: false },
+            holds: false,
+            claim: 0,
+            urgent: false,
+            arrival: 0,
+            started: 0,
+            held_since: 0,
+            retry_at: Ns::MAX,
+        }
+    }
+}
+
+impl<O: Observer, Q: EventQueue> Drive<O, Q> {
+    /// Asks trigger and gate whether a GC starts in a plane.
+    pub(crate) fn consider_gc(&mut self, plane: PlaneIx) {
+        if self.state.gc[plane as usize].state != GcState::Idle {
+            return;
+        }
+        let want = self.policies.gc_trigger.want(View(&self.state), plane);
+        if want == Want::No {
+            return self.leave_gate(plane);
+        }
+        if self.state.gc_ideal {
+            return self.collect_at_once(plane);
+        }
+        let gate = self.policies.gc_gate.may_start(View(&self.state), plane);
+        if gate != Gate::Open {
+            if want == Want::Soft || self.policies.gc_gate.strict() {
+                return self.wait_at_gate(plane, gate);
+            }
+            self.state.counters.gate_passed_urgently += 1;
+        }
+        self.leave_gate(plane);
+        self.start_gc(plane, want == Want::Hard);
+    }
+
+    fn wait_at_gate(&mut self, plane: PlaneIx, gate: Gate) {
+        let word = &mut self.state.gated[(plane / 64) as usize];
+        if *word >> (plane % 64) & 1 == 0 {
+            *word |= 1 << (plane % 64);
+            self.state.counters.gate_waits += 1;
+            let channel = self.state.channel_of(self.state.device.geometry.die_of(plane));
+            self.state.channels[channel].gated += 1;
+        }
+        if let Gate::ShutUntil(at) = gate {
+            self.state.gc[plane as usize].retry_at = at;
+            self.set_timer(at, Timer::Gate(plane));
+        }
+    }
+
+    fn leave_gate(&mut self, plane: PlaneIx) {
+        self.state.gc[plane as usize].retry_at = Ns::MAX;
+        let word = &mut self.state.gated[(plane / 64) as usize];
+        if *word >> (plane % 64) & 1 == 1 {
+            *word &= !(1 << (plane % 64));
+            let channel = self.state.channel_of(self.state.device.geometry.die_of(plane));
+            self.state.channels[channel].gated -= 1;
+        }
+    }
+
+    /// A timer set by a gate. Returns whether it still mattered.
+    pub(crate) fn gate_timer(&mut self, plane: PlaneIx) -> bool {
+        let matters = self.state.gc[plane as usize].retry_at == self.state.now;
+        if matters {
+            self.consider_gc(plane);
+        }
+        matters
+    }
+
+    /// Asks the gate again for every waiting plane, or for those of one channel.
+    pub(crate) fn ask_gates(&mut self, channel: Option<usize>) {
+        let planes_per_channel = self.state.device.geometry.planes() / self.state.device.geometry.channels;
+        let (from, to) = match channel {
+            Some(channel) => (channel as u32 * planes_per_channel, (channel as u32 + 1) * planes_per_channel),
+            None => (0, self.state.device.geometry.planes()),
+        };
+        let mut plane = from;
+        while plane < to {
+            let word = self.state.gated[(plane / 64) as usize] >> (plane % 64);
+            if word == 0 {
+                plane = (plane / 64 + 1) * 64;
+                continue;
+            }
+            plane += word.trailing_zeros();
+            if plane < to {
+                self.consider_gc(plane);
+            }
+            plane += 1;
+        }
+    }
+
+    /// Chooses a victim that frees something.
+    fn choose_victim(&mut self, plane: PlaneIx) -> Option<BlockIx> {
+        let mut found = std::mem::take(&mut self.candidates);
+        found.clear();
+        let mut chain = self.policies.victim.iter_mut();
+        chain.next()?.search(View(&self.state), plane, &mut found);
+        for policy in chain {
+            if found.len() > 1 {
+                policy.narrow(View(&self.state), plane, &mut found);
+            }
+        }
+        let victim =
+            found.first().copied().filter(|&block| self.state.books.valid_pages(block) < self.state.device.geometry.pages_per_block);
+        self.candidates = found;
+        victim
+    }
+
+    fn start_gc(&mut self, plane: PlaneIx, urgent: bool) {
+        let plan = self.policies.gc_hold.hold(View(&self.state), plane, urgent);
+        let arrival = self.state.next_arrival();
+        let now = self.state.now;
+        let gc = &mut self.state.gc[plane as usize];
+        *gc = Gc { state: GcState::Claiming, plan, urgent, arrival, started: now, ..Gc::idle() };
+        self.ask_to_hold(plane);
+    }
+
+    fn ask_to_hold(&mut self, plane: PlaneIx) {
+        self.state.gc[plane as usize].state = GcState::Claiming;
+        self.set_ready(plane, Class::Hold);
+        let die = self.state.device.geometry.die_of(plane);
+        self.try_start(die);
+    }
+
+    /// The die drained and `order` chose the request to hold: plane or die are held from now on.
+    pub(crate) fn hold_die(&mut self, plane: PlaneIx) {
+        self.clear_ready(plane, Class::Hold);
+        let die = self.state.device.geometry.die_of(plane);
+        self.settle_die(die);
+        let gc = &mut self.state.gc[plane as usize];
+        gc.holds = true;
+        gc.claim = 0;
+        let scope = gc.plan.scope;
+        self.update_closed(die);
+        if scope <= Scope::Die { self.hold_complete(plane) } else { self.claim_next(plane) }
+    }
+
+    /// The range of channels that a scope claims.
+    fn claims(&self, plane: PlaneIx) -> std::ops::Range<u32> {
+        let g = &self.state.device.geometry;
+        let own = g.channel_of(g.die_of(plane));
+        match self.state.gc[plane as usize].plan.scope {
+            Scope::Plane | Scope::Die => 0..0,
+            Scope::Channel => own..own + 1,
+            Scope::Controller => 0..g.channels,
+        }
+    }
+
+    /// Claims the next channel, in one fixed order for all jobs, so that two of them never wait for each other.
+    fn claim_next(&mut self, plane: PlaneIx) {
+        let claims = self.claims(plane);
+        let channel = claims.start + self.state.gc[plane as usize].claim;
+        if channel == claims.end {
+            return self.hold_complete(plane);
+        }
+        let die = self.state.device.geometry.die_of(plane);
+        if self.channel_free(channel as usize, die) && self.state.channels[channel as usize].held_by == NONE {
+            self.take_channel(channel as usize, plane);
+        } else {
+            let arrival = self.state.next_arrival();
+            self.stand_in_line(channel as usize, InLine { die, wants: Wants::Claim(plane), arrival });
+        }
+    }
+
+    pub(crate) fn take_channel(&mut self, channel: usize, plane: PlaneIx) {
+        let now = self.state.now;
+        let die = self.state.device.geometry.die_of(plane);
+        let claimed = &mut self.state.channels[channel];
+        claimed.settle(now);
+        claimed.held_by = die;
+        self.state.gc[plane as usize].claim += 1;
+        self.update_held_category(die);
+        for other in self.dies_on(channel) {
+            if other != die {
+                self.settle_die(other);
+                self.update_closed(other);
+            }
+        }
+        self.claim_next(plane);
+    }
+
+    fn hold_complete(&mut self, plane: PlaneIx) {
+        let gc = &mut self.state.gc[plane as usize];
+        gc.state = GcState::Moving;
+        if gc.victim == NONE {
+            let Some(victim) = self.choose_victim(plane) else {
+                self.release(plane);
+                self.state.gc[plane as usize].state = GcState::Idle;
+                return;
+            };
+            self.state.books.begin_collect(victim);
+            let gc = &mut self.state.gc[plane as usize];
+            gc.victim = victim;
+            gc.cursor = 0;
+            gc.held_since = self.state.now;
+        }
+        self.set_ready(plane, Class::Gc);
+        self.try_start(self.state.device.geometry.die_of(plane));
+    }
+
+    /// The step of a GC that was picked: the next valid page, or the erase. Returns whether the die is now busy.
+    pub(crate) fn gc_step(&mut self, plane: PlaneIx) -> bool {
+        self.clear_ready(plane, Class::Gc);
+        let gc = self.state.gc[plane as usize];
+        let die = self.state.device.geometry.die_of(plane);
+        let pages = self.state.device.geometry.pages_per_block;
+        if let Some(offset) = self.state.books.next_valid(gc.victim, gc.cursor) {
+            self.state.gc[plane as usize].cursor = offset + 1;
+            let from = gc.victim * pages + offset;
+            let lpn = self.state.books.owner(from);
+            if let Some(ahead) = self.state.books.next_valid(gc.victim, offset + 1) {
+                // The map line of the page after this one is on its way while this one is copied.
+                self.state.books.prefetch(self.state.books.owner(gc.victim * pages + ahead));
+            }
+            let kind = if self.state.gc_through_controller { OpKind::Read } else { OpKind::Copyback };
+            let mut op = Op::new(kind, Class::Gc, Occupant::GcRead, Owner::Gc(plane), lpn, plane);
+            op.ppn = from;
+            op.sectors = self.state.device.geometry.sectors_per_page() as u16;
+            op.since = self.state.now;
+            if kind == OpKind::Copyback {
+                let write_point = self.policies.place.write_point(View(&self.state), plane, true);
+                op.target = self.state.books.take(plane, write_point, Claimant::Gc).expect("GC always has its reserved block");
+            }
+            let op = self.state.new_op(op);
+            if let Some(oracle) = &mut self.oracle {
+                oracle.read_flash(op, from, true);
+            }
+            self.begin(die, op);
+            return true;
+        }
+        self.release_channels(plane);
+        self.state.gc[plane as usize].state = GcState::Erasing;
+        self.state.counters.gc_copy_ns += self.state.now - gc.held_since;
+        let mut op = Op::new(OpKind::Erase, Class::Gc, Occupant::Erase, Owner::Gc(plane), NONE, plane);
+        op.ppn = gc.victim;
+        op.since = self.state.now;
+        let op = self.state.new_op(op);
+        // Giving up the channel may have let another die onto it; the erase then waits in line like any other work.
+        if self.channel_free(self.state.channel_of(die), die) {
+            self.begin(die, op);
+            return true;
+        }
+        self.enqueue(op);
+        false
+    }
+
+    /// An operation of a plane's GC completed.
+    pub(crate) fn gc_op_done(&mut self, plane: PlaneIx, op: u32) {
+        let done = self.state.ops[op as usize];
+        match done.kind {
+            OpKind::Copyback => self.gc_page_moved(plane, &done, op),
+            OpKind::Program => self.gc_page_moved(plane, &done, op),
+            OpKind::Read => {
+                if self.state.books.lookup(done.lpn) != done.ppn {
+                    self.state.counters.gc_pages_died += 1;
+                    return self.gc_page_done(plane);
+                }
+                let mut program = Op::new(OpKind::Program, Class::GcProgram, Occupant::GcProgram, Owner::Gc(plane), done.lpn, plane);
+                program.ppn = done.ppn;
+                program.sectors = done.sectors;
+                let program = self.state.new_op(program);
+                if let Some(oracle) = &mut self.oracle {
+                    let content = oracle.carried(op);
+                    oracle.carry(program, content);
+                }
+                self.enqueue(program);
+            }
+            OpKind::Erase => self.gc_erased(plane),
+        }
+    }
+
+    fn gc_page_moved(&mut self, plane: PlaneIx, done: &Op, op: u32) {
+        if let Some(oracle) = &mut self.oracle {
+            oracle.program(op, done.target);
+        }
+        self.state.counters.gc_pages += 1;
+        if !self.state.books.commit_move(done.lpn, done.ppn, done.target) {
+            self.state.counters.gc_pages_died += 1;
+        }
+        self.gc_page_done(plane);
+    }
+
+    /// A page is done with: yield if the policy says so, or go on.
+    fn gc_page_done(&mut self, plane: PlaneIx) {
+        let want = self.policies.gc_trigger.want(View(&self.state), plane);
+        let urgent = want == Want::Hard;
+        self.state.gc[plane as usize].urgent = urgent;
+        let plan = self.policies.gc_hold.hold(View(&self.state), plane, urgent);
+        let arrival = self.state.next_arrival();
+        self.state.gc[plane as usize].arrival = arrival;
+        if plan.release_each_page {
+            self.state.counters.preemptions += 1;
+            // The request to hold again stands beside the waiting work before the hold is given up, so that `order` decides.
+            self.state.gc[plane as usize].state = GcState::Claiming;
+            self.set_ready(plane, Class::Hold);
+            self.release_channels(plane);
+            self.state.gc[plane as usize].plan = plan;
+            return self.release(plane);
+        }
+        self.set_ready(plane, Class::Gc);
+    }
+
+    fn gc_erased(&mut self, plane: PlaneIx) {
+        let victim = self.state.gc[plane as usize].victim;
+        self.state.books.erased(victim);
+        self.state.counters.erases += 1;
+        self.state.counters.gcs += 1;
+        self.state.counters.gc_ns += self.state.now - self.state.gc[plane as usize].started;
+        self.release(plane);
+        self.state.gc[plane as usize] = Gc::idle();
+        self.wake_starved(plane);
+        self.consider_gc(plane);
+        self.ask_gates(None);
+    }
+
+    /// Gives up everything that a plane's GC holds.
+    fn release(&mut self, plane: PlaneIx) {
+        self.release_channels(plane);
+        let die = self.state.device.geometry.die_of(plane);
+        self.settle_die(die);
+        self.state.gc[plane as usize].holds = false;
+        self.update_closed(die);
+        self.try_start(die);
+    }
+
+    /// Gives up the channels that a plane's GC holds; dies that waited stand in line by the age of their work.
+    pub(crate) fn release_channels(&mut self, plane: PlaneIx) {
+        let claims = self.claims(plane);
+        let held = claims.start..claims.start + std::mem::take(&mut self.state.gc[plane as usize].claim);
+        let die = self.state.device.geometry.die_of(plane);
+        let now = self.state.now;
+        for channel in held.clone() {
+            let released = &mut self.state.channels[channel as usize];
+            released.settle(now);
+            released.held_by = NONE;
+            released.rest_category = CHANNEL_IDLE;
+            for other in self.dies_on(channel as usize) {
+                if other != die {
+                    self.settle_die(other);
+                    self.update_closed(other);
+                }
+            }
+        }
+        for channel in held {
+            self.line_up(channel as usize);
+            self.serve_channel(channel as usize);
+        }
+    }
+
+    /// Sets the shut-out work of a die from the holds on it and from suspension.
+    pub(crate) fn update_closed(&mut self, die: u32) {
+        let g = &self.state.device.geometry;
+        let planes = die * g.planes_per_die..(die + 1) * g.planes_per_die;
+        let channel = &self.state.channels[self.state.channel_of(die)];
+        let parked = self.state.dies[die as usize].parked != NONE;
+        let mut closed = 0;
+        let mut die_held = false;
+        for plane in planes.clone() {
+            let gc = &self.state.gc[plane as usize];
+            // A suspended erase gives its hold up until it resumes.
+            let holds = gc.holds && !parked;
+            if holds {
+                let local = plane % self.state.device.geometry.planes_per_die;
+                let own = crate::sched::ops::GC_BITS & 0xff << (8 * local);
+                if gc.plan.scope >= Scope::Die {
+                    closed |= !own;
+                    die_held = true;
+                } else {
+                    closed |= 0xff << (8 * local) & !own;
+                }
+            }
+            self.state.planes[plane as usize].held = holds;
+        }
+        if die_held {
+            for plane in planes {
+                self.state.planes[plane as usize].held = true;
+            }
+        }
+        if parked {
+            closed |= !crate::sched::ops::READ_BITS;
+        }
+        if channel.held_by != NONE && channel.held_by != die {
+            closed = u64::MAX;
+        }
+        self.state.dies[die as usize].closed = closed;
+    }
+
+    /// The category of the channels that a die holds, after what the die is doing.
+    pub(crate) fn update_held_category(&mut self, die: u32) {
+        let g = &self.state.device.geometry;
+        let planes = die * g.planes_per_die..(die + 1) * g.planes_per_die;
+        for plane in planes {
+            let gc = self.state.gc[plane as usize];
+            if gc.claim == 0 {
+                continue;
+            }
+            let running = &self.state.dies[die as usize];
+            let category = match gc.plan.scope {
+                Scope::Controller => HELD_CONTROLLER,
+                _ if running.running == NONE => HELD_GC_OTHER,
+                _ if running.occupant == Occupant::GcRead => HELD_GC_READ,
+                _ if running.occupant == Occupant::GcProgram => HELD_GC_PROGRAM,
+                _ => HELD_GC_OTHER,
+            };
+            let claims = self.claims(plane);
+            let now = self.state.now;
+            for channel in claims.start..claims.start + gc.claim {
+                let held = &mut self.state.channels[channel as usize];
+                held.settle(now);
+                held.rest_category = category;
+            }
+        }
+    }
+
+    /// GC in no time: pages are moved and blocks erased in the books alone.
+    fn collect_at_once(&mut self, plane: PlaneIx) {
+        while self.policies.gc_trigger.want(View(&self.state), plane) != Want::No {
+            let Some(victim) = self.choose_victim(plane) else { return };
+            let moved = self.collect_functionally(victim);
+            self.state.counters.gc_pages += u64::from(moved);
+            self.state.counters.gcs += 1;
+            self.state.counters.erases += 1;
+        }
+        self.wake_starved(plane);
+    }
+
+    /// Moves every valid page of a block and erases it, in the books and in the oracle's, without time. Returns the pages moved.
+    pub(crate) fn collect_functionally(&mut self, victim: BlockIx) -> u32 {
+        let pages = self.state.device.geometry.pages_per_block;
+        let plane = self.state.device.geometry.plane_of(victim);
+        self.state.books.begin_collect(victim);
+        let mut moved = 0;
+        while let Some(offset) = self.state.books.next_valid(victim, 0) {
+            let from = victim * pages + offset;
+            let lpn = self.state.books.owner(from);
+            let write_point = self.policies.place.write_point(View(&self.state), plane, true);
+            let to = self.state.books.take(plane, write_point, Claimant::Gc).expect("GC always has its reserved block");
+            self.state.books.commit_move(lpn, from, to);
+            if let Some(oracle) = &mut self.oracle {
+                oracle.move_page(from, to);
+            }
+            moved += 1;
+        }
+        self.state.books.erased(victim);
+        moved
+    }
+}

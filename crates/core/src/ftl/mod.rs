@@ -1,0 +1,425 @@
+//! The translation layer's books: page map, reverse map, validity, blocks, write points.
+//!
+//! Nothing here takes time. The timed drive and the functional ageing keep the same books by the same functions.
+
+use crate::device::Geometry;
+use crate::ids::{BlockIx, Lpn, NONE, PlaneIx, Ppn};
+use crate::mem::{huge_vec, prefetch};
+use std::collections::VecDeque;
+
+pub mod ageing;
+pub(crate) mod gc;
+
+/// Added to the count of a block that may not be a victim: erased, open, or being collected.
+const NOT_A_VICTIM: i16 = 0x4000;
+
+/// The books of one plane.
+#[derive(Debug)]
+pub struct PlaneBooks {
+    /// Erased blocks, in the order in which they will be opened.
+    erased: VecDeque<BlockIx>,
+    /// The open block of each write point.
+    open: Vec<BlockIx>,
+    /// Erased pages, in erased and in open blocks.
+    pub free_pages: u32,
+}
+
+/// Page map, reverse map, validity and blocks of the whole drive.
+#[derive(Debug)]
+pub struct Books {
+    geometry: Geometry,
+    map: Vec<Ppn>,
+    /// The logical page of each physical page: the out-of-band LPN.
+    reverse: Vec<Lpn>,
+    valid: Vec<u64>,
+    /// Valid pages of each block, plus `NOT_A_VICTIM` where it applies, so that the search for victims is one scan.
+    counts: Vec<i16>,
+    next_page: Vec<u16>,
+    erases: Vec<u32>,
+    planes: Vec<PlaneBooks>,
+    /// Out-of-band sequence numbers, if the design asks for them.
+    sequence: Vec<u64>,
+    last_sequence: u64,
+    /// Blocks of each plane that only GC may open.
+    reserve_blocks: u32,
+}
+
+/// Who asks for a page: GC may open the reserved blocks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Claimant {
+    /// The host, directly or from the buffer.
+    Host,
+    /// Garbage collection.
+    Gc,
+}
+
+impl Books {
+    /// The books of an erased drive.
+    pub fn new(geometry: &Geometry, logical_pages: u64, write_points: u32, reserve_blocks: u32, page_sequence: bool) -> Self {
+        let physical = geometry.physical_pages() as usize;
+        let blocks = (geometry.planes() * geometry.blocks_per_plane) as usize;
+        let planes = (0..geometry.planes())
+            .map(|plane| {
+                let first = plane * geometry.blocks_per_plane;
+                PlaneBooks {
+                    erased: (first..first + geometry.blocks_per_plane).collect(),
+                    open: vec![NONE; write_points as usize],
+                    free_pages: geometry.pages_per_plane(),
+                }
+            })
+            .collect();
+        Self {
+            geometry: geometry.clone(),
+            map: huge_vec(logical_pages as usize, NONE),
+            reverse: huge_vec(physical, NONE),
+            valid: huge_vec(physical.div_ceil(64), 0),
+            counts: vec![NOT_A_VICTIM; blocks],
+            next_page: vec![0; blocks],
+            erases: vec![0; blocks],
+            planes,
+            sequence: if page_sequence { huge_vec(physical, 0) } else { Vec::new() },
+            last_sequence: 0,
+            reserve_blocks,
+        }
+    }
+
+    /// Bytes that the books take, for each physical page.
+    pub fn bytes(&self) -> usize {
+        self.map.len() * 4 + self.reverse.len() * 4 + self.valid.len() * 8 + self.counts.len() * 8 + self.sequence.len() * 8
+    }
+
+    /// The physical page of a logical one, or `NONE`.
+    #[inline]
+    pub fn lookup(&self, lpn: Lpn) -> Ppn {
+        self.map[lpn as usize]
+    }
+
+    /// The number of logical pages.
+    pub fn logical_pages(&self) -> Lpn {
+        self.map.len() as Lpn
+    }
+
+    /// The logical page that a physical page was written for.
+    #[inline]
+    pub fn owner(&self, ppn: Ppn) -> Lpn {
+        self.reverse[ppn as usize]
+    }
+
+    /// The out-of-band sequence number of a physical page, if the design keeps them.
+    pub fn sequence(&self, ppn: Ppn) -> Option<u64> {
+        self.sequence.get(ppn as usize).copied()
+    }
+
+    /// Brings the map entry of a logical page near.
+    #[inline]
+    pub fn prefetch(&self, lpn: Lpn) {
+        prefetch(&self.map, lpn as usize);
+    }
+
+    /// Brings the validity and the count of a logical page's present copy near. Reads the map entry.
+    #[inline]
+    pub fn prefetch_copy(&self, lpn: Lpn) {
+        let ppn = self.map[lpn as usize];
+        if ppn != NONE {
+            prefetch(&self.valid, (ppn / 64) as usize);
+            prefetch(&self.counts, (ppn / self.geometry.pages_per_block) as usize);
+        }
+    }
+
+    /// Whether a physical page holds the present copy of a logical one.
+    #[inline]
+    pub fn is_valid(&self, ppn: Ppn) -> bool {
+        self.valid[(ppn / 64) as usize] >> (ppn % 64) & 1 == 1
+    }
+
+    /// Erased pages of a plane.
+    #[inline]
+    pub fn free_pages(&self, plane: PlaneIx) -> u32 {
+        self.planes[plane as usize].free_pages
+    }
+
+    /// Erased blocks of a plane.
+    pub fn erased_blocks(&self, plane: PlaneIx) -> u32 {
+        self.planes[plane as usize].erased.len() as u32
+    }
+
+    /// Valid pages of a block.
+    #[inline]
+    pub fn valid_pages(&self, block: BlockIx) -> u32 {
+        (self.counts[block as usize] & (NOT_A_VICTIM - 1)) as u32
+    }
+
+    /// Erases that a block has seen since the run began.
+    pub fn erase_count(&self, block: BlockIx) -> u32 {
+        self.erases[block as usize]
+    }
+
+    /// Valid pages of each block of a plane; a value of `NOT_A_CANDIDATE` or more marks a block that may not be a victim.
+    pub fn victim_counts(&self, plane: PlaneIx) -> &[i16] {
+        let first = (plane * self.geometry.blocks_per_plane) as usize;
+        &self.counts[first..first + self.geometry.blocks_per_plane as usize]
+    }
+
+    /// The number of write points of a plane.
+    pub fn write_points(&self, plane: PlaneIx) -> usize {
+        self.planes[plane as usize].open.len()
+    }
+
+    /// The page offset at which a write point will program next; 0 where a new block would be opened.
+    pub fn next_offset(&self, plane: PlaneIx, write_point: usize) -> u32 {
+        let block = self.planes[plane as usize].open[write_point];
+        if block == NONE { 0 } else { u32::from(self.next_page[block as usize]) }
+    }
+
+    /// Whether a claimant may program a page at a write point now.
+    #[inline]
+    pub fn can_take(&self, plane: PlaneIx, write_point: usize, claimant: Claimant) -> bool {
+        let books = &self.planes[plane as usize];
+        let has_room = books.open[write_point] != NONE;
+        match claimant {
+            Claimant::Gc => has_room || !books.erased.is_empty(),
+            // Once GC has opened the reserve, the rest of that block is GC's alone, or a GC that yields could run dry.
+            Claimant::Host => {
+                let reserve = self.reserve_blocks as usize;
+                books.erased.len() > reserve || (has_room && books.erased.len() == reserve)
+            }
+        }
+    }
+
+    /// Takes the next page of a write point, in order, opening an erased block where needed. `None`: out of space.
+    #[inline]
+    pub fn take(&mut self, plane: PlaneIx, write_point: usize, claimant: Claimant) -> Option<Ppn> {
+        if !self.can_take(plane, write_point, claimant) {
+            return None;
+        }
+        let books = &mut self.planes[plane as usize];
+        let mut block = books.open[write_point];
+        if block == NONE {
+            block = books.erased.pop_front().expect("an erased block, as just checked");
+            books.open[write_point] = block;
+            debug_assert_eq!(self.next_page[block as usize], 0, "a program goes into an erased block");
+        }
+        let page = self.next_page[block as usize];
+        self.next_page[block as usize] = page + 1;
+        if u32::from(page) + 1 == self.geometry.pages_per_block {
+            // A full block is open no more, since it may be collected and erased before the next page is taken.
+            books.open[write_point] = NONE;
+        }
+        books.free_pages -= 1;
+        Some(block * self.geometry.pages_per_block + u32::from(page))
+    }
+
+    #[inline]
+    fn invalidate(&mut self, ppn: Ppn) {
+        debug_assert!(self.is_valid(ppn), "page {ppn} is stale already");
+        self.valid[(ppn / 64) as usize] &= !(1 << (ppn % 64));
+        self.counts[self.geometry.block_of(ppn) as usize] -= 1;
+    }
+
+    /// Books the end of a program into `ppn`, valid or not; the block's last page makes it a candidate for GC.
+    #[inline]
+    fn programmed(&mut self, ppn: Ppn, lpn: Lpn, valid: bool) {
+        let block = self.geometry.block_of(ppn);
+        debug_assert_eq!(self.reverse[ppn as usize], NONE, "page {ppn} is programmed twice");
+        self.reverse[ppn as usize] = lpn;
+        let count = &mut self.counts[block as usize];
+        if valid {
+            self.valid[(ppn / 64) as usize] |= 1 << (ppn % 64);
+            *count += 1;
+        }
+        if ppn + 1 == (block + 1) * self.geometry.pages_per_block {
+            *count -= NOT_A_VICTIM;
+        }
+        if !self.sequence.is_empty() {
+            self.last_sequence += 1;
+            self.sequence[ppn as usize] = self.last_sequence;
+        }
+    }
+
+    /// Books a completed program of new data.
+    #[inline]
+    pub fn commit_write(&mut self, lpn: Lpn, ppn: Ppn) {
+        let old = std::mem::replace(&mut self.map[lpn as usize], ppn);
+        if old != NONE {
+            self.invalidate(old);
+        }
+        self.programmed(ppn, lpn, true);
+    }
+
+    /// Books a completed move. A page that was overwritten meanwhile stays stale at its new place. Returns whether it moved.
+    #[inline]
+    pub fn commit_move(&mut self, lpn: Lpn, from: Ppn, to: Ppn) -> bool {
+        let current = self.map[lpn as usize] == from;
+        if current {
+            self.invalidate(from);
+            self.map[lpn as usize] = to;
+        }
+        self.programmed(to, lpn, current);
+        current
+    }
+
+    /// Takes a block out of the candidates, because it is being collected.
+    pub fn begin_collect(&mut self, block: BlockIx) {
+        debug_assert!(self.counts[block as usize] < NOT_A_VICTIM, "block {block} is not a candidate");
+        self.counts[block as usize] += NOT_A_VICTIM;
+    }
+
+    /// The first valid page of a block at offset `from` or later.
+    #[inline]
+    pub fn next_valid(&self, block: BlockIx, from: u32) -> Option<u32> {
+        let pages = self.geometry.pages_per_block;
+        let first = block * pages;
+        let mut at = first + from;
+        let end = first + pages;
+        while at < end {
+            let word = self.valid[(at / 64) as usize] >> (at % 64);
+            if word != 0 {
+                let found = at + word.trailing_zeros();
+                return (found < end).then_some(found - first);
+            }
+            at = (at / 64 + 1) * 64;
+        }
+        None
+    }
+
+    /// Books a completed erase.
+    pub fn erased(&mut self, block: BlockIx) {
+        assert_eq!(self.valid_pages(block), 0, "block {block} is erased with valid pages");
+        let pages = self.geometry.pages_per_block;
+        let range = (block * pages) as usize..((block + 1) * pages) as usize;
+        self.reverse[range].fill(NONE);
+        self.next_page[block as usize] = 0;
+        self.erases[block as usize] += 1;
+        let plane = &mut self.planes[self.geometry.plane_of(block) as usize];
+        plane.erased.push_back(block);
+        plane.free_pages += pages;
+    }
+
+    /// Whether the map agrees with everything else; the first disagreement otherwise. For tests and `--verify`.
+    ///
+    /// # Errors
+    /// A sentence that names the page or block.
+    pub fn audit(&self) -> Result<(), String> {
+        let g = &self.geometry;
+        let mut valid = vec![0u32; self.counts.len()];
+        for (lpn, &ppn) in self.map.iter().enumerate() {
+            if ppn != NONE {
+                if self.reverse[ppn as usize] != lpn as Lpn || !self.is_valid(ppn) {
+                    return Err(format!("logical page {lpn} maps to physical page {ppn}, which is stale or belongs to another"));
+                }
+                valid[g.block_of(ppn) as usize] += 1;
+            }
+        }
+        for (block, &count) in valid.iter().enumerate() {
+            if self.valid_pages(block as BlockIx) != count {
+                return Err(format!("block {block} counts {} valid pages, {count} are mapped", self.valid_pages(block as BlockIx)));
+            }
+        }
+        for (index, plane) in self.planes.iter().enumerate() {
+            let first = index as u32 * g.blocks_per_plane;
+            let free: u32 = (first..first + g.blocks_per_plane).map(|b| g.pages_per_block - u32::from(self.next_page[b as usize])).sum();
+            if free != plane.free_pages {
+                return Err(format!("plane {index} counts {} erased pages, its blocks have {free}", plane.free_pages));
+            }
+        }
+        Ok(())
+    }
+
+    /// The map as it would be rebuilt from the out-of-band data of every programmed page: the highest sequence number wins.
+    /// `None` without sequence numbers. Harey Tortoise, section 3.1.
+    pub fn rebuild_map(&self) -> Option<Vec<Ppn>> {
+        if self.sequence.is_empty() {
+            return None;
+        }
+        let mut map = vec![NONE; self.map.len()];
+        for (ppn, &lpn) in self.reverse.iter().enumerate() {
+            if lpn != NONE {
+                let held = map[lpn as usize];
+                if held == NONE || self.sequence[held as usize] < self.sequence[ppn] {
+                    map[lpn as usize] = ppn as Ppn;
+                }
+            }
+        }
+        Some(map)
+    }
+
+    /// Breaks the map on purpose, so that tests can see the oracle find it.
+    pub(crate) fn break_map(&mut self, lpn: Lpn, other: Lpn) {
+        self.map[lpn as usize] = self.map[other as usize];
+    }
+}
+
+/// Counts at or above this mark blocks that may not be victims.
+pub const NOT_A_CANDIDATE: i16 = NOT_A_VICTIM;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn tiny() -> Books {
+        let geometry = Geometry {
+            channels: 1,
+            chips_per_channel: 1,
+            dies_per_chip: 1,
+            planes_per_die: 1,
+            blocks_per_plane: 4,
+            pages_per_block: 2,
+            page_bytes: 4096,
+        };
+        Books::new(&geometry, 4, 1, 1, true)
+    }
+
+    #[test]
+    fn pages_are_programmed_in_order_into_erased_blocks_and_the_reserve_is_left_to_gc() {
+        let mut books = tiny();
+        for (lpn, ppn) in [(0, 0), (1, 1), (2, 2), (3, 3), (0, 4), (0, 5)] {
+            assert_eq!(books.take(0, 0, Claimant::Host), Some(ppn));
+            books.commit_write(lpn, ppn);
+        }
+        assert_eq!(books.take(0, 0, Claimant::Host), None, "the last erased block is the reserve");
+        assert!(books.can_take(0, 0, Claimant::Gc));
+        assert_eq!(books.victim_counts(0), [1, 2, 1, NOT_A_CANDIDATE]);
+        books.audit().unwrap();
+    }
+
+    #[test]
+    fn a_moved_page_that_was_overwritten_meanwhile_is_stale_at_its_new_place() {
+        let mut books = tiny();
+        for lpn in [0, 1] {
+            let ppn = books.take(0, 0, Claimant::Host).unwrap();
+            books.commit_write(lpn, ppn);
+        }
+        let to = books.take(0, 0, Claimant::Gc).unwrap();
+        let newer = books.take(0, 0, Claimant::Host).unwrap();
+        books.commit_write(0, newer);
+        assert!(!books.commit_move(0, 0, to));
+        assert_eq!(books.lookup(0), newer);
+        assert_eq!(books.next_valid(0, 0), Some(1), "page 0 died before GC looked");
+        books.audit().unwrap();
+    }
+
+    #[test]
+    fn the_map_can_be_rebuilt_from_the_out_of_band_data() {
+        let mut books = tiny();
+        for lpn in [0, 1, 0, 2, 1] {
+            let ppn = books.take(0, 0, Claimant::Host).unwrap();
+            books.commit_write(lpn, ppn);
+        }
+        assert_eq!(books.rebuild_map().unwrap(), books.map);
+    }
+
+    #[test]
+    fn an_erase_returns_the_pages_of_a_block() {
+        let mut books = tiny();
+        for lpn in [0, 1, 0, 1] {
+            let ppn = books.take(0, 0, Claimant::Host).unwrap();
+            books.commit_write(lpn, ppn);
+        }
+        books.begin_collect(0);
+        assert_eq!(books.next_valid(0, 0), None);
+        books.erased(0);
+        assert_eq!(books.free_pages(0), 6);
+        assert_eq!(books.erase_count(0), 1);
+        books.audit().unwrap();
+    }
+}

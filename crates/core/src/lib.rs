@@ -1,0 +1,28 @@
+//! The drive: geometry, flash, translation layer, scheduler and policies, without clock, I/O or threads.
+//!
+//! The reading order is the data path: [`host`] and its queue, the write buffer, [`ftl`], [`sched`], and the decisions in
+//! [`policy`]; [`device`] and [`design`] are the data that a [`drive`] is made of.
+
+mod audit;
+pub mod config;
+pub mod design;
+pub mod device;
+pub mod drive;
+pub mod event;
+pub mod ftl;
+pub mod host;
+mod host_queue;
+pub mod ids;
+mod mem;
+pub mod observe;
+mod oracle;
+pub mod policy;
+mod ram;
+pub mod sched;
+pub mod state;
+#[cfg(test)]
+mod testkit;
+pub mod units;
+pub mod view;
+
+pub use oracle::Fault;

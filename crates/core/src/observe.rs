@@ -1,0 +1,259 @@
+//! What a run observes: the causes of every nanosecond of a request, and the requests themselves.
+
+use crate::host::CommandKind;
+use crate::units::Ns;
+
+/// What occupies a die or a channel. A resource is always in exactly one category.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub enum Occupant {
+    /// A read of the host.
+    HostRead,
+    /// A program of the host, without buffer.
+    HostProgram,
+    /// A program from the buffer.
+    Flush,
+    /// The read of a read-modify-write.
+    ReadModifyWrite,
+    /// Parity.
+    Parity,
+    /// Reads that reconstruct a page.
+    Reconstruction,
+    /// A GC's read.
+    GcRead,
+    /// A GC's program.
+    GcProgram,
+    /// Held by a GC, which waits for something else.
+    GcHold,
+    /// An erase.
+    Erase,
+    /// Suspending or resuming.
+    Suspend,
+    /// Scrubbing, wear levelling, recovery.
+    Background,
+}
+
+/// Number of occupants.
+pub const OCCUPANTS: usize = 12;
+
+/// Channel categories beyond the occupants: held by a GC that reads, that programs, that waits; held with the whole
+/// controller; idle.
+pub(crate) const HELD_GC_READ: usize = OCCUPANTS;
+pub(crate) const HELD_GC_PROGRAM: usize = OCCUPANTS + 1;
+pub(crate) const HELD_GC_OTHER: usize = OCCUPANTS + 2;
+pub(crate) const HELD_CONTROLLER: usize = OCCUPANTS + 3;
+pub(crate) const CHANNEL_IDLE: usize = OCCUPANTS + 4;
+/// Number of channel categories.
+pub(crate) const CHANNEL_CATEGORIES: usize = OCCUPANTS + 5;
+
+/// Names of the parts that a latency is the sum of, in the order of their indices.
+pub const PART_NAMES: [&str; PARTS] = [
+    "host_queue",
+    "buffer_full",
+    "buffer",
+    "space",
+    "command",
+    "array",
+    "transfer",
+    "compute",
+    "die_host_read",
+    "die_host_program",
+    "die_flush",
+    "die_read_modify_write",
+    "die_parity",
+    "die_reconstruction",
+    "die_gc_read",
+    "die_gc_program",
+    "die_gc_hold",
+    "die_erase",
+    "die_suspend",
+    "die_background",
+    "channel_host_read",
+    "channel_host_program",
+    "channel_flush",
+    "channel_read_modify_write",
+    "channel_parity",
+    "channel_reconstruction",
+    "channel_gc_read",
+    "channel_gc_program",
+    "channel_gc_hold",
+    "channel_erase",
+    "channel_suspend",
+    "channel_background",
+    "channel_held_gc_read",
+    "channel_held_gc_program",
+    "channel_held_gc_other",
+    "controller_gc",
+    "policy",
+];
+
+/// Waiting in the host while the device queue is full.
+pub const HOST_QUEUE: usize = 0;
+/// Waiting for space in the write buffer.
+pub const BUFFER_FULL: usize = 1;
+/// Service by the RAM.
+pub const BUFFER: usize = 2;
+/// Waiting until a GC has freed a page to program.
+pub const SPACE: usize = 3;
+/// The request's own commands.
+pub const COMMAND: usize = 4;
+/// The request's own array time.
+pub const ARRAY: usize = 5;
+/// The request's own transfers.
+pub const TRANSFER: usize = 6;
+/// The request's own computing, such as parity.
+pub const COMPUTE: usize = 7;
+/// First of the waits for a die, by occupant.
+pub const DIE: usize = 8;
+/// First of the waits for a channel, by category.
+pub const CHANNEL: usize = DIE + OCCUPANTS;
+/// Number of parts.
+pub const PARTS: usize = CHANNEL + CHANNEL_CATEGORIES;
+
+/// The parts that make a request GC-blocked: it waited for a resource that a GC held, not merely for a channel that a
+/// GC's command used.
+const GC_BLOCKED: u64 = {
+    let mut mask = 0;
+    let die = [Occupant::GcRead, Occupant::GcProgram, Occupant::GcHold, Occupant::Erase, Occupant::Suspend];
+    let mut i = 0;
+    while i < die.len() {
+        mask |= 1 << (DIE + die[i] as usize);
+        i += 1;
+    }
+    let mut held = HELD_GC_READ;
+    while held <= HELD_CONTROLLER {
+        mask |= 1 << (CHANNEL + held);
+        held += 1;
+    }
+    mask
+};
+
+/// A latency as a sum of parts, in nanoseconds. The parts add up to the latency exactly.
+#[derive(Clone, Debug)]
+pub struct Blame {
+    ns: [Ns; PARTS],
+    /// One bit for each part that is not zero.
+    mask: u64,
+}
+
+impl Default for Blame {
+    fn default() -> Self {
+        Self { ns: [0; PARTS], mask: 0 }
+    }
+}
+
+impl Blame {
+    /// Forgets everything.
+    #[inline]
+    pub fn clear(&mut self) {
+        let mut mask = self.mask;
+        while mask != 0 {
+            self.ns[mask.trailing_zeros() as usize] = 0;
+            mask &= mask - 1;
+        }
+        self.mask = 0;
+    }
+
+    /// Adds `ns` to a part.
+    #[inline]
+    pub fn add(&mut self, part: usize, ns: Ns) {
+        if ns > 0 {
+            self.ns[part] += ns;
+            self.mask |= 1 << part;
+        }
+    }
+
+    /// Adds every part of another blame.
+    pub fn add_all(&mut self, other: &Self) {
+        for (part, ns) in other.parts() {
+            self.add(part, ns);
+        }
+    }
+
+    /// The parts that are not zero.
+    #[inline]
+    pub fn parts(&self) -> impl Iterator<Item = (usize, Ns)> + '_ {
+        let mut mask = self.mask;
+        std::iter::from_fn(move || {
+            (mask != 0).then(|| {
+                let part = mask.trailing_zeros() as usize;
+                mask &= mask - 1;
+                (part, self.ns[part])
+            })
+        })
+    }
+
+    /// Nanoseconds of one part.
+    pub fn get(&self, part: usize) -> Ns {
+        self.ns[part]
+    }
+
+    /// The sum of all parts.
+    pub fn total(&self) -> Ns {
+        self.parts().map(|(_, ns)| ns).sum()
+    }
+
+    /// Whether some of it was spent waiting for a resource that a GC held.
+    #[inline]
+    pub fn gc_blocked(&self) -> bool {
+        self.mask & GC_BLOCKED != 0
+    }
+}
+
+/// A completed request.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Completion {
+    /// The number that `submit` returned.
+    pub id: u64,
+    /// Read or write.
+    pub kind: CommandKind,
+    /// When the host issued it.
+    pub arrived: Ns,
+    /// When it completed.
+    pub completed: Ns,
+    /// Some page of it waited for a resource that a GC held.
+    pub gc_blocked: bool,
+    /// It waited in the host while the device queue was full.
+    pub queue_blocked: bool,
+}
+
+/// Hears of every completed request.
+pub trait Observer {
+    /// Called once for each request, with the blame that adds up to its latency.
+    fn completed(&mut self, completion: &Completion, blame: &Blame);
+}
+
+/// An observer that looks away.
+#[derive(Debug, Default)]
+pub struct Blind;
+
+impl Observer for Blind {
+    fn completed(&mut self, _: &Completion, _: &Blame) {}
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn blame_adds_up_and_knows_what_a_gc_held() {
+        let mut blame = Blame::default();
+        blame.add(ARRAY, 40);
+        blame.add(CHANNEL + Occupant::GcRead as usize, 7);
+        assert!(!blame.gc_blocked(), "a channel slot that a GC's command took is not a hold");
+        blame.add(CHANNEL + HELD_GC_READ, 3);
+        assert!(blame.gc_blocked());
+        assert_eq!(blame.total(), 50);
+        blame.clear();
+        assert_eq!(blame.total(), 0);
+        assert!(!blame.gc_blocked());
+    }
+
+    #[test]
+    fn every_part_has_its_name() {
+        assert_eq!(PART_NAMES[DIE + Occupant::Erase as usize], "die_erase");
+        assert_eq!(PART_NAMES[CHANNEL + Occupant::Flush as usize], "channel_flush");
+        assert_eq!(PART_NAMES[CHANNEL + HELD_CONTROLLER], "controller_gc");
+        assert_eq!(PART_NAMES[CHANNEL + CHANNEL_IDLE], "policy");
+    }
+}

@@ -1,0 +1,287 @@
+//! The oracle: every sector has a content token, and every completed read must return the token of the last write that was
+//! accepted before it arrived, or of a later one.
+//!
+//! Only host writes set what is expected. What the flash and the buffer hold travels with the operations, so a wrong map, a
+//! lost buffer page or a bad GC copy shows as a wrong token.
+
+use crate::device::Device;
+use crate::ids::{Lpn, Ppn};
+use std::collections::HashMap;
+
+/// What a page holds.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Content {
+    /// The same token in every sector.
+    Uniform(u32),
+    /// A token for each sector.
+    Sectors(Box<[u32]>),
+}
+
+/// Marks an entry of a table of uniform tokens whose page is in the table of mixed ones.
+const MIXED: u32 = u32::MAX;
+/// Marks a sector that a read-modify-write takes from the old page.
+const HOLE: u32 = u32::MAX - 1;
+
+impl Content {
+    fn sector(&self, index: usize) -> u32 {
+        match self {
+            Self::Uniform(token) => *token,
+            Self::Sectors(tokens) => tokens[index],
+        }
+    }
+
+    fn from_sectors(tokens: &[u32]) -> Self {
+        if tokens.iter().all(|token| *token == tokens[0]) { Self::Uniform(tokens[0]) } else { Self::Sectors(tokens.into()) }
+    }
+}
+
+/// A table of page contents, most of them uniform.
+#[derive(Debug)]
+struct Pages {
+    uniform: Vec<u32>,
+    mixed: HashMap<u32, Box<[u32]>>,
+}
+
+impl Pages {
+    fn new(pages: usize) -> Self {
+        Self { uniform: crate::mem::huge_vec(pages, 0), mixed: HashMap::new() }
+    }
+
+    fn get(&self, page: u32) -> Content {
+        match self.uniform[page as usize] {
+            MIXED => Content::Sectors(self.mixed[&page].clone()),
+            token => Content::Uniform(token),
+        }
+    }
+
+    fn set(&mut self, page: u32, content: Content) {
+        let slot = &mut self.uniform[page as usize];
+        if *slot == MIXED {
+            self.mixed.remove(&page);
+        }
+        match content {
+            Content::Uniform(token) => *slot = token,
+            Content::Sectors(tokens) => {
+                *slot = MIXED;
+                self.mixed.insert(page, tokens);
+            }
+        }
+    }
+}
+
+/// A fault that tests inject to see it found.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Fault {
+    /// A logical page maps to the physical page of another.
+    Map {
+        /// The page whose entry breaks.
+        lpn: Lpn,
+        /// The page whose entry it copies.
+        other: Lpn,
+    },
+    /// The next page that a GC copies arrives with other contents.
+    GcCopy,
+    /// The next page written to the buffer is forgotten.
+    Buffer,
+}
+
+/// Expected and actual contents of the whole drive.
+#[derive(Debug)]
+pub(crate) struct Oracle {
+    sectors: usize,
+    expected: Pages,
+    flash: Pages,
+    /// What the buffer's entries hold: tokens of dirty sectors, then of sectors in flight.
+    dirty: Vec<u32>,
+    flight: Vec<u32>,
+    /// What each operation carries, by its index.
+    carried: Vec<Content>,
+    /// What direct programs under way will have written: first sector, sectors, token.
+    promised: HashMap<u32, (usize, usize, u32)>,
+    last_token: u32,
+    pub armed: Option<Fault>,
+    /// Reads checked.
+    pub checked: u64,
+    /// The first mismatch.
+    pub mismatch: Option<String>,
+}
+
+impl Oracle {
+    pub fn new(device: &Device) -> Self {
+        let sectors = device.geometry.sectors_per_page() as usize;
+        let entries = (u64::from(device.ram.buffer_kib) * 1024 / u64::from(device.geometry.page_bytes)) as usize;
+        Self {
+            sectors,
+            expected: Pages::new(device.logical_pages() as usize),
+            flash: Pages::new(device.geometry.physical_pages() as usize),
+            dirty: vec![0; entries * sectors],
+            flight: vec![0; entries * sectors],
+            carried: Vec::new(),
+            promised: HashMap::new(),
+            last_token: device.logical_pages() as u32,
+            armed: None,
+            checked: 0,
+            mismatch: None,
+        }
+    }
+
+    /// Books a page that ageing wrote. Each page has one token for all its ageing, since nobody reads meanwhile.
+    pub fn aged(&mut self, lpn: Lpn, ppn: Ppn) {
+        self.expected.uniform[lpn as usize] = lpn + 1;
+        self.flash.uniform[ppn as usize] = lpn + 1;
+    }
+
+    pub fn next_token(&mut self) -> u32 {
+        self.last_token += 1;
+        assert!(self.last_token < HOLE, "more host writes than the oracle has tokens");
+        self.last_token
+    }
+
+    /// The host wrote sectors of a page.
+    pub fn expect(&mut self, lpn: Lpn, first: usize, count: usize, token: u32) {
+        if count == self.sectors {
+            return self.expected.set(lpn, Content::Uniform(token));
+        }
+        let old = self.expected.get(lpn);
+        let tokens: Vec<u32> = (0..self.sectors).map(|s| if (first..first + count).contains(&s) { token } else { old.sector(s) }).collect();
+        self.expected.set(lpn, Content::from_sectors(&tokens));
+    }
+
+    /// The buffer took sectors of a page.
+    pub fn buffered(&mut self, entry: u32, first: usize, count: usize, token: u32) {
+        if self.armed == Some(Fault::Buffer) {
+            self.armed = None;
+            return;
+        }
+        let base = entry as usize * self.sectors;
+        self.dirty[base + first..base + first + count].fill(token);
+    }
+
+    /// The buffer's entry goes to the flash: `mask` says which sectors.
+    pub fn flush(&mut self, entry: u32, mask: u64) -> Content {
+        let base = entry as usize * self.sectors;
+        let tokens: Vec<u32> = (0..self.sectors).map(|s| if mask >> s & 1 == 1 { self.dirty[base + s] } else { HOLE }).collect();
+        self.flight[base..base + self.sectors].copy_from_slice(&tokens);
+        Content::from_sectors(&tokens)
+    }
+
+    /// Sets what an operation carries.
+    pub fn carry(&mut self, op: u32, content: Content) {
+        if self.carried.len() <= op as usize {
+            self.carried.resize(op as usize + 1, Content::Uniform(0));
+        }
+        self.carried[op as usize] = content;
+    }
+
+    /// A direct program will write sectors of a page: it carries them, with holes elsewhere.
+    pub fn promise(&mut self, op: u32, first: usize, count: usize) {
+        let token = self.next_token();
+        let tokens: Vec<u32> = (0..self.sectors).map(|s| if (first..first + count).contains(&s) { token } else { HOLE }).collect();
+        self.carry(op, Content::from_sectors(&tokens));
+        self.promised.insert(op, (first, count, token));
+    }
+
+    /// A direct program is done: what it wrote is expected from now on.
+    pub fn fulfil(&mut self, op: u32, lpn: Lpn) {
+        if let Some((first, count, token)) = self.promised.remove(&op) {
+            self.expect(lpn, first, count, token);
+        }
+    }
+
+    /// A host read of a page that is neither mapped nor in the buffer returns zeroes.
+    pub fn check_unmapped(&mut self, lpn: Lpn, first: usize, count: usize) {
+        self.checked += 1;
+        let expected = self.expected.get(lpn);
+        if let Some(s) = (first..first + count).find(|&s| expected.sector(s) != 0) {
+            self.fail(format!("logical page {lpn}, sector {s}: unmapped, but token {} was written", expected.sector(s)));
+        }
+    }
+
+    /// What an operation carries.
+    pub fn carried(&self, op: u32) -> Content {
+        self.carried[op as usize].clone()
+    }
+
+    /// Fills the holes of `content` from `base`, or with zeroes.
+    pub fn fill(&self, content: &Content, base: Option<&Content>) -> Content {
+        let tokens: Vec<u32> = (0..self.sectors)
+            .map(|s| match content.sector(s) {
+                HOLE => base.map_or(0, |base| base.sector(s)),
+                token => token,
+            })
+            .collect();
+        Content::from_sectors(&tokens)
+    }
+
+    /// A physical page is read into an operation.
+    pub fn read_flash(&mut self, op: u32, ppn: Ppn, for_gc: bool) {
+        let mut content = self.flash.get(ppn);
+        if for_gc && self.armed == Some(Fault::GcCopy) {
+            self.armed = None;
+            content = Content::Uniform(content.sector(0) ^ 1);
+        }
+        self.carry(op, content);
+    }
+
+    /// A page is moved in the books alone.
+    pub fn move_page(&mut self, from: Ppn, to: Ppn) {
+        let content = self.flash.get(from);
+        self.flash.set(to, content);
+    }
+
+    /// An operation is programmed into a physical page.
+    pub fn program(&mut self, op: u32, ppn: Ppn) {
+        let content = self.fill(&self.carried[op as usize], None);
+        self.flash.set(ppn, content);
+    }
+
+    /// Remembers, with a host read, what was expected when it arrived.
+    pub fn arm_read(&mut self, op: u32, lpn: Lpn) {
+        let expected = self.expected.get(lpn);
+        self.carry(op, expected);
+    }
+
+    /// A host read takes sectors from a physical page; sectors of `in_ram` come from the buffer instead.
+    pub fn check_flash(&mut self, op: u32, lpn: Lpn, ppn: Option<Ppn>, first: usize, count: usize, in_ram: u64) {
+        self.checked += 1;
+        for s in first..first + count {
+            if in_ram >> s & 1 == 1 {
+                continue;
+            }
+            let got = ppn.map_or(0, |ppn| match self.flash.uniform[ppn as usize] {
+                MIXED => self.flash.mixed[&ppn][s],
+                token => token,
+            });
+            let now = match self.expected.uniform[lpn as usize] {
+                MIXED => self.expected.mixed[&lpn][s],
+                token => token,
+            };
+            let then = self.carried[op as usize].sector(s);
+            if got != now && (then == now || got < then || got > now) {
+                let place = ppn.map_or("no physical page".into(), |ppn| format!("physical page {ppn}"));
+                self.fail(format!(
+                    "logical page {lpn}, sector {s}: read token {got} from {place}; token {then} was current when the read arrived and {now} is now"
+                ));
+                return;
+            }
+        }
+    }
+
+    /// A host read takes sectors from the buffer.
+    pub fn check_buffer(&mut self, entry: u32, lpn: Lpn, dirty: u64, first: usize, count: usize) {
+        self.checked += 1;
+        let base = entry as usize * self.sectors;
+        for s in first..first + count {
+            let got = if dirty >> s & 1 == 1 { self.dirty[base + s] } else { self.flight[base + s] };
+            let now = self.expected.get(lpn).sector(s);
+            if got != now {
+                self.fail(format!("logical page {lpn}, sector {s}: read token {got} from the buffer, {now} was written last"));
+                return;
+            }
+        }
+    }
+
+    fn fail(&mut self, what: String) {
+        self.mismatch.get_or_insert(what);
+    }
+}

@@ -1,0 +1,38 @@
+//! # Free gate
+//!
+//! **What it does.** A GC that is wanted starts at once.
+//!
+//! **Source.** The baseline of every paper. **Parameters.** None. **Cost.** GCs meet whatever the host is doing.
+
+use crate::ids::PlaneIx;
+use crate::policy::{Gate, GcGate};
+use crate::view::View;
+use serde::Deserialize;
+
+/// Always open.
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Free {}
+
+impl GcGate for Free {
+    fn may_start(&mut self, _: View<'_>, _: PlaneIx) -> Gate {
+        Gate::Open
+    }
+
+    fn strict(&mut self) -> bool {
+        false
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testkit::tiny_state;
+
+    #[test]
+    fn it_is_open_on_a_busy_channel_too() {
+        let mut state = tiny_state();
+        state.channels[0].host_operations = 3;
+        assert_eq!(Free {}.may_start(View(&state), 0), Gate::Open);
+    }
+}

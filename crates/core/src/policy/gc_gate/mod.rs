@@ -1,0 +1,3 @@
+//! Whether a wanted GC may start.
+pub mod free;
+pub mod quiet_channel;

@@ -1,0 +1,3 @@
+//! What a GC blocks.
+pub mod blocking;
+pub mod preemptible;

@@ -1,0 +1,35 @@
+//! # Preemptible GC
+//!
+//! **What it does.** A GC gives up what it holds after every page, and competes for it again by the design's order; an
+//! operation that came meanwhile goes first where the order prefers it. Below the hard watermark the GC yields no more.
+//!
+//! **Source.** TTFLASH, section 6.2, after Lee et al., ISPASS 2011.
+//!
+//! **Parameters.** `scope`: `controller`, `channel`, `die` or `plane`.
+//!
+//! **Cost.** A request still waits for the page in flight (840 us) or the erase (2 ms); GC is put off until it is urgent.
+
+use crate::ids::PlaneIx;
+use crate::policy::{GcHold, HoldPlan, Scope};
+use crate::view::View;
+use serde::Deserialize;
+
+/// Holds one scope for a page at a time, until the plane is urgent.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Preemptible {
+    scope: Scope,
+}
+
+impl Preemptible {
+    /// A GC that holds `scope` for one page at a time.
+    pub fn new(scope: Scope) -> Self {
+        Self { scope }
+    }
+}
+
+impl GcHold for Preemptible {
+    fn hold(&mut self, _: View<'_>, _: PlaneIx, urgent: bool) -> HoldPlan {
+        HoldPlan { scope: self.scope, release_each_page: !urgent }
+    }
+}

@@ -1,0 +1,3 @@
+//! When planes want a GC.
+pub mod never;
+pub mod watermark;

@@ -1,0 +1,3 @@
+//! Which operations share a multi-plane command.
+pub mod none;
+pub mod same_offset;

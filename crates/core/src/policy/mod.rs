@@ -1,0 +1,297 @@
+//! Decisions. A policy is asked about the drive's state, answers, and never touches it.
+//!
+//! Each seam is one `seam!` list below: the question as a trait, and one row for each technique. The row gives the enum
+//! variant, its name in design files and its entry in the documentation. To add a technique, write its file, add its row,
+//! and write a design file that uses it; ARCHITECTURE.md walks through an example.
+
+use crate::config::ConfigError;
+use crate::device::Device;
+use crate::ids::{BlockIx, DieIx, Lpn, PlaneIx};
+use crate::units::Ns;
+use crate::view::{Candidate, View, Waiting};
+use serde::Deserialize;
+
+pub mod gc_gate;
+pub mod gc_hold;
+pub mod gc_trigger;
+pub mod join;
+pub mod order;
+pub mod place;
+pub mod suspend;
+pub mod victim;
+
+/// Declares a seam: its question, and the techniques that answer it.
+macro_rules! seam {
+    (
+        $(#[$trait_doc:meta])*
+        trait $trait:ident {
+            $( $(#[$method_doc:meta])* fn $method:ident(&mut self $(, $arg:ident: $type:ty)* $(,)?) $(-> $answer:ty)?; )+
+        }
+        $(#[$enum_doc:meta])*
+        enum $enum:ident in $section:literal $techniques:tt
+    ) => {
+        $(#[$trait_doc])*
+        pub trait $trait: Send {
+            /// Checks the parameters against the device and prepares tables.
+            ///
+            /// # Errors
+            /// Parameters that contradict each other or the device.
+            fn prepare(&mut self, _device: &Device) -> Result<(), ConfigError> {
+                Ok(())
+            }
+            $( $(#[$method_doc])* fn $method(&mut self $(, $arg: $type)*) $(-> $answer)?; )+
+        }
+
+        techniques! { $(#[$enum_doc])* $trait $enum $section $techniques }
+
+        impl $trait for $enum {
+            fn prepare(&mut self, device: &Device) -> Result<(), ConfigError> {
+                ask!(self, $techniques, prepare(device))
+            }
+            $( #[inline] fn $method(&mut self $(, $arg: $type)*) $(-> $answer)? {
+                ask!(self, $techniques, $method($($arg),*))
+            } )+
+        }
+    };
+}
+
+/// The enum of a seam's techniques, and the list of their names and descriptions.
+macro_rules! techniques {
+    (
+        $(#[$enum_doc:meta])* $trait:ident $enum:ident $section:literal
+        { $( $(#[doc = $doc:literal])+ $tag:literal => $variant:ident($technique:ty), )+ }
+    ) => {
+        $(#[$enum_doc])*
+        #[derive(Deserialize)]
+        #[serde(tag = "policy")]
+        pub enum $enum {
+            $( $(#[doc = $doc])+ #[serde(rename = $tag)] $variant($technique), )+
+            /// A policy from outside this crate.
+            #[serde(skip)]
+            Custom(Box<dyn $trait>),
+        }
+
+        impl $enum {
+            /// The section of a design file that chooses the technique.
+            pub const SECTION: &'static str = $section;
+            /// Name and description of every technique of this seam.
+            pub const TECHNIQUES: &'static [(&'static str, &'static str)] = &[ $( ($tag, concat!($($doc),+)), )+ ];
+
+            /// The technique's name in design files.
+            pub fn name(&self) -> &'static str {
+                match self { $( Self::$variant(_) => $tag, )+ Self::Custom(_) => "custom" }
+            }
+        }
+    };
+}
+
+/// Puts a question to whichever technique a seam's enum holds.
+macro_rules! ask {
+    ($self:ident, { $( $(#[$doc:meta])+ $tag:literal => $variant:ident($technique:ty), )+ }, $method:ident $arguments:tt) => {
+        match $self { $( Self::$variant(technique) => ask!(@ technique $method $arguments), )+ Self::Custom(technique) => ask!(@ technique $method $arguments) }
+    };
+    (@ $technique:ident $method:ident ($($argument:ident),*)) => { $technique.$method($($argument),*) };
+}
+
+seam! {
+    /// Where does a page go?
+    trait Place {
+        /// The plane of a logical page.
+        fn plane(&mut self, lpn: Lpn) -> PlaneIx;
+        /// Which of the plane's write points takes a page now. Asked when the program is issued.
+        fn write_point(&mut self, view: View<'_>, plane: PlaneIx, for_gc: bool) -> usize;
+    }
+    /// Techniques that answer `place`.
+    enum PlacePolicy in "place" {
+        /// Static: logical pages go round channels, chips, dies and planes in a given order.
+        "static" => Static(place::static_order::StaticOrder),
+    }
+}
+
+/// How much a plane wants a GC.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Want {
+    /// Not at all.
+    No,
+    /// When it disturbs nobody.
+    Soft,
+    /// Urgently: the plane runs out of space.
+    Hard,
+}
+
+seam! {
+    /// Does a plane want a GC? Asked after every program and every erase in the plane.
+    trait GcTrigger {
+        /// How much.
+        fn want(&mut self, view: View<'_>, plane: PlaneIx) -> Want;
+    }
+    /// Techniques that answer `gc_trigger`.
+    enum GcTriggerPolicy in "gc_trigger" {
+        /// Soft and hard watermark of erased pages in each plane.
+        "watermark" => Watermark(gc_trigger::watermark::Watermark),
+        /// GC never starts; running out of space is an error.
+        "never" => Never(gc_trigger::never::Never),
+    }
+}
+
+/// Whether a GC that is wanted may start.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Gate {
+    /// It may.
+    Open,
+    /// Not now; ask again when the channel falls quiet or a GC ends.
+    Shut,
+    /// Not now; ask again at this time as well.
+    ShutUntil(Ns),
+}
+
+seam! {
+    /// May a plane's GC start now? Urgent GCs pass every gate that is not strict.
+    trait GcGate {
+        /// The answer for a plane.
+        fn may_start(&mut self, view: View<'_>, plane: PlaneIx) -> Gate;
+        /// Whether even an urgent GC must wait; writes then stall.
+        fn strict(&mut self) -> bool;
+    }
+    /// Techniques that answer `gc_gate`.
+    enum GcGatePolicy in "gc_gate" {
+        /// Always.
+        "free" => Free(gc_gate::free::Free),
+        /// Only while no host operation waits for or uses the channel.
+        "quiet_channel" => QuietChannel(gc_gate::quiet_channel::QuietChannel),
+    }
+}
+
+/// What a GC blocks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Scope {
+    /// The plane.
+    Plane,
+    /// The die: the plane and its siblings.
+    Die,
+    /// The die and its channel.
+    Channel,
+    /// The whole drive.
+    Controller,
+}
+
+/// What a GC holds, and for how long.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct HoldPlan {
+    /// What is held while pages are moved. During the erase only die or plane stay held.
+    pub scope: Scope,
+    /// Give everything up after each page and compete for it again.
+    pub release_each_page: bool,
+}
+
+seam! {
+    /// What does a GC hold, and when does it yield? Asked at its start and after each page.
+    trait GcHold {
+        /// The answer for a plane; `urgent` below the hard watermark.
+        fn hold(&mut self, view: View<'_>, plane: PlaneIx, urgent: bool) -> HoldPlan;
+    }
+    /// Techniques that answer `gc_hold`.
+    enum GcHoldPolicy in "gc_hold" {
+        /// Controller, channel, die or plane, from the first page to the last.
+        "blocking" => Blocking(gc_hold::blocking::Blocking),
+        /// As blocking, but given up after every page until the plane is urgent.
+        "preemptible" => Preemptible(gc_hold::preemptible::Preemptible),
+    }
+}
+
+seam! {
+    /// Which block is collected? Policies of the chain narrow the candidates one after another; the lowest index of what
+    /// is left wins.
+    trait Victim {
+        /// Removes all but the best candidates. `candidates` is never empty and must not become so.
+        fn narrow(&mut self, view: View<'_>, plane: PlaneIx, candidates: &mut Vec<BlockIx>);
+        /// Finds the best candidates of a whole plane, for the head of the chain; leaves `found` empty when there are none.
+        fn search(&mut self, view: View<'_>, plane: PlaneIx, found: &mut Vec<BlockIx>);
+    }
+    /// Techniques that answer `victim`.
+    enum VictimPolicy in "victim" {
+        /// The fewest valid pages.
+        "greedy" => Greedy(victim::greedy::Greedy),
+    }
+}
+
+seam! {
+    /// Which waiting operation starts next? Asked only when there is a choice.
+    trait Order {
+        /// The index of the operation that a free die starts.
+        fn at_die(&mut self, view: View<'_>, candidates: &[Candidate]) -> usize;
+        /// The index of the operation that a free channel serves. Candidates stand in the order in which they began to wait.
+        fn at_channel(&mut self, view: View<'_>, candidates: &[Candidate]) -> usize;
+    }
+    /// Techniques that answer `order`.
+    enum OrderPolicy in "order" {
+        /// The one that has waited longest.
+        "fifo" => Fifo(order::fifo::Fifo),
+        /// Reads before everything else at a die; the channel serves in order of arrival.
+        "read_first" => ReadFirst(order::read_first::ReadFirst),
+        /// GC before everything else at a die; then reads, then programs.
+        "gc_first" => GcFirst(order::gc_first::GcFirst),
+    }
+}
+
+seam! {
+    /// Which waiting operations join one that starts, in one multi-plane command?
+    trait Join {
+        /// Marks partners of `lead` among `waiting`, at most one for each plane, none of the lead's own plane.
+        fn partners(&mut self, view: View<'_>, lead: &Waiting, waiting: &[Waiting], join: &mut [bool]);
+        /// Whether it is worth asking at all.
+        fn active(&mut self) -> bool;
+    }
+    /// Techniques that answer `join`.
+    enum JoinPolicy in "join" {
+        /// Nothing joins.
+        "none" => Nothing(join::none::Nothing),
+        /// Operations of the same kind and cause at the same page offset of sibling planes.
+        "same_offset" => SameOffset(join::same_offset::SameOffset),
+    }
+}
+
+/// What becomes of a pulse that is cut.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Keep {
+    /// It goes on later from exactly where it was cut.
+    Progress,
+    /// Only completed steps are kept; the current one starts anew.
+    Steps,
+}
+
+/// Which reads are served before the suspended work goes on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Serve {
+    /// All, until none waits.
+    UntilNoneWaits,
+    /// Those that had arrived when the work was cut.
+    Arrived,
+}
+
+/// Whether, when and how a running erase or program makes way for a read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Suspension {
+    /// It does not.
+    No,
+    /// At once, after the device's suspend time.
+    Now(Keep, Serve),
+    /// At the end of the current step.
+    AtBoundary(Serve),
+    /// Not yet; ask again at this time if the read still waits.
+    AskAt(Ns),
+}
+
+seam! {
+    /// Does the running erase or program of a die make way for a host read that waits for it?
+    trait Suspend {
+        /// The answer for a die.
+        fn suspend(&mut self, view: View<'_>, die: DieIx) -> Suspension;
+    }
+    /// Techniques that answer `suspend`.
+    enum SuspendPolicy in "suspend" {
+        /// Erases and programs run to their end.
+        "never" => Never(suspend::never::Never),
+    }
+}

@@ -1,0 +1,52 @@
+//! # GC first
+//!
+//! **What it does.** A free die starts GC before reads, and reads before programs. The channel serves GC's phases first too.
+//!
+//! **Source.** I/O-parallelized GC, section 2 (GC, then reads, then writes).
+//!
+//! **Parameters.** None. **Cost.** Every request to a die in GC waits for it.
+
+use crate::policy::Order;
+use crate::policy::order::fifo::oldest;
+use crate::sched::ops::Class;
+use crate::view::{Candidate, View};
+use serde::Deserialize;
+
+/// GC before everything else.
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct GcFirst {}
+
+fn rank(candidate: &Candidate) -> u32 {
+    match candidate.class {
+        Class::Gc | Class::GcProgram | Class::Hold => 0,
+        Class::HostRead => 1,
+        Class::AuxiliaryRead => 2,
+        Class::HostProgram | Class::Flush => 3,
+        Class::Background => 4,
+    }
+}
+
+impl Order for GcFirst {
+    fn at_die(&mut self, _: View<'_>, candidates: &[Candidate]) -> usize {
+        oldest(candidates, rank)
+    }
+
+    fn at_channel(&mut self, _: View<'_>, candidates: &[Candidate]) -> usize {
+        oldest(candidates, rank)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testkit::tiny_state;
+
+    #[test]
+    fn gc_overtakes_an_older_read() {
+        let candidate = |class, arrival| Candidate { class, plane: 0, arrival, urgent: false };
+        let waiting = [candidate(Class::HostRead, 1), candidate(Class::Hold, 2)];
+        assert_eq!(GcFirst {}.at_die(View(&tiny_state()), &waiting), 1);
+        assert_eq!(GcFirst {}.at_channel(View(&tiny_state()), &waiting), 1);
+    }
+}

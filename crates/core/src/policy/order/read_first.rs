@@ -1,0 +1,55 @@
+//! # Reads first
+//!
+//! **What it does.** A free die starts reads of the host before anything else, then host programs, flushes, and GC last; an
+//! urgent GC goes before programs. The channel serves in order of arrival, so that a GC's short commands wait like all others.
+//!
+//! **Source.** TTFLASH is silent; SSDSim, on which it is built, serves reads before writes. Practical Erase Suspension,
+//! section 3.1, gives user reads the highest priority.
+//!
+//! **Parameters.** None. **Cost.** Programs and GC wait while reads keep coming.
+
+use crate::policy::Order;
+use crate::policy::order::fifo::oldest;
+use crate::sched::ops::Class;
+use crate::view::{Candidate, View};
+use serde::Deserialize;
+
+/// Reads before everything else at a die.
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ReadFirst {}
+
+impl Order for ReadFirst {
+    fn at_die(&mut self, _: View<'_>, candidates: &[Candidate]) -> usize {
+        oldest(candidates, |candidate| match candidate.class {
+            Class::HostRead => 0,
+            Class::AuxiliaryRead => 1,
+            Class::Gc | Class::GcProgram | Class::Hold if candidate.urgent => 2,
+            Class::HostProgram | Class::Flush => 3,
+            Class::Gc | Class::GcProgram | Class::Hold => 4,
+            Class::Background => 5,
+        })
+    }
+
+    fn at_channel(&mut self, _: View<'_>, _: &[Candidate]) -> usize {
+        0
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testkit::tiny_state;
+
+    #[test]
+    fn a_read_overtakes_and_an_urgent_gc_overtakes_programs_only() {
+        let candidate = |class, arrival, urgent| Candidate { class, plane: 0, arrival, urgent };
+        let state = tiny_state();
+        let mut order = ReadFirst {};
+        let waiting = [candidate(Class::Flush, 1, false), candidate(Class::Gc, 2, true), candidate(Class::HostRead, 3, false)];
+        assert_eq!(order.at_die(View(&state), &waiting), 2);
+        assert_eq!(order.at_die(View(&state), &waiting[..2]), 1);
+        let calm = [candidate(Class::Gc, 1, false), candidate(Class::Flush, 2, false)];
+        assert_eq!(order.at_die(View(&state), &calm), 1);
+    }
+}

@@ -1,0 +1,2 @@
+//! Where pages go.
+pub mod static_order;

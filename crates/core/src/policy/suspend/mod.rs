@@ -1,0 +1,2 @@
+//! Whether erases and programs make way for reads.
+pub mod never;

@@ -1,0 +1,24 @@
+//! # No suspension
+//!
+//! **What it does.** A running erase or program is never cut; a read of its die waits to its end.
+//!
+//! **Source.** Practical Erase Suspension, section 3.1 ("Baseline").
+//!
+//! **Parameters.** None. **Cost.** Reads wait up to a whole erase.
+
+use crate::ids::DieIx;
+use crate::policy::{Suspend, Suspension};
+use crate::view::View;
+use serde::Deserialize;
+
+/// Erases and programs run to their end.
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Never {}
+
+impl Suspend for Never {
+    #[inline]
+    fn suspend(&mut self, _: View<'_>, _: DieIx) -> Suspension {
+        Suspension::No
+    }
+}

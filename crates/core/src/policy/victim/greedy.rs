@@ -1,0 +1,63 @@
+//! # Greedy victims
+//!
+//! **What it does.** Collects a block with the fewest valid pages; open blocks are no candidates.
+//!
+//! **Source.** TTFLASH, section 6 ("most-optimum FTL" of SSDSim); I/O-parallelized GC, section 2.
+//!
+//! **Parameters.** None. **Cost.** The least copying now; it ignores age, locality and wear.
+
+use crate::ftl::NOT_A_CANDIDATE;
+use crate::ids::{BlockIx, PlaneIx};
+use crate::policy::Victim;
+use crate::view::View;
+use serde::Deserialize;
+
+/// The fewest valid pages.
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Greedy {}
+
+impl Victim for Greedy {
+    fn narrow(&mut self, view: View<'_>, _: PlaneIx, candidates: &mut Vec<BlockIx>) {
+        let books = view.books();
+        if let Some(least) = candidates.iter().map(|&block| books.valid_pages(block)).min() {
+            candidates.retain(|&block| books.valid_pages(block) == least);
+        }
+    }
+
+    fn search(&mut self, view: View<'_>, plane: PlaneIx, found: &mut Vec<BlockIx>) {
+        let counts = view.books().victim_counts(plane);
+        // Two passes: the minimum alone is a loop that the compiler vectorises.
+        let least = counts.iter().copied().min().unwrap_or(NOT_A_CANDIDATE);
+        if least < NOT_A_CANDIDATE {
+            let first = plane * view.geometry().blocks_per_plane;
+            found.extend((first..).zip(counts).filter(|&(_, &count)| count == least).map(|(block, _)| block));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ftl::Claimant;
+    use crate::testkit::{tiny_device, tiny_state};
+
+    #[test]
+    fn it_finds_the_closed_block_with_the_fewest_valid_pages() {
+        let mut state = tiny_state();
+        let pages = tiny_device().geometry.pages_per_block;
+        let mut found = Vec::new();
+        Greedy {}.search(View(&state), 0, &mut found);
+        assert!(found.is_empty(), "an erased plane has nothing to collect");
+        let lpns: Vec<u32> = (0..2 * pages).chain(pages..pages + 1).collect();
+        for lpn in lpns {
+            let ppn = state.books.take(0, 0, Claimant::Host).unwrap();
+            state.books.commit_write(lpn, ppn);
+        }
+        Greedy {}.search(View(&state), 0, &mut found);
+        assert_eq!(found, [1], "block 1 lost a page, the third block is open");
+        let mut both = vec![0, 1];
+        Greedy {}.narrow(View(&state), 0, &mut both);
+        assert_eq!(both, [1]);
+    }
+}

@@ -1,0 +1,2 @@
+//! Which block is collected.
+pub mod greedy;

@@ -1,0 +1,220 @@
+//! The capacitor-backed write buffer: page-granular, least recently written first out.
+//!
+//! A page stays in it, and serves reads, until it is programmed. Sectors written while a page is in flight wait in the same
+//! entry for the next flush. TTFLASH, section 4.5; systems with a buffer of 0 pages write through.
+
+use crate::device::Device;
+use crate::ids::{Lpn, NONE};
+use rustc_hash::FxBuildHasher;
+use std::collections::{HashMap, VecDeque};
+
+/// One page in the buffer.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Entry {
+    pub lpn: Lpn,
+    /// Sectors written and not in flight.
+    pub dirty: u64,
+    /// Sectors in flight to the flash.
+    pub flight: u64,
+    newer: u32,
+    older: u32,
+}
+
+/// A host write that waits for space, with the first page that is not in the buffer yet.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct WaitingWrite {
+    pub request: u32,
+    pub next_lpn: Lpn,
+}
+
+/// What became of a page offered to the buffer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Insert {
+    /// It took a free entry.
+    Added(u32),
+    /// It joined the entry that the page already had.
+    Merged(u32),
+    /// No entry is free.
+    Full,
+}
+
+/// The write buffer.
+#[derive(Debug)]
+pub(crate) struct WriteBuffer {
+    capacity: u32,
+    flush_above: u32,
+    table: HashMap<Lpn, u32, FxBuildHasher>,
+    entries: Vec<Entry>,
+    free: Vec<u32>,
+    newest: u32,
+    oldest: u32,
+    in_flight: u32,
+    pub waiting: VecDeque<WaitingWrite>,
+}
+
+impl WriteBuffer {
+    pub fn new(device: &Device) -> Self {
+        let capacity = (u64::from(device.ram.buffer_kib) * 1024 / u64::from(device.geometry.page_bytes)) as u32;
+        Self {
+            capacity,
+            flush_above: (u64::from(capacity) * u64::from(device.ram.flush_above_percent) / 100) as u32,
+            table: HashMap::with_capacity_and_hasher(capacity as usize, FxBuildHasher),
+            entries: Vec::with_capacity(capacity as usize),
+            free: Vec::new(),
+            newest: NONE,
+            oldest: NONE,
+            in_flight: 0,
+            waiting: VecDeque::new(),
+        }
+    }
+
+    /// Whether the device has a buffer at all.
+    pub fn exists(&self) -> bool {
+        self.capacity > 0
+    }
+
+    pub fn occupied(&self) -> u32 {
+        (self.entries.len() - self.free.len()) as u32
+    }
+
+    pub fn in_flight(&self) -> u32 {
+        self.in_flight
+    }
+
+    pub fn is_full(&self) -> bool {
+        self.exists() && self.occupied() == self.capacity
+    }
+
+    pub fn entry(&self, index: u32) -> &Entry {
+        &self.entries[index as usize]
+    }
+
+    /// The entry of a page and the sectors that it has.
+    pub fn find(&self, lpn: Lpn) -> Option<(u32, u64)> {
+        let &index = self.table.get(&lpn)?;
+        let entry = &self.entries[index as usize];
+        Some((index, entry.dirty | entry.flight))
+    }
+
+    /// Writes sectors of a page.
+    pub fn insert(&mut self, lpn: Lpn, sectors: u64) -> Insert {
+        if let Some(&index) = self.table.get(&lpn) {
+            let entry = &mut self.entries[index as usize];
+            entry.dirty |= sectors;
+            if entry.flight == 0 {
+                self.unlink(index);
+                self.link_newest(index);
+            }
+            return Insert::Merged(index);
+        }
+        let entry = Entry { lpn, dirty: sectors, flight: 0, newer: NONE, older: NONE };
+        let index = match self.free.pop() {
+            Some(index) => {
+                self.entries[index as usize] = entry;
+                index
+            }
+            None if (self.entries.len() as u32) < self.capacity => {
+                self.entries.push(entry);
+                (self.entries.len() - 1) as u32
+            }
+            None => return Insert::Full,
+        };
+        self.table.insert(lpn, index);
+        self.link_newest(index);
+        Insert::Added(index)
+    }
+
+    /// The entry to flush next, marked as in flight, while occupancy beyond what is in flight exceeds the threshold.
+    pub fn next_flush(&mut self) -> Option<u32> {
+        if self.occupied() - self.in_flight <= self.flush_above || self.oldest == NONE {
+            return None;
+        }
+        let index = self.oldest;
+        self.unlink(index);
+        let entry = &mut self.entries[index as usize];
+        entry.flight = std::mem::take(&mut entry.dirty);
+        self.in_flight += 1;
+        Some(index)
+    }
+
+    /// Books the end of a flush. Returns whether the entry became free.
+    pub fn flushed(&mut self, index: u32) -> bool {
+        self.in_flight -= 1;
+        let entry = &mut self.entries[index as usize];
+        entry.flight = 0;
+        if entry.dirty != 0 {
+            self.link_newest(index);
+            return false;
+        }
+        let lpn = entry.lpn;
+        self.table.remove(&lpn);
+        self.free.push(index);
+        true
+    }
+
+    fn link_newest(&mut self, index: u32) {
+        self.entries[index as usize].older = self.newest;
+        self.entries[index as usize].newer = NONE;
+        match self.newest {
+            NONE => self.oldest = index,
+            newest => self.entries[newest as usize].newer = index,
+        }
+        self.newest = index;
+    }
+
+    fn unlink(&mut self, index: u32) {
+        let Entry { newer, older, .. } = self.entries[index as usize];
+        match newer {
+            NONE => self.newest = older,
+            newer => self.entries[newer as usize].older = older,
+        }
+        match older {
+            NONE => self.oldest = newer,
+            older => self.entries[older as usize].newer = newer,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testkit::tiny_device;
+
+    fn buffer(pages: u32, percent: u32) -> WriteBuffer {
+        let mut device = tiny_device();
+        device.ram.buffer_kib = pages * device.geometry.page_bytes / 1024;
+        device.ram.flush_above_percent = percent;
+        WriteBuffer::new(&device)
+    }
+
+    #[test]
+    fn the_flush_begins_above_the_threshold_with_the_page_written_longest_ago() {
+        let mut buffer = buffer(5, 80);
+        for lpn in [3, 4, 5, 6] {
+            assert!(matches!(buffer.insert(lpn, 0xff), Insert::Added(_)));
+        }
+        assert!(matches!(buffer.insert(3, 0xff), Insert::Merged(_)));
+        assert_eq!(buffer.next_flush(), None, "four of five pages are 80 %, not above");
+        buffer.insert(7, 0xff);
+        let index = buffer.next_flush().unwrap();
+        assert_eq!(buffer.entry(index).lpn, 4, "page 3 was written again");
+        assert_eq!(buffer.next_flush(), None, "what is in flight counts as gone");
+        assert_eq!(buffer.insert(8, 0xff), Insert::Full);
+        assert!(buffer.flushed(index));
+        assert!(matches!(buffer.insert(8, 0xff), Insert::Added(_)));
+    }
+
+    #[test]
+    fn sectors_written_in_flight_wait_for_the_next_flush_and_serve_reads() {
+        let mut buffer = buffer(1, 0);
+        buffer.insert(9, 0b0011);
+        let index = buffer.next_flush().unwrap();
+        assert_eq!(buffer.insert(9, 0b0100), Insert::Merged(index));
+        assert_eq!(buffer.find(9), Some((index, 0b0111)));
+        assert!(!buffer.flushed(index));
+        assert_eq!(buffer.find(9), Some((index, 0b0100)));
+        assert_eq!(buffer.next_flush(), Some(index));
+        assert!(buffer.flushed(index));
+        assert_eq!(buffer.find(9), None);
+    }
+}

@@ -1,0 +1,166 @@
+//! Fused operations: the parts of one multi-plane command, each with its own owner, cause and page.
+//!
+//! One array time for all; commands and transfers are serial. A read's mates transfer before its lead and complete as they
+//! do; a program's parts complete together.
+
+use crate::drive::Drive;
+use crate::event::EventQueue;
+use crate::ftl::Claimant;
+use crate::ids::{DieIx, NONE};
+use crate::observe::Observer;
+use crate::policy::{Join, Place};
+use crate::sched::ops::{CLASSES, Class, OpKind, Owner};
+use crate::units::Ns;
+use crate::view::{View, Waiting};
+
+/// The most waiting operations that `join` sees.
+pub(crate) const JOIN_SCAN_MAX: usize = 16;
+
+impl<O: Observer, Q: EventQueue> Drive<O, Q> {
+    /// Asks which waiting operations join `lead`, which has its page, and takes them out of their lines.
+    pub(crate) fn join(&mut self, die: DieIx, lead: u32) {
+        let kind = self.state.ops[lead as usize].kind;
+        if !self.policies.join.active() || !matches!(kind, OpKind::Read | OpKind::Program) || self.state.dies[die as usize].ready == 0 {
+            return;
+        }
+        let mut waiting = [Waiting { kind, class: Class::HostRead, plane: 0, offset: 0 }; JOIN_SCAN_MAX];
+        let mut found = [NONE; JOIN_SCAN_MAX];
+        let mut count = 0;
+        let planes_per_die = self.state.device.geometry.planes_per_die;
+        let lead_op = self.state.ops[lead as usize];
+        for plane in die * planes_per_die..(die + 1) * planes_per_die {
+            if plane == lead_op.plane {
+                continue;
+            }
+            for class in 0..CLASSES {
+                let mut op = self.state.planes[plane as usize].head[class];
+                // Only the first program of a line can have the write point's next page.
+                let mut first = true;
+                while op != NONE && count < JOIN_SCAN_MAX {
+                    let entry = self.state.ops[op as usize];
+                    if entry.kind == kind && (first || kind == OpKind::Read) {
+                        if let Some(offset) = self.join_offset(&entry) {
+                            waiting[count] = Waiting { kind, class: entry.class, plane, offset };
+                            found[count] = op;
+                            count += 1;
+                        }
+                    }
+                    first = false;
+                    op = entry.next;
+                }
+            }
+        }
+        if count == 0 {
+            return;
+        }
+        let pages = self.state.device.geometry.pages_per_block;
+        let bound = if kind == OpKind::Read { lead_op.ppn } else { lead_op.target };
+        let lead_view = Waiting { kind, class: lead_op.class, plane: lead_op.plane, offset: bound % pages };
+        let mut join = [false; JOIN_SCAN_MAX];
+        self.policies.join.partners(View(&self.state), &lead_view, &waiting[..count], &mut join[..count]);
+        let mut planes_taken = 1u64 << (lead_op.plane % planes_per_die);
+        for index in (0..count).filter(|&index| join[index]) {
+            let plane = 1 << (waiting[index].plane % planes_per_die);
+            assert!(
+                waiting[index].offset == lead_view.offset && planes_taken & plane == 0,
+                "a multi-plane command takes one page of each plane, at one offset"
+            );
+            planes_taken |= plane;
+            self.fuse(lead, found[index]);
+        }
+    }
+
+    /// The page offset that a waiting operation would have if it started now, unless it cannot.
+    fn join_offset(&mut self, entry: &crate::sched::ops::Op) -> Option<u32> {
+        let pages = self.state.device.geometry.pages_per_block;
+        if entry.kind == OpKind::Program {
+            let claimant = if entry.class == Class::GcProgram { Claimant::Gc } else { Claimant::Host };
+            let write_point = self.policies.place.write_point(View(&self.state), entry.plane, claimant == Claimant::Gc);
+            let books = &self.state.books;
+            return books.can_take(entry.plane, write_point, claimant).then(|| books.next_offset(entry.plane, write_point));
+        }
+        let ppn = if matches!(entry.owner, Owner::Gc(_)) { entry.ppn } else { self.state.books.lookup(entry.lpn) };
+        if ppn == NONE || self.state.device.geometry.plane_of(self.state.device.geometry.block_of(ppn)) != entry.plane {
+            return None;
+        }
+        Some(ppn % pages)
+    }
+
+    fn fuse(&mut self, lead: u32, mate: u32) {
+        self.remove_from_line(mate);
+        let entry = self.state.ops[mate as usize];
+        if entry.kind == OpKind::Program {
+            let claimant = if entry.class == Class::GcProgram { Claimant::Gc } else { Claimant::Host };
+            let write_point = self.policies.place.write_point(View(&self.state), entry.plane, claimant == Claimant::Gc);
+            let target = self.state.books.take(entry.plane, write_point, claimant).expect("the page that the offset was read from");
+            self.state.ops[mate as usize].target = target;
+        } else if !matches!(entry.owner, Owner::Gc(_)) {
+            let ppn = self.state.books.lookup(entry.lpn);
+            self.state.ops[mate as usize].ppn = ppn;
+            self.check_read(mate, Some(ppn));
+        }
+        self.bill_wait(mate);
+        self.state.counters.joined += 1;
+        self.state.ops[mate as usize].mate = self.state.ops[lead as usize].mate;
+        self.state.ops[lead as usize].mate = mate;
+    }
+
+    fn remove_from_line(&mut self, op: u32) {
+        let entry = self.state.ops[op as usize];
+        let (plane, class) = (entry.plane, entry.class as usize);
+        let mut before = NONE;
+        let mut at = self.state.planes[plane as usize].head[class];
+        while at != op {
+            before = at;
+            at = self.state.ops[at as usize].next;
+        }
+        let lines = &mut self.state.planes[plane as usize];
+        match before {
+            NONE => lines.head[class] = entry.next,
+            before => self.state.ops[before as usize].next = entry.next,
+        }
+        if lines.tail[class] == op {
+            lines.tail[class] = before;
+        }
+        let empty = lines.head[class] == NONE;
+        self.state.ops[op as usize].next = NONE;
+        if empty {
+            self.clear_ready(plane, entry.class);
+        }
+    }
+
+    /// Number of parts of a fused read, and its array time: that of its slowest page.
+    pub(crate) fn fused_read(&self, lead: u32) -> (u64, Ns) {
+        self.parts(lead).fold((0, 0), |(count, array), part| (count + 1, array.max(self.read_ns(self.state.ops[part as usize].ppn))))
+    }
+
+    /// Number of parts of a fused program, the transfers of all, and its array time: that of its slowest page.
+    pub(crate) fn fused_program(&self, lead: u32) -> (u64, Ns, Ns) {
+        self.parts(lead).fold((0, 0, 0), |(count, transfer, array), part| {
+            let op = &self.state.ops[part as usize];
+            (count + 1, transfer + self.transfer_ns(op.sectors), array.max(self.program_ns(op.target)))
+        })
+    }
+
+    fn parts(&self, lead: u32) -> impl Iterator<Item = u32> + '_ {
+        std::iter::successors(Some(lead), |&part| Some(self.state.ops[part as usize].mate).filter(|&mate| mate != NONE))
+    }
+
+    /// The part of a read that transfers first.
+    pub(crate) fn first_part(&self, lead: u32) -> u32 {
+        match self.state.ops[lead as usize].mate {
+            NONE => lead,
+            mate => mate,
+        }
+    }
+
+    /// The part that transfers after `part`, which has just done so; `NONE` after the lead.
+    pub(crate) fn next_part(&mut self, lead: u32, part: u32) -> u32 {
+        if part == lead {
+            return NONE;
+        }
+        let next = std::mem::replace(&mut self.state.ops[part as usize].mate, NONE);
+        self.state.ops[lead as usize].mate = next;
+        if next == NONE { lead } else { next }
+    }
+}

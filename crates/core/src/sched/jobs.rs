@@ -1,0 +1,105 @@
+//! Jobs: fork-join graphs of operations, stage after stage, with computing between them.
+//!
+//! A stage is a list of operations that run in parallel; when the last has completed, the job computes for a while (XOR,
+//! ECC) and starts the next stage. The blame of a job is that of its longest path: of each stage the operation that
+//! finished last.
+
+use crate::drive::Drive;
+use crate::event::EventQueue;
+use crate::ids::NONE;
+use crate::observe::{Blame, COMPUTE, Observer};
+use crate::sched::ops::{OpKind, Owner};
+use crate::units::Ns;
+
+/// The most stages of a job.
+pub(crate) const STAGES_MAX: usize = 3;
+
+/// A stage of a job.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Stage {
+    /// The first of its operations, linked by `next`; never `NONE`.
+    pub first: u32,
+    /// Computing after the last of them.
+    pub compute_ns: Ns,
+}
+
+/// A fork-join graph under way.
+#[derive(Debug)]
+pub(crate) struct Job {
+    pub owner: Owner,
+    stages: [Stage; STAGES_MAX],
+    stage_count: u8,
+    stage: u8,
+    pending: u32,
+    pub blame: Blame,
+}
+
+impl<O: Observer, Q: EventQueue> Drive<O, Q> {
+    /// Starts a job of up to `STAGES_MAX` stages; `owner` hears when the last one is done.
+    pub(crate) fn start_job(&mut self, owner: Owner, stages: &[Stage]) {
+        assert!((1..=STAGES_MAX).contains(&stages.len()), "a job has 1 to {STAGES_MAX} stages");
+        let mut all = [Stage { first: NONE, compute_ns: 0 }; STAGES_MAX];
+        all[..stages.len()].copy_from_slice(stages);
+        let job = Job { owner, stages: all, stage_count: stages.len() as u8, stage: 0, pending: 0, blame: Blame::default() };
+        let job = self.state.jobs.insert(job);
+        self.start_stage(job);
+    }
+
+    fn start_stage(&mut self, job: u32) {
+        let running = &mut self.state.jobs[job as usize];
+        let first = running.stages[running.stage as usize].first;
+        let mut count = 0;
+        let mut op = first;
+        while op != NONE {
+            self.state.ops[op as usize].owner = Owner::Job(job);
+            op = self.state.ops[op as usize].next;
+            count += 1;
+        }
+        self.state.jobs[job as usize].pending = count;
+        let mut op = first;
+        while op != NONE {
+            let next = std::mem::replace(&mut self.state.ops[op as usize].next, NONE);
+            self.enqueue(op);
+            op = next;
+        }
+    }
+
+    /// An operation of a job completed; `op` still has its blame.
+    pub(crate) fn job_op_done(&mut self, job: u32, op: u32) {
+        let running = &mut self.state.jobs[job as usize];
+        running.pending -= 1;
+        if running.pending > 0 {
+            return;
+        }
+        running.blame.add_all(&self.state.blames[op as usize]);
+        let stage = running.stages[running.stage as usize];
+        running.stage += 1;
+        if let Some(oracle) = &mut self.oracle {
+            // A read-modify-write carries its old page from the read to the program.
+            let next = running.stages.get(running.stage as usize).map_or(NONE, |stage| stage.first);
+            if next != NONE && self.state.ops[next as usize].kind == OpKind::Program {
+                let base = oracle.carried(op);
+                let merged = oracle.fill(&oracle.carried(next), Some(&base));
+                oracle.carry(next, merged);
+            }
+        }
+        if stage.compute_ns > 0 {
+            self.state.jobs[job as usize].blame.add(COMPUTE, stage.compute_ns);
+            self.set_timer(self.state.now + stage.compute_ns, crate::drive::Timer::JobStage(job));
+        } else {
+            self.continue_job(job);
+        }
+    }
+
+    /// Starts the next stage of a job, or ends it.
+    pub(crate) fn continue_job(&mut self, job: u32) {
+        let running = &mut self.state.jobs[job as usize];
+        if running.stage < running.stage_count {
+            return self.start_stage(job);
+        }
+        let owner = running.owner;
+        let blame = std::mem::take(&mut running.blame);
+        self.state.jobs.remove(job);
+        self.notify(owner, blame);
+    }
+}

@@ -1,0 +1,763 @@
+//! The scheduler. It has one rule: among waiting work whose claims are free, start what `order` prefers.
+//!
+//! An operation is a short list of phases, compiled here from its kind; phases between which nothing can be decided are
+//! one event. The command and data of an operation claim die and channel, array time claims the die. A channel that nobody
+//! awaits is released without an event.
+
+use crate::drive::Drive;
+use crate::event::EventQueue;
+use crate::ftl::Claimant;
+use crate::ids::{ChannelIx, DieIx, NONE, PlaneIx, Ppn};
+use crate::observe::{ARRAY, CHANNEL, CHANNEL_CATEGORIES, COMMAND, DIE, OCCUPANTS, Observer, Occupant, SPACE, TRANSFER};
+use crate::policy::{Order, Place};
+use crate::sched::ops::{CLASS_BY_NUMBER, CLASSES, Class, HOLD_BITS, OpKind};
+use crate::state::{InLine, Phase, PulseState, Wants};
+use crate::units::Ns;
+use crate::view::{Candidate, View};
+
+pub(crate) mod fused;
+pub(crate) mod jobs;
+pub mod ops;
+pub(crate) mod suspend;
+#[cfg(test)]
+mod tests;
+
+/// The most candidates that `order` sees at a die.
+const CANDIDATES_MAX: usize = 64;
+
+impl<O: Observer, Q: EventQueue> Drive<O, Q> {
+    fn local(&self, plane: PlaneIx) -> u32 {
+        plane % self.state.device.geometry.planes_per_die
+    }
+
+    #[inline]
+    fn bit(&self, plane: PlaneIx, class: Class) -> u64 {
+        1 << (self.local(plane) * CLASSES as u32 + class as u32)
+    }
+
+    #[inline]
+    pub(crate) fn set_ready(&mut self, plane: PlaneIx, class: Class) {
+        let bit = self.bit(plane, class);
+        let die = self.state.device.geometry.die_of(plane);
+        self.state.dies[die as usize].ready |= bit;
+    }
+
+    #[inline]
+    pub(crate) fn clear_ready(&mut self, plane: PlaneIx, class: Class) {
+        let bit = self.bit(plane, class);
+        let die = self.state.device.geometry.die_of(plane);
+        self.state.dies[die as usize].ready &= !bit;
+    }
+
+    /// The dies of a channel.
+    pub(crate) fn dies_on(&self, channel: usize) -> std::ops::Range<DieIx> {
+        let dies = self.state.device.geometry.dies_per_channel();
+        let channel = channel as ChannelIx;
+        channel * dies..(channel + 1) * dies
+    }
+
+    /// An operation joins the line of its plane and class, and starts at once if it can.
+    pub(crate) fn enqueue(&mut self, op: u32) {
+        let arrival = self.state.next_arrival();
+        let now = self.state.now;
+        let entry = &mut self.state.ops[op as usize];
+        entry.born = now;
+        entry.since = now;
+        entry.arrival = arrival;
+        entry.next = NONE;
+        entry.waited = false;
+        let (plane, class, host) = (entry.plane, entry.class, entry.is_host());
+        let die = self.state.device.geometry.die_of(plane);
+        if host {
+            let channel = self.state.channel_of(die);
+            self.state.channels[channel].host_operations += 1;
+        }
+        self.line_up_op(op, plane, class);
+        self.try_start(die);
+        self.note_wait(op);
+        if class == Class::HostRead {
+            self.consider_suspension(die);
+        }
+    }
+
+    /// Appends an operation to its line.
+    fn line_up_op(&mut self, op: u32, plane: PlaneIx, class: Class) {
+        let lines = &mut self.state.planes[plane as usize];
+        match lines.tail[class as usize] {
+            NONE => lines.head[class as usize] = op,
+            tail => self.state.ops[tail as usize].next = op,
+        }
+        lines.tail[class as usize] = op;
+        self.set_ready(plane, class);
+    }
+
+    /// Takes the first operation out of a line.
+    fn take_from_line(&mut self, plane: PlaneIx, class: Class) -> u32 {
+        let lines = &mut self.state.planes[plane as usize];
+        let op = lines.head[class as usize];
+        let next = std::mem::replace(&mut self.state.ops[op as usize].next, NONE);
+        lines.head[class as usize] = next;
+        if next == NONE {
+            lines.tail[class as usize] = NONE;
+            self.clear_ready(plane, class);
+        }
+        op
+    }
+
+    /// Takes the snapshot of an operation that did not start at once, if the host waits for it.
+    fn note_wait(&mut self, op: u32) {
+        let entry = &self.state.ops[op as usize];
+        // A started operation has left its line: the tail is it, or it links to a later one, only while it waits.
+        let waits = entry.is_host() && entry.target == NONE && self.is_in_line(op);
+        if !waits {
+            return;
+        }
+        let plane = entry.plane;
+        let die = self.state.device.geometry.die_of(plane);
+        self.settle_die(die);
+        self.state.ops[op as usize].waited = true;
+        let lines = &self.state.planes[plane as usize];
+        let snapshot = &mut self.state.snapshots[op as usize];
+        snapshot.die = self.state.dies[die as usize].busy_ns;
+        snapshot.other = lines.other_ns;
+        snapshot.held = lines.held_ns;
+    }
+
+    /// Whether an operation that just joined its line is still there. It joined at the tail.
+    fn is_in_line(&self, op: u32) -> bool {
+        let entry = &self.state.ops[op as usize];
+        self.state.planes[entry.plane as usize].tail[entry.class as usize] == op
+    }
+
+    /// Adds the wait of an operation so far to its blame, and counts from now.
+    fn bill_wait(&mut self, op: u32) {
+        let entry = self.state.ops[op as usize];
+        let now = self.state.now;
+        if now > entry.since && entry.is_host() {
+            debug_assert!(entry.waited, "a wait without a snapshot");
+            let die = self.state.device.geometry.die_of(entry.plane);
+            self.settle_die(die);
+            let snapshot = &self.state.snapshots[op as usize];
+            let blame = &mut self.state.blames[op as usize];
+            let busy = &self.state.dies[die as usize].busy_ns;
+            for i in 0..OCCUPANTS {
+                blame.add(DIE + i, busy[i] - snapshot.die[i]);
+            }
+            let lines = &self.state.planes[entry.plane as usize];
+            for i in 0..CHANNEL_CATEGORIES {
+                blame.add(CHANNEL + i, lines.other_ns[i] - snapshot.other[i]);
+            }
+            blame.add(DIE + Occupant::GcHold as usize, lines.held_ns - snapshot.held);
+        }
+        self.state.ops[op as usize].since = now;
+    }
+
+    /// Brings the counters of a die up to now.
+    pub(crate) fn settle_die(&mut self, die: DieIx) {
+        let now = self.state.now;
+        let channel = self.state.channel_of(die);
+        let state = &mut self.state.dies[die as usize];
+        let elapsed = now - state.since;
+        if elapsed == 0 && !state.blocked {
+            return;
+        }
+        state.since = now;
+        if state.running != NONE {
+            state.busy_ns[state.occupant as usize] += elapsed;
+            return;
+        }
+        let planes_per_die = self.state.device.geometry.planes_per_die;
+        let planes = (die * planes_per_die) as usize..((die + 1) * planes_per_die) as usize;
+        if !state.blocked {
+            // Nothing waited, so nobody has a snapshot that these instants could be missing from.
+            return;
+        }
+        let channel = &mut self.state.channels[channel];
+        channel.settle(now);
+        if elapsed > 0 {
+            for plane in &mut self.state.planes[planes] {
+                if plane.held {
+                    plane.held_ns += elapsed;
+                } else {
+                    for i in 0..CHANNEL_CATEGORIES {
+                        plane.other_ns[i] += channel.category_ns[i] - state.channel_then[i];
+                    }
+                }
+            }
+        }
+        state.channel_then = channel.category_ns;
+    }
+
+    /// Notes that work waits at a die that runs nothing, so that the time is billed to what it waits for.
+    fn mark_blocked(&mut self, die: DieIx) {
+        let state = &self.state.dies[die as usize];
+        if state.running != NONE || state.blocked {
+            return;
+        }
+        self.settle_die(die);
+        let now = self.state.now;
+        let channel = self.state.channel_of(die);
+        self.state.channels[channel].settle(now);
+        let state = &mut self.state.dies[die as usize];
+        state.blocked = true;
+        state.channel_then = self.state.channels[channel].category_ns;
+    }
+
+    /// Whether a die may use a channel now: free, nobody before it, not held by another.
+    #[inline]
+    pub(crate) fn channel_free(&self, channel: usize, die: DieIx) -> bool {
+        let channel = &self.state.channels[channel];
+        channel.busy_until <= self.state.now && (channel.held_by == die || (channel.held_by == NONE && channel.line.is_empty()))
+    }
+
+    /// Starts waiting work of a die, if it is idle and the channel free; otherwise stands in the channel's line.
+    pub(crate) fn try_start(&mut self, die: DieIx) {
+        let channel = self.state.channel_of(die);
+        loop {
+            let state = &self.state.dies[die as usize];
+            if state.running != NONE {
+                return;
+            }
+            let mut startable = state.ready & !state.closed;
+            if state.parked != NONE {
+                startable = self.served_while_parked(die, startable);
+                if startable == 0 {
+                    return self.resume(die);
+                }
+            }
+            if startable == 0 {
+                if self.state.dies[die as usize].ready != 0 {
+                    self.mark_blocked(die);
+                }
+                return;
+            }
+            if !self.channel_free(channel, die) {
+                let holds = startable & HOLD_BITS;
+                if holds == 0 {
+                    self.mark_blocked(die);
+                    if !self.state.dies[die as usize].in_line {
+                        self.state.dies[die as usize].in_line = true;
+                        let arrival = self.state.next_arrival();
+                        self.stand_in_line(channel, InLine { die, wants: Wants::Start, arrival });
+                    }
+                    return;
+                }
+                startable = holds;
+            }
+            if self.start_one(die, startable) {
+                return;
+            }
+        }
+    }
+
+    /// Starts one of the startable pieces of work of a die whose channel is free. Returns whether the die is now busy.
+    fn start_one(&mut self, die: DieIx, startable: u64) -> bool {
+        let bit = self.choose_at_die(die, startable);
+        let plane = die * self.state.device.geometry.planes_per_die + bit / CLASSES as u32;
+        match CLASS_BY_NUMBER[bit as usize % CLASSES] {
+            Class::Hold => {
+                self.hold_die(plane);
+                false
+            }
+            Class::Gc if self.state.planes[plane as usize].head[Class::Gc as usize] == NONE => self.gc_step(plane),
+            class => {
+                let op = self.take_from_line(plane, class);
+                self.issue(die, op)
+            }
+        }
+    }
+
+    fn candidate(&self, die: DieIx, bit: u32) -> Candidate {
+        let plane = die * self.state.device.geometry.planes_per_die + bit / CLASSES as u32;
+        let class = CLASS_BY_NUMBER[bit as usize % CLASSES];
+        let gc = &self.state.gc[plane as usize];
+        let arrival = match self.state.planes[plane as usize].head[class as usize] {
+            NONE => gc.arrival,
+            head => self.state.ops[head as usize].arrival,
+        };
+        Candidate { class, plane, arrival, urgent: gc.urgent }
+    }
+
+    /// The bit that `order` prefers.
+    fn choose_at_die(&mut self, die: DieIx, startable: u64) -> u32 {
+        if startable.is_power_of_two() {
+            return startable.trailing_zeros();
+        }
+        let mut candidates = [Candidate { class: Class::HostRead, plane: 0, arrival: 0, urgent: false }; CANDIDATES_MAX];
+        let mut bits = [0; CANDIDATES_MAX];
+        let mut count = 0;
+        let mut rest = startable;
+        let mut oldest = 0;
+        while rest != 0 {
+            let bit = rest.trailing_zeros();
+            rest &= rest - 1;
+            candidates[count] = self.candidate(die, bit);
+            bits[count] = bit;
+            if candidates[count].arrival < candidates[oldest].arrival {
+                oldest = count;
+            }
+            count += 1;
+        }
+        let chosen = self.policies.order.at_die(View(&self.state), &candidates[..count]);
+        self.state.counters.overtakes += u64::from(chosen != oldest);
+        bits[chosen]
+    }
+
+    /// Binds an operation to its physical page and starts it. Returns whether the die is now busy: an operation may turn out
+    /// to belong elsewhere, to need nothing, or to lack space.
+    fn issue(&mut self, die: DieIx, op: u32) -> bool {
+        let entry = self.state.ops[op as usize];
+        match entry.kind {
+            OpKind::Read if entry.owner != crate::sched::ops::Owner::Gc(entry.plane) => {
+                let ppn = self.state.books.lookup(entry.lpn);
+                if ppn == NONE {
+                    self.bill_wait(op);
+                    self.check_read(op, None);
+                    self.op_done(op);
+                    return false;
+                }
+                let plane = self.state.device.geometry.plane_of(self.state.device.geometry.block_of(ppn));
+                if plane != entry.plane {
+                    return self.reroute(op, plane);
+                }
+                self.state.ops[op as usize].ppn = ppn;
+                self.check_read(op, Some(ppn));
+            }
+            OpKind::Program => {
+                let claimant = if entry.class == Class::GcProgram { Claimant::Gc } else { Claimant::Host };
+                let write_point = self.policies.place.write_point(View(&self.state), entry.plane, claimant == Claimant::Gc);
+                let Some(target) = self.state.books.take(entry.plane, write_point, claimant) else {
+                    self.starve(op);
+                    return false;
+                };
+                self.state.ops[op as usize].target = target;
+            }
+            OpKind::Read | OpKind::Copyback | OpKind::Erase => {}
+        }
+        self.bill_wait(op);
+        self.join(die, op);
+        self.begin(die, op);
+        true
+    }
+
+    /// A page that moved to another plane while its read waited is read there.
+    fn reroute(&mut self, op: u32, plane: PlaneIx) -> bool {
+        self.bill_wait(op);
+        let entry = &mut self.state.ops[op as usize];
+        let old = std::mem::replace(&mut entry.plane, plane);
+        let class = entry.class;
+        let (from, to) = (self.state.device.geometry.die_of(old), self.state.device.geometry.die_of(plane));
+        let (from_channel, to_channel) = (self.state.channel_of(from), self.state.channel_of(to));
+        self.state.channels[from_channel].host_operations -= 1;
+        self.state.channels[to_channel].host_operations += 1;
+        self.line_up_op(op, plane, class);
+        self.try_start(to);
+        self.note_wait(op);
+        false
+    }
+
+    /// A program finds no erased page: it waits outside the lines until an erase.
+    fn starve(&mut self, op: u32) {
+        self.bill_wait(op);
+        self.state.counters.starved += 1;
+        let plane = self.state.ops[op as usize].plane;
+        let lines = &mut self.state.planes[plane as usize];
+        match lines.starved_tail {
+            NONE => lines.starved_head = op,
+            tail => self.state.ops[tail as usize].next = op,
+        }
+        lines.starved_tail = op;
+        self.consider_gc(plane);
+    }
+
+    /// Programs that waited for an erased page line up again, before those that came later.
+    pub(crate) fn wake_starved(&mut self, plane: PlaneIx) {
+        let lines = &mut self.state.planes[plane as usize];
+        let mut op = std::mem::replace(&mut lines.starved_head, NONE);
+        lines.starved_tail = NONE;
+        let mut woken = Vec::new();
+        while op != NONE {
+            woken.push(op);
+            op = std::mem::replace(&mut self.state.ops[op as usize].next, NONE);
+        }
+        let now = self.state.now;
+        for &op in woken.iter().rev() {
+            let entry = &mut self.state.ops[op as usize];
+            let waited = now - entry.since;
+            entry.since = now;
+            entry.waited = true;
+            let class = entry.class;
+            self.state.blames[op as usize].add(SPACE, waited);
+            let lines = &mut self.state.planes[plane as usize];
+            let head = std::mem::replace(&mut lines.head[class as usize], op);
+            self.state.ops[op as usize].next = head;
+            if head == NONE {
+                lines.tail[class as usize] = op;
+            }
+            let die = self.state.device.geometry.die_of(plane);
+            self.settle_die(die);
+            let lines = &self.state.planes[plane as usize];
+            let snapshot = &mut self.state.snapshots[op as usize];
+            snapshot.die = self.state.dies[die as usize].busy_ns;
+            snapshot.other = lines.other_ns;
+            snapshot.held = lines.held_ns;
+            self.set_ready(plane, class);
+        }
+        if !woken.is_empty() {
+            self.try_start(self.state.device.geometry.die_of(plane));
+        }
+    }
+
+    fn page_class(&self, ppn: Ppn) -> usize {
+        let pattern = &self.state.device.timing.page_class_pattern;
+        if pattern.len() == 1 {
+            return usize::from(pattern[0]);
+        }
+        let offset = ppn % self.state.device.geometry.pages_per_block;
+        usize::from(pattern[offset as usize % pattern.len()])
+    }
+
+    /// Array time of a read of a page.
+    pub(crate) fn read_ns(&self, ppn: Ppn) -> Ns {
+        self.state.device.timing.read_ns[self.page_class(ppn)]
+    }
+
+    /// Array time of a program of a page.
+    pub(crate) fn program_ns(&self, ppn: Ppn) -> Ns {
+        self.state.device.timing.program_ns[self.page_class(ppn)]
+    }
+
+    /// Channel time of sectors of a page.
+    #[inline]
+    pub(crate) fn transfer_ns(&self, sectors: u16) -> Ns {
+        let per_page = self.state.device.geometry.sectors_per_page();
+        let whole = self.state.device.timing.transfer_page_ns;
+        if u32::from(sectors) == per_page { whole } else { (whole * u64::from(sectors)).div_ceil(u64::from(per_page)) }
+    }
+
+    /// Starts an operation with its mates: die and channel are free.
+    pub(crate) fn begin(&mut self, die: DieIx, op: u32) {
+        self.settle_die(die);
+        let now = self.state.now;
+        let entry = self.state.ops[op as usize];
+        let command = self.state.device.timing.command_ns;
+        let (phase, channel_ns, array_ns) = match entry.kind {
+            OpKind::Read if entry.mate == NONE => (Phase::ArrayRead, command, self.read_ns(entry.ppn)),
+            OpKind::Program if entry.mate == NONE => {
+                (Phase::ArrayProgram, command + self.transfer_ns(entry.sectors), self.program_ns(entry.target))
+            }
+            OpKind::Read => {
+                let (parts, array) = self.fused_read(op);
+                (Phase::ArrayRead, command * parts, array)
+            }
+            OpKind::Program => {
+                let (parts, transfer, array) = self.fused_program(op);
+                (Phase::ArrayProgram, command * parts + transfer, array)
+            }
+            OpKind::Copyback => (Phase::CopybackRead, command, self.read_ns(entry.ppn)),
+            OpKind::Erase => {
+                let timing = &self.state.device.timing;
+                (Phase::Erase, command, timing.erase_step_ns * u64::from(timing.erase_steps))
+            }
+        };
+        let state = &mut self.state.dies[die as usize];
+        state.running = op;
+        state.part = op;
+        state.phase = phase;
+        state.occupant = entry.occupant;
+        state.blocked = false;
+        let end = now + channel_ns + array_ns;
+        if matches!(phase, Phase::Erase | Phase::ArrayProgram) {
+            let step = if phase == Phase::Erase { self.state.device.timing.erase_step_ns } else { array_ns };
+            state.pulse =
+                PulseState { first_started: now + channel_ns, started: now + channel_ns, total: array_ns, step, ..PulseState::NONE };
+        }
+        self.queue.schedule(die as usize, end);
+        self.use_channel(die, channel_ns, entry.occupant);
+        self.update_held_category(die);
+    }
+
+    /// Occupies a die's channel from now; its release is an event only if somebody stands in line.
+    fn use_channel(&mut self, die: DieIx, ns: Ns, occupant: Occupant) {
+        let index = self.state.channel_of(die);
+        let now = self.state.now;
+        let channel = &mut self.state.channels[index];
+        channel.occupy(now, ns, occupant as usize);
+        if !channel.line.is_empty() {
+            self.queue.schedule(self.channel_slot(index), now + ns);
+        }
+    }
+
+    pub(crate) fn channel_slot(&self, channel: usize) -> usize {
+        self.state.dies.len() + channel
+    }
+
+    pub(crate) fn stand_in_line(&mut self, channel: usize, entry: InLine) {
+        let slot = self.channel_slot(channel);
+        let line = &mut self.state.channels[channel];
+        line.line.push(entry);
+        if line.line.len() == 1 && line.busy_until > self.state.now {
+            self.queue.schedule(slot, line.busy_until);
+        }
+    }
+
+    /// The dies of a channel that was shut to them stand in line, oldest work first.
+    pub(crate) fn line_up(&mut self, channel: usize) {
+        let mut dies: Vec<(u64, DieIx)> = self
+            .dies_on(channel)
+            .filter_map(|die| {
+                let state = &self.state.dies[die as usize];
+                let startable = state.ready & !state.closed;
+                if state.running != NONE || startable == 0 || state.in_line || state.parked != NONE {
+                    return None;
+                }
+                let oldest = (0..64).filter(|bit| startable >> bit & 1 == 1).map(|bit| self.candidate(die, bit).arrival).min();
+                oldest.map(|arrival| (arrival, die))
+            })
+            .collect();
+        dies.sort_unstable();
+        for (_, die) in dies {
+            self.mark_blocked(die);
+            self.state.dies[die as usize].in_line = true;
+            let arrival = self.state.next_arrival();
+            self.stand_in_line(channel, InLine { die, wants: Wants::Start, arrival });
+        }
+        for die in self.dies_on(channel) {
+            if self.state.dies[die as usize].parked != NONE {
+                self.try_start(die);
+            }
+        }
+    }
+
+    /// A channel came free: it serves those in line until it is busy again.
+    pub(crate) fn serve_channel(&mut self, channel: usize) {
+        loop {
+            let state = &self.state.channels[channel];
+            if state.line.is_empty() {
+                return;
+            }
+            if state.busy_until > self.state.now {
+                let until = state.busy_until;
+                self.queue.schedule(self.channel_slot(channel), until);
+                return;
+            }
+            let Some(index) = self.choose_at_channel(channel) else { return };
+            let served = self.state.channels[channel].line.remove(index);
+            match served.wants {
+                Wants::Start => {
+                    self.state.dies[served.die as usize].in_line = false;
+                    self.start_granted(channel, served.die);
+                }
+                Wants::Continue => self.continue_on_channel(served.die),
+                Wants::Claim(plane) => self.take_channel(channel, plane),
+            }
+        }
+    }
+
+    /// Who of those in line is served: the one that `order` prefers of those that a hold lets in.
+    fn choose_at_channel(&mut self, channel: usize) -> Option<usize> {
+        let held_by = self.state.channels[channel].held_by;
+        let mut candidates = std::mem::take(&mut self.line_candidates);
+        let mut places = std::mem::take(&mut self.line_places);
+        candidates.clear();
+        places.clear();
+        let mut index = 0;
+        while index < self.state.channels[channel].line.len() {
+            let entry = self.state.channels[channel].line[index];
+            let admitted = held_by == NONE || (held_by == entry.die && !matches!(entry.wants, Wants::Claim(_)));
+            let mut candidate = Candidate { class: Class::Hold, plane: 0, arrival: entry.arrival, urgent: false };
+            match entry.wants {
+                Wants::Start => {
+                    let die = &self.state.dies[entry.die as usize];
+                    let startable = if die.running == NONE { die.ready & !die.closed & !HOLD_BITS } else { 0 };
+                    if startable == 0 {
+                        // What it waited for was shut out meanwhile; it lines up again when that ends.
+                        self.state.channels[channel].line.remove(index);
+                        self.state.dies[entry.die as usize].in_line = false;
+                        continue;
+                    }
+                    let first = self.candidate(entry.die, startable.trailing_zeros());
+                    candidate = Candidate { arrival: entry.arrival, ..first };
+                }
+                Wants::Continue => {
+                    let op = &self.state.ops[self.state.dies[entry.die as usize].running as usize];
+                    candidate.class = op.class;
+                    candidate.plane = op.plane;
+                    candidate.urgent = self.state.gc[op.plane as usize].urgent;
+                }
+                Wants::Claim(plane) => {
+                    candidate.plane = plane;
+                    candidate.urgent = self.state.gc[plane as usize].urgent;
+                }
+            }
+            if admitted {
+                candidates.push(candidate);
+                places.push(index);
+            }
+            index += 1;
+        }
+        let chosen = match candidates.len() {
+            0 => None,
+            1 => Some(places[0]),
+            _ => Some(places[self.policies.order.at_channel(View(&self.state), &candidates)]),
+        };
+        self.line_candidates = candidates;
+        self.line_places = places;
+        chosen
+    }
+
+    /// A die that stood in line may start what it prefers now.
+    fn start_granted(&mut self, channel: usize, die: DieIx) {
+        loop {
+            let state = &self.state.dies[die as usize];
+            if state.running != NONE || self.state.channels[channel].busy_until > self.state.now {
+                return;
+            }
+            let mut startable = state.ready & !state.closed;
+            if state.parked != NONE {
+                startable = self.served_while_parked(die, startable);
+                if startable == 0 {
+                    return self.resume(die);
+                }
+            }
+            if startable == 0 || self.start_one(die, startable) {
+                return;
+            }
+        }
+    }
+
+    /// The end of the current phase of a die's running operation.
+    pub(crate) fn die_event(&mut self, die: DieIx) {
+        let state = &self.state.dies[die as usize];
+        let op = state.running;
+        match state.phase {
+            Phase::ArrayRead => {
+                self.state.dies[die as usize].part = self.first_part(op);
+                self.claim_channel(die, Phase::TransferOut);
+            }
+            Phase::CopybackRead => self.claim_channel(die, Phase::CopybackRead),
+            Phase::TransferOut => self.part_transferred(die),
+            Phase::ArrayProgram | Phase::Erase => {
+                if self.pulse_event(die) {
+                    self.finish(die, op);
+                }
+            }
+            Phase::Suspending => self.parked(die),
+            Phase::Idle => unreachable!("an event of an idle die"),
+        }
+    }
+
+    /// The running operation of a die needs its channel for the next phase.
+    pub(crate) fn claim_channel(&mut self, die: DieIx, phase: Phase) {
+        self.state.dies[die as usize].phase = phase;
+        let channel = self.state.channel_of(die);
+        let op = self.state.dies[die as usize].part;
+        self.state.ops[op as usize].since = self.state.now;
+        if self.channel_free(channel, die) {
+            return self.continue_on_channel(die);
+        }
+        if self.state.ops[op as usize].is_host() {
+            let now = self.state.now;
+            self.state.channels[channel].settle(now);
+            self.state.snapshots[op as usize].other = self.state.channels[channel].category_ns;
+        }
+        let arrival = self.state.next_arrival();
+        self.stand_in_line(channel, InLine { die, wants: Wants::Continue, arrival });
+    }
+
+    /// The channel serves the running operation of a die.
+    fn continue_on_channel(&mut self, die: DieIx) {
+        let now = self.state.now;
+        let part = self.state.dies[die as usize].part;
+        let entry = self.state.ops[part as usize];
+        let channel = self.state.channel_of(die);
+        if now > entry.since && entry.is_host() {
+            self.state.channels[channel].settle(now);
+            let blame = &mut self.state.blames[part as usize];
+            let snapshot = &self.state.snapshots[part as usize];
+            for i in 0..CHANNEL_CATEGORIES {
+                blame.add(CHANNEL + i, self.state.channels[channel].category_ns[i] - snapshot.other[i]);
+            }
+        }
+        if self.state.dies[die as usize].phase == Phase::CopybackRead {
+            let command = self.state.device.timing.command_ns;
+            let array = self.program_ns(entry.target);
+            self.settle_die(die);
+            let state = &mut self.state.dies[die as usize];
+            state.phase = Phase::ArrayProgram;
+            state.occupant = Occupant::GcProgram;
+            state.pulse =
+                PulseState { first_started: now + command, started: now + command, total: array, step: array, ..PulseState::NONE };
+            self.queue.schedule(die as usize, now + command + array);
+            self.use_channel(die, command, Occupant::GcProgram);
+            self.update_held_category(die);
+        } else {
+            let transfer = self.transfer_ns(entry.sectors);
+            self.queue.schedule(die as usize, now + transfer);
+            self.use_channel(die, transfer, entry.occupant);
+        }
+    }
+
+    /// Ends the running operation of a die and starts what waits.
+    fn finish(&mut self, die: DieIx, op: u32) {
+        self.settle_die(die);
+        let state = &mut self.state.dies[die as usize];
+        state.running = NONE;
+        state.phase = Phase::Idle;
+        state.pulse = PulseState::NONE;
+        self.update_held_category(die);
+        self.parts_done(op);
+        self.try_start(die);
+    }
+
+    /// Completes an operation and every mate of it.
+    fn parts_done(&mut self, op: u32) {
+        let mut part = op;
+        while part != NONE {
+            let next = std::mem::replace(&mut self.state.ops[part as usize].mate, NONE);
+            self.op_done(part);
+            part = next;
+        }
+    }
+
+    /// The transfer of one part of a read ended; the next part's follows, or the read is done.
+    fn part_transferred(&mut self, die: DieIx) {
+        let state = &self.state.dies[die as usize];
+        let (lead, part) = (state.running, state.part);
+        // Mates go before the lead, each of them complete when its own transfer is.
+        let next = self.next_part(lead, part);
+        if next != NONE {
+            self.state.dies[die as usize].part = next;
+            if part != lead {
+                self.op_done(part);
+            }
+            return self.claim_channel(die, Phase::TransferOut);
+        }
+        self.settle_die(die);
+        let state = &mut self.state.dies[die as usize];
+        state.running = NONE;
+        state.phase = Phase::Idle;
+        self.update_held_category(die);
+        self.op_done(lead);
+        self.try_start(die);
+    }
+
+    /// Adds an operation's own phases to its blame. What is left of its time on the die went to its mates.
+    pub(crate) fn bill_service(&mut self, op: u32) {
+        let entry = self.state.ops[op as usize];
+        let command = self.state.device.timing.command_ns;
+        let (array, transfer) = match entry.kind {
+            OpKind::Read => (self.read_ns(entry.ppn), self.transfer_ns(entry.sectors)),
+            OpKind::Program => (self.program_ns(entry.target), self.transfer_ns(entry.sectors)),
+            OpKind::Copyback | OpKind::Erase => return,
+        };
+        let blame = &mut self.state.blames[op as usize];
+        blame.add(COMMAND, command);
+        blame.add(ARRAY, array);
+        blame.add(TRANSFER, transfer);
+        let elapsed = self.state.now - entry.born;
+        let total = blame.total();
+        debug_assert!(total <= elapsed, "an operation's parts exceed its time: {total} > {elapsed}");
+        blame.add(DIE + entry.occupant as usize, elapsed - total);
+    }
+}

@@ -1,0 +1,207 @@
+//! Flash operations: what they are, who waits for them, and the pool that they live in.
+
+use crate::ids::{Lpn, NONE, PlaneIx, Ppn};
+use crate::observe::{CHANNEL_CATEGORIES, OCCUPANTS, Occupant};
+use crate::units::Ns;
+
+/// What the flash does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub enum OpKind {
+    /// Command, array, transfer out.
+    Read,
+    /// Command and transfer in, array.
+    Program,
+    /// Command, array read, command, array program: inside one plane, without transfer.
+    Copyback,
+    /// Command, then one or more array steps.
+    Erase,
+}
+
+/// Classes of waiting work. Work of one class and plane waits in one line.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub enum Class {
+    /// Reads for the host.
+    HostRead,
+    /// Reads on the way to something else: read-modify-write, parity, reconstruction.
+    AuxiliaryRead,
+    /// Programs that a host write waits for.
+    HostProgram,
+    /// Programs from the buffer.
+    Flush,
+    /// The next step of a GC, chosen when it is picked.
+    Gc,
+    /// A page that GC has read and must program.
+    GcProgram,
+    /// Work that can always wait.
+    Background,
+    /// A GC's request to hold.
+    Hold,
+}
+
+/// Number of classes.
+pub const CLASSES: usize = 8;
+
+/// The classes in the order of their numbers.
+pub(crate) const CLASS_BY_NUMBER: [Class; CLASSES] =
+    [Class::HostRead, Class::AuxiliaryRead, Class::HostProgram, Class::Flush, Class::Gc, Class::GcProgram, Class::Background, Class::Hold];
+
+/// In a die's mask, the bits of every plane for one class.
+pub(crate) const fn class_bits(class: Class) -> u64 {
+    0x0101_0101_0101_0101 << class as u32
+}
+
+/// Bits of the work that a suspended erase or program makes way for.
+pub(crate) const READ_BITS: u64 = class_bits(Class::HostRead) | class_bits(Class::AuxiliaryRead);
+/// Bits of GC's work.
+pub(crate) const GC_BITS: u64 = class_bits(Class::Gc) | class_bits(Class::GcProgram);
+/// Bits of the requests to hold, which need no channel.
+pub(crate) const HOLD_BITS: u64 = class_bits(Class::Hold);
+
+/// Who waits for an operation.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Owner {
+    /// A host request.
+    Request(u32),
+    /// A fork-join job.
+    Job(u32),
+    /// The GC of a plane.
+    Gc(PlaneIx),
+    /// A page of the write buffer.
+    Entry(u32),
+}
+
+/// One flash operation.
+#[derive(Clone, Copy, Debug)]
+pub struct Op {
+    /// When it first joined a line.
+    pub born: Ns,
+    /// When it began to wait, or when it was issued.
+    pub since: Ns,
+    /// Its rank by arrival.
+    pub arrival: u64,
+    /// Who waits for it.
+    pub owner: Owner,
+    /// The logical page.
+    pub lpn: Lpn,
+    /// The page that is read; for an erase, the block.
+    pub ppn: Ppn,
+    /// The page that is programmed.
+    pub target: Ppn,
+    /// The next operation in a line or list.
+    pub next: u32,
+    /// The next part of a fused operation.
+    pub mate: u32,
+    /// The plane.
+    pub plane: PlaneIx,
+    /// Sectors that cross the channel.
+    pub sectors: u16,
+    /// First sector in the page.
+    pub first_sector: u16,
+    /// What the flash does.
+    pub kind: OpKind,
+    /// Which line it waits in.
+    pub class: Class,
+    /// What a die or channel is busy with while it runs.
+    pub occupant: Occupant,
+    /// Whether a snapshot was taken when it began to wait.
+    pub waited: bool,
+}
+
+impl Op {
+    pub(crate) fn new(kind: OpKind, class: Class, occupant: Occupant, owner: Owner, lpn: Lpn, plane: PlaneIx) -> Self {
+        Self {
+            born: 0,
+            since: 0,
+            arrival: 0,
+            owner,
+            lpn,
+            ppn: NONE,
+            target: NONE,
+            next: NONE,
+            mate: NONE,
+            plane,
+            sectors: 0,
+            first_sector: 0,
+            kind,
+            class,
+            occupant,
+            waited: false,
+        }
+    }
+
+    /// Whether the host waits for it, at once or in the end.
+    pub(crate) fn is_host(&self) -> bool {
+        (self.class as u8) <= Class::Flush as u8
+    }
+}
+
+/// The cumulative counters of a plane's resources when an operation began to wait there.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Snapshot {
+    pub die: [Ns; OCCUPANTS],
+    pub other: [Ns; CHANNEL_CATEGORIES],
+    pub held: Ns,
+}
+
+impl Snapshot {
+    pub(crate) const EMPTY: Self = Self { die: [0; OCCUPANTS], other: [0; CHANNEL_CATEGORIES], held: 0 };
+}
+
+/// A pool of items that are addressed by index and reused.
+#[derive(Debug)]
+pub(crate) struct Pool<T> {
+    items: Vec<T>,
+    free: Vec<u32>,
+}
+
+impl<T> Pool<T> {
+    pub fn with_capacity(capacity: usize) -> Self {
+        Self { items: Vec::with_capacity(capacity), free: Vec::with_capacity(capacity) }
+    }
+
+    /// The number of items in use.
+    pub fn in_use(&self) -> usize {
+        self.items.len() - self.free.len()
+    }
+
+    /// The number of items ever made.
+    pub fn len(&self) -> usize {
+        self.items.len()
+    }
+
+    #[inline]
+    pub fn insert(&mut self, item: T) -> u32 {
+        match self.free.pop() {
+            Some(index) => {
+                self.items[index as usize] = item;
+                index
+            }
+            None => {
+                self.items.push(item);
+                (self.items.len() - 1) as u32
+            }
+        }
+    }
+
+    #[inline]
+    pub fn remove(&mut self, index: u32) {
+        self.free.push(index);
+    }
+}
+
+impl<T> std::ops::Index<usize> for Pool<T> {
+    type Output = T;
+    #[inline]
+    fn index(&self, index: usize) -> &T {
+        &self.items[index]
+    }
+}
+
+impl<T> std::ops::IndexMut<usize> for Pool<T> {
+    #[inline]
+    fn index_mut(&mut self, index: usize) -> &mut T {
+        &mut self.items[index]
+    }
+}

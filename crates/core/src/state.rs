@@ -1,0 +1,398 @@
+//! Everything about the drive that changes, apart from the policies' own memory and the pending events.
+
+use crate::device::Device;
+use crate::ftl::Books;
+use crate::ftl::gc::Gc;
+use crate::host::{Command, CommandKind};
+use crate::host_queue::HostQueue;
+use crate::ids::{DieIx, NONE};
+use crate::observe::{Blame, CHANNEL_CATEGORIES, CHANNEL_IDLE, OCCUPANTS, Occupant};
+use crate::policy::Serve;
+use crate::ram::WriteBuffer;
+use crate::sched::jobs::Job;
+use crate::sched::ops::{CLASSES, Op, Pool, Snapshot};
+use crate::units::Ns;
+
+/// What a die's running operation is doing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Phase {
+    /// Nothing runs.
+    Idle,
+    /// The array reads; the channel comes next.
+    ArrayRead,
+    /// Data leave the die, or wait for the channel to do so.
+    TransferOut,
+    /// The array programs.
+    ArrayProgram,
+    /// The array reads; the channel comes next for a command.
+    CopybackRead,
+    /// The array erases.
+    Erase,
+    /// A pulse is being cut.
+    Suspending,
+}
+
+/// The progress of work that can be suspended: an erase or a program.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct PulseState {
+    /// When it first started.
+    pub first_started: Ns,
+    /// When it started or resumed, ramp excluded; may lie ahead.
+    pub started: Ns,
+    /// Array time done before `started`.
+    pub done: Ns,
+    /// Array time in all; 0 when nothing suspendable runs.
+    pub total: Ns,
+    /// Array time of one step.
+    pub step: Ns,
+    /// When the suspend policy wants to be asked again.
+    pub ask_at: Ns,
+    /// A cut is due at the end of the current step.
+    pub cut_at_boundary: bool,
+    /// What may be served while it is suspended.
+    pub serve: Serve,
+    /// The newest arrival when it was cut.
+    pub cut_arrival: u64,
+}
+
+impl PulseState {
+    pub const NONE: Self = Self {
+        first_started: 0,
+        started: 0,
+        done: 0,
+        total: 0,
+        step: 1,
+        ask_at: Ns::MAX,
+        cut_at_boundary: false,
+        serve: Serve::UntilNoneWaits,
+        cut_arrival: 0,
+    };
+
+    pub fn is_running(&self) -> bool {
+        self.total > 0
+    }
+
+    pub fn done_at(&self, now: Ns) -> Ns {
+        (self.done + now.saturating_sub(self.started)).min(self.total)
+    }
+}
+
+/// A die: the unit that executes one operation at a time.
+#[derive(Debug)]
+pub(crate) struct Die {
+    pub running: u32,
+    /// A suspended operation.
+    pub parked: u32,
+    pub phase: Phase,
+    /// What the running operation counts as.
+    pub occupant: Occupant,
+    /// Since when the current state is not yet in the counters.
+    pub since: Ns,
+    /// One bit for each plane and class with waiting work.
+    pub ready: u64,
+    /// The bits that holds and suspension shut out.
+    pub closed: u64,
+    /// It waits in its channel's line to start something.
+    pub in_line: bool,
+    /// `channel_then` is valid: work waits while nothing runs.
+    pub blocked: bool,
+    /// The part of a fused operation whose transfer is next or under way.
+    pub part: u32,
+    pub pulse: PulseState,
+    /// Time that each occupant took.
+    pub busy_ns: [Ns; OCCUPANTS],
+    /// The channel's counters when the die became blocked.
+    pub channel_then: [Ns; CHANNEL_CATEGORIES],
+}
+
+/// Waiting work of a plane, and the counters of time in which its die ran nothing.
+#[derive(Debug)]
+pub(crate) struct PlaneLines {
+    pub head: [u32; CLASSES],
+    pub tail: [u32; CLASSES],
+    /// Programs that wait for an erased page.
+    pub starved_head: u32,
+    pub starved_tail: u32,
+    /// Some GC holds the plane.
+    pub held: bool,
+    /// Time in which the plane waited for its channel, by the channel's category.
+    pub other_ns: [Ns; CHANNEL_CATEGORIES],
+    /// Time in which the plane was held and its die ran nothing.
+    pub held_ns: Ns,
+}
+
+/// Why a die stands in its channel's line.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Wants {
+    /// To start some waiting operation, chosen when the channel is free.
+    Start,
+    /// For the next phase of the running operation.
+    Continue,
+    /// For a GC of this plane to hold the channel.
+    Claim(u32),
+}
+
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct InLine {
+    pub die: DieIx,
+    pub wants: Wants,
+    pub arrival: u64,
+}
+
+/// A channel: commands and data of its dies, one at a time.
+#[derive(Debug)]
+pub(crate) struct Channel {
+    pub busy_until: Ns,
+    /// The category until `busy_until`.
+    pub category: usize,
+    /// The category after it: idle, or held.
+    pub rest_category: usize,
+    pub since: Ns,
+    pub category_ns: [Ns; CHANNEL_CATEGORIES],
+    pub line: Vec<InLine>,
+    /// The die whose GC holds the channel.
+    pub held_by: u32,
+    /// Host operations that wait for or run on its dies.
+    pub host_operations: u32,
+    /// Planes of the channel whose GC waits at the gate.
+    pub gated: u32,
+}
+
+impl Channel {
+    /// Brings the counters up to `now`.
+    #[inline]
+    pub fn settle(&mut self, now: Ns) {
+        let busy_end = self.busy_until.min(now);
+        if busy_end > self.since {
+            self.category_ns[self.category] += busy_end - self.since;
+            self.since = busy_end;
+        }
+        if now > self.since {
+            self.category_ns[self.rest_category] += now - self.since;
+            self.since = now;
+        }
+    }
+
+    /// Occupies the channel from `now` for `ns`.
+    #[inline]
+    pub fn occupy(&mut self, now: Ns, ns: Ns, category: usize) {
+        self.settle(now);
+        self.category = category;
+        self.busy_until = now + ns;
+    }
+}
+
+/// A host request inside the device.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Request {
+    pub id: u64,
+    pub arrived: Ns,
+    pub accepted: Ns,
+    pub command: Command,
+    /// Parts that have not completed.
+    pub pending: u32,
+    pub gc_blocked: bool,
+}
+
+/// How often things happened since the counters were last reset.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Counters {
+    /// Events handled.
+    pub events: u64,
+    /// Pages programmed for the host.
+    pub host_pages: u64,
+    /// Pages programmed by GC.
+    pub gc_pages: u64,
+    /// Pages that died after GC had read them.
+    pub gc_pages_died: u64,
+    /// GCs completed.
+    pub gcs: u64,
+    /// Blocks erased.
+    pub erases: u64,
+    /// Time from the moment a GC held what it must to the end of its last page, over all GCs.
+    pub gc_copy_ns: u64,
+    /// Time from the moment a GC was started to the end of its erase, over all GCs.
+    pub gc_ns: u64,
+    /// GCs that the gate put off.
+    pub gate_waits: u64,
+    /// Urgent GCs that passed a shut gate.
+    pub gate_passed_urgently: u64,
+    /// Holds given up between two pages.
+    pub preemptions: u64,
+    /// Choices by the order policy that were not the oldest candidate.
+    pub overtakes: u64,
+    /// Operations that joined another in a multi-plane command.
+    pub joined: u64,
+    /// Erases and programs cut.
+    pub suspensions: u64,
+    /// Array time forfeited by suspensions.
+    pub forfeited_ns: u64,
+    /// Pages flushed from the buffer.
+    pub flushed: u64,
+    /// Writes merged in the buffer.
+    pub merged: u64,
+    /// Page reads served by the buffer.
+    pub buffer_hits: u64,
+    /// Read-modify-writes of parts of pages.
+    pub read_modify_writes: u64,
+    /// Page reads of unmapped pages.
+    pub unmapped_reads: u64,
+    /// Programs that had to wait for an erased page.
+    pub starved: u64,
+    /// Completed requests.
+    pub completed: u64,
+}
+
+/// Everything that changes.
+#[derive(Debug)]
+pub struct State {
+    pub(crate) device: Device,
+    pub(crate) now: Ns,
+    pub(crate) books: Books,
+    pub(crate) dies: Vec<Die>,
+    pub(crate) planes: Vec<PlaneLines>,
+    pub(crate) channels: Vec<Channel>,
+    pub(crate) gc: Vec<Gc>,
+    /// Planes whose GC waits at the gate.
+    pub(crate) gated: Vec<u64>,
+    pub(crate) ops: Pool<Op>,
+    pub(crate) snapshots: Vec<Snapshot>,
+    pub(crate) blames: Vec<Blame>,
+    pub(crate) requests: Pool<Request>,
+    pub(crate) jobs: Pool<Job>,
+    pub(crate) buffer: WriteBuffer,
+    pub(crate) host: HostQueue,
+    pub(crate) arrivals: u64,
+    pub(crate) counters: Counters,
+    /// GC data cross the channel instead of staying in the plane.
+    pub(crate) gc_through_controller: bool,
+    /// GC takes no time.
+    pub(crate) gc_ideal: bool,
+}
+
+impl State {
+    pub(crate) fn new(device: &Device, books: Books, gc_through_controller: bool, gc_ideal: bool) -> Self {
+        let g = &device.geometry;
+        let dies = (0..g.dies())
+            .map(|_| Die {
+                running: NONE,
+                parked: NONE,
+                phase: Phase::Idle,
+                occupant: Occupant::HostRead,
+                since: 0,
+                ready: 0,
+                closed: 0,
+                in_line: false,
+                blocked: false,
+                part: NONE,
+                pulse: PulseState::NONE,
+                busy_ns: [0; OCCUPANTS],
+                channel_then: [0; CHANNEL_CATEGORIES],
+            })
+            .collect();
+        let planes = (0..g.planes())
+            .map(|_| PlaneLines {
+                head: [NONE; CLASSES],
+                tail: [NONE; CLASSES],
+                starved_head: NONE,
+                starved_tail: NONE,
+                held: false,
+                other_ns: [0; CHANNEL_CATEGORIES],
+                held_ns: 0,
+            })
+            .collect();
+        let channels = (0..g.channels)
+            .map(|_| Channel {
+                busy_until: 0,
+                category: CHANNEL_IDLE,
+                rest_category: CHANNEL_IDLE,
+                since: 0,
+                category_ns: [0; CHANNEL_CATEGORIES],
+                line: Vec::with_capacity(2 * g.dies_per_channel() as usize + 2),
+                held_by: NONE,
+                host_operations: 0,
+                gated: 0,
+            })
+            .collect();
+        Self {
+            device: device.clone(),
+            now: 0,
+            books,
+            dies,
+            planes,
+            channels,
+            gc: (0..g.planes()).map(|_| Gc::idle()).collect(),
+            gated: vec![0; (g.planes() as usize).div_ceil(64)],
+            ops: Pool::with_capacity(1024),
+            snapshots: Vec::with_capacity(1024),
+            blames: Vec::with_capacity(1024),
+            requests: Pool::with_capacity(device.host.queue_depth as usize),
+            jobs: Pool::with_capacity(64),
+            buffer: WriteBuffer::new(device),
+            host: HostQueue::new(device.host.queue_depth),
+            arrivals: 0,
+            counters: Counters::default(),
+            gc_through_controller,
+            gc_ideal,
+        }
+    }
+
+    pub(crate) fn next_arrival(&mut self) -> u64 {
+        self.arrivals += 1;
+        self.arrivals
+    }
+
+    pub(crate) fn new_op(&mut self, op: Op) -> u32 {
+        let index = self.ops.insert(op);
+        if self.blames.len() < self.ops.len() {
+            self.blames.push(Blame::default());
+            self.snapshots.push(Snapshot::EMPTY);
+        } else {
+            self.blames[index as usize].clear();
+        }
+        index
+    }
+
+    /// The channel of a die.
+    #[inline]
+    pub(crate) fn channel_of(&self, die: DieIx) -> usize {
+        self.device.geometry.channel_of(die) as usize
+    }
+
+    /// Whether anything is outstanding.
+    pub fn outstanding(&self) -> usize {
+        self.requests.in_use() + self.host.waiting()
+    }
+
+    /// What holds what, for a run in which requests stop completing.
+    pub fn explain_standstill(&self) -> String {
+        let mut lines = vec![format!("{} requests are outstanding at {} ns.", self.outstanding(), self.now)];
+        let reads = self.requests_in_device(CommandKind::Read);
+        lines.push(format!("{reads} reads and {} writes are in the device.", self.requests.in_use() - reads));
+        if self.buffer.is_full() {
+            lines.push(format!(
+                "The write buffer is full: {} pages, {} of them in flight.",
+                self.buffer.occupied(),
+                self.buffer.in_flight()
+            ));
+        }
+        for (index, plane) in self.planes.iter().enumerate().filter(|(_, plane)| plane.starved_head != NONE).take(4) {
+            let (free, gc) = (self.books.free_pages(index as u32), &self.gc[index].state);
+            lines.push(format!(
+                "Plane {index} has programs that wait for an erased page; {free} pages are erased, its GC is {gc:?}, held: {}.",
+                plane.held
+            ));
+        }
+        for (index, die) in self.dies.iter().enumerate().filter(|(_, die)| die.ready != 0).take(4) {
+            lines.push(format!("Die {index} has waiting work (mask {:#x}, shut out {:#x}), runs {:?}.", die.ready, die.closed, die.phase));
+        }
+        for (index, channel) in self.channels.iter().enumerate().filter(|(_, channel)| channel.held_by != NONE) {
+            lines.push(format!("Channel {index} is held by a GC of die {}; {} wait for it.", channel.held_by, channel.line.len()));
+        }
+        lines.join(" ")
+    }
+
+    fn requests_in_device(&self, kind: CommandKind) -> usize {
+        self.host.in_device(kind)
+    }
+}

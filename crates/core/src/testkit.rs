@@ -1,0 +1,75 @@
+//! Tiny drives for tests.
+
+use crate::design::{Design, GcSection};
+use crate::device::{Device, Geometry, Host, Ram, StartingState, Timing};
+use crate::ftl::Books;
+use crate::policy::gc_gate::free::Free;
+use crate::policy::gc_hold::blocking::Blocking;
+use crate::policy::gc_trigger::watermark::Watermark;
+use crate::policy::join::none::Nothing;
+use crate::policy::order::fifo::Fifo;
+use crate::policy::place::static_order::StaticOrder;
+use crate::policy::suspend::never::Never;
+use crate::policy::victim::greedy::Greedy;
+use crate::policy::{
+    GcGatePolicy, GcHoldPolicy, GcTriggerPolicy, JoinPolicy, OrderPolicy, PlacePolicy, Scope, SuspendPolicy, VictimPolicy,
+};
+use crate::state::State;
+
+/// One die of one plane on each of two channels; times that are easy to add: command 1, array read 10, transfer 100,
+/// program 1000, erase 5 steps of 2000, suspend 30, resume 40, RAM 3. No buffer.
+pub fn tiny_device() -> Device {
+    Device {
+        name: "tiny".into(),
+        summary: "a drive for tests".into(),
+        geometry: Geometry {
+            channels: 2,
+            chips_per_channel: 1,
+            dies_per_chip: 1,
+            planes_per_die: 1,
+            blocks_per_plane: 8,
+            pages_per_block: 4,
+            page_bytes: 4096,
+        },
+        timing: Timing {
+            command_ns: 1,
+            transfer_page_ns: 100,
+            read_ns: vec![10],
+            program_ns: vec![1000],
+            page_class_pattern: vec![0],
+            erase_step_ns: 2000,
+            erase_steps: 5,
+            suspend_ns: 30,
+            resume_ns: 40,
+            ram_ns: 3,
+        },
+        host: Host { logical_permyriad: 5000, queue_depth: 32 },
+        ram: Ram { buffer_kib: 0, flush_above_percent: 80 },
+        state: StartingState { live_percent: 50, free_percent: 30, overwrite_percent: 0 },
+    }
+}
+
+/// A plain design: FIFO, greedy, no joins, no suspension; GC holds `scope` below half of the pages erased.
+pub fn plain_design(scope: Scope) -> Design {
+    Design {
+        name: "plain".into(),
+        summary: "a design for tests".into(),
+        gc: GcSection::default(),
+        place: PlacePolicy::Static(StaticOrder::default()),
+        gc_trigger: GcTriggerPolicy::Watermark(Watermark::new(50.0, 25.0)),
+        gc_gate: GcGatePolicy::Free(Free {}),
+        gc_hold: GcHoldPolicy::Blocking(Blocking::new(scope)),
+        victim: vec![VictimPolicy::Greedy(Greedy {})],
+        order: OrderPolicy::Fifo(Fifo {}),
+        join: JoinPolicy::Nothing(Nothing {}),
+        suspend: SuspendPolicy::Never(Never {}),
+        rows: Vec::new(),
+    }
+}
+
+/// The state of an erased tiny drive.
+pub fn tiny_state() -> State {
+    let device = tiny_device();
+    let books = Books::new(&device.geometry, device.logical_pages(), 1, 1, false);
+    State::new(&device, books, false, false)
+}

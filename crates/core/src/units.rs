@@ -1,0 +1,17 @@
+//! Units of time, space and address.
+
+/// A point in simulated time, or a duration, in nanoseconds.
+pub type Ns = u64;
+
+/// One microsecond.
+pub const US: Ns = 1_000;
+/// One millisecond.
+pub const MS: Ns = 1_000_000;
+/// One second.
+pub const SECOND: Ns = 1_000_000_000;
+
+/// Bytes of a sector, the unit in which hosts address a drive.
+pub const SECTOR_BYTES: u32 = 512;
+
+/// The latest time that the event queue can hold: about 26 days.
+pub const TIME_MAX: Ns = (1 << 51) - 1;
