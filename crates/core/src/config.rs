@@ -146,6 +146,44 @@ pub fn decode_section<T: DeserializeOwned>(documents: &[&Document], section: &st
     })
 }
 
+/// The JSON Schema of a file of named sections in which any value may carry its source.
+pub fn file_schema(sections: &[(&str, schemars::Schema)]) -> serde_json::Value {
+    use serde_json::{Value, json};
+    fn admit_sources(schema: &mut Value) {
+        let Some(object) = schema.as_object_mut() else { return };
+        if let Some(Value::Object(properties)) = object.get_mut("properties") {
+            for property in properties.values_mut() {
+                let plain = property.take();
+                let sourced = json!({ "type": "object", "properties": { "value": plain, "source": { "type": "string" } },
+                    "required": ["value"], "additionalProperties": false });
+                *property = json!({ "anyOf": [plain, sourced] });
+            }
+        }
+        for variants in ["oneOf", "anyOf"] {
+            if let Some(Value::Array(variants)) = object.get_mut(variants) {
+                variants.iter_mut().for_each(admit_sources);
+            }
+        }
+    }
+    let mut properties = json!({ "name": { "type": "string" }, "summary": { "type": "string" }, "kind": { "type": "string" } });
+    let mut definitions = serde_json::Map::new();
+    for (name, schema) in sections {
+        let mut schema = schema.clone().to_value();
+        if let Some(Value::Object(inner)) = schema.as_object_mut().and_then(|object| object.remove("$defs")) {
+            definitions.extend(inner);
+        }
+        admit_sources(&mut schema);
+        properties[*name] = schema;
+    }
+    json!({
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "type": "object",
+        "properties": properties,
+        "$defs": definitions,
+        "additionalProperties": false,
+    })
+}
+
 /// The known name that is nearest to `found`, as ` (did you mean ...?)`, or nothing when none is near.
 pub fn nearest_hint<S: AsRef<str>>(found: &str, known: &[S]) -> String {
     known

@@ -6,10 +6,11 @@ use crate::policy::{
     GcGate, GcGatePolicy, GcHold, GcHoldPolicy, GcTrigger, GcTriggerPolicy, Join, JoinPolicy, Order, OrderPolicy, Place, PlacePolicy,
     Suspend, SuspendPolicy, Victim, VictimPolicy,
 };
+use schemars::JsonSchema;
 use serde::Deserialize;
 
 /// How GC copies, and what the translation layer keeps for it.
-#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct GcSection {
     /// `copyback` inside the plane, or through the `controller`.
@@ -29,7 +30,7 @@ pub struct GcSection {
     pub ideal: bool,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 enum Copy {
     #[default]
@@ -54,7 +55,7 @@ impl GcSection {
     }
 }
 
-#[derive(Deserialize)]
+#[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct Chain {
     chain: Vec<VictimPolicy>,
@@ -200,6 +201,21 @@ impl Design {
             )));
         }
         Ok(design)
+    }
+
+    /// The JSON Schema of a design file.
+    pub fn schema() -> serde_json::Value {
+        crate::config::file_schema(&[
+            ("gc", schemars::schema_for!(GcSection)),
+            (PlacePolicy::SECTION, schemars::schema_for!(PlacePolicy)),
+            (GcTriggerPolicy::SECTION, schemars::schema_for!(GcTriggerPolicy)),
+            (GcGatePolicy::SECTION, schemars::schema_for!(GcGatePolicy)),
+            (GcHoldPolicy::SECTION, schemars::schema_for!(GcHoldPolicy)),
+            (VictimPolicy::SECTION, schemars::schema_for!(Chain)),
+            (OrderPolicy::SECTION, schemars::schema_for!(OrderPolicy)),
+            (JoinPolicy::SECTION, schemars::schema_for!(JoinPolicy)),
+            (SuspendPolicy::SECTION, schemars::schema_for!(SuspendPolicy)),
+        ])
     }
 
     /// Checks every technique against the device and against the others.

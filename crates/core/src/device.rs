@@ -4,13 +4,14 @@ use crate::config::{ConfigError, Document, Row, decode_section};
 use crate::event::SLOTS_MAX;
 use crate::ids::{BlockIx, ChannelIx, DieIx, Lpn, PlaneIx, Ppn};
 use crate::units::{Ns, SECTOR_BYTES};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// The most planes a die may have: a plane's classes of waiting work take eight bits of a 64-bit mask.
 pub const PLANES_PER_DIE_MAX: u32 = 8;
 
 /// Channel > chip > die > plane > block > page.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Geometry {
     /// Channels of the drive.
@@ -81,7 +82,7 @@ impl Geometry {
 }
 
 /// How long things take, in nanoseconds.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Timing {
     /// Channel time of one command.
@@ -119,7 +120,7 @@ fn one() -> u32 {
 }
 
 /// What the host sees of the drive.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Host {
     /// Logical size in ten-thousandths of the physical pages; the rest is over-provisioning.
@@ -129,7 +130,7 @@ pub struct Host {
 }
 
 /// The capacitor-backed write buffer.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Ram {
     /// Size in KiB; 0 means that a write completes when it is programmed.
@@ -144,7 +145,7 @@ fn eighty() -> u32 {
 }
 
 /// The state in which runs start, the same for every design.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct StartingState {
     /// Share of the physical pages that hold live data, in percent; limited by the logical size.
@@ -330,6 +331,17 @@ impl Device {
             return Err(error("state", "overwrite_percent", format!("is {}; at most 10000", s.overwrite_percent)));
         }
         Ok(())
+    }
+
+    /// The JSON Schema of a device file.
+    pub fn schema() -> serde_json::Value {
+        crate::config::file_schema(&[
+            ("geometry", schemars::schema_for!(Geometry)),
+            ("timing", schemars::schema_for!(Timing)),
+            ("host", schemars::schema_for!(Host)),
+            ("ram", schemars::schema_for!(Ram)),
+            ("state", schemars::schema_for!(StartingState)),
+        ])
     }
 
     /// Logical pages: what the host can address.

@@ -117,10 +117,35 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
         aged.erases += 1;
     }
 
-    /// The mapped pages of the aged drive, from page 0.
-    pub fn mapped_pages(&self) -> Lpn {
-        let logical = self.state.books.logical_pages();
-        (0..logical).find(|&lpn| self.state.books.lookup(lpn) == NONE).unwrap_or(logical)
+    /// The floor of a run's time: page requests (whether a write, and first sector) through map and GC bookkeeping alone, at
+    /// the erased share of the starting state. Returns the reads that found a mapped page.
+    pub fn replay_in_books(&mut self, requests: impl Iterator<Item = (bool, u64)>) -> u64 {
+        let device = &self.state.device;
+        let per_page = u64::from(device.geometry.sectors_per_page());
+        let target = (u64::from(device.geometry.pages_per_plane()) * u64::from(device.state.free_percent) / 100) as u32;
+        let mut batch = [(false, 0 as Lpn); BATCH];
+        let mut count = 0;
+        for (request, slot) in requests.zip(&mut batch) {
+            *slot = (request.0, (request.1 / per_page) as Lpn);
+            self.state.books.prefetch(slot.1);
+            count += 1;
+        }
+        for &(write, lpn) in &batch[..count] {
+            if write {
+                self.state.books.prefetch_copy(lpn);
+            }
+        }
+        let mut aged = Aged::default();
+        let mut recent = Recent::new(1);
+        let mut mapped = 0;
+        for &(write, lpn) in &batch[..count] {
+            if write {
+                self.write_functionally(lpn, target, &mut aged, &mut recent);
+            } else {
+                mapped += u64::from(self.state.books.lookup(lpn) != NONE);
+            }
+        }
+        mapped
     }
 }
 

@@ -9,6 +9,7 @@ use crate::device::Device;
 use crate::ids::{BlockIx, DieIx, Lpn, PlaneIx};
 use crate::units::Ns;
 use crate::view::{Candidate, View, Waiting};
+use schemars::JsonSchema;
 use serde::Deserialize;
 
 pub mod gc_gate;
@@ -62,7 +63,7 @@ macro_rules! techniques {
         { $( $(#[doc = $doc:literal])+ $tag:literal => $variant:ident($technique:ty), )+ }
     ) => {
         $(#[$enum_doc])*
-        #[derive(Deserialize)]
+        #[derive(Deserialize, JsonSchema)]
         #[serde(tag = "policy")]
         pub enum $enum {
             $( $(#[doc = $doc])+ #[serde(rename = $tag)] $variant($technique), )+
@@ -163,7 +164,7 @@ seam! {
 }
 
 /// What a GC blocks.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Scope {
     /// The plane.

@@ -10,10 +10,11 @@
 use crate::ids::PlaneIx;
 use crate::policy::{Gate, GcGate};
 use crate::view::View;
+use schemars::JsonSchema;
 use serde::Deserialize;
 
 /// Open while the channel is quiet.
-#[derive(Debug, Default, Deserialize)]
+#[derive(Debug, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct QuietChannel {}
 

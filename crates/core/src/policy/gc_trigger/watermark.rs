@@ -16,10 +16,11 @@ use crate::device::Device;
 use crate::ids::PlaneIx;
 use crate::policy::{GcTrigger, Want};
 use crate::view::View;
+use schemars::JsonSchema;
 use serde::Deserialize;
 
 /// Soft and hard watermark of erased pages.
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Watermark {
     #[serde(default = "soft")]

@@ -6,10 +6,11 @@
 
 use crate::policy::Join;
 use crate::view::{View, Waiting};
+use schemars::JsonSchema;
 use serde::Deserialize;
 
 /// Nothing joins.
-#[derive(Debug, Default, Deserialize)]
+#[derive(Debug, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Nothing {}
 

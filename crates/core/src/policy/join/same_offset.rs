@@ -9,10 +9,11 @@
 
 use crate::policy::Join;
 use crate::view::{View, Waiting};
+use schemars::JsonSchema;
 use serde::Deserialize;
 
 /// Same kind, same class, same offset, other plane.
-#[derive(Debug, Default, Deserialize)]
+#[derive(Debug, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct SameOffset {}
 

@@ -7,10 +7,11 @@
 
 use crate::policy::Order;
 use crate::view::{Candidate, View};
+use schemars::JsonSchema;
 use serde::Deserialize;
 
 /// The longest wait first.
-#[derive(Debug, Default, Deserialize)]
+#[derive(Debug, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Fifo {}
 

@@ -12,10 +12,11 @@ use crate::policy::Order;
 use crate::policy::order::fifo::oldest;
 use crate::sched::ops::Class;
 use crate::view::{Candidate, View};
+use schemars::JsonSchema;
 use serde::Deserialize;
 
 /// Reads before everything else at a die.
-#[derive(Debug, Default, Deserialize)]
+#[derive(Debug, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ReadFirst {}
 

@@ -15,10 +15,11 @@ use crate::device::Device;
 use crate::ids::{Lpn, PlaneIx};
 use crate::policy::Place;
 use crate::view::View;
+use schemars::JsonSchema;
 use serde::Deserialize;
 
 /// Static allocation in one of the 24 orders.
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct StaticOrder {
     #[serde(default = "cwdp")]

@@ -10,10 +10,11 @@ use crate::ftl::NOT_A_CANDIDATE;
 use crate::ids::{BlockIx, PlaneIx};
 use crate::policy::Victim;
 use crate::view::View;
+use schemars::JsonSchema;
 use serde::Deserialize;
 
 /// The fewest valid pages.
-#[derive(Debug, Default, Deserialize)]
+#[derive(Debug, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Greedy {}
 

@@ -1,0 +1,73 @@
+# Every target does all of its own set-up. Needed beforehand: Rust stable, Python 3.11 or later, make.
+
+PYTHON ?= python3
+
+VENV := $(CURDIR)/.venv
+BIN := $(VENV)/bin
+TARGET := $(abspath $(or $(CARGO_TARGET_DIR),target))
+
+# The native module does not link to libpython: the interpreter that loads it brings those symbols.
+export PYO3_BUILD_EXTENSION_MODULE := 1
+export PYO3_PYTHON := $(BIN)/python
+
+# What the native module is made of; the data files are part of it.
+NATIVE_SOURCES := Cargo.toml Cargo.lock pyproject.toml \
+	$(shell find crates devices designs workloads -type f 2>/dev/null)
+
+# maturin tells PyO3 about the interpreter by a file. Naming the same file to cargo keeps it from
+# building PyO3, and whatever rests on it, a second time.
+CARGO = config=$$(ls $(TARGET)/maturin/pyo3-config-*-abi3.txt 2>/dev/null | head -n 1); \
+	$${config:+env "PYO3_CONFIG_FILE=$$config"} cargo
+
+.PHONY: setup demo test bench clean
+
+setup: $(VENV)/.native
+
+$(BIN)/python:
+	@command -v cargo >/dev/null || { echo "cargo is missing: install Rust, https://rustup.rs" >&2; exit 1; }
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
+		{ echo "Python 3.11 or later is needed; name one with: make PYTHON=python3.12" >&2; exit 1; }
+	$(PYTHON) -m venv $(VENV)
+
+# pyproject.toml is the one list of what is needed to build, to run and to test.
+$(VENV)/.tools: pyproject.toml | $(BIN)/python
+	@$(BIN)/python -c 'import tomllib; \
+		project = tomllib.load(open("pyproject.toml", "rb")); \
+		print(*project["build-system"]["requires"], *project["project"]["dependencies"], \
+			*project["project"]["optional-dependencies"]["dev"], sep="\n")' > $(VENV)/requirements.txt
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -r $(VENV)/requirements.txt
+	@touch $@
+
+$(VENV)/.native: $(NATIVE_SOURCES) $(VENV)/.tools
+	VIRTUAL_ENV=$(VENV) $(BIN)/maturin develop --release --locked
+	@touch $@
+
+demo: setup
+	@if [ -z "$$TINYTAIL_TRACES" ]; then \
+		workload=standin-dtrs; why="TINYTAIL_TRACES is not set"; \
+	elif [ -f "$$TINYTAIL_TRACES/DTRS1K.trace.zst" ]; then \
+		workload=dtrs; why="found in $$TINYTAIL_TRACES"; \
+	else \
+		workload=standin-dtrs; why="no DTRS1K.trace.zst in $$TINYTAIL_TRACES"; \
+	fi; \
+	case $$workload in \
+		dtrs) echo "Workload: the real DTRS trace ($$why)." ;; \
+		*) echo "Workload: a synthetic stand-in for the DTRS trace ($$why)." ;; \
+	esac; \
+	$(BIN)/tinytail compare base base+no-gc --device ttflash-256g --workload $$workload
+
+test: setup
+	cargo fmt --all --check
+	$(CARGO) clippy --release --workspace --all-targets --locked -- -D warnings
+	$(CARGO) test --release --workspace --locked
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/mypy
+	$(BIN)/python -m pytest
+
+bench: setup
+	$(BIN)/tinytail bench
+
+clean:
+	rm -rf $(VENV) $(TARGET) python/tinytail/_native*.so .mypy_cache .pytest_cache .ruff_cache
+	find python tests -name __pycache__ -type d -prune -exec rm -rf {} +

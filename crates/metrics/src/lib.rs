@@ -1,0 +1,309 @@
+//! Latency histograms and blame, collected while a drive runs.
+
+use hdrhistogram::Histogram;
+use serde::Serialize;
+use std::collections::BTreeMap;
+use tinytail_core::host::CommandKind;
+use tinytail_core::observe::{Blame, Completion, Observer, PART_NAMES, PARTS};
+use tinytail_core::units::Ns;
+
+/// Significant decimal digits of the histograms: percentiles are within 0.1 % of the truth.
+const DIGITS: u8 = 3;
+/// Blame is summed in classes of latency, this many for each doubling: 1.6 % wide.
+const CLASS_BITS: u32 = 6;
+
+/// The latencies of one kind of request. Mean and maximum are exact.
+#[derive(Debug, Clone)]
+struct Latencies {
+    histogram: Histogram<u64>,
+    sum_ns: u128,
+    max_ns: Ns,
+}
+
+impl Latencies {
+    fn new() -> Self {
+        let histogram = Histogram::new_with_bounds(1, 1 << 52, DIGITS).expect("bounds that the histogram can have");
+        Self { histogram, sum_ns: 0, max_ns: 0 }
+    }
+
+    #[inline]
+    fn record(&mut self, ns: Ns) {
+        self.histogram.saturating_record(ns);
+        self.sum_ns += u128::from(ns);
+        self.max_ns = self.max_ns.max(ns);
+    }
+
+    fn summary(&self) -> LatencySummary {
+        let count = self.histogram.len();
+        let us = |ns: f64| (count > 0).then_some(ns / 1000.0);
+        let percentile = |p: f64| us(self.histogram.value_at_quantile(p).min(self.max_ns) as f64);
+        LatencySummary {
+            count,
+            mean_us: us(self.sum_ns as f64 / count.max(1) as f64),
+            p50_us: percentile(0.5),
+            p90_us: percentile(0.9),
+            p95_us: percentile(0.95),
+            p99_us: percentile(0.99),
+            p999_us: percentile(0.999),
+            p9999_us: percentile(0.9999),
+            p99999_us: percentile(0.99999),
+            max_us: us(self.max_ns as f64),
+        }
+    }
+}
+
+/// Latencies in microseconds; `None` where there was no request.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct LatencySummary {
+    /// Requests.
+    pub count: u64,
+    /// Mean, exact.
+    pub mean_us: Option<f64>,
+    /// Median.
+    pub p50_us: Option<f64>,
+    /// 90th percentile.
+    pub p90_us: Option<f64>,
+    /// 95th percentile.
+    pub p95_us: Option<f64>,
+    /// 99th percentile.
+    pub p99_us: Option<f64>,
+    /// 99.9th percentile.
+    pub p999_us: Option<f64>,
+    /// 99.99th percentile.
+    pub p9999_us: Option<f64>,
+    /// 99.999th percentile.
+    pub p99999_us: Option<f64>,
+    /// Maximum, exact.
+    pub max_us: Option<f64>,
+}
+
+/// Blame summed over requests.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct BlameSum {
+    /// Requests.
+    pub count: u64,
+    /// Nanoseconds by cause; they add up to the requests' latencies.
+    pub ns: BTreeMap<&'static str, u64>,
+}
+
+/// Blame of the slowest reads.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct SlowestSum {
+    /// The share asked for, in percent of all reads.
+    pub share_percent: f64,
+    /// Reads: the share asked for, or more where many reads have the latency at its edge.
+    pub count: u64,
+    /// The latency from which on reads belong to them, in microseconds.
+    pub latency_us_from: Option<f64>,
+    /// Nanoseconds by cause.
+    pub ns: BTreeMap<&'static str, u64>,
+}
+
+/// Blame of one class of latency.
+#[derive(Debug, Clone)]
+struct Class {
+    count: u64,
+    ns: [u64; PARTS],
+}
+
+/// Everything that a run's table shows of its requests.
+#[derive(Debug, Clone)]
+pub struct Metrics {
+    reads: Latencies,
+    writes: Latencies,
+    /// Blame of reads by class of latency.
+    classes: Vec<Class>,
+    write_blame: Class,
+    gc_blocked_reads: u64,
+    queue_blocked_reads: u64,
+}
+
+impl Default for Metrics {
+    fn default() -> Self {
+        let empty = Class { count: 0, ns: [0; PARTS] };
+        Self {
+            reads: Latencies::new(),
+            writes: Latencies::new(),
+            classes: vec![empty.clone(); class_of(Ns::MAX >> 12) + 1],
+            write_blame: empty,
+            gc_blocked_reads: 0,
+            queue_blocked_reads: 0,
+        }
+    }
+}
+
+/// The class of a latency: its highest bit and the six bits below.
+#[inline]
+fn class_of(ns: Ns) -> usize {
+    if ns < 1 << CLASS_BITS {
+        return ns as usize;
+    }
+    let high = 63 - ns.leading_zeros();
+    let shift = high - CLASS_BITS;
+    ((u64::from(shift + 1) << CLASS_BITS) + ((ns >> shift) & ((1 << CLASS_BITS) - 1))) as usize
+}
+
+/// The least latency of a class.
+fn class_from(class: usize) -> Ns {
+    let class = class as u64;
+    let (shift, low) = (class >> CLASS_BITS, class & ((1 << CLASS_BITS) - 1));
+    if shift == 0 { low } else { (low | 1 << CLASS_BITS) << (shift - 1) }
+}
+
+impl Observer for Metrics {
+    #[inline]
+    fn completed(&mut self, completion: &Completion, blame: &Blame) {
+        let latency = completion.completed - completion.arrived;
+        let class = match completion.kind {
+            CommandKind::Read => {
+                self.reads.record(latency);
+                self.gc_blocked_reads += u64::from(completion.gc_blocked);
+                self.queue_blocked_reads += u64::from(completion.queue_blocked);
+                let last = self.classes.len() - 1;
+                &mut self.classes[class_of(latency).min(last)]
+            }
+            CommandKind::Write => {
+                self.writes.record(latency);
+                &mut self.write_blame
+            }
+        };
+        class.count += 1;
+        for (part, ns) in blame.parts() {
+            class.ns[part] += ns;
+        }
+    }
+}
+
+fn named(ns: &[u64; PARTS]) -> BTreeMap<&'static str, u64> {
+    PART_NAMES.iter().copied().zip(ns.iter().copied()).filter(|&(_, ns)| ns > 0).collect()
+}
+
+fn percent(part: u64, whole: u64) -> f64 {
+    if whole == 0 { 0.0 } else { part as f64 * 100.0 / whole as f64 }
+}
+
+impl Metrics {
+    /// Requests recorded.
+    pub fn requests(&self) -> u64 {
+        self.reads.histogram.len() + self.writes.histogram.len()
+    }
+
+    /// Latencies of reads.
+    pub fn read(&self) -> LatencySummary {
+        self.reads.summary()
+    }
+
+    /// Latencies of writes.
+    pub fn write(&self) -> LatencySummary {
+        self.writes.summary()
+    }
+
+    /// Percent of reads of which some page waited for a resource that a GC held. TTFLASH, section 6.1.
+    pub fn gc_blocked_read_percent(&self) -> f64 {
+        percent(self.gc_blocked_reads, self.reads.histogram.len())
+    }
+
+    /// Percent of reads that waited in the host while the device queue was full. TTFLASH, section 6.1.
+    pub fn queue_blocked_read_percent(&self) -> f64 {
+        percent(self.queue_blocked_reads, self.reads.histogram.len())
+    }
+
+    /// Blame of all reads.
+    pub fn all_reads(&self) -> BlameSum {
+        let (count, ns) = self.sum_classes(0);
+        BlameSum { count, ns }
+    }
+
+    /// Blame of all writes.
+    pub fn all_writes(&self) -> BlameSum {
+        BlameSum { count: self.write_blame.count, ns: named(&self.write_blame.ns) }
+    }
+
+    /// Blame of the slowest reads: at least `share_percent` of them, by whole classes of latency.
+    pub fn slowest_reads(&self, share_percent: f64) -> SlowestSum {
+        let wanted = (self.reads.histogram.len() as f64 * share_percent / 100.0).ceil() as u64;
+        let mut from = self.classes.len();
+        let mut count = 0;
+        while from > 0 && count < wanted {
+            from -= 1;
+            count += self.classes[from].count;
+        }
+        let (count, ns) = self.sum_classes(from);
+        SlowestSum { share_percent, count, latency_us_from: (count > 0).then(|| class_from(from) as f64 / 1000.0), ns }
+    }
+
+    fn sum_classes(&self, from: usize) -> (u64, BTreeMap<&'static str, u64>) {
+        let mut sum = [0; PARTS];
+        let mut count = 0;
+        for class in &self.classes[from..] {
+            count += class.count;
+            for (sum, ns) in sum.iter_mut().zip(&class.ns) {
+                *sum += ns;
+            }
+        }
+        (count, named(&sum))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use tinytail_core::observe::{ARRAY, HOST_QUEUE};
+
+    fn read(metrics: &mut Metrics, latency: Ns, waited: Ns) {
+        let mut blame = Blame::default();
+        blame.add(ARRAY, latency - waited);
+        blame.add(HOST_QUEUE, waited);
+        let completion =
+            Completion { id: 0, kind: CommandKind::Read, arrived: 5, completed: 5 + latency, gc_blocked: false, queue_blocked: waited > 0 };
+        metrics.completed(&completion, &blame);
+    }
+
+    #[test]
+    fn percentiles_are_within_a_thousandth_and_extremes_exact() {
+        let mut metrics = Metrics::default();
+        for latency in 1..=100_000 {
+            read(&mut metrics, latency * 1000, 0);
+        }
+        let summary = metrics.read();
+        let near = |found: Option<f64>, truth: f64| assert!((found.unwrap() / truth - 1.0).abs() < 0.001, "{found:?} for {truth}");
+        near(summary.p50_us, 50_000.0);
+        near(summary.p9999_us, 99_990.0);
+        near(summary.p99999_us, 99_999.0);
+        assert_eq!(summary.max_us, Some(100_000.0));
+        assert_eq!(summary.mean_us, Some(50_000.5));
+    }
+
+    #[test]
+    fn the_slowest_reads_are_blamed_apart() {
+        let mut metrics = Metrics::default();
+        for _ in 0..999 {
+            read(&mut metrics, 100, 0);
+        }
+        read(&mut metrics, 5000, 4900);
+        let slowest = metrics.slowest_reads(0.1);
+        assert_eq!(slowest.count, 1);
+        assert_eq!(slowest.ns["host_queue"], 4900);
+        assert_eq!(slowest.ns["array"], 100);
+        assert_eq!(metrics.all_reads().ns["array"], 999 * 100 + 100);
+        assert!((metrics.queue_blocked_read_percent() - 0.1).abs() < 1e-9);
+    }
+
+    #[test]
+    fn classes_are_contiguous_and_cover_every_latency() {
+        let mut last = 0;
+        for ns in (0..5000).chain((13..50).map(|bit| 1 << bit)) {
+            let class = class_of(ns);
+            assert!(class >= last && class_from(class) <= ns && (class_from(class + 1) > ns), "{ns}");
+            last = class;
+        }
+    }
+
+    #[test]
+    fn without_requests_there_are_no_figures() {
+        let metrics = Metrics::default();
+        assert_eq!(metrics.read().p99_us, None);
+        assert_eq!(metrics.slowest_reads(0.1).count, 0);
+        assert_eq!(metrics.gc_blocked_read_percent(), 0.0);
+    }
+}

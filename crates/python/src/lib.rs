@@ -1,0 +1,188 @@
+//! The native module `tinytail._native`: converts, releases the interpreter's lock, holds no logic.
+//!
+//! Everything with structure crosses the boundary as JSON text.
+
+// The macros of PyO3 write unsafe code; this crate has none of its own.
+#![allow(unsafe_code)]
+
+use pyo3::create_exception;
+use pyo3::exceptions::PyException;
+use pyo3::prelude::*;
+use serde::Serialize;
+use std::path::Path;
+use std::sync::Arc;
+use tinytail_simulator::control::{Control as Progress, Phase};
+use tinytail_simulator::run::{RunError as Failure, Spec};
+use tinytail_simulator::{bench as benches, catalog, run as runs};
+use tinytail_workload::{Trace, TraceOptions, WorkloadError as Faulty};
+
+create_exception!(_native, TinytailError, PyException, "Anything that tinytail refuses or fails at.");
+create_exception!(_native, ConfigError, TinytailError, "A faulty device or design.");
+create_exception!(_native, WorkloadError, TinytailError, "A faulty workload.");
+create_exception!(_native, RunError, TinytailError, "A run that failed.");
+
+fn json(value: &impl Serialize) -> PyResult<String> {
+    serde_json::to_string(value).map_err(|error| RunError::new_err(error.to_string()))
+}
+
+fn config_error(error: impl ToString) -> PyErr {
+    ConfigError::new_err(error.to_string())
+}
+
+fn workload_error(error: &Faulty) -> PyErr {
+    WorkloadError::new_err(error.to_string())
+}
+
+fn failure(error: &Failure) -> PyErr {
+    match error {
+        Failure::Config(error) => config_error(error),
+        Failure::Workload(error) => workload_error(error),
+        Failure::Failed(message) => RunError::new_err(message.clone()),
+    }
+}
+
+/// Progress and switch of a run.
+#[pyclass(frozen)]
+struct Control(Arc<Progress>);
+
+#[pymethods]
+impl Control {
+    #[new]
+    fn new() -> Self {
+        Self(Arc::default())
+    }
+
+    fn done(&self) -> u64 {
+        self.0.done()
+    }
+
+    fn total(&self) -> u64 {
+        self.0.total()
+    }
+
+    fn phase(&self) -> &'static str {
+        match self.0.phase() {
+            Phase::Reading => "reading",
+            Phase::Ageing => "ageing",
+            Phase::WarmingUp => "warming up",
+            Phase::Running => "running",
+        }
+    }
+
+    fn cancel(&self) {
+        self.0.cancel();
+    }
+}
+
+#[pyfunction]
+fn version() -> &'static str {
+    env!("CARGO_PKG_VERSION")
+}
+
+#[pyfunction]
+fn devices() -> PyResult<String> {
+    json(&catalog::devices())
+}
+
+#[pyfunction]
+fn device(name_or_path: &str) -> PyResult<String> {
+    json(&catalog::describe_device(name_or_path).map_err(config_error)?)
+}
+
+#[pyfunction]
+fn designs() -> PyResult<String> {
+    json(&catalog::designs())
+}
+
+#[pyfunction]
+fn design(name: &str) -> PyResult<String> {
+    json(&catalog::describe_design(name).map_err(config_error)?)
+}
+
+#[pyfunction]
+fn workloads() -> PyResult<String> {
+    json(&tinytail_workload::list())
+}
+
+#[pyfunction]
+fn workload(name_or_path: &str) -> PyResult<String> {
+    json(&tinytail_workload::describe(name_or_path).map_err(|error| workload_error(&error))?)
+}
+
+#[pyfunction]
+fn trace_info(py: Python<'_>, path: &str, options_json: &str) -> PyResult<String> {
+    let options: TraceOptions = serde_json::from_str(options_json).map_err(|error| WorkloadError::new_err(error.to_string()))?;
+    let info = py.detach(|| Trace::open(Path::new(path), &options)?.info()).map_err(|error| workload_error(&error))?;
+    json(&info)
+}
+
+#[pyfunction]
+fn config_check(path: &str) -> PyResult<String> {
+    let kind = match catalog::kind_of(path).map_err(config_error)? {
+        catalog::FileKind::Workload => {
+            tinytail_workload::check_file(Path::new(path)).map_err(|error| ConfigError::new_err(error.to_string()))?;
+            "workload"
+        }
+        catalog::FileKind::DeviceOrDesign => catalog::check(path).map_err(config_error)?,
+    };
+    json(&serde_json::json!({ "path": path, "kind": kind, "ok": true }))
+}
+
+#[pyfunction]
+fn config_schema() -> PyResult<String> {
+    json(&serde_json::json!({
+        "device": catalog::device_schema(),
+        "design": catalog::design_schema(),
+        "workload": tinytail_workload::workload_schema(),
+    }))
+}
+
+#[pyfunction]
+fn run(py: Python<'_>, spec_json: &str, control: &Control) -> PyResult<String> {
+    let spec: Spec = serde_json::from_str(spec_json).map_err(|error| ConfigError::new_err(error.to_string()))?;
+    let progress = Arc::clone(&control.0);
+    let outcome = py.detach(|| runs::run(&spec, &progress)).map_err(|error| failure(&error))?;
+    json(&outcome)
+}
+
+#[pyfunction]
+fn bench_cases() -> PyResult<String> {
+    json(&benches::CASES)
+}
+
+#[pyfunction]
+#[pyo3(name = "bench")]
+fn bench_case(py: Python<'_>, case: &str, control: &Control) -> PyResult<String> {
+    let progress = Arc::clone(&control.0);
+    let figures = py.detach(|| benches::bench(case, &progress)).map_err(|error| failure(&error))?;
+    json(&figures)
+}
+
+/// The native part of tinytail. Private: use the functions of `tinytail`.
+#[pymodule]
+fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    let py = module.py();
+    module.add("TinytailError", py.get_type::<TinytailError>())?;
+    module.add("ConfigError", py.get_type::<ConfigError>())?;
+    module.add("WorkloadError", py.get_type::<WorkloadError>())?;
+    module.add("RunError", py.get_type::<RunError>())?;
+    module.add_class::<Control>()?;
+    for function in [
+        wrap_pyfunction!(version, module)?,
+        wrap_pyfunction!(devices, module)?,
+        wrap_pyfunction!(device, module)?,
+        wrap_pyfunction!(designs, module)?,
+        wrap_pyfunction!(design, module)?,
+        wrap_pyfunction!(workloads, module)?,
+        wrap_pyfunction!(workload, module)?,
+        wrap_pyfunction!(trace_info, module)?,
+        wrap_pyfunction!(config_check, module)?,
+        wrap_pyfunction!(config_schema, module)?,
+        wrap_pyfunction!(run, module)?,
+        wrap_pyfunction!(bench_cases, module)?,
+        wrap_pyfunction!(bench_case, module)?,
+    ] {
+        module.add_function(function)?;
+    }
+    Ok(())
+}

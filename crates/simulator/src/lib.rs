@@ -1,0 +1,7 @@
+//! Runs drives in virtual time: finds devices and designs by name, ages the drive, warms it up, measures.
+
+pub mod bench;
+pub mod catalog;
+pub mod control;
+pub mod play;
+pub mod run;

@@ -1,0 +1,163 @@
+//! Plays a stream of requests on a drive, in virtual time.
+
+use crate::control::Control;
+use tinytail_core::drive::Drive;
+use tinytail_core::host::Arrival;
+use tinytail_core::observe::{Completion, Observer};
+use tinytail_core::units::{Ns, SECOND};
+use tinytail_workload::{Pacing, Source, WorkloadError};
+
+/// Requests that are taken from a source at a time.
+const BATCH: usize = 64;
+/// How many requests ahead of its submission a request's map entry is fetched.
+const AHEAD: usize = 8;
+/// Events between two looks at the switch and at the clock.
+const LOOK_EVERY: u32 = 1024;
+/// Simulated time without a completed request, while some are outstanding, after which a run is stuck.
+const STUCK_AFTER_NS: Ns = 10 * SECOND;
+
+/// How playing ended.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Ending {
+    /// Every request was submitted and completed.
+    Complete,
+    /// The control's switch.
+    Cancelled,
+    /// Requests stopped completing: what holds what.
+    Stuck(String),
+    /// The host asked for something impossible, or the trace can't be read on.
+    Faulty(String),
+    /// A read returned wrong data.
+    WrongData(String),
+}
+
+/// Requests ahead of the drive.
+struct Ahead<'a> {
+    source: &'a mut dyn Source,
+    batch: Vec<Arrival>,
+    next: usize,
+    exhausted: bool,
+}
+
+impl<'a> Ahead<'a> {
+    fn new(source: &'a mut dyn Source) -> Self {
+        Self { source, batch: Vec::with_capacity(BATCH + AHEAD), next: 0, exhausted: false }
+    }
+
+    /// Keeps at least `AHEAD` requests at hand, and fetches the map entry of the one that comes last.
+    #[inline]
+    fn peek<O: Observer>(&mut self, drive: &Drive<O>) -> Result<Option<Arrival>, WorkloadError> {
+        if self.batch.len() - self.next <= AHEAD && !self.exhausted {
+            self.batch.drain(..self.next);
+            self.next = 0;
+            self.exhausted = self.source.fill(&mut self.batch, BATCH)? == 0;
+        }
+        if let Some(ahead) = self.batch.get(self.next + AHEAD) {
+            drive.prefetch(&ahead.command);
+        }
+        Ok(self.batch.get(self.next).copied())
+    }
+
+    fn take(&mut self) {
+        self.next += 1;
+    }
+}
+
+/// Plays `source` to its end or until `enough` says so, and waits for the last completion. `offset_ns` is added to every
+/// open-loop arrival. `tell` hears the number of completed requests now and then.
+pub fn play<O: Observer>(
+    drive: &mut Drive<O>,
+    source: &mut dyn Source,
+    pacing: Pacing,
+    offset_ns: Ns,
+    control: &Control,
+    enough: impl Fn(&Drive<O>) -> bool,
+) -> Ending {
+    let mut ahead = Ahead::new(source);
+    let mut completions: Vec<Completion> = Vec::with_capacity(BATCH);
+    let mut completed = 0u64;
+    let mut last_progress = drive.now();
+    let mut until_look = LOOK_EVERY;
+    let mut ending = false;
+    let mut in_flight = 0u32;
+    let depth = match pacing {
+        Pacing::Open => u32::MAX,
+        Pacing::Closed { depth } => depth,
+    };
+    loop {
+        // Submit what is due: in closed loop up to the depth, in open loop whatever comes before the next event.
+        while !ending && in_flight < depth {
+            let arrival = match ahead.peek(drive) {
+                Ok(Some(arrival)) => arrival,
+                Ok(None) => {
+                    ending = true;
+                    break;
+                }
+                Err(error) => return Ending::Faulty(error.to_string()),
+            };
+            let at = match pacing {
+                Pacing::Open => arrival.at + offset_ns,
+                Pacing::Closed { .. } => drive.now(),
+            };
+            if pacing == Pacing::Open {
+                // An event at the same time comes first.
+                if drive.next_event().is_some_and(|event| event <= at) {
+                    break;
+                }
+                if drive.outstanding() == 0 {
+                    last_progress = at;
+                }
+            }
+            ahead.take();
+            if let Err(error) = drive.submit(at, arrival.command) {
+                return Ending::Faulty(error.to_string());
+            }
+            in_flight = in_flight.saturating_add(1);
+            // A request may complete at once.
+            drive.take_completions(&mut completions);
+            if !completions.is_empty() {
+                in_flight -= completions.len() as u32;
+                completed += completions.len() as u64;
+                last_progress = drive.now();
+                completions.clear();
+            }
+        }
+        if ending && drive.outstanding() == 0 {
+            control.advance(completed);
+            return verdict(drive).unwrap_or(Ending::Complete);
+        }
+        if !drive.step() {
+            let standstill = drive.outstanding() > 0;
+            return if standstill { Ending::Stuck(drive.explain_standstill()) } else { Ending::Complete };
+        }
+        drive.take_completions(&mut completions);
+        if !completions.is_empty() {
+            in_flight -= completions.len() as u32;
+            completed += completions.len() as u64;
+            last_progress = drive.now();
+            completions.clear();
+        }
+        until_look -= 1;
+        if until_look == 0 {
+            until_look = LOOK_EVERY;
+            control.advance(completed);
+            if let Some(wrong) = verdict(drive) {
+                return wrong;
+            }
+            if control.is_cancelled() {
+                return Ending::Cancelled;
+            }
+            if drive.outstanding() == 0 {
+                last_progress = drive.now();
+            } else if drive.now() - last_progress > STUCK_AFTER_NS {
+                let seconds = STUCK_AFTER_NS / SECOND;
+                return Ending::Stuck(format!("No request completed for {seconds} s of simulated time. {}", drive.explain_standstill()));
+            }
+            ending |= enough(drive);
+        }
+    }
+}
+
+fn verdict<O: Observer>(drive: &Drive<O>) -> Option<Ending> {
+    drive.mismatch().map(|what| Ending::WrongData(what.to_string()))
+}

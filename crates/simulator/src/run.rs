@@ -1,0 +1,367 @@
+//! One run: a design on a device under a workload, from the starting state to the figures.
+
+use crate::catalog;
+use crate::control::{Control, Phase};
+use crate::play::{Ending, play};
+use nix::sys::resource::{UsageWho, getrusage};
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+use thiserror::Error;
+use tinytail_core::config::ConfigError;
+use tinytail_core::design::Design;
+use tinytail_core::device::Device;
+use tinytail_core::drive::Drive;
+use tinytail_core::ftl::ageing::Aged;
+use tinytail_core::host::Arrival;
+use tinytail_core::ids::Lpn;
+use tinytail_core::state::Counters;
+use tinytail_core::units::{MS, SECOND};
+use tinytail_metrics::{BlameSum, LatencySummary, Metrics, SlowestSum};
+use tinytail_workload::{InputKind, SourceContext, TraceOptions, Workload, WorkloadError};
+
+/// What to run.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Spec {
+    /// Name or path of the device.
+    pub device: String,
+    /// Composition of the design.
+    pub design: String,
+    /// Name or path of the workload.
+    pub workload: String,
+    /// How to read a trace.
+    #[serde(flatten)]
+    pub options: TraceOptions,
+    /// Number of requests, if not the workload's own.
+    pub requests: Option<u64>,
+    /// Seed of ageing and generators.
+    pub seed: u64,
+    /// Check the data of every read.
+    pub verify: bool,
+}
+
+/// Why a run gave no result.
+#[derive(Debug, Error)]
+pub enum RunError {
+    /// A faulty device or design.
+    #[error(transparent)]
+    Config(#[from] ConfigError),
+    /// A faulty workload.
+    #[error(transparent)]
+    Workload(#[from] WorkloadError),
+    /// The run itself failed.
+    #[error("{0}")]
+    Failed(String),
+}
+
+/// What a run's workload was.
+#[derive(Debug, Clone, Serialize)]
+pub struct WorkloadNote {
+    /// Name.
+    pub name: String,
+    /// Real, synthetic or stand-in.
+    pub input: InputKind,
+    /// What exactly was played.
+    pub detail: String,
+}
+
+/// The state in which a run started.
+#[derive(Debug, Clone, Serialize)]
+pub struct StateNote {
+    /// Its name.
+    pub name: &'static str,
+    /// Live share of the physical pages, in percent.
+    pub live_percent: f64,
+    /// Erased share of a plane's pages, mean of the least and the most, in percent.
+    pub free_percent: f64,
+    /// Least erased pages of any plane.
+    pub free_pages_min: u32,
+    /// Most erased pages of any plane.
+    pub free_pages_max: u32,
+    /// Valid share of the last victims of ageing, in percent.
+    pub victim_valid_percent: f64,
+    /// Pages that ageing wrote.
+    pub aged_pages: u64,
+    /// How the drive was warmed up after ageing.
+    pub warm_up: String,
+}
+
+/// Blame of a run.
+#[derive(Debug, Clone, Serialize)]
+pub struct BlameNote {
+    /// Of all reads.
+    pub all_reads: BlameSum,
+    /// Of the slowest 0.1 % of reads.
+    pub slowest_reads: SlowestSum,
+    /// Of all writes.
+    pub all_writes: BlameSum,
+}
+
+/// The figures of one run.
+#[derive(Debug, Clone, Serialize)]
+pub struct Outcome {
+    /// Composition of the design.
+    pub design: String,
+    /// Latencies of reads.
+    pub read: LatencySummary,
+    /// Latencies of writes.
+    pub write: LatencySummary,
+    /// Percent of reads that waited for a resource that a GC held.
+    pub gc_blocked_read_percent: f64,
+    /// Percent of reads that waited in the host while the device queue was full.
+    pub queue_blocked_read_percent: f64,
+    /// Pages programmed for each page that the host had programmed; `None` if it had none.
+    pub write_amplification: Option<f64>,
+    /// Blocks erased.
+    pub erases: u64,
+    /// GCs completed.
+    pub gc_count: u64,
+    /// Where the time went.
+    pub blame: BlameNote,
+    /// How often each technique acted.
+    pub techniques: BTreeMap<String, u64>,
+    /// Equal hashes mean equal runs.
+    pub event_hash: String,
+    /// Measured requests for each second of user CPU time.
+    pub requests_per_cpu_second: Option<f64>,
+    /// User CPU time of the measured part, in seconds.
+    pub cpu_seconds: f64,
+    /// User CPU time for each event, in nanoseconds.
+    pub ns_per_event: Option<f64>,
+    /// Events of the measured part.
+    pub events: u64,
+    /// Simulated time of the measured part, in seconds.
+    pub simulated_seconds: f64,
+    /// Page reads of pages that were never written.
+    pub unmapped_read_pages: u64,
+    /// Reads whose data were checked; `None` without `verify`.
+    pub verified_reads: Option<u64>,
+    /// The run was ended early.
+    pub partial: bool,
+    /// Requests stopped completing: what holds what.
+    pub stuck: Option<String>,
+    /// Name of the device.
+    pub device: String,
+    /// The workload.
+    pub workload: WorkloadNote,
+    /// The starting state.
+    pub state: StateNote,
+    /// Seed.
+    pub seed: u64,
+    /// Version of the program.
+    pub version: &'static str,
+    /// What is to be known with the figures.
+    pub notes: Vec<String>,
+}
+
+/// User CPU time of this thread, in seconds.
+pub(crate) fn thread_cpu_seconds() -> f64 {
+    let usage = getrusage(UsageWho::RUSAGE_THREAD).expect("the kernel knows its threads");
+    let time = usage.user_time();
+    time.tv_sec() as f64 + time.tv_usec() as f64 / 1e6
+}
+
+/// Runs one design and returns its figures. A run that is cancelled or gets stuck returns what it has, and says so.
+///
+/// # Errors
+/// A faulty device, design or workload; wrong data under `verify`.
+pub fn run(spec: &Spec, control: &Control) -> Result<Outcome, RunError> {
+    let device = catalog::device(&spec.device)?;
+    let design = catalog::design(&spec.design)?;
+    let workload = Workload::resolve(&spec.workload, &spec.options)?;
+    if spec.requests == Some(0) {
+        return Err(RunError::Failed("0 requests were asked for; at least 1 is needed".into()));
+    }
+    run_on(&device, design, &workload, spec, control)
+}
+
+fn run_on(device: &Device, design: Design, workload: &Workload, spec: &Spec, control: &Control) -> Result<Outcome, RunError> {
+    let per_page = u64::from(device.geometry.sectors_per_page());
+    let context = SourceContext { logical_sectors: device.logical_sectors(), mapped_sectors: u64::from(device.mapped_pages()) * per_page };
+    workload.check_fits(context.logical_sectors)?;
+    let mut drive = Drive::new(device, design, spec.verify, Metrics::default())?;
+    let footprint = footprint(device, workload, spec, &context, control)?;
+    control.enter(Phase::Ageing, 0);
+    let aged = drive.age(spec.seed, &footprint, |done, total| {
+        control.set_total(total);
+        control.advance(done);
+        !control.is_cancelled()
+    });
+    drive.wake();
+    let mut ending = if control.is_cancelled() { Ending::Cancelled } else { Ending::Complete };
+    let mut warm_up = "none".to_string();
+    if ending == Ending::Complete {
+        (ending, warm_up) = warm(&mut drive, workload, spec, &context, control)?;
+    }
+    drive.reset_counters();
+    *drive.observer_mut() = Metrics::default();
+    let start = drive.now();
+    let cpu_start = thread_cpu_seconds();
+    if ending == Ending::Complete {
+        control.enter(Phase::Running, spec.requests.or(workload.request_count_hint()).unwrap_or(0));
+        let mut source = workload.source(spec.seed, &context, spec.requests)?;
+        ending = play(&mut drive, source.as_mut(), workload.pacing, start + MS, control, |_| false);
+    }
+    let cpu_seconds = thread_cpu_seconds() - cpu_start;
+    let (partial, stuck) = match ending {
+        Ending::Complete => (false, None),
+        Ending::Cancelled => (true, None),
+        Ending::Stuck(why) => (true, Some(stuck_message(&drive, &why))),
+        Ending::Faulty(why) => return Err(RunError::Failed(why)),
+        Ending::WrongData(what) => return Err(RunError::Failed(format!("{}: a read returned wrong data: {what}", spec.design))),
+    };
+    if spec.verify && !partial {
+        drive.audit().map_err(|what| RunError::Failed(format!("{}: an invariant does not hold: {what}", spec.design)))?;
+    }
+    let figures = Figures { start, cpu_seconds, partial, stuck, warm_up };
+    Ok(outcome(&drive, device, workload, spec, &aged, figures))
+}
+
+/// The pages beyond the mapped part that the workload touches: they are mapped too, so that no read finds nothing.
+fn footprint(
+    device: &Device,
+    workload: &Workload,
+    spec: &Spec,
+    context: &SourceContext,
+    control: &Control,
+) -> Result<Vec<Lpn>, WorkloadError> {
+    if workload.end_sector().is_none_or(|end| end <= context.mapped_sectors) {
+        return Ok(Vec::new());
+    }
+    control.enter(Phase::Reading, workload.request_count_hint().unwrap_or(0));
+    let per_page = u64::from(device.geometry.sectors_per_page());
+    let mut touched = vec![0u64; (device.logical_pages() as usize).div_ceil(64)];
+    let mut source = workload.source(spec.seed, context, spec.requests)?;
+    let mut batch: Vec<Arrival> = Vec::new();
+    let mut done = 0;
+    while source.fill(&mut batch, 4096)? > 0 && !control.is_cancelled() {
+        done += batch.len() as u64;
+        for arrival in batch.drain(..) {
+            let command = arrival.command;
+            let last = (command.sector + u64::from(command.sectors) - 1) / per_page;
+            for lpn in command.sector / per_page..=last {
+                touched[(lpn / 64) as usize] |= 1 << (lpn % 64);
+            }
+        }
+        control.advance(done);
+    }
+    let first = device.mapped_pages();
+    let logical = device.logical_pages() as Lpn;
+    Ok((first..logical).filter(|&lpn| touched[(lpn / 64) as usize] >> (lpn % 64) & 1 == 1).collect())
+}
+
+/// Brings the drive from its aged state into the middle of the workload: a trace is played once, a synthetic workload until
+/// the write buffer has filled and flushed its own size.
+fn warm(
+    drive: &mut Drive<Metrics>,
+    workload: &Workload,
+    spec: &Spec,
+    context: &SourceContext,
+    control: &Control,
+) -> Result<(Ending, String), WorkloadError> {
+    let requests = spec.requests.or(workload.request_count_hint());
+    control.enter(Phase::WarmingUp, requests.unwrap_or(0));
+    let start = drive.now();
+    if workload.input != InputKind::Synthetic {
+        let mut source = workload.source(spec.seed, context, spec.requests)?;
+        let ending = play(drive, source.as_mut(), workload.pacing, start, control, |_| false);
+        return Ok((ending, "the workload played once before".into()));
+    }
+    let buffer = u64::from(drive.view().device().ram.buffer_kib) * 1024 / u64::from(drive.view().geometry().page_bytes);
+    if buffer == 0 {
+        return Ok((Ending::Complete, "none: no write buffer to fill".into()));
+    }
+    let mut source = workload.source(spec.seed ^ 0x5bd1_e995, context, requests)?;
+    let ending = play(drive, source.as_mut(), workload.pacing, start, control, |drive| drive.counters().flushed >= buffer);
+    Ok((ending, format!("other requests of the workload until {} pages were flushed, or {} requests", buffer, requests.unwrap_or(0))))
+}
+
+fn stuck_message(drive: &Drive<Metrics>, why: &str) -> String {
+    let hint = if drive.design().gc_trigger.name() == "never" {
+        " GC never starts in this design, so the drive ran out of erased pages; `ideal-no-gc` is the overlay in which GC frees space in no time."
+    } else {
+        ""
+    };
+    format!("Requests stopped completing. {why}{hint}")
+}
+
+struct Figures {
+    start: u64,
+    cpu_seconds: f64,
+    partial: bool,
+    stuck: Option<String>,
+    warm_up: String,
+}
+
+fn outcome(drive: &Drive<Metrics>, device: &Device, workload: &Workload, spec: &Spec, aged: &Aged, figures: Figures) -> Outcome {
+    let metrics = drive.observer();
+    let counters = drive.counters();
+    let per_plane = f64::from(device.geometry.pages_per_plane());
+    let requests = metrics.requests();
+    let rate = |count: u64, per: f64| (count > 0 && per > 0.0).then(|| count as f64 / per);
+    Outcome {
+        design: spec.design.clone(),
+        read: metrics.read(),
+        write: metrics.write(),
+        gc_blocked_read_percent: metrics.gc_blocked_read_percent(),
+        queue_blocked_read_percent: metrics.queue_blocked_read_percent(),
+        write_amplification: write_amplification(counters),
+        erases: counters.erases,
+        gc_count: counters.gcs,
+        blame: BlameNote { all_reads: metrics.all_reads(), slowest_reads: metrics.slowest_reads(0.1), all_writes: metrics.all_writes() },
+        techniques: techniques(drive.design(), counters),
+        event_hash: format!("{:016x}", drive.event_hash()),
+        requests_per_cpu_second: rate(requests, figures.cpu_seconds),
+        cpu_seconds: figures.cpu_seconds,
+        ns_per_event: (counters.events > 0).then(|| figures.cpu_seconds * 1e9 / counters.events as f64),
+        events: counters.events,
+        simulated_seconds: (drive.now() - figures.start) as f64 / SECOND as f64,
+        unmapped_read_pages: counters.unmapped_reads,
+        verified_reads: drive.verified(),
+        partial: figures.partial,
+        stuck: figures.stuck,
+        device: device.name.clone(),
+        workload: WorkloadNote { name: workload.name.clone(), input: workload.input, detail: workload.detail.clone() },
+        state: StateNote {
+            name: "aged",
+            live_percent: aged.live_pages as f64 * 100.0 / device.geometry.physical_pages() as f64,
+            free_percent: f64::from(aged.free_pages_min + aged.free_pages_max) * 50.0 / per_plane,
+            free_pages_min: aged.free_pages_min,
+            free_pages_max: aged.free_pages_max,
+            victim_valid_percent: f64::from(aged.victim_valid_permille) / 10.0,
+            aged_pages: aged.written_pages,
+            warm_up: figures.warm_up,
+        },
+        seed: spec.seed,
+        version: env!("CARGO_PKG_VERSION"),
+        notes: workload.notes.clone(),
+    }
+}
+
+/// Pages programmed for each page programmed for the host.
+pub(crate) fn write_amplification(counters: &Counters) -> Option<f64> {
+    (counters.host_pages > 0).then(|| (counters.host_pages + counters.gc_pages) as f64 / counters.host_pages as f64)
+}
+
+/// How often each technique and mechanism acted.
+fn techniques(design: &Design, counters: &Counters) -> BTreeMap<String, u64> {
+    let victims: Vec<&str> = design.victim.iter().map(|policy| policy.name()).collect();
+    [
+        (format!("gc_trigger/{}", design.gc_trigger.name()), counters.gcs),
+        (format!("gc_gate/{}: put off", design.gc_gate.name()), counters.gate_waits),
+        (format!("gc_gate/{}: passed urgently", design.gc_gate.name()), counters.gate_passed_urgently),
+        (format!("gc_hold/{}: yielded", design.gc_hold.name()), counters.preemptions),
+        (format!("victim/{}", victims.join("+")), counters.gcs),
+        (format!("order/{}: overtook", design.order.name()), counters.overtakes),
+        (format!("join/{}", design.join.name()), counters.joined),
+        (format!("suspend/{}", design.suspend.name()), counters.suspensions),
+        ("buffer: read hits".into(), counters.buffer_hits),
+        ("buffer: merged writes".into(), counters.merged),
+        ("buffer: flushed pages".into(), counters.flushed),
+        ("gc: copied pages".into(), counters.gc_pages),
+        ("gc: pages that died in time".into(), counters.gc_pages_died),
+        ("read-modify-writes".into(), counters.read_modify_writes),
+        ("writes that waited for space".into(), counters.starved),
+    ]
+    .into()
+}

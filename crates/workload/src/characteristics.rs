@@ -1,0 +1,331 @@
+//! What a stream of requests is like: mix, sizes, rate, burstiness, footprint, overwrites, sequentiality.
+
+use std::collections::BTreeMap;
+
+use rustc_hash::FxHashMap;
+use serde::Serialize;
+use tinytail_core::host::{Arrival, CommandKind};
+use tinytail_core::units::{Ns, SECOND, SECTOR_BYTES};
+
+use crate::trace::Compression;
+use crate::trace::units::{AddressUnit, OpCodes, TimeUnit};
+
+/// The page of which footprints are counted, whatever the drive's page is.
+const PAGE_SECTORS: u64 = 4096 / SECTOR_BYTES as u64;
+
+/// A request is sequential if it starts where one of this many requests before it ended.
+const RECENT_REQUESTS: usize = 32;
+
+/// What `tinytail trace info` says of a trace.
+#[derive(Clone, Debug, Serialize)]
+pub struct TraceInfo {
+    /// The file.
+    pub path: String,
+    /// Name of the format.
+    pub format: String,
+    /// How the file is compressed.
+    pub compression: Compression,
+    /// Unit of the recorded times.
+    pub time_unit: TimeUnit,
+    /// Unit of the recorded addresses and sizes.
+    pub address_unit: AddressUnit,
+    /// Operation codes, where the format has them.
+    pub ops: Option<OpCodes>,
+    /// The devices that are played, by number.
+    pub devices: Vec<DeviceInfo>,
+    /// How the trace was read.
+    pub notes: Vec<String>,
+    /// What its requests are like, as laid out on the drive.
+    #[serde(flatten)]
+    pub characteristics: CharacteristicsSummary,
+}
+
+/// One device of a trace.
+#[derive(Clone, Debug, Serialize)]
+pub struct DeviceInfo {
+    /// Its number in the trace.
+    pub device: u32,
+    /// Number of requests to it.
+    pub requests: u64,
+    /// The first byte beyond all of its requests.
+    pub end_byte: u64,
+    /// Where it is laid on the drive.
+    pub offset_bytes: u64,
+}
+
+/// What a stream of requests is like. Rates and times are 0 in closed loop, where arrivals have no times.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct CharacteristicsSummary {
+    /// Number of requests.
+    pub requests: u64,
+    /// From the first to the last request, in seconds.
+    pub duration_s: f64,
+    /// Share of requests that are writes.
+    pub write_percent: f64,
+    /// The reads.
+    pub read: KindSummary,
+    /// The writes.
+    pub write: KindSummary,
+    /// Requests per second over the duration.
+    pub iops_mean: f64,
+    /// Requests in the busiest second, seconds being counted from the time 0.
+    pub iops_peak: u64,
+    /// The busiest second over the mean.
+    pub peak_to_mean: f64,
+    /// Coefficient of variation of the time between requests: 0 if even, 1 if exponential, more if bursty.
+    pub interarrival_cv: f64,
+    /// From the lowest to the highest address, in GiB.
+    pub span_gib: f64,
+    /// Share of written 4 KiB pages that had been written before in the stream.
+    pub overwrite_percent: f64,
+    /// Share of requests that start where one of the 32 before ended.
+    pub sequential_percent: f64,
+}
+
+/// What the reads or the writes of a stream are like.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct KindSummary {
+    /// Number of requests.
+    pub requests: u64,
+    /// Mean size in KiB.
+    pub mean_kib: f64,
+    /// Median size in KiB.
+    pub median_kib: f64,
+    /// Largest size in KiB.
+    pub max_kib: f64,
+    /// 4 KiB pages touched, each time that they are.
+    pub pages: u64,
+    /// Different 4 KiB pages touched, in MiB.
+    pub footprint_mib: f64,
+}
+
+/// Measures a stream of requests. Memory grows with the footprint, by about 16 bytes for 256 KiB of it.
+#[derive(Clone, Debug)]
+pub struct Characteristics {
+    first_ns: Option<Ns>,
+    last_ns: Ns,
+    requests: u64,
+    gap_mean_ns: f64,
+    gap_squares_ns2: f64,
+    second: u64,
+    second_requests: u64,
+    peak: u64,
+    read: Kind,
+    write: Kind,
+    overwritten_pages: u64,
+    recent_ends: [u64; RECENT_REQUESTS],
+    sequential: u64,
+    lowest_sector: u64,
+    highest_sector: u64,
+}
+
+#[derive(Clone, Debug, Default)]
+struct Kind {
+    sizes: BTreeMap<u32, u64>,
+    pages: u64,
+    unique_pages: u64,
+    seen: FxHashMap<u64, u64>,
+}
+
+impl Default for Characteristics {
+    fn default() -> Self {
+        Self {
+            first_ns: None,
+            last_ns: 0,
+            requests: 0,
+            gap_mean_ns: 0.0,
+            gap_squares_ns2: 0.0,
+            second: 0,
+            second_requests: 0,
+            peak: 0,
+            read: Kind::default(),
+            write: Kind::default(),
+            overwritten_pages: 0,
+            recent_ends: [u64::MAX; RECENT_REQUESTS],
+            sequential: 0,
+            lowest_sector: u64::MAX,
+            highest_sector: 0,
+        }
+    }
+}
+
+impl Characteristics {
+    /// Takes the next request of the stream. Its time must not be before the one before.
+    pub fn add(&mut self, arrival: &Arrival) {
+        if self.first_ns.is_some() {
+            // Welford's running mean and sum of squared differences.
+            let gap_ns = (arrival.at - self.last_ns) as f64;
+            let difference = gap_ns - self.gap_mean_ns;
+            self.gap_mean_ns += difference / self.requests as f64;
+            self.gap_squares_ns2 += difference * (gap_ns - self.gap_mean_ns);
+        } else {
+            self.first_ns = Some(arrival.at);
+        }
+        self.last_ns = arrival.at;
+        let second = arrival.at / SECOND;
+        if second != self.second {
+            self.second = second;
+            self.second_requests = 0;
+        }
+        self.second_requests += 1;
+        self.peak = self.peak.max(self.second_requests);
+
+        let command = arrival.command;
+        let end = command.sector + u64::from(command.sectors);
+        self.sequential += u64::from(self.recent_ends.contains(&command.sector));
+        self.recent_ends[(self.requests % RECENT_REQUESTS as u64) as usize] = end;
+        self.requests += 1;
+        self.lowest_sector = self.lowest_sector.min(command.sector);
+        self.highest_sector = self.highest_sector.max(end);
+
+        let pages = command.sector / PAGE_SECTORS..end.div_ceil(PAGE_SECTORS);
+        match command.kind {
+            CommandKind::Read => {
+                self.read.add(command.sectors, pages);
+            }
+            CommandKind::Write => self.overwritten_pages += self.write.add(command.sectors, pages),
+        }
+    }
+
+    /// What has been measured so far.
+    #[must_use]
+    pub fn summary(&self) -> CharacteristicsSummary {
+        let read = self.read.summary();
+        let write = self.write.summary();
+        let duration_s = (self.last_ns - self.first_ns.unwrap_or(self.last_ns)) as f64 / SECOND as f64;
+        let iops_mean = ratio(self.requests as f64, duration_s);
+        let gaps = self.requests.saturating_sub(1) as f64;
+        let span_sectors = self.highest_sector.saturating_sub(self.lowest_sector);
+        CharacteristicsSummary {
+            requests: self.requests,
+            duration_s,
+            write_percent: percent(write.requests, self.requests),
+            iops_mean,
+            iops_peak: if duration_s > 0.0 { self.peak } else { 0 },
+            peak_to_mean: if duration_s > 0.0 { ratio(self.peak as f64, iops_mean) } else { 0.0 },
+            interarrival_cv: ratio(ratio(self.gap_squares_ns2, gaps).sqrt(), self.gap_mean_ns),
+            span_gib: span_sectors as f64 * f64::from(SECTOR_BYTES) / f64::from(1 << 30),
+            overwrite_percent: percent(self.overwritten_pages, write.pages),
+            sequential_percent: percent(self.sequential, self.requests),
+            read,
+            write,
+        }
+    }
+}
+
+impl Kind {
+    /// Returns how many of the pages had been seen before.
+    fn add(&mut self, sectors: u32, pages: std::ops::Range<u64>) -> u64 {
+        *self.sizes.entry(sectors).or_default() += 1;
+        let count = pages.end - pages.start;
+        self.pages += count;
+        let mut new = 0;
+        let mut page = pages.start;
+        while page < pages.end {
+            // 64 pages share a word.
+            let word = page / 64;
+            let end = pages.end.min((word + 1) * 64);
+            let mask = (u64::MAX >> (64 - (end - page))) << (page % 64);
+            let seen = self.seen.entry(word).or_default();
+            new += u64::from((mask & !*seen).count_ones());
+            *seen |= mask;
+            page = end;
+        }
+        self.unique_pages += new;
+        count - new
+    }
+
+    fn summary(&self) -> KindSummary {
+        let kib = |sectors: f64| sectors * f64::from(SECTOR_BYTES) / 1024.0;
+        let requests: u64 = self.sizes.values().sum();
+        let sectors: f64 = self.sizes.iter().map(|(size, count)| f64::from(*size) * *count as f64).sum();
+        let mut before = 0;
+        let median = self.sizes.iter().find_map(|(size, count)| {
+            before += count;
+            (before * 2 > requests).then_some(*size)
+        });
+        KindSummary {
+            requests,
+            mean_kib: kib(ratio(sectors, requests as f64)),
+            median_kib: kib(f64::from(median.unwrap_or(0))),
+            max_kib: kib(f64::from(self.sizes.last_key_value().map_or(0, |(size, _)| *size))),
+            pages: self.pages,
+            footprint_mib: self.unique_pages as f64 * 4096.0 / f64::from(1 << 20),
+        }
+    }
+}
+
+/// A quotient that is 0 where there is nothing to divide by.
+fn ratio(part: f64, whole: f64) -> f64 {
+    if whole > 0.0 { part / whole } else { 0.0 }
+}
+
+fn percent(part: u64, whole: u64) -> f64 {
+    100.0 * ratio(part as f64, whole as f64)
+}
+
+#[cfg(test)]
+mod tests {
+    use tinytail_core::host::Command;
+    use tinytail_core::units::MS;
+
+    use super::*;
+
+    fn summary(requests: &[(Ns, CommandKind, u64, u32)]) -> CharacteristicsSummary {
+        let mut characteristics = Characteristics::default();
+        for &(at, kind, sector, sectors) in requests {
+            characteristics.add(&Arrival { at, command: Command { kind, sector, sectors } });
+        }
+        characteristics.summary()
+    }
+
+    #[test]
+    fn nothing_is_measured_as_nothing() {
+        let summary = summary(&[]);
+        assert_eq!((summary.requests, summary.duration_s, summary.interarrival_cv), (0, 0.0, 0.0));
+        assert_eq!(summary.span_gib, 0.0);
+    }
+
+    #[test]
+    fn mix_sizes_and_footprint_are_counted() {
+        use CommandKind::{Read, Write};
+        let summary = summary(&[
+            (0, Write, 0, 8),
+            (10, Write, 4, 8),
+            (20, Write, 0, 1),
+            (30, Read, 512, 1024),
+            (40, Read, 100_000, 8),
+            (50, Read, 512, 24),
+        ]);
+        assert_eq!(summary.write_percent, 50.0);
+        assert_eq!((summary.write.median_kib, summary.write.max_kib), (4.0, 4.0));
+        assert_eq!((summary.read.requests, summary.read.median_kib, summary.read.max_kib), (3, 12.0, 512.0));
+        // Pages written: {0}, {0, 1}, {0}: two of the four had been written before.
+        assert_eq!((summary.write.pages, summary.overwrite_percent), (4, 50.0));
+        assert_eq!(summary.write.footprint_mib, 2.0 * 4096.0 / 1_048_576.0);
+        assert_eq!(summary.read.footprint_mib, 129.0 * 4096.0 / 1_048_576.0);
+        assert_eq!(summary.span_gib, 100_008.0 * 512.0 / f64::from(1 << 30));
+    }
+
+    #[test]
+    fn sequential_is_where_one_of_the_last_32_ended() {
+        let run = |between: u64| {
+            let mut requests = vec![(0, CommandKind::Read, 0, 8)];
+            requests.extend((0..between).map(|index| (0, CommandKind::Read, 1_000_000 + index * 100, 8)));
+            requests.push((0, CommandKind::Write, 8, 8));
+            summary(&requests).sequential_percent > 0.0
+        };
+        assert!(run(31));
+        assert!(!run(32));
+    }
+
+    #[test]
+    fn rates_come_from_arrival_times() {
+        let even: Vec<_> = (0..4000).map(|index| (index * MS, CommandKind::Read, index, 1)).collect();
+        let even = summary(&even);
+        assert_eq!(even.iops_peak, 1000);
+        assert!((even.peak_to_mean - 1.0).abs() < 0.001 && even.interarrival_cv < 1e-9);
+        let bursty: Vec<_> = (0..4000).map(|index| (index / 100 * 100 * MS, CommandKind::Read, index, 1)).collect();
+        assert!(summary(&bursty).interarrival_cv > 9.0);
+    }
+}

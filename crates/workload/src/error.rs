@@ -1,0 +1,170 @@
+//! What can be wrong with a workload, said to the person who can put it right.
+
+use std::fmt;
+use std::path::Path;
+
+/// A fault of a workload, a workload file or a trace. The text is complete: it names the file, the place in it, what was
+/// found and what is allowed.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum WorkloadError {
+    /// A file can't be opened or read.
+    #[error("{path}: {reason}")]
+    Io {
+        /// The file.
+        path: String,
+        /// What the operating system or the decompressor said.
+        reason: String,
+    },
+    /// The compressed stream of a trace ends before its end.
+    #[error("{path}: the {compression} stream is truncated or damaged after line {line} ({reason}); copy or download the file again")]
+    Truncated {
+        /// The file.
+        path: String,
+        /// How the file is compressed.
+        compression: &'static str,
+        /// The last whole line that could be read.
+        line: u64,
+        /// What the decompressor said.
+        reason: String,
+    },
+    /// A trace without a single request.
+    #[error("{path}: the file is empty; expected a trace with at least one request")]
+    Empty {
+        /// The file.
+        path: String,
+    },
+    /// A trace that is not text.
+    #[error(
+        "{path}, line {line}: found {found}, expected text; \
+         this is a binary file, or compressed by something other than zstd and gzip"
+    )]
+    Binary {
+        /// The file.
+        path: String,
+        /// Line number, from 1.
+        line: u64,
+        /// The bytes that are not text.
+        found: String,
+    },
+    /// A line of a trace that is not what its format says.
+    #[error("{path}, line {line}, {place}: found {found}, expected {expected}")]
+    Line {
+        /// The file.
+        path: String,
+        /// Line number, from 1.
+        line: u64,
+        /// Column number and name.
+        place: Column,
+        /// What is there.
+        found: String,
+        /// What may be there.
+        expected: String,
+    },
+    /// No format describes the first lines of a trace.
+    #[error("{path}: no known trace format fits its first line, {first_line}; {reasons}")]
+    UnknownFormat {
+        /// The file.
+        path: String,
+        /// The first line, quoted.
+        first_line: String,
+        /// For every format, what does not fit.
+        reasons: String,
+    },
+    /// A trace whose times have no stated unit.
+    #[error(
+        "{path}: the unit of its times is not stated and the format `{format}` does not fix one. \
+         Give it with --time-unit, or as `time_unit = \"...\"` in {sidecar} beside the trace.\n\
+         What each choice would make of its {requests} requests:{choices}"
+    )]
+    MissingTimeUnit {
+        /// The file.
+        path: String,
+        /// The format found.
+        format: &'static str,
+        /// The name of the sidecar file in which the unit can be stated.
+        sidecar: String,
+        /// Number of requests, with separators.
+        requests: String,
+        /// One line for each unit: the trace's duration and rate.
+        choices: String,
+    },
+    /// An option that does not apply to the trace.
+    #[error("{path}: {message}")]
+    Option {
+        /// The file.
+        path: String,
+        /// What is wrong with the option.
+        message: String,
+    },
+    /// A request beyond the end of the drive.
+    #[error("{path}, line {line}: the request ends at byte {end_byte}, beyond the drive's {drive_bytes} bytes{hint}")]
+    BeyondDrive {
+        /// The file.
+        path: String,
+        /// Line number, from 1.
+        line: u64,
+        /// End of the request in bytes.
+        end_byte: u64,
+        /// Logical size of the drive in bytes.
+        drive_bytes: u64,
+        /// What can be done about it, or nothing.
+        hint: String,
+    },
+    /// A workload that does not fit the drive.
+    #[error("workload `{name}`: {message}")]
+    DoesNotFit {
+        /// The workload.
+        name: String,
+        /// What it needs and what there is.
+        message: String,
+    },
+    /// Neither a workload's name nor a file.
+    #[error("no workload and no file is called `{name}`{nearest}; `tinytail workloads` lists the workloads")]
+    UnknownWorkload {
+        /// What was asked for.
+        name: String,
+        /// The nearest name, as part of the sentence, or nothing.
+        nearest: String,
+    },
+    /// The trace of a named workload is not to be found.
+    #[error("workload `{name}` needs the trace `{file}`: {reason}")]
+    MissingTrace {
+        /// The workload.
+        name: String,
+        /// The trace's file name.
+        file: String,
+        /// Where it was looked for.
+        reason: String,
+    },
+    /// A faulty workload file.
+    #[error("{path}, line {line}: {message}")]
+    Config {
+        /// The file.
+        path: String,
+        /// Line number, from 1.
+        line: usize,
+        /// What is wrong, with the nearest right spelling.
+        message: String,
+    },
+}
+
+impl WorkloadError {
+    pub(crate) fn io(path: &Path, error: &std::io::Error) -> Self {
+        Self::Io { path: path.display().to_string(), reason: error.to_string() }
+    }
+}
+
+/// A column of a trace line, counted from 1.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Column {
+    /// Number, from 1.
+    pub number: usize,
+    /// What the format calls it.
+    pub name: &'static str,
+}
+
+impl fmt::Display for Column {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "column {} ({})", self.number, self.name)
+    }
+}

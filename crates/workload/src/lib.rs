@@ -1,0 +1,29 @@
+//! Workloads: recorded traces and generated requests, as streams that a drive is given.
+//!
+//! [`Workload::resolve`] finds a workload by its name, in a workload file or in a trace file; [`Workload::source`] starts its
+//! stream, as often as needed. A workload says of itself whether its input is real, synthetic or a stand-in, whether it runs
+//! in open or in closed loop, and in its notes how a trace was read.
+//!
+//! The tree: `trace/` has one file for each trace format, `synthetic/` the generators, `file` the workload files (the
+//! repository's `workloads/*.toml`, which are embedded, and those of users), `characteristics` what a stream is like.
+//!
+//! Nothing here depends on the machine: times are integers, random numbers come from a seeded generator, and the few
+//! logarithms and exponentials from software rather than from the platform's library.
+
+mod characteristics;
+mod error;
+mod file;
+mod random;
+mod source;
+mod synthetic;
+mod text;
+pub mod trace;
+mod workload;
+
+pub use characteristics::{Characteristics, CharacteristicsSummary, DeviceInfo, KindSummary, TraceInfo};
+pub use error::{Column, WorkloadError};
+pub use file::Row;
+pub use source::{Source, SourceContext};
+pub use trace::units::{AddressUnit, OpCodes, TimeUnit};
+pub use trace::{Trace, TraceOptions};
+pub use workload::{Description, InputKind, Listing, Pacing, TRACES_VARIABLE, Workload, check_file, describe, list, workload_schema};

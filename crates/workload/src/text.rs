@@ -1,0 +1,78 @@
+//! How numbers, quotations and near misses are written in messages.
+
+/// Quotes what a file holds: shortened, with unprintable characters escaped.
+pub(crate) fn quoted(text: &str) -> String {
+    const CHARACTERS_MAX: usize = 60;
+    let shown: String = text.chars().take(CHARACTERS_MAX).flat_map(char::escape_debug).collect();
+    let more = if text.chars().nth(CHARACTERS_MAX).is_some() { "..." } else { "" };
+    format!("`{shown}{more}`")
+}
+
+/// A number with a comma between groups of three digits.
+pub(crate) fn grouped(number: impl Into<u128>) -> String {
+    let digits = number.into().to_string();
+    let mut text = String::with_capacity(digits.len() + digits.len() / 3);
+    for (index, digit) in digits.chars().enumerate() {
+        if index > 0 && (digits.len() - index) % 3 == 0 {
+            text.push(',');
+        }
+        text.push(digit);
+    }
+    text
+}
+
+/// A duration in the unit in which a person would say it.
+pub(crate) fn duration(ns: u128) -> String {
+    const UNITS: [(u128, &str); 5] = [
+        (365 * 86_400_000_000_000, "years"),
+        (86_400_000_000_000, "days"),
+        (3_600_000_000_000, "hours"),
+        (1_000_000_000, "s"),
+        (1_000_000, "ms"),
+    ];
+    // Up to two days in hours, up to two hours in seconds, and so on.
+    for (unit_ns, name) in UNITS {
+        let least = if name == "s" { unit_ns / 10 } else { 2 * unit_ns };
+        if ns >= least {
+            let value = ns as f64 / unit_ns as f64;
+            return if value < 10.0 { format!("{value:.2} {name}") } else { format!("{value:.1} {name}") };
+        }
+    }
+    format!("{:.3} us", ns as f64 / 1e3)
+}
+
+/// The candidate most like `word`, when one is near enough to have been meant.
+pub(crate) fn nearest<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
+    candidates
+        .into_iter()
+        .map(|candidate| (strsim::jaro_winkler(word, candidate), candidate))
+        .filter(|(likeness, _)| *likeness > 0.75)
+        .max_by(|a, b| a.0.total_cmp(&b.0))
+        .map(|(_, candidate)| candidate)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_are_grouped() {
+        assert_eq!(grouped(7_u64), "7");
+        assert_eq!(grouped(127_043_u64), "127,043");
+        assert_eq!(grouped(1_000_000_u64), "1,000,000");
+    }
+
+    #[test]
+    fn durations_are_said_in_a_fitting_unit() {
+        assert_eq!(duration(299_999_516), "0.30 s");
+        assert_eq!(duration(300_000_000_000), "300.0 s");
+        assert_eq!(duration(86_400_000_000_000 * 3), "3.00 days");
+        assert_eq!(duration(1_500), "1.500 us");
+    }
+
+    #[test]
+    fn only_near_words_are_suggested() {
+        assert_eq!(nearest("reed_share", ["block_bytes", "read_share"]), Some("read_share"));
+        assert_eq!(nearest("qqq", ["block_bytes", "read_share"]), None);
+    }
+}

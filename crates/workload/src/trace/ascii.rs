@@ -1,0 +1,131 @@
+//! The five-column text of DiskSim, SSDSim and MQSim: `time device address size op`, separated by white space.
+//!
+//! The family agrees on the columns and on nothing else. The unit of time differs by source (ns in MQSim, ms in DiskSim, us
+//! in some files for SSDSim) and no file states it, so that it must be given. Addresses and sizes are sectors of 512 bytes
+//! unless bytes are given; the operation is 0 for a write and 1 for a read unless other codes are given. Times may be
+//! decimal fractions.
+
+use crate::error::Column;
+use crate::trace::fields::{self, Fault};
+use crate::trace::{Format, Parser, Record, Settings};
+
+const NAMES: [&str; 5] = ["time", "device", "address", "size", "op"];
+
+/// The row of this format.
+pub const FORMAT: Format = Format {
+    name: "ascii",
+    summary: "five columns of DiskSim, SSDSim and MQSim: time device address size op",
+    time_unit: None,
+    address_unit: None,
+    op_codes: true,
+    sniff,
+    parser: |settings| Box::new(Ascii { settings: settings.clone() }),
+};
+
+/// Five words of which the first four are numbers: that is no other format's line.
+fn sniff(line: &str) -> bool {
+    let number = |word: &str| word.bytes().all(|byte| byte.is_ascii_digit() || byte == b'.');
+    fields::columns(line.split_ascii_whitespace(), NAMES).is_ok_and(|words| words[..4].iter().all(|word| number(word)))
+}
+
+struct Ascii {
+    settings: Settings,
+}
+
+impl Parser for Ascii {
+    fn parse(&mut self, line: &str) -> Result<Record, Fault> {
+        let words = fields::columns(line.split_ascii_whitespace(), NAMES)?;
+        let column = |index: usize| Column { number: index + 1, name: NAMES[index] };
+        let time_ns = fields::time_ns(words[0], self.settings.time_unit, column(0))?;
+        let device = u32::try_from(fields::unsigned(words[1], column(1))?)
+            .map_err(|_| Fault::new(column(1), words[1], "a device number below 2^32"))?;
+        let (sector, sectors) = fields::extent((words[2], column(2)), (words[3], column(3)), self.settings.address_unit)?;
+        let kind = self.settings.ops.kind(words[4]).ok_or_else(|| {
+            Fault::new(column(4), words[4], format!("an operation code, {} (other codes can be given)", self.settings.ops))
+        })?;
+        Ok(Record { time_ns, device, kind, sector, sectors })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+    use tinytail_core::host::CommandKind;
+
+    use super::*;
+    use crate::trace::units::{AddressUnit, OpCodes, TimeUnit};
+
+    fn parser(time_unit: TimeUnit, address_unit: AddressUnit, ops: &str) -> Box<dyn Parser> {
+        (FORMAT.parser)(&Settings { time_unit, address_unit, ops: ops.parse().unwrap() })
+    }
+
+    fn parse(line: &str) -> Result<Record, Fault> {
+        parser(TimeUnit::Microseconds, AddressUnit::Sectors, "write=0,read=1").parse(line)
+    }
+
+    #[test]
+    fn a_line_is_five_columns() {
+        let record = Record { time_ns: 979_000, device: 0, kind: CommandKind::Read, sector: 287_641_400, sectors: 128 };
+        assert_eq!(parse("979 0 287641400 128 1"), Ok(record));
+        assert_eq!(parse("  979\t0  287641400 128 1"), Ok(record));
+    }
+
+    #[test]
+    fn units_and_codes_are_those_given() {
+        let mut parser = parser(TimeUnit::Milliseconds, AddressUnit::Bytes, "write=W,read=R");
+        let record = Record { time_ns: 223_412_000, device: 2, kind: CommandKind::Write, sector: 6_170_600, sectors: 72 };
+        assert_eq!(parser.parse("223.412 2 3159347200 36864 W"), Ok(record));
+        assert_eq!(parser.parse("223.412 2 3159347200 36864 0").unwrap_err().column.number, 5);
+    }
+
+    #[test]
+    fn faults_name_the_column_and_what_was_expected() {
+        for (line, column, found, expected) in [
+            ("x 0 8 8 1", 1, "`x`", "a time in us"),
+            ("-1 0 8 8 1", 1, "`-1`", "0 or more"),
+            ("1 -2 8 8 1", 2, "`-2`", "0 or more"),
+            ("1 4294967296 8 8 1", 2, "`4294967296`", "below 2^32"),
+            ("1 0 8.5 8 1", 3, "`8.5`", "whole number"),
+            ("1 0 8 0 1", 4, "`0`", "1 or more sectors"),
+            ("1 0 8 8 2", 5, "`2`", "write=0,read=1"),
+            ("1 0 8 8", 5, "the end of the line", "5 columns: time device address size op"),
+            ("1 0 8 8 1 7", 6, "`7`", "the end of the line after 5 columns"),
+        ] {
+            let fault = parse(line).unwrap_err();
+            assert_eq!(fault.column.number, column, "{line}");
+            assert!(fault.found.contains(found), "{line}: {}", fault.found);
+            assert!(fault.expected.contains(expected), "{line}: {}", fault.expected);
+        }
+    }
+
+    #[test]
+    fn only_its_own_lines_are_claimed() {
+        assert!(sniff("15849.28847 0 6198696 8 0"));
+        assert!(sniff("1 0 8 8 R"));
+        assert!(!sniff("1 0 8 8"));
+        assert!(!sniff("0,303567,3584,w,0.000000"));
+        assert!(!sniff("a b c d e"));
+    }
+
+    proptest! {
+        #[test]
+        fn any_text_is_parsed_or_refused(line in any::<String>()) {
+            let _ = parse(line.trim());
+        }
+
+        #[test]
+        fn nearly_right_lines_are_parsed_or_refused(line in "[-+.0-9 eE]{0,40}") {
+            let _ = parse(line.trim());
+        }
+
+        #[test]
+        fn a_written_record_is_read_back(
+            time in any::<u64>(), device in any::<u32>(), sector in 0_u64..1 << 53, sectors in 1_u32.., read in any::<bool>(),
+        ) {
+            let ops = OpCodes::default();
+            let kind = if read { CommandKind::Read } else { CommandKind::Write };
+            let line = format!("{time} {device} {sector} {sectors} {}", ops.code(kind));
+            prop_assert_eq!(parse(&line), Ok(Record { time_ns: u128::from(time) * 1_000, device, kind, sector, sectors }));
+        }
+    }
+}

@@ -1,0 +1,149 @@
+//! The comma-separated text of the MSR Cambridge traces (Narayanan et al., FAST 2008; SNIA 388):
+//! `Timestamp,Hostname,DiskNumber,Type,Offset,Size,ResponseTime`.
+//!
+//! Times are Windows file times in units of 100 ns, offsets and sizes are bytes; the recorded response time is checked to be
+//! a number and not used. One file is one host's; its disks are its devices.
+
+use tinytail_core::host::CommandKind;
+
+use crate::error::Column;
+use crate::trace::fields::{self, Fault};
+use crate::trace::units::{AddressUnit, TimeUnit};
+use crate::trace::{Format, Parser, Record};
+
+const NAMES: [&str; 7] = ["Timestamp", "Hostname", "DiskNumber", "Type", "Offset", "Size", "ResponseTime"];
+
+/// The row of this format.
+pub const FORMAT: Format = Format {
+    name: "msr",
+    summary: "MSR Cambridge: Timestamp,Hostname,DiskNumber,Type,Offset,Size,ResponseTime",
+    time_unit: Some(TimeUnit::HundredNanoseconds),
+    address_unit: Some(AddressUnit::Bytes),
+    op_codes: false,
+    sniff,
+    parser: |_| Box::new(Msr { host: None }),
+};
+
+fn sniff(line: &str) -> bool {
+    fields::columns(line.split(','), NAMES).is_ok_and(|words| kind(words[3]).is_some())
+}
+
+fn kind(word: &str) -> Option<CommandKind> {
+    if word.eq_ignore_ascii_case("read") {
+        Some(CommandKind::Read)
+    } else if word.eq_ignore_ascii_case("write") {
+        Some(CommandKind::Write)
+    } else {
+        None
+    }
+}
+
+struct Msr {
+    host: Option<String>,
+}
+
+impl Parser for Msr {
+    fn parse(&mut self, line: &str) -> Result<Record, Fault> {
+        let words = fields::columns(line.split(',').map(str::trim), NAMES)?;
+        let column = |index: usize| Column { number: index + 1, name: NAMES[index] };
+        let ticks = fields::unsigned(words[0], column(0))?;
+        // Disk numbers of different hosts would name different disks by the same number.
+        match &self.host {
+            Some(host) if host == words[1] => {}
+            Some(host) => {
+                return Err(Fault::new(column(1), words[1], format!("`{host}`, the host of the lines before")));
+            }
+            None if words[1].is_empty() => {
+                return Err(Fault::new(column(1), words[1], "the name of a host"));
+            }
+            None => self.host = Some(words[1].to_owned()),
+        }
+        let device = u32::try_from(fields::unsigned(words[2], column(2))?)
+            .map_err(|_| Fault::new(column(2), words[2], "a disk number below 2^32"))?;
+        let kind = kind(words[3]).ok_or_else(|| Fault::new(column(3), words[3], "Read or Write"))?;
+        let (sector, sectors) = fields::extent((words[4], column(4)), (words[5], column(5)), AddressUnit::Bytes)?;
+        fields::unsigned(words[6], column(6))?;
+        let time_ns = u128::from(ticks) * u128::from(TimeUnit::HundredNanoseconds.ns());
+        Ok(Record { time_ns, device, kind, sector, sectors })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn parse(line: &str) -> Result<Record, Fault> {
+        Msr { host: None }.parse(line)
+    }
+
+    #[test]
+    fn a_line_is_seven_columns() {
+        assert_eq!(
+            parse("128166391024154329,prxy,0,Write,1105182720,1024,1514"),
+            Ok(Record { time_ns: 12_816_639_102_415_432_900, device: 0, kind: CommandKind::Write, sector: 2_158_560, sectors: 2 })
+        );
+        assert_eq!(parse("1,h,3,read,0,512,0\r").unwrap().device, 3);
+    }
+
+    #[test]
+    fn faults_name_the_column_and_what_was_expected() {
+        for (line, column, found, expected) in [
+            ("x,prxy,0,Write,0,512,1", 1, "`x`", "whole number"),
+            ("1,,0,Write,0,512,1", 2, "``", "host"),
+            ("1,prxy,z,Write,0,512,1", 3, "`z`", "whole number"),
+            ("1,prxy,0,Wrote,0,512,1", 4, "`Wrote`", "Read or Write"),
+            ("1,prxy,0,Write,-4096,512,1", 5, "`-4096`", "0 or more"),
+            ("1,prxy,0,Write,0,0,1", 6, "`0`", "1 or more bytes"),
+            ("1,prxy,0,Write,0,512,", 7, "``", "whole number"),
+            ("1,prxy,0,Write,0,512", 7, "the end of the line", "7 columns"),
+            ("1,prxy,0,Write,0,512,1,9", 8, "`9`", "the end of the line after 7 columns"),
+        ] {
+            let fault = parse(line).unwrap_err();
+            assert_eq!(fault.column.number, column, "{line}");
+            assert!(fault.found.contains(found), "{line}: {}", fault.found);
+            assert!(fault.expected.contains(expected), "{line}: {}", fault.expected);
+        }
+    }
+
+    #[test]
+    fn a_second_host_is_refused() {
+        let mut parser = Msr { host: None };
+        parser.parse("1,prxy,0,Write,0,512,1").unwrap();
+        let fault = parser.parse("1,hm,0,Write,0,512,1").unwrap_err();
+        assert_eq!((fault.column.number, fault.found.as_str()), (2, "`hm`"));
+        assert!(fault.expected.contains("`prxy`"));
+    }
+
+    #[test]
+    fn only_its_own_lines_are_claimed() {
+        assert!(sniff("128166391024154329,prxy,0,Write,1105182720,1024,1514"));
+        assert!(!sniff("1538323200,4247200,128,1,1063"));
+        assert!(!sniff("1 0 8 8 1"));
+    }
+
+    proptest! {
+        #[test]
+        fn any_text_is_parsed_or_refused(line in any::<String>()) {
+            let _ = parse(line.trim());
+        }
+
+        #[test]
+        fn nearly_right_lines_are_parsed_or_refused(line in "[-+.0-9,a]{0,20},(Read|Write),[-0-9,]{0,30}") {
+            let _ = parse(&line);
+        }
+
+        #[test]
+        fn a_written_record_is_read_back(
+            ticks in any::<u64>(), disk in any::<u32>(), sector in 0_u64..1 << 53, sectors in 1_u32.., read in any::<bool>(),
+        ) {
+            let (word, kind) = if read { ("Read", CommandKind::Read) } else { ("Write", CommandKind::Write) };
+            let line = format!("{ticks},host,{disk},{word},{},{},17", sector * 512, u64::from(sectors) * 512);
+            prop_assert_eq!(
+                parse(&line),
+                Ok(Record { time_ns: u128::from(ticks) * 100, device: disk, kind, sector, sectors })
+            );
+        }
+    }
+}

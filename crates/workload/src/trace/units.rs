@@ -1,0 +1,256 @@
+//! The units and codes in which a trace may be written.
+
+use std::fmt;
+use std::str::FromStr;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use tinytail_core::host::CommandKind;
+
+use crate::text;
+
+/// The unit of a trace's times.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub enum TimeUnit {
+    /// Nanoseconds.
+    #[serde(rename = "ns")]
+    Nanoseconds,
+    /// Hundreds of nanoseconds, the ticks of a Windows file time.
+    #[serde(rename = "100ns")]
+    HundredNanoseconds,
+    /// Microseconds.
+    #[serde(rename = "us")]
+    Microseconds,
+    /// Milliseconds.
+    #[serde(rename = "ms")]
+    Milliseconds,
+    /// Seconds.
+    #[serde(rename = "s")]
+    Seconds,
+}
+
+impl TimeUnit {
+    /// All units, shortest first.
+    pub const ALL: [Self; 5] = [Self::Nanoseconds, Self::HundredNanoseconds, Self::Microseconds, Self::Milliseconds, Self::Seconds];
+
+    /// Nanoseconds in one unit.
+    #[must_use]
+    pub fn ns(self) -> u64 {
+        match self {
+            Self::Nanoseconds => 1,
+            Self::HundredNanoseconds => 100,
+            Self::Microseconds => 1_000,
+            Self::Milliseconds => 1_000_000,
+            Self::Seconds => 1_000_000_000,
+        }
+    }
+
+    /// How the unit is written: `ns`, `100ns`, `us`, `ms` or `s`.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Nanoseconds => "ns",
+            Self::HundredNanoseconds => "100ns",
+            Self::Microseconds => "us",
+            Self::Milliseconds => "ms",
+            Self::Seconds => "s",
+        }
+    }
+}
+
+impl fmt::Display for TimeUnit {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+impl FromStr for TimeUnit {
+    type Err = String;
+
+    fn from_str(word: &str) -> Result<Self, String> {
+        Self::ALL
+            .into_iter()
+            .find(|unit| unit.name() == word)
+            .ok_or_else(|| format!("{} is not a time unit; expected ns, 100ns, us, ms or s", text::quoted(word)))
+    }
+}
+
+/// The unit of a trace's addresses and sizes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum AddressUnit {
+    /// Sectors of 512 bytes.
+    Sectors,
+    /// Bytes. What is not whole sectors is widened to the sectors that it touches.
+    Bytes,
+}
+
+impl AddressUnit {
+    /// How the unit is written: `sectors` or `bytes`.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Sectors => "sectors",
+            Self::Bytes => "bytes",
+        }
+    }
+}
+
+impl fmt::Display for AddressUnit {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+impl FromStr for AddressUnit {
+    type Err = String;
+
+    fn from_str(word: &str) -> Result<Self, String> {
+        [Self::Sectors, Self::Bytes]
+            .into_iter()
+            .find(|unit| unit.name() == word)
+            .ok_or_else(|| format!("{} is not an address unit; expected sectors or bytes", text::quoted(word)))
+    }
+}
+
+/// The words by which a trace says read and write, written `write=0,read=1`.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
+pub struct OpCodes {
+    read: String,
+    write: String,
+}
+
+impl OpCodes {
+    /// What a trace's word means, if it is one of the two.
+    #[must_use]
+    pub fn kind(&self, word: &str) -> Option<CommandKind> {
+        if word == self.read {
+            Some(CommandKind::Read)
+        } else if word == self.write {
+            Some(CommandKind::Write)
+        } else {
+            None
+        }
+    }
+
+    /// The word for a kind of command.
+    #[must_use]
+    pub fn code(&self, kind: CommandKind) -> &str {
+        match kind {
+            CommandKind::Read => &self.read,
+            CommandKind::Write => &self.write,
+        }
+    }
+}
+
+/// The codes of DiskSim, SSDSim and MQSim: 0 writes, 1 reads.
+impl Default for OpCodes {
+    fn default() -> Self {
+        Self { read: "1".into(), write: "0".into() }
+    }
+}
+
+impl fmt::Display for OpCodes {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "write={},read={}", self.write, self.read)
+    }
+}
+
+impl FromStr for OpCodes {
+    type Err = String;
+
+    fn from_str(codes: &str) -> Result<Self, String> {
+        let fault = |what: &str| format!("{} are not operation codes: {what}; expected for example `write=0,read=1`", text::quoted(codes));
+        let (mut read, mut write) = (None, None);
+        for part in codes.split(',') {
+            let (kind, code) = part.split_once('=').ok_or_else(|| fault("a part without `=`"))?;
+            let code = code.trim();
+            if code.is_empty() || code.contains(char::is_whitespace) {
+                return Err(fault("a code must be one word"));
+            }
+            let slot = match kind.trim() {
+                "read" => &mut read,
+                "write" => &mut write,
+                other => {
+                    return Err(fault(&format!("{} is neither read nor write", text::quoted(other))));
+                }
+            };
+            if slot.replace(code.to_owned()).is_some() {
+                return Err(fault("one of the two is given twice"));
+            }
+        }
+        match (read, write) {
+            (Some(read), Some(write)) if read == write => Err(fault("read and write have the same code")),
+            (Some(read), Some(write)) => Ok(Self { read, write }),
+            _ => Err(fault("one of read and write is missing")),
+        }
+    }
+}
+
+impl TryFrom<String> for OpCodes {
+    type Error = String;
+
+    fn try_from(codes: String) -> Result<Self, String> {
+        codes.parse()
+    }
+}
+
+impl From<OpCodes> for String {
+    fn from(codes: OpCodes) -> Self {
+        codes.to_string()
+    }
+}
+
+impl JsonSchema for OpCodes {
+    fn schema_name() -> std::borrow::Cow<'static, str> {
+        "OpCodes".into()
+    }
+
+    fn json_schema(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
+        schemars::json_schema!({
+            "type": "string",
+            "description": "The words by which a trace says read and write, for example `write=0,read=1`.",
+            "pattern": "^\\s*(read|write)\\s*=[^,=]+,\\s*(read|write)\\s*=[^,=]+$"
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn op_codes_are_read_and_written() {
+        let codes: OpCodes = "read=R, write=W".parse().unwrap();
+        assert_eq!(codes.kind("R"), Some(CommandKind::Read));
+        assert_eq!(codes.kind("W"), Some(CommandKind::Write));
+        assert_eq!(codes.kind("0"), None);
+        assert_eq!(codes.to_string(), "write=W,read=R");
+        assert_eq!("write=0,read=1".parse(), Ok(OpCodes::default()));
+    }
+
+    #[test]
+    fn faulty_op_codes_say_what_is_wrong() {
+        for (codes, message) in [
+            ("write", "without `=`"),
+            ("write=0", "missing"),
+            ("write=0,read=0", "same code"),
+            ("write=0,write=1", "twice"),
+            ("write=0,raed=1", "`raed` is neither"),
+            ("write=,read=1", "one word"),
+        ] {
+            let error = codes.parse::<OpCodes>().unwrap_err();
+            assert!(error.contains(message), "{codes}: {error}");
+        }
+    }
+
+    #[test]
+    fn units_are_parsed_by_their_names() {
+        for unit in TimeUnit::ALL {
+            assert_eq!(unit.name().parse(), Ok(unit));
+        }
+        assert!("usec".parse::<TimeUnit>().unwrap_err().contains("expected ns, 100ns, us, ms or s"));
+        assert!("kib".parse::<AddressUnit>().unwrap_err().contains("sectors or bytes"));
+    }
+}

@@ -1,0 +1,375 @@
+//! Opening and playing trace files: formats, units, compression, and what is said about every kind of fault.
+
+use std::io::Write;
+use std::path::{Path, PathBuf};
+
+use proptest::prelude::*;
+use tinytail_core::host::{Arrival, Command, CommandKind};
+use tinytail_core::units::{MS, SECOND, US};
+use tinytail_workload::{Pacing, SourceContext, TimeUnit, Trace, TraceOptions, Workload, WorkloadError};
+
+/// A folder of its own for one test, removed at its end.
+struct Folder(PathBuf);
+
+impl Folder {
+    fn new(test: &str) -> Self {
+        let path = std::env::temp_dir().join(format!("tinytail-{}-{test}", std::process::id()));
+        std::fs::create_dir_all(&path).unwrap();
+        Self(path)
+    }
+
+    fn file(&self, name: &str, content: impl AsRef<[u8]>) -> PathBuf {
+        let path = self.0.join(name);
+        std::fs::write(&path, content).unwrap();
+        path
+    }
+}
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
+}
+
+const DRIVE: SourceContext = SourceContext { logical_sectors: 1 << 30, mapped_sectors: 1 << 30 };
+
+fn options(time_unit: Option<TimeUnit>) -> TraceOptions {
+    TraceOptions { time_unit, ..TraceOptions::default() }
+}
+
+fn microseconds() -> TraceOptions {
+    options(Some(TimeUnit::Microseconds))
+}
+
+fn play(path: &Path, options: &TraceOptions) -> Result<Vec<Arrival>, WorkloadError> {
+    play_on(path, options, DRIVE)
+}
+
+fn play_on(path: &Path, options: &TraceOptions, drive: SourceContext) -> Result<Vec<Arrival>, WorkloadError> {
+    let workload = Workload::resolve(path.to_str().unwrap(), options)?;
+    let mut arrivals = Vec::new();
+    let mut source = workload.source(0, &drive, None)?;
+    while source.fill(&mut arrivals, 32)? > 0 {}
+    Ok(arrivals)
+}
+
+fn read(at: u64, sector: u64, sectors: u32) -> Arrival {
+    Arrival { at, command: Command { kind: CommandKind::Read, sector, sectors } }
+}
+
+fn write(at: u64, sector: u64, sectors: u32) -> Arrival {
+    Arrival { at, command: Command { kind: CommandKind::Write, sector, sectors } }
+}
+
+/// The message with the folder's path taken out.
+fn message<T: std::fmt::Debug>(result: Result<T, WorkloadError>, folder: &Folder) -> String {
+    result.unwrap_err().to_string().replace(&format!("{}/", folder.0.display()), "")
+}
+
+const LINES: &str = "100 0 8 16 1\n1100 0 800 1 0\n1100 0 24 8 1\n";
+
+fn zstd(text: &str) -> Vec<u8> {
+    zstd::stream::encode_all(text.as_bytes(), 3).unwrap()
+}
+
+fn gzip(text: &str) -> Vec<u8> {
+    let mut encoder = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::default());
+    encoder.write_all(text.as_bytes()).unwrap();
+    encoder.finish().unwrap()
+}
+
+#[test]
+fn a_trace_starts_at_time_0() {
+    let folder = Folder::new("starts");
+    let trace = folder.file("t", LINES);
+    assert_eq!(play(&trace, &microseconds()).unwrap(), [read(0, 8, 16), write(MS, 800, 1), read(MS, 24, 8)]);
+    assert_eq!(play(&trace, &options(Some(TimeUnit::Milliseconds))).unwrap()[1].at, SECOND);
+}
+
+#[test]
+fn blank_lines_and_foreign_line_ends_do_not_matter() {
+    let folder = Folder::new("blank");
+    let plain = play(&folder.file("t", LINES), &microseconds()).unwrap();
+    let odd = format!("\n  \n{}\n\n", LINES.trim_end().replace('\n', "\r\n"));
+    assert_eq!(play(&folder.file("odd", odd), &microseconds()).unwrap(), plain);
+}
+
+#[test]
+fn compression_is_found_from_the_content() {
+    let folder = Folder::new("compression");
+    let plain = play(&folder.file("plain.zst", LINES), &microseconds()).unwrap();
+    for (name, content, compression) in [("a", zstd(LINES), "zstd"), ("b", gzip(LINES), "gzip")] {
+        let path = folder.file(name, content);
+        assert_eq!(play(&path, &microseconds()).unwrap(), plain);
+        let trace = Trace::open(&path, &microseconds()).unwrap();
+        assert!(trace.notes().iter().any(|note| note.contains(compression)), "{:?}", trace.notes());
+    }
+    // Two compressed files put together are one.
+    let both = [zstd(LINES), zstd("2000 0 0 1 1\n")].concat();
+    assert_eq!(play(&folder.file("both", both), &microseconds()).unwrap().len(), 4);
+}
+
+#[test]
+fn the_format_is_found_and_everything_assumed_is_said() {
+    let folder = Folder::new("notes");
+    let workload = Workload::resolve(folder.file("t", LINES).to_str().unwrap(), &microseconds()).unwrap();
+    assert_eq!(workload.pacing, Pacing::Open);
+    let notes = workload.notes.join("\n");
+    for part in ["format ascii, found from the content", "times in us, given", "sectors", "write=0,read=1, the format's custom"] {
+        assert!(notes.contains(part), "{part} in {notes}");
+    }
+    let msr = folder.file("m", "128166391024154329,prxy,0,Write,4096,1024,1514\n128166391024154339,prxy,0,Read,512,512,9\n");
+    assert_eq!(play(&msr, &options(None)).unwrap(), [write(0, 8, 2), read(US, 1, 1)]);
+}
+
+#[test]
+fn a_missing_time_unit_is_asked_for_with_what_each_would_mean() {
+    let folder = Folder::new("unit");
+    let mut lines = String::new();
+    for request in 0..=1000_u64 {
+        lines += &format!("{} 0 8 8 1\n", 7_000_000 + request * 2_000);
+    }
+    let message = message(play(&folder.file("t.zst", zstd(&lines)), &options(None)), &folder);
+    for part in [
+        "t.zst: the unit of its times is not stated",
+        "--time-unit",
+        "`time_unit = \"...\"` in t.zst.toml",
+        "1,001 requests",
+        "ns: it would last 2.00 ms at 500,500 requests per second",
+        "us: it would last 2.00 s at 501 requests per second",
+        "ms: it would last 2000.0 s at 0.500 requests per second",
+        "s: it would last 23.1 days at 0.001 requests per second",
+    ] {
+        assert!(message.contains(part), "{part} in {message}");
+    }
+}
+
+#[test]
+fn a_sidecar_file_states_what_the_trace_does_not() {
+    let folder = Folder::new("sidecar");
+    let trace = folder.file("t.zst", zstd("0 3 512 4096 R\n5 3 0 512 W\n"));
+    let sidecar = folder
+        .file("t.toml", "time_unit = { value = \"ms\", source = \"asked its author\" }\nops = \"write=W,read=R\"\nunit = \"bytes\"\n");
+    assert_eq!(play(&trace, &options(None)).unwrap(), [read(0, 1, 8), write(5 * MS, 0, 1)]);
+    // What is given as an option goes before.
+    assert_eq!(play(&trace, &microseconds()).unwrap()[1].at, 5 * US);
+    std::fs::write(sidecar, "time_unit = \"ms\"\n\ntime_units = \"ms\"\n").unwrap();
+    let text = message(play(&trace, &options(None)), &folder);
+    assert!(text.contains("t.toml, line 3: unknown field `time_units`"), "{text}");
+    assert!(text.contains("did you mean `time_unit`?"), "{text}");
+    folder.file("t.toml", "time_unit = \"msec\"\n");
+    let text = message(play(&trace, &options(None)), &folder);
+    assert!(text.contains("t.toml, line 1: unknown variant `msec`"), "{text}");
+    folder.file("t.toml", "\nfile = \"x\"\n");
+    let text = message(play(&trace, &options(None)), &folder);
+    assert!(text.contains("t.toml, line 2: `file` does not belong"), "{text}");
+}
+
+#[test]
+fn faulty_lines_are_named() {
+    let folder = Folder::new("faulty");
+    for (line, expected) in [
+        ("1 0 8 8 x", "t, line 3, column 5 (op): found `x`, expected an operation code, write=0,read=1"),
+        ("1 0 8 8", "t, line 3, column 5 (op): found the end of the line, expected 5 columns"),
+        ("1 0 8 8 1 1", "t, line 3, column 6 (beyond the last): found `1`, expected the end of the line after 5 columns"),
+        ("1 0 8 0 1", "t, line 3, column 4 (size): found `0`, expected a size of 1 or more sectors"),
+        ("1 0 -8 8 1", "t, line 3, column 3 (address): found `-8`, expected a whole number, 0 or more"),
+        ("0.5 0 8 8 1", "t, line 3, column 1 (time): found a time of 500 ns, expected no time before"),
+        ("2251799813686 0 8 8 1", "t, line 3, column 1 (time): found a time of 2,251,799,813,686,000 ns, expected at most 26.1 days"),
+        ("1 0 8 8 1\u{0}", "t, line 3: found a NUL byte, expected text; this is a binary file"),
+    ] {
+        let trace = folder.file("t", format!("0 0 8 8 1\n1 0 8 8 1\n{line}\n"));
+        let message = message(play(&trace, &microseconds()), &folder);
+        assert!(message.starts_with(expected), "{message}");
+    }
+    let trace = folder.file("t", "5 0 8 8 1\n4 0 8 8 1\n");
+    let text = message(play(&trace, &microseconds()), &folder);
+    assert!(text.contains("found a time of 4,000 ns") && text.contains("5,000 ns"), "{text}");
+}
+
+#[test]
+fn files_that_are_no_traces_are_refused() {
+    let folder = Folder::new("no-traces");
+    let check = |name: &str, content: &[u8], expected: &str| {
+        let message = message(play(&folder.file(name, content), &microseconds()), &folder);
+        assert!(message.contains(expected), "{expected} in {message}");
+    };
+    check("empty", b"", "empty: the file is empty");
+    check("blank", b"\n \n", "blank: the file is empty");
+    check("empty.zst", &zstd(""), "empty.zst: the file is empty");
+    check("binary", b"\x7fELF\x02\x01\x01\x00\x00", "binary, line 1: found a NUL byte, expected text");
+    check("latin", b"1 0 8 8 1\n\xe9t\xe9 0 8 8 1\n", "latin, line 2: found the byte 0xe9 at byte 1 of the line");
+    check("long", &vec![b'1'; 1 << 20], "long, line 1: found a line longer than 65536 bytes");
+    check(
+        "spc",
+        b"0,303567,3584,w,0.000000\n",
+        "spc: no known trace format fits its first line, `0,303567,3584,w,0.000000`; as ascii, column 2 (device): found the end",
+    );
+    let many: String = (0..50_000).map(|time| format!("{time} 0 {} 8 1\n", time * 7919 % 100_000)).collect();
+    for (name, whole, compression) in [("cut.zst", zstd(&many), "zstd"), ("cut.gz", gzip(&many), "gzip")] {
+        check(name, &whole[..whole.len() / 2], &format!("the {compression} stream is truncated or damaged after line"));
+    }
+    let message = message(play(&folder.0, &microseconds()), &folder);
+    assert!(message.contains("this is a folder"), "{message}");
+}
+
+#[test]
+fn options_that_do_not_apply_are_refused() {
+    let folder = Folder::new("options");
+    let msr = folder.file("m", "128166391024154329,prxy,0,Write,4096,1024,1514\n");
+    let check = |options: TraceOptions, expected: &str| {
+        let message = message(play(&msr, &options), &folder);
+        assert!(message.contains(expected), "{expected} in {message}");
+    };
+    check(microseconds(), "the time unit us (given as an option) contradicts the format msr, whose times are in 100ns");
+    check(TraceOptions { ops: Some("write=0,read=1".parse().unwrap()), ..options(None) }, "do not apply to the format msr");
+    check(TraceOptions { unit: Some("sectors".parse().unwrap()), ..options(None) }, "whose addresses are in bytes");
+    check(TraceOptions { device: Some(7), ..options(None) }, "no request is to device 7; the trace's devices are 0");
+    check(TraceOptions { format: Some("ascci".into()), ..options(None) }, "did you mean `ascii`?");
+    check(TraceOptions { format: Some("ascii".into()), ..microseconds() }, "m, line 1, column 2 (device): found the end of the line");
+    assert!(play(&msr, &options(Some(TimeUnit::HundredNanoseconds))).is_ok());
+}
+
+#[test]
+fn devices_are_laid_side_by_side_or_one_is_chosen() {
+    let folder = Folder::new("devices");
+    let trace = folder.file("t", "7 4 100 10 1\n8 2 0 4096 0\n9 4 5000 1 1\n");
+    // Device 2 ends at 2 MiB, where device 4 begins.
+    assert_eq!(play(&trace, &microseconds()).unwrap(), [read(0, 4196, 10), write(US, 0, 4096), read(2 * US, 9096, 1)]);
+    let workload = Workload::resolve(trace.to_str().unwrap(), &microseconds()).unwrap();
+    assert!(workload.notes.iter().any(|note| note.starts_with("2 devices laid one after another")));
+    assert_eq!(workload.end_sector(), Some(9097));
+
+    let chosen = TraceOptions { device: Some(2), ..microseconds() };
+    assert_eq!(play(&trace, &chosen).unwrap(), [write(0, 0, 4096)]);
+    let single = folder.file("s", "7 4 100 10 1\n");
+    assert_eq!(play(&single, &microseconds()).unwrap(), [read(0, 100, 10)]);
+}
+
+#[test]
+fn a_request_beyond_the_drive_is_named() {
+    let folder = Folder::new("beyond");
+    let trace = folder.file("t", "1 0 0 8 1\n2 0 92 8 1\n3 0 93 8 1\n");
+    let drive = |logical_sectors| SourceContext { logical_sectors, mapped_sectors: 0 };
+    assert_eq!(play_on(&trace, &microseconds(), drive(101)).unwrap().len(), 3);
+    let played = message(play_on(&trace, &microseconds(), drive(100)), &folder);
+    assert_eq!(played, "t, line 3: the request ends at byte 51712, beyond the drive's 51200 bytes");
+    let workload = Workload::resolve(trace.to_str().unwrap(), &microseconds()).unwrap();
+    assert_eq!(workload.check_fits(101), Ok(()));
+    assert_eq!(message(workload.check_fits(100), &folder), played);
+}
+
+#[test]
+fn a_trace_can_be_cut_and_played_again() {
+    let folder = Folder::new("again");
+    let workload = Workload::resolve(folder.file("t", LINES).to_str().unwrap(), &microseconds()).unwrap();
+    assert_eq!(workload.request_count_hint(), Some(3));
+    for (requests, expected) in [(None, 3), (Some(2), 2), (Some(0), 0), (Some(9), 3)] {
+        let mut arrivals = Vec::new();
+        let mut source = workload.source(1, &DRIVE, requests).unwrap();
+        while source.fill(&mut arrivals, 2).unwrap() > 0 {}
+        assert_eq!(arrivals.len(), expected);
+        assert_eq!(source.fill(&mut arrivals, 2).unwrap(), 0);
+    }
+}
+
+/// What the README of the recorded traces says of one.
+struct Recorded {
+    name: &'static str,
+    time_unit: &'static str,
+    unit: &'static str,
+    requests: u64,
+    write_percent: f64,
+    duration_s: f64,
+    sequential_percent: f64,
+}
+
+#[rustfmt::skip]
+const RECORDED: [Recorded; 15] = [
+    Recorded { name: "DTRS1K.trace", time_unit: "us", unit: "sectors", requests: 127_043, write_percent: 11.0, duration_s: 300.0, sequential_percent: 84.7 },
+    Recorded { name: "prxy_sample.csv", time_unit: "100ns", unit: "bytes", requests: 20_000, write_percent: 98.3, duration_s: 938.8, sequential_percent: 79.9 },
+    Recorded { name: "hm_0.csv", time_unit: "100ns", unit: "bytes", requests: 7_016, write_percent: 17.0, duration_s: 148.4, sequential_percent: 25.5 },
+    Recorded { name: "msr-cambridge1-sample.csv", time_unit: "100ns", unit: "bytes", requests: 1_000, write_percent: 49.2, duration_s: 127.2, sequential_percent: 24.4 },
+    Recorded { name: "rsrch_1.csv", time_unit: "100ns", unit: "bytes", requests: 13_780, write_percent: 99.7, duration_s: 576_558.0, sequential_percent: 24.2 },
+    Recorded { name: "wdev_1.csv", time_unit: "100ns", unit: "bytes", requests: 1_055, write_percent: 100.0, duration_s: 595_003.0, sequential_percent: 56.9 },
+    Recorded { name: "wdev_3.csv", time_unit: "100ns", unit: "bytes", requests: 682, write_percent: 98.4, duration_s: 596_962.0, sequential_percent: 58.7 },
+    Recorded { name: "msr.cut.per_10k.rw_20_80.105.trace", time_unit: "ms", unit: "bytes", requests: 10_000, write_percent: 79.8, duration_s: 242.9, sequential_percent: 22.8 },
+    Recorded { name: "msr.cut.per_10k.most_thpt_rand_iops.1006.trace", time_unit: "ms", unit: "bytes", requests: 10_000, write_percent: 16.8, duration_s: 1.0, sequential_percent: 33.2 },
+    Recorded { name: "wsrch-small.trace", time_unit: "ns", unit: "sectors", requests: 24_783, write_percent: 0.0, duration_s: 60.1, sequential_percent: 29.0 },
+    Recorded { name: "tpcc-small.trace", time_unit: "ns", unit: "sectors", requests: 6_999, write_percent: 37.4, duration_s: 0.136, sequential_percent: 0.8 },
+    Recorded { name: "ssd-iozone-aligned2-100K.trace", time_unit: "ms", unit: "sectors", requests: 100_000, write_percent: 100.0, duration_s: 936.0, sequential_percent: 56.1 },
+    Recorded { name: "ssd-postmark-aligned2.trace", time_unit: "ms", unit: "sectors", requests: 62_257, write_percent: 16.8, duration_s: 490.0, sequential_percent: 79.9 },
+    Recorded { name: "pcmark", time_unit: "ms", unit: "sectors", requests: 56_088, write_percent: 25.4, duration_s: 1466.0, sequential_percent: 51.6 },
+    Recorded { name: "trace_opt_7b_mqsim_512tok_cache_drop.txt", time_unit: "ns", unit: "sectors", requests: 36_873, write_percent: 13.6, duration_s: 34.3, sequential_percent: 80.6 },
+];
+
+#[test]
+fn recorded_traces_are_as_their_readme_says() {
+    let Some(folder) = std::env::var_os("TINYTAIL_TRACES").map(PathBuf::from) else {
+        eprintln!("SKIPPED: set TINYTAIL_TRACES to the folder with the recorded traces to test them");
+        return;
+    };
+    for recorded in RECORDED {
+        let name = recorded.name;
+        let path = folder.join(format!("{name}.zst"));
+        if !path.is_file() {
+            eprintln!("SKIPPED: {} is not there", path.display());
+            continue;
+        }
+        let options = TraceOptions {
+            time_unit: Some(recorded.time_unit.parse().unwrap()),
+            unit: Some(recorded.unit.parse().unwrap()),
+            ..TraceOptions::default()
+        };
+        let info = Trace::open(&path, &options).unwrap().info().unwrap().characteristics;
+        assert_eq!(info.requests, recorded.requests, "{name}");
+        for (what, found, said) in [
+            ("writes", info.write_percent, recorded.write_percent),
+            ("seconds", info.duration_s, recorded.duration_s),
+            ("sequential", info.sequential_percent, recorded.sequential_percent),
+        ] {
+            assert!((found - said).abs() <= said * 0.006 + 0.06, "{name}, {what}: {found} for {said}");
+        }
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(64))]
+
+    #[test]
+    fn any_bytes_are_played_or_refused(bytes in proptest::collection::vec(any::<u8>(), 0..400)) {
+        let folder = Folder::new("any-bytes");
+        let _ = play(&folder.file("t", bytes), &microseconds());
+    }
+
+    #[test]
+    fn damaged_streams_are_played_or_refused(at in 0_usize..200, byte in any::<u8>(), gz in any::<bool>()) {
+        let folder = Folder::new("damaged");
+        let lines: String = (0..200).map(|time| format!("{time} 0 {} 8 1\n", time * 37 % 101)).collect();
+        let mut bytes = if gz { gzip(&lines) } else { zstd(&lines) };
+        let at = at % bytes.len();
+        bytes[at] = byte;
+        let _ = play(&folder.file("t", bytes), &microseconds());
+    }
+
+    #[test]
+    fn plain_and_compressed_are_the_same(
+        lines in proptest::collection::vec((0_u64..1000, 0_u64..1 << 20, 1_u32..1000, any::<bool>()), 1..200),
+    ) {
+        let folder = Folder::new("same");
+        let mut time = 0;
+        let mut text = String::new();
+        let mut expected = Vec::new();
+        for (gap, sector, sectors, is_read) in lines {
+            // The first request's gap is where the recorded clock starts.
+            time += gap;
+            text += &format!("{time} 0 {sector} {sectors} {}\n", u8::from(is_read));
+            expected.push(if is_read { read(time, sector, sectors) } else { write(time, sector, sectors) });
+        }
+        let start = expected[0].at;
+        expected.iter_mut().for_each(|arrival| arrival.at = (arrival.at - start) * US);
+        prop_assert_eq!(&play(&folder.file("p", &text), &microseconds()).unwrap(), &expected);
+        prop_assert_eq!(&play(&folder.file("z", zstd(&text)), &microseconds()).unwrap(), &expected);
+        prop_assert_eq!(&play(&folder.file("g", gzip(&text)), &microseconds()).unwrap(), &expected);
+    }
+}

@@ -1,0 +1,334 @@
+//! Named workloads and workload files: the shape of what they generate, and what is said about faulty ones.
+
+use std::path::{Path, PathBuf};
+
+use tinytail_core::host::{Arrival, CommandKind};
+use tinytail_core::units::{SECOND, TIME_MAX};
+use tinytail_workload::{
+    Characteristics, InputKind, Pacing, SourceContext, TraceOptions, Workload, WorkloadError, check_file, describe, list, workload_schema,
+};
+
+/// A drive of 256 GiB of which an eighth holds data.
+const DRIVE: SourceContext = SourceContext { logical_sectors: 1 << 29, mapped_sectors: 1 << 26 };
+
+fn resolve(name: &str) -> Result<Workload, WorkloadError> {
+    Workload::resolve_in(name, &TraceOptions::default(), None)
+}
+
+fn generate(workload: &Workload, seed: u64, requests: Option<u64>, batch: usize) -> Vec<Arrival> {
+    let mut source = workload.source(seed, &DRIVE, requests).unwrap();
+    let mut arrivals = Vec::new();
+    while source.fill(&mut arrivals, batch).unwrap() > 0 {}
+    arrivals
+}
+
+struct File(PathBuf);
+
+impl File {
+    fn new(test: &str, content: &str) -> Self {
+        let path = std::env::temp_dir().join(format!("tinytail-{}-{test}.toml", std::process::id()));
+        std::fs::write(&path, content).unwrap();
+        Self(path)
+    }
+
+    fn resolve(&self) -> Result<Workload, WorkloadError> {
+        resolve(self.0.to_str().unwrap())
+    }
+}
+
+impl Drop for File {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_file(&self.0);
+    }
+}
+
+const SYNTHETIC: &str = "summary = \"s\"\n[synthetic]\nqueue_depth = 4\nblock_bytes = 4096\nread_share = 0.7\n\
+                         addresses = \"uniform\"\nrequests = 1000\n";
+
+#[test]
+fn every_named_workload_is_sound_and_described() {
+    let names: Vec<String> = list().into_iter().map(|listing| listing.name).collect();
+    assert_eq!(names, ["dtrs", "randread-qd1", "randrw70-open", "randrw70-qd16", "randwrite-qd32", "standin-dtrs", "zipf"]);
+    for name in &names {
+        let description = describe(name).unwrap();
+        assert!(!description.summary.is_empty() && !description.rows.is_empty(), "{name}");
+        if name != "dtrs" {
+            let workload = resolve(name).unwrap();
+            assert_eq!(generate(&workload, 1, Some(1000), 64).len(), 1000, "{name}");
+        }
+    }
+}
+
+#[test]
+fn every_value_of_a_calibrated_workload_has_its_source() {
+    for row in describe("standin-dtrs").unwrap().rows {
+        let plain = ["kind", "period_s", "pause_share", "pause_ms", "interleave_share", "stands_in_for"];
+        assert!(!row.source.is_empty() || plain.contains(&row.key.as_str()), "{}.{}", row.section, row.key);
+    }
+    let rows = describe("dtrs").unwrap().rows;
+    let unit = rows.iter().find(|row| row.key == "time_unit").unwrap();
+    assert_eq!((unit.section.as_str(), unit.value.as_str()), ("trace", "us"));
+    assert!(unit.source.contains("423"));
+}
+
+#[test]
+fn the_same_seed_gives_the_same_stream_however_it_is_batched() {
+    for name in ["randrw70-qd16", "randrw70-open", "zipf", "standin-dtrs"] {
+        let workload = resolve(name).unwrap();
+        let stream = generate(&workload, 7, Some(5000), 32);
+        assert_eq!(generate(&workload, 7, Some(5000), 32), stream, "{name}");
+        assert_eq!(generate(&workload, 7, Some(5000), 1), stream, "{name}");
+        assert_eq!(generate(&workload, 7, Some(9000), 999)[..5000], stream, "{name}");
+        assert_ne!(generate(&workload, 8, Some(5000), 32), stream, "{name}");
+    }
+}
+
+#[test]
+fn several_designs_can_play_one_workload_at_once() {
+    let workload = resolve("randrw70-qd16").unwrap();
+    let streams: Vec<Vec<Arrival>> = std::thread::scope(|scope| {
+        let threads: Vec<_> = (0..2).map(|_| scope.spawn(|| generate(&workload, 1, Some(1000), 32))).collect();
+        threads.into_iter().map(|thread| thread.join().unwrap()).collect()
+    });
+    assert_eq!(streams[0], streams[1]);
+}
+
+#[test]
+fn closed_loop_has_a_depth_and_no_times() {
+    let workload = resolve("randrw70-qd16").unwrap();
+    assert_eq!((workload.pacing, workload.input), (Pacing::Closed { depth: 16 }, InputKind::Synthetic));
+    assert!(generate(&workload, 1, Some(100), 32).iter().all(|arrival| arrival.at == 0));
+    assert_eq!(workload.request_count_hint(), Some(2_000_000));
+}
+
+#[test]
+fn open_loop_arrives_at_exponential_times() {
+    let workload = resolve("randrw70-open").unwrap();
+    assert_eq!(workload.pacing, Pacing::Open);
+    let arrivals = generate(&workload, 1, Some(100_000), 32);
+    assert!(arrivals.is_sorted_by_key(|arrival| arrival.at));
+    let summary = workload.characteristics(1, &DRIVE, Some(100_000)).unwrap();
+    assert!((summary.iops_mean / 10_000.0 - 1.0).abs() < 0.02, "{}", summary.iops_mean);
+    assert!((summary.interarrival_cv - 1.0).abs() < 0.02, "{}", summary.interarrival_cv);
+}
+
+#[test]
+fn the_mix_is_as_asked_and_addresses_fill_the_mapped_part_evenly() {
+    let arrivals = generate(&resolve("randrw70-qd16").unwrap(), 3, Some(200_000), 32);
+    let mut buckets = [[0_u32; 16]; 2];
+    for arrival in &arrivals {
+        let command = arrival.command;
+        assert!(command.sectors == 8 && command.sector % 8 == 0);
+        assert!(command.sector + 8 <= DRIVE.mapped_sectors);
+        buckets[usize::from(command.kind == CommandKind::Read)][(command.sector * 16 / DRIVE.mapped_sectors) as usize] += 1;
+    }
+    // Reads and writes go to every part alike: a binomial count is within five standard deviations.
+    for (kind, share) in [(0, 0.3), (1, 0.7)] {
+        for count in buckets[kind] {
+            let expected = 200_000.0 * share / 16.0;
+            assert!((f64::from(count) - expected).abs() < 5.0 * f64::sqrt(expected), "{count} for {expected}");
+        }
+    }
+    let all = |name, kind| {
+        let arrivals = generate(&resolve(name).unwrap(), 3, Some(1000), 32);
+        arrivals.iter().all(|arrival| arrival.command.kind == kind)
+    };
+    assert!(all("randread-qd1", CommandKind::Read) && all("randwrite-qd32", CommandKind::Write));
+}
+
+#[test]
+fn alignment_and_range_are_kept() {
+    let content = SYNTHETIC.replace("4096", "1536") + "align_bytes = 512\nrange_bytes = 5120\n";
+    let workload = File::new("range", &content).resolve().unwrap();
+    let mut sectors: Vec<u64> = generate(&workload, 1, None, 7).iter().map(|arrival| arrival.command.sector).collect();
+    assert_eq!(sectors.len(), 1000);
+    sectors.sort_unstable();
+    sectors.dedup();
+    assert!(sectors.into_iter().eq(0..=7));
+    assert_eq!(workload.end_sector(), Some(10));
+    let tiny = SourceContext { logical_sectors: 9, mapped_sectors: 9 };
+    let message = workload.source(1, &tiny, None).err().unwrap().to_string();
+    assert!(message.contains("addresses go up to"), "{message}");
+}
+
+#[test]
+fn nothing_fits_where_nothing_is_mapped() {
+    let empty = SourceContext { logical_sectors: 1 << 20, mapped_sectors: 4 };
+    let message = resolve("zipf").unwrap().source(1, &empty, None).err().unwrap().to_string();
+    assert!(message.contains("8 sectors do not fit into a range of 4 sectors, the part of the drive that holds data"), "{message}");
+}
+
+#[test]
+fn zipf_is_skewed_and_its_hot_blocks_are_spread() {
+    let arrivals = generate(&resolve("zipf").unwrap(), 5, Some(200_000), 32);
+    let mut counts = std::collections::HashMap::<u64, u32>::new();
+    for arrival in &arrivals {
+        *counts.entry(arrival.command.sector).or_default() += 1;
+    }
+    let mut hot: Vec<(u32, u64)> = counts.into_iter().map(|(sector, count)| (count, sector)).collect();
+    hot.sort_unstable_by(|a, b| b.cmp(a));
+    // The sum of k^-0.99 over 2^23 blocks is 17.9; the first block has one part of it, and the first hundred have 5.29.
+    let first = f64::from(hot[0].0) / 200_000.0;
+    assert!((first * 17.9 - 1.0).abs() < 0.05, "{first}");
+    let hundred = f64::from(hot[..100].iter().map(|(count, _)| count).sum::<u32>()) / 200_000.0;
+    assert!((hundred * 17.9 / 5.29 - 1.0).abs() < 0.05, "{hundred}");
+    let low = hot[..100].iter().filter(|(_, sector)| *sector < DRIVE.mapped_sectors / 2).count();
+    assert!((30..=70).contains(&low), "{low}");
+}
+
+#[test]
+fn arrivals_beyond_the_end_of_time_are_an_error() {
+    let content = SYNTHETIC.replace("queue_depth = 4", "rate_per_s = 0.001");
+    let workload = File::new("late", &content).resolve().unwrap();
+    let mut source = workload.source(1, &DRIVE, Some(10_000)).unwrap();
+    let mut arrivals = Vec::new();
+    let error = loop {
+        match source.fill(&mut arrivals, 32) {
+            Ok(0) => panic!("the requests end at {} of {TIME_MAX}", arrivals.last().unwrap().at),
+            Ok(_) => {}
+            Err(error) => break error.to_string(),
+        }
+    };
+    assert!(error.contains("arrive later than 26.1 days"), "{error}");
+}
+
+/// The stand-in has the characteristics that it claims. The values are those of the trace; the tolerances cover every seed.
+#[test]
+fn the_stand_in_is_like_the_trace() {
+    let workload = resolve("standin-dtrs").unwrap();
+    assert_eq!((workload.input, workload.pacing), (InputKind::StandIn, Pacing::Open));
+    for seed in [1, 2, 3, 4, 5] {
+        let arrivals = generate(&workload, seed, None, 32);
+        let mut whole = Characteristics::default();
+        let mut bulk = Characteristics::default();
+        for arrival in &arrivals {
+            whole.add(arrival);
+            if (230 * SECOND..280 * SECOND).contains(&arrival.at) {
+                bulk.add(arrival);
+            }
+        }
+        let (whole, bulk) = (whole.summary(), bulk.summary());
+        for (what, found, trace, tolerance) in [
+            ("requests", whole.requests as f64, 127_043.0, 0.04),
+            ("duration", whole.duration_s, 300.0, 0.001),
+            ("write percent", whole.write_percent, 10.96, 0.05),
+            ("rate", whole.iops_mean, 423.5, 0.04),
+            ("busiest second", whole.iops_peak as f64, 1011.0, 0.15),
+            ("variation of times", whole.interarrival_cv, 2.17, 0.2),
+            ("mean read", whole.read.mean_kib, 55.57, 0.02),
+            ("mean write", whole.write.mean_kib, 53.38, 0.02),
+            ("largest read", whole.read.max_kib, 64.0, 0.0),
+            ("median read", whole.read.median_kib, 64.0, 0.0),
+            ("median write", whole.write.median_kib, 64.0, 0.0),
+            ("read footprint", whole.read.footprint_mib, 4316.0, 0.06),
+            ("written footprint", whole.write.footprint_mib, 719.0, 0.05),
+            ("span", whole.span_gib, 153.2, 0.01),
+            ("overwrites", whole.overwrite_percent, 0.94, 0.35),
+            ("sequential", whole.sequential_percent, 84.7, 0.02),
+            ("pages written in the bulk", bulk.write.pages as f64 / whole.write.pages as f64, 0.974, 0.01),
+        ] {
+            assert!((found - trace).abs() <= trace * tolerance, "seed {seed}, {what}: {found}, in the trace {trace}");
+        }
+        assert!(arrivals.is_sorted_by_key(|arrival| arrival.at));
+    }
+    let message = workload.check_fits(1 << 25).unwrap_err().to_string();
+    assert!(message.contains("go up to 153.20 GiB, and the drive has 16.00 GiB"), "{message}");
+}
+
+#[test]
+fn the_real_trace_is_found_in_the_folder_of_traces() {
+    let message = resolve("dtrs").unwrap_err().to_string();
+    assert!(message.contains("DTRS1K.trace.zst") && message.contains("TINYTAIL_TRACES"), "{message}");
+    let nowhere = Path::new("/nonexistent-folder");
+    let message = Workload::resolve_in("dtrs", &TraceOptions::default(), Some(nowhere)).unwrap_err().to_string();
+    assert!(message.contains("/nonexistent-folder") && message.contains("TINYTAIL_TRACES"), "{message}");
+
+    let Some(folder) = std::env::var_os("TINYTAIL_TRACES").map(PathBuf::from) else {
+        eprintln!("SKIPPED: set TINYTAIL_TRACES to the folder with the recorded traces to test them");
+        return;
+    };
+    let workload = Workload::resolve_in("dtrs", &TraceOptions::default(), Some(&folder)).unwrap();
+    assert_eq!((workload.input, workload.request_count_hint()), (InputKind::Real, Some(127_043)));
+    assert!(workload.notes.iter().any(|note| note == "times in us, from the workload dtrs"), "{:?}", workload.notes);
+    let summary = workload.characteristics(1, &DRIVE, None).unwrap();
+    assert!((summary.read.footprint_mib - 4316.0).abs() < 1.0 && (summary.write.footprint_mib - 719.0).abs() < 1.0);
+    assert!((summary.overwrite_percent - 0.9).abs() < 0.05 && (summary.span_gib - 153.2).abs() < 0.05);
+}
+
+#[test]
+fn a_near_miss_of_a_name_is_corrected() {
+    let message = resolve("ranrw70-qd16").unwrap_err().to_string();
+    assert!(message.contains("`ranrw70-qd16`; did you mean `randrw70-qd16`?"), "{message}");
+    assert!(resolve("some/where.trace").unwrap_err().to_string().contains("no workload and no file"));
+}
+
+#[test]
+fn options_of_traces_do_not_apply_to_other_workloads() {
+    let options = TraceOptions { time_unit: Some("us".parse().unwrap()), ..TraceOptions::default() };
+    let message = Workload::resolve_in("zipf", &options, None).unwrap_err().to_string();
+    assert!(message.contains("apply to traces"), "{message}");
+}
+
+#[test]
+fn faulty_workload_files_name_the_line() {
+    for (from, to, line, expected) in [
+        ("read_share", "reed_share", 5, "unknown field `reed_share`"),
+        ("read_share", "reed_share", 5, "did you mean `read_share`?"),
+        ("\"uniform\"", "\"unifrom\"", 6, "did you mean `uniform`?"),
+        ("0.7", "1.5", 5, "`synthetic.read_share` is 1.5; expected a share from 0 to 1"),
+        ("0.7", "nan", 5, "expected a share"),
+        ("0.7", "\"many\"", 5, "invalid type: string \"many\""),
+        ("0.7", "{ value = 0.7, sauce = \"x\" }", 5, "unknown field `sauce`"),
+        ("4096", "4000", 4, "expected a multiple of 512 bytes"),
+        ("4096", "0", 4, "above 0"),
+        ("4096", "-1", 4, "-1"),
+        ("queue_depth = 4", "queue_depth = 0", 3, "`synthetic.queue_depth` is 0"),
+        ("queue_depth = 4", "queue_depth = 4\nrate_per_s = 1", 4, "both given"),
+        ("queue_depth = 4", "rate_per_s = 0", 3, "above 0 and at most 1e9"),
+        ("\"uniform\"", "\"zipf\"", 2, "`synthetic.zipf_theta` is missing"),
+        ("\"uniform\"", "\"zipf\"\nzipf_theta = 9", 7, "above 0, at most 4"),
+        ("\"uniform\"", "\"uniform\"\nzipf_theta = 1", 7, "uniform addresses"),
+        ("requests = 1000", "requests = 0", 7, "`synthetic.requests` is 0"),
+        ("requests = 1000", "", 2, "missing field `requests`"),
+        ("[synthetic]", "[synthetik]", 2, "did you mean `synthetic`?"),
+        ("requests = 1000", "requests = 1000\n[trace]\nfile = \"x\"", 1, "exactly one of the tables"),
+        ("requests = 1000", "requests =", 7, ""),
+    ] {
+        let file = File::new("faulty", &SYNTHETIC.replace(from, to));
+        let message = file.resolve().unwrap_err().to_string();
+        assert!(message.contains(&format!("faulty.toml, line {line}: ")), "{to}: {message}");
+        assert!(message.contains(expected), "{to}: {message}");
+        assert_eq!(check_file(&file.0).unwrap_err().to_string(), message);
+    }
+    assert_eq!(check_file(&File::new("sound", SYNTHETIC).0), Ok(()));
+    let message = File::new("no-trace", "summary = \"s\"\n\n[trace]\n").resolve().unwrap_err().to_string();
+    assert!(message.contains("line 3: `trace.file` is missing"), "{message}");
+}
+
+#[test]
+fn faulty_profiles_name_the_line() {
+    let sound = include_str!("../../../workloads/standin-dtrs.toml");
+    for (from, to, expected) in [
+        ("[152.0, 153.2, 1.0]", "[153.0, 152.0, 1.0]", "`profile.flows.bulk-writes.regions_gib` has [153, 152, 1]"),
+        ("pause_ms = 0.0", "pause_ms = -1.0", "`profile.flows.small-writes.pause_ms` is -1"),
+        ("[8, 77.2]", "[0, 77.2]", "`profile.flows.small-writes.start_sizes_sectors` needs pairs"),
+        ("pause_share = { value = 0.001", "pause_share = { value = 0.5", "leaves no time for"),
+        ("270.1", "-270.1", "`profile.flows.reads.rates_per_s` has -270.1"),
+        ("kind = \"read\"", "kind = \"reads\"", "did you mean `read`?"),
+    ] {
+        assert!(sound.contains(from), "{from}");
+        let message = File::new("profile", &sound.replacen(from, to, 1)).resolve().unwrap_err().to_string();
+        assert!(message.contains("profile.toml, line ") && message.contains(expected), "{message}");
+    }
+}
+
+#[test]
+fn the_schema_knows_every_table_and_refuses_unknown_keys() {
+    let schema = workload_schema();
+    assert_eq!(schema["additionalProperties"], false);
+    for table in ["synthetic", "profile", "trace"] {
+        assert!(schema["properties"].get(table).is_some(), "{table}");
+    }
+    assert_eq!(schema["required"], serde_json::json!(["summary"]));
+    assert!(schema["$defs"]["SyntheticTable"]["properties"]["read_share"].is_object());
+}

@@ -1,0 +1,89 @@
+"""Bench cases, each in a process of its own, so that its peak memory is its own as well.
+
+`python -m tinytail.bench CASE` runs one case here and prints its document.
+"""
+
+from __future__ import annotations
+
+import json
+import resource
+import subprocess
+import sys
+from collections.abc import Sequence
+from typing import Any
+
+from tinytail import engine
+from tinytail.errors import RunError, TinytailError, UsageError, suggestion
+
+# Linux counts in KiB, macOS in bytes.
+_MAXRSS_UNIT_BYTES = 1 if sys.platform == "darwin" else 1024
+
+
+def check(cases: Sequence[str]) -> list[str]:
+    """The cases to run: all if none is named.
+
+    Raises:
+        UsageError: there is no such case, or it is named twice.
+    """
+    known = engine.bench_cases()
+    for position, case in enumerate(cases):
+        if case not in known:
+            raise UsageError(f'unknown bench case "{case}"' + suggestion(case, known))
+        if case in cases[:position]:
+            raise UsageError(f'bench case "{case}" is given twice')
+    return list(cases) or known
+
+
+def run_here(case: str) -> dict[str, Any]:
+    """Runs a case in this process.
+
+    Peak memory is measured by the native module if it can; else it is that of the whole process,
+    interpreter included.
+    """
+    document = engine.bench(case, engine.Control())
+    if document.get("peak_memory_bytes") is None:
+        peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+        document["peak_memory_bytes"] = peak * _MAXRSS_UNIT_BYTES
+    return document
+
+
+def run_apart(case: str) -> dict[str, Any]:
+    """Runs a case in another process.
+
+    Raises:
+        RunError: the case failed.
+    """
+    done = subprocess.run(
+        [sys.executable, "-m", "tinytail.bench", case],
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        encoding="utf-8",
+        check=False,
+    )
+    if done.returncode != 0:
+        why = done.stderr.strip() or f"it ended with status {done.returncode}"
+        raise RunError(f'bench case "{case}" failed: {why}')
+    document: dict[str, Any] = json.loads(done.stdout)
+    return document
+
+
+def to_json(cases: Sequence[dict[str, Any]], *, partial: bool) -> str:
+    """The document of a bench run."""
+    document = {"version": engine.version(), "partial": partial, "cases": list(cases)}
+    return json.dumps(document, indent=2, ensure_ascii=False) + "\n"
+
+
+def _main() -> int:
+    try:
+        print(json.dumps(run_here(sys.argv[1])))
+    except TinytailError as error:
+        print(error, file=sys.stderr)
+        return 1
+    except KeyboardInterrupt:
+        return 130
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(_main())

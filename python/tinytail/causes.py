@@ -1,0 +1,54 @@
+"""Names for people of the causes that a request's latency is billed to."""
+
+from __future__ import annotations
+
+_WHOLE = {
+    "host_queue": "waiting in the host: device queue full",
+    "buffer_full": "waiting for space in the write buffer",
+    "buffer": "write buffer",
+    "space": "waiting for a GC to free a page",
+    "command": "own commands",
+    "array": "own array time",
+    "transfer": "own transfers",
+    "compute": "own computing",
+    "policy": "waiting by choice of a technique",
+}
+
+_RESOURCES = ("controller", "channel", "die", "plane")
+
+_HOLDERS = {
+    "gc_hold": "held by a GC that waits",
+    "suspend": "suspending or resuming",
+    "background": "background work",
+    "held_gc_read": "held by a GC that reads",
+    "held_gc_program": "held by a GC that programs",
+    "held_gc_other": "held by a GC that waits",
+    "read_modify_write": "read-modify-write",
+}
+
+
+def human_name(cause: str) -> str:
+    """What a cause's key means, in words.
+
+    A key that starts with a resource is a wait for it, and the rest says what occupied it. A key
+    that is not known is shown as its own words, so that no cause is ever lost.
+
+    >>> human_name("die_gc_program")
+    'waiting for die: GC program'
+    >>> human_name("channel_held_gc_read")
+    'waiting for channel: held by a GC that reads'
+    >>> human_name("transfer")
+    'own transfers'
+    >>> human_name("something_new")
+    'something new'
+    """
+    if cause in _WHOLE:
+        return _WHOLE[cause]
+    resource, _, holder = cause.partition("_")
+    if resource in _RESOURCES and holder:
+        return f"waiting for {resource}: {_HOLDERS.get(holder, _words(holder))}"
+    return _words(cause)
+
+
+def _words(key: str) -> str:
+    return " ".join("GC" if word == "gc" else word for word in key.split("_"))

@@ -1,0 +1,352 @@
+"""Runs designs side by side, each in its own thread: the native module releases the interpreter."""
+
+from __future__ import annotations
+
+import os
+import shlex
+import threading
+import time
+from collections import deque
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+from tinytail import engine
+from tinytail.errors import (
+    ConfigError,
+    Interrupted,
+    RunError,
+    TinytailError,
+    UsageError,
+    WorkloadError,
+    suggestion,
+)
+from tinytail.results import Comparison, DesignError, DesignResult, ErrorKind, Workload
+
+POLL_SECONDS = 0.1
+SEED_MAX = 2**64 - 1
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """A comparison to be made; see `compare` for the meaning of each field."""
+
+    designs: tuple[str, ...]
+    device: str
+    workload: str
+    requests: int | None = None
+    seed: int = 1
+    jobs: int | None = None
+    verify: bool = False
+    reference: str | None = None
+    time_unit: str | None = None
+    ops: str | None = None
+    format: str | None = None
+
+    @property
+    def reference_design(self) -> str:
+        """The design that ratios are taken to."""
+        return self.reference or self.designs[0]
+
+    def command(self) -> str:
+        """The command line that makes this comparison."""
+        words = ["tinytail", "compare", *self.designs]
+        words += ["--device", self.device, "--workload", self.workload]
+        options = {
+            "--format": self.format,
+            "--time-unit": self.time_unit,
+            "--ops": self.ops,
+            "--requests": self.requests,
+            "--seed": self.seed,
+            "--reference": self.reference,
+        }
+        for option, value in options.items():
+            if value is not None:
+                words += [option, str(value)]
+        if self.verify:
+            words.append("--verify")
+        return shlex.join(words)
+
+    def check(self) -> None:
+        """Finds, before anything runs, whatever is wrong without reading the workload.
+
+        Raises:
+            UsageError: no design, a design named twice, a reference that is not among the designs,
+                or a number out of range.
+            ConfigError: an unknown or faulty device, design or workload.
+        """
+        if not self.designs:
+            raise UsageError("no design given; `tinytail designs` lists them")
+        for position, design in enumerate(self.designs):
+            if design in self.designs[:position]:
+                raise UsageError(f'design "{design}" is given twice')
+        if self.reference is not None and self.reference not in self.designs:
+            raise UsageError(
+                f'reference "{self.reference}" is not one of the designs compared'
+                + suggestion(self.reference, self.designs)
+            )
+        for name, value in (("requests", self.requests), ("jobs", self.jobs)):
+            if value is not None and value < 1:
+                raise UsageError(f"{name} must be at least 1, not {value}")
+        if not 0 <= self.seed <= SEED_MAX:
+            raise UsageError(f"seed must be between 0 and {SEED_MAX}, not {self.seed}")
+        engine.device(self.device)
+        for design in self.designs:
+            engine.design(design)
+        if not Path(self.workload).exists():
+            engine.workload(self.workload)
+
+    def run_spec(self, design: str) -> engine.RunSpec:
+        """What the run of one of the designs needs."""
+        return engine.RunSpec(
+            device=self.device,
+            design=design,
+            workload=self.workload,
+            format=self.format,
+            time_unit=self.time_unit,
+            ops=self.ops,
+            requests=self.requests,
+            seed=self.seed,
+            verify=self.verify,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class DesignProgress:
+    """How far one design is.
+
+    `done` and `total` count the steps of the phase; a total of 0 is not known.
+    """
+
+    design: str
+    status: Literal["waiting", "running", "finished", "failed"]
+    phase: str
+    done: int
+    total: int
+
+
+ProgressCallback = Callable[[Sequence[DesignProgress]], None]
+
+
+class _Job:
+    """One design, and what came of it. Written by its worker, read by the main thread."""
+
+    def __init__(self, design: str) -> None:
+        self.design = design
+        self.control = engine.Control()
+        self.started = False
+        self.ended = threading.Event()
+        self.result: DesignResult | None = None
+        self.error: DesignError | None = None
+
+    def run(self, spec: engine.RunSpec) -> None:
+        """Runs the design. Every failure is kept: one in a thread would reach nobody."""
+        self.started = True
+        try:
+            self._run(spec)
+        except ConfigError as error:
+            self._fail("config", str(error))
+        except WorkloadError as error:
+            self._fail("workload", str(error))
+        except TinytailError as error:
+            self._fail("run", str(error))
+        # A panic of the native module is not an Exception.
+        except BaseException as error:  # noqa: BLE001
+            self._fail("internal", f"internal error ({type(error).__name__}): {error}")
+        finally:
+            self.ended.set()
+
+    def _run(self, spec: engine.RunSpec) -> None:
+        self.result = DesignResult.from_dict(engine.run(spec, self.control))
+        if self.result.stuck is not None:
+            self._fail("run", self.result.stuck)
+
+    def _fail(self, kind: ErrorKind, message: str) -> None:
+        self.error = DesignError(self.design, kind, message)
+
+    def progress(self) -> DesignProgress:
+        """A snapshot."""
+        if self.error is not None:
+            return DesignProgress(self.design, "failed", "", 0, 0)
+        if self.result is not None:
+            return DesignProgress(self.design, "finished", "", 0, 0)
+        if not self.started:
+            return DesignProgress(self.design, "waiting", "", 0, 0)
+        control = self.control
+        return DesignProgress(
+            self.design, "running", control.phase(), control.done(), control.total()
+        )
+
+
+class _Pool:
+    """Worker threads that take jobs in order until none is left or the pool is cancelled.
+
+    The threads are daemons, so that a second Ctrl-C ends the program even if a run does not heed
+    its cancellation at once.
+    """
+
+    def __init__(self, plan: Plan) -> None:
+        self.jobs = [_Job(design) for design in plan.designs]
+        self._plan = plan
+        self._waiting = deque(self.jobs)
+        self._cancelled = False
+        self._workers = min(plan.jobs or _cpu_count(), len(self.jobs))
+
+    def start(self) -> None:
+        """Starts the threads."""
+        for _ in range(self._workers):
+            threading.Thread(target=self._work, daemon=True).start()
+
+    def _work(self) -> None:
+        while not self._cancelled:
+            try:
+                job = self._waiting.popleft()
+            except IndexError:
+                return
+            job.run(self._plan.run_spec(job.design))
+
+    def wait(self, timeout_seconds: float) -> bool:
+        """Waits until every job has ended that will; False if the time ran out before.
+
+        Threads are not joined: a join that Ctrl-C interrupts takes its thread for dead.
+        """
+        deadline = time.monotonic() + timeout_seconds
+        return all(
+            job.ended.wait(max(0.0, deadline - time.monotonic()))
+            for job in self.jobs
+            if job.started or not self._cancelled
+        )
+
+    def cancel(self) -> None:
+        """Asks all runs to end early and starts no other."""
+        self._cancelled = True
+        for job in self.jobs:
+            job.control.cancel()
+
+
+def _cpu_count() -> int:
+    """How many processors this process may use."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
+
+
+def execute(plan: Plan, progress: ProgressCallback | None = None) -> Comparison:
+    """Makes a comparison, whose errors and interruption are part of what is returned.
+
+    Call `plan.check()` first. Ctrl-C cancels the runs and waits for what they have so far.
+    """
+    pool = _Pool(plan)
+
+    def report() -> None:
+        if progress is not None:
+            progress([job.progress() for job in pool.jobs])
+
+    try:
+        pool.start()
+        while not pool.wait(POLL_SECONDS):
+            report()
+        report()
+    except KeyboardInterrupt:
+        pool.cancel()
+        while not pool.wait(POLL_SECONDS):
+            pass
+    except BaseException:
+        pool.cancel()
+        raise
+    return _gather(plan, pool.jobs)
+
+
+def _gather(plan: Plan, jobs: Sequence[_Job]) -> Comparison:
+    results = tuple(job.result for job in jobs if job.result is not None)
+    for job in jobs:
+        if job.result is None and job.error is None:
+            job.error = DesignError(job.design, "interrupted", "interrupted before it could run")
+    errors = tuple(job.error for job in jobs if job.error is not None)
+    first = results[0] if results else None
+    return Comparison(
+        version=engine.version(),
+        command=plan.command(),
+        device=first.device if first else plan.device,
+        workload=first.workload if first else Workload(plan.workload, None, None),
+        state=first.state if first else None,
+        seed=plan.seed,
+        partial=any(result.partial for result in results)
+        or any(error.kind == "interrupted" for error in errors),
+        reference=plan.reference_design,
+        results=results,
+        errors=errors,
+    )
+
+
+def compare(
+    designs: Sequence[str],
+    *,
+    device: str,
+    workload: str | os.PathLike[str],
+    requests: int | None = None,
+    seed: int = 1,
+    jobs: int | None = None,
+    verify: bool = False,
+    reference: str | None = None,
+    time_unit: engine.TimeUnit | None = None,
+    ops: str | None = None,
+    format: str | None = None,
+    progress: ProgressCallback | None = None,
+) -> Comparison:
+    """Runs each design on the same workload from the same state.
+
+    Args:
+        designs: names of designs; overlays are added with plus signs, as in `base+no-gc`.
+        device: name of a drive or path of its file.
+        workload: name of a workload, path of its file, or path of a trace.
+        requests: how many requests to run; None for all that the workload has.
+        seed: seed of whatever is random. The same input with the same seed gives the same result.
+        jobs: how many designs may run at once; None for as many as there are processors.
+        verify: check every read against what was last written there.
+        reference: the design that ratios are taken to; None for the first one.
+        time_unit: unit of a trace's time column, for formats that do not fix it.
+        ops: meaning of a trace's operation codes, such as `"write=0,read=1"`, for formats that do
+            not fix it.
+        format: name of a trace's format; found from its content if not given.
+        progress: called about ten times a second, in this thread, with the state of each design.
+
+    Returns:
+        The comparison. A design that failed is in its `errors` if another one has a result.
+
+    Raises:
+        UsageError: arguments that contradict each other.
+        ConfigError: an unknown or faulty device, design or workload, or ones that do not go
+            together.
+        WorkloadError: a workload that cannot be read.
+        RunError: no design could be run to its end.
+        Interrupted: Ctrl-C; holds the partial comparison.
+    """
+    if isinstance(designs, str):
+        raise UsageError(f'designs must be a list of names, such as ["{designs}"]')
+    plan = Plan(
+        designs=tuple(designs),
+        device=device,
+        workload=os.fspath(workload),
+        requests=requests,
+        seed=seed,
+        jobs=jobs,
+        verify=verify,
+        reference=reference,
+        time_unit=time_unit,
+        ops=ops,
+        format=format,
+    )
+    plan.check()
+    comparison = execute(plan, progress)
+    if comparison.partial:
+        raise Interrupted(comparison)
+    if not comparison.results:
+        raise _exception(comparison.errors[0])
+    return comparison
+
+
+def _exception(error: DesignError) -> TinytailError:
+    types = {"config": ConfigError, "workload": WorkloadError}
+    return types.get(error.kind, RunError)(error.message)

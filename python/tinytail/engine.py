@@ -1,0 +1,211 @@
+"""The native module with types: the only file that knows what its JSON looks like."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+from tinytail import _native
+
+TimeUnit = Literal["ns", "us", "ms", "s", "100ns"]
+
+Control = _native.Control
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """One line of a list of devices, designs or workloads.
+
+    `kind` says of a design whether it stands alone (`"design"`) or changes another one that it is
+    added to with a plus sign (`"overlay"`); it is None for devices and workloads.
+    """
+
+    name: str
+    summary: str
+    kind: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Setting:
+    """One value of a configuration with the place that the number comes from."""
+
+    section: str
+    key: str
+    value: str
+    source: str
+
+
+@dataclass(frozen=True, slots=True)
+class Description:
+    """A device, design or workload in full.
+
+    `derived` are the values that follow from `settings`, as pairs of name and value.
+    """
+
+    name: str
+    summary: str
+    settings: tuple[Setting, ...]
+    derived: tuple[tuple[str, str], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class RunSpec:
+    """What one run of one design needs; see `tinytail.compare` for the meaning of each field."""
+
+    device: str
+    design: str
+    workload: str
+    format: str | None
+    time_unit: str | None
+    ops: str | None
+    requests: int | None
+    seed: int
+    verify: bool
+
+    def to_json(self) -> str:
+        """The specification in the form that the native module reads."""
+        return json.dumps({name: getattr(self, name) for name in self.__dataclass_fields__})
+
+
+def version() -> str:
+    """The version of tinytail."""
+    return _native.version()
+
+
+def _text(value: Any) -> str:
+    """A configuration value as it would stand in the configuration file."""
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+
+
+def _entries(document: str) -> list[Entry]:
+    return [
+        Entry(name=item["name"], summary=item["summary"], kind=item.get("kind"))
+        for item in json.loads(document)
+    ]
+
+
+def _description(document: str) -> Description:
+    item = json.loads(document)
+    return Description(
+        name=item["name"],
+        summary=item["summary"],
+        settings=tuple(
+            Setting(row["section"], row["key"], _text(row["value"]), row["source"])
+            for row in item["rows"]
+        ),
+        derived=tuple((row["key"], _text(row["value"])) for row in item.get("derived", [])),
+    )
+
+
+def devices() -> list[Entry]:
+    """The drives that come with tinytail."""
+    return _entries(_native.devices())
+
+
+def device(name: str) -> Description:
+    """A drive in full, given by name or by the path of its file.
+
+    Raises:
+        ConfigError: there is no such drive, or its file is faulty.
+    """
+    return _description(_native.device(name))
+
+
+def designs() -> list[Entry]:
+    """The designs, and the overlays that change them, that come with tinytail."""
+    return _entries(_native.designs())
+
+
+def design(name: str) -> Description:
+    """A design in full, given by name; overlays are added with plus signs, as in `base+no-gc`.
+
+    Raises:
+        ConfigError: there is no such design or overlay.
+    """
+    return _description(_native.design(name))
+
+
+def workloads() -> list[Entry]:
+    """The workloads that tinytail knows by name."""
+    return _entries(_native.workloads())
+
+
+def workload(name: str) -> Description:
+    """A workload in full, given by name or by the path of its file.
+
+    Raises:
+        ConfigError: there is no such workload, or its file is faulty.
+    """
+    return _description(_native.workload(name))
+
+
+def trace_info(
+    path: str | Path,
+    *,
+    time_unit: TimeUnit | None = None,
+    ops: str | None = None,
+    format: str | None = None,
+) -> dict[str, Any]:
+    """The characteristics of a block I/O trace: its format, size, mix, rate, span and locality.
+
+    Args:
+        path: the trace, plain or compressed with zstd or gzip.
+        time_unit: unit of the trace's time column, for formats that do not fix it.
+        ops: meaning of the operation codes, such as `"write=0,read=1"`, for formats that do not
+            fix it.
+        format: name of the trace's format; found from its content if not given.
+
+    Raises:
+        WorkloadError: the file is not a trace that can be read; says where and why.
+    """
+    options = {"time_unit": time_unit, "ops": ops, "format": format}
+    info: dict[str, Any] = json.loads(_native.trace_info(str(path), json.dumps(options)))
+    return info
+
+
+def config_check(path: str | Path) -> Literal["device", "design", "workload"]:
+    """Checks a configuration file and tells what kind it is.
+
+    Raises:
+        ConfigError: the file is faulty; says where, what was found and what is allowed.
+    """
+    kind: Literal["device", "design", "workload"] = json.loads(_native.config_check(str(path)))[
+        "kind"
+    ]
+    return kind
+
+
+def config_schema() -> dict[str, Any]:
+    """The JSON Schema of device, design and workload files."""
+    schema: dict[str, Any] = json.loads(_native.config_schema())
+    return schema
+
+
+def run(spec: RunSpec, control: Control) -> dict[str, Any]:
+    """Runs one design, without the interpreter lock; returns the result document.
+
+    Raises:
+        ConfigError: the device, design and workload do not go together.
+        WorkloadError: the workload cannot be read.
+        RunError: the run failed.
+    """
+    result: dict[str, Any] = json.loads(_native.run(spec.to_json(), control))
+    return result
+
+
+def bench_cases() -> list[str]:
+    """The names of the bench cases."""
+    names: list[str] = json.loads(_native.bench_cases())
+    return names
+
+
+def bench(case: str, control: Control) -> dict[str, Any]:
+    """Runs one bench case, without the interpreter lock; returns its document.
+
+    Raises:
+        RunError: the case failed.
+    """
+    result: dict[str, Any] = json.loads(_native.bench(case, control))
+    return result

@@ -1,0 +1,54 @@
+"""The exceptions of tinytail. Every message is complete and meant for the user."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable
+
+from tinytail import _native
+from tinytail._native import ConfigError, RunError, TinytailError, WorkloadError
+
+__all__ = [
+    "ConfigError",
+    "Interrupted",
+    "OutputError",
+    "RunError",
+    "TinytailError",
+    "UsageError",
+    "WorkloadError",
+    "suggestion",
+]
+
+
+class UsageError(_native.TinytailError):
+    """Arguments that contradict each other, such as a design named twice."""
+
+
+class OutputError(_native.TinytailError):
+    """Results that cannot be written."""
+
+
+class Interrupted(KeyboardInterrupt):
+    """A comparison was stopped by Ctrl-C.
+
+    `comparison` holds what was measured until then; its `partial` is true.
+    """
+
+    def __init__(self, comparison: object) -> None:
+        super().__init__("the comparison was interrupted")
+        self.comparison = comparison
+
+
+def suggestion(name: str, allowed: Iterable[str]) -> str:
+    """The end of a sentence about an unknown name: the nearest right one, or all of them.
+
+    >>> suggestion("bsae", ["base", "ttflash"])
+    '; did you mean "base"?'
+    >>> suggestion("x", ["base", "ttflash"])
+    '; allowed: base, ttflash'
+    """
+    allowed = list(allowed)
+    nearest = difflib.get_close_matches(name, allowed, n=1)
+    if nearest:
+        return f'; did you mean "{nearest[0]}"?'
+    return f"; allowed: {', '.join(allowed)}"

@@ -1,0 +1,114 @@
+"""Numbers as people read them: three significant digits and a unit."""
+
+from __future__ import annotations
+
+MISSING = "–"
+
+
+def number(value: float) -> str:
+    """A number with three significant digits, never in exponent form.
+
+    >>> number(3.14159), number(27.18), number(1234.5), number(0.000123)
+    ('3.14', '27.2', '1230', '0.00012')
+    """
+    rounded = float(f"{value:.3g}")
+    magnitude = abs(rounded)
+    if magnitude >= 100:
+        return f"{rounded:.0f}"
+    if magnitude >= 10:
+        return f"{rounded:.1f}"
+    if magnitude >= 0.01 or magnitude == 0:
+        return f"{rounded:.2f}"
+    return f"{rounded:.5f}"
+
+
+def _scaled(value: float, units: list[str], step: float) -> str:
+    """`value` in the first of `units` that keeps it under `step`, each being `step` of the last."""
+    for unit in units[:-1]:
+        if abs(float(f"{value:.3g}")) < step:
+            return f"{number(value)} {unit}".rstrip()
+        value /= step
+    return f"{number(value)} {units[-1]}"
+
+
+def latency(us: float | None) -> str:
+    """A latency in microseconds.
+
+    >>> latency(140.0), latency(53760), latency(2.5e6), latency(999.9), latency(None)
+    ('140 µs', '53.8 ms', '2.50 s', '1.00 ms', '–')
+    """
+    return MISSING if us is None else _scaled(us, ["µs", "ms", "s"], 1000.0)
+
+
+def count(value: int | None) -> str:
+    """A count of things: exact up to ten million.
+
+    >>> count(127043), count(61_865_984)
+    ('127,043', '61.9 M')
+    """
+    if value is None:
+        return MISSING
+    if abs(value) < 10_000_000:
+        return f"{value:,}"
+    return _scaled(value / 1e6, ["M", "G", "T"], 1000.0)
+
+
+def rate(per_second: float | None) -> str:
+    """A rate, without the "per second".
+
+    >>> rate(4_123_456.0), rate(412_345.0), rate(12.0)
+    ('4.12 M', '412 K', '12.0')
+    """
+    return MISSING if per_second is None else _scaled(per_second, ["", "K", "M", "G"], 1000.0)
+
+
+def percent(value: float | None) -> str:
+    """A percentage; one too small to show is not shown as zero.
+
+    >>> percent(12.345), percent(0.0), percent(0.001), percent(100.0)
+    ('12.3 %', '0 %', '<0.01 %', '100 %')
+    """
+    if value is None:
+        return MISSING
+    if value == 0:
+        return "0 %"
+    if 0 < value < 0.01:
+        return "<0.01 %"
+    return f"{number(value)} %"
+
+
+def ratio(value: float | None, reference: float | None) -> str:
+    """How many times the reference a value is.
+
+    >>> ratio(300.0, 200.0), ratio(5000.0, 2.0), ratio(1.0, 0.0)
+    ('1.50×', '2500×', '–')
+    """
+    if value is None or not reference:
+        return MISSING
+    quotient = value / reference
+    return f"{quotient:.1e}×" if quotient >= 10_000 else f"{number(quotient)}×"
+
+
+def memory(size_bytes: int | None) -> str:
+    """An amount of memory in powers of 1024.
+
+    >>> memory(805_306_368)
+    '768 MiB'
+    """
+    if size_bytes is None:
+        return MISSING
+    return _scaled(float(size_bytes), ["B", "KiB", "MiB", "GiB"], 1024.0)
+
+
+def duration(seconds: float) -> str:
+    """A duration to wait for, roughly.
+
+    >>> duration(0.2), duration(3.4), duration(95.0), duration(7260.0)
+    ('1 s', '3 s', '1 min 35 s', '2 h 1 min')
+    """
+    whole = max(1, round(seconds))
+    if whole < 60:
+        return f"{whole} s"
+    if whole < 3600:
+        return f"{whole // 60} min {whole % 60} s"
+    return f"{whole // 3600} h {whole % 3600 // 60} min"

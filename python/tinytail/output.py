@@ -1,0 +1,124 @@
+"""Where results and messages go: consoles, and files that are whole or not there at all."""
+
+from __future__ import annotations
+
+import os
+import secrets
+import sys
+from pathlib import Path
+
+from rich.console import Console
+from rich.text import Text
+
+from tinytail.errors import OutputError
+
+
+class _QuietConsole(Console):
+    """A console whose reader may leave early, as `head` does, without a word about it.
+
+    What is left to do is still done: a closed pipe is not a reason to lose a results file.
+    """
+
+    def on_broken_pipe(self) -> None:
+        """Sends everything that follows nowhere."""
+        self.quiet = True
+        discard_output()
+
+
+def discard_output() -> None:
+    """Points standard output to nowhere, so that nothing fails when the interpreter flushes it."""
+    devnull = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(devnull, sys.stdout.fileno())
+    os.close(devnull)
+
+
+def stdout() -> Console:
+    """A console on standard output."""
+    return _QuietConsole(highlight=False)
+
+
+def stderr() -> Console:
+    """A console on standard error."""
+    return _QuietConsole(stderr=True, highlight=False)
+
+
+def print_error(message: str) -> None:
+    """Tells the user what is wrong. The message is not wrapped, so that paths can be copied."""
+    stderr().print(Text.assemble(("error: ", "bold red"), message), soft_wrap=True)
+
+
+class JsonOutput:
+    """The file named by `--json`; `-` is standard output."""
+
+    def __init__(self, path: str) -> None:
+        self.is_stdout = path == "-"
+        self._given = path
+        # What a link points to is replaced, not the link.
+        self._path = Path(os.path.realpath(path))
+
+    def check(self) -> None:
+        """Makes sure, before anything runs, that the results can be written.
+
+        Raises:
+            OutputError: they cannot.
+        """
+        if self.is_stdout:
+            return
+        try:
+            if self._path.is_dir():
+                raise IsADirectoryError(0, "it is a directory")
+            if not self._path.parent.exists():
+                raise FileNotFoundError(0, f"there is no directory {self._path.parent}")
+            if self._path.exists() and not os.access(self._path, os.W_OK):
+                raise PermissionError(0, "the file is read-only")
+            if self._is_replaceable():
+                self._create_temporary().unlink()
+        except OSError as error:
+            raise self._error(error) from error
+
+    def write(self, text: str) -> None:
+        """Writes the results. A file is replaced in one step, so that no reader sees half of it.
+
+        Raises:
+            OutputError: they cannot be written. A file that was there before is unaltered.
+        """
+        if self.is_stdout:
+            try:
+                sys.stdout.write(text)
+                sys.stdout.flush()
+            except BrokenPipeError:
+                discard_output()
+            except OSError as error:
+                raise self._error(error) from error
+            return
+        try:
+            if self._is_replaceable():
+                self._replace(text)
+            else:
+                self._path.write_text(text, "utf-8")
+        except OSError as error:
+            raise self._error(error) from error
+
+    def _is_replaceable(self) -> bool:
+        """False for what must not be replaced by a file, such as a pipe or /dev/null."""
+        return self._path.is_file() or not self._path.exists()
+
+    def _create_temporary(self) -> Path:
+        path = self._path.with_name(f".{self._path.name}.{secrets.token_hex(4)}.tmp")
+        path.touch(exist_ok=False)
+        return path
+
+    def _replace(self, text: str) -> None:
+        temporary = self._create_temporary()
+        try:
+            with temporary.open("w", encoding="utf-8") as file:
+                file.write(text)
+                file.flush()
+                os.fsync(file.fileno())
+            temporary.replace(self._path)
+        finally:
+            temporary.unlink(missing_ok=True)
+
+    def _error(self, error: OSError) -> OutputError:
+        name = "standard output" if self.is_stdout else self._given
+        return OutputError(f"cannot write results to {name}: {error.strerror}")

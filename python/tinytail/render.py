@@ -1,0 +1,411 @@
+"""Draws results as tables that fit the width they are given."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from rich import box
+from rich.cells import cell_len
+from rich.console import Group, RenderableType
+from rich.table import Table
+from rich.text import Text
+
+from tinytail import humanize
+from tinytail.causes import human_name
+from tinytail.engine import Description, Entry
+from tinytail.results import Comparison, DesignResult, Latency
+
+LATENCY_ROWS = {
+    "mean": "mean_us",
+    "p50": "p50_us",
+    "p90": "p90_us",
+    "p95": "p95_us",
+    "p99": "p99_us",
+    "p99.9": "p999_us",
+    "p99.99": "p9999_us",
+    "max": "max_us",
+}
+
+COLUMN_GAP = 2
+BLAME_SHOWN_PERCENT = 0.5
+
+Figure = float | int | None
+
+
+@dataclass(frozen=True, slots=True)
+class _Row:
+    label: str
+    figure: Callable[[DesignResult], Figure]
+    show: Callable[[Any], str]
+    has_ratio: bool
+    starts_section: bool = False
+
+
+def _latency_rows(kind: Literal["read", "write"]) -> list[_Row]:
+    def count(result: DesignResult) -> Figure:
+        return _latency_of(result, kind).count
+
+    def figure(name: str) -> Callable[[DesignResult], Figure]:
+        def of(result: DesignResult) -> Figure:
+            latency = _latency_of(result, kind)
+            value: float | None = getattr(latency, name)
+            return value if latency.count else None
+
+        return of
+
+    rows = [_Row(f"{kind}s", count, humanize.count, has_ratio=False, starts_section=True)]
+    rows += [
+        _Row(f"  {label}", figure(name), humanize.latency, has_ratio=True)
+        for label, name in LATENCY_ROWS.items()
+    ]
+    return rows
+
+
+def _latency_of(result: DesignResult, kind: Literal["read", "write"]) -> Latency:
+    return result.read if kind == "read" else result.write
+
+
+_ROWS = [
+    *_latency_rows("read"),
+    *_latency_rows("write"),
+    _Row(
+        "GC-blocked reads",
+        lambda result: result.gc_blocked_read_percent,
+        humanize.percent,
+        has_ratio=False,
+        starts_section=True,
+    ),
+    _Row(
+        "queue-blocked reads",
+        lambda result: result.queue_blocked_read_percent,
+        humanize.percent,
+        has_ratio=False,
+    ),
+    _Row(
+        "write amplification",
+        lambda result: result.write_amplification,
+        lambda value: humanize.MISSING if value is None else humanize.number(value),
+        has_ratio=False,
+    ),
+    _Row("erases", lambda result: result.erases, humanize.count, has_ratio=False),
+    _Row("GCs", lambda result: result.gc_count, humanize.count, has_ratio=False),
+    _Row(
+        "requests/CPU-second",
+        lambda result: result.requests_per_cpu_second,
+        humanize.rate,
+        has_ratio=False,
+    ),
+]
+
+
+def comparison_view(comparison: Comparison, width: int) -> RenderableType:
+    """A comparison: what was run, one table, and where the slowest reads spent their time."""
+    parts: list[RenderableType] = [_header(comparison)]
+    if comparison.results:
+        parts.append(Text())
+        parts += _tables(comparison, width)
+        parts.append(_blame(comparison))
+    return Group(*parts)
+
+
+def _header(comparison: Comparison) -> RenderableType:
+    workload = comparison.workload
+    facts = [("device", comparison.device)]
+    name = workload.name if workload.input is None else f"{workload.name} ({workload.input})"
+    facts.append(("workload", f"{name}: {workload.detail}" if workload.detail else name))
+    if comparison.state is not None:
+        facts.append(("state", _state(comparison.state)))
+    facts.append(("seed", f"{comparison.seed}, tinytail {comparison.version}"))
+    if len(comparison.results) > 1:
+        facts.append(("reference", f"{comparison.reference} (× is the ratio to it)"))
+    verified = [
+        f"{humanize.count(result.verified_reads)} ({result.design})"
+        for result in comparison.results
+        if result.verified_reads is not None
+    ]
+    if verified:
+        facts.append(("verified", "reads: " + ", ".join(verified)))
+    facts += [("note", note) for note in _notes(comparison.results)]
+    if comparison.partial:
+        facts.append(("PARTIAL", _partial(comparison)))
+    grid = Table.grid(padding=(0, COLUMN_GAP))
+    grid.add_column(no_wrap=True)
+    grid.add_column(overflow="fold")
+    for label, fact in facts:
+        style = "bold yellow" if label == "PARTIAL" else "dim"
+        grid.add_row(Text(label, style), Text(fact))
+    return grid
+
+
+def _state(state: Mapping[str, Any]) -> str:
+    words = []
+    for key, value in state.items():
+        if key == "name":
+            continue
+        if key.endswith("_percent") and isinstance(value, int | float):
+            shown = f"{_words(key.removesuffix('_percent'))} {humanize.percent(value)}"
+        else:
+            shown = f"{_words(key)} {_plain_value(value)}"
+        words.append(shown)
+    name = str(state.get("name", ""))
+    return f"{name}: {', '.join(words)}" if name and words else name or ", ".join(words)
+
+
+def _notes(results: Sequence[DesignResult]) -> list[str]:
+    """Every note once; one that does not hold for all designs is marked with those it holds for."""
+    designs_by_note: dict[str, list[str]] = {}
+    for result in results:
+        for note in result.notes:
+            designs_by_note.setdefault(note, []).append(result.design)
+    return [
+        note if len(designs) == len(results) else f"{', '.join(designs)}: {note}"
+        for note, designs in designs_by_note.items()
+    ]
+
+
+def _partial(comparison: Comparison) -> str:
+    cut = [result.design for result in comparison.results if result.partial]
+    if not cut:
+        return "interrupted before every design was run"
+    return f"interrupted; {', '.join(cut)} served only a part of the workload"
+
+
+def _tables(comparison: Comparison, width: int) -> list[RenderableType]:
+    """One table; more than one only if the designs do not fit side by side at all."""
+    results = list(comparison.results)
+    reference = next((r for r in results if r.design == comparison.reference), None)
+    for stacked in (False, True):
+        columns = [_Column(result, reference, stacked=stacked) for result in results]
+        if _LABEL_WIDTH + sum(column.width + COLUMN_GAP for column in columns) <= width:
+            return [_table(columns)]
+    tables: list[RenderableType] = []
+    group: list[_Column] = []
+    used = _LABEL_WIDTH
+    for column in columns:
+        if group and used + column.width + COLUMN_GAP > width:
+            tables.append(_table(group))
+            group, used = [], _LABEL_WIDTH
+        group.append(column)
+        used += column.width + COLUMN_GAP
+    return [*tables, _table(group)]
+
+
+_LABEL_WIDTH = max(cell_len(row.label) for row in _ROWS)
+
+
+class _Column:
+    """The cells of one design, aligned by hand so that units and ratios line up.
+
+    Stacked, a ratio stands under its value instead of beside it, and a long name is broken at its
+    plus signs.
+    """
+
+    def __init__(
+        self, result: DesignResult, reference: DesignResult | None, *, stacked: bool
+    ) -> None:
+        values = [row.show(row.figure(result)) for row in _ROWS]
+        ratios = [""] * len(_ROWS)
+        if reference is not None and reference is not result:
+            ratios = [
+                humanize.ratio(row.figure(result), row.figure(reference)) if row.has_ratio else ""
+                for row in _ROWS
+            ]
+        title = [result.design]
+        if stacked:
+            first, *overlays = result.design.split("+")
+            title = [first, *(f"+{overlay}" for overlay in overlays)]
+        value_width = max(map(cell_len, values))
+        ratio_width = max(map(cell_len, ratios))
+        if stacked:
+            self.width = max(value_width, ratio_width, *map(cell_len, title))
+            self.cells = [
+                "\n".join(_right(part, self.width) for part in (value, ratio) if part)
+                for value, ratio in zip(values, ratios, strict=True)
+            ]
+        else:
+            gap = 1 if ratio_width else 0
+            body_width = value_width + gap + ratio_width
+            self.width = max(body_width, *map(cell_len, title))
+            self.cells = [
+                _right(
+                    _right(value, value_width) + " " * gap + _right(ratio, ratio_width), self.width
+                )
+                for value, ratio in zip(values, ratios, strict=True)
+            ]
+        self.title = "\n".join(_right(part, self.width) for part in title)
+
+
+def _right(text: str, width: int) -> str:
+    return " " * (width - cell_len(text)) + text
+
+
+def _table(columns: Sequence[_Column]) -> Table:
+    table = Table(
+        box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, COLUMN_GAP - 1, 0, 0), show_edge=False
+    )
+    table.add_column("", no_wrap=True)
+    for column in columns:
+        table.add_column(Text(column.title), no_wrap=True)
+    for index, row in enumerate(_ROWS):
+        style = "bold" if row.starts_section and not row.label.startswith(" ") else ""
+        if row.starts_section and index:
+            table.add_row()
+        table.add_row(Text(row.label, style), *(Text(column.cells[index]) for column in columns))
+    return table
+
+
+def _blame(comparison: Comparison) -> RenderableType:
+    parts: list[RenderableType] = [Text()]
+    shares = [result.blame.slowest_reads.share_percent for result in comparison.results]
+    share = f"{shares[0]:g}" if shares[0] is not None else "0.1"
+    parts.append(
+        Text(f"Where the slowest {share} % of reads spent their time (mean per read)", "bold")
+    )
+    for result in comparison.results:
+        parts.append(_design_blame(result))
+    return Group(*parts)
+
+
+def _design_blame(result: DesignResult) -> RenderableType:
+    slowest = result.blame.slowest_reads
+    title = Text.assemble((result.design, "bold"))
+    if not slowest.count:
+        title.append(": no reads")
+        return title
+    title.append(f": {humanize.count(slowest.count)} reads")
+    if slowest.latency_us_from is not None:
+        title.append(f" from {humanize.latency(slowest.latency_us_from)} on")
+    title.append(f", mean {humanize.latency(slowest.mean_us)}")
+    grid = Table.grid(padding=(0, COLUMN_GAP))
+    grid.add_column(justify="right", no_wrap=True)
+    grid.add_column(justify="right", no_wrap=True)
+    grid.add_column(overflow="fold")
+    ranked = slowest.ranked()
+    shown = [cause for cause in ranked if cause.percent >= BLAME_SHOWN_PERCENT]
+    rest = ranked[len(shown) :]
+    for cause in shown:
+        grid.add_row(
+            f"  {humanize.percent(cause.percent)}",
+            humanize.latency(cause.mean_us),
+            Text(human_name(cause.cause)),
+        )
+    if rest:
+        grid.add_row(
+            f"  {humanize.percent(sum(cause.percent for cause in rest))}",
+            humanize.latency(sum(cause.mean_us for cause in rest)),
+            Text(f"{len(rest)} smaller causes" if len(rest) > 1 else human_name(rest[0].cause)),
+        )
+    parts: list[RenderableType] = [title, grid]
+    acted = [f"{name} {humanize.count(times)}" for name, times in result.techniques.items()]
+    if acted:
+        parts.append(Text(f"  techniques acted: {', '.join(acted)}"))
+    return Group(*parts)
+
+
+def entries_view(entries: Iterable[Entry]) -> Table:
+    """A list of devices, designs or workloads."""
+    entries = list(entries)
+    with_kind = any(entry.kind is not None for entry in entries)
+    table = _list_table("name", *(["kind"] if with_kind else []), "summary")
+    for entry in entries:
+        name = f"+{entry.name}" if entry.kind == "overlay" else entry.name
+        kind = [entry.kind or ""] if with_kind else []
+        table.add_row(*(Text(cell) for cell in (name, *kind, entry.summary)))
+    return table
+
+
+def description_view(description: Description) -> RenderableType:
+    """A device, design or workload in full, each value with its source."""
+    parts: list[RenderableType] = [
+        Text.assemble((description.name, "bold"), f": {description.summary}")
+    ]
+    if description.settings:
+        table = _list_table("section", "key", "value", "source")
+        section = None
+        for setting in description.settings:
+            shown = setting.section if setting.section != section else ""
+            section = setting.section
+            table.add_row(
+                *(Text(cell) for cell in (shown, setting.key, setting.value, setting.source))
+            )
+        parts.append(table)
+    if description.derived:
+        table = _list_table("derived", "value")
+        for key, value in description.derived:
+            table.add_row(Text(key), Text(value))
+        parts.append(table)
+    return Group(*parts)
+
+
+def facts_view(document: Mapping[str, Any]) -> Table:
+    """The characteristics of a trace, one a line; nested ones under the name of their group."""
+    grid = Table.grid(padding=(0, COLUMN_GAP))
+    grid.add_column(no_wrap=True)
+    grid.add_column(overflow="fold")
+    for label, value in _flatten(document):
+        grid.add_row(Text(label, "dim"), Text(value))
+    return grid
+
+
+def _flatten(document: Mapping[str, Any], prefix: str = "") -> Iterable[tuple[str, str]]:
+    for key, value in document.items():
+        if isinstance(value, Mapping):
+            yield from _flatten(value, f"{prefix}{_words(key)} ")
+        elif key.endswith("_percent") and isinstance(value, int | float):
+            yield f"{prefix}{_words(key.removesuffix('_percent'))}", humanize.percent(value)
+        else:
+            yield f"{prefix}{_words(key)}", _plain_value(value)
+
+
+def _words(key: str) -> str:
+    return key.replace("_", " ")
+
+
+def _plain_value(value: Any) -> str:
+    match value:
+        case None:
+            return humanize.MISSING
+        case bool():
+            return "yes" if value else "no"
+        case int():
+            return f"{value:,}"
+        case float():
+            return humanize.number(value)
+        case list():
+            return ", ".join(map(_plain_value, value))
+        case _:
+            return str(value)
+
+
+def bench_view(cases: Iterable[Mapping[str, Any]]) -> Table:
+    """The results of bench cases."""
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False)
+    table.add_column("case")
+    headings = ("requests/CPU-s", "ns/event", "× floor", "peak memory")
+    for heading in headings:
+        table.add_column(heading, justify="right", no_wrap=True)
+    for case in cases:
+        table.add_row(
+            Text(case["name"]),
+            humanize.rate(case["requests_per_cpu_second"]),
+            _number(case["ns_per_event"]),
+            _number(case["floor_ratio"]),
+            humanize.memory(case["peak_memory_bytes"]),
+        )
+    return table
+
+
+def _number(value: float | None) -> str:
+    return humanize.MISSING if value is None else humanize.number(value)
+
+
+def _list_table(*headings: str) -> Table:
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False)
+    for position, heading in enumerate(headings):
+        if position == 0:
+            table.add_column(heading, no_wrap=True)
+        else:
+            table.add_column(heading, overflow="fold")
+    return table

@@ -1,0 +1,272 @@
+"""What a comparison returns.
+
+Latencies are in microseconds, shares in percent and blame in nanoseconds. A figure that has no
+meaning, such as the mean of no requests, is None.
+"""
+
+from __future__ import annotations
+
+import io
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from importlib import resources
+from typing import Any, Literal
+
+SCHEMA_VERSION = 1
+
+ErrorKind = Literal["config", "workload", "run", "interrupted", "internal"]
+
+
+@dataclass(frozen=True, slots=True)
+class Latency:
+    """The latencies of all reads or of all writes of a run, in microseconds."""
+
+    count: int
+    mean_us: float | None
+    p50_us: float | None
+    p90_us: float | None
+    p95_us: float | None
+    p99_us: float | None
+    p999_us: float | None
+    p9999_us: float | None
+    p99999_us: float | None
+    max_us: float | None
+
+    @classmethod
+    def from_dict(cls, document: Mapping[str, Any]) -> Latency:
+        """Reads the part `read` or `write` of a result document."""
+        return cls(**{name: document[name] for name in cls.__dataclass_fields__})
+
+
+@dataclass(frozen=True, slots=True)
+class CauseShare:
+    """What one cause contributes to the latencies of a group of requests.
+
+    `percent` is its share of the group's summed latency and `mean_us` its mean per request, in
+    microseconds, over all requests of the group.
+    """
+
+    cause: str
+    percent: float
+    mean_us: float
+
+
+@dataclass(frozen=True, slots=True)
+class BlameGroup:
+    """The summed latency of a group of requests, by cause, in nanoseconds.
+
+    The parts add up to the latencies exactly. `share_percent` and `latency_us_from` say of the
+    slowest reads how many they are and from which latency on a read is one of them.
+    """
+
+    count: int
+    ns: Mapping[str, int]
+    share_percent: float | None = None
+    latency_us_from: float | None = None
+
+    @classmethod
+    def from_dict(cls, document: Mapping[str, Any]) -> BlameGroup:
+        """Reads one group of the part `blame` of a result document."""
+        return cls(
+            count=document["count"],
+            ns=document["ns"],
+            share_percent=document.get("share_percent"),
+            latency_us_from=document.get("latency_us_from"),
+        )
+
+    @property
+    def mean_us(self) -> float | None:
+        """The mean latency of the group, in microseconds."""
+        return sum(self.ns.values()) / 1000 / self.count if self.count else None
+
+    def ranked(self) -> list[CauseShare]:
+        """The causes that contributed anything, the largest first."""
+        total_ns = sum(self.ns.values())
+        if not total_ns or not self.count:
+            return []
+        return [
+            CauseShare(cause, 100 * cause_ns / total_ns, cause_ns / 1000 / self.count)
+            for cause, cause_ns in sorted(self.ns.items(), key=lambda item: (-item[1], item[0]))
+            if cause_ns
+        ]
+
+
+@dataclass(frozen=True, slots=True)
+class Blame:
+    """Where requests spent their time."""
+
+    all_reads: BlameGroup
+    slowest_reads: BlameGroup
+    all_writes: BlameGroup
+
+    @classmethod
+    def from_dict(cls, document: Mapping[str, Any]) -> Blame:
+        """Reads the part `blame` of a result document."""
+        return cls(
+            all_reads=BlameGroup.from_dict(document["all_reads"]),
+            slowest_reads=BlameGroup.from_dict(document["slowest_reads"]),
+            all_writes=BlameGroup.from_dict(document["all_writes"]),
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Workload:
+    """The workload of a run.
+
+    `input` is `"real"`, `"synthetic"` or `"stand-in"`, and `detail` says more; both are None if
+    no design ran.
+    """
+
+    name: str
+    input: str | None
+    detail: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class DesignResult:
+    """What one design did.
+
+    `gc_blocked_read_percent` counts reads that waited for a resource held by a garbage collection
+    and `queue_blocked_read_percent` those that waited in the host for a place in the device's
+    queue. `write_amplification` is pages programmed per page written by the host. `techniques`
+    tells how often each technique acted. `event_hash` is the same for the same input on every
+    machine. `verified_reads` is how many reads were checked against what was last written, or
+    None. `partial` is true of a run that was interrupted, and `stuck` tells what held what if
+    requests stopped completing.
+    """
+
+    design: str
+    read: Latency
+    write: Latency
+    gc_blocked_read_percent: float | None
+    queue_blocked_read_percent: float | None
+    write_amplification: float | None
+    erases: int
+    gc_count: int
+    blame: Blame
+    techniques: Mapping[str, int]
+    event_hash: str
+    requests_per_cpu_second: float | None
+    cpu_seconds: float
+    ns_per_event: float | None
+    events: int
+    simulated_seconds: float
+    unmapped_read_pages: int
+    verified_reads: int | None
+    partial: bool
+    stuck: str | None
+    device: str
+    workload: Workload
+    state: Mapping[str, Any]
+    seed: int
+    version: str
+    notes: tuple[str, ...]
+    document: Mapping[str, Any] = field(repr=False, compare=False)
+
+    @classmethod
+    def from_dict(cls, document: Mapping[str, Any]) -> DesignResult:
+        """Reads a result document, which is kept unaltered in `document`."""
+        converted: dict[str, Any] = {
+            "read": Latency.from_dict(document["read"]),
+            "write": Latency.from_dict(document["write"]),
+            "blame": Blame.from_dict(document["blame"]),
+            "workload": Workload(
+                **{k: document["workload"][k] for k in ("name", "input", "detail")}
+            ),
+            "notes": tuple(document["notes"]),
+            "document": document,
+        }
+        plain = {name: document[name] for name in cls.__dataclass_fields__ if name not in converted}
+        return cls(**plain, **converted)
+
+
+@dataclass(frozen=True, slots=True)
+class DesignError:
+    """Why a design has no result, or a doubtful one.
+
+    `kind` is `"config"` or `"workload"` for faulty input, `"run"` for a run that failed,
+    `"interrupted"` for one that Ctrl-C kept from starting and `"internal"` for a fault of tinytail
+    itself.
+    """
+
+    design: str
+    kind: ErrorKind
+    message: str
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """Designs that served the same workload from the same state.
+
+    `results` are in the order of the designs, without those that have none; `errors` tells why.
+    `command` repeats the comparison. `partial` is true if it was interrupted. `reference` names
+    the design that ratios are taken to.
+    """
+
+    version: str
+    command: str
+    device: str
+    workload: Workload
+    state: Mapping[str, Any] | None
+    seed: int
+    partial: bool
+    reference: str
+    results: tuple[DesignResult, ...]
+    errors: tuple[DesignError, ...]
+
+    def result(self, design: str) -> DesignResult:
+        """The result of one design.
+
+        Raises:
+            KeyError: the design has no result.
+        """
+        for result in self.results:
+            if result.design == design:
+                return result
+        raise KeyError(design)
+
+    def to_dict(self) -> dict[str, Any]:
+        """The comparison as a document that follows `results_schema()`."""
+        return {
+            "schema_version": SCHEMA_VERSION,
+            "version": self.version,
+            "command": self.command,
+            "device": self.device,
+            "workload": {
+                "name": self.workload.name,
+                "input": self.workload.input,
+                "detail": self.workload.detail,
+            },
+            "state": None if self.state is None else dict(self.state),
+            "seed": self.seed,
+            "partial": self.partial,
+            "reference": self.reference,
+            "results": [dict(result.document) for result in self.results],
+            "errors": [
+                {"design": error.design, "kind": error.kind, "message": error.message}
+                for error in self.errors
+            ],
+        }
+
+    def to_json(self) -> str:
+        """The document of `to_dict` as JSON text."""
+        return json.dumps(self.to_dict(), indent=2, ensure_ascii=False) + "\n"
+
+    def table(self, width: int = 100) -> str:
+        """The comparison as plain text of at most `width` columns."""
+        from rich.console import Console
+
+        from tinytail.render import comparison_view
+
+        console = Console(file=io.StringIO(), width=width, color_system=None, legacy_windows=False)
+        with console.capture() as captured:
+            console.print(comparison_view(self, width))
+        return "".join(f"{line.rstrip()}\n" for line in captured.get().splitlines())
+
+
+def results_schema() -> dict[str, Any]:
+    """The JSON Schema of a comparison's document."""
+    text = resources.files("tinytail").joinpath("schema/compare.schema.json").read_text("utf-8")
+    schema: dict[str, Any] = json.loads(text)
+    return schema

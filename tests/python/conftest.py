@@ -1,0 +1,61 @@
+"""Fixtures."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from fake_native import FakeControl, FakeNative
+from tinytail import cli, engine
+
+
+@pytest.fixture
+def native(monkeypatch: pytest.MonkeyPatch) -> FakeNative:
+    """A fake in place of the native module, for what must not depend on a real run."""
+    fake = FakeNative()
+    monkeypatch.setattr(engine, "_native", fake)
+    monkeypatch.setattr(engine, "Control", FakeControl)
+    return fake
+
+
+@pytest.fixture(autouse=True)
+def plain_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Output does not depend on the terminal that the tests run in."""
+    for name in ("FORCE_COLOR", "NO_COLOR", "TTY_COMPATIBLE", "TTY_INTERACTIVE"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("COLUMNS", "80")
+    monkeypatch.setenv("TERM", "xterm-256color")
+
+
+class Outcome:
+    """What a command line did."""
+
+    def __init__(self, code: int, out: str, err: str) -> None:
+        self.code = code
+        self.out = out
+        self.err = err
+
+
+RunCommand = Callable[..., Outcome]
+
+
+@pytest.fixture
+def command(capsys: pytest.CaptureFixture[str]) -> RunCommand:
+    """Runs the command line in this process."""
+
+    def run(*words: str) -> Outcome:
+        code = cli.main(words)
+        captured = capsys.readouterr()
+        assert "Traceback" not in captured.err
+        return Outcome(code, captured.out, captured.err)
+
+    return run
+
+
+def read_json(path: Path) -> dict[str, Any]:
+    document: dict[str, Any] = json.loads(path.read_text("utf-8"))
+    return document

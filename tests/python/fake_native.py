@@ -1,0 +1,155 @@
+"""A stand-in for the native module that returns at once whatever a test tells it to."""
+
+from __future__ import annotations
+
+import copy
+import json
+import threading
+from collections.abc import Callable
+from typing import Any
+
+from tinytail.errors import ConfigError
+
+Run = Callable[[dict[str, Any], "FakeControl"], dict[str, Any]]
+
+
+class FakeControl:
+    """The contract of the native `Control`, whose counters a fake run sets."""
+
+    def __init__(self) -> None:
+        self.cancelled = threading.Event()
+        self.now = ("", 0, 0)
+
+    def phase(self) -> str:
+        return self.now[0]
+
+    def done(self) -> int:
+        return self.now[1]
+
+    def total(self) -> int:
+        return self.now[2]
+
+    def cancel(self) -> None:
+        self.cancelled.set()
+
+
+def latency(count: int, scale: float) -> dict[str, Any]:
+    figures = {"mean": 2, "p50": 1, "p90": 2, "p95": 3, "p99": 10, "p999": 80, "p9999": 200}
+    document: dict[str, Any] = {"count": count}
+    document |= {f"{name}_us": scale * factor for name, factor in figures.items()}
+    return document | {"p99999_us": scale * 300, "max_us": scale * 400}
+
+
+def result(design: str = "base", scale: float = 140.0, **changes: Any) -> dict[str, Any]:
+    """A result document that the published schema allows."""
+    causes = {
+        "die_gc_program": 5_000_000_000,
+        "channel_host_read": 900_000_000,
+        "array": 80_000_000,
+        "transfer": 20_000_000,
+        "command": 0,
+    }
+    slowest = {"share_percent": 0.1, "count": 113, "latency_us_from": 53760.0, "ns": causes}
+    document = {
+        "design": design,
+        "read": latency(113_071, scale),
+        "write": latency(13_972, 2 * scale),
+        "gc_blocked_read_percent": 2.5,
+        "queue_blocked_read_percent": 0.0,
+        "write_amplification": 4.1,
+        "erases": 1234,
+        "gc_count": 567,
+        "blame": {
+            "all_reads": {"count": 113_071, "ns": causes},
+            "slowest_reads": slowest,
+            "all_writes": {"count": 13_972, "ns": {"buffer": 14_000_000}},
+        },
+        "techniques": {"greedy": 567},
+        "event_hash": "0123456789abcdef",
+        "requests_per_cpu_second": 4_123_456.0,
+        "cpu_seconds": 0.03,
+        "ns_per_event": 61.2,
+        "events": 762_258,
+        "simulated_seconds": 300.0,
+        "unmapped_read_pages": 0,
+        "verified_reads": None,
+        "partial": False,
+        "stuck": None,
+        "device": "ttflash-256g",
+        "workload": {"name": "dtrs", "input": "real", "detail": "127,043 requests of 300 s"},
+        "state": {"name": "steady", "free_percent": 5.0, "victim_valid_percent": 75.0},
+        "seed": 1,
+        "version": "9.9.9",
+        "notes": ["times are read as microseconds"],
+    }
+    return copy.deepcopy(document | changes)
+
+
+class FakeNative:
+    """The functions of the native module. `runs` tells what a design's run does."""
+
+    def __init__(self) -> None:
+        self.runs: dict[str, Run] = {}
+        self.specs: list[dict[str, Any]] = []
+        self.known_designs = ["base", "ttflash", *(f"design-{letter}" for letter in "abcdefgh")]
+        self.known_overlays = ["no-gc", "t-es"]
+
+    def version(self) -> str:
+        return "9.9.9"
+
+    def _description(self, name: str, known: list[str], what: str) -> str:
+        if name not in known:
+            raise ConfigError(f'unknown {what} "{name}"; known: {", ".join(known)}')
+        row = {"section": "timing", "key": "read_us", "value": 40, "source": "paper, table 1"}
+        derived = [{"key": "physical_bytes", "value": 1024}]
+        document = {"name": name, "summary": f"the {what} {name}", "rows": [row]}
+        return json.dumps(document | {"derived": derived})
+
+    def devices(self) -> str:
+        return json.dumps([{"name": "ttflash-256g", "summary": "the drive of a paper"}])
+
+    def device(self, name: str) -> str:
+        return self._description(name, ["ttflash-256g"], "device")
+
+    def designs(self) -> str:
+        base = {"name": "base", "summary": "plain", "kind": "design"}
+        return json.dumps([base, {"name": "no-gc", "summary": "never", "kind": "overlay"}])
+
+    def design(self, name: str) -> str:
+        first, *overlays = name.split("+")
+        for overlay in overlays:
+            self._description(overlay, self.known_overlays, "overlay")
+        self._description(first, self.known_designs, "design")
+        return self._description(name, [name], "design")
+
+    def workloads(self) -> str:
+        return json.dumps([{"name": "dtrs", "summary": "a real trace"}])
+
+    def workload(self, name: str) -> str:
+        return self._description(name, ["dtrs"], "workload")
+
+    def trace_info(self, path: str, options_json: str) -> str:
+        options = json.loads(options_json)
+        mix = {"write_percent": 11.0, "requests": 127_043}
+        return json.dumps({"path": path, "time_unit": options["time_unit"], "mix": mix})
+
+    def config_check(self, path: str) -> str:
+        if "faulty" in path:
+            raise ConfigError(f'{path}:3:1: unknown key "chanels"; did you mean "channels"?')
+        return json.dumps({"path": path, "kind": "device", "ok": True})
+
+    def config_schema(self) -> str:
+        return json.dumps({"type": "object"})
+
+    def run(self, spec_json: str, control: FakeControl) -> str:
+        spec = json.loads(spec_json)
+        self.specs.append(spec)
+        run = self.runs.get(spec["design"])
+        return json.dumps(result(spec["design"]) if run is None else run(spec, control))
+
+    def bench_cases(self) -> str:
+        return json.dumps(["steady-gc", "steady-gc-controller"])
+
+    def bench(self, case: str, _control: FakeControl) -> str:
+        document = {"name": case, "requests_per_cpu_second": 2e6, "ns_per_event": 60.0}
+        return json.dumps(document | {"floor_ratio": 8.0, "peak_memory_bytes": None})

@@ -1,0 +1,297 @@
+"""The command line: exit codes, error texts and files."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from jsonschema import validate
+
+import tinytail
+from conftest import RunCommand, read_json
+from fake_native import FakeControl, FakeNative, result
+from test_compare import fail, interrupt_then_finish
+from tinytail import bench
+from tinytail.output import JsonOutput
+
+DRIVE = ("--device", "ttflash-256g", "--workload", "dtrs")
+COMPARE = ("compare", "base", "base+no-gc", *DRIVE)
+
+
+@pytest.fixture(autouse=True)
+def always_fake(native: FakeNative) -> None:
+    """No test of this file needs a real run."""
+    assert native
+
+
+def test_compare_prints_the_table_and_plain_progress(command: RunCommand) -> None:
+    outcome = command(*COMPARE)
+    assert outcome.code == 0
+    assert "p99.99" in outcome.out
+    assert "Where the slowest 0.1 % of reads spent their time" in outcome.out
+    assert "base: finished\n" in outcome.err
+    assert "\x1b" not in outcome.out + outcome.err
+
+
+def test_no_color_keeps_colours_out(command: RunCommand, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("FORCE_COLOR", "1")
+    coloured = command("compare", "bsae", *DRIVE)
+    assert "\x1b[1;31m" in coloured.err
+    monkeypatch.setenv("NO_COLOR", "1")
+    plain = command("compare", "bsae", *DRIVE)
+    assert "\x1b[1;31m" not in plain.err
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (("comapre",), 'Did you mean "compare"?'),
+        ((*COMPARE, "--devise", "x"), "Did you mean --device?"),
+        ((*COMPARE, "--time-unit", "uss"), 'Did you mean "us"?'),
+        ((*COMPARE, "--requests", "0"), "Must be >= 1"),
+        ((*COMPARE, "--requests", "many"), 'unable to convert "many" into int'),
+        ((*COMPARE, "--jobs", "0"), "Must be >= 1"),
+        ((*COMPARE, "--seed", "-1"), "Must be >= 0"),
+        ((*COMPARE, "--json", "--verify"), "Name a file, or - for standard output"),
+        ((*COMPARE, "--reference", "no-gc"), 'did you mean "base+no-gc"?'),
+        (("compare", "base", "--workload", "dtrs"), "--device requires an argument"),
+        (("compare", *DRIVE), "DESIGN requires an argument"),
+        (("compare", "base", "base", *DRIVE), 'design "base" is given twice'),
+        (("compare", "bsae", *DRIVE), 'unknown design "bsae"'),
+        (("designs", "bsae"), 'unknown design "bsae"'),
+        (("devices", "x"), 'unknown device "x"'),
+        (("workloads", "x"), 'unknown workload "x"'),
+        (("config", "check", "faulty.toml"), 'faulty.toml:3:1: unknown key "chanels"'),
+        (("bench", "stedy-gc"), 'did you mean "steady-gc"?'),
+        (("bench", "steady-gc", "steady-gc"), "is given twice"),
+    ],
+)
+def test_bad_input_ends_with_2_and_says_what_is_wrong(
+    command: RunCommand, native: FakeNative, words: tuple[str, ...], message: str
+) -> None:
+    outcome = command(*words)
+    assert outcome.code == 2
+    assert outcome.err.startswith("error: ")
+    assert message in outcome.err
+    assert outcome.out == ""
+    assert native.specs == []
+
+
+@pytest.mark.parametrize("error", [tinytail.ConfigError, tinytail.WorkloadError])
+def test_faulty_input_found_by_the_run_ends_with_2_and_is_said_once(
+    command: RunCommand, native: FakeNative, error: type[Exception]
+) -> None:
+    run = fail(error("a.trace:7:3: not a number"))
+    native.runs = {"base": run, "base+no-gc": run}
+    outcome = command(*COMPARE)
+    assert outcome.code == 2
+    assert "error: base, base+no-gc: a.trace:7:3: not a number\n" in outcome.err
+    assert outcome.err.count("not a number") == 1
+
+
+def test_a_failed_run_ends_with_1_and_keeps_the_other_results(
+    command: RunCommand, native: FakeNative, tmp_path: Path
+) -> None:
+    native.runs = {"base": fail(tinytail.RunError("out of space; try base+ideal-no-gc"))}
+    file = tmp_path / "out.json"
+    outcome = command(*COMPARE, "--json", str(file))
+    assert outcome.code == 1
+    assert "error: base: out of space; try base+ideal-no-gc\n" in outcome.err
+    assert "p99.99" in outcome.out
+    parsed = read_json(file)
+    validate(parsed, tinytail.results_schema())
+    assert [each["design"] for each in parsed["results"]] == ["base+no-gc"]
+    assert parsed["errors"] == [
+        {"design": "base", "kind": "run", "message": "out of space; try base+ideal-no-gc"}
+    ]
+
+
+def test_when_all_runs_fail_the_document_still_follows_the_schema(
+    command: RunCommand, native: FakeNative, tmp_path: Path
+) -> None:
+    native.runs = {"base": fail(tinytail.RunError("out of space"))}
+    file = tmp_path / "out.json"
+    assert command("compare", "base", *DRIVE, "--json", str(file)).code == 1
+    validate(read_json(file), tinytail.results_schema())
+
+
+def test_ctrl_c_ends_with_130_and_keeps_partial_results(
+    command: RunCommand, native: FakeNative, tmp_path: Path
+) -> None:
+    native.runs = {"base": interrupt_then_finish}
+    file = tmp_path / "out.json"
+    outcome = command(*COMPARE, "--jobs", "1", "--json", str(file))
+    assert outcome.code == 130
+    assert "PARTIAL" in outcome.out
+    assert "p99.99" in outcome.out
+    assert "base+no-gc: interrupted before it could run" in outcome.err
+    parsed = read_json(file)
+    validate(parsed, tinytail.results_schema())
+    assert parsed["partial"] is True
+
+
+def test_json_replaces_a_file_and_leaves_no_other(command: RunCommand, tmp_path: Path) -> None:
+    file = tmp_path / "out.json"
+    file.write_text("old")
+    assert command(*COMPARE, "--json", str(file)).code == 0
+    validate(read_json(file), tinytail.results_schema())
+    assert list(tmp_path.iterdir()) == [file]
+
+
+def test_json_follows_a_link(command: RunCommand, tmp_path: Path) -> None:
+    (tmp_path / "link").symlink_to(tmp_path / "file")
+    assert command(*COMPARE, "--json", str(tmp_path / "link")).code == 0
+    assert (tmp_path / "link").is_symlink()
+    validate(read_json(tmp_path / "file"), tinytail.results_schema())
+
+
+def test_json_to_a_device_writes_to_it(command: RunCommand) -> None:
+    assert command(*COMPARE, "--json", os.devnull).code == 0
+    assert not Path(os.devnull).is_file()
+
+
+def test_json_to_standard_output_has_it_for_itself(command: RunCommand) -> None:
+    outcome = command(*COMPARE, "--json", "-")
+    validate(json.loads(outcome.out), tinytail.results_schema())
+    assert "p99.99" in outcome.err
+
+
+@pytest.mark.parametrize(
+    ("place", "message"),
+    [("missing/out.json", "there is no directory"), ("", "it is a directory")],
+)
+def test_json_that_cannot_be_written_is_found_before_running(
+    command: RunCommand, native: FakeNative, tmp_path: Path, place: str, message: str
+) -> None:
+    outcome = command(*COMPARE, "--json", str(tmp_path / place))
+    assert outcome.code == 2
+    assert f"error: cannot write results to {tmp_path / place}: {message}" in outcome.err
+    assert native.specs == []
+
+
+def test_json_that_fails_at_the_end_still_shows_the_table(
+    command: RunCommand, native: FakeNative, tmp_path: Path
+) -> None:
+    folder = tmp_path / "folder"
+    folder.mkdir()
+
+    def run(spec: dict[str, Any], _control: FakeControl) -> dict[str, Any]:
+        folder.rmdir()
+        return result(spec["design"])
+
+    native.runs = {"base": run}
+    outcome = command("compare", "base", *DRIVE, "--json", str(folder / "out.json"))
+    assert outcome.code == 1
+    assert "p99.99" in outcome.out
+    assert "error: cannot write results to" in outcome.err
+
+
+def test_a_failed_write_leaves_the_old_file_alone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = tmp_path / "out.json"
+    file.write_text("old")
+
+    def no_space(_descriptor: int) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(os, "fsync", no_space)
+    with pytest.raises(tinytail.OutputError, match="No space left on device"):
+        JsonOutput(str(file)).write("new")
+    assert file.read_text() == "old"
+    assert list(tmp_path.iterdir()) == [file]
+
+
+def test_a_reader_that_leaves_early_hears_nothing(tmp_path: Path) -> None:
+    read_end, write_end = os.pipe()
+    os.close(read_end)
+    script = (
+        "import sys; from tinytail import cli, output;"
+        "console = output.stdout(); [console.print('x' * 100000) for _ in range(10)];"
+        "sys.exit(7)"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", script],
+        stdout=write_end,
+        stderr=subprocess.PIPE,
+        cwd=tmp_path,
+        check=False,
+    )
+    os.close(write_end)
+    assert done.stderr == b""
+    assert done.returncode == 7
+
+
+def test_lists_and_descriptions(command: RunCommand) -> None:
+    assert "ttflash-256g" in command("devices").out
+    assert "paper, table 1" in command("devices", "ttflash-256g").out
+    assert "+no-gc" in command("designs").out
+    assert "paper, table 1" in command("designs", "base+no-gc").out
+    assert "a real trace" in command("workloads").out
+    assert "paper, table 1" in command("workloads", "dtrs").out
+
+
+def test_trace_info(command: RunCommand, tmp_path: Path) -> None:
+    file = tmp_path / "out.json"
+    outcome = command("trace", "info", "a.trace", "--time-unit", "us", "--json", str(file))
+    assert outcome.code == 0
+    assert "11.0 %" in outcome.out
+    assert read_json(file)["time_unit"] == "us"
+
+
+def test_config(command: RunCommand) -> None:
+    assert command("config", "check", "drive.toml").out == "drive.toml: a valid device file\n"
+    assert json.loads(command("config", "schema").out) == {"type": "object"}
+
+
+def test_version_and_help(command: RunCommand) -> None:
+    assert command("--version").out == "9.9.9\n"
+    assert "130 interrupted" in command("--help").out
+    assert "DESIGN..." in command("compare", "--help").out
+
+
+def test_bench_shows_and_writes_each_case(
+    command: RunCommand, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr(bench, "run_apart", bench.run_here)
+    file = tmp_path / "bench.json"
+    outcome = command("bench", "--json", str(file))
+    assert outcome.code == 0
+    assert "2.00 M" in outcome.out
+    cases = read_json(file)["cases"]
+    assert [case["name"] for case in cases] == ["steady-gc", "steady-gc-controller"]
+    assert cases[0]["floor_ratio"] == 8.0
+    assert cases[0]["peak_memory_bytes"] > 1_000_000
+
+
+def test_a_failed_bench_case_keeps_the_earlier_ones(
+    command: RunCommand, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    def run(case: str) -> dict[str, Any]:
+        if case == "steady-gc-controller":
+            raise tinytail.RunError("out of memory")
+        return bench.run_here(case)
+
+    monkeypatch.setattr(bench, "run_apart", run)
+    file = tmp_path / "bench.json"
+    outcome = command("bench", "--json", str(file))
+    assert outcome.code == 1
+    assert "error: out of memory" in outcome.err
+    parsed = read_json(file)
+    assert parsed["partial"] is True
+    assert len(parsed["cases"]) == 1
+
+
+def test_an_interrupted_bench_says_so(command: RunCommand, monkeypatch: pytest.MonkeyPatch) -> None:
+    def run(_case: str) -> dict[str, Any]:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(bench, "run_apart", run)
+    outcome = command("bench")
+    assert outcome.code == 130
+    assert "PARTIAL: interrupted after 0 of 2 cases" in outcome.out

@@ -1,0 +1,212 @@
+"""Running designs: threads, failures, interruption and what is asked of the native module."""
+
+from __future__ import annotations
+
+import signal
+import threading
+from typing import Any
+
+import pytest
+
+import tinytail
+from fake_native import FakeControl, FakeNative, result
+from tinytail.compare import DesignProgress, Plan
+
+DRIVE: dict[str, Any] = {"device": "ttflash-256g", "workload": "dtrs"}
+
+
+def fail(error: BaseException) -> Any:
+    def run(_spec: dict[str, Any], _control: FakeControl) -> dict[str, Any]:
+        raise error
+
+    return run
+
+
+def test_results_come_in_the_order_of_the_designs(native: FakeNative) -> None:
+    second_is_done = threading.Event()
+
+    def first(spec: dict[str, Any], _control: FakeControl) -> dict[str, Any]:
+        assert second_is_done.wait(10)
+        return result(spec["design"])
+
+    def second(spec: dict[str, Any], _control: FakeControl) -> dict[str, Any]:
+        second_is_done.set()
+        return result(spec["design"])
+
+    native.runs = {"base": first, "ttflash": second}
+    comparison = tinytail.compare(["base", "ttflash"], jobs=2, **DRIVE)
+    assert [each.design for each in comparison.results] == ["base", "ttflash"]
+    assert comparison.result("ttflash").read.p99_us == 1400.0
+    assert not comparison.partial
+
+
+def test_no_more_designs_run_at_once_than_jobs(native: FakeNative) -> None:
+    running = threading.Semaphore(1)
+
+    def run(spec: dict[str, Any], _control: FakeControl) -> dict[str, Any]:
+        assert running.acquire(blocking=False), "two designs at once"
+        running.release()
+        return result(spec["design"])
+
+    designs = ["base", "ttflash", "base+no-gc"]
+    native.runs = dict.fromkeys(designs, run)
+    comparison = tinytail.compare(designs, jobs=1, **DRIVE)
+    assert len(comparison.results) == 3
+
+
+def test_every_option_reaches_the_run_and_the_command(native: FakeNative) -> None:
+    comparison = tinytail.compare(
+        ["base"],
+        device="ttflash-256g",
+        workload="dtrs",
+        requests=1000,
+        seed=7,
+        verify=True,
+        time_unit="us",
+        ops="write=0,read=1",
+        format="disksim",
+    )
+    assert native.specs == [
+        {
+            "device": "ttflash-256g",
+            "design": "base",
+            "workload": "dtrs",
+            "format": "disksim",
+            "time_unit": "us",
+            "ops": "write=0,read=1",
+            "requests": 1000,
+            "seed": 7,
+            "verify": True,
+        }
+    ]
+    assert comparison.command == (
+        "tinytail compare base --device ttflash-256g --workload dtrs --format disksim "
+        "--time-unit us --ops write=0,read=1 --requests 1000 --seed 7 --verify"
+    )
+
+
+def test_one_failing_design_does_not_take_the_others_along(native: FakeNative) -> None:
+    native.runs = {"ttflash": fail(tinytail.RunError("no free block"))}
+    comparison = tinytail.compare(["base", "ttflash", "base+no-gc"], **DRIVE)
+    assert [each.design for each in comparison.results] == ["base", "base+no-gc"]
+    assert comparison.errors == (tinytail.DesignError("ttflash", "run", "no free block"),)
+
+
+def test_a_stuck_run_is_an_error_with_a_result(native: FakeNative) -> None:
+    native.runs = {"base": lambda spec, _: result(spec["design"], stuck="GC 3 holds die 1")}
+    comparison = tinytail.compare(["base"], **DRIVE)
+    assert len(comparison.results) == 1
+    assert comparison.errors == (tinytail.DesignError("base", "run", "GC 3 holds die 1"),)
+
+
+@pytest.mark.parametrize("error", [tinytail.ConfigError, tinytail.WorkloadError, tinytail.RunError])
+def test_without_any_result_the_error_is_raised(
+    native: FakeNative, error: type[tinytail.TinytailError]
+) -> None:
+    native.runs = {"base": fail(error("because"))}
+    with pytest.raises(error, match=r"^because$"):
+        tinytail.compare(["base"], **DRIVE)
+
+
+def test_a_panic_in_a_thread_is_reported(native: FakeNative) -> None:
+    native.runs = {"base": fail(BaseException("index out of range"))}
+    with pytest.raises(tinytail.RunError, match=r"internal error .*: index out of range"):
+        tinytail.compare(["base"], **DRIVE)
+
+
+def interrupt_then_finish(spec: dict[str, Any], control: FakeControl) -> dict[str, Any]:
+    """Stands for a user who presses Ctrl-C, and for a run that heeds it."""
+    signal.raise_signal(signal.SIGINT)
+    assert control.cancelled.wait(10)
+    return result(spec["design"], partial=True)
+
+
+def test_ctrl_c_keeps_what_was_measured(native: FakeNative) -> None:
+    native.runs = {"base": interrupt_then_finish}
+    with pytest.raises(tinytail.Interrupted) as caught:
+        tinytail.compare(["base", "ttflash"], jobs=1, **DRIVE)
+    comparison = caught.value.comparison
+    assert isinstance(comparison, tinytail.Comparison)
+    assert comparison.partial
+    assert comparison.result("base").partial
+    assert [(error.design, error.kind) for error in comparison.errors] == [
+        ("ttflash", "interrupted")
+    ]
+
+
+def test_progress_is_reported(native: FakeNative) -> None:
+    seen: list[DesignProgress] = []
+    reported = threading.Event()
+
+    def run(spec: dict[str, Any], control: FakeControl) -> dict[str, Any]:
+        control.now = ("running", 30, 100)
+        assert reported.wait(10)
+        return result(spec["design"])
+
+    def progress(designs: Any) -> None:
+        seen.extend(designs)
+        if designs[0].phase == "running":
+            reported.set()
+
+    native.runs = {"base": run}
+    tinytail.compare(["base"], progress=progress, **DRIVE)
+    assert DesignProgress("base", "running", "running", 30, 100) in seen
+    assert seen[-1].status == "finished"
+
+
+def test_a_failing_progress_callback_cancels_the_runs(native: FakeNative) -> None:
+    cancelled = threading.Event()
+
+    def run(spec: dict[str, Any], control: FakeControl) -> dict[str, Any]:
+        assert control.cancelled.wait(10)
+        cancelled.set()
+        return result(spec["design"], partial=True)
+
+    def progress(_designs: Any) -> None:
+        raise ZeroDivisionError
+
+    native.runs = {"base": run}
+    with pytest.raises(ZeroDivisionError):
+        tinytail.compare(["base"], progress=progress, **DRIVE)
+    assert cancelled.wait(10)
+
+
+@pytest.mark.parametrize(
+    ("plan", "message"),
+    [
+        (Plan((), "ttflash-256g", "dtrs"), "no design given"),
+        (Plan(("base", "base"), "ttflash-256g", "dtrs"), '"base" is given twice'),
+        (
+            Plan(("base", "ttflash"), "ttflash-256g", "dtrs", reference="ttflsh"),
+            'reference "ttflsh" is not one of .*did you mean "ttflash"',
+        ),
+        (Plan(("base",), "ttflash-256g", "dtrs", requests=0), "requests must be at least 1, not 0"),
+        (Plan(("base",), "ttflash-256g", "dtrs", jobs=-1), "jobs must be at least 1, not -1"),
+        (Plan(("base",), "ttflash-256g", "dtrs", seed=-1), "seed must be between 0 and"),
+        (Plan(("bsae",), "ttflash-256g", "dtrs"), 'unknown design "bsae"'),
+        (Plan(("base+nogc",), "ttflash-256g", "dtrs"), 'unknown overlay "nogc"'),
+        (Plan(("base",), "ttflash", "dtrs"), 'unknown device "ttflash"'),
+        (Plan(("base",), "ttflash-256g", "dtr"), 'unknown workload "dtr"'),
+    ],
+)
+def test_bad_plans_are_refused_before_anything_runs(
+    native: FakeNative, plan: Plan, message: str
+) -> None:
+    with pytest.raises(tinytail.TinytailError, match=message):
+        plan.check()
+    assert native.specs == []
+
+
+def test_a_single_name_is_not_taken_for_a_list_of_letters(native: FakeNative) -> None:
+    with pytest.raises(tinytail.UsageError, match=r'such as \["base"\]'):
+        tinytail.compare("base", **DRIVE)
+    assert native.specs == []
+
+
+def test_the_lists_are_typed(native: FakeNative) -> None:
+    assert native
+    assert tinytail.devices() == [tinytail.Entry("ttflash-256g", "the drive of a paper")]
+    assert tinytail.designs()[1] == tinytail.Entry("no-gc", "never", "overlay")
+    description = tinytail.device("ttflash-256g")
+    assert description.settings == (tinytail.Setting("timing", "read_us", "40", "paper, table 1"),)
+    assert description.derived == (("physical_bytes", "1024"),)

@@ -1,0 +1,189 @@
+"""The package over the real native module: small runs from one end to the other."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from jsonschema import Draft202012Validator, validate
+
+import tinytail
+from conftest import RunCommand, read_json
+
+WORKLOAD = "randrw70-qd16"
+REQUESTS = 5_000
+
+
+@pytest.fixture(scope="module")
+def small_device() -> str:
+    """The scaled-down twin of the TTFLASH drive."""
+    (name,) = [entry.name for entry in tinytail.devices() if entry.name.endswith("-small")]
+    return name
+
+
+@pytest.fixture(scope="module")
+def comparison(small_device: str) -> tinytail.Comparison:
+    """One real comparison that several tests look at."""
+    return tinytail.compare(
+        ["base", "base+no-gc"],
+        device=small_device,
+        workload=WORKLOAD,
+        requests=REQUESTS,
+        verify=True,
+    )
+
+
+def test_a_real_comparison_follows_the_published_schema(comparison: tinytail.Comparison) -> None:
+    validate(comparison.to_dict(), tinytail.results_schema())
+
+
+def test_every_request_is_in_the_latencies_and_in_the_blame(
+    comparison: tinytail.Comparison,
+) -> None:
+    for result in comparison.results:
+        assert result.read.count + result.write.count == REQUESTS
+        assert result.verified_reads == result.read.count
+        for group, latency in (
+            (result.blame.all_reads, result.read),
+            (result.blame.all_writes, result.write),
+        ):
+            assert group.count == latency.count
+            # The histogram rounds to three significant digits, the blame does not round.
+            assert group.mean_us == pytest.approx(latency.mean_us, rel=0.002)
+
+
+def test_the_same_seed_gives_the_same_events(
+    comparison: tinytail.Comparison, small_device: str
+) -> None:
+    def hashes(**options: Any) -> list[str]:
+        again = tinytail.compare(
+            ["base", "base+no-gc"],
+            device=small_device,
+            workload=WORKLOAD,
+            requests=REQUESTS,
+            **options,
+        )
+        return [result.event_hash for result in again.results]
+
+    expected = [result.event_hash for result in comparison.results]
+    assert hashes(jobs=1) == expected
+    assert hashes(jobs=2) == expected
+    assert hashes(seed=2) != expected
+
+
+def test_all_that_is_listed_can_be_described() -> None:
+    for device in tinytail.devices():
+        assert all(setting.source for setting in tinytail.device(device.name).settings)
+    for design in tinytail.designs():
+        if design.kind == "design":
+            assert tinytail.design(design.name).name == design.name
+            assert tinytail.design(f"{design.name}+no-gc").settings
+    for workload in tinytail.workloads():
+        assert tinytail.workload(workload.name).name == workload.name
+
+
+def test_the_configuration_schema_is_valid() -> None:
+    Draft202012Validator.check_schema(tinytail.config_schema())
+
+
+@pytest.mark.parametrize(
+    ("words", "messages"),
+    [
+        (("compare", "bsae", "--device", "ttflash-256g", "--workload", WORKLOAD), ["bsae", "base"]),
+        (("compare", "base+nogc", "--device", "ttflash-256g", "--workload", WORKLOAD), ["no-gc"]),
+        (("compare", "base", "--device", "ttflsh-256g", "--workload", WORKLOAD), ["ttflash-256g"]),
+        (("compare", "base", "--device", "ttflash-256g", "--workload", "randrw70"), [WORKLOAD]),
+        (("trace", "info", "missing.trace"), ["missing.trace"]),
+        (("config", "check", "missing.toml"), ["missing.toml"]),
+    ],
+)
+def test_bad_names_end_with_2_and_the_nearest_right_one(
+    command: RunCommand, words: tuple[str, ...], messages: list[str]
+) -> None:
+    outcome = command(*words)
+    assert outcome.code == 2
+    for message in messages:
+        assert message in outcome.err
+
+
+@pytest.mark.parametrize(
+    ("content", "messages"),
+    [
+        (b"", ["empty"]),
+        (bytes(range(256)) * 16, []),
+        (b"100 0 8 8 1\n200 0 x 8 1\n", [":2:"]),
+        (b"100 0 8 0 1\n", [":1:"]),
+        (b"200 0 8 8 1\n100 0 8 8 1\n", [":2:"]),
+        (b"100 0 99999999999999 8 1\n", [":1:"]),
+        (b"\x28\xb5\x2f\xfd\x04", []),
+    ],
+    ids=["empty", "binary", "word", "size 0", "backwards", "beyond the drive", "truncated zstd"],
+)
+def test_a_faulty_trace_ends_with_2_and_says_where(
+    command: RunCommand,
+    small_device: str,
+    tmp_path: Path,
+    content: bytes,
+    messages: list[str],
+) -> None:
+    file = tmp_path / "faulty.trace"
+    file.write_bytes(content)
+    options = ("--time-unit", "us", "--ops", "write=0,read=1")
+    outcome = command(
+        "compare", "base", "--device", small_device, "--workload", str(file), *options
+    )
+    assert outcome.code == 2
+    for message in ["faulty.trace", *messages]:
+        assert message in outcome.err
+
+
+def test_a_missing_time_unit_is_asked_for(
+    command: RunCommand, small_device: str, tmp_path: Path
+) -> None:
+    file = tmp_path / "unitless.trace"
+    file.write_text("100 0 8 8 1\n200 0 16 8 0\n")
+    outcome = command("compare", "base", "--device", small_device, "--workload", str(file))
+    assert outcome.code == 2
+    assert "--time-unit" in outcome.err
+
+
+def test_ctrl_c_keeps_partial_results(tmp_path: Path, small_device: str) -> None:
+    """Interrupts a real process in a run that would take far longer than the test."""
+    file = tmp_path / "out.json"
+    words = ["compare", "base", "base+no-gc", "--device", small_device, "--workload", WORKLOAD]
+    options = ["--requests", "1000000000", "--json", str(file)]
+    process = subprocess.Popen(
+        [sys.executable, "-m", "tinytail", *words, *options],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        env={**os.environ, "PYTHONUNBUFFERED": "1"},
+    )
+    assert process.stderr is not None
+    # Progress is on standard error as soon as the runs are under way.
+    said = process.stderr.readline()
+    process.send_signal(signal.SIGINT)
+    out, err = process.communicate(timeout=60)
+    assert process.returncode == 130, said + err
+    assert "PARTIAL" in out
+    assert "Traceback" not in err
+    document = read_json(file)
+    validate(document, tinytail.results_schema())
+    assert document["partial"] is True
+
+
+def test_the_command_line_runs_as_installed(small_device: str) -> None:
+    words = ["compare", "base", "--device", small_device, "--workload", WORKLOAD]
+    done = subprocess.run(
+        [sys.executable, "-m", "tinytail", *words, "--requests", "1000"],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    assert "p99.99" in done.stdout

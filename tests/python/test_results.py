@@ -1,0 +1,108 @@
+"""The results: their figures, their document and its published schema."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from jsonschema import Draft202012Validator, ValidationError, validate
+
+import tinytail
+from fake_native import FakeNative, result
+from tinytail.results import BlameGroup
+
+Change = Callable[[dict[str, Any]], object]
+
+
+def document(native: FakeNative, **changes: Any) -> dict[str, Any]:
+    native.runs = {"base": lambda spec, _: result(spec["design"], **changes)}
+    comparison = tinytail.compare(["base", "ttflash"], device="ttflash-256g", workload="dtrs")
+    parsed: dict[str, Any] = json.loads(comparison.to_json())
+    return parsed
+
+
+def test_the_schema_is_valid() -> None:
+    Draft202012Validator.check_schema(tinytail.results_schema())
+
+
+def test_a_comparison_follows_the_schema(native: FakeNative) -> None:
+    parsed = document(native)
+    validate(parsed, tinytail.results_schema())
+    assert parsed["device"] == "ttflash-256g"
+    assert parsed["workload"]["input"] == "real"
+    assert parsed["state"]["name"] == "steady"
+    assert parsed["results"][0] == result("base")
+
+
+def test_a_run_without_reads_follows_the_schema(native: FakeNative) -> None:
+    nothing = {name: None for name in result()["read"] if name != "count"} | {"count": 0}
+    validate(
+        document(native, read=nothing, gc_blocked_read_percent=None, write_amplification=None),
+        tinytail.results_schema(),
+    )
+
+
+def drop(*path: str | int) -> Change:
+    def change(parsed: dict[str, Any]) -> None:
+        place: Any = parsed
+        for step in path[:-1]:
+            place = place[step]
+        del place[path[-1]]
+
+    return change
+
+
+def put(value: Any, *path: str | int) -> Change:
+    def change(parsed: dict[str, Any]) -> None:
+        place: Any = parsed
+        for step in path[:-1]:
+            place = place[step]
+        place[path[-1]] = value
+
+    return change
+
+
+TOP_KEYS = ["version", "command", "device", "workload", "state", "seed", "partial", "reference"]
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        *(drop(key) for key in ["schema_version", *TOP_KEYS, "results", "errors"]),
+        *(drop("results", 0, key) for key in result()),
+        *(drop("results", 0, kind, key) for kind in ("read", "write") for key in result()["read"]),
+        *(drop("results", 0, "blame", group) for group in result()["blame"]),
+        drop("results", 0, "blame", "slowest_reads", "share_percent"),
+        put(2, "schema_version"),
+        put("1", "seed"),
+        put("guessed", "workload", "input"),
+        put("140", "results", 0, "read", "p50_us"),
+        put(1.0, "results", 0, "read", "p50_ms"),
+        put(-1, "results", 0, "erases"),
+        put("0x1234", "results", 0, "event_hash"),
+        put(0.5, "results", 0, "blame", "all_reads", "ns", "array"),
+        put([{"design": "base", "message": "no"}], "errors"),
+    ],
+)
+def test_another_document_does_not_follow_the_schema(native: FakeNative, change: Change) -> None:
+    parsed = document(native)
+    change(parsed)
+    with pytest.raises(ValidationError):
+        validate(parsed, tinytail.results_schema())
+
+
+def test_causes_are_ranked_with_shares_that_add_up() -> None:
+    group = BlameGroup(count=4, ns={"array": 1_000, "die_gc_read": 7_000, "command": 0})
+    ranked = group.ranked()
+    assert [share.cause for share in ranked] == ["die_gc_read", "array"]
+    assert ranked[0].percent == 87.5
+    assert ranked[0].mean_us == 1.75
+    assert group.mean_us == 2.0
+
+
+def test_a_group_without_requests_has_no_causes() -> None:
+    empty = BlameGroup(count=0, ns={"array": 0})
+    assert empty.ranked() == []
+    assert empty.mean_us is None
