@@ -68,6 +68,7 @@ pub struct Drive<O: Observer = Blind, Q: EventQueue = Tournament> {
     writing: HashMap<Lpn, VecDeque<DirectWrite>>,
     /// Scratch lists, kept so that nothing is allocated per request.
     pub(crate) candidates: Vec<BlockIx>,
+    pub(crate) die_candidates: Vec<Candidate>,
     pub(crate) line_candidates: Vec<Candidate>,
     pub(crate) line_places: Vec<usize>,
     spare_blame: Blame,
@@ -116,6 +117,7 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
             hash: 0xcbf2_9ce4_8422_2325,
             writing: HashMap::new(),
             candidates: Vec::new(),
+            die_candidates: Vec::new(),
             line_candidates: Vec::new(),
             line_places: Vec::new(),
             spare_blame: Blame::default(),

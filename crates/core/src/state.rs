@@ -156,6 +156,8 @@ pub(crate) struct Channel {
     pub host_operations: u32,
     /// Planes of the channel whose GC waits at the gate.
     pub gated: u32,
+    /// Planes of the channel whose GC is under way.
+    pub gcs: u32,
 }
 
 impl Channel {
@@ -312,6 +314,7 @@ impl State {
                 held_by: NONE,
                 host_operations: 0,
                 gated: 0,
+                gcs: 0,
             })
             .collect();
         Self {

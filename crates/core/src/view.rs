@@ -60,6 +60,11 @@ impl<'a> View<'a> {
         let die = self.geometry().die_of(plane);
         self.0.channels[self.geometry().channel_of(die) as usize].host_operations
     }
+    /// GCs under way in planes of the channel of a plane.
+    pub fn gcs_on_channel_of(self, plane: PlaneIx) -> u32 {
+        let die = self.geometry().die_of(plane);
+        self.0.channels[self.geometry().channel_of(die) as usize].gcs
+    }
     /// Whether a plane's GC has started and not ended.
     pub fn in_gc(self, plane: PlaneIx) -> bool {
         self.0.gc[plane as usize].state != GcState::Idle

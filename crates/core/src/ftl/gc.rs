@@ -170,6 +170,8 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
         let now = self.state.now;
         let gc = &mut self.state.gc[plane as usize];
         *gc = Gc { state: GcState::Claiming, plan, urgent, arrival, started: now, ..Gc::idle() };
+        let channel = self.state.channel_of(self.state.device.geometry.die_of(plane));
+        self.state.channels[channel].gcs += 1;
         self.ask_to_hold(plane);
     }
 
@@ -243,8 +245,7 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
         if gc.victim == NONE {
             let Some(victim) = self.choose_victim(plane) else {
                 self.release(plane);
-                self.state.gc[plane as usize].state = GcState::Idle;
-                return;
+                return self.end_gc(plane);
             };
             self.state.books.begin_collect(victim);
             let gc = &mut self.state.gc[plane as usize];
@@ -365,10 +366,16 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
         self.state.counters.gcs += 1;
         self.state.counters.gc_ns += self.state.now - self.state.gc[plane as usize].started;
         self.release(plane);
-        self.state.gc[plane as usize] = Gc::idle();
+        self.end_gc(plane);
         self.wake_starved(plane);
         self.consider_gc(plane);
         self.ask_gates(None);
+    }
+
+    fn end_gc(&mut self, plane: PlaneIx) {
+        self.state.gc[plane as usize] = Gc::idle();
+        let channel = self.state.channel_of(self.state.device.geometry.die_of(plane));
+        self.state.channels[channel].gcs -= 1;
     }
 
     /// Gives up everything that a plane's GC holds.

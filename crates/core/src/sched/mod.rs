@@ -22,9 +22,6 @@ pub(crate) mod suspend;
 #[cfg(test)]
 mod tests;
 
-/// The most candidates that `order` sees at a die.
-const CANDIDATES_MAX: usize = 64;
-
 impl<O: Observer, Q: EventQueue> Drive<O, Q> {
     fn local(&self, plane: PlaneIx) -> u32 {
         plane % self.state.device.geometry.planes_per_die
@@ -283,24 +280,26 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
         if startable.is_power_of_two() {
             return startable.trailing_zeros();
         }
-        let mut candidates = [Candidate { class: Class::HostRead, plane: 0, arrival: 0, urgent: false }; CANDIDATES_MAX];
-        let mut bits = [0; CANDIDATES_MAX];
-        let mut count = 0;
+        let mut candidates = std::mem::take(&mut self.die_candidates);
+        candidates.clear();
         let mut rest = startable;
         let mut oldest = 0;
         while rest != 0 {
-            let bit = rest.trailing_zeros();
+            candidates.push(self.candidate(die, rest.trailing_zeros()));
             rest &= rest - 1;
-            candidates[count] = self.candidate(die, bit);
-            bits[count] = bit;
-            if candidates[count].arrival < candidates[oldest].arrival {
-                oldest = count;
+            let last = candidates.len() - 1;
+            if candidates[last].arrival < candidates[oldest].arrival {
+                oldest = last;
             }
-            count += 1;
         }
-        let chosen = self.policies.order.at_die(View(&self.state), &candidates[..count]);
+        let chosen = self.policies.order.at_die(View(&self.state), &candidates);
         self.state.counters.overtakes += u64::from(chosen != oldest);
-        bits[chosen]
+        self.die_candidates = candidates;
+        let mut rest = startable;
+        for _ in 0..chosen {
+            rest &= rest - 1;
+        }
+        rest.trailing_zeros()
     }
 
     /// Binds an operation to its physical page and starts it. Returns whether the die is now busy: an operation may turn out
@@ -557,6 +556,9 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
     /// Who of those in line is served: the one that `order` prefers of those that a hold lets in.
     fn choose_at_channel(&mut self, channel: usize) -> Option<usize> {
         let held_by = self.state.channels[channel].held_by;
+        if held_by == NONE && self.state.channels[channel].line.len() == 1 && self.state.channels[channel].line[0].wants == Wants::Continue {
+            return Some(0);
+        }
         let mut candidates = std::mem::take(&mut self.line_candidates);
         let mut places = std::mem::take(&mut self.line_places);
         candidates.clear();
@@ -576,8 +578,11 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
                         self.state.dies[entry.die as usize].in_line = false;
                         continue;
                     }
-                    let first = self.candidate(entry.die, startable.trailing_zeros());
-                    candidate = Candidate { arrival: entry.arrival, ..first };
+                    // What the die would start now stands for it; it chooses again when it is served.
+                    let overtakes = self.state.counters.overtakes;
+                    let bit = self.choose_at_die(entry.die, startable);
+                    self.state.counters.overtakes = overtakes;
+                    candidate = Candidate { arrival: entry.arrival, ..self.candidate(entry.die, bit) };
                 }
                 Wants::Continue => {
                     let op = &self.state.ops[self.state.dies[entry.die as usize].running as usize];

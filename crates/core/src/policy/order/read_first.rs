@@ -1,10 +1,11 @@
 //! # Reads first
 //!
 //! **What it does.** A free die starts reads of the host before anything else, then host programs, flushes, and GC last; an
-//! urgent GC goes before programs. The channel serves in order of arrival, so that a GC's short commands wait like all others.
+//! urgent GC goes before programs. A free channel serves programs after everything else; reads and GC's short commands
+//! take turns by age, so that a GC is prolonged by the reads of others.
 //!
-//! **Source.** TTFLASH is silent; SSDSim, on which it is built, serves reads before writes. Practical Erase Suspension,
-//! section 3.1, gives user reads the highest priority.
+//! **Source.** TTFLASH is silent; SSDSim, on which it is built, serves reads before writes at chips and channels. Practical
+//! Erase Suspension, section 3.1, gives user reads the highest priority.
 //!
 //! **Parameters.** None. **Cost.** Programs and GC wait while reads keep coming.
 
@@ -32,8 +33,8 @@ impl Order for ReadFirst {
         })
     }
 
-    fn at_channel(&mut self, _: View<'_>, _: &[Candidate]) -> usize {
-        0
+    fn at_channel(&mut self, _: View<'_>, candidates: &[Candidate]) -> usize {
+        oldest(candidates, |candidate| u32::from(matches!(candidate.class, Class::HostProgram | Class::Flush | Class::Background)))
     }
 }
 
@@ -52,5 +53,7 @@ mod tests {
         assert_eq!(order.at_die(View(&state), &waiting[..2]), 1);
         let calm = [candidate(Class::Gc, 1, false), candidate(Class::Flush, 2, false)];
         assert_eq!(order.at_die(View(&state), &calm), 1);
+        let line = [candidate(Class::Flush, 1, false), candidate(Class::Gc, 2, false), candidate(Class::HostRead, 3, false)];
+        assert_eq!(order.at_channel(View(&state), &line), 1, "at the channel a GC's command keeps its place among the reads");
     }
 }
