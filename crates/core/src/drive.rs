@@ -71,7 +71,8 @@ pub struct Drive<O: Observer = Blind, Q: EventQueue = Tournament> {
     pub(crate) die_candidates: Vec<Candidate>,
     pub(crate) line_candidates: Vec<Candidate>,
     pub(crate) line_places: Vec<usize>,
-    spare_blame: Blame,
+    /// The blame of a request that no single operation completes.
+    pub(crate) path_blame: Blame,
 }
 
 /// A page write without buffer that waits for an earlier one of the same page.
@@ -120,7 +121,7 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
             die_candidates: Vec::new(),
             line_candidates: Vec::new(),
             line_places: Vec::new(),
-            spare_blame: Blame::default(),
+            path_blame: Blame::default(),
         })
     }
 
@@ -228,7 +229,12 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
         self.state.now = self.state.now.max(now);
         let id = self.next_id;
         self.next_id += 1;
-        self.state.host.push(Queued { id, arrived: self.state.now, command });
+        let queued = Queued { id, arrived: self.state.now, command };
+        if self.state.host.take_directly(command.kind) {
+            self.accept(queued);
+        } else {
+            self.state.host.push(queued);
+        }
         self.pump();
         Ok(id)
     }
@@ -307,7 +313,14 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
     }
 
     /// Lets in what waits for the buffer and for the device queue, as far as there is room.
+    #[inline]
     fn pump(&mut self) {
+        if !self.state.buffer.waiting.is_empty() || self.state.host.waiting() > 0 {
+            self.let_in();
+        }
+    }
+
+    fn let_in(&mut self) {
         while let Some(write) = self.state.buffer.waiting.front().copied() {
             if let Some(next_lpn) = self.insert_pages(write.request, write.next_lpn) {
                 self.state.buffer.waiting[0].next_lpn = next_lpn;
@@ -389,7 +402,7 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
             if from_ram {
                 return self.serve_from_ram(request);
             }
-            return self.complete(request, &mut Blame::default());
+            return self.complete(request, None);
         }
         let mut op = first_op;
         while op != NONE {
@@ -433,7 +446,6 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
                 oracle.expect(lpn, first.into(), count.into(), token);
                 oracle.buffered(entry, first.into(), count.into(), token);
             }
-            self.state.books.prefetch_copy(lpn);
             self.flush_above_threshold();
         }
         self.serve_from_ram(request);
@@ -462,17 +474,20 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
             }
             self.ram_line.pop_front();
             let ram_ns = self.state.device.timing.ram_ns;
-            let mut blame = Blame::default();
-            blame.add(BUFFER, ram_ns);
             let accepted = self.state.requests[request as usize].accepted;
-            blame.add(BUFFER_FULL, now - ram_ns - accepted);
-            self.complete(request, &mut blame);
+            self.path_blame.add(BUFFER, ram_ns);
+            self.path_blame.add(BUFFER_FULL, now - ram_ns - accepted);
+            self.complete(request, None);
         }
     }
 
     /// Flushes the pages written longest ago while the buffer holds more than its threshold.
     fn flush_above_threshold(&mut self) {
         while let Some(entry) = self.state.buffer.next_flush() {
+            if let Some(next) = self.state.buffer.oldest_lpn() {
+                // The page that is flushed next has its map entry near by then.
+                self.state.books.prefetch(next);
+            }
             self.flush(entry);
         }
     }
@@ -586,11 +601,7 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
         match entry.owner {
             Owner::Gc(plane) => self.gc_op_done(plane, op),
             Owner::Job(job) => self.job_op_done(job, op),
-            owner => {
-                let blame = std::mem::take(&mut self.spare_blame);
-                let blame = std::mem::replace(&mut self.state.blames[op as usize], blame);
-                self.spare_blame = self.notify(owner, blame);
-            }
+            owner => self.notify(owner, Some(op)),
         }
         self.state.ops.remove(op);
         if entry.is_host() {
@@ -600,7 +611,7 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
                 }
                 self.consider_gc(entry.plane);
             }
-            let channel = self.state.channel_of(self.state.device.geometry.die_of(entry.plane));
+            let channel = self.state.channel_of(self.state.die_of(entry.plane));
             let state = &mut self.state.channels[channel];
             state.host_operations -= 1;
             if state.host_operations == 0 && state.gated > 0 {
@@ -621,15 +632,20 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
         }
     }
 
-    /// Tells an owner that an operation or job of its own is done, with the blame of its path. Gives the blame back, cleared.
-    pub(crate) fn notify(&mut self, owner: Owner, mut blame: Blame) -> Blame {
+    /// Tells an owner that an operation is done, or, without one, a job whose blame is in `path_blame`.
+    pub(crate) fn notify(&mut self, owner: Owner, op: Option<u32>) {
         match owner {
             Owner::Request(request) => {
+                let blame = match op {
+                    Some(op) => &self.state.blames[op as usize],
+                    None => &self.path_blame,
+                };
+                let blocked = blame.gc_blocked();
                 let state = &mut self.state.requests[request as usize];
-                state.gc_blocked |= blame.gc_blocked();
+                state.gc_blocked |= blocked;
                 state.pending -= 1;
                 if state.pending == 0 {
-                    self.complete(request, &mut blame);
+                    self.complete(request, op);
                 }
             }
             Owner::Entry(entry) => {
@@ -639,14 +655,17 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
             }
             Owner::Gc(_) | Owner::Job(_) => unreachable!("GC and jobs hear of operations themselves"),
         }
-        blame.clear();
-        blame
     }
 
-    /// A request is complete; `blame` covers it from the moment at which the device took it.
-    fn complete(&mut self, request: u32, blame: &mut Blame) {
+    /// A request is complete; the blame of its last operation, or `path_blame`, covers it from the moment at which the device
+    /// took it.
+    fn complete(&mut self, request: u32, op: Option<u32>) {
         let Request { id, arrived, accepted, command, gc_blocked, .. } = self.state.requests[request as usize];
         let completed = self.state.now;
+        let blame = match op {
+            Some(op) => &mut self.state.blames[op as usize],
+            None => &mut self.path_blame,
+        };
         blame.add(HOST_QUEUE, accepted - arrived);
         if command.kind == CommandKind::Write && !self.state.buffer.exists() {
             // What is left was spent behind an earlier write of the same page.
@@ -656,6 +675,7 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
         debug_assert_eq!(blame.total(), completed - arrived, "blame adds up: {blame:?}");
         let completion = Completion { id, kind: command.kind, arrived, completed, gc_blocked, queue_blocked: accepted > arrived };
         self.observer.completed(&completion, blame);
+        self.path_blame.clear();
         self.completions.push(completion);
         self.state.counters.completed += 1;
         self.state.requests.remove(request);

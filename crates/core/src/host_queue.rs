@@ -25,6 +25,7 @@ impl HostQueue {
         Self { depth, in_device: [0; 2], line: VecDeque::with_capacity(depth as usize) }
     }
 
+    #[inline]
     pub fn waiting(&self) -> usize {
         self.line.len()
     }
@@ -35,6 +36,14 @@ impl HostQueue {
 
     pub fn push(&mut self, queued: Queued) {
         self.line.push_back(queued);
+    }
+
+    /// Takes a command at once if nothing waits and the device has room.
+    #[inline]
+    pub fn take_directly(&mut self, kind: CommandKind) -> bool {
+        let room = self.line.is_empty() && self.in_device[0] + self.in_device[1] < self.depth;
+        self.in_device[kind as usize] += u32::from(room);
+        room
     }
 
     /// The next command that the device takes, if it has room.

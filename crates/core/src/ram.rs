@@ -89,6 +89,11 @@ impl WriteBuffer {
         &self.entries[index as usize]
     }
 
+    /// The page that would be flushed next.
+    pub fn oldest_lpn(&self) -> Option<Lpn> {
+        (self.oldest != NONE).then(|| self.entries[self.oldest as usize].lpn)
+    }
+
     /// The entry of a page and the sectors that it has.
     pub fn find(&self, lpn: Lpn) -> Option<(u32, u64)> {
         let &index = self.table.get(&lpn)?;

@@ -5,7 +5,7 @@ use crate::ftl::Books;
 use crate::ftl::gc::Gc;
 use crate::host::{Command, CommandKind};
 use crate::host_queue::HostQueue;
-use crate::ids::{DieIx, NONE};
+use crate::ids::{DieIx, NONE, PlaneIx};
 use crate::observe::{Blame, CHANNEL_CATEGORIES, CHANNEL_IDLE, OCCUPANTS, Occupant};
 use crate::policy::Serve;
 use crate::ram::WriteBuffer;
@@ -80,6 +80,7 @@ impl PulseState {
 /// A die: the unit that executes one operation at a time.
 #[derive(Debug)]
 pub(crate) struct Die {
+    pub channel: u32,
     pub running: u32,
     /// A suspended operation.
     pub parked: u32,
@@ -108,6 +109,9 @@ pub(crate) struct Die {
 /// Waiting work of a plane, and the counters of time in which its die ran nothing.
 #[derive(Debug)]
 pub(crate) struct PlaneLines {
+    pub die: DieIx,
+    /// Where the plane's classes begin in its die's masks.
+    pub shift: u32,
     pub head: [u32; CLASSES],
     pub tail: [u32; CLASSES],
     /// Programs that wait for an erased page.
@@ -276,7 +280,8 @@ impl State {
     pub(crate) fn new(device: &Device, books: Books, gc_through_controller: bool, gc_ideal: bool) -> Self {
         let g = &device.geometry;
         let dies = (0..g.dies())
-            .map(|_| Die {
+            .map(|die| Die {
+                channel: g.channel_of(die),
                 running: NONE,
                 parked: NONE,
                 phase: Phase::Idle,
@@ -293,7 +298,9 @@ impl State {
             })
             .collect();
         let planes = (0..g.planes())
-            .map(|_| PlaneLines {
+            .map(|plane| PlaneLines {
+                die: g.die_of(plane),
+                shift: plane % g.planes_per_die * CLASSES as u32,
                 head: [NONE; CLASSES],
                 tail: [NONE; CLASSES],
                 starved_head: NONE,
@@ -359,7 +366,13 @@ impl State {
     /// The channel of a die.
     #[inline]
     pub(crate) fn channel_of(&self, die: DieIx) -> usize {
-        self.device.geometry.channel_of(die) as usize
+        self.dies[die as usize].channel as usize
+    }
+
+    /// The die of a plane.
+    #[inline]
+    pub(crate) fn die_of(&self, plane: PlaneIx) -> DieIx {
+        self.planes[plane as usize].die
     }
 
     /// Whether anything is outstanding.

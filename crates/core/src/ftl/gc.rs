@@ -97,7 +97,7 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
         if *word >> (plane % 64) & 1 == 0 {
             *word |= 1 << (plane % 64);
             self.state.counters.gate_waits += 1;
-            let channel = self.state.channel_of(self.state.device.geometry.die_of(plane));
+            let channel = self.state.channel_of(self.state.die_of(plane));
             self.state.channels[channel].gated += 1;
         }
         if let Gate::ShutUntil(at) = gate {
@@ -111,7 +111,7 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
         let word = &mut self.state.gated[(plane / 64) as usize];
         if *word >> (plane % 64) & 1 == 1 {
             *word &= !(1 << (plane % 64));
-            let channel = self.state.channel_of(self.state.device.geometry.die_of(plane));
+            let channel = self.state.channel_of(self.state.die_of(plane));
             self.state.channels[channel].gated -= 1;
         }
     }
@@ -170,7 +170,7 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
         let now = self.state.now;
         let gc = &mut self.state.gc[plane as usize];
         *gc = Gc { state: GcState::Claiming, plan, urgent, arrival, started: now, ..Gc::idle() };
-        let channel = self.state.channel_of(self.state.device.geometry.die_of(plane));
+        let channel = self.state.channel_of(self.state.die_of(plane));
         self.state.channels[channel].gcs += 1;
         self.ask_to_hold(plane);
     }
@@ -178,14 +178,14 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
     fn ask_to_hold(&mut self, plane: PlaneIx) {
         self.state.gc[plane as usize].state = GcState::Claiming;
         self.set_ready(plane, Class::Hold);
-        let die = self.state.device.geometry.die_of(plane);
+        let die = self.state.die_of(plane);
         self.try_start(die);
     }
 
     /// The die drained and `order` chose the request to hold: plane or die are held from now on.
     pub(crate) fn hold_die(&mut self, plane: PlaneIx) {
         self.clear_ready(plane, Class::Hold);
-        let die = self.state.device.geometry.die_of(plane);
+        let die = self.state.die_of(plane);
         self.settle_die(die);
         let gc = &mut self.state.gc[plane as usize];
         gc.holds = true;
@@ -213,7 +213,7 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
         if channel == claims.end {
             return self.hold_complete(plane);
         }
-        let die = self.state.device.geometry.die_of(plane);
+        let die = self.state.die_of(plane);
         if self.channel_free(channel as usize, die) && self.state.channels[channel as usize].held_by == NONE {
             self.take_channel(channel as usize, plane);
         } else {
@@ -224,7 +224,7 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
 
     pub(crate) fn take_channel(&mut self, channel: usize, plane: PlaneIx) {
         let now = self.state.now;
-        let die = self.state.device.geometry.die_of(plane);
+        let die = self.state.die_of(plane);
         let claimed = &mut self.state.channels[channel];
         claimed.settle(now);
         claimed.held_by = die;
@@ -254,14 +254,14 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
             gc.held_since = self.state.now;
         }
         self.set_ready(plane, Class::Gc);
-        self.try_start(self.state.device.geometry.die_of(plane));
+        self.try_start(self.state.die_of(plane));
     }
 
     /// The step of a GC that was picked: the next valid page, or the erase. Returns whether the die is now busy.
     pub(crate) fn gc_step(&mut self, plane: PlaneIx) -> bool {
         self.clear_ready(plane, Class::Gc);
         let gc = self.state.gc[plane as usize];
-        let die = self.state.device.geometry.die_of(plane);
+        let die = self.state.die_of(plane);
         let pages = self.state.device.geometry.pages_per_block;
         if let Some(offset) = self.state.books.next_valid(gc.victim, gc.cursor) {
             self.state.gc[plane as usize].cursor = offset + 1;
@@ -374,14 +374,14 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
 
     fn end_gc(&mut self, plane: PlaneIx) {
         self.state.gc[plane as usize] = Gc::idle();
-        let channel = self.state.channel_of(self.state.device.geometry.die_of(plane));
+        let channel = self.state.channel_of(self.state.die_of(plane));
         self.state.channels[channel].gcs -= 1;
     }
 
     /// Gives up everything that a plane's GC holds.
     fn release(&mut self, plane: PlaneIx) {
         self.release_channels(plane);
-        let die = self.state.device.geometry.die_of(plane);
+        let die = self.state.die_of(plane);
         self.settle_die(die);
         self.state.gc[plane as usize].holds = false;
         self.update_closed(die);
@@ -392,7 +392,7 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
     pub(crate) fn release_channels(&mut self, plane: PlaneIx) {
         let claims = self.claims(plane);
         let held = claims.start..claims.start + std::mem::take(&mut self.state.gc[plane as usize].claim);
-        let die = self.state.device.geometry.die_of(plane);
+        let die = self.state.die_of(plane);
         let now = self.state.now;
         for channel in held.clone() {
             let released = &mut self.state.channels[channel as usize];
@@ -452,6 +452,9 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
 
     /// The category of the channels that a die holds, after what the die is doing.
     pub(crate) fn update_held_category(&mut self, die: u32) {
+        if self.state.channels[self.state.channel_of(die)].held_by != die {
+            return;
+        }
         let g = &self.state.device.geometry;
         let planes = die * g.planes_per_die..(die + 1) * g.planes_per_die;
         for plane in planes {

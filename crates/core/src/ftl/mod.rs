@@ -197,7 +197,7 @@ impl Books {
         if block == NONE {
             block = books.erased.pop_front().expect("an erased block, as just checked");
             books.open[write_point] = block;
-            debug_assert_eq!(self.next_page[block as usize], 0, "a program goes into an erased block");
+            assert_eq!(self.next_page[block as usize], 0, "a program goes into an erased block");
         }
         let page = self.next_page[block as usize];
         self.next_page[block as usize] = page + 1;
@@ -206,12 +206,16 @@ impl Books {
             books.open[write_point] = NONE;
         }
         books.free_pages -= 1;
-        Some(block * self.geometry.pages_per_block + u32::from(page))
+        let ppn = block * self.geometry.pages_per_block + u32::from(page);
+        // Booked when the program ends, by which time the line is near.
+        prefetch(&self.reverse, ppn as usize);
+        prefetch(&self.valid, (ppn / 64) as usize);
+        Some(ppn)
     }
 
     #[inline]
     fn invalidate(&mut self, ppn: Ppn) {
-        debug_assert!(self.is_valid(ppn), "page {ppn} is stale already");
+        assert!(self.is_valid(ppn), "page {ppn} is stale already");
         self.valid[(ppn / 64) as usize] &= !(1 << (ppn % 64));
         self.counts[self.geometry.block_of(ppn) as usize] -= 1;
     }
@@ -220,7 +224,7 @@ impl Books {
     #[inline]
     fn programmed(&mut self, ppn: Ppn, lpn: Lpn, valid: bool) {
         let block = self.geometry.block_of(ppn);
-        debug_assert_eq!(self.reverse[ppn as usize], NONE, "page {ppn} is programmed twice");
+        assert_eq!(self.reverse[ppn as usize], NONE, "page {ppn} is programmed twice");
         self.reverse[ppn as usize] = lpn;
         let count = &mut self.counts[block as usize];
         if valid {
@@ -260,7 +264,7 @@ impl Books {
 
     /// Takes a block out of the candidates, because it is being collected.
     pub fn begin_collect(&mut self, block: BlockIx) {
-        debug_assert!(self.counts[block as usize] < NOT_A_VICTIM, "block {block} is not a candidate");
+        assert!(self.counts[block as usize] < NOT_A_VICTIM, "block {block} is not a candidate");
         self.counts[block as usize] += NOT_A_VICTIM;
     }
 

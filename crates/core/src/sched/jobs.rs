@@ -98,8 +98,9 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
             return self.start_stage(job);
         }
         let owner = running.owner;
-        let blame = std::mem::take(&mut running.blame);
+        std::mem::swap(&mut self.path_blame, &mut running.blame);
         self.state.jobs.remove(job);
-        self.notify(owner, blame);
+        self.notify(owner, None);
+        self.path_blame.clear();
     }
 }

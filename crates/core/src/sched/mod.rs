@@ -23,26 +23,22 @@ pub(crate) mod suspend;
 mod tests;
 
 impl<O: Observer, Q: EventQueue> Drive<O, Q> {
-    fn local(&self, plane: PlaneIx) -> u32 {
-        plane % self.state.device.geometry.planes_per_die
-    }
-
     #[inline]
     fn bit(&self, plane: PlaneIx, class: Class) -> u64 {
-        1 << (self.local(plane) * CLASSES as u32 + class as u32)
+        1 << (self.state.planes[plane as usize].shift + class as u32)
     }
 
     #[inline]
     pub(crate) fn set_ready(&mut self, plane: PlaneIx, class: Class) {
         let bit = self.bit(plane, class);
-        let die = self.state.device.geometry.die_of(plane);
+        let die = self.state.die_of(plane);
         self.state.dies[die as usize].ready |= bit;
     }
 
     #[inline]
     pub(crate) fn clear_ready(&mut self, plane: PlaneIx, class: Class) {
         let bit = self.bit(plane, class);
-        let die = self.state.device.geometry.die_of(plane);
+        let die = self.state.die_of(plane);
         self.state.dies[die as usize].ready &= !bit;
     }
 
@@ -64,7 +60,7 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
         entry.next = NONE;
         entry.waited = false;
         let (plane, class, host) = (entry.plane, entry.class, entry.is_host());
-        let die = self.state.device.geometry.die_of(plane);
+        let die = self.state.die_of(plane);
         if host {
             let channel = self.state.channel_of(die);
             self.state.channels[channel].host_operations += 1;
@@ -110,7 +106,7 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
             return;
         }
         let plane = entry.plane;
-        let die = self.state.device.geometry.die_of(plane);
+        let die = self.state.die_of(plane);
         self.settle_die(die);
         self.state.ops[op as usize].waited = true;
         let lines = &self.state.planes[plane as usize];
@@ -132,7 +128,7 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
         let now = self.state.now;
         if now > entry.since && entry.is_host() {
             debug_assert!(entry.waited, "a wait without a snapshot");
-            let die = self.state.device.geometry.die_of(entry.plane);
+            let die = self.state.die_of(entry.plane);
             self.settle_die(die);
             let snapshot = &self.state.snapshots[op as usize];
             let blame = &mut self.state.blames[op as usize];
@@ -330,6 +326,7 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
                     return false;
                 };
                 self.state.ops[op as usize].target = target;
+                self.state.books.prefetch_copy(entry.lpn);
             }
             OpKind::Read | OpKind::Copyback | OpKind::Erase => {}
         }
@@ -345,7 +342,7 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
         let entry = &mut self.state.ops[op as usize];
         let old = std::mem::replace(&mut entry.plane, plane);
         let class = entry.class;
-        let (from, to) = (self.state.device.geometry.die_of(old), self.state.device.geometry.die_of(plane));
+        let (from, to) = (self.state.die_of(old), self.state.die_of(plane));
         let (from_channel, to_channel) = (self.state.channel_of(from), self.state.channel_of(to));
         self.state.channels[from_channel].host_operations -= 1;
         self.state.channels[to_channel].host_operations += 1;
@@ -393,7 +390,7 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
             if head == NONE {
                 lines.tail[class as usize] = op;
             }
-            let die = self.state.device.geometry.die_of(plane);
+            let die = self.state.die_of(plane);
             self.settle_die(die);
             let lines = &self.state.planes[plane as usize];
             let snapshot = &mut self.state.snapshots[op as usize];
@@ -403,7 +400,7 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
             self.set_ready(plane, class);
         }
         if !woken.is_empty() {
-            self.try_start(self.state.device.geometry.die_of(plane));
+            self.try_start(self.state.die_of(plane));
         }
     }
 

@@ -79,7 +79,10 @@ impl Place for StaticOrder {
 
     #[inline]
     fn plane(&mut self, lpn: Lpn) -> PlaneIx {
-        self.planes[lpn as usize % self.planes.len()]
+        let count = self.planes.len() as u32;
+        // Most drives have a power of two of planes, for which the remainder is a mask.
+        let index = if count.is_power_of_two() { lpn & (count - 1) } else { lpn % count };
+        self.planes[index as usize]
     }
 
     #[inline]
