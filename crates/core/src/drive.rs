@@ -200,8 +200,7 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
     /// Brings near what a command will need first. A hint, to be given some requests ahead.
     #[inline]
     pub fn prefetch(&self, command: &Command) {
-        let lpn = command.sector / u64::from(self.state.device.geometry.sectors_per_page());
-        self.state.books.prefetch(lpn as Lpn);
+        self.state.books.prefetch((command.sector >> self.state.sector_shift) as Lpn);
     }
 
     /// Asks every plane whether it wants a GC, as a drive does when it starts to work in its starting state.
@@ -221,7 +220,7 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
         if command.sectors == 0 {
             return Err(SubmitError::Empty);
         }
-        let drive = self.state.device.logical_sectors();
+        let drive = u64::from(self.state.books.logical_pages()) << self.state.sector_shift;
         let last = command.sector.saturating_add(u64::from(command.sectors) - 1);
         if last >= drive {
             return Err(SubmitError::BeyondDrive { first: command.sector, last, drive_last: drive - 1 });
@@ -278,6 +277,12 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
             self.step();
         }
         self.state.now = self.state.now.max(now);
+    }
+
+    /// Whether requests completed since the last call of `take_completions`.
+    #[inline]
+    pub fn has_completions(&self) -> bool {
+        !self.completions.is_empty()
     }
 
     /// The requests completed since the last call, in order.
@@ -346,13 +351,13 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
 
     /// The pages of a command, each with its first sector and number of sectors.
     fn pages(&self, command: &Command) -> impl Iterator<Item = (Lpn, u16, u16)> + use<O, Q> {
-        let per_page = u64::from(self.state.device.geometry.sectors_per_page());
+        let shift = self.state.sector_shift;
         let end = command.sector + u64::from(command.sectors);
         let first = command.sector;
-        (first / per_page..end.div_ceil(per_page)).map(move |lpn| {
-            let from = first.max(lpn * per_page);
-            let to = end.min((lpn + 1) * per_page);
-            (lpn as Lpn, (from - lpn * per_page) as u16, (to - from) as u16)
+        (first >> shift..(end - 1 >> shift) + 1).map(move |lpn| {
+            let from = first.max(lpn << shift);
+            let to = end.min((lpn + 1) << shift);
+            (lpn as Lpn, (from - (lpn << shift)) as u16, (to - from) as u16)
         })
     }
 
@@ -413,14 +418,14 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
     }
 
     fn plane_of_page(&self, ppn: Ppn) -> PlaneIx {
-        self.state.device.geometry.plane_of(self.state.device.geometry.block_of(ppn))
+        self.state.books.plane_of(ppn)
     }
 
     fn accept_write(&mut self, request: u32, command: &Command) {
         if !self.state.buffer.exists() {
             return self.accept_direct_write(request, command);
         }
-        let first = (command.sector / u64::from(self.state.device.geometry.sectors_per_page())) as Lpn;
+        let first = (command.sector >> self.state.sector_shift) as Lpn;
         if !self.state.buffer.waiting.is_empty() {
             self.state.buffer.waiting.push_back(WaitingWrite { request, next_lpn: first });
         } else if let Some(next_lpn) = self.insert_pages(request, first) {
@@ -593,7 +598,11 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
     pub(crate) fn op_done(&mut self, op: u32) {
         let entry = self.state.ops[op as usize];
         if entry.is_host() {
-            self.bill_service(op);
+            // Of a request's pages only the last to complete explains its latency.
+            let explains = !matches!(entry.owner, Owner::Request(request) if self.state.requests[request as usize].pending > 1);
+            if explains {
+                self.bill_service(op);
+            }
             if entry.kind == OpKind::Program {
                 self.programmed(op, &entry);
             }

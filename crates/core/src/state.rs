@@ -147,6 +147,8 @@ pub(crate) struct InLine {
 #[derive(Debug)]
 pub(crate) struct Channel {
     pub busy_until: Ns,
+    /// The event of the die that transfers releases the channel too, so the channel needs none of its own.
+    pub released_by_die: bool,
     /// The category until `busy_until`.
     pub category: usize,
     /// The category after it: idle, or held.
@@ -253,6 +255,8 @@ pub struct Counters {
 #[derive(Debug)]
 pub struct State {
     pub(crate) device: Device,
+    /// Sectors of a page, as a power of two.
+    pub(crate) sector_shift: u32,
     pub(crate) now: Ns,
     pub(crate) books: Books,
     pub(crate) dies: Vec<Die>,
@@ -313,6 +317,7 @@ impl State {
         let channels = (0..g.channels)
             .map(|_| Channel {
                 busy_until: 0,
+                released_by_die: false,
                 category: CHANNEL_IDLE,
                 rest_category: CHANNEL_IDLE,
                 since: 0,
@@ -326,6 +331,7 @@ impl State {
             .collect();
         Self {
             device: device.clone(),
+            sector_shift: g.sectors_per_page().trailing_zeros(),
             now: 0,
             books,
             dies,

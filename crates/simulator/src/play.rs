@@ -44,9 +44,9 @@ impl<'a> Ahead<'a> {
         Self { source, batch: Vec::with_capacity(BATCH + AHEAD), next: 0, exhausted: false }
     }
 
-    /// Keeps at least `AHEAD` requests at hand, and fetches the map entry of the one that comes last.
+    /// Takes the next request. Keeps more of them at hand, and fetches the map entry of one that comes later.
     #[inline]
-    fn peek<O: Observer>(&mut self, drive: &Drive<O>) -> Result<Option<Arrival>, WorkloadError> {
+    fn take<O: Observer>(&mut self, drive: &Drive<O>) -> Result<Option<Arrival>, WorkloadError> {
         if self.batch.len() - self.next <= AHEAD && !self.exhausted {
             self.batch.drain(..self.next);
             self.next = 0;
@@ -55,11 +55,9 @@ impl<'a> Ahead<'a> {
         if let Some(ahead) = self.batch.get(self.next + AHEAD) {
             drive.prefetch(&ahead.command);
         }
-        Ok(self.batch.get(self.next).copied())
-    }
-
-    fn take(&mut self) {
-        self.next += 1;
+        let taken = self.batch.get(self.next).copied();
+        self.next += usize::from(taken.is_some());
+        Ok(taken)
     }
 }
 
@@ -78,60 +76,55 @@ pub fn play<O: Observer>(
     let mut completed = 0u64;
     let mut last_progress = drive.now();
     let mut until_look = LOOK_EVERY;
-    let mut ending = false;
     let mut in_flight = 0u32;
-    let depth = match pacing {
-        Pacing::Open => u32::MAX,
-        Pacing::Closed { depth } => depth,
+    let (depth, open) = match pacing {
+        Pacing::Open => (u32::MAX, true),
+        Pacing::Closed { depth } => (depth, false),
+    };
+    let mut next = match ahead.take(drive) {
+        Ok(next) => next,
+        Err(error) => return Ending::Faulty(error.to_string()),
     };
     loop {
         // Submit what is due: in closed loop up to the depth, in open loop whatever comes before the next event.
-        while !ending && in_flight < depth {
-            let arrival = match ahead.peek(drive) {
-                Ok(Some(arrival)) => arrival,
-                Ok(None) => {
-                    ending = true;
-                    break;
-                }
-                Err(error) => return Ending::Faulty(error.to_string()),
-            };
-            let at = match pacing {
-                Pacing::Open => arrival.at + offset_ns,
-                Pacing::Closed { .. } => drive.now(),
-            };
-            if pacing == Pacing::Open {
+        while in_flight < depth {
+            let Some(arrival) = next else { break };
+            let at = if open { arrival.at + offset_ns } else { drive.now() };
+            if open {
                 // An event at the same time comes first.
                 if drive.next_event().is_some_and(|event| event <= at) {
                     break;
                 }
-                if drive.outstanding() == 0 {
+                if in_flight == 0 {
                     last_progress = at;
                 }
             }
-            ahead.take();
             if let Err(error) = drive.submit(at, arrival.command) {
                 return Ending::Faulty(error.to_string());
             }
-            in_flight = in_flight.saturating_add(1);
+            in_flight += 1;
+            next = match ahead.take(drive) {
+                Ok(next) => next,
+                Err(error) => return Ending::Faulty(error.to_string()),
+            };
             // A request may complete at once.
-            drive.take_completions(&mut completions);
-            if !completions.is_empty() {
+            if drive.has_completions() {
+                drive.take_completions(&mut completions);
                 in_flight -= completions.len() as u32;
                 completed += completions.len() as u64;
                 last_progress = drive.now();
                 completions.clear();
             }
         }
-        if ending && drive.outstanding() == 0 {
+        if next.is_none() && in_flight == 0 {
             control.advance(completed);
             return verdict(drive).unwrap_or(Ending::Complete);
         }
         if !drive.step() {
-            let standstill = drive.outstanding() > 0;
-            return if standstill { Ending::Stuck(drive.explain_standstill()) } else { Ending::Complete };
+            return Ending::Stuck(drive.explain_standstill());
         }
-        drive.take_completions(&mut completions);
-        if !completions.is_empty() {
+        if drive.has_completions() {
+            drive.take_completions(&mut completions);
             in_flight -= completions.len() as u32;
             completed += completions.len() as u64;
             last_progress = drive.now();
@@ -147,13 +140,18 @@ pub fn play<O: Observer>(
             if control.is_cancelled() {
                 return Ending::Cancelled;
             }
-            if drive.outstanding() == 0 {
+            if in_flight == 0 {
                 last_progress = drive.now();
             } else if drive.now() - last_progress > STUCK_AFTER_NS {
                 let seconds = STUCK_AFTER_NS / SECOND;
                 return Ending::Stuck(format!("No request completed for {seconds} s of simulated time. {}", drive.explain_standstill()));
             }
-            ending |= enough(drive);
+            if enough(drive) {
+                next = None;
+                ahead.exhausted = true;
+                ahead.batch.clear();
+                ahead.next = 0;
+            }
         }
     }
 }

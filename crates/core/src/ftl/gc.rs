@@ -451,10 +451,14 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
     }
 
     /// The category of the channels that a die holds, after what the die is doing.
+    #[inline]
     pub(crate) fn update_held_category(&mut self, die: u32) {
-        if self.state.channels[self.state.channel_of(die)].held_by != die {
-            return;
+        if self.state.channels[self.state.channel_of(die)].held_by == die {
+            self.recategorize(die);
         }
+    }
+
+    fn recategorize(&mut self, die: u32) {
         let g = &self.state.device.geometry;
         let planes = die * g.planes_per_die..(die + 1) * g.planes_per_die;
         for plane in planes {

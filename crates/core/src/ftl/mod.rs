@@ -13,6 +13,24 @@ pub(crate) mod gc;
 /// Added to the count of a block that may not be a victim: erased, open, or being collected.
 const NOT_A_VICTIM: i16 = 0x4000;
 
+/// A divisor that is a power of two on most drives, where dividing is a shift.
+#[derive(Clone, Copy, Debug)]
+struct Divisor {
+    by: u32,
+    shift: Option<u32>,
+}
+
+impl Divisor {
+    fn new(by: u32) -> Self {
+        Self { by, shift: by.is_power_of_two().then(|| by.trailing_zeros()) }
+    }
+
+    #[inline]
+    fn divide(self, number: u32) -> u32 {
+        self.shift.map_or_else(|| number / self.by, |shift| number >> shift)
+    }
+}
+
 /// The books of one plane.
 #[derive(Debug)]
 pub struct PlaneBooks {
@@ -28,6 +46,8 @@ pub struct PlaneBooks {
 #[derive(Debug)]
 pub struct Books {
     geometry: Geometry,
+    pages_per_block: Divisor,
+    pages_per_plane: Divisor,
     map: Vec<Ppn>,
     /// The logical page of each physical page: the out-of-band LPN.
     reverse: Vec<Lpn>,
@@ -70,6 +90,8 @@ impl Books {
             .collect();
         Self {
             geometry: geometry.clone(),
+            pages_per_block: Divisor::new(geometry.pages_per_block),
+            pages_per_plane: Divisor::new(geometry.pages_per_plane()),
             map: huge_vec(logical_pages as usize, NONE),
             reverse: huge_vec(physical, NONE),
             valid: huge_vec(physical.div_ceil(64), 0),
@@ -99,6 +121,18 @@ impl Books {
         self.map.len() as Lpn
     }
 
+    /// The block of a physical page.
+    #[inline]
+    pub fn block_of(&self, ppn: Ppn) -> BlockIx {
+        self.pages_per_block.divide(ppn)
+    }
+
+    /// The plane of a physical page.
+    #[inline]
+    pub fn plane_of(&self, ppn: Ppn) -> PlaneIx {
+        self.pages_per_plane.divide(ppn)
+    }
+
     /// The logical page that a physical page was written for.
     #[inline]
     pub fn owner(&self, ppn: Ppn) -> Lpn {
@@ -122,7 +156,7 @@ impl Books {
         let ppn = self.map[lpn as usize];
         if ppn != NONE {
             prefetch(&self.valid, (ppn / 64) as usize);
-            prefetch(&self.counts, (ppn / self.geometry.pages_per_block) as usize);
+            prefetch(&self.counts, self.block_of(ppn) as usize);
         }
     }
 
@@ -217,13 +251,14 @@ impl Books {
     fn invalidate(&mut self, ppn: Ppn) {
         assert!(self.is_valid(ppn), "page {ppn} is stale already");
         self.valid[(ppn / 64) as usize] &= !(1 << (ppn % 64));
-        self.counts[self.geometry.block_of(ppn) as usize] -= 1;
+        let block = self.block_of(ppn);
+        self.counts[block as usize] -= 1;
     }
 
     /// Books the end of a program into `ppn`, valid or not; the block's last page makes it a candidate for GC.
     #[inline]
     fn programmed(&mut self, ppn: Ppn, lpn: Lpn, valid: bool) {
-        let block = self.geometry.block_of(ppn);
+        let block = self.block_of(ppn);
         assert_eq!(self.reverse[ppn as usize], NONE, "page {ppn} is programmed twice");
         self.reverse[ppn as usize] = lpn;
         let count = &mut self.counts[block as usize];

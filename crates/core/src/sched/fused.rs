@@ -80,7 +80,7 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
             return books.can_take(entry.plane, write_point, claimant).then(|| books.next_offset(entry.plane, write_point));
         }
         let ppn = if matches!(entry.owner, Owner::Gc(_)) { entry.ppn } else { self.state.books.lookup(entry.lpn) };
-        if ppn == NONE || self.state.device.geometry.plane_of(self.state.device.geometry.block_of(ppn)) != entry.plane {
+        if ppn == NONE || self.state.books.plane_of(ppn) != entry.plane {
             return None;
         }
         Some(ppn % pages)

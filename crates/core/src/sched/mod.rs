@@ -311,7 +311,7 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
                     self.op_done(op);
                     return false;
                 }
-                let plane = self.state.device.geometry.plane_of(self.state.device.geometry.block_of(ppn));
+                let plane = self.state.books.plane_of(ppn);
                 if plane != entry.plane {
                     return self.reroute(op, plane);
                 }
@@ -479,6 +479,7 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
         let now = self.state.now;
         let channel = &mut self.state.channels[index];
         channel.occupy(now, ns, occupant as usize);
+        channel.released_by_die = false;
         if !channel.line.is_empty() {
             self.queue.schedule(self.channel_slot(index), now + ns);
         }
@@ -492,7 +493,7 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
         let slot = self.channel_slot(channel);
         let line = &mut self.state.channels[channel];
         line.line.push(entry);
-        if line.line.len() == 1 && line.busy_until > self.state.now {
+        if line.line.len() == 1 && line.busy_until > self.state.now && !line.released_by_die {
             self.queue.schedule(slot, line.busy_until);
         }
     }
@@ -533,12 +534,15 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
                 return;
             }
             if state.busy_until > self.state.now {
-                let until = state.busy_until;
-                self.queue.schedule(self.channel_slot(channel), until);
+                if !state.released_by_die {
+                    let until = state.busy_until;
+                    self.queue.schedule(self.channel_slot(channel), until);
+                }
                 return;
             }
             let Some(index) = self.choose_at_channel(channel) else { return };
-            let served = self.state.channels[channel].line.remove(index);
+            let line = &mut self.state.channels[channel].line;
+            let served = if line.len() == 1 { line.pop().expect("one entry") } else { line.remove(index) };
             match served.wants {
                 Wants::Start => {
                     self.state.dies[served.die as usize].in_line = false;
@@ -694,9 +698,12 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
             self.use_channel(die, command, Occupant::GcProgram);
             self.update_held_category(die);
         } else {
+            // The die's own event at the end of the transfer releases the channel as well.
             let transfer = self.transfer_ns(entry.sectors);
             self.queue.schedule(die as usize, now + transfer);
-            self.use_channel(die, transfer, entry.occupant);
+            let channel = &mut self.state.channels[channel];
+            channel.occupy(now, transfer, entry.occupant as usize);
+            channel.released_by_die = true;
         }
     }
 
@@ -724,6 +731,11 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
 
     /// The transfer of one part of a read ended; the next part's follows, or the read is done.
     fn part_transferred(&mut self, die: DieIx) {
+        self.end_transfer(die);
+        self.serve_channel(self.state.channel_of(die));
+    }
+
+    fn end_transfer(&mut self, die: DieIx) {
         let state = &self.state.dies[die as usize];
         let (lead, part) = (state.running, state.part);
         // Mates go before the lead, each of them complete when its own transfer is.
