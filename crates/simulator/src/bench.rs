@@ -86,7 +86,8 @@ fn steady(name: &str, design: &str, control: &Control) -> Result<Case, RunError>
     let start = thread_cpu_seconds();
     let mut mapped = 0u64;
     while source.fill(&mut batch, 32)? > 0 {
-        mapped += drive.replay_in_books(batch.drain(..).map(|arrival| (arrival.command.kind == CommandKind::Write, arrival.command.sector)));
+        mapped +=
+            drive.replay_in_books(batch.drain(..).map(|arrival| (arrival.command.kind == CommandKind::Write, arrival.command.sector)));
     }
     let floor = thread_cpu_seconds() - start;
     Ok(Case {
@@ -96,7 +97,10 @@ fn steady(name: &str, design: &str, control: &Control) -> Result<Case, RunError>
         floor_ratio: Some(timed / floor),
         peak_memory_bytes: None,
         write_amplification: write_amplification(&counters),
-        detail: format!("{design} on ttflash-256g, full; {REQUESTS} requests, {} events, {mapped} pages of the floor mapped", counters.events),
+        detail: format!(
+            "{design} on ttflash-256g, full; {REQUESTS} requests, {} events, {mapped} pages of the floor mapped",
+            counters.events
+        ),
     })
 }
 

@@ -557,7 +557,8 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
     /// Who of those in line is served: the one that `order` prefers of those that a hold lets in.
     fn choose_at_channel(&mut self, channel: usize) -> Option<usize> {
         let held_by = self.state.channels[channel].held_by;
-        if held_by == NONE && self.state.channels[channel].line.len() == 1 && self.state.channels[channel].line[0].wants == Wants::Continue {
+        if held_by == NONE && self.state.channels[channel].line.len() == 1 && self.state.channels[channel].line[0].wants == Wants::Continue
+        {
             return Some(0);
         }
         let mut candidates = std::mem::take(&mut self.line_candidates);

@@ -358,6 +358,76 @@ fn an_isolated_gc_copies_back_and_erases_in_the_sum_of_its_steps() {
     drive.state.books.audit().unwrap();
 }
 
+/// The drive of TTFLASH, cut down to one channel of one plane.
+fn one_plane_of_ttflash() -> Device {
+    let text = include_str!("../../../../devices/ttflash-256g.toml");
+    let document = crate::config::Document::parse("ttflash-256g", text).unwrap();
+    let mut device = Device::from_document(&document).unwrap();
+    device.geometry.channels = 1;
+    device.geometry.chips_per_channel = 1;
+    device.geometry.blocks_per_plane = 16;
+    device.ram.buffer_kib = 0;
+    device.host.queue_depth = 65_536;
+    device
+}
+
+#[test]
+fn an_isolated_gc_of_64_valid_pages_copies_for_54_ms_and_erases_for_2_ms() {
+    let mut drive = at_the_brink(&one_plane_of_ttflash(), plain_design(Scope::Plane), 65);
+    drive.at(0, write(0));
+    drive.run();
+    assert_eq!(drive.counters().gcs, 1);
+    assert_eq!(drive.counters().gc_pages, 64);
+    let commands = 64 * 2 * 200;
+    assert_eq!(drive.counters().gc_copy_ns, 53_760_000 + commands);
+    assert_eq!(drive.counters().gc_ns, 53_760_000 + commands + 200 + 2_000_000);
+}
+
+#[test]
+fn an_uncontended_read_of_ttflash_takes_140_us_and_its_command() {
+    let mut drive = drive(&one_plane_of_ttflash(), no_gc());
+    drive.map_functionally([0]);
+    let id = drive.at(0, read(0));
+    drive.expect_completion(id, 140_200);
+}
+
+#[test]
+fn the_mean_wait_of_one_die_under_poisson_reads_is_that_of_m_d_1() {
+    use rand_core::Rng;
+    /// Adds up waits instead of keeping completions.
+    #[derive(Default)]
+    struct Waits(u128, u64);
+    impl Observer for Waits {
+        fn completed(&mut self, completion: &Completion, blame: &Blame) {
+            self.0 += u128::from(completion.completed - completion.arrived - 140_200);
+            self.1 += 1;
+            let own = blame.get(COMMAND) + blame.get(ARRAY) + blame.get(TRANSFER);
+            assert_eq!(own, 140_200);
+        }
+    }
+    let service = 140_200.0;
+    for load in [0.3, 0.7, 0.85] {
+        let mut drive: Drive<Waits> = Drive::new(&one_plane_of_ttflash(), no_gc(), false, Waits::default()).unwrap();
+        for lpn in 0..64 {
+            drive.write_for_test(lpn);
+        }
+        let mut random = rand_pcg::Pcg64Mcg::new(1 << 90 | 7);
+        let mut now = 0.0f64;
+        for _ in 0..2_000_000 {
+            let uniform = (random.next_u64() >> 11) as f64 / (1u64 << 53) as f64;
+            now -= (1.0 - uniform).ln() * service / load;
+            let lpn = random.next_u32() % 64;
+            drive.advance(now as Ns);
+            drive.submit(now as Ns, read(lpn)).unwrap();
+        }
+        while drive.step() {}
+        let Waits(sum, count) = *drive.observer();
+        let wait = sum as f64 / count as f64;
+        let theory = load * service / (2.0 * (1.0 - load));
+        assert!((wait / theory - 1.0).abs() < 0.02, "at load {load}: mean wait {wait} ns, M/D/1 {theory} ns");
+    }
+}
+
 /// What a read elsewhere waits for while a GC runs in plane 0.
 fn read_during_gc(scope: Scope, device: &Device, lpn: Lpn) -> (TestDrive, u64, Ns) {
     let mut drive = at_the_brink(device, plain_design(scope), 2);

@@ -1,0 +1,109 @@
+//! Whole runs, from names to figures.
+
+use std::io::Write;
+use std::path::PathBuf;
+use tinytail_simulator::control::Control;
+use tinytail_simulator::run::{Outcome, RunError, Spec, run};
+use tinytail_workload::TraceOptions;
+
+fn spec(design: &str, workload: &str, requests: u64) -> Spec {
+    Spec {
+        device: "ttflash-small".into(),
+        design: design.into(),
+        workload: workload.into(),
+        options: TraceOptions::default(),
+        requests: Some(requests),
+        seed: 1,
+        verify: true,
+    }
+}
+
+fn outcome(design: &str, workload: &str, requests: u64) -> Outcome {
+    run(&spec(design, workload, requests), &Control::default()).unwrap()
+}
+
+fn workload_file(name: &str, text: &str) -> PathBuf {
+    let path = std::env::temp_dir().join(format!("tinytail-{}-{name}.toml", std::process::id()));
+    std::fs::File::create(&path).unwrap().write_all(text.as_bytes()).unwrap();
+    path
+}
+
+#[test]
+fn the_same_seed_gives_the_same_run_twice_and_on_two_threads() {
+    let run_once = || outcome("base", "randrw70-qd16", 20_000);
+    let here = run_once();
+    let (one, two) = std::thread::scope(|scope| {
+        let one = scope.spawn(run_once);
+        let two = scope.spawn(run_once);
+        (one.join().unwrap(), two.join().unwrap())
+    });
+    assert_eq!(here.event_hash, one.event_hash);
+    assert_eq!(here.event_hash, two.event_hash);
+    assert_eq!(here.read, one.read);
+    let mut other = spec("base", "randrw70-qd16", 20_000);
+    other.seed = 2;
+    assert_ne!(run(&other, &Control::default()).unwrap().event_hash, here.event_hash);
+}
+
+#[test]
+fn gc_makes_base_slow_and_its_twins_are_not() {
+    let base = outcome("base", "randrw70-qd16", 60_000);
+    let none = outcome("base+ideal-no-gc", "randrw70-qd16", 60_000);
+    assert!(base.gc_count > 0 && none.gc_count > 0);
+    assert!(base.read.p99_us.unwrap() > 4.0 * none.read.p99_us.unwrap(), "{:?} {:?}", base.read, none.read);
+    assert!(base.gc_blocked_read_percent > 0.0);
+    assert_eq!(none.gc_blocked_read_percent, 0.0);
+    for outcome in [&base, &none] {
+        let blamed: u64 = outcome.blame.all_reads.ns.values().sum();
+        let measured = outcome.read.mean_us.unwrap() * 1000.0 * outcome.read.count as f64;
+        assert!((blamed as f64 - measured).abs() < 1.0 + measured * 1e-12, "blame adds up: {blamed} of {measured}");
+    }
+}
+
+#[test]
+fn narrower_holds_block_fewer_reads() {
+    let blocked = |design: &str| outcome(design, "randrw70-qd16", 60_000).gc_blocked_read_percent;
+    let (controller, channel, plane) = (blocked("base+controller-blocking"), blocked("base"), blocked("base+plane-blocking"));
+    assert!(controller > channel && channel > plane && plane > 0.0, "{controller} {channel} {plane}");
+}
+
+#[test]
+fn a_run_without_gc_that_runs_out_of_space_says_what_helps() {
+    let outcome = outcome("base+no-gc", "randwrite-qd32", 400_000);
+    let stuck = outcome.stuck.expect("no erased page is left");
+    assert!(outcome.partial && stuck.contains("ideal-no-gc") && stuck.contains("erased page"), "{stuck}");
+}
+
+#[test]
+fn a_cancelled_run_keeps_what_it_has() {
+    let control = Control::default();
+    control.cancel();
+    let outcome = run(&spec("base", "randrw70-qd16", 1000), &control).unwrap();
+    assert!(outcome.partial);
+    assert_eq!(outcome.read.p99_us, None);
+}
+
+#[test]
+fn an_address_beyond_the_drive_and_nothing_to_do_are_refused() {
+    let path = workload_file(
+        "beyond",
+        "summary = \"x\"\n[synthetic]\nqueue_depth = 1\nblock_bytes = 4096\nread_share = 1.0\naddresses = \"uniform\"\nrange_gib = 4\nrequests = 10\n",
+    );
+    let error = run(&spec("base", path.to_str().unwrap(), 10), &Control::default());
+    std::fs::remove_file(path).unwrap();
+    assert!(matches!(error, Err(RunError::Workload(_))), "{error:?}");
+    assert!(run(&spec("base", "randrw70-qd16", 0), &Control::default()).is_err());
+}
+
+#[test]
+fn small_pieces_of_pages_survive_buffer_flush_and_gc() {
+    let path = workload_file(
+        "pieces",
+        "summary = \"x\"\n[synthetic]\nqueue_depth = 8\nblock_bytes = 1536\nalign_bytes = 512\nread_share = 0.5\naddresses = \"uniform\"\nrequests = 30000\n",
+    );
+    let outcome = run(&spec("base", path.to_str().unwrap(), 30_000), &Control::default());
+    std::fs::remove_file(path).unwrap();
+    let outcome = outcome.unwrap();
+    assert!(outcome.techniques["read-modify-writes"] > 0);
+    assert!(outcome.verified_reads.unwrap() > 0);
+}
