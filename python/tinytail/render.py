@@ -121,9 +121,9 @@ def _header(comparison: Comparison) -> RenderableType:
     if len(comparison.results) > 1:
         facts.append(("reference", f"{comparison.reference} (× is the ratio to it)"))
     verified = [
-        f"{humanize.count(result.verified_reads)} ({result.design})"
+        f"{humanize.count(result.verified_page_reads)} ({result.design})"
         for result in comparison.results
-        if result.verified_reads is not None
+        if result.verified_page_reads is not None
     ]
     if verified:
         facts.append(("verified", "reads: " + ", ".join(verified)))

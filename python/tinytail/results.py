@@ -131,7 +131,7 @@ class DesignResult:
     and `queue_blocked_read_percent` those that waited in the host for a place in the device's
     queue. `write_amplification` is pages programmed per page written by the host. `techniques`
     tells how often each technique acted. `event_hash` is the same for the same input on every
-    machine. `verified_reads` is how many reads were checked against what was last written, or
+    machine. `verified_page_reads` is how many reads were checked against what was last written, or
     None. `partial` is true of a run that was interrupted, and `stuck` tells what held what if
     requests stopped completing.
     """
@@ -153,7 +153,7 @@ class DesignResult:
     events: int
     simulated_seconds: float
     unmapped_read_pages: int
-    verified_reads: int | None
+    verified_page_reads: int | None
     partial: bool
     stuck: str | None
     device: str

@@ -47,7 +47,9 @@ def test_every_request_is_in_the_latencies_and_in_the_blame(
 ) -> None:
     for result in comparison.results:
         assert result.read.count + result.write.count == REQUESTS
-        assert result.verified_reads == result.read.count
+        # Every page of every read is checked, those of the warm-up as well.
+        assert result.verified_page_reads is not None
+        assert result.verified_page_reads >= result.read.count
         for group, latency in (
             (result.blame.all_reads, result.read),
             (result.blame.all_writes, result.write),
@@ -116,10 +118,10 @@ def test_bad_names_end_with_2_and_the_nearest_right_one(
     [
         (b"", ["empty"]),
         (bytes(range(256)) * 16, []),
-        (b"100 0 8 8 1\n200 0 x 8 1\n", [":2:"]),
-        (b"100 0 8 0 1\n", [":1:"]),
-        (b"200 0 8 8 1\n100 0 8 8 1\n", [":2:"]),
-        (b"100 0 99999999999999 8 1\n", [":1:"]),
+        (b"100 0 8 8 1\n200 0 x 8 1\n", ["line 2"]),
+        (b"100 0 8 0 1\n", ["line 1"]),
+        (b"200 0 8 8 1\n100 0 8 8 1\n", ["line 2"]),
+        (b"100 0 99999999999999 8 1\n", ["line 1"]),
         (b"\x28\xb5\x2f\xfd\x04", []),
     ],
     ids=["empty", "binary", "word", "size 0", "backwards", "beyond the drive", "truncated zstd"],

@@ -108,6 +108,6 @@ def test_small_causes_are_summed_up(native: FakeNative) -> None:
     assert "3 smaller causes" in table
 
 
-def test_verified_reads_are_said(native: FakeNative) -> None:
-    native.runs["base"] = lambda spec, _: result(spec["design"], verified_reads=113_071)
+def test_verified_page_reads_are_said(native: FakeNative) -> None:
+    native.runs["base"] = lambda spec, _: result(spec["design"], verified_page_reads=113_071)
     assert "reads: 113,071 (base)" in compare(native, ["base"], verify=True).table(80)

@@ -272,7 +272,7 @@ impl Device {
                 format!("names class {class}; there are {} classes, from 0", t.read_ns.len()),
             ));
         }
-        if t.page_class_pattern.is_empty() || g.pages_per_block as usize % t.page_class_pattern.len() != 0 {
+        if t.page_class_pattern.is_empty() || !(g.pages_per_block as usize).is_multiple_of(t.page_class_pattern.len()) {
             let (len, pages) = (t.page_class_pattern.len(), g.pages_per_block);
             return Err(error("timing", "page_class_pattern", format!("has {len} entries; it must divide the {pages} pages of a block")));
         }

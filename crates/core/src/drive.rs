@@ -354,7 +354,7 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
         let shift = self.state.sector_shift;
         let end = command.sector + u64::from(command.sectors);
         let first = command.sector;
-        (first >> shift..(end - 1 >> shift) + 1).map(move |lpn| {
+        (first >> shift..((end - 1) >> shift) + 1).map(move |lpn| {
             let from = first.max(lpn << shift);
             let to = end.min((lpn + 1) << shift);
             (lpn as Lpn, (from - (lpn << shift)) as u16, (to - from) as u16)
@@ -367,17 +367,16 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
         let mut last_op = NONE;
         for (lpn, first, count) in self.pages(command) {
             let mask = mask(first, count);
-            if self.state.buffer.exists() {
-                if let Some((entry, present)) = self.state.buffer.find(lpn) {
-                    if present & mask == mask {
-                        self.state.counters.buffer_hits += 1;
-                        from_ram = true;
-                        if let Some(oracle) = &mut self.oracle {
-                            oracle.check_buffer(entry, lpn, self.state.buffer.entry(entry).dirty, first.into(), count.into());
-                        }
-                        continue;
-                    }
+            if self.state.buffer.exists()
+                && let Some((entry, present)) = self.state.buffer.find(lpn)
+                && present & mask == mask
+            {
+                self.state.counters.buffer_hits += 1;
+                from_ram = true;
+                if let Some(oracle) = &mut self.oracle {
+                    oracle.check_buffer(entry, lpn, self.state.buffer.entry(entry).dirty, first.into(), count.into());
                 }
+                continue;
             }
             let ppn = self.state.books.lookup(lpn);
             if ppn == NONE {

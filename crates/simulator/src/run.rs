@@ -134,8 +134,8 @@ pub struct Outcome {
     pub simulated_seconds: f64,
     /// Page reads of pages that were never written.
     pub unmapped_read_pages: u64,
-    /// Reads whose data were checked; `None` without `verify`.
-    pub verified_reads: Option<u64>,
+    /// Page reads whose data were checked, in warming up as well; `None` without `verify`.
+    pub verified_page_reads: Option<u64>,
     /// The run was ended early.
     pub partial: bool,
     /// Requests stopped completing: what holds what.
@@ -317,7 +317,7 @@ fn outcome(drive: &Drive<Metrics>, device: &Device, workload: &Workload, spec: &
         events: counters.events,
         simulated_seconds: (drive.now() - figures.start) as f64 / SECOND as f64,
         unmapped_read_pages: counters.unmapped_reads,
-        verified_reads: drive.verified(),
+        verified_page_reads: drive.verified(),
         partial: figures.partial,
         stuck: figures.stuck,
         device: device.name.clone(),

@@ -105,5 +105,5 @@ fn small_pieces_of_pages_survive_buffer_flush_and_gc() {
     std::fs::remove_file(path).unwrap();
     let outcome = outcome.unwrap();
     assert!(outcome.techniques["read-modify-writes"] > 0);
-    assert!(outcome.verified_reads.unwrap() > 0);
+    assert!(outcome.verified_page_reads.unwrap() > 0);
 }

@@ -38,12 +38,13 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
                 let mut first = true;
                 while op != NONE && count < JOIN_SCAN_MAX {
                     let entry = self.state.ops[op as usize];
-                    if entry.kind == kind && (first || kind == OpKind::Read) {
-                        if let Some(offset) = self.join_offset(&entry) {
-                            waiting[count] = Waiting { kind, class: entry.class, plane, offset };
-                            found[count] = op;
-                            count += 1;
-                        }
+                    if entry.kind == kind
+                        && (first || kind == OpKind::Read)
+                        && let Some(offset) = self.join_offset(&entry)
+                    {
+                        waiting[count] = Waiting { kind, class: entry.class, plane, offset };
+                        found[count] = op;
+                        count += 1;
                     }
                     first = false;
                     op = entry.next;

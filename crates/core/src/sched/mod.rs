@@ -8,7 +8,7 @@ use crate::drive::Drive;
 use crate::event::EventQueue;
 use crate::ftl::Claimant;
 use crate::ids::{ChannelIx, DieIx, NONE, PlaneIx, Ppn};
-use crate::observe::{ARRAY, CHANNEL, CHANNEL_CATEGORIES, COMMAND, DIE, OCCUPANTS, Observer, Occupant, SPACE, TRANSFER};
+use crate::observe::{ARRAY, CHANNEL, COMMAND, DIE, Observer, Occupant, SPACE, TRANSFER};
 use crate::policy::{Order, Place};
 use crate::sched::ops::{CLASS_BY_NUMBER, CLASSES, Class, HOLD_BITS, OpKind};
 use crate::state::{InLine, Phase, PulseState, Wants};
@@ -133,12 +133,12 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
             let snapshot = &self.state.snapshots[op as usize];
             let blame = &mut self.state.blames[op as usize];
             let busy = &self.state.dies[die as usize].busy_ns;
-            for i in 0..OCCUPANTS {
-                blame.add(DIE + i, busy[i] - snapshot.die[i]);
+            for (i, (now, then)) in busy.iter().zip(&snapshot.die).enumerate() {
+                blame.add(DIE + i, now - then);
             }
             let lines = &self.state.planes[entry.plane as usize];
-            for i in 0..CHANNEL_CATEGORIES {
-                blame.add(CHANNEL + i, lines.other_ns[i] - snapshot.other[i]);
+            for (i, (now, then)) in lines.other_ns.iter().zip(&snapshot.other).enumerate() {
+                blame.add(CHANNEL + i, now - then);
             }
             blame.add(DIE + Occupant::GcHold as usize, lines.held_ns - snapshot.held);
         }
@@ -172,8 +172,8 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
                 if plane.held {
                     plane.held_ns += elapsed;
                 } else {
-                    for i in 0..CHANNEL_CATEGORIES {
-                        plane.other_ns[i] += channel.category_ns[i] - state.channel_then[i];
+                    for (total, (now, then)) in plane.other_ns.iter_mut().zip(channel.category_ns.iter().zip(&state.channel_then)) {
+                        *total += now - then;
                     }
                 }
             }
@@ -682,8 +682,9 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
             self.state.channels[channel].settle(now);
             let blame = &mut self.state.blames[part as usize];
             let snapshot = &self.state.snapshots[part as usize];
-            for i in 0..CHANNEL_CATEGORIES {
-                blame.add(CHANNEL + i, self.state.channels[channel].category_ns[i] - snapshot.other[i]);
+            let category_ns = &self.state.channels[channel].category_ns;
+            for (i, (now, then)) in category_ns.iter().zip(&snapshot.other).enumerate() {
+                blame.add(CHANNEL + i, now - then);
             }
         }
         if self.state.dies[die as usize].phase == Phase::CopybackRead {

@@ -881,8 +881,8 @@ impl Mix {
         let mut now = 0;
         for _ in 0..requests {
             // Bursts and pauses: half of the requests come together, the others after up to two programs' time.
-            now += if random.next_u32() % 2 == 0 { 0 } else { u64::from(random.next_u32() % 2400) };
-            let length = if random.next_u32() % 3 == 0 { 1 + random.next_u32() % 40 } else { 8 };
+            now += if random.next_u32().is_multiple_of(2) { 0 } else { u64::from(random.next_u32() % 2400) };
+            let length = if random.next_u32().is_multiple_of(3) { 1 + random.next_u32() % 40 } else { 8 };
             let mut sector = u64::from(random.next_u32()) % (sectors - u64::from(length));
             if length == 8 {
                 sector -= sector % 8;
