@@ -298,7 +298,7 @@ def _design_blame(result: DesignResult) -> RenderableType:
             Text(f"{len(rest)} smaller causes" if len(rest) > 1 else human_name(rest[0].cause)),
         )
     parts: list[RenderableType] = [title, grid]
-    acted = [f"{name} {humanize.count(times)}" for name, times in result.techniques.items()]
+    acted = [f"{name} {humanize.count(n)}" for name, n in result.techniques.items() if n > 0]
     if acted:
         parts.append(Text(f"  techniques acted: {', '.join(acted)}"))
     return Group(*parts)

@@ -1,0 +1,72 @@
+"""Base and its no-GC twin on the real DTRS trace beside the TTFLASH authors' own simulator.
+
+Writes a Markdown table of the default starting state, of other seeds, and of states a little off it.
+Run: TINYTAIL_TRACES=../shared/traces .venv/bin/python experiments/dtrs_reference.py
+"""
+
+from __future__ import annotations
+
+import re
+import tempfile
+from pathlib import Path
+
+import tinytail
+
+DEVICE = Path(__file__).parent.parent / "devices" / "ttflash-256g.toml"
+
+# Measured with tinyTailFlash on the same trace: mean, p50, p90, p95, p99, p99.9, p99.99, max in us,
+# GCs, percent of reads blocked by its own count.
+AUTHORS = {
+    "base+no-gc": (241, 245, 245, 245, 698, 1_087, 1_203, 1_302, 0, 0.0),
+    "base": (3_120, 245, 245, 6_940, 68_310, 115_819, 132_657, 143_015, 1_024, 4.95),
+}
+
+
+def changed(folder: Path, name: str, **values: int) -> str:
+    """A copy of the device with other values in its starting state."""
+    text = DEVICE.read_text()
+    for key, value in values.items():
+        text, count = re.subn(rf"^{key} = {{ value = \d+", f"{key} = {{ value = {value}", text, flags=re.M)
+        assert count == 1, key
+    path = folder / f"{name}.toml"
+    path.write_text(text)
+    return str(path)
+
+
+def row(label: str, figures: tuple[float | int | None, ...]) -> str:
+    *latencies, gcs, blocked = figures
+    cells = [f"{value:,.0f}" for value in latencies] + [f"{gcs:,}", f"{blocked:.2f}"]
+    return f"| {label} | " + " | ".join(cells) + " |"
+
+
+def figures(result: tinytail.DesignResult) -> tuple[float | int | None, ...]:
+    read = result.read
+    return (
+        read.mean_us, read.p50_us, read.p90_us, read.p95_us, read.p99_us, read.p999_us,
+        read.p9999_us, read.max_us, result.gc_count, result.gc_blocked_read_percent,
+    )  # fmt: skip
+
+
+def main() -> None:
+    print("| run | mean | p50 | p90 | p95 | p99 | p99.9 | p99.99 | max | GCs | blocked % |")
+    print("|---|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|")
+    with tempfile.TemporaryDirectory() as folder:
+        variants = [("seed 1", str(DEVICE), 1), ("seed 2", str(DEVICE), 2), ("seed 3", str(DEVICE), 3)]
+        variants += [
+            (f"live {live} %", changed(Path(folder), f"live-{live}", live_percent=live), 1)
+            for live in (36, 44)
+        ]
+        runs = [
+            (label, tinytail.compare(list(AUTHORS), device=device, workload="dtrs", seed=seed))
+            for label, device, seed in variants
+        ]
+    for design, authors in AUTHORS.items():
+        print(row(f"{design}: authors' simulator", authors))
+        for label, comparison in runs:
+            result = next(result for result in comparison.results if result.design == design)
+            state = result.state["victim_valid_percent"]
+            print(row(f"{design}: {label} (victims {state:.1f} % valid)", figures(result)))
+
+
+if __name__ == "__main__":
+    main()
