@@ -102,6 +102,10 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
         }
         self.bill_wait(mate);
         self.state.counters.joined += 1;
+        for part in [lead, mate] {
+            let part = &mut self.state.ops[part as usize];
+            part.rest = Some(part.occupant);
+        }
         self.state.ops[mate as usize].mate = self.state.ops[lead as usize].mate;
         self.state.ops[lead as usize].mate = mate;
     }

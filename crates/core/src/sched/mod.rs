@@ -771,9 +771,11 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
         blame.add(COMMAND, command);
         blame.add(ARRAY, array);
         blame.add(TRANSFER, transfer);
-        let elapsed = self.state.now - entry.born;
-        let total = blame.total();
-        debug_assert!(total <= elapsed, "an operation's parts exceed its time: {total} > {elapsed}");
-        blame.add(DIE + entry.occupant as usize, elapsed - total);
+        if let Some(rest) = entry.rest {
+            let elapsed = self.state.now - entry.born;
+            let total = blame.total();
+            assert!(total <= elapsed, "an operation's parts exceed its time: {total} > {elapsed}");
+            blame.add(DIE + rest as usize, elapsed - total);
+        }
     }
 }

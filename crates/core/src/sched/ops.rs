@@ -107,6 +107,8 @@ pub struct Op {
     pub occupant: Occupant,
     /// Whether a snapshot was taken when it began to wait.
     pub waited: bool,
+    /// What the time on the die counts as that is not its own: of its mates, or while it was suspended.
+    pub rest: Option<Occupant>,
 }
 
 impl Op {
@@ -128,6 +130,7 @@ impl Op {
             class,
             occupant,
             waited: false,
+            rest: None,
         }
     }
 

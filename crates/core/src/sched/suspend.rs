@@ -161,6 +161,7 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
         state.running = std::mem::replace(&mut state.parked, NONE);
         state.part = state.running;
         state.blocked = false;
+        self.state.ops[state.running as usize].rest = Some(Occupant::Suspend);
         let op = self.state.ops[state.running as usize];
         state.phase = if op.kind == crate::sched::ops::OpKind::Erase { Phase::Erase } else { Phase::ArrayProgram };
         state.occupant = op.occupant;

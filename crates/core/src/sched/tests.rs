@@ -673,6 +673,7 @@ fn a_program_can_be_suspended_as_well() {
     let id = drive.at(301, read(0));
     drive.expect_completion(id, 301 + 30 + 111);
     drive.expect_completion(written, 1101 + 30 + 111 + 40);
+    assert_eq!(drive.blame_of(written).get(DIE + Occupant::Suspend as usize), 30 + 111 + 40);
 }
 
 #[test]
