@@ -31,6 +31,13 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
         if let Some(plane) = state.gc.iter().position(|gc| gc.state == GcState::Idle && gc.holds) {
             return Err(format!("plane {plane} is held by a GC that has ended"));
         }
+        // No wake-up is lost: an idle die with work that nothing shuts out stands in its channel's line.
+        for (index, die) in state.dies.iter().enumerate() {
+            let idle = die.running == NONE && die.parked == NONE;
+            if idle && die.ready & !die.closed != 0 && !die.in_line {
+                return Err(format!("die {index} is idle with work {:#x} that nothing shuts out, and waits for nothing", die.ready & !die.closed));
+            }
+        }
         // GC can always go on: what it may need is erased.
         for plane in 0..state.device.geometry.planes() {
             let erased = state.books.erased_blocks(plane);

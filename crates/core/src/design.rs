@@ -144,7 +144,7 @@ impl Design {
                         document.name
                     )));
                 }
-                (_, DesignKind::Overlay) => summary = format!("{summary} With {}: {line}", document.name),
+                (_, DesignKind::Overlay) => summary = format!("{summary}; with {}: {line}", document.name),
             }
             for (section, value) in &document.table {
                 let toml::Value::Table(values) = value else {
@@ -231,6 +231,28 @@ impl Design {
         }
         self.place.prepare(device)?;
         self.gc_trigger.prepare(device)?;
+        // The host may open no block of the reserve, and every write point but the one that is asked may be open: a plane
+        // that stalls a write has at most this much erased, and must be urgent, or nothing would ever free it.
+        let blocks_kept = self.gc.reserve_blocks + self.gc.write_points;
+        let least = blocks_kept * device.geometry.pages_per_block;
+        if let Some((key, pages)) = self.gc_trigger.urgent_below()
+            && pages < least
+        {
+            let percent = f64::from(least) * 100.0 / f64::from(device.geometry.pages_per_plane());
+            return Err(ConfigError(format!(
+                "{}: [gc_trigger] `{key}` makes a plane urgent below {pages} erased pages; with [gc] `reserve_blocks` {} and `write_points` {} it \
+                 must be {least} on this device: at least {percent:.3} percent",
+                self.name, self.gc.reserve_blocks, self.gc.write_points
+            )));
+        }
+        let spare = u64::from(blocks) * (10_000 - u64::from(device.host.logical_permyriad)) / 10_000;
+        if u64::from(blocks_kept) >= spare {
+            return Err(ConfigError(format!(
+                "{}: [gc] `reserve_blocks` {} and `write_points` {} keep {blocks_kept} blocks of each plane; the device's over-provisioning \
+                 is {spare} of {blocks}, and one more must be left",
+                self.name, self.gc.reserve_blocks, self.gc.write_points
+            )));
+        }
         self.gc_gate.prepare(device)?;
         self.gc_hold.prepare(device)?;
         for policy in &mut self.victim {

@@ -17,7 +17,7 @@ use crate::ram::{Insert, WaitingWrite};
 use crate::sched::jobs::Stage;
 use crate::sched::ops::{Class, Op, OpKind, Owner};
 use crate::state::{Counters, Request, State};
-use crate::units::{Ns, TIME_MAX};
+use crate::units::Ns;
 use crate::view::{Candidate, View};
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, HashMap, VecDeque};
@@ -69,6 +69,8 @@ pub struct Drive<O: Observer = Blind, Q: EventQueue = Tournament> {
     /// Scratch lists, kept so that nothing is allocated per request.
     pub(crate) candidates: Vec<BlockIx>,
     pub(crate) die_candidates: Vec<Candidate>,
+    pub(crate) lining_up: Vec<(u64, DieIx)>,
+    pub(crate) woken: Vec<u32>,
     pub(crate) line_candidates: Vec<Candidate>,
     pub(crate) line_places: Vec<usize>,
     /// The blame of a request that no single operation completes.
@@ -119,6 +121,8 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
             writing: HashMap::new(),
             candidates: Vec::new(),
             die_candidates: Vec::new(),
+            lining_up: Vec::new(),
+            woken: Vec::new(),
             line_candidates: Vec::new(),
             line_places: Vec::new(),
             path_blame: Blame::default(),
@@ -211,8 +215,13 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
         self.pump();
     }
 
-    /// Gives the drive a command at time `now`, which is clamped to the drive's own time if it lies in the past. Returns the
-    /// number that its completion will carry.
+    /// Completed flash operations that the host waited for, and completed requests: a number that grows while a run gets on.
+    pub fn progress(&self) -> u64 {
+        self.state.counters.host_operations + self.state.counters.completed
+    }
+
+    /// Gives the drive a command at time `now`. Events up to then are handled first; a time in the drive's past is clamped to
+    /// its own, and the completion carries both. Returns the number that the completion will carry.
     ///
     /// # Errors
     /// A command of no sectors or beyond the drive.
@@ -225,10 +234,10 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
         if last >= drive {
             return Err(SubmitError::BeyondDrive { first: command.sector, last, drive_last: drive - 1 });
         }
-        self.state.now = self.state.now.max(now);
+        self.advance(now);
         let id = self.next_id;
         self.next_id += 1;
-        let queued = Queued { id, arrived: self.state.now, command };
+        let queued = Queued { id, asked: now, arrived: self.state.now, command };
         if self.state.host.take_directly(command.kind) {
             self.accept(queued);
         } else {
@@ -247,13 +256,11 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
     pub fn step(&mut self) -> bool {
         let Some((at, slot)) = self.queue.pop() else { return false };
         debug_assert!(at >= self.state.now, "time goes forward");
-        assert!(at < TIME_MAX, "the run is longer than the 26 days that event times can hold");
         self.state.now = at;
         let dies = self.state.dies.len();
         let channels = self.state.channels.len();
         let mattered = if slot < dies {
-            self.die_event(slot as DieIx);
-            true
+            self.die_event(slot as DieIx)
         } else if slot < dies + channels {
             self.serve_channel(slot - dies);
             true
@@ -340,9 +347,9 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
 
     /// The device takes a command.
     fn accept(&mut self, queued: Queued) {
-        let Queued { id, arrived, command } = queued;
+        let Queued { id, asked, arrived, command } = queued;
         let now = self.state.now;
-        let request = self.state.requests.insert(Request { id, arrived, accepted: now, command, pending: 0, gc_blocked: false });
+        let request = self.state.requests.insert(Request { id, asked, arrived, accepted: now, command, pending: 0, gc_blocked: false });
         match command.kind {
             CommandKind::Read => self.accept_read(request, &command),
             CommandKind::Write => self.accept_write(request, &command),
@@ -367,9 +374,10 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
         let mut last_op = NONE;
         for (lpn, first, count) in self.pages(command) {
             let mask = mask(first, count);
-            if self.state.buffer.exists()
-                && let Some((entry, present)) = self.state.buffer.find(lpn)
-                && present & mask == mask
+            let buffered = if self.state.buffer.exists() { self.state.buffer.find(lpn) } else { None };
+            let in_ram = buffered.map_or(0, |(_, present)| present & mask);
+            if let Some((entry, _)) = buffered
+                && in_ram == mask
             {
                 self.state.counters.buffer_hits += 1;
                 from_ram = true;
@@ -381,8 +389,9 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
             let ppn = self.state.books.lookup(lpn);
             if ppn == NONE {
                 self.state.counters.unmapped_reads += 1;
+                from_ram |= in_ram != 0;
                 if let Some(oracle) = &mut self.oracle {
-                    oracle.check_unmapped(lpn, first.into(), count.into());
+                    oracle.check_unmapped(lpn, first.into(), count.into(), in_ram);
                 }
                 continue;
             }
@@ -438,7 +447,13 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
         for (lpn, first, count) in self.pages(&command).filter(|&(lpn, ..)| lpn >= from) {
             let inserted = self.state.buffer.insert(lpn, mask(first, count));
             let entry = match inserted {
-                Insert::Full => return Some(lpn),
+                Insert::Full => {
+                    let last = ((command.sector + u64::from(command.sectors) - 1) >> self.state.sector_shift) as Lpn;
+                    while let Some(entry) = self.state.buffer.next_foreground_flush(last - lpn + 1) {
+                        self.flush(entry);
+                    }
+                    return Some(lpn);
+                }
                 Insert::Added(entry) => entry,
                 Insert::Merged(entry) => {
                     self.state.counters.merged += 1;
@@ -580,6 +595,10 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
     pub(crate) fn check_read(&mut self, op: u32, ppn: Option<Ppn>) {
         let Some(oracle) = &mut self.oracle else { return };
         let entry = self.state.ops[op as usize];
+        if let Some(ppn) = ppn.filter(|&ppn| self.state.books.owner(ppn) != entry.lpn) {
+            oracle.fail(format!("logical page {} maps to physical page {ppn}, which was written for {}", entry.lpn, self.state.books.owner(ppn)));
+            return;
+        }
         match entry.class {
             Class::HostRead => {
                 let in_ram = self.state.buffer.find(entry.lpn).map_or(0, |(_, present)| present);
@@ -609,10 +628,11 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
         match entry.owner {
             Owner::Gc(plane) => self.gc_op_done(plane, op),
             Owner::Job(job) => self.job_op_done(job, op),
-            owner => self.notify(owner, Some(op)),
+            owner => self.notify(owner, Some(op), self.state.ops[op as usize].gc_blocked),
         }
         self.state.ops.remove(op);
         if entry.is_host() {
+            self.state.counters.host_operations += 1;
             if entry.kind == OpKind::Program {
                 if entry.class == Class::HostProgram {
                     self.direct_write_done(entry.lpn);
@@ -640,17 +660,13 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
         }
     }
 
-    /// Tells an owner that an operation is done, or, without one, a job whose blame is in `path_blame`.
-    pub(crate) fn notify(&mut self, owner: Owner, op: Option<u32>) {
+    /// Tells an owner that an operation is done, or, without one, a job whose blame is in `path_blame`. `gc_blocked`: some
+    /// operation of it waited for what a GC held.
+    pub(crate) fn notify(&mut self, owner: Owner, op: Option<u32>, gc_blocked: bool) {
         match owner {
             Owner::Request(request) => {
-                let blame = match op {
-                    Some(op) => &self.state.blames[op as usize],
-                    None => &self.path_blame,
-                };
-                let blocked = blame.gc_blocked();
                 let state = &mut self.state.requests[request as usize];
-                state.gc_blocked |= blocked;
+                state.gc_blocked |= gc_blocked;
                 state.pending -= 1;
                 if state.pending == 0 {
                     self.complete(request, op);
@@ -668,7 +684,7 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
     /// A request is complete; the blame of its last operation, or `path_blame`, covers it from the moment at which the device
     /// took it.
     fn complete(&mut self, request: u32, op: Option<u32>) {
-        let Request { id, arrived, accepted, command, gc_blocked, .. } = self.state.requests[request as usize];
+        let Request { id, asked, arrived, accepted, command, gc_blocked, .. } = self.state.requests[request as usize];
         let completed = self.state.now;
         let blame = match op {
             Some(op) => &mut self.state.blames[op as usize],
@@ -681,7 +697,7 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
             blame.add(DIE + Occupant::HostProgram as usize, rest);
         }
         debug_assert_eq!(blame.total(), completed - arrived, "blame adds up: {blame:?}");
-        let completion = Completion { id, kind: command.kind, arrived, completed, gc_blocked, queue_blocked: accepted > arrived };
+        let completion = Completion { id, kind: command.kind, asked, arrived, completed, gc_blocked, queue_blocked: accepted > arrived };
         self.observer.completed(&completion, blame);
         self.path_blame.clear();
         self.completions.push(completion);
@@ -711,9 +727,9 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
     /// A request in the device that one job will complete.
     pub(crate) fn begin_request_for_test(&mut self, command: Command) -> u32 {
         let now = self.state.now;
-        self.state.host.push(Queued { id: self.next_id, arrived: now, command });
+        self.state.host.push(Queued { id: self.next_id, asked: now, arrived: now, command });
         self.state.host.take();
         self.next_id += 1;
-        self.state.requests.insert(Request { id: self.next_id - 1, arrived: now, accepted: now, command, pending: 1, gc_blocked: false })
+        self.state.requests.insert(Request { id: self.next_id - 1, asked: now, arrived: now, accepted: now, command, pending: 1, gc_blocked: false })
     }
 }

@@ -8,6 +8,7 @@ use std::collections::VecDeque;
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Queued {
     pub id: u64,
+    pub asked: Ns,
     pub arrived: Ns,
     pub command: Command,
 }

@@ -131,7 +131,17 @@ impl WriteBuffer {
 
     /// The entry to flush next, marked as in flight, while occupancy beyond what is in flight exceeds the threshold.
     pub fn next_flush(&mut self) -> Option<u32> {
-        if self.occupied() - self.in_flight <= self.flush_above || self.oldest == NONE {
+        if self.occupied() - self.in_flight <= self.flush_above { None } else { self.flush_oldest() }
+    }
+
+    /// The entry to flush next, marked as in flight, while fewer than `pages` are on their way: the foreground flush, for
+    /// writes that find no room.
+    pub fn next_foreground_flush(&mut self, pages: u32) -> Option<u32> {
+        if self.in_flight >= pages { None } else { self.flush_oldest() }
+    }
+
+    fn flush_oldest(&mut self) -> Option<u32> {
+        if self.oldest == NONE {
             return None;
         }
         let index = self.oldest;

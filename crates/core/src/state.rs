@@ -119,6 +119,9 @@ pub(crate) struct PlaneLines {
     pub starved_tail: u32,
     /// Some GC holds the plane.
     pub held: bool,
+    /// Since when, and for how long GCs held it before.
+    pub held_since: Ns,
+    pub held_before_ns: Ns,
     /// Time in which the plane waited for its channel, by the channel's category.
     pub other_ns: [Ns; CHANNEL_CATEGORIES],
     /// Time in which the plane was held and its die ran nothing.
@@ -158,6 +161,9 @@ pub(crate) struct Channel {
     pub line: Vec<InLine>,
     /// The die whose GC holds the channel.
     pub held_by: u32,
+    /// Since when, and for how long GCs held it before.
+    pub held_since: Ns,
+    pub held_before_ns: Ns,
     /// Host operations that wait for or run on its dies.
     pub host_operations: u32,
     /// Planes of the channel whose GC waits at the gate.
@@ -166,7 +172,35 @@ pub(crate) struct Channel {
     pub gcs: u32,
 }
 
+impl PlaneLines {
+    /// For how long GCs have held the plane up to now.
+    pub fn gc_held_ns(&self, now: Ns) -> Ns {
+        self.held_before_ns + if self.held { now - self.held_since } else { 0 }
+    }
+
+    /// Notes that a GC holds the plane from now on, or no more.
+    pub fn set_held(&mut self, held: bool, now: Ns) {
+        if held != self.held {
+            self.held_before_ns = self.gc_held_ns(now);
+            self.held_since = now;
+            self.held = held;
+        }
+    }
+}
+
 impl Channel {
+    /// For how long GCs have held the channel up to now.
+    pub fn gc_held_ns(&self, now: Ns) -> Ns {
+        self.held_before_ns + if self.held_by == NONE { 0 } else { now - self.held_since }
+    }
+
+    /// Notes that the GC of a die holds the channel from now on, or none.
+    pub fn set_held_by(&mut self, die: u32, now: Ns) {
+        self.held_before_ns = self.gc_held_ns(now);
+        self.held_since = now;
+        self.held_by = die;
+    }
+
     /// Brings the counters up to `now`.
     #[inline]
     pub fn settle(&mut self, now: Ns) {
@@ -194,6 +228,7 @@ impl Channel {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Request {
     pub id: u64,
+    pub asked: Ns,
     pub arrived: Ns,
     pub accepted: Ns,
     pub command: Command,
@@ -249,6 +284,8 @@ pub struct Counters {
     pub starved: u64,
     /// Completed requests.
     pub completed: u64,
+    /// Completed flash operations that the host waited for, at once or in the end.
+    pub host_operations: u64,
 }
 
 /// Everything that changes.
@@ -310,6 +347,8 @@ impl State {
                 starved_head: NONE,
                 starved_tail: NONE,
                 held: false,
+                held_since: 0,
+                held_before_ns: 0,
                 other_ns: [0; CHANNEL_CATEGORIES],
                 held_ns: 0,
             })
@@ -324,6 +363,8 @@ impl State {
                 category_ns: [0; CHANNEL_CATEGORIES],
                 line: Vec::with_capacity(2 * g.dies_per_channel() as usize + 2),
                 held_by: NONE,
+                held_since: 0,
+                held_before_ns: 0,
                 host_operations: 0,
                 gated: 0,
                 gcs: 0,

@@ -255,7 +255,7 @@ mod tests {
         blame.add(ARRAY, latency - waited);
         blame.add(HOST_QUEUE, waited);
         let completion =
-            Completion { id: 0, kind: CommandKind::Read, arrived: 5, completed: 5 + latency, gc_blocked: false, queue_blocked: waited > 0 };
+            Completion { id: 0, kind: CommandKind::Read, asked: 5, arrived: 5, completed: 5 + latency, gc_blocked: false, queue_blocked: waited > 0 };
         metrics.completed(&completion, &blame);
     }
 

@@ -4,7 +4,7 @@ use crate::control::Control;
 use tinytail_core::drive::Drive;
 use tinytail_core::host::Arrival;
 use tinytail_core::observe::{Completion, Observer};
-use tinytail_core::units::{Ns, SECOND};
+use tinytail_core::units::{Ns, SECOND, TIME_MAX};
 use tinytail_workload::{Pacing, Source, WorkloadError};
 
 /// Requests that are taken from a source at a time.
@@ -13,8 +13,12 @@ const BATCH: usize = 64;
 const AHEAD: usize = 8;
 /// Events between two looks at the switch and at the clock.
 const LOOK_EVERY: u32 = 1024;
-/// Simulated time without a completed request, while some are outstanding, after which a run is stuck.
+/// Simulated time without progress, while requests are outstanding, after which a run is stuck.
 const STUCK_AFTER_NS: Ns = 10 * SECOND;
+/// Looks at a drive that handles events without progress after which a run is stuck, whatever its clock says.
+const STUCK_AFTER_LOOKS: u32 = 20_000;
+/// What a run may take beyond the last arrival, to be kept free of the latest time that an event can have.
+const TIME_MARGIN: Ns = 24 * 3600 * SECOND;
 
 /// How playing ended.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -75,6 +79,7 @@ pub fn play<O: Observer>(
     let mut completions: Vec<Completion> = Vec::with_capacity(BATCH);
     let mut completed = 0u64;
     let mut last_progress = drive.now();
+    let (mut progress, mut idle_looks) = (drive.progress(), 0);
     let mut until_look = LOOK_EVERY;
     let mut in_flight = 0u32;
     let (depth, open) = match pacing {
@@ -95,6 +100,14 @@ pub fn play<O: Observer>(
                 if drive.next_event().is_some_and(|event| event <= at) {
                     break;
                 }
+                if at > TIME_MAX - TIME_MARGIN {
+                    return Ending::Faulty(format!(
+                        "a request arrives after {:.1} days of simulated time, warming up included; at most {:.0} days can be simulated. \
+                         Play a part of the workload, with --requests",
+                        days(at),
+                        days(TIME_MAX - TIME_MARGIN)
+                    ));
+                }
                 if in_flight == 0 {
                     last_progress = at;
                 }
@@ -112,7 +125,6 @@ pub fn play<O: Observer>(
                 drive.take_completions(&mut completions);
                 in_flight -= completions.len() as u32;
                 completed += completions.len() as u64;
-                last_progress = drive.now();
                 completions.clear();
             }
         }
@@ -127,7 +139,6 @@ pub fn play<O: Observer>(
             drive.take_completions(&mut completions);
             in_flight -= completions.len() as u32;
             completed += completions.len() as u64;
-            last_progress = drive.now();
             completions.clear();
         }
         until_look -= 1;
@@ -140,11 +151,19 @@ pub fn play<O: Observer>(
             if control.is_cancelled() {
                 return Ending::Cancelled;
             }
-            if in_flight == 0 {
+            if drive.now() > TIME_MAX - TIME_MARGIN {
+                return Ending::Faulty(format!("the run reached {:.1} days of simulated time, more than can be simulated", days(drive.now())));
+            }
+            idle_looks += 1;
+            if in_flight == 0 || drive.progress() != progress {
+                progress = drive.progress();
                 last_progress = drive.now();
+                idle_looks = 0;
+            } else if idle_looks > STUCK_AFTER_LOOKS {
+                return Ending::Stuck(format!("Events go on and nothing gets done. {}", drive.explain_standstill()));
             } else if drive.now() - last_progress > STUCK_AFTER_NS {
                 let seconds = STUCK_AFTER_NS / SECOND;
-                return Ending::Stuck(format!("No request completed for {seconds} s of simulated time. {}", drive.explain_standstill()));
+                return Ending::Stuck(format!("Nothing got done for {seconds} s of simulated time. {}", drive.explain_standstill()));
             }
             if enough(drive) {
                 next = None;
@@ -154,6 +173,10 @@ pub fn play<O: Observer>(
             }
         }
     }
+}
+
+fn days(ns: Ns) -> f64 {
+    ns as f64 / (24 * 3600 * SECOND) as f64
 }
 
 fn verdict<O: Observer>(drive: &Drive<O>) -> Option<Ending> {

@@ -182,6 +182,10 @@ fn run_on(device: &Device, design: Design, workload: &Workload, spec: &Spec, con
     let mut drive = Drive::new(device, design, spec.verify, Metrics::default())?;
     let footprint = footprint(device, workload, spec, &context, control)?;
     control.enter(Phase::Ageing, 0);
+    if control.is_cancelled() {
+        let figures = Figures { start: 0, cpu_seconds: 0.0, partial: true, stuck: None, warm_up: "none".into() };
+        return Ok(outcome(&drive, device, workload, spec, &Aged::default(), figures));
+    }
     let aged = drive.age(spec.seed, &footprint, |done, total| {
         control.set_total(total);
         control.advance(done);

@@ -47,7 +47,7 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
         let live = u64::from(mapped) + beyond.len() as u64;
         let overwrites = live * u64::from(device.state.overwrite_percent) / 100;
         let total = live + overwrites;
-        let target = (u64::from(device.geometry.pages_per_plane()) * u64::from(device.state.free_percent) / 100) as u32;
+        let target = free_target(&device);
         let mut aged = Aged { live_pages: live, ..Aged::default() };
         let mut recent = Recent::new(device.geometry.planes() as usize * 8);
         for lpn in (0..mapped).chain(beyond.iter().copied()) {
@@ -97,7 +97,8 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
         let ppn = self.state.books.take(plane, write_point, Claimant::Host).expect("ageing keeps every plane above its reserve");
         self.state.books.commit_write(lpn, ppn);
         aged.written_pages += 1;
-        if self.state.books.free_pages(plane) < target.max(2 * self.state.device.geometry.pages_per_block) {
+        let kept = self.policies.gc.reserve_blocks + self.policies.gc.write_points;
+        if self.state.books.free_pages(plane) < target.max((kept + 1) * self.state.device.geometry.pages_per_block) {
             self.collect_for_ageing(plane, aged, recent);
         }
     }
@@ -122,7 +123,7 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
     pub fn replay_in_books(&mut self, requests: impl Iterator<Item = (bool, u64)>) -> u64 {
         let device = &self.state.device;
         let per_page = u64::from(device.geometry.sectors_per_page());
-        let target = (u64::from(device.geometry.pages_per_plane()) * u64::from(device.state.free_percent) / 100) as u32;
+        let target = free_target(device);
         let mut batch = [(false, 0 as Lpn); BATCH];
         let mut count = 0;
         for (request, slot) in requests.zip(&mut batch) {
@@ -147,6 +148,11 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
         }
         mapped
     }
+}
+
+/// Erased pages at which ageing holds a plane, rounded as the watermarks of GC are.
+fn free_target(device: &crate::device::Device) -> u32 {
+    (u64::from(device.geometry.pages_per_plane()) * u64::from(device.state.free_percent)).div_ceil(100) as u32
 }
 
 /// Scales a random 64-bit number to 0 ..= below - 1.

@@ -71,8 +71,10 @@ impl Gc {
 impl<O: Observer, Q: EventQueue> Drive<O, Q> {
     /// Asks trigger and gate whether a GC starts in a plane.
     pub(crate) fn consider_gc(&mut self, plane: PlaneIx) {
-        if self.state.gc[plane as usize].state != GcState::Idle {
-            return;
+        match self.state.gc[plane as usize].state {
+            GcState::Idle => {}
+            GcState::Claiming => return self.note_urgency(plane),
+            GcState::Moving | GcState::Erasing => return,
         }
         let want = self.policies.gc_trigger.want(View(&self.state), plane);
         if want == Want::No {
@@ -90,6 +92,16 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
         }
         self.leave_gate(plane);
         self.start_gc(plane, want == Want::Hard);
+    }
+
+    /// A GC that still waits for what it must hold learns that its plane has become urgent.
+    fn note_urgency(&mut self, plane: PlaneIx) {
+        if !self.state.gc[plane as usize].urgent && self.policies.gc_trigger.want(View(&self.state), plane) == Want::Hard {
+            let plan = self.policies.gc_hold.hold(View(&self.state), plane, true);
+            let gc = &mut self.state.gc[plane as usize];
+            gc.urgent = true;
+            gc.plan.release_each_page = plan.release_each_page;
+        }
     }
 
     fn wait_at_gate(&mut self, plane: PlaneIx, gate: Gate) {
@@ -227,7 +239,7 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
         let die = self.state.die_of(plane);
         let claimed = &mut self.state.channels[channel];
         claimed.settle(now);
-        claimed.held_by = die;
+        claimed.set_held_by(die, now);
         self.state.gc[plane as usize].claim += 1;
         self.update_held_category(die);
         for other in self.dies_on(channel) {
@@ -397,7 +409,7 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
         for channel in held.clone() {
             let released = &mut self.state.channels[channel as usize];
             released.settle(now);
-            released.held_by = NONE;
+            released.set_held_by(NONE, now);
             released.rest_category = CHANNEL_IDLE;
             for other in self.dies_on(channel as usize) {
                 if other != die {
@@ -434,12 +446,10 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
                     closed |= 0xff << (8 * local) & !own;
                 }
             }
-            self.state.planes[plane as usize].held = holds;
         }
-        if die_held {
-            for plane in planes {
-                self.state.planes[plane as usize].held = true;
-            }
+        for plane in planes {
+            let held = die_held || (self.state.gc[plane as usize].holds && !parked);
+            self.state.planes[plane as usize].set_held(held, self.state.now);
         }
         if parked {
             closed |= !crate::sched::ops::READ_BITS;

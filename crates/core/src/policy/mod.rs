@@ -125,6 +125,8 @@ seam! {
     trait GcTrigger {
         /// How much.
         fn want(&mut self, view: View<'_>, plane: PlaneIx) -> Want;
+        /// The key and the number of erased pages below which a plane is urgent; nothing if GC never starts.
+        fn urgent_below(&mut self) -> Option<(&'static str, u32)>;
     }
     /// Techniques that answer `gc_trigger`.
     enum GcTriggerPolicy in "gc_trigger" {

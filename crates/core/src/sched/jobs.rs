@@ -32,6 +32,7 @@ pub(crate) struct Job {
     stage: u8,
     pending: u32,
     pub blame: Blame,
+    gc_blocked: bool,
 }
 
 impl<O: Observer, Q: EventQueue> Drive<O, Q> {
@@ -40,7 +41,7 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
         assert!((1..=STAGES_MAX).contains(&stages.len()), "a job has 1 to {STAGES_MAX} stages");
         let mut all = [Stage { first: NONE, compute_ns: 0 }; STAGES_MAX];
         all[..stages.len()].copy_from_slice(stages);
-        let job = Job { owner, stages: all, stage_count: stages.len() as u8, stage: 0, pending: 0, blame: Blame::default() };
+        let job = Job { owner, stages: all, stage_count: stages.len() as u8, stage: 0, pending: 0, blame: Blame::default(), gc_blocked: false };
         let job = self.state.jobs.insert(job);
         self.start_stage(job);
     }
@@ -67,6 +68,7 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
     /// An operation of a job completed; `op` still has its blame.
     pub(crate) fn job_op_done(&mut self, job: u32, op: u32) {
         let running = &mut self.state.jobs[job as usize];
+        running.gc_blocked |= self.state.ops[op as usize].gc_blocked;
         running.pending -= 1;
         if running.pending > 0 {
             return;
@@ -99,8 +101,9 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
         }
         let owner = running.owner;
         std::mem::swap(&mut self.path_blame, &mut running.blame);
+        let gc_blocked = running.gc_blocked;
         self.state.jobs.remove(job);
-        self.notify(owner, None);
+        self.notify(owner, None, gc_blocked);
         self.path_blame.clear();
     }
 }

@@ -11,6 +11,7 @@ use crate::ids::{ChannelIx, DieIx, NONE, PlaneIx, Ppn};
 use crate::observe::{ARRAY, CHANNEL, COMMAND, DIE, Observer, Occupant, SPACE, TRANSFER};
 use crate::policy::{Order, Place};
 use crate::sched::ops::{CLASS_BY_NUMBER, CLASSES, Class, HOLD_BITS, OpKind};
+use crate::sched::suspend::PulseEvent;
 use crate::state::{InLine, Phase, PulseState, Wants};
 use crate::units::Ns;
 use crate::view::{Candidate, View};
@@ -109,11 +110,19 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
         let die = self.state.die_of(plane);
         self.settle_die(die);
         self.state.ops[op as usize].waited = true;
+        let gc_held = self.gc_held_ns(plane, die);
         let lines = &self.state.planes[plane as usize];
         let snapshot = &mut self.state.snapshots[op as usize];
         snapshot.die = self.state.dies[die as usize].busy_ns;
         snapshot.other = lines.other_ns;
         snapshot.held = lines.held_ns;
+        snapshot.gc_held = gc_held;
+    }
+
+    /// For how long GCs have held a plane, and its channel, up to now.
+    fn gc_held_ns(&self, plane: PlaneIx, die: DieIx) -> (Ns, Ns) {
+        let channel = &self.state.channels[self.state.channel_of(die)];
+        (self.state.planes[plane as usize].gc_held_ns(self.state.now), channel.gc_held_ns(self.state.now))
     }
 
     /// Whether an operation that just joined its line is still there. It joined at the tail.
@@ -141,6 +150,10 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
                 blame.add(CHANNEL + i, now - then);
             }
             blame.add(DIE + Occupant::GcHold as usize, lines.held_ns - snapshot.held);
+            let gc = [Occupant::GcRead, Occupant::GcProgram, Occupant::Erase];
+            let die_in_gc = gc.iter().any(|&occupant| busy[occupant as usize] > snapshot.die[occupant as usize]);
+            let held = self.gc_held_ns(entry.plane, die) != snapshot.gc_held;
+            self.state.ops[op as usize].gc_blocked |= die_in_gc || held;
         }
         self.state.ops[op as usize].since = now;
     }
@@ -371,7 +384,8 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
         let lines = &mut self.state.planes[plane as usize];
         let mut op = std::mem::replace(&mut lines.starved_head, NONE);
         lines.starved_tail = NONE;
-        let mut woken = Vec::new();
+        let mut woken = std::mem::take(&mut self.woken);
+        woken.clear();
         while op != NONE {
             woken.push(op);
             op = std::mem::replace(&mut self.state.ops[op as usize].next, NONE);
@@ -397,9 +411,13 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
             snapshot.die = self.state.dies[die as usize].busy_ns;
             snapshot.other = lines.other_ns;
             snapshot.held = lines.held_ns;
+            let gc_held = self.gc_held_ns(plane, die);
+            self.state.snapshots[op as usize].gc_held = gc_held;
             self.set_ready(plane, class);
         }
-        if !woken.is_empty() {
+        let any = !woken.is_empty();
+        self.woken = woken;
+        if any {
             self.try_start(self.state.die_of(plane));
         }
     }
@@ -500,28 +518,32 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
 
     /// The dies of a channel that was shut to them stand in line, oldest work first.
     pub(crate) fn line_up(&mut self, channel: usize) {
-        let mut dies: Vec<(u64, DieIx)> = self
-            .dies_on(channel)
-            .filter_map(|die| {
-                let state = &self.state.dies[die as usize];
-                let startable = state.ready & !state.closed;
-                if state.running != NONE || startable == 0 || state.in_line || state.parked != NONE {
-                    return None;
-                }
+        let mut dies = std::mem::take(&mut self.lining_up);
+        dies.clear();
+        for die in self.dies_on(channel) {
+            let state = &self.state.dies[die as usize];
+            let startable = state.ready & !state.closed & !HOLD_BITS;
+            if state.running == NONE && startable != 0 && !state.in_line && state.parked == NONE {
                 let oldest = (0..64).filter(|bit| startable >> bit & 1 == 1).map(|bit| self.candidate(die, bit).arrival).min();
-                oldest.map(|arrival| (arrival, die))
-            })
-            .collect();
+                dies.push((oldest.unwrap_or(0), die));
+            }
+        }
         dies.sort_unstable();
-        for (_, die) in dies {
+        for &(_, die) in &dies {
             self.mark_blocked(die);
             self.state.dies[die as usize].in_line = true;
             let arrival = self.state.next_arrival();
             self.stand_in_line(channel, InLine { die, wants: Wants::Start, arrival });
         }
+        self.lining_up = dies;
         for die in self.dies_on(channel) {
-            if self.state.dies[die as usize].parked != NONE {
+            let state = &self.state.dies[die as usize];
+            // A request to hold needs no channel, so it does not stand in line; and reads that the hold shut out may now be
+            // worth a suspension.
+            if state.parked != NONE || state.ready & !state.closed & HOLD_BITS != 0 {
                 self.try_start(die);
+            } else if state.running != NONE {
+                self.consider_suspension(die);
             }
         }
     }
@@ -633,8 +655,8 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
         }
     }
 
-    /// The end of the current phase of a die's running operation.
-    pub(crate) fn die_event(&mut self, die: DieIx) {
+    /// The end of the current phase of a die's running operation. Returns whether anything came of it.
+    pub(crate) fn die_event(&mut self, die: DieIx) -> bool {
         let state = &self.state.dies[die as usize];
         let op = state.running;
         match state.phase {
@@ -644,14 +666,15 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
             }
             Phase::CopybackRead => self.claim_channel(die, Phase::CopybackRead),
             Phase::TransferOut => self.part_transferred(die),
-            Phase::ArrayProgram | Phase::Erase => {
-                if self.pulse_event(die) {
-                    self.finish(die, op);
-                }
-            }
+            Phase::ArrayProgram | Phase::Erase => match self.pulse_event(die) {
+                PulseEvent::Ended => self.finish(die, op),
+                PulseEvent::Cut | PulseEvent::Asked => {}
+                PulseEvent::Stale => return false,
+            },
             Phase::Suspending => self.parked(die),
             Phase::Idle => unreachable!("an event of an idle die"),
         }
+        true
     }
 
     /// The running operation of a die needs its channel for the next phase.
@@ -666,7 +689,9 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
         if self.state.ops[op as usize].is_host() {
             let now = self.state.now;
             self.state.channels[channel].settle(now);
-            self.state.snapshots[op as usize].other = self.state.channels[channel].category_ns;
+            let snapshot = &mut self.state.snapshots[op as usize];
+            snapshot.other = self.state.channels[channel].category_ns;
+            snapshot.gc_held.1 = self.state.channels[channel].gc_held_ns(now);
         }
         let arrival = self.state.next_arrival();
         self.stand_in_line(channel, InLine { die, wants: Wants::Continue, arrival });
@@ -686,6 +711,8 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
             for (i, (now, then)) in category_ns.iter().zip(&snapshot.other).enumerate() {
                 blame.add(CHANNEL + i, now - then);
             }
+            let held = self.state.channels[channel].gc_held_ns(now) != snapshot.gc_held.1;
+            self.state.ops[part as usize].gc_blocked |= held && self.state.channels[channel].held_by != die;
         }
         if self.state.dies[die as usize].phase == Phase::CopybackRead {
             let command = self.state.device.timing.command_ns;

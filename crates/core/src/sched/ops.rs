@@ -107,6 +107,8 @@ pub struct Op {
     pub occupant: Occupant,
     /// Whether a snapshot was taken when it began to wait.
     pub waited: bool,
+    /// Whether it waited for something that a GC held.
+    pub gc_blocked: bool,
     /// What the time on the die counts as that is not its own: of its mates, or while it was suspended.
     pub rest: Option<Occupant>,
 }
@@ -130,6 +132,7 @@ impl Op {
             class,
             occupant,
             waited: false,
+            gc_blocked: false,
             rest: None,
         }
     }
@@ -146,10 +149,12 @@ pub(crate) struct Snapshot {
     pub die: [Ns; OCCUPANTS],
     pub other: [Ns; CHANNEL_CATEGORIES],
     pub held: Ns,
+    /// For how long GCs had held the plane and its channel.
+    pub gc_held: (Ns, Ns),
 }
 
 impl Snapshot {
-    pub(crate) const EMPTY: Self = Self { die: [0; OCCUPANTS], other: [0; CHANNEL_CATEGORIES], held: 0 };
+    pub(crate) const EMPTY: Self = Self { die: [0; OCCUPANTS], other: [0; CHANNEL_CATEGORIES], held: 0, gc_held: (0, 0) };
 }
 
 /// A pool of items that are addressed by index and reused.

@@ -12,6 +12,19 @@ use crate::state::Phase;
 use crate::units::Ns;
 use crate::view::View;
 
+/// What came of the event of a running pulse.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum PulseEvent {
+    /// The pulse ended.
+    Ended,
+    /// It was cut at a boundary.
+    Cut,
+    /// The policy was asked again.
+    Asked,
+    /// The policy wanted to be asked again, but the read is gone.
+    Stale,
+}
+
 impl<O: Observer, Q: EventQueue> Drive<O, Q> {
     /// A host read waits for a die: asks whether what runs there makes way.
     pub(crate) fn consider_suspension(&mut self, die: DieIx) {
@@ -20,6 +33,11 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
             return;
         }
         if state.pulse.cut_at_boundary || self.state.ops[state.running as usize].mate != NONE {
+            return;
+        }
+        // While another die's GC holds the channel, no read could be served.
+        let held_by = self.state.channels[self.state.channel_of(die)].held_by;
+        if held_by != NONE && held_by != die {
             return;
         }
         // Before the array works there is nothing to cut: the command is still under way.
@@ -100,23 +118,24 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
         self.schedule_pulse(die);
     }
 
-    /// The event of a running pulse: its end, the boundary at which it is cut, or a question to ask. Returns whether it ended.
-    pub(crate) fn pulse_event(&mut self, die: DieIx) -> bool {
+    /// The event of a running pulse: its end, the boundary at which it is cut, or a question to ask. 
+    pub(crate) fn pulse_event(&mut self, die: DieIx) -> PulseEvent {
         let now = self.state.now;
         if now >= self.pulse_end(die) {
-            return true;
+            return PulseEvent::Ended;
         }
         let state = &mut self.state.dies[die as usize];
         if state.pulse.cut_at_boundary {
             state.pulse.done = state.pulse.done_at(now);
             self.state.counters.suspensions += 1;
             self.parked(die);
-            return false;
+            return PulseEvent::Cut;
         }
         state.pulse.ask_at = Ns::MAX;
+        let waits = state.ready & READ_BITS != 0;
         self.schedule_pulse(die);
         self.consider_suspension(die);
-        false
+        if waits { PulseEvent::Asked } else { PulseEvent::Stale }
     }
 
     /// The pulse is cut: the operation is parked, its job's hold given up, and the reads go.

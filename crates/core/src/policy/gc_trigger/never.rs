@@ -22,6 +22,10 @@ impl GcTrigger for Never {
     fn want(&mut self, _: View<'_>, _: PlaneIx) -> Want {
         Want::No
     }
+
+    fn urgent_below(&mut self) -> Option<(&'static str, u32)> {
+        None
+    }
 }
 
 #[cfg(test)]

@@ -59,16 +59,11 @@ impl GcTrigger for Watermark {
         let pages = f64::from(device.geometry.pages_per_plane());
         self.soft_pages = (pages * soft / 100.0).round() as u32;
         self.hard_pages = (pages * hard / 100.0).round() as u32;
-        // The host may open no block of the last two; a plane that stalls writes must be urgent.
-        let least = 2 * device.geometry.pages_per_block;
-        if self.hard_pages < least {
-            let percent = f64::from(least) * 100.0 / pages;
-            return Err(ConfigError(format!(
-                "[gc_trigger] `hard_free_percent` is {hard}: {} pages of a plane; it must cover two blocks, {least} pages: at least {percent:.3}",
-                self.hard_pages
-            )));
-        }
         Ok(())
+    }
+
+    fn urgent_below(&mut self) -> Option<(&'static str, u32)> {
+        Some(("hard_free_percent", self.hard_pages))
     }
 
     #[inline]
