@@ -35,7 +35,10 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
         for (index, die) in state.dies.iter().enumerate() {
             let idle = die.running == NONE && die.parked == NONE;
             if idle && die.ready & !die.closed != 0 && !die.in_line {
-                return Err(format!("die {index} is idle with work {:#x} that nothing shuts out, and waits for nothing", die.ready & !die.closed));
+                return Err(format!(
+                    "die {index} is idle with work {:#x} that nothing shuts out, and waits for nothing",
+                    die.ready & !die.closed
+                ));
             }
         }
         // GC can always go on: what it may need is erased.

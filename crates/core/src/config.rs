@@ -3,6 +3,7 @@
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use thiserror::Error;
+use toml::de::DeTable;
 
 /// A faulty device, design or name, described for the person who wrote it.
 #[derive(Debug, Error, Clone, PartialEq, Eq)]
@@ -97,53 +98,195 @@ impl Document {
 
     /// `file:line` of a key, or of its section, or just the file.
     pub fn place(&self, section: &str, key: &str) -> String {
-        let mut current = String::new();
-        let mut section_line = None;
-        for (number, line) in self.text.lines().enumerate() {
-            let line = line.trim();
-            if let Some(header) = line.strip_prefix('[').and_then(|rest| rest.split(']').next()) {
-                current = header.trim().to_string();
-                if current == section {
-                    section_line = Some(number + 1);
-                }
-            } else if current == section && line.split(['=', ' ', '.']).next() == Some(key) && line.contains('=') {
-                return format!("{}:{}", self.name, number + 1);
+        let line = self.line(section, key).or_else(|| self.line(section, ""));
+        line.map_or_else(|| self.name.clone(), |line| format!("{}:{line}", self.name))
+    }
+
+    /// The line of a key, from 1; that of the section itself if `key` is empty.
+    fn line(&self, section: &str, key: &str) -> Option<usize> {
+        let document = DeTable::parse(&self.text).ok()?;
+        let mut table = document.get_ref();
+        let mut start = None;
+        for name in [section, key].into_iter().filter(|name| !name.is_empty()) {
+            let (found, value) = table.iter().find(|(found, _)| found.get_ref() == name)?;
+            start = Some(found.span().start);
+            match value.get_ref().as_table() {
+                Some(inner) => table = inner,
+                None if name == section && !key.is_empty() => return None,
+                None => break,
             }
         }
-        section_line.map_or_else(|| self.name.clone(), |line| format!("{}:{line}", self.name))
+        start.map(|start| self.text.as_bytes()[..start].iter().filter(|byte| **byte == b'\n').count() + 1)
     }
 }
 
 /// Decodes one section, naming the line and the nearest right key when it does not fit.
 ///
 /// # Errors
-/// Unknown keys, missing keys, values of another type.
+/// Unknown keys, missing keys, values of another type: with the place, what was found and what is allowed.
 pub fn decode_section<T: DeserializeOwned>(documents: &[&Document], section: &str, table: toml::Table) -> Result<T, ConfigError> {
-    T::deserialize(toml::Value::Table(table)).map_err(|error| {
-        let message = error.message().trim().to_string();
-        let quoted: Vec<&str> = message.split('`').skip(1).step_by(2).collect();
-        let place = |key: &str| {
-            documents
-                .iter()
-                .rev()
-                .map(|document| document.place(section, key))
-                .find(|place| place.contains(':'))
-                .unwrap_or_else(|| documents.iter().map(|d| d.name.as_str()).collect::<Vec<_>>().join("+"))
-        };
-        let label = if section.is_empty() { String::new() } else { format!("[{section}] ") };
-        if message.starts_with("unknown field") || message.starts_with("unknown variant") {
-            let (found, known) = (quoted[0], &quoted[1..]);
-            let what = if message.starts_with("unknown field") { "unknown key" } else { "unknown value" };
-            let key = if what == "unknown key" { found } else { "policy" };
-            return ConfigError(format!(
-                "{}: {label}{what} `{found}`{}; allowed: {}",
-                place(key),
-                nearest_hint(found, known),
-                known.join(", ")
-            ));
+    let decode = |table: &toml::Table| {
+        let error = T::deserialize(toml::Value::Table(table.clone())).err()?;
+        Some(error.message().trim().to_string())
+    };
+    match T::deserialize(toml::Value::Table(table.clone())) {
+        Ok(decoded) => Ok(decoded),
+        Err(error) => {
+            let place = |key: &str| {
+                let latest_first = || documents.iter().rev();
+                let line = |key: &str| latest_first().find_map(|document| Some((document, document.line(section, key)?)));
+                match line(key).or_else(|| line("")) {
+                    Some((document, line)) => format!("{}:{line}", document.name),
+                    None => documents.iter().map(|document| document.name.as_str()).collect::<Vec<_>>().join("+"),
+                }
+            };
+            let label = if section.is_empty() { String::new() } else { format!("[{section}] ") };
+            let (key, what) = explain(&decode, &table).unwrap_or_else(|| (String::new(), error.message().trim().to_string()));
+            Err(ConfigError(format!("{}: {label}{what}", place(&key))))
         }
-        ConfigError(format!("{}: {label}{message}", place(quoted.first().copied().unwrap_or(""))))
-    })
+    }
+}
+
+/// The key that chooses among the shapes of a table.
+const TAG: &str = "policy";
+
+/// Text that is no name of anything, to learn which names there are.
+const NO_NAME: &str = "\u{1}";
+
+/// What decoding a table says, or nothing if it succeeds.
+type Decode<'a> = &'a dyn Fn(&toml::Table) -> Option<String>;
+
+/// What is wrong with a table.
+enum Fault {
+    /// It has a key that is not known.
+    Unknown { key: String, known: Vec<String> },
+    /// A key is missing.
+    Missing(String),
+    /// The value of one of its keys is wrong.
+    Value(String),
+}
+
+fn quoted(message: &str) -> impl Iterator<Item = &str> {
+    message.split('`').skip(1).step_by(2)
+}
+
+/// Tells faults of the table itself from those of its values, which the decoder words alike.
+fn fault(decode: Decode<'_>, table: &toml::Table) -> Option<Fault> {
+    let message = decode(table)?;
+    let first = quoted(&message).next().unwrap_or_default().to_string();
+    if message.starts_with("unknown field") && table.contains_key(&first) {
+        return Some(Fault::Unknown { key: first, known: quoted(&message).skip(1).map(str::to_string).collect() });
+    }
+    if message.starts_with("missing field") && !table.contains_key(&first) {
+        // A table that wants the key no longer misses it when it is there; another calls it unknown.
+        let mut with = table.clone();
+        with.insert(first.clone(), NO_NAME.into());
+        if decode(&with).is_none_or(|after| after != message && !after.starts_with(&format!("unknown field `{first}`"))) {
+            return Some(Fault::Missing(first));
+        }
+    }
+    Some(Fault::Value(message))
+}
+
+/// The faulty key of a table, and what is wrong with it. The decoder does not say which value it stumbled over, so keys are
+/// tried one by one.
+fn explain(decode: Decode<'_>, table: &toml::Table) -> Option<(String, String)> {
+    match fault(decode, table)? {
+        Fault::Unknown { key, known } => {
+            let hint = nearest_hint(&key, &known);
+            let allowed = match known.as_slice() {
+                [] if table.contains_key(TAG) => "this policy has no parameters".to_string(),
+                [] => "no key is allowed here".to_string(),
+                known => format!("allowed: {}", known.join(", ")),
+            };
+            let what = format!("unknown key `{key}`{hint}; {allowed}");
+            Some((key, what))
+        }
+        Fault::Missing(key) => {
+            let what = format!("`{key}` is missing");
+            Some((key, what))
+        }
+        Fault::Value(_) => {
+            let alone = |key: &str, value: &toml::Value| {
+                let mut alone = toml::Table::new();
+                if let Some(tag) = table.get(TAG) {
+                    alone.insert(TAG.into(), tag.clone());
+                }
+                alone.insert(key.into(), value.clone());
+                match fault(decode, &alone) {
+                    Some(Fault::Value(message)) => Some(message),
+                    _ => None,
+                }
+            };
+            let mut keys: Vec<&String> = table.keys().collect();
+            keys.sort_by_key(|key| *key != TAG);
+            keys.into_iter().find_map(|key| {
+                let value = &table[key];
+                let message = alone(key, value)?;
+                let what = match value {
+                    toml::Value::Array(entries) => entries.iter().enumerate().find_map(|(index, entry)| {
+                        let try_entry = |entry: &toml::Value| alone(key, &toml::Value::Array(vec![entry.clone()]));
+                        let message = try_entry(entry)?;
+                        Some(explain_entry(&format!("entry {} of `{key}`", index + 1), entry, &message, &try_entry))
+                    }),
+                    _ => None,
+                };
+                let what = what.unwrap_or_else(|| explain_value(&format!("`{key}`"), value, &message, &|value| alone(key, value)));
+                Some((key.clone(), what))
+            })
+        }
+    }
+}
+
+/// What is wrong with an entry of a list. `decode` says what is wrong with a list that has another entry instead.
+fn explain_entry(subject: &str, entry: &toml::Value, message: &str, decode: &dyn Fn(&toml::Value) -> Option<String>) -> String {
+    let toml::Value::Table(table) = entry else {
+        return explain_value(subject, entry, message, decode);
+    };
+    let decode_table = |table: &toml::Table| decode(&toml::Value::Table(table.clone()));
+    explain(&decode_table, table).map_or_else(|| format!("{subject}: {message}"), |(_, what)| format!("{subject}: {what}"))
+}
+
+/// What is wrong with a value. `decode` says what would be wrong with another value in its place.
+fn explain_value(subject: &str, value: &toml::Value, message: &str, decode: &dyn Fn(&toml::Value) -> Option<String>) -> String {
+    let probe = decode(&NO_NAME.into()).unwrap_or_default();
+    if probe.starts_with("unknown variant") {
+        let known: Vec<&str> = quoted(&probe).skip(1).collect();
+        let hint = value.as_str().map_or_else(String::new, |found| nearest_hint(found, &known));
+        return format!("{subject} is {}{hint}; allowed: {}", shown(value), known.join(", "));
+    }
+    match message.rsplit_once(", expected ") {
+        Some((_, expected)) if message.starts_with("invalid") => {
+            format!("{subject} is {}; allowed: {}", shown(value), allowed(expected))
+        }
+        _ => format!("{subject} is {}: {message}", shown(value)),
+    }
+}
+
+/// A value as it stands in the file, shortened.
+fn shown(value: &toml::Value) -> String {
+    const CHARACTERS_MAX: usize = 60;
+    let text = value.to_string();
+    match text.char_indices().nth(CHARACTERS_MAX) {
+        Some((end, _)) => format!("{}...", &text[..end]),
+        None => text,
+    }
+}
+
+/// What the decoder expects, in the words of the file's author.
+fn allowed(expected: &str) -> String {
+    match expected {
+        "u8" => format!("a whole number from 0 to {}", u8::MAX),
+        "u32" => format!("a whole number from 0 to {}", u32::MAX),
+        "u64" | "usize" => "a whole number, 0 or more".into(),
+        "i64" => "a whole number".into(),
+        "f32" | "f64" => "a number".into(),
+        "bool" | "a boolean" => "true or false".into(),
+        "a string" => "text in quotes".into(),
+        "a sequence" => "a list in square brackets".into(),
+        other if other.contains("tagged enum") => format!("a table with `{TAG}`, such as {{ {TAG} = \"...\" }}"),
+        other => other.into(),
+    }
 }
 
 /// The JSON Schema of a file of named sections in which any value may carry its source.
@@ -184,14 +327,21 @@ pub fn file_schema(sections: &[(&str, schemars::Schema)]) -> serde_json::Value {
     })
 }
 
-/// The known name that is nearest to `found`, as ` (did you mean ...?)`, or nothing when none is near.
+/// The known name that is nearest to `found`, or those that begin with it, as ` (did you mean ...?)`; nothing when none is near.
 pub fn nearest_hint<S: AsRef<str>>(found: &str, known: &[S]) -> String {
-    known
-        .iter()
-        .map(|name| (strsim::damerau_levenshtein(found, name.as_ref()), name.as_ref()))
+    const LONGER_NAMES_MAX: usize = 3;
+    let names = || known.iter().map(AsRef::as_ref);
+    let nearest = names()
+        .map(|name| (strsim::damerau_levenshtein(found, name), name))
         .min()
-        .filter(|&(distance, name)| distance <= 2.max(name.len() / 3))
-        .map_or_else(String::new, |(_, name)| format!(" (did you mean `{name}`?)"))
+        .filter(|&(distance, name)| distance <= 2.max(name.len() / 3) && distance < name.chars().count());
+    let longer: Vec<String> = names().filter(|name| !found.is_empty() && name.starts_with(found)).map(|name| format!("`{name}`")).collect();
+    match (nearest, longer.as_slice()) {
+        (Some((_, name)), _) => format!(" (did you mean `{name}`?)"),
+        (None, [rest @ .., last]) if rest.is_empty() => format!(" (did you mean {last}?)"),
+        (None, [rest @ .., last]) if rest.len() < LONGER_NAMES_MAX => format!(" (did you mean {} or {last}?)", rest.join(", ")),
+        _ => String::new(),
+    }
 }
 
 #[cfg(test)]
@@ -226,10 +376,151 @@ mod tests {
     }
 
     #[test]
-    fn a_value_of_the_wrong_type_and_a_missing_key_are_refused() {
-        assert!(section("[timing]\nread_ns = \"fast\"").unwrap_err().0.contains("invalid type"));
-        assert!(section("[timing]").unwrap_err().0.contains("missing field `read_ns`"));
+    fn a_missing_key_and_faulty_text_are_refused() {
+        assert_eq!(section("[timing]").unwrap_err().0, "d.toml:1: [timing] `read_ns` is missing");
         assert!(section("[timing\n").unwrap_err().0.starts_with("d.toml:1:"));
         assert!(section("[timing]\nread_ns = { value = 1, sauce = \"x\" }").unwrap_err().0.contains("sauce"));
+    }
+
+    #[derive(Debug, Deserialize)]
+    #[serde(rename_all = "lowercase")]
+    enum Scope {
+        Plane,
+        Channel,
+    }
+
+    #[derive(Debug, Deserialize)]
+    #[serde(deny_unknown_fields)]
+    struct Blocking {
+        #[serde(rename = "scope")]
+        _scope: Scope,
+        #[serde(default, rename = "pages")]
+        _pages: u32,
+    }
+
+    #[derive(Debug, Deserialize)]
+    #[serde(deny_unknown_fields)]
+    struct Never {}
+
+    #[derive(Debug, Deserialize)]
+    #[serde(tag = "policy", rename_all = "lowercase")]
+    enum Hold {
+        Blocking(Blocking),
+        Never(Never),
+    }
+
+    #[derive(Debug, Deserialize)]
+    #[serde(deny_unknown_fields)]
+    struct All {
+        #[serde(default, rename = "share")]
+        _share: f64,
+        #[serde(rename = "on")]
+        _on: bool,
+        #[serde(default, rename = "times")]
+        _times: Vec<u64>,
+        #[serde(default, rename = "copy")]
+        _copy: Option<Scope>,
+        #[serde(default, rename = "chain")]
+        _chain: Vec<Hold>,
+    }
+
+    fn error<T: DeserializeOwned + std::fmt::Debug>(values: &str) -> String {
+        let document = Document::parse("d.toml", &format!("summary = \"s\"\n[part]\n{values}\n")).unwrap();
+        let table = document.table["part"].as_table().cloned().unwrap();
+        decode_section::<T>(&[&document], "part", table).unwrap_err().0
+    }
+
+    #[test]
+    fn a_value_of_the_wrong_type_is_refused_with_its_line_and_key() {
+        for (values, message) in [
+            ("on = true\n\nshare = \"half\"", "d.toml:5: [part] `share` is \"half\"; allowed: a number"),
+            ("on = 1", "d.toml:3: [part] `on` is 1; allowed: true or false"),
+            ("times = [1, 2]\non = { value = 1, source = \"s\" }", "d.toml:4: [part] `on` is 1; allowed: true or false"),
+            ("times = 3\non = true", "d.toml:3: [part] `times` is 3; allowed: a list in square brackets"),
+            ("on = true\ntimes = [1, -2]", "d.toml:4: [part] entry 2 of `times` is -2; allowed: a whole number, 0 or more"),
+            ("on = true\ncopy = \"plain\"", "d.toml:4: [part] `copy` is \"plain\" (did you mean `plane`?); allowed: plane, channel"),
+            ("on = true\ncopy = 7", "d.toml:4: [part] `copy` is 7; allowed: plane, channel"),
+            ("share = 0.5", "d.toml:2: [part] `on` is missing"),
+            ("on = true\n\"no\" = 1", "d.toml:4: [part] unknown key `no` (did you mean `on`?); allowed: share, on, times, copy, chain"),
+        ] {
+            assert_eq!(error::<All>(values), message, "{values}");
+        }
+        // Both values have the same fault; the first is named.
+        assert!(error::<All>("on = 1\nshare = true").contains("`on` is 1"));
+    }
+
+    #[test]
+    fn a_whole_number_must_fit() {
+        let error = error::<Blocking>("scope = \"plane\"\npages = 8.5");
+        assert_eq!(error, "d.toml:4: [part] `pages` is 8.5; allowed: a whole number from 0 to 4294967295");
+        let error = self::error::<Blocking>("scope = \"plane\"\npages = -1");
+        assert!(error.contains("`pages` is -1; allowed: a whole number from 0 to 4294967295"), "{error}");
+    }
+
+    #[test]
+    fn a_faulty_policy_is_refused_with_the_names_there_are() {
+        for (values, message) in [
+            (
+                "policy = \"blocked\"\nscope = 1",
+                "d.toml:3: [part] `policy` is \"blocked\" (did you mean `blocking`?); allowed: blocking, never",
+            ),
+            ("policy = 3", "d.toml:3: [part] `policy` is 3; allowed: blocking, never"),
+            ("scope = \"plane\"", "d.toml:2: [part] `policy` is missing"),
+            ("policy = \"blocking\"", "d.toml:2: [part] `scope` is missing"),
+            ("policy = \"blocking\"\nscope = 7", "d.toml:4: [part] `scope` is 7; allowed: plane, channel"),
+            (
+                "scope = \"plane\"\npolicy = \"blocking\"\npages = true",
+                "d.toml:5: [part] `pages` is true; allowed: a whole number from 0 to 4294967295",
+            ),
+            ("policy = \"never\"\nscope = 7", "d.toml:4: [part] unknown key `scope`; this policy has no parameters"),
+        ] {
+            assert_eq!(error::<Hold>(values), message, "{values}");
+        }
+    }
+
+    #[test]
+    fn a_faulty_chain_of_policies_names_the_entry() {
+        let never = "{ policy = \"never\" }";
+        for (chain, message) in [
+            ("\"never\"".to_string(), "`chain` is \"never\"; allowed: a list in square brackets"),
+            ("[\"never\"]".into(), "entry 1 of `chain` is \"never\"; allowed: a table with `policy`, such as { policy = \"...\" }"),
+            (
+                format!("[{never}, {{ policy = \"nver\" }}]"),
+                "entry 2 of `chain`: `policy` is \"nver\" (did you mean `never`?); allowed: blocking, never",
+            ),
+            (format!("[{never}, {{}}]"), "entry 2 of `chain`: `policy` is missing"),
+            ("[{ policy = \"never\", x = 1 }]".into(), "entry 1 of `chain`: unknown key `x`; this policy has no parameters"),
+        ] {
+            assert_eq!(error::<All>(&format!("on = true\nchain = {chain}")), format!("d.toml:4: [part] {message}"));
+        }
+    }
+
+    #[test]
+    fn the_document_that_sets_a_key_is_named() {
+        let first = Document::parse("first.toml", "[part]\nscope = \"plane\"\npages = -1\n").unwrap();
+        let second = Document::parse("second.toml", "\n[part]\nscope = \"channel\"\n").unwrap();
+        let mut table = first.table["part"].as_table().cloned().unwrap();
+        table.extend(second.table["part"].as_table().cloned().unwrap());
+        let error = decode_section::<Blocking>(&[&first, &second], "part", table).unwrap_err().0;
+        assert!(error.starts_with("first.toml:3: "), "{error}");
+    }
+
+    #[test]
+    fn a_place_is_found_however_the_key_is_written() {
+        let document = Document::parse("d.toml", "a.b = 1\n# [c]\n[\"c\"]\n'd' = \"\"\"\ne = 1\n\"\"\"\ne = 2\n").unwrap();
+        assert_eq!(document.place("a", "b"), "d.toml:1");
+        assert_eq!(document.place("c", "d"), "d.toml:4");
+        assert_eq!(document.place("c", "e"), "d.toml:7");
+        assert_eq!(document.place("c", "f"), "d.toml:3");
+        assert_eq!(document.place("f", ""), "d.toml");
+    }
+
+    #[test]
+    fn near_names_and_longer_ones_are_suggested() {
+        let known = ["drive-256g", "drive-48g", "base"];
+        assert_eq!(nearest_hint("bsae", &known), " (did you mean `base`?)");
+        assert_eq!(nearest_hint("drive", &known), " (did you mean `drive-256g` or `drive-48g`?)");
+        assert_eq!(nearest_hint("qqqqqq", &known), "");
+        assert_eq!(nearest_hint("", &known), "");
     }
 }

@@ -103,6 +103,7 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
     pub fn with_queue(device: &Device, mut design: Design, verify: bool, observer: O) -> Result<Self, ConfigError> {
         design.prepare(device)?;
         let gc = &design.gc;
+        check_memory(device, gc.page_sequence, verify)?;
         let books = Books::new(&device.geometry, device.logical_pages(), gc.write_points, gc.reserve_blocks, gc.page_sequence);
         let state = State::new(device, books, gc.copies_through_controller(), gc.ideal);
         let slots = state.dies.len() + state.channels.len() + 2;
@@ -255,7 +256,7 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
     /// Handles the next event. Returns whether there was one.
     pub fn step(&mut self) -> bool {
         let Some((at, slot)) = self.queue.pop() else { return false };
-        debug_assert!(at >= self.state.now, "time goes forward");
+        crate::check!(at >= self.state.now, "time goes forward");
         self.state.now = at;
         let dies = self.state.dies.len();
         let channels = self.state.channels.len();
@@ -596,7 +597,11 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
         let Some(oracle) = &mut self.oracle else { return };
         let entry = self.state.ops[op as usize];
         if let Some(ppn) = ppn.filter(|&ppn| self.state.books.owner(ppn) != entry.lpn) {
-            oracle.fail(format!("logical page {} maps to physical page {ppn}, which was written for {}", entry.lpn, self.state.books.owner(ppn)));
+            oracle.fail(format!(
+                "logical page {} maps to physical page {ppn}, which was written for {}",
+                entry.lpn,
+                self.state.books.owner(ppn)
+            ));
             return;
         }
         match entry.class {
@@ -696,7 +701,7 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
             let rest = (completed - arrived).saturating_sub(blame.total());
             blame.add(DIE + Occupant::HostProgram as usize, rest);
         }
-        debug_assert_eq!(blame.total(), completed - arrived, "blame adds up: {blame:?}");
+        crate::check!(blame.total() == completed - arrived, "blame adds up: {blame:?}");
         let completion = Completion { id, kind: command.kind, asked, arrived, completed, gc_blocked, queue_blocked: accepted > arrived };
         self.observer.completed(&completion, blame);
         self.path_blame.clear();
@@ -705,6 +710,24 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
         self.state.requests.remove(request);
         self.state.host.completed(command.kind);
     }
+}
+
+/// Refuses a drive whose books the process can't allocate, with a sentence instead of an abort.
+fn check_memory(device: &Device, page_sequence: bool, verify: bool) -> Result<(), ConfigError> {
+    let physical = device.geometry.physical_pages();
+    let per_physical = 5 + if page_sequence { 8 } else { 0 } + if verify { 4 } else { 0 };
+    let per_logical = 4 + if verify { 4 } else { 0 };
+    let bytes = physical * per_physical + device.logical_pages() * per_logical;
+    let mut probe: Vec<u8> = Vec::new();
+    let fits = usize::try_from(bytes).is_ok_and(|bytes| probe.try_reserve_exact(bytes).is_ok());
+    if !fits {
+        return Err(ConfigError::new(format!(
+            "{}: its {physical} pages need {} MiB of memory for map and validity, more than the system gives",
+            device.name,
+            bytes >> 20
+        )));
+    }
+    Ok(())
 }
 
 /// The bits of `count` sectors from `first`.
@@ -730,6 +753,14 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
         self.state.host.push(Queued { id: self.next_id, asked: now, arrived: now, command });
         self.state.host.take();
         self.next_id += 1;
-        self.state.requests.insert(Request { id: self.next_id - 1, asked: now, arrived: now, accepted: now, command, pending: 1, gc_blocked: false })
+        self.state.requests.insert(Request {
+            id: self.next_id - 1,
+            asked: now,
+            arrived: now,
+            accepted: now,
+            command,
+            pending: 1,
+            gc_blocked: false,
+        })
     }
 }

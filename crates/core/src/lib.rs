@@ -3,6 +3,16 @@
 //! The reading order is the data path: [`host`] and its queue, the write buffer, [`ftl`], [`sched`], and the decisions in
 //! [`policy`]; [`device`] and [`design`] are the data that a [`drive`] is made of.
 
+/// An assertion for tests and debug builds: `make test` builds one optimised profile, in which `debug_assert` is off.
+macro_rules! check {
+    ($($argument:tt)+) => {
+        if cfg!(any(test, debug_assertions)) {
+            assert!($($argument)+);
+        }
+    };
+}
+pub(crate) use check;
+
 mod audit;
 pub mod config;
 pub mod design;

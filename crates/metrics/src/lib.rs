@@ -254,8 +254,15 @@ mod tests {
         let mut blame = Blame::default();
         blame.add(ARRAY, latency - waited);
         blame.add(HOST_QUEUE, waited);
-        let completion =
-            Completion { id: 0, kind: CommandKind::Read, asked: 5, arrived: 5, completed: 5 + latency, gc_blocked: false, queue_blocked: waited > 0 };
+        let completion = Completion {
+            id: 0,
+            kind: CommandKind::Read,
+            asked: 5,
+            arrived: 5,
+            completed: 5 + latency,
+            gc_blocked: false,
+            queue_blocked: waited > 0,
+        };
         metrics.completed(&completion, &blame);
     }
 

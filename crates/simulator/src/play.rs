@@ -152,7 +152,10 @@ pub fn play<O: Observer>(
                 return Ending::Cancelled;
             }
             if drive.now() > TIME_MAX - TIME_MARGIN {
-                return Ending::Faulty(format!("the run reached {:.1} days of simulated time, more than can be simulated", days(drive.now())));
+                return Ending::Faulty(format!(
+                    "the run reached {:.1} days of simulated time, more than can be simulated",
+                    days(drive.now())
+                ));
             }
             idle_looks += 1;
             if in_flight == 0 || drive.progress() != progress {

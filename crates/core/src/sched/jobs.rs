@@ -41,7 +41,8 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
         assert!((1..=STAGES_MAX).contains(&stages.len()), "a job has 1 to {STAGES_MAX} stages");
         let mut all = [Stage { first: NONE, compute_ns: 0 }; STAGES_MAX];
         all[..stages.len()].copy_from_slice(stages);
-        let job = Job { owner, stages: all, stage_count: stages.len() as u8, stage: 0, pending: 0, blame: Blame::default(), gc_blocked: false };
+        let job =
+            Job { owner, stages: all, stage_count: stages.len() as u8, stage: 0, pending: 0, blame: Blame::default(), gc_blocked: false };
         let job = self.state.jobs.insert(job);
         self.start_stage(job);
     }

@@ -136,7 +136,7 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
         let entry = self.state.ops[op as usize];
         let now = self.state.now;
         if now > entry.since && entry.is_host() {
-            debug_assert!(entry.waited, "a wait without a snapshot");
+            crate::check!(entry.waited, "a wait without a snapshot");
             let die = self.state.die_of(entry.plane);
             self.settle_die(die);
             let snapshot = &self.state.snapshots[op as usize];

@@ -118,7 +118,7 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
         self.schedule_pulse(die);
     }
 
-    /// The event of a running pulse: its end, the boundary at which it is cut, or a question to ask. 
+    /// The event of a running pulse: its end, the boundary at which it is cut, or a question to ask.
     pub(crate) fn pulse_event(&mut self, die: DieIx) -> PulseEvent {
         let now = self.state.now;
         if now >= self.pulse_end(die) {

@@ -1,0 +1,177 @@
+//! Each mechanism of the engine, probed just before and at the instant at which it must act.
+
+use crate::design::Design;
+use crate::device::Device;
+use crate::drive::Drive;
+use crate::event::{EventQueue, PlainHeap, Tournament};
+use crate::host::{Command, CommandKind};
+use crate::ids::{DieIx, Lpn, NONE, PlaneIx};
+use crate::observe::{
+    ARRAY, Blame, CHANNEL, COMMAND, COMPUTE, Completion, DIE, HELD_GC_PROGRAM, HOST_QUEUE, Observer, Occupant, SPACE, TRANSFER,
+};
+use crate::oracle::Fault;
+use crate::policy::gc_gate::quiet_channel::QuietChannel;
+use crate::policy::gc_hold::preemptible::Preemptible;
+use crate::policy::gc_trigger::never::Never as NoGc;
+use crate::policy::join::same_offset::SameOffset;
+use crate::policy::order::gc_first::GcFirst;
+use crate::policy::order::read_first::ReadFirst;
+use crate::policy::{
+    Gate, GcGate, GcGatePolicy, GcHoldPolicy, GcTriggerPolicy, JoinPolicy, Keep, OrderPolicy, Scope, Serve, Suspend, SuspendPolicy,
+    Suspension,
+};
+use crate::sched::jobs::Stage;
+use crate::sched::ops::{Class, Op, OpKind, Owner};
+use crate::testkit::{plain_design, tiny_device};
+use crate::units::Ns;
+use crate::view::View;
+use proptest::prelude::*;
+
+mod basics;
+mod gc;
+mod mix;
+mod suspension;
+
+/// Keeps every completion with its blame.
+#[derive(Default)]
+struct Recorder(Vec<(Completion, Blame)>);
+
+impl Observer for Recorder {
+    fn completed(&mut self, completion: &Completion, blame: &Blame) {
+        assert_eq!(blame.total(), completion.completed - completion.arrived, "blame adds up: {blame:?}");
+        self.0.push((*completion, blame.clone()));
+    }
+}
+
+type TestDrive<Q = Tournament> = Drive<Recorder, Q>;
+
+fn drive(device: &Device, design: Design) -> TestDrive {
+    Drive::new(device, design, true, Recorder::default()).unwrap()
+}
+
+fn read(lpn: Lpn) -> Command {
+    Command { kind: CommandKind::Read, sector: u64::from(lpn) * 8, sectors: 8 }
+}
+
+fn write(lpn: Lpn) -> Command {
+    Command { kind: CommandKind::Write, sector: u64::from(lpn) * 8, sectors: 8 }
+}
+
+impl<Q: EventQueue> TestDrive<Q> {
+    fn at(&mut self, now: Ns, command: Command) -> u64 {
+        self.advance(now);
+        self.submit(now, command).unwrap()
+    }
+
+    fn run(&mut self) {
+        while self.step() {}
+    }
+
+    fn finished_at(&self, id: u64) -> Option<Ns> {
+        self.observer().0.iter().find(|(completion, _)| completion.id == id).map(|(completion, _)| completion.completed)
+    }
+
+    fn blame_of(&self, id: u64) -> &Blame {
+        &self.observer().0.iter().find(|(completion, _)| completion.id == id).expect("it completed").1
+    }
+
+    fn completion_of(&self, id: u64) -> Completion {
+        self.observer().0.iter().find(|(completion, _)| completion.id == id).expect("it completed").0
+    }
+
+    /// Asserts that a request completes at `at`, and not a nanosecond earlier.
+    #[track_caller]
+    fn expect_completion(&mut self, id: u64, at: Ns) {
+        if at > 0 && self.now() < at {
+            self.advance(at - 1);
+            assert_eq!(self.finished_at(id), None, "one nanosecond early");
+        }
+        self.advance(at);
+        assert_eq!(self.finished_at(id), Some(at));
+    }
+
+    fn map_functionally(&mut self, lpns: impl IntoIterator<Item = Lpn>) {
+        for lpn in lpns {
+            self.write_for_test(lpn);
+        }
+    }
+}
+
+/// A device with several dies on one channel, and pages mapped in it.
+fn one_channel(dies: u32, planes: u32) -> Device {
+    let mut device = tiny_device();
+    device.geometry.channels = 1;
+    device.geometry.dies_per_chip = dies;
+    device.geometry.planes_per_die = planes;
+    device
+}
+
+fn no_gc() -> Design {
+    let mut design = plain_design(Scope::Plane);
+    design.gc_trigger = GcTriggerPolicy::Never(NoGc {});
+    design
+}
+
+/// Answers what it is told.
+struct Answers(Suspension);
+
+impl Suspend for Answers {
+    fn suspend(&mut self, _: View<'_>, _: DieIx) -> Suspension {
+        self.0
+    }
+}
+
+/// A one-plane drive at the brink: one more program starts a GC, whose victim has `valid` valid pages.
+fn at_the_brink(device: &Device, design: Design, valid: u32) -> TestDrive {
+    let mut drive = drive(device, design);
+    let planes = device.geometry.planes();
+    let pages = device.geometry.pages_per_block;
+    // Plane 0 gets pages 0, planes, 2 x planes, ...: a first block, of which some pages die, and three more blocks.
+    let lpn = |index: u32| index * planes;
+    drive.map_functionally((0..pages).map(lpn));
+    drive.map_functionally((valid..pages).map(lpn));
+    let mut next = pages;
+    while drive.state.books.free_pages(0) > drive.state.device.geometry.pages_per_plane() / 2 {
+        drive.map_functionally([lpn(next)]);
+        next += 1;
+    }
+    drive
+}
+
+/// The drive of TTFLASH, cut down to one channel of one plane.
+fn one_plane_of_ttflash() -> Device {
+    let text = include_str!("../../../../../devices/ttflash-256g.toml");
+    let document = crate::config::Document::parse("ttflash-256g", text).unwrap();
+    let mut device = Device::from_document(&document).unwrap();
+    device.geometry.channels = 1;
+    device.geometry.chips_per_channel = 1;
+    device.geometry.blocks_per_plane = 16;
+    device.ram.buffer_kib = 0;
+    device.host.queue_depth = 65_536;
+    device
+}
+
+/// What a read elsewhere waits for while a GC runs in plane 0.
+fn read_during_gc(scope: Scope, device: &Device, lpn: Lpn) -> (TestDrive, u64, Ns) {
+    let mut drive = at_the_brink(device, plain_design(scope), 2);
+    drive.map_functionally([lpn]);
+    drive.at(0, write(0));
+    // At 1101 the GC starts; the read comes while it programs.
+    let id = drive.at(1500, read(lpn));
+    drive.run();
+    let finished = drive.finished_at(id).unwrap();
+    (drive, id, finished)
+}
+
+/// Brings another plane of the channel to the brink as well: its first block has one stale page of four.
+fn second_plane_at_the_brink(drive: &mut TestDrive) {
+    let planes = drive.state.device.geometry.planes();
+    let lpn = |index: u32| planes * index + 1;
+    drive.map_functionally((0..4).map(lpn));
+    drive.map_functionally([lpn(3)]);
+    let mut next = 4;
+    while drive.state.books.free_pages(1) > drive.state.device.geometry.pages_per_plane() / 2 {
+        drive.map_functionally([lpn(next)]);
+        next += 1;
+    }
+}

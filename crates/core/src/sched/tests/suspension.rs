@@ -1,0 +1,141 @@
+//! Suspending and resuming erases and programs.
+
+use super::*;
+
+/// A read that comes `into` the erase of a GC; returns when it completes, and when the GC has ended.
+fn read_during_erase(answer: Suspension, into: Ns) -> (Ns, Ns, TestDrive) {
+    let mut design = plain_design(Scope::Plane);
+    design.suspend = SuspendPolicy::Custom(Box::new(Answers(answer)));
+    let mut drive = at_the_brink(&one_channel(1, 1), design, 1);
+    // Page 0 is the victim's only valid one and dies with this write: the erase starts at 1101, its array at 1102.
+    drive.at(0, write(0));
+    let id = drive.at(1102 + into, read(0));
+    drive.run();
+    let ended = drive.counters().gc_ns + 1101;
+    (drive.finished_at(id).unwrap() - 1102, ended - 1102, drive)
+}
+
+#[test]
+fn an_erase_that_is_not_suspended_keeps_a_read_to_its_end() {
+    assert_eq!(read_during_erase(Suspension::No, 500).0, 10_000 + 111);
+}
+
+#[test]
+fn suspending_anywhere_keeps_the_progress() {
+    let (read, erased, drive) = read_during_erase(Suspension::Now(Keep::Progress, Serve::UntilNoneWaits), 500);
+    // Suspend 30, read 111, resume 40, then the other 9500.
+    assert_eq!(read, 500 + 30 + 111);
+    assert_eq!(erased, 500 + 30 + 111 + 40 + 9500);
+    assert_eq!(drive.counters().suspensions, 1);
+    assert_eq!(drive.counters().forfeited_ns, 0);
+}
+
+#[test]
+fn suspending_a_step_forfeits_it() {
+    let (read, erased, drive) = read_during_erase(Suspension::Now(Keep::Steps, Serve::UntilNoneWaits), 2500);
+    assert_eq!(read, 2500 + 30 + 111);
+    // One step is kept; 500 of the second are lost.
+    assert_eq!(erased, 2500 + 30 + 111 + 40 + 8000);
+    assert_eq!(drive.counters().forfeited_ns, 500);
+}
+
+#[test]
+fn a_step_that_ends_before_it_could_be_cut_counts() {
+    let (read, erased, drive) = read_during_erase(Suspension::Now(Keep::Steps, Serve::UntilNoneWaits), 1971);
+    assert_eq!(read, 2000 + 111);
+    assert_eq!(erased, 2000 + 111 + 40 + 8000);
+    assert_eq!(drive.counters().forfeited_ns, 0);
+    let (read, _, drive) = read_during_erase(Suspension::Now(Keep::Steps, Serve::UntilNoneWaits), 1969);
+    assert_eq!(read, 1969 + 30 + 111);
+    assert_eq!(drive.counters().forfeited_ns, 1969);
+}
+
+#[test]
+fn deferring_waits_for_the_end_of_the_step() {
+    let (read, erased, drive) = read_during_erase(Suspension::AtBoundary(Serve::Arrived), 500);
+    assert_eq!(read, 2000 + 111);
+    assert_eq!(erased, 2000 + 111 + 40 + 8000);
+    assert_eq!(drive.counters().suspensions, 1);
+    let (read, ..) = read_during_erase(Suspension::AtBoundary(Serve::Arrived), 8500);
+    assert_eq!(read, 10_000 + 111, "the last step's end is the erase's");
+}
+
+/// Suspends at once from a given time on.
+struct From(Ns);
+
+impl Suspend for From {
+    fn suspend(&mut self, view: View<'_>, _: DieIx) -> Suspension {
+        if view.now() >= self.0 { Suspension::Now(Keep::Progress, Serve::UntilNoneWaits) } else { Suspension::AskAt(self.0) }
+    }
+}
+
+#[test]
+fn a_policy_is_asked_again_when_it_said_so() {
+    let mut design = plain_design(Scope::Plane);
+    design.suspend = SuspendPolicy::Custom(Box::new(From(4000)));
+    let mut drive = at_the_brink(&one_channel(1, 1), design, 1);
+    drive.at(0, write(0));
+    let id = drive.at(2000, read(0));
+    drive.expect_completion(id, 4000 + 30 + 111);
+}
+
+#[test]
+fn a_hold_is_given_up_while_the_erase_is_suspended() {
+    let mut design = plain_design(Scope::Die);
+    design.suspend = SuspendPolicy::Custom(Box::new(Answers(Suspension::Now(Keep::Progress, Serve::UntilNoneWaits))));
+    let mut drive = at_the_brink(&one_channel(1, 2), design, 1);
+    drive.map_functionally([1]);
+    drive.at(0, write(0));
+    let sibling = drive.at(3000, read(1));
+    drive.expect_completion(sibling, 3000 + 30 + 111);
+}
+
+#[test]
+fn a_program_can_be_suspended_as_well() {
+    let mut design = no_gc();
+    design.suspend = SuspendPolicy::Custom(Box::new(Answers(Suspension::Now(Keep::Progress, Serve::UntilNoneWaits))));
+    let mut drive = drive(&one_channel(1, 1), design);
+    drive.map_functionally([0]);
+    let written = drive.at(0, write(1));
+    let id = drive.at(301, read(0));
+    drive.expect_completion(id, 301 + 30 + 111);
+    drive.expect_completion(written, 1101 + 30 + 111 + 40);
+    assert_eq!(drive.blame_of(written).get(DIE + Occupant::Suspend as usize), 30 + 111 + 40);
+}
+
+/// Suspending for a read that cannot be served, because another die's GC holds the channel, once went on for ever.
+#[test]
+fn nothing_is_suspended_for_a_read_that_could_not_be_served() {
+    for (suspend_ns, resume_ns, keep) in [(0, 0, Keep::Progress), (30, 40, Keep::Steps)] {
+        let mut device = one_channel(2, 1);
+        device.timing.suspend_ns = suspend_ns;
+        device.timing.resume_ns = resume_ns;
+        let mut design = plain_design(Scope::Channel);
+        design.suspend = SuspendPolicy::Custom(Box::new(Answers(Suspension::Now(keep, Serve::UntilNoneWaits))));
+        let mut drive = at_the_brink(&device, design, 1);
+        second_plane_at_the_brink(&mut drive);
+        // Die 0 erases from about 1101; die 1's GC takes the channel at about 2150.
+        drive.at(0, write(0));
+        drive.at(1050, write(1));
+        let id = drive.at(3000, read(0));
+        for _ in 0..100_000 {
+            if drive.finished_at(id).is_some() || !drive.step() {
+                break;
+            }
+        }
+        assert!(drive.finished_at(id).is_some(), "{}", drive.explain_standstill());
+        assert!(drive.counters().suspensions <= 1, "{} suspensions", drive.counters().suspensions);
+    }
+}
+
+#[test]
+fn a_read_that_suspends_a_host_program_is_not_blocked_by_gc() {
+    let mut design = no_gc();
+    design.suspend = SuspendPolicy::Custom(Box::new(Answers(Suspension::Now(Keep::Progress, Serve::UntilNoneWaits))));
+    let mut drive = drive(&one_channel(1, 1), design);
+    drive.map_functionally([0, 1]);
+    drive.at(0, write(0));
+    let id = drive.at(500, read(1));
+    drive.run();
+    assert!(!drive.completion_of(id).gc_blocked);
+}
