@@ -54,7 +54,7 @@ demo: setup
 		dtrs) echo "Workload: the real DTRS trace ($$why)." ;; \
 		*) echo "Workload: a synthetic stand-in for the DTRS trace ($$why)." ;; \
 	esac; \
-	$(BIN)/tinytail compare base base+no-gc --device ttflash-256g --workload $$workload
+	$(BIN)/tinytail compare base base+no-gc --reference base+no-gc --device ttflash-256g --workload $$workload
 
 test: setup
 	cargo fmt --all --check

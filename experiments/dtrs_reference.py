@@ -1,12 +1,13 @@
 """Base and its no-GC twin on the real DTRS trace beside the TTFLASH authors' own simulator.
 
-Writes a Markdown table of the default starting state, of other seeds, and of states a little off it.
+Writes a Markdown table of the default starting state, of other seeds, and of other states.
 Run: TINYTAIL_TRACES=../shared/traces .venv/bin/python experiments/dtrs_reference.py
 """
 
 from __future__ import annotations
 
 import re
+import sys
 import tempfile
 from pathlib import Path
 
@@ -26,20 +27,29 @@ def changed(folder: Path, name: str, **values: int) -> str:
     """A copy of the device with other values in its starting state."""
     text = DEVICE.read_text()
     for key, value in values.items():
-        text, count = re.subn(rf"^{key} = {{ value = \d+", f"{key} = {{ value = {value}", text, flags=re.M)
+        text, count = re.subn(
+            rf"^{key} = {{ value = \d+", f"{key} = {{ value = {value}", text, flags=re.M
+        )
         assert count == 1, key
     path = folder / f"{name}.toml"
     path.write_text(text)
     return str(path)
 
 
+def out(line: str) -> None:
+    """Writes a line of the table."""
+    sys.stdout.write(line + "\n")
+
+
 def row(label: str, figures: tuple[float | int | None, ...]) -> str:
+    """A line of the table."""
     *latencies, gcs, blocked = figures
     cells = [f"{value:,.0f}" for value in latencies] + [f"{gcs:,}", f"{blocked:.2f}"]
     return f"| {label} | " + " | ".join(cells) + " |"
 
 
 def figures(result: tinytail.DesignResult) -> tuple[float | int | None, ...]:
+    """What the table shows of a design."""
     read = result.read
     return (
         read.mean_us, read.p50_us, read.p90_us, read.p95_us, read.p99_us, read.p999_us,
@@ -48,10 +58,15 @@ def figures(result: tinytail.DesignResult) -> tuple[float | int | None, ...]:
 
 
 def main() -> None:
-    print("| run | mean | p50 | p90 | p95 | p99 | p99.9 | p99.99 | max | GCs | blocked % |")
-    print("|---|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|")
+    """Runs every variant and writes the table."""
+    out("| run | mean | p50 | p90 | p95 | p99 | p99.9 | p99.99 | max | GCs | blocked % |")
+    out("|---|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|")
     with tempfile.TemporaryDirectory() as folder:
-        variants = [("seed 1", str(DEVICE), 1), ("seed 2", str(DEVICE), 2), ("seed 3", str(DEVICE), 3)]
+        variants = [
+            ("seed 1", str(DEVICE), 1),
+            ("seed 2", str(DEVICE), 2),
+            ("seed 3", str(DEVICE), 3),
+        ]
         variants += [
             (f"live {live} %", changed(Path(folder), f"live-{live}", live_percent=live), 1)
             for live in (36, 44)
@@ -61,11 +76,11 @@ def main() -> None:
             for label, device, seed in variants
         ]
     for design, authors in AUTHORS.items():
-        print(row(f"{design}: authors' simulator", authors))
+        out(row(f"{design}: authors' simulator", authors))
         for label, comparison in runs:
             result = next(result for result in comparison.results if result.design == design)
             state = result.state["victim_valid_percent"]
-            print(row(f"{design}: {label} (victims {state:.1f} % valid)", figures(result)))
+            out(row(f"{design}: {label} (victims {state:.1f} % valid)", figures(result)))
 
 
 if __name__ == "__main__":

@@ -8,7 +8,7 @@ use crate::drive::Drive;
 use crate::event::EventQueue;
 use crate::ftl::Claimant;
 use crate::ids::{ChannelIx, DieIx, NONE, PlaneIx, Ppn};
-use crate::observe::{ARRAY, CHANNEL, COMMAND, DIE, Observer, Occupant, SPACE, TRANSFER};
+use crate::observe::{ARRAY, Blame, CHANNEL, COMMAND, DIE, Observer, Occupant, SPACE, TRANSFER};
 use crate::policy::{Order, Place};
 use crate::sched::ops::{CLASS_BY_NUMBER, CLASSES, Class, HOLD_BITS, OpKind};
 use crate::sched::suspend::PulseEvent;
@@ -22,6 +22,20 @@ pub mod ops;
 pub(crate) mod suspend;
 #[cfg(test)]
 mod tests;
+
+/// Adds what counters have grown by since a snapshot to the parts of a blame from `first` on. Few of them have grown.
+#[inline]
+fn add_differences<const N: usize>(blame: &mut Blame, first: usize, now: &[Ns; N], then: &[Ns; N]) {
+    let mut grown = 0u32;
+    for i in 0..N {
+        grown |= u32::from(now[i] != then[i]) << i;
+    }
+    while grown != 0 {
+        let i = grown.trailing_zeros() as usize;
+        blame.add(first + i, now[i] - then[i]);
+        grown &= grown - 1;
+    }
+}
 
 impl<O: Observer, Q: EventQueue> Drive<O, Q> {
     #[inline]
@@ -142,13 +156,9 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
             let snapshot = &self.state.snapshots[op as usize];
             let blame = &mut self.state.blames[op as usize];
             let busy = &self.state.dies[die as usize].busy_ns;
-            for (i, (now, then)) in busy.iter().zip(&snapshot.die).enumerate() {
-                blame.add(DIE + i, now - then);
-            }
+            add_differences(blame, DIE, busy, &snapshot.die);
             let lines = &self.state.planes[entry.plane as usize];
-            for (i, (now, then)) in lines.other_ns.iter().zip(&snapshot.other).enumerate() {
-                blame.add(CHANNEL + i, now - then);
-            }
+            add_differences(blame, CHANNEL, &lines.other_ns, &snapshot.other);
             blame.add(DIE + Occupant::GcHold as usize, lines.held_ns - snapshot.held);
             let gc = [Occupant::GcRead, Occupant::GcProgram, Occupant::Erase];
             let die_in_gc = gc.iter().any(|&occupant| busy[occupant as usize] > snapshot.die[occupant as usize]);
@@ -707,10 +717,7 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
             self.state.channels[channel].settle(now);
             let blame = &mut self.state.blames[part as usize];
             let snapshot = &self.state.snapshots[part as usize];
-            let category_ns = &self.state.channels[channel].category_ns;
-            for (i, (now, then)) in category_ns.iter().zip(&snapshot.other).enumerate() {
-                blame.add(CHANNEL + i, now - then);
-            }
+            add_differences(blame, CHANNEL, &self.state.channels[channel].category_ns, &snapshot.other);
             let held = self.state.channels[channel].gc_held_ns(now) != snapshot.gc_held.1;
             self.state.ops[part as usize].gc_blocked |= held && self.state.channels[channel].held_by != die;
         }

@@ -1,0 +1,52 @@
+"""Draws docs/pictures/demo.svg: what `make demo` prints, on the real DTRS trace.
+
+Run it after `make setup`, from the root of the repository:
+
+    TINYTAIL_TRACES=../shared/traces .venv/bin/python docs/pictures/demo.py
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import io
+import re
+import sys
+from pathlib import Path
+
+from rich.console import Console
+from rich.terminal_theme import SVG_EXPORT_THEME
+from rich.text import Text
+
+import tinytail
+from tinytail.render import comparison_view
+
+COLUMNS = 100
+PICTURE = Path(__file__).with_suffix(".svg")
+
+
+def draw(comparison: tinytail.Comparison) -> str:
+    """The comparison as a terminal shows it, as SVG that needs nothing from elsewhere."""
+    console = Console(record=True, width=COLUMNS, file=io.StringIO(), force_terminal=True)
+    console.print(Text(f"$ {comparison.command}\n", "bold"))
+    console.print(comparison_view(comparison, COLUMNS))
+    svg = console.export_svg(title="make demo", theme=SVG_EXPORT_THEME, unique_id="demo")
+    # Rich refers to fonts on the net; a fixed-width font at hand will do.
+    svg = re.sub(r"@font-face\s*\{.*?\}\s*", "", svg, flags=re.DOTALL)
+    return "".join(f"{line.rstrip()}\n" for line in svg.splitlines())
+
+
+def main() -> None:
+    """Runs the demo and writes the picture."""
+    comparison = tinytail.compare(
+        ["base", "base+no-gc"], device="ttflash-256g", workload="dtrs", reference="base+no-gc"
+    )
+    # The folder of the trace tells a reader nothing.
+    name, _, rest = (comparison.workload.detail or "").partition(", ")
+    workload = dataclasses.replace(comparison.workload, detail=f"{Path(name).name}, {rest}")
+    comparison = dataclasses.replace(comparison, workload=workload)
+    PICTURE.write_text(draw(comparison), "utf-8")
+    sys.stdout.write(f"{PICTURE.name}: {PICTURE.stat().st_size // 1024} KiB\n")
+
+
+if __name__ == "__main__":
+    main()

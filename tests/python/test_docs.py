@@ -1,0 +1,188 @@
+"""What the documents say is so: commands run, links lead somewhere, keys and names are there."""
+
+from __future__ import annotations
+
+import re
+import runpy
+import shlex
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import tinytail
+from conftest import RunCommand
+
+ROOT = Path(__file__).parents[2]
+DOCUMENTS = [ROOT / name for name in ("README.md", "ARCHITECTURE.md", "CHANGELOG.md")]
+DOCUMENTS += sorted(ROOT.glob("docs/*.md"))
+NAMES = [str(path.relative_to(ROOT)) for path in DOCUMENTS]
+
+
+def text_of(name: str) -> str:
+    return (ROOT / name).read_text("utf-8")
+
+
+def without_code(text: str) -> str:
+    return re.sub(r"^( *)```.*?^\1```$", "", text, flags=re.DOTALL | re.MULTILINE)
+
+
+def consoles() -> Iterator[tuple[str, str, list[str]]]:
+    """Each command in a `console` block, with its document and the output that it is to have."""
+    for name in NAMES:
+        for block in re.findall(
+            r"^```console\n(.*?)^```$", text_of(name), re.DOTALL | re.MULTILINE
+        ):
+            for part in re.split(r"^\$ ", block, flags=re.MULTILINE)[1:]:
+                line, *output = part.splitlines()
+                yield name, line, output
+
+
+def words(text: str) -> str:
+    """Tables and messages are wrapped to the terminal's width; line breaks mean nothing."""
+    return " ".join(text.split())
+
+
+@pytest.mark.parametrize(("document", "line", "output"), list(consoles()))
+def test_commands_do_what_the_documents_show(
+    document: str,
+    line: str,
+    output: list[str],
+    command: RunCommand,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    for shared in ("devices", "designs", "workloads", "docs", "examples"):
+        (tmp_path / shared).symlink_to(ROOT / shared)
+    monkeypatch.chdir(tmp_path)
+    program, *arguments = shlex.split(line)
+    assert program == "tinytail", f"{document}: only tinytail's own commands are run"
+    outcome = command(*arguments)
+    fails = any(shown.startswith("error:") for shown in output)
+    assert outcome.code == (2 if fails else 0), outcome.err
+    said = words(outcome.out + outcome.err)
+    for shown in output:
+        assert shown == "..." or words(shown) in said, f"{document}: {shown}"
+
+
+def test_there_are_commands_to_run() -> None:
+    assert {name for name, _, _ in consoles()} >= {"README.md", "docs/files.md", "docs/results.md"}
+
+
+def anchors(text: str) -> set[str]:
+    """The anchors that headings have on the usual forges."""
+    headings = re.findall(r"^#+ +(.+)$", without_code(text), re.MULTILINE)
+    kept = (re.sub(r"[^\w\- ]", "", heading.lower()) for heading in headings)
+    return {heading.strip().replace(" ", "-") for heading in kept}
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_links_lead_somewhere(name: str) -> None:
+    folder = (ROOT / name).parent
+    for target in re.findall(r"\]\(([^)\s]+)\)", without_code(text_of(name))):
+        if target.startswith("https://"):
+            continue
+        path, _, anchor = target.partition("#")
+        found = (folder / path).resolve() if path else ROOT / name
+        assert found.exists(), f"{target} is not there"
+        assert found.is_relative_to(ROOT), f"{target} is outside the repository"
+        if anchor:
+            assert anchor in anchors(found.read_text("utf-8")), f"{target} has no such heading"
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_paths_that_are_mentioned_exist(name: str) -> None:
+    # The example of how a technique is added names files that are for the reader to write.
+    to_be_written = {"crates/core/src/policy/victim/round_robin.rs", "designs/round-robin.toml"}
+    roots = "crates|python|devices|designs|workloads|docs|examples|tests"
+    for path in re.findall(rf"`((?:{roots})/[^`\s*]*)`", text_of(name)):
+        assert path in to_be_written or (ROOT / path).exists(), f"{path} is not there"
+
+
+def properties(schema: Any) -> Iterator[str]:
+    """Every property name of a JSON Schema."""
+    if isinstance(schema, list):
+        for inner in schema:
+            yield from properties(inner)
+    elif isinstance(schema, dict):
+        for key, inner in schema.items():
+            if key == "properties":
+                yield from inner
+                yield from properties(list(inner.values()))
+            else:
+                yield from properties(inner)
+
+
+def code_words(text: str) -> set[str]:
+    """The words in code spans, and section headings such as `[gc_hold]`."""
+    spans = re.findall(r"`([^`\n]+)`", without_code(text))
+    headings = re.findall(r"^#+ \[([\w.]+)\]", text, re.MULTILINE)
+    return {word for span in spans for word in re.findall(r"[\w\-]+", span)} | set(headings)
+
+
+def test_every_key_of_the_files_is_explained() -> None:
+    # A value with its source is explained once, not as keys.
+    keys = set(properties(tinytail.config_schema())) - {"value", "source"}
+    assert keys - code_words(text_of("docs/files.md")) == set()
+
+
+def test_every_key_of_the_results_is_explained() -> None:
+    keys = set(properties(tinytail.results_schema()))
+    assert keys - code_words(text_of("docs/results.md")) == set()
+
+
+def test_every_cause_of_latency_is_explained() -> None:
+    source = text_of("crates/core/src/observe.rs")
+    names = re.search(r"PART_NAMES: \[&str; PARTS\] = \[(.*?)\];", source, re.DOTALL)
+    assert names is not None
+    causes = set(re.findall(r'"(\w+)"', names[1]))
+    assert len(causes) > 30
+    assert causes - code_words(text_of("docs/results.md")) == set()
+
+
+def seams() -> dict[str, set[str]]:
+    """The techniques of each seam, by their names in design files."""
+    found = re.findall(
+        r'enum \w+Policy in "(\w+)" \{\n(.*?)^    \}',
+        text_of("crates/core/src/policy/mod.rs"),
+        re.DOTALL | re.MULTILINE,
+    )
+    return {
+        section: set(re.findall(r'^ +"([\w-]+)" =>', rows, re.MULTILINE)) for section, rows in found
+    }
+
+
+def test_every_technique_is_in_the_table_of_seams_and_in_the_files() -> None:
+    assert len(seams()) >= 8
+    table = text_of("ARCHITECTURE.md")
+    files = code_words(text_of("docs/files.md"))
+    for seam, techniques in seams().items():
+        row = re.search(rf"^\| `{seam}` \|.*$", table, re.MULTILINE)
+        assert row is not None, f"{seam} is not in the table of seams"
+        named = set(re.findall(r"`([\w-]+)`", row[0].rsplit("|", 2)[1]))
+        assert named == techniques, f"techniques of {seam} in ARCHITECTURE.md"
+        assert techniques <= files, f"techniques of {seam} in docs/files.md"
+
+
+def test_the_exit_codes_are_those_of_the_command_line() -> None:
+    from tinytail import cli
+
+    codes = set(re.findall(r"^\| (\d+) \|", text_of("docs/results.md"), re.MULTILINE))
+    expected = {cli.OK, cli.RUN_FAILED, cli.BAD_INPUT, cli.INTERRUPTED}
+    assert codes == {str(code) for code in expected}
+
+
+def test_the_picture_stands_alone_and_is_small() -> None:
+    picture = text_of("docs/pictures/demo.svg")
+    assert len(picture) < 100_000
+    assert "@font-face" not in picture
+    assert "url(http" not in picture
+    # Where the trace lay is not shown: only its name.
+    assert "DTRS1K.trace.zst" in picture
+    assert "/DTRS1K" not in picture
+
+
+def test_the_python_example_runs(capsys: pytest.CaptureFixture[str]) -> None:
+    runpy.run_path(str(ROOT / "examples" / "compare.py"), run_name="__main__")
+    assert "base+plane-blocking: " in capsys.readouterr().out
