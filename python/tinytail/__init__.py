@@ -9,44 +9,48 @@ Designs are compared on the same workload from the same state:
     print(comparison.result("base").read.p99_us)
 """
 
-from tinytail.compare import DesignProgress, compare
-from tinytail.engine import (
-    Description,
-    Entry,
-    Setting,
-    config_check,
-    config_schema,
-    design,
-    designs,
-    device,
-    devices,
-    trace_info,
-    version,
-    workload,
-    workloads,
-)
-from tinytail.errors import (
-    ConfigError,
-    Interrupted,
-    OutputError,
-    RunError,
-    TinytailError,
-    UsageError,
-    WorkloadError,
-)
-from tinytail.results import (
-    Blame,
-    BlameGroup,
-    CauseShare,
-    Comparison,
-    DesignError,
-    DesignResult,
-    Latency,
-    Workload,
-    results_schema,
-)
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
 
-__version__ = version()
+if TYPE_CHECKING:
+    from tinytail.comparing import DesignProgress, compare
+    from tinytail.engine import (
+        Description,
+        Entry,
+        Setting,
+        config_check,
+        config_schema,
+        design,
+        designs,
+        device,
+        devices,
+        trace_info,
+        version,
+        workload,
+        workloads,
+    )
+    from tinytail.errors import (
+        ConfigError,
+        Interrupted,
+        OutputError,
+        RunError,
+        TinytailError,
+        UsageError,
+        WorkloadError,
+    )
+    from tinytail.results import (
+        Blame,
+        BlameGroup,
+        CauseShare,
+        Comparison,
+        DesignError,
+        DesignResult,
+        Latency,
+        Workload,
+        results_schema,
+    )
+
+    __version__: str
 
 __all__ = [
     "Blame",
@@ -82,3 +86,22 @@ __all__ = [
     "workload",
     "workloads",
 ]
+
+_MODULES = ("comparing", "engine", "errors", "results")
+
+
+def __getattr__(name: str) -> Any:
+    """Imports a name when it is first used: a command must be able to answer Ctrl-C before."""
+    if name in __all__:
+        wanted = "version" if name == "__version__" else name
+        for module in _MODULES:
+            found = vars(import_module(f"tinytail.{module}"))
+            if wanted in found:
+                value = found[wanted]
+                globals()[name] = value() if name == "__version__" else value
+                return globals()[name]
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import json
+import os
 from dataclasses import dataclass
-from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
-from tinytail import _native
+from tinytail import _native, arguments
 
 TimeUnit = Literal["ns", "us", "ms", "s", "100ns"]
 
@@ -104,13 +104,13 @@ def devices() -> list[Entry]:
     return _entries(_native.devices())
 
 
-def device(name: str) -> Description:
+def device(name: str | os.PathLike[str]) -> Description:
     """A drive in full, given by name or by the path of its file.
 
     Raises:
         ConfigError: there is no such drive, or its file is faulty.
     """
-    return _description(_native.device(name))
+    return _description(_native.device(arguments.name("device", name)))
 
 
 def designs() -> list[Entry]:
@@ -118,13 +118,13 @@ def designs() -> list[Entry]:
     return _entries(_native.designs())
 
 
-def design(name: str) -> Description:
+def design(name: str | os.PathLike[str]) -> Description:
     """A design in full, given by name; overlays are added with plus signs, as in `base+no-gc`.
 
     Raises:
         ConfigError: there is no such design or overlay.
     """
-    return _description(_native.design(name))
+    return _description(_native.design(arguments.name("design", name)))
 
 
 def workloads() -> list[Entry]:
@@ -132,17 +132,17 @@ def workloads() -> list[Entry]:
     return _entries(_native.workloads())
 
 
-def workload(name: str) -> Description:
+def workload(name: str | os.PathLike[str]) -> Description:
     """A workload in full, given by name or by the path of its file.
 
     Raises:
         ConfigError: there is no such workload, or its file is faulty.
     """
-    return _description(_native.workload(name))
+    return _description(_native.workload(arguments.name("workload", name)))
 
 
 def trace_info(
-    path: str | Path,
+    path: str | os.PathLike[str],
     *,
     time_unit: TimeUnit | None = None,
     ops: str | None = None,
@@ -158,22 +158,28 @@ def trace_info(
         format: name of the trace's format; found from its content if not given.
 
     Raises:
+        UsageError: an argument of the wrong type.
         WorkloadError: the file is not a trace that can be read; says where and why.
     """
+    if time_unit is not None:
+        arguments.choice("time_unit", time_unit, get_args(TimeUnit))
+    for name, value in (("ops", ops), ("format", format)):
+        if value is not None:
+            arguments.text(name, value)
     options = {"time_unit": time_unit, "ops": ops, "format": format}
-    info: dict[str, Any] = json.loads(_native.trace_info(str(path), json.dumps(options)))
+    info: dict[str, Any] = json.loads(_native.trace_info(arguments.file(path), json.dumps(options)))
     return info
 
 
-def config_check(path: str | Path) -> Literal["device", "design", "workload"]:
+def config_check(path: str | os.PathLike[str]) -> Literal["device", "design", "workload"]:
     """Checks a configuration file and tells what kind it is.
 
     Raises:
         ConfigError: the file is faulty; says where, what was found and what is allowed.
     """
-    kind: Literal["device", "design", "workload"] = json.loads(_native.config_check(str(path)))[
-        "kind"
-    ]
+    kind: Literal["device", "design", "workload"] = json.loads(
+        _native.config_check(arguments.file(path))
+    )["kind"]
     return kind
 
 

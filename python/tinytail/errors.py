@@ -21,7 +21,7 @@ __all__ = [
 
 
 class UsageError(_native.TinytailError):
-    """Arguments that contradict each other, such as a design named twice."""
+    """Arguments of the wrong type, out of range, or contradicting each other."""
 
 
 class OutputError(_native.TinytailError):
@@ -46,9 +46,14 @@ def suggestion(name: str, allowed: Iterable[str]) -> str:
     '; did you mean "base"?'
     >>> suggestion("x", ["base", "ttflash"])
     '; allowed: base, ttflash'
+    >>> suggestion("ttf", ["base", "ttflash"])
+    '; did you mean "ttflash"?'
     """
     allowed = list(allowed)
     nearest = difflib.get_close_matches(name, allowed, n=1)
+    longer = [other for other in allowed if name and other.startswith(name)]
+    if not nearest and len(longer) == 1:
+        nearest = longer
     if nearest:
         return f'; did you mean "{nearest[0]}"?'
     return f"; allowed: {', '.join(allowed)}"

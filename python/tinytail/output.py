@@ -34,12 +34,18 @@ def discard_output() -> None:
 
 def stdout() -> Console:
     """A console on standard output."""
-    return _QuietConsole(highlight=False)
+    return _console(stderr=False)
 
 
 def stderr() -> Console:
     """A console on standard error."""
-    return _QuietConsole(stderr=True, highlight=False)
+    return _console(stderr=True)
+
+
+def _console(*, stderr: bool) -> Console:
+    # Rich leaves bold and dim in when NO_COLOR is set; without a colour system it leaves out all.
+    plain = bool(os.environ.get("NO_COLOR"))
+    return _QuietConsole(stderr=stderr, highlight=False, color_system=None if plain else "auto")
 
 
 def print_error(message: str) -> None:
@@ -63,8 +69,12 @@ class JsonOutput:
             OutputError: they cannot.
         """
         if self.is_stdout:
+            if sys.__stdout__ is None:
+                raise self._error(OSError(0, "it is closed"))
             return
         try:
+            if not self._given:
+                raise FileNotFoundError(0, "its name is empty")
             if self._path.is_dir():
                 raise IsADirectoryError(0, "it is a directory")
             if not self._path.parent.exists():
@@ -120,5 +130,5 @@ class JsonOutput:
             temporary.unlink(missing_ok=True)
 
     def _error(self, error: OSError) -> OutputError:
-        name = "standard output" if self.is_stdout else self._given
+        name = "standard output" if self.is_stdout else self._given or "the file of --json"
         return OutputError(f"cannot write results to {name}: {error.strerror}")

@@ -10,7 +10,7 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskID, TaskProgressColumn, TextColumn
 
 from tinytail import humanize
-from tinytail.compare import DesignProgress, ProgressCallback
+from tinytail.comparing import DesignProgress, ProgressCallback
 
 Clock = Callable[[], float]
 

@@ -128,13 +128,17 @@ def _header(comparison: Comparison) -> RenderableType:
     if verified:
         facts.append(("verified", "reads: " + ", ".join(verified)))
     facts += [("note", note) for note in _notes(comparison.results)]
+    stopped = [result.design for result in comparison.results if result.stuck is not None]
+    if stopped:
+        why = "requests stopped completing"
+        facts.append(("STOPPED", f"{why}; {', '.join(stopped)} served only a part of the workload"))
     if comparison.partial:
         facts.append(("PARTIAL", _partial(comparison)))
     grid = Table.grid(padding=(0, COLUMN_GAP))
     grid.add_column(no_wrap=True)
     grid.add_column(overflow="fold")
     for label, fact in facts:
-        style = "bold yellow" if label == "PARTIAL" else "dim"
+        style = "bold yellow" if label in ("PARTIAL", "STOPPED") else "dim"
         grid.add_row(Text(label, style), Text(fact))
     return grid
 
@@ -166,7 +170,7 @@ def _notes(results: Sequence[DesignResult]) -> list[str]:
 
 
 def _partial(comparison: Comparison) -> str:
-    cut = [result.design for result in comparison.results if result.partial]
+    cut = [result.design for result in comparison.results if result.interrupted]
     if not cut:
         return "interrupted before every design was run"
     return f"interrupted; {', '.join(cut)} served only a part of the workload"
@@ -373,8 +377,10 @@ def _plain_value(value: Any) -> str:
             return f"{value:,}"
         case float():
             return humanize.number(value)
+        case Mapping():
+            return ", ".join(f"{_words(key)} {_plain_value(each)}" for key, each in value.items())
         case list():
-            return ", ".join(map(_plain_value, value))
+            return "; ".join(map(_plain_value, value))
         case _:
             return str(value)
 

@@ -132,8 +132,8 @@ class DesignResult:
     queue. `write_amplification` is pages programmed per page written by the host. `techniques`
     tells how often each technique acted. `event_hash` is the same for the same input on every
     machine. `verified_page_reads` is how many reads were checked against what was last written, or
-    None. `partial` is true of a run that was interrupted, and `stuck` tells what held what if
-    requests stopped completing.
+    None. `partial` is true of a run that did not come to its end: it was interrupted, or `stuck`
+    tells what held what when its requests stopped completing.
     """
 
     design: str
@@ -163,6 +163,11 @@ class DesignResult:
     version: str
     notes: tuple[str, ...]
     document: Mapping[str, Any] = field(repr=False, compare=False)
+
+    @property
+    def interrupted(self) -> bool:
+        """Whether Ctrl-C ended the run early."""
+        return self.partial and self.stuck is None
 
     @classmethod
     def from_dict(cls, document: Mapping[str, Any]) -> DesignResult:

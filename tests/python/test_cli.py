@@ -38,13 +38,21 @@ def test_compare_prints_the_table_and_plain_progress(command: RunCommand) -> Non
     assert "\x1b" not in outcome.out + outcome.err
 
 
-def test_no_color_keeps_colours_out(command: RunCommand, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_no_color_leaves_out_every_escape(
+    command: RunCommand, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    commands = [COMPARE, ("compare", "bsae", *DRIVE), ("devices", "ttflash-256g"), ("--help",)]
     monkeypatch.setenv("FORCE_COLOR", "1")
-    coloured = command("compare", "bsae", *DRIVE)
-    assert "\x1b[1;31m" in coloured.err
+    # A terminal that is forced shows bars, which are interactive; they are not what is tested.
+    monkeypatch.setenv("TERM", "dumb")
     monkeypatch.setenv("NO_COLOR", "1")
-    plain = command("compare", "bsae", *DRIVE)
-    assert "\x1b[1;31m" not in plain.err
+    for words in commands:
+        outcome = command(*words)
+        assert "\x1b" not in outcome.out + outcome.err, words
+    monkeypatch.delenv("NO_COLOR")
+    monkeypatch.setenv("TERM", "xterm-256color")
+    assert "\x1b[1;31m" in command("compare", "bsae", *DRIVE).err
+    assert "\x1b[1m" in command("devices", "ttflash-256g").out
 
 
 @pytest.mark.parametrize(
@@ -54,6 +62,11 @@ def test_no_color_keeps_colours_out(command: RunCommand, monkeypatch: pytest.Mon
         ((*COMPARE, "--devise", "x"), "Did you mean --device?"),
         ((*COMPARE, "--time-unit", "uss"), 'Did you mean "us"?'),
         ((*COMPARE, "--requests", "0"), "Must be >= 1"),
+        (
+            (*COMPARE, "--requests", "9" * 30),
+            "requests must be a whole number from 1 to 1844674407",
+        ),
+        ((*COMPARE, "--json", ""), "its name is empty"),
         ((*COMPARE, "--requests", "many"), 'unable to convert "many" into int'),
         ((*COMPARE, "--jobs", "0"), "Must be >= 1"),
         ((*COMPARE, "--seed", "-1"), "Must be >= 0"),
@@ -68,6 +81,7 @@ def test_no_color_keeps_colours_out(command: RunCommand, monkeypatch: pytest.Mon
         (("workloads", "x"), 'unknown workload "x"'),
         (("config", "check", "faulty.toml"), 'faulty.toml:3:1: unknown key "chanels"'),
         (("bench", "stedy-gc"), 'did you mean "steady-gc"?'),
+        (("bench", "nosuch"), "allowed: steady-gc, steady-gc-controller"),
         (("bench", "steady-gc", "steady-gc"), "is given twice"),
     ],
 )
@@ -118,6 +132,24 @@ def test_when_all_runs_fail_the_document_still_follows_the_schema(
     file = tmp_path / "out.json"
     assert command("compare", "base", *DRIVE, "--json", str(file)).code == 1
     validate(read_json(file), tinytail.results_schema())
+
+
+def test_a_stuck_run_ends_with_1_and_is_no_interruption(
+    command: RunCommand, native: FakeNative, tmp_path: Path
+) -> None:
+    stuck = "Requests stopped completing. No erased page."
+    native.runs = {"base": lambda spec, _: result(spec["design"], stuck=stuck, partial=True)}
+    file = tmp_path / "out.json"
+    outcome = command(*COMPARE, "--json", str(file))
+    assert outcome.code == 1
+    assert "error: base: stopped: requests stopped completing. No erased page.\n" in outcome.err
+    header = " ".join(outcome.out.split())
+    assert "STOPPED requests stopped completing; base served only a part" in header
+    assert "PARTIAL" not in outcome.out
+    parsed = read_json(file)
+    validate(parsed, tinytail.results_schema())
+    assert parsed["partial"] is False
+    assert parsed["errors"][0]["message"].startswith("stopped: requests stopped completing")
 
 
 def test_ctrl_c_ends_with_130_and_keeps_partial_results(
@@ -225,6 +257,51 @@ def test_a_reader_that_leaves_early_hears_nothing(tmp_path: Path) -> None:
     os.close(write_end)
     assert done.stderr == b""
     assert done.returncode == 7
+
+
+def run_with(closed: str, *words: str) -> subprocess.CompletedProcess[str]:
+    """Runs the real command line with some of its streams closed."""
+    line = f'exec "$0" -m tinytail "$@" {closed}'
+    return subprocess.run(
+        ["/bin/sh", "-c", line, sys.executable, *words], capture_output=True, text=True, check=False
+    )
+
+
+@pytest.mark.parametrize("closed", [">&-", "2>&-", ">&- 2>&-"])
+def test_closed_streams_are_as_good_as_nowhere(closed: str) -> None:
+    done = run_with(closed, "devices")
+    assert (done.returncode, done.stderr) == (0, "")
+    done = run_with(closed, "devices", "no-such-device")
+    assert done.returncode == 2
+    assert "Traceback" not in done.stderr
+
+
+def test_json_to_a_closed_standard_output_is_refused() -> None:
+    words = ("compare", "base", "--device", "ttflash-small", "--workload", "randread-qd1")
+    done = run_with(">&-", *words, "--json", "-")
+    assert done.returncode == 2
+    assert done.stderr == "error: cannot write results to standard output: it is closed\n"
+
+
+@pytest.mark.parametrize("module", ["tinytail.commands", "tinytail._native", "rich.console"])
+def test_ctrl_c_while_modules_are_imported_leaves_no_traceback(module: str) -> None:
+    # The interrupt comes when the module is about to be imported, by whatever needs it first.
+    script = f"""
+import signal, sys
+
+class Interrupt:
+    def find_spec(self, name, path=None, target=None):
+        if name == {module!r}:
+            signal.raise_signal(signal.SIGINT)
+
+sys.meta_path.insert(0, Interrupt())
+from tinytail.cli import main
+sys.exit(main(["devices"]))
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, check=False
+    )
+    assert (done.returncode, done.stdout, done.stderr) == (130, "", "error: interrupted\n")
 
 
 def test_lists_and_descriptions(command: RunCommand) -> None:

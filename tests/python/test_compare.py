@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import signal
 import threading
+from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 import tinytail
 from fake_native import FakeControl, FakeNative, result
-from tinytail.compare import DesignProgress, Plan
+from tinytail.comparing import DesignProgress, Plan
 
 DRIVE: dict[str, Any] = {"device": "ttflash-256g", "workload": "dtrs"}
 
@@ -92,11 +94,20 @@ def test_one_failing_design_does_not_take_the_others_along(native: FakeNative) -
     assert comparison.errors == (tinytail.DesignError("ttflash", "run", "no free block"),)
 
 
-def test_a_stuck_run_is_an_error_with_a_result(native: FakeNative) -> None:
-    native.runs = {"base": lambda spec, _: result(spec["design"], stuck="GC 3 holds die 1")}
+def test_a_stuck_run_is_an_error_with_a_result_and_not_an_interruption(
+    native: FakeNative,
+) -> None:
+    stuck = "Requests stopped completing. GC 3 holds die 1"
+    native.runs = {"base": lambda spec, _: result(spec["design"], stuck=stuck, partial=True)}
     comparison = tinytail.compare(["base"], **DRIVE)
     assert len(comparison.results) == 1
-    assert comparison.errors == (tinytail.DesignError("base", "run", "GC 3 holds die 1"),)
+    assert comparison.errors == (
+        tinytail.DesignError(
+            "base", "run", "stopped: requests stopped completing. GC 3 holds die 1"
+        ),
+    )
+    assert not comparison.partial
+    assert not comparison.result("base").interrupted
 
 
 @pytest.mark.parametrize("error", [tinytail.ConfigError, tinytail.WorkloadError, tinytail.RunError])
@@ -180,9 +191,18 @@ def test_a_failing_progress_callback_cancels_the_runs(native: FakeNative) -> Non
             Plan(("base", "ttflash"), "ttflash-256g", "dtrs", reference="ttflsh"),
             'reference "ttflsh" is not one of .*did you mean "ttflash"',
         ),
-        (Plan(("base",), "ttflash-256g", "dtrs", requests=0), "requests must be at least 1, not 0"),
-        (Plan(("base",), "ttflash-256g", "dtrs", jobs=-1), "jobs must be at least 1, not -1"),
-        (Plan(("base",), "ttflash-256g", "dtrs", seed=-1), "seed must be between 0 and"),
+        (
+            Plan(("base",), "ttflash-256g", "dtrs", requests=0),
+            "requests must be a whole number from 1 .*, not 0",
+        ),
+        (
+            Plan(("base",), "ttflash-256g", "dtrs", jobs=-1),
+            "jobs must be a whole number of at least 1, not -1",
+        ),
+        (
+            Plan(("base",), "ttflash-256g", "dtrs", seed=-1),
+            "seed must be a whole number from 0 to .*, not -1",
+        ),
         (Plan(("bsae",), "ttflash-256g", "dtrs"), 'unknown design "bsae"'),
         (Plan(("base+nogc",), "ttflash-256g", "dtrs"), 'unknown overlay "nogc"'),
         (Plan(("base",), "ttflash", "dtrs"), 'unknown device "ttflash"'),
@@ -195,6 +215,78 @@ def test_bad_plans_are_refused_before_anything_runs(
     with pytest.raises(tinytail.TinytailError, match=message):
         plan.check()
     assert native.specs == []
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"designs": None}, r'designs must be a list of names, such as \["base"\], not None'),
+        ({"designs": 1}, "designs must be a list of names"),
+        ({"designs": b"base"}, "designs must be a list of names"),
+        ({"designs": [1]}, r"designs\[0\] must be a name or a path, not 1"),
+        ({"designs": ["base", None]}, r"designs\[1\] must be a name or a path, not None"),
+        ({"designs": ["ba\ud800se"]}, r"designs\[0\] must be valid Unicode; .* character 3"),
+        ({"device": None}, "device must be a name or a path, not None"),
+        ({"device": "\udcff"}, "device must be valid Unicode"),
+        ({"workload": 3}, "workload must be a name or a path, not 3"),
+        ({"workload": "\ud800"}, "workload must be valid Unicode"),
+        ({"requests": 2**64}, "requests must be a whole number from 1 to 18446744073709551615"),
+        ({"requests": 1.5}, "requests must be a whole number .*, not 1.5"),
+        ({"requests": True}, "requests must be a whole number .*, not True"),
+        ({"requests": "5"}, "requests must be a whole number .*, not '5'"),
+        ({"seed": 1.0}, "seed must be a whole number .*, not 1.0"),
+        ({"seed": None}, "seed must be a whole number .*, not None"),
+        ({"seed": 2**64}, "seed must be a whole number from 0 to 18446744073709551615"),
+        ({"jobs": 1.5}, "jobs must be a whole number of at least 1, not 1.5"),
+        ({"verify": "yes"}, "verify must be True or False, not 'yes'"),
+        ({"time_unit": "min"}, "time_unit must be one of ns, us, ms, s, 100ns, not 'min'"),
+        ({"time_unit": 3}, "time_unit must be one of ns, us, ms, s, 100ns, not 3"),
+        ({"ops": 3}, "ops must be text, not 3"),
+        ({"format": 3}, "format must be text, not 3"),
+        ({"reference": 3}, "reference must be text, not 3"),
+        ({"progress": 3}, "progress must be a function, not 3"),
+    ],
+)
+def test_a_value_of_the_wrong_type_is_refused_by_name(
+    native: FakeNative, arguments: dict[str, Any], message: str
+) -> None:
+    with pytest.raises(tinytail.UsageError, match=message):
+        tinytail.compare(**{"designs": ["base"], **DRIVE, **arguments})
+    assert native.specs == []
+
+
+def test_paths_and_other_integers_are_taken(native: FakeNative) -> None:
+    class Index:
+        def __index__(self) -> int:
+            return 5
+
+    some: Any = Index()
+    tinytail.compare(
+        [Path("base")], device=Path("ttflash-256g"), workload=Path("dtrs"), requests=some
+    )
+    (spec,) = native.specs
+    taken = [spec[name] for name in ("design", "device", "workload", "requests")]
+    assert taken == ["base", "ttflash-256g", "dtrs", 5]
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda: tinytail.device(None),  # type: ignore[arg-type]
+        lambda: tinytail.workload("\ud800"),
+        lambda: tinytail.trace_info(b"a.trace"),  # type: ignore[arg-type]
+        lambda: tinytail.trace_info(""),
+        lambda: tinytail.trace_info("a.trace", time_unit="min"),  # type: ignore[arg-type]
+        lambda: tinytail.trace_info("a.trace", ops=3),  # type: ignore[arg-type]
+        lambda: tinytail.config_check(""),
+    ],
+)
+def test_other_functions_refuse_wrong_types_as_well(
+    native: FakeNative, call: Callable[[], object]
+) -> None:
+    assert native
+    with pytest.raises(tinytail.UsageError):
+        call()
 
 
 def test_a_single_name_is_not_taken_for_a_list_of_letters(native: FakeNative) -> None:

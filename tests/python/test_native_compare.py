@@ -100,6 +100,9 @@ def test_the_configuration_schema_is_valid() -> None:
         (("compare", "base+nogc", "--device", "ttflash-256g", "--workload", WORKLOAD), ["no-gc"]),
         (("compare", "base", "--device", "ttflsh-256g", "--workload", WORKLOAD), ["ttflash-256g"]),
         (("compare", "base", "--device", "ttflash-256g", "--workload", "randrw70"), [WORKLOAD]),
+        (("devices", "ttflash"), ["did you mean", "ttflash-256g", "ttflash-small"]),
+        (("designs", "base+"), ["behind the last plus sign is empty"]),
+        (("designs", ""), ["the name of the design is empty"]),
         (("trace", "info", "missing.trace"), ["missing.trace"]),
         (("config", "check", "missing.toml"), ["missing.toml"]),
     ],
@@ -141,6 +144,48 @@ def test_a_faulty_trace_ends_with_2_and_says_where(
     )
     assert outcome.code == 2
     for message in ["faulty.trace", *messages]:
+        assert message in outcome.err
+
+
+def test_faulty_operation_codes_are_named_and_nothing_internal_is_said(
+    command: RunCommand, small_device: str, tmp_path: Path
+) -> None:
+    file = tmp_path / "a.trace"
+    file.write_text("100 0 8 8 1\n")
+    options = ("--ops", "foo", "--time-unit", "us")
+    for words in (
+        ("trace", "info", str(file)),
+        ("compare", "base", "--device", small_device, "--workload", str(file)),
+    ):
+        outcome = command(*words, *options)
+        assert outcome.code == 2
+        assert "`ops` is `foo`: a part without `=`" in outcome.err
+        assert "column" not in outcome.err
+
+
+@pytest.mark.parametrize(
+    ("content", "messages"),
+    [
+        ("", ["no device, design or workload", "[geometry]", "[gc_trigger]", "[synthetic]"]),
+        ("[geometri]\nchannels = 1\n", ["f.toml:1: ", "did you mean `geometry`?"]),
+        ("[gc_hold]\nscope = 7\n", ["f.toml:4: [gc_hold] `scope` is 7", "channel"]),
+        ("[gc]\ncopy = 'copybak'\n", ["f.toml:4: ", "did you mean `copyback`?"]),
+        ("[victim]\nchain = [{ policy = 'greddy' }]\n", ["f.toml:4: ", "did you mean `greedy`?"]),
+        ("[gc_trigger]\npolicy = 'never'\nx = 1\n", ["f.toml:5: ", "has no parameters"]),
+        ("[gc_trigger]\nsoft_free_percent = nan\n", ["f.toml:4: ", "soft_free_percent"]),
+        ("[place]\norder = 'CWDX'\n", ["f.toml:4: ", "CWDX"]),
+        ("[gc]\nwrite_points = 0\n", ["f.toml:4: ", "write_points"]),
+    ],
+)
+def test_a_faulty_file_ends_with_2_and_says_where(
+    command: RunCommand, tmp_path: Path, content: str, messages: list[str]
+) -> None:
+    file = tmp_path / "f.toml"
+    head = "kind = 'overlay'\nsummary = 's'\n" if content and "geom" not in content else ""
+    file.write_text(head + content)
+    outcome = command("config", "check", str(file))
+    assert outcome.code == 2
+    for message in messages:
         assert message in outcome.err
 
 

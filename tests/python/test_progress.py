@@ -7,7 +7,7 @@ import io
 from rich.console import Console
 from rich.progress import Progress
 
-from tinytail.compare import DesignProgress
+from tinytail.comparing import DesignProgress
 from tinytail.progress import BarReporter, PlainReporter, RateMeter, reporter
 
 

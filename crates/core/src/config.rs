@@ -273,8 +273,8 @@ fn shown(value: &toml::Value) -> String {
     }
 }
 
-/// What the decoder expects, in the words of the file's author.
-fn allowed(expected: &str) -> String {
+/// What a decoder expects, such as `u32`, in the words of a file's author.
+pub fn allowed(expected: &str) -> String {
     match expected {
         "u8" => format!("a whole number from 0 to {}", u8::MAX),
         "u32" => format!("a whole number from 0 to {}", u32::MAX),
@@ -289,8 +289,9 @@ fn allowed(expected: &str) -> String {
     }
 }
 
-/// The JSON Schema of a file of named sections in which any value may carry its source.
-pub fn file_schema(sections: &[(&str, schemars::Schema)]) -> serde_json::Value {
+/// The JSON Schema of a file of texts at the top, all of them needed, and of named sections, in which any value may carry its
+/// source.
+pub fn file_schema(texts: &[&str], sections: &[(&str, schemars::Schema)]) -> serde_json::Value {
     use serde_json::{Value, json};
     fn admit_sources(schema: &mut Value) {
         let Some(object) = schema.as_object_mut() else { return };
@@ -308,7 +309,10 @@ pub fn file_schema(sections: &[(&str, schemars::Schema)]) -> serde_json::Value {
             }
         }
     }
-    let mut properties = json!({ "name": { "type": "string" }, "summary": { "type": "string" }, "kind": { "type": "string" } });
+    let mut properties = json!({});
+    for text in texts {
+        properties[*text] = json!({ "type": "string" });
+    }
     let mut definitions = serde_json::Map::new();
     for (name, schema) in sections {
         let mut schema = schema.clone().to_value();
@@ -322,6 +326,7 @@ pub fn file_schema(sections: &[(&str, schemars::Schema)]) -> serde_json::Value {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         "type": "object",
         "properties": properties,
+        "required": texts,
         "$defs": definitions,
         "additionalProperties": false,
     })
@@ -338,7 +343,7 @@ pub fn nearest_hint<S: AsRef<str>>(found: &str, known: &[S]) -> String {
     let longer: Vec<String> = names().filter(|name| !found.is_empty() && name.starts_with(found)).map(|name| format!("`{name}`")).collect();
     match (nearest, longer.as_slice()) {
         (Some((_, name)), _) => format!(" (did you mean `{name}`?)"),
-        (None, [rest @ .., last]) if rest.is_empty() => format!(" (did you mean {last}?)"),
+        (None, [last]) => format!(" (did you mean {last}?)"),
         (None, [rest @ .., last]) if rest.len() < LONGER_NAMES_MAX => format!(" (did you mean {} or {last}?)", rest.join(", ")),
         _ => String::new(),
     }
@@ -394,8 +399,8 @@ mod tests {
     struct Blocking {
         #[serde(rename = "scope")]
         _scope: Scope,
-        #[serde(default, rename = "pages")]
-        _pages: u32,
+        #[serde(default)]
+        pages: u32,
     }
 
     #[derive(Debug, Deserialize)]
@@ -458,11 +463,17 @@ mod tests {
     }
 
     #[test]
+    fn a_policy_is_chosen_by_name() {
+        let table = "policy = \"blocking\"\nscope = \"plane\"\npages = 2".parse().unwrap();
+        assert!(matches!(decode_section(&[], "part", table), Ok(Hold::Blocking(blocking)) if blocking.pages == 2));
+    }
+
+    #[test]
     fn a_faulty_policy_is_refused_with_the_names_there_are() {
         for (values, message) in [
             (
-                "policy = \"blocked\"\nscope = 1",
-                "d.toml:3: [part] `policy` is \"blocked\" (did you mean `blocking`?); allowed: blocking, never",
+                "policy = \"blocing\"\nscope = 1",
+                "d.toml:3: [part] `policy` is \"blocing\" (did you mean `blocking`?); allowed: blocking, never",
             ),
             ("policy = 3", "d.toml:3: [part] `policy` is 3; allowed: blocking, never"),
             ("scope = \"plane\"", "d.toml:2: [part] `policy` is missing"),

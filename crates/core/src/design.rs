@@ -205,17 +205,20 @@ impl Design {
 
     /// The JSON Schema of a design file.
     pub fn schema() -> serde_json::Value {
-        crate::config::file_schema(&[
-            ("gc", schemars::schema_for!(GcSection)),
-            (PlacePolicy::SECTION, schemars::schema_for!(PlacePolicy)),
-            (GcTriggerPolicy::SECTION, schemars::schema_for!(GcTriggerPolicy)),
-            (GcGatePolicy::SECTION, schemars::schema_for!(GcGatePolicy)),
-            (GcHoldPolicy::SECTION, schemars::schema_for!(GcHoldPolicy)),
-            (VictimPolicy::SECTION, schemars::schema_for!(Chain)),
-            (OrderPolicy::SECTION, schemars::schema_for!(OrderPolicy)),
-            (JoinPolicy::SECTION, schemars::schema_for!(JoinPolicy)),
-            (SuspendPolicy::SECTION, schemars::schema_for!(SuspendPolicy)),
-        ])
+        crate::config::file_schema(
+            &["name", "kind", "summary"],
+            &[
+                ("gc", schemars::schema_for!(GcSection)),
+                (PlacePolicy::SECTION, schemars::schema_for!(PlacePolicy)),
+                (GcTriggerPolicy::SECTION, schemars::schema_for!(GcTriggerPolicy)),
+                (GcGatePolicy::SECTION, schemars::schema_for!(GcGatePolicy)),
+                (GcHoldPolicy::SECTION, schemars::schema_for!(GcHoldPolicy)),
+                (VictimPolicy::SECTION, schemars::schema_for!(Chain)),
+                (OrderPolicy::SECTION, schemars::schema_for!(OrderPolicy)),
+                (JoinPolicy::SECTION, schemars::schema_for!(JoinPolicy)),
+                (SuspendPolicy::SECTION, schemars::schema_for!(SuspendPolicy)),
+            ],
+        )
     }
 
     /// Checks every technique against the device and against the others.

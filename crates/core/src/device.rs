@@ -191,13 +191,8 @@ impl Device {
     /// Unknown keys or sections, impossible geometry, no over-provisioning: with file, line and what is allowed.
     pub fn from_document(document: &Document) -> Result<Self, ConfigError> {
         let mut top = document.table.clone();
-        let mut section = |name: &str| match top.remove(name) {
-            Some(toml::Value::Table(table)) => Ok(table),
-            _ => Err(ConfigError(format!("{}: the section [{name}] is missing; a device has {}", document.name, SECTIONS.join(", ")))),
-        };
-        let [geometry, timing, host, ram, state] = SECTIONS.map(&mut section);
-        let (geometry, timing, host, ram, state) = (geometry?, timing?, host?, ram?, state?);
-        if let Some((key, _)) = top.iter().find(|(_, value)| value.is_table()) {
+        // A misspelt section is named before the one that is missing because of it.
+        if let Some((key, _)) = top.iter().find(|(key, value)| value.is_table() && !SECTIONS.contains(&key.as_str())) {
             let hint = crate::config::nearest_hint(key, &SECTIONS);
             return Err(ConfigError(format!(
                 "{}: unknown section [{key}]{hint}; a device has {}",
@@ -205,6 +200,13 @@ impl Device {
                 SECTIONS.join(", ")
             )));
         }
+        let mut section = |name: &str| match top.remove(name) {
+            Some(toml::Value::Table(table)) => Ok(table),
+            Some(other) => Err(ConfigError(format!("{}: `{name}` is {other}; it must be a section, [{name}]", document.place("", name)))),
+            None => Err(ConfigError(format!("{}: the section [{name}] is missing; a device has {}", document.name, SECTIONS.join(", ")))),
+        };
+        let [geometry, timing, host, ram, state] = SECTIONS.map(&mut section);
+        let (geometry, timing, host, ram, state) = (geometry?, timing?, host?, ram?, state?);
         let documents = [document];
         let top: Top = decode_section(&documents, "", top)?;
         let device = Self {
@@ -347,13 +349,16 @@ impl Device {
 
     /// The JSON Schema of a device file.
     pub fn schema() -> serde_json::Value {
-        crate::config::file_schema(&[
-            ("geometry", schemars::schema_for!(Geometry)),
-            ("timing", schemars::schema_for!(Timing)),
-            ("host", schemars::schema_for!(Host)),
-            ("ram", schemars::schema_for!(Ram)),
-            ("state", schemars::schema_for!(StartingState)),
-        ])
+        crate::config::file_schema(
+            &["name", "summary"],
+            &[
+                ("geometry", schemars::schema_for!(Geometry)),
+                ("timing", schemars::schema_for!(Timing)),
+                ("host", schemars::schema_for!(Host)),
+                ("ram", schemars::schema_for!(Ram)),
+                ("state", schemars::schema_for!(StartingState)),
+            ],
+        )
     }
 
     /// Logical pages: what the host can address.
@@ -387,5 +392,46 @@ impl Device {
             row("copyback_page_ns", (t.read_ns[0] + t.program_ns[0]).into(), "array read + array program, without commands"),
             row("erase_ns", (t.erase_step_ns * u64::from(t.erase_steps)).into(), "steps x step time"),
         ]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const TTFLASH: &str = include_str!("../../../devices/ttflash-small.toml");
+
+    fn error(from: &str, to: &str) -> String {
+        assert!(TTFLASH.contains(from), "{from}");
+        let document = Document::parse("d.toml", &TTFLASH.replacen(from, to, 1)).unwrap();
+        Device::from_document(&document).unwrap_err().0
+    }
+
+    #[test]
+    fn a_misspelt_section_is_named_with_its_line_and_the_nearest() {
+        let message = error("[host]", "[hosts]");
+        assert!(message.starts_with("d.toml:") && message.contains("unknown section [hosts] (did you mean `host`?)"), "{message}");
+        assert!(error("[host]\n", "").contains("the section [host] is missing"));
+    }
+
+    #[test]
+    fn impossible_drives_are_refused_with_key_and_bound() {
+        for (from, to, key, bound) in [
+            ("channels = { value = 8", "channels = { value = 0", "`channels`", "1 to 256"),
+            ("planes_per_die = { value = 1", "planes_per_die = { value = 9", "`planes_per_die`", "1 to 8"),
+            ("pages_per_block = { value = 64", "pages_per_block = { value = 16384", "`pages_per_block`", "16383"),
+            ("blocks_per_plane = { value = 64", "blocks_per_plane = { value = 1048576", "`blocks_per_plane`", "32 bits"),
+            ("page_bytes = { value = 4096", "page_bytes = { value = 5000", "`page_bytes`", "power of two"),
+            ("logical_permyriad = { value = 7875", "logical_permyriad = { value = 10000", "`logical_permyriad`", "at most 96"),
+            ("live_percent = { value = 40", "live_percent = { value = 4294967295", "`live_percent`", "0 to 100"),
+            ("free_percent = { value = 30", "free_percent = { value = 60", "`live_percent`", "below 100"),
+            ("erase_steps = { value = 1", "erase_steps = { value = 6", "`erase_steps`", "1 to 5"),
+            ("program_ns = { value = [800000]", "program_ns = { value = [0]", "`program_ns`", "1 to"),
+            ("queue_depth = { value = 32", "queue_depth = { value = 0", "`queue_depth`", "1 to 65536"),
+            ("buffer_kib = { value = 512", "buffer_kib = { value = 3", "`buffer_kib`", "4096"),
+        ] {
+            let message = error(from, to);
+            assert!(message.starts_with("d.toml:") && message.contains(key) && message.contains(bound), "{to}: {message}");
+        }
     }
 }

@@ -25,6 +25,13 @@ fn json(value: &impl Serialize) -> PyResult<String> {
     serde_json::to_string(value).map_err(|error| RunError::new_err(error.to_string()))
 }
 
+/// What the reader of options says, without its position in a text that the user never wrote.
+fn option_message(error: &serde_json::Error) -> String {
+    let message = error.to_string();
+    let position = format!(" at line {} column {}", error.line(), error.column());
+    message.strip_suffix(&position).unwrap_or(&message).to_string()
+}
+
 fn config_error(error: impl ToString) -> PyErr {
     ConfigError::new_err(error.to_string())
 }
@@ -111,7 +118,7 @@ fn workload(name_or_path: &str) -> PyResult<String> {
 
 #[pyfunction]
 fn trace_info(py: Python<'_>, path: &str, options_json: &str) -> PyResult<String> {
-    let options: TraceOptions = serde_json::from_str(options_json).map_err(|error| WorkloadError::new_err(error.to_string()))?;
+    let options: TraceOptions = serde_json::from_str(options_json).map_err(|error| WorkloadError::new_err(option_message(&error)))?;
     let info = py.detach(|| Trace::open(Path::new(path), &options)?.info()).map_err(|error| workload_error(&error))?;
     json(&info)
 }
@@ -139,7 +146,7 @@ fn config_schema() -> PyResult<String> {
 
 #[pyfunction]
 fn run(py: Python<'_>, spec_json: &str, control: &Control) -> PyResult<String> {
-    let spec: Spec = serde_json::from_str(spec_json).map_err(|error| ConfigError::new_err(error.to_string()))?;
+    let spec: Spec = serde_json::from_str(spec_json).map_err(|error| ConfigError::new_err(option_message(&error)))?;
     let progress = Arc::clone(&control.0);
     let outcome = py.detach(|| runs::run(&spec, &progress)).map_err(|error| failure(&error))?;
     json(&outcome)

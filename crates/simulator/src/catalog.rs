@@ -57,9 +57,20 @@ fn document(what: &str, folder: &'static Dir<'static>, name_or_path: &str) -> Re
         let text = std::fs::read_to_string(path).map_err(|error| ConfigError::new(format!("{name_or_path}: {error}")))?;
         return Document::parse(name_or_path, &text);
     }
-    let names: Vec<&str> = known.iter().map(|(name, _)| *name).collect();
-    let hint = nearest_hint(name_or_path, &names);
-    Err(ConfigError::new(format!("unknown {what} `{name_or_path}`{hint}; known: {}; or the path of a .toml file", names.join(", "))))
+    Err(unknown(what, name_or_path, &known.iter().map(|(name, _)| *name).collect::<Vec<_>>()))
+}
+
+/// An unknown name, with the nearest known one and all of them; designs and overlays apart.
+fn unknown(what: &str, name: &str, known: &[&str]) -> ConfigError {
+    let hint = nearest_hint(name, known);
+    let listings = if what == "design" { designs() } else { Vec::new() };
+    let is_overlay = |name: &&str| listings.iter().any(|listing| listing.name == *name && listing.kind == Some("overlay"));
+    let (overlays, others): (Vec<&str>, Vec<&str>) = known.iter().copied().partition(is_overlay);
+    let mut message = format!("unknown {what} `{name}`{hint}; {what}s: {}", others.join(", "));
+    if !overlays.is_empty() {
+        message += &format!("; overlays, written behind a design as in base+no-gc: {}", overlays.join(", "));
+    }
+    ConfigError::new(format!("{message}; or the path of a .toml file"))
 }
 
 /// The built-in devices.
@@ -101,11 +112,25 @@ pub fn designs() -> Vec<Listing> {
     embedded(&DESIGNS).into_iter().filter_map(listing).collect()
 }
 
+/// Every part of a composition names something.
+fn check_parts(composition: &str) -> Result<(), ConfigError> {
+    let parts: Vec<&str> = composition.split('+').collect();
+    let Some(empty) = parts.iter().position(|part| part.trim().is_empty()) else { return Ok(()) };
+    let what = match empty {
+        0 if parts.len() == 1 => "the name of the design is empty".to_string(),
+        0 => format!("design `{composition}`: the part before the first plus sign is empty"),
+        _ if empty + 1 == parts.len() => format!("design `{composition}`: the part behind the last plus sign is empty"),
+        _ => format!("design `{composition}`: the part between two plus signs is empty"),
+    };
+    Err(ConfigError::new(format!("{what}; write a design, and overlays behind it as in base+no-gc")))
+}
+
 /// A design by its composition, such as `base+no-gc`; each part is a built-in name or the path of a file.
 ///
 /// # Errors
 /// An unknown part with the nearest known one, or a faulty file.
 pub fn design(composition: &str) -> Result<Design, ConfigError> {
+    check_parts(composition)?;
     let documents = composition.split('+').map(|part| document("design", &DESIGNS, part)).collect::<Result<Vec<_>, _>>()?;
     Design::compose(composition, &documents.iter().collect::<Vec<_>>())
 }
@@ -115,6 +140,7 @@ pub fn design(composition: &str) -> Result<Design, ConfigError> {
 /// # Errors
 /// As for `design`. An overlay is described by itself.
 pub fn describe_design(composition: &str) -> Result<Description, ConfigError> {
+    check_parts(composition)?;
     if !composition.contains('+') {
         let document = document("design", &DESIGNS, composition)?;
         if let (DesignKind::Overlay, summary) = describe(&document)? {
@@ -133,19 +159,66 @@ pub fn describe_design(composition: &str) -> Result<Description, ConfigError> {
 pub fn check(path: &str) -> Result<&'static str, ConfigError> {
     let text = std::fs::read_to_string(path).map_err(|error| ConfigError::new(format!("{path}: {error}")))?;
     let document = Document::parse(path, &text)?;
-    if ["geometry", "timing", "host", "ram", "state"].iter().any(|section| document.table.contains_key(*section)) {
+    let (of_device, of_design) = (sections(&device_schema()), sections(&design_schema()));
+    let has = |sections: &[String]| sections.iter().any(|section| document.table.contains_key(section));
+    if has(&of_device) {
         Device::from_document(&document)?;
         return Ok("device");
     }
-    if let Ok((DesignKind::Overlay, _)) = describe(&document) {
-        // An overlay is right if it is right on the plainest design.
-        let base = embedded(&DESIGNS).into_iter().find(|(name, _)| *name == "base").expect("base is built in");
-        let base = Document::parse(base.0, base.1)?;
-        Design::compose(path, &[&base, &document])?;
-        return Ok("overlay");
+    if !has(&of_design) && !document.table.contains_key("kind") {
+        return Err(neither(&document, &of_device, &of_design));
     }
-    Design::compose(path, &[&document])?;
-    Ok("design")
+    let (kind, _) = describe(&document)?;
+    if kind == DesignKind::Design {
+        check_parameters(&document, || Design::compose(path, &[&document]))?;
+        return Ok("design");
+    }
+    // An overlay is right if it is right on the plainest design.
+    let base = embedded(&DESIGNS).into_iter().find(|(name, _)| *name == "base").expect("base is built in");
+    let base = Document::parse(base.0, base.1)?;
+    check_parameters(&document, || Design::compose(path, &[&base, &document]))?;
+    Ok("overlay")
+}
+
+/// The sections of a file, by its schema.
+fn sections(schema: &serde_json::Value) -> Vec<String> {
+    let properties = schema["properties"].as_object().into_iter().flatten();
+    properties.map(|(name, _)| name.clone()).filter(|name| !["name", "summary", "kind"].contains(&name.as_str())).collect()
+}
+
+/// A file whose sections belong to nothing.
+fn neither(document: &Document, of_device: &[String], of_design: &[String]) -> ConfigError {
+    let of_workload = ["synthetic", "profile", "trace"];
+    let known: Vec<&str> = of_device.iter().chain(of_design).map(String::as_str).chain(of_workload).collect();
+    let list = |names: &[String]| names.iter().map(|name| format!("[{name}]")).collect::<Vec<_>>().join(", ");
+    let found = document.table.iter().find(|(_, value)| value.is_table()).map_or_else(
+        || format!("{}: this is no device, design or workload", document.name),
+        |(section, _)| format!("{}: unknown section [{section}]{}", document.place(section, ""), nearest_hint(section, &known)),
+    );
+    ConfigError::new(format!(
+        "{found}. A device has {}; a design has `kind` and {}; a workload has one of {}",
+        list(of_device),
+        list(of_design),
+        list(&of_workload.map(String::from))
+    ))
+}
+
+/// Checks the parameters of a design. Some of them are limited by the device; what fits none of the built-in ones is wrong.
+fn check_parameters(document: &Document, compose: impl Fn() -> Result<Design, ConfigError>) -> Result<(), ConfigError> {
+    let mut first_error = None;
+    for listing in devices() {
+        match compose()?.prepare(&device(&listing.name)?) {
+            Ok(()) => return Ok(()),
+            Err(error) => first_error = first_error.or(Some(error.0.replace("this device", &listing.name))),
+        }
+    }
+    let Some(message) = first_error else { return Ok(()) };
+    // Policies know their section and keys, but not the file.
+    let message = message.strip_prefix(&format!("{}: ", document.name)).unwrap_or(&message);
+    let section = message.strip_prefix('[').and_then(|rest| rest.split(']').next()).unwrap_or_default();
+    let given = document.table.get(section).and_then(|values| values.as_table());
+    let key = message.split('`').skip(1).step_by(2).find(|key| given.is_some_and(|values| values.contains_key(*key)));
+    Err(ConfigError(format!("{}: {message}", document.place(section, key.unwrap_or_default()))))
 }
 
 /// What a file describes.
@@ -221,5 +294,68 @@ mod tests {
         assert!(error("base+nogc").contains("did you mean `no-gc`?"));
         assert!(error("no-gc").contains("is an overlay"));
         assert!(error("base+base").contains("not an overlay"));
+        assert!(device("ttflash").unwrap_err().0.contains("did you mean `ttflash-256g`, `ttflash-48g` or `ttflash-small`?"));
+    }
+
+    #[test]
+    fn designs_and_overlays_are_listed_apart() {
+        let error = describe_design("nosuch").unwrap_err().0;
+        let (designs, overlays) = error.split_once("; overlays, written behind a design as in base+no-gc: ").expect("two lists");
+        assert!(designs.starts_with("unknown design `nosuch`; designs: ") && designs.contains("base"), "{error}");
+        assert!(overlays.contains("no-gc") && !overlays.contains("base,"), "{error}");
+        assert!(!device("nosuch").unwrap_err().0.contains("overlay"));
+    }
+
+    #[test]
+    fn an_empty_part_of_a_composition_is_refused() {
+        for (composition, message) in [
+            ("", "the name of the design is empty"),
+            ("+", "before the first plus sign is empty"),
+            ("+no-gc", "before the first plus sign is empty"),
+            ("base+", "behind the last plus sign is empty"),
+            ("base++no-gc", "between two plus signs is empty"),
+        ] {
+            for error in [design(composition).err(), describe_design(composition).err()] {
+                let error = error.expect(composition).0;
+                assert!(error.contains(message), "{composition}: {error}");
+            }
+        }
+    }
+
+    fn check_text(test: &str, text: &str) -> Result<&'static str, String> {
+        let path = std::env::temp_dir().join(format!("tinytail-catalog-{}-{test}.toml", std::process::id()));
+        std::fs::write(&path, text).unwrap();
+        let shown = path.display().to_string();
+        let result = check(&shown).map_err(|error| error.0.replace(&shown, "f.toml"));
+        std::fs::remove_file(&path).unwrap();
+        result
+    }
+
+    #[test]
+    fn a_file_that_is_nothing_is_told_what_it_could_be() {
+        for text in ["", "name = \"x\"\n"] {
+            let error = check_text("nothing", text).unwrap_err();
+            assert!(error.starts_with("f.toml: this is no device, design or workload. A device has ["), "{error}");
+            for section in ["[geometry]", "`kind`", "[gc_trigger]", "[synthetic]"] {
+                assert!(error.contains(section), "{error}");
+            }
+        }
+        let error = check_text("near", "\n[geometri]\nchannels = 1\n").unwrap_err();
+        assert!(error.starts_with("f.toml:2: unknown section [geometri] (did you mean `geometry`?). A device has ["), "{error}");
+    }
+
+    #[test]
+    fn parameters_that_fit_no_device_are_refused_with_their_line() {
+        for (values, place) in [
+            ("[gc_trigger]\nhard_free_percent = nan", "f.toml:4: [gc_trigger] "),
+            ("[gc_trigger]\nsoft_free_percent = 10\nhard_free_percent = 30", "f.toml:4: [gc_trigger] "),
+            ("[place]\n\norder = \"CWDX\"", "f.toml:5: [place] "),
+            ("[gc]\nwrite_points = 0", "f.toml:4: [gc] `write_points` is 0"),
+        ] {
+            let error = check_text("parameters", &format!("summary = \"s\"\nkind = \"overlay\"\n{values}\n")).unwrap_err();
+            assert!(error.starts_with(place), "{error}");
+        }
+        let overlay = "summary = \"s\"\nkind = \"overlay\"\n[gc]\nreserve_blocks = 2\n";
+        assert_eq!(check_text("overlay", overlay), Ok("overlay"));
     }
 }

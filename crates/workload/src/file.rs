@@ -178,12 +178,39 @@ pub(crate) struct Text<'a> {
     pub(crate) text: &'a str,
 }
 
-impl Text<'_> {
+impl<'a> Text<'a> {
     fn parse<T: serde::de::DeserializeOwned>(self) -> Result<T, WorkloadError> {
         toml::from_str(self.text).map_err(|error| {
             let offset = error.span().map_or(0, |span| span.start.min(self.text.len()));
             let line = self.text.as_bytes()[..offset].iter().filter(|byte| **byte == b'\n').count() + 1;
-            WorkloadError::Config { path: self.path.into(), line, message: with_nearest(error.message()) }
+            WorkloadError::Config { path: self.path.into(), line, message: self.explain(error.message(), offset) }
+        })
+    }
+
+    /// Adds to a decoder's message the key whose value is meant.
+    fn explain(self, message: &str, offset: usize) -> String {
+        let faulty_value = message.starts_with("invalid") || message.starts_with("unknown variant");
+        let document = DeTable::parse(self.text).ok().filter(|_| faulty_value);
+        let Some((name, found)) = document.and_then(|document| self.value_at(document.get_ref(), offset)) else {
+            return with_nearest(message);
+        };
+        match message.rsplit_once(", expected ") {
+            Some((_, expected)) if message.starts_with("invalid") => {
+                format!("`{name}` is {}; expected {}", text::one_line(found), tinytail_core::config::allowed(expected))
+            }
+            _ => format!("`{name}`: {}", with_nearest(message)),
+        }
+    }
+
+    /// The name and the text of the value that a place in the file belongs to.
+    fn value_at(self, table: &DeTable<'_>, offset: usize) -> Option<(String, &'a str)> {
+        table.iter().find_map(|(key, value)| {
+            let (key, span) = (key.get_ref(), value.span());
+            let inner = value.get_ref().as_table().filter(|inner| inner.get("value").is_none());
+            match inner {
+                Some(inner) => self.value_at(inner, offset).map(|(name, found)| (format!("{key}.{name}"), found)),
+                None => span.contains(&offset).then(|| (key.to_string(), &self.text[span])),
+            }
         })
     }
 

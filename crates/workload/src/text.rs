@@ -8,6 +8,16 @@ pub(crate) fn quoted(text: &str) -> String {
     format!("`{shown}{more}`")
 }
 
+/// A value as it stands in a file, on one line and shortened.
+pub(crate) fn one_line(value: &str) -> String {
+    const CHARACTERS_MAX: usize = 60;
+    let shown = value.split_whitespace().collect::<Vec<_>>().join(" ");
+    match shown.char_indices().nth(CHARACTERS_MAX) {
+        Some((end, _)) => format!("{}...", &shown[..end]),
+        None => shown,
+    }
+}
+
 /// A number with a comma between groups of three digits.
 pub(crate) fn grouped(number: impl Into<u128>) -> String {
     let digits = number.into().to_string();
@@ -60,6 +70,12 @@ mod tests {
         assert_eq!(grouped(7_u64), "7");
         assert_eq!(grouped(127_043_u64), "127,043");
         assert_eq!(grouped(1_000_000_u64), "1,000,000");
+    }
+
+    #[test]
+    fn values_are_shown_on_one_line_and_shortened() {
+        assert_eq!(one_line("[1,\n  2]"), "[1, 2]");
+        assert_eq!(one_line(&"µ".repeat(100)), format!("{}...", "µ".repeat(60)));
     }
 
     #[test]

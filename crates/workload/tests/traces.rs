@@ -159,7 +159,7 @@ fn a_sidecar_file_states_what_the_trace_does_not() {
     assert!(text.contains("did you mean `time_unit`?"), "{text}");
     folder.file("t.toml", "time_unit = \"msec\"\n");
     let text = message(play(&trace, &options(None)), &folder);
-    assert!(text.contains("t.toml, line 1: unknown variant `msec`"), "{text}");
+    assert!(text.contains("t.toml, line 1: `time_unit`: unknown variant `msec`"), "{text}");
     folder.file("t.toml", "\nfile = \"x\"\n");
     let text = message(play(&trace, &options(None)), &folder);
     assert!(text.contains("t.toml, line 2: `file` does not belong"), "{text}");
@@ -372,4 +372,17 @@ proptest! {
         prop_assert_eq!(&play(&folder.file("z", zstd(&text)), &microseconds()).unwrap(), &expected);
         prop_assert_eq!(&play(&folder.file("g", gzip(&text)), &microseconds()).unwrap(), &expected);
     }
+}
+
+#[test]
+fn a_byte_order_mark_is_skipped_and_noted() {
+    let folder = Folder::new("byte-order-mark");
+    let plain = folder.file("plain.trace", "100 0 8 8 1\n200 0 16 8 0\n");
+    let marked = folder.file("marked.trace", "\u{feff}100 0 8 8 1\n200 0 16 8 0\n");
+    assert_eq!(play(&marked, &microseconds()).unwrap(), play(&plain, &microseconds()).unwrap());
+    let notes = |path: &Path| Trace::open(path, &microseconds()).unwrap().notes().join("\n");
+    assert!(notes(&marked).contains("byte-order mark"), "{}", notes(&marked));
+    assert!(!notes(&plain).contains("byte-order mark"));
+    let only = folder.file("only.trace", "\u{feff}\n");
+    assert!(matches!(Trace::open(&only, &microseconds()), Err(WorkloadError::Empty { .. })));
 }

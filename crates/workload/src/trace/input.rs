@@ -8,6 +8,9 @@ use serde::Serialize;
 
 use crate::error::WorkloadError;
 
+/// Some editors put it at the beginning of a text.
+const BYTE_ORDER_MARK: &[u8] = "\u{feff}".as_bytes();
+
 /// A line longer than this is no line of a trace; without the limit a binary file would be read into memory.
 const LINE_BYTES_MAX: u64 = 64 * 1024;
 
@@ -42,6 +45,7 @@ pub(crate) struct Lines {
     reader: Box<dyn BufRead + Send>,
     buffer: Vec<u8>,
     number: u64,
+    byte_order_mark: bool,
 }
 
 impl Lines {
@@ -70,11 +74,16 @@ impl Lines {
             }
             Compression::Gzip => Box::new(BufReader::with_capacity(1 << 16, flate2::bufread::MultiGzDecoder::new(file))),
         };
-        Ok(Self { path: path.to_owned(), compression, reader, buffer: Vec::new(), number: 0 })
+        Ok(Self { path: path.to_owned(), compression, reader, buffer: Vec::new(), number: 0, byte_order_mark: false })
     }
 
     pub(crate) fn compression(&self) -> Compression {
         self.compression
+    }
+
+    /// Whether the first line began with a byte-order mark, which is skipped.
+    pub(crate) fn byte_order_mark(&self) -> bool {
+        self.byte_order_mark
     }
 
     pub(crate) fn path(&self) -> String {
@@ -93,6 +102,10 @@ impl Lines {
                 return Ok(None);
             }
             self.number += 1;
+            if self.number == 1 && self.buffer.starts_with(BYTE_ORDER_MARK) {
+                self.byte_order_mark = true;
+                self.buffer.drain(..BYTE_ORDER_MARK.len());
+            }
             if self.buffer.len() as u64 == LINE_BYTES_MAX && self.buffer.last() != Some(&b'\n') {
                 return Err(self.binary(format!("a line longer than {LINE_BYTES_MAX} bytes")));
             }

@@ -167,12 +167,16 @@ impl Trace {
             let options = file::read_sidecar(&sidecar)?;
             origins.push(Origin { said: format!("from {}", sidecar.display()), options });
         }
-        let (compression, format) = find_format(path, &origins)?;
+        let (lines, format) = find_format(path, &origins)?;
+        let compression = lines.compression();
         let format_origin = first(&origins, |options| options.format.as_ref());
         let format_origin = format_origin.map_or("found from the content", |(_, origin)| origin);
         let mut notes = vec![format!("format {}, {format_origin}: {}", format.name, format.summary)];
         if compression != Compression::None {
             notes.push(format!("compressed with {}", compression.name()));
+        }
+        if lines.byte_order_mark() {
+            notes.push("a byte-order mark at the beginning is skipped".into());
         }
 
         let given = first(&origins, |options| options.time_unit);
@@ -401,9 +405,9 @@ impl Trace {
     }
 }
 
-/// Finds how a file is compressed, and its format: the one that is asked for, or else the first that claims one of the first
+/// Opens a file and finds its format: the one that is asked for, or else the first that claims one of the first
 /// lines.
-fn find_format(path: &Path, origins: &[Origin]) -> Result<(Compression, &'static Format), WorkloadError> {
+fn find_format(path: &Path, origins: &[Origin]) -> Result<(Lines, &'static Format), WorkloadError> {
     let mut lines = Lines::open(path)?;
     let mut head: Vec<String> = Vec::new();
     while head.len() < SNIFFED_LINES
@@ -416,7 +420,7 @@ fn find_format(path: &Path, origins: &[Origin]) -> Result<(Compression, &'static
     };
     if let Some((name, origin)) = first(origins, |options| options.format.as_deref()) {
         return match FORMATS.iter().find(|format| format.name == name) {
-            Some(format) => Ok((lines.compression(), format)),
+            Some(format) => Ok((lines, format)),
             None => {
                 let names: Vec<&str> = FORMATS.iter().map(|format| format.name).collect();
                 let nearest =
@@ -433,7 +437,7 @@ fn find_format(path: &Path, origins: &[Origin]) -> Result<(Compression, &'static
         };
     }
     if let Some(format) = FORMATS.iter().find(|format| head.iter().any(|line| (format.sniff)(line))) {
-        return Ok((lines.compression(), format));
+        return Ok((lines, format));
     }
     let settings = Settings { time_unit: TimeUnit::Nanoseconds, address_unit: AddressUnit::Sectors, ops: OpCodes::default() };
     let reasons: Vec<String> = FORMATS

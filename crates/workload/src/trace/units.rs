@@ -161,7 +161,7 @@ impl FromStr for OpCodes {
     type Err = String;
 
     fn from_str(codes: &str) -> Result<Self, String> {
-        let fault = |what: &str| format!("{} are not operation codes: {what}; expected for example `write=0,read=1`", text::quoted(codes));
+        let fault = |what: &str| format!("`ops` is {}: {what}; expected for example `write=0,read=1`", text::quoted(codes));
         let (mut read, mut write) = (None, None);
         for part in codes.split(',') {
             let (kind, code) = part.split_once('=').ok_or_else(|| fault("a part without `=`"))?;

@@ -10,9 +10,9 @@ from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
+from typing import Literal, get_args
 
-from tinytail import engine
+from tinytail import arguments, engine
 from tinytail.errors import (
     ConfigError,
     Interrupted,
@@ -25,7 +25,7 @@ from tinytail.errors import (
 from tinytail.results import Comparison, DesignError, DesignResult, ErrorKind, Workload
 
 POLL_SECONDS = 0.1
-SEED_MAX = 2**64 - 1
+STUCK = "Requests stopped completing. "
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,9 +73,10 @@ class Plan:
 
         Raises:
             UsageError: no design, a design named twice, a reference that is not among the designs,
-                or a number out of range.
+                a value of the wrong type, or a number out of range.
             ConfigError: an unknown or faulty device, design or workload.
         """
+        self._check_values()
         if not self.designs:
             raise UsageError("no design given; `tinytail designs` lists them")
         for position, design in enumerate(self.designs):
@@ -86,16 +87,31 @@ class Plan:
                 f'reference "{self.reference}" is not one of the designs compared'
                 + suggestion(self.reference, self.designs)
             )
-        for name, value in (("requests", self.requests), ("jobs", self.jobs)):
-            if value is not None and value < 1:
-                raise UsageError(f"{name} must be at least 1, not {value}")
-        if not 0 <= self.seed <= SEED_MAX:
-            raise UsageError(f"seed must be between 0 and {SEED_MAX}, not {self.seed}")
         engine.device(self.device)
         for design in self.designs:
             engine.design(design)
         if not Path(self.workload).exists():
             engine.workload(self.workload)
+
+    def _check_values(self) -> None:
+        arguments.names("designs", self.designs)
+        arguments.name("device", self.device)
+        arguments.name("workload", self.workload)
+        if self.requests is not None:
+            arguments.whole_number("requests", self.requests, 1, arguments.U64_MAX)
+        arguments.whole_number("seed", self.seed, 0, arguments.U64_MAX)
+        if self.jobs is not None:
+            arguments.whole_number("jobs", self.jobs, 1)
+        arguments.flag("verify", self.verify)
+        if self.time_unit is not None:
+            arguments.choice("time_unit", self.time_unit, get_args(engine.TimeUnit))
+        for name, value in (
+            ("reference", self.reference),
+            ("ops", self.ops),
+            ("format", self.format),
+        ):
+            if value is not None:
+                arguments.text(name, value)
 
     def run_spec(self, design: str) -> engine.RunSpec:
         """What the run of one of the designs needs."""
@@ -160,7 +176,8 @@ class _Job:
     def _run(self, spec: engine.RunSpec) -> None:
         self.result = DesignResult.from_dict(engine.run(spec, self.control))
         if self.result.stuck is not None:
-            self._fail("run", self.result.stuck)
+            why = self.result.stuck.removeprefix(STUCK)
+            self._fail("run", f"stopped: requests stopped completing. {why}")
 
     def _fail(self, kind: ErrorKind, message: str) -> None:
         self.error = DesignError(self.design, kind, message)
@@ -272,7 +289,7 @@ def _gather(plan: Plan, jobs: Sequence[_Job]) -> Comparison:
         workload=first.workload if first else Workload(plan.workload, None, None),
         state=first.state if first else None,
         seed=plan.seed,
-        partial=any(result.partial for result in results)
+        partial=any(result.interrupted for result in results)
         or any(error.kind == "interrupted" for error in errors),
         reference=plan.reference_design,
         results=results,
@@ -281,9 +298,9 @@ def _gather(plan: Plan, jobs: Sequence[_Job]) -> Comparison:
 
 
 def compare(
-    designs: Sequence[str],
+    designs: Sequence[str | os.PathLike[str]],
     *,
-    device: str,
+    device: str | os.PathLike[str],
     workload: str | os.PathLike[str],
     requests: int | None = None,
     seed: int = 1,
@@ -316,21 +333,25 @@ def compare(
         The comparison. A design that failed is in its `errors` if another one has a result.
 
     Raises:
-        UsageError: arguments that contradict each other.
+        UsageError: arguments of the wrong type, out of range, or contradicting each other.
         ConfigError: an unknown or faulty device, design or workload, or ones that do not go
             together.
         WorkloadError: a workload that cannot be read.
         RunError: no design could be run to its end.
         Interrupted: Ctrl-C; holds the partial comparison.
     """
-    if isinstance(designs, str):
-        raise UsageError(f'designs must be a list of names, such as ["{designs}"]')
+    if progress is not None and not callable(progress):
+        raise UsageError(f"progress must be a function, not {progress!r}")
     plan = Plan(
-        designs=tuple(designs),
-        device=device,
-        workload=os.fspath(workload),
-        requests=requests,
-        seed=seed,
+        designs=arguments.names("designs", designs),
+        device=arguments.name("device", device),
+        workload=arguments.name("workload", workload),
+        requests=(
+            None
+            if requests is None
+            else arguments.whole_number("requests", requests, 1, arguments.U64_MAX)
+        ),
+        seed=arguments.whole_number("seed", seed, 0, arguments.U64_MAX),
         jobs=jobs,
         verify=verify,
         reference=reference,

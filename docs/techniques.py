@@ -1,0 +1,63 @@
+"""Writes docs/techniques.md: the manual of every technique, from the technique's own file.
+
+Run it after a technique was added or its manual changed, from the root of the repository:
+
+    .venv/bin/python docs/techniques.py
+"""
+
+from __future__ import annotations
+
+import re
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).parent.parent
+POLICY = ROOT / "crates" / "core" / "src" / "policy"
+PAGE = ROOT / "docs" / "techniques.md"
+
+SEAM = re.compile(
+    r"trait (?P<trait>\w+) \{.*?enum \w+ in \"(?P<section>\w+)\" \{(?P<rows>.*?)\n    \}",
+    re.DOTALL,
+)
+QUESTION = re.compile(r"((?: *///[^\n]*\n)+) *trait (\w+) \{")
+ROW = re.compile(r"\"(?P<name>\w+)\" => \w+\((?P<path>[\w:]+)::\w+\)")
+
+
+def manual(path: Path) -> str:
+    """The manual that opens a technique's file, one heading level down."""
+    lines = [line for line in path.read_text("utf-8").splitlines() if line.startswith("//!")]
+    text = "\n".join(line.removeprefix("//!").removeprefix(" ") for line in lines)
+    return re.sub(r"^# ", "", text, count=1)
+
+
+def page() -> str:
+    """The whole page."""
+    source = (POLICY / "mod.rs").read_text("utf-8")
+    questions = {
+        trait: " ".join(line.strip().removeprefix("///").strip() for line in comment.splitlines())
+        for comment, trait in QUESTION.findall(source)
+    }
+    parts = [
+        "# Techniques\n",
+        "What each section of a [design file](files.md#design-files) may choose. This page is\n"
+        "made by [techniques.py](techniques.py) from the files of the techniques.\n",
+    ]
+    for seam in SEAM.finditer(source):
+        parts.append(f"## `[{seam['section']}]`\n\n{questions[seam['trait']]}\n")
+        for row in ROW.finditer(seam["rows"]):
+            file = POLICY.joinpath(*row["path"].split("::")).with_suffix(".rs")
+            title, _, body = manual(file).partition("\n")
+            link = file.relative_to(ROOT).as_posix()
+            heading = f"### `{row['name']}`: {title}"
+            parts.append(f"{heading}\n\n{body.strip()}\n\n[{link}](../{link})\n")
+    return "\n".join(parts)
+
+
+def main() -> None:
+    """Writes the page."""
+    PAGE.write_text(page(), "utf-8")
+    sys.stdout.write(f"{PAGE.name} written\n")
+
+
+if __name__ == "__main__":
+    main()

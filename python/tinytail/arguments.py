@@ -1,0 +1,126 @@
+"""Checks of what callers pass, so that a wrong type is refused by name and not somewhere inside."""
+
+from __future__ import annotations
+
+import operator
+import os
+from collections.abc import Iterable, Sequence
+
+from tinytail.errors import UsageError, suggestion
+
+U64_MAX = 2**64 - 1
+
+
+def text(parameter: str, value: object) -> str:
+    """The value, which must be text that can be handed on.
+
+    Raises:
+        UsageError: it is not.
+    """
+    if not isinstance(value, str):
+        raise UsageError(f"{parameter} must be text, not {_shown(value)}")
+    try:
+        value.encode()
+    except UnicodeEncodeError as error:
+        raise UsageError(
+            f"{parameter} must be valid Unicode; {value!r} has a lone surrogate "
+            f"at character {error.start + 1}, as names that are not UTF-8 have"
+        ) from None
+    return value
+
+
+def name(parameter: str, value: object) -> str:
+    """The value as text; a path becomes its text.
+
+    Raises:
+        UsageError: it is neither.
+    """
+    if isinstance(value, os.PathLike):
+        value = os.fspath(value)
+    elif not isinstance(value, str):
+        raise UsageError(f"{parameter} must be a name or a path, not {_shown(value)}")
+    return text(parameter, value)
+
+
+def file(value: object) -> str:
+    """The path of a file as text.
+
+    Raises:
+        UsageError: it is no path, or empty.
+    """
+    path = name("file", value)
+    if not path:
+        raise UsageError("the name of the file is empty")
+    return path
+
+
+def names(parameter: str, values: object) -> tuple[str, ...]:
+    """The values as text.
+
+    Raises:
+        UsageError: they are not several, or not all of them are names.
+    """
+    if isinstance(values, str | bytes | os.PathLike):
+        example = values if isinstance(values, str) else "base"
+        raise UsageError(f"{parameter} must be a list of names, such as {_quoted([example])}")
+    if not isinstance(values, Iterable):
+        raise UsageError(
+            f'{parameter} must be a list of names, such as ["base"], not {_shown(values)}'
+        )
+    return tuple(name(f"{parameter}[{position}]", value) for position, value in enumerate(values))
+
+
+def _quoted(names: Sequence[str]) -> str:
+    return "[" + ", ".join(f'"{name}"' for name in names) + "]"
+
+
+def whole_number(parameter: str, value: object, least: int, most: int | None = None) -> int:
+    """The value as an integer between two bounds.
+
+    Raises:
+        UsageError: it is no integer, or beyond a bound.
+    """
+    allowed = f"of at least {least}" if most is None else f"from {least} to {most}"
+    refusal = UsageError(f"{parameter} must be a whole number {allowed}, not {_shown(value)}")
+    if isinstance(value, bool):
+        raise refusal
+    try:
+        number = operator.index(value)  # type: ignore[arg-type]
+    except TypeError:
+        raise refusal from None
+    if number < least or (most is not None and number > most):
+        raise refusal
+    return number
+
+
+def flag(parameter: str, value: object) -> bool:
+    """The value, which must be True or False.
+
+    Raises:
+        UsageError: it is not.
+    """
+    if not isinstance(value, bool):
+        raise UsageError(f"{parameter} must be True or False, not {_shown(value)}")
+    return value
+
+
+def choice(parameter: str, value: object, allowed: Sequence[str]) -> str:
+    """The value, which must be one of a few words.
+
+    Raises:
+        UsageError: it is not.
+    """
+    if value not in allowed:
+        nearest = suggestion(value, allowed) if isinstance(value, str) else ""
+        hint = nearest if "did you mean" in nearest else ""
+        raise UsageError(
+            f"{parameter} must be one of {', '.join(allowed)}, not {_shown(value)}{hint}"
+        )
+    return str(value)
+
+
+def _shown(value: object) -> str:
+    """The value for a message, on one line and not too long."""
+    characters_max = 60
+    shown = " ".join(ascii(value).split())
+    return shown if len(shown) <= characters_max else f"{shown[:characters_max]}..."

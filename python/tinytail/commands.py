@@ -1,0 +1,344 @@
+"""The commands of `tinytail`."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Callable, Sequence
+from typing import Annotated, Any
+
+from cyclopts import App, CycloptsError, Parameter
+from cyclopts.validators import Number
+
+from tinytail import bench as benches
+from tinytail import engine
+from tinytail.arguments import U64_MAX
+from tinytail.cli import BAD_INPUT, INTERRUPTED, OK, RUN_FAILED
+from tinytail.comparing import Plan, execute
+from tinytail.engine import Description, Entry, TimeUnit
+from tinytail.errors import OutputError, RunError, TinytailError
+from tinytail.output import JsonOutput, discard_output, print_error, stderr, stdout
+from tinytail.progress import reporter
+from tinytail.render import bench_view, comparison_view, description_view, entries_view, facts_view
+from tinytail.results import Comparison
+
+app = App(
+    name="tinytail",
+    help="A laboratory for the tail latency of solid-state drives.",
+    help_epilogue=(
+        "Exit codes: 0 all went well; 1 a run failed or its results could not be written; "
+        "2 bad input (arguments, configuration or trace); 130 interrupted."
+    ),
+    version=engine.version,
+    default_parameter=Parameter(negative=()),
+    result_action="return_value",
+    suppress_keyboard_interrupt=False,
+)
+trace = App(name="trace", help="Look into block I/O traces.")
+config = App(name="config", help="Check configuration files.")
+app.command(trace)
+app.command(config)
+
+
+def _check_file_name(_type: object, path: str | None) -> None:
+    if path is not None and path.startswith("-") and path != "-":
+        raise ValueError("Name a file, or - for standard output.")
+
+
+# A hyphen stands for standard output, so hyphens are let in here and checked by hand.
+JsonPath = Annotated[str | None, Parameter(allow_leading_hyphen=True, validator=_check_file_name)]
+PositiveOrNone = Annotated[int | None, Parameter(validator=Number(gte=1))]
+
+
+@app.command(usage="Usage: tinytail compare DESIGN... --device D --workload W [OPTIONS]")
+def compare(
+    designs: Annotated[list[str], Parameter(name="DESIGN")],
+    /,
+    *,
+    device: str,
+    workload: str,
+    requests: PositiveOrNone = None,
+    seed: Annotated[int, Parameter(validator=Number(gte=0, lte=U64_MAX))] = 1,
+    jobs: PositiveOrNone = None,
+    json: JsonPath = None,
+    verify: bool = False,
+    reference: str | None = None,
+    time_unit: TimeUnit | None = None,
+    ops: str | None = None,
+    format: str | None = None,
+) -> int:
+    """Run designs on the same workload from the same state, side by side.
+
+    Prints one table of latencies, each with its ratio to the reference, and where the slowest reads
+    spent their time.
+
+    Parameters
+    ----------
+    designs
+        Designs to compare; overlays are added with plus signs, as in base+no-gc.
+    device
+        Name of a drive (see `tinytail devices`) or path of its file.
+    workload
+        Name of a workload (see `tinytail workloads`), path of its file, or path of a trace.
+    requests
+        How many requests to run; all that the workload has if not given.
+    seed
+        Seed of whatever is random; the same seed gives the same results.
+    jobs
+        How many designs may run at once; as many as there are processors if not given.
+    json
+        File for all results as JSON; - is standard output, and the table then goes to standard
+        error.
+    verify
+        Check every read against what was last written there.
+    reference
+        The design that ratios are taken to; the first one if not given.
+    time_unit
+        Unit of a trace's time column, for formats that do not fix it.
+    ops
+        Meaning of a trace's operation codes, such as write=0,read=1, for formats that do not fix
+        it.
+    format
+        Name of a trace's format; found from its content if not given.
+    """
+    plan = Plan(
+        designs=tuple(designs),
+        device=device,
+        workload=workload,
+        requests=requests,
+        seed=seed,
+        jobs=jobs,
+        verify=verify,
+        reference=reference,
+        time_unit=time_unit,
+        ops=ops,
+        format=format,
+    )
+    plan.check()
+    output = _checked_output(json)
+    with reporter(stderr()) as report:
+        comparison = execute(plan, report)
+    write_error = _write(output, comparison.to_json)
+    console = stderr() if output is not None and output.is_stdout else stdout()
+    console.print(comparison_view(comparison, console.width))
+    return _report_outcome(comparison, write_error)
+
+
+def _checked_output(path: str | None) -> JsonOutput | None:
+    if path is None:
+        return None
+    output = JsonOutput(path)
+    output.check()
+    return output
+
+
+def _write(output: JsonOutput | None, text: Callable[[], str]) -> OutputError | None:
+    """Writes results, if wanted; an error is returned, so that they are still shown."""
+    if output is None:
+        return None
+    try:
+        output.write(text())
+    except OutputError as error:
+        return error
+    return None
+
+
+def _report_outcome(comparison: Comparison, write_error: OutputError | None) -> int:
+    designs_by_message: dict[str, list[str]] = {}
+    for error in comparison.errors:
+        designs_by_message.setdefault(error.message, []).append(error.design)
+    for message, designs in designs_by_message.items():
+        print_error(f"{', '.join(designs)}: {message}")
+    if write_error is not None:
+        print_error(str(write_error))
+    if comparison.partial:
+        return INTERRUPTED
+    if any(error.kind in ("config", "workload") for error in comparison.errors):
+        return BAD_INPUT
+    return RUN_FAILED if comparison.errors or write_error is not None else OK
+
+
+def _show(
+    name: str | None,
+    describe: Callable[[str], Description],
+    list_all: Callable[[], list[Entry]],
+) -> int:
+    if name is None:
+        stdout().print(entries_view(list_all()))
+    else:
+        stdout().print(description_view(describe(name)))
+    return OK
+
+
+@app.command
+def devices(name: str | None = None, /) -> int:
+    """List the drives, or show one with the source of each number.
+
+    Parameters
+    ----------
+    name
+        Name of a drive or path of its file.
+    """
+    return _show(name, engine.device, engine.devices)
+
+
+@app.command
+def designs(name: str | None = None, /) -> int:
+    """List the designs and overlays, or show one, composed or not.
+
+    Parameters
+    ----------
+    name
+        Name of a design; overlays are added with plus signs, as in base+no-gc.
+    """
+    return _show(name, engine.design, engine.designs)
+
+
+@app.command
+def workloads(name: str | None = None, /) -> int:
+    """List the workloads, or show one.
+
+    Parameters
+    ----------
+    name
+        Name of a workload or path of its file.
+    """
+    return _show(name, engine.workload, engine.workloads)
+
+
+@trace.command
+def info(
+    file: str,
+    /,
+    *,
+    time_unit: TimeUnit | None = None,
+    ops: str | None = None,
+    format: str | None = None,
+    json: JsonPath = None,
+) -> int:
+    """Show the characteristics of a trace: format, size, mix, rate, span and locality.
+
+    Parameters
+    ----------
+    file
+        The trace, plain or compressed with zstd or gzip.
+    time_unit
+        Unit of the time column, for formats that do not fix it.
+    ops
+        Meaning of the operation codes, such as write=0,read=1, for formats that do not fix it.
+    format
+        Name of the format; found from the content if not given.
+    json
+        File for the characteristics as JSON; - is standard output.
+    """
+    output = _checked_output(json)
+    document = engine.trace_info(file, time_unit=time_unit, ops=ops, format=format)
+    write_error = _write(output, lambda: _dump(document))
+    if output is None or not output.is_stdout:
+        stdout().print(facts_view(document))
+    if write_error is not None:
+        print_error(str(write_error))
+        return RUN_FAILED
+    return OK
+
+
+@config.command
+def check(file: str, /) -> int:
+    """Check a device, design or workload file.
+
+    Parameters
+    ----------
+    file
+        The file.
+    """
+    kind = engine.config_check(file)
+    stdout().print(f"{file}: a valid {kind} file", soft_wrap=True, markup=False)
+    return OK
+
+
+@config.command
+def schema() -> int:
+    """Print the JSON Schema of device, design and workload files."""
+    JsonOutput("-").write(_dump(engine.config_schema()))
+    return OK
+
+
+@app.command(usage="Usage: tinytail bench [CASE...] [OPTIONS]")
+def bench(
+    cases: Annotated[list[str] | None, Parameter(name="CASE")] = None,
+    /,
+    *,
+    json: JsonPath = None,
+) -> int:
+    """Measure the simulator's own speed and memory.
+
+    Parameters
+    ----------
+    cases
+        Cases to run, one after the other; all if none is named.
+    json
+        File for the results as JSON; - is standard output, and the table then goes to standard
+        error.
+    """
+    names = benches.check(cases or [])
+    output = _checked_output(json)
+    done: list[dict[str, Any]] = []
+    error: TinytailError | None = None
+    interrupted = False
+    messages = stderr()
+    try:
+        for name in names:
+            messages.print(f"{name}: running", markup=False)
+            done.append(benches.run_apart(name))
+    except TinytailError as failure:
+        error = failure
+    except KeyboardInterrupt:
+        interrupted = True
+    partial = len(done) < len(names)
+    write_error = _write(output, lambda: benches.to_json(done, partial=partial))
+    console = messages if output is not None and output.is_stdout else stdout()
+    console.print(bench_view(done))
+    if interrupted:
+        console.print(f"PARTIAL: interrupted after {len(done)} of {len(names)} cases")
+    for problem in (error, write_error):
+        if problem is not None:
+            print_error(str(problem))
+    if interrupted:
+        return INTERRUPTED
+    return RUN_FAILED if error is not None or write_error is not None else OK
+
+
+def _dump(document: dict[str, Any]) -> str:
+    return json.dumps(document, indent=2, ensure_ascii=False) + "\n"
+
+
+def run(arguments: Sequence[str]) -> int:
+    """Runs a command line and returns its exit code.
+
+    Args:
+        arguments: the words after the program's name.
+    """
+    for stream in (sys.stdout, sys.stderr):
+        # A terminal that cannot show "µ" shows something else instead of a traceback.
+        if hasattr(stream, "reconfigure"):
+            stream.reconfigure(errors="replace")
+    try:
+        code = app(list(arguments), console=stdout(), exit_on_error=False, print_error=False)
+        sys.stdout.flush()
+    except CycloptsError as error:
+        print_error(str(error))
+        return BAD_INPUT
+    except BrokenPipeError:
+        discard_output()
+        return OK
+    except RunError as error:
+        print_error(str(error))
+        return RUN_FAILED
+    except TinytailError as error:
+        print_error(str(error))
+        return BAD_INPUT
+    except OSError as error:
+        place = f": {error.filename}" if error.filename else ""
+        print_error(f"{error.strerror or error}{place}")
+        return RUN_FAILED
+    return code if isinstance(code, int) else OK
