@@ -89,6 +89,7 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
     }
 
     /// Appends an operation to its line.
+    #[inline]
     fn line_up_op(&mut self, op: u32, plane: PlaneIx, class: Class) {
         let lines = &mut self.state.planes[plane as usize];
         match lines.tail[class as usize] {
@@ -100,6 +101,7 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
     }
 
     /// Takes the first operation out of a line.
+    #[inline]
     fn take_from_line(&mut self, plane: PlaneIx, class: Class) -> u32 {
         let lines = &mut self.state.planes[plane as usize];
         let op = lines.head[class as usize];
@@ -146,6 +148,7 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
     }
 
     /// Adds the wait of an operation so far to its blame, and counts from now.
+    #[inline]
     fn bill_wait(&mut self, op: u32) {
         let entry = self.state.ops[op as usize];
         let now = self.state.now;
@@ -169,6 +172,7 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
     }
 
     /// Brings the counters of a die up to now.
+    #[inline]
     pub(crate) fn settle_die(&mut self, die: DieIx) {
         let now = self.state.now;
         let channel = self.state.channel_of(die);
@@ -502,6 +506,7 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
     }
 
     /// Occupies a die's channel from now; its release is an event only if somebody stands in line.
+    #[inline]
     fn use_channel(&mut self, die: DieIx, ns: Ns, occupant: Occupant) {
         let index = self.state.channel_of(die);
         let now = self.state.now;
@@ -589,8 +594,8 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
     /// Who of those in line is served: the one that `order` prefers of those that a hold lets in.
     fn choose_at_channel(&mut self, channel: usize) -> Option<usize> {
         let held_by = self.state.channels[channel].held_by;
-        if held_by == NONE && self.state.channels[channel].line.len() == 1 && self.state.channels[channel].line[0].wants == Wants::Continue
-        {
+        if held_by == NONE && self.state.channels[channel].line.len() == 1 {
+            // One candidate is no decision. A die whose work was shut out meanwhile starts nothing and leaves the line.
             return Some(0);
         }
         let mut candidates = std::mem::take(&mut self.line_candidates);

@@ -27,11 +27,16 @@ pub(crate) enum PulseEvent {
 
 impl<O: Observer, Q: EventQueue> Drive<O, Q> {
     /// A host read waits for a die: asks whether what runs there makes way.
+    #[inline]
     pub(crate) fn consider_suspension(&mut self, die: DieIx) {
         let state = &self.state.dies[die as usize];
-        if state.running == NONE || !matches!(state.phase, Phase::Erase | Phase::ArrayProgram) || state.ready & READ_BITS == 0 {
-            return;
+        if matches!(state.phase, Phase::Erase | Phase::ArrayProgram) && state.ready & READ_BITS != 0 {
+            self.ask_to_suspend(die);
         }
+    }
+
+    fn ask_to_suspend(&mut self, die: DieIx) {
+        let state = &self.state.dies[die as usize];
         if state.pulse.cut_at_boundary || self.state.ops[state.running as usize].mate != NONE {
             return;
         }
