@@ -38,12 +38,25 @@ pub(crate) enum Insert {
     Full,
 }
 
+/// Neighbouring pages that share a counter, as a power of two.
+const NEIGHBOURS_SHIFT: u32 = 4;
+/// Counters of neighbourhoods.
+const NEIGHBOURHOODS: usize = 1 << 14;
+
+/// The counter of a page's neighbourhood.
+#[inline]
+fn neighbourhood(lpn: Lpn) -> usize {
+    (lpn >> NEIGHBOURS_SHIFT) as usize % NEIGHBOURHOODS
+}
+
 /// The write buffer.
 #[derive(Debug)]
 pub(crate) struct WriteBuffer {
     capacity: u32,
     flush_above: u32,
     table: HashMap<Lpn, u32, FxBuildHasher>,
+    /// Pages in the buffer by neighbourhood, so that most reads of pages that are not there need not ask the table.
+    neighbours: Vec<u32>,
     entries: Vec<Entry>,
     free: Vec<u32>,
     newest: u32,
@@ -59,6 +72,7 @@ impl WriteBuffer {
             capacity,
             flush_above: (u64::from(capacity) * u64::from(device.ram.flush_above_percent) / 100) as u32,
             table: HashMap::with_capacity_and_hasher(capacity as usize, FxBuildHasher),
+            neighbours: vec![0; NEIGHBOURHOODS],
             entries: Vec::with_capacity(capacity as usize),
             free: Vec::new(),
             newest: NONE,
@@ -95,7 +109,11 @@ impl WriteBuffer {
     }
 
     /// The entry of a page and the sectors that it has.
+    #[inline]
     pub fn find(&self, lpn: Lpn) -> Option<(u32, u64)> {
+        if self.neighbours[neighbourhood(lpn)] == 0 {
+            return None;
+        }
         let &index = self.table.get(&lpn)?;
         let entry = &self.entries[index as usize];
         Some((index, entry.dirty | entry.flight))
@@ -125,6 +143,7 @@ impl WriteBuffer {
             None => return Insert::Full,
         };
         self.table.insert(lpn, index);
+        self.neighbours[neighbourhood(lpn)] += 1;
         self.link_newest(index);
         Insert::Added(index)
     }
@@ -163,6 +182,7 @@ impl WriteBuffer {
         }
         let lpn = entry.lpn;
         self.table.remove(&lpn);
+        self.neighbours[neighbourhood(lpn)] -= 1;
         self.free.push(index);
         true
     }

@@ -17,7 +17,7 @@ use tinytail_core::ids::Lpn;
 use tinytail_core::state::Counters;
 use tinytail_core::units::{MS, SECOND};
 use tinytail_metrics::{BlameSum, LatencySummary, Metrics, SlowestSum};
-use tinytail_workload::{InputKind, SourceContext, TraceOptions, Workload, WorkloadError};
+use tinytail_workload::{InputKind, Source, SourceContext, TraceOptions, Workload, WorkloadError};
 
 /// What to run.
 #[derive(Debug, Clone, Deserialize)]
@@ -194,8 +194,9 @@ fn run_on(device: &Device, design: Design, workload: &Workload, spec: &Spec, con
     drive.wake();
     let mut ending = if control.is_cancelled() { Ending::Cancelled } else { Ending::Complete };
     let mut warm_up = "none".to_string();
+    let mut kept = None;
     if ending == Ending::Complete {
-        (ending, warm_up) = warm(&mut drive, workload, spec, &context, control)?;
+        (ending, warm_up, kept) = warm(&mut drive, workload, spec, &context, control)?;
     }
     drive.reset_counters();
     *drive.observer_mut() = Metrics::default();
@@ -203,7 +204,10 @@ fn run_on(device: &Device, design: Design, workload: &Workload, spec: &Spec, con
     let cpu_start = thread_cpu_seconds();
     if ending == Ending::Complete {
         control.enter(Phase::Running, spec.requests.or(workload.request_count_hint()).unwrap_or(0));
-        let mut source = workload.source(spec.seed, &context, spec.requests)?;
+        let mut source = match kept {
+            Some(kept) => Box::new(kept),
+            None => workload.source(spec.seed, &context, spec.requests)?,
+        };
         ending = play(&mut drive, source.as_mut(), workload.pacing, start + MS, control, |_| false);
     }
     let cpu_seconds = thread_cpu_seconds() - cpu_start;
@@ -262,22 +266,61 @@ fn warm(
     spec: &Spec,
     context: &SourceContext,
     control: &Control,
-) -> Result<(Ending, String), WorkloadError> {
+) -> Result<(Ending, String, Option<Kept>), WorkloadError> {
     let requests = spec.requests.or(workload.request_count_hint());
     control.enter(Phase::WarmingUp, requests.unwrap_or(0));
     let start = drive.now();
     if workload.input != InputKind::Synthetic {
-        let mut source = workload.source(spec.seed, context, spec.requests)?;
-        let ending = play(drive, source.as_mut(), workload.pacing, start, control, |_| false);
-        return Ok((ending, "the workload played once before".into()));
+        let mut source = Keeping { inner: workload.source(spec.seed, context, spec.requests)?, arrivals: Some(Vec::new()) };
+        let ending = play(drive, &mut source, workload.pacing, start, control, |_| false);
+        let kept = source.arrivals.map(|arrivals| Kept { arrivals, next: 0 });
+        return Ok((ending, "the workload played once before".into(), kept));
     }
     let buffer = u64::from(drive.view().device().ram.buffer_kib) * 1024 / u64::from(drive.view().geometry().page_bytes);
     if buffer == 0 {
-        return Ok((Ending::Complete, "none: no write buffer to fill".into()));
+        return Ok((Ending::Complete, "none: no write buffer to fill".into(), None));
     }
     let mut source = workload.source(spec.seed ^ 0x5bd1_e995, context, requests)?;
     let ending = play(drive, source.as_mut(), workload.pacing, start, control, |drive| drive.counters().flushed >= buffer);
-    Ok((ending, format!("other requests of the workload until {} pages were flushed, or {} requests", buffer, requests.unwrap_or(0))))
+    let warm_up = format!("other requests of the workload until {} pages were flushed, or {} requests", buffer, requests.unwrap_or(0));
+    Ok((ending, warm_up, None))
+}
+
+/// The most arrivals that are kept from one pass for the next.
+const KEPT_MAX: usize = 2_000_000;
+
+/// Passes a source on and keeps what it gave, unless that is too much.
+struct Keeping {
+    inner: Box<dyn Source>,
+    arrivals: Option<Vec<Arrival>>,
+}
+
+impl Source for Keeping {
+    fn fill(&mut self, out: &mut Vec<Arrival>, limit: usize) -> Result<usize, WorkloadError> {
+        let before = out.len();
+        let count = self.inner.fill(out, limit)?;
+        match &mut self.arrivals {
+            Some(arrivals) if arrivals.len() + count <= KEPT_MAX => arrivals.extend_from_slice(&out[before..]),
+            _ => self.arrivals = None,
+        }
+        Ok(count)
+    }
+}
+
+/// Arrivals that an earlier pass kept, so that a trace is not read and parsed again.
+struct Kept {
+    arrivals: Vec<Arrival>,
+    next: usize,
+}
+
+impl Source for Kept {
+    fn fill(&mut self, out: &mut Vec<Arrival>, limit: usize) -> Result<usize, WorkloadError> {
+        let end = (self.next + limit).min(self.arrivals.len());
+        out.extend_from_slice(&self.arrivals[self.next..end]);
+        let count = end - self.next;
+        self.next = end;
+        Ok(count)
+    }
 }
 
 fn stuck_message(drive: &Drive<Metrics>, why: &str) -> String {
