@@ -1,0 +1,386 @@
+//! Requests inside the device: how a command becomes pages in RAM and operations on flash, and how it ends.
+
+use crate::drive::{DirectWrite, Drive};
+use crate::event::EventQueue;
+use crate::host::{Command, CommandKind};
+use crate::host_queue::Queued;
+use crate::ids::{Lpn, NONE, PlaneIx, Ppn};
+use crate::observe::{BUFFER, BUFFER_FULL, Completion, DIE, HOST_QUEUE, Observer, Occupant};
+use crate::policy::Place;
+use crate::ram::{Insert, WaitingWrite};
+use crate::sched::jobs::Stage;
+use crate::sched::ops::{Class, Op, OpKind, Owner};
+use crate::state::Request;
+use std::collections::VecDeque;
+
+/// The bits of `count` sectors from `first`.
+pub(crate) fn mask(first: u16, count: u16) -> u64 {
+    (u64::MAX >> (64 - count)) << first
+}
+
+impl<O: Observer, Q: EventQueue> Drive<O, Q> {
+    /// The device takes a command.
+    pub(super) fn accept(&mut self, queued: Queued) {
+        let Queued { id, asked, arrived, command } = queued;
+        let now = self.state.now;
+        let request = self.state.requests.insert(Request { id, asked, arrived, accepted: now, command, pending: 0, gc_blocked: false });
+        match command.kind {
+            CommandKind::Read => self.accept_read(request, &command),
+            CommandKind::Write => self.accept_write(request, &command),
+        }
+    }
+
+    /// The pages of a command, each with its first sector and number of sectors.
+    pub(super) fn pages(&self, command: &Command) -> impl Iterator<Item = (Lpn, u16, u16)> + use<O, Q> {
+        let shift = self.state.sector_shift;
+        let end = command.sector + u64::from(command.sectors);
+        let first = command.sector;
+        (first >> shift..((end - 1) >> shift) + 1).map(move |lpn| {
+            let from = first.max(lpn << shift);
+            let to = end.min((lpn + 1) << shift);
+            (lpn as Lpn, (from - (lpn << shift)) as u16, (to - from) as u16)
+        })
+    }
+
+    pub(super) fn accept_read(&mut self, request: u32, command: &Command) {
+        let mut from_ram = false;
+        let mut first_op = NONE;
+        let mut last_op = NONE;
+        for (lpn, first, count) in self.pages(command) {
+            let mask = mask(first, count);
+            let buffered = if self.state.buffer.exists() { self.state.buffer.find(lpn) } else { None };
+            let in_ram = buffered.map_or(0, |(_, present)| present & mask);
+            if let Some((entry, _)) = buffered
+                && in_ram == mask
+            {
+                self.state.counters.buffer_hits += 1;
+                from_ram = true;
+                if let Some(oracle) = &mut self.oracle {
+                    oracle.check_buffer(entry, lpn, self.state.buffer.entry(entry).dirty, first.into(), count.into());
+                }
+                continue;
+            }
+            let ppn = self.state.books.lookup(lpn);
+            if ppn == NONE {
+                self.state.counters.unmapped_reads += 1;
+                from_ram |= in_ram != 0;
+                if let Some(oracle) = &mut self.oracle {
+                    oracle.check_unmapped(lpn, first.into(), count.into(), in_ram);
+                }
+                continue;
+            }
+            let plane = self.plane_of_page(ppn);
+            let mut op = Op::new(OpKind::Read, Class::HostRead, Occupant::HostRead, Owner::Request(request), lpn, plane);
+            op.first_sector = first;
+            op.sectors = count;
+            let op = self.state.new_op(op);
+            if let Some(oracle) = &mut self.oracle {
+                oracle.arm_read(op, lpn);
+            }
+            // The pages line up only when all are known, because the first could complete before the last is counted.
+            match last_op {
+                NONE => first_op = op,
+                last => self.state.ops[last as usize].next = op,
+            }
+            last_op = op;
+            self.state.requests[request as usize].pending += 1;
+        }
+        if first_op == NONE {
+            if from_ram {
+                return self.serve_from_ram(request);
+            }
+            return self.complete(request, None);
+        }
+        let mut op = first_op;
+        while op != NONE {
+            let next = self.state.ops[op as usize].next;
+            self.enqueue(op);
+            op = next;
+        }
+    }
+
+    pub(super) fn plane_of_page(&self, ppn: Ppn) -> PlaneIx {
+        self.state.books.plane_of(ppn)
+    }
+
+    pub(super) fn accept_write(&mut self, request: u32, command: &Command) {
+        if !self.state.buffer.exists() {
+            return self.accept_direct_write(request, command);
+        }
+        let first = (command.sector >> self.state.sector_shift) as Lpn;
+        if !self.state.buffer.waiting.is_empty() {
+            self.state.buffer.waiting.push_back(WaitingWrite { request, next_lpn: first });
+        } else if let Some(next_lpn) = self.insert_pages(request, first) {
+            self.state.buffer.waiting.push_back(WaitingWrite { request, next_lpn });
+        }
+    }
+
+    /// Puts the pages of a write from `from` on into the buffer. Returns the first page that found no room.
+    pub(super) fn insert_pages(&mut self, request: u32, from: Lpn) -> Option<Lpn> {
+        let command = self.state.requests[request as usize].command;
+        for (lpn, first, count) in self.pages(&command).filter(|&(lpn, ..)| lpn >= from) {
+            let inserted = self.state.buffer.insert(lpn, mask(first, count));
+            let entry = match inserted {
+                Insert::Full => {
+                    let last = ((command.sector + u64::from(command.sectors) - 1) >> self.state.sector_shift) as Lpn;
+                    while let Some(entry) = self.state.buffer.next_foreground_flush(last - lpn + 1) {
+                        self.flush(entry);
+                    }
+                    return Some(lpn);
+                }
+                Insert::Added(entry) => entry,
+                Insert::Merged(entry) => {
+                    self.state.counters.merged += 1;
+                    entry
+                }
+            };
+            if let Some(oracle) = &mut self.oracle {
+                let token = oracle.next_token();
+                oracle.expect(lpn, first.into(), count.into(), token);
+                oracle.buffered(entry, first.into(), count.into(), token);
+            }
+            self.flush_above_threshold();
+        }
+        self.serve_from_ram(request);
+        None
+    }
+
+    /// The RAM has served a request but for its own latency.
+    pub(super) fn serve_from_ram(&mut self, request: u32) {
+        let at = self.state.now + self.state.device.timing.ram_ns;
+        if self.ram_line.is_empty() {
+            self.queue.schedule(self.ram_slot(), at);
+        }
+        self.ram_line.push_back((at, request));
+    }
+
+    pub(super) fn ram_slot(&self) -> usize {
+        self.state.dies.len() + self.state.channels.len()
+    }
+
+    pub(super) fn ram_event(&mut self) {
+        let now = self.state.now;
+        while let Some(&(at, request)) = self.ram_line.front() {
+            if at > now {
+                self.queue.schedule(self.ram_slot(), at);
+                return;
+            }
+            self.ram_line.pop_front();
+            let ram_ns = self.state.device.timing.ram_ns;
+            let accepted = self.state.requests[request as usize].accepted;
+            self.path_blame.add(BUFFER, ram_ns);
+            self.path_blame.add(BUFFER_FULL, now - ram_ns - accepted);
+            self.complete(request, None);
+        }
+    }
+
+    /// Flushes the pages written longest ago while the buffer holds more than its threshold.
+    pub(super) fn flush_above_threshold(&mut self) {
+        while let Some(entry) = self.state.buffer.next_flush() {
+            if let Some(next) = self.state.buffer.oldest_lpn() {
+                // The page that is flushed next has its map entry near by then.
+                self.state.books.prefetch(next);
+            }
+            self.flush(entry);
+        }
+    }
+
+    pub(super) fn flush(&mut self, entry: u32) {
+        let flushed = *self.state.buffer.entry(entry);
+        let lpn = flushed.lpn;
+        let plane = self.policies.place.plane(lpn);
+        let per_page = self.state.device.geometry.sectors_per_page() as u16;
+        let content = self.oracle.as_mut().map(|oracle| oracle.flush(entry, flushed.flight));
+        let mut program = Op::new(OpKind::Program, Class::Flush, Occupant::Flush, Owner::Entry(entry), lpn, plane);
+        program.sectors = per_page;
+        let program = self.state.new_op(program);
+        if let (Some(oracle), Some(content)) = (&mut self.oracle, content) {
+            oracle.carry(program, content);
+        }
+        let partial = flushed.flight != mask(0, per_page);
+        if partial && self.state.books.lookup(lpn) != NONE {
+            self.read_then_program(Owner::Entry(entry), lpn, flushed.flight, program);
+        } else {
+            self.enqueue(program);
+        }
+    }
+
+    /// A read-modify-write: reads the sectors of a page that `have` lacks, then programs the whole page.
+    pub(super) fn read_then_program(&mut self, owner: Owner, lpn: Lpn, have: u64, program: u32) {
+        self.state.counters.read_modify_writes += 1;
+        let per_page = self.state.device.geometry.sectors_per_page() as u16;
+        let missing = mask(0, per_page) & !have;
+        // What crosses the channel is one contiguous piece: from the first missing sector to the last.
+        let first = missing.trailing_zeros() as u16;
+        let count = 64 - missing.leading_zeros() as u16 - first;
+        let plane = self.plane_of_page(self.state.books.lookup(lpn));
+        let mut read = Op::new(OpKind::Read, Class::AuxiliaryRead, Occupant::ReadModifyWrite, owner, lpn, plane);
+        read.first_sector = first;
+        read.sectors = count;
+        let read = self.state.new_op(read);
+        self.start_job(owner, &[Stage { first: read, compute_ns: 0 }, Stage { first: program, compute_ns: 0 }]);
+    }
+
+    pub(super) fn accept_direct_write(&mut self, request: u32, command: &Command) {
+        let pages: u32 = self.pages(command).count() as u32;
+        self.state.requests[request as usize].pending = pages;
+        for (lpn, first_sector, sectors) in self.pages(command) {
+            let write = DirectWrite { request, first_sector, sectors };
+            match self.writing.get_mut(&lpn) {
+                Some(line) => line.push_back(write),
+                None => {
+                    self.writing.insert(lpn, VecDeque::new());
+                    self.start_direct_write(lpn, write);
+                }
+            }
+        }
+    }
+
+    pub(super) fn start_direct_write(&mut self, lpn: Lpn, write: DirectWrite) {
+        let DirectWrite { request, first_sector, sectors } = write;
+        let plane = self.policies.place.plane(lpn);
+        let per_page = self.state.device.geometry.sectors_per_page() as u16;
+        let mut program = Op::new(OpKind::Program, Class::HostProgram, Occupant::HostProgram, Owner::Request(request), lpn, plane);
+        program.sectors = per_page;
+        let program = self.state.new_op(program);
+        if let Some(oracle) = &mut self.oracle {
+            oracle.promise(program, first_sector.into(), sectors.into());
+        }
+        if sectors != per_page && self.state.books.lookup(lpn) != NONE {
+            self.read_then_program(Owner::Request(request), lpn, mask(first_sector, sectors), program);
+        } else {
+            self.enqueue(program);
+        }
+    }
+
+    /// A direct write is on the flash: the next one of the same page may start.
+    pub(super) fn direct_write_done(&mut self, lpn: Lpn) {
+        if let Some(line) = self.writing.get_mut(&lpn) {
+            match line.pop_front() {
+                Some(next) => self.start_direct_write(lpn, next),
+                None => {
+                    self.writing.remove(&lpn);
+                }
+            }
+        }
+    }
+
+    /// Checks a read at the moment at which it is bound to its physical page.
+    pub(crate) fn check_read(&mut self, op: u32, ppn: Option<Ppn>) {
+        let Some(oracle) = &mut self.oracle else { return };
+        let entry = self.state.ops[op as usize];
+        if let Some(ppn) = ppn.filter(|&ppn| self.state.books.owner(ppn) != entry.lpn) {
+            oracle.fail(format!(
+                "logical page {} maps to physical page {ppn}, which was written for {}",
+                entry.lpn,
+                self.state.books.owner(ppn)
+            ));
+            return;
+        }
+        match entry.class {
+            Class::HostRead => {
+                let in_ram = self.state.buffer.find(entry.lpn).map_or(0, |(_, present)| present);
+                oracle.check_flash(op, entry.lpn, ppn, entry.first_sector.into(), entry.sectors.into(), in_ram);
+            }
+            _ => {
+                if let Some(ppn) = ppn {
+                    oracle.read_flash(op, ppn, false);
+                }
+            }
+        }
+    }
+
+    /// An operation completed: its effects are booked, and whoever waits for it hears of it.
+    pub(crate) fn op_done(&mut self, op: u32) {
+        let entry = self.state.ops[op as usize];
+        if entry.is_host() {
+            // Of a request's pages only the last to complete explains its latency.
+            let explains = !matches!(entry.owner, Owner::Request(request) if self.state.requests[request as usize].pending > 1);
+            if explains {
+                self.bill_service(op);
+            }
+            if entry.kind == OpKind::Program {
+                self.programmed(op, &entry);
+            }
+        }
+        match entry.owner {
+            Owner::Gc(plane) => self.gc_op_done(plane, op),
+            Owner::Job(job) => self.job_op_done(job, op),
+            owner => self.notify(owner, Some(op), self.state.ops[op as usize].gc_blocked),
+        }
+        self.state.ops.remove(op);
+        if entry.is_host() {
+            self.state.counters.host_operations += 1;
+            if entry.kind == OpKind::Program {
+                if entry.class == Class::HostProgram {
+                    self.direct_write_done(entry.lpn);
+                }
+                self.consider_gc(entry.plane);
+            }
+            let channel = self.state.channel_of(self.state.die_of(entry.plane));
+            let state = &mut self.state.channels[channel];
+            state.host_operations -= 1;
+            if state.host_operations == 0 && state.gated > 0 {
+                self.ask_gates(Some(channel));
+            }
+        }
+    }
+
+    /// Books a completed program of the host's or the buffer's.
+    pub(super) fn programmed(&mut self, op: u32, entry: &Op) {
+        self.state.books.commit_write(entry.lpn, entry.target);
+        self.state.counters.host_pages += 1;
+        if let Some(oracle) = &mut self.oracle {
+            oracle.program(op, entry.target);
+            if entry.class == Class::HostProgram {
+                oracle.fulfil(op, entry.lpn);
+            }
+        }
+    }
+
+    /// Tells an owner that an operation is done, or, without one, a job whose blame is in `path_blame`. `gc_blocked`: some
+    /// operation of it waited for what a GC held.
+    pub(crate) fn notify(&mut self, owner: Owner, op: Option<u32>, gc_blocked: bool) {
+        match owner {
+            Owner::Request(request) => {
+                let state = &mut self.state.requests[request as usize];
+                state.gc_blocked |= gc_blocked;
+                state.pending -= 1;
+                if state.pending == 0 {
+                    self.complete(request, op);
+                }
+            }
+            Owner::Entry(entry) => {
+                self.state.counters.flushed += 1;
+                self.state.buffer.flushed(entry);
+                self.flush_above_threshold();
+            }
+            Owner::Gc(_) | Owner::Job(_) => unreachable!("GC and jobs hear of operations themselves"),
+        }
+    }
+
+    /// A request is complete; the blame of its last operation, or `path_blame`, covers it from the moment at which the device
+    /// took it.
+    pub(super) fn complete(&mut self, request: u32, op: Option<u32>) {
+        let Request { id, asked, arrived, accepted, command, gc_blocked, .. } = self.state.requests[request as usize];
+        let completed = self.state.now;
+        let blame = match op {
+            Some(op) => &mut self.state.blames[op as usize],
+            None => &mut self.path_blame,
+        };
+        blame.add(HOST_QUEUE, accepted - arrived);
+        if command.kind == CommandKind::Write && !self.state.buffer.exists() {
+            // What is left was spent behind an earlier write of the same page.
+            let rest = (completed - arrived).saturating_sub(blame.total());
+            blame.add(DIE + Occupant::HostProgram as usize, rest);
+        }
+        crate::check!(blame.total() == completed - arrived, "blame adds up: {blame:?}");
+        let completion = Completion { id, kind: command.kind, asked, arrived, completed, gc_blocked, queue_blocked: accepted > arrived };
+        self.observer.completed(&completion, blame);
+        self.path_blame.clear();
+        self.completions.push(completion);
+        self.state.counters.completed += 1;
+        self.state.requests.remove(request);
+        self.state.host.completed(command.kind);
+    }
+}

@@ -1,0 +1,242 @@
+//! Channels: who stands in line for one, who is served when it comes free, and the phases that go over it.
+
+use crate::drive::Drive;
+use crate::event::EventQueue;
+use crate::ids::{DieIx, NONE};
+use crate::observe::{CHANNEL, Observer, Occupant};
+use crate::policy::Order;
+use crate::sched::billing::add_differences;
+use crate::sched::ops::{Class, HOLD_BITS};
+use crate::state::{InLine, Phase, PulseState, Wants};
+use crate::units::Ns;
+use crate::view::{Candidate, View};
+
+impl<O: Observer, Q: EventQueue> Drive<O, Q> {
+    /// Whether a die may use a channel now: free, nobody before it, not held by another.
+    #[inline]
+    pub(crate) fn channel_free(&self, channel: usize, die: DieIx) -> bool {
+        let channel = &self.state.channels[channel];
+        channel.busy_until <= self.state.now && (channel.held_by == die || (channel.held_by == NONE && channel.line.is_empty()))
+    }
+
+    /// Occupies a die's channel from now; its release is an event only if somebody stands in line.
+    #[inline]
+    pub(super) fn use_channel(&mut self, die: DieIx, ns: Ns, occupant: Occupant) {
+        let index = self.state.channel_of(die);
+        let now = self.state.now;
+        let channel = &mut self.state.channels[index];
+        channel.occupy(now, ns, occupant as usize);
+        channel.released_by_die = false;
+        if !channel.line.is_empty() {
+            self.queue.schedule(self.channel_slot(index), now + ns);
+        }
+    }
+
+    pub(crate) fn channel_slot(&self, channel: usize) -> usize {
+        self.state.dies.len() + channel
+    }
+
+    pub(crate) fn stand_in_line(&mut self, channel: usize, entry: InLine) {
+        let slot = self.channel_slot(channel);
+        let line = &mut self.state.channels[channel];
+        line.line.push(entry);
+        if line.line.len() == 1 && line.busy_until > self.state.now && !line.released_by_die {
+            self.queue.schedule(slot, line.busy_until);
+        }
+    }
+
+    /// The dies of a channel that was shut to them stand in line, oldest work first.
+    pub(crate) fn line_up(&mut self, channel: usize) {
+        let mut dies = std::mem::take(&mut self.lining_up);
+        dies.clear();
+        for die in self.dies_on(channel) {
+            let state = &self.state.dies[die as usize];
+            let startable = state.ready & !state.closed & !HOLD_BITS;
+            if state.running == NONE && startable != 0 && !state.in_line && state.parked == NONE {
+                let oldest = (0..64).filter(|bit| startable >> bit & 1 == 1).map(|bit| self.candidate(die, bit).arrival).min();
+                dies.push((oldest.unwrap_or(0), die));
+            }
+        }
+        dies.sort_unstable();
+        for &(_, die) in &dies {
+            self.mark_blocked(die);
+            self.state.dies[die as usize].in_line = true;
+            let arrival = self.state.next_arrival();
+            self.stand_in_line(channel, InLine { die, wants: Wants::Start, arrival });
+        }
+        self.lining_up = dies;
+        for die in self.dies_on(channel) {
+            let state = &self.state.dies[die as usize];
+            // A request to hold needs no channel, so it does not stand in line; and reads that the hold shut out may now be
+            // worth a suspension.
+            if state.parked != NONE || state.ready & !state.closed & HOLD_BITS != 0 {
+                self.try_start(die);
+            } else if state.running != NONE {
+                self.consider_suspension(die);
+            }
+        }
+    }
+
+    /// A channel came free: it serves those in line until it is busy again.
+    pub(crate) fn serve_channel(&mut self, channel: usize) {
+        loop {
+            let state = &self.state.channels[channel];
+            if state.line.is_empty() {
+                return;
+            }
+            if state.busy_until > self.state.now {
+                if !state.released_by_die {
+                    let until = state.busy_until;
+                    self.queue.schedule(self.channel_slot(channel), until);
+                }
+                return;
+            }
+            let Some(index) = self.choose_at_channel(channel) else { return };
+            let line = &mut self.state.channels[channel].line;
+            let served = if line.len() == 1 { line.pop().expect("one entry") } else { line.remove(index) };
+            match served.wants {
+                Wants::Start => {
+                    self.state.dies[served.die as usize].in_line = false;
+                    self.start_granted(channel, served.die);
+                }
+                Wants::Continue => self.continue_on_channel(served.die),
+                Wants::Claim(plane) => self.take_channel(channel, plane),
+            }
+        }
+    }
+
+    /// Who of those in line is served: the one that `order` prefers of those that a hold lets in.
+    pub(super) fn choose_at_channel(&mut self, channel: usize) -> Option<usize> {
+        let held_by = self.state.channels[channel].held_by;
+        if held_by == NONE && self.state.channels[channel].line.len() == 1 {
+            // One candidate is no decision. A die whose work was shut out meanwhile starts nothing and leaves the line.
+            return Some(0);
+        }
+        let mut candidates = std::mem::take(&mut self.line_candidates);
+        let mut places = std::mem::take(&mut self.line_places);
+        candidates.clear();
+        places.clear();
+        let mut index = 0;
+        while index < self.state.channels[channel].line.len() {
+            let entry = self.state.channels[channel].line[index];
+            let admitted = held_by == NONE || (held_by == entry.die && !matches!(entry.wants, Wants::Claim(_)));
+            let mut candidate = Candidate { class: Class::Hold, plane: 0, arrival: entry.arrival, urgent: false };
+            match entry.wants {
+                Wants::Start => {
+                    let die = &self.state.dies[entry.die as usize];
+                    let startable = if die.running == NONE { die.ready & !die.closed & !HOLD_BITS } else { 0 };
+                    if startable == 0 {
+                        // What it waited for was shut out meanwhile; it lines up again when that ends.
+                        self.state.channels[channel].line.remove(index);
+                        self.state.dies[entry.die as usize].in_line = false;
+                        continue;
+                    }
+                    // What the die would start now stands for it; it chooses again when it is served.
+                    let overtakes = self.state.counters.overtakes;
+                    let bit = self.choose_at_die(entry.die, startable);
+                    self.state.counters.overtakes = overtakes;
+                    candidate = Candidate { arrival: entry.arrival, ..self.candidate(entry.die, bit) };
+                }
+                Wants::Continue => {
+                    let op = &self.state.ops[self.state.dies[entry.die as usize].running as usize];
+                    candidate.class = op.class;
+                    candidate.plane = op.plane;
+                    candidate.urgent = self.state.gc[op.plane as usize].urgent;
+                }
+                Wants::Claim(plane) => {
+                    candidate.plane = plane;
+                    candidate.urgent = self.state.gc[plane as usize].urgent;
+                }
+            }
+            if admitted {
+                candidates.push(candidate);
+                places.push(index);
+            }
+            index += 1;
+        }
+        let chosen = match candidates.len() {
+            0 => None,
+            1 => Some(places[0]),
+            _ => Some(places[self.policies.order.at_channel(View(&self.state), &candidates)]),
+        };
+        self.line_candidates = candidates;
+        self.line_places = places;
+        chosen
+    }
+
+    /// A die that stood in line may start what it prefers now.
+    pub(super) fn start_granted(&mut self, channel: usize, die: DieIx) {
+        loop {
+            let state = &self.state.dies[die as usize];
+            if state.running != NONE || self.state.channels[channel].busy_until > self.state.now {
+                return;
+            }
+            let mut startable = state.ready & !state.closed;
+            if state.parked != NONE {
+                startable = self.served_while_parked(die, startable);
+                if startable == 0 {
+                    return self.resume(die);
+                }
+            }
+            if startable == 0 || self.start_one(die, startable) {
+                return;
+            }
+        }
+    }
+
+    /// The running operation of a die needs its channel for the next phase.
+    pub(crate) fn claim_channel(&mut self, die: DieIx, phase: Phase) {
+        self.state.dies[die as usize].phase = phase;
+        let channel = self.state.channel_of(die);
+        let op = self.state.dies[die as usize].part;
+        self.state.ops[op as usize].since = self.state.now;
+        if self.channel_free(channel, die) {
+            return self.continue_on_channel(die);
+        }
+        if self.state.ops[op as usize].is_host() {
+            let now = self.state.now;
+            self.state.channels[channel].settle(now);
+            let snapshot = &mut self.state.snapshots[op as usize];
+            snapshot.other = self.state.channels[channel].category_ns;
+            snapshot.gc_held.1 = self.state.channels[channel].gc_held_ns(now);
+        }
+        let arrival = self.state.next_arrival();
+        self.stand_in_line(channel, InLine { die, wants: Wants::Continue, arrival });
+    }
+
+    /// The channel serves the running operation of a die.
+    pub(super) fn continue_on_channel(&mut self, die: DieIx) {
+        let now = self.state.now;
+        let part = self.state.dies[die as usize].part;
+        let entry = self.state.ops[part as usize];
+        let channel = self.state.channel_of(die);
+        if now > entry.since && entry.is_host() {
+            self.state.channels[channel].settle(now);
+            let blame = &mut self.state.blames[part as usize];
+            let snapshot = &self.state.snapshots[part as usize];
+            add_differences(blame, CHANNEL, &self.state.channels[channel].category_ns, &snapshot.other);
+            let held = self.state.channels[channel].gc_held_ns(now) != snapshot.gc_held.1;
+            self.state.ops[part as usize].gc_blocked |= held && self.state.channels[channel].held_by != die;
+        }
+        if self.state.dies[die as usize].phase == Phase::CopybackRead {
+            let command = self.state.device.timing.command_ns;
+            let array = self.program_ns(entry.target);
+            self.settle_die(die);
+            let state = &mut self.state.dies[die as usize];
+            state.phase = Phase::ArrayProgram;
+            state.occupant = Occupant::GcProgram;
+            state.pulse =
+                PulseState { first_started: now + command, started: now + command, total: array, step: array, ..PulseState::NONE };
+            self.queue.schedule(die as usize, now + command + array);
+            self.use_channel(die, command, Occupant::GcProgram);
+            self.update_held_category(die);
+        } else {
+            // The die's own event at the end of the transfer releases the channel as well.
+            let transfer = self.transfer_ns(entry.sectors);
+            self.queue.schedule(die as usize, now + transfer);
+            let channel = &mut self.state.channels[channel];
+            channel.occupy(now, transfer, entry.occupant as usize);
+            channel.released_by_die = true;
+        }
+    }
+}
