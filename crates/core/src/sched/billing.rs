@@ -89,7 +89,8 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
         let channel = self.state.channel_of(die);
         let state = &mut self.state.dies[die as usize];
         let elapsed = now - state.since;
-        if elapsed == 0 && !state.blocked {
+        if elapsed == 0 {
+            // A die becomes blocked with its channel's counters of that very instant, so they are up to date too.
             return;
         }
         state.since = now;
@@ -105,14 +106,12 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
         }
         let channel = &mut self.state.channels[channel];
         channel.settle(now);
-        if elapsed > 0 {
-            for plane in &mut self.state.planes[planes] {
-                if plane.held {
-                    plane.held_ns += elapsed;
-                } else {
-                    for (total, (now, then)) in plane.other_ns.iter_mut().zip(channel.category_ns.iter().zip(&state.channel_then)) {
-                        *total += now - then;
-                    }
+        for plane in &mut self.state.planes[planes] {
+            if plane.held {
+                plane.held_ns += elapsed;
+            } else {
+                for (total, (now, then)) in plane.other_ns.iter_mut().zip(channel.category_ns.iter().zip(&state.channel_then)) {
+                    *total += now - then;
                 }
             }
         }
