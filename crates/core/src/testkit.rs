@@ -73,3 +73,16 @@ pub fn tiny_state() -> State {
     let books = Books::new(&device.geometry, device.logical_pages(), 1, 1, false);
     State::new(&device, books, false, false)
 }
+
+/// The built-in 256 GiB drive, cut down to one channel of one plane, without buffer.
+pub fn table_1_plane() -> Device {
+    let text = include_str!("../../../devices/ttflash-256g.toml");
+    let document = crate::config::Document::parse("ttflash-256g", text).expect("a built-in device");
+    let mut device = Device::from_document(&document).expect("a built-in device");
+    device.geometry.channels = 1;
+    device.geometry.chips_per_channel = 1;
+    device.geometry.blocks_per_plane = 16;
+    device.ram.buffer_kib = 0;
+    device.host.queue_depth = 65_536;
+    device
+}

@@ -171,13 +171,7 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
             if state.running != NONE || self.state.channels[channel].busy_until > self.state.now {
                 return;
             }
-            let mut startable = state.ready & !state.closed;
-            if state.parked != NONE {
-                startable = self.served_while_parked(die, startable);
-                if startable == 0 {
-                    return self.resume(die);
-                }
-            }
+            let Some(startable) = self.startable(die) else { return self.resume(die) };
             if startable == 0 || self.start_one(die, startable) {
                 return;
             }

@@ -102,6 +102,16 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
         op
     }
 
+    /// The waiting work of an idle die that nothing shuts out; `None` if what was suspended there is to go on instead.
+    pub(super) fn startable(&self, die: DieIx) -> Option<u64> {
+        let state = &self.state.dies[die as usize];
+        let startable = state.ready & !state.closed;
+        if state.parked == NONE {
+            return Some(startable);
+        }
+        Some(self.served_while_parked(die, startable)).filter(|&served| served != 0)
+    }
+
     /// Starts waiting work of a die, if it is idle and the channel free; otherwise stands in the channel's line.
     pub(crate) fn try_start(&mut self, die: DieIx) {
         let channel = self.state.channel_of(die);
@@ -110,13 +120,7 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
             if state.running != NONE {
                 return;
             }
-            let mut startable = state.ready & !state.closed;
-            if state.parked != NONE {
-                startable = self.served_while_parked(die, startable);
-                if startable == 0 {
-                    return self.resume(die);
-                }
-            }
+            let Some(mut startable) = self.startable(die) else { return self.resume(die) };
             if startable == 0 {
                 if self.state.dies[die as usize].ready != 0 {
                     self.mark_blocked(die);

@@ -17,7 +17,7 @@ fn an_isolated_gc_copies_back_and_erases_in_the_sum_of_its_steps() {
 
 #[test]
 fn an_isolated_gc_of_64_valid_pages_copies_for_54_ms_and_erases_for_2_ms() {
-    let mut drive = at_the_brink(&one_plane_of_ttflash(), plain_design(Scope::Plane), 65);
+    let mut drive = at_the_brink(&table_1_plane(), plain_design(Scope::Plane), 65);
     drive.at(0, write(0));
     drive.run();
     assert_eq!(drive.counters().gcs, 1);
@@ -28,8 +28,8 @@ fn an_isolated_gc_of_64_valid_pages_copies_for_54_ms_and_erases_for_2_ms() {
 }
 
 #[test]
-fn an_uncontended_read_of_ttflash_takes_140_us_and_its_command() {
-    let mut drive = drive(&one_plane_of_ttflash(), no_gc());
+fn an_uncontended_read_of_table_1_takes_140_us_and_its_command() {
+    let mut drive = drive(&table_1_plane(), no_gc());
     drive.map_functionally([0]);
     let id = drive.at(0, read(0));
     drive.expect_completion(id, 140_200);
@@ -51,7 +51,7 @@ fn the_mean_wait_of_one_die_under_poisson_reads_is_that_of_m_d_1() {
     }
     let service = 140_200.0;
     for load in [0.3, 0.7, 0.85] {
-        let mut drive: Drive<Waits> = Drive::new(&one_plane_of_ttflash(), no_gc(), false, Waits::default()).unwrap();
+        let mut drive: Drive<Waits> = Drive::new(&table_1_plane(), no_gc(), false, Waits::default()).unwrap();
         for lpn in 0..64 {
             drive.write_for_test(lpn);
         }

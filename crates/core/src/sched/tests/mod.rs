@@ -22,7 +22,7 @@ use crate::policy::{
 };
 use crate::sched::jobs::Stage;
 use crate::sched::ops::{Class, Op, OpKind, Owner};
-use crate::testkit::{plain_design, tiny_device};
+use crate::testkit::{plain_design, table_1_plane, tiny_device};
 use crate::units::Ns;
 use crate::view::View;
 use proptest::prelude::*;
@@ -136,19 +136,6 @@ fn at_the_brink(device: &Device, design: Design, valid: u32) -> TestDrive {
         next += 1;
     }
     drive
-}
-
-/// The drive of TTFLASH, cut down to one channel of one plane.
-fn one_plane_of_ttflash() -> Device {
-    let text = include_str!("../../../../../devices/ttflash-256g.toml");
-    let document = crate::config::Document::parse("ttflash-256g", text).unwrap();
-    let mut device = Device::from_document(&document).unwrap();
-    device.geometry.channels = 1;
-    device.geometry.chips_per_channel = 1;
-    device.geometry.blocks_per_plane = 16;
-    device.ram.buffer_kib = 0;
-    device.host.queue_depth = 65_536;
-    device
 }
 
 /// What a read elsewhere waits for while a GC runs in plane 0.
