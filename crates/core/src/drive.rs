@@ -5,7 +5,7 @@
 use crate::config::ConfigError;
 use crate::design::Design;
 use crate::device::Device;
-use crate::event::{EventQueue, Tournament};
+use crate::event::{EventQueue, Lanes};
 use crate::ftl::Books;
 use crate::host::Command;
 use crate::host_queue::Queued;
@@ -19,7 +19,7 @@ use std::cmp::Reverse;
 use std::collections::{BinaryHeap, HashMap, VecDeque};
 use thiserror::Error;
 
-mod requests;
+pub(crate) mod requests;
 
 /// Something to be done at a time that belongs to no resource.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -49,7 +49,7 @@ pub enum SubmitError {
 }
 
 /// A drive of one design on one device.
-pub struct Drive<O: Observer = Blind, Q: EventQueue = Tournament> {
+pub struct Drive<O: Observer = Blind, Q: EventQueue = Lanes> {
     pub(crate) state: State,
     pub(crate) policies: Design,
     pub(crate) queue: Q,
@@ -64,6 +64,8 @@ pub struct Drive<O: Observer = Blind, Q: EventQueue = Tournament> {
     hash: u64,
     /// Logical pages with a direct write under way, and the writes that wait for it. Only without buffer.
     writing: HashMap<Lpn, VecDeque<DirectWrite>>,
+    /// Coming flushes whose map entries have been fetched.
+    flushes_fetched: u32,
     /// Scratch lists, kept so that nothing is allocated per request.
     pub(crate) candidates: Vec<BlockIx>,
     pub(crate) die_candidates: Vec<Candidate>,
@@ -118,6 +120,7 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
             next_id: 0,
             hash: 0xcbf2_9ce4_8422_2325,
             writing: HashMap::new(),
+            flushes_fetched: 0,
             candidates: Vec::new(),
             die_candidates: Vec::new(),
             lining_up: Vec::new(),
@@ -324,13 +327,14 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
     }
 
     /// Lets in what waits for the buffer and for the device queue, as far as there is room.
-    #[inline]
+    #[inline(always)]
     fn pump(&mut self) {
         if !self.state.buffer.waiting.is_empty() || self.state.host.waiting() > 0 {
             self.let_in();
         }
     }
 
+    #[inline(never)]
     fn let_in(&mut self) {
         while let Some(write) = self.state.buffer.waiting.front().copied() {
             if let Some(next_lpn) = self.insert_pages(write.request, write.next_lpn) {

@@ -1,10 +1,10 @@
 //! Pending events, at most one per slot, in one fixed total order: by time, then by slot.
 //!
 //! A slot is a resource (die, channel) or one of the drive's timers, so pending events are bounded by the hardware and not
-//! by the queue depth. Rescheduling a slot overwrites its event, so nothing stale is ever left to filter.
+//! by the queue depth. Scheduling a slot again replaces its event.
 
 use crate::units::{Ns, TIME_MAX};
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, VecDeque};
 
 const SLOT_BITS: u32 = 13;
 const SLOT_MASK: u64 = (1 << SLOT_BITS) - 1;
@@ -27,82 +27,154 @@ pub trait EventQueue {
     fn pop(&mut self) -> Option<(Ns, usize)>;
 }
 
-/// A tournament tree over the slots: the winner is at the root, a change replays one path.
-pub struct Tournament {
-    tree: Vec<u64>,
-    leaves: usize,
-    /// The slot that was popped last and not scheduled again since; its leaf is cleared only when the tree is next read,
-    /// because most handlers schedule their own slot anew.
-    popped: usize,
+/// Lanes. One cache line of heads is looked at for each event.
+const LANES_MAX: usize = 8;
+
+/// Sorted lanes: an event joins the first lane whose last event is earlier, and the earliest head of all lanes is next.
+///
+/// A drive's delays are few constants (a command, a transfer, an array time), and events of one delay are made in the order
+/// in which they fall due, so each delay settles in a lane of its own and nothing is ever sorted. An event that fits no lane
+/// is sorted into the last one.
+pub struct Lanes {
+    lanes: [VecDeque<u64>; LANES_MAX],
+    /// The first event of each lane; `EMPTY` where there is none.
+    heads: [u64; LANES_MAX],
+    /// The last event of each lane; 0 where there is none.
+    tails: [u64; LANES_MAX],
+    /// The event of each slot. What a lane holds and this does not know was replaced or removed.
+    current: Vec<u64>,
+    /// The lane of each slot's event.
+    lane_of: Vec<u8>,
+    /// The earliest event; `EMPTY` where there is none.
+    first: u64,
 }
 
-impl Tournament {
-    fn set(&mut self, slot: usize, key: u64) {
-        let mut node = self.leaves + slot;
-        self.tree[node] = key;
-        while node > 1 {
-            let winner = self.tree[node].min(self.tree[node ^ 1]);
-            node >>= 1;
-            if self.tree[node] == winner {
-                break;
-            }
-            self.tree[node] = winner;
+impl Lanes {
+    /// Removes the head of a lane.
+    #[inline]
+    fn advance(&mut self, lane: usize) {
+        let events = &mut self.lanes[lane];
+        events.pop_front();
+        match events.front() {
+            Some(&head) => self.heads[lane] = head,
+            None => (self.heads[lane], self.tails[lane]) = (EMPTY, 0),
         }
     }
 
-    fn settle(&mut self) {
-        if self.popped != usize::MAX {
-            let slot = self.popped;
-            self.popped = usize::MAX;
-            self.set(slot, EMPTY);
+    #[inline(never)]
+    fn lane_headed_by(&self, key: u64) -> usize {
+        self.heads.iter().position(|&head| head == key).expect("the first event heads a lane")
+    }
+
+    /// Whether an event is still the one that its slot has.
+    #[inline]
+    fn counts(&self, key: u64) -> bool {
+        key == EMPTY || self.current[(key & SLOT_MASK) as usize] == key
+    }
+
+    /// Finds the earliest event.
+    #[inline]
+    fn find_first(&mut self) {
+        let [a, b, c, d, e, f, g, h] = self.heads;
+        self.first = a.min(b).min(c.min(d)).min(e.min(f).min(g.min(h)));
+        if !self.counts(self.first) {
+            self.drop_replaced();
         }
+    }
+
+    /// Removes heads that no longer count, up to the earliest event that does.
+    #[inline(never)]
+    fn drop_replaced(&mut self) {
+        while !self.counts(self.first) {
+            self.advance(self.lane_headed_by(self.first));
+            self.first = self.heads.into_iter().min().unwrap_or(EMPTY);
+        }
+    }
+
+    #[inline]
+    fn append(&mut self, lane: usize, key: u64) {
+        if self.heads[lane] == EMPTY {
+            self.heads[lane] = key;
+        }
+        self.tails[lane] = key;
+        self.lanes[lane].push_back(key);
+        self.lane_of[(key & SLOT_MASK) as usize] = lane as u8;
+    }
+
+    /// Sorts an event into the last lane, because it comes before the last event of every lane.
+    #[inline(never)]
+    fn sort_in(&mut self, key: u64) {
+        let lane = LANES_MAX - 1;
+        let events = &mut self.lanes[lane];
+        let place = events.partition_point(|&other| other < key);
+        events.insert(place, key);
+        self.heads[lane] = events[0];
+        self.lane_of[(key & SLOT_MASK) as usize] = lane as u8;
     }
 }
 
-impl EventQueue for Tournament {
+impl EventQueue for Lanes {
     fn with_slots(slots: usize) -> Self {
         assert!(slots <= SLOTS_MAX, "at most {SLOTS_MAX} slots");
-        let leaves = slots.next_power_of_two().max(2);
-        Self { tree: vec![EMPTY; 2 * leaves], leaves, popped: usize::MAX }
+        Self {
+            lanes: std::array::from_fn(|_| VecDeque::with_capacity(slots.next_power_of_two())),
+            heads: [EMPTY; LANES_MAX],
+            tails: [0; LANES_MAX],
+            current: vec![EMPTY; slots],
+            lane_of: vec![0; slots],
+            first: EMPTY,
+        }
     }
 
     #[inline]
     fn schedule(&mut self, slot: usize, at: Ns) {
         assert!(at <= TIME_MAX, "an event at {at} ns is later than event times can say");
-        if self.popped == slot {
-            self.popped = usize::MAX;
+        let key = at << SLOT_BITS | slot as u64;
+        let replaced = std::mem::replace(&mut self.current[slot], key);
+        if replaced == key {
+            return;
         }
-        self.set(slot, at << SLOT_BITS | slot as u64);
+        match self.tails.iter().position(|&tail| tail <= key) {
+            Some(lane) => self.append(lane, key),
+            None => self.sort_in(key),
+        }
+        if replaced == EMPTY {
+            self.first = self.first.min(key);
+        } else {
+            self.find_first();
+        }
     }
 
     fn cancel(&mut self, slot: usize) {
-        if self.popped == slot {
-            self.popped = usize::MAX;
-        }
-        self.set(slot, EMPTY);
+        self.current[slot] = EMPTY;
+        self.find_first();
     }
 
     #[inline]
     fn next_time(&mut self) -> Option<Ns> {
-        self.settle();
-        let key = self.tree[1];
-        (key != EMPTY).then_some(key >> SLOT_BITS)
+        (self.first != EMPTY).then_some(self.first >> SLOT_BITS)
     }
 
     #[inline]
     fn pop(&mut self) -> Option<(Ns, usize)> {
-        self.settle();
-        let key = self.tree[1];
+        let key = self.first;
         if key == EMPTY {
             return None;
         }
         let slot = (key & SLOT_MASK) as usize;
-        self.popped = slot;
+        self.current[slot] = EMPTY;
+        let mut lane = usize::from(self.lane_of[slot]);
+        if self.heads[lane] != key {
+            // The slot had this very event before, in another lane.
+            lane = self.lane_headed_by(key);
+        }
+        self.advance(lane);
+        self.find_first();
         Some((key >> SLOT_BITS, slot))
     }
 }
 
-/// The plain ordered set that the tournament is checked against.
+/// The plain ordered set that the lanes are checked against.
 pub struct PlainHeap {
     events: BTreeSet<(Ns, usize)>,
     at: Vec<Option<Ns>>,
@@ -143,7 +215,7 @@ mod tests {
 
     #[test]
     fn equal_times_leave_in_the_order_of_their_slots() {
-        let mut queue = Tournament::with_slots(5);
+        let mut queue = Lanes::with_slots(5);
         for slot in [4, 1, 3, 0] {
             queue.schedule(slot, 7);
         }
@@ -154,7 +226,7 @@ mod tests {
 
     #[test]
     fn scheduling_again_replaces_and_cancelling_removes() {
-        let mut queue = Tournament::with_slots(2);
+        let mut queue = Lanes::with_slots(2);
         queue.schedule(0, 10);
         queue.schedule(0, 20);
         queue.schedule(1, 15);
@@ -164,6 +236,30 @@ mod tests {
         assert_eq!(queue.next_time(), Some(30));
         assert_eq!(queue.pop(), Some((30, 1)));
         assert_eq!(queue.pop(), None);
+    }
+
+    #[test]
+    fn an_event_set_again_after_another_is_handled_once() {
+        // The replaced event stays in its lane; the same event again goes into the other lane.
+        let mut queue = Lanes::with_slots(2);
+        queue.schedule(0, 10);
+        queue.schedule(1, 30);
+        queue.schedule(0, 40);
+        queue.schedule(0, 10);
+        assert_eq!(queue.pop(), Some((10, 0)));
+        assert_eq!(queue.pop(), Some((30, 1)));
+        assert_eq!(queue.pop(), None);
+    }
+
+    #[test]
+    fn more_delays_than_lanes_are_sorted() {
+        let mut queue = Lanes::with_slots(64);
+        let times: Vec<Ns> = (0..64).map(|slot| (slot * 37) % 64).collect();
+        for (slot, &at) in times.iter().enumerate().rev() {
+            queue.schedule(slot, at);
+        }
+        let order: Vec<Ns> = std::iter::from_fn(|| queue.pop()).map(|(at, _)| at).collect();
+        assert_eq!(order, (0..64).collect::<Vec<Ns>>());
     }
 
     #[derive(Clone, Debug)]
@@ -176,8 +272,8 @@ mod tests {
 
     fn step() -> impl Strategy<Value = Step> {
         prop_oneof![
-            4 => (0usize..9, 0u64..50).prop_map(|(slot, at)| Step::Schedule(slot, at)),
-            1 => (0usize..9).prop_map(Step::Cancel),
+            4 => (prop_oneof![0usize..9, 0usize..150], 0u64..50).prop_map(|(slot, at)| Step::Schedule(slot, at)),
+            1 => prop_oneof![0usize..9, 0usize..150].prop_map(Step::Cancel),
             3 => Just(Step::Pop),
             1 => Just(Step::Peek),
         ]
@@ -185,21 +281,21 @@ mod tests {
 
     proptest! {
         #[test]
-        fn the_tournament_agrees_with_the_plain_heap(steps in prop::collection::vec(step(), 0..200)) {
-            let mut tournament = Tournament::with_slots(9);
-            let mut plain = PlainHeap::with_slots(9);
+        fn the_lanes_agree_with_the_plain_heap(steps in prop::collection::vec(step(), 0..400)) {
+            let mut lanes = Lanes::with_slots(150);
+            let mut plain = PlainHeap::with_slots(150);
             for step in steps {
                 match step {
                     Step::Schedule(slot, at) => {
-                        tournament.schedule(slot, at);
+                        lanes.schedule(slot, at);
                         plain.schedule(slot, at);
                     }
                     Step::Cancel(slot) => {
-                        tournament.cancel(slot);
+                        lanes.cancel(slot);
                         plain.cancel(slot);
                     }
-                    Step::Pop => prop_assert_eq!(tournament.pop(), plain.pop()),
-                    Step::Peek => prop_assert_eq!(tournament.next_time(), plain.next_time()),
+                    Step::Pop => prop_assert_eq!(lanes.pop(), plain.pop()),
+                    Step::Peek => prop_assert_eq!(lanes.next_time(), plain.next_time()),
                 }
             }
         }

@@ -103,9 +103,10 @@ impl WriteBuffer {
         &self.entries[index as usize]
     }
 
-    /// The page that would be flushed next.
-    pub fn oldest_lpn(&self) -> Option<Lpn> {
-        (self.oldest != NONE).then(|| self.entries[self.oldest as usize].lpn)
+    /// The first pages of those that would be flushed next.
+    pub fn oldest_lpns(&self, count: usize) -> impl Iterator<Item = Lpn> + '_ {
+        let entry = |index: u32| (index != NONE).then(|| &self.entries[index as usize]);
+        std::iter::successors(entry(self.oldest), move |oldest| entry(oldest.newer)).map(|entry| entry.lpn).take(count)
     }
 
     /// The entry of a page and the sectors that it has.

@@ -68,6 +68,18 @@ impl PulseState {
         cut_arrival: 0,
     };
 
+    /// A pulse of `total` array time in steps of `step` starts at `at`.
+    #[inline]
+    pub fn start(&mut self, at: Ns, total: Ns, step: Ns) {
+        self.first_started = at;
+        self.started = at;
+        self.done = 0;
+        self.total = total;
+        self.step = step;
+        self.ask_at = Ns::MAX;
+        self.cut_at_boundary = false;
+    }
+
     pub fn is_running(&self) -> bool {
         self.total > 0
     }
@@ -299,6 +311,8 @@ pub struct State {
     pub(crate) dies: Vec<Die>,
     pub(crate) planes: Vec<PlaneLines>,
     pub(crate) channels: Vec<Channel>,
+    /// Channels that a GC holds.
+    pub(crate) channels_held: u32,
     pub(crate) gc: Vec<Gc>,
     /// Planes whose GC waits at the gate.
     pub(crate) gated: Vec<u64>,
@@ -378,6 +392,7 @@ impl State {
             dies,
             planes,
             channels,
+            channels_held: 0,
             gc: (0..g.planes()).map(|_| Gc::idle()).collect(),
             gated: vec![0; (g.planes() as usize).div_ceil(64)],
             ops: Pool::with_capacity(1024),

@@ -13,6 +13,10 @@ use crate::sched::ops::{Class, Op, OpKind, Owner};
 use crate::state::Request;
 use std::collections::VecDeque;
 
+/// Map entries that are fetched at a time, because the processor looks up the addresses of several at once as fast as that
+/// of one.
+pub(crate) const FETCHED_AT_ONCE: usize = 8;
+
 /// The bits of `count` sectors from `first`.
 pub(crate) fn mask(first: u16, count: u16) -> u64 {
     (u64::MAX >> (64 - count)) << first
@@ -177,10 +181,14 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
     /// Flushes the pages written longest ago while the buffer holds more than its threshold.
     pub(super) fn flush_above_threshold(&mut self) {
         while let Some(entry) = self.state.buffer.next_flush() {
-            if let Some(next) = self.state.buffer.oldest_lpn() {
-                // The page that is flushed next has its map entry near by then.
-                self.state.books.prefetch(next);
-            }
+            self.flushes_fetched = match self.flushes_fetched.checked_sub(1) {
+                Some(left) => left,
+                None => {
+                    // The pages that are flushed next have their map entries near by then.
+                    self.state.buffer.oldest_lpns(FETCHED_AT_ONCE).for_each(|lpn| self.state.books.prefetch(lpn));
+                    FETCHED_AT_ONCE as u32 - 1
+                }
+            };
             self.flush(entry);
         }
     }
@@ -292,32 +300,33 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
 
     /// An operation completed: its effects are booked, and whoever waits for it hears of it.
     pub(crate) fn op_done(&mut self, op: u32) {
-        let entry = self.state.ops[op as usize];
-        if entry.is_host() {
+        let entry = &self.state.ops[op as usize];
+        let (owner, kind, class, plane, lpn, host) = (entry.owner, entry.kind, entry.class, entry.plane, entry.lpn, entry.is_host());
+        if host {
             // Of a request's pages only the last to complete explains its latency.
-            let explains = !matches!(entry.owner, Owner::Request(request) if self.state.requests[request as usize].pending > 1);
+            let explains = !matches!(owner, Owner::Request(request) if self.state.requests[request as usize].pending > 1);
             if explains {
                 self.bill_service(op);
             }
-            if entry.kind == OpKind::Program {
-                self.programmed(op, &entry);
+            if kind == OpKind::Program {
+                self.programmed(op);
             }
         }
-        match entry.owner {
+        match owner {
             Owner::Gc(plane) => self.gc_op_done(plane, op),
             Owner::Job(job) => self.job_op_done(job, op),
             owner => self.notify(owner, Some(op), self.state.ops[op as usize].gc_blocked),
         }
         self.state.ops.remove(op);
-        if entry.is_host() {
+        if host {
             self.state.counters.host_operations += 1;
-            if entry.kind == OpKind::Program {
-                if entry.class == Class::HostProgram {
-                    self.direct_write_done(entry.lpn);
+            if kind == OpKind::Program {
+                if class == Class::HostProgram {
+                    self.direct_write_done(lpn);
                 }
-                self.consider_gc(entry.plane);
+                self.consider_gc(plane);
             }
-            let channel = self.state.channel_of(self.state.die_of(entry.plane));
+            let channel = self.state.channel_of(self.state.die_of(plane));
             let state = &mut self.state.channels[channel];
             state.host_operations -= 1;
             if state.host_operations == 0 && state.gated > 0 {
@@ -327,7 +336,8 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
     }
 
     /// Books a completed program of the host's or the buffer's.
-    pub(super) fn programmed(&mut self, op: u32, entry: &Op) {
+    pub(super) fn programmed(&mut self, op: u32) {
+        let entry = &self.state.ops[op as usize];
         self.state.books.commit_write(entry.lpn, entry.target);
         self.state.counters.host_pages += 1;
         if let Some(oracle) = &mut self.oracle {

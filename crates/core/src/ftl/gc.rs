@@ -4,6 +4,7 @@
 //! Nothing is chosen early: the victim when the hold is complete, each page and its destination when the step is picked, so
 //! a page that died in the meantime is not copied.
 
+use crate::drive::requests::FETCHED_AT_ONCE;
 use crate::drive::{Drive, Timer};
 use crate::event::EventQueue;
 use crate::ftl::Claimant;
@@ -35,6 +36,8 @@ pub(crate) struct Gc {
     pub victim: BlockIx,
     /// The first offset in the victim that has not been looked at.
     cursor: u32,
+    /// The first offset whose owner's map entry has not been fetched.
+    fetched: u32,
     pub plan: HoldPlan,
     /// It holds its plane or die.
     pub holds: bool,
@@ -56,6 +59,7 @@ impl Gc {
             state: GcState::Idle,
             victim: NONE,
             cursor: 0,
+            fetched: 0,
             plan: HoldPlan { scope: Scope::Plane, release_each_page: false },
             holds: false,
             claim: 0,
@@ -240,6 +244,7 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
         let claimed = &mut self.state.channels[channel];
         claimed.settle(now);
         claimed.set_held_by(die, now);
+        self.state.channels_held += 1;
         self.state.gc[plane as usize].claim += 1;
         self.update_held_category(die);
         for other in self.dies_on(channel) {
@@ -260,9 +265,10 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
                 return self.end_gc(plane);
             };
             self.state.books.begin_collect(victim);
+            self.state.books.prefetch_block(victim);
             let gc = &mut self.state.gc[plane as usize];
             gc.victim = victim;
-            gc.cursor = 0;
+            (gc.cursor, gc.fetched) = (0, 0);
             gc.held_since = self.state.now;
         }
         self.set_ready(plane, Class::Gc);
@@ -279,9 +285,8 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
             self.state.gc[plane as usize].cursor = offset + 1;
             let from = gc.victim * pages + offset;
             let lpn = self.state.books.owner(from);
-            if let Some(ahead) = self.state.books.next_valid(gc.victim, offset + 1) {
-                // The map line of the page after this one is on its way while this one is copied.
-                self.state.books.prefetch(self.state.books.owner(gc.victim * pages + ahead));
+            if offset >= gc.fetched {
+                self.state.gc[plane as usize].fetched = self.state.books.prefetch_owners(gc.victim, offset, FETCHED_AT_ONCE);
             }
             let kind = if self.state.gc_through_controller { OpKind::Read } else { OpKind::Copyback };
             let mut op = Op::new(kind, Class::Gc, Occupant::GcRead, Owner::Gc(plane), lpn, plane);
@@ -317,10 +322,9 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
 
     /// An operation of a plane's GC completed.
     pub(crate) fn gc_op_done(&mut self, plane: PlaneIx, op: u32) {
-        let done = self.state.ops[op as usize];
+        let done = &self.state.ops[op as usize];
         match done.kind {
-            OpKind::Copyback => self.gc_page_moved(plane, &done, op),
-            OpKind::Program => self.gc_page_moved(plane, &done, op),
+            OpKind::Copyback | OpKind::Program => self.gc_page_moved(plane, op),
             OpKind::Read => {
                 if self.state.books.lookup(done.lpn) != done.ppn {
                     self.state.counters.gc_pages_died += 1;
@@ -340,7 +344,8 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
         }
     }
 
-    fn gc_page_moved(&mut self, plane: PlaneIx, done: &Op, op: u32) {
+    fn gc_page_moved(&mut self, plane: PlaneIx, op: u32) {
+        let done = &self.state.ops[op as usize];
         if let Some(oracle) = &mut self.oracle {
             oracle.program(op, done.target);
         }
@@ -410,6 +415,7 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
             let released = &mut self.state.channels[channel as usize];
             released.settle(now);
             released.set_held_by(NONE, now);
+            self.state.channels_held -= 1;
             released.rest_category = CHANNEL_IDLE;
             for other in self.dies_on(channel as usize) {
                 if other != die {
@@ -461,13 +467,14 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
     }
 
     /// The category of the channels that a die holds, after what the die is doing.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn update_held_category(&mut self, die: u32) {
-        if self.state.channels[self.state.channel_of(die)].held_by == die {
+        if self.state.channels_held > 0 && self.state.channels[self.state.channel_of(die)].held_by == die {
             self.recategorize(die);
         }
     }
 
+    #[inline(never)]
     fn recategorize(&mut self, die: u32) {
         let g = &self.state.device.geometry;
         let planes = die * g.planes_per_die..(die + 1) * g.planes_per_die;

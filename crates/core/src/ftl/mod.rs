@@ -160,6 +160,26 @@ impl Books {
         }
     }
 
+    /// Brings the validity and the owners of a block's pages near.
+    pub fn prefetch_block(&self, block: BlockIx) {
+        let pages = self.geometry.pages_per_block;
+        let first = (block * pages) as usize;
+        prefetch(&self.valid, first / 64);
+        (first..first + pages as usize).step_by(16).for_each(|ppn| prefetch(&self.reverse, ppn));
+    }
+
+    /// Brings the map entries of the owners of `count` valid pages of a block near, from offset `from` on. Returns the first
+    /// offset after them.
+    pub fn prefetch_owners(&self, block: BlockIx, from: u32, count: usize) -> u32 {
+        let mut at = from;
+        for _ in 0..count {
+            let Some(offset) = self.next_valid(block, at) else { return self.geometry.pages_per_block };
+            self.prefetch(self.owner(block * self.geometry.pages_per_block + offset));
+            at = offset + 1;
+        }
+        at
+    }
+
     /// Whether a physical page holds the present copy of a logical one.
     #[inline]
     pub fn is_valid(&self, ppn: Ppn) -> bool {

@@ -7,7 +7,7 @@ use crate::observe::{CHANNEL, Observer, Occupant};
 use crate::policy::Order;
 use crate::sched::billing::add_differences;
 use crate::sched::ops::{Class, HOLD_BITS};
-use crate::state::{InLine, Phase, PulseState, Wants};
+use crate::state::{InLine, Phase, Wants};
 use crate::units::Ns;
 use crate::view::{Candidate, View};
 
@@ -19,10 +19,9 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
         channel.busy_until <= self.state.now && (channel.held_by == die || (channel.held_by == NONE && channel.line.is_empty()))
     }
 
-    /// Occupies a die's channel from now; its release is an event only if somebody stands in line.
+    /// Occupies a channel from now; its release is an event only if somebody stands in line.
     #[inline]
-    pub(super) fn use_channel(&mut self, die: DieIx, ns: Ns, occupant: Occupant) {
-        let index = self.state.channel_of(die);
+    pub(super) fn use_channel(&mut self, index: usize, ns: Ns, occupant: Occupant) {
         let now = self.state.now;
         let channel = &mut self.state.channels[index];
         channel.occupy(now, ns, occupant as usize);
@@ -78,7 +77,14 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
     }
 
     /// A channel came free: it serves those in line until it is busy again.
+    #[inline(always)]
     pub(crate) fn serve_channel(&mut self, channel: usize) {
+        if !self.state.channels[channel].line.is_empty() {
+            self.serve_line(channel);
+        }
+    }
+
+    fn serve_line(&mut self, channel: usize) {
         loop {
             let state = &self.state.channels[channel];
             if state.line.is_empty() {
@@ -117,11 +123,8 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
         candidates.clear();
         places.clear();
         let mut index = 0;
-        while index < self.state.channels[channel].line.len() {
-            let entry = self.state.channels[channel].line[index];
-            let admitted = held_by == NONE || (held_by == entry.die && !matches!(entry.wants, Wants::Claim(_)));
-            let mut candidate = Candidate { class: Class::Hold, plane: 0, arrival: entry.arrival, urgent: false };
-            match entry.wants {
+        while let Some(&entry) = self.state.channels[channel].line.get(index) {
+            let (class, plane) = match entry.wants {
                 Wants::Start => {
                     let die = &self.state.dies[entry.die as usize];
                     let startable = if die.running == NONE { die.ready & !die.closed & !HOLD_BITS } else { 0 };
@@ -135,21 +138,16 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
                     let overtakes = self.state.counters.overtakes;
                     let bit = self.choose_at_die(entry.die, startable);
                     self.state.counters.overtakes = overtakes;
-                    candidate = Candidate { arrival: entry.arrival, ..self.candidate(entry.die, bit) };
+                    self.work_of(entry.die, bit)
                 }
                 Wants::Continue => {
                     let op = &self.state.ops[self.state.dies[entry.die as usize].running as usize];
-                    candidate.class = op.class;
-                    candidate.plane = op.plane;
-                    candidate.urgent = self.state.gc[op.plane as usize].urgent;
+                    (op.class, op.plane)
                 }
-                Wants::Claim(plane) => {
-                    candidate.plane = plane;
-                    candidate.urgent = self.state.gc[plane as usize].urgent;
-                }
-            }
-            if admitted {
-                candidates.push(candidate);
+                Wants::Claim(plane) => (Class::Hold, plane),
+            };
+            if held_by == NONE || (held_by == entry.die && !matches!(entry.wants, Wants::Claim(_))) {
+                candidates.push(Candidate { class, plane, arrival: entry.arrival, urgent: self.state.gc[plane as usize].urgent });
                 places.push(index);
             }
             index += 1;
@@ -180,13 +178,14 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
 
     /// The running operation of a die needs its channel for the next phase.
     pub(crate) fn claim_channel(&mut self, die: DieIx, phase: Phase) {
-        self.state.dies[die as usize].phase = phase;
-        let channel = self.state.channel_of(die);
-        let op = self.state.dies[die as usize].part;
-        self.state.ops[op as usize].since = self.state.now;
+        let state = &mut self.state.dies[die as usize];
+        state.phase = phase;
+        let channel = state.channel as usize;
+        let op = state.part;
         if self.channel_free(channel, die) {
-            return self.continue_on_channel(die);
+            return self.go_on_channel(die, channel, op);
         }
+        self.state.ops[op as usize].since = self.state.now;
         if self.state.ops[op as usize].is_host() {
             let now = self.state.now;
             self.state.channels[channel].settle(now);
@@ -202,7 +201,7 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
     pub(super) fn continue_on_channel(&mut self, die: DieIx) {
         let now = self.state.now;
         let part = self.state.dies[die as usize].part;
-        let entry = self.state.ops[part as usize];
+        let entry = &self.state.ops[part as usize];
         let channel = self.state.channel_of(die);
         if now > entry.since && entry.is_host() {
             self.state.channels[channel].settle(now);
@@ -212,6 +211,13 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
             let held = self.state.channels[channel].gc_held_ns(now) != snapshot.gc_held.1;
             self.state.ops[part as usize].gc_blocked |= held && self.state.channels[channel].held_by != die;
         }
+        self.go_on_channel(die, channel, part);
+    }
+
+    /// The running operation of a die goes over its channel, which is free.
+    fn go_on_channel(&mut self, die: DieIx, channel: usize, part: u32) {
+        let now = self.state.now;
+        let entry = &self.state.ops[part as usize];
         if self.state.dies[die as usize].phase == Phase::CopybackRead {
             let command = self.state.device.timing.command_ns;
             let array = self.program_ns(entry.target);
@@ -219,17 +225,16 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
             let state = &mut self.state.dies[die as usize];
             state.phase = Phase::ArrayProgram;
             state.occupant = Occupant::GcProgram;
-            state.pulse =
-                PulseState { first_started: now + command, started: now + command, total: array, step: array, ..PulseState::NONE };
+            state.pulse.start(now + command, array, array);
             self.queue.schedule(die as usize, now + command + array);
-            self.use_channel(die, command, Occupant::GcProgram);
+            self.use_channel(channel, command, Occupant::GcProgram);
             self.update_held_category(die);
         } else {
             // The die's own event at the end of the transfer releases the channel as well.
-            let transfer = self.transfer_ns(entry.sectors);
+            let (transfer, occupant) = (self.transfer_ns(entry.sectors), entry.occupant);
             self.queue.schedule(die as usize, now + transfer);
             let channel = &mut self.state.channels[channel];
-            channel.occupy(now, transfer, entry.occupant as usize);
+            channel.occupy(now, transfer, occupant as usize);
             channel.released_by_die = true;
         }
     }

@@ -12,7 +12,7 @@ use crate::observe::{Observer, SPACE};
 use crate::policy::{Order, Place};
 use crate::sched::ops::{CLASS_BY_NUMBER, CLASSES, Class, HOLD_BITS, OpKind};
 use crate::sched::suspend::PulseEvent;
-use crate::state::{InLine, Phase, PulseState, Wants};
+use crate::state::{InLine, Phase, Wants};
 use crate::units::Ns;
 use crate::view::{Candidate, View};
 
@@ -64,9 +64,17 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
         entry.waited = false;
         let (plane, class, host) = (entry.plane, entry.class, entry.is_host());
         let die = self.state.die_of(plane);
-        if host {
-            let channel = self.state.channel_of(die);
-            self.state.channels[channel].host_operations += 1;
+        let channel = self.state.channel_of(die);
+        self.state.channels[channel].host_operations += u32::from(host);
+        let bit = self.bit(plane, class);
+        let state = &self.state.dies[die as usize];
+        let idle = state.running == NONE && state.parked == NONE && state.ready & !state.closed == 0;
+        if idle && state.closed & bit == 0 && self.channel_free(channel, die) {
+            // Nothing else could start, so there is nothing to line up for.
+            if !self.issue(die, op) && self.state.dies[die as usize].ready != 0 {
+                self.mark_blocked(die);
+            }
+            return;
         }
         self.line_up_op(op, plane, class);
         self.try_start(die);
@@ -103,6 +111,7 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
     }
 
     /// The waiting work of an idle die that nothing shuts out; `None` if what was suspended there is to go on instead.
+    #[inline(always)]
     pub(super) fn startable(&self, die: DieIx) -> Option<u64> {
         let state = &self.state.dies[die as usize];
         let startable = state.ready & !state.closed;
@@ -113,7 +122,14 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
     }
 
     /// Starts waiting work of a die, if it is idle and the channel free; otherwise stands in the channel's line.
+    #[inline(always)]
     pub(crate) fn try_start(&mut self, die: DieIx) {
+        if self.state.dies[die as usize].running == NONE {
+            self.start_waiting(die);
+        }
+    }
+
+    fn start_waiting(&mut self, die: DieIx) {
         let channel = self.state.channel_of(die);
         loop {
             let state = &self.state.dies[die as usize];
@@ -149,8 +165,8 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
     /// Starts one of the startable pieces of work of a die whose channel is free. Returns whether the die is now busy.
     fn start_one(&mut self, die: DieIx, startable: u64) -> bool {
         let bit = self.choose_at_die(die, startable);
-        let plane = die * self.state.device.geometry.planes_per_die + bit / CLASSES as u32;
-        match CLASS_BY_NUMBER[bit as usize % CLASSES] {
+        let (class, plane) = self.work_of(die, bit);
+        match class {
             Class::Hold => {
                 self.hold_die(plane);
                 false
@@ -163,9 +179,15 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
         }
     }
 
-    fn candidate(&self, die: DieIx, bit: u32) -> Candidate {
+    /// The class and the plane of a bit of a die's mask.
+    #[inline(always)]
+    fn work_of(&self, die: DieIx, bit: u32) -> (Class, PlaneIx) {
         let plane = die * self.state.device.geometry.planes_per_die + bit / CLASSES as u32;
-        let class = CLASS_BY_NUMBER[bit as usize % CLASSES];
+        (CLASS_BY_NUMBER[bit as usize % CLASSES], plane)
+    }
+
+    fn candidate(&self, die: DieIx, bit: u32) -> Candidate {
+        let (class, plane) = self.work_of(die, bit);
         let gc = &self.state.gc[plane as usize];
         let arrival = match self.state.planes[plane as usize].head[class as usize] {
             NONE => gc.arrival,
@@ -175,10 +197,12 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
     }
 
     /// The bit that `order` prefers.
+    #[inline(always)]
     fn choose_at_die(&mut self, die: DieIx, startable: u64) -> u32 {
-        if startable.is_power_of_two() {
-            return startable.trailing_zeros();
-        }
+        if startable.is_power_of_two() { startable.trailing_zeros() } else { self.choose_of_many(die, startable) }
+    }
+
+    fn choose_of_many(&mut self, die: DieIx, startable: u64) -> u32 {
         let mut candidates = std::mem::take(&mut self.die_candidates);
         candidates.clear();
         let mut rest = startable;
@@ -365,6 +389,7 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
             }
         };
         let state = &mut self.state.dies[die as usize];
+        let channel = state.channel as usize;
         state.running = op;
         state.part = op;
         state.phase = phase;
@@ -373,11 +398,10 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
         let end = now + channel_ns + array_ns;
         if matches!(phase, Phase::Erase | Phase::ArrayProgram) {
             let step = if phase == Phase::Erase { self.state.device.timing.erase_step_ns } else { array_ns };
-            state.pulse =
-                PulseState { first_started: now + channel_ns, started: now + channel_ns, total: array_ns, step, ..PulseState::NONE };
+            state.pulse.start(now + channel_ns, array_ns, step);
         }
         self.queue.schedule(die as usize, end);
-        self.use_channel(die, channel_ns, entry.occupant);
+        self.use_channel(channel, channel_ns, entry.occupant);
         self.update_held_category(die);
     }
 
@@ -409,7 +433,7 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
         let state = &mut self.state.dies[die as usize];
         state.running = NONE;
         state.phase = Phase::Idle;
-        state.pulse = PulseState::NONE;
+        state.pulse.total = 0;
         self.update_held_category(die);
         self.parts_done(op);
         self.try_start(die);

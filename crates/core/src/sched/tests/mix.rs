@@ -225,7 +225,7 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 1000, ..ProptestConfig::default() })]
     #[test]
     fn any_mix_of_designs_completes_every_request_with_the_right_data_and_exact_blame(mix in mix()) {
-        let (hash, completed, _) = mix.run::<Tournament>(300);
+        let (hash, completed, _) = mix.run::<Lanes>(300);
         prop_assert_eq!(completed, 300);
         let (again, ..) = mix.run::<PlainHeap>(300);
         prop_assert_eq!(hash, again, "the plain heap gives the same run");

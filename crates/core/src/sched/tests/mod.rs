@@ -3,7 +3,7 @@
 use crate::design::Design;
 use crate::device::Device;
 use crate::drive::Drive;
-use crate::event::{EventQueue, PlainHeap, Tournament};
+use crate::event::{EventQueue, Lanes, PlainHeap};
 use crate::host::{Command, CommandKind};
 use crate::ids::{DieIx, Lpn, NONE, PlaneIx};
 use crate::observe::{
@@ -43,7 +43,7 @@ impl Observer for Recorder {
     }
 }
 
-type TestDrive<Q = Tournament> = Drive<Recorder, Q>;
+type TestDrive<Q = Lanes> = Drive<Recorder, Q>;
 
 fn drive(device: &Device, design: Design) -> TestDrive {
     Drive::new(device, design, true, Recorder::default()).unwrap()
