@@ -1,7 +1,7 @@
 //! Tiny drives for tests.
 
 use crate::design::{Design, GcSection};
-use crate::device::{Device, Geometry, Host, Ram, StartingState, Timing};
+use crate::device::{Device, Flash, Geometry, Host, Ram, StartingState, Timing};
 use crate::ftl::Books;
 use crate::policy::gc_gate::free::Free;
 use crate::policy::gc_hold::blocking::Blocking;
@@ -36,14 +36,17 @@ pub fn tiny_device() -> Device {
             transfer_page_ns: 100,
             read_ns: vec![10],
             program_ns: vec![1000],
+            page_class_layout: None,
             page_class_pattern: vec![0],
             erase_step_ns: 2000,
             erase_steps: 5,
             suspend_ns: 30,
             resume_ns: 40,
+            verify_ns: 0,
             ram_ns: 3,
         },
-        host: Host { logical_permyriad: 5000, queue_depth: 32 },
+        flash: Flash::default(),
+        host: Host { logical_permyriad: 5000, queue_depth: 32, queue_weights: vec![1], link_bytes_per_us: None, overhead_ns: 0 },
         ram: Ram { buffer_kib: 0, flush_above_percent: 80 },
         state: StartingState { live_percent: 50, free_percent: 30, overwrite_percent: 0 },
     }

@@ -97,7 +97,7 @@ pub fn device(name_or_path: &str) -> Result<Device, ConfigError> {
 pub fn describe_device(name_or_path: &str) -> Result<Description, ConfigError> {
     let document = document("device", &DEVICES, name_or_path)?;
     let device = Device::from_document(&document)?;
-    let derived = device.derived();
+    let derived = device.derived().rows();
     let rows = document.rows.into_iter().filter(|row| !row.section.is_empty()).collect();
     Ok(Description { name: device.name, summary: device.summary, rows, derived })
 }

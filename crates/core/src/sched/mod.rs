@@ -358,9 +358,7 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
     /// Channel time of sectors of a page.
     #[inline]
     pub(crate) fn transfer_ns(&self, sectors: u16) -> Ns {
-        let per_page = self.state.device.geometry.sectors_per_page();
-        let whole = self.state.device.timing.transfer_page_ns;
-        if u32::from(sectors) == per_page { whole } else { (whole * u64::from(sectors)).div_ceil(u64::from(per_page)) }
+        self.state.device.transfer_ns(sectors.into())
     }
 
     /// Starts an operation with its mates: die and channel are free.

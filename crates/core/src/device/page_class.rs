@@ -1,0 +1,91 @@
+//! Where fast and slow pages lie in a block.
+//!
+//! A word line of cells of k bits holds k pages, one of each class. A word line's next page is programmed only after the one
+//! before it of the next word line, which keeps the neighbours of a finished cell from disturbing it. The Harey Tortoise,
+//! section 2.2 and figure 3.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// The order in which the pages of a block's word lines follow each other.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum PageClassLayout {
+    /// Word lines one by one: figure 2B, of one manufacturer.
+    Single,
+    /// Word lines in pairs of an even and an odd chain: figure 2A, of all others.
+    Pairs,
+}
+
+impl PageClassLayout {
+    /// A block's pages must be a multiple of this.
+    pub(super) fn group(self, classes: u32) -> u32 {
+        match self {
+            Self::Single => classes,
+            Self::Pairs => 2 * classes,
+        }
+    }
+
+    /// The class of each of the `pages` pages of a block, which are a multiple of the group.
+    pub(super) fn classes(self, classes: u32, pages: u32) -> Vec<u8> {
+        if self == Self::Pairs {
+            return Self::Single.classes(classes, pages / 2).into_iter().flat_map(|class| [class, class]).collect();
+        }
+        let word_lines = pages / classes;
+        // In step t word line t gets its first page, word line t - 1 its second, and so on.
+        (0..word_lines + classes - 1)
+            .flat_map(|step| (0..classes).filter(move |&class| class <= step && step - class < word_lines))
+            .map(|class| class as u8)
+            .collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::PageClassLayout::{Pairs, Single};
+    use super::*;
+
+    fn letters(layout: PageClassLayout, classes: u32, pages: u32) -> String {
+        let names = if classes == 3 { ['F', 'M', 'S'] } else { ['F', 'S', '?'] };
+        layout.classes(classes, pages).into_iter().map(|class| names[usize::from(class)]).collect()
+    }
+
+    #[test]
+    fn the_layouts_are_those_of_figure_2() {
+        assert_eq!(letters(Single, 1, 4), "FFFF", "SLC");
+        assert_eq!(letters(Pairs, 1, 4), "FFFF", "SLC");
+        assert_eq!(letters(Single, 2, 8), "FFSFSFSS", "MLC B");
+        assert_eq!(letters(Pairs, 2, 16), "FFFFSSFFSSFFSSSS", "MLC A: four fast, pairs in turn, four slow");
+        assert_eq!(letters(Single, 3, 12), "FFMFMSFMSMSS", "TLC B");
+        assert_eq!(letters(Pairs, 3, 24), "FFFFMMFFMMSSFFMMSSMMSSSS", "TLC A");
+        assert_eq!(letters(Single, 2, 2), "FS");
+        assert_eq!(letters(Pairs, 3, 6), "FFMMSS");
+    }
+
+    #[test]
+    fn mlc_follows_the_index_rule_whatever_the_block() {
+        // B: a page is fast if it is the first, or odd and not the last. A: B over pairs.
+        let fast_b = |page: u32, pages: u32| page == 0 || (page % 2 == 1 && page != pages - 1);
+        for pages in (4..=256).step_by(4) {
+            let single: Vec<bool> = (0..pages).map(|page| fast_b(page, pages)).collect();
+            let pairs: Vec<bool> = (0..pages).map(|page| fast_b(page / 2, pages / 2)).collect();
+            let fast = |layout: PageClassLayout| layout.classes(2, pages).into_iter().map(|class| class == 0).collect::<Vec<_>>();
+            assert_eq!(fast(Single), single, "{pages}");
+            assert_eq!(fast(Pairs), pairs, "{pages}");
+        }
+    }
+
+    #[test]
+    fn a_block_has_as_many_pages_of_each_class_and_none_before_its_predecessor() {
+        for (layout, classes, pages) in [(Single, 4, 64), (Pairs, 4, 64), (Pairs, 3, 384), (Single, 3, 3), (Pairs, 2, 128)] {
+            let order = layout.classes(classes, pages);
+            assert_eq!(order.len() as u32, pages);
+            let mut seen = vec![0; classes as usize];
+            for class in order {
+                seen[usize::from(class)] += 1;
+                assert!(seen.is_sorted_by(|fast, slow| fast >= slow), "a word line's pages come in the order of their classes");
+            }
+            assert!(seen.iter().all(|&count| count == pages / classes));
+        }
+    }
+}
