@@ -15,12 +15,13 @@ from tinytail import engine
 from tinytail.arguments import U64_MAX
 from tinytail.cli import BAD_INPUT, INTERRUPTED, OK, RUN_FAILED
 from tinytail.comparing import Plan, execute
-from tinytail.engine import Description, Entry, TimeUnit
+from tinytail.engine import Description, Entry
 from tinytail.errors import OutputError, RunError, TinytailError
 from tinytail.output import JsonOutput, discard_output, print_error, stderr, stdout
 from tinytail.progress import reporter
 from tinytail.render import bench_view, comparison_view, description_view, entries_view, facts_view
 from tinytail.results import Comparison
+from tinytail.tracing import NOTHING_SAID, TraceOptions
 
 app = App(
     name="tinytail",
@@ -47,6 +48,8 @@ def _check_file_name(_type: object, path: str | None) -> None:
 
 # A hyphen stands for standard output, so hyphens are let in here and checked by hand.
 JsonPath = Annotated[str | None, Parameter(allow_leading_hyphen=True, validator=_check_file_name)]
+# The fields become options of the command itself.
+TraceFlags = Annotated[TraceOptions, Parameter(name="*")]
 PositiveOrNone = Annotated[int | None, Parameter(validator=Number(gte=1))]
 
 
@@ -63,9 +66,7 @@ def compare(
     json: JsonPath = None,
     verify: bool = False,
     reference: str | None = None,
-    time_unit: TimeUnit | None = None,
-    ops: str | None = None,
-    format: str | None = None,
+    trace: TraceFlags = NOTHING_SAID,
 ) -> int:
     """Run designs on the same workload from the same state, side by side.
 
@@ -93,13 +94,6 @@ def compare(
         Check every read against what was last written there.
     reference
         The design that ratios are taken to; the first one if not given.
-    time_unit
-        Unit of a trace's time column, for formats that do not fix it.
-    ops
-        Meaning of a trace's operation codes, such as write=0,read=1, for formats that do not fix
-        it.
-    format
-        Name of a trace's format; found from its content if not given.
     """
     plan = Plan(
         designs=tuple(designs),
@@ -110,9 +104,7 @@ def compare(
         jobs=jobs,
         verify=verify,
         reference=reference,
-        time_unit=time_unit,
-        ops=ops,
-        format=format,
+        trace=trace,
     )
     plan.check()
     output = _checked_output(json)
@@ -211,9 +203,7 @@ def info(
     file: str,
     /,
     *,
-    time_unit: TimeUnit | None = None,
-    ops: str | None = None,
-    format: str | None = None,
+    options: TraceFlags = NOTHING_SAID,
     json: JsonPath = None,
 ) -> int:
     """Show the characteristics of a trace: format, size, mix, rate, span and locality.
@@ -222,17 +212,11 @@ def info(
     ----------
     file
         The trace, plain or compressed with zstd or gzip.
-    time_unit
-        Unit of the time column, for formats that do not fix it.
-    ops
-        Meaning of the operation codes, such as write=0,read=1, for formats that do not fix it.
-    format
-        Name of the format; found from the content if not given.
     json
         File for the characteristics as JSON; - is standard output.
     """
     output = _checked_output(json)
-    document = engine.trace_info(file, time_unit=time_unit, ops=ops, format=format)
+    document = engine.describe_trace(file, options)
     write_error = _write(output, lambda: _dump(document))
     if output is None or not output.is_stdout:
         stdout().print(facts_view(document))

@@ -10,7 +10,7 @@ from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal, get_args
+from typing import Literal
 
 from tinytail import arguments, engine
 from tinytail.errors import (
@@ -23,6 +23,7 @@ from tinytail.errors import (
     suggestion,
 )
 from tinytail.results import Comparison, DesignError, DesignResult, ErrorKind, Workload
+from tinytail.tracing import NOTHING_SAID, AddressUnit, Event, TimeUnit, TraceOptions
 
 POLL_SECONDS = 0.1
 STUCK = "Requests stopped completing. "
@@ -40,9 +41,7 @@ class Plan:
     jobs: int | None = None
     verify: bool = False
     reference: str | None = None
-    time_unit: str | None = None
-    ops: str | None = None
-    format: str | None = None
+    trace: TraceOptions = NOTHING_SAID
 
     @property
     def reference_design(self) -> str:
@@ -52,11 +51,8 @@ class Plan:
     def command(self) -> str:
         """The command line that makes this comparison."""
         words = ["tinytail", "compare", *self.designs]
-        words += ["--device", self.device, "--workload", self.workload]
+        words += ["--device", self.device, "--workload", self.workload, *self.trace.words()]
         options = {
-            "--format": self.format,
-            "--time-unit": self.time_unit,
-            "--ops": self.ops,
             "--requests": self.requests,
             "--seed": self.seed,
             "--reference": self.reference,
@@ -103,15 +99,9 @@ class Plan:
         if self.jobs is not None:
             arguments.whole_number("jobs", self.jobs, 1)
         arguments.flag("verify", self.verify)
-        if self.time_unit is not None:
-            arguments.choice("time_unit", self.time_unit, get_args(engine.TimeUnit))
-        for name, value in (
-            ("reference", self.reference),
-            ("ops", self.ops),
-            ("format", self.format),
-        ):
-            if value is not None:
-                arguments.text(name, value)
+        if self.reference is not None:
+            arguments.text("reference", self.reference)
+        self.trace.check()
 
     def run_spec(self, design: str) -> engine.RunSpec:
         """What the run of one of the designs needs."""
@@ -119,9 +109,7 @@ class Plan:
             device=self.device,
             design=design,
             workload=self.workload,
-            format=self.format,
-            time_unit=self.time_unit,
-            ops=self.ops,
+            trace=self.trace,
             requests=self.requests,
             seed=self.seed,
             verify=self.verify,
@@ -307,9 +295,14 @@ def compare(
     jobs: int | None = None,
     verify: bool = False,
     reference: str | None = None,
-    time_unit: engine.TimeUnit | None = None,
+    time_unit: TimeUnit | None = None,
     ops: str | None = None,
     format: str | None = None,
+    unit: AddressUnit | None = None,
+    trace_device: str | None = None,
+    event: Event | None = None,
+    reorder_ms: int | None = None,
+    queue_depth: int | None = None,
     progress: ProgressCallback | None = None,
 ) -> Comparison:
     """Runs each design on the same workload from the same state.
@@ -327,6 +320,11 @@ def compare(
         ops: meaning of a trace's operation codes, such as `"write=0,read=1"`, for formats that do
             not fix it.
         format: name of a trace's format; found from its content if not given.
+        unit: unit of a trace's addresses and sizes, for formats that do not fix it.
+        trace_device: number or name of the only device of a trace that is played.
+        event: the event that counts as a request, for formats that record several.
+        reorder_ms: how late a line of a trace may be, in ms; later ones are errors.
+        queue_depth: play a trace in closed loop, with so many requests always outstanding.
         progress: called about ten times a second, in this thread, with the state of each design.
 
     Returns:
@@ -355,9 +353,16 @@ def compare(
         jobs=jobs,
         verify=verify,
         reference=reference,
-        time_unit=time_unit,
-        ops=ops,
-        format=format,
+        trace=TraceOptions(
+            format=format,
+            time_unit=time_unit,
+            ops=ops,
+            unit=unit,
+            trace_device=trace_device,
+            event=event,
+            reorder_ms=reorder_ms,
+            queue_depth=queue_depth,
+        ),
     )
     plan.check()
     comparison = execute(plan, progress)

@@ -5,11 +5,10 @@ from __future__ import annotations
 import json
 import os
 from dataclasses import dataclass
-from typing import Any, Literal, get_args
+from typing import Any, Literal
 
 from tinytail import _native, arguments
-
-TimeUnit = Literal["ns", "us", "ms", "s", "100ns"]
+from tinytail.tracing import AddressUnit, Event, TimeUnit, TraceOptions
 
 Control = _native.Control
 
@@ -57,16 +56,16 @@ class RunSpec:
     device: str
     design: str
     workload: str
-    format: str | None
-    time_unit: str | None
-    ops: str | None
+    trace: TraceOptions
     requests: int | None
     seed: int
     verify: bool
 
     def to_json(self) -> str:
         """The specification in the form that the native module reads."""
-        return json.dumps({name: getattr(self, name) for name in self.__dataclass_fields__})
+        document = {name: getattr(self, name) for name in self.__dataclass_fields__}
+        del document["trace"]
+        return json.dumps(document | self.trace.to_document())
 
 
 def version() -> str:
@@ -147,6 +146,11 @@ def trace_info(
     time_unit: TimeUnit | None = None,
     ops: str | None = None,
     format: str | None = None,
+    unit: AddressUnit | None = None,
+    trace_device: str | None = None,
+    event: Event | None = None,
+    reorder_ms: int | None = None,
+    queue_depth: int | None = None,
 ) -> dict[str, Any]:
     """The characteristics of a block I/O trace: its format, size, mix, rate, span and locality.
 
@@ -156,18 +160,34 @@ def trace_info(
         ops: meaning of the operation codes, such as `"write=0,read=1"`, for formats that do not
             fix it.
         format: name of the trace's format; found from its content if not given.
+        unit: unit of addresses and sizes, for formats that do not fix it.
+        trace_device: number or name of the only device that is looked at.
+        event: the event that counts as a request, for formats that record several.
+        reorder_ms: how late a line may be, in ms; later ones are errors.
+        queue_depth: closed loop, in which the trace's times do not matter.
 
     Raises:
         UsageError: an argument of the wrong type.
         WorkloadError: the file is not a trace that can be read; says where and why.
     """
-    if time_unit is not None:
-        arguments.choice("time_unit", time_unit, get_args(TimeUnit))
-    for name, value in (("ops", ops), ("format", format)):
-        if value is not None:
-            arguments.text(name, value)
-    options = {"time_unit": time_unit, "ops": ops, "format": format}
-    info: dict[str, Any] = json.loads(_native.trace_info(arguments.file(path), json.dumps(options)))
+    options = TraceOptions(
+        format=format,
+        time_unit=time_unit,
+        ops=ops,
+        unit=unit,
+        trace_device=trace_device,
+        event=event,
+        reorder_ms=reorder_ms,
+        queue_depth=queue_depth,
+    )
+    return describe_trace(path, options)
+
+
+def describe_trace(path: str | os.PathLike[str], options: TraceOptions) -> dict[str, Any]:
+    """As `trace_info`, with the options in one."""
+    options.check()
+    document = json.dumps(options.to_document())
+    info: dict[str, Any] = json.loads(_native.trace_info(arguments.file(path), document))
     return info
 
 

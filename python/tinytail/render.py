@@ -29,6 +29,8 @@ LATENCY_ROWS = {
 }
 
 COLUMN_GAP = 2
+# Of a longer list of facts, only the first are shown.
+LIST_ITEMS_MAX = 16
 BLAME_SHOWN_PERCENT = 0.5
 
 Figure = float | int | None
@@ -380,7 +382,9 @@ def _plain_value(value: Any) -> str:
         case Mapping():
             return ", ".join(f"{_words(key)} {_plain_value(each)}" for key, each in value.items())
         case list():
-            return "; ".join(map(_plain_value, value))
+            shown = "; ".join(map(_plain_value, value[:LIST_ITEMS_MAX]))
+            more = len(value) - LIST_ITEMS_MAX
+            return f"{shown}; and {more:,} more" if more > 0 else shown
         case _:
             return str(value)
 

@@ -67,6 +67,11 @@ def test_every_option_reaches_the_run_and_the_command(native: FakeNative) -> Non
         time_unit="us",
         ops="write=0,read=1",
         format="disksim",
+        unit="bytes",
+        trace_device="8,16",
+        event="Q",
+        reorder_ms=5,
+        queue_depth=32,
     )
     assert native.specs == [
         {
@@ -76,6 +81,11 @@ def test_every_option_reaches_the_run_and_the_command(native: FakeNative) -> Non
             "format": "disksim",
             "time_unit": "us",
             "ops": "write=0,read=1",
+            "unit": "bytes",
+            "trace_device": "8,16",
+            "event": "Q",
+            "reorder_ms": 5,
+            "queue_depth": 32,
             "requests": 1000,
             "seed": 7,
             "verify": True,
@@ -83,7 +93,8 @@ def test_every_option_reaches_the_run_and_the_command(native: FakeNative) -> Non
     ]
     assert comparison.command == (
         "tinytail compare base --device ttflash-256g --workload dtrs --format disksim "
-        "--time-unit us --ops write=0,read=1 --requests 1000 --seed 7 --verify"
+        "--time-unit us --ops write=0,read=1 --unit bytes --trace-device 8,16 --event Q "
+        "--reorder-ms 5 --queue-depth 32 --requests 1000 --seed 7 --verify"
     )
 
 
@@ -243,6 +254,11 @@ def test_bad_plans_are_refused_before_anything_runs(
         ({"time_unit": 3}, "time_unit must be one of ns, us, ms, s, 100ns, not 3"),
         ({"ops": 3}, "ops must be text, not 3"),
         ({"format": 3}, "format must be text, not 3"),
+        ({"unit": "kib"}, "unit must be one of sectors, bytes, not 'kib'"),
+        ({"trace_device": 3}, "trace_device must be text, not 3"),
+        ({"event": "C"}, "event must be one of Q, I, D, not 'C'"),
+        ({"reorder_ms": -1}, "reorder_ms must be a whole number from 0"),
+        ({"queue_depth": 0}, "queue_depth must be a whole number from 1"),
         ({"reference": 3}, "reference must be text, not 3"),
         ({"progress": 3}, "progress must be a function, not 3"),
     ],

@@ -6,6 +6,7 @@ import re
 import runpy
 import shlex
 from collections.abc import Iterator
+from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,7 @@ import pytest
 
 import tinytail
 from conftest import RunCommand
+from tinytail.tracing import TraceOptions
 
 ROOT = Path(__file__).parents[2]
 DOCUMENTS = [ROOT / name for name in ("README.md", "ARCHITECTURE.md", "CHANGELOG.md")]
@@ -166,6 +168,21 @@ def test_the_page_of_techniques_is_made_from_their_files() -> None:
         for technique in techniques:
             heading = rf"^### `{technique}`: .*\n\n\*\*What it does\.\*\*"
             assert re.search(heading, made, re.MULTILINE), f"{technique} has no manual"
+
+
+def test_every_trace_format_and_option_is_explained(command: RunCommand) -> None:
+    told = words(command("trace", "info", str(ROOT / "examples/tiny.trace"), "--format", "?").err)
+    listed = re.search(r"expected one of ([\w, ]+)", told)
+    assert listed is not None, told
+    formats = listed[1].split(", ")
+    assert len(formats) == 15
+    document = text_of("docs/formats.md")
+    headings = " ".join(re.findall(r"^### (.+)$", document, re.MULTILINE)).split()
+    for name in formats:
+        assert name in headings, f"{name} has no section"
+        assert f"`{name}`" in document
+    for option in (f"--{each.name.replace('_', '-')}" for each in fields(TraceOptions)):
+        assert f"`{option}`" in document, f"{option} is not explained"
 
 
 def test_the_exit_codes_are_those_of_the_command_line() -> None:

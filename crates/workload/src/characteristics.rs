@@ -25,8 +25,8 @@ pub struct TraceInfo {
     pub format: String,
     /// How the file is compressed.
     pub compression: Compression,
-    /// Unit of the recorded times.
-    pub time_unit: TimeUnit,
+    /// Unit of the recorded times, or none if there are none.
+    pub time_unit: Option<TimeUnit>,
     /// Unit of the recorded addresses and sizes.
     pub address_unit: AddressUnit,
     /// Operation codes, where the format has them.
@@ -43,8 +43,8 @@ pub struct TraceInfo {
 /// One device of a trace.
 #[derive(Clone, Debug, Serialize)]
 pub struct DeviceInfo {
-    /// Its number in the trace.
-    pub device: u32,
+    /// Its number or name in the trace.
+    pub device: String,
     /// Number of requests to it.
     pub requests: u64,
     /// The first byte beyond all of its requests.

@@ -16,14 +16,14 @@ pub enum WorkloadError {
         reason: String,
     },
     /// The compressed stream of a trace ends before its end.
-    #[error("{path}: the {compression} stream is truncated or damaged after line {line} ({reason}); copy or download the file again")]
+    #[error("{path}: the {compression} stream is truncated or damaged after {after} ({reason}); copy or download the file again")]
     Truncated {
         /// The file.
         path: String,
         /// How the file is compressed.
         compression: &'static str,
-        /// The last whole line that could be read.
-        line: u64,
+        /// The last whole line or record that could be read.
+        after: Position,
         /// What the decompressor said.
         reason: String,
     },
@@ -36,7 +36,7 @@ pub enum WorkloadError {
     /// A trace that is not text.
     #[error(
         "{path}, line {line}: found {found}, expected text; \
-         this is a binary file, or compressed by something other than zstd and gzip"
+         this is a binary file, or compressed by something other than zstd and gzip (of binary traces, only VSCSI is known)"
     )]
     Binary {
         /// The file.
@@ -46,13 +46,13 @@ pub enum WorkloadError {
         /// The bytes that are not text.
         found: String,
     },
-    /// A line of a trace that is not what its format says.
-    #[error("{path}, line {line}, {place}: found {found}, expected {expected}")]
+    /// A line, or a binary record, of a trace that is not what its format says.
+    #[error("{path}, {at}, {place}: found {found}, expected {expected}")]
     Line {
         /// The file.
         path: String,
-        /// Line number, from 1.
-        line: u64,
+        /// The line or the record.
+        at: Position,
         /// Column number and name.
         place: Column,
         /// What is there.
@@ -60,20 +60,60 @@ pub enum WorkloadError {
         /// What may be there.
         expected: String,
     },
+    /// A binary trace whose last record is not whole.
+    #[error("{path}, record {record}: found {found} bytes, expected {expected}: the file is cut off")]
+    CutRecord {
+        /// The file.
+        path: String,
+        /// Record number, from 1.
+        record: u64,
+        /// Bytes that there are.
+        found: usize,
+        /// Bytes of a whole record.
+        expected: usize,
+    },
+    /// A trace in which no line is a request that can be played.
+    #[error("{path}: no line of it is a request that can be played; {reason}")]
+    NoRequests {
+        /// The file.
+        path: String,
+        /// What its lines are instead.
+        reason: String,
+    },
+    /// A trace without times, asked to be played at them.
+    #[error(
+        "{path}: the format `{format}` has no times, so that its requests can't arrive at their own. \
+         Play it in closed loop, with a number of requests that are always outstanding: --queue-depth N, \
+         or `queue_depth = N` in {sidecar} beside the trace"
+    )]
+    NoTimes {
+        /// The file.
+        path: String,
+        /// The format found.
+        format: &'static str,
+        /// The name of the sidecar file in which the depth can be stated.
+        sidecar: String,
+    },
     /// No format describes the first lines of a trace.
-    #[error("{path}: no known trace format fits its first line, {first_line}; {reasons}")]
+    #[error(
+        "{path}: no known trace format fits its first line, {first_line}; {reasons}. \
+         The formats are {formats}; --format chooses one"
+    )]
     UnknownFormat {
         /// The file.
         path: String,
         /// The first line, quoted.
         first_line: String,
-        /// For every format, what does not fit.
+        /// For the formats that fit it best, what does not fit.
         reasons: String,
+        /// The names of all formats.
+        formats: String,
     },
     /// A trace whose times have no stated unit.
     #[error(
         "{path}: the unit of its times is not stated and the format `{format}` does not fix one. \
-         Give it with --time-unit, or as `time_unit = \"...\"` in {sidecar} beside the trace.\n\
+         Give it with --time-unit, or as `time_unit = \"...\"` in {sidecar} beside the trace; \
+         if its times mean nothing, play it in closed loop with --queue-depth N.\n\
          What each choice would make of its {requests} requests:{choices}"
     )]
     MissingTimeUnit {
@@ -97,12 +137,12 @@ pub enum WorkloadError {
         message: String,
     },
     /// A request beyond the end of the drive.
-    #[error("{path}, line {line}: the request ends at byte {end_byte}, beyond the drive's {drive_bytes} bytes{hint}")]
+    #[error("{path}, {at}: the request ends at byte {end_byte}, beyond the drive's {drive_bytes} bytes{hint}")]
     BeyondDrive {
         /// The file.
         path: String,
-        /// Line number, from 1.
-        line: u64,
+        /// The line or the record.
+        at: Position,
         /// End of the request in bytes.
         end_byte: u64,
         /// Logical size of the drive in bytes.
@@ -154,7 +194,35 @@ impl WorkloadError {
     }
 }
 
-/// A column of a trace line, counted from 1.
+/// A place in a trace, counted from 1.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Position {
+    /// A line of a text.
+    Line(u64),
+    /// A record of a binary trace.
+    Record(u64),
+}
+
+impl Position {
+    /// The number of the line or of the record.
+    #[must_use]
+    pub fn number(self) -> u64 {
+        match self {
+            Self::Line(number) | Self::Record(number) => number,
+        }
+    }
+}
+
+impl fmt::Display for Position {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Line(number) => write!(f, "line {number}"),
+            Self::Record(number) => write!(f, "record {number}"),
+        }
+    }
+}
+
+/// A column of a trace line, or a field of a binary record, counted from 1.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Column {
     /// Number, from 1.

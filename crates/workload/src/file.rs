@@ -21,7 +21,7 @@ use crate::synthetic::profile::{FlowProfile, Profile};
 use crate::synthetic::{Arrivals, Synthetic};
 use crate::text;
 use crate::trace::TraceOptions;
-use crate::trace::units::{AddressUnit, OpCodes, TimeUnit};
+use crate::trace::units::{AddressUnit, DeviceName, Event, OpCodes, TimeUnit};
 
 /// A value and where it comes from.
 #[derive(Clone, Debug)]
@@ -152,8 +152,14 @@ struct TraceTable {
     ops: Option<Sourced<OpCodes>>,
     /// Unit of addresses and sizes.
     unit: Option<Sourced<AddressUnit>>,
-    /// Keep only the requests to this device.
-    device: Option<Sourced<u32>>,
+    /// Keep only the requests to this device, given by its number or its name.
+    device: Option<Sourced<DeviceName>>,
+    /// The event that counts as a request's arrival, for formats that record several.
+    event: Option<Sourced<Event>>,
+    /// How late a line may be, in milliseconds; later ones are faults, earlier ones are put in order.
+    reorder_ms: Option<Sourced<u64>>,
+    /// Play in closed loop: this many requests are always outstanding.
+    queue_depth: Option<Sourced<u32>>,
 }
 
 impl TraceTable {
@@ -167,6 +173,9 @@ impl TraceTable {
             ops: plain(&self.ops),
             unit: plain(&self.unit),
             device: plain(&self.device),
+            event: plain(&self.event),
+            reorder_ms: plain(&self.reorder_ms),
+            queue_depth: plain(&self.queue_depth),
         }
     }
 }

@@ -21,9 +21,9 @@ pub mod trace;
 mod workload;
 
 pub use characteristics::{Characteristics, CharacteristicsSummary, DeviceInfo, KindSummary, TraceInfo};
-pub use error::{Column, WorkloadError};
+pub use error::{Column, Position, WorkloadError};
 pub use file::Row;
 pub use source::{Source, SourceContext};
-pub use trace::units::{AddressUnit, OpCodes, TimeUnit};
+pub use trace::units::{AddressUnit, DeviceName, Event, OpCodes, TimeUnit};
 pub use trace::{Trace, TraceOptions};
 pub use workload::{Description, InputKind, Listing, Pacing, TRACES_VARIABLE, Workload, check_file, describe, list, workload_schema};

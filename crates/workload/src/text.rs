@@ -31,6 +31,11 @@ pub(crate) fn grouped(number: impl Into<u128>) -> String {
     text
 }
 
+/// A number that may be negative with a comma between groups of three digits.
+pub(crate) fn signed(number: i128) -> String {
+    format!("{}{}", if number < 0 { "-" } else { "" }, grouped(number.unsigned_abs()))
+}
+
 /// A duration in the unit in which a person would say it.
 pub(crate) fn duration(ns: u128) -> String {
     const UNITS: [(u128, &str); 5] = [
@@ -70,6 +75,8 @@ mod tests {
         assert_eq!(grouped(7_u64), "7");
         assert_eq!(grouped(127_043_u64), "127,043");
         assert_eq!(grouped(1_000_000_u64), "1,000,000");
+        assert_eq!(signed(-1_234), "-1,234");
+        assert_eq!(signed(1_234), "1,234");
     }
 
     #[test]

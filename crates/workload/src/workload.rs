@@ -185,26 +185,29 @@ impl Workload {
         let trace = Trace::open(path, options)?;
         let name = path.file_name().map_or_else(|| name_or_path.into(), |name| name.to_string_lossy().into_owned());
         let summary = format!("the trace {name}");
-        Ok(Self::from_trace(name, summary, trace))
+        Self::from_trace(name, summary, trace)
     }
 
-    fn from_trace(name: String, summary: String, trace: Trace) -> Self {
-        Self {
+    fn from_trace(name: String, summary: String, trace: Trace) -> Result<Self, WorkloadError> {
+        trace.check_playable()?;
+        let (times, span) = match trace.settings().time_unit {
+            Some(unit) => (format!(", times in {unit}"), format!(" in {}", text::duration(u128::from(trace.duration_ns())))),
+            None => (String::new(), String::new()),
+        };
+        let (pacing, paced) = match trace.queue_depth() {
+            Some(depth) => (Pacing::Closed { depth }, format!(", in closed loop at queue depth {depth}")),
+            None => (Pacing::Open, String::new()),
+        };
+        let requests = text::grouped(trace.requests());
+        Ok(Self {
             name,
             summary,
             input: InputKind::Real,
-            pacing: Pacing::Open,
-            detail: format!(
-                "{}, format {}, times in {}: {} requests in {}",
-                trace.path().display(),
-                trace.format(),
-                trace.settings().time_unit,
-                text::grouped(trace.requests()),
-                text::duration(u128::from(trace.duration_ns()))
-            ),
+            pacing,
+            detail: format!("{}, format {}{times}: {requests} requests{span}{paced}", trace.path().display(), trace.format()),
             notes: trace.notes().to_vec(),
             requests: Requests::Trace(trace),
-        }
+        })
     }
 
     fn from_file(
@@ -218,7 +221,9 @@ impl Workload {
         if !matches!(table, Table::Trace { .. }) && *options != TraceOptions::default() {
             return Err(WorkloadError::Option {
                 path: text.path.into(),
-                message: "format, time unit, operation codes, address unit and device apply to traces, and this workload is none".into(),
+                message: "format, time unit, operation codes, address unit, device, event, order and queue depth apply to traces, \
+                          and this workload is none"
+                    .into(),
             });
         }
         let name = name.to_owned();
@@ -229,7 +234,7 @@ impl Workload {
                     Origin { said: "given as an option".into(), options: options.clone() },
                     Origin { said: format!("from the workload {name}"), options: stated },
                 ];
-                Self::from_trace(name, summary, Trace::open_with(&path, origins)?)
+                Self::from_trace(name, summary, Trace::open_with(&path, origins)?)?
             }
             Table::Profile { stands_in_for, profile } => Self {
                 name,

@@ -1,82 +1,15 @@
 //! Opening and playing trace files: formats, units, compression, and what is said about every kind of fault.
 
-use std::io::Write;
-use std::path::{Path, PathBuf};
+mod support;
+
+use std::path::Path;
 
 use proptest::prelude::*;
-use tinytail_core::host::{Arrival, Command, CommandKind};
+use support::{DRIVE, Folder, cases, gzip, message, microseconds, options, play, play_on, read, write, zstd};
 use tinytail_core::units::{MS, SECOND, US};
 use tinytail_workload::{Pacing, SourceContext, TimeUnit, Trace, TraceOptions, Workload, WorkloadError};
 
-/// A folder of its own for one test, removed at its end.
-struct Folder(PathBuf);
-
-impl Folder {
-    fn new(test: &str) -> Self {
-        let path = std::env::temp_dir().join(format!("tinytail-{}-{test}", std::process::id()));
-        std::fs::create_dir_all(&path).unwrap();
-        Self(path)
-    }
-
-    fn file(&self, name: &str, content: impl AsRef<[u8]>) -> PathBuf {
-        let path = self.0.join(name);
-        std::fs::write(&path, content).unwrap();
-        path
-    }
-}
-
-impl Drop for Folder {
-    fn drop(&mut self) {
-        let _ = std::fs::remove_dir_all(&self.0);
-    }
-}
-
-const DRIVE: SourceContext = SourceContext { logical_sectors: 1 << 30, mapped_sectors: 1 << 30 };
-
-fn options(time_unit: Option<TimeUnit>) -> TraceOptions {
-    TraceOptions { time_unit, ..TraceOptions::default() }
-}
-
-fn microseconds() -> TraceOptions {
-    options(Some(TimeUnit::Microseconds))
-}
-
-fn play(path: &Path, options: &TraceOptions) -> Result<Vec<Arrival>, WorkloadError> {
-    play_on(path, options, DRIVE)
-}
-
-fn play_on(path: &Path, options: &TraceOptions, drive: SourceContext) -> Result<Vec<Arrival>, WorkloadError> {
-    let workload = Workload::resolve(path.to_str().unwrap(), options)?;
-    let mut arrivals = Vec::new();
-    let mut source = workload.source(0, &drive, None)?;
-    while source.fill(&mut arrivals, 32)? > 0 {}
-    Ok(arrivals)
-}
-
-fn read(at: u64, sector: u64, sectors: u32) -> Arrival {
-    Arrival { at, command: Command { kind: CommandKind::Read, sector, sectors } }
-}
-
-fn write(at: u64, sector: u64, sectors: u32) -> Arrival {
-    Arrival { at, command: Command { kind: CommandKind::Write, sector, sectors } }
-}
-
-/// The message with the folder's path taken out.
-fn message<T: std::fmt::Debug>(result: Result<T, WorkloadError>, folder: &Folder) -> String {
-    result.unwrap_err().to_string().replace(&format!("{}/", folder.0.display()), "")
-}
-
 const LINES: &str = "100 0 8 16 1\n1100 0 800 1 0\n1100 0 24 8 1\n";
-
-fn zstd(text: &str) -> Vec<u8> {
-    zstd::stream::encode_all(text.as_bytes(), 3).unwrap()
-}
-
-fn gzip(text: &str) -> Vec<u8> {
-    let mut encoder = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::default());
-    encoder.write_all(text.as_bytes()).unwrap();
-    encoder.finish().unwrap()
-}
 
 #[test]
 fn a_trace_starts_at_time_0() {
@@ -202,8 +135,8 @@ fn files_that_are_no_traces_are_refused() {
     check("long", &vec![b'1'; 1 << 20], "long, line 1: found a line longer than 65536 bytes");
     check(
         "spc",
-        b"0,303567,3584,w,0.000000\n",
-        "spc: no known trace format fits its first line, `0,303567,3584,w,0.000000`; as ascii, column 2 (device): found the end",
+        b"0,303567,3584,rw,0.000000\n",
+        "spc: no known trace format fits its first line, `0,303567,3584,rw,0.000000`; as spc, column 4 (Opcode): found `rw`",
     );
     let many: String = (0..50_000).map(|time| format!("{time} 0 {} 8 1\n", time * 7919 % 100_000)).collect();
     for (name, whole, compression) in [("cut.zst", zstd(&many), "zstd"), ("cut.gz", gzip(&many), "gzip")] {
@@ -224,7 +157,7 @@ fn options_that_do_not_apply_are_refused() {
     check(microseconds(), "the time unit us (given as an option) contradicts the format msr, whose times are in 100ns");
     check(TraceOptions { ops: Some("write=0,read=1".parse().unwrap()), ..options(None) }, "do not apply to the format msr");
     check(TraceOptions { unit: Some("sectors".parse().unwrap()), ..options(None) }, "whose addresses are in bytes");
-    check(TraceOptions { device: Some(7), ..options(None) }, "no request is to device 7; the trace's devices are 0");
+    check(TraceOptions { device: Some(7.into()), ..options(None) }, "no request is to device 7; the trace's devices are 0");
     check(TraceOptions { format: Some("ascci".into()), ..options(None) }, "did you mean `ascii`?");
     check(TraceOptions { format: Some("ascii".into()), ..microseconds() }, "m, line 1, column 2 (device): found the end of the line");
     assert!(play(&msr, &options(Some(TimeUnit::HundredNanoseconds))).is_ok());
@@ -240,7 +173,7 @@ fn devices_are_laid_side_by_side_or_one_is_chosen() {
     assert!(workload.notes.iter().any(|note| note.starts_with("2 devices laid one after another")));
     assert_eq!(workload.end_sector(), Some(9097));
 
-    let chosen = TraceOptions { device: Some(2), ..microseconds() };
+    let chosen = TraceOptions { device: Some(2.into()), ..microseconds() };
     assert_eq!(play(&trace, &chosen).unwrap(), [write(0, 0, 4096)]);
     let single = folder.file("s", "7 4 100 10 1\n");
     assert_eq!(play(&single, &microseconds()).unwrap(), [read(0, 100, 10)]);
@@ -273,68 +206,8 @@ fn a_trace_can_be_cut_and_played_again() {
     }
 }
 
-/// What the README of the recorded traces says of one.
-struct Recorded {
-    name: &'static str,
-    time_unit: &'static str,
-    unit: &'static str,
-    requests: u64,
-    write_percent: f64,
-    duration_s: f64,
-    sequential_percent: f64,
-}
-
-#[rustfmt::skip]
-const RECORDED: [Recorded; 15] = [
-    Recorded { name: "DTRS1K.trace", time_unit: "us", unit: "sectors", requests: 127_043, write_percent: 11.0, duration_s: 300.0, sequential_percent: 84.7 },
-    Recorded { name: "prxy_sample.csv", time_unit: "100ns", unit: "bytes", requests: 20_000, write_percent: 98.3, duration_s: 938.8, sequential_percent: 79.9 },
-    Recorded { name: "hm_0.csv", time_unit: "100ns", unit: "bytes", requests: 7_016, write_percent: 17.0, duration_s: 148.4, sequential_percent: 25.5 },
-    Recorded { name: "msr-cambridge1-sample.csv", time_unit: "100ns", unit: "bytes", requests: 1_000, write_percent: 49.2, duration_s: 127.2, sequential_percent: 24.4 },
-    Recorded { name: "rsrch_1.csv", time_unit: "100ns", unit: "bytes", requests: 13_780, write_percent: 99.7, duration_s: 576_558.0, sequential_percent: 24.2 },
-    Recorded { name: "wdev_1.csv", time_unit: "100ns", unit: "bytes", requests: 1_055, write_percent: 100.0, duration_s: 595_003.0, sequential_percent: 56.9 },
-    Recorded { name: "wdev_3.csv", time_unit: "100ns", unit: "bytes", requests: 682, write_percent: 98.4, duration_s: 596_962.0, sequential_percent: 58.7 },
-    Recorded { name: "msr.cut.per_10k.rw_20_80.105.trace", time_unit: "ms", unit: "bytes", requests: 10_000, write_percent: 79.8, duration_s: 242.9, sequential_percent: 22.8 },
-    Recorded { name: "msr.cut.per_10k.most_thpt_rand_iops.1006.trace", time_unit: "ms", unit: "bytes", requests: 10_000, write_percent: 16.8, duration_s: 1.0, sequential_percent: 33.2 },
-    Recorded { name: "wsrch-small.trace", time_unit: "ns", unit: "sectors", requests: 24_783, write_percent: 0.0, duration_s: 60.1, sequential_percent: 29.0 },
-    Recorded { name: "tpcc-small.trace", time_unit: "ns", unit: "sectors", requests: 6_999, write_percent: 37.4, duration_s: 0.136, sequential_percent: 0.8 },
-    Recorded { name: "ssd-iozone-aligned2-100K.trace", time_unit: "ms", unit: "sectors", requests: 100_000, write_percent: 100.0, duration_s: 936.0, sequential_percent: 56.1 },
-    Recorded { name: "ssd-postmark-aligned2.trace", time_unit: "ms", unit: "sectors", requests: 62_257, write_percent: 16.8, duration_s: 490.0, sequential_percent: 79.9 },
-    Recorded { name: "pcmark", time_unit: "ms", unit: "sectors", requests: 56_088, write_percent: 25.4, duration_s: 1466.0, sequential_percent: 51.6 },
-    Recorded { name: "trace_opt_7b_mqsim_512tok_cache_drop.txt", time_unit: "ns", unit: "sectors", requests: 36_873, write_percent: 13.6, duration_s: 34.3, sequential_percent: 80.6 },
-];
-
-#[test]
-fn recorded_traces_are_as_their_readme_says() {
-    let Some(folder) = std::env::var_os("TINYTAIL_TRACES").map(PathBuf::from) else {
-        eprintln!("SKIPPED: set TINYTAIL_TRACES to the folder with the recorded traces to test them");
-        return;
-    };
-    for recorded in RECORDED {
-        let name = recorded.name;
-        let path = folder.join(format!("{name}.zst"));
-        if !path.is_file() {
-            eprintln!("SKIPPED: {} is not there", path.display());
-            continue;
-        }
-        let options = TraceOptions {
-            time_unit: Some(recorded.time_unit.parse().unwrap()),
-            unit: Some(recorded.unit.parse().unwrap()),
-            ..TraceOptions::default()
-        };
-        let info = Trace::open(&path, &options).unwrap().info().unwrap().characteristics;
-        assert_eq!(info.requests, recorded.requests, "{name}");
-        for (what, found, said) in [
-            ("writes", info.write_percent, recorded.write_percent),
-            ("seconds", info.duration_s, recorded.duration_s),
-            ("sequential", info.sequential_percent, recorded.sequential_percent),
-        ] {
-            assert!((found - said).abs() <= said * 0.006 + 0.06, "{name}, {what}: {found} for {said}");
-        }
-    }
-}
-
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(64))]
+    #![proptest_config(cases(64))]
 
     #[test]
     fn any_bytes_are_played_or_refused(bytes in proptest::collection::vec(any::<u8>(), 0..400)) {

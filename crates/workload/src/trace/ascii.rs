@@ -6,20 +6,28 @@
 //! decimal fractions.
 
 use crate::error::Column;
-use crate::trace::fields::{self, Fault};
-use crate::trace::{Format, Parser, Record, Settings};
+use crate::trace::fields::{self, Amount, Fault};
+use crate::trace::units::{AddressUnit, OpCodes, TimeUnit};
+use crate::trace::{Format, Order, Parsed, Parser, Reader, Record, Settings, Time};
 
 const NAMES: [&str; 5] = ["time", "device", "address", "size", "op"];
+
+const fn column(index: usize) -> Column {
+    Column { number: index + 1, name: NAMES[index] }
+}
 
 /// The row of this format.
 pub const FORMAT: Format = Format {
     name: "ascii",
     summary: "five columns of DiskSim, SSDSim and MQSim: time device address size op",
-    time_unit: None,
+    time_column: column(0),
+    device_column: Some(column(1)),
+    time: Time::Given,
     address_unit: None,
     op_codes: true,
-    sniff,
-    parser: |settings| Box::new(Ascii { settings: settings.clone() }),
+    events: &[],
+    order: Order::Time,
+    reader: Reader::Lines { sniff, parser: |settings| Box::new(Ascii::new(settings)) },
 };
 
 /// Five words of which the first four are numbers: that is no other format's line.
@@ -29,21 +37,31 @@ fn sniff(line: &str) -> bool {
 }
 
 struct Ascii {
-    settings: Settings,
+    time_unit: TimeUnit,
+    address_unit: AddressUnit,
+    ops: OpCodes,
+}
+
+impl Ascii {
+    fn new(settings: &Settings) -> Self {
+        // Where times are not looked at, any unit does.
+        let time_unit = settings.time_unit.unwrap_or(TimeUnit::Nanoseconds);
+        Self { time_unit, address_unit: settings.address_unit, ops: settings.ops.clone() }
+    }
 }
 
 impl Parser for Ascii {
-    fn parse(&mut self, line: &str) -> Result<Record, Fault> {
+    fn parse(&mut self, line: &str) -> Result<Parsed, Fault> {
         let words = fields::columns(line.split_ascii_whitespace(), NAMES)?;
-        let column = |index: usize| Column { number: index + 1, name: NAMES[index] };
-        let time_ns = fields::time_ns(words[0], self.settings.time_unit, column(0))?;
-        let device = u32::try_from(fields::unsigned(words[1], column(1))?)
-            .map_err(|_| Fault::new(column(1), words[1], "a device number below 2^32"))?;
-        let (sector, sectors) = fields::extent((words[2], column(2)), (words[3], column(3)), self.settings.address_unit)?;
-        let kind = self.settings.ops.kind(words[4]).ok_or_else(|| {
-            Fault::new(column(4), words[4], format!("an operation code, {} (other codes can be given)", self.settings.ops))
-        })?;
-        Ok(Record { time_ns, device, kind, sector, sectors })
+        let time_ns = fields::time_ns(words[0], self.time_unit, column(0))?;
+        let device = fields::device(words[1], column(1))?;
+        let address = Amount::new(words[2], self.address_unit, column(2))?;
+        let (sector, sectors) = fields::extent(address, Amount::new(words[3], self.address_unit, column(3))?)?;
+        let kind = self
+            .ops
+            .kind(words[4])
+            .ok_or_else(|| Fault::new(column(4), words[4], format!("an operation code, {} (other codes can be given)", self.ops)))?;
+        Ok(Parsed::Request(Record { time_ns, device, op: kind.into(), sector, sectors }))
     }
 }
 
@@ -53,19 +71,19 @@ mod tests {
     use tinytail_core::host::CommandKind;
 
     use super::*;
-    use crate::trace::units::{AddressUnit, OpCodes, TimeUnit};
+    use crate::trace::Op;
 
-    fn parser(time_unit: TimeUnit, address_unit: AddressUnit, ops: &str) -> Box<dyn Parser> {
-        (FORMAT.parser)(&Settings { time_unit, address_unit, ops: ops.parse().unwrap() })
+    fn parser(time_unit: TimeUnit, address_unit: AddressUnit, ops: &str) -> Ascii {
+        Ascii { time_unit, address_unit, ops: ops.parse().unwrap() }
     }
 
-    fn parse(line: &str) -> Result<Record, Fault> {
+    fn parse(line: &str) -> Result<Parsed, Fault> {
         parser(TimeUnit::Microseconds, AddressUnit::Sectors, "write=0,read=1").parse(line)
     }
 
     #[test]
     fn a_line_is_five_columns() {
-        let record = Record { time_ns: 979_000, device: 0, kind: CommandKind::Read, sector: 287_641_400, sectors: 128 };
+        let record = Parsed::Request(Record { time_ns: 979_000, device: 0, op: Op::Read, sector: 287_641_400, sectors: 128 });
         assert_eq!(parse("979 0 287641400 128 1"), Ok(record));
         assert_eq!(parse("  979\t0  287641400 128 1"), Ok(record));
     }
@@ -73,7 +91,7 @@ mod tests {
     #[test]
     fn units_and_codes_are_those_given() {
         let mut parser = parser(TimeUnit::Milliseconds, AddressUnit::Bytes, "write=W,read=R");
-        let record = Record { time_ns: 223_412_000, device: 2, kind: CommandKind::Write, sector: 6_170_600, sectors: 72 };
+        let record = Parsed::Request(Record { time_ns: 223_412_000, device: 2, op: Op::Write, sector: 6_170_600, sectors: 72 });
         assert_eq!(parser.parse("223.412 2 3159347200 36864 W"), Ok(record));
         assert_eq!(parser.parse("223.412 2 3159347200 36864 0").unwrap_err().column.number, 5);
     }
@@ -125,7 +143,8 @@ mod tests {
             let ops = OpCodes::default();
             let kind = if read { CommandKind::Read } else { CommandKind::Write };
             let line = format!("{time} {device} {sector} {sectors} {}", ops.code(kind));
-            prop_assert_eq!(parse(&line), Ok(Record { time_ns: u128::from(time) * 1_000, device, kind, sector, sectors }));
+            let record = Record { time_ns: i128::from(time) * 1_000, device, op: kind.into(), sector, sectors };
+            prop_assert_eq!(parse(&line), Ok(Parsed::Request(record)));
         }
     }
 }

@@ -2,6 +2,7 @@
 
 use crate::error::Column;
 use crate::text;
+use crate::trace::Op;
 use crate::trace::units::{AddressUnit, TimeUnit};
 use tinytail_core::units::SECTOR_BYTES;
 
@@ -24,6 +25,9 @@ impl Fault {
     }
 }
 
+/// What is found in a column that is not there.
+pub(crate) const END_OF_LINE: &str = "the end of the line";
+
 /// Takes exactly the named columns from a line.
 pub(crate) fn columns<'a, const N: usize>(fields: impl Iterator<Item = &'a str>, names: [&'static str; N]) -> Result<[&'a str; N], Fault> {
     let mut found = [""; N];
@@ -39,66 +43,178 @@ pub(crate) fn columns<'a, const N: usize>(fields: impl Iterator<Item = &'a str>,
     if count < N {
         let column = Column { number: count + 1, name: names[count] };
         let expected = format!("{N} columns: {}", names.join(" "));
-        return Err(Fault { column, found: "the end of the line".into(), expected });
+        return Err(Fault { column, found: END_OF_LINE.into(), expected });
     }
     Ok(found)
 }
 
-/// A whole number, 0 or more.
-pub(crate) fn unsigned(field: &str, column: Column) -> Result<u64, Fault> {
-    if field.is_empty() || !field.bytes().all(|byte| byte.is_ascii_digit()) {
-        return Err(Fault::new(column, field, "a whole number, 0 or more"));
+/// The number that decimal digits write, if they are nothing else and the number is below 2^64.
+#[inline]
+fn decimal(digits: &[u8]) -> Option<u64> {
+    // So many digits can't overflow.
+    const SAFE: usize = 19;
+    let digit = |byte: &u8| Some(u64::from(byte.wrapping_sub(b'0'))).filter(|digit| *digit < 10);
+    let (safe, rest) = digits.split_at(digits.len().min(SAFE));
+    let mut value = 0;
+    for byte in safe {
+        value = value * 10 + digit(byte)?;
     }
-    field.parse().map_err(|_| Fault::new(column, field, "a whole number below 2^64"))
+    for byte in rest {
+        value = value.checked_mul(10)?.checked_add(digit(byte)?)?;
+    }
+    Some(value)
+}
+
+/// A whole number, 0 or more.
+#[inline]
+pub(crate) fn unsigned(field: &str, column: Column) -> Result<u64, Fault> {
+    match decimal(field.as_bytes()) {
+        Some(value) if !field.is_empty() => Ok(value),
+        _ => Err(no_number(field, column)),
+    }
+}
+
+#[cold]
+fn no_number(field: &str, column: Column) -> Fault {
+    let only_digits = !field.is_empty() && field.bytes().all(|byte| byte.is_ascii_digit());
+    Fault::new(column, field, if only_digits { "a whole number below 2^64" } else { "a whole number, 0 or more" })
+}
+
+/// A whole number in hexadecimal, with or without `0x`.
+pub(crate) fn hexadecimal(field: &str, column: Column) -> Result<u64, Fault> {
+    let digits = field.strip_prefix("0x").or_else(|| field.strip_prefix("0X")).unwrap_or(field);
+    if digits.is_empty() || !digits.bytes().all(|byte| byte.is_ascii_hexdigit()) {
+        return Err(Fault::new(column, field, "a hexadecimal number such as 0x1000"));
+    }
+    u64::from_str_radix(digits, 16).map_err(|_| Fault::new(column, field, "a hexadecimal number below 2^64"))
+}
+
+/// The number of a device.
+pub(crate) fn device(field: &str, column: Column) -> Result<u32, Fault> {
+    u32::try_from(unsigned(field, column)?).map_err(|_| Fault::new(column, field, "a device number below 2^32"))
+}
+
+/// Operations as single letters.
+pub(crate) fn letter_op(word: &str) -> Option<Op> {
+    match word {
+        "R" | "r" => Some(Op::Read),
+        "W" | "w" => Some(Op::Write),
+        _ => None,
+    }
+}
+
+/// How many low bits of a device's number are its minor number, as in Linux.
+const MINOR_BITS: u32 = 20;
+
+/// The number of a device that has a major and a minor one.
+pub(crate) fn linux_device((major, major_column): (&str, Column), (minor, minor_column): (&str, Column)) -> Result<u32, Fault> {
+    let part = |field, column, bits: u32| {
+        let number = unsigned(field, column)?;
+        if number >> bits > 0 {
+            return Err(Fault::new(column, field, format!("a number below {}", text::grouped(1_u64 << bits))));
+        }
+        Ok(number as u32)
+    };
+    Ok(part(major, major_column, u32::BITS - MINOR_BITS)? << MINOR_BITS | part(minor, minor_column, MINOR_BITS)?)
+}
+
+/// How a device with a major and a minor number is written.
+pub(crate) fn linux_device_name(device: u32) -> String {
+    format!("{},{}", device >> MINOR_BITS, device & ((1 << MINOR_BITS) - 1))
 }
 
 /// A time, as a whole number or a decimal fraction of a unit, in nanoseconds. What is below a nanosecond is cut off.
-pub(crate) fn time_ns(field: &str, unit: TimeUnit, column: Column) -> Result<u128, Fault> {
-    let (whole, fraction) = field.split_once('.').unwrap_or((field, ""));
-    let digits = |part: &str| part.bytes().all(|byte| byte.is_ascii_digit());
-    if whole.is_empty() || !digits(whole) || !digits(fraction) || (fraction.is_empty() && field.contains('.')) {
-        return Err(Fault::new(column, field, format!("a time in {unit}, 0 or more, such as 12 or 12.5")));
-    }
-    let whole: u64 = whole.parse().map_err(|_| Fault::new(column, field, "a time below 2^64 units"))?;
+pub(crate) fn time_ns(field: &str, unit: TimeUnit, column: Column) -> Result<i128, Fault> {
+    let bytes = field.as_bytes();
+    let (whole, fraction) = match bytes.iter().position(|byte| *byte == b'.') {
+        Some(point) => (&bytes[..point], &bytes[point + 1..]),
+        None => (bytes, &[][..]),
+    };
+    let point_without_digits = fraction.is_empty() && whole.len() < bytes.len();
+    let Some(whole_units) = decimal(whole).filter(|_| !whole.is_empty() && !point_without_digits) else {
+        return Err(no_time(field, unit, column));
+    };
     // The unit has nine decimal places at most, so further digits are below a nanosecond.
     let mut place_ns = unit.ns();
     let mut fraction_ns = 0;
-    for digit in fraction.bytes().take(9) {
-        if place_ns < 10 {
-            break;
+    for digit in fraction {
+        if !digit.is_ascii_digit() {
+            return Err(no_time(field, unit, column));
         }
         place_ns /= 10;
         fraction_ns += u64::from(digit - b'0') * place_ns;
     }
-    Ok(u128::from(whole) * u128::from(unit.ns()) + u128::from(fraction_ns))
+    Ok(i128::from(whole_units) * i128::from(unit.ns()) + i128::from(fraction_ns))
+}
+
+#[cold]
+fn no_time(field: &str, unit: TimeUnit, column: Column) -> Fault {
+    let (whole, fraction) = field.split_once('.').unwrap_or((field, "0"));
+    let digits = |part: &str| !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_digit());
+    if digits(whole) && digits(fraction) {
+        return Fault::new(column, field, "a time below 2^64 units");
+    }
+    Fault::new(column, field, format!("a time in {unit}, 0 or more, such as 12 or 12.5"))
+}
+
+/// An address or a size as it stands in a line.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Amount<'a> {
+    value: u64,
+    unit: AddressUnit,
+    field: &'a str,
+    column: Column,
+}
+
+impl<'a> Amount<'a> {
+    /// A decimal number of units.
+    pub(crate) fn new(field: &'a str, unit: AddressUnit, column: Column) -> Result<Self, Fault> {
+        Ok(Self { value: unsigned(field, column)?, unit, field, column })
+    }
+
+    /// A hexadecimal number of bytes.
+    pub(crate) fn hexadecimal_bytes(field: &'a str, column: Column) -> Result<Self, Fault> {
+        Ok(Self { value: hexadecimal(field, column)?, unit: AddressUnit::Bytes, field, column })
+    }
+
+    fn fault(self, expected: impl Into<String>) -> Fault {
+        Fault::new(self.column, self.field, expected)
+    }
 }
 
 /// The sectors that an address and a size touch.
-pub(crate) fn extent(
-    (address, address_column): (&str, Column),
-    (size, size_column): (&str, Column),
-    unit: AddressUnit,
-) -> Result<(u64, u32), Fault> {
+pub(crate) fn extent(address: Amount<'_>, size: Amount<'_>) -> Result<(u64, u32), Fault> {
+    if size.value == 0 {
+        return Err(size.fault(format!("a size of 1 or more {}", size.unit)));
+    }
+    sectors_of((address.value, address.unit), (size.value, size.unit)).map_err(|wrong| match wrong {
+        Wrong::Address => address.fault("an address below 2^63 bytes"),
+        Wrong::Size => size.fault("a size below 2 TiB (2^32 sectors of 512 bytes)"),
+    })
+}
+
+/// Which of the two is too large.
+pub(crate) enum Wrong {
+    Address,
+    Size,
+}
+
+/// First sector and number of sectors of an address and a size above 0.
+pub(crate) fn sectors_of((first, address_unit): (u64, AddressUnit), (length, size_unit): (u64, AddressUnit)) -> Result<(u64, u32), Wrong> {
     // Addresses in bytes must fit 63 bits, so that no later sum or product of them overflows.
     const END_SECTOR_MAX: u64 = (1 << 63) / SECTOR_BYTES as u64;
-    let first = unsigned(address, address_column)?;
-    let length = unsigned(size, size_column)?;
-    if length == 0 {
-        return Err(Fault::new(size_column, size, format!("a size of 1 or more {unit}")));
-    }
-    let beyond = || Fault::new(address_column, address, "an address below 2^63 bytes");
-    let end = first.checked_add(length).ok_or_else(beyond)?;
     let sector_bytes = u64::from(SECTOR_BYTES);
-    let (first, end) = match unit {
-        AddressUnit::Sectors => (first, end),
-        AddressUnit::Bytes => (first / sector_bytes, end.div_ceil(sector_bytes)),
+    let (first, end) = match (address_unit, size_unit) {
+        (AddressUnit::Sectors, AddressUnit::Sectors) => (first, first.checked_add(length)),
+        (AddressUnit::Sectors, AddressUnit::Bytes) => (first, first.checked_add(length.div_ceil(sector_bytes))),
+        (AddressUnit::Bytes, AddressUnit::Bytes) => (first / sector_bytes, first.checked_add(length).map(|end| end.div_ceil(sector_bytes))),
+        (AddressUnit::Bytes, AddressUnit::Sectors) => {
+            let length = length.checked_mul(sector_bytes).ok_or(Wrong::Size)?;
+            (first / sector_bytes, first.checked_add(length).map(|end| end.div_ceil(sector_bytes)))
+        }
     };
-    if end > END_SECTOR_MAX {
-        return Err(beyond());
-    }
-    let sectors =
-        u32::try_from(end - first).map_err(|_| Fault::new(size_column, size, "a size below 2 TiB (2^32 sectors of 512 bytes)"))?;
-    Ok((first, sectors))
+    let end = end.filter(|end| *end <= END_SECTOR_MAX).ok_or(Wrong::Address)?;
+    Ok((first, u32::try_from(end - first).map_err(|_| Wrong::Size)?))
 }
 
 #[cfg(test)]
@@ -121,6 +237,17 @@ mod tests {
     }
 
     #[test]
+    fn whole_numbers_end_at_64_bits() {
+        assert_eq!(unsigned("18446744073709551615", ADDRESS), Ok(u64::MAX));
+        assert_eq!(unsigned("0000000000000000000000000007", ADDRESS), Ok(7));
+        for (field, expected) in
+            [("18446744073709551616", "below 2^64"), ("99999999999999999999999", "below 2^64"), ("", "0 or more"), ("-1", "0 or more")]
+        {
+            assert!(unsigned(field, ADDRESS).unwrap_err().expected.contains(expected), "{field}");
+        }
+    }
+
+    #[test]
     fn what_is_no_time_is_refused() {
         for field in ["-1", "1e5", ".5", "5.", "nan", "", "1.2.3", "18446744073709551616", "+1"] {
             let fault = time_ns(field, TimeUnit::Microseconds, TIME).unwrap_err();
@@ -129,21 +256,38 @@ mod tests {
         }
     }
 
+    fn extent_of((address, address_unit): (&str, AddressUnit), (size, size_unit): (&str, AddressUnit)) -> Result<(u64, u32), Fault> {
+        extent(Amount::new(address, address_unit, ADDRESS)?, Amount::new(size, size_unit, SIZE)?)
+    }
+
     #[test]
     fn bytes_are_widened_to_sectors() {
-        let extent = |address, size, unit| extent((address, ADDRESS), (size, SIZE), unit);
-        assert_eq!(extent("4096", "8192", AddressUnit::Bytes), Ok((8, 16)));
-        assert_eq!(extent("511", "2", AddressUnit::Bytes), Ok((0, 2)));
-        assert_eq!(extent("8", "16", AddressUnit::Sectors), Ok((8, 16)));
+        use AddressUnit::{Bytes, Sectors};
+        assert_eq!(extent_of(("4096", Bytes), ("8192", Bytes)), Ok((8, 16)));
+        assert_eq!(extent_of(("511", Bytes), ("2", Bytes)), Ok((0, 2)));
+        assert_eq!(extent_of(("8", Sectors), ("16", Sectors)), Ok((8, 16)));
+        assert_eq!(extent_of(("8", Sectors), ("513", Bytes)), Ok((8, 2)));
+        assert_eq!(extent_of(("511", Bytes), ("1", Sectors)), Ok((0, 2)));
     }
 
     #[test]
     fn impossible_extents_are_refused() {
-        let fault = |address, size, unit| extent((address, ADDRESS), (size, SIZE), unit).unwrap_err();
+        let fault = |address, size, unit| extent_of((address, unit), (size, unit)).unwrap_err();
         assert_eq!(fault("8", "0", AddressUnit::Sectors).expected, "a size of 1 or more sectors");
         assert_eq!(fault("-8", "1", AddressUnit::Sectors).column, ADDRESS);
         assert_eq!(fault("8", "4294967296", AddressUnit::Sectors).column, SIZE);
         assert_eq!(fault("18014398509481983", "2", AddressUnit::Sectors).column, ADDRESS);
         assert_eq!(fault("18446744073709551615", "1", AddressUnit::Bytes).column, ADDRESS);
+        let mixed = extent_of(("18014398509481983", AddressUnit::Sectors), ("513", AddressUnit::Bytes)).unwrap_err();
+        assert_eq!(mixed.column, ADDRESS);
+    }
+
+    #[test]
+    fn hexadecimal_numbers_may_have_their_mark() {
+        assert_eq!(hexadecimal("0x13690de000", ADDRESS), Ok(0x13_690d_e000));
+        assert_eq!(hexadecimal("ff", ADDRESS), Ok(255));
+        for field in ["", "0x", "0xg", "-0x1", "+1", "0x10000000000000000"] {
+            assert_eq!(hexadecimal(field, ADDRESS).unwrap_err().column, ADDRESS, "{field}");
+        }
     }
 }

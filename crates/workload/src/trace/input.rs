@@ -1,12 +1,11 @@
-//! A trace file as a stream of lines, whatever it is compressed with.
+//! A trace file as a stream of lines or of binary records, whatever it is packed in.
 
-use std::fs::File;
 use std::io::{self, BufRead, BufReader, Read};
 use std::path::{Path, PathBuf};
 
-use serde::Serialize;
-
-use crate::error::WorkloadError;
+use crate::error::{Position, WorkloadError};
+use crate::text;
+use crate::trace::container::{Content, Unfit, read_whole};
 
 /// Some editors put it at the beginning of a text.
 const BYTE_ORDER_MARK: &[u8] = "\u{feff}".as_bytes();
@@ -14,84 +13,61 @@ const BYTE_ORDER_MARK: &[u8] = "\u{feff}".as_bytes();
 /// A line longer than this is no line of a trace; without the limit a binary file would be read into memory.
 const LINE_BYTES_MAX: u64 = 64 * 1024;
 
-/// How a file is compressed, found from its first bytes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Compression {
-    /// Not at all.
-    None,
-    /// Zstandard.
-    Zstd,
-    /// Gzip.
-    Gzip,
-}
-
-impl Compression {
-    /// How it is written: `none`, `zstd` or `gzip`.
-    #[must_use]
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::None => "none",
-            Self::Zstd => "zstd",
-            Self::Gzip => "gzip",
-        }
-    }
-}
-
-/// Reads a trace file line by line, holding one line at a time.
-pub(crate) struct Lines {
+/// Reads a trace file line by line, or record by record, holding one at a time.
+pub(crate) struct Input {
     path: PathBuf,
-    compression: Compression,
-    reader: Box<dyn BufRead + Send>,
+    reader: BufReader<Content>,
     buffer: Vec<u8>,
-    number: u64,
+    position: Position,
     byte_order_mark: bool,
+    nul_bytes: u64,
 }
 
-impl Lines {
+impl Input {
     pub(crate) fn open(path: &Path) -> Result<Self, WorkloadError> {
-        let io_error = |error: io::Error| WorkloadError::io(path, &error);
-        let file = File::open(path).map_err(io_error)?;
-        if file.metadata().map_err(io_error)?.is_dir() {
-            return Err(WorkloadError::Io { path: path.display().to_string(), reason: "this is a folder; expected a trace file".into() });
+        let content = Content::open(path).map_err(|error| WorkloadError::io(path, &error))?;
+        Ok(Self {
+            path: path.to_owned(),
+            reader: BufReader::with_capacity(1 << 16, content),
+            buffer: Vec::new(),
+            position: Position::Line(0),
+            byte_order_mark: false,
+            nul_bytes: 0,
+        })
+    }
+
+    pub(crate) fn content(&self) -> &Content {
+        self.reader.get_ref()
+    }
+
+    /// What is to be known about the file after reading it to its end.
+    pub(crate) fn notes(&self) -> Vec<String> {
+        let mut notes = self.content().notes();
+        if self.byte_order_mark {
+            notes.push("a byte-order mark at the beginning is skipped".into());
         }
-        let mut file = BufReader::with_capacity(1 << 16, file);
-        let head = file.fill_buf().map_err(io_error)?;
-        if head.is_empty() {
-            return Err(WorkloadError::Empty { path: path.display().to_string() });
+        if self.nul_bytes > 0 {
+            notes.push(format!("{} NUL bytes after the last line are skipped", text::grouped(self.nul_bytes)));
         }
-        let compression = if head.starts_with(&[0x28, 0xb5, 0x2f, 0xfd]) {
-            Compression::Zstd
-        } else if head.starts_with(&[0x1f, 0x8b]) {
-            Compression::Gzip
-        } else {
-            Compression::None
-        };
-        let reader: Box<dyn BufRead + Send> = match compression {
-            Compression::None => Box::new(file),
-            Compression::Zstd => {
-                Box::new(BufReader::with_capacity(1 << 16, zstd::stream::read::Decoder::with_buffer(file).map_err(io_error)?))
-            }
-            Compression::Gzip => Box::new(BufReader::with_capacity(1 << 16, flate2::bufread::MultiGzDecoder::new(file))),
-        };
-        Ok(Self { path: path.to_owned(), compression, reader, buffer: Vec::new(), number: 0, byte_order_mark: false })
+        notes
     }
 
-    pub(crate) fn compression(&self) -> Compression {
-        self.compression
-    }
-
-    /// Whether the first line began with a byte-order mark, which is skipped.
-    pub(crate) fn byte_order_mark(&self) -> bool {
-        self.byte_order_mark
-    }
-
+    /// The file's name, with that of the file in the archive if it is one.
     pub(crate) fn path(&self) -> String {
-        self.path.display().to_string()
+        let path = self.path.display();
+        self.content().member().map_or_else(|| path.to_string(), |member| format!("{path} ({member})"))
     }
 
-    /// The next line that is not blank, without surrounding white space, and its number from 1.
-    pub(crate) fn next_line(&mut self) -> Result<Option<(u64, &str)>, WorkloadError> {
+    /// Reads the first bytes; the input can't be used afterwards.
+    pub(crate) fn into_head(mut self, bytes: usize) -> Result<Vec<u8>, WorkloadError> {
+        let mut head = vec![0; bytes];
+        let read = read_whole(&mut self.reader, &mut head).map_err(|error| self.read_error(&error))?;
+        head.truncate(read);
+        Ok(head)
+    }
+
+    /// The next line that is not blank, without surrounding white space, and its position.
+    pub(crate) fn next_line(&mut self) -> Result<Option<(Position, &str)>, WorkloadError> {
         loop {
             self.buffer.clear();
             let read = (&mut self.reader).take(LINE_BYTES_MAX).read_until(b'\n', &mut self.buffer);
@@ -101,23 +77,28 @@ impl Lines {
             if self.buffer.is_empty() {
                 return Ok(None);
             }
-            self.number += 1;
-            if self.number == 1 && self.buffer.starts_with(BYTE_ORDER_MARK) {
+            self.position = Position::Line(self.position.number() + 1);
+            if self.position == Position::Line(1) && self.buffer.starts_with(BYTE_ORDER_MARK) {
                 self.byte_order_mark = true;
                 self.buffer.drain(..BYTE_ORDER_MARK.len());
             }
+            if self.buffer.contains(&0) {
+                if self.buffer.iter().any(|byte| *byte != 0) {
+                    return Err(self.binary("a NUL byte".into()));
+                }
+                self.nul_bytes = self.buffer.len() as u64;
+                self.skip_nul_bytes()?;
+                return Ok(None);
+            }
             if self.buffer.len() as u64 == LINE_BYTES_MAX && self.buffer.last() != Some(&b'\n') {
                 return Err(self.binary(format!("a line longer than {LINE_BYTES_MAX} bytes")));
-            }
-            if self.buffer.contains(&0) {
-                return Err(self.binary("a NUL byte".into()));
             }
             if !self.buffer.trim_ascii().is_empty() {
                 break;
             }
         }
         match std::str::from_utf8(&self.buffer) {
-            Ok(line) => Ok(Some((self.number, line.trim()))),
+            Ok(line) => Ok(Some((self.position, line.trim()))),
             Err(error) => {
                 let at = error.valid_up_to();
                 Err(self.binary(format!("the byte 0x{:02x} at byte {} of the line", self.buffer[at], at + 1)))
@@ -125,15 +106,60 @@ impl Lines {
         }
     }
 
+    /// Files that were extended and never filled, and archives, end in NUL bytes. Anything after them is a fault.
+    fn skip_nul_bytes(&mut self) -> Result<(), WorkloadError> {
+        loop {
+            let bytes = match self.reader.fill_buf() {
+                Ok(bytes) => bytes,
+                Err(error) => return Err(self.read_error(&error)),
+            };
+            if bytes.is_empty() {
+                return Ok(());
+            }
+            let (length, clean) = (bytes.len(), bytes.iter().all(|byte| *byte == 0));
+            if !clean {
+                return Err(self.binary("a NUL byte".into()));
+            }
+            self.nul_bytes += length as u64;
+            self.reader.consume(length);
+        }
+    }
+
+    /// The next record of a binary trace and its position.
+    pub(crate) fn next_record(&mut self, bytes: usize) -> Result<Option<(Position, &[u8])>, WorkloadError> {
+        let number = match self.position {
+            Position::Record(number) => number,
+            Position::Line(_) => 0,
+        };
+        self.buffer.resize(bytes, 0);
+        let read = match read_whole(&mut self.reader, &mut self.buffer) {
+            Ok(read) => read,
+            Err(error) => {
+                self.position = Position::Record(number);
+                return Err(self.read_error(&error));
+            }
+        };
+        if read == 0 {
+            return Ok(None);
+        }
+        self.position = Position::Record(number + 1);
+        if read < bytes {
+            return Err(WorkloadError::CutRecord { path: self.path(), record: number + 1, found: read, expected: bytes });
+        }
+        Ok(Some((self.position, &self.buffer)))
+    }
+
     fn binary(&self, found: String) -> WorkloadError {
-        WorkloadError::Binary { path: self.path(), line: self.number, found }
+        WorkloadError::Binary { path: self.path(), line: self.position.number(), found }
     }
 
     fn read_error(&self, error: &io::Error) -> WorkloadError {
-        if self.compression == Compression::None {
-            return WorkloadError::io(&self.path, error);
+        let compression = self.content().compression();
+        let fault_of_archive = error.get_ref().is_some_and(|inner| inner.is::<Unfit>());
+        if compression == super::Compression::None || fault_of_archive {
+            return WorkloadError::Io { path: self.path(), reason: error.to_string() };
         }
-        WorkloadError::Truncated { path: self.path(), compression: self.compression.name(), line: self.number, reason: error.to_string() }
+        WorkloadError::Truncated { path: self.path(), compression: compression.name(), after: self.position, reason: error.to_string() }
     }
 }
 
@@ -149,6 +175,11 @@ pub(crate) fn sidecar_paths(trace: &Path) -> Vec<PathBuf> {
         paths.push(with_toml(&trace.with_extension("")));
     }
     paths
+}
+
+/// The name of the sidecar file in which a message asks to state something.
+pub(crate) fn sidecar_name(trace: &Path) -> String {
+    sidecar_paths(trace)[0].file_name().map_or_else(String::new, |name| name.to_string_lossy().into_owned())
 }
 
 #[cfg(test)]

@@ -8,92 +8,75 @@
 //! devices of a trace can be laid side by side. The requests are then read again as they are needed; a trace is never held
 //! in memory. The time of the first request becomes 0.
 
+mod alibaba;
 mod ascii;
+mod blkparse;
+mod container;
+mod etw;
 mod fields;
+mod fio;
+mod fiu;
+mod flashnet;
+mod format;
 pub(crate) mod input;
 mod msr;
+mod opening;
+mod records;
+mod spc;
+mod systor;
+mod tencent;
+#[cfg(test)]
+mod testing;
 pub mod units;
+mod vscsi;
+mod wiscsee;
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
+use rustc_hash::FxHashMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use tinytail_core::host::{Arrival, Command, CommandKind};
+use tinytail_core::host::{Arrival, Command};
 use tinytail_core::units::{SECTOR_BYTES, TIME_MAX};
 
 use crate::characteristics::{Characteristics, DeviceInfo, TraceInfo};
-use crate::error::{Column, WorkloadError};
-use crate::file;
+use crate::error::WorkloadError;
 use crate::source::Source;
 use crate::text;
+pub use container::Compression;
 pub use fields::Fault;
-pub use input::Compression;
-use input::Lines;
-use units::{AddressUnit, OpCodes, TimeUnit};
+pub use format::{Format, Op, Order, Parsed, Parser, Reader, Record, Settings, Time};
+use records::{Disorder, Ordered, Records, Request, TimeLimits};
+use units::{AddressUnit, DeviceName, Event, OpCodes, TimeUnit};
 
 /// Every trace format, in the order in which they are tried. A new format is a file and a row here.
-pub const FORMATS: &[Format] = &[ascii::FORMAT, msr::FORMAT];
-
-/// How many lines are looked at to find the format.
-const SNIFFED_LINES: usize = 8;
+pub const FORMATS: &[Format] = &[
+    vscsi::VERSION_2,
+    vscsi::VERSION_1,
+    ascii::FORMAT,
+    msr::FORMAT,
+    etw::FORMAT,
+    spc::FORMAT,
+    blkparse::FORMAT,
+    fio::VERSION_2,
+    fio::VERSION_3,
+    alibaba::FORMAT,
+    tencent::FORMAT,
+    systor::FORMAT,
+    fiu::FORMAT,
+    wiscsee::FORMAT,
+    flashnet::FORMAT,
+];
 
 /// The devices of a trace are laid one after another at multiples of 1 MiB.
 const DEVICE_ALIGN_SECTORS: u64 = (1 << 20) / SECTOR_BYTES as u64;
 
-/// A trace format.
-#[derive(Clone, Copy, Debug)]
-pub struct Format {
-    /// The name by which it can be chosen.
-    pub name: &'static str,
-    /// What it is, in one line.
-    pub summary: &'static str,
-    /// The unit of time, where the format fixes one.
-    pub time_unit: Option<TimeUnit>,
-    /// The unit of addresses and sizes, where the format fixes one.
-    pub address_unit: Option<AddressUnit>,
-    /// Whether operations are codes that differ by source.
-    pub op_codes: bool,
-    /// Whether a line looks like one of this format's.
-    pub sniff: fn(&str) -> bool,
-    /// Makes a parser of lines.
-    pub parser: fn(&Settings) -> Box<dyn Parser>,
-}
+/// More devices than this are no devices; without the limit, a column that holds something else would fill the memory.
+const DEVICES_MAX: usize = 65_536;
 
-/// Reads the lines of one trace, from the first to the last.
-pub trait Parser: Send {
-    /// Reads one line that is not blank.
-    ///
-    /// # Errors
-    /// Names the column that is not what the format says.
-    fn parse(&mut self, line: &str) -> Result<Record, Fault>;
-}
-
-/// What one line of a trace says.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Record {
-    /// Time as recorded, in nanoseconds.
-    pub time_ns: u128,
-    /// Device number.
-    pub device: u32,
-    /// Read or write.
-    pub kind: CommandKind,
-    /// First sector on its device.
-    pub sector: u64,
-    /// Number of sectors.
-    pub sectors: u32,
-}
-
-/// The units and codes with which a trace is read.
-#[derive(Clone, Debug)]
-pub struct Settings {
-    /// Unit of time.
-    pub time_unit: TimeUnit,
-    /// Unit of addresses and sizes.
-    pub address_unit: AddressUnit,
-    /// Operation codes.
-    pub ops: OpCodes,
-}
+/// How late a line may be in a trace whose recorder does not write in the order of issue, unless the user says otherwise.
+const LATE_NS_MAX: i128 = 60_000_000_000;
 
 /// What a user says about a trace. What is left out comes from the workload file, from the sidecar file, or from the format.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -108,7 +91,14 @@ pub struct TraceOptions {
     /// Unit of addresses and sizes.
     pub unit: Option<AddressUnit>,
     /// Keep only the requests to this device.
-    pub device: Option<u32>,
+    #[serde(rename = "trace_device")]
+    pub device: Option<DeviceName>,
+    /// The event that counts as a request's arrival.
+    pub event: Option<Event>,
+    /// How late a line may be, in milliseconds.
+    pub reorder_ms: Option<u64>,
+    /// Play in closed loop: this many requests are always outstanding, and times do not matter.
+    pub queue_depth: Option<u32>,
 }
 
 /// Options and where they come from, as a phrase for the notes.
@@ -129,12 +119,16 @@ struct Scan {
     requests: u64,
     duration_ns: u64,
     devices: BTreeMap<u32, DeviceScan>,
+    disorder: Disorder,
 }
 
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Debug, Default)]
 struct DeviceScan {
+    name: String,
     requests: u64,
     end_sector: u64,
+    first_ns: i128,
+    last_ns: i128,
     /// Where the device starts on the drive.
     offset_sectors: u64,
 }
@@ -146,6 +140,9 @@ pub struct Trace {
     format: &'static Format,
     compression: Compression,
     settings: Settings,
+    late_ns_max: i128,
+    queue_depth: Option<u32>,
+    /// The only device that is played, if one was chosen.
     device: Option<u32>,
     notes: Vec<String>,
     scan: Scan,
@@ -160,128 +157,87 @@ impl Trace {
         Self::open_with(path, vec![Origin { said: "given as an option".into(), options: options.clone() }])
     }
 
-    pub(crate) fn open_with(path: &Path, mut origins: Vec<Origin>) -> Result<Self, WorkloadError> {
-        let shown = path.display().to_string();
-        let option_error = |message| WorkloadError::Option { path: shown.clone(), message };
-        if let Some(sidecar) = input::sidecar_paths(path).into_iter().find(|sidecar| sidecar.is_file()) {
-            let options = file::read_sidecar(&sidecar)?;
-            origins.push(Origin { said: format!("from {}", sidecar.display()), options });
-        }
-        let (lines, format) = find_format(path, &origins)?;
-        let compression = lines.compression();
-        let format_origin = first(&origins, |options| options.format.as_ref());
-        let format_origin = format_origin.map_or("found from the content", |(_, origin)| origin);
-        let mut notes = vec![format!("format {}, {format_origin}: {}", format.name, format.summary)];
-        if compression != Compression::None {
-            notes.push(format!("compressed with {}", compression.name()));
-        }
-        if lines.byte_order_mark() {
-            notes.push("a byte-order mark at the beginning is skipped".into());
-        }
-
-        let given = first(&origins, |options| options.time_unit);
-        let time_unit = match (format.time_unit, given) {
-            (Some(fixed), Some((unit, origin))) if unit != fixed => {
-                return Err(option_error(format!(
-                    "the time unit {unit} ({origin}) contradicts the format {}, whose times are in {fixed}; leave it out",
-                    format.name
-                )));
-            }
-            (Some(fixed), _) => {
-                notes.push(format!("times in {fixed}, fixed by the format"));
-                Some(fixed)
-            }
-            (None, Some((unit, origin))) => {
-                notes.push(format!("times in {unit}, {origin}"));
-                Some(unit)
-            }
-            (None, None) => None,
-        };
-        let given = first(&origins, |options| options.unit);
-        let address_unit = match (format.address_unit, given) {
-            (Some(fixed), Some((unit, origin))) if unit != fixed => {
-                return Err(option_error(format!(
-                    "the address unit {unit} ({origin}) contradicts the format {}, whose addresses are in {fixed}; leave it out",
-                    format.name
-                )));
-            }
-            (Some(fixed), _) => fixed,
-            (None, Some((unit, origin))) => {
-                notes.push(format!("addresses and sizes in {unit}, {origin}"));
-                unit
-            }
-            (None, None) => {
-                notes.push("addresses and sizes in sectors of 512 bytes, the format's custom; `unit` says otherwise".into());
-                AddressUnit::Sectors
-            }
-        };
-        let ops = match (format.op_codes, first(&origins, |options| options.ops.clone())) {
-            (false, Some((ops, origin))) => {
-                return Err(option_error(format!(
-                    "operation codes {ops} ({origin}) do not apply to the format {}, whose operations are words; leave them out",
-                    format.name
-                )));
-            }
-            (true, Some((ops, origin))) => {
-                notes.push(format!("operation codes {ops}, {origin}"));
-                ops
-            }
-            (true, None) => {
-                notes.push(format!("operation codes {}, the format's custom; `ops` says otherwise", OpCodes::default()));
-                OpCodes::default()
-            }
-            (false, None) => OpCodes::default(),
-        };
-        let device = first(&origins, |options| options.device).map(|(device, _)| device);
-        let Some(time_unit) = time_unit else {
-            return Err(missing_time_unit(path, format, Settings { time_unit: TimeUnit::Seconds, address_unit, ops }));
-        };
-        let mut trace = Self {
-            path: path.to_owned(),
-            format,
-            compression,
-            settings: Settings { time_unit, address_unit, ops },
-            device,
-            notes,
-            scan: Scan::default(),
-        };
-        trace.scan = trace.first_pass()?;
-        trace.lay_out_devices()?;
-        Ok(trace)
+    fn records(&self, late_ns_max: i128) -> Result<Records, WorkloadError> {
+        // In closed loop nothing is simulated at these times.
+        let span_ns_max = i128::from(if self.queue_depth.is_some() { u64::MAX / 2 } else { TIME_MAX });
+        let limits = self.settings.time_unit.map(|_| TimeLimits { span_ns_max, late_ns_max });
+        Records::open(&self.path, self.format, &self.settings, limits)
     }
 
     /// Checks every line, and measures the devices.
-    fn first_pass(&self) -> Result<Scan, WorkloadError> {
-        let mut records = Records::open(&self.path, self.format, &self.settings, u128::from(TIME_MAX))?;
-        let mut scan = Scan::default();
-        let (mut first_ns, mut last_ns) = (None, 0);
-        while let Some((_, record)) = records.next()? {
-            let device = scan.devices.entry(record.device).or_default();
+    fn first_pass(&mut self) -> Result<(), WorkloadError> {
+        let mut records = self.records(self.late_ns_max)?;
+        let mut slots: FxHashMap<u32, usize> = FxHashMap::default();
+        let mut devices: Vec<(u32, DeviceScan)> = Vec::new();
+        // Most requests are to the device of the one before.
+        let mut slot = 0;
+        let mut bits = 0;
+        while let Some(request) = records.next()? {
+            let record = request.record;
+            if devices.get(slot).is_none_or(|(number, _)| *number != record.device) {
+                slot = *slots.entry(record.device).or_insert(devices.len());
+                if slot == devices.len() {
+                    if slot == DEVICES_MAX {
+                        let column = self.format.device_column.unwrap_or(self.format.time_column);
+                        let expected = format!("one of at most {} devices", text::grouped(DEVICES_MAX as u64));
+                        return Err(records.fault(request.at, Fault::new(column, &records.device_name(record.device), expected)));
+                    }
+                    let (first_ns, last_ns) = (record.time_ns, record.time_ns);
+                    devices.push((record.device, DeviceScan { first_ns, last_ns, ..DeviceScan::default() }));
+                }
+            }
+            let device = &mut devices[slot].1;
             device.requests += 1;
             device.end_sector = device.end_sector.max(record.sector + u64::from(record.sectors));
-            if self.device.is_none_or(|number| number == record.device) {
-                scan.requests += 1;
-                last_ns = record.time_ns;
-                first_ns.get_or_insert(record.time_ns);
-            }
+            device.first_ns = device.first_ns.min(record.time_ns);
+            device.last_ns = device.last_ns.max(record.time_ns);
+            bits |= record.sector | u64::from(record.sectors);
         }
-        // The records have been checked to span no more than TIME_MAX.
-        scan.duration_ns = (last_ns - first_ns.unwrap_or(last_ns)) as u64;
-        Ok(scan)
+        for (number, device) in &mut devices {
+            device.name = records.device_name(*number);
+        }
+        self.scan.disorder = records.disorder;
+        self.scan.devices = devices.into_iter().collect();
+        self.note_what_was_read(&records, bits)
     }
 
-    fn lay_out_devices(&mut self) -> Result<(), WorkloadError> {
+    /// Says what the file holds besides the requests as they are played.
+    fn note_what_was_read(&mut self, records: &Records, bits: u64) -> Result<(), WorkloadError> {
+        self.notes.extend(records.input.notes());
+        let skipped = records.skipped.said();
+        if self.scan.devices.is_empty() {
+            return Err(match skipped {
+                Some(said) => WorkloadError::NoRequests { path: records.input.path(), reason: format!("there are {said}") },
+                None => WorkloadError::Empty { path: records.input.path() },
+            });
+        }
+        self.notes.extend(skipped.map(|said| format!("not played: {said}")));
+        let Disorder { late, late_ns_max, .. } = self.scan.disorder;
+        if late > 0 {
+            self.notes.push(format!(
+                "{} requests stand after later ones, by up to {}; all are played in the order of their times",
+                text::grouped(late),
+                text::duration(late_ns_max.unsigned_abs())
+            ));
+        }
+        // A multiple of 512 sectors throughout would be a strange coincidence.
+        if self.format.address_unit.is_none() && self.settings.address_unit == AddressUnit::Sectors && bits.is_multiple_of(512) {
+            self.notes.push("every address and size is a multiple of 512, as if they were bytes; `unit` would say so".into());
+        }
+        Ok(())
+    }
+
+    /// Keeps the chosen device, or lays all of them one after another.
+    fn lay_out_devices(&mut self, chosen: Option<&DeviceName>) -> Result<(), WorkloadError> {
         let found = self.scan.devices.len();
-        if let Some(number) = self.device {
-            if self.scan.requests == 0 {
-                let devices: Vec<String> = self.scan.devices.keys().map(u32::to_string).collect();
-                return Err(WorkloadError::Option {
-                    path: self.path.display().to_string(),
-                    message: format!("no request is to device {number}; the trace's devices are {}", devices.join(", ")),
-                });
-            }
+        if let Some(chosen) = chosen {
+            let Some((number, _)) = self.scan.devices.iter().find(|(_, device)| device.name == chosen.as_str()) else {
+                return Err(self.no_such_device(chosen));
+            };
+            let number = *number;
+            self.device = Some(number);
             self.scan.devices.retain(|device, _| *device == number);
-            self.notes.push(format!("only the requests to device {number}, one of {found}"));
+            self.notes.push(format!("only the requests to device {chosen}, one of {found}"));
         } else if found > 1 {
             let mut offset_sectors = 0_u64;
             for device in self.scan.devices.values_mut() {
@@ -293,15 +249,53 @@ impl Trace {
                     .filter(|end| *end <= u64::MAX / u64::from(SECTOR_BYTES))
                     .ok_or_else(|| WorkloadError::Option {
                         path: self.path.display().to_string(),
-                        message: format!("{found} devices side by side are larger than 2^64 bytes; choose one by `device`"),
+                        message: format!(
+                            "{found} devices side by side are larger than 2^64 bytes; choose one by `device` (--trace-device)"
+                        ),
                     })?;
             }
             self.notes.push(format!(
-                "{found} devices laid one after another, each as large as its highest address, rounded up to 1 MiB; \
-                 `device` chooses one"
+                "{} devices laid one after another, each as large as its highest address, rounded up to 1 MiB; \
+                 `device` (--trace-device) chooses one",
+                text::grouped(found as u64)
             ));
         }
+        let devices = self.scan.devices.values();
+        self.scan.requests = devices.clone().map(|device| device.requests).sum();
+        let (first_ns, last_ns) = (devices.clone().map(|device| device.first_ns).min(), devices.map(|device| device.last_ns).max());
+        if let (Some(first_ns), Some(last_ns), Some(_)) = (first_ns, last_ns, self.settings.time_unit) {
+            // The records have been checked to span no more than the limits say.
+            self.scan.duration_ns = (last_ns - first_ns) as u64;
+        }
         Ok(())
+    }
+
+    fn no_such_device(&self, chosen: &DeviceName) -> WorkloadError {
+        const NAMES_MAX: usize = 20;
+        let names: Vec<&str> = self.scan.devices.values().map(|device| device.name.as_str()).collect();
+        let mut said = names[..names.len().min(NAMES_MAX)].join(", ");
+        if names.len() > NAMES_MAX {
+            said += &format!(" and {} more", text::grouped((names.len() - NAMES_MAX) as u64));
+        }
+        WorkloadError::Option {
+            path: self.path.display().to_string(),
+            message: format!("no request is to device {chosen}; the trace's devices are {said}"),
+        }
+    }
+
+    /// Checks that the trace can be played: that it has times, or that a depth for closed loop is given.
+    ///
+    /// # Errors
+    /// Says how a trace without times can be played.
+    pub(crate) fn check_playable(&self) -> Result<(), WorkloadError> {
+        if self.settings.time_unit.is_some() || self.queue_depth.is_some() {
+            return Ok(());
+        }
+        Err(WorkloadError::NoTimes {
+            path: self.path.display().to_string(),
+            format: self.format.name,
+            sidecar: input::sidecar_name(&self.path),
+        })
     }
 
     /// Plays the trace from its first request, at most `requests` of them.
@@ -309,12 +303,17 @@ impl Trace {
     /// # Errors
     /// A file that can't be read any more.
     pub(crate) fn source(&self, logical_sectors: u64, requests: Option<u64>) -> Result<TraceSource, WorkloadError> {
+        let places = self.scan.disorder.places;
+        // A file in which nothing was late the first time has nothing late the second time.
+        let records = self.records(if places == 0 { 0 } else { self.late_ns_max })?;
         Ok(TraceSource {
-            records: Records::open(&self.path, self.format, &self.settings, u128::from(TIME_MAX))?,
+            records: Ordered::new(records, places),
             offsets: self.scan.devices.iter().map(|(number, device)| (*number, device.offset_sectors)).collect(),
             device: self.device,
             several: self.scan.devices.len() > 1,
+            timed: self.settings.time_unit.is_some(),
             first_ns: None,
+            last_at: 0,
             logical_sectors,
             left: requests.unwrap_or(u64::MAX),
         })
@@ -326,10 +325,16 @@ impl Trace {
         self.scan.requests
     }
 
-    /// Time from the first to the last request, in nanoseconds.
+    /// Time from the first to the last request, in nanoseconds; 0 without times.
     #[must_use]
     pub fn duration_ns(&self) -> u64 {
         self.scan.duration_ns
+    }
+
+    /// How many requests are always outstanding in closed loop, if that is how the trace is played.
+    #[must_use]
+    pub fn queue_depth(&self) -> Option<u32> {
+        self.queue_depth
     }
 
     /// The first sector beyond every request, as laid out on the drive.
@@ -385,8 +390,8 @@ impl Trace {
         while let Some(arrival) = source.next()? {
             characteristics.add(&arrival);
         }
-        let devices = self.scan.devices.iter().map(|(number, device)| DeviceInfo {
-            device: *number,
+        let devices = self.scan.devices.values().map(|device| DeviceInfo {
+            device: device.name.clone(),
             requests: device.requests,
             end_byte: device.end_sector * u64::from(SECTOR_BYTES),
             offset_bytes: device.offset_sectors * u64::from(SECTOR_BYTES),
@@ -405,150 +410,15 @@ impl Trace {
     }
 }
 
-/// Opens a file and finds its format: the one that is asked for, or else the first that claims one of the first
-/// lines.
-fn find_format(path: &Path, origins: &[Origin]) -> Result<(Lines, &'static Format), WorkloadError> {
-    let mut lines = Lines::open(path)?;
-    let mut head: Vec<String> = Vec::new();
-    while head.len() < SNIFFED_LINES
-        && let Some((_, line)) = lines.next_line()?
-    {
-        head.push(line.to_owned());
-    }
-    let Some(first_line) = head.first() else {
-        return Err(WorkloadError::Empty { path: lines.path() });
-    };
-    if let Some((name, origin)) = first(origins, |options| options.format.as_deref()) {
-        return match FORMATS.iter().find(|format| format.name == name) {
-            Some(format) => Ok((lines, format)),
-            None => {
-                let names: Vec<&str> = FORMATS.iter().map(|format| format.name).collect();
-                let nearest =
-                    text::nearest(name, names.iter().copied()).map_or_else(String::new, |nearest| format!("; did you mean `{nearest}`?"));
-                Err(WorkloadError::Option {
-                    path: lines.path(),
-                    message: format!(
-                        "{} ({origin}) is not a trace format; expected one of {}{nearest}",
-                        text::quoted(name),
-                        names.join(", ")
-                    ),
-                })
-            }
-        };
-    }
-    if let Some(format) = FORMATS.iter().find(|format| head.iter().any(|line| (format.sniff)(line))) {
-        return Ok((lines, format));
-    }
-    let settings = Settings { time_unit: TimeUnit::Nanoseconds, address_unit: AddressUnit::Sectors, ops: OpCodes::default() };
-    let reasons: Vec<String> = FORMATS
-        .iter()
-        .filter_map(|format| {
-            let fault = (format.parser)(&settings).parse(first_line).err()?;
-            Some(format!("as {}, {}: found {}, expected {}", format.name, fault.column, fault.found, fault.expected))
-        })
-        .collect();
-    Err(WorkloadError::UnknownFormat { path: lines.path(), first_line: text::quoted(first_line), reasons: reasons.join("; ") })
-}
-
-/// Says what each unit would make of the trace. Reads it in seconds, so that the digits after the point are kept.
-fn missing_time_unit(path: &Path, format: &'static Format, settings: Settings) -> WorkloadError {
-    let measure = || {
-        let mut records = Records::open(path, format, &settings, u128::MAX)?;
-        let (mut requests, mut first_ns, mut last_ns) = (0_u64, None, 0);
-        while let Some((_, record)) = records.next()? {
-            requests += 1;
-            last_ns = record.time_ns;
-            first_ns.get_or_insert(record.time_ns);
-        }
-        Ok((requests, last_ns - first_ns.unwrap_or(last_ns)))
-    };
-    let (requests, span) = match measure() {
-        Ok(measured) => measured,
-        Err(error) => return error,
-    };
-    let choices = TimeUnit::ALL.map(|unit| {
-        // The span is in units of 10^-9 of whatever the file's unit is.
-        let span_ns = span / 1_000_000_000 * u128::from(unit.ns()) + span % 1_000_000_000 * u128::from(unit.ns()) / 1_000_000_000;
-        if span_ns == 0 {
-            return format!("\n  {unit}: all at once");
-        }
-        let per_second = requests as f64 * 1e9 / span_ns as f64;
-        let rate = if per_second < 10.0 { format!("{per_second:.3}") } else { text::grouped(per_second.round() as u64) };
-        format!("\n  {unit}: it would last {} at {rate} requests per second", text::duration(span_ns))
-    });
-    let sidecar = &input::sidecar_paths(path)[0];
-    WorkloadError::MissingTimeUnit {
-        path: path.display().to_string(),
-        format: format.name,
-        sidecar: sidecar.file_name().map_or_else(String::new, |name| name.to_string_lossy().into_owned()),
-        requests: text::grouped(requests),
-        choices: choices.concat(),
-    }
-}
-
-/// The records of a trace, each checked against the one before.
-struct Records {
-    lines: Lines,
-    parser: Box<dyn Parser>,
-    span_ns_max: u128,
-    first_ns: Option<u128>,
-    previous_ns: u128,
-}
-
-impl Records {
-    fn open(path: &Path, format: &Format, settings: &Settings, span_ns_max: u128) -> Result<Self, WorkloadError> {
-        Ok(Self { lines: Lines::open(path)?, parser: (format.parser)(settings), span_ns_max, first_ns: None, previous_ns: 0 })
-    }
-
-    fn next(&mut self) -> Result<Option<(u64, Record)>, WorkloadError> {
-        let Some((number, line)) = self.lines.next_line()? else {
-            return Ok(None);
-        };
-        let fault = match self.parser.parse(line) {
-            Ok(record) => {
-                let first_ns = *self.first_ns.get_or_insert(record.time_ns);
-                // Every format has its time in the first column.
-                let time_fault = |expected: String| Fault {
-                    column: Column { number: 1, name: "time" },
-                    found: format!("a time of {} ns", text::grouped(record.time_ns)),
-                    expected,
-                };
-                if record.time_ns < self.previous_ns {
-                    time_fault(format!(
-                        "no time before that of the request before, {} ns: time must not go backwards",
-                        text::grouped(self.previous_ns)
-                    ))
-                } else if record.time_ns - first_ns > self.span_ns_max {
-                    time_fault(format!(
-                        "at most {} after the first request ({} ns), the longest run that can be simulated; is the time \
-                         unit right?",
-                        text::duration(self.span_ns_max),
-                        text::grouped(first_ns)
-                    ))
-                } else {
-                    self.previous_ns = record.time_ns;
-                    return Ok(Some((number, record)));
-                }
-            }
-            Err(fault) => fault,
-        };
-        Err(WorkloadError::Line {
-            path: self.lines.path(),
-            line: number,
-            place: fault.column,
-            found: fault.found,
-            expected: fault.expected,
-        })
-    }
-}
-
 /// Plays a trace.
 pub(crate) struct TraceSource {
-    records: Records,
+    records: Ordered,
     offsets: BTreeMap<u32, u64>,
     device: Option<u32>,
     several: bool,
-    first_ns: Option<u128>,
+    timed: bool,
+    first_ns: Option<i128>,
+    last_at: u64,
     logical_sectors: u64,
     left: u64,
 }
@@ -559,7 +429,7 @@ impl TraceSource {
             return Ok(None);
         }
         loop {
-            let Some((line, record)) = self.records.next()? else {
+            let Some(Request { at, kind, record }) = self.records.next()? else {
                 return Ok(None);
             };
             if self.device.is_some_and(|number| number != record.device) {
@@ -571,13 +441,13 @@ impl TraceSource {
             let end_sector = sector + u64::from(record.sectors);
             if end_sector > self.logical_sectors {
                 return Err(WorkloadError::BeyondDrive {
-                    path: self.records.lines.path(),
-                    line,
+                    path: self.records.records.input.path(),
+                    at,
                     end_byte: end_sector.saturating_mul(u64::from(SECTOR_BYTES)),
                     drive_bytes: self.logical_sectors.saturating_mul(u64::from(SECTOR_BYTES)),
                     hint: if self.several {
                         format!(
-                            "; the trace's {} devices are laid one after another, and the option `device` chooses one",
+                            "; the trace's {} devices are laid one after another, and the option `device` (--trace-device) chooses one",
                             self.offsets.len()
                         )
                     } else {
@@ -585,9 +455,13 @@ impl TraceSource {
                     },
                 });
             }
-            let at = (record.time_ns - *self.first_ns.get_or_insert(record.time_ns)) as u64;
-            let command = Command { kind: record.kind, sector, sectors: record.sectors };
-            return Ok(Some(Arrival { at, command }));
+            if self.timed {
+                // The first pass has checked the span; what has changed since then is no reason to go backwards.
+                let since_first_ns = record.time_ns - *self.first_ns.get_or_insert(record.time_ns);
+                self.last_at = self.last_at.max(since_first_ns.max(0) as u64);
+            }
+            let command = Command { kind, sector, sectors: record.sectors };
+            return Ok(Some(Arrival { at: self.last_at, command }));
         }
     }
 }

@@ -4,35 +4,40 @@
 //! Times are Windows file times in units of 100 ns, offsets and sizes are bytes; the recorded response time is checked to be
 //! a number and not used. One file is one host's; its disks are its devices.
 
-use tinytail_core::host::CommandKind;
-
 use crate::error::Column;
-use crate::trace::fields::{self, Fault};
+use crate::trace::fields::{self, Amount, Fault};
 use crate::trace::units::{AddressUnit, TimeUnit};
-use crate::trace::{Format, Parser, Record};
+use crate::trace::{Format, Op, Order, Parsed, Parser, Reader, Record, Time};
 
 const NAMES: [&str; 7] = ["Timestamp", "Hostname", "DiskNumber", "Type", "Offset", "Size", "ResponseTime"];
+
+const fn column(index: usize) -> Column {
+    Column { number: index + 1, name: NAMES[index] }
+}
 
 /// The row of this format.
 pub const FORMAT: Format = Format {
     name: "msr",
     summary: "MSR Cambridge: Timestamp,Hostname,DiskNumber,Type,Offset,Size,ResponseTime",
-    time_unit: Some(TimeUnit::HundredNanoseconds),
+    time_column: column(0),
+    device_column: Some(column(2)),
+    time: Time::Fixed(TimeUnit::HundredNanoseconds),
     address_unit: Some(AddressUnit::Bytes),
     op_codes: false,
-    sniff,
-    parser: |_| Box::new(Msr { host: None }),
+    events: &[],
+    order: Order::Time,
+    reader: Reader::Lines { sniff, parser: |_| Box::new(Msr { host: None }) },
 };
 
 fn sniff(line: &str) -> bool {
-    fields::columns(line.split(','), NAMES).is_ok_and(|words| kind(words[3]).is_some())
+    fields::columns(line.split(','), NAMES).is_ok_and(|words| op(words[3]).is_some())
 }
 
-fn kind(word: &str) -> Option<CommandKind> {
+fn op(word: &str) -> Option<Op> {
     if word.eq_ignore_ascii_case("read") {
-        Some(CommandKind::Read)
+        Some(Op::Read)
     } else if word.eq_ignore_ascii_case("write") {
-        Some(CommandKind::Write)
+        Some(Op::Write)
     } else {
         None
     }
@@ -43,9 +48,8 @@ struct Msr {
 }
 
 impl Parser for Msr {
-    fn parse(&mut self, line: &str) -> Result<Record, Fault> {
+    fn parse(&mut self, line: &str) -> Result<Parsed, Fault> {
         let words = fields::columns(line.split(',').map(str::trim), NAMES)?;
-        let column = |index: usize| Column { number: index + 1, name: NAMES[index] };
         let ticks = fields::unsigned(words[0], column(0))?;
         // Disk numbers of different hosts would name different disks by the same number.
         match &self.host {
@@ -58,13 +62,13 @@ impl Parser for Msr {
             }
             None => self.host = Some(words[1].to_owned()),
         }
-        let device = u32::try_from(fields::unsigned(words[2], column(2))?)
-            .map_err(|_| Fault::new(column(2), words[2], "a disk number below 2^32"))?;
-        let kind = kind(words[3]).ok_or_else(|| Fault::new(column(3), words[3], "Read or Write"))?;
-        let (sector, sectors) = fields::extent((words[4], column(4)), (words[5], column(5)), AddressUnit::Bytes)?;
+        let device = fields::device(words[2], column(2))?;
+        let op = op(words[3]).ok_or_else(|| Fault::new(column(3), words[3], "Read or Write"))?;
+        let address = Amount::new(words[4], AddressUnit::Bytes, column(4))?;
+        let (sector, sectors) = fields::extent(address, Amount::new(words[5], AddressUnit::Bytes, column(5))?)?;
         fields::unsigned(words[6], column(6))?;
-        let time_ns = u128::from(ticks) * u128::from(TimeUnit::HundredNanoseconds.ns());
-        Ok(Record { time_ns, device, kind, sector, sectors })
+        let time_ns = i128::from(ticks) * i128::from(TimeUnit::HundredNanoseconds.ns());
+        Ok(Parsed::Request(Record { time_ns, device, op, sector, sectors }))
     }
 }
 
@@ -74,7 +78,7 @@ mod tests {
 
     use super::*;
 
-    fn parse(line: &str) -> Result<Record, Fault> {
+    fn parse(line: &str) -> Result<Parsed, Fault> {
         Msr { host: None }.parse(line)
     }
 
@@ -82,9 +86,10 @@ mod tests {
     fn a_line_is_seven_columns() {
         assert_eq!(
             parse("128166391024154329,prxy,0,Write,1105182720,1024,1514"),
-            Ok(Record { time_ns: 12_816_639_102_415_432_900, device: 0, kind: CommandKind::Write, sector: 2_158_560, sectors: 2 })
+            Ok(Parsed::Request(Record { time_ns: 12_816_639_102_415_432_900, device: 0, op: Op::Write, sector: 2_158_560, sectors: 2 }))
         );
-        assert_eq!(parse("1,h,3,read,0,512,0\r").unwrap().device, 3);
+        let other_disk = Record { time_ns: 100, device: 3, op: Op::Read, sector: 0, sectors: 1 };
+        assert_eq!(parse("1,h,3,read,0,512,0\r"), Ok(Parsed::Request(other_disk)));
     }
 
     #[test]
@@ -138,11 +143,11 @@ mod tests {
         fn a_written_record_is_read_back(
             ticks in any::<u64>(), disk in any::<u32>(), sector in 0_u64..1 << 53, sectors in 1_u32.., read in any::<bool>(),
         ) {
-            let (word, kind) = if read { ("Read", CommandKind::Read) } else { ("Write", CommandKind::Write) };
+            let (word, op) = if read { ("Read", Op::Read) } else { ("Write", Op::Write) };
             let line = format!("{ticks},host,{disk},{word},{},{},17", sector * 512, u64::from(sectors) * 512);
             prop_assert_eq!(
                 parse(&line),
-                Ok(Record { time_ns: u128::from(ticks) * 100, device: disk, kind, sector, sectors })
+                Ok(Parsed::Request(Record { time_ns: i128::from(ticks) * 100, device: disk, op, sector, sectors }))
             );
         }
     }

@@ -4,7 +4,8 @@ use std::fmt;
 use std::str::FromStr;
 
 use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use serde::de::{Unexpected, Visitor};
+use serde::{Deserialize, Deserializer, Serialize};
 use tinytail_core::host::CommandKind;
 
 use crate::text;
@@ -72,6 +73,112 @@ impl FromStr for TimeUnit {
             .into_iter()
             .find(|unit| unit.name() == word)
             .ok_or_else(|| format!("{} is not a time unit; expected ns, 100ns, us, ms or s", text::quoted(word)))
+    }
+}
+
+/// The event in the life of a request that counts as its arrival, in a format that records several.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub enum Event {
+    /// Queued: handed to the block layer, before merging and scheduling.
+    #[serde(rename = "Q")]
+    Queued,
+    /// Inserted: given to the scheduler.
+    #[serde(rename = "I")]
+    Inserted,
+    /// Issued: handed to the driver of the device.
+    #[serde(rename = "D")]
+    Issued,
+}
+
+impl Event {
+    /// How it is written: `Q`, `I` or `D`.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Queued => "Q",
+            Self::Inserted => "I",
+            Self::Issued => "D",
+        }
+    }
+}
+
+impl fmt::Display for Event {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+/// A device of a trace, by its number or its name as the trace writes it.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(transparent)]
+pub struct DeviceName(String);
+
+impl DeviceName {
+    /// The name, or the number in decimal.
+    #[must_use]
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl From<u32> for DeviceName {
+    fn from(number: u32) -> Self {
+        Self(number.to_string())
+    }
+}
+
+impl From<&str> for DeviceName {
+    fn from(name: &str) -> Self {
+        Self(name.into())
+    }
+}
+
+impl fmt::Display for DeviceName {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl<'de> Deserialize<'de> for DeviceName {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct NumberOrName;
+
+        impl Visitor<'_> for NumberOrName {
+            type Value = DeviceName;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("a device's number or name")
+            }
+
+            fn visit_u64<E: serde::de::Error>(self, number: u64) -> Result<DeviceName, E> {
+                Ok(DeviceName(number.to_string()))
+            }
+
+            fn visit_i64<E: serde::de::Error>(self, number: i64) -> Result<DeviceName, E> {
+                u64::try_from(number)
+                    .map_err(|_| E::invalid_value(Unexpected::Signed(number), &self))
+                    .and_then(|number| self.visit_u64(number))
+            }
+
+            fn visit_str<E: serde::de::Error>(self, name: &str) -> Result<DeviceName, E> {
+                Ok(DeviceName(name.into()))
+            }
+        }
+
+        deserializer.deserialize_any(NumberOrName)
+    }
+}
+
+impl JsonSchema for DeviceName {
+    fn schema_name() -> std::borrow::Cow<'static, str> {
+        "DeviceName".into()
+    }
+
+    fn json_schema(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
+        schemars::json_schema!({
+            "description": "A device of a trace, by its number or its name.",
+            "anyOf": [{ "type": "integer", "minimum": 0 }, { "type": "string" }]
+        })
     }
 }
 

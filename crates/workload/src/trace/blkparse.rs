@@ -1,0 +1,265 @@
+//! The text that `blkparse` prints of a Linux block trace, in its default format:
+//! `major,minor cpu sequence time pid event rwbs sector + sectors [process]`.
+//!
+//! A request has several events, from Q (queued) over I (inserted) and D (issued) to C (completed); requests are taken from
+//! one of them, D unless Q or I is asked for. Times are seconds with nine decimals, addresses and sizes are sectors of 512
+//! bytes. The letters of `rwbs` begin with what the request does, perhaps after an F for a flush before it: R reads, W
+//! writes, D discards, F flushes; a write with a flush before it is a write. The output merges one stream per CPU and is
+//! slightly out of order. The statistics at its end are passed over.
+
+use crate::error::Column;
+use crate::trace::fields::{self, Amount, Fault};
+use crate::trace::units::{AddressUnit, Event, TimeUnit};
+use crate::trace::{Format, Op, Order, Parsed, Parser, Reader, Record, Time};
+
+const NAMES: [&str; 10] = ["major,minor", "cpu", "sequence", "time", "pid", "event", "rwbs", "sector", "+", "sectors"];
+
+const fn column(index: usize) -> Column {
+    Column { number: index + 1, name: NAMES[index] }
+}
+
+/// The row of this format.
+pub const FORMAT: Format = Format {
+    name: "blkparse",
+    summary: "blkparse's default output: major,minor cpu sequence time pid event rwbs sector + sectors [process]",
+    time_column: column(3),
+    device_column: Some(column(0)),
+    time: Time::Fixed(TimeUnit::Seconds),
+    address_unit: Some(AddressUnit::Sectors),
+    op_codes: false,
+    events: &[Event::Issued, Event::Queued, Event::Inserted],
+    order: Order::RoughlyTime,
+    reader: Reader::Lines {
+        sniff,
+        parser: |settings| Box::new(Blkparse { event: settings.event.unwrap_or(Event::Issued).name(), in_statistics: false }),
+    },
+};
+
+/// Every action that blkparse knows, and what it is called when it is passed over.
+const ACTIONS: [(&str, &str); 18] = [
+    ("A", "A events"),
+    ("B", "B events"),
+    ("C", "C events"),
+    ("D", "D events"),
+    ("F", "F events"),
+    ("G", "G events"),
+    ("I", "I events"),
+    ("M", "M events"),
+    ("P", "P events"),
+    ("Q", "Q events"),
+    ("R", "R events"),
+    ("S", "S events"),
+    ("T", "T events"),
+    ("U", "U events"),
+    ("UT", "UT events"),
+    ("X", "X events"),
+    ("m", "messages"),
+    ("?", "unknown events"),
+];
+
+/// An event from before the moment at which blkparse's clock starts has a negative time, which blkparse prints as one that
+/// has wrapped at 2^64 ns, of whose seconds 32 bits are left: this time less what it should be.
+const WRAP_NS: i128 = 1_266_874_889_709_551_616;
+
+/// No trace begins this long before its clock.
+const EARLY_NS_MAX: i128 = 3_600_000_000_000;
+
+fn device_of(word: &str) -> Option<(&str, &str)> {
+    let digits = |part: &str| !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_digit());
+    word.split_once(',').filter(|(major, minor)| digits(major) && digits(minor))
+}
+
+fn sniff(line: &str) -> bool {
+    let mut words = line.split_ascii_whitespace();
+    words.next().and_then(device_of).is_some()
+        && words.nth(2).is_some_and(|time| fields::time_ns(time, TimeUnit::Seconds, column(3)).is_ok())
+}
+
+/// The first words of the statistics at the end, which blkparse prints for each CPU and for all.
+fn begins_statistics(word: &str, line: &str) -> bool {
+    let cpu = word.strip_prefix("CPU").is_some_and(|number| number.bytes().all(|byte| byte.is_ascii_digit()));
+    (cpu && line.ends_with(':')) || (word == "Total" && line.ends_with(':')) || line.starts_with("Input file ")
+}
+
+struct Blkparse {
+    /// The event that is taken.
+    event: &'static str,
+    in_statistics: bool,
+}
+
+/// What a request does, from its letters; none if it does nothing to data.
+fn op(rwbs: &str) -> Result<Option<Op>, Fault> {
+    let flushes_before = rwbs.len() > 1 && rwbs.starts_with('F');
+    let letters = if flushes_before { &rwbs[1..] } else { rwbs };
+    let fault = || Fault::new(column(6), rwbs, "letters that begin with R, W, D, F or N, perhaps after an F");
+    if !rwbs.bytes().all(|byte| byte.is_ascii_uppercase()) {
+        return Err(fault());
+    }
+    match letters.bytes().next() {
+        Some(b'R') => Ok(Some(Op::Read)),
+        Some(b'W') => Ok(Some(Op::Write)),
+        Some(b'D') => Ok(Some(Op::Trim)),
+        Some(b'F') => Ok(Some(Op::Flush)),
+        Some(b'N') => Ok(flushes_before.then_some(Op::Flush)),
+        _ => Err(fault()),
+    }
+}
+
+impl Parser for Blkparse {
+    fn parse(&mut self, line: &str) -> Result<Parsed, Fault> {
+        let mut words = line.split_ascii_whitespace();
+        let first = words.next().unwrap_or_default();
+        let Some((major, minor)) = device_of(first) else {
+            if self.in_statistics || begins_statistics(first, line) {
+                self.in_statistics = true;
+                return Ok(Parsed::Other("lines of statistics"));
+            }
+            return Err(Fault::new(column(0), first, "a device such as 8,16, or the statistics at the end"));
+        };
+        let mut next = |index: usize| {
+            words.next().ok_or_else(|| Fault { column: column(index), found: fields::END_OF_LINE.into(), expected: NAMES.join(" ") })
+        };
+        let device = fields::linux_device((major, column(0)), (minor, column(0)))?;
+        let [_cpu, _sequence, time, _pid, event] = [next(1)?, next(2)?, next(3)?, next(4)?, next(5)?];
+        let Some((_, passed_over)) = ACTIONS.iter().find(|(action, _)| *action == event) else {
+            return Err(Fault::new(column(5), event, "an event of blkparse, such as Q, I, D or C"));
+        };
+        let time_ns = fields::time_ns(time, TimeUnit::Seconds, column(3))?;
+        if event != self.event {
+            return Ok(Parsed::Other(passed_over));
+        }
+        if (WRAP_NS - EARLY_NS_MAX..WRAP_NS).contains(&time_ns) {
+            return Ok(Parsed::Other("events from before the trace's clock (their times have wrapped)"));
+        }
+        let op = op(next(6)?)?;
+        let place = next(7)?;
+        if place.starts_with('[') {
+            // Without sectors it moves no data.
+            return Ok(match op {
+                Some(Op::Flush) => Parsed::Request(Record { time_ns, device, op: Op::Flush, sector: 0, sectors: 0 }),
+                _ => Parsed::Other("requests without sectors"),
+            });
+        }
+        let plus = next(8)?;
+        if plus.starts_with('(') {
+            return Ok(Parsed::Other("packet commands"));
+        }
+        if plus != "+" {
+            return Err(Fault::new(column(8), plus, "`+` between the sector and the number of sectors"));
+        }
+        let sectors = next(9)?;
+        let Some(op) = op else { return Ok(Parsed::Other("requests that neither read nor write")) };
+        if op == Op::Flush {
+            return Ok(Parsed::Request(Record { time_ns, device, op, sector: 0, sectors: 0 }));
+        }
+        let address = Amount::new(place, AddressUnit::Sectors, column(7))?;
+        let (sector, sectors) = fields::extent(address, Amount::new(sectors, AddressUnit::Sectors, column(9))?)?;
+        Ok(Parsed::Request(Record { time_ns, device, op, sector, sectors }))
+    }
+
+    fn device_name(&self, device: u32) -> String {
+        fields::linux_device_name(device)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::trace::testing::assert_faults;
+
+    fn parser() -> Blkparse {
+        Blkparse { event: "D", in_statistics: false }
+    }
+
+    fn parse(line: &str) -> Result<Parsed, Fault> {
+        parser().parse(line)
+    }
+
+    fn parsed_op(rwbs: &str) -> Option<Op> {
+        op(rwbs).unwrap()
+    }
+
+    #[test]
+    fn issued_requests_are_taken_and_other_events_passed_over() {
+        let record = Record { time_ns: 26_421, device: 8 << 20 | 16, op: Op::Read, sector: 4_938_888, sectors: 256 };
+        assert_eq!(parse("8,16   3        5     0.000026421  3645  D   R 4938888 + 256 [java]"), Ok(Parsed::Request(record)));
+        assert_eq!(parse("8,16 3 4 0.000011950 3645 I R 4938888 + 256 [java]"), Ok(Parsed::Other("I events")));
+        assert_eq!(parse("8,16 3 4 0.000011950 3645 U N [java] 1"), Ok(Parsed::Other("U events")));
+        assert_eq!(parse("8,16 3 0 0.000011950 0 m N cfq3645 slice expired"), Ok(Parsed::Other("messages")));
+        let mut queued = Blkparse { event: "Q", in_statistics: false };
+        let line = "8,16 3 4 0.000026421 3645 Q R 4938888 + 256 [java]";
+        assert_eq!(queued.parse(line), Ok(Parsed::Request(record)));
+        assert_eq!(parse(line), Ok(Parsed::Other("Q events")));
+        assert_eq!(parser().device_name(8 << 20 | 16), "8,16");
+    }
+
+    #[test]
+    fn the_letters_say_what_a_request_does() {
+        for letters in ["R", "RS", "RA", "RM", "RSM"] {
+            assert_eq!(parsed_op(letters), Some(Op::Read), "{letters}");
+        }
+        for letters in ["W", "WS", "WFS", "FWS", "FWFS", "WSM"] {
+            assert_eq!(parsed_op(letters), Some(Op::Write), "{letters}");
+        }
+        assert_eq!([parsed_op("D"), parsed_op("DS"), parsed_op("DE")], [Some(Op::Trim); 3]);
+        assert_eq!([parsed_op("F"), parsed_op("FF"), parsed_op("FN"), parsed_op("FFS")], [Some(Op::Flush); 4]);
+        assert_eq!(parsed_op("N"), None);
+    }
+
+    #[test]
+    fn requests_without_data_are_no_reads_or_writes() {
+        let flush = Record { time_ns: 1_000_000_000, device: 8 << 20, op: Op::Flush, sector: 0, sectors: 0 };
+        assert_eq!(parse("8,0 1 2 1.0 7 D FN [kworker]"), Ok(Parsed::Request(flush)));
+        assert_eq!(parse("8,0 1 2 1.0 7 D FF 0 + 0 [kworker]"), Ok(Parsed::Request(flush)));
+        assert_eq!(parse("8,0 1 2 1.0 7 D N [x]"), Ok(Parsed::Other("requests without sectors")));
+        assert_eq!(parse("8,0 1 2 1.0 7 D R 36 (12 00 00 00 24 00 ..) [smartctl]"), Ok(Parsed::Other("packet commands")));
+        assert_eq!(parse("8,0 1 2 1.0 7 D N 8 + 8 [x]"), Ok(Parsed::Other("requests that neither read nor write")));
+        let trim = Record { op: Op::Trim, sector: 8, sectors: 8, ..flush };
+        assert_eq!(parse("8,0 1 2 1.0 7 D D 8 + 8 [fstrim]"), Ok(Parsed::Request(trim)));
+    }
+
+    #[test]
+    fn times_before_the_clock_are_recognised() {
+        let early = "events from before the trace's clock (their times have wrapped)";
+        assert_eq!(parse("8,16 1 6 1266874889.708668759 3646 D R 8 + 8 [java]"), Ok(Parsed::Other(early)));
+        assert_eq!(parse("8,16 1 6 1266874889.709551615 3646 D R 8 + 8 [java]"), Ok(Parsed::Other(early)));
+        assert!(matches!(parse("8,16 1 6 1266874889.709551616 3646 D R 8 + 8 [java]"), Ok(Parsed::Request(_))));
+        assert!(matches!(parse("8,16 1 6 1266871289.709551615 3646 D R 8 + 8 [java]"), Ok(Parsed::Request(_))));
+    }
+
+    #[test]
+    fn the_statistics_at_the_end_are_passed_over() {
+        let mut parser = parser();
+        for line in ["CPU0 (8,16):", "Reads Queued:           0,        0KiB", "", "Total (8,16):", "Skips: 0 forward (0 -   0.0%)"] {
+            assert_eq!(parser.parse(line), Ok(Parsed::Other("lines of statistics")), "{line}");
+        }
+        assert_eq!(parse("Reads Queued: 0, 0KiB").unwrap_err().column.number, 1);
+    }
+
+    #[test]
+    fn faults_name_the_column_and_what_was_expected() {
+        assert_faults(
+            parse,
+            &[
+                ("8.16 3 5 0.1 3645 D R 8 + 8 [x]", 1, "`8.16`", "a device such as 8,16"),
+                ("4096,0 3 5 0.1 3645 D R 8 + 8 [x]", 1, "`4096`", "below 4,096"),
+                ("8,16 3 5 zero 3645 D R 8 + 8 [x]", 4, "`zero`", "a time in s"),
+                ("8,16 3 5 0.1 3645 Y R 8 + 8 [x]", 6, "`Y`", "an event of blkparse"),
+                ("8,16 3 5 0.1 3645 D Q 8 + 8 [x]", 7, "`Q`", "letters that begin"),
+                ("8,16 3 5 0.1 3645 D R x + 8 [x]", 8, "`x`", "whole number"),
+                ("8,16 3 5 0.1 3645 D R 18014398509481984 + 8 [x]", 8, "`18014398509481984`", "below 2^63"),
+                ("8,16 3 5 0.1 3645 D R 8 - 8 [x]", 9, "`-`", "`+` between"),
+                ("8,16 3 5 0.1 3645 D R 8 + 0 [x]", 10, "`0`", "1 or more sectors"),
+                ("8,16 3 5 0.1 3645 D R 8 +", 10, "the end of the line", "sector + sectors"),
+                ("8,16 3 5", 4, "the end of the line", "major,minor cpu"),
+            ],
+        );
+    }
+
+    #[test]
+    fn only_its_own_lines_are_claimed() {
+        assert!(sniff("8,16   3        4     0.000011950  3645  I   R 4938888 + 256 [java]"));
+        assert!(!sniff("0,303567,3584,w,0.000000"));
+        assert!(!sniff("1 0 8 8 1"));
+    }
+}

@@ -1,0 +1,276 @@
+//! What a trace file is packed in: gzip or zstd, and inside of it, or without it, a tar archive of one file.
+
+use std::fmt;
+use std::fs::File;
+use std::io::{self, BufReader, Chain, Cursor, Read};
+use std::path::Path;
+
+use serde::Serialize;
+
+use crate::text;
+
+/// How a file is compressed, found from its first bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Compression {
+    /// Not at all.
+    None,
+    /// Zstandard.
+    Zstd,
+    /// Gzip.
+    Gzip,
+}
+
+impl Compression {
+    /// How it is written: `none`, `zstd` or `gzip`.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::None => "none",
+            Self::Zstd => "zstd",
+            Self::Gzip => "gzip",
+        }
+    }
+}
+
+/// A block of a tar archive: a header takes one, and every file ends at the end of one.
+const BLOCK_BYTES: usize = 512;
+
+/// Extended headers are small; a larger one is not read, so that none fills the memory.
+const EXTENSION_BYTES_MAX: u64 = 64 * 1024;
+
+type Replayed<R> = Chain<Cursor<Vec<u8>>, R>;
+
+/// The content of a trace file, unpacked as it is read.
+pub(crate) struct Content {
+    compression: Compression,
+    inner: Inner,
+}
+
+enum Inner {
+    Plain(Replayed<Decompressed>),
+    Tar(TarFile),
+}
+
+enum Decompressed {
+    None(Replayed<File>),
+    Zstd(zstd::stream::read::Decoder<'static, BufReader<Replayed<File>>>),
+    Gzip(flate2::bufread::MultiGzDecoder<BufReader<Replayed<File>>>),
+}
+
+/// Reads up to `bytes` bytes and puts them back in front.
+fn replayed<R: Read>(mut reader: R, bytes: usize) -> io::Result<(Vec<u8>, Replayed<R>)> {
+    let mut head = Vec::new();
+    (&mut reader).take(bytes as u64).read_to_end(&mut head)?;
+    Ok((head.clone(), Cursor::new(head).chain(reader)))
+}
+
+impl Content {
+    /// Opens a file and finds out what it is packed in.
+    pub(crate) fn open(path: &Path) -> io::Result<Self> {
+        let file = File::open(path)?;
+        if file.metadata()?.is_dir() {
+            return Err(io::Error::other("this is a folder; expected a trace file"));
+        }
+        let (head, file) = replayed(file, 4)?;
+        let buffered = |file| BufReader::with_capacity(1 << 16, file);
+        let (compression, decompressed) = if head.starts_with(&[0x28, 0xb5, 0x2f, 0xfd]) {
+            (Compression::Zstd, Decompressed::Zstd(zstd::stream::read::Decoder::with_buffer(buffered(file))?))
+        } else if head.starts_with(&[0x1f, 0x8b]) {
+            (Compression::Gzip, Decompressed::Gzip(flate2::bufread::MultiGzDecoder::new(buffered(file))))
+        } else {
+            (Compression::None, Decompressed::None(file))
+        };
+        let packed = |error: io::Error| if compression == Compression::None { error } else { unpacking(compression, &error) };
+        let (head, decompressed) = replayed(decompressed, BLOCK_BYTES).map_err(packed)?;
+        let inner = match header(&head) {
+            Some(_) => Inner::Tar(TarFile::open(decompressed).map_err(packed)?),
+            None => Inner::Plain(decompressed),
+        };
+        Ok(Self { compression, inner })
+    }
+
+    pub(crate) fn compression(&self) -> Compression {
+        self.compression
+    }
+
+    /// The file of the archive, if the content is in one.
+    pub(crate) fn member(&self) -> Option<&str> {
+        match &self.inner {
+            Inner::Plain(_) => None,
+            Inner::Tar(tar) => Some(&tar.name),
+        }
+    }
+
+    /// What is to be known about the container after reading it to its end.
+    pub(crate) fn notes(&self) -> Vec<String> {
+        let mut notes = Vec::new();
+        if self.compression != Compression::None {
+            notes.push(format!("compressed with {}", self.compression.name()));
+        }
+        if let Inner::Tar(tar) = &self.inner {
+            notes.push(format!("in a tar archive, as {}", tar.name));
+            if tar.cut_bytes > 0 {
+                notes.push(format!(
+                    "the archive is cut off: {} of the {} bytes that it states for this file are missing",
+                    text::grouped(tar.cut_bytes),
+                    text::grouped(tar.stated_bytes)
+                ));
+            }
+        }
+        notes
+    }
+}
+
+impl Read for Content {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        match &mut self.inner {
+            Inner::Plain(reader) => reader.read(buffer),
+            Inner::Tar(tar) => tar.read(buffer),
+        }
+    }
+}
+
+impl Read for Decompressed {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        match self {
+            Self::None(reader) => reader.read(buffer),
+            Self::Zstd(reader) => reader.read(buffer),
+            Self::Gzip(reader) => reader.read(buffer),
+        }
+    }
+}
+
+/// A fault of the archive rather than of reading.
+#[derive(Debug)]
+pub(crate) struct Unfit(String);
+
+impl fmt::Display for Unfit {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl std::error::Error for Unfit {}
+
+fn unfit(message: impl Into<String>) -> io::Error {
+    io::Error::new(io::ErrorKind::InvalidData, Unfit(message.into()))
+}
+
+fn unpacking(compression: Compression, error: &io::Error) -> io::Error {
+    unfit(format!("the {} stream is truncated or damaged at its beginning ({error})", compression.name()))
+}
+
+/// The block as the header of an archive's entry, if it is one.
+fn header(block: &[u8]) -> Option<&tar::Header> {
+    if block.len() != BLOCK_BYTES || block.iter().all(|byte| *byte == 0) {
+        return None;
+    }
+    let header = tar::Header::from_byte_slice(block);
+    // The sum of all bytes, with those of the sum itself counted as spaces.
+    let sum: u32 = block.iter().enumerate().map(|(at, byte)| if (148..156).contains(&at) { 32 } else { u32::from(*byte) }).sum();
+    (header.cksum().ok()? == sum).then_some(header)
+}
+
+/// What fills the last block of a file of this size.
+fn padding(bytes: u64) -> u64 {
+    bytes.wrapping_neg() % BLOCK_BYTES as u64
+}
+
+/// The one file of a tar archive.
+struct TarFile {
+    archive: Replayed<Decompressed>,
+    name: String,
+    stated_bytes: u64,
+    left_bytes: u64,
+    cut_bytes: u64,
+    ended: bool,
+}
+
+impl TarFile {
+    fn open(archive: Replayed<Decompressed>) -> io::Result<Self> {
+        let mut tar = Self { archive, name: String::new(), stated_bytes: 0, left_bytes: 0, cut_bytes: 0, ended: false };
+        match tar.next_file()? {
+            Some((name, bytes)) => {
+                tar.name = name;
+                tar.stated_bytes = bytes;
+                tar.left_bytes = bytes;
+                Ok(tar)
+            }
+            None => Err(unfit("a tar archive without a file in it; expected one that holds the trace")),
+        }
+    }
+
+    /// Goes to the next regular file: its name and its size.
+    fn next_file(&mut self) -> io::Result<Option<(String, u64)>> {
+        let mut stated = None;
+        loop {
+            let mut block = [0; BLOCK_BYTES];
+            if read_whole(&mut self.archive, &mut block)? < BLOCK_BYTES {
+                return Ok(None);
+            }
+            let Some(header) = header(&block) else { return Ok(None) };
+            let bytes = header.entry_size()?;
+            let kind = header.entry_type();
+            if kind.is_file() {
+                let name = String::from_utf8_lossy(&header.path_bytes()).into_owned();
+                return Ok(Some((name, stated.unwrap_or(bytes))));
+            }
+            if kind.is_pax_local_extensions() && bytes <= EXTENSION_BYTES_MAX {
+                // Sizes beyond the header's field are in an extension.
+                let mut extensions = vec![0; bytes as usize];
+                read_whole(&mut self.archive, &mut extensions)?;
+                let sizes = tar::PaxExtensions::new(&extensions).flatten();
+                stated = sizes.filter(|size| size.key() == Ok("size")).find_map(|size| size.value().ok()?.parse().ok());
+            } else {
+                self.skip(bytes)?;
+            }
+            self.skip(padding(bytes))?;
+        }
+    }
+
+    fn skip(&mut self, bytes: u64) -> io::Result<()> {
+        io::copy(&mut (&mut self.archive).take(bytes), &mut io::sink()).map(|_| ())
+    }
+}
+
+impl Read for TarFile {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        if self.ended || buffer.is_empty() {
+            return Ok(0);
+        }
+        if self.left_bytes > 0 {
+            let most = usize::try_from(self.left_bytes).unwrap_or(usize::MAX).min(buffer.len());
+            let read = self.archive.read(&mut buffer[..most])?;
+            self.left_bytes -= read as u64;
+            if read > 0 {
+                return Ok(read);
+            }
+            self.cut_bytes = self.left_bytes;
+        } else {
+            self.skip(padding(self.stated_bytes))?;
+            if let Some((name, _)) = self.next_file()? {
+                return Err(unfit(format!(
+                    "the tar archive holds several files, {} and {name} among them; take the trace out of it, or make an archive of it alone",
+                    self.name
+                )));
+            }
+        }
+        self.ended = true;
+        Ok(0)
+    }
+}
+
+/// Reads until the buffer is full or the input ends, and returns how much.
+pub(crate) fn read_whole(reader: &mut impl Read, buffer: &mut [u8]) -> io::Result<usize> {
+    let mut filled = 0;
+    while filled < buffer.len() {
+        match reader.read(&mut buffer[filled..]) {
+            Ok(0) => break,
+            Ok(read) => filled += read,
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(filled)
+}

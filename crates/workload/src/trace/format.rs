@@ -1,0 +1,157 @@
+//! What a format says of itself, and what its lines say.
+
+use tinytail_core::host::CommandKind;
+
+use crate::error::Column;
+use crate::trace::fields::Fault;
+use crate::trace::units::{AddressUnit, Event, OpCodes, TimeUnit};
+
+/// A trace format.
+#[derive(Clone, Copy, Debug)]
+pub struct Format {
+    /// The name by which it can be chosen.
+    pub name: &'static str,
+    /// What it is, in one line.
+    pub summary: &'static str,
+    /// Where times stand.
+    pub time_column: Column,
+    /// What a device is called and where it stands, where there are several.
+    pub device_column: Option<Column>,
+    /// What is known of its times.
+    pub time: Time,
+    /// The unit of addresses and sizes, where the format fixes one.
+    pub address_unit: Option<AddressUnit>,
+    /// Whether operations are codes that differ by source.
+    pub op_codes: bool,
+    /// The events of which one can be chosen, the usual one first; none where each line is a request.
+    pub events: &'static [Event],
+    /// The order of its lines.
+    pub order: Order,
+    /// How it is recognised and read.
+    pub reader: Reader,
+}
+
+/// What a format says of its times.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Time {
+    /// They are in this unit.
+    Fixed(TimeUnit),
+    /// They are in a unit that differs by source.
+    Given,
+    /// There are none.
+    None,
+}
+
+/// The order of a format's lines.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Order {
+    /// That of the times, exactly.
+    Time,
+    /// Roughly that of the times: that of completion, say, or of several recorders merged.
+    RoughlyTime,
+}
+
+/// How a format is recognised and read.
+#[derive(Clone, Copy, Debug)]
+pub enum Reader {
+    /// As text, line by line.
+    Lines {
+        /// Whether a line looks like one of this format's.
+        sniff: fn(&str) -> bool,
+        /// Makes a parser of lines.
+        parser: fn(&Settings) -> Box<dyn Parser>,
+    },
+    /// As binary records of one size.
+    Records {
+        /// Size of a record.
+        bytes: usize,
+        /// Whether a file that begins like this is one of this format.
+        sniff: fn(&[u8]) -> bool,
+        /// Reads one record, which has the right size.
+        parse: fn(&[u8]) -> Result<Parsed, Fault>,
+    },
+}
+
+/// Reads the lines of one trace, from the first to the last.
+pub trait Parser: Send {
+    /// Reads one line that is not blank.
+    ///
+    /// # Errors
+    /// Names the column that is not what the format says.
+    fn parse(&mut self, line: &str) -> Result<Parsed, Fault>;
+
+    /// What the trace calls a device that was read: its number, unless the format has names.
+    fn device_name(&self, device: u32) -> String {
+        device.to_string()
+    }
+}
+
+/// What a line is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Parsed {
+    /// A request.
+    Request(Record),
+    /// Something else that belongs there, by what it is called in the plural.
+    Other(&'static str),
+}
+
+/// A request as a trace has it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Record {
+    /// Time as recorded, in nanoseconds. Some recorders count from a moment after the first request.
+    pub time_ns: i128,
+    /// Device number.
+    pub device: u32,
+    /// What is to be done.
+    pub op: Op,
+    /// First sector on its device.
+    pub sector: u64,
+    /// Number of sectors.
+    pub sectors: u32,
+}
+
+/// What a recorded request does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Op {
+    /// Return data.
+    Read,
+    /// Replace data.
+    Write,
+    /// Give data up.
+    Trim,
+    /// Make data durable.
+    Flush,
+}
+
+impl Op {
+    /// The drive's command for it. What the drive has no command for is counted and left out.
+    pub(super) fn command(self) -> Option<CommandKind> {
+        match self {
+            Self::Read => Some(CommandKind::Read),
+            Self::Write => Some(CommandKind::Write),
+            Self::Trim | Self::Flush => None,
+        }
+    }
+}
+
+impl From<CommandKind> for Op {
+    fn from(kind: CommandKind) -> Self {
+        match kind {
+            CommandKind::Read => Self::Read,
+            CommandKind::Write => Self::Write,
+        }
+    }
+}
+
+/// The units and codes with which a trace is read.
+#[derive(Clone, Debug)]
+pub struct Settings {
+    /// Unit of time, or none if times are not looked at.
+    pub time_unit: Option<TimeUnit>,
+    /// Unit of addresses and sizes.
+    pub address_unit: AddressUnit,
+    /// Operation codes.
+    pub ops: OpCodes,
+    /// The event that counts as a request's arrival, where a format has several.
+    pub event: Option<Event>,
+}

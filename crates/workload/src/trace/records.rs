@@ -1,0 +1,322 @@
+//! The requests of a trace in the order of their times: read one by one, checked against those before, and put in order
+//! where the recorder wrote them slightly out of it.
+
+use std::cmp::Reverse;
+use std::collections::{BinaryHeap, VecDeque};
+use std::path::Path;
+
+use tinytail_core::host::CommandKind;
+
+use crate::error::{Position, WorkloadError};
+use crate::text;
+use crate::trace::fields::Fault;
+use crate::trace::input::Input;
+use crate::trace::{Format, Op, Parsed, Parser, Reader, Record, Settings};
+
+/// How many requests a late one may stand behind its place. So many are held at most, about 20 MB.
+pub(super) const PLACES_MAX: u64 = 1 << 18;
+
+/// What is allowed of the times.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct TimeLimits {
+    /// Longest time from the first to the last.
+    pub(super) span_ns_max: i128,
+    /// How far a time may be behind the latest before it.
+    pub(super) late_ns_max: i128,
+}
+
+/// What was found out of order.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Disorder {
+    /// Requests that stand after a later one.
+    pub(super) late: u64,
+    /// How far the latest of them is behind.
+    pub(super) late_ns_max: i128,
+    /// How many requests must be held to put them in order.
+    pub(super) places: u64,
+}
+
+/// Lines that are no requests to be played, by what they are.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Skipped {
+    counts: Vec<(&'static str, u64)>,
+}
+
+impl Skipped {
+    fn add(&mut self, what: &'static str) {
+        match self.counts.iter_mut().find(|(known, _)| *known == what) {
+            Some((_, count)) => *count += 1,
+            None => self.counts.push((what, 1)),
+        }
+    }
+
+    /// `1,695 Q events and 3 trims`, or nothing.
+    pub(super) fn said(&self) -> Option<String> {
+        let parts: Vec<String> = self.counts.iter().map(|(what, count)| format!("{} {what}", text::grouped(*count))).collect();
+        let (last, before) = parts.split_last()?;
+        Some(if before.is_empty() { last.clone() } else { format!("{} and {last}", before.join(", ")) })
+    }
+}
+
+/// A request that is played.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Request {
+    pub(super) at: Position,
+    pub(super) kind: CommandKind,
+    pub(super) record: Record,
+}
+
+/// The requests of a trace as they stand in the file, each checked against those before.
+pub(super) struct Records {
+    pub(super) input: Input,
+    reader: Units,
+    format: &'static Format,
+    limits: Option<TimeLimits>,
+    clock: Option<Clock>,
+    read: u64,
+    /// The places at which the time was later than ever before, as far back as is held.
+    peaks: VecDeque<(u64, i128)>,
+    /// The latest time further back.
+    latest_before_peaks_ns: Option<i128>,
+    pub(super) disorder: Disorder,
+    pub(super) skipped: Skipped,
+}
+
+enum Units {
+    Lines(Box<dyn Parser>),
+    Records { bytes: usize, parse: fn(&[u8]) -> Result<Parsed, Fault> },
+}
+
+#[derive(Clone, Copy)]
+struct Clock {
+    first_ns: i128,
+    latest_ns: i128,
+}
+
+impl Records {
+    /// Opens a trace; without limits its times are not looked at.
+    pub(super) fn open(
+        path: &Path,
+        format: &'static Format,
+        settings: &Settings,
+        limits: Option<TimeLimits>,
+    ) -> Result<Self, WorkloadError> {
+        Ok(Self {
+            input: Input::open(path)?,
+            reader: match format.reader {
+                Reader::Lines { parser, .. } => Units::Lines(parser(settings)),
+                Reader::Records { bytes, parse, .. } => Units::Records { bytes, parse },
+            },
+            format,
+            limits,
+            clock: None,
+            read: 0,
+            peaks: VecDeque::new(),
+            latest_before_peaks_ns: None,
+            disorder: Disorder::default(),
+            skipped: Skipped::default(),
+        })
+    }
+
+    /// The next request in the order of the file.
+    pub(super) fn next(&mut self) -> Result<Option<Request>, WorkloadError> {
+        loop {
+            let (at, parsed) = match &mut self.reader {
+                Units::Lines(parser) => match self.input.next_line()? {
+                    Some((at, line)) => (at, parser.parse(line)),
+                    None => return Ok(None),
+                },
+                Units::Records { bytes, parse } => match self.input.next_record(*bytes)? {
+                    Some((at, record)) => (at, parse(record)),
+                    None => return Ok(None),
+                },
+            };
+            let checked = match parsed {
+                Ok(Parsed::Request(record)) => match record.op.command() {
+                    Some(kind) => self.check(&record).map(|()| Some(Request { at, kind, record })),
+                    None => {
+                        self.skipped.add(if record.op == Op::Trim { "trims" } else { "flushes" });
+                        Ok(None)
+                    }
+                },
+                Ok(Parsed::Other(what)) => {
+                    self.skipped.add(what);
+                    Ok(None)
+                }
+                Err(fault) => Err(fault),
+            };
+            match checked {
+                Ok(None) => {}
+                Ok(request) => return Ok(request),
+                Err(fault) => return Err(self.fault(at, fault)),
+            }
+        }
+    }
+
+    /// A fault of what was read last.
+    pub(super) fn fault(&self, at: Position, fault: Fault) -> WorkloadError {
+        WorkloadError::Line { path: self.input.path(), at, place: fault.column, found: fault.found, expected: fault.expected }
+    }
+
+    /// What the trace calls a device.
+    pub(super) fn device_name(&self, device: u32) -> String {
+        match &self.reader {
+            Units::Lines(parser) => parser.device_name(device),
+            Units::Records { .. } => device.to_string(),
+        }
+    }
+
+    fn check(&mut self, record: &Record) -> Result<(), Fault> {
+        self.read += 1;
+        let Some(limits) = self.limits else { return Ok(()) };
+        let time_ns = record.time_ns;
+        let Some(clock) = self.clock else {
+            self.clock = Some(Clock { first_ns: time_ns, latest_ns: time_ns });
+            self.peaks.push_back((self.read, time_ns));
+            return Ok(());
+        };
+        if time_ns >= clock.latest_ns {
+            if time_ns - clock.first_ns > limits.span_ns_max {
+                return Err(self.time_fault(
+                    time_ns,
+                    format!(
+                        "at most {} after the first request ({} ns), the longest run that can be simulated; is the time unit right?",
+                        text::duration(limits.span_ns_max.unsigned_abs()),
+                        text::signed(clock.first_ns)
+                    ),
+                ));
+            }
+            if limits.late_ns_max > 0 && time_ns > clock.latest_ns {
+                self.peaks.push_back((self.read, time_ns));
+                while let Some((place, peak_ns)) = self.peaks.front()
+                    && place + PLACES_MAX < self.read
+                {
+                    self.latest_before_peaks_ns = Some(*peak_ns);
+                    self.peaks.pop_front();
+                }
+            }
+            self.clock = Some(Clock { latest_ns: time_ns, ..clock });
+            return Ok(());
+        }
+        self.clock = Some(Clock { first_ns: clock.first_ns.min(time_ns), ..clock });
+        self.check_late(time_ns, clock.latest_ns, limits.late_ns_max)
+    }
+
+    #[cold]
+    fn check_late(&mut self, time_ns: i128, latest_ns: i128, late_ns_max: i128) -> Result<(), Fault> {
+        if late_ns_max == 0 {
+            return Err(self.time_fault(
+                time_ns,
+                format!(
+                    "no time before that of the request before, {} ns: time must not go backwards; \
+                     `reorder_ms` allows lines that are slightly late",
+                    text::signed(latest_ns)
+                ),
+            ));
+        }
+        let late_ns = latest_ns - time_ns;
+        if late_ns > late_ns_max {
+            return Err(self.time_fault(
+                time_ns,
+                format!(
+                    "at most {} before the latest time so far, {} ns; `reorder_ms` says how late lines may be",
+                    text::duration(late_ns_max.unsigned_abs()),
+                    text::signed(latest_ns)
+                ),
+            ));
+        }
+        let first_later = self.peaks.partition_point(|(_, peak_ns)| *peak_ns <= time_ns);
+        let too_far = self.latest_before_peaks_ns.is_some_and(|latest_ns| latest_ns > time_ns);
+        let places = self.peaks.get(first_later).map_or(u64::MAX, |(place, _)| self.read - place);
+        if too_far || places > PLACES_MAX {
+            return Err(
+                self.time_fault(time_ns, format!("a time that belongs at most {} requests before this line", text::grouped(PLACES_MAX)))
+            );
+        }
+        self.disorder.late += 1;
+        self.disorder.late_ns_max = self.disorder.late_ns_max.max(late_ns);
+        self.disorder.places = self.disorder.places.max(places);
+        Ok(())
+    }
+
+    fn time_fault(&self, time_ns: i128, expected: String) -> Fault {
+        Fault { column: self.format.time_column, found: format!("a time of {} ns", text::signed(time_ns)), expected }
+    }
+}
+
+/// The requests of a trace in the order of their times. Those of equal times stay in the order of the file.
+pub(super) struct Ordered {
+    pub(super) records: Records,
+    /// How many requests are held back, as many as the first pass found necessary; with none, the file is in order.
+    places: usize,
+    held: BinaryHeap<Reverse<Held>>,
+    ended: bool,
+}
+
+/// Ordered by time and, at equal times, by the place in the file.
+struct Held(Request);
+
+impl Held {
+    fn key(&self) -> (i128, Position) {
+        (self.0.record.time_ns, self.0.at)
+    }
+}
+
+impl PartialEq for Held {
+    fn eq(&self, other: &Self) -> bool {
+        self.key() == other.key()
+    }
+}
+
+impl Eq for Held {}
+
+impl PartialOrd for Held {
+    fn partial_cmp(&self, other: &Self) -> Option<std::cmp::Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl Ord for Held {
+    fn cmp(&self, other: &Self) -> std::cmp::Ordering {
+        self.key().cmp(&other.key())
+    }
+}
+
+impl Ordered {
+    /// Holds back as many requests as `places` says; see [`Disorder::places`].
+    pub(super) fn new(records: Records, places: u64) -> Self {
+        Self { records, places: places.min(PLACES_MAX) as usize, held: BinaryHeap::new(), ended: false }
+    }
+
+    /// The next request in the order of times.
+    #[inline]
+    pub(super) fn next(&mut self) -> Result<Option<Request>, WorkloadError> {
+        if self.places == 0 {
+            return self.records.next();
+        }
+        while !self.ended && self.held.len() <= self.places {
+            match self.records.next()? {
+                Some(request) => self.held.push(Reverse(Held(request))),
+                None => self.ended = true,
+            }
+        }
+        Ok(self.held.pop().map(|Reverse(Held(request))| request))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_was_skipped_is_said_in_one_phrase() {
+        let mut skipped = Skipped::default();
+        assert_eq!(skipped.said(), None);
+        skipped.add("trims");
+        assert_eq!(skipped.said().unwrap(), "1 trims");
+        skipped.add("flushes");
+        skipped.add("trims");
+        skipped.add("header lines");
+        assert_eq!(skipped.said().unwrap(), "2 trims, 1 flushes and 1 header lines");
+    }
+}

@@ -1,0 +1,93 @@
+//! What the tests of traces have in common.
+
+// Each test uses a part of it.
+#![allow(dead_code)]
+
+use std::io::Write;
+use std::path::{Path, PathBuf};
+
+use proptest::prelude::ProptestConfig;
+use tinytail_core::host::{Arrival, Command, CommandKind};
+use tinytail_workload::{SourceContext, TimeUnit, TraceOptions, Workload, WorkloadError};
+
+/// A folder of its own for one test, removed at its end.
+pub struct Folder(pub PathBuf);
+
+impl Folder {
+    pub fn new(test: &str) -> Self {
+        let path = std::env::temp_dir().join(format!("tinytail-{}-{test}", std::process::id()));
+        std::fs::create_dir_all(&path).unwrap();
+        Self(path)
+    }
+
+    pub fn file(&self, name: &str, content: impl AsRef<[u8]>) -> PathBuf {
+        let path = self.0.join(name);
+        std::fs::write(&path, content).unwrap();
+        path
+    }
+}
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
+}
+
+/// So many cases of a property that opens files, unless PROPTEST_CASES says otherwise.
+pub fn cases(usual: u32) -> ProptestConfig {
+    let asked = std::env::var("PROPTEST_CASES").ok().and_then(|cases| cases.parse().ok());
+    ProptestConfig { cases: asked.unwrap_or(usual), ..ProptestConfig::default() }
+}
+
+pub const DRIVE: SourceContext = SourceContext { logical_sectors: 1 << 30, mapped_sectors: 1 << 30 };
+
+pub fn options(time_unit: Option<TimeUnit>) -> TraceOptions {
+    TraceOptions { time_unit, ..TraceOptions::default() }
+}
+
+pub fn microseconds() -> TraceOptions {
+    options(Some(TimeUnit::Microseconds))
+}
+
+pub fn play(path: &Path, options: &TraceOptions) -> Result<Vec<Arrival>, WorkloadError> {
+    play_on(path, options, DRIVE)
+}
+
+pub fn play_on(path: &Path, options: &TraceOptions, drive: SourceContext) -> Result<Vec<Arrival>, WorkloadError> {
+    let workload = Workload::resolve(path.to_str().unwrap(), options)?;
+    let mut arrivals = Vec::new();
+    let mut source = workload.source(0, &drive, None)?;
+    while source.fill(&mut arrivals, 32)? > 0 {}
+    Ok(arrivals)
+}
+
+pub fn read(at: u64, sector: u64, sectors: u32) -> Arrival {
+    Arrival { at, command: Command { kind: CommandKind::Read, sector, sectors } }
+}
+
+pub fn write(at: u64, sector: u64, sectors: u32) -> Arrival {
+    Arrival { at, command: Command { kind: CommandKind::Write, sector, sectors } }
+}
+
+/// The message with the folder's path taken out.
+pub fn message<T: std::fmt::Debug>(result: Result<T, WorkloadError>, folder: &Folder) -> String {
+    result.unwrap_err().to_string().replace(&format!("{}/", folder.0.display()), "")
+}
+
+pub fn zstd(text: &str) -> Vec<u8> {
+    zstd_bytes(text.as_bytes())
+}
+
+pub fn zstd_bytes(bytes: &[u8]) -> Vec<u8> {
+    zstd::stream::encode_all(bytes, 3).unwrap()
+}
+
+pub fn gzip(text: &str) -> Vec<u8> {
+    gzip_bytes(text.as_bytes())
+}
+
+pub fn gzip_bytes(bytes: &[u8]) -> Vec<u8> {
+    let mut encoder = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::default());
+    encoder.write_all(bytes).unwrap();
+    encoder.finish().unwrap()
+}
