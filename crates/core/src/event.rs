@@ -55,10 +55,8 @@ impl Lanes {
     fn advance(&mut self, lane: usize) {
         let events = &mut self.lanes[lane];
         events.pop_front();
-        match events.front() {
-            Some(&head) => self.heads[lane] = head,
-            None => (self.heads[lane], self.tails[lane]) = (EMPTY, 0),
-        }
+        // An empty lane keeps its tail: later events may join it, and an earlier one finds another or is sorted in.
+        self.heads[lane] = events.front().copied().unwrap_or(EMPTY);
     }
 
     #[inline(never)]
@@ -93,9 +91,7 @@ impl Lanes {
 
     #[inline]
     fn append(&mut self, lane: usize, key: u64) {
-        if self.heads[lane] == EMPTY {
-            self.heads[lane] = key;
-        }
+        self.heads[lane] = self.heads[lane].min(key);
         self.tails[lane] = key;
         self.lanes[lane].push_back(key);
         self.lane_of[(key & SLOT_MASK) as usize] = lane as u8;

@@ -128,12 +128,7 @@ impl Blame {
     /// Forgets everything.
     #[inline]
     pub fn clear(&mut self) {
-        let mut mask = self.mask;
-        while mask != 0 {
-            self.ns[mask.trailing_zeros() as usize] = 0;
-            mask &= mask - 1;
-        }
-        self.mask = 0;
+        *self = Self::default();
     }
 
     /// Adds `ns` to a part.

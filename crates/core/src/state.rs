@@ -89,43 +89,45 @@ impl PulseState {
     }
 }
 
-/// A die: the unit that executes one operation at a time.
+/// A die: the unit that executes one operation at a time. What every event looks at comes first, in one cache line.
 #[derive(Debug)]
+#[repr(C, align(64))]
 pub(crate) struct Die {
     pub channel: u32,
     pub running: u32,
     /// A suspended operation.
     pub parked: u32,
-    pub phase: Phase,
-    /// What the running operation counts as.
-    pub occupant: Occupant,
-    /// Since when the current state is not yet in the counters.
-    pub since: Ns,
+    /// The part of a fused operation whose transfer is next or under way.
+    pub part: u32,
     /// One bit for each plane and class with waiting work.
     pub ready: u64,
     /// The bits that holds and suspension shut out.
     pub closed: u64,
+    /// Since when the current state is not yet in the counters.
+    pub since: Ns,
+    pub phase: Phase,
+    /// What the running operation counts as.
+    pub occupant: Occupant,
     /// It waits in its channel's line to start something.
     pub in_line: bool,
     /// `channel_then` is valid: work waits while nothing runs.
     pub blocked: bool,
-    /// The part of a fused operation whose transfer is next or under way.
-    pub part: u32,
-    pub pulse: PulseState,
     /// Time that each occupant took.
     pub busy_ns: [Ns; OCCUPANTS],
+    pub pulse: PulseState,
     /// The channel's counters when the die became blocked.
     pub channel_then: [Ns; CHANNEL_CATEGORIES],
 }
 
 /// Waiting work of a plane, and the counters of time in which its die ran nothing.
 #[derive(Debug)]
+#[repr(C, align(64))]
 pub(crate) struct PlaneLines {
+    pub head: [u32; CLASSES],
+    pub tail: [u32; CLASSES],
     pub die: DieIx,
     /// Where the plane's classes begin in its die's masks.
     pub shift: u32,
-    pub head: [u32; CLASSES],
-    pub tail: [u32; CLASSES],
     /// Programs that wait for an erased page.
     pub starved_head: u32,
     pub starved_tail: u32,
@@ -134,10 +136,10 @@ pub(crate) struct PlaneLines {
     /// Since when, and for how long GCs held it before.
     pub held_since: Ns,
     pub held_before_ns: Ns,
-    /// Time in which the plane waited for its channel, by the channel's category.
-    pub other_ns: [Ns; CHANNEL_CATEGORIES],
     /// Time in which the plane was held and its die ran nothing.
     pub held_ns: Ns,
+    /// Time in which the plane waited for its channel, by the channel's category.
+    pub other_ns: [Ns; CHANNEL_CATEGORIES],
 }
 
 /// Why a die stands in its channel's line.
@@ -216,15 +218,11 @@ impl Channel {
     /// Brings the counters up to `now`.
     #[inline]
     pub fn settle(&mut self, now: Ns) {
-        let busy_end = self.busy_until.min(now);
-        if busy_end > self.since {
-            self.category_ns[self.category] += busy_end - self.since;
-            self.since = busy_end;
-        }
-        if now > self.since {
-            self.category_ns[self.rest_category] += now - self.since;
-            self.since = now;
-        }
+        // Without branches, because which of the two parts is zero can't be foreseen.
+        let busy_end = self.busy_until.min(now).max(self.since);
+        self.category_ns[self.category] += busy_end - self.since;
+        self.category_ns[self.rest_category] += now - busy_end;
+        self.since = now;
     }
 
     /// Occupies the channel from `now` for `ns`.

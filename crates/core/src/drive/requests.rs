@@ -75,8 +75,8 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
             }
             let plane = self.plane_of_page(ppn);
             let mut op = Op::new(OpKind::Read, Class::HostRead, Occupant::HostRead, Owner::Request(request), lpn, plane);
-            op.first_sector = first;
-            op.sectors = count;
+            op.first_sector = first as u8;
+            op.sectors = count as u8;
             let op = self.state.new_op(op);
             if let Some(oracle) = &mut self.oracle {
                 oracle.arm_read(op, lpn);
@@ -200,7 +200,7 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
         let per_page = self.state.device.geometry.sectors_per_page() as u16;
         let content = self.oracle.as_mut().map(|oracle| oracle.flush(entry, flushed.flight));
         let mut program = Op::new(OpKind::Program, Class::Flush, Occupant::Flush, Owner::Entry(entry), lpn, plane);
-        program.sectors = per_page;
+        program.sectors = per_page as u8;
         let program = self.state.new_op(program);
         if let (Some(oracle), Some(content)) = (&mut self.oracle, content) {
             oracle.carry(program, content);
@@ -223,8 +223,8 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
         let count = 64 - missing.leading_zeros() as u16 - first;
         let plane = self.plane_of_page(self.state.books.lookup(lpn));
         let mut read = Op::new(OpKind::Read, Class::AuxiliaryRead, Occupant::ReadModifyWrite, owner, lpn, plane);
-        read.first_sector = first;
-        read.sectors = count;
+        read.first_sector = first as u8;
+        read.sectors = count as u8;
         let read = self.state.new_op(read);
         self.start_job(owner, &[Stage { first: read, compute_ns: 0 }, Stage { first: program, compute_ns: 0 }]);
     }
@@ -249,7 +249,7 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
         let plane = self.policies.place.plane(lpn);
         let per_page = self.state.device.geometry.sectors_per_page() as u16;
         let mut program = Op::new(OpKind::Program, Class::HostProgram, Occupant::HostProgram, Owner::Request(request), lpn, plane);
-        program.sectors = per_page;
+        program.sectors = per_page as u8;
         let program = self.state.new_op(program);
         if let Some(oracle) = &mut self.oracle {
             oracle.promise(program, first_sector.into(), sectors.into());

@@ -291,7 +291,7 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
             let kind = if self.state.gc_through_controller { OpKind::Read } else { OpKind::Copyback };
             let mut op = Op::new(kind, Class::Gc, Occupant::GcRead, Owner::Gc(plane), lpn, plane);
             op.ppn = from;
-            op.sectors = self.state.device.geometry.sectors_per_page() as u16;
+            op.sectors = self.state.device.geometry.sectors_per_page() as u8;
             op.since = self.state.now;
             if kind == OpKind::Copyback {
                 let write_point = self.policies.place.write_point(View(&self.state), plane, true);

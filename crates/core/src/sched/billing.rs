@@ -162,8 +162,8 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
         let entry = self.state.ops[op as usize];
         let command = self.state.device.timing.command_ns;
         let (array, transfer) = match entry.kind {
-            OpKind::Read => (self.read_ns(entry.ppn), self.transfer_ns(entry.sectors)),
-            OpKind::Program => (self.program_ns(entry.target), self.transfer_ns(entry.sectors)),
+            OpKind::Read => (self.read_ns(entry.ppn), self.transfer_ns(entry.sectors.into())),
+            OpKind::Program => (self.program_ns(entry.target), self.transfer_ns(entry.sectors.into())),
             OpKind::Copyback | OpKind::Erase => return,
         };
         let blame = &mut self.state.blames[op as usize];

@@ -231,7 +231,7 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
             self.update_held_category(die);
         } else {
             // The die's own event at the end of the transfer releases the channel as well.
-            let (transfer, occupant) = (self.transfer_ns(entry.sectors), entry.occupant);
+            let (transfer, occupant) = (self.transfer_ns(entry.sectors.into()), entry.occupant);
             self.queue.schedule(die as usize, now + transfer);
             let channel = &mut self.state.channels[channel];
             channel.occupy(now, transfer, occupant as usize);

@@ -143,7 +143,7 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
     pub(crate) fn fused_program(&self, lead: u32) -> (u64, Ns, Ns) {
         self.parts(lead).fold((0, 0, 0), |(count, transfer, array), part| {
             let op = &self.state.ops[part as usize];
-            (count + 1, transfer + self.transfer_ns(op.sectors), array.max(self.program_ns(op.target)))
+            (count + 1, transfer + self.transfer_ns(op.sectors.into()), array.max(self.program_ns(op.target)))
         })
     }
 

@@ -370,7 +370,7 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
         let (phase, channel_ns, array_ns) = match entry.kind {
             OpKind::Read if entry.mate == NONE => (Phase::ArrayRead, command, self.read_ns(entry.ppn)),
             OpKind::Program if entry.mate == NONE => {
-                (Phase::ArrayProgram, command + self.transfer_ns(entry.sectors), self.program_ns(entry.target))
+                (Phase::ArrayProgram, command + self.transfer_ns(entry.sectors.into()), self.program_ns(entry.target))
             }
             OpKind::Read => {
                 let (parts, array) = self.fused_read(op);

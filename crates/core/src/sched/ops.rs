@@ -72,8 +72,9 @@ pub enum Owner {
     Entry(u32),
 }
 
-/// One flash operation.
+/// One flash operation: one cache line.
 #[derive(Clone, Copy, Debug)]
+#[repr(align(64))]
 pub struct Op {
     /// When it first joined a line.
     pub born: Ns,
@@ -96,9 +97,9 @@ pub struct Op {
     /// The plane.
     pub plane: PlaneIx,
     /// Sectors that cross the channel.
-    pub sectors: u16,
+    pub sectors: u8,
     /// First sector in the page.
-    pub first_sector: u16,
+    pub first_sector: u8,
     /// What the flash does.
     pub kind: OpKind,
     /// Which line it waits in.
@@ -113,7 +114,10 @@ pub struct Op {
     pub rest: Option<Occupant>,
 }
 
+const _: () = assert!(size_of::<Op>() == 64);
+
 impl Op {
+    #[inline]
     pub(crate) fn new(kind: OpKind, class: Class, occupant: Occupant, owner: Owner, lpn: Lpn, plane: PlaneIx) -> Self {
         Self {
             born: 0,
