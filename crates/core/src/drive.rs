@@ -206,7 +206,9 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
     /// Brings near what a command will need first. A hint, to be given some requests ahead.
     #[inline]
     pub fn prefetch(&self, command: &Command) {
-        self.state.books.prefetch((command.sector >> self.state.sector_shift) as Lpn);
+        let lpn = (command.sector >> self.state.sector_shift) as Lpn;
+        self.state.books.prefetch(lpn);
+        self.state.buffer.prefetch(lpn);
     }
 
     /// Asks every plane whether it wants a GC, as a drive does when it starts to work in its starting state.

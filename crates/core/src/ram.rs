@@ -5,13 +5,15 @@
 
 use crate::device::Device;
 use crate::ids::{Lpn, NONE};
-use rustc_hash::FxBuildHasher;
-use std::collections::{HashMap, VecDeque};
+use crate::mem::prefetch;
+use std::collections::VecDeque;
 
 /// One page in the buffer.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Entry {
     pub lpn: Lpn,
+    /// The next entry of the same bucket.
+    next: u32,
     /// Sectors written and not in flight.
     pub dirty: u64,
     /// Sectors in flight to the flash.
@@ -38,25 +40,19 @@ pub(crate) enum Insert {
     Full,
 }
 
-/// Neighbouring pages that share a counter, as a power of two.
+/// Buckets for each page of capacity: most reads ask for a page that is not in the buffer, and find an empty bucket.
+const BUCKETS_PER_PAGE: usize = 4;
+/// Neighbouring pages whose buckets are neighbours, as a power of two.
 const NEIGHBOURS_SHIFT: u32 = 4;
-/// Counters of neighbourhoods.
-const NEIGHBOURHOODS: usize = 1 << 14;
-
-/// The counter of a page's neighbourhood.
-#[inline]
-fn neighbourhood(lpn: Lpn) -> usize {
-    (lpn >> NEIGHBOURS_SHIFT) as usize % NEIGHBOURHOODS
-}
 
 /// The write buffer.
 #[derive(Debug)]
 pub(crate) struct WriteBuffer {
     capacity: u32,
     flush_above: u32,
-    table: HashMap<Lpn, u32, FxBuildHasher>,
-    /// Pages in the buffer by neighbourhood, so that most reads of pages that are not there need not ask the table.
-    neighbours: Vec<u32>,
+    /// The first entry of each bucket; a power of two of them. Own code and not a library's table, because the buckets of
+    /// coming requests can be fetched ahead, and neighbouring pages share a cache line.
+    buckets: Vec<u32>,
     entries: Vec<Entry>,
     free: Vec<u32>,
     newest: u32,
@@ -71,8 +67,7 @@ impl WriteBuffer {
         Self {
             capacity,
             flush_above: (u64::from(capacity) * u64::from(device.ram.flush_above_percent) / 100) as u32,
-            table: HashMap::with_capacity_and_hasher(capacity as usize, FxBuildHasher),
-            neighbours: vec![0; NEIGHBOURHOODS],
+            buckets: vec![NONE; (capacity as usize * BUCKETS_PER_PAGE).next_power_of_two().max(1 << NEIGHBOURS_SHIFT)],
             entries: Vec::with_capacity(capacity as usize),
             free: Vec::new(),
             newest: NONE,
@@ -112,17 +107,56 @@ impl WriteBuffer {
     /// The entry of a page and the sectors that it has.
     #[inline]
     pub fn find(&self, lpn: Lpn) -> Option<(u32, u64)> {
-        if self.neighbours[neighbourhood(lpn)] == 0 {
-            return None;
-        }
-        let &index = self.table.get(&lpn)?;
+        let index = self.index_of(lpn)?;
         let entry = &self.entries[index as usize];
         Some((index, entry.dirty | entry.flight))
     }
 
+    /// Brings the bucket of a page near.
+    #[inline]
+    pub fn prefetch(&self, lpn: Lpn) {
+        prefetch(&self.buckets, self.bucket(lpn));
+    }
+
+    #[inline]
+    fn bucket(&self, lpn: Lpn) -> usize {
+        let neighbourhood = (lpn >> NEIGHBOURS_SHIFT).wrapping_mul(0x9e37_79b9);
+        let within = lpn & ((1 << NEIGHBOURS_SHIFT) - 1);
+        // The product's upper half is the well-mixed one.
+        (neighbourhood.rotate_right(16) << NEIGHBOURS_SHIFT | within) as usize & (self.buckets.len() - 1)
+    }
+
+    #[inline]
+    fn index_of(&self, lpn: Lpn) -> Option<u32> {
+        let mut index = self.buckets[self.bucket(lpn)];
+        while index != NONE {
+            let entry = &self.entries[index as usize];
+            if entry.lpn == lpn {
+                return Some(index);
+            }
+            index = entry.next;
+        }
+        None
+    }
+
+    /// Takes an entry out of its bucket.
+    fn forget(&mut self, index: u32) {
+        let Entry { lpn, next, .. } = self.entries[index as usize];
+        let bucket = self.bucket(lpn);
+        let mut at = self.buckets[bucket];
+        if at == index {
+            self.buckets[bucket] = next;
+            return;
+        }
+        while self.entries[at as usize].next != index {
+            at = self.entries[at as usize].next;
+        }
+        self.entries[at as usize].next = next;
+    }
+
     /// Writes sectors of a page.
     pub fn insert(&mut self, lpn: Lpn, sectors: u64) -> Insert {
-        if let Some(&index) = self.table.get(&lpn) {
+        if let Some(index) = self.index_of(lpn) {
             let entry = &mut self.entries[index as usize];
             entry.dirty |= sectors;
             if entry.flight == 0 {
@@ -131,7 +165,8 @@ impl WriteBuffer {
             }
             return Insert::Merged(index);
         }
-        let entry = Entry { lpn, dirty: sectors, flight: 0, newer: NONE, older: NONE };
+        let bucket = self.bucket(lpn);
+        let entry = Entry { lpn, next: self.buckets[bucket], dirty: sectors, flight: 0, newer: NONE, older: NONE };
         let index = match self.free.pop() {
             Some(index) => {
                 self.entries[index as usize] = entry;
@@ -143,8 +178,7 @@ impl WriteBuffer {
             }
             None => return Insert::Full,
         };
-        self.table.insert(lpn, index);
-        self.neighbours[neighbourhood(lpn)] += 1;
+        self.buckets[bucket] = index;
         self.link_newest(index);
         Insert::Added(index)
     }
@@ -181,9 +215,7 @@ impl WriteBuffer {
             self.link_newest(index);
             return false;
         }
-        let lpn = entry.lpn;
-        self.table.remove(&lpn);
-        self.neighbours[neighbourhood(lpn)] -= 1;
+        self.forget(index);
         self.free.push(index);
         true
     }
