@@ -14,7 +14,7 @@ from tinytail import bench as benches
 from tinytail import engine
 from tinytail.arguments import U64_MAX
 from tinytail.cli import BAD_INPUT, INTERRUPTED, OK, RUN_FAILED
-from tinytail.comparing import Plan, execute
+from tinytail.comparing import WINDOWS, WINDOWS_MAX, Plan, execute
 from tinytail.engine import Description, Entry
 from tinytail.errors import OutputError, RunError, TinytailError
 from tinytail.output import JsonOutput, discard_output, print_error, stderr, stdout
@@ -66,6 +66,8 @@ def compare(
     json: JsonPath = None,
     verify: bool = False,
     reference: str | None = None,
+    log: str | None = None,
+    windows: Annotated[int, Parameter(validator=Number(gte=1, lte=WINDOWS_MAX))] = WINDOWS,
     trace: TraceFlags = NOTHING_SAID,
 ) -> int:
     """Run designs on the same workload from the same state, side by side.
@@ -94,6 +96,11 @@ def compare(
         Check every read against what was last written there.
     reference
         The design that ratios are taken to; the first one if not given.
+    log
+        File for a log of every request, in Parquet. With several designs each puts its name before
+        the file's ending; in a directory, each log is named after its design.
+    windows
+        The most windows that the series over time in the results may have.
     """
     plan = Plan(
         designs=tuple(designs),
@@ -105,6 +112,8 @@ def compare(
         verify=verify,
         reference=reference,
         trace=trace,
+        log=log,
+        windows=windows,
     )
     plan.check()
     output = _checked_output(json)

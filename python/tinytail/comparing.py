@@ -8,7 +8,7 @@ import threading
 import time
 from collections import deque
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal
 
@@ -27,6 +27,8 @@ from tinytail.tracing import NOTHING_SAID, AddressUnit, Event, TimeUnit, TraceOp
 
 POLL_SECONDS = 0.1
 STUCK = "Requests stopped completing. "
+WINDOWS = 200
+WINDOWS_MAX = 10_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +44,8 @@ class Plan:
     verify: bool = False
     reference: str | None = None
     trace: TraceOptions = NOTHING_SAID
+    log: str | None = None
+    windows: int = WINDOWS
 
     @property
     def reference_design(self) -> str:
@@ -56,6 +60,7 @@ class Plan:
             "--requests": self.requests,
             "--seed": self.seed,
             "--reference": self.reference,
+            "--windows": None if self.windows == WINDOWS else self.windows,
         }
         for option, value in options.items():
             if value is not None:
@@ -88,6 +93,40 @@ class Plan:
             engine.design(design)
         if not Path(self.workload).exists():
             engine.workload(self.workload)
+        self.logs()
+
+    def logs(self) -> dict[str, str]:
+        """The log file of each design; none if no log is wanted.
+
+        In a directory, a log is named after its design. Elsewhere, a single design's has the name
+        given, and with several designs each puts its name before the ending of that.
+
+        Raises:
+            UsageError: a name that no log can have.
+        """
+        if self.log is None:
+            return {}
+        if not self.log:
+            raise UsageError("the name of the log is empty")
+        if self.log == "-":
+            raise UsageError("the log is a Parquet file and cannot go to standard output")
+        given = Path(self.log)
+        if given.is_dir() or self.log.endswith("/"):
+            names = [given / f"{_file_name(design)}.parquet" for design in self.designs]
+        elif len(self.designs) == 1:
+            names = [given]
+        else:
+            names = [
+                given.with_name(f"{given.stem}.{_file_name(design)}{given.suffix}")
+                for design in self.designs
+            ]
+        files: dict[str, str] = {}
+        for design, name in zip(self.designs, names, strict=True):
+            for other, taken in files.items():
+                if taken == str(name):
+                    raise UsageError(f'the logs of "{other}" and "{design}" would both be {name}')
+            files[design] = str(name)
+        return files
 
     def _check_values(self) -> None:
         arguments.names("designs", self.designs)
@@ -101,6 +140,9 @@ class Plan:
         arguments.flag("verify", self.verify)
         if self.reference is not None:
             arguments.text("reference", self.reference)
+        if self.log is not None:
+            arguments.name("log", self.log)
+        arguments.whole_number("windows", self.windows, 1, WINDOWS_MAX)
         self.trace.check()
 
     def run_spec(self, design: str) -> engine.RunSpec:
@@ -113,7 +155,21 @@ class Plan:
             requests=self.requests,
             seed=self.seed,
             verify=self.verify,
+            log=self._log_target(design),
+            windows=self.windows,
         )
+
+    def _log_target(self, design: str) -> engine.LogTarget | None:
+        path = self.logs().get(design)
+        if path is None:
+            return None
+        alone = replace(self, designs=(design,), reference=None).command()
+        return engine.LogTarget(path, f"{alone} --log {shlex.quote(path)}")
+
+
+def _file_name(design: str) -> str:
+    """A design's name as a part of a file's: without the folders and ending of a path."""
+    return "+".join(Path(part).name.removesuffix(".toml") for part in design.split("+"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,6 +222,8 @@ class _Job:
         if self.result.stuck is not None:
             why = self.result.stuck.removeprefix(STUCK)
             self._fail("run", f"stopped: requests stopped completing. {why}")
+        elif self.result.log is not None and self.result.log.error is not None:
+            self._fail("run", self.result.log.error)
 
     def _fail(self, kind: ErrorKind, message: str) -> None:
         self.error = DesignError(self.design, kind, message)
@@ -303,6 +361,8 @@ def compare(
     event: Event | None = None,
     reorder_ms: int | None = None,
     queue_depth: int | None = None,
+    log: str | os.PathLike[str] | None = None,
+    windows: int = WINDOWS,
     progress: ProgressCallback | None = None,
 ) -> Comparison:
     """Runs each design on the same workload from the same state.
@@ -325,6 +385,9 @@ def compare(
         event: the event that counts as a request, for formats that record several.
         reorder_ms: how late a line of a trace may be, in ms; later ones are errors.
         queue_depth: play a trace in closed loop, with so many requests always outstanding.
+        log: file or directory for a log of every request, in Parquet; with several designs or in
+            a directory, each design has a file of its own.
+        windows: the most windows that the series over time may have.
         progress: called about ten times a second, in this thread, with the state of each design.
 
     Returns:
@@ -363,6 +426,8 @@ def compare(
             reorder_ms=reorder_ms,
             queue_depth=queue_depth,
         ),
+        log=None if log is None else arguments.name("log", log),
+        windows=windows,
     )
     plan.check()
     comparison = execute(plan, progress)

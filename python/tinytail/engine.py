@@ -50,6 +50,14 @@ class Description:
 
 
 @dataclass(frozen=True, slots=True)
+class LogTarget:
+    """The file that a run's log goes to, and the command that repeats it."""
+
+    path: str
+    command: str
+
+
+@dataclass(frozen=True, slots=True)
 class RunSpec:
     """What one run of one design needs; see `tinytail.compare` for the meaning of each field."""
 
@@ -60,11 +68,15 @@ class RunSpec:
     requests: int | None
     seed: int
     verify: bool
+    log: LogTarget | None
+    windows: int
 
     def to_json(self) -> str:
         """The specification in the form that the native module reads."""
         document = {name: getattr(self, name) for name in self.__dataclass_fields__}
         del document["trace"]
+        if self.log is not None:
+            document["log"] = {"path": self.log.path, "command": self.log.command}
         return json.dumps(document | self.trace.to_document())
 
 

@@ -393,7 +393,7 @@ def bench_view(cases: Iterable[Mapping[str, Any]]) -> Table:
     """The results of bench cases."""
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False)
     table.add_column("case")
-    headings = ("requests/CPU-s", "ns/event", "× floor", "peak memory")
+    headings = ("requests/CPU-s", "ns/event", "× floor", "log: CPU", "log: wall", "peak memory")
     for heading in headings:
         table.add_column(heading, justify="right", no_wrap=True)
     for case in cases:
@@ -402,6 +402,8 @@ def bench_view(cases: Iterable[Mapping[str, Any]]) -> Table:
             humanize.rate(case["requests_per_cpu_second"]),
             _number(case["ns_per_event"]),
             _number(case["floor_ratio"]),
+            _number(case.get("log_cpu_ratio")),
+            _number(case.get("log_wall_ratio")),
             humanize.memory(case["peak_memory_bytes"]),
         )
     return table

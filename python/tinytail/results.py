@@ -111,6 +111,58 @@ class Blame:
 
 
 @dataclass(frozen=True, slots=True)
+class Series:
+    """A run over simulated time, in columns of one value for each window.
+
+    Window `i` starts `i * window_seconds` after the measured part does; the last one ends with the
+    run. Counts add up to the run's. `free_blocks_min` and `free_blocks_mean` are erased blocks per
+    plane. None stands where a figure has no meaning, such as a percentile of no reads.
+    """
+
+    window_seconds: float
+    reads: tuple[int, ...]
+    writes: tuple[int, ...]
+    read_bytes: tuple[int, ...]
+    write_bytes: tuple[int, ...]
+    requests_per_second: tuple[float | None, ...]
+    mb_per_second: tuple[float | None, ...]
+    read_p50_us: tuple[float | None, ...]
+    read_p99_us: tuple[float | None, ...]
+    read_p999_us: tuple[float | None, ...]
+    read_max_us: tuple[float | None, ...]
+    free_blocks_min: tuple[int | None, ...]
+    free_blocks_mean: tuple[float | None, ...]
+    host_pages: tuple[int, ...]
+    gc_pages: tuple[int, ...]
+    write_amplification: tuple[float | None, ...]
+
+    @classmethod
+    def from_dict(cls, document: Mapping[str, Any]) -> Series:
+        """Reads the part `series` of a result document."""
+        columns = {name: document[name] for name in cls.__dataclass_fields__}
+        width = columns.pop("window_seconds")
+        return cls(window_seconds=width, **{name: tuple(columns[name]) for name in columns})
+
+    @property
+    def start_seconds(self) -> tuple[float, ...]:
+        """When each window starts."""
+        return tuple(window * self.window_seconds for window in range(len(self.reads)))
+
+
+@dataclass(frozen=True, slots=True)
+class Log:
+    """The log of every request of a run.
+
+    `requests` and `bytes` are what is in the file. `error` says why there is no file.
+    """
+
+    path: str
+    requests: int
+    bytes: int
+    error: str | None
+
+
+@dataclass(frozen=True, slots=True)
 class Workload:
     """The workload of a run.
 
@@ -133,7 +185,7 @@ class DesignResult:
     tells how often each technique acted. `event_hash` is the same for the same input on every
     machine. `verified_page_reads` is how many reads were checked against what was last written, or
     None. `partial` is true of a run that did not come to its end: it was interrupted, or `stuck`
-    tells what held what when its requests stopped completing.
+    tells what held what when its requests stopped completing. `log` is None if none was asked for.
     """
 
     design: str
@@ -145,6 +197,7 @@ class DesignResult:
     erases: int
     gc_count: int
     blame: Blame
+    series: Series
     techniques: Mapping[str, int]
     event_hash: str
     requests_per_cpu_second: float | None
@@ -162,6 +215,7 @@ class DesignResult:
     seed: int
     version: str
     notes: tuple[str, ...]
+    log: Log | None
     document: Mapping[str, Any] = field(repr=False, compare=False)
 
     @property
@@ -179,7 +233,9 @@ class DesignResult:
             "workload": Workload(
                 **{k: document["workload"][k] for k in ("name", "input", "detail")}
             ),
+            "series": Series.from_dict(document["series"]),
             "notes": tuple(document["notes"]),
+            "log": None if document["log"] is None else Log(**document["log"]),
             "document": document,
         }
         plain = {name: document[name] for name in cls.__dataclass_fields__ if name not in converted}

@@ -40,6 +40,15 @@ def latency(count: int, scale: float) -> dict[str, Any]:
     return document | {"p99999_us": scale * 300, "max_us": scale * 400}
 
 
+def series() -> dict[str, Any]:
+    """Two windows, the second without anything."""
+    counts = ("reads", "writes", "read_bytes", "write_bytes", "host_pages", "gc_pages")
+    figures = [f"read_{name}_us" for name in ("p50", "p99", "p999", "max")]
+    figures += ["requests_per_second", "mb_per_second", "free_blocks_mean", "write_amplification"]
+    document: dict[str, Any] = {"window_seconds": 0.0001, "free_blocks_min": [3, None]}
+    return document | {name: [7, 0] for name in counts} | {name: [7.5, None] for name in figures}
+
+
 def result(design: str = "base", scale: float = 140.0, **changes: Any) -> dict[str, Any]:
     """A result document that the published schema allows."""
     causes = {
@@ -64,6 +73,7 @@ def result(design: str = "base", scale: float = 140.0, **changes: Any) -> dict[s
             "slowest_reads": slowest,
             "all_writes": {"count": 13_972, "ns": {"buffer": 14_000_000}},
         },
+        "series": series(),
         "techniques": {"greedy": 567},
         "event_hash": "0123456789abcdef",
         "requests_per_cpu_second": 4_123_456.0,
@@ -81,6 +91,7 @@ def result(design: str = "base", scale: float = 140.0, **changes: Any) -> dict[s
         "seed": 1,
         "version": "9.9.9",
         "notes": ["times are read as microseconds"],
+        "log": None,
     }
     return copy.deepcopy(document | changes)
 

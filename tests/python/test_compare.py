@@ -72,7 +72,10 @@ def test_every_option_reaches_the_run_and_the_command(native: FakeNative) -> Non
         event="Q",
         reorder_ms=5,
         queue_depth=32,
+        log="logs/x.parquet",
+        windows=50,
     )
+    alone = comparison.command
     assert native.specs == [
         {
             "device": "ttflash-256g",
@@ -89,12 +92,14 @@ def test_every_option_reaches_the_run_and_the_command(native: FakeNative) -> Non
             "requests": 1000,
             "seed": 7,
             "verify": True,
+            "log": {"path": "logs/x.parquet", "command": f"{alone} --log logs/x.parquet"},
+            "windows": 50,
         }
     ]
     assert comparison.command == (
         "tinytail compare base --device ttflash-256g --workload dtrs --format disksim "
         "--time-unit us --ops write=0,read=1 --unit bytes --trace-device 8,16 --event Q "
-        "--reorder-ms 5 --queue-depth 32 --requests 1000 --seed 7 --verify"
+        "--reorder-ms 5 --queue-depth 32 --requests 1000 --seed 7 --windows 50 --verify"
     )
 
 

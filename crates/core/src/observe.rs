@@ -2,6 +2,7 @@
 
 use crate::host::CommandKind;
 use crate::units::Ns;
+use crate::view::View;
 
 /// What occupies a die or a channel. A resource is always in exactly one category.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -178,6 +179,10 @@ pub struct Completion {
     pub id: u64,
     /// Read or write.
     pub kind: CommandKind,
+    /// First sector.
+    pub sector: u64,
+    /// Number of sectors.
+    pub sectors: u32,
     /// When the host says that it issued it.
     pub asked: Ns,
     /// The same on the drive's clock, which is later where the host was late.
@@ -194,6 +199,15 @@ pub struct Completion {
 pub trait Observer {
     /// Called once for each request, with the blame that adds up to its latency.
     fn completed(&mut self, completion: &Completion, blame: &Blame);
+
+    /// Whether it wants to look at the drive now. Asked at each completion, before `completed`.
+    #[inline]
+    fn wants_look(&self, _now: Ns) -> bool {
+        false
+    }
+
+    /// Looks at the drive, as `wants_look` asked.
+    fn look(&mut self, _view: View<'_>) {}
 }
 
 /// An observer that looks away.

@@ -5,7 +5,7 @@ use crate::ftl::Books;
 use crate::ftl::gc::GcState;
 use crate::ids::{DieIx, NONE, PlaneIx};
 use crate::sched::ops::{Class, OpKind};
-use crate::state::State;
+use crate::state::{Counters, State};
 use crate::units::Ns;
 
 /// A read-only view of the whole drive at one instant.
@@ -50,6 +50,10 @@ impl<'a> View<'a> {
     /// The geometry.
     pub fn geometry(self) -> &'a Geometry {
         &self.0.device.geometry
+    }
+    /// How often things happened.
+    pub fn counters(self) -> &'a Counters {
+        &self.0.counters
     }
     /// Maps, blocks and write points.
     pub fn books(self) -> &'a Books {

@@ -1,11 +1,19 @@
-//! Latency histograms and blame, collected while a drive runs.
+//! Latency histograms, blame, time series and the log of every request, collected while a drive runs.
 
+mod classes;
+pub mod log;
+pub mod series;
+
+use classes::{class_from, class_of};
 use hdrhistogram::Histogram;
+use log::Log;
 use serde::Serialize;
+use series::{Series, SeriesSummary};
 use std::collections::BTreeMap;
 use tinytail_core::host::CommandKind;
 use tinytail_core::observe::{Blame, Completion, Observer, PART_NAMES, PARTS};
 use tinytail_core::units::Ns;
+use tinytail_core::view::View;
 
 /// Significant decimal digits of the histograms: percentiles are within 0.1 % of the truth.
 const DIGITS: u8 = 3;
@@ -107,8 +115,8 @@ struct Class {
     ns: [u64; PARTS],
 }
 
-/// Everything that a run's table shows of its requests.
-#[derive(Debug, Clone)]
+/// Everything that a run's results show of its requests.
+#[derive(Debug)]
 pub struct Metrics {
     reads: Latencies,
     writes: Latencies,
@@ -117,38 +125,42 @@ pub struct Metrics {
     write_blame: Class,
     gc_blocked_reads: u64,
     queue_blocked_reads: u64,
+    series: Series,
+    log: Option<Log>,
 }
 
-impl Default for Metrics {
-    fn default() -> Self {
+impl Metrics {
+    /// Metrics of what happens from `start_ns` on, over time in at most `windows` windows, each request in the log if there
+    /// is one.
+    pub fn new(start_ns: Ns, windows: u32, log: Option<Log>) -> Self {
         let empty = Class { count: 0, ns: [0; PARTS] };
         Self {
             reads: Latencies::new(),
             writes: Latencies::new(),
-            classes: vec![empty.clone(); class_of(Ns::MAX >> 12) + 1],
+            classes: vec![empty.clone(); class_of(Ns::MAX >> 12, CLASS_BITS) + 1],
             write_blame: empty,
             gc_blocked_reads: 0,
             queue_blocked_reads: 0,
+            series: Series::new(start_ns, windows),
+            log,
         }
     }
-}
 
-/// The class of a latency: its highest bit and the `CLASS_BITS` bits below.
-#[inline]
-fn class_of(ns: Ns) -> usize {
-    if ns < 1 << CLASS_BITS {
-        return ns as usize;
+    /// Hands out the log, which is to be finished.
+    pub fn take_log(&mut self) -> Option<Log> {
+        self.log.take()
     }
-    let high = 63 - ns.leading_zeros();
-    let shift = high - CLASS_BITS;
-    ((u64::from(shift + 1) << CLASS_BITS) + ((ns >> shift) & ((1 << CLASS_BITS) - 1))) as usize
+
+    /// The run over simulated time, up to now.
+    pub fn series(&self, view: View<'_>) -> SeriesSummary {
+        self.series.summary(view)
+    }
 }
 
-/// The least latency of a class.
-fn class_from(class: usize) -> Ns {
-    let class = class as u64;
-    let (shift, low) = (class >> CLASS_BITS, class & ((1 << CLASS_BITS) - 1));
-    if shift == 0 { low } else { (low | 1 << CLASS_BITS) << (shift - 1) }
+impl Default for Metrics {
+    fn default() -> Self {
+        Self::new(0, series::WINDOWS, None)
+    }
 }
 
 impl Observer for Metrics {
@@ -161,7 +173,7 @@ impl Observer for Metrics {
                 self.gc_blocked_reads += u64::from(completion.gc_blocked);
                 self.queue_blocked_reads += u64::from(completion.queue_blocked);
                 let last = self.classes.len() - 1;
-                &mut self.classes[class_of(latency).min(last)]
+                &mut self.classes[class_of(latency, CLASS_BITS).min(last)]
             }
             CommandKind::Write => {
                 self.writes.record(latency);
@@ -172,6 +184,19 @@ impl Observer for Metrics {
         for (part, ns) in blame.parts() {
             class.ns[part] += ns;
         }
+        self.series.record(completion);
+        if let Some(log) = &mut self.log {
+            log.append(completion, blame);
+        }
+    }
+
+    #[inline]
+    fn wants_look(&self, now: Ns) -> bool {
+        self.series.is_over(now)
+    }
+
+    fn look(&mut self, view: View<'_>) {
+        self.series.look(view);
     }
 }
 
@@ -230,7 +255,7 @@ impl Metrics {
             count += self.classes[from].count;
         }
         let (count, ns) = self.sum_classes(from);
-        SlowestSum { share_percent, count, latency_us_from: (count > 0).then(|| class_from(from) as f64 / 1000.0), ns }
+        SlowestSum { share_percent, count, latency_us_from: (count > 0).then(|| class_from(from, CLASS_BITS) as f64 / 1000.0), ns }
     }
 
     fn sum_classes(&self, from: usize) -> (u64, BTreeMap<&'static str, u64>) {
@@ -258,6 +283,8 @@ mod tests {
         let completion = Completion {
             id: 0,
             kind: CommandKind::Read,
+            sector: 0,
+            sectors: 8,
             asked: 5,
             arrived: 5,
             completed: 5 + latency,
@@ -295,16 +322,6 @@ mod tests {
         assert_eq!(slowest.ns["array"], 100);
         assert_eq!(metrics.all_reads().ns["array"], 999 * 100 + 100);
         assert!((metrics.queue_blocked_read_percent() - 0.1).abs() < 1e-9);
-    }
-
-    #[test]
-    fn classes_are_contiguous_and_cover_every_latency() {
-        let mut last = 0;
-        for ns in (0..5000).chain((13..50).map(|bit| 1 << bit)) {
-            let class = class_of(ns);
-            assert!(class >= last && class_from(class) <= ns && (class_from(class + 1) > ns), "{ns}");
-            last = class;
-        }
     }
 
     #[test]

@@ -44,7 +44,7 @@ fn failure(error: &Failure) -> PyErr {
     match error {
         Failure::Config(error) => config_error(error),
         Failure::Workload(error) => workload_error(error),
-        Failure::Failed(message) => RunError::new_err(message.clone()),
+        Failure::Log(_) | Failure::Failed(_) => RunError::new_err(error.to_string()),
     }
 }
 

@@ -1,18 +1,23 @@
-//! Speed, as ratios within one run: the drive beside the floor, the same requests through map and GC bookkeeping alone.
+//! Speed, as ratios within one run: the drive beside the floor, the same requests through map and GC bookkeeping alone; a run
+//! with a log beside one without.
 
 use crate::catalog;
 use crate::control::{Control, Phase};
 use crate::play::{Ending, play};
 use crate::run::{RunError, Spec, run, thread_cpu_seconds, write_amplification};
 use serde::Serialize;
+use std::path::Path;
+use std::time::Instant;
 use tinytail_core::config::ConfigError;
 use tinytail_core::drive::Drive;
 use tinytail_core::host::{Arrival, CommandKind};
 use tinytail_metrics::Metrics;
+use tinytail_metrics::log::Log;
+use tinytail_metrics::series::WINDOWS;
 use tinytail_workload::{SourceContext, TRACES_VARIABLE, TraceOptions, Workload};
 
 /// The names of the cases.
-pub const CASES: [&str; 3] = ["steady-gc", "steady-gc-controller", "dtrs"];
+pub const CASES: [&str; 4] = ["steady-gc", "steady-gc-controller", "dtrs", "log"];
 
 /// Requests of a steady case.
 const REQUESTS: u64 = 10_000_000;
@@ -28,6 +33,10 @@ pub struct Case {
     pub ns_per_event: f64,
     /// Time of the drive over time of the floor; `None` where there is no floor.
     pub floor_ratio: Option<f64>,
+    /// Requests per second of user CPU time of the simulating thread with a log over those without one; `None` without log.
+    pub log_cpu_ratio: Option<f64>,
+    /// Requests per second of wall time with a log over those without one.
+    pub log_wall_ratio: Option<f64>,
     /// Peak memory of the process; filled in by who starts it.
     pub peak_memory_bytes: Option<u64>,
     /// Pages programmed for each page of the host.
@@ -45,6 +54,7 @@ pub fn bench(case: &str, control: &Control) -> Result<Case, RunError> {
         "steady-gc" => steady(case, "base+plane-blocking+full-drive", control),
         "steady-gc-controller" => steady(case, "base+plane-blocking+full-drive+through-controller", control),
         "dtrs" => dtrs(control),
+        "log" => log(control),
         other => {
             let hint = tinytail_core::config::nearest_hint(other, &CASES);
             Err(ConfigError::new(format!("unknown case `{other}`{hint}; known: {}", CASES.join(", "))).into())
@@ -52,34 +62,56 @@ pub fn bench(case: &str, control: &Control) -> Result<Case, RunError> {
     }
 }
 
-/// 4 KB random 70/30 at queue depth 16 on a full 256 GiB drive in its steady state.
+/// 4 KB random 70/30 at queue depth 16.
+struct Steady {
+    drive: Drive<Metrics>,
+    workload: Workload,
+    context: SourceContext,
+}
+
+impl Steady {
+    /// A full 256 GiB drive in its steady state.
+    fn prepare(design: &str, control: &Control) -> Result<Self, RunError> {
+        let mut device = catalog::device("ttflash-256g")?;
+        // Full to its logical size, at the watermark of `full-drive`.
+        device.state.live_percent = 100;
+        device.state.free_percent = 10;
+        device.state.overwrite_percent = 100;
+        let workload = Workload::resolve("randrw70-qd16", &TraceOptions::default())?;
+        let logical_sectors = device.logical_sectors();
+        let context = SourceContext { logical_sectors, mapped_sectors: logical_sectors };
+        let mut drive = Drive::new(&device, catalog::design(design)?, false, Metrics::default())?;
+        control.enter(Phase::Ageing, 0);
+        drive.age(1, &[], |done, total| {
+            control.set_total(total);
+            control.advance(done);
+            !control.is_cancelled()
+        });
+        drive.wake();
+        let mut steady = Self { drive, workload, context };
+        control.enter(Phase::WarmingUp, REQUESTS / 10);
+        steady.play(2, REQUESTS / 10, None, control)?;
+        Ok(steady)
+    }
+
+    /// Plays requests, measured anew, and returns the user CPU time and the wall time that they took.
+    fn play(&mut self, seed: u64, requests: u64, log: Option<Log>, control: &Control) -> Result<(f64, f64), RunError> {
+        let Self { drive, workload, context } = self;
+        drive.reset_counters();
+        *drive.observer_mut() = Metrics::new(drive.now(), WINDOWS, log);
+        let mut source = workload.source(seed, context, Some(requests))?;
+        let (start, wall) = (thread_cpu_seconds(), Instant::now());
+        finished(play(drive, source.as_mut(), workload.pacing, 0, control, |_| false))?;
+        Ok((thread_cpu_seconds() - start, wall.elapsed().as_secs_f64()))
+    }
+}
+
+/// The drive beside the floor.
 fn steady(name: &str, design: &str, control: &Control) -> Result<Case, RunError> {
-    let mut device = catalog::device("ttflash-256g")?;
-    // Full to its logical size, at the watermark of `full-drive`.
-    device.state.live_percent = 100;
-    device.state.free_percent = 10;
-    device.state.overwrite_percent = 100;
-    let workload = Workload::resolve("randrw70-qd16", &TraceOptions::default())?;
-    let logical_sectors = device.logical_sectors();
-    let context = SourceContext { logical_sectors, mapped_sectors: logical_sectors };
-    let mut drive = Drive::new(&device, catalog::design(design)?, false, Metrics::default())?;
-    control.enter(Phase::Ageing, 0);
-    drive.age(1, &[], |done, total| {
-        control.set_total(total);
-        control.advance(done);
-        !control.is_cancelled()
-    });
-    drive.wake();
-    control.enter(Phase::WarmingUp, REQUESTS / 10);
-    let mut source = workload.source(2, &context, Some(REQUESTS / 10))?;
-    finished(play(&mut drive, source.as_mut(), workload.pacing, 0, control, |_| false))?;
-    drive.reset_counters();
-    *drive.observer_mut() = Metrics::default();
+    let mut steady = Steady::prepare(design, control)?;
     control.enter(Phase::Running, REQUESTS);
-    let mut source = workload.source(1, &context, Some(REQUESTS))?;
-    let start = thread_cpu_seconds();
-    finished(play(&mut drive, source.as_mut(), workload.pacing, 0, control, |_| false))?;
-    let timed = thread_cpu_seconds() - start;
+    let (timed, _) = steady.play(1, REQUESTS, None, control)?;
+    let Steady { mut drive, workload, context } = steady;
     let counters = *drive.counters();
     let mut batch: Vec<Arrival> = Vec::new();
     let mut source = workload.source(3, &context, Some(REQUESTS))?;
@@ -95,11 +127,64 @@ fn steady(name: &str, design: &str, control: &Control) -> Result<Case, RunError>
         requests_per_cpu_second: REQUESTS as f64 / timed,
         ns_per_event: timed * 1e9 / counters.events as f64,
         floor_ratio: Some(timed / floor),
+        log_cpu_ratio: None,
+        log_wall_ratio: None,
         peak_memory_bytes: None,
         write_amplification: write_amplification(&counters),
         detail: format!(
             "{design} on ttflash-256g, full; {REQUESTS} requests, {} events, {mapped} pages of the floor mapped",
             counters.events
+        ),
+    })
+}
+
+/// Slices that are played with and without log in turn, so that both meet the same disturbances.
+const SLICES: u64 = 8;
+
+/// The work of `steady-gc` with a log of every request, and without.
+fn log(control: &Control) -> Result<Case, RunError> {
+    let design = "base+plane-blocking+full-drive";
+    let folder = std::env::temp_dir().join(format!("tinytail-bench-{}", std::process::id()));
+    std::fs::create_dir(&folder).map_err(|error| RunError::Failed(format!("cannot make {}: {error}", folder.display())))?;
+    let measured = log_in(&folder, design, control);
+    // Left behind it would only be a waste of space.
+    let _ = std::fs::remove_dir_all(&folder);
+    measured
+}
+
+fn log_in(folder: &Path, design: &str, control: &Control) -> Result<Case, RunError> {
+    let mut steady = Steady::prepare(design, control)?;
+    control.enter(Phase::Running, REQUESTS);
+    let (mut plain, mut logged, mut events, mut bytes) = ((0.0, 0.0), (0.0, 0.0), 0, 0);
+    for slice in 0..SLICES {
+        let seed = 10 + slice;
+        let (cpu, wall) = steady.play(seed, REQUESTS / SLICES, None, control)?;
+        plain = (plain.0 + cpu, plain.1 + wall);
+        let path = folder.join("log.parquet");
+        let log = Log::create(&path.to_string_lossy())?;
+        let (cpu, wall) = steady.play(seed, REQUESTS / SLICES, Some(log), control)?;
+        events += steady.drive.counters().events;
+        let waited = Instant::now();
+        if let Some(log) = steady.drive.observer_mut().take_log() {
+            let note = log.finish(Vec::new());
+            note.error.map_or(Ok(()), |error| Err(RunError::Failed(error)))?;
+            bytes += note.bytes;
+        }
+        // What the writer has not written yet belongs to the run.
+        logged = (logged.0 + cpu, logged.1 + wall + waited.elapsed().as_secs_f64());
+    }
+    Ok(Case {
+        name: "log".into(),
+        requests_per_cpu_second: REQUESTS as f64 / logged.0,
+        ns_per_event: logged.0 * 1e9 / events as f64,
+        floor_ratio: None,
+        log_cpu_ratio: Some(plain.0 / logged.0),
+        log_wall_ratio: Some(plain.1 / logged.1),
+        peak_memory_bytes: None,
+        write_amplification: write_amplification(steady.drive.counters()),
+        detail: format!(
+            "{design} on ttflash-256g, full; {REQUESTS} requests with log and as many without, in {SLICES} slices each; {:.1} bytes a request",
+            bytes as f64 / REQUESTS as f64
         ),
     })
 }
@@ -113,7 +198,7 @@ fn finished(ending: Ending) -> Result<(), RunError> {
 
 /// Base on the DTRS trace, or on its stand-in where the trace is not at hand.
 fn dtrs(control: &Control) -> Result<Case, RunError> {
-    let real = std::env::var_os(TRACES_VARIABLE).is_some_and(|folder| std::path::Path::new(&folder).join("DTRS1K.trace.zst").is_file());
+    let real = std::env::var_os(TRACES_VARIABLE).is_some_and(|folder| Path::new(&folder).join("DTRS1K.trace.zst").is_file());
     let workload = if real { "dtrs" } else { "standin-dtrs" };
     let spec = Spec {
         device: "ttflash-256g".into(),
@@ -123,6 +208,8 @@ fn dtrs(control: &Control) -> Result<Case, RunError> {
         requests: None,
         seed: 1,
         verify: false,
+        log: None,
+        windows: WINDOWS,
     };
     let outcome = run(&spec, control)?;
     Ok(Case {
@@ -130,6 +217,8 @@ fn dtrs(control: &Control) -> Result<Case, RunError> {
         requests_per_cpu_second: outcome.requests_per_cpu_second.unwrap_or(0.0),
         ns_per_event: outcome.ns_per_event.unwrap_or(0.0),
         floor_ratio: None,
+        log_cpu_ratio: None,
+        log_wall_ratio: None,
         peak_memory_bytes: None,
         write_amplification: outcome.write_amplification,
         detail: format!("base on ttflash-256g, workload {workload}"),

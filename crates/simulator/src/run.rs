@@ -16,6 +16,8 @@ use tinytail_core::host::Arrival;
 use tinytail_core::ids::Lpn;
 use tinytail_core::state::Counters;
 use tinytail_core::units::{MS, SECOND};
+use tinytail_metrics::log::{Log, LogError, LogNote};
+use tinytail_metrics::series::{SeriesSummary, WINDOWS_MAX};
 use tinytail_metrics::{BlameSum, LatencySummary, Metrics, SlowestSum};
 use tinytail_workload::{InputKind, Source, SourceContext, TraceOptions, Workload, WorkloadError};
 
@@ -38,6 +40,20 @@ pub struct Spec {
     pub seed: u64,
     /// Check the data of every read.
     pub verify: bool,
+    /// Where to log every request, if anywhere.
+    pub log: Option<LogSpec>,
+    /// The most windows that the series over time may have.
+    pub windows: u32,
+}
+
+/// A log of every request of the measured part.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct LogSpec {
+    /// The file, which is replaced if it exists.
+    pub path: String,
+    /// The command that repeats the run, for the file.
+    pub command: String,
 }
 
 /// Why a run gave no result.
@@ -49,6 +65,9 @@ pub enum RunError {
     /// A faulty workload.
     #[error(transparent)]
     Workload(#[from] WorkloadError),
+    /// A log that cannot be written, found before anything ran.
+    #[error(transparent)]
+    Log(#[from] LogError),
     /// The run itself failed.
     #[error("{0}")]
     Failed(String),
@@ -118,6 +137,8 @@ pub struct Outcome {
     pub gc_count: u64,
     /// Where the time went.
     pub blame: BlameNote,
+    /// The run over simulated time.
+    pub series: SeriesSummary,
     /// How often each technique acted.
     pub techniques: BTreeMap<String, u64>,
     /// Equal hashes mean equal runs.
@@ -152,7 +173,12 @@ pub struct Outcome {
     pub version: &'static str,
     /// What is to be known with the figures.
     pub notes: Vec<String>,
+    /// What became of the log; `None` if none was asked for.
+    pub log: Option<LogNote>,
 }
+
+/// Raised when a log of this version could be misread.
+const LOG_VERSION: u32 = 1;
 
 /// User CPU time of this thread, in seconds.
 pub(crate) fn thread_cpu_seconds() -> f64 {
@@ -172,10 +198,22 @@ pub fn run(spec: &Spec, control: &Control) -> Result<Outcome, RunError> {
     if spec.requests == Some(0) {
         return Err(RunError::Failed("0 requests were asked for; at least 1 is needed".into()));
     }
-    run_on(&device, design, &workload, spec, control)
+    if !(1..=WINDOWS_MAX).contains(&spec.windows) {
+        return Err(RunError::Failed(format!("{} windows were asked for; 1 to {WINDOWS_MAX} are possible", spec.windows)));
+    }
+    // A file that cannot be written is found before the work.
+    let log = spec.log.as_ref().map(|log| Log::create(&log.path)).transpose()?;
+    run_on(&device, design, &workload, spec, log, control)
 }
 
-fn run_on(device: &Device, design: Design, workload: &Workload, spec: &Spec, control: &Control) -> Result<Outcome, RunError> {
+fn run_on(
+    device: &Device,
+    design: Design,
+    workload: &Workload,
+    spec: &Spec,
+    mut log: Option<Log>,
+    control: &Control,
+) -> Result<Outcome, RunError> {
     let per_page = u64::from(device.geometry.sectors_per_page());
     let context = SourceContext { logical_sectors: device.logical_sectors(), mapped_sectors: u64::from(device.mapped_pages()) * per_page };
     workload.check_fits(context.logical_sectors)?;
@@ -184,7 +222,7 @@ fn run_on(device: &Device, design: Design, workload: &Workload, spec: &Spec, con
     control.enter(Phase::Ageing, 0);
     if control.is_cancelled() {
         let figures = Figures { start: 0, cpu_seconds: 0.0, partial: true, stuck: None, warm_up: "none".into() };
-        return Ok(outcome(&drive, device, workload, spec, &Aged::default(), figures));
+        return Ok(finish(outcome(&drive, device, workload, spec, &Aged::default(), figures), log, spec));
     }
     let aged = drive.age(spec.seed, &footprint, |done, total| {
         control.set_total(total);
@@ -199,8 +237,12 @@ fn run_on(device: &Device, design: Design, workload: &Workload, spec: &Spec, con
         (ending, warm_up, kept) = warm(&mut drive, workload, spec, &context, control)?;
     }
     drive.reset_counters();
-    *drive.observer_mut() = Metrics::default();
     let start = drive.now();
+    if let Some(log) = &mut log {
+        // Every request of warming up has completed, and numbers go on from there.
+        log.count_from(drive.observer().requests(), start);
+    }
+    *drive.observer_mut() = Metrics::new(start, spec.windows, log);
     let cpu_start = thread_cpu_seconds();
     if ending == Ending::Complete {
         control.enter(Phase::Running, spec.requests.or(workload.request_count_hint()).unwrap_or(0));
@@ -222,7 +264,30 @@ fn run_on(device: &Device, design: Design, workload: &Workload, spec: &Spec, con
         drive.audit().map_err(|what| RunError::Failed(format!("{}: an invariant does not hold: {what}", spec.design)))?;
     }
     let figures = Figures { start, cpu_seconds, partial, stuck, warm_up };
-    Ok(outcome(&drive, device, workload, spec, &aged, figures))
+    let log = drive.observer_mut().take_log();
+    Ok(finish(outcome(&drive, device, workload, spec, &aged, figures), log, spec))
+}
+
+/// Ends the log, if there is one, with what is known of the run by now.
+fn finish(mut outcome: Outcome, log: Option<Log>, spec: &Spec) -> Outcome {
+    if let (Some(log), Some(LogSpec { command, .. })) = (log, &spec.log) {
+        let state = serde_json::to_string(&outcome.state).expect("numbers and words");
+        let about = [
+            ("log_version", LOG_VERSION.to_string()),
+            ("version", outcome.version.into()),
+            ("device", outcome.device.clone()),
+            ("design", outcome.design.clone()),
+            ("workload", outcome.workload.name.clone()),
+            ("workload_detail", outcome.workload.detail.clone()),
+            ("seed", outcome.seed.to_string()),
+            ("state", state),
+            ("event_hash", outcome.event_hash.clone()),
+            ("partial", outcome.partial.to_string()),
+            ("command", command.clone()),
+        ];
+        outcome.log = Some(log.finish(about.map(|(key, value)| (format!("tinytail.{key}"), value)).into()));
+    }
+    outcome
 }
 
 /// The pages beyond the mapped part that the workload touches: they are mapped too, so that no read finds nothing.
@@ -356,6 +421,7 @@ fn outcome(drive: &Drive<Metrics>, device: &Device, workload: &Workload, spec: &
         erases: counters.erases,
         gc_count: counters.gcs,
         blame: BlameNote { all_reads: metrics.all_reads(), slowest_reads: metrics.slowest_reads(0.1), all_writes: metrics.all_writes() },
+        series: metrics.series(drive.view()),
         techniques: techniques(drive.design(), counters),
         event_hash: format!("{:016x}", drive.event_hash()),
         requests_per_cpu_second: rate(requests, figures.cpu_seconds),
@@ -382,6 +448,7 @@ fn outcome(drive: &Drive<Metrics>, device: &Device, workload: &Workload, spec: &
         seed: spec.seed,
         version: env!("CARGO_PKG_VERSION"),
         notes: workload.notes.clone(),
+        log: None,
     }
 }
 

@@ -176,6 +176,8 @@ fn every_twin_runs_a_design_with_watermarks_that_fit_it() {
             requests: Some(2_000),
             seed: 1,
             verify: true,
+            log: None,
+            windows: 200,
         };
         let outcome = run(&spec, &Control::default()).unwrap();
         assert_eq!((outcome.stuck, outcome.partial, outcome.read.count + outcome.write.count), (None, false, 2_000), "{}", device.name);

@@ -11,6 +11,7 @@ use crate::ram::{Insert, WaitingWrite};
 use crate::sched::jobs::Stage;
 use crate::sched::ops::{Class, Op, OpKind, Owner};
 use crate::state::Request;
+use crate::view::View;
 use std::collections::VecDeque;
 
 /// Map entries that are fetched at a time, because the processor looks up the addresses of several at once as fast as that
@@ -374,6 +375,9 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
     pub(super) fn complete(&mut self, request: u32, op: Option<u32>) {
         let Request { id, asked, arrived, accepted, command, gc_blocked, .. } = self.state.requests[request as usize];
         let completed = self.state.now;
+        if self.observer.wants_look(completed) {
+            self.observer.look(View(&self.state));
+        }
         let blame = match op {
             Some(op) => &mut self.state.blames[op as usize],
             None => &mut self.path_blame,
@@ -385,7 +389,17 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
             blame.add(DIE + Occupant::HostProgram as usize, rest);
         }
         crate::check!(blame.total() == completed - arrived, "blame adds up: {blame:?}");
-        let completion = Completion { id, kind: command.kind, asked, arrived, completed, gc_blocked, queue_blocked: accepted > arrived };
+        let completion = Completion {
+            id,
+            kind: command.kind,
+            sector: command.sector,
+            sectors: command.sectors,
+            asked,
+            arrived,
+            completed,
+            gc_blocked,
+            queue_blocked: accepted > arrived,
+        };
         self.observer.completed(&completion, blame);
         self.path_blame.clear();
         self.completions.push(completion);

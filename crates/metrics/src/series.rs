@@ -1,0 +1,303 @@
+//! What happens over simulated time, in equal windows that widen as a run gets longer.
+//!
+//! Nobody knows beforehand how long a run will take. So windows start short, and whenever there would be too many of them,
+//! neighbours are merged in pairs and all windows become twice as wide. Counts are added, so nothing is lost; latencies are
+//! counted in classes, which add as well.
+
+use crate::classes::{class_from, class_of};
+use serde::Serialize;
+use tinytail_core::host::CommandKind;
+use tinytail_core::observe::Completion;
+use tinytail_core::units::{Ns, SECOND};
+use tinytail_core::view::View;
+
+/// Windows at most, if nobody asks for another number.
+pub const WINDOWS: u32 = 200;
+/// The most windows that may be asked for.
+pub const WINDOWS_MAX: u32 = 10_000;
+/// The width of the first windows.
+const FIRST_WINDOW_NS: Ns = 100_000;
+/// Latencies are counted in classes, this many bits for each doubling: 0.8 % wide.
+const BITS: u32 = 7;
+/// Bytes of a sector.
+const SECTOR_BYTES: u64 = 512;
+
+/// Erased blocks of the planes, as seen now and then.
+#[derive(Debug, Clone, Copy, PartialEq)]
+struct FreeBlocks {
+    /// Of the plane that had the fewest.
+    min: u32,
+    /// Means over all planes, summed over the looks.
+    mean_sum: f64,
+    looks: u32,
+}
+
+/// What happened in one window.
+#[derive(Debug, Clone, Default)]
+struct Window {
+    reads: u64,
+    writes: u64,
+    read_sectors: u64,
+    write_sectors: u64,
+    read_max_ns: Ns,
+    /// Reads by class of latency, in order; only classes that have any.
+    latencies: Vec<(u16, u32)>,
+    host_pages: u64,
+    gc_pages: u64,
+    free: Option<FreeBlocks>,
+}
+
+impl Window {
+    fn add(&mut self, other: &Self) {
+        self.reads += other.reads;
+        self.writes += other.writes;
+        self.read_sectors += other.read_sectors;
+        self.write_sectors += other.write_sectors;
+        self.read_max_ns = self.read_max_ns.max(other.read_max_ns);
+        self.host_pages += other.host_pages;
+        self.gc_pages += other.gc_pages;
+        self.free = match (self.free, other.free) {
+            (Some(one), Some(two)) => {
+                Some(FreeBlocks { min: one.min.min(two.min), mean_sum: one.mean_sum + two.mean_sum, looks: one.looks + two.looks })
+            }
+            (one, two) => one.or(two),
+        };
+        if self.latencies.is_empty() {
+            self.latencies.clone_from(&other.latencies);
+        } else if !other.latencies.is_empty() {
+            self.latencies = merged(&self.latencies, &other.latencies);
+        }
+    }
+
+    /// A percentile of the reads: the most that a latency of its class can be, within 0.8 % of the truth.
+    fn read_us(&self, quantile: f64) -> Option<f64> {
+        let wanted = ((self.reads as f64 * quantile).ceil() as u64).max(1);
+        let mut seen = 0;
+        let class = self.latencies.iter().find(|&&(_, count)| {
+            seen += u64::from(count);
+            seen >= wanted
+        });
+        class.map(|&(class, _)| (class_from(usize::from(class) + 1, BITS) - 1).min(self.read_max_ns) as f64 / 1000.0)
+    }
+}
+
+/// Two lists of counts by class as one.
+fn merged(one: &[(u16, u32)], two: &[(u16, u32)]) -> Vec<(u16, u32)> {
+    let mut all = Vec::with_capacity(one.len() + two.len());
+    let (mut i, mut j) = (0, 0);
+    while i < one.len() && j < two.len() {
+        let ((left, count), (right, more)) = (one[i], two[j]);
+        if left <= right {
+            i += 1;
+        }
+        if right <= left {
+            j += 1;
+        }
+        all.push(match left.cmp(&right) {
+            std::cmp::Ordering::Less => (left, count),
+            std::cmp::Ordering::Equal => (left, count.saturating_add(more)),
+            std::cmp::Ordering::Greater => (right, more),
+        });
+    }
+    all.extend_from_slice(&one[i..]);
+    all.extend_from_slice(&two[j..]);
+    all
+}
+
+/// A run over simulated time. Takes a comparison and a few counters for each request, and a bounded amount of memory.
+#[derive(Debug, Clone)]
+pub struct Series {
+    /// Windows at most.
+    limit: usize,
+    start_ns: Ns,
+    window_ns: Ns,
+    /// Where the present window ends.
+    end_ns: Ns,
+    /// The present window's number.
+    present: usize,
+    /// What is in the present window since the last look, but for its latencies.
+    open: Window,
+    /// Reads of the present window since the last look by class of latency; classes that have any are in `touched`.
+    counts: Vec<u32>,
+    touched: Vec<u16>,
+    /// Pages programmed for the host and by GC up to the last look.
+    programmed: (u64, u64),
+    windows: Vec<Window>,
+}
+
+impl Series {
+    /// A series that starts at `start_ns`, of at most `limit` windows (at least one).
+    pub fn new(start_ns: Ns, limit: u32) -> Self {
+        Self {
+            limit: limit.max(1) as usize,
+            start_ns,
+            window_ns: FIRST_WINDOW_NS,
+            end_ns: start_ns + FIRST_WINDOW_NS,
+            present: 0,
+            open: Window::default(),
+            counts: vec![0; class_of(Ns::MAX >> 12, BITS) + 1],
+            touched: Vec::new(),
+            programmed: (0, 0),
+            windows: Vec::new(),
+        }
+    }
+
+    /// Whether `now` is beyond the present window.
+    #[inline]
+    pub fn is_over(&self, now: Ns) -> bool {
+        now >= self.end_ns
+    }
+
+    /// Counts a request in the present window.
+    #[inline]
+    pub fn record(&mut self, completion: &Completion) {
+        match completion.kind {
+            CommandKind::Read => {
+                let latency = completion.completed - completion.arrived;
+                self.open.reads += 1;
+                self.open.read_sectors += u64::from(completion.sectors);
+                self.open.read_max_ns = self.open.read_max_ns.max(latency);
+                let class = class_of(latency, BITS).min(self.counts.len() - 1);
+                if self.counts[class] == 0 {
+                    self.touched.push(class as u16);
+                }
+                self.counts[class] = self.counts[class].saturating_add(1);
+            }
+            CommandKind::Write => {
+                self.open.writes += 1;
+                self.open.write_sectors += u64::from(completion.sectors);
+            }
+        }
+    }
+
+    /// Ends the present window, as the drive is, and goes on to the window of the drive's time.
+    #[inline(never)]
+    pub fn look(&mut self, view: View<'_>) {
+        let planes = view.geometry().planes();
+        let erased = (0..planes).map(|plane| view.books().erased_blocks(plane));
+        let (min, sum) = erased.fold((u32::MAX, 0u64), |(min, sum), blocks| (min.min(blocks), sum + u64::from(blocks)));
+        let free = FreeBlocks { min, mean_sum: sum as f64 / f64::from(planes), looks: 1 };
+        let counters = view.counters();
+        self.end_window(free, (counters.host_pages, counters.gc_pages));
+        self.go_to(view.now());
+    }
+
+    /// Puts what is open into the present window.
+    fn end_window(&mut self, free: FreeBlocks, programmed: (u64, u64)) {
+        let mut open = std::mem::take(&mut self.open);
+        if self.touched.len() > self.counts.len() / 32 {
+            // Looking through all of them is faster than sorting many.
+            self.touched.clear();
+            self.touched.extend((0..self.counts.len() as u16).filter(|&class| self.counts[usize::from(class)] > 0));
+        } else {
+            self.touched.sort_unstable();
+        }
+        for class in self.touched.drain(..) {
+            open.latencies.push((class, std::mem::take(&mut self.counts[usize::from(class)])));
+        }
+        open.free = Some(free);
+        (open.host_pages, open.gc_pages) = (programmed.0 - self.programmed.0, programmed.1 - self.programmed.1);
+        self.programmed = programmed;
+        if self.windows.len() <= self.present {
+            self.windows.resize_with(self.present + 1, Window::default);
+        }
+        self.windows[self.present].add(&open);
+    }
+
+    /// Makes the window of a time the present one, widening the windows as often as needed.
+    fn go_to(&mut self, now: Ns) {
+        while (now - self.start_ns) / self.window_ns >= self.limit as u64 {
+            self.window_ns *= 2;
+            self.windows = self
+                .windows
+                .chunks_mut(2)
+                .map(|pair| {
+                    let mut both = std::mem::take(&mut pair[0]);
+                    pair.get(1).into_iter().for_each(|second| both.add(second));
+                    both
+                })
+                .collect();
+        }
+        self.present = ((now - self.start_ns) / self.window_ns) as usize;
+        self.end_ns = self.start_ns + (self.present as Ns + 1) * self.window_ns;
+    }
+
+    /// The series up to the drive's time. Its sums are the run's.
+    pub fn summary(&self, view: View<'_>) -> SeriesSummary {
+        let mut all = self.clone();
+        all.look(view);
+        let length = view.now() - all.start_ns;
+        // At the very end of the last window nothing of the next one has passed.
+        let windows = length.div_ceil(all.window_ns).max(all.windows.len() as u64);
+        all.windows.resize_with(windows as usize, Window::default);
+        all.columns(length)
+    }
+
+    fn columns(&self, length: Ns) -> SeriesSummary {
+        let mut summary = SeriesSummary { window_seconds: self.window_ns as f64 / SECOND as f64, ..SeriesSummary::default() };
+        for (index, window) in self.windows.iter().enumerate() {
+            let begin = index as Ns * self.window_ns;
+            let seconds = self.window_ns.min(length.saturating_sub(begin)) as f64 / SECOND as f64;
+            let rate = |count: f64| (seconds > 0.0).then(|| count / seconds);
+            let bytes = (window.read_sectors + window.write_sectors) * SECTOR_BYTES;
+            summary.reads.push(window.reads);
+            summary.writes.push(window.writes);
+            summary.read_bytes.push(window.read_sectors * SECTOR_BYTES);
+            summary.write_bytes.push(window.write_sectors * SECTOR_BYTES);
+            summary.requests_per_second.push(rate((window.reads + window.writes) as f64));
+            summary.mb_per_second.push(rate(bytes as f64 / 1e6));
+            summary.read_p50_us.push(window.read_us(0.5));
+            summary.read_p99_us.push(window.read_us(0.99));
+            summary.read_p999_us.push(window.read_us(0.999));
+            summary.read_max_us.push((window.reads > 0).then_some(window.read_max_ns as f64 / 1000.0));
+            summary.free_blocks_min.push(window.free.map(|free| free.min));
+            summary.free_blocks_mean.push(window.free.map(|free| free.mean_sum / f64::from(free.looks)));
+            summary.host_pages.push(window.host_pages);
+            summary.gc_pages.push(window.gc_pages);
+            let pages = (window.host_pages + window.gc_pages) as f64;
+            summary.write_amplification.push((window.host_pages > 0).then(|| pages / window.host_pages as f64));
+        }
+        summary
+    }
+}
+
+/// A run over simulated time, in columns of one value for each window. Window `i` starts `i * window_seconds` after the
+/// measured part does; the last one ends with the run.
+#[derive(Debug, Clone, Default, PartialEq, Serialize)]
+pub struct SeriesSummary {
+    /// The width of a window.
+    pub window_seconds: f64,
+    /// Reads completed.
+    pub reads: Vec<u64>,
+    /// Writes completed.
+    pub writes: Vec<u64>,
+    /// Bytes of the reads completed.
+    pub read_bytes: Vec<u64>,
+    /// Bytes of the writes completed.
+    pub write_bytes: Vec<u64>,
+    /// Requests completed for each second; `None` where a window has no length.
+    pub requests_per_second: Vec<Option<f64>>,
+    /// Bytes read and written for each second, in 10^6.
+    pub mb_per_second: Vec<Option<f64>>,
+    /// Median of the reads' latencies; `None` without reads. Percentiles are within 0.8 %.
+    pub read_p50_us: Vec<Option<f64>>,
+    /// 99th percentile.
+    pub read_p99_us: Vec<Option<f64>>,
+    /// 99.9th percentile.
+    pub read_p999_us: Vec<Option<f64>>,
+    /// Maximum, exact.
+    pub read_max_us: Vec<Option<f64>>,
+    /// Erased blocks of the plane that had the fewest, as seen when windows ended; `None` where nobody looked.
+    pub free_blocks_min: Vec<Option<u32>>,
+    /// Erased blocks of a plane: the mean over planes and looks.
+    pub free_blocks_mean: Vec<Option<f64>>,
+    /// Pages programmed for the host.
+    pub host_pages: Vec<u64>,
+    /// Pages programmed by GC.
+    pub gc_pages: Vec<u64>,
+    /// Pages programmed for each page programmed for the host; `None` without such pages.
+    pub write_amplification: Vec<Option<f64>>,
+}
+
+#[cfg(test)]
+mod tests;
