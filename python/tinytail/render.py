@@ -392,8 +392,8 @@ def _plain_value(value: Any) -> str:
 def bench_view(cases: Iterable[Mapping[str, Any]]) -> Table:
     """The results of bench cases."""
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False)
-    table.add_column("case")
-    headings = ("requests/CPU-s", "ns/event", "× floor", "log: CPU", "log: wall", "peak memory")
+    table.add_column("case", no_wrap=True)
+    headings = ("requests/\nCPU-s", "ns/event", "× floor", "log:\nCPU", "log:\nwall", "peak\nmemory")
     for heading in headings:
         table.add_column(heading, justify="right", no_wrap=True)
     for case in cases:
