@@ -24,6 +24,7 @@ if TYPE_CHECKING:
         designs,
         device,
         devices,
+        image_info,
         trace_info,
         version,
         workload,
@@ -38,6 +39,7 @@ if TYPE_CHECKING:
         UsageError,
         WorkloadError,
     )
+    from tinytail.imaging import create_image
     from tinytail.results import (
         Blame,
         BlameGroup,
@@ -80,10 +82,12 @@ __all__ = [
     "compare",
     "config_check",
     "config_schema",
+    "create_image",
     "design",
     "designs",
     "device",
     "devices",
+    "image_info",
     "results_schema",
     "trace_info",
     "version",
@@ -91,7 +95,7 @@ __all__ = [
     "workloads",
 ]
 
-_MODULES = ("comparing", "engine", "errors", "results")
+_MODULES = ("comparing", "engine", "errors", "imaging", "results")
 
 
 def __getattr__(name: str) -> Any:

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import operator
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from tinytail.errors import UsageError, suggestion
 
+U32_MAX = 2**32 - 1
 U64_MAX = 2**64 - 1
 
 
@@ -117,6 +118,43 @@ def choice(parameter: str, value: object, allowed: Sequence[str]) -> str:
             f"{parameter} must be one of {', '.join(allowed)}, not {_shown(value)}{hint}"
         )
     return str(value)
+
+
+def state(values: object) -> dict[str, int | str]:
+    """Values of a starting state by their keys.
+
+    Raises:
+        UsageError: they are no mapping of names to whole numbers and text.
+    """
+    if not isinstance(values, Mapping):
+        raise UsageError(
+            f'state must map keys to values, such as {{"ageing": "steady"}}, not {_shown(values)}'
+        )
+    return {
+        text("a key of state", key): (
+            text(f"state[{_shown(key)}]", value)
+            if isinstance(value, str)
+            else whole_number(f"state[{_shown(key)}]", value, 0, U32_MAX)
+        )
+        for key, value in values.items()
+    }
+
+
+def state_from_words(words: Sequence[str]) -> dict[str, int | str]:
+    """Values of a starting state from words such as `live_percent=80`.
+
+    Raises:
+        UsageError: a word of another form, or a key that is given twice.
+    """
+    found: dict[str, int | str] = {}
+    for word in words:
+        key, equals, value = word.partition("=")
+        if not (key and equals and value):
+            raise UsageError(f'--state must be KEY=VALUE, such as live_percent=80, not "{word}"')
+        if key in found:
+            raise UsageError(f'--state gives "{key}" twice')
+        found[key] = int(value) if value.isdecimal() else value
+    return found
 
 
 def _shown(value: object) -> str:

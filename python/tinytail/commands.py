@@ -11,8 +11,8 @@ from cyclopts import App, CycloptsError, Parameter
 from cyclopts.validators import Number
 
 from tinytail import bench as benches
-from tinytail import engine
-from tinytail.arguments import U64_MAX
+from tinytail import engine, imaging
+from tinytail.arguments import U64_MAX, state_from_words
 from tinytail.cli import BAD_INPUT, INTERRUPTED, OK, RUN_FAILED
 from tinytail.comparing import WINDOWS, WINDOWS_MAX, Plan, execute
 from tinytail.engine import Description, Entry
@@ -28,7 +28,7 @@ app = App(
     help="A laboratory for the tail latency of solid-state drives.",
     help_epilogue=(
         "Exit codes: 0 all went well; 1 a run failed or its results could not be written; "
-        "2 bad input (arguments, configuration or trace); 130 interrupted."
+        "2 bad input (arguments, configuration, trace or image); 130 interrupted."
     ),
     version=engine.version,
     default_parameter=Parameter(negative=()),
@@ -36,8 +36,10 @@ app = App(
     suppress_keyboard_interrupt=False,
 )
 trace = App(name="trace", help="Look into block I/O traces.")
+image = App(name="image", help="Make images of aged drives, and look into them.")
 config = App(name="config", help="Check configuration files.")
 app.command(trace)
+app.command(image)
 app.command(config)
 
 
@@ -51,6 +53,7 @@ JsonPath = Annotated[str | None, Parameter(allow_leading_hyphen=True, validator=
 # The fields become options of the command itself.
 TraceFlags = Annotated[TraceOptions, Parameter(name="*")]
 PositiveOrNone = Annotated[int | None, Parameter(validator=Number(gte=1))]
+Seed = Annotated[int, Parameter(validator=Number(gte=0, lte=U64_MAX))]
 
 
 @app.command(usage="Usage: tinytail compare DESIGN... --device D --workload W [OPTIONS]")
@@ -61,11 +64,13 @@ def compare(
     device: str,
     workload: str,
     requests: PositiveOrNone = None,
-    seed: Annotated[int, Parameter(validator=Number(gte=0, lte=U64_MAX))] = 1,
+    seed: Seed = 1,
     jobs: PositiveOrNone = None,
     json: JsonPath = None,
     verify: bool = False,
     reference: str | None = None,
+    state: list[str] | None = None,
+    image: str | None = None,
     log: str | None = None,
     windows: Annotated[int, Parameter(validator=Number(gte=1, lte=WINDOWS_MAX))] = WINDOWS,
     trace: TraceFlags = NOTHING_SAID,
@@ -96,6 +101,11 @@ def compare(
         Check every read against what was last written there.
     reference
         The design that ratios are taken to; the first one if not given.
+    state
+        A value of the starting state that replaces the device's, as KEY=VALUE, such as
+        live_percent=80; may be given several times.
+    image
+        An image to start from instead of ageing; see `tinytail image create`.
     log
         File for a log of every request, in Parquet. With several designs each puts its name before
         the file's ending; in a directory, each log is named after its design.
@@ -111,6 +121,8 @@ def compare(
         jobs=jobs,
         verify=verify,
         reference=reference,
+        state=state_from_words(state or []),
+        image=image,
         trace=trace,
         log=log,
         windows=windows,
@@ -225,7 +237,10 @@ def info(
         File for the characteristics as JSON; - is standard output.
     """
     output = _checked_output(json)
-    document = engine.describe_trace(file, options)
+    return _show_facts(engine.describe_trace(file, options), output)
+
+
+def _show_facts(document: dict[str, Any], output: JsonOutput | None) -> int:
     write_error = _write(output, lambda: _dump(document))
     if output is None or not output.is_stdout:
         stdout().print(facts_view(document))
@@ -233,6 +248,67 @@ def info(
         print_error(str(write_error))
         return RUN_FAILED
     return OK
+
+
+@image.command(
+    name="create", usage="Usage: tinytail image create OUT --device D --design X [OPTIONS]"
+)
+def image_create(
+    out: str,
+    /,
+    *,
+    device: str,
+    design: str,
+    seed: Seed = 1,
+    state: list[str] | None = None,
+    workload: str | None = None,
+    trace: TraceFlags = NOTHING_SAID,
+) -> int:
+    """Age a drive and write it to a file, from which `tinytail compare --image` starts.
+
+    Parameters
+    ----------
+    out
+        The file; one that is there is replaced.
+    device
+        Name of a drive (see `tinytail devices`) or path of its file.
+    design
+        Design whose layout the drive has; overlays are added with plus signs, as in base+no-gc.
+    seed
+        Seed of whatever is random; the same seed gives the same image.
+    state
+        A value of the starting state that replaces the device's, as KEY=VALUE, such as
+        live_percent=80; may be given several times.
+    workload
+        A workload whose pages are mapped too, as they are when it is run without image.
+    """
+    with reporter(stderr()) as report:
+        document = imaging.create_image(
+            out,
+            device=device,
+            design=design,
+            seed=seed,
+            state=state_from_words(state or []),
+            workload=workload,
+            **trace.to_document(),
+            progress=report,
+        )
+    stdout().print(facts_view(document))
+    return OK
+
+
+@image.command(name="info")
+def image_info(file: str, /, *, json: JsonPath = None) -> int:
+    """Show what an image holds, after a check of all its bytes.
+
+    Parameters
+    ----------
+    file
+        The image.
+    json
+        File for the same as JSON; - is standard output.
+    """
+    return _show_facts(engine.image_info(file), _checked_output(json))
 
 
 @config.command

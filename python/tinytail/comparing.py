@@ -7,8 +7,8 @@ import shlex
 import threading
 import time
 from collections import deque
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Literal
 
@@ -43,6 +43,8 @@ class Plan:
     jobs: int | None = None
     verify: bool = False
     reference: str | None = None
+    state: Mapping[str, engine.StateValue] = field(default_factory=dict)
+    image: str | None = None
     trace: TraceOptions = NOTHING_SAID
     log: str | None = None
     windows: int = WINDOWS
@@ -60,11 +62,14 @@ class Plan:
             "--requests": self.requests,
             "--seed": self.seed,
             "--reference": self.reference,
+            "--image": self.image,
             "--windows": None if self.windows == WINDOWS else self.windows,
         }
         for option, value in options.items():
             if value is not None:
                 words += [option, str(value)]
+        for key, given in self.state.items():
+            words += ["--state", f"{key}={given}"]
         if self.verify:
             words.append("--verify")
         return shlex.join(words)
@@ -74,8 +79,8 @@ class Plan:
 
         Raises:
             UsageError: no design, a design named twice, a reference that is not among the designs,
-                a value of the wrong type, or a number out of range.
-            ConfigError: an unknown or faulty device, design or workload.
+                a state beside an image, a value of the wrong type, or a number out of range.
+            ConfigError: an unknown or faulty device, design, workload or image.
         """
         self._check_values()
         if not self.designs:
@@ -88,7 +93,11 @@ class Plan:
                 f'reference "{self.reference}" is not one of the designs compared'
                 + suggestion(self.reference, self.designs)
             )
+        if self.image is not None and self.state:
+            raise UsageError("state and image exclude each other: an image has its own state")
         engine.device(self.device)
+        if self.image is not None:
+            engine.image_info(self.image)
         for design in self.designs:
             engine.design(design)
         if not Path(self.workload).exists():
@@ -138,6 +147,9 @@ class Plan:
         if self.jobs is not None:
             arguments.whole_number("jobs", self.jobs, 1)
         arguments.flag("verify", self.verify)
+        arguments.state(self.state)
+        if self.image is not None:
+            arguments.file(self.image)
         if self.reference is not None:
             arguments.text("reference", self.reference)
         if self.log is not None:
@@ -155,6 +167,8 @@ class Plan:
             requests=self.requests,
             seed=self.seed,
             verify=self.verify,
+            state=self.state,
+            image=self.image,
             log=self._log_target(design),
             windows=self.windows,
         )
@@ -356,6 +370,8 @@ def compare(
     time_unit: TimeUnit | None = None,
     ops: str | None = None,
     format: str | None = None,
+    state: Mapping[str, engine.StateValue] | None = None,
+    image: str | os.PathLike[str] | None = None,
     unit: AddressUnit | None = None,
     trace_device: str | None = None,
     event: Event | None = None,
@@ -380,6 +396,9 @@ def compare(
         ops: meaning of a trace's operation codes, such as `"write=0,read=1"`, for formats that do
             not fix it.
         format: name of a trace's format; found from its content if not given.
+        state: values of the starting state that replace the device's, such as
+            `{"ageing": "steady"}`.
+        image: an image to start from instead of ageing; see `create_image`.
         unit: unit of a trace's addresses and sizes, for formats that do not fix it.
         trace_device: number or name of the only device of a trace that is played.
         event: the event that counts as a request, for formats that record several.
@@ -395,7 +414,7 @@ def compare(
 
     Raises:
         UsageError: arguments of the wrong type, out of range, or contradicting each other.
-        ConfigError: an unknown or faulty device, design or workload, or ones that do not go
+        ConfigError: an unknown or faulty device, design, workload or image, or ones that do not go
             together.
         WorkloadError: a workload that cannot be read.
         RunError: no design could be run to its end.
@@ -416,6 +435,8 @@ def compare(
         jobs=jobs,
         verify=verify,
         reference=reference,
+        state={} if state is None else arguments.state(state),
+        image=None if image is None else arguments.name("image", image),
         trace=TraceOptions(
             format=format,
             time_unit=time_unit,

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import json
 import os
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
 from tinytail import _native, arguments
 from tinytail.tracing import AddressUnit, Event, TimeUnit, TraceOptions
+
+StateValue = int | str
 
 Control = _native.Control
 
@@ -68,16 +71,39 @@ class RunSpec:
     requests: int | None
     seed: int
     verify: bool
+    state: Mapping[str, StateValue]
+    image: str | None
     log: LogTarget | None
     windows: int
 
     def to_json(self) -> str:
         """The specification in the form that the native module reads."""
-        document = {name: getattr(self, name) for name in self.__dataclass_fields__}
-        del document["trace"]
-        if self.log is not None:
-            document["log"] = {"path": self.log.path, "command": self.log.command}
-        return json.dumps(document | self.trace.to_document())
+        return _to_json(self)
+
+
+@dataclass(frozen=True, slots=True)
+class ImageSpec:
+    """What an image is to hold; see `tinytail.create_image` for the meaning of each field."""
+
+    out: str
+    device: str
+    design: str
+    seed: int
+    state: Mapping[str, StateValue]
+    workload: str | None
+    trace: TraceOptions
+
+    def to_json(self) -> str:
+        """The specification in the form that the native module reads."""
+        return _to_json(self)
+
+
+def _to_json(spec: RunSpec | ImageSpec) -> str:
+    document = {name: getattr(spec, name) for name in spec.__dataclass_fields__}
+    del document["trace"]
+    if isinstance(spec, RunSpec) and spec.log is not None:
+        document["log"] = {"path": spec.log.path, "command": spec.log.command}
+    return json.dumps(document | spec.trace.to_document())
 
 
 def version() -> str:
@@ -231,6 +257,29 @@ def run(spec: RunSpec, control: Control) -> dict[str, Any]:
     """
     result: dict[str, Any] = json.loads(_native.run(spec.to_json(), control))
     return result
+
+
+def image_create(spec: ImageSpec, control: Control) -> dict[str, Any]:
+    """Ages a drive and writes its image, without the interpreter lock; returns what it holds.
+
+    Raises:
+        ConfigError: a faulty device, design or starting state.
+        WorkloadError: the workload cannot be read.
+        RunError: the image cannot be written.
+    """
+    info: dict[str, Any] = json.loads(_native.image_create(spec.to_json(), control))
+    return info
+
+
+def image_info(path: str | os.PathLike[str]) -> dict[str, Any]:
+    """What an image holds, after a check of all its bytes: its making, its state and its layout.
+
+    Raises:
+        UsageError: an argument of the wrong type.
+        ConfigError: the file is no image, is of another version, cut off or damaged.
+    """
+    info: dict[str, Any] = json.loads(_native.image_info(arguments.file(path)))
+    return info
 
 
 def bench_cases() -> list[str]:

@@ -346,7 +346,7 @@ def description_view(description: Description) -> RenderableType:
 
 
 def facts_view(document: Mapping[str, Any]) -> Table:
-    """The characteristics of a trace, one a line; nested ones under the name of their group."""
+    """Facts of a trace or an image, one a line; nested ones under the name of their group."""
     grid = Table.grid(padding=(0, COLUMN_GAP))
     grid.add_column(no_wrap=True)
     grid.add_column(overflow="fold")

@@ -158,6 +158,19 @@ class FakeNative:
         run = self.runs.get(spec["design"])
         return json.dumps(result(spec["design"]) if run is None else run(spec, control))
 
+    def image_create(self, spec_json: str, control: FakeControl) -> str:
+        spec = json.loads(spec_json)
+        self.specs.append(spec)
+        run = self.runs.get(spec["design"])
+        if run is not None:
+            run(spec, control)
+        return json.dumps({"path": spec["out"], "bytes": 1024, "state": spec["state"]})
+
+    def image_info(self, path: str) -> str:
+        if "faulty" in path:
+            raise ConfigError(f"{path}: the image is cut off: it has 3 bytes of 1024")
+        return json.dumps({"path": path, "bytes": 1024, "state": {"live_percent": 40}})
+
     def bench_cases(self) -> str:
         return json.dumps(["steady-gc", "steady-gc-controller"])
 

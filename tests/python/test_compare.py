@@ -67,6 +67,7 @@ def test_every_option_reaches_the_run_and_the_command(native: FakeNative) -> Non
         time_unit="us",
         ops="write=0,read=1",
         format="disksim",
+        state={"ageing": "steady", "live_percent": 80},
         unit="bytes",
         trace_device="8,16",
         event="Q",
@@ -92,6 +93,8 @@ def test_every_option_reaches_the_run_and_the_command(native: FakeNative) -> Non
             "requests": 1000,
             "seed": 7,
             "verify": True,
+            "state": {"ageing": "steady", "live_percent": 80},
+            "image": None,
             "log": {"path": "logs/x.parquet", "command": f"{alone} --log logs/x.parquet"},
             "windows": 50,
         }
@@ -99,8 +102,16 @@ def test_every_option_reaches_the_run_and_the_command(native: FakeNative) -> Non
     assert comparison.command == (
         "tinytail compare base --device ttflash-256g --workload dtrs --format disksim "
         "--time-unit us --ops write=0,read=1 --unit bytes --trace-device 8,16 --event Q "
-        "--reorder-ms 5 --queue-depth 32 --requests 1000 --seed 7 --windows 50 --verify"
+        "--reorder-ms 5 --queue-depth 32 --requests 1000 --seed 7 --windows 50 "
+        "--state ageing=steady --state live_percent=80 --verify"
     )
+
+
+def test_an_image_reaches_the_run_and_the_command(native: FakeNative) -> None:
+    comparison = tinytail.compare(["base"], image=Path("my drive.image"), **DRIVE)
+    assert native.specs[0]["image"] == "my drive.image"
+    assert native.specs[0]["state"] == {}
+    assert comparison.command.endswith("--image 'my drive.image'")
 
 
 def test_one_failing_design_does_not_take_the_others_along(native: FakeNative) -> None:
@@ -265,6 +276,12 @@ def test_bad_plans_are_refused_before_anything_runs(
         ({"reorder_ms": -1}, "reorder_ms must be a whole number from 0"),
         ({"queue_depth": 0}, "queue_depth must be a whole number from 1"),
         ({"reference": 3}, "reference must be text, not 3"),
+        ({"image": 3}, "image must be a name or a path, not 3"),
+        ({"image": ""}, "the name of the file is empty"),
+        ({"state": "steady"}, "state must map keys to values, .*, not 'steady'"),
+        ({"state": {"live_percent": 0.5}}, r"state\['live_percent'\] must be a whole number .*"),
+        ({"state": {3: 4}}, "a key of state must be text, not 3"),
+        ({"state": {"live_percent": 4}, "image": "x"}, "state and image exclude each other"),
         ({"progress": 3}, "progress must be a function, not 3"),
     ],
 )
@@ -300,6 +317,10 @@ def test_paths_and_other_integers_are_taken(native: FakeNative) -> None:
         lambda: tinytail.trace_info("a.trace", time_unit="min"),  # type: ignore[arg-type]
         lambda: tinytail.trace_info("a.trace", ops=3),  # type: ignore[arg-type]
         lambda: tinytail.config_check(""),
+        lambda: tinytail.image_info(""),
+        lambda: tinytail.create_image("", device="ttflash-256g", design="base"),
+        lambda: tinytail.create_image("x", device="ttflash-256g", design="base", seed=-1),
+        lambda: tinytail.create_image("x", device="ttflash-256g", design="base", ops=3),  # type: ignore[arg-type]
     ],
 )
 def test_other_functions_refuse_wrong_types_as_well(

@@ -2,6 +2,7 @@
 
 use crate::config::{ConfigError, Document, Row, decode_section, nearest_hint};
 use crate::device::Device;
+use crate::ftl::ageing::check_theory;
 use crate::policy::{
     GcGate, GcGatePolicy, GcHold, GcHoldPolicy, GcTrigger, GcTriggerPolicy, Join, JoinPolicy, Order, OrderPolicy, Place, PlacePolicy,
     Suspend, SuspendPolicy, Victim, VictimPolicy,
@@ -263,6 +264,62 @@ impl Design {
         }
         self.order.prepare(device)?;
         self.join.prepare(device)?;
-        self.suspend.prepare(device)
+        self.suspend.prepare(device)?;
+        check_theory(self, device)
+    }
+
+    /// What the techniques remember that an image must hold, each with its place and name.
+    pub(crate) fn memories(&self) -> Vec<(String, Vec<u8>)> {
+        let mut memories = vec![
+            (format!("place/{}", self.place.name()), self.place.save()),
+            (format!("gc_trigger/{}", self.gc_trigger.name()), self.gc_trigger.save()),
+            (format!("gc_gate/{}", self.gc_gate.name()), self.gc_gate.save()),
+            (format!("gc_hold/{}", self.gc_hold.name()), self.gc_hold.save()),
+            (format!("order/{}", self.order.name()), self.order.save()),
+            (format!("join/{}", self.join.name()), self.join.save()),
+            (format!("suspend/{}", self.suspend.name()), self.suspend.save()),
+        ];
+        for (position, policy) in self.victim.iter().enumerate() {
+            memories.push((format!("victim {position}/{}", policy.name()), policy.save()));
+        }
+        memories.retain(|(_, memory)| !memory.is_empty());
+        memories
+    }
+
+    /// Gives a technique back what it remembered, if the design has it in the same place.
+    pub(crate) fn remember(&mut self, name: &str, memory: &[u8]) -> Result<(), String> {
+        let Some((place, technique)) = name.split_once('/') else { return Err(format!("`{name}` names no technique")) };
+        let restored = match place {
+            "place" if self.place.name() == technique => self.place.restore(memory),
+            "gc_trigger" if self.gc_trigger.name() == technique => self.gc_trigger.restore(memory),
+            "gc_gate" if self.gc_gate.name() == technique => self.gc_gate.restore(memory),
+            "gc_hold" if self.gc_hold.name() == technique => self.gc_hold.restore(memory),
+            "order" if self.order.name() == technique => self.order.restore(memory),
+            "join" if self.join.name() == technique => self.join.restore(memory),
+            "suspend" if self.suspend.name() == technique => self.suspend.restore(memory),
+            _ => {
+                let position = place.strip_prefix("victim ").and_then(|position| position.parse::<usize>().ok());
+                match position.and_then(|position| self.victim.get_mut(position)) {
+                    Some(policy) if policy.name() == technique => policy.restore(memory),
+                    _ => Ok(()),
+                }
+            }
+        };
+        restored.map_err(|what| format!("{name}: {what}"))
+    }
+
+    /// Tells every technique the run's seed.
+    pub(crate) fn seed(&mut self, seed: u64) {
+        self.place.seed(seed);
+        self.gc_trigger.seed(seed);
+        self.gc_gate.seed(seed);
+        self.gc_hold.seed(seed);
+        for (position, policy) in self.victim.iter_mut().enumerate() {
+            // Two of the same kind in one chain draw different numbers.
+            policy.seed(seed.wrapping_add((position as u64) << 32));
+        }
+        self.order.seed(seed);
+        self.join.seed(seed);
+        self.suspend.seed(seed);
     }
 }

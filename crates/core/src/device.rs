@@ -215,6 +215,46 @@ pub struct StartingState {
     pub free_percent: u32,
     /// Random overwrites of the live data during ageing, in percent of the live pages.
     pub overwrite_percent: u32,
+    /// How the state is reached.
+    #[serde(default)]
+    pub ageing: AgeingMethod,
+    /// Which blocks ageing collects.
+    #[serde(default)]
+    pub victims: AgeingVictims,
+    /// Length of a round of ageing to the steady state, in percent of the live pages; 100 if not given.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub round_percent: Option<u32>,
+}
+
+impl StartingState {
+    /// Length of a round of ageing to the steady state, in percent of the live pages.
+    pub fn round_percent(&self) -> u32 {
+        self.round_percent.unwrap_or(100)
+    }
+}
+
+/// How ageing reaches the starting state.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum AgeingMethod {
+    /// The live pages are written, then overwritten to the stated amount.
+    #[default]
+    Overwrite,
+    /// Then rounds of overwrites follow until write amplification is steady.
+    Steady,
+    /// The steady state is drawn from its theory, without writing.
+    Statistical,
+}
+
+/// Which blocks ageing collects.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum AgeingVictims {
+    /// Those with the fewest valid pages, the same for every design.
+    #[default]
+    Greedy,
+    /// Those that the design's own policy chooses.
+    Design,
 }
 
 /// A drive.
@@ -297,6 +337,23 @@ impl Device {
             device.timing.page_class_pattern = layout.classes(device.timing.read_ns.len() as u32, device.geometry.pages_per_block);
         }
         Ok(device)
+    }
+
+    /// The device with some values of its starting state replaced; `source` is what messages call the place they come from.
+    ///
+    /// # Errors
+    /// Unknown keys and values that are not allowed, as in a device's file.
+    pub fn with_state(mut self, source: &str, values: toml::Table) -> Result<Self, ConfigError> {
+        let mut table = toml::Table::try_from(&self.state).map_err(|error| ConfigError(format!("{source}: {error}")))?;
+        if values.contains_key("ageing") {
+            // A round belongs to the way of ageing that is replaced.
+            table.remove("round_percent");
+        }
+        table.extend(values);
+        let document = Document::parse(source, "")?;
+        self.state = decode_section(&[&document], "state", table)?;
+        self.check(|section, key, message| ConfigError(format!("{source}: [{section}] `{key}` {message}")))?;
+        Ok(self)
     }
 
     /// The JSON Schema of a device file.

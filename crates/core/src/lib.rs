@@ -23,6 +23,7 @@ pub mod ftl;
 pub mod host;
 mod host_queue;
 pub mod ids;
+pub mod image;
 mod mem;
 pub mod observe;
 mod oracle;

@@ -1,8 +1,9 @@
 //! Tiny drives for tests.
 
 use crate::design::{Design, GcSection};
-use crate::device::{Device, Flash, Geometry, Host, Ram, StartingState, Timing};
-use crate::ftl::Books;
+use crate::device::{AgeingMethod, AgeingVictims, Device, Flash, Geometry, Host, Ram, StartingState, Timing};
+use crate::ftl::{Books, Claimant};
+use crate::ids::BlockIx;
 use crate::policy::gc_gate::free::Free;
 use crate::policy::gc_hold::blocking::Blocking;
 use crate::policy::gc_trigger::watermark::Watermark;
@@ -12,9 +13,10 @@ use crate::policy::place::static_order::StaticOrder;
 use crate::policy::suspend::never::Never;
 use crate::policy::victim::greedy::Greedy;
 use crate::policy::{
-    GcGatePolicy, GcHoldPolicy, GcTriggerPolicy, JoinPolicy, OrderPolicy, PlacePolicy, Scope, SuspendPolicy, VictimPolicy,
+    GcGatePolicy, GcHoldPolicy, GcTriggerPolicy, JoinPolicy, OrderPolicy, PlacePolicy, Scope, SuspendPolicy, Victim, VictimPolicy,
 };
 use crate::state::State;
+use crate::view::View;
 
 /// One die of one plane on each of two channels; times that are easy to add: command 1, array read 10, transfer 100,
 /// program 1000, erase 5 steps of 2000, suspend 30, resume 40, RAM 3. No buffer.
@@ -48,7 +50,14 @@ pub fn tiny_device() -> Device {
         flash: Flash::default(),
         host: Host { logical_permyriad: 5000, queue_depth: 32, queue_weights: vec![1], link_bytes_per_us: None, overhead_ns: 0 },
         ram: Ram { buffer_kib: 0, flush_above_percent: 80 },
-        state: StartingState { live_percent: 50, free_percent: 30, overwrite_percent: 0 },
+        state: StartingState {
+            live_percent: 50,
+            free_percent: 30,
+            overwrite_percent: 0,
+            ageing: AgeingMethod::Overwrite,
+            victims: AgeingVictims::Greedy,
+            round_percent: None,
+        },
     }
 }
 
@@ -70,11 +79,40 @@ pub fn plain_design(scope: Scope) -> Design {
     }
 }
 
+/// Puts a policy, written as in a design file, in the place of a design's victims.
+pub fn with_victims(mut design: Design, chain: &str) -> Design {
+    let table: toml::Table = format!("chain = [{chain}]").parse().expect("a chain");
+    design.victim = table["chain"].clone().try_into().expect("a chain of policies");
+    design
+}
+
 /// The state of an erased tiny drive.
 pub fn tiny_state() -> State {
     let device = tiny_device();
     let books = Books::new(&device.geometry, device.logical_pages(), 1, 1, false);
     State::new(&device, books, false, false)
+}
+
+/// Writes logical pages to plane 0 of a drive in the books alone, reserve and all.
+pub fn write(state: &mut State, lpns: &[u32]) {
+    for &lpn in lpns {
+        let ppn = state.books.take(0, 0, Claimant::Gc).expect("room for a test page");
+        state.books.commit_write(lpn, ppn);
+    }
+}
+
+/// A tiny drive, whose plane 0 has 8 blocks of 4 pages, with logical pages written to it.
+pub fn state_with_writes(lpns: &[u32]) -> State {
+    let mut state = tiny_state();
+    write(&mut state, lpns);
+    state
+}
+
+/// The victims that a policy finds in plane 0.
+pub fn victims(policy: &mut impl Victim, state: &State) -> Vec<BlockIx> {
+    let mut found = Vec::new();
+    policy.search(View(state), 0, &mut found);
+    found
 }
 
 /// The built-in 256 GiB drive, cut down to one channel of one plane, without buffer.

@@ -12,6 +12,7 @@ use serde::Serialize;
 use std::path::Path;
 use std::sync::Arc;
 use tinytail_simulator::control::{Control as Progress, Phase};
+use tinytail_simulator::image::{self, CreateSpec};
 use tinytail_simulator::run::{RunError as Failure, Spec};
 use tinytail_simulator::{bench as benches, catalog, run as runs};
 use tinytail_workload::{Trace, TraceOptions, WorkloadError as Faulty};
@@ -71,6 +72,8 @@ impl Control {
         match self.0.phase() {
             Phase::Reading => "reading",
             Phase::Ageing => "ageing",
+            Phase::Loading => "loading",
+            Phase::Writing => "writing",
             Phase::WarmingUp => "warming up",
             Phase::Running => "running",
         }
@@ -153,6 +156,19 @@ fn run(py: Python<'_>, spec_json: &str, control: &Control) -> PyResult<String> {
 }
 
 #[pyfunction]
+fn image_create(py: Python<'_>, spec_json: &str, control: &Control) -> PyResult<String> {
+    let spec: CreateSpec = serde_json::from_str(spec_json).map_err(|error| ConfigError::new_err(option_message(&error)))?;
+    let progress = Arc::clone(&control.0);
+    let info = py.detach(|| image::create(&spec, &progress)).map_err(|error| failure(&error))?;
+    json(&info)
+}
+
+#[pyfunction]
+fn image_info(py: Python<'_>, path: &str) -> PyResult<String> {
+    json(&py.detach(|| image::info(path)).map_err(config_error)?)
+}
+
+#[pyfunction]
 fn bench_cases() -> PyResult<String> {
     json(&benches::CASES)
 }
@@ -186,6 +202,8 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
         wrap_pyfunction!(config_check, module)?,
         wrap_pyfunction!(config_schema, module)?,
         wrap_pyfunction!(run, module)?,
+        wrap_pyfunction!(image_create, module)?,
+        wrap_pyfunction!(image_info, module)?,
         wrap_pyfunction!(bench_cases, module)?,
         wrap_pyfunction!(bench_case, module)?,
     ] {

@@ -208,6 +208,8 @@ fn dtrs(control: &Control) -> Result<Case, RunError> {
         requests: None,
         seed: 1,
         verify: false,
+        state: Default::default(),
+        image: None,
         log: None,
         windows: WINDOWS,
     };

@@ -10,13 +10,17 @@ pub enum Phase {
     Reading,
     /// Bringing the drive into its starting state.
     Ageing,
+    /// Loading the starting state from an image.
+    Loading,
+    /// Writing an image.
+    Writing,
     /// Playing the workload for the first time, unmeasured.
     WarmingUp,
     /// Measuring.
     Running,
 }
 
-const PHASES: [Phase; 4] = [Phase::Reading, Phase::Ageing, Phase::WarmingUp, Phase::Running];
+const PHASES: [Phase; 6] = [Phase::Reading, Phase::Ageing, Phase::Loading, Phase::Writing, Phase::WarmingUp, Phase::Running];
 
 /// Progress of a run and the switch that ends it early. Shared between threads.
 #[derive(Debug, Default)]

@@ -1,7 +1,8 @@
-//! Runs drives in virtual time: finds devices and designs by name, ages the drive, warms it up, measures.
+//! Runs drives in virtual time: finds devices and designs by name, ages the drive or loads its image, warms it up, measures.
 
 pub mod bench;
 pub mod catalog;
 pub mod control;
+pub mod image;
 pub mod play;
 pub mod run;

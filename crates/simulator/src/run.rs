@@ -2,6 +2,7 @@
 
 use crate::catalog;
 use crate::control::{Control, Phase};
+use crate::image::Image;
 use crate::play::{Ending, play};
 use nix::sys::resource::{UsageWho, getrusage};
 use serde::{Deserialize, Serialize};
@@ -9,11 +10,11 @@ use std::collections::BTreeMap;
 use thiserror::Error;
 use tinytail_core::config::ConfigError;
 use tinytail_core::design::Design;
-use tinytail_core::device::Device;
+use tinytail_core::device::{AgeingMethod, AgeingVictims, Device};
 use tinytail_core::drive::Drive;
 use tinytail_core::ftl::ageing::Aged;
 use tinytail_core::host::Arrival;
-use tinytail_core::ids::Lpn;
+use tinytail_core::ids::{Lpn, NONE};
 use tinytail_core::state::Counters;
 use tinytail_core::units::{MS, SECOND};
 use tinytail_metrics::log::{Log, LogError, LogNote};
@@ -40,6 +41,12 @@ pub struct Spec {
     pub seed: u64,
     /// Check the data of every read.
     pub verify: bool,
+    /// Values of the starting state that replace the device's.
+    #[serde(default)]
+    pub state: toml::Table,
+    /// Path of an image to start from, instead of ageing.
+    #[serde(default)]
+    pub image: Option<String>,
     /// Where to log every request, if anywhere.
     pub log: Option<LogSpec>,
     /// The most windows that the series over time may have.
@@ -101,6 +108,18 @@ pub struct StateNote {
     pub victim_valid_percent: f64,
     /// Pages that ageing wrote.
     pub aged_pages: u64,
+    /// Which blocks ageing collected, if not the same for every design.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub victims: Option<AgeingVictims>,
+    /// Write amplification of each round of ageing to the steady state.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub rounds: Vec<f64>,
+    /// Whether it became steady.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub steady: Option<bool>,
+    /// The image that the run started from.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub image: Option<String>,
     /// How the drive was warmed up after ageing.
     pub warm_up: String,
 }
@@ -192,8 +211,16 @@ pub(crate) fn thread_cpu_seconds() -> f64 {
 /// # Errors
 /// A faulty device, design or workload; wrong data under `verify`.
 pub fn run(spec: &Spec, control: &Control) -> Result<Outcome, RunError> {
-    let device = catalog::device(&spec.device)?;
+    let mut device = catalog::device(&spec.device)?.with_state("the given state", spec.state.clone())?;
     let design = catalog::design(&spec.design)?;
+    let image = spec.image.as_deref().map(Image::open).transpose()?;
+    if let Some(image) = &image {
+        if !spec.state.is_empty() {
+            return Err(ConfigError::new("a starting state and an image were both given; an image has its own state").into());
+        }
+        image.check_fits(&device, &design)?;
+        device.state = image.header.state.clone();
+    }
     let workload = Workload::resolve(&spec.workload, &spec.options)?;
     if spec.requests == Some(0) {
         return Err(RunError::Failed("0 requests were asked for; at least 1 is needed".into()));
@@ -203,32 +230,46 @@ pub fn run(spec: &Spec, control: &Control) -> Result<Outcome, RunError> {
     }
     // A file that cannot be written is found before the work.
     let log = spec.log.as_ref().map(|log| Log::create(&log.path)).transpose()?;
-    run_on(&device, design, &workload, spec, log, control)
+    run_on(&device, design, &workload, Files { image, log }, spec, control)
 }
 
-fn run_on(
-    device: &Device,
-    design: Design,
-    workload: &Workload,
-    spec: &Spec,
-    mut log: Option<Log>,
-    control: &Control,
-) -> Result<Outcome, RunError> {
+/// The files that a run has opened before its work.
+struct Files {
+    image: Option<Image>,
+    log: Option<Log>,
+}
+
+/// What a source needs to know of a drive.
+pub(crate) fn source_context(device: &Device) -> SourceContext {
     let per_page = u64::from(device.geometry.sectors_per_page());
-    let context = SourceContext { logical_sectors: device.logical_sectors(), mapped_sectors: u64::from(device.mapped_pages()) * per_page };
+    SourceContext { logical_sectors: device.logical_sectors(), mapped_sectors: u64::from(device.mapped_pages()) * per_page }
+}
+
+fn run_on(device: &Device, design: Design, workload: &Workload, files: Files, spec: &Spec, control: &Control) -> Result<Outcome, RunError> {
+    let Files { image, mut log } = files;
+    let context = source_context(device);
     workload.check_fits(context.logical_sectors)?;
     let mut drive = Drive::new(device, design, spec.verify, Metrics::default())?;
-    let footprint = footprint(device, workload, spec, &context, control)?;
-    control.enter(Phase::Ageing, 0);
+    let footprint = footprint(device, workload, spec.seed, spec.requests, &context, control)?;
     if control.is_cancelled() {
-        let figures = Figures { start: 0, cpu_seconds: 0.0, partial: true, stuck: None, warm_up: "none".into() };
+        let figures = Figures { start: 0, cpu_seconds: 0.0, partial: true, stuck: None, unmapped: 0, warm_up: "none".into() };
         return Ok(finish(outcome(&drive, device, workload, spec, &Aged::default(), figures), log, spec));
     }
-    let aged = drive.age(spec.seed, &footprint, |done, total| {
-        control.set_total(total);
-        control.advance(done);
-        !control.is_cancelled()
-    });
+    let aged = match image {
+        Some(image) => {
+            control.enter(Phase::Loading, 0);
+            image.load(&mut drive, spec.seed)?
+        }
+        None => {
+            control.enter(Phase::Ageing, 0);
+            drive.age(spec.seed, &footprint, |done, total| {
+                control.set_total(total);
+                control.advance(done);
+                !control.is_cancelled()
+            })
+        }
+    };
+    let unmapped = footprint.iter().filter(|&&lpn| drive.view().books().lookup(lpn) == NONE).count();
     drive.wake();
     let mut ending = if control.is_cancelled() { Ending::Cancelled } else { Ending::Complete };
     let mut warm_up = "none".to_string();
@@ -263,7 +304,7 @@ fn run_on(
     if spec.verify && !partial {
         drive.audit().map_err(|what| RunError::Failed(format!("{}: an invariant does not hold: {what}", spec.design)))?;
     }
-    let figures = Figures { start, cpu_seconds, partial, stuck, warm_up };
+    let figures = Figures { start, cpu_seconds, partial, stuck, unmapped, warm_up };
     let log = drive.observer_mut().take_log();
     Ok(finish(outcome(&drive, device, workload, spec, &aged, figures), log, spec))
 }
@@ -291,10 +332,11 @@ fn finish(mut outcome: Outcome, log: Option<Log>, spec: &Spec) -> Outcome {
 }
 
 /// The pages beyond the mapped part that the workload touches: they are mapped too, so that no read finds nothing.
-fn footprint(
+pub(crate) fn footprint(
     device: &Device,
     workload: &Workload,
-    spec: &Spec,
+    seed: u64,
+    requests: Option<u64>,
     context: &SourceContext,
     control: &Control,
 ) -> Result<Vec<Lpn>, WorkloadError> {
@@ -304,7 +346,7 @@ fn footprint(
     control.enter(Phase::Reading, workload.request_count_hint().unwrap_or(0));
     let per_page = u64::from(device.geometry.sectors_per_page());
     let mut touched = vec![0u64; (device.logical_pages() as usize).div_ceil(64)];
-    let mut source = workload.source(spec.seed, context, spec.requests)?;
+    let mut source = workload.source(seed, context, requests)?;
     let mut batch: Vec<Arrival> = Vec::new();
     let mut done = 0;
     while source.fill(&mut batch, 4096)? > 0 && !control.is_cancelled() {
@@ -402,7 +444,24 @@ struct Figures {
     cpu_seconds: f64,
     partial: bool,
     stuck: Option<String>,
+    /// Pages that the workload touches and the starting state lacks.
+    unmapped: usize,
     warm_up: String,
+}
+
+/// What is to be known of the starting state.
+fn state_notes(aged: &Aged, unmapped: usize) -> Vec<String> {
+    let mut notes = Vec::new();
+    if aged.steady == Some(false) {
+        notes.push(format!("write amplification was not steady after {} rounds of ageing", aged.rounds.len()));
+    }
+    if unmapped > 0 {
+        notes.push(format!(
+            "{unmapped} pages that the workload touches are not mapped in the image, and reads of them return zeroes at once until they are \
+             written; an image made with --workload maps them"
+        ));
+    }
+    notes
 }
 
 fn outcome(drive: &Drive<Metrics>, device: &Device, workload: &Workload, spec: &Spec, aged: &Aged, figures: Figures) -> Outcome {
@@ -436,18 +495,26 @@ fn outcome(drive: &Drive<Metrics>, device: &Device, workload: &Workload, spec: &
         device: device.name.clone(),
         workload: WorkloadNote { name: workload.name.clone(), input: workload.input, detail: workload.detail.clone() },
         state: StateNote {
-            name: "aged",
+            name: match device.state.ageing {
+                AgeingMethod::Overwrite => "aged",
+                AgeingMethod::Steady => "steady",
+                AgeingMethod::Statistical => "statistical",
+            },
             live_percent: aged.live_pages as f64 * 100.0 / device.geometry.physical_pages() as f64,
             free_percent: f64::from(aged.free_pages_min + aged.free_pages_max) * 50.0 / per_plane,
             free_pages_min: aged.free_pages_min,
             free_pages_max: aged.free_pages_max,
             victim_valid_percent: f64::from(aged.victim_valid_permille) / 10.0,
             aged_pages: aged.written_pages,
+            victims: (device.state.victims != AgeingVictims::Greedy).then_some(device.state.victims),
+            rounds: aged.rounds.clone(),
+            steady: aged.steady,
+            image: spec.image.clone(),
             warm_up: figures.warm_up,
         },
         seed: spec.seed,
         version: env!("CARGO_PKG_VERSION"),
-        notes: workload.notes.clone(),
+        notes: workload.notes.iter().cloned().chain(state_notes(aged, figures.unmapped)).collect(),
         log: None,
     }
 }

@@ -176,6 +176,8 @@ fn every_twin_runs_a_design_with_watermarks_that_fit_it() {
             requests: Some(2_000),
             seed: 1,
             verify: true,
+            state: Default::default(),
+            image: None,
             log: None,
             windows: 200,
         };

@@ -38,6 +38,8 @@ fn spec(requests: u64, windows: u32, log: Option<String>) -> Spec {
         requests: Some(requests),
         seed: 1,
         verify: false,
+        state: Default::default(),
+        image: None,
         log: log.map(|path| LogSpec { path, command: "tinytail compare base".into() }),
         windows,
     }

@@ -15,6 +15,8 @@ fn spec(design: &str, workload: &str, requests: u64) -> Spec {
         requests: Some(requests),
         seed: 1,
         verify: true,
+        state: Default::default(),
+        image: None,
         log: None,
         windows: 200,
     }

@@ -1,7 +1,7 @@
 //! Which devices are possible: every bound of a device file, each named with its key.
 
 use crate::config::ConfigError;
-use crate::device::{Device, PLANES_PER_DIE_MAX};
+use crate::device::{AgeingMethod, Device, PLANES_PER_DIE_MAX};
 use crate::event::SLOTS_MAX;
 use crate::units::{SECOND, SECTOR_BYTES};
 
@@ -209,6 +209,15 @@ impl Device {
         }
         if s.overwrite_percent > 10_000 {
             return Err(error("state", "overwrite_percent", format!("is {}; at most 10000", s.overwrite_percent)));
+        }
+        if s.round_percent.is_some() && s.ageing != AgeingMethod::Steady {
+            return Err(error("state", "round_percent", "is given, but `ageing` is not \"steady\": only that goes in rounds".into()));
+        }
+        if !(1..=1000).contains(&s.round_percent()) {
+            return Err(error("state", "round_percent", format!("is {}; allowed: 1 to 1000", s.round_percent())));
+        }
+        if s.live_percent == 0 && s.ageing != AgeingMethod::Overwrite {
+            return Err(error("state", "live_percent", "is 0; a drive without live pages has no steady state".into()));
         }
         Ok(())
     }

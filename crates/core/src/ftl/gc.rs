@@ -16,6 +16,9 @@ use crate::state::{InLine, Wants};
 use crate::units::Ns;
 use crate::view::View;
 
+/// Pages whose map entries a collection without time fetches ahead.
+const PAGES_AHEAD: u32 = 16;
+
 /// Where a plane's GC stands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum GcState {
@@ -164,7 +167,7 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
     }
 
     /// Chooses a victim that frees something.
-    fn choose_victim(&mut self, plane: PlaneIx) -> Option<BlockIx> {
+    pub(crate) fn choose_victim(&mut self, plane: PlaneIx) -> Option<BlockIx> {
         let mut found = std::mem::take(&mut self.candidates);
         found.clear();
         let mut chain = self.policies.victim.iter_mut();
@@ -519,7 +522,12 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
         let plane = self.state.device.geometry.plane_of(victim);
         self.state.books.begin_collect(victim);
         let mut moved = 0;
+        let mut ahead = self.state.books.next_valid(victim, 0);
+        for _ in 0..PAGES_AHEAD {
+            ahead = self.fetch_ahead(victim, ahead);
+        }
         while let Some(offset) = self.state.books.next_valid(victim, 0) {
+            ahead = self.fetch_ahead(victim, ahead);
             let from = victim * pages + offset;
             let lpn = self.state.books.owner(from);
             let write_point = self.policies.place.write_point(View(&self.state), plane, true);
@@ -532,5 +540,13 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
         }
         self.state.books.erased(victim);
         moved
+    }
+
+    /// Brings the map entry of a victim's valid page near; returns the next valid one.
+    fn fetch_ahead(&self, victim: BlockIx, offset: Option<u32>) -> Option<u32> {
+        let offset = offset?;
+        let books = &self.state.books;
+        books.prefetch(books.owner(victim * self.state.device.geometry.pages_per_block + offset));
+        books.next_valid(victim, offset + 1)
     }
 }

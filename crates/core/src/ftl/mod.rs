@@ -9,12 +9,13 @@ use std::collections::VecDeque;
 
 pub mod ageing;
 pub(crate) mod gc;
+mod image;
 
 /// Added to the count of a block that may not be a victim: erased, open, or being collected.
 const NOT_A_VICTIM: i16 = 0x4000;
 
 /// A divisor that is a power of two on most drives, where dividing is a shift.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Divisor {
     by: u32,
     shift: Option<u32>,
@@ -32,7 +33,7 @@ impl Divisor {
 }
 
 /// The books of one plane.
-#[derive(Debug)]
+#[derive(Debug, PartialEq, Eq)]
 pub struct PlaneBooks {
     /// Erased blocks, in the order in which they will be opened.
     erased: VecDeque<BlockIx>,
@@ -40,10 +41,12 @@ pub struct PlaneBooks {
     open: Vec<BlockIx>,
     /// Erased pages, in erased and in open blocks.
     pub free_pages: u32,
+    /// Pages programmed since the books were opened: the clock by which blocks age.
+    programs: u64,
 }
 
 /// Page map, reverse map, validity and blocks of the whole drive.
-#[derive(Debug)]
+#[derive(Debug, PartialEq, Eq)]
 pub struct Books {
     geometry: Geometry,
     pages_per_block: Divisor,
@@ -56,6 +59,8 @@ pub struct Books {
     counts: Vec<i16>,
     next_page: Vec<u16>,
     erases: Vec<u32>,
+    /// The plane's clock when a block's last page was programmed.
+    closed_at: Vec<u64>,
     planes: Vec<PlaneBooks>,
     /// Out-of-band sequence numbers, if the design asks for them.
     sequence: Vec<u64>,
@@ -85,6 +90,7 @@ impl Books {
                     erased: (first..first + geometry.blocks_per_plane).collect(),
                     open: vec![NONE; write_points as usize],
                     free_pages: geometry.pages_per_plane(),
+                    programs: 0,
                 }
             })
             .collect();
@@ -98,6 +104,7 @@ impl Books {
             counts: vec![NOT_A_VICTIM; blocks],
             next_page: vec![0; blocks],
             erases: vec![0; blocks],
+            closed_at: vec![0; blocks],
             planes,
             sequence: if page_sequence { huge_vec(physical, 0) } else { Vec::new() },
             last_sequence: 0,
@@ -105,9 +112,10 @@ impl Books {
         }
     }
 
-    /// Bytes that the books take, for each physical page.
+    /// Bytes that the books take.
     pub fn bytes(&self) -> usize {
-        self.map.len() * 4 + self.reverse.len() * 4 + self.valid.len() * 8 + self.counts.len() * 8 + self.sequence.len() * 8
+        let of_pages = self.map.len() * 4 + self.reverse.len() * 4 + self.valid.len() * 8 + self.sequence.len() * 8;
+        of_pages + self.counts.len() * (size_of::<i16>() + size_of::<u16>() + size_of::<u32>() + size_of::<u64>())
     }
 
     /// The physical page of a logical one, or `NONE`.
@@ -208,6 +216,18 @@ impl Books {
         self.erases[block as usize]
     }
 
+    /// When a closed block's last page was programmed, by its plane's clock.
+    #[inline]
+    pub fn closed_at(&self, block: BlockIx) -> u64 {
+        self.closed_at[block as usize]
+    }
+
+    /// A plane's clock: the pages programmed in it, by host and GC, since the books were opened.
+    #[inline]
+    pub fn clock(&self, plane: PlaneIx) -> u64 {
+        self.planes[plane as usize].programs
+    }
+
     /// Valid pages of each block of a plane; a value of `NOT_A_CANDIDATE` or more marks a block that may not be a victim.
     pub fn victim_counts(&self, plane: PlaneIx) -> &[i16] {
         let first = (plane * self.geometry.blocks_per_plane) as usize;
@@ -260,6 +280,7 @@ impl Books {
             books.open[write_point] = NONE;
         }
         books.free_pages -= 1;
+        books.programs += 1;
         let ppn = block * self.geometry.pages_per_block + u32::from(page);
         // Booked when the program ends, by which time the line is near.
         prefetch(&self.reverse, ppn as usize);
@@ -288,6 +309,7 @@ impl Books {
         }
         if ppn + 1 == (block + 1) * self.geometry.pages_per_block {
             *count -= NOT_A_VICTIM;
+            self.closed_at[block as usize] = self.planes[self.pages_per_plane.divide(ppn) as usize].programs;
         }
         if !self.sequence.is_empty() {
             self.last_sequence += 1;

@@ -40,6 +40,19 @@ macro_rules! seam {
             fn prepare(&mut self, _device: &Device) -> Result<(), ConfigError> {
                 Ok(())
             }
+            /// Hears the run's seed, before ageing. For techniques that draw random numbers.
+            fn seed(&mut self, _seed: u64) {}
+            /// What the technique remembers and an image must hold; nothing for most.
+            fn save(&self) -> Vec<u8> {
+                Vec::new()
+            }
+            /// Takes back what `save` gave.
+            ///
+            /// # Errors
+            /// Bytes that it never gave.
+            fn restore(&mut self, _state: &[u8]) -> Result<(), String> {
+                Err("this technique remembers nothing".into())
+            }
             $( $(#[$method_doc])* fn $method(&mut self $(, $arg: $type)*) $(-> $answer)?; )+
         }
 
@@ -48,6 +61,15 @@ macro_rules! seam {
         impl $trait for $enum {
             fn prepare(&mut self, device: &Device) -> Result<(), ConfigError> {
                 ask!(self, $techniques, prepare(device))
+            }
+            fn seed(&mut self, seed: u64) {
+                ask!(self, $techniques, seed(seed))
+            }
+            fn save(&self) -> Vec<u8> {
+                ask!(self, $techniques, save())
+            }
+            fn restore(&mut self, state: &[u8]) -> Result<(), String> {
+                ask!(self, $techniques, restore(state))
             }
             $( #[inline] fn $method(&mut self $(, $arg: $type)*) $(-> $answer)? {
                 ask!(self, $techniques, $method($($arg),*))
@@ -216,6 +238,14 @@ seam! {
     enum VictimPolicy in "victim" {
         /// The fewest valid pages.
         "greedy" => Greedy(victim::greedy::Greedy),
+        /// The block that closed longest ago.
+        "fifo" => Fifo(victim::fifo::Fifo),
+        /// The fewest valid pages among a few random blocks.
+        "d_choices" => DChoices(victim::d_choices::DChoices),
+        /// The greatest age x (1 - u) / 2u.
+        "cost_benefit" => CostBenefit(victim::cost_benefit::CostBenefit),
+        /// The fewest erases.
+        "least_worn" => LeastWorn(victim::least_worn::LeastWorn),
     }
 }
 

@@ -44,6 +44,11 @@ impl StaticOrder {
     pub fn new(order: &str) -> Self {
         Self { order: order.into(), planes: Vec::new() }
     }
+
+    /// The plane of each logical page, modulo their number.
+    pub(crate) fn round(&self) -> &[PlaneIx] {
+        &self.planes
+    }
 }
 
 impl Place for StaticOrder {

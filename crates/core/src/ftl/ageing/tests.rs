@@ -1,0 +1,195 @@
+use super::*;
+use crate::device::{Geometry, StartingState};
+use crate::ids::NONE;
+use crate::observe::Blind;
+use crate::policy::gc_trigger::never::Never;
+use crate::policy::{GcTriggerPolicy, Scope};
+use crate::testkit::{plain_design, tiny_device, with_victims};
+use proptest::prelude::*;
+
+/// A device of `planes` planes on two channels.
+fn device(planes: u32, blocks_per_plane: u32, pages_per_block: u32) -> Device {
+    let mut device = tiny_device();
+    device.geometry =
+        Geometry { channels: planes, chips_per_channel: 1, dies_per_chip: 1, blocks_per_plane, pages_per_block, ..device.geometry };
+    device
+}
+
+fn drive(device: &Device, design: Design) -> Drive<Blind> {
+    Drive::new(device, design, false, Blind).unwrap()
+}
+
+/// Write amplification over a further fifth of the live pages' number of random overwrites.
+fn next_fifth(drive: &mut Drive<Blind>) -> f64 {
+    let live = LivePages { mapped: drive.state.device.mapped_pages(), beyond: &[] };
+    let writes = live.count() / 5;
+    let moved = drive.overwrite_for_test(live, writes, 99);
+    (writes + moved) as f64 / writes as f64
+}
+
+#[test]
+fn the_layout_goes_on_as_the_drive_that_was_written_to_its_steady_state() {
+    for (chain, permyriad, free_percent, planes) in [
+        ("{ policy = \"greedy\" }", 9300, 0, 1),
+        ("{ policy = \"greedy\" }", 6000, 25, 1),
+        ("{ policy = \"fifo\" }", 8500, 5, 1),
+        // The fewer the choices, the more victims differ, and the more of them must be looked at for a mean.
+        ("{ policy = \"d_choices\", d = 5 }", 8000, 0, 4),
+        ("{ policy = \"d_choices\", d = 10 }", 8000, 0, 1),
+        ("{ policy = \"least_worn\" }", 9000, 0, 1),
+    ] {
+        let mut device = device(planes, 1024, 128);
+        device.host.logical_permyriad = permyriad;
+        device.state =
+            StartingState { live_percent: 100, free_percent, overwrite_percent: 300, victims: AgeingVictims::Design, ..device.state };
+        let mut amplification = |ageing| {
+            device.state.ageing = ageing;
+            let mut drive = drive(&device, with_victims(plain_design(Scope::Plane), chain));
+            let aged = drive.age(5, &[], |_, _| true);
+            assert_eq!(aged.steady, (ageing == AgeingMethod::Steady).then_some(true));
+            drive.audit().unwrap();
+            let after = next_fifth(&mut drive);
+            drive.audit().unwrap();
+            (after, aged)
+        };
+        let (written, by_writing) = amplification(AgeingMethod::Steady);
+        let (drawn, by_layout) = amplification(AgeingMethod::Statistical);
+        let what = format!("{chain}, {permyriad}, {free_percent}: {written:.3} written, {drawn:.3} drawn");
+        println!("{what}");
+        assert!((drawn / written - 1.0).abs() < 0.02, "{what}");
+        assert!(by_writing.free_pages_min.abs_diff(by_layout.free_pages_min) <= 128, "{by_writing:?} {by_layout:?}");
+        assert!(by_writing.victim_valid_permille.abs_diff(by_layout.victim_valid_permille) <= 20, "{by_writing:?} {by_layout:?}");
+    }
+}
+
+#[test]
+fn rounds_are_reported_and_end_when_five_of_them_are_steady() {
+    let mut device = device(1, 256, 32);
+    device.host.logical_permyriad = 8500;
+    device.state = StartingState { live_percent: 100, free_percent: 5, overwrite_percent: 0, ageing: AgeingMethod::Steady, ..device.state };
+    let aged = drive(&device, plain_design(Scope::Plane)).age(1, &[], |_, _| true);
+    assert_eq!((aged.steady, aged.rounds.len()), (Some(true), steady::WINDOW), "{:?}", aged.rounds);
+    assert_eq!(aged.written_pages, aged.live_pages * (1 + steady::WINDOW as u64));
+    // Rounds a twentieth as long show how write amplification begins: at 1, while erased pages last.
+    device.state.round_percent = Some(5);
+    let aged = drive(&device, plain_design(Scope::Plane)).age(1, &[], |_, _| true);
+    assert_eq!(aged.rounds[0], 1.0);
+    assert!(aged.steady == Some(true) && aged.rounds.len() > steady::WINDOW, "{:?}", aged.rounds);
+    assert!(!steady::is_steady(&aged.rounds[..aged.rounds.len() - 1]) && steady::is_steady(&aged.rounds));
+    assert_eq!(aged.written_pages, aged.live_pages + aged.rounds.len() as u64 * (aged.live_pages / 20));
+}
+
+#[test]
+fn a_state_without_theory_or_fixed_planes_is_refused_with_both_keys() {
+    let mut device = tiny_device();
+    device.state.ageing = AgeingMethod::Statistical;
+    device.state.victims = AgeingVictims::Design;
+    let refusal =
+        |chain: &str| Drive::new(&device, with_victims(plain_design(Scope::Plane), chain), false, Blind).err().map(|error| error.0);
+    for chain in ["{ policy = \"cost_benefit\" }", "{ policy = \"least_worn\" }, { policy = \"greedy\" }"] {
+        let error = refusal(chain).expect(chain);
+        assert!(error.contains("`victims` \"design\"") && error.contains("`chain`"), "{error}");
+    }
+    assert_eq!(refusal("{ policy = \"greedy\" }, { policy = \"least_worn\" }"), None);
+}
+
+#[test]
+fn ageing_is_stopped_when_it_is_told_so_and_leaves_the_books_in_order() {
+    for ageing in [AgeingMethod::Overwrite, AgeingMethod::Steady, AgeingMethod::Statistical] {
+        let mut device = device(4, 32, 16);
+        device.state = StartingState { overwrite_percent: 300, ageing, ..device.state };
+        let mut drive = drive(&device, plain_design(Scope::Plane));
+        let aged = drive.age(1, &[], |_, _| false);
+        assert!(aged.written_pages < aged.live_pages, "{aged:?}");
+        drive.audit().unwrap();
+    }
+}
+
+/// A drive that can exist, and what it is aged with.
+#[derive(Clone, Debug)]
+struct Shape {
+    device: Device,
+    victims: &'static str,
+    write_points: u32,
+    reserve_blocks: u32,
+    /// Pages beyond the mapped ones.
+    beyond: Vec<Lpn>,
+    seed: u64,
+}
+
+impl Shape {
+    fn design(&self) -> Design {
+        let mut design = with_victims(plain_design(Scope::Plane), self.victims);
+        (design.gc.write_points, design.gc.reserve_blocks) = (self.write_points, self.reserve_blocks);
+        // The share of a plane at which GC becomes urgent would exclude the smallest drives.
+        design.gc_trigger = GcTriggerPolicy::Never(Never {});
+        design
+    }
+
+    fn live(&self) -> LivePages<'_> {
+        LivePages { mapped: self.device.mapped_pages(), beyond: &self.beyond }
+    }
+}
+
+fn shapes(victims: &'static [&'static str]) -> impl Strategy<Value = Shape> {
+    let geometry = (1u32..6, 6u32..40, 1u32..70);
+    let state = (0u32..=100, 0u32..60, 0u32..300);
+    (geometry, state, 1u32..3, 1u32..3, 0..victims.len(), any::<u64>()).prop_filter_map(
+        "a drive that can exist",
+        |((planes, blocks, pages), (live_percent, free_percent, overwrite_percent), write_points, reserve_blocks, chain, seed)| {
+            let mut device = device(planes, blocks, pages);
+            device.host.logical_permyriad = 10_000 * blocks.checked_sub(write_points + reserve_blocks + 1)? / blocks;
+            let free_percent = free_percent.min(99 - live_percent.min(device.host.logical_permyriad / 100));
+            device.state = StartingState { live_percent, free_percent, overwrite_percent, victims: AgeingVictims::Design, ..device.state };
+            let beyond = (device.mapped_pages()..device.logical_pages() as Lpn)
+                .filter(|&lpn| u64::from(lpn).wrapping_mul(seed | 1) >> 3 & 3 == 0)
+                .collect();
+            Some(Shape { device, victims: victims[chain], write_points, reserve_blocks, beyond, seed })
+        },
+    )
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(128) })]
+
+    /// The plain order of the stream is what planes one after another are checked against.
+    #[test]
+    fn planes_one_after_another_end_as_pages_in_the_order_of_the_stream(
+        shape in shapes(&["{ policy = \"greedy\" }", "{ policy = \"fifo\" }", "{ policy = \"cost_benefit\" }, { policy = \"least_worn\" }"])
+    ) {
+        let mut drives = [(); 2].map(|()| drive(&shape.device, shape.design()));
+        let planewise = Planewise::new(&mut drives[0]);
+        prop_assert!(planewise.is_some());
+        let by_plane = drives[0].age_by_writing(shape.live(), shape.seed, planewise, &mut |_, _| true);
+        let by_page = drives[1].age_by_writing(shape.live(), shape.seed, None, &mut |_, _| true);
+        prop_assert_eq!(by_plane, by_page);
+        prop_assert!(drives[0].state.books == drives[1].state.books, "the books differ");
+        prop_assert_eq!(drives[0].audit(), Ok(()));
+    }
+
+    #[test]
+    fn a_layout_keeps_the_books_in_order_whatever_the_drive(
+        shape in shapes(&["{ policy = \"greedy\" }", "{ policy = \"fifo\" }", "{ policy = \"least_worn\" }", "{ policy = \"d_choices\", d = 3 }"])
+    ) {
+        let mut device = shape.device.clone();
+        device.state.ageing = AgeingMethod::Statistical;
+        let mut design = shape.design();
+        design.gc.page_sequence = true;
+        let mut drive = drive(&device, design);
+        let aged = drive.age(shape.seed, &shape.beyond, |_, _| true);
+        prop_assert_eq!(drive.audit(), Ok(()));
+        let books = &drive.state.books;
+        prop_assert_eq!(books.rebuild_map().unwrap(), books.map.clone(), "the present copy of each page is the youngest");
+        let mapped = books.map.iter().filter(|&&ppn| ppn != NONE).count() as u64;
+        prop_assert_eq!(mapped, aged.live_pages);
+        prop_assert!(aged.free_pages_min >= (shape.write_points + shape.reserve_blocks + 1) * device.geometry.pages_per_block);
+        let blocks = device.geometry.planes() * device.geometry.blocks_per_plane;
+        let erases: u64 = (0..blocks).map(|block| u64::from(books.erase_count(block))).sum();
+        prop_assert_eq!(erases, aged.erases);
+        // Writing goes on from it.
+        if shape.live().count() > 0 {
+            drive.overwrite_for_test(shape.live(), 500, shape.seed);
+            prop_assert_eq!(drive.audit(), Ok(()));
+        }
+    }
+}

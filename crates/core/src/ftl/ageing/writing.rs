@@ -1,0 +1,230 @@
+//! Ageing by writing: fill, overwrites, and rounds of overwrites until write amplification is steady.
+
+use crate::device::AgeingMethod;
+use crate::drive::Drive;
+use crate::event::EventQueue;
+use crate::ftl::Claimant;
+use crate::ftl::ageing::planewise::Planewise;
+use crate::ftl::ageing::{Aged, LivePages, designs_own_victims, free_target, steady};
+use crate::ids::{Lpn, NONE, PlaneIx};
+use crate::observe::Observer;
+use crate::policy::Place;
+use crate::view::View;
+
+/// Pages that ageing looks ahead, so that map entries are near when they are needed.
+const BATCH: usize = 32;
+
+/// Hears pages done and pages in all, and says whether to go on.
+pub(super) type Progress<'a> = &'a mut dyn FnMut(u64, u64) -> bool;
+
+/// What writes in the books aim at, and what they have done.
+#[derive(Default)]
+pub(super) struct Tally {
+    /// Erased pages below which a plane is collected.
+    target: u32,
+    /// One plane is written after the other.
+    planewise: bool,
+    pub written: u64,
+    moved: u64,
+    erases: u64,
+    recent: RecentVictims,
+    /// Scratch of a collection.
+    owners: Vec<Lpn>,
+}
+
+impl<O: Observer, Q: EventQueue> Drive<O, Q> {
+    fn tally(&self) -> Tally {
+        Tally { target: free_target(&self.state.device, &self.policies), ..Tally::default() }
+    }
+
+    /// Writes pages in the order of the stream, or plane after plane.
+    pub(super) fn age_by_writing(
+        &mut self,
+        live: LivePages<'_>,
+        seed: u64,
+        mut planewise: Option<Planewise>,
+        progress: Progress<'_>,
+    ) -> Aged {
+        let state = self.state.device.state.clone();
+        let of_live = |percent: u32| live.count() * u64::from(percent) / 100;
+        let (overwrites, round) = (of_live(state.overwrite_percent), of_live(state.round_percent()));
+        let recent = RecentVictims::new(self.state.device.geometry.planes());
+        let mut tally = Tally { planewise: planewise.is_some(), recent, ..self.tally() };
+        let mut random = live.at_random(seed);
+        let mut total = live.count() + overwrites;
+        let mut rounds = Vec::new();
+        let mut steady = None;
+        let mut goes_on = self
+            .write_pages(&mut planewise, &mut tally, live.count(), &mut live.in_order(), &mut |done| progress(done, total))
+            && self.write_pages(&mut planewise, &mut tally, overwrites, &mut random, &mut |done| progress(done, total));
+        if state.ageing == AgeingMethod::Steady {
+            let is_steady = loop {
+                if !goes_on || round == 0 || rounds.len() == steady::ROUNDS_MAX {
+                    break false;
+                }
+                total = tally.written + round * steady::WINDOW.saturating_sub(rounds.len()).max(1) as u64;
+                let moved = tally.moved;
+                goes_on = self.write_pages(&mut planewise, &mut tally, round, &mut random, &mut |done| progress(done, total));
+                rounds.push((round + tally.moved - moved) as f64 / round as f64);
+                if steady::is_steady(&rounds) {
+                    break true;
+                }
+            };
+            steady = Some(is_steady);
+        }
+        if let Some(planewise) = planewise {
+            planewise.finish(self);
+        }
+        progress(tally.written, tally.written);
+        let victim_valid_permille = tally.recent.mean_permille(self.state.device.geometry.pages_per_block);
+        let Tally { written, moved, erases, .. } = tally;
+        Aged { written_pages: written, moved_pages: moved, erases, victim_valid_permille, rounds, steady, ..Aged::default() }
+    }
+
+    /// Writes `count` pages of a stream. Returns false if `progress` said so, before all were written.
+    fn write_pages<N: FnMut() -> Lpn + Clone>(
+        &mut self,
+        planewise: &mut Option<Planewise>,
+        tally: &mut Tally,
+        count: u64,
+        next: &mut N,
+        progress: &mut dyn FnMut(u64) -> bool,
+    ) -> bool {
+        match planewise {
+            Some(planewise) => planewise.write(self, tally, count, next, progress),
+            None => self.write_page_by_page(tally, count, next, progress),
+        }
+    }
+
+    fn write_page_by_page(
+        &mut self,
+        tally: &mut Tally,
+        count: u64,
+        next: &mut impl FnMut() -> Lpn,
+        progress: &mut dyn FnMut(u64) -> bool,
+    ) -> bool {
+        let mut batch = [0 as Lpn; BATCH];
+        let mut left = count;
+        let mut batches = 0u32;
+        while left > 0 {
+            let batch = &mut batch[..left.min(BATCH as u64) as usize];
+            for lpn in batch.iter_mut() {
+                *lpn = next();
+                self.state.books.prefetch(*lpn);
+            }
+            for &lpn in &*batch {
+                self.state.books.prefetch_copy(lpn);
+            }
+            for &lpn in &*batch {
+                let plane = self.policies.place.plane(lpn);
+                self.write_functionally(lpn, plane, tally);
+            }
+            left -= batch.len() as u64;
+            batches += 1;
+            if batches & 0x7fff == 0 && !progress(tally.written) {
+                return false;
+            }
+        }
+        true
+    }
+
+    /// Writes a page in the books, and collects its plane down to the target.
+    #[inline]
+    pub(super) fn write_functionally(&mut self, lpn: Lpn, plane: PlaneIx, tally: &mut Tally) {
+        let write_point = self.policies.place.write_point(View(&self.state), plane, false);
+        let ppn = self.state.books.take(plane, write_point, Claimant::Host).expect("ageing keeps every plane above its reserve");
+        self.state.books.commit_write(lpn, ppn);
+        tally.written += 1;
+        if self.state.books.free_pages(plane) < tally.target {
+            self.collect_for_ageing(plane, tally);
+        }
+    }
+
+    fn collect_for_ageing(&mut self, plane: PlaneIx, tally: &mut Tally) {
+        let victim = if designs_own_victims(&self.state.device) {
+            self.choose_victim(plane)
+        } else {
+            let counts = self.state.books.victim_counts(plane);
+            let least = counts.iter().copied().min().unwrap_or(i16::MAX);
+            let index = counts.iter().position(|&count| count == least).unwrap_or(0) as u32;
+            let g = &self.state.device.geometry;
+            (least < g.pages_per_block as i16).then_some(plane * g.blocks_per_plane + index)
+        };
+        // If nothing is stale yet, the live data alone exceed the target, and only the reserve bounds the plane.
+        let Some(victim) = victim else { return };
+        tally.recent.push(plane, self.state.books.valid_pages(victim));
+        tally.moved += u64::from(if tally.planewise {
+            let write_point = self.policies.place.write_point(View(&self.state), plane, true);
+            self.state.books.collect_whole(victim, write_point, &mut tally.owners)
+        } else {
+            self.collect_functionally(victim)
+        });
+        tally.erases += 1;
+    }
+
+    /// The floor of a run's time: page requests (whether a write, and first sector) through map and GC bookkeeping alone, at
+    /// the erased share of the starting state. Returns the reads that found a mapped page.
+    pub fn replay_in_books(&mut self, requests: impl Iterator<Item = (bool, u64)>) -> u64 {
+        let per_page = u64::from(self.state.device.geometry.sectors_per_page());
+        let mut batch = [(false, 0 as Lpn); BATCH];
+        let mut count = 0;
+        for (request, slot) in requests.zip(&mut batch) {
+            *slot = (request.0, (request.1 / per_page) as Lpn);
+            self.state.books.prefetch(slot.1);
+            count += 1;
+        }
+        for &(write, lpn) in &batch[..count] {
+            if write {
+                self.state.books.prefetch_copy(lpn);
+            }
+        }
+        let mut tally = self.tally();
+        let mut mapped = 0;
+        for &(write, lpn) in &batch[..count] {
+            if write {
+                let plane = self.policies.place.plane(lpn);
+                self.write_functionally(lpn, plane, &mut tally);
+            } else {
+                mapped += u64::from(self.state.books.lookup(lpn) != NONE);
+            }
+        }
+        mapped
+    }
+}
+
+#[cfg(test)]
+impl<O: Observer, Q: EventQueue> Drive<O, Q> {
+    /// Overwrites random live pages. Returns the pages that GC moved.
+    pub(super) fn overwrite_for_test(&mut self, live: LivePages<'_>, count: u64, seed: u64) -> u64 {
+        let mut tally = self.tally();
+        self.write_page_by_page(&mut tally, count, &mut live.at_random(seed), &mut |_| true);
+        tally.moved
+    }
+}
+
+/// Victims of each plane whose valid pages are remembered.
+const VICTIMS_KEPT: usize = 8;
+
+/// The valid pages of the last victims of each plane, and how many victims there were; of no planes, if nobody will ask.
+#[derive(Default)]
+struct RecentVictims(Vec<([u16; VICTIMS_KEPT], u64)>);
+
+impl RecentVictims {
+    fn new(planes: u32) -> Self {
+        Self(vec![([0; VICTIMS_KEPT], 0); planes as usize])
+    }
+
+    fn push(&mut self, plane: PlaneIx, valid: u32) {
+        if let Some((kept, seen)) = self.0.get_mut(plane as usize) {
+            kept[*seen as usize % VICTIMS_KEPT] = valid as u16;
+            *seen += 1;
+        }
+    }
+
+    fn mean_permille(&self, pages_per_block: u32) -> u32 {
+        let kept = || self.0.iter().map(|(valid, seen)| &valid[..VICTIMS_KEPT.min(*seen as usize)]);
+        let sum: u64 = kept().flatten().map(|&valid| u64::from(valid)).sum();
+        let victims: usize = kept().map(<[u16]>::len).sum();
+        (sum * 1000 / (victims.max(1) as u64 * u64::from(pages_per_block))) as u32
+    }
+}

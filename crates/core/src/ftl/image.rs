@@ -1,0 +1,132 @@
+//! The books as part of an image.
+
+use crate::ftl::{Books, NOT_A_VICTIM};
+use crate::ids::{BlockIx, NONE, PlaneIx};
+use crate::image::{LoadError, Sink, Source, put_all, take_all};
+use crate::mem::prefetch;
+
+impl Books {
+    /// Gives everything that does not follow from the rest.
+    pub(crate) fn save<S: Sink>(&self, sink: &mut S) -> Result<(), S::Error> {
+        put_all(sink, &self.next_page, u16::to_le_bytes)?;
+        put_all(sink, &self.erases, u32::to_le_bytes)?;
+        put_all(sink, &self.closed_at, u64::to_le_bytes)?;
+        for plane in &self.planes {
+            put_all(sink, &[plane.programs], u64::to_le_bytes)?;
+            put_all(sink, &plane.open, u32::to_le_bytes)?;
+            put_all(sink, &[plane.erased.len() as u32], u32::to_le_bytes)?;
+            for &block in &plane.erased {
+                put_all(sink, &[block], u32::to_le_bytes)?;
+            }
+        }
+        put_all(sink, &self.valid, u64::to_le_bytes)?;
+        put_all(sink, &self.reverse, u32::to_le_bytes)?;
+        put_all(sink, &[self.last_sequence], u64::to_le_bytes)?;
+        put_all(sink, &self.sequence, u64::to_le_bytes)
+    }
+
+    /// Takes everything that `save` gave, into the books of an erased drive of the same layout.
+    pub(crate) fn load<S: Source>(&mut self, source: &mut S) -> Result<(), LoadError<S::Error>> {
+        take_all(source, &mut self.next_page, u16::from_le_bytes)?;
+        take_all(source, &mut self.erases, u32::from_le_bytes)?;
+        take_all(source, &mut self.closed_at, u64::from_le_bytes)?;
+        for plane in 0..self.geometry.planes() {
+            self.load_plane(plane, source)?;
+        }
+        take_all(source, &mut self.valid, u64::from_le_bytes)?;
+        take_all(source, &mut self.reverse, u32::from_le_bytes)?;
+        let mut last = [0];
+        take_all(source, &mut last, u64::from_le_bytes)?;
+        self.last_sequence = last[0];
+        take_all(source, &mut self.sequence, u64::from_le_bytes)?;
+        if self.sequence.iter().any(|&sequence| sequence > self.last_sequence) {
+            return Err(LoadError::Faulty(format!("a page has a sequence number above the last, {}", self.last_sequence)));
+        }
+        for block in 0..self.next_page.len() as BlockIx {
+            self.map_block(block).map_err(LoadError::Faulty)?;
+        }
+        let physical = self.reverse.len();
+        if !physical.is_multiple_of(64) && self.valid.last().is_some_and(|&word| word >> (physical % 64) != 0) {
+            return Err(LoadError::Faulty("a page beyond the last is valid".into()));
+        }
+        Ok(())
+    }
+
+    /// A plane's clock and which of its blocks are open and erased.
+    fn load_plane<S: Source>(&mut self, plane: PlaneIx, source: &mut S) -> Result<(), LoadError<S::Error>> {
+        let (blocks, pages) = (self.geometry.blocks_per_plane, self.geometry.pages_per_block);
+        let first = plane * blocks;
+        let of_plane = first as usize..(first + blocks) as usize;
+        let faulty = |what: String| Err(LoadError::Faulty(format!("plane {plane}: {what}")));
+        if let Some(block) = of_plane.clone().find(|&block| u32::from(self.next_page[block]) > pages) {
+            return faulty(format!("block {block} has {} programmed pages of {pages}", self.next_page[block]));
+        }
+        let next_page = &self.next_page[of_plane.clone()];
+        let programmed = |block: BlockIx| next_page.get(block.wrapping_sub(first) as usize).map(|&pages| u32::from(pages));
+        let books = &mut self.planes[plane as usize];
+        let mut clock = [0];
+        take_all(source, &mut clock, u64::from_le_bytes)?;
+        books.programs = clock[0];
+        if self.closed_at[of_plane].iter().any(|&closed_at| closed_at > books.programs) {
+            return faulty(format!("a block closed after the plane's clock, {}", books.programs));
+        }
+        take_all(source, &mut books.open, u32::from_le_bytes)?;
+        for (write_point, &block) in books.open.iter().enumerate() {
+            let is_open = programmed(block).is_some_and(|programmed| programmed > 0 && programmed < pages);
+            if block != NONE && (!is_open || books.open[..write_point].contains(&block)) {
+                return faulty(format!("block {block} can't be the open block of write point {write_point}"));
+            }
+        }
+        let begun = next_page.iter().filter(|&&programmed| programmed > 0 && u32::from(programmed) < pages).count();
+        if begun != books.open.iter().filter(|&&block| block != NONE).count() {
+            return faulty(format!("{begun} blocks are programmed in part, and others are open"));
+        }
+        let mut count = [0];
+        take_all(source, &mut count, u32::from_le_bytes)?;
+        let erased = next_page.iter().filter(|&&programmed| programmed == 0).count();
+        if count[0] as usize != erased || count[0] < self.reserve_blocks {
+            let reserve = self.reserve_blocks;
+            return faulty(format!("{} blocks wait to be opened, {erased} are erased and {reserve} must be", count[0]));
+        }
+        let mut line = vec![NONE; erased];
+        take_all(source, &mut line, u32::from_le_bytes)?;
+        let mut seen = vec![false; blocks as usize];
+        for &block in &line {
+            if programmed(block) != Some(0) || std::mem::replace(&mut seen[(block - first) as usize], true) {
+                return faulty(format!("block {block} can't wait to be opened"));
+            }
+        }
+        books.erased = line.into();
+        books.free_pages = next_page.iter().map(|&programmed| pages - u32::from(programmed)).sum();
+        Ok(())
+    }
+
+    /// Maps the valid pages of a block and counts them; what is wrong with it otherwise.
+    fn map_block(&mut self, block: BlockIx) -> Result<(), String> {
+        let pages = self.geometry.pages_per_block;
+        let first = block * pages;
+        let programmed = u32::from(self.next_page[block as usize]);
+        for ppn in first..first + pages {
+            let lpn = self.reverse[ppn as usize];
+            let is_fit = if ppn < first + programmed { (lpn as usize) < self.map.len() } else { lpn == NONE && !self.is_valid(ppn) };
+            if !is_fit {
+                return Err(format!("physical page {ppn}, of block {block} with {programmed} programmed pages, holds logical page {lpn}"));
+            }
+            prefetch(&self.map, lpn as usize);
+        }
+        let mut valid = 0;
+        let mut from = 0;
+        while let Some(offset) = self.next_valid(block, from) {
+            let ppn = first + offset;
+            let lpn = self.reverse[ppn as usize];
+            let held = std::mem::replace(&mut self.map[lpn as usize], ppn);
+            if held != NONE {
+                return Err(format!("logical page {lpn} is valid twice, in physical pages {held} and {ppn}"));
+            }
+            valid += 1;
+            from = offset + 1;
+        }
+        self.counts[block as usize] = valid + if programmed < pages { NOT_A_VICTIM } else { 0 };
+        Ok(())
+    }
+}

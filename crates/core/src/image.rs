@@ -1,0 +1,348 @@
+//! What an image of an aged drive holds, as a stream of bytes: the books, and what policies remember.
+//!
+//! There is no I/O here: whoever keeps images gives a [`Sink`] and a [`Source`]. Numbers are little-endian; their order is
+//! that of the functions below. What follows from other parts is not held but made anew and checked: the map and the valid
+//! pages of each block follow from the reverse map and the validity of pages, the oracle's tokens from the map. So whatever
+//! the bytes are, either the books are in order or the image is refused.
+
+use crate::design::Design;
+use crate::device::{Device, Geometry};
+use crate::drive::Drive;
+use crate::event::EventQueue;
+use crate::ids::{Lpn, NONE};
+use crate::observe::Observer;
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+
+/// Takes the bytes of an image.
+pub trait Sink {
+    /// Why bytes could not be taken.
+    type Error;
+    /// Takes some bytes.
+    ///
+    /// # Errors
+    /// Whatever keeps the sink from taking them.
+    fn put(&mut self, bytes: &[u8]) -> Result<(), Self::Error>;
+}
+
+/// Gives the bytes of an image.
+pub trait Source {
+    /// Why there are no bytes.
+    type Error;
+    /// Fills a slice with the next bytes.
+    ///
+    /// # Errors
+    /// Fewer bytes than asked for, or whatever else keeps the source from giving them.
+    fn take(&mut self, bytes: &mut [u8]) -> Result<(), Self::Error>;
+}
+
+/// Why an image could not be loaded.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum LoadError<E> {
+    /// Its source gave out.
+    Source(E),
+    /// Its bytes are those of no drive: which part, and why.
+    Faulty(String),
+}
+
+impl<E> From<E> for LoadError<E> {
+    fn from(error: E) -> Self {
+        Self::Source(error)
+    }
+}
+
+/// What device and design must agree in with an image: everything that decides where data may lie.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Layout {
+    /// Geometry of the flash.
+    pub geometry: Geometry,
+    /// Pages that the host can address.
+    pub logical_pages: u64,
+    /// The section `[place]` of the design: keys and values.
+    pub place: BTreeMap<String, String>,
+    /// Open blocks of each plane.
+    pub write_points: u32,
+    /// Erased blocks of each plane that only GC may open.
+    pub reserve_blocks: u32,
+    /// Whether every page has a sequence number.
+    pub page_sequence: bool,
+}
+
+impl Layout {
+    /// The layout of a design on a device.
+    pub fn of(device: &Device, design: &Design) -> Self {
+        let rows = design.rows.iter().filter(|row| row.section == "place");
+        let mut place: BTreeMap<String, String> = rows.map(|row| (row.key.clone(), row.value.to_string())).collect();
+        place.insert("policy".into(), format!("{:?}", design.place.name()));
+        Self {
+            geometry: device.geometry.clone(),
+            logical_pages: device.logical_pages(),
+            place,
+            write_points: design.gc.write_points,
+            reserve_blocks: design.gc.reserve_blocks,
+            page_sequence: design.gc.page_sequence,
+        }
+    }
+
+    /// Each value in which `other` differs: its section and key, the value here, the value there.
+    pub fn differences(&self, other: &Self) -> Vec<(String, String, String)> {
+        let values = |layout: &Self| {
+            let g = &layout.geometry;
+            let mut values: Vec<(String, String)> = [
+                ("channels", g.channels),
+                ("chips_per_channel", g.chips_per_channel),
+                ("dies_per_chip", g.dies_per_chip),
+                ("planes_per_die", g.planes_per_die),
+                ("blocks_per_plane", g.blocks_per_plane),
+                ("pages_per_block", g.pages_per_block),
+                ("page_bytes", g.page_bytes),
+            ]
+            .map(|(key, value)| (format!("[geometry] `{key}`"), value.to_string()))
+            .into();
+            values.push(("logical pages, by [host] `logical_permyriad`,".into(), layout.logical_pages.to_string()));
+            values.push(("[gc] `write_points`".into(), layout.write_points.to_string()));
+            values.push(("[gc] `reserve_blocks`".into(), layout.reserve_blocks.to_string()));
+            values.push(("[gc] `page_sequence`".into(), layout.page_sequence.to_string()));
+            let place: Vec<String> = layout.place.iter().map(|(key, value)| format!("{key} = {value}")).collect();
+            values.push(("[place]".into(), place.join(", ")));
+            values
+        };
+        let both = values(self).into_iter().zip(values(other));
+        both.filter(|(here, there)| here.1 != there.1).map(|((key, here), (_, there))| (key, here, there)).collect()
+    }
+}
+
+/// The longest memory of a policy, in bytes.
+const MEMORY_MAX: u32 = 1 << 20;
+/// The longest name of a policy, in bytes.
+const NAME_MAX: u32 = 256;
+
+impl<O: Observer, Q: EventQueue> Drive<O, Q> {
+    /// Gives everything that a drive which has aged, and done nothing else, has in memory.
+    ///
+    /// # Errors
+    /// Those of the sink.
+    ///
+    /// # Panics
+    /// The drive has served requests: what they left in the buffer and under way is not part of an image.
+    pub fn save<S: Sink>(&self, sink: &mut S) -> Result<(), S::Error> {
+        assert!(self.state.now == 0 && self.outstanding() == 0, "an image is made of a drive that has served no request");
+        self.state.books.save(sink)?;
+        let memories = self.policies.memories();
+        sink.put(&(memories.len() as u32).to_le_bytes())?;
+        for (name, memory) in memories {
+            for bytes in [name.as_bytes(), &memory] {
+                sink.put(&(bytes.len() as u32).to_le_bytes())?;
+                sink.put(bytes)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Takes everything that `save` gave, into a drive just made, of the same layout. Policies of the image that the design
+    /// lacks are passed over; those that the image lacks hear of the seed, as they do before ageing.
+    ///
+    /// # Errors
+    /// Those of the source; bytes that are those of no drive of this layout. The drive is of no use then.
+    pub fn load<S: Source>(&mut self, seed: u64, source: &mut S) -> Result<(), LoadError<S::Error>> {
+        self.policies.seed(seed);
+        self.state.books.load(source)?;
+        for _ in 0..take_u32(source)? {
+            let name = take_bytes(source, NAME_MAX)?;
+            let memory = take_bytes(source, MEMORY_MAX)?;
+            let name = String::from_utf8(name).map_err(|_| LoadError::Faulty("the name of a policy is not text".into()))?;
+            self.policies.remember(&name, &memory).map_err(LoadError::Faulty)?;
+        }
+        let books = &self.state.books;
+        let live: Vec<Lpn> =
+            if self.oracle.is_some() { (0..books.logical_pages()).filter(|&lpn| books.lookup(lpn) != NONE).collect() } else { Vec::new() };
+        self.tell_oracle(live.into_iter());
+        Ok(())
+    }
+}
+
+fn take_bytes<S: Source>(source: &mut S, most: u32) -> Result<Vec<u8>, LoadError<S::Error>> {
+    let length = take_u32(source)?;
+    if length > most {
+        return Err(LoadError::Faulty(format!("a policy has {length} bytes, more than {most}")));
+    }
+    let mut bytes = vec![0; length as usize];
+    source.take(&mut bytes)?;
+    Ok(bytes)
+}
+
+fn take_u32<S: Source>(source: &mut S) -> Result<u32, S::Error> {
+    let mut bytes = [0; 4];
+    source.take(&mut bytes)?;
+    Ok(u32::from_le_bytes(bytes))
+}
+
+/// Bytes that cross at a time.
+const CHUNK: usize = 1 << 16;
+
+/// Gives numbers of `N` bytes.
+pub(crate) fn put_all<S: Sink, T: Copy, const N: usize>(sink: &mut S, items: &[T], encode: impl Fn(T) -> [u8; N]) -> Result<(), S::Error> {
+    let mut bytes = [0; CHUNK];
+    for items in items.chunks(CHUNK / N) {
+        for (bytes, &item) in bytes.as_chunks_mut::<N>().0.iter_mut().zip(items) {
+            *bytes = encode(item);
+        }
+        sink.put(&bytes[..items.len() * N])?;
+    }
+    Ok(())
+}
+
+/// Takes numbers of `N` bytes.
+pub(crate) fn take_all<S: Source, T, const N: usize>(
+    source: &mut S,
+    items: &mut [T],
+    decode: impl Fn([u8; N]) -> T,
+) -> Result<(), S::Error> {
+    let mut bytes = [0; CHUNK];
+    for items in items.chunks_mut(CHUNK / N) {
+        let bytes = &mut bytes[..items.len() * N];
+        source.take(bytes)?;
+        for (item, &bytes) in items.iter_mut().zip(bytes.as_chunks::<N>().0) {
+            *item = decode(bytes);
+        }
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::observe::Blind;
+    use crate::policy::Scope;
+    use crate::testkit::{plain_design, tiny_device, with_victims};
+    use proptest::prelude::*;
+
+    impl Sink for Vec<u8> {
+        type Error = ();
+        fn put(&mut self, bytes: &[u8]) -> Result<(), ()> {
+            self.extend_from_slice(bytes);
+            Ok(())
+        }
+    }
+
+    impl Source for &[u8] {
+        type Error = ();
+        fn take(&mut self, bytes: &mut [u8]) -> Result<(), ()> {
+            let (taken, rest) = self.split_at_checked(bytes.len()).ok_or(())?;
+            bytes.copy_from_slice(taken);
+            *self = rest;
+            Ok(())
+        }
+    }
+
+    fn design() -> Design {
+        let mut design = with_victims(plain_design(Scope::Plane), "{ policy = \"greedy\" }, { policy = \"d_choices\", d = 2 }");
+        design.gc.page_sequence = true;
+        design
+    }
+
+    fn device() -> Device {
+        let mut device = tiny_device();
+        device.state.overwrite_percent = 150;
+        device.geometry.blocks_per_plane = 11;
+        device
+    }
+
+    fn drive(verify: bool) -> Drive<Blind> {
+        Drive::new(&device(), design(), verify, Blind).unwrap()
+    }
+
+    fn image() -> Vec<u8> {
+        let mut aged = drive(false);
+        aged.age(7, &[20, 21, 40], |_, _| true);
+        let mut bytes = Vec::new();
+        aged.save(&mut bytes).unwrap();
+        bytes
+    }
+
+    #[test]
+    fn a_loaded_drive_is_the_one_that_was_saved() {
+        let bytes = image();
+        let mut aged = drive(true);
+        aged.age(7, &[20, 21, 40], |_, _| true);
+        let mut loaded = drive(true);
+        let mut source = &bytes[..];
+        loaded.load(1, &mut source).unwrap();
+        assert!(source.is_empty());
+        assert!(loaded.state.books == aged.state.books, "the books differ");
+        assert_eq!(loaded.policies.memories(), aged.policies.memories(), "what d_choices remembers is the image's, not the seed's");
+        // Both go on alike, and reads return what the oracle expects.
+        let mut hashes = [&mut aged, &mut loaded].map(|drive| {
+            drive.wake();
+            for turn in 0..400u64 {
+                let kind = if turn % 3 == 0 { crate::host::CommandKind::Read } else { crate::host::CommandKind::Write };
+                let command = crate::host::Command { kind, sector: turn * 37 % 150, sectors: 8 };
+                drive.submit(turn * 3000, command).unwrap();
+            }
+            drive.advance(10_000_000);
+            assert_eq!((drive.outstanding(), drive.mismatch(), drive.audit()), (0, None, Ok(())));
+            drive.event_hash()
+        });
+        hashes.sort_unstable();
+        assert_eq!(hashes[0], hashes[1]);
+    }
+
+    #[test]
+    fn a_design_without_the_image_s_policies_starts_from_it_too() {
+        let mut other = Drive::new(&device(), Design { victim: plain_design(Scope::Plane).victim, ..design() }, false, Blind).unwrap();
+        other.load(1, &mut &image()[..]).unwrap();
+        other.audit().unwrap();
+    }
+
+    #[test]
+    fn layouts_that_differ_say_in_what() {
+        let here = Layout::of(&device(), &design());
+        let mut device = device();
+        device.geometry.blocks_per_plane = 12;
+        let mut design = design();
+        design.gc.reserve_blocks = 2;
+        let differences = here.differences(&Layout::of(&device, &design));
+        let keys: Vec<&str> = differences.iter().map(|(key, ..)| key.as_str()).collect();
+        assert_eq!(keys, ["[geometry] `blocks_per_plane`", "logical pages, by [host] `logical_permyriad`,", "[gc] `reserve_blocks`"]);
+        assert_eq!((differences[0].1.as_str(), differences[0].2.as_str()), ("11", "12"));
+        assert!(here.differences(&here).is_empty());
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(512) })]
+
+        /// Bytes that no checksum guards: whatever they are, they are refused, or the books are in order.
+        #[test]
+        fn changed_bytes_are_refused_or_leave_the_books_in_order(
+            changes in prop::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 1..4), cut in prop::option::of(any::<prop::sample::Index>())
+        ) {
+            let mut bytes = image();
+            for (index, byte) in changes {
+                *index.get_mut(&mut bytes) = byte;
+            }
+            if let Some(cut) = cut {
+                bytes.truncate(cut.index(bytes.len()));
+            }
+            let mut drive = drive(true);
+            if drive.load(1, &mut &bytes[..]).is_ok() {
+                prop_assert_eq!(drive.audit(), Ok(()));
+                drive.wake();
+                for turn in 0..60u64 {
+                    let command = crate::host::Command { kind: crate::host::CommandKind::Write, sector: turn * 40 % 150, sectors: 8 };
+                    drive.submit(turn * 3000, command).unwrap();
+                }
+                drive.advance(10_000_000);
+                prop_assert_eq!(drive.audit(), Ok(()));
+            } else if cut.is_none() {
+                // Whole images are refused with a reason.
+                let refusal = drive_refusal(&bytes);
+                prop_assert!(matches!(&refusal, LoadError::Faulty(what) if what.len() > 10) || refusal == LoadError::Source(()), "{refusal:?}");
+            }
+        }
+    }
+
+    fn drive_refusal(bytes: &[u8]) -> LoadError<()> {
+        drive(false).load(1, &mut &bytes[..]).unwrap_err()
+    }
+}

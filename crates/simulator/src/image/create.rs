@@ -1,0 +1,94 @@
+//! Making an image: a device and a design, aged, into a file that is whole or not there at all.
+
+use crate::catalog;
+use crate::control::{Control, Phase};
+use crate::image::{CpuSeconds, Header, Info, VERSION, destination, write};
+use crate::run::{RunError, footprint, source_context, thread_cpu_seconds};
+use serde::Deserialize;
+use std::fs::Permissions;
+use std::io::BufWriter;
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
+use tinytail_core::drive::Drive;
+use tinytail_core::image::Layout;
+use tinytail_core::observe::Blind;
+use tinytail_workload::{TraceOptions, Workload};
+
+/// What an image is to hold.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct CreateSpec {
+    /// The file to write.
+    pub out: String,
+    /// Name or path of the device.
+    pub device: String,
+    /// Composition of the design.
+    pub design: String,
+    /// Seed of ageing.
+    pub seed: u64,
+    /// Values of the starting state that replace the device's.
+    #[serde(default)]
+    pub state: toml::Table,
+    /// Name or path of a workload whose pages are to be mapped.
+    pub workload: Option<String>,
+    /// How to read a trace.
+    #[serde(flatten)]
+    pub options: TraceOptions,
+}
+
+/// Ages a drive and writes its image.
+///
+/// # Errors
+/// A faulty device, design or workload; a file that can't be written, which is found out before anything is aged.
+pub fn create(spec: &CreateSpec, control: &Control) -> Result<Info, RunError> {
+    let device = catalog::device(&spec.device)?.with_state("the given state", spec.state.clone())?;
+    let design = catalog::design(&spec.design)?;
+    let layout = Layout::of(&device, &design);
+    let workload = spec.workload.as_ref().map(|name| Workload::resolve(name, &spec.options)).transpose()?;
+    let target = destination(&spec.out)?;
+    let folder = target.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    if !folder.is_dir() {
+        return Err(RunError::Failed(format!("cannot write an image to {}: there is no folder {}", spec.out, folder.display())));
+    }
+    let failed = |error: std::io::Error| RunError::Failed(format!("cannot write an image to {}: {error}", spec.out));
+    let mut drive = Drive::new(&device, design, false, Blind)?;
+    let mut file =
+        tempfile::Builder::new().permissions(Permissions::from_mode(0o666)).prefix(".tinytail-").tempfile_in(folder).map_err(failed)?;
+    let touched = match &workload {
+        Some(workload) => {
+            let context = source_context(&device);
+            workload.check_fits(context.logical_sectors)?;
+            footprint(&device, workload, spec.seed, None, &context, control)?
+        }
+        None => Vec::new(),
+    };
+    control.enter(Phase::Ageing, 0);
+    let start = thread_cpu_seconds();
+    let aged = drive.age(spec.seed, &touched, |done, total| {
+        control.set_total(total);
+        control.advance(done);
+        !control.is_cancelled()
+    });
+    let ageing = thread_cpu_seconds() - start;
+    if control.is_cancelled() {
+        return Err(RunError::Failed("interrupted; no image was written".into()));
+    }
+    control.enter(Phase::Writing, 0);
+    let header = Header {
+        tinytail: env!("CARGO_PKG_VERSION").into(),
+        device: device.name.clone(),
+        design: spec.design.clone(),
+        workload: workload.map(|workload| workload.name),
+        seed: spec.seed,
+        state: device.state,
+        aged,
+        layout,
+    };
+    let start = thread_cpu_seconds();
+    write(&drive, &header, BufWriter::with_capacity(1 << 20, file.as_file_mut())).map_err(failed)?;
+    file.as_file().sync_all().map_err(failed)?;
+    let writing = thread_cpu_seconds() - start;
+    let bytes = file.as_file().metadata().map_err(failed)?.len();
+    file.persist(target).map_err(|error| failed(error.error))?;
+    Ok(Info { path: spec.out.clone(), bytes, image_version: VERSION, header, cpu_seconds: Some(CpuSeconds { ageing, writing }) })
+}

@@ -1,0 +1,329 @@
+//! Images: aged drives as files, from which runs start.
+//!
+//! A file is a prefix of 40 bytes (what it is, version, lengths and checksums), a header in JSON, and what
+//! [`Drive::save`] gives, compressed with Zstandard. Both checksums are CRC-32: that of the header covers the prefix before
+//! it too, that of the contents the compressed bytes. Nothing is believed before it is checked, and nothing is allocated
+//! by what a file says: the drive that an image is loaded into has been made from the device's own data.
+
+use crate::run::RunError;
+use crc32fast::Hasher;
+use serde::{Deserialize, Serialize};
+use std::fs::File;
+use std::io::{self, BufReader, Read, Write};
+use std::path::Path;
+use tinytail_core::config::ConfigError;
+use tinytail_core::design::Design;
+use tinytail_core::device::{Device, StartingState};
+use tinytail_core::drive::Drive;
+use tinytail_core::ftl::ageing::Aged;
+use tinytail_core::image::{Layout, LoadError, Sink, Source};
+use tinytail_core::observe::Observer;
+use zstd::stream::read::Decoder;
+
+mod create;
+
+pub use create::{CreateSpec, create};
+
+/// The version of the format. Raised with every change of what [`Drive::save`] gives, or of the header.
+pub const VERSION: u32 = 1;
+
+const MAGIC: [u8; 16] = *b"\x89tinytail image\n";
+const PREFIX_BYTES: u64 = 40;
+/// The longest header.
+const HEADER_BYTES_MAX: u32 = 1 << 20;
+/// What the decompressor may keep, as a power of two: eight times what images are written with.
+const WINDOW_LOG_MAX: u32 = 24;
+
+/// What an image says of itself.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Header {
+    /// Version of the program that made it.
+    pub tinytail: String,
+    /// The device that it was made for.
+    pub device: String,
+    /// The design that it was made with.
+    pub design: String,
+    /// The workload whose pages are mapped, if one was named.
+    pub workload: Option<String>,
+    /// Seed of the ageing.
+    pub seed: u64,
+    /// The starting state that was asked for.
+    pub state: StartingState,
+    /// What ageing did.
+    pub aged: Aged,
+    /// What device and design of a run must agree in.
+    pub layout: Layout,
+}
+
+/// An image that can be loaded once. Its header has been read and checked.
+#[derive(Debug)]
+pub struct Image<R = File> {
+    /// What it says of itself.
+    pub header: Header,
+    name: String,
+    contents: R,
+    contents_bytes: u64,
+    contents_sum: u32,
+}
+
+impl Image {
+    /// Opens an image and checks its header.
+    ///
+    /// # Errors
+    /// A file that can't be read, is no image, is of another version, is cut off, too long or damaged.
+    pub fn open(path: &str) -> Result<Self, ConfigError> {
+        let refuse = |error: io::Error| ConfigError::new(format!("{path}: {error}"));
+        let file = File::open(path).map_err(refuse)?;
+        let metadata = file.metadata().map_err(refuse)?;
+        if metadata.is_dir() {
+            return Err(ConfigError::new(format!("{path}: this is a folder; expected an image")));
+        }
+        Self::read(path, file, metadata.len())
+    }
+}
+
+impl<R: Read> Image<R> {
+    /// Reads and checks the header of an image that is `bytes` long. `name` is what messages call it.
+    ///
+    /// # Errors
+    /// As for `open`.
+    pub fn read(name: &str, mut reader: R, bytes: u64) -> Result<Self, ConfigError> {
+        let refuse = |what: String| ConfigError::new(format!("{name}: {what}"));
+        let read_error = |error: io::Error| refuse(error.to_string());
+        let mut prefix = Vec::new();
+        reader.by_ref().take(PREFIX_BYTES).read_to_end(&mut prefix).map_err(read_error)?;
+        let known = prefix.len().min(MAGIC.len());
+        if prefix.is_empty() || prefix[..known] != MAGIC[..known] {
+            return Err(refuse("this is no tinytail image".into()));
+        }
+        let cut_off = |bytes: u64, of: &str| refuse(format!("the image is cut off: it has {bytes} bytes{of}"));
+        if (prefix.len() as u64) < PREFIX_BYTES {
+            return Err(cut_off(prefix.len() as u64, ""));
+        }
+        let u32_at = |at: usize| u32::from_le_bytes(prefix[at..at + 4].try_into().expect("four bytes"));
+        let (version, header_bytes, contents_sum, header_sum) = (u32_at(16), u32_at(20), u32_at(32), u32_at(36));
+        let contents_bytes = u64::from_le_bytes(prefix[24..32].try_into().expect("eight bytes"));
+        if version != VERSION {
+            return Err(refuse(format!(
+                "an image of version {version}; this tinytail reads version {VERSION}. Make it anew with `tinytail image create`"
+            )));
+        }
+        let damaged = |what: &str| refuse(format!("the image is damaged: {what}"));
+        if header_bytes > HEADER_BYTES_MAX {
+            return Err(damaged("its header is longer than any"));
+        }
+        let mut header = Vec::new();
+        reader.by_ref().take(header_bytes.into()).read_to_end(&mut header).map_err(read_error)?;
+        let all = (PREFIX_BYTES + u64::from(header_bytes)).saturating_add(contents_bytes);
+        if header.len() < header_bytes as usize {
+            return Err(cut_off(bytes, ""));
+        }
+        let mut sum = Hasher::new();
+        sum.update(&prefix[..36]);
+        sum.update(&header);
+        if sum.finalize() != header_sum {
+            return Err(damaged("the checksum of its header does not fit"));
+        }
+        if bytes < all {
+            return Err(cut_off(bytes, &format!(" of {all}")));
+        }
+        if bytes > all {
+            return Err(refuse(format!("the image is {} bytes longer than the {all} that it should have", bytes - all)));
+        }
+        let header = serde_json::from_slice(&header).map_err(|error| damaged(&format!("its header can't be read: {error}")))?;
+        Ok(Self { header, name: name.into(), contents: reader, contents_bytes, contents_sum })
+    }
+
+    /// Refuses a device or a design that the image was not made for.
+    ///
+    /// # Errors
+    /// Each value in which they differ.
+    pub fn check_fits(&self, device: &Device, design: &Design) -> Result<(), ConfigError> {
+        let differences = self.header.layout.differences(&Layout::of(device, design));
+        if differences.is_empty() {
+            return Ok(());
+        }
+        let differences: Vec<String> =
+            differences.iter().map(|(key, image, here)| format!("{key} is {image} in the image and {here} here")).collect();
+        Err(ConfigError::new(format!(
+            "{}: the image, made with device {} and design {}, does not fit device {} and design {}: {}",
+            self.name,
+            self.header.device,
+            self.header.design,
+            device.name,
+            design.name,
+            differences.join("; ")
+        )))
+    }
+
+    /// Loads the image into a drive that was just made, of a layout that it fits. Returns what its ageing did.
+    ///
+    /// # Errors
+    /// Contents that are damaged or those of no drive.
+    pub fn load<O: Observer>(self, drive: &mut Drive<O>, seed: u64) -> Result<Aged, ConfigError> {
+        let refuse = |what: String| ConfigError::new(format!("{}: {what}", self.name));
+        let contents = Summed { inner: self.contents.take(self.contents_bytes), sum: Hasher::new(), bytes: 0 };
+        let mut source = Contents(Decoder::new(contents).map_err(|error| refuse(error.to_string()))?.single_frame());
+        source.0.window_log_max(WINDOW_LOG_MAX).map_err(|error| refuse(error.to_string()))?;
+        let loaded = drive.load(seed, &mut source);
+        let at_end = matches!(source.0.read(&mut [0]), Ok(0));
+        // A damaged image fails anywhere; the checksum tells that it is damaged.
+        let mut contents = source.0.finish().into_inner();
+        io::copy(&mut contents, &mut io::sink()).map_err(|error| refuse(error.to_string()))?;
+        contents.check(self.contents_bytes, self.contents_sum).map_err(&refuse)?;
+        match loaded {
+            Ok(()) if at_end => Ok(self.header.aged),
+            Ok(()) => Err(refuse("the image holds more than a drive of its layout".into())),
+            Err(LoadError::Source(error)) => Err(refuse(format!("the image holds less than a drive of its layout ({error})"))),
+            Err(LoadError::Faulty(what)) => Err(refuse(format!("the image holds no drive: {what}"))),
+        }
+    }
+
+    /// Checks the contents against their checksum, without loading them.
+    fn verify(self) -> Result<(), ConfigError> {
+        let refuse = |what: String| ConfigError::new(format!("{}: {what}", self.name));
+        let mut contents = Summed { inner: self.contents.take(self.contents_bytes), sum: Hasher::new(), bytes: 0 };
+        io::copy(&mut BufReader::with_capacity(1 << 20, &mut contents), &mut io::sink()).map_err(|error| refuse(error.to_string()))?;
+        contents.check(self.contents_bytes, self.contents_sum).map_err(refuse)
+    }
+}
+
+/// What there is to know of an image.
+#[derive(Debug, Clone, Serialize)]
+pub struct Info {
+    /// Its file.
+    pub path: String,
+    /// The size of the file.
+    pub bytes: u64,
+    /// The version of its format.
+    pub image_version: u32,
+    /// What it says of itself.
+    #[serde(flatten)]
+    pub header: Header,
+    /// User CPU time of ageing and of writing the image, in seconds; only when it is made.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cpu_seconds: Option<CpuSeconds>,
+}
+
+/// What making an image took, in seconds of user CPU time.
+#[derive(Debug, Clone, Copy, Serialize)]
+pub struct CpuSeconds {
+    /// Ageing.
+    pub ageing: f64,
+    /// Compressing and writing.
+    pub writing: f64,
+}
+
+/// What there is to know of an image whose header and contents are undamaged.
+///
+/// # Errors
+/// As for `Image::open`; damaged contents.
+pub fn info(path: &str) -> Result<Info, ConfigError> {
+    let image = Image::open(path)?;
+    let header = image.header.clone();
+    let bytes = image.contents.metadata().map_err(|error| ConfigError::new(format!("{path}: {error}")))?.len();
+    image.verify()?;
+    Ok(Info { path: path.into(), bytes, image_version: VERSION, header, cpu_seconds: None })
+}
+
+/// Writes an image of a drive that has aged, and done nothing else.
+///
+/// # Errors
+/// What keeps the bytes from being written.
+///
+/// # Panics
+/// The drive has served requests.
+pub fn write<O: Observer, W: Write + io::Seek>(drive: &Drive<O>, header: &Header, mut out: W) -> io::Result<()> {
+    let json = serde_json::to_vec(header)?;
+    out.write_all(&[0; PREFIX_BYTES as usize])?;
+    out.write_all(&json)?;
+    let contents = Summed { inner: &mut out, sum: Hasher::new(), bytes: 0 };
+    let mut sink = Contents(zstd::stream::write::Encoder::new(contents, 1)?);
+    drive.save(&mut sink)?;
+    let Summed { sum, bytes, .. } = sink.0.finish()?;
+    let mut prefix = Vec::with_capacity(PREFIX_BYTES as usize);
+    prefix.extend(MAGIC);
+    prefix.extend(VERSION.to_le_bytes());
+    prefix.extend((json.len() as u32).to_le_bytes());
+    prefix.extend(bytes.to_le_bytes());
+    prefix.extend(sum.finalize().to_le_bytes());
+    let mut header_sum = Hasher::new();
+    header_sum.update(&prefix);
+    header_sum.update(&json);
+    prefix.extend(header_sum.finalize().to_le_bytes());
+    out.seek(io::SeekFrom::Start(0))?;
+    out.write_all(&prefix)?;
+    out.flush()
+}
+
+/// Compressed contents, as the core writes and reads them.
+struct Contents<T>(T);
+
+impl<W: Write> Sink for Contents<W> {
+    type Error = io::Error;
+    fn put(&mut self, bytes: &[u8]) -> io::Result<()> {
+        self.0.write_all(bytes)
+    }
+}
+
+impl<R: Read> Source for Contents<R> {
+    type Error = io::Error;
+    fn take(&mut self, bytes: &mut [u8]) -> io::Result<()> {
+        self.0.read_exact(bytes)
+    }
+}
+
+/// A stream whose bytes are counted and summed as they pass.
+struct Summed<T> {
+    inner: T,
+    sum: Hasher,
+    bytes: u64,
+}
+
+impl<T> Summed<T> {
+    fn pass(&mut self, bytes: &[u8]) {
+        self.sum.update(bytes);
+        self.bytes += bytes.len() as u64;
+    }
+
+    fn check(self, bytes: u64, sum: u32) -> Result<(), String> {
+        if self.bytes != bytes {
+            return Err(format!("the image is cut off: {} of the {bytes} bytes of its contents could be read", self.bytes));
+        }
+        if self.sum.finalize() != sum { Err("the image is damaged: the checksum of its contents does not fit".into()) } else { Ok(()) }
+    }
+}
+
+impl<R: Read> Read for Summed<R> {
+    fn read(&mut self, bytes: &mut [u8]) -> io::Result<usize> {
+        let count = self.inner.read(bytes)?;
+        self.pass(&bytes[..count]);
+        Ok(count)
+    }
+}
+
+impl<W: Write> Write for Summed<W> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let count = self.inner.write(bytes)?;
+        self.pass(&bytes[..count]);
+        Ok(count)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.inner.flush()
+    }
+}
+
+/// The place of a file that an image is to replace: what a link points to, or the name itself.
+fn destination(path: &str) -> Result<std::path::PathBuf, RunError> {
+    let refuse = |why: &str| RunError::Failed(format!("cannot write an image to {path}: {why}"));
+    let target = std::fs::canonicalize(path).unwrap_or_else(|_| Path::new(path).to_path_buf());
+    if path.is_empty() {
+        return Err(refuse("the name is empty"));
+    }
+    if target.exists() && !target.is_file() {
+        return Err(refuse("it is there and no file"));
+    }
+    Ok(target)
+}

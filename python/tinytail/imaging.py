@@ -1,0 +1,109 @@
+"""Makes images of aged drives, from which comparisons start without ageing again."""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Mapping
+from typing import Any
+
+from tinytail import arguments, engine
+from tinytail.comparing import POLL_SECONDS, DesignProgress, ProgressCallback
+from tinytail.tracing import AddressUnit, Event, TimeUnit, TraceOptions
+
+
+def create_image(
+    out: str | os.PathLike[str],
+    *,
+    device: str | os.PathLike[str],
+    design: str | os.PathLike[str],
+    seed: int = 1,
+    state: Mapping[str, engine.StateValue] | None = None,
+    workload: str | os.PathLike[str] | None = None,
+    time_unit: TimeUnit | None = None,
+    ops: str | None = None,
+    format: str | None = None,
+    unit: AddressUnit | None = None,
+    trace_device: str | None = None,
+    event: Event | None = None,
+    reorder_ms: int | None = None,
+    queue_depth: int | None = None,
+    progress: ProgressCallback | None = None,
+) -> dict[str, Any]:
+    """Ages a drive and writes it to a file, which is whole or not there at all.
+
+    Args:
+        out: the file. One that is there is replaced in one step.
+        device: name of a drive or path of its file.
+        design: name of a design; overlays are added with plus signs. Designs that place pages
+            alike and keep as many blocks can start from the same image.
+        seed: seed of whatever is random.
+        state: values of the starting state that replace the device's.
+        workload: a workload whose pages are mapped too, as they are when it is run without image.
+        time_unit: unit of a trace's time column, for formats that do not fix it.
+        ops: meaning of a trace's operation codes, for formats that do not fix it.
+        format: name of a trace's format; found from its content if not given.
+        unit: unit of a trace's addresses and sizes, for formats that do not fix it.
+        trace_device: number or name of the only device of a trace whose pages are mapped.
+        event: the event that counts as a request, for formats that record several.
+        reorder_ms: how late a line of a trace may be, in ms; later ones are errors.
+        queue_depth: closed loop, in which a trace's times do not matter.
+        progress: called about ten times a second, in this thread.
+
+    Returns:
+        What the image holds, as `image_info` does, and what it took in seconds of CPU time.
+
+    Raises:
+        UsageError: an argument of the wrong type or out of range.
+        ConfigError: an unknown or faulty device, design or starting state.
+        WorkloadError: a workload that cannot be read.
+        RunError: the image cannot be written.
+    """
+    trace = TraceOptions(
+        format=format,
+        time_unit=time_unit,
+        ops=ops,
+        unit=unit,
+        trace_device=trace_device,
+        event=event,
+        reorder_ms=reorder_ms,
+        queue_depth=queue_depth,
+    )
+    trace.check()
+    spec = engine.ImageSpec(
+        out=arguments.file(out),
+        device=arguments.name("device", device),
+        design=arguments.name("design", design),
+        seed=arguments.whole_number("seed", seed, 0, arguments.U64_MAX),
+        state={} if state is None else arguments.state(state),
+        workload=None if workload is None else arguments.name("workload", workload),
+        trace=trace,
+    )
+    control = engine.Control()
+    ended = threading.Event()
+    made: list[dict[str, Any]] = []
+    failures: list[BaseException] = []
+
+    def make() -> None:
+        try:
+            made.append(engine.image_create(spec, control))
+        # A panic of the native module is not an Exception, and an error in a thread reaches nobody.
+        except BaseException as error:  # noqa: BLE001
+            failures.append(error)
+        finally:
+            ended.set()
+
+    threading.Thread(target=make, daemon=True).start()
+    try:
+        while not ended.wait(POLL_SECONDS):
+            if progress is not None:
+                done, total = control.done(), control.total()
+                progress([DesignProgress(spec.out, "running", control.phase(), done, total)])
+    except BaseException:
+        control.cancel()
+        while not ended.wait(POLL_SECONDS):
+            pass
+        raise
+    if failures:
+        raise failures[0]
+    return made[0]
