@@ -11,6 +11,9 @@ _WHOLE = {
     "array": "own array time",
     "transfer": "own transfers",
     "compute": "own computing",
+    "overhead": "fixed time of a command",
+    "link_wait": "waiting for the host's link",
+    "link": "own data on the host's link",
     "policy": "waiting by choice of a technique",
 }
 

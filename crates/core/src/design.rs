@@ -5,7 +5,7 @@ use crate::device::Device;
 use crate::ftl::ageing::check_theory;
 use crate::policy::{
     GcGate, GcGatePolicy, GcHold, GcHoldPolicy, GcTrigger, GcTriggerPolicy, Join, JoinPolicy, Order, OrderPolicy, Place, PlacePolicy,
-    Suspend, SuspendPolicy, Victim, VictimPolicy,
+    Scope, Suspend, SuspendPolicy, Victim, VictimPolicy,
 };
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -17,6 +17,9 @@ pub struct GcSection {
     /// `copyback` inside the plane, or through the `controller`.
     #[serde(default)]
     copy: Copy,
+    /// Where pages are moved: inside the `plane`, or to any plane of the `drive`.
+    #[serde(default)]
+    destination: Destination,
     /// Open blocks of each plane.
     #[serde(default = "one")]
     pub write_points: u32,
@@ -39,13 +42,28 @@ enum Copy {
     Controller,
 }
 
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+enum Destination {
+    #[default]
+    Plane,
+    Drive,
+}
+
 fn one() -> u32 {
     1
 }
 
 impl Default for GcSection {
     fn default() -> Self {
-        Self { copy: Copy::Copyback, write_points: 1, reserve_blocks: 1, page_sequence: false, ideal: false }
+        Self {
+            copy: Copy::Copyback,
+            destination: Destination::Plane,
+            write_points: 1,
+            reserve_blocks: 1,
+            page_sequence: false,
+            ideal: false,
+        }
     }
 }
 
@@ -53,6 +71,11 @@ impl GcSection {
     /// Whether GC's data cross the channel.
     pub fn copies_through_controller(&self) -> bool {
         self.copy == Copy::Controller
+    }
+
+    /// Whether GC may move pages to other planes.
+    pub fn leaves_its_plane(&self) -> bool {
+        self.destination == Destination::Drive
     }
 }
 
@@ -222,6 +245,28 @@ impl Design {
         )
     }
 
+    /// Refuses a GC that should leave its plane and can't.
+    fn check_destination(&mut self) -> Result<(), ConfigError> {
+        if !self.gc.leaves_its_plane() {
+            return Ok(());
+        }
+        let reason = if !self.gc.copies_through_controller() {
+            "[gc] `copy` = \"copyback\", which stays inside a plane; allowed: \"controller\"".to_string()
+        } else if self.gc.ideal {
+            "[gc] `ideal` = true, whose GC stays inside its plane".to_string()
+        } else if self.place.is_static() {
+            // Overwritten pages return to their planes, which those of others might have filled for good.
+            format!("[place] `policy` = \"{}\", which binds a page to its plane; allowed: \"idle_die\"", self.place.name())
+        } else if self.gc_hold.widest() > Scope::Die {
+            // Two GCs, each with its channel, would wait for the other's.
+            "a [gc_hold] `scope` wider than a die, because two GCs could wait for each other's channels; allowed: \"plane\", \"die\""
+                .to_string()
+        } else {
+            return Ok(());
+        };
+        Err(ConfigError(format!("{}: [gc] `destination` = \"drive\" contradicts {reason}", self.name)))
+    }
+
     /// Checks every technique against the device and against the others.
     ///
     /// # Errors
@@ -249,7 +294,8 @@ impl Design {
                 self.name, self.gc.reserve_blocks, self.gc.write_points
             )));
         }
-        let spare = u64::from(blocks) * (10_000 - u64::from(device.host.logical_permyriad)) / 10_000;
+        let spare = (u64::from(blocks) * (10_000 - u64::from(device.host.logical_permyriad)) / 10_000)
+            .saturating_sub(device.bad_blocks_per_plane().into());
         if u64::from(blocks_kept) >= spare {
             return Err(ConfigError(format!(
                 "{}: [gc] `reserve_blocks` {} and `write_points` {} keep {blocks_kept} blocks of each plane; the device's over-provisioning \
@@ -259,6 +305,7 @@ impl Design {
         }
         self.gc_gate.prepare(device)?;
         self.gc_hold.prepare(device)?;
+        self.check_destination()?;
         for policy in &mut self.victim {
             policy.prepare(device)?;
         }

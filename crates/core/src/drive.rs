@@ -5,13 +5,18 @@
 use crate::config::ConfigError;
 use crate::design::Design;
 use crate::device::Device;
+use crate::drive::link::HostPath;
+use crate::drive::trim::VoidPages;
 use crate::event::{EventQueue, Lanes};
 use crate::ftl::Books;
 use crate::host::Command;
 use crate::host_queue::Queued;
-use crate::ids::{BlockIx, DieIx, Lpn, PlaneIx};
+use crate::ids::{BlockIx, DieIx, Lpn, NONE, PlaneIx};
 use crate::observe::{Blame, Blind, Completion, Observer};
 use crate::oracle::{Fault, Oracle};
+use crate::policy::{Join, Place};
+use crate::sched::fused::Partners;
+use crate::sched::gather::GATHERED;
 use crate::state::{Counters, State};
 use crate::units::Ns;
 use crate::view::{Candidate, View};
@@ -19,7 +24,13 @@ use std::cmp::Reverse;
 use std::collections::{BinaryHeap, HashMap, VecDeque};
 use thiserror::Error;
 
+mod link;
 pub(crate) mod requests;
+mod trim;
+
+/// Event slots that belong to no die and no channel: the RAM, the earliest timer, the fixed time of commands, and the two
+/// directions of the link.
+pub(crate) const EXTRA_SLOTS: u32 = 5;
 
 /// Something to be done at a time that belongs to no resource.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -28,6 +39,8 @@ pub(crate) enum Timer {
     JobStage(u32),
     /// A gate wants to be asked again for a plane.
     Gate(PlaneIx),
+    /// The programs of a die have waited long enough for those of its other planes.
+    Gather(DieIx),
 }
 
 /// Why a command was refused.
@@ -57,6 +70,7 @@ pub struct Drive<O: Observer = Blind, Q: EventQueue = Lanes> {
     observer: O,
     timers: BinaryHeap<Reverse<(Ns, u64, Timer)>>,
     timer_count: u64,
+    path: HostPath,
     /// Requests that the RAM serves, in order of completion.
     ram_line: VecDeque<(Ns, u32)>,
     completions: Vec<Completion>,
@@ -64,6 +78,10 @@ pub struct Drive<O: Observer = Blind, Q: EventQueue = Lanes> {
     hash: u64,
     /// Logical pages with a direct write under way, and the writes that wait for it. Only without buffer.
     writing: HashMap<Lpn, VecDeque<DirectWrite>>,
+    /// The page of the direct write that was programmed last.
+    programmed_last: Lpn,
+    /// Pages of waiting writes that were given up. Only with a buffer.
+    void_pages: Vec<VoidPages>,
     /// Coming flushes whose map entries have been fetched.
     flushes_fetched: u32,
     /// Scratch lists, kept so that nothing is allocated per request.
@@ -73,6 +91,7 @@ pub struct Drive<O: Observer = Blind, Q: EventQueue = Lanes> {
     pub(crate) woken: Vec<u32>,
     pub(crate) line_candidates: Vec<Candidate>,
     pub(crate) line_places: Vec<usize>,
+    pub(crate) partners: Partners,
     /// The blame of a request that no single operation completes.
     pub(crate) path_blame: Blame,
 }
@@ -83,6 +102,8 @@ struct DirectWrite {
     request: u32,
     first_sector: u16,
     sectors: u16,
+    /// The host has given the page up since.
+    void: bool,
 }
 
 impl<O: Observer> Drive<O> {
@@ -104,9 +125,21 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
         design.prepare(device)?;
         let gc = &design.gc;
         check_memory(device, gc.page_sequence, verify)?;
-        let books = Books::new(&device.geometry, device.logical_pages(), gc.write_points, gc.reserve_blocks, gc.page_sequence);
-        let state = State::new(device, books, gc.copies_through_controller(), gc.ideal);
-        let slots = state.dies.len() + state.channels.len() + 2;
+        let mut books = Books::new(&device.geometry, device.logical_pages(), gc.write_points, gc.reserve_blocks, gc.page_sequence);
+        let dynamic = !design.place.is_static();
+        if dynamic {
+            books.count_live();
+        }
+        let mut state = State::new(device, books, gc.copies_through_controller(), gc.ideal);
+        state.gc_across = gc.leaves_its_plane();
+        if design.join.gather_ns().is_some() {
+            state.gather_until = vec![Ns::MAX; state.dies.len()];
+            state.dies.iter_mut().for_each(|die| die.closed = GATHERED);
+        }
+        if dynamic {
+            state.bound = vec![0; device.geometry.planes() as usize];
+        }
+        let slots = state.dies.len() + state.channels.len() + EXTRA_SLOTS as usize + state.registers.len();
         Ok(Self {
             state,
             policies: design,
@@ -115,11 +148,14 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
             observer,
             timers: BinaryHeap::new(),
             timer_count: 0,
+            path: HostPath::new(device),
             ram_line: VecDeque::new(),
             completions: Vec::new(),
             next_id: 0,
             hash: 0xcbf2_9ce4_8422_2325,
             writing: HashMap::new(),
+            programmed_last: NONE,
+            void_pages: Vec::new(),
             flushes_fetched: 0,
             candidates: Vec::new(),
             die_candidates: Vec::new(),
@@ -127,6 +163,7 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
             woken: Vec::new(),
             line_candidates: Vec::new(),
             line_places: Vec::new(),
+            partners: Partners::default(),
             path_blame: Blame::default(),
         })
     }
@@ -225,11 +262,21 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
     }
 
     /// Gives the drive a command at time `now`. Events up to then are handled first; a time in the drive's past is clamped to
-    /// its own, and the completion carries both. Returns the number that the completion will carry.
+    /// its own, and the completion carries both. Returns the number that the completion will carry. The command goes to the
+    /// first device queue.
     ///
     /// # Errors
     /// A command of no sectors or beyond the drive.
+    #[inline]
     pub fn submit(&mut self, now: Ns, command: Command) -> Result<u64, SubmitError> {
+        self.submit_to(0, now, command)
+    }
+
+    /// `submit` to a device queue, whose number is taken modulo the number of queues.
+    ///
+    /// # Errors
+    /// As for `submit`.
+    pub fn submit_to(&mut self, queue: u32, now: Ns, command: Command) -> Result<u64, SubmitError> {
         if command.sectors == 0 {
             return Err(SubmitError::Empty);
         }
@@ -245,7 +292,7 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
         if self.state.host.take_directly(command.kind) {
             self.accept(queued);
         } else {
-            self.state.host.push(queued);
+            self.state.host.push(queue, queued);
         }
         self.pump();
         Ok(id)
@@ -271,8 +318,14 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
         } else if slot == dies + channels {
             self.ram_event();
             true
-        } else {
+        } else if slot == dies + channels + 1 {
             self.timer_event()
+        } else if slot < dies + channels + EXTRA_SLOTS as usize {
+            self.path_event(slot);
+            true
+        } else {
+            self.register_emptied((slot - dies - channels - EXTRA_SLOTS as usize) as DieIx);
+            true
         };
         if mattered {
             self.state.counters.events += 1;
@@ -325,6 +378,7 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
                 true
             }
             Timer::Gate(plane) => self.gate_timer(plane),
+            Timer::Gather(die) => self.gather_timer(die),
         }
     }
 
@@ -371,10 +425,14 @@ fn check_memory(device: &Device, page_sequence: bool, verify: bool) -> Result<()
 
 #[cfg(test)]
 impl<O: Observer, Q: EventQueue> Drive<O, Q> {
+    /// Ranges of waiting writes that are remembered as given up.
+    pub(crate) fn void_pages_for_test(&self) -> usize {
+        self.void_pages.len()
+    }
+
     /// Writes a page in the books and the oracle, without time.
     pub(crate) fn write_for_test(&mut self, lpn: Lpn) {
-        use crate::policy::Place;
-        let plane = self.policies.place.plane(lpn);
+        let plane = self.policies.place.plane(View(&self.state), lpn);
         let ppn = self.state.books.take(plane, 0, crate::ftl::Claimant::Gc).expect("room for a test page");
         self.state.books.commit_write(lpn, ppn);
         if let Some(oracle) = &mut self.oracle {
@@ -385,7 +443,7 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
     /// A request in the device that one job will complete.
     pub(crate) fn begin_request_for_test(&mut self, command: Command) -> u32 {
         let now = self.state.now;
-        self.state.host.push(Queued { id: self.next_id, asked: now, arrived: now, command });
+        self.state.host.push(0, Queued { id: self.next_id, asked: now, arrived: now, command });
         self.state.host.take();
         self.next_id += 1;
         self.state.requests.insert(crate::state::Request {
@@ -396,6 +454,10 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
             command,
             pending: 1,
             gc_blocked: false,
+            crossed: NONE,
+            link_wait_ns: 0,
+            link_ns: 0,
+            ram_link_ns: 0,
         })
     }
 }

@@ -9,12 +9,14 @@ pub enum CommandKind {
     Read,
     /// Replace data.
     Write,
+    /// Give data up: whole pages read as zeroes from then on.
+    Trim,
 }
 
 /// One host command. Addresses are in sectors of 512 bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Command {
-    /// Read or write.
+    /// What it does.
     pub kind: CommandKind,
     /// First sector.
     pub sector: u64,
@@ -22,11 +24,13 @@ pub struct Command {
     pub sectors: u32,
 }
 
-/// A command and the time at which the host issues it.
+/// A command, the time at which the host issues it, and by which queue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Arrival {
     /// When the host issues it. Ignored in closed loop, where a command is issued when another completes.
     pub at: Ns,
     /// The command.
     pub command: Command,
+    /// What of the host issues it, such as a thread; modulo the number of queues it is the device queue.
+    pub queue: u32,
 }

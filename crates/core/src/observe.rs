@@ -57,6 +57,9 @@ pub const PART_NAMES: [&str; PARTS] = [
     "array",
     "transfer",
     "compute",
+    "overhead",
+    "link_wait",
+    "link",
     "die_host_read",
     "die_host_program",
     "die_flush",
@@ -104,8 +107,14 @@ pub const ARRAY: usize = 5;
 pub const TRANSFER: usize = 6;
 /// The request's own computing, such as parity.
 pub const COMPUTE: usize = 7;
+/// The fixed time of every command.
+pub const OVERHEAD: usize = 8;
+/// Waiting for the host's link.
+pub const LINK_WAIT: usize = 9;
+/// The request's own data on the host's link.
+pub const LINK: usize = 10;
 /// First of the waits for a die, by occupant.
-pub const DIE: usize = 8;
+pub const DIE: usize = 11;
 /// First of the waits for a channel, by category.
 pub const CHANNEL: usize = DIE + OCCUPANTS;
 /// Number of parts.
@@ -177,7 +186,7 @@ impl Blame {
 pub struct Completion {
     /// The number that `submit` returned.
     pub id: u64,
-    /// Read or write.
+    /// What the command did.
     pub kind: CommandKind,
     /// First sector.
     pub sector: u64,
@@ -235,6 +244,7 @@ mod tests {
 
     #[test]
     fn every_part_has_its_name() {
+        assert_eq!((PART_NAMES[OVERHEAD], PART_NAMES[LINK_WAIT], PART_NAMES[LINK]), ("overhead", "link_wait", "link"));
         assert_eq!(PART_NAMES[DIE + Occupant::Erase as usize], "die_erase");
         assert_eq!(PART_NAMES[CHANNEL + Occupant::Flush as usize], "channel_flush");
         assert_eq!(PART_NAMES[CHANNEL + HELD_CONTROLLER], "controller_gc");

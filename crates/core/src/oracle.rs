@@ -150,6 +150,11 @@ impl Oracle {
         self.expected.set(lpn, Content::from_sectors(&tokens));
     }
 
+    /// The host gave a page up: it reads as zeroes.
+    pub fn trim(&mut self, lpn: Lpn) {
+        self.expected.set(lpn, Content::Uniform(0));
+    }
+
     /// The buffer took sectors of a page.
     pub fn buffered(&mut self, entry: u32, first: usize, count: usize, token: u32) {
         if self.armed == Some(Fault::Buffer) {
@@ -191,6 +196,11 @@ impl Oracle {
         }
     }
 
+    /// A direct program is done whose page was given up meanwhile.
+    pub fn forget_promise(&mut self, op: u32) {
+        self.promised.remove(&op);
+    }
+
     /// A host read of a page that is neither mapped nor in the buffer returns zeroes.
     pub fn check_unmapped(&mut self, lpn: Lpn, first: usize, count: usize, in_ram: u64) {
         self.checked += 1;
@@ -214,6 +224,11 @@ impl Oracle {
             })
             .collect();
         Content::from_sectors(&tokens)
+    }
+
+    /// An operation found that its page was given up: it carries zeroes.
+    pub fn read_nothing(&mut self, op: u32) {
+        self.carry(op, Content::Uniform(0));
     }
 
     /// A physical page is read into an operation.

@@ -18,9 +18,14 @@ pub(crate) struct Entry {
     pub dirty: u64,
     /// Sectors in flight to the flash.
     pub flight: u64,
+    /// The neighbours in order of writing. While a program of the page is under way, of the sectors in flight or of some that
+    /// were given up meanwhile, the entry is not in that order: then `older` is `IN_FLIGHT`, and `newer` the program.
     newer: u32,
     older: u32,
 }
+
+/// In place of the next older entry: a program of the page is under way.
+const IN_FLIGHT: u32 = NONE - 1;
 
 /// A host write that waits for space, with the first page that is not in the buffer yet.
 #[derive(Clone, Copy, Debug)]
@@ -38,6 +43,17 @@ pub(crate) enum Insert {
     Merged(u32),
     /// No entry is free.
     Full,
+}
+
+/// What became of a page in the buffer that the host gives up.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Dropped {
+    /// It was not there.
+    Absent,
+    /// Its entry is free.
+    Freed,
+    /// This program of it is under way, and holds its entry until it ends.
+    InFlight(u32),
 }
 
 /// Buckets for each page of capacity: most reads ask for a page that is not in the buffer, and find an empty bucket.
@@ -159,7 +175,7 @@ impl WriteBuffer {
         if let Some(index) = self.index_of(lpn) {
             let entry = &mut self.entries[index as usize];
             entry.dirty |= sectors;
-            if entry.flight == 0 {
+            if entry.older != IN_FLIGHT {
                 self.unlink(index);
                 self.link_newest(index);
             }
@@ -202,6 +218,7 @@ impl WriteBuffer {
         self.unlink(index);
         let entry = &mut self.entries[index as usize];
         entry.flight = std::mem::take(&mut entry.dirty);
+        entry.older = IN_FLIGHT;
         self.in_flight += 1;
         Some(index)
     }
@@ -215,9 +232,32 @@ impl WriteBuffer {
             self.link_newest(index);
             return false;
         }
+        self.free(index);
+        true
+    }
+
+    /// Notes which program carries an entry to the flash.
+    #[inline]
+    pub fn set_program(&mut self, index: u32, program: u32) {
+        self.entries[index as usize].newer = program;
+    }
+
+    /// Forgets what the buffer has of a page.
+    pub fn drop_page(&mut self, lpn: Lpn) -> Dropped {
+        let Some((index, _)) = self.find(lpn) else { return Dropped::Absent };
+        let entry = &mut self.entries[index as usize];
+        (entry.dirty, entry.flight) = (0, 0);
+        if entry.older == IN_FLIGHT {
+            return Dropped::InFlight(entry.newer);
+        }
+        self.unlink(index);
+        self.free(index);
+        Dropped::Freed
+    }
+
+    fn free(&mut self, index: u32) {
         self.forget(index);
         self.free.push(index);
-        true
     }
 
     fn link_newest(&mut self, index: u32) {
@@ -284,5 +324,28 @@ mod tests {
         assert_eq!(buffer.next_flush(), Some(index));
         assert!(buffer.flushed(index));
         assert_eq!(buffer.find(9), None);
+    }
+
+    #[test]
+    fn a_page_that_is_given_up_leaves_at_once_or_when_its_program_ends() {
+        let mut buffer = buffer(2, 50);
+        assert_eq!(buffer.drop_page(9), Dropped::Absent);
+        buffer.insert(9, 0b0011);
+        assert_eq!(buffer.drop_page(9), Dropped::Freed);
+        assert_eq!((buffer.occupied(), buffer.find(9)), (0, None));
+        buffer.insert(9, 0b0011);
+        buffer.insert(8, 0b0001);
+        let index = buffer.next_flush().unwrap();
+        buffer.set_program(index, 17);
+        buffer.insert(9, 0b0100);
+        assert_eq!(buffer.drop_page(9), Dropped::InFlight(17));
+        assert_eq!(buffer.find(9), Some((index, 0)), "the entry is taken, and has nothing");
+        // What is written now waits for that program like any sector written in flight.
+        assert_eq!(buffer.insert(9, 0b1000), Insert::Merged(index));
+        assert!(!buffer.flushed(index));
+        assert_eq!(buffer.find(9), Some((index, 0b1000)));
+        assert_eq!(buffer.drop_page(8), Dropped::Freed);
+        assert_eq!(buffer.drop_page(9), Dropped::Freed);
+        assert_eq!(buffer.occupied(), 0);
     }
 }

@@ -5,12 +5,13 @@ use crate::ftl::Books;
 use crate::ftl::gc::Gc;
 use crate::host::{Command, CommandKind};
 use crate::host_queue::HostQueue;
-use crate::ids::{DieIx, NONE, PlaneIx};
+use crate::ids::{DieIx, Lpn, NONE, PlaneIx};
 use crate::observe::{Blame, CHANNEL_CATEGORIES, CHANNEL_IDLE, OCCUPANTS, Occupant};
 use crate::policy::Serve;
 use crate::ram::WriteBuffer;
 use crate::sched::jobs::Job;
 use crate::sched::ops::{CLASSES, Op, Pool, Snapshot};
+use crate::sched::registers::Registers;
 use crate::units::Ns;
 
 /// What a die's running operation is doing.
@@ -20,6 +21,8 @@ pub enum Phase {
     Idle,
     /// The array reads; the channel comes next.
     ArrayRead,
+    /// The page that the array has read waits until its cache register is empty.
+    RegisterFull,
     /// Data leave the die, or wait for the channel to do so.
     TransferOut,
     /// The array programs.
@@ -53,6 +56,8 @@ pub(crate) struct PulseState {
     pub serve: Serve,
     /// The newest arrival when it was cut.
     pub cut_arrival: u64,
+    /// The next step was cut and forfeited before: a verify pulse precedes it.
+    pub repeats: bool,
 }
 
 impl PulseState {
@@ -66,6 +71,7 @@ impl PulseState {
         cut_at_boundary: false,
         serve: Serve::UntilNoneWaits,
         cut_arrival: 0,
+        repeats: false,
     };
 
     /// A pulse of `total` array time in steps of `step` starts at `at`.
@@ -78,6 +84,7 @@ impl PulseState {
         self.step = step;
         self.ask_at = Ns::MAX;
         self.cut_at_boundary = false;
+        self.repeats = false;
     }
 
     pub fn is_running(&self) -> bool {
@@ -149,6 +156,8 @@ pub(crate) enum Wants {
     Start,
     /// For the next phase of the running operation.
     Continue,
+    /// For the next page in its cache registers.
+    Empty,
     /// For a GC of this plane to hold the channel.
     Claim(u32),
 }
@@ -245,6 +254,13 @@ pub(crate) struct Request {
     /// Parts that have not completed.
     pub pending: u32,
     pub gc_blocked: bool,
+    /// The first page whose data have not crossed the link to the device; `NONE`: they need not, or all have.
+    pub crossed: Lpn,
+    /// Waiting for the link and using it, along the path that finished last.
+    pub link_wait_ns: Ns,
+    pub link_ns: Ns,
+    /// Link time of a read's pages that are in no flash page.
+    pub ram_link_ns: Ns,
 }
 
 /// How often things happened since the counters were last reset.
@@ -256,6 +272,12 @@ pub struct Counters {
     pub host_pages: u64,
     /// Pages programmed by GC.
     pub gc_pages: u64,
+    /// Pages of the host that were programmed in another plane than the copy before.
+    pub host_pages_elsewhere: u64,
+    /// Pages programmed with nothing, so that all planes of a die stay at one offset.
+    pub padded_pages: u64,
+    /// Pages that GC programmed in another plane.
+    pub gc_pages_elsewhere: u64,
     /// Pages that died after GC had read them.
     pub gc_pages_died: u64,
     /// GCs completed.
@@ -290,6 +312,17 @@ pub struct Counters {
     pub read_modify_writes: u64,
     /// Page reads of unmapped pages.
     pub unmapped_reads: u64,
+    /// Trims.
+    pub trims: u64,
+    /// Pages that trims took out of the map.
+    pub trimmed_pages: u64,
+    /// Pages that trims dropped from the buffer, or from writes that waited for space in it, before they were on their way to
+    /// the flash.
+    pub trimmed_buffered: u64,
+    /// Pages of which trims cover a part, which leaves them as they are.
+    pub trimmed_partly: u64,
+    /// Pages programmed in vain, because they were given up on their way.
+    pub void_programs: u64,
     /// Programs that had to wait for an erased page.
     pub starved: u64,
     /// Completed requests.
@@ -307,6 +340,8 @@ pub struct State {
     pub(crate) now: Ns,
     pub(crate) books: Books,
     pub(crate) dies: Vec<Die>,
+    /// The cache registers of each die; none where the flash has none.
+    pub(crate) registers: Vec<Registers>,
     pub(crate) planes: Vec<PlaneLines>,
     pub(crate) channels: Vec<Channel>,
     /// Channels that a GC holds.
@@ -323,6 +358,12 @@ pub struct State {
     pub(crate) host: HostQueue,
     pub(crate) arrivals: u64,
     pub(crate) counters: Counters,
+    /// Programs bound for each plane that have not ended; none where the layout is static.
+    pub(crate) bound: Vec<u32>,
+    /// Until when the programs of each die wait for those of its other planes; none where they need not.
+    pub(crate) gather_until: Vec<Ns>,
+    /// GC may move pages to other planes.
+    pub(crate) gc_across: bool,
     /// GC data cross the channel instead of staying in the plane.
     pub(crate) gc_through_controller: bool,
     /// GC takes no time.
@@ -388,6 +429,7 @@ impl State {
             now: 0,
             books,
             dies,
+            registers: if device.flash.cache_register { vec![Registers::EMPTY; g.dies() as usize] } else { Vec::new() },
             planes,
             channels,
             channels_held: 0,
@@ -399,9 +441,12 @@ impl State {
             requests: Pool::with_capacity(device.host.queue_depth as usize),
             jobs: Pool::with_capacity(64),
             buffer: WriteBuffer::new(device),
-            host: HostQueue::new(device.host.queue_depth),
+            host: HostQueue::new(device.host.queue_depth, &device.host.queue_weights),
             arrivals: 0,
             counters: Counters::default(),
+            bound: Vec::new(),
+            gather_until: Vec::new(),
+            gc_across: false,
             gc_through_controller,
             gc_ideal,
         }
@@ -444,7 +489,8 @@ impl State {
     pub fn explain_standstill(&self) -> String {
         let mut lines = vec![format!("{} requests are outstanding at {} ns.", self.outstanding(), self.now)];
         let reads = self.requests_in_device(CommandKind::Read);
-        lines.push(format!("{reads} reads and {} writes are in the device.", self.requests.in_use() - reads));
+        let writes = self.requests_in_device(CommandKind::Write);
+        lines.push(format!("{reads} reads and {writes} writes are in the device."));
         if self.buffer.is_full() {
             lines.push(format!(
                 "The write buffer is full: {} pages, {} of them in flight.",

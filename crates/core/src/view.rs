@@ -23,6 +23,10 @@ pub struct Candidate {
     pub arrival: u64,
     /// A GC that the plane needs urgently.
     pub urgent: bool,
+    /// Its die has begun with it and needs the channel again; otherwise it would start.
+    pub continues: bool,
+    /// Data cross the channel now: those of a page that was read, or that of a program behind its command.
+    pub data: bool,
 }
 
 /// A waiting operation that might join a multi-plane command.
@@ -69,9 +73,39 @@ impl<'a> View<'a> {
         let die = self.geometry().die_of(plane);
         self.0.channels[self.geometry().channel_of(die) as usize].gcs
     }
+    /// Whether a write waits for room in the buffer.
+    pub fn writes_wait_for_room(self) -> bool {
+        !self.0.buffer.waiting.is_empty()
+    }
     /// Whether a plane's GC has started and not ended.
     pub fn in_gc(self, plane: PlaneIx) -> bool {
         self.0.gc[plane as usize].state != GcState::Idle
+    }
+    /// Programs of host and, where it may leave its plane, GC that are bound for a plane and have not ended. Counted only in
+    /// designs whose layout is not static.
+    pub fn programs_for(self, plane: PlaneIx) -> u32 {
+        self.0.bound.get(plane as usize).copied().unwrap_or(0)
+    }
+    /// The same for all planes of a die.
+    pub fn programs_for_die(self, die: DieIx) -> u32 {
+        self.planes_of(die).map(|plane| self.programs_for(plane)).sum()
+    }
+    /// Whether a die runs nothing and nothing waits for it.
+    pub fn die_is_idle(self, die: DieIx) -> bool {
+        let state = &self.0.dies[die as usize];
+        state.running == NONE && state.parked == NONE && state.ready == 0
+    }
+    /// Whether a GC is under way in any plane of a die.
+    pub fn die_in_gc(self, die: DieIx) -> bool {
+        self.planes_of(die).any(|plane| self.in_gc(plane))
+    }
+    /// Whether a plane could take one more page than it is bound to take, without what GC keeps for itself.
+    pub fn has_room(self, plane: PlaneIx) -> bool {
+        self.books().free_pages(plane) > self.books().pages_kept() + self.programs_for(plane)
+    }
+    fn planes_of(self, die: DieIx) -> std::ops::Range<PlaneIx> {
+        let planes = self.geometry().planes_per_die;
+        die * planes..(die + 1) * planes
     }
     /// When the suspendable work of a die first started to run, and how much of it is done, of how much.
     pub fn pulse(self, die: DieIx) -> Option<Pulse> {

@@ -166,6 +166,9 @@ impl Default for Metrics {
 impl Observer for Metrics {
     #[inline]
     fn completed(&mut self, completion: &Completion, blame: &Blame) {
+        if let Some(log) = &mut self.log {
+            log.append(completion, blame);
+        }
         let latency = completion.completed - completion.arrived;
         let class = match completion.kind {
             CommandKind::Read => {
@@ -179,15 +182,14 @@ impl Observer for Metrics {
                 self.writes.record(latency);
                 &mut self.write_blame
             }
+            // The counters of the drive have them, and the log.
+            CommandKind::Trim => return,
         };
         class.count += 1;
         for (part, ns) in blame.parts() {
             class.ns[part] += ns;
         }
         self.series.record(completion);
-        if let Some(log) = &mut self.log {
-            log.append(completion, blame);
-        }
     }
 
     #[inline]

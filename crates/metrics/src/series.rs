@@ -167,6 +167,7 @@ impl Series {
                 self.open.writes += 1;
                 self.open.write_sectors += u64::from(completion.sectors);
             }
+            CommandKind::Trim => {}
         }
     }
 

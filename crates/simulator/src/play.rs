@@ -120,7 +120,7 @@ pub fn play<O: Observer>(
                     last_progress = at;
                 }
             }
-            if let Err(error) = drive.submit(at, arrival.command) {
+            if let Err(error) = drive.submit_to(arrival.queue, at, arrival.command) {
                 return Ending::Faulty(error.to_string());
             }
             in_flight += 1;

@@ -13,7 +13,7 @@ use tinytail_core::design::Design;
 use tinytail_core::device::{AgeingMethod, AgeingVictims, Device};
 use tinytail_core::drive::Drive;
 use tinytail_core::ftl::ageing::Aged;
-use tinytail_core::host::Arrival;
+use tinytail_core::host::{Arrival, CommandKind};
 use tinytail_core::ids::{Lpn, NONE};
 use tinytail_core::state::Counters;
 use tinytail_core::units::{MS, SECOND};
@@ -353,6 +353,9 @@ pub(crate) fn footprint(
         done += batch.len() as u64;
         for arrival in batch.drain(..) {
             let command = arrival.command;
+            if command.kind == CommandKind::Trim {
+                continue;
+            }
             let last = (command.sector + u64::from(command.sectors) - 1) / per_page;
             for lpn in command.sector / per_page..=last {
                 touched[(lpn / 64) as usize] |= 1 << (lpn % 64);
@@ -521,7 +524,8 @@ fn outcome(drive: &Drive<Metrics>, device: &Device, workload: &Workload, spec: &
 
 /// Pages programmed for each page programmed for the host.
 pub(crate) fn write_amplification(counters: &Counters) -> Option<f64> {
-    (counters.host_pages > 0).then(|| (counters.host_pages + counters.gc_pages) as f64 / counters.host_pages as f64)
+    let programmed = counters.host_pages + counters.gc_pages + counters.padded_pages;
+    (counters.host_pages > 0).then(|| programmed as f64 / counters.host_pages as f64)
 }
 
 /// How often each technique and mechanism acted.
@@ -541,8 +545,16 @@ fn techniques(design: &Design, counters: &Counters) -> BTreeMap<String, u64> {
         ("buffer: flushed pages".into(), counters.flushed),
         ("gc: copied pages".into(), counters.gc_pages),
         ("gc: pages that died in time".into(), counters.gc_pages_died),
+        (format!("join/{}: padded pages", design.join.name()), counters.padded_pages),
+        ("gc: pages moved to another plane".into(), counters.gc_pages_elsewhere),
+        (format!("place/{}: left their plane", design.place.name()), counters.host_pages_elsewhere),
         ("read-modify-writes".into(), counters.read_modify_writes),
         ("writes that waited for space".into(), counters.starved),
+        ("trim: commands".into(), counters.trims),
+        ("trim: pages unmapped".into(), counters.trimmed_pages),
+        ("trim: pages dropped from the buffer".into(), counters.trimmed_buffered),
+        ("trim: partial pages ignored".into(), counters.trimmed_partly),
+        ("trim: pages programmed in vain".into(), counters.void_programs),
     ]
     .into()
 }

@@ -66,6 +66,8 @@ pub struct CharacteristicsSummary {
     pub read: KindSummary,
     /// The writes.
     pub write: KindSummary,
+    /// The trims.
+    pub trim: KindSummary,
     /// Requests per second over the duration.
     pub iops_mean: f64,
     /// Requests in the busiest second, seconds being counted from the time 0.
@@ -82,7 +84,7 @@ pub struct CharacteristicsSummary {
     pub sequential_percent: f64,
 }
 
-/// What the reads or the writes of a stream are like.
+/// What the reads, the writes or the trims of a stream are like.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct KindSummary {
     /// Number of requests.
@@ -112,6 +114,7 @@ pub struct Characteristics {
     peak: u64,
     read: Kind,
     write: Kind,
+    trim: Kind,
     overwritten_pages: u64,
     recent_ends: [u64; RECENT_REQUESTS],
     sequential: u64,
@@ -140,6 +143,7 @@ impl Default for Characteristics {
             peak: 0,
             read: Kind::default(),
             write: Kind::default(),
+            trim: Kind::default(),
             overwritten_pages: 0,
             recent_ends: [u64::MAX; RECENT_REQUESTS],
             sequential: 0,
@@ -184,6 +188,9 @@ impl Characteristics {
                 self.read.add(command.sectors, pages);
             }
             CommandKind::Write => self.overwritten_pages += self.write.add(command.sectors, pages),
+            CommandKind::Trim => {
+                self.trim.add(command.sectors, pages);
+            }
         }
     }
 
@@ -209,6 +216,7 @@ impl Characteristics {
             sequential_percent: percent(self.sequential, self.requests),
             read,
             write,
+            trim: self.trim.summary(),
         }
     }
 }
@@ -274,7 +282,7 @@ mod tests {
     fn summary(requests: &[(Ns, CommandKind, u64, u32)]) -> CharacteristicsSummary {
         let mut characteristics = Characteristics::default();
         for &(at, kind, sector, sectors) in requests {
-            characteristics.add(&Arrival { at, command: Command { kind, sector, sectors } });
+            characteristics.add(&Arrival { at, command: Command { kind, sector, sectors }, queue: 0 });
         }
         characteristics.summary()
     }

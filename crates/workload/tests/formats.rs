@@ -4,7 +4,7 @@ mod support;
 
 use proptest::prelude::*;
 use support::{DRIVE, Folder, cases, gzip, message, microseconds, options, play, read, write, zstd};
-use tinytail_core::host::Arrival;
+use tinytail_core::host::{Arrival, Command, CommandKind};
 use tinytail_core::units::{MS, SECOND, US};
 use tinytail_workload::{Event, Pacing, SourceContext, Trace, TraceOptions, Workload, WorkloadError};
 
@@ -171,11 +171,22 @@ fn a_request_beyond_the_drive_is_named_by_its_line_in_the_file() {
 }
 
 #[test]
+fn trims_are_played_and_measured() {
+    let folder = Folder::new("trims");
+    let path = folder.file("t", "fio version 3 iolog\n1 /a write 0 4096\n2 /a trim 0 8192\n3 /a sync\n");
+    let trim = Command { kind: CommandKind::Trim, sector: 0, sectors: 16 };
+    assert_eq!(play(&path, &none()).unwrap(), [write(0, 0, 8), Arrival { at: US, command: trim, queue: 0 }]);
+    let notes = notes(&path, &none());
+    assert!(notes.contains("1 flushes") && !notes.contains("trims"), "{notes}");
+}
+
+#[test]
 fn devices_have_names_where_the_trace_gives_them() {
     let folder = Folder::new("names");
     let path = folder.file("t", "fio version 3 iolog\n1 /b write 0 4096\n2 /a read 0 512\n3 /b read 512 512\n");
-    // In the order in which they appear.
-    assert_eq!(play(&path, &none()).unwrap(), [write(0, 0, 8), read(US, 2048, 1), read(2 * US, 1, 1)]);
+    // In the order in which they appear, each with a queue of its own.
+    let second = Arrival { queue: 1, ..read(US, 2048, 1) };
+    assert_eq!(play(&path, &none()).unwrap(), [write(0, 0, 8), second, read(2 * US, 1, 1)]);
     let chosen = |name: &str| TraceOptions { device: Some(name.into()), ..none() };
     assert_eq!(play(&path, &chosen("/a")).unwrap(), [read(0, 0, 1)]);
     assert!(notes(&path, &chosen("/b")).contains("only the requests to device /b, one of 2"));

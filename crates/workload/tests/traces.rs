@@ -6,6 +6,7 @@ use std::path::Path;
 
 use proptest::prelude::*;
 use support::{DRIVE, Folder, cases, gzip, message, microseconds, options, play, play_on, read, write, zstd};
+use tinytail_core::host::Arrival;
 use tinytail_core::units::{MS, SECOND, US};
 use tinytail_workload::{Pacing, SourceContext, TimeUnit, Trace, TraceOptions, Workload, WorkloadError};
 
@@ -168,7 +169,9 @@ fn devices_are_laid_side_by_side_or_one_is_chosen() {
     let folder = Folder::new("devices");
     let trace = folder.file("t", "7 4 100 10 1\n8 2 0 4096 0\n9 4 5000 1 1\n");
     // Device 2 ends at 2 MiB, where device 4 begins.
-    assert_eq!(play(&trace, &microseconds()).unwrap(), [read(0, 4196, 10), write(US, 0, 4096), read(2 * US, 9096, 1)]);
+    // They are queues in their order.
+    let of_4 = |arrival| Arrival { queue: 1, ..arrival };
+    assert_eq!(play(&trace, &microseconds()).unwrap(), [of_4(read(0, 4196, 10)), write(US, 0, 4096), of_4(read(2 * US, 9096, 1))]);
     let workload = Workload::resolve(trace.to_str().unwrap(), &microseconds()).unwrap();
     assert!(workload.notes.iter().any(|note| note.starts_with("2 devices laid one after another")));
     assert_eq!(workload.end_sector(), Some(9097));

@@ -2,6 +2,7 @@
 
 use crate::config::ConfigError;
 use crate::device::{AgeingMethod, Device, PLANES_PER_DIE_MAX};
+use crate::drive::EXTRA_SLOTS;
 use crate::event::SLOTS_MAX;
 use crate::units::{SECOND, SECTOR_BYTES};
 
@@ -55,7 +56,9 @@ impl Device {
         if !g.page_bytes.is_power_of_two() || g.page_bytes < SECTOR_BYTES || g.sectors_per_page() > 64 {
             return Err(error("geometry", "page_bytes", format!("is {}; allowed: a power of two from 512 to 32768", g.page_bytes)));
         }
-        let slots = u64::from(g.channels) * u64::from(g.dies_per_channel() + 1) + 2;
+        // A die has an event of its own, and another one for its cache registers.
+        let for_each_die = if self.flash.cache_register { 2 } else { 1 };
+        let slots = u64::from(g.channels) * (u64::from(g.dies_per_channel()) * for_each_die + 1) + u64::from(EXTRA_SLOTS);
         if slots > SLOTS_MAX as u64 {
             return Err(error("geometry", "channels", format!("times dies make {slots} resources; at most {SLOTS_MAX} are possible")));
         }

@@ -5,7 +5,7 @@ use crate::event::EventQueue;
 use crate::host::{Command, CommandKind};
 use crate::host_queue::Queued;
 use crate::ids::{Lpn, NONE, PlaneIx, Ppn};
-use crate::observe::{BUFFER, BUFFER_FULL, Completion, DIE, HOST_QUEUE, Observer, Occupant};
+use crate::observe::{BUFFER, BUFFER_FULL, Completion, DIE, HOST_QUEUE, LINK, LINK_WAIT, OVERHEAD, Observer, Occupant};
 use crate::policy::Place;
 use crate::ram::{Insert, WaitingWrite};
 use crate::sched::jobs::Stage;
@@ -28,11 +28,44 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
     pub(super) fn accept(&mut self, queued: Queued) {
         let Queued { id, asked, arrived, command } = queued;
         let now = self.state.now;
-        let request = self.state.requests.insert(Request { id, asked, arrived, accepted: now, command, pending: 0, gc_blocked: false });
+        let request = self.state.requests.insert(Request {
+            id,
+            asked,
+            arrived,
+            accepted: now,
+            command,
+            pending: 0,
+            gc_blocked: false,
+            crossed: NONE,
+            link_wait_ns: 0,
+            link_ns: 0,
+            ram_link_ns: 0,
+        });
+        if self.path.overhead_ns > 0 {
+            return self.begin_later(request);
+        }
+        self.begin_command(request);
+    }
+
+    /// The device begins with a command.
+    #[inline]
+    pub(super) fn begin_command(&mut self, request: u32) {
+        let command = self.state.requests[request as usize].command;
         match command.kind {
             CommandKind::Read => self.accept_read(request, &command),
+            CommandKind::Write if self.path.has_link => self.cross_to_device(request, &command),
             CommandKind::Write => self.accept_write(request, &command),
+            CommandKind::Trim => self.accept_trim(request, &command),
         }
+    }
+
+    /// The sectors of a page that a command has: the first in the page, and how many.
+    pub(super) fn part_of_page(&self, command: &Command, lpn: Lpn) -> (u16, u16) {
+        let shift = self.state.sector_shift;
+        let start = u64::from(lpn) << shift;
+        let from = command.sector.max(start);
+        let to = (command.sector + u64::from(command.sectors)).min(start + (1 << shift));
+        ((from - start) as u16, (to - from) as u16)
     }
 
     /// The pages of a command, each with its first sector and number of sectors.
@@ -48,7 +81,10 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
     }
 
     pub(super) fn accept_read(&mut self, request: u32, command: &Command) {
+        // Pages in RAM cross the link like those of the flash. Of unmapped pages there is nothing to be carried.
         let mut from_ram = false;
+        let mut ram_link_ns = 0;
+        let has_link = self.path.has_link;
         let mut first_op = NONE;
         let mut last_op = NONE;
         for (lpn, first, count) in self.pages(command) {
@@ -60,6 +96,7 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
             {
                 self.state.counters.buffer_hits += 1;
                 from_ram = true;
+                ram_link_ns += if has_link { self.link_ns(count) } else { 0 };
                 if let Some(oracle) = &mut self.oracle {
                     oracle.check_buffer(entry, lpn, self.state.buffer.entry(entry).dirty, first.into(), count.into());
                 }
@@ -68,7 +105,10 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
             let ppn = self.state.books.lookup(lpn);
             if ppn == NONE {
                 self.state.counters.unmapped_reads += 1;
-                from_ram |= in_ram != 0;
+                if in_ram != 0 {
+                    from_ram = true;
+                    ram_link_ns += if has_link { self.link_ns(count) } else { 0 };
+                }
                 if let Some(oracle) = &mut self.oracle {
                     oracle.check_unmapped(lpn, first.into(), count.into(), in_ram);
                 }
@@ -90,7 +130,12 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
             last_op = op;
             self.state.requests[request as usize].pending += 1;
         }
-        if first_op == NONE {
+        if has_link && from_ram {
+            let state = &mut self.state.requests[request as usize];
+            state.ram_link_ns = ram_link_ns;
+            state.pending += 1;
+            self.serve_from_ram(request);
+        } else if first_op == NONE {
             if from_ram {
                 return self.serve_from_ram(request);
             }
@@ -120,10 +165,17 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
         }
     }
 
-    /// Puts the pages of a write from `from` on into the buffer. Returns the first page that found no room.
+    /// Puts the pages of a write from `from` on into the buffer, as far as their data are in the device. Returns the first page
+    /// that found no room.
     pub(super) fn insert_pages(&mut self, request: u32, from: Lpn) -> Option<Lpn> {
-        let command = self.state.requests[request as usize].command;
+        let Request { command, crossed, .. } = self.state.requests[request as usize];
         for (lpn, first, count) in self.pages(&command).filter(|&(lpn, ..)| lpn >= from) {
+            if lpn >= crossed {
+                return None;
+            }
+            if !self.void_pages.is_empty() && self.is_void(request, lpn) {
+                continue;
+            }
             let inserted = self.state.buffer.insert(lpn, mask(first, count));
             let entry = match inserted {
                 Insert::Full => {
@@ -145,6 +197,9 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
                 oracle.buffered(entry, first.into(), count.into(), token);
             }
             self.flush_above_threshold();
+        }
+        if !self.void_pages.is_empty() {
+            self.forget_void_pages(request);
         }
         self.serve_from_ram(request);
         None
@@ -172,9 +227,13 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
             }
             self.ram_line.pop_front();
             let ram_ns = self.state.device.timing.ram_ns;
-            let accepted = self.state.requests[request as usize].accepted;
+            let Request { command, accepted, link_wait_ns, link_ns, .. } = self.state.requests[request as usize];
+            if self.path.has_link && command.kind == CommandKind::Read {
+                self.pages_left_ram(request);
+                continue;
+            }
             self.path_blame.add(BUFFER, ram_ns);
-            self.path_blame.add(BUFFER_FULL, now - ram_ns - accepted);
+            self.path_blame.add(BUFFER_FULL, now - ram_ns - accepted - self.path.overhead_ns - link_wait_ns - link_ns);
             self.complete(request, None);
         }
     }
@@ -197,12 +256,13 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
     pub(super) fn flush(&mut self, entry: u32) {
         let flushed = *self.state.buffer.entry(entry);
         let lpn = flushed.lpn;
-        let plane = self.policies.place.plane(lpn);
+        let plane = self.place(lpn);
         let per_page = self.state.device.geometry.sectors_per_page() as u16;
         let content = self.oracle.as_mut().map(|oracle| oracle.flush(entry, flushed.flight));
         let mut program = Op::new(OpKind::Program, Class::Flush, Occupant::Flush, Owner::Entry(entry), lpn, plane);
         program.sectors = per_page as u8;
         let program = self.state.new_op(program);
+        self.state.buffer.set_program(entry, program);
         if let (Some(oracle), Some(content)) = (&mut self.oracle, content) {
             oracle.carry(program, content);
         }
@@ -212,6 +272,15 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
         } else {
             self.enqueue(program);
         }
+    }
+
+    /// The plane that a page goes to, booked as bound for it.
+    fn place(&mut self, lpn: Lpn) -> PlaneIx {
+        let plane = self.policies.place.plane(View(&self.state), lpn);
+        if let Some(bound) = self.state.bound.get_mut(plane as usize) {
+            *bound += 1;
+        }
+        plane
     }
 
     /// A read-modify-write: reads the sectors of a page that `have` lacks, then programs the whole page.
@@ -234,23 +303,30 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
         let pages: u32 = self.pages(command).count() as u32;
         self.state.requests[request as usize].pending = pages;
         for (lpn, first_sector, sectors) in self.pages(command) {
-            let write = DirectWrite { request, first_sector, sectors };
-            match self.writing.get_mut(&lpn) {
-                Some(line) => line.push_back(write),
-                None => {
-                    self.writing.insert(lpn, VecDeque::new());
-                    self.start_direct_write(lpn, write);
-                }
+            self.direct_write(lpn, DirectWrite { request, first_sector, sectors, void: false });
+        }
+    }
+
+    /// A page of a write goes to the flash, behind earlier writes of the same page.
+    pub(super) fn direct_write(&mut self, lpn: Lpn, write: DirectWrite) {
+        match self.writing.get_mut(&lpn) {
+            Some(line) => line.push_back(write),
+            None => {
+                self.writing.insert(lpn, VecDeque::new());
+                self.start_direct_write(lpn, write);
             }
         }
     }
 
     pub(super) fn start_direct_write(&mut self, lpn: Lpn, write: DirectWrite) {
-        let DirectWrite { request, first_sector, sectors } = write;
-        let plane = self.policies.place.plane(lpn);
+        let DirectWrite { request, first_sector, sectors, void } = write;
+        let plane = self.place(lpn);
         let per_page = self.state.device.geometry.sectors_per_page() as u16;
         let mut program = Op::new(OpKind::Program, Class::HostProgram, Occupant::HostProgram, Owner::Request(request), lpn, plane);
         program.sectors = per_page as u8;
+        if void {
+            program.give_up();
+        }
         let program = self.state.new_op(program);
         if let Some(oracle) = &mut self.oracle {
             oracle.promise(program, first_sector.into(), sectors.into());
@@ -291,11 +367,10 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
                 let in_ram = self.state.buffer.find(entry.lpn).map_or(0, |(_, present)| present);
                 oracle.check_flash(op, entry.lpn, ppn, entry.first_sector.into(), entry.sectors.into(), in_ram);
             }
-            _ => {
-                if let Some(ppn) = ppn {
-                    oracle.read_flash(op, ppn, false);
-                }
-            }
+            _ => match ppn {
+                Some(ppn) => oracle.read_flash(op, ppn, false),
+                None => oracle.read_nothing(op),
+            },
         }
     }
 
@@ -303,6 +378,7 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
     pub(crate) fn op_done(&mut self, op: u32) {
         let entry = &self.state.ops[op as usize];
         let (owner, kind, class, plane, lpn, host) = (entry.owner, entry.kind, entry.class, entry.plane, entry.lpn, entry.is_host());
+        let mut left = NONE;
         if host {
             // Of a request's pages only the last to complete explains its latency.
             let explains = !matches!(owner, Owner::Request(request) if self.state.requests[request as usize].pending > 1);
@@ -310,15 +386,27 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
                 self.bill_service(op);
             }
             if kind == OpKind::Program {
-                self.programmed(op);
+                left = self.programmed(op);
+                if self.state.gc_ideal {
+                    // Before another program starts in the plane.
+                    self.consider_gc(plane);
+                }
             }
         }
-        match owner {
-            Owner::Gc(plane) => self.gc_op_done(plane, op),
-            Owner::Job(job) => self.job_op_done(job, op),
+        let kept = match owner {
+            Owner::Gc(plane) => {
+                self.gc_op_done(plane, op);
+                false
+            }
+            Owner::Job(job) => {
+                self.job_op_done(job, op);
+                false
+            }
             owner => self.notify(owner, Some(op), self.state.ops[op as usize].gc_blocked),
+        };
+        if !kept {
+            self.state.ops.remove(op);
         }
-        self.state.ops.remove(op);
         if host {
             self.state.counters.host_operations += 1;
             if kind == OpKind::Program {
@@ -326,6 +414,13 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
                     self.direct_write_done(lpn);
                 }
                 self.consider_gc(plane);
+                if !self.state.gather_until.is_empty() {
+                    self.consider_gc_of_die(self.state.die_of(plane));
+                }
+                if left != NONE {
+                    // A page died there, which may be what its GC lacked.
+                    self.consider_gc(left);
+                }
             }
             let channel = self.state.channel_of(self.state.die_of(plane));
             let state = &mut self.state.channels[channel];
@@ -336,9 +431,25 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
         }
     }
 
-    /// Books a completed program of the host's or the buffer's.
-    pub(super) fn programmed(&mut self, op: u32) {
+    /// Books a completed program of the host's or the buffer's. Returns the plane of the copy before, if that is another one.
+    pub(super) fn programmed(&mut self, op: u32) -> PlaneIx {
         let entry = &self.state.ops[op as usize];
+        let mut left = NONE;
+        if entry.class == Class::HostProgram {
+            self.programmed_last = entry.lpn;
+        }
+        if let Some(bound) = self.state.bound.get_mut(entry.plane as usize) {
+            *bound -= 1;
+            let old = self.state.books.lookup(entry.lpn);
+            if old != NONE && self.state.books.plane_of(old) != entry.plane {
+                left = self.state.books.plane_of(old);
+                self.state.counters.host_pages_elsewhere += 1;
+            }
+        }
+        if entry.is_void() {
+            self.programmed_in_vain(op);
+            return NONE;
+        }
         self.state.books.commit_write(entry.lpn, entry.target);
         self.state.counters.host_pages += 1;
         if let Some(oracle) = &mut self.oracle {
@@ -347,17 +458,22 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
                 oracle.fulfil(op, entry.lpn);
             }
         }
+        left
     }
 
     /// Tells an owner that an operation is done, or, without one, a job whose blame is in `path_blame`. `gc_blocked`: some
-    /// operation of it waited for what a GC held.
-    pub(crate) fn notify(&mut self, owner: Owner, op: Option<u32>, gc_blocked: bool) {
+    /// operation of it waited for what a GC held. Returns whether the operation is still needed, for its blame.
+    pub(crate) fn notify(&mut self, owner: Owner, op: Option<u32>, gc_blocked: bool) -> bool {
         match owner {
             Owner::Request(request) => {
                 let state = &mut self.state.requests[request as usize];
                 state.gc_blocked |= gc_blocked;
                 state.pending -= 1;
-                if state.pending == 0 {
+                let last = state.pending == 0;
+                if self.path.has_link && state.command.kind == CommandKind::Read {
+                    return self.page_left_flash(request, op);
+                }
+                if last {
                     self.complete(request, op);
                 }
             }
@@ -368,6 +484,7 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
             }
             Owner::Gc(_) | Owner::Job(_) => unreachable!("GC and jobs hear of operations themselves"),
         }
+        false
     }
 
     /// A request is complete; the blame of its last operation, or `path_blame`, covers it from the moment at which the device
@@ -378,11 +495,18 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
         if self.observer.wants_look(completed) {
             self.observer.look(View(&self.state));
         }
+        let takes_time = self.path.takes_time();
+        let (link_wait_ns, link_ns) = if takes_time { self.link_times(&self.state.requests[request as usize]) } else { (0, 0) };
         let blame = match op {
             Some(op) => &mut self.state.blames[op as usize],
             None => &mut self.path_blame,
         };
         blame.add(HOST_QUEUE, accepted - arrived);
+        if takes_time {
+            blame.add(OVERHEAD, self.path.overhead_ns);
+            blame.add(LINK_WAIT, link_wait_ns);
+            blame.add(LINK, link_ns);
+        }
         if command.kind == CommandKind::Write && !self.state.buffer.exists() {
             // What is left was spent behind an earlier write of the same page.
             let rest = (completed - arrived).saturating_sub(blame.total());

@@ -11,7 +11,8 @@ use crate::ftl::Claimant;
 use crate::ids::{BlockIx, NONE, PlaneIx};
 use crate::observe::{CHANNEL_IDLE, HELD_CONTROLLER, HELD_GC_OTHER, HELD_GC_PROGRAM, HELD_GC_READ, Observer, Occupant};
 use crate::policy::{Gate, GcGate, GcHold, GcTrigger, HoldPlan, Place, Scope, Victim, Want};
-use crate::sched::ops::{Class, Op, OpKind, Owner};
+use crate::sched::gather::GATHERED;
+use crate::sched::ops::{Class, HOLD_BITS, Op, OpKind, Owner, READ_BITS, class_bits};
 use crate::state::{InLine, Wants};
 use crate::units::Ns;
 use crate::view::View;
@@ -333,9 +334,11 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
                     self.state.counters.gc_pages_died += 1;
                     return self.gc_page_done(plane);
                 }
-                let mut program = Op::new(OpKind::Program, Class::GcProgram, Occupant::GcProgram, Owner::Gc(plane), done.lpn, plane);
-                program.ppn = done.ppn;
-                program.sectors = done.sectors;
+                let (lpn, ppn, sectors) = (done.lpn, done.ppn, done.sectors);
+                let destination = if self.state.gc_across { self.choose_destination(plane) } else { plane };
+                let mut program = Op::new(OpKind::Program, Class::GcProgram, Occupant::GcProgram, Owner::Gc(plane), lpn, destination);
+                program.ppn = ppn;
+                program.sectors = sectors;
                 let program = self.state.new_op(program);
                 if let Some(oracle) = &mut self.oracle {
                     let content = oracle.carried(op);
@@ -349,6 +352,7 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
 
     fn gc_page_moved(&mut self, plane: PlaneIx, op: u32) {
         let done = &self.state.ops[op as usize];
+        let destination = done.plane;
         if let Some(oracle) = &mut self.oracle {
             oracle.program(op, done.target);
         }
@@ -357,6 +361,37 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
             self.state.counters.gc_pages_died += 1;
         }
         self.gc_page_done(plane);
+        if self.state.gc_across {
+            self.page_arrived(plane, destination);
+        }
+    }
+
+    /// The plane that takes a page which the GC of a plane has read; the page is booked as bound for it.
+    #[inline(never)]
+    fn choose_destination(&mut self, plane: PlaneIx) -> PlaneIx {
+        let destination = self.policies.place.gc_plane(View(&self.state), plane);
+        self.state.bound[destination as usize] += 1;
+        destination
+    }
+
+    /// A plane that should take a page of another's GC has no room any more: the page stays in its own, which always has.
+    pub(crate) fn send_home(&mut self, op: u32, home: PlaneIx) {
+        let away = std::mem::replace(&mut self.state.ops[op as usize].plane, home);
+        self.state.bound[away as usize] -= 1;
+        self.state.bound[home as usize] += 1;
+        self.line_up_op(op, home, Class::GcProgram);
+        self.try_start(self.state.die_of(home));
+    }
+
+    /// A page of a plane's GC is in the plane that took it.
+    #[inline(never)]
+    fn page_arrived(&mut self, plane: PlaneIx, destination: PlaneIx) {
+        self.state.bound[destination as usize] -= 1;
+        if destination != plane {
+            self.state.counters.gc_pages_elsewhere += 1;
+            self.try_start(self.state.die_of(plane));
+            self.consider_gc(destination);
+        }
     }
 
     /// A page is done with: yield if the policy says so, or go on.
@@ -437,7 +472,7 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
     pub(crate) fn update_closed(&mut self, die: u32) {
         let g = &self.state.device.geometry;
         let planes = die * g.planes_per_die..(die + 1) * g.planes_per_die;
-        let channel = &self.state.channels[self.state.channel_of(die)];
+        let held_by = self.state.channels[self.state.channel_of(die)].held_by;
         let parked = self.state.dies[die as usize].parked != NONE;
         let mut closed = 0;
         let mut die_held = false;
@@ -449,7 +484,9 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
                 let local = plane % self.state.device.geometry.planes_per_die;
                 let own = crate::sched::ops::GC_BITS & 0xff << (8 * local);
                 if gc.plan.scope >= Scope::Die {
-                    closed |= !own;
+                    // A held die takes in the pages that other GCs send it, or two of them could wait for each other.
+                    let sent = if self.state.gc_across { class_bits(Class::GcProgram) } else { 0 };
+                    closed |= !(own | sent);
                     die_held = true;
                 } else {
                     closed |= 0xff << (8 * local) & !own;
@@ -461,9 +498,15 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
             self.state.planes[plane as usize].set_held(held, self.state.now);
         }
         if parked {
-            closed |= !crate::sched::ops::READ_BITS;
+            closed |= !READ_BITS;
         }
-        if channel.held_by != NONE && channel.held_by != die {
+        if !self.state.gather_until.is_empty() && !self.gathered(die) {
+            closed |= GATHERED;
+        }
+        if self.state.registers.get(die as usize).is_some_and(|registers| registers.full != 0) {
+            closed |= !(READ_BITS | HOLD_BITS);
+        }
+        if held_by != NONE && held_by != die {
             closed = u64::MAX;
         }
         self.state.dies[die as usize].closed = closed;
@@ -506,6 +549,10 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
 
     /// GC in no time: pages are moved and blocks erased in the books alone.
     fn collect_at_once(&mut self, plane: PlaneIx) {
+        // A block must not become a victim while a page of it is being programmed; the end of that program asks again.
+        if self.state.books.programs_under_way(plane) {
+            return;
+        }
         while self.policies.gc_trigger.want(View(&self.state), plane) != Want::No {
             let Some(victim) = self.choose_victim(plane) else { return };
             let moved = self.collect_functionally(victim);

@@ -25,8 +25,9 @@ impl Books {
         put_all(sink, &self.sequence, u64::to_le_bytes)
     }
 
-    /// Takes everything that `save` gave, into the books of an erased drive of the same layout.
-    pub(crate) fn load<S: Source>(&mut self, source: &mut S) -> Result<(), LoadError<S::Error>> {
+    /// Takes everything that `save` gave, into the books of an erased drive of the same layout. `bad_per_plane`: bad blocks that
+    /// each plane must have.
+    pub(crate) fn load<S: Source>(&mut self, bad_per_plane: u32, source: &mut S) -> Result<(), LoadError<S::Error>> {
         take_all(source, &mut self.next_page, u16::from_le_bytes)?;
         take_all(source, &mut self.erases, u32::from_le_bytes)?;
         take_all(source, &mut self.closed_at, u64::from_le_bytes)?;
@@ -44,6 +45,13 @@ impl Books {
         }
         for block in 0..self.next_page.len() as BlockIx {
             self.map_block(block).map_err(LoadError::Faulty)?;
+        }
+        let blocks = self.geometry.blocks_per_plane;
+        for plane in 0..self.geometry.planes() {
+            let bad = (plane * blocks..(plane + 1) * blocks).filter(|&block| self.is_bad(block)).count();
+            if bad != bad_per_plane as usize {
+                return Err(LoadError::Faulty(format!("plane {plane} has {bad} bad blocks, its device {bad_per_plane}")));
+            }
         }
         let physical = self.reverse.len();
         if !physical.is_multiple_of(64) && self.valid.last().is_some_and(|&word| word >> (physical % 64) != 0) {
@@ -106,6 +114,11 @@ impl Books {
         let pages = self.geometry.pages_per_block;
         let first = block * pages;
         let programmed = u32::from(self.next_page[block as usize]);
+        let nothing = |ppn: u32| self.reverse[ppn as usize] == NONE && !self.is_valid(ppn);
+        if self.is_bad(block) && (first..first + pages).all(nothing) {
+            self.counts[block as usize] = NOT_A_VICTIM;
+            return Ok(());
+        }
         for ppn in first..first + pages {
             let lpn = self.reverse[ppn as usize];
             let is_fit = if ppn < first + programmed { (lpn as usize) < self.map.len() } else { lpn == NONE && !self.is_valid(ppn) };

@@ -5,6 +5,8 @@
 use crate::device::Geometry;
 use crate::ids::{BlockIx, Lpn, NONE, PlaneIx, Ppn};
 use crate::mem::{huge_vec, prefetch};
+use rand_core::Rng;
+use rand_pcg::Pcg64Mcg;
 use std::collections::VecDeque;
 
 pub mod ageing;
@@ -13,6 +15,9 @@ mod image;
 
 /// Added to the count of a block that may not be a victim: erased, open, or being collected.
 const NOT_A_VICTIM: i16 = 0x4000;
+
+/// The owner of a page that was programmed with nothing; no drive has so many logical pages.
+const PADDING: Lpn = NONE - 1;
 
 /// A divisor that is a power of two on most drives, where dividing is a shift.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -67,6 +72,8 @@ pub struct Books {
     last_sequence: u64,
     /// Blocks of each plane that only GC may open.
     reserve_blocks: u32,
+    /// Live pages of each plane, if the design asks for them.
+    live: Vec<u32>,
 }
 
 /// Who asks for a page: GC may open the reserved blocks.
@@ -109,7 +116,47 @@ impl Books {
             sequence: if page_sequence { huge_vec(physical, 0) } else { Vec::new() },
             last_sequence: 0,
             reserve_blocks,
+            live: Vec::new(),
         }
+    }
+
+    /// Counts the live pages of each plane of an erased drive from now on.
+    pub fn count_live(&mut self) {
+        self.live = vec![0; self.planes.len()];
+    }
+
+    /// Live pages of a plane; 0 where they are not counted.
+    pub fn live_pages(&self, plane: PlaneIx) -> u32 {
+        self.live.get(plane as usize).copied().unwrap_or(0)
+    }
+
+    /// Erased pages of a plane that the host may be unable to program: in GC's reserve and in open blocks.
+    pub fn pages_kept(&self) -> u32 {
+        (self.reserve_blocks + self.planes[0].open.len() as u32) * self.geometry.pages_per_block
+    }
+
+    /// Takes `count` blocks of each plane of an erased drive out of use for good, drawn from `seed`: they are bad from the
+    /// factory.
+    pub fn draw_bad_blocks(&mut self, count: u32, seed: u64) {
+        let mut random = Pcg64Mcg::new(u128::from(seed) << 1 | 1 << 101);
+        let pages = self.geometry.pages_per_block;
+        for plane in &mut self.planes {
+            for left in (0..count).rev() {
+                let erased = plane.erased.len() as u64;
+                assert!(erased > u64::from(left), "bad blocks are drawn from an erased drive");
+                let index = ((u128::from(random.next_u64()) * u128::from(erased)) >> 64) as usize;
+                let block = plane.erased.remove(index).expect("an index below the number of erased blocks");
+                // A block without erased or valid pages that is no candidate is never touched.
+                self.next_page[block as usize] = pages as u16;
+                plane.free_pages -= pages;
+            }
+        }
+    }
+
+    /// Whether a block of a drive without work under way is bad: it takes no program and holds nothing.
+    pub(crate) fn is_bad(&self, block: BlockIx) -> bool {
+        let pages = self.geometry.pages_per_block;
+        u32::from(self.next_page[block as usize]) == pages && self.reverse[(block * pages) as usize] == NONE
     }
 
     /// Bytes that the books take.
@@ -245,6 +292,14 @@ impl Books {
         if block == NONE { 0 } else { u32::from(self.next_page[block as usize]) }
     }
 
+    /// Whether a page of an open block has been taken and not yet programmed. Only the last one taken can be so.
+    pub fn programs_under_way(&self, plane: PlaneIx) -> bool {
+        self.planes[plane as usize].open.iter().filter(|&&block| block != NONE).any(|&block| {
+            let taken = u32::from(self.next_page[block as usize]);
+            taken > 0 && self.reverse[(block * self.geometry.pages_per_block + taken - 1) as usize] == NONE
+        })
+    }
+
     /// Whether a claimant may program a page at a write point now.
     #[inline]
     pub fn can_take(&self, plane: PlaneIx, write_point: usize, claimant: Claimant) -> bool {
@@ -294,6 +349,19 @@ impl Books {
         self.valid[(ppn / 64) as usize] &= !(1 << (ppn % 64));
         let block = self.block_of(ppn);
         self.counts[block as usize] -= 1;
+        if !self.live.is_empty() {
+            let plane = self.plane_of(ppn);
+            self.live[plane as usize] -= 1;
+        }
+    }
+
+    /// Programs a page of a write point with nothing. Returns whether it had one to program.
+    pub fn pad(&mut self, plane: PlaneIx, write_point: usize) -> bool {
+        let page = self.take(plane, write_point, Claimant::Host);
+        if let Some(ppn) = page {
+            self.programmed(ppn, PADDING, false);
+        }
+        page.is_some()
     }
 
     /// Books the end of a program into `ppn`, valid or not; the block's last page makes it a candidate for GC.
@@ -306,6 +374,9 @@ impl Books {
         if valid {
             self.valid[(ppn / 64) as usize] |= 1 << (ppn % 64);
             *count += 1;
+            if !self.live.is_empty() {
+                self.live[self.pages_per_plane.divide(ppn) as usize] += 1;
+            }
         }
         if ppn + 1 == (block + 1) * self.geometry.pages_per_block {
             *count -= NOT_A_VICTIM;
@@ -325,6 +396,21 @@ impl Books {
             self.invalidate(old);
         }
         self.programmed(ppn, lpn, true);
+    }
+
+    /// Books a completed program of data that the host gave up meanwhile: nothing maps to it.
+    pub fn commit_void(&mut self, lpn: Lpn, ppn: Ppn) {
+        self.programmed(ppn, lpn, false);
+    }
+
+    /// Forgets a logical page. Returns the physical page that it had, or `NONE`. Out-of-band data do not say so: a map that is
+    /// rebuilt from them has the page again.
+    pub fn unmap(&mut self, lpn: Lpn) -> Ppn {
+        let old = std::mem::replace(&mut self.map[lpn as usize], NONE);
+        if old != NONE {
+            self.invalidate(old);
+        }
+        old
     }
 
     /// Books a completed move. A page that was overwritten meanwhile stays stale at its new place. Returns whether it moved.
@@ -402,6 +488,10 @@ impl Books {
             if free != plane.free_pages {
                 return Err(format!("plane {index} counts {} erased pages, its blocks have {free}", plane.free_pages));
             }
+            let live: u32 = (first..first + g.blocks_per_plane).map(|block| valid[block as usize]).sum();
+            if !self.live.is_empty() && live != self.live[index] {
+                return Err(format!("plane {index} counts {} live pages, {live} are mapped", self.live[index]));
+            }
         }
         Ok(())
     }
@@ -414,7 +504,7 @@ impl Books {
         }
         let mut map = vec![NONE; self.map.len()];
         for (ppn, &lpn) in self.reverse.iter().enumerate() {
-            if lpn != NONE {
+            if lpn < PADDING {
                 let held = map[lpn as usize];
                 if held == NONE || self.sequence[held as usize] < self.sequence[ppn] {
                     map[lpn as usize] = ppn as Ppn;
@@ -480,6 +570,23 @@ mod tests {
     }
 
     #[test]
+    fn a_page_that_was_given_up_while_it_was_programmed_or_moved_stays_unmapped() {
+        let mut books = tiny();
+        for lpn in [0, 1] {
+            let ppn = books.take(0, 0, Claimant::Host).unwrap();
+            books.commit_write(lpn, ppn);
+        }
+        let to = books.take(0, 0, Claimant::Gc).unwrap();
+        let newer = books.take(0, 0, Claimant::Host).unwrap();
+        assert_eq!((books.unmap(0), books.unmap(1), books.unmap(2)), (0, 1, NONE));
+        assert!(!books.commit_move(0, 0, to));
+        books.commit_void(1, newer);
+        assert_eq!((books.lookup(0), books.lookup(1), books.next_valid(0, 0)), (NONE, NONE, None));
+        assert_eq!(books.victim_counts(0)[..2], [0, 0], "both blocks are full and hold nothing");
+        books.audit().unwrap();
+    }
+
+    #[test]
     fn the_map_can_be_rebuilt_from_the_out_of_band_data() {
         let mut books = tiny();
         for lpn in [0, 1, 0, 2, 1] {
@@ -487,6 +594,40 @@ mod tests {
             books.commit_write(lpn, ppn);
         }
         assert_eq!(books.rebuild_map().unwrap(), books.map);
+    }
+
+    #[test]
+    fn bad_blocks_are_drawn_from_the_seed_and_never_programmed() {
+        let geometry = Geometry {
+            channels: 2,
+            chips_per_channel: 1,
+            dies_per_chip: 1,
+            planes_per_die: 1,
+            blocks_per_plane: 32,
+            pages_per_block: 2,
+            page_bytes: 4096,
+        };
+        let used = |seed: u64, count: u32| {
+            let mut books = Books::new(&geometry, 128, 1, 1, false);
+            books.draw_bad_blocks(count, seed);
+            assert_eq!(books.free_pages(1), 64 - 2 * count);
+            let mut blocks = Vec::new();
+            for plane in 0..2 {
+                let mut lpn = plane * 64;
+                while let Some(ppn) = books.take(plane, 0, Claimant::Gc) {
+                    books.commit_write(lpn, ppn);
+                    blocks.push(geometry.block_of(ppn));
+                    lpn += 1;
+                }
+            }
+            books.audit().unwrap();
+            blocks.dedup();
+            blocks
+        };
+        assert_eq!(used(1, 0).len(), 64);
+        assert_eq!(used(1, 3).len(), 2 * 29);
+        assert_eq!(used(1, 3), used(1, 3));
+        assert_ne!(used(1, 3), used(2, 3));
     }
 
     #[test]

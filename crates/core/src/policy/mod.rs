@@ -119,8 +119,12 @@ macro_rules! ask {
 seam! {
     /// Where does a page go?
     trait Place {
-        /// The plane of a logical page.
-        fn plane(&mut self, lpn: Lpn) -> PlaneIx;
+        /// The plane of a logical page that is written. Asked when its program lines up.
+        fn plane(&mut self, view: View<'_>, lpn: Lpn) -> PlaneIx;
+        /// The plane of a page that the GC of `from` has read. Asked only where GC may move pages to other planes.
+        fn gc_plane(&mut self, view: View<'_>, from: PlaneIx) -> PlaneIx;
+        /// Whether a logical page always goes to the same plane.
+        fn is_static(&mut self) -> bool;
         /// Which of the plane's write points takes a page now. Asked when the program is issued.
         fn write_point(&mut self, view: View<'_>, plane: PlaneIx, for_gc: bool) -> usize;
     }
@@ -128,6 +132,8 @@ seam! {
     enum PlacePolicy in "place" {
         /// Static: logical pages go round channels, chips, dies and planes in a given order.
         "static" => Static(place::static_order::StaticOrder),
+        /// Dynamic: a page goes to an idle die without GC, or to the one with the shortest queue.
+        "idle_die" => IdleDie(place::idle_die::IdleDie),
     }
 }
 
@@ -154,6 +160,8 @@ seam! {
     enum GcTriggerPolicy in "gc_trigger" {
         /// Soft and hard watermark of erased pages in each plane.
         "watermark" => Watermark(gc_trigger::watermark::Watermark),
+        /// Background and emergency threshold of erased blocks in each chip.
+        "background_emergency" => BackgroundEmergency(gc_trigger::background_emergency::BackgroundEmergency),
         /// GC never starts; running out of space is an error.
         "never" => Never(gc_trigger::never::Never),
     }
@@ -215,6 +223,8 @@ seam! {
     trait GcHold {
         /// The answer for a plane; `urgent` below the hard watermark.
         fn hold(&mut self, view: View<'_>, plane: PlaneIx, urgent: bool) -> HoldPlan;
+        /// The widest scope that it ever holds.
+        fn widest(&mut self) -> Scope;
     }
     /// Techniques that answer `gc_hold`.
     enum GcHoldPolicy in "gc_hold" {
@@ -265,6 +275,10 @@ seam! {
         "read_first" => ReadFirst(order::read_first::ReadFirst),
         /// GC before everything else at a die; then reads, then programs.
         "gc_first" => GcFirst(order::gc_first::GcFirst),
+        /// Commands before data at a channel; otherwise as `read_first`.
+        "commands_first" => CommandsFirst(order::commands_first::CommandsFirst),
+        /// Urgent GC, then the host, then GC and flushes in the background.
+        "emergency_external_background" => EmergencyExternalBackground(order::emergency_external_background::EmergencyExternalBackground),
     }
 }
 
@@ -275,6 +289,8 @@ seam! {
         fn partners(&mut self, view: View<'_>, lead: &Waiting, waiting: &[Waiting], join: &mut [bool]);
         /// Whether it is worth asking at all.
         fn active(&mut self) -> bool;
+        /// For how long a program of the host's waits until every plane of its die has one; nothing if it starts alone.
+        fn gather_ns(&mut self) -> Option<Ns>;
     }
     /// Techniques that answer `join`.
     enum JoinPolicy in "join" {
@@ -282,6 +298,8 @@ seam! {
         "none" => Nothing(join::none::Nothing),
         /// Operations of the same kind and cause at the same page offset of sibling planes.
         "same_offset" => SameOffset(join::same_offset::SameOffset),
+        /// As `same_offset`, and programs of the host start on all planes of a die or not at all.
+        "strict_all_planes" => StrictAllPlanes(join::strict_all_planes::StrictAllPlanes),
     }
 }
 

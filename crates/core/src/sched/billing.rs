@@ -59,11 +59,11 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
         (self.state.planes[plane as usize].gc_held_ns(self.state.now), channel.gc_held_ns(self.state.now))
     }
 
-    /// Whether an operation that just joined its line is still there. It joined at the tail.
+    /// Whether an operation that just joined its line is still there. It joined at the tail; what has joined since comes after.
     #[inline(always)]
     pub(super) fn is_in_line(&self, op: u32) -> bool {
         let entry = &self.state.ops[op as usize];
-        self.state.planes[entry.plane as usize].tail[entry.class as usize] == op
+        self.state.planes[entry.plane as usize].tail[entry.class as usize] == op || entry.next != NONE
     }
 
     /// Adds the wait of an operation so far to its blame, and counts from now.
@@ -162,6 +162,8 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
         let entry = self.state.ops[op as usize];
         let command = self.state.device.timing.command_ns;
         let (array, transfer) = match entry.kind {
+            // The page was given up while the read waited: there is nothing to read.
+            OpKind::Read if entry.ppn == NONE => return,
             OpKind::Read => (self.read_ns(entry.ppn), self.transfer_ns(entry.sectors.into())),
             OpKind::Program => (self.program_ns(entry.target), self.transfer_ns(entry.sectors.into())),
             OpKind::Copyback | OpKind::Erase => return,

@@ -2,7 +2,7 @@
 
 use crate::drive::Drive;
 use crate::event::EventQueue;
-use crate::ids::{DieIx, NONE};
+use crate::ids::{DieIx, NONE, PlaneIx};
 use crate::observe::{CHANNEL, Observer, Occupant};
 use crate::policy::Order;
 use crate::sched::billing::add_differences;
@@ -106,6 +106,7 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
                     self.start_granted(channel, served.die);
                 }
                 Wants::Continue => self.continue_on_channel(served.die),
+                Wants::Empty => self.empty_register(served.die),
                 Wants::Claim(plane) => self.take_channel(channel, plane),
             }
         }
@@ -124,7 +125,7 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
         places.clear();
         let mut index = 0;
         while let Some(&entry) = self.state.channels[channel].line.get(index) {
-            let (class, plane) = match entry.wants {
+            let candidate = match entry.wants {
                 Wants::Start => {
                     let die = &self.state.dies[entry.die as usize];
                     let startable = if die.running == NONE { die.ready & !die.closed & !HOLD_BITS } else { 0 };
@@ -138,16 +139,21 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
                     let overtakes = self.state.counters.overtakes;
                     let bit = self.choose_at_die(entry.die, startable);
                     self.state.counters.overtakes = overtakes;
-                    self.work_of(entry.die, bit)
+                    Candidate { arrival: entry.arrival, ..self.candidate(entry.die, bit) }
                 }
                 Wants::Continue => {
-                    let op = &self.state.ops[self.state.dies[entry.die as usize].running as usize];
-                    (op.class, op.plane)
+                    let die = &self.state.dies[entry.die as usize];
+                    let op = &self.state.ops[die.running as usize];
+                    self.in_line(op.class, op.plane, entry.arrival, die.phase == Phase::TransferOut)
                 }
-                Wants::Claim(plane) => (Class::Hold, plane),
+                Wants::Empty => {
+                    let op = &self.state.ops[self.state.registers[entry.die as usize].next() as usize];
+                    self.in_line(op.class, op.plane, entry.arrival, true)
+                }
+                Wants::Claim(plane) => self.in_line(Class::Hold, plane, entry.arrival, false),
             };
             if held_by == NONE || (held_by == entry.die && !matches!(entry.wants, Wants::Claim(_))) {
-                candidates.push(Candidate { class, plane, arrival: entry.arrival, urgent: self.state.gc[plane as usize].urgent });
+                candidates.push(candidate);
                 places.push(index);
             }
             index += 1;
@@ -160,6 +166,11 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
         self.line_candidates = candidates;
         self.line_places = places;
         chosen
+    }
+
+    /// Begun work that waits for the channel, as `order` sees it.
+    fn in_line(&self, class: Class, plane: PlaneIx, arrival: u64, data: bool) -> Candidate {
+        Candidate { class, plane, arrival, urgent: self.state.gc[plane as usize].urgent, continues: true, data }
     }
 
     /// A die that stood in line may start what it prefers now.
@@ -185,6 +196,14 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
         if self.channel_free(channel, die) {
             return self.go_on_channel(die, channel, op);
         }
+        self.note_channel_wait(op, channel);
+        let arrival = self.state.next_arrival();
+        self.stand_in_line(channel, InLine { die, wants: Wants::Continue, arrival });
+    }
+
+    /// Takes the snapshot of a begun operation that waits for its channel from now on.
+    #[inline]
+    pub(super) fn note_channel_wait(&mut self, op: u32, channel: usize) {
         self.state.ops[op as usize].since = self.state.now;
         if self.state.ops[op as usize].is_host() {
             let now = self.state.now;
@@ -193,16 +212,21 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
             snapshot.other = self.state.channels[channel].category_ns;
             snapshot.gc_held.1 = self.state.channels[channel].gc_held_ns(now);
         }
-        let arrival = self.state.next_arrival();
-        self.stand_in_line(channel, InLine { die, wants: Wants::Continue, arrival });
     }
 
     /// The channel serves the running operation of a die.
     pub(super) fn continue_on_channel(&mut self, die: DieIx) {
-        let now = self.state.now;
         let part = self.state.dies[die as usize].part;
-        let entry = &self.state.ops[part as usize];
         let channel = self.state.channel_of(die);
+        self.bill_channel_wait(part, die, channel);
+        self.go_on_channel(die, channel, part);
+    }
+
+    /// Adds the wait of a begun operation for its channel to its blame.
+    #[inline]
+    pub(super) fn bill_channel_wait(&mut self, part: u32, die: DieIx, channel: usize) {
+        let now = self.state.now;
+        let entry = &self.state.ops[part as usize];
         if now > entry.since && entry.is_host() {
             self.state.channels[channel].settle(now);
             let blame = &mut self.state.blames[part as usize];
@@ -211,7 +235,6 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
             let held = self.state.channels[channel].gc_held_ns(now) != snapshot.gc_held.1;
             self.state.ops[part as usize].gc_blocked |= held && self.state.channels[channel].held_by != die;
         }
-        self.go_on_channel(die, channel, part);
     }
 
     /// The running operation of a die goes over its channel, which is free.
@@ -230,12 +253,19 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
             self.use_channel(channel, command, Occupant::GcProgram);
             self.update_held_category(die);
         } else {
-            // The die's own event at the end of the transfer releases the channel as well.
-            let (transfer, occupant) = (self.transfer_ns(entry.sectors.into()), entry.occupant);
-            self.queue.schedule(die as usize, now + transfer);
-            let channel = &mut self.state.channels[channel];
-            channel.occupy(now, transfer, occupant as usize);
-            channel.released_by_die = true;
+            self.transfer_by(die as usize, channel, part);
         }
+    }
+
+    /// A page crosses a channel. The event at its end, which is not the channel's own, releases the channel as well.
+    #[inline]
+    pub(super) fn transfer_by(&mut self, slot: usize, channel: usize, part: u32) {
+        let now = self.state.now;
+        let entry = &self.state.ops[part as usize];
+        let (transfer, occupant) = (self.transfer_ns(entry.sectors.into()), entry.occupant);
+        self.queue.schedule(slot, now + transfer);
+        let channel = &mut self.state.channels[channel];
+        channel.occupy(now, transfer, occupant as usize);
+        channel.released_by_die = true;
     }
 }

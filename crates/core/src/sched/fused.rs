@@ -5,7 +5,6 @@
 
 use crate::drive::Drive;
 use crate::event::EventQueue;
-use crate::ftl::Claimant;
 use crate::ids::{DieIx, NONE};
 use crate::observe::Observer;
 use crate::policy::{Join, Place};
@@ -13,72 +12,90 @@ use crate::sched::ops::{CLASSES, Class, OpKind, Owner};
 use crate::units::Ns;
 use crate::view::{View, Waiting};
 
-/// The most waiting operations that `join` sees.
+/// The most waiting operations of one plane that `join` sees.
 pub(crate) const JOIN_SCAN_MAX: usize = 16;
+
+/// The operations that might join, kept so that nothing is allocated for each command.
+#[derive(Debug, Default)]
+pub(crate) struct Partners {
+    waiting: Vec<Waiting>,
+    ops: Vec<u32>,
+    join: Vec<bool>,
+}
 
 impl<O: Observer, Q: EventQueue> Drive<O, Q> {
     /// Asks which waiting operations join `lead`, which has its page, and takes them out of their lines.
     pub(crate) fn join(&mut self, die: DieIx, lead: u32) {
-        let kind = self.state.ops[lead as usize].kind;
-        if !self.policies.join.active() || !matches!(kind, OpKind::Read | OpKind::Program) || self.state.dies[die as usize].ready == 0 {
+        if self.policies.join.active() && self.state.dies[die as usize].ready != 0 {
+            self.find_partners(die, lead);
+        }
+    }
+
+    #[inline(never)]
+    fn find_partners(&mut self, die: DieIx, lead: u32) {
+        let lead_op = self.state.ops[lead as usize];
+        let kind = lead_op.kind;
+        let flash = &self.state.device.flash;
+        let can = match kind {
+            OpKind::Read => flash.multi_plane_read,
+            OpKind::Program => flash.multi_plane_program,
+            OpKind::Copyback | OpKind::Erase => false,
+        };
+        if !can {
             return;
         }
-        let mut waiting = [Waiting { kind, class: Class::HostRead, plane: 0, offset: 0 }; JOIN_SCAN_MAX];
-        let mut found = [NONE; JOIN_SCAN_MAX];
-        let mut count = 0;
+        let mut partners = std::mem::take(&mut self.partners);
+        let Partners { waiting, ops, join } = &mut partners;
+        waiting.clear();
+        ops.clear();
+        join.clear();
         let planes_per_die = self.state.device.geometry.planes_per_die;
-        let lead_op = self.state.ops[lead as usize];
-        for plane in die * planes_per_die..(die + 1) * planes_per_die {
-            if plane == lead_op.plane {
-                continue;
-            }
+        for plane in (die * planes_per_die..(die + 1) * planes_per_die).filter(|&plane| plane != lead_op.plane) {
+            let bound = waiting.len() + JOIN_SCAN_MAX;
             for class in 0..CLASSES {
                 let mut op = self.state.planes[plane as usize].head[class];
                 // Only the first program of a line can have the write point's next page.
                 let mut first = true;
-                while op != NONE && count < JOIN_SCAN_MAX {
+                while op != NONE && waiting.len() < bound && (first || kind == OpKind::Read) {
                     let entry = self.state.ops[op as usize];
                     if entry.kind == kind
-                        && (first || kind == OpKind::Read)
                         && let Some(offset) = self.join_offset(&entry)
                     {
-                        waiting[count] = Waiting { kind, class: entry.class, plane, offset };
-                        found[count] = op;
-                        count += 1;
+                        waiting.push(Waiting { kind, class: entry.class, plane, offset });
+                        ops.push(op);
                     }
                     first = false;
                     op = entry.next;
                 }
             }
         }
-        if count == 0 {
-            return;
+        if !waiting.is_empty() {
+            let pages = self.state.device.geometry.pages_per_block;
+            let bound = if kind == OpKind::Read { lead_op.ppn } else { lead_op.target };
+            let lead_view = Waiting { kind, class: lead_op.class, plane: lead_op.plane, offset: bound % pages };
+            join.resize(waiting.len(), false);
+            self.policies.join.partners(View(&self.state), &lead_view, waiting, join);
+            let mut planes_taken = 1u64 << (lead_op.plane % planes_per_die);
+            for index in (0..waiting.len()).filter(|&index| join[index]) {
+                let plane = 1 << (waiting[index].plane % planes_per_die);
+                assert!(
+                    waiting[index].offset == lead_view.offset && planes_taken & plane == 0,
+                    "a multi-plane command takes one page of each plane, at one offset"
+                );
+                planes_taken |= plane;
+                self.fuse(lead, ops[index]);
+            }
         }
-        let pages = self.state.device.geometry.pages_per_block;
-        let bound = if kind == OpKind::Read { lead_op.ppn } else { lead_op.target };
-        let lead_view = Waiting { kind, class: lead_op.class, plane: lead_op.plane, offset: bound % pages };
-        let mut join = [false; JOIN_SCAN_MAX];
-        self.policies.join.partners(View(&self.state), &lead_view, &waiting[..count], &mut join[..count]);
-        let mut planes_taken = 1u64 << (lead_op.plane % planes_per_die);
-        for index in (0..count).filter(|&index| join[index]) {
-            let plane = 1 << (waiting[index].plane % planes_per_die);
-            assert!(
-                waiting[index].offset == lead_view.offset && planes_taken & plane == 0,
-                "a multi-plane command takes one page of each plane, at one offset"
-            );
-            planes_taken |= plane;
-            self.fuse(lead, found[index]);
-        }
+        self.partners = partners;
     }
 
     /// The page offset that a waiting operation would have if it started now, unless it cannot.
     fn join_offset(&mut self, entry: &crate::sched::ops::Op) -> Option<u32> {
         let pages = self.state.device.geometry.pages_per_block;
         if entry.kind == OpKind::Program {
-            let claimant = if entry.class == Class::GcProgram { Claimant::Gc } else { Claimant::Host };
-            let write_point = self.policies.place.write_point(View(&self.state), entry.plane, claimant == Claimant::Gc);
+            let write_point = self.policies.place.write_point(View(&self.state), entry.plane, entry.class == Class::GcProgram);
             let books = &self.state.books;
-            return books.can_take(entry.plane, write_point, claimant).then(|| books.next_offset(entry.plane, write_point));
+            return books.can_take(entry.plane, write_point, entry.claimant()).then(|| books.next_offset(entry.plane, write_point));
         }
         let ppn = if matches!(entry.owner, Owner::Gc(_)) { entry.ppn } else { self.state.books.lookup(entry.lpn) };
         if ppn == NONE || self.state.books.plane_of(ppn) != entry.plane {
@@ -91,9 +108,8 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
         self.remove_from_line(mate);
         let entry = self.state.ops[mate as usize];
         if entry.kind == OpKind::Program {
-            let claimant = if entry.class == Class::GcProgram { Claimant::Gc } else { Claimant::Host };
-            let write_point = self.policies.place.write_point(View(&self.state), entry.plane, claimant == Claimant::Gc);
-            let target = self.state.books.take(entry.plane, write_point, claimant).expect("the page that the offset was read from");
+            let write_point = self.policies.place.write_point(View(&self.state), entry.plane, entry.class == Class::GcProgram);
+            let target = self.state.books.take(entry.plane, write_point, entry.claimant()).expect("the page that the offset was read from");
             self.state.ops[mate as usize].target = target;
         } else if !matches!(entry.owner, Owner::Gc(_)) {
             let ppn = self.state.books.lookup(entry.lpn);

@@ -6,11 +6,10 @@
 
 use crate::drive::Drive;
 use crate::event::EventQueue;
-use crate::ftl::Claimant;
 use crate::ids::{ChannelIx, DieIx, NONE, PlaneIx, Ppn};
 use crate::observe::{Observer, SPACE};
 use crate::policy::{Order, Place};
-use crate::sched::ops::{CLASS_BY_NUMBER, CLASSES, Class, HOLD_BITS, OpKind};
+use crate::sched::ops::{CLASS_BY_NUMBER, CLASSES, Class, HOLD_BITS, OpKind, Owner};
 use crate::sched::suspend::PulseEvent;
 use crate::state::{InLine, Phase, Wants};
 use crate::units::Ns;
@@ -19,8 +18,10 @@ use crate::view::{Candidate, View};
 mod billing;
 mod channel;
 pub(crate) mod fused;
+pub(crate) mod gather;
 pub(crate) mod jobs;
 pub mod ops;
+pub(crate) mod registers;
 pub(crate) mod suspend;
 #[cfg(test)]
 mod tests;
@@ -77,6 +78,9 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
             return;
         }
         self.line_up_op(op, plane, class);
+        if !self.state.gather_until.is_empty() {
+            self.consider_gather(die);
+        }
         self.try_start(die);
         self.note_wait(op);
         if class == Class::HostRead {
@@ -86,7 +90,7 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
 
     /// Appends an operation to its line.
     #[inline]
-    fn line_up_op(&mut self, op: u32, plane: PlaneIx, class: Class) {
+    pub(crate) fn line_up_op(&mut self, op: u32, plane: PlaneIx, class: Class) {
         let lines = &mut self.state.planes[plane as usize];
         match lines.tail[class as usize] {
             NONE => lines.head[class as usize] = op,
@@ -188,12 +192,17 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
 
     fn candidate(&self, die: DieIx, bit: u32) -> Candidate {
         let (class, plane) = self.work_of(die, bit);
-        let gc = &self.state.gc[plane as usize];
-        let arrival = match self.state.planes[plane as usize].head[class as usize] {
-            NONE => gc.arrival,
-            head => self.state.ops[head as usize].arrival,
+        let (arrival, of) = match self.state.planes[plane as usize].head[class as usize] {
+            NONE => (self.state.gc[plane as usize].arrival, plane),
+            head => {
+                let op = &self.state.ops[head as usize];
+                // A page that another plane's GC has sent is as urgent as that.
+                (op.arrival, if let Owner::Gc(of) = op.owner { of } else { plane })
+            }
         };
-        Candidate { class, plane, arrival, urgent: gc.urgent }
+        let urgent = self.state.gc[of as usize].urgent;
+        let data = matches!(class, Class::HostProgram | Class::Flush | Class::GcProgram);
+        Candidate { class, plane, arrival, urgent, continues: false, data }
     }
 
     /// The bit that `order` prefers.
@@ -230,7 +239,7 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
     fn issue(&mut self, die: DieIx, op: u32) -> bool {
         let entry = self.state.ops[op as usize];
         match entry.kind {
-            OpKind::Read if entry.owner != crate::sched::ops::Owner::Gc(entry.plane) => {
+            OpKind::Read if entry.owner != Owner::Gc(entry.plane) => {
                 let ppn = self.state.books.lookup(entry.lpn);
                 if ppn == NONE {
                     self.bill_wait(op);
@@ -246,10 +255,16 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
                 self.check_read(op, Some(ppn));
             }
             OpKind::Program => {
-                let claimant = if entry.class == Class::GcProgram { Claimant::Gc } else { Claimant::Host };
-                let write_point = self.policies.place.write_point(View(&self.state), entry.plane, claimant == Claimant::Gc);
-                let Some(target) = self.state.books.take(entry.plane, write_point, claimant) else {
-                    self.starve(op);
+                if !self.state.gather_until.is_empty() && entry.is_host() {
+                    self.pad_planes(die, entry.plane);
+                }
+                let for_gc = entry.class == Class::GcProgram;
+                let write_point = self.policies.place.write_point(View(&self.state), entry.plane, for_gc);
+                let Some(target) = self.state.books.take(entry.plane, write_point, entry.claimant()) else {
+                    match entry.owner {
+                        Owner::Gc(home) => self.send_home(op, home),
+                        _ => self.starve(op),
+                    }
                     return false;
                 };
                 self.state.ops[op as usize].target = target;
@@ -260,6 +275,9 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
         self.bill_wait(op);
         self.join(die, op);
         self.begin(die, op);
+        if !self.state.gather_until.is_empty() {
+            self.consider_gather(die);
+        }
         true
     }
 
@@ -331,6 +349,9 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
         }
         let any = !woken.is_empty();
         self.woken = woken;
+        if any && !self.state.gather_until.is_empty() {
+            self.consider_gather(self.state.die_of(plane));
+        }
         if any {
             self.try_start(self.state.die_of(plane));
         }
@@ -408,6 +429,7 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
         let state = &self.state.dies[die as usize];
         let op = state.running;
         match state.phase {
+            Phase::ArrayRead if !self.state.registers.is_empty() => self.array_read_with_registers(die),
             Phase::ArrayRead => {
                 self.state.dies[die as usize].part = self.first_part(op);
                 self.claim_channel(die, Phase::TransferOut);
@@ -420,7 +442,7 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
                 PulseEvent::Stale => return false,
             },
             Phase::Suspending => self.parked(die),
-            Phase::Idle => unreachable!("an event of an idle die"),
+            Phase::Idle | Phase::RegisterFull => unreachable!("an event of a die that waits"),
         }
         true
     }
@@ -434,6 +456,9 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
         state.pulse.total = 0;
         self.update_held_category(die);
         self.parts_done(op);
+        if !self.state.gather_until.is_empty() {
+            self.consider_gather(die);
+        }
         self.try_start(die);
     }
 

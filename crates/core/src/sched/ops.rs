@@ -1,5 +1,6 @@
 //! Flash operations: what they are, who waits for them, and the pool that they live in.
 
+use crate::ftl::Claimant;
 use crate::ids::{Lpn, NONE, PlaneIx, Ppn};
 use crate::observe::{CHANNEL_CATEGORIES, OCCUPANTS, Occupant};
 use crate::units::Ns;
@@ -72,6 +73,9 @@ pub enum Owner {
     Entry(u32),
 }
 
+/// In place of the first sector of a program: its page has been given up. A page has at most 64 sectors.
+const VOID: u8 = u8::MAX;
+
 /// One flash operation: one cache line.
 #[derive(Clone, Copy, Debug)]
 #[repr(align(64))]
@@ -98,7 +102,7 @@ pub struct Op {
     pub plane: PlaneIx,
     /// Sectors that cross the channel.
     pub sectors: u8,
-    /// First sector in the page.
+    /// First sector in the page. A program carries the whole page; `VOID` says that the host has given it up.
     pub first_sector: u8,
     /// What the flash does.
     pub kind: OpKind,
@@ -139,6 +143,22 @@ impl Op {
             gc_blocked: false,
             rest: None,
         }
+    }
+
+    /// As whom it claims a page: GC may open the reserve of its own plane only.
+    pub(crate) fn claimant(&self) -> Claimant {
+        if self.owner == Owner::Gc(self.plane) { Claimant::Gc } else { Claimant::Host }
+    }
+
+    /// Notes that the host has given up the page that it programs.
+    pub(crate) fn give_up(&mut self) {
+        self.first_sector = VOID;
+    }
+
+    /// Whether the host has given up the page that it programs.
+    #[inline]
+    pub(crate) fn is_void(&self) -> bool {
+        self.first_sector == VOID
     }
 
     /// Whether the host waits for it, at once or in the end.

@@ -90,12 +90,15 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
         let end = (now + suspend_ns).min(step_end);
         let pulse = &mut self.state.dies[die as usize].pulse;
         let mut done = pulse.done_at(now);
+        // A verify pulse that is cut itself is due again.
+        let mut repeats = pulse.repeats && now <= pulse.started;
         if end == step_end && now + suspend_ns > step_end {
             // The step ends before it could be cut, so it counts.
             done = pulse.done_at(step_end);
         } else if keep == Keep::Steps {
             let kept = done / pulse.step * pulse.step;
             self.state.counters.forfeited_ns += done - kept;
+            repeats |= done > kept;
             done = kept;
         }
         if done == self.state.dies[die as usize].pulse.total {
@@ -105,6 +108,7 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
         self.state.counters.suspensions += 1;
         let state = &mut self.state.dies[die as usize];
         state.pulse.done = done;
+        state.pulse.repeats = repeats;
         state.pulse.serve = serve;
         state.pulse.ask_at = Ns::MAX;
         state.phase = Phase::Suspending;
@@ -132,6 +136,7 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
         let state = &mut self.state.dies[die as usize];
         if state.pulse.cut_at_boundary {
             state.pulse.done = state.pulse.done_at(now);
+            state.pulse.repeats = false;
             self.state.counters.suspensions += 1;
             self.parked(die);
             return PulseEvent::Cut;
@@ -176,11 +181,14 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
         served
     }
 
-    /// The parked operation goes on where it was cut, after the device's resume time.
+    /// The parked operation goes on where it was cut. In the middle of a step the array is ramped up again first, for the
+    /// device's resume time; a step that begins has the ramp inside its own time. A step of an erase that is repeated comes
+    /// after a verify pulse.
     pub(crate) fn resume(&mut self, die: DieIx) {
         self.settle_die(die);
         let now = self.state.now;
-        let resume_ns = self.state.device.timing.resume_ns;
+        let timing = &self.state.device.timing;
+        let (resume_ns, verify_ns) = (timing.resume_ns, timing.verify_ns);
         let state = &mut self.state.dies[die as usize];
         state.running = std::mem::replace(&mut state.parked, NONE);
         state.part = state.running;
@@ -189,7 +197,9 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
         let op = self.state.ops[state.running as usize];
         state.phase = if op.kind == crate::sched::ops::OpKind::Erase { Phase::Erase } else { Phase::ArrayProgram };
         state.occupant = op.occupant;
-        state.pulse.started = now + resume_ns;
+        let ramp = if state.pulse.done.is_multiple_of(state.pulse.step) { 0 } else { resume_ns };
+        let verify = if state.pulse.repeats && state.phase == Phase::Erase { verify_ns } else { 0 };
+        state.pulse.started = now + ramp + verify;
         self.update_closed(die);
         self.schedule_pulse(die);
         // A read that the answer did not let in, or that came at this instant, may ask again.

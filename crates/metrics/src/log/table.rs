@@ -41,6 +41,7 @@ pub(super) struct Table {
     kinds: Vec<ByteArray>,
     read: ByteArray,
     write: ByteArray,
+    trim: ByteArray,
     numbers: [Vec<i64>; NUMBERS.len()],
     sectors: Vec<i32>,
     gc_blocked: Vec<bool>,
@@ -75,6 +76,7 @@ impl Table {
             // Static, because copies of these need no counting.
             read: Bytes::from_static(b"read").into(),
             write: Bytes::from_static(b"write").into(),
+            trim: Bytes::from_static(b"trim").into(),
             numbers: std::array::from_fn(|_| Vec::with_capacity(GROUP)),
             sectors: Vec::with_capacity(GROUP),
             gc_blocked: Vec::with_capacity(GROUP),
@@ -93,6 +95,7 @@ impl Table {
             let kind = match completion.kind {
                 CommandKind::Read => &self.read,
                 CommandKind::Write => &self.write,
+                CommandKind::Trim => &self.trim,
             };
             self.kinds.push(kind.clone());
             self.sectors.push(completion.sectors as i32);

@@ -45,7 +45,7 @@ fn request(number: u64) -> (Completion, Blame) {
     let arrived = 1000 + number * 10;
     let completion = Completion {
         id: 100 + number,
-        kind: if number.is_multiple_of(2) { CommandKind::Read } else { CommandKind::Write },
+        kind: [CommandKind::Read, CommandKind::Write, CommandKind::Read, CommandKind::Trim][number as usize % 4],
         sector: number.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 20,
         sectors: 8,
         asked: arrived - 1000.min(number * 10),
@@ -98,7 +98,8 @@ fn every_request_is_read_back_as_it_was() {
             let row = row.unwrap();
             let (expected, blame) = request(seen);
             assert_eq!(number(&row, "id"), seen as i64);
-            assert_eq!(row.get_column_iter().nth(1).unwrap().1.to_string(), if seen.is_multiple_of(2) { "\"read\"" } else { "\"write\"" });
+            let kind = ["\"read\"", "\"write\"", "\"read\"", "\"trim\""][seen as usize % 4];
+            assert_eq!(row.get_column_iter().nth(1).unwrap().1.to_string(), kind);
             assert_eq!(number(&row, "sector"), expected.sector as i64);
             assert_eq!(number(&row, "sectors"), 8);
             assert_eq!(number(&row, "asked_ns"), expected.asked as i64 - 1000);

@@ -177,7 +177,7 @@ impl<A: Addresses, C: Clock> Source for Generator<A, C> {
             let at = self.clock.next(&mut random);
             let (slot, spare) = self.addresses.slot(&mut random);
             let kind = if self.read.of(spare) { CommandKind::Read } else { CommandKind::Write };
-            Arrival { at, command: Command { kind, sector: slot * self.align_sectors, sectors: self.block_sectors } }
+            Arrival { at, command: Command { kind, sector: slot * self.align_sectors, sectors: self.block_sectors }, queue: 0 }
         }));
         self.random = random;
         match out.last() {

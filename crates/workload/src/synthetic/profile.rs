@@ -62,7 +62,7 @@ impl Profile {
     pub(crate) fn source(&self, seed: u64, requests: Option<u64>) -> ProfileSource {
         // The flows must not share a stream of bits.
         let mut seeds = Random::new(seed);
-        let flows = self.flows.iter().map(|flow| Flow::new(flow, seeds.bits())).collect();
+        let flows = (0..).zip(&self.flows).map(|(queue, flow)| Flow::new(flow, queue, seeds.bits())).collect();
         ProfileSource { flows, left: requests.unwrap_or(u64::MAX) }
     }
 
@@ -128,6 +128,8 @@ struct Run {
 
 /// One flow in progress.
 struct Flow {
+    /// Its place among the flows, which is its queue.
+    queue: u32,
     kind: CommandKind,
     random: Random,
     start_s: u64,
@@ -158,9 +160,10 @@ struct Flow {
 }
 
 impl Flow {
-    fn new(profile: &FlowProfile, seed: u64) -> Self {
+    fn new(profile: &FlowProfile, queue: u32, seed: u64) -> Self {
         let between = |rate: &f64| profile.rate_between_pauses(*rate).unwrap_or(0.0);
         let mut flow = Self {
+            queue,
             kind: profile.kind,
             random: Random::new(seed),
             start_s: profile.start_s,
@@ -191,7 +194,7 @@ impl Flow {
     fn take(&mut self) -> Option<Arrival> {
         let at = self.at?;
         self.at = self.next_time(at);
-        Some(Arrival { at, command: self.command() })
+        Some(Arrival { at, command: self.command(), queue: self.queue })
     }
 
     /// Waits until the rate, integrated over time, makes up an exponential number of requests.

@@ -142,7 +142,7 @@ mod tests {
         ) {
             let ops = OpCodes::default();
             let kind = if read { CommandKind::Read } else { CommandKind::Write };
-            let line = format!("{time} {device} {sector} {sectors} {}", ops.code(kind));
+            let line = format!("{time} {device} {sector} {sectors} {}", ops.code(kind).unwrap());
             let record = Record { time_ns: i128::from(time) * 1_000, device, op: kind.into(), sector, sectors };
             prop_assert_eq!(parse(&line), Ok(Parsed::Request(record)));
         }

@@ -129,7 +129,8 @@ impl Op {
         match self {
             Self::Read => Some(CommandKind::Read),
             Self::Write => Some(CommandKind::Write),
-            Self::Trim | Self::Flush => None,
+            Self::Trim => Some(CommandKind::Trim),
+            Self::Flush => None,
         }
     }
 }
@@ -139,6 +140,7 @@ impl From<CommandKind> for Op {
         match kind {
             CommandKind::Read => Self::Read,
             CommandKind::Write => Self::Write,
+            CommandKind::Trim => Self::Trim,
         }
     }
 }

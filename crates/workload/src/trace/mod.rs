@@ -308,7 +308,7 @@ impl Trace {
         let records = self.records(if places == 0 { 0 } else { self.late_ns_max })?;
         Ok(TraceSource {
             records: Ordered::new(records, places),
-            offsets: self.scan.devices.iter().map(|(number, device)| (*number, device.offset_sectors)).collect(),
+            places: self.scan.devices.iter().zip(0..).map(|((number, device), place)| (*number, (device.offset_sectors, place))).collect(),
             device: self.device,
             several: self.scan.devices.len() > 1,
             timed: self.settings.time_unit.is_some(),
@@ -413,7 +413,8 @@ impl Trace {
 /// Plays a trace.
 pub(crate) struct TraceSource {
     records: Ordered,
-    offsets: BTreeMap<u32, u64>,
+    /// Where each device is laid on the drive, and its place among them, which is its queue.
+    places: BTreeMap<u32, (u64, u32)>,
     device: Option<u32>,
     several: bool,
     timed: bool,
@@ -436,7 +437,7 @@ impl TraceSource {
                 continue;
             }
             self.left -= 1;
-            let offset = if self.several { self.offsets.get(&record.device).copied().unwrap_or(0) } else { 0 };
+            let (offset, queue) = if self.several { self.places.get(&record.device).copied().unwrap_or((0, 0)) } else { (0, 0) };
             let sector = record.sector + offset;
             let end_sector = sector + u64::from(record.sectors);
             if end_sector > self.logical_sectors {
@@ -448,7 +449,7 @@ impl TraceSource {
                     hint: if self.several {
                         format!(
                             "; the trace's {} devices are laid one after another, and the option `device` (--trace-device) chooses one",
-                            self.offsets.len()
+                            self.places.len()
                         )
                     } else {
                         String::new()
@@ -461,7 +462,7 @@ impl TraceSource {
                 self.last_at = self.last_at.max(since_first_ns.max(0) as u64);
             }
             let command = Command { kind, sector, sectors: record.sectors };
-            return Ok(Some(Arrival { at: self.last_at, command }));
+            return Ok(Some(Arrival { at: self.last_at, command, queue }));
         }
     }
 }

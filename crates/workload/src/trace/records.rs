@@ -11,7 +11,7 @@ use crate::error::{Position, WorkloadError};
 use crate::text;
 use crate::trace::fields::Fault;
 use crate::trace::input::Input;
-use crate::trace::{Format, Op, Parsed, Parser, Reader, Record, Settings};
+use crate::trace::{Format, Parsed, Parser, Reader, Record, Settings};
 
 /// How many requests a late one may stand behind its place. So many are held at most, about 20 MB.
 pub(super) const PLACES_MAX: u64 = 1 << 18;
@@ -50,7 +50,7 @@ impl Skipped {
         }
     }
 
-    /// `1,695 Q events and 3 trims`, or nothing.
+    /// `1,695 Q events and 3 flushes`, or nothing.
     pub(super) fn said(&self) -> Option<String> {
         let parts: Vec<String> = self.counts.iter().map(|(what, count)| format!("{} {what}", text::grouped(*count))).collect();
         let (last, before) = parts.split_last()?;
@@ -135,7 +135,7 @@ impl Records {
                 Ok(Parsed::Request(record)) => match record.op.command() {
                     Some(kind) => self.check(&record).map(|()| Some(Request { at, kind, record })),
                     None => {
-                        self.skipped.add(if record.op == Op::Trim { "trims" } else { "flushes" });
+                        self.skipped.add("flushes");
                         Ok(None)
                     }
                 },
@@ -312,11 +312,11 @@ mod tests {
     fn what_was_skipped_is_said_in_one_phrase() {
         let mut skipped = Skipped::default();
         assert_eq!(skipped.said(), None);
-        skipped.add("trims");
-        assert_eq!(skipped.said().unwrap(), "1 trims");
+        skipped.add("C events");
+        assert_eq!(skipped.said().unwrap(), "1 C events");
         skipped.add("flushes");
-        skipped.add("trims");
+        skipped.add("C events");
         skipped.add("header lines");
-        assert_eq!(skipped.said().unwrap(), "2 trims, 1 flushes and 1 header lines");
+        assert_eq!(skipped.said().unwrap(), "2 C events, 1 flushes and 1 header lines");
     }
 }

@@ -220,33 +220,37 @@ impl FromStr for AddressUnit {
     }
 }
 
-/// The words by which a trace says read and write, written `write=0,read=1`.
+/// The words by which a trace says read, write and, if it does, trim, written `write=0,read=1` or `write=0,read=1,trim=2`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub struct OpCodes {
     read: String,
     write: String,
+    trim: Option<String>,
 }
 
 impl OpCodes {
-    /// What a trace's word means, if it is one of the two.
+    /// What a trace's word means, if it is one of them.
     #[must_use]
     pub fn kind(&self, word: &str) -> Option<CommandKind> {
         if word == self.read {
             Some(CommandKind::Read)
         } else if word == self.write {
             Some(CommandKind::Write)
+        } else if self.trim.as_deref() == Some(word) {
+            Some(CommandKind::Trim)
         } else {
             None
         }
     }
 
-    /// The word for a kind of command.
+    /// The word for a kind of command, if there is one.
     #[must_use]
-    pub fn code(&self, kind: CommandKind) -> &str {
+    pub fn code(&self, kind: CommandKind) -> Option<&str> {
         match kind {
-            CommandKind::Read => &self.read,
-            CommandKind::Write => &self.write,
+            CommandKind::Read => Some(&self.read),
+            CommandKind::Write => Some(&self.write),
+            CommandKind::Trim => self.trim.as_deref(),
         }
     }
 }
@@ -254,13 +258,14 @@ impl OpCodes {
 /// The codes of DiskSim, SSDSim and MQSim: 0 writes, 1 reads.
 impl Default for OpCodes {
     fn default() -> Self {
-        Self { read: "1".into(), write: "0".into() }
+        Self { read: "1".into(), write: "0".into(), trim: None }
     }
 }
 
 impl fmt::Display for OpCodes {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "write={},read={}", self.write, self.read)
+        write!(f, "write={},read={}", self.write, self.read)?;
+        self.trim.as_ref().map_or(Ok(()), |trim| write!(f, ",trim={trim}"))
     }
 }
 
@@ -269,7 +274,7 @@ impl FromStr for OpCodes {
 
     fn from_str(codes: &str) -> Result<Self, String> {
         let fault = |what: &str| format!("`ops` is {}: {what}; expected for example `write=0,read=1`", text::quoted(codes));
-        let (mut read, mut write) = (None, None);
+        let (mut read, mut write, mut trim) = (None, None, None);
         for part in codes.split(',') {
             let (kind, code) = part.split_once('=').ok_or_else(|| fault("a part without `=`"))?;
             let code = code.trim();
@@ -279,17 +284,20 @@ impl FromStr for OpCodes {
             let slot = match kind.trim() {
                 "read" => &mut read,
                 "write" => &mut write,
+                "trim" => &mut trim,
                 other => {
-                    return Err(fault(&format!("{} is neither read nor write", text::quoted(other))));
+                    return Err(fault(&format!("{} is none of read, write and trim", text::quoted(other))));
                 }
             };
             if slot.replace(code.to_owned()).is_some() {
-                return Err(fault("one of the two is given twice"));
+                return Err(fault("one of them is given twice"));
             }
         }
         match (read, write) {
-            (Some(read), Some(write)) if read == write => Err(fault("read and write have the same code")),
-            (Some(read), Some(write)) => Ok(Self { read, write }),
+            (Some(read), Some(write)) if read == write || trim.as_ref().is_some_and(|trim| [&read, &write].contains(&trim)) => {
+                Err(fault("two of them have the same code"))
+            }
+            (Some(read), Some(write)) => Ok(Self { read, write, trim }),
             _ => Err(fault("one of read and write is missing")),
         }
     }
@@ -335,6 +343,9 @@ mod tests {
         assert_eq!(codes.kind("0"), None);
         assert_eq!(codes.to_string(), "write=W,read=R");
         assert_eq!("write=0,read=1".parse(), Ok(OpCodes::default()));
+        let codes: OpCodes = "trim=D,read=R,write=W".parse().unwrap();
+        assert_eq!((codes.kind("D"), codes.code(CommandKind::Trim)), (Some(CommandKind::Trim), Some("D")));
+        assert_eq!(codes.to_string(), "write=W,read=R,trim=D");
     }
 
     #[test]
@@ -344,7 +355,9 @@ mod tests {
             ("write=0", "missing"),
             ("write=0,read=0", "same code"),
             ("write=0,write=1", "twice"),
-            ("write=0,raed=1", "`raed` is neither"),
+            ("write=0,read=1,trim=1", "same code"),
+            ("write=0,trim=1", "missing"),
+            ("write=0,raed=1", "`raed` is none of"),
             ("write=,read=1", "one word"),
         ] {
             let error = codes.parse::<OpCodes>().unwrap_err();

@@ -191,7 +191,7 @@ impl Artist<'_> {
 
     /// Draws how many pages are erased, and what each block holds.
     fn draw(&mut self, theory: Theory, target: u32, overwrite_percent: u32) -> Drawn {
-        let (pages, blocks) = (self.pages(), self.books.geometry.blocks_per_plane);
+        let (pages, blocks) = (self.pages(), self.books.erased_blocks(self.plane));
         // The moment lies anywhere between two collections, which are as many pages apart as a victim has stale ones.
         let (_, victim_valid) = theory.solve(pages, blocks - target / pages, self.live);
         let between = (f64::from(pages) * (1.0 - victim_valid)) as u32;
@@ -289,12 +289,11 @@ impl Artist<'_> {
 
     /// Books the drawn blocks with the logical pages `lpns`. Returns the erases that their wear stands for.
     fn fill(&mut self, drawn: &Drawn, lpns: &mut [Lpn]) -> u64 {
-        let (pages, blocks) = (self.pages(), self.books.geometry.blocks_per_plane);
+        let (pages, blocks) = (self.pages(), self.books.erased_blocks(self.plane));
         self.shuffle(lpns);
-        let first = self.plane * blocks;
         // The erased blocks, the open ones, and the closed ones from the youngest to the oldest: in the order of the indices
         // from the last to the first, or in any.
-        let mut order: Vec<BlockIx> = (first..first + blocks).rev().collect();
+        let mut order: Vec<BlockIx> = self.books.planes[self.plane as usize].erased.iter().rev().copied().collect();
         if !drawn.by_index {
             self.shuffle(&mut order);
         }

@@ -89,10 +89,11 @@ impl<'a> LivePages<'a> {
 }
 
 impl<O: Observer, Q: EventQueue> Drive<O, Q> {
-    /// Ages the drive to its device's starting state. `footprint` lists pages that must be mapped in any case. `progress` is
+    /// Ages an erased drive to its device's starting state, after its bad blocks have been drawn from the seed. `footprint` lists pages that must be mapped in any case. `progress` is
     /// told pages done and pages in all, and stops the ageing by returning false.
     pub fn age(&mut self, seed: u64, footprint: &[Lpn], mut progress: impl FnMut(u64, u64) -> bool) -> Aged {
         let device = self.state.device.clone();
+        self.state.books.draw_bad_blocks(device.bad_blocks_per_plane(), seed);
         let mapped = device.mapped_pages();
         let beyond: Vec<Lpn> = footprint.iter().copied().filter(|&lpn| lpn >= mapped && u64::from(lpn) < device.logical_pages()).collect();
         let live = LivePages { mapped, beyond: &beyond };

@@ -203,6 +203,9 @@ impl Books {
     fn number_whole_drive(&mut self, plane: PlaneIx, number: impl Fn(Lpn) -> Lpn) {
         let first = plane * self.geometry.blocks_per_plane;
         for block in first..first + self.geometry.blocks_per_plane {
+            if self.is_bad(block) {
+                continue;
+            }
             let pages = block * self.geometry.pages_per_block;
             let programmed = pages as usize..pages as usize + usize::from(self.next_page[block as usize]);
             for lpn in &mut self.reverse[programmed] {

@@ -116,7 +116,7 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
                 self.state.books.prefetch_copy(lpn);
             }
             for &lpn in &*batch {
-                let plane = self.policies.place.plane(lpn);
+                let plane = self.policies.place.plane(View(&self.state), lpn);
                 self.write_functionally(lpn, plane, tally);
             }
             left -= batch.len() as u64;
@@ -182,7 +182,7 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
         let mut mapped = 0;
         for &(write, lpn) in &batch[..count] {
             if write {
-                let plane = self.policies.place.plane(lpn);
+                let plane = self.policies.place.plane(View(&self.state), lpn);
                 self.write_functionally(lpn, plane, &mut tally);
             } else {
                 mapped += u64::from(self.state.books.lookup(lpn) != NONE);

@@ -33,4 +33,8 @@ impl GcHold for Blocking {
     fn hold(&mut self, _: View<'_>, _: PlaneIx, _: bool) -> HoldPlan {
         HoldPlan { scope: self.scope, release_each_page: false }
     }
+
+    fn widest(&mut self) -> Scope {
+        self.scope
+    }
 }

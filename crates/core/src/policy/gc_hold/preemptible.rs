@@ -33,4 +33,8 @@ impl GcHold for Preemptible {
     fn hold(&mut self, _: View<'_>, _: PlaneIx, urgent: bool) -> HoldPlan {
         HoldPlan { scope: self.scope, release_each_page: !urgent }
     }
+
+    fn widest(&mut self) -> Scope {
+        self.scope
+    }
 }

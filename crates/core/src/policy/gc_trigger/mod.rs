@@ -1,3 +1,4 @@
 //! When planes want a GC.
+pub mod background_emergency;
 pub mod never;
 pub mod watermark;

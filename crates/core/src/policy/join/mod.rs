@@ -1,3 +1,4 @@
 //! Which operations share a multi-plane command.
 pub mod none;
 pub mod same_offset;
+pub mod strict_all_planes;

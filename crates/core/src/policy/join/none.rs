@@ -5,6 +5,7 @@
 //! **Source.** TTFLASH, Table 1: one plane per chip. **Parameters.** None. **Cost.** Sibling planes idle.
 
 use crate::policy::Join;
+use crate::units::Ns;
 use crate::view::{View, Waiting};
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -19,5 +20,9 @@ impl Join for Nothing {
 
     fn active(&mut self) -> bool {
         false
+    }
+
+    fn gather_ns(&mut self) -> Option<Ns> {
+        None
     }
 }

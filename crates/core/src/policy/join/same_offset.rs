@@ -2,12 +2,17 @@
 //!
 //! **What it does.** When an operation starts, waiting operations of the same kind and class join it that are for other
 //! planes of the die and for the same page offset in their blocks: one array time for all, transfers one after another.
+//! Of each plane the 16 that have waited longest are looked at. Reads join only on flash with multi-plane reads, programs
+//! only on flash with multi-plane programs; a device that has neither is refused.
 //!
 //! **Source.** I/O-parallelized GC, section 2.2.2 (the rules of a multi-plane command); host I/O uses them in its baseline.
 //!
 //! **Parameters.** None. **Cost.** The first page of the group waits for the transfers of the others.
 
+use crate::config::ConfigError;
+use crate::device::Device;
 use crate::policy::Join;
+use crate::units::Ns;
 use crate::view::{View, Waiting};
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -18,6 +23,17 @@ use serde::Deserialize;
 pub struct SameOffset {}
 
 impl Join for SameOffset {
+    fn prepare(&mut self, device: &Device) -> Result<(), ConfigError> {
+        if device.flash.multi_plane_read || device.flash.multi_plane_program {
+            return Ok(());
+        }
+        Err(ConfigError(format!(
+            "[join] `policy` is \"same_offset\", which makes multi-plane commands; {} has none: its [flash] `multi_plane_read` and \
+             `multi_plane_program` are both false",
+            device.name
+        )))
+    }
+
     fn partners(&mut self, _: View<'_>, lead: &Waiting, waiting: &[Waiting], join: &mut [bool]) {
         let mut taken = 1u64 << (lead.plane % 64);
         for (candidate, join) in waiting.iter().zip(join) {
@@ -32,13 +48,27 @@ impl Join for SameOffset {
     fn active(&mut self) -> bool {
         true
     }
+
+    fn gather_ns(&mut self) -> Option<Ns> {
+        None
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::sched::ops::{Class, OpKind};
-    use crate::testkit::tiny_state;
+    use crate::testkit::{tiny_device, tiny_state};
+
+    #[test]
+    fn flash_without_any_multi_plane_command_is_refused() {
+        let mut device = tiny_device();
+        device.flash.multi_plane_read = false;
+        SameOffset {}.prepare(&device).unwrap();
+        device.flash.multi_plane_program = false;
+        let error = SameOffset {}.prepare(&device).unwrap_err().0;
+        assert!(error.contains("`policy`") && error.contains("`multi_plane_read` and `multi_plane_program`"), "{error}");
+    }
 
     #[test]
     fn one_partner_for_each_other_plane_at_the_same_offset() {

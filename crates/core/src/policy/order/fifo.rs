@@ -39,7 +39,7 @@ mod tests {
 
     #[test]
     fn a_program_that_waited_longer_goes_before_a_read() {
-        let candidate = |class, arrival| Candidate { class, plane: 0, arrival, urgent: false };
+        let candidate = |class, arrival| Candidate { class, plane: 0, arrival, urgent: false, continues: false, data: false };
         let waiting = [candidate(Class::HostRead, 9), candidate(Class::Flush, 4), candidate(Class::Gc, 6)];
         assert_eq!(Fifo {}.at_die(View(&tiny_state()), &waiting), 1);
     }

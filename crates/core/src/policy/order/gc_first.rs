@@ -45,7 +45,7 @@ mod tests {
 
     #[test]
     fn gc_overtakes_an_older_read() {
-        let candidate = |class, arrival| Candidate { class, plane: 0, arrival, urgent: false };
+        let candidate = |class, arrival| Candidate { class, plane: 0, arrival, urgent: false, continues: false, data: false };
         let waiting = [candidate(Class::HostRead, 1), candidate(Class::Hold, 2)];
         assert_eq!(GcFirst {}.at_die(View(&tiny_state()), &waiting), 1);
         assert_eq!(GcFirst {}.at_channel(View(&tiny_state()), &waiting), 1);

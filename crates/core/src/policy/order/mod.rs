@@ -1,4 +1,6 @@
 //! Which waiting operation starts next.
+pub mod commands_first;
+pub mod emergency_external_background;
 pub mod fifo;
 pub mod gc_first;
 pub mod read_first;

@@ -21,16 +21,21 @@ use serde::Deserialize;
 #[serde(deny_unknown_fields)]
 pub struct ReadFirst {}
 
+/// Reads, urgent GC, programs, GC, background.
+pub(super) fn rank_at_die(candidate: &Candidate) -> u32 {
+    match candidate.class {
+        Class::HostRead => 0,
+        Class::AuxiliaryRead => 1,
+        Class::Gc | Class::GcProgram | Class::Hold if candidate.urgent => 2,
+        Class::HostProgram | Class::Flush => 3,
+        Class::Gc | Class::GcProgram | Class::Hold => 4,
+        Class::Background => 5,
+    }
+}
+
 impl Order for ReadFirst {
     fn at_die(&mut self, _: View<'_>, candidates: &[Candidate]) -> usize {
-        oldest(candidates, |candidate| match candidate.class {
-            Class::HostRead => 0,
-            Class::AuxiliaryRead => 1,
-            Class::Gc | Class::GcProgram | Class::Hold if candidate.urgent => 2,
-            Class::HostProgram | Class::Flush => 3,
-            Class::Gc | Class::GcProgram | Class::Hold => 4,
-            Class::Background => 5,
-        })
+        oldest(candidates, rank_at_die)
     }
 
     fn at_channel(&mut self, _: View<'_>, candidates: &[Candidate]) -> usize {
@@ -45,7 +50,7 @@ mod tests {
 
     #[test]
     fn a_read_overtakes_and_an_urgent_gc_overtakes_programs_only() {
-        let candidate = |class, arrival, urgent| Candidate { class, plane: 0, arrival, urgent };
+        let candidate = |class, arrival, urgent| Candidate { class, plane: 0, arrival, urgent, continues: false, data: false };
         let state = tiny_state();
         let mut order = ReadFirst {};
         let waiting = [candidate(Class::Flush, 1, false), candidate(Class::Gc, 2, true), candidate(Class::HostRead, 3, false)];

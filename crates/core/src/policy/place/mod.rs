@@ -1,2 +1,3 @@
 //! Where pages go.
+pub mod idle_die;
 pub mod static_order;

@@ -11,7 +11,7 @@
 //! **Cost.** None in space. Load follows addresses: a stride that meets one plane only is served by that plane only.
 
 use crate::config::ConfigError;
-use crate::device::Device;
+use crate::device::{Device, Geometry};
 use crate::ids::{Lpn, PlaneIx};
 use crate::policy::Place;
 use crate::view::View;
@@ -53,41 +53,24 @@ impl StaticOrder {
 
 impl Place for StaticOrder {
     fn prepare(&mut self, device: &Device) -> Result<(), ConfigError> {
-        let g = &device.geometry;
-        let mut letters: Vec<char> = self.order.chars().collect();
-        letters.sort_unstable();
-        if letters != ['C', 'D', 'P', 'W'] {
-            return Err(ConfigError(format!(
-                "[place] `order` is \"{}\"; allowed: the letters C (channel), W (chip), D (die) and P (plane), each once, such as \"CWDP\"",
-                self.order
-            )));
-        }
-        self.planes = (0..g.planes())
-            .map(|index| {
-                let mut rest = index;
-                let (mut channel, mut chip, mut die, mut plane) = (0, 0, 0, 0);
-                for letter in self.order.chars() {
-                    let (digit, size) = match letter {
-                        'C' => (&mut channel, g.channels),
-                        'W' => (&mut chip, g.chips_per_channel),
-                        'D' => (&mut die, g.dies_per_chip),
-                        _ => (&mut plane, g.planes_per_die),
-                    };
-                    *digit = rest % size;
-                    rest /= size;
-                }
-                ((channel * g.chips_per_channel + chip) * g.dies_per_chip + die) * g.planes_per_die + plane
-            })
-            .collect();
+        self.planes = planes_in_order(&self.order, &device.geometry)?;
         Ok(())
     }
 
     #[inline]
-    fn plane(&mut self, lpn: Lpn) -> PlaneIx {
+    fn plane(&mut self, _: View<'_>, lpn: Lpn) -> PlaneIx {
         let count = self.planes.len() as u32;
         // Most drives have a power of two of planes, for which the remainder is a mask.
         let index = if count.is_power_of_two() { lpn & (count - 1) } else { lpn % count };
         self.planes[index as usize]
+    }
+
+    fn gc_plane(&mut self, _: View<'_>, from: PlaneIx) -> PlaneIx {
+        from
+    }
+
+    fn is_static(&mut self) -> bool {
+        true
     }
 
     #[inline]
@@ -95,6 +78,33 @@ impl Place for StaticOrder {
         // GC takes the second write point where the design has one, so that moved pages and new ones do not mix.
         usize::from(for_gc && view.books().write_points(plane) > 1)
     }
+}
+
+/// The planes of a drive in one of the 24 orders.
+pub(super) fn planes_in_order(order: &str, g: &Geometry) -> Result<Vec<PlaneIx>, ConfigError> {
+    let mut letters: Vec<char> = order.chars().collect();
+    letters.sort_unstable();
+    if letters != ['C', 'D', 'P', 'W'] {
+        return Err(ConfigError(format!(
+            "[place] `order` is \"{order}\"; allowed: the letters C (channel), W (chip), D (die) and P (plane), each once, such as \"CWDP\""
+        )));
+    }
+    let place = |index: u32| {
+        let mut rest = index;
+        let (mut channel, mut chip, mut die, mut plane) = (0, 0, 0, 0);
+        for letter in order.chars() {
+            let (digit, size) = match letter {
+                'C' => (&mut channel, g.channels),
+                'W' => (&mut chip, g.chips_per_channel),
+                'D' => (&mut die, g.dies_per_chip),
+                _ => (&mut plane, g.planes_per_die),
+            };
+            *digit = rest % size;
+            rest /= size;
+        }
+        ((channel * g.chips_per_channel + chip) * g.dies_per_chip + die) * g.planes_per_die + plane
+    };
+    Ok((0..g.planes()).map(place).collect())
 }
 
 #[cfg(test)]
@@ -108,7 +118,8 @@ mod tests {
         (g.channels, g.chips_per_channel, g.dies_per_chip, g.planes_per_die) = (2, 2, 1, 2);
         let mut place = StaticOrder::new(order);
         place.prepare(&device).unwrap();
-        (0..9).map(|lpn| place.plane(lpn)).collect()
+        let state = crate::testkit::tiny_state();
+        (0..9).map(|lpn| place.plane(View(&state), lpn)).collect()
     }
 
     #[test]

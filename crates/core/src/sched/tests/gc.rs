@@ -157,6 +157,27 @@ fn a_preemptible_gc_yields_after_a_page_and_a_blocking_one_after_the_erase() {
     assert!(some > 0);
 }
 
+#[test]
+fn below_the_hard_watermark_a_preemptible_gc_yields_no_more() {
+    let finish = |hard: f64| {
+        let mut design = plain_design(Scope::Plane);
+        design.order = OrderPolicy::ReadFirst(ReadFirst {});
+        design.gc_hold = GcHoldPolicy::Preemptible(Preemptible::new(Scope::Plane));
+        design.gc_trigger = GcTriggerPolicy::Watermark(crate::policy::gc_trigger::watermark::Watermark::new(50.0, hard));
+        let mut drive = at_the_brink(&one_channel(1, 1), design, 4);
+        // 16 of 32 pages are erased; with the write 15 are, and each page that the GC moves is one less.
+        drive.at(0, write(15));
+        let id = drive.at(2200, read(15));
+        drive.run();
+        (drive.finished_at(id).unwrap(), drive.counters().preemptions)
+    };
+    // The pages end at 2113, 3125 and 4137. Fewer than 14 pages are erased from the second on, when the fourth has been read.
+    assert_eq!(finish(25.0), (3125 + 111, 3), "above the watermark");
+    let (finished, preemptions) = finish(43.75);
+    assert_eq!(preemptions, 1, "14 erased pages are not below 43.75 %, 13 are");
+    assert!(finished > 3125 + 10_000, "it waits for the erase: {finished}");
+}
+
 /// A gate that opens at a given time.
 struct OpensAt(Ns);
 

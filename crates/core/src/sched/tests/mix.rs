@@ -50,6 +50,10 @@ impl GcHold for Wild {
         let scope = [Scope::Plane, Scope::Die, Scope::Channel, Scope::Controller][self.below(4) as usize];
         HoldPlan { scope, release_each_page: self.below(2) == 0 }
     }
+
+    fn widest(&mut self) -> Scope {
+        Scope::Controller
+    }
 }
 
 impl Order for Wild {
@@ -82,42 +86,81 @@ struct Mix {
     sequence: bool,
     /// Which seams answer at random: suspend, gate, hold, order.
     wild: u8,
-    /// Suspend and resume time.
+    /// Suspend, resume and verify time.
     suspend_ns: Ns,
+    /// What the flash has: cache registers, multi-plane reads, multi-plane programs, bad blocks.
+    flash: u8,
+    /// Thresholds in blocks instead of watermarks.
+    blocks: bool,
+    /// Dynamic allocation, and GC that leaves its plane where nothing contradicts it.
+    dynamic: bool,
+    across: bool,
+    strict: bool,
+    /// Fixed time of a command, and time of a page on the link, if there is one.
+    overhead_ns: Ns,
+    link_page_ns: Option<u32>,
+    /// Weights of the device queues.
+    queues: Vec<u32>,
+    /// Trims in a hundred requests.
+    trims: u32,
     seed: u64,
 }
 
 fn mix() -> impl Strategy<Value = Mix> {
     let shape = (1u32..3, 1u32..4, prop_oneof![Just(1u32), Just(2), Just(4)], 0u8..4, any::<bool>(), any::<bool>());
-    let rest = (0u8..3, any::<bool>(), any::<bool>(), 0u8..5, prop_oneof![Just(0u32), Just(2), Just(16)], 1u32..3, 0u64..3);
-    (shape, rest, prop::bool::weighted(0.1), (any::<bool>(), 0u8..16, prop_oneof![Just(0), Just(30)]), any::<u64>()).prop_map(
-        |(
-            (channels, dies, planes, scope, preemptible, controller),
-            (order, join, quiet, suspend, buffer_pages, write_points, command_ns),
-            ideal,
-            (sequence, wild, suspend_ns),
-            seed,
-        )| Mix {
-            channels,
-            dies,
-            planes,
-            scope,
-            preemptible,
-            controller,
-            order,
-            join,
-            quiet,
-            suspend,
-            buffer_pages,
-            write_points,
-            command_ns,
-            ideal,
-            sequence,
-            wild,
-            suspend_ns,
-            seed,
-        },
+    let rest = (0u8..5, any::<bool>(), any::<bool>(), 0u8..5, prop_oneof![Just(0u32), Just(2), Just(16)], 1u32..3, 0u64..3);
+    let host = (
+        prop_oneof![3 => Just(0), 1 => Just(70)],
+        prop::option::of(prop_oneof![Just(20u32), Just(400)]),
+        prop::collection::vec(1u32..4, 1..4),
+        prop_oneof![Just(0u32), Just(10), Just(30)],
+    );
+    (
+        shape,
+        rest,
+        prop::bool::weighted(0.1),
+        (any::<bool>(), 0u8..16, prop_oneof![Just(0), Just(30)], 0u8..16, (any::<bool>(), any::<bool>(), any::<bool>(), any::<bool>())),
+        host,
+        any::<u64>(),
     )
+        .prop_map(
+            |(
+                (channels, dies, planes, scope, preemptible, controller),
+                (order, join, quiet, suspend, buffer_pages, write_points, command_ns),
+                ideal,
+                (sequence, wild, suspend_ns, flash, (blocks, dynamic, across, strict)),
+                (overhead_ns, link_page_ns, queues, trims),
+                seed,
+            )| Mix {
+                channels,
+                dies,
+                planes,
+                scope,
+                preemptible,
+                controller,
+                order,
+                join,
+                quiet,
+                suspend,
+                buffer_pages,
+                write_points,
+                command_ns,
+                ideal,
+                sequence,
+                wild,
+                suspend_ns,
+                flash,
+                blocks,
+                dynamic,
+                across,
+                strict,
+                overhead_ns,
+                link_page_ns,
+                queues,
+                trims,
+                seed,
+            },
+        )
 }
 
 impl Mix {
@@ -132,8 +175,20 @@ impl Mix {
         device.timing.page_class_pattern = vec![0, 1];
         device.ram.buffer_kib = self.buffer_pages * 4;
         device.host.queue_depth = 8;
+        device.host.overhead_ns = self.overhead_ns;
+        device.host.link_bytes_per_us = self.link_page_ns.map(|ns| 4096 * 1000 / ns);
+        device.host.queue_weights = self.queues.clone();
         device.timing.suspend_ns = self.suspend_ns;
         device.timing.resume_ns = self.suspend_ns;
+        device.timing.verify_ns = self.suspend_ns / 2;
+        device.flash.cache_register = self.flash & 1 != 0;
+        // A design that joins needs one of the two.
+        device.flash.multi_plane_read = self.flash & 2 != 0 || self.flash & 4 != 0;
+        device.flash.multi_plane_program = self.flash & 2 != 0;
+        if !device.flash.multi_plane_read {
+            device.flash.multi_plane_program = true;
+        }
+        device.flash.bad_block_permyriad = if self.flash & 8 != 0 { 1300 } else { 0 };
         device
     }
 
@@ -144,17 +199,39 @@ impl Mix {
             design.gc_hold = GcHoldPolicy::Preemptible(Preemptible::new(scope));
         }
         design.gc_trigger = GcTriggerPolicy::Watermark(crate::policy::gc_trigger::watermark::Watermark::new(40.0, 20.0));
+        if self.blocks {
+            let planes = self.planes;
+            let trigger =
+                crate::policy::gc_trigger::background_emergency::BackgroundEmergency::new(5 * planes * self.dies, 3 * planes * self.dies);
+            design.gc_trigger = GcTriggerPolicy::BackgroundEmergency(trigger);
+        }
         let copy = if self.controller { "controller" } else { "copyback" };
-        let text =
-            format!("copy = \"{copy}\"\nwrite_points = {}\npage_sequence = {}\nideal = {}", self.write_points, self.sequence, self.ideal);
+        if self.dynamic {
+            design.place = PlacePolicy::IdleDie(crate::policy::place::idle_die::IdleDie::default());
+        }
+        let narrow = self.scope < 2 && self.wild & 4 == 0;
+        let across = self.across && self.dynamic && self.controller && !self.ideal && narrow;
+        let destination = if across { "drive" } else { "plane" };
+        let text = format!("destination = \"{destination}\"\n")
+            + &format!(
+                "copy = \"{copy}\"\nwrite_points = {}\npage_sequence = {}\nideal = {}",
+                self.write_points, self.sequence, self.ideal
+            );
         design.gc = toml::from_str(&text).unwrap();
         design.order = match self.order {
             0 => design.order,
             1 => OrderPolicy::ReadFirst(ReadFirst {}),
+            3 => OrderPolicy::CommandsFirst(crate::policy::order::commands_first::CommandsFirst {}),
+            4 => OrderPolicy::EmergencyExternalBackground(
+                crate::policy::order::emergency_external_background::EmergencyExternalBackground {},
+            ),
             _ => OrderPolicy::GcFirst(GcFirst {}),
         };
         if self.join {
             design.join = JoinPolicy::SameOffset(SameOffset {});
+        }
+        if self.strict && design.join.name() == "same_offset" && self.device().flash.multi_plane_program {
+            design.join = JoinPolicy::StrictAllPlanes(crate::policy::join::strict_all_planes::StrictAllPlanes::new(3));
         }
         if self.quiet {
             design.gc_gate = GcGatePolicy::QuietChannel(QuietChannel {});
@@ -201,8 +278,13 @@ impl Mix {
             if length == 8 {
                 sector -= sector % 8;
             }
-            let kind = if random.next_u32() % 10 < 4 { CommandKind::Write } else { CommandKind::Read };
-            drive.at(now, Command { kind, sector, sectors: length });
+            let kind = match random.next_u32() % 100 {
+                draw if draw < self.trims => CommandKind::Trim,
+                draw if draw < self.trims + (100 - self.trims) * 2 / 5 => CommandKind::Write,
+                _ => CommandKind::Read,
+            };
+            drive.advance(now);
+            drive.submit_to(random.next_u32() % 5, now, Command { kind, sector, sectors: length }).unwrap();
         }
         // An endless stream of events without completions would be a livelock.
         let mut idle = 0;

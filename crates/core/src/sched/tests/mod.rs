@@ -17,8 +17,8 @@ use crate::policy::join::same_offset::SameOffset;
 use crate::policy::order::gc_first::GcFirst;
 use crate::policy::order::read_first::ReadFirst;
 use crate::policy::{
-    Gate, GcGate, GcGatePolicy, GcHoldPolicy, GcTriggerPolicy, JoinPolicy, Keep, OrderPolicy, Scope, Serve, Suspend, SuspendPolicy,
-    Suspension,
+    Gate, GcGate, GcGatePolicy, GcHoldPolicy, GcTriggerPolicy, JoinPolicy, Keep, OrderPolicy, PlacePolicy, Scope, Serve, Suspend,
+    SuspendPolicy, Suspension,
 };
 use crate::sched::jobs::Stage;
 use crate::sched::ops::{Class, Op, OpKind, Owner};
@@ -28,8 +28,12 @@ use crate::view::View;
 use proptest::prelude::*;
 
 mod basics;
+mod gathering;
 mod gc;
+mod host;
 mod mix;
+mod placement;
+mod registers;
 mod suspension;
 
 /// Keeps every completion with its blame.

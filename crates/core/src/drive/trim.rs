@@ -1,0 +1,113 @@
+//! Trims: whole pages are taken out of the books and the buffer at once, without flash time.
+//!
+//! A trim takes effect when the device begins with it. What has reached the device by then is given up, wherever it is: a
+//! page in the buffer is dropped, a program under way is booked as stale when it ends, and a page that GC copies is found to
+//! have died. Data of a write that are still crossing the link come later and stay.
+
+use crate::drive::Drive;
+use crate::event::EventQueue;
+use crate::host::Command;
+use crate::ids::{Lpn, NONE};
+use crate::observe::Observer;
+use crate::ram::Dropped;
+use crate::sched::ops::Class;
+
+/// Pages of a write that were given up while it waited for space in the buffer: those from `first` and before `end`.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct VoidPages {
+    request: u32,
+    first: Lpn,
+    end: Lpn,
+}
+
+impl<O: Observer, Q: EventQueue> Drive<O, Q> {
+    #[inline(never)]
+    pub(super) fn accept_trim(&mut self, request: u32, command: &Command) {
+        let shift = self.state.sector_shift;
+        let (from, to) = (command.sector, command.sector + u64::from(command.sectors));
+        let (first, end) = (from.div_ceil(1 << shift), to >> shift);
+        let touched = to.div_ceil(1 << shift) - (from >> shift);
+        self.state.counters.trims += 1;
+        self.state.counters.trimmed_partly += touched - end.saturating_sub(first);
+        if first < end {
+            self.give_up(first as Lpn, end as Lpn);
+        }
+        self.serve_from_ram(request);
+    }
+
+    fn give_up(&mut self, first: Lpn, end: Lpn) {
+        let mut void = std::mem::take(&mut self.void_pages);
+        for write in &self.state.buffer.waiting {
+            let state = &self.state.requests[write.request as usize];
+            let last = (state.command.sector + u64::from(state.command.sectors) - 1) >> self.state.sector_shift;
+            let (first, end) = (first.max(write.next_lpn), end.min(state.crossed).min(last as Lpn + 1));
+            if first < end {
+                void.push(VoidPages { request: write.request, first, end });
+            }
+        }
+        self.void_pages = void;
+        for lpn in first..end {
+            self.give_up_page(lpn);
+        }
+    }
+
+    fn give_up_page(&mut self, lpn: Lpn) {
+        if self.state.buffer.exists() {
+            match self.state.buffer.drop_page(lpn) {
+                Dropped::Absent => {}
+                Dropped::Freed => self.state.counters.trimmed_buffered += 1,
+                Dropped::InFlight(program) => self.state.ops[program as usize].give_up(),
+            }
+        } else if let Some(line) = self.writing.get_mut(&lpn) {
+            line.iter_mut().for_each(|write| write.void = true);
+            // Operations that have ended may match as well; they are written anew when they are used again.
+            for op in 0..self.state.ops.len() {
+                let op = &mut self.state.ops[op];
+                if op.class == Class::HostProgram && op.lpn == lpn {
+                    op.give_up();
+                }
+            }
+        }
+        if let Some(oracle) = &mut self.oracle {
+            oracle.trim(lpn);
+        }
+        let ppn = self.state.books.unmap(lpn);
+        if ppn != NONE {
+            self.state.counters.trimmed_pages += 1;
+            let plane = self.plane_of_page(ppn);
+            let elsewhere = !self.state.bound.is_empty() || !self.state.gather_until.is_empty();
+            if elsewhere || self.state.planes[plane as usize].starved_head != NONE {
+                // There may be a victim now where there was none, and programs that wait for its erased pages in no line of
+                // this plane.
+                self.consider_gc(plane);
+            }
+        }
+    }
+
+    /// Whether a page of a write that waited for space was given up meanwhile.
+    #[inline(never)]
+    pub(super) fn is_void(&mut self, request: u32, lpn: Lpn) -> bool {
+        let void = self.void_pages.iter().any(|void| void.request == request && (void.first..void.end).contains(&lpn));
+        self.state.counters.trimmed_buffered += u64::from(void);
+        void
+    }
+
+    /// A write has all its pages in the buffer.
+    #[inline(never)]
+    pub(super) fn forget_void_pages(&mut self, request: u32) {
+        self.void_pages.retain(|void| void.request != request);
+    }
+
+    /// Books a completed program of a page that was given up on its way.
+    #[inline(never)]
+    pub(super) fn programmed_in_vain(&mut self, op: u32) {
+        let entry = &self.state.ops[op as usize];
+        self.state.books.commit_void(entry.lpn, entry.target);
+        self.state.counters.host_pages += 1;
+        self.state.counters.void_programs += 1;
+        if let Some(oracle) = &mut self.oracle {
+            oracle.program(op, entry.target);
+            oracle.forget_promise(op);
+        }
+    }
+}

@@ -1,0 +1,139 @@
+//! # Background and emergency thresholds
+//!
+//! **What it does.** A plane wants a GC when its erased blocks fall below the background threshold, and wants it urgently
+//! below the emergency threshold. Blocks with pages in them don't count as erased, however few.
+//!
+//! **Source.** The Harey Tortoise, section 3.1: both thresholds are numbers of erased blocks of a chip. The paper gives no
+//! values; the defaults leave 8 blocks for emergencies and room for 32 write points and 24 blocks in between.
+//!
+//! **Parameters.** `background_blocks` (default 64), `emergency_blocks` (default 8): erased blocks of a chip. A chip of
+//! several planes has them in equal shares, rounded up, because a plane opens no blocks but its own. Background must be
+//! above emergency, and below the spare blocks that over-provisioning leaves.
+//!
+//! **Cost.** Blocks held erased are spare space that victims don't have: a higher background threshold means more copies.
+
+use crate::config::ConfigError;
+use crate::device::Device;
+use crate::ids::PlaneIx;
+use crate::policy::{GcTrigger, Want};
+use crate::view::View;
+use schemars::JsonSchema;
+use serde::Deserialize;
+
+/// Thresholds of erased blocks for each chip.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct BackgroundEmergency {
+    #[serde(default = "background")]
+    background_blocks: u32,
+    #[serde(default = "emergency")]
+    emergency_blocks: u32,
+    /// The shares of a plane.
+    #[serde(skip)]
+    background_share: u32,
+    #[serde(skip)]
+    emergency_share: u32,
+    #[serde(skip)]
+    emergency_pages: u32,
+}
+
+fn background() -> u32 {
+    64
+}
+
+fn emergency() -> u32 {
+    8
+}
+
+impl BackgroundEmergency {
+    /// Thresholds in erased blocks of a chip.
+    pub fn new(background_blocks: u32, emergency_blocks: u32) -> Self {
+        Self { background_blocks, emergency_blocks, background_share: 0, emergency_share: 0, emergency_pages: 0 }
+    }
+}
+
+impl GcTrigger for BackgroundEmergency {
+    fn prepare(&mut self, device: &Device) -> Result<(), ConfigError> {
+        let g = &device.geometry;
+        let planes = g.dies_per_chip * g.planes_per_die;
+        self.background_share = self.background_blocks.div_ceil(planes);
+        self.emergency_share = self.emergency_blocks.div_ceil(planes);
+        // A plane that is full of live data can't have more erased, and its GC would never end.
+        let live = (u64::from(g.blocks_per_plane) * u64::from(device.host.logical_permyriad)).div_ceil(10_000) as u32;
+        let spare = (g.blocks_per_plane - device.bad_blocks_per_plane()).saturating_sub(live);
+        if self.background_share <= self.emergency_share || self.background_share >= spare {
+            return Err(ConfigError(format!(
+                "[gc_trigger] `background_blocks` is {} and `emergency_blocks` {}: {} and {} erased blocks of each plane on this device; \
+                 allowed: emergency < background < {spare}, the spare blocks of a plane",
+                self.background_blocks, self.emergency_blocks, self.background_share, self.emergency_share
+            )));
+        }
+        self.emergency_pages = self.emergency_share * g.pages_per_block;
+        Ok(())
+    }
+
+    fn urgent_below(&mut self) -> Option<(&'static str, u32)> {
+        // So few erased pages can't make more erased blocks.
+        Some(("emergency_blocks", self.emergency_pages))
+    }
+
+    #[inline]
+    fn want(&mut self, view: View<'_>, plane: PlaneIx) -> Want {
+        let erased = view.books().erased_blocks(plane);
+        if erased >= self.background_share {
+            Want::No
+        } else if erased >= self.emergency_share {
+            Want::Soft
+        } else {
+            Want::Hard
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ftl::Claimant;
+    use crate::testkit::{tiny_device, tiny_state};
+
+    #[test]
+    fn a_block_counts_until_its_first_page_is_taken() {
+        let device = tiny_device();
+        let mut state = tiny_state();
+        let mut trigger = BackgroundEmergency::new(3, 2);
+        trigger.prepare(&device).unwrap();
+        // Eight blocks of four pages: the first page of a block takes it out of the erased ones.
+        for taken in 0..32 {
+            let erased = 8 - (taken as u32).div_ceil(4);
+            let expected = if erased >= 3 {
+                Want::No
+            } else if erased >= 2 {
+                Want::Soft
+            } else {
+                Want::Hard
+            };
+            assert_eq!(trigger.want(View(&state), 0), expected, "{taken} pages taken");
+            state.books.take(0, 0, Claimant::Gc).unwrap();
+        }
+    }
+
+    #[test]
+    fn the_planes_of_a_chip_share_its_thresholds() {
+        let mut device = tiny_device();
+        device.geometry.planes_per_die = 2;
+        let mut trigger = BackgroundEmergency::new(5, 4);
+        trigger.prepare(&device).unwrap();
+        assert_eq!((trigger.background_share, trigger.emergency_share), (3, 2));
+        assert_eq!(trigger.urgent_below(), Some(("emergency_blocks", 8)));
+    }
+
+    #[test]
+    fn thresholds_out_of_order_or_beyond_the_spare_blocks_are_refused() {
+        // Of eight blocks four are for live data.
+        for (background, emergency) in [(3, 3), (4, 2)] {
+            let error = BackgroundEmergency::new(background, emergency).prepare(&tiny_device()).unwrap_err();
+            assert!(error.0.contains("`background_blocks`") && error.0.contains("`emergency_blocks`"), "{error}");
+        }
+        BackgroundEmergency::new(3, 2).prepare(&tiny_device()).unwrap();
+    }
+}

@@ -1,0 +1,144 @@
+//! Cache registers: a page that was read leaves its plane's array for a second register, and the die may read the next page
+//! while this one waits for the channel or crosses it.
+//!
+//! The pages of a die cross its channel one at a time, in the order in which they were read. While a page is in a register
+//! the die starts nothing but reads: everything else of it is shut out, as if it were held. A drive whose flash has no such
+//! registers never gets here.
+
+use crate::drive::{Drive, EXTRA_SLOTS};
+use crate::event::EventQueue;
+use crate::ids::{DieIx, NONE};
+use crate::observe::Observer;
+use crate::state::{InLine, Phase, Wants};
+
+/// The cache registers of a die's planes.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Registers {
+    /// One bit for each plane whose register holds a page.
+    pub full: u64,
+    /// Pages that wait for the channel, linked by `next`.
+    head: u32,
+    tail: u32,
+    /// The page that crosses the channel.
+    crossing: u32,
+    /// The die stands in its channel's line for the first of them.
+    in_line: bool,
+}
+
+impl Registers {
+    pub const EMPTY: Self = Self { full: 0, head: NONE, tail: NONE, crossing: NONE, in_line: false };
+
+    /// The page whose turn on the channel is next.
+    pub fn next(&self) -> u32 {
+        self.head
+    }
+}
+
+impl<O: Observer, Q: EventQueue> Drive<O, Q> {
+    fn register_slot(&self, die: DieIx) -> usize {
+        self.state.dies.len() + self.state.channels.len() + EXTRA_SLOTS as usize + die as usize
+    }
+
+    /// The bit of an operation's plane among those of its die.
+    fn register_bit(&self, op: u32) -> u64 {
+        1 << (self.state.ops[op as usize].plane % self.state.device.geometry.planes_per_die)
+    }
+
+    /// The array of a die has read: its pages wait for the channel from now on, in their registers as soon as these are
+    /// empty.
+    #[inline(never)]
+    pub(super) fn array_read_with_registers(&mut self, die: DieIx) {
+        let channel = self.state.channel_of(die);
+        let mut part = self.state.dies[die as usize].running;
+        while part != NONE {
+            self.note_channel_wait(part, channel);
+            part = self.state.ops[part as usize].mate;
+        }
+        self.state.dies[die as usize].phase = Phase::RegisterFull;
+        self.fill_registers(die);
+    }
+
+    /// Moves what the array has read to its registers, if they are empty, and starts what waits: the command of the next
+    /// read goes before the data.
+    fn fill_registers(&mut self, die: DieIx) {
+        let state = &self.state.dies[die as usize];
+        if state.phase != Phase::RegisterFull {
+            return;
+        }
+        let lead = state.running;
+        let mut needed = 0;
+        let mut part = lead;
+        while part != NONE {
+            needed |= self.register_bit(part);
+            part = self.state.ops[part as usize].mate;
+        }
+        if self.state.registers[die as usize].full & needed != 0 {
+            return;
+        }
+        self.settle_die(die);
+        let state = &mut self.state.dies[die as usize];
+        state.running = NONE;
+        state.phase = Phase::Idle;
+        let registers = &mut self.state.registers[die as usize];
+        registers.full |= needed;
+        let mut part = self.first_part(lead);
+        while part != NONE {
+            let next = self.next_part(lead, part);
+            let registers = &mut self.state.registers[die as usize];
+            match registers.tail {
+                NONE => registers.head = part,
+                tail => self.state.ops[tail as usize].next = part,
+            }
+            registers.tail = part;
+            part = next;
+        }
+        self.update_held_category(die);
+        self.update_closed(die);
+        self.try_start(die);
+        self.claim_for_register(die);
+    }
+
+    /// The next page of a die goes over its channel, or stands in line for it.
+    fn claim_for_register(&mut self, die: DieIx) {
+        let registers = &self.state.registers[die as usize];
+        if registers.head == NONE || registers.crossing != NONE || registers.in_line {
+            return;
+        }
+        let channel = self.state.channel_of(die);
+        if self.channel_free(channel, die) {
+            return self.empty_register(die);
+        }
+        self.state.registers[die as usize].in_line = true;
+        let arrival = self.state.next_arrival();
+        self.stand_in_line(channel, InLine { die, wants: Wants::Empty, arrival });
+    }
+
+    /// The channel, which is free, takes the next page of a die.
+    pub(super) fn empty_register(&mut self, die: DieIx) {
+        let channel = self.state.channel_of(die);
+        let registers = &mut self.state.registers[die as usize];
+        registers.in_line = false;
+        let op = registers.head;
+        registers.head = std::mem::replace(&mut self.state.ops[op as usize].next, NONE);
+        if registers.head == NONE {
+            registers.tail = NONE;
+        }
+        registers.crossing = op;
+        self.bill_channel_wait(op, die, channel);
+        let slot = self.register_slot(die);
+        self.transfer_by(slot, channel, op);
+    }
+
+    /// A page of a die has crossed the channel.
+    pub(crate) fn register_emptied(&mut self, die: DieIx) {
+        let op = std::mem::replace(&mut self.state.registers[die as usize].crossing, NONE);
+        self.state.registers[die as usize].full &= !self.register_bit(op);
+        self.settle_die(die);
+        self.update_closed(die);
+        self.fill_registers(die);
+        self.op_done(op);
+        self.try_start(die);
+        self.claim_for_register(die);
+        self.serve_channel(self.state.channel_of(die));
+    }
+}
