@@ -47,6 +47,14 @@ pub(crate) const CHANNEL_IDLE: usize = OCCUPANTS + 4;
 /// Number of channel categories.
 pub(crate) const CHANNEL_CATEGORIES: usize = OCCUPANTS + 5;
 
+/// Copies a channel's counters piece by piece: so few bytes are not worth the call that one copy would be.
+#[inline(always)]
+pub(crate) fn copy_counters(to: &mut [Ns; CHANNEL_CATEGORIES], from: &[Ns; CHANNEL_CATEGORIES]) {
+    to[..8].copy_from_slice(&from[..8]);
+    to[8..16].copy_from_slice(&from[8..16]);
+    to[16..].copy_from_slice(&from[16..]);
+}
+
 /// Names of the parts that a latency is the sum of, in the order of their indices.
 pub const PART_NAMES: [&str; PARTS] = [
     "host_queue",

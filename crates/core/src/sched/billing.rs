@@ -6,7 +6,7 @@
 use crate::drive::Drive;
 use crate::event::EventQueue;
 use crate::ids::{DieIx, NONE, PlaneIx};
-use crate::observe::{ARRAY, Blame, CHANNEL, COMMAND, DIE, Observer, Occupant, TRANSFER};
+use crate::observe::{ARRAY, Blame, CHANNEL, COMMAND, DIE, Observer, Occupant, TRANSFER, copy_counters};
 use crate::sched::ops::OpKind;
 use crate::units::Ns;
 
@@ -47,7 +47,7 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
         let lines = &self.state.planes[plane as usize];
         let snapshot = &mut self.state.snapshots[op as usize];
         snapshot.die = self.state.dies[die as usize].busy_ns;
-        snapshot.other = lines.other_ns;
+        copy_counters(&mut snapshot.other, &lines.other_ns);
         snapshot.held = lines.held_ns;
         snapshot.gc_held = gc_held;
     }
@@ -134,7 +134,7 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
                 }
             }
         }
-        state.channel_then = channel.category_ns;
+        copy_counters(&mut state.channel_then, &channel.category_ns);
     }
 
     /// Notes that work waits at a die that runs nothing, so that the time is billed to what it waits for.
@@ -154,7 +154,7 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
         self.state.channels[channel].settle(now);
         let state = &mut self.state.dies[die as usize];
         state.blocked = true;
-        state.channel_then = self.state.channels[channel].category_ns;
+        copy_counters(&mut state.channel_then, &self.state.channels[channel].category_ns);
     }
 
     /// Adds an operation's own phases to its blame. What is left of its time on the die went to its mates.

@@ -3,7 +3,7 @@
 use crate::drive::Drive;
 use crate::event::EventQueue;
 use crate::ids::{DieIx, NONE, PlaneIx};
-use crate::observe::{CHANNEL, Observer, Occupant};
+use crate::observe::{CHANNEL, Observer, Occupant, copy_counters};
 use crate::policy::Order;
 use crate::sched::billing::add_differences;
 use crate::sched::ops::{Class, HOLD_BITS};
@@ -209,7 +209,7 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
             let now = self.state.now;
             self.state.channels[channel].settle(now);
             let snapshot = &mut self.state.snapshots[op as usize];
-            snapshot.other = self.state.channels[channel].category_ns;
+            copy_counters(&mut snapshot.other, &self.state.channels[channel].category_ns);
             snapshot.gc_held.1 = self.state.channels[channel].gc_held_ns(now);
         }
     }

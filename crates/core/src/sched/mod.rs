@@ -7,7 +7,7 @@
 use crate::drive::Drive;
 use crate::event::EventQueue;
 use crate::ids::{ChannelIx, DieIx, NONE, PlaneIx, Ppn};
-use crate::observe::{Observer, SPACE};
+use crate::observe::{Observer, SPACE, copy_counters};
 use crate::policy::{Order, Place};
 use crate::sched::ops::{CLASS_BY_NUMBER, CLASSES, Class, HOLD_BITS, OpKind, Owner};
 use crate::sched::suspend::PulseEvent;
@@ -341,7 +341,7 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
             let lines = &self.state.planes[plane as usize];
             let snapshot = &mut self.state.snapshots[op as usize];
             snapshot.die = self.state.dies[die as usize].busy_ns;
-            snapshot.other = lines.other_ns;
+            copy_counters(&mut snapshot.other, &lines.other_ns);
             snapshot.held = lines.held_ns;
             let gc_held = self.gc_held_ns(plane, die);
             self.state.snapshots[op as usize].gc_held = gc_held;
