@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from tinytail.comparing import DesignProgress, compare
     from tinytail.engine import (
+        Claim,
         Description,
         Entry,
         Setting,
@@ -25,9 +26,11 @@ if TYPE_CHECKING:
         device,
         devices,
         image_info,
+        trace_convert,
         trace_info,
         version,
         workload,
+        workload_claims,
         workloads,
     )
     from tinytail.errors import (
@@ -53,6 +56,7 @@ if TYPE_CHECKING:
         Workload,
         results_schema,
     )
+    from tinytail.transforms import Transform
 
     __version__: str
 
@@ -60,6 +64,7 @@ __all__ = [
     "Blame",
     "BlameGroup",
     "CauseShare",
+    "Claim",
     "Comparison",
     "ConfigError",
     "Description",
@@ -75,6 +80,7 @@ __all__ = [
     "Series",
     "Setting",
     "TinytailError",
+    "Transform",
     "UsageError",
     "Workload",
     "WorkloadError",
@@ -89,13 +95,15 @@ __all__ = [
     "devices",
     "image_info",
     "results_schema",
+    "trace_convert",
     "trace_info",
     "version",
     "workload",
+    "workload_claims",
     "workloads",
 ]
 
-_MODULES = ("comparing", "engine", "errors", "imaging", "results")
+_MODULES = ("comparing", "engine", "errors", "imaging", "results", "transforms")
 
 
 def __getattr__(name: str) -> Any:

@@ -16,12 +16,20 @@ from tinytail.arguments import U64_MAX, state_from_words
 from tinytail.cli import BAD_INPUT, INTERRUPTED, OK, RUN_FAILED
 from tinytail.comparing import WINDOWS, WINDOWS_MAX, Plan, execute
 from tinytail.engine import Description, Entry
-from tinytail.errors import OutputError, RunError, TinytailError
+from tinytail.errors import OutputError, RunError, TinytailError, UsageError
 from tinytail.output import JsonOutput, discard_output, print_error, stderr, stdout
 from tinytail.progress import reporter
-from tinytail.render import bench_view, comparison_view, description_view, entries_view, facts_view
+from tinytail.render import (
+    bench_view,
+    claims_view,
+    comparison_view,
+    description_view,
+    entries_view,
+    facts_view,
+)
 from tinytail.results import Comparison
 from tinytail.tracing import NOTHING_SAID, TraceOptions
+from tinytail.transforms import Transform
 
 app = App(
     name="tinytail",
@@ -35,7 +43,7 @@ app = App(
     result_action="return_value",
     suppress_keyboard_interrupt=False,
 )
-trace = App(name="trace", help="Look into block I/O traces.")
+trace = App(name="trace", help="Look into block I/O traces, and write them.")
 image = App(name="image", help="Make images of aged drives, and look into them.")
 config = App(name="config", help="Check configuration files.")
 app.command(trace)
@@ -54,6 +62,8 @@ JsonPath = Annotated[str | None, Parameter(allow_leading_hyphen=True, validator=
 TraceFlags = Annotated[TraceOptions, Parameter(name="*")]
 PositiveOrNone = Annotated[int | None, Parameter(validator=Number(gte=1))]
 Seed = Annotated[int, Parameter(validator=Number(gte=0, lte=U64_MAX))]
+# Its fields are options by their own names.
+TransformOptions = Annotated[Transform, Parameter(name="*")]
 
 
 @app.command(usage="Usage: tinytail compare DESIGN... --device D --workload W [OPTIONS]")
@@ -74,6 +84,7 @@ def compare(
     log: str | None = None,
     windows: Annotated[int, Parameter(validator=Number(gte=1, lte=WINDOWS_MAX))] = WINDOWS,
     trace: TraceFlags = NOTHING_SAID,
+    transform: TransformOptions = Transform(),  # noqa: B008
 ) -> int:
     """Run designs on the same workload from the same state, side by side.
 
@@ -111,6 +122,8 @@ def compare(
         the file's ending; in a directory, each log is named after its design.
     windows
         The most windows that the series over time in the results may have.
+    transform
+        What is done to the requests of a trace or a stand-in.
     """
     plan = Plan(
         designs=tuple(designs),
@@ -126,6 +139,7 @@ def compare(
         trace=trace,
         log=log,
         windows=windows,
+        transform=transform,
     )
     plan.check()
     output = _checked_output(json)
@@ -208,15 +222,29 @@ def designs(name: str | None = None, /) -> int:
 
 
 @app.command
-def workloads(name: str | None = None, /) -> int:
+def workloads(name: str | None = None, /, *, check: bool = False, seed: Seed = 1) -> int:
     """List the workloads, or show one.
 
     Parameters
     ----------
     name
         Name of a workload or path of its file.
+    check
+        Generate the stand-in and show whether it is what it claims to be.
+    seed
+        Seed of whatever is random, for the check.
     """
-    return _show(name, engine.workload, engine.workloads)
+    if not check:
+        return _show(name, engine.workload, engine.workloads)
+    if name is None:
+        raise UsageError("--check needs the name of a stand-in")
+    claims = engine.workload_claims(name, seed=seed)
+    stdout().print(claims_view(claims))
+    broken = [claim.name for claim in claims if not claim.holds]
+    if broken:
+        print_error(f"{name} is not what it claims to be: {', '.join(broken)}")
+        return RUN_FAILED
+    return OK
 
 
 @trace.command
@@ -225,6 +253,7 @@ def info(
     /,
     *,
     options: TraceFlags = NOTHING_SAID,
+    transform: TransformOptions = Transform(),  # noqa: B008
     json: JsonPath = None,
 ) -> int:
     """Show the characteristics of a trace: format, size, mix, rate, span and locality.
@@ -233,11 +262,13 @@ def info(
     ----------
     file
         The trace, plain or compressed with zstd or gzip.
+    transform
+        What is done to the requests before they are measured.
     json
         File for the characteristics as JSON; - is standard output.
     """
     output = _checked_output(json)
-    return _show_facts(engine.describe_trace(file, options), output)
+    return _show_facts(engine.describe_trace(file, options, transform), output)
 
 
 def _show_facts(document: dict[str, Any], output: JsonOutput | None) -> int:
@@ -247,6 +278,44 @@ def _show_facts(document: dict[str, Any], output: JsonOutput | None) -> int:
     if write_error is not None:
         print_error(str(write_error))
         return RUN_FAILED
+    return OK
+
+
+@trace.command
+def convert(
+    workload: Annotated[str, Parameter(name="IN")],
+    output: Annotated[str, Parameter(name="OUT")],
+    /,
+    *,
+    requests: PositiveOrNone = None,
+    seed: Seed = 1,
+    force: bool = False,
+    options: TraceFlags = NOTHING_SAID,
+    transform: TransformOptions = Transform(),  # noqa: B008
+) -> int:
+    """Write the requests of a trace, transformed or not, as a trace that needs no options.
+
+    The lines are those of MQSim, in ns and sectors; a sidecar file beside the trace says so.
+
+    Parameters
+    ----------
+    workload
+        A trace, a workload file, or the name of an open-loop workload.
+    output
+        The trace to be written; compressed if its name ends in .zst or .gz.
+    requests
+        How many requests are written at most; all if not given.
+    seed
+        Seed of whatever is random.
+    force
+        Replace files that are there.
+    transform
+        What is done to the requests.
+    """
+    document = engine.convert_trace(
+        workload, output, options, transform, requests=requests, seed=seed, force=force
+    )
+    stdout().print(facts_view(document))
     return OK
 
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Literal
 
-from tinytail import arguments, engine
+from tinytail import arguments, engine, transforms
 from tinytail.errors import (
     ConfigError,
     Interrupted,
@@ -24,6 +24,7 @@ from tinytail.errors import (
 )
 from tinytail.results import Comparison, DesignError, DesignResult, ErrorKind, Workload
 from tinytail.tracing import NOTHING_SAID, AddressUnit, Event, TimeUnit, TraceOptions
+from tinytail.transforms import Transform
 
 POLL_SECONDS = 0.1
 STUCK = "Requests stopped completing. "
@@ -46,6 +47,7 @@ class Plan:
     state: Mapping[str, engine.StateValue] = field(default_factory=dict)
     image: str | None = None
     trace: TraceOptions = NOTHING_SAID
+    transform: Transform = field(default_factory=Transform)
     log: str | None = None
     windows: int = WINDOWS
 
@@ -68,6 +70,7 @@ class Plan:
         for option, value in options.items():
             if value is not None:
                 words += [option, str(value)]
+        words += self.transform.words()
         for key, given in self.state.items():
             words += ["--state", f"{key}={given}"]
         if self.verify:
@@ -156,6 +159,7 @@ class Plan:
             arguments.name("log", self.log)
         arguments.whole_number("windows", self.windows, 1, WINDOWS_MAX)
         self.trace.check()
+        self.transform.check()
 
     def run_spec(self, design: str) -> engine.RunSpec:
         """What the run of one of the designs needs."""
@@ -164,6 +168,7 @@ class Plan:
             design=design,
             workload=self.workload,
             trace=self.trace,
+            transform=self.transform,
             requests=self.requests,
             seed=self.seed,
             verify=self.verify,
@@ -377,6 +382,7 @@ def compare(
     event: Event | None = None,
     reorder_ms: int | None = None,
     queue_depth: int | None = None,
+    transform: Transform | None = None,
     log: str | os.PathLike[str] | None = None,
     windows: int = WINDOWS,
     progress: ProgressCallback | None = None,
@@ -404,6 +410,7 @@ def compare(
         event: the event that counts as a request, for formats that record several.
         reorder_ms: how late a line of a trace may be, in ms; later ones are errors.
         queue_depth: play a trace in closed loop, with so many requests always outstanding.
+        transform: what is done to the requests of a trace or a stand-in before they are played.
         log: file or directory for a log of every request, in Parquet; with several designs or in
             a directory, each design has a file of its own.
         windows: the most windows that the series over time may have.
@@ -447,6 +454,7 @@ def compare(
             reorder_ms=reorder_ms,
             queue_depth=queue_depth,
         ),
+        transform=transforms.checked(transform),
         log=None if log is None else arguments.name("log", log),
         windows=windows,
     )

@@ -8,8 +8,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from tinytail import _native, arguments
+from tinytail import _native, arguments, transforms
 from tinytail.tracing import AddressUnit, Event, TimeUnit, TraceOptions
+from tinytail.transforms import Transform
 
 StateValue = int | str
 
@@ -53,6 +54,20 @@ class Description:
 
 
 @dataclass(frozen=True, slots=True)
+class Claim:
+    """A characteristic that a stand-in claims to have, beside the one that it has.
+
+    The claim holds if `found` is within `tolerance_percent` of `value`.
+    """
+
+    name: str
+    value: float
+    tolerance_percent: float
+    found: float
+    holds: bool
+
+
+@dataclass(frozen=True, slots=True)
 class LogTarget:
     """The file that a run's log goes to, and the command that repeats it."""
 
@@ -68,6 +83,7 @@ class RunSpec:
     design: str
     workload: str
     trace: TraceOptions
+    transform: Transform
     requests: int | None
     seed: int
     verify: bool
@@ -101,8 +117,10 @@ class ImageSpec:
 def _to_json(spec: RunSpec | ImageSpec) -> str:
     document = {name: getattr(spec, name) for name in spec.__dataclass_fields__}
     del document["trace"]
-    if isinstance(spec, RunSpec) and spec.log is not None:
-        document["log"] = {"path": spec.log.path, "command": spec.log.command}
+    if isinstance(spec, RunSpec):
+        document["transform"] = spec.transform.given()
+        if spec.log is not None:
+            document["log"] = {"path": spec.log.path, "command": spec.log.command}
     return json.dumps(document | spec.trace.to_document())
 
 
@@ -178,6 +196,22 @@ def workload(name: str | os.PathLike[str]) -> Description:
     return _description(_native.workload(arguments.name("workload", name)))
 
 
+def workload_claims(name: str | os.PathLike[str], *, seed: int = 1) -> tuple[Claim, ...]:
+    """Generates a stand-in and holds what it claims to be like against what it is like.
+
+    Args:
+        name: name of a stand-in or path of its file.
+        seed: seed of whatever is random.
+
+    Raises:
+        UsageError: an argument of the wrong type.
+        WorkloadError: there is no such workload, its file is faulty, or it claims nothing.
+    """
+    seed = arguments.whole_number("seed", seed, 0, arguments.U64_MAX)
+    document = _native.workload_claims(arguments.name("workload", name), seed)
+    return tuple(Claim(**claim) for claim in json.loads(document))
+
+
 def trace_info(
     path: str | os.PathLike[str],
     *,
@@ -189,6 +223,7 @@ def trace_info(
     event: Event | None = None,
     reorder_ms: int | None = None,
     queue_depth: int | None = None,
+    transform: Transform | None = None,
 ) -> dict[str, Any]:
     """The characteristics of a block I/O trace: its format, size, mix, rate, span and locality.
 
@@ -203,6 +238,7 @@ def trace_info(
         event: the event that counts as a request, for formats that record several.
         reorder_ms: how late a line may be, in ms; later ones are errors.
         queue_depth: closed loop, in which the trace's times do not matter.
+        transform: what is done to the requests before they are measured.
 
     Raises:
         UsageError: an argument of the wrong type.
@@ -218,15 +254,115 @@ def trace_info(
         reorder_ms=reorder_ms,
         queue_depth=queue_depth,
     )
-    return describe_trace(path, options)
+    return describe_trace(path, options, transforms.checked(transform))
 
 
-def describe_trace(path: str | os.PathLike[str], options: TraceOptions) -> dict[str, Any]:
+def describe_trace(
+    path: str | os.PathLike[str], options: TraceOptions, transform: Transform
+) -> dict[str, Any]:
     """As `trace_info`, with the options in one."""
     options.check()
-    document = json.dumps(options.to_document())
+    transform.check()
+    document = json.dumps({"options": options.to_document(), "transform": transform.given()})
     info: dict[str, Any] = json.loads(_native.trace_info(arguments.file(path), document))
     return info
+
+
+def trace_convert(
+    workload: str | os.PathLike[str],
+    output: str | os.PathLike[str],
+    *,
+    transform: Transform | None = None,
+    requests: int | None = None,
+    seed: int = 1,
+    force: bool = False,
+    time_unit: TimeUnit | None = None,
+    ops: str | None = None,
+    format: str | None = None,
+    unit: AddressUnit | None = None,
+    trace_device: str | None = None,
+    event: Event | None = None,
+    reorder_ms: int | None = None,
+    queue_depth: int | None = None,
+) -> dict[str, Any]:
+    """Writes the requests of a workload as a trace with a sidecar file, which is read back as is.
+
+    Args:
+        workload: path of a trace or of a workload file, or name of an open-loop workload. A trace
+            in closed loop stays so.
+        output: the trace to be written; compressed if its name ends in `.zst` or `.gz`.
+        transform: what is done to the requests.
+        requests: how many requests are written at most; None for all.
+        seed: seed of whatever is random.
+        force: replace files that are there.
+        time_unit: unit of the trace's time column, for formats that do not fix it.
+        ops: meaning of the operation codes, such as `"write=0,read=1"`, for formats that do not
+            fix it.
+        format: name of the trace's format; found from its content if not given.
+        unit: unit of addresses and sizes, for formats that do not fix it.
+        trace_device: number or name of the only device that is written.
+        event: the event that counts as a request, for formats that record several.
+        reorder_ms: how late a line may be, in ms; later ones are errors.
+        queue_depth: closed loop, with so many requests always outstanding.
+
+    Returns:
+        What was written: `path`, `sidecar`, `compression`, `requests` and `notes`.
+
+    Raises:
+        UsageError: an argument of the wrong type.
+        WorkloadError: the workload cannot be read or written as a trace, or a file is there
+            already.
+        RunError: the files cannot be written.
+    """
+    options = TraceOptions(
+        format=format,
+        time_unit=time_unit,
+        ops=ops,
+        unit=unit,
+        trace_device=trace_device,
+        event=event,
+        reorder_ms=reorder_ms,
+        queue_depth=queue_depth,
+    )
+    return convert_trace(
+        workload,
+        output,
+        options,
+        transforms.checked(transform),
+        requests=requests,
+        seed=seed,
+        force=force,
+    )
+
+
+def convert_trace(
+    workload: str | os.PathLike[str],
+    output: str | os.PathLike[str],
+    options: TraceOptions,
+    transform: Transform,
+    *,
+    requests: int | None,
+    seed: int,
+    force: bool,
+) -> dict[str, Any]:
+    """As `trace_convert`, with the options in one."""
+    options.check()
+    transform.check()
+    conversion = {
+        "options": options.to_document(),
+        "transform": transform.given(),
+        "requests": None
+        if requests is None
+        else arguments.whole_number("requests", requests, 1, arguments.U64_MAX),
+        "seed": arguments.whole_number("seed", seed, 0, arguments.U64_MAX),
+        "force": arguments.flag("force", force),
+    }
+    document: dict[str, Any] = json.loads(
+        _native.trace_convert(
+            arguments.name("workload", workload), arguments.file(output), json.dumps(conversion)
+        )
+    )
+    return document
 
 
 def config_check(path: str | os.PathLike[str]) -> Literal["device", "design", "workload"]:

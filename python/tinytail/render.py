@@ -14,7 +14,7 @@ from rich.text import Text
 
 from tinytail import humanize
 from tinytail.causes import human_name
-from tinytail.engine import Description, Entry
+from tinytail.engine import Claim, Description, Entry
 from tinytail.results import Comparison, DesignResult, Latency
 
 LATENCY_ROWS = {
@@ -345,6 +345,24 @@ def description_view(description: Description) -> RenderableType:
     return Group(*parts)
 
 
+def claims_view(claims: Iterable[Claim]) -> Table:
+    """What a stand-in claims to be like, and what it is like."""
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False)
+    table.add_column("characteristic", no_wrap=True)
+    for heading in ("claimed", "within", "found"):
+        table.add_column(heading, justify="right", no_wrap=True)
+    table.add_column("")
+    for claim in claims:
+        table.add_row(
+            Text(claim.name),
+            humanize.number(claim.value),
+            f"{claim.tolerance_percent:g} %",
+            humanize.number(claim.found),
+            "holds" if claim.holds else Text("does not hold", "bold red"),
+        )
+    return table
+
+
 def facts_view(document: Mapping[str, Any]) -> Table:
     """Facts of a trace or an image, one a line; nested ones under the name of their group."""
     grid = Table.grid(padding=(0, COLUMN_GAP))
@@ -393,7 +411,14 @@ def bench_view(cases: Iterable[Mapping[str, Any]]) -> Table:
     """The results of bench cases."""
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False)
     table.add_column("case", no_wrap=True)
-    headings = ("requests/\nCPU-s", "ns/event", "× floor", "log:\nCPU", "log:\nwall", "peak\nmemory")
+    headings = (
+        "requests/\nCPU-s",
+        "ns/event",
+        "× floor",
+        "log:\nCPU",
+        "log:\nwall",
+        "peak\nmemory",
+    )
     for heading in headings:
         table.add_column(heading, justify="right", no_wrap=True)
     for case in cases:

@@ -8,7 +8,7 @@ import threading
 from collections.abc import Callable
 from typing import Any
 
-from tinytail.errors import ConfigError
+from tinytail.errors import ConfigError, WorkloadError
 
 Run = Callable[[dict[str, Any], "FakeControl"], dict[str, Any]]
 
@@ -102,6 +102,7 @@ class FakeNative:
     def __init__(self) -> None:
         self.runs: dict[str, Run] = {}
         self.specs: list[dict[str, Any]] = []
+        self.conversions: list[tuple[str, str, dict[str, Any]]] = []
         self.known_designs = ["base", "ttflash", *(f"design-{letter}" for letter in "abcdefgh")]
         self.known_overlays = ["no-gc", "t-es"]
 
@@ -139,10 +140,22 @@ class FakeNative:
     def workload(self, name: str) -> str:
         return self._description(name, ["dtrs"], "workload")
 
-    def trace_info(self, path: str, options_json: str) -> str:
-        options = json.loads(options_json)
+    def trace_info(self, path: str, inspection_json: str) -> str:
+        inspection = json.loads(inspection_json)
         mix = {"write_percent": 11.0, "requests": 127_043}
-        return json.dumps({"path": path, "time_unit": options["time_unit"], "mix": mix})
+        told = {"time_unit": inspection["options"]["time_unit"], "mix": mix}
+        return json.dumps({"path": path, "transform": inspection["transform"], **told})
+
+    def trace_convert(self, workload: str, output: str, conversion_json: str) -> str:
+        self.conversions.append((workload, output, json.loads(conversion_json)))
+        return json.dumps({"path": output, "sidecar": f"{output}.toml", "requests": 3})
+
+    def workload_claims(self, name: str, seed: int) -> str:
+        if name != "standin-dtrs":
+            raise WorkloadError(f"workload `{name}`: it claims nothing")
+        claim = {"name": "write_percent", "value": 11.0, "tolerance_percent": 5.0}
+        found = 11.1 if seed == 1 else 22.2
+        return json.dumps([claim | {"found": found, "holds": seed == 1}])
 
     def config_check(self, path: str) -> str:
         if "faulty" in path:

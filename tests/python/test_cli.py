@@ -318,10 +318,62 @@ def test_lists_and_descriptions(command: RunCommand) -> None:
 
 def test_trace_info(command: RunCommand, tmp_path: Path) -> None:
     file = tmp_path / "out.json"
-    outcome = command("trace", "info", "a.trace", "--time-unit", "us", "--json", str(file))
+    options = ["--time-unit", "us", "--repeat", "2", "--json", str(file)]
+    outcome = command("trace", "info", "a.trace", *options)
     assert outcome.code == 0
+    assert read_json(file)["transform"] == {"repeat": 2}
     assert "11.0 %" in outcome.out
     assert read_json(file)["time_unit"] == "us"
+
+
+def test_trace_convert(command: RunCommand, native: FakeNative) -> None:
+    options = ["--time-unit", "us", "--requests", "9", "--force", "--window-s", "1", "2.5"]
+    options += ["--format", "ascii", "--trace-device", "3", "--reorder-ms", "5"]
+    options += ["--fit", "clip", "--region-bytes", "4096"]
+    outcome = command("trace", "convert", "a.trace", "b.zst", *options)
+    assert outcome.code == 0
+    assert "b.zst.toml" in outcome.out
+    ((workload, output, conversion),) = native.conversions
+    assert (workload, output) == ("a.trace", "b.zst")
+    assert conversion == {
+        "options": {
+            "format": "ascii",
+            "time_unit": "us",
+            "ops": None,
+            "unit": None,
+            "trace_device": "3",
+            "event": None,
+            "reorder_ms": 5,
+            "queue_depth": None,
+        },
+        "transform": {"window_s": [1.0, 2.5], "fit": "clip", "region_bytes": 4096},
+        "requests": 9,
+        "seed": 1,
+        "force": True,
+    }
+
+
+def test_transforms_are_options_of_a_comparison(command: RunCommand, native: FakeNative) -> None:
+    outcome = command(*COMPARE, "--busiest-s", "60", "--repeat", "2", "--offset-bytes", "512")
+    assert outcome.code == 0
+    assert native.specs[0]["transform"] == {"busiest_s": 60.0, "repeat": 2, "offset_bytes": 512}
+    outcome = command(*COMPARE, "--fit", "flod")
+    assert outcome.code == 2
+    assert 'Did you mean "fold"?' in outcome.err
+
+
+def test_claims_of_a_stand_in_are_checked(command: RunCommand) -> None:
+    outcome = command("workloads", "standin-dtrs", "--check")
+    assert outcome.code == 0
+    assert "11.1" in outcome.out
+    assert "holds" in outcome.out
+    outcome = command("workloads", "standin-dtrs", "--check", "--seed", "2")
+    assert outcome.code == 1
+    assert "error: standin-dtrs is not what it claims to be: write_percent\n" in outcome.err
+    outcome = command("workloads", "zipf", "--check")
+    assert (outcome.code, "claims nothing" in outcome.err) == (2, True)
+    outcome = command("workloads", "--check")
+    assert (outcome.code, "needs the name of a stand-in" in outcome.err) == (2, True)
 
 
 def test_config(command: RunCommand) -> None:

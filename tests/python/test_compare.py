@@ -73,6 +73,7 @@ def test_every_option_reaches_the_run_and_the_command(native: FakeNative) -> Non
         event="Q",
         reorder_ms=5,
         queue_depth=32,
+        transform=tinytail.Transform(window_s=(0.5, 10), scale_time=0.5, fit="fold"),
         log="logs/x.parquet",
         windows=50,
     )
@@ -90,6 +91,7 @@ def test_every_option_reaches_the_run_and_the_command(native: FakeNative) -> Non
             "event": "Q",
             "reorder_ms": 5,
             "queue_depth": 32,
+            "transform": {"window_s": [0.5, 10], "scale_time": 0.5, "fit": "fold"},
             "requests": 1000,
             "seed": 7,
             "verify": True,
@@ -103,6 +105,7 @@ def test_every_option_reaches_the_run_and_the_command(native: FakeNative) -> Non
         "tinytail compare base --device ttflash-256g --workload dtrs --format disksim "
         "--time-unit us --ops write=0,read=1 --unit bytes --trace-device 8,16 --event Q "
         "--reorder-ms 5 --queue-depth 32 --requests 1000 --seed 7 --windows 50 "
+        "--window-s 0.5 10 --scale-time 0.5 --fit fold "
         "--state ageing=steady --state live_percent=80 --verify"
     )
 

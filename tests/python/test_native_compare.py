@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -233,3 +234,64 @@ def test_the_command_line_runs_as_installed(small_device: str) -> None:
     )
     assert done.returncode == 0, done.stderr
     assert "p99.99" in done.stdout
+
+
+def test_a_transformed_trace_is_written_and_compared(command: RunCommand, tmp_path: Path) -> None:
+    trace = tmp_path / "far.trace"
+    trace.write_text("".join(f"{time} 0 {time * 40} 8 1\n" for time in range(0, 100_000, 500)))
+    drive = ("--device", "ttflash-small", "--workload", str(trace), "--time-unit", "us")
+    outcome = command("compare", "base", *drive)
+    assert outcome.code == 2
+    assert "the transform `fit` folds or clips such requests" in outcome.err
+    outcome = command("compare", "base", *drive, "--fit", "fold", "--scale-time", "10")
+    assert outcome.code == 0, outcome.err
+    said = " ".join((outcome.out + outcome.err).split())
+    assert "times multiplied by 10" in said
+    assert re.search(
+        r"folded: [1-9]\d* of 200 requests \([\d.]+ %\) reached beyond the [\d.]+ MiB", said
+    )
+
+    written = tmp_path / "busy.trace.zst"
+    transform = tinytail.Transform(window_s=(0.02, 0.03), repeat=3)
+    document = tinytail.trace_convert(trace, written, transform=transform, time_unit="us")
+    assert (document["requests"], document["compression"]) == (60, "zstd")
+    assert tinytail.trace_info(written)["requests"] == 60
+    told = tinytail.trace_info(trace, time_unit="us", transform=transform)
+    assert told["requests"] == 60
+    assert any("from 0.02 s to 0.03 s" in note for note in told["notes"])
+    with pytest.raises(tinytail.WorkloadError, match="is there already; --force"):
+        tinytail.trace_convert(trace, written, time_unit="us")
+    tinytail.trace_convert(trace, written, time_unit="us", force=True)
+    assert tinytail.trace_info(written)["requests"] == 200
+    with pytest.raises(tinytail.UsageError, match="scale_time must be a number"):
+        tinytail.trace_convert(
+            trace, written, transform=tinytail.Transform(scale_time=float("nan"))
+        )
+
+
+def test_files_of_several_tables_are_workload_files(tmp_path: Path) -> None:
+    for table in (
+        '[tenants.a.trace]\nfile = "x"\ntime_unit = "us"\n',
+        "[threads.a]\nqueue_depth = 1\nblock_bytes = 512\nread_share = 1\n"
+        'addresses = "uniform"\nrequests = 1\n',
+    ):
+        file = tmp_path / "w.toml"
+        file.write_text(f'summary = "s"\n{table}')
+        assert tinytail.config_check(file) == "workload"
+
+
+def test_threads_run_beside_each_other() -> None:
+    comparison = tinytail.compare(
+        ["base"], device="ttflash-small", workload="reader-beside-writers", requests=3000
+    )
+    result = comparison.result("base")
+    assert result.read.count + result.write.count == 3000
+    assert result.read.count > 0
+    assert result.write.count > 0
+
+
+def test_the_stand_ins_are_what_they_claim() -> None:
+    for name in ("standin-dtrs", "standin-websearch"):
+        claims = tinytail.workload_claims(name, seed=9)
+        assert len(claims) >= 10
+        assert all(claim.holds for claim in claims), claims

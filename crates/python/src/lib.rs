@@ -15,7 +15,7 @@ use tinytail_simulator::control::{Control as Progress, Phase};
 use tinytail_simulator::image::{self, CreateSpec};
 use tinytail_simulator::run::{RunError as Failure, Spec};
 use tinytail_simulator::{bench as benches, catalog, run as runs};
-use tinytail_workload::{Trace, TraceOptions, WorkloadError as Faulty};
+use tinytail_workload::{Trace, TraceOptions, Transform, Workload, WorkloadError as Faulty};
 
 create_exception!(_native, TinytailError, PyException, "Anything that tinytail refuses or fails at.");
 create_exception!(_native, ConfigError, TinytailError, "A faulty device or design.");
@@ -38,7 +38,15 @@ fn config_error(error: impl ToString) -> PyErr {
 }
 
 fn workload_error(error: &Faulty) -> PyErr {
-    WorkloadError::new_err(error.to_string())
+    match error {
+        Faulty::Output { .. } => RunError::new_err(error.to_string()),
+        _ => WorkloadError::new_err(error.to_string()),
+    }
+}
+
+/// Options as JSON text.
+fn options<'a, T: serde::Deserialize<'a>>(json: &'a str) -> PyResult<T> {
+    serde_json::from_str(json).map_err(|error| WorkloadError::new_err(option_message(&error)))
 }
 
 fn failure(error: &Failure) -> PyErr {
@@ -119,11 +127,43 @@ fn workload(name_or_path: &str) -> PyResult<String> {
     json(&tinytail_workload::describe(name_or_path).map_err(|error| workload_error(&error))?)
 }
 
+/// How a trace is read and what is done to its requests before it is described.
+#[derive(serde::Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Inspection {
+    options: TraceOptions,
+    transform: Transform,
+}
+
 #[pyfunction]
-fn trace_info(py: Python<'_>, path: &str, options_json: &str) -> PyResult<String> {
-    let options: TraceOptions = serde_json::from_str(options_json).map_err(|error| WorkloadError::new_err(option_message(&error)))?;
-    let info = py.detach(|| Trace::open(Path::new(path), &options)?.info()).map_err(|error| workload_error(&error))?;
-    json(&info)
+fn trace_info(py: Python<'_>, path: &str, inspection_json: &str) -> PyResult<String> {
+    let Inspection { options, transform } = options(inspection_json)?;
+    let inspect = || Trace::open(Path::new(path), &options)?.info_transformed(&transform);
+    json(&py.detach(inspect).map_err(|error| workload_error(&error))?)
+}
+
+/// How a workload is written as a trace.
+#[derive(serde::Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Conversion {
+    options: TraceOptions,
+    transform: Transform,
+    requests: Option<u64>,
+    seed: u64,
+    force: bool,
+}
+
+#[pyfunction]
+fn trace_convert(py: Python<'_>, input: &str, output: &str, conversion_json: &str) -> PyResult<String> {
+    let Conversion { options, transform, requests, seed, force } = options(conversion_json)?;
+    let convert = || Workload::resolve(input, &options)?.transformed(&transform)?.convert(Path::new(output), seed, requests, force);
+    json(&py.detach(convert).map_err(|error| workload_error(&error))?)
+}
+
+#[pyfunction]
+fn workload_claims(py: Python<'_>, name_or_path: &str, seed: u64) -> PyResult<String> {
+    let check = || Workload::resolve(name_or_path, &TraceOptions::default())?.check_claims(seed);
+    json(&py.detach(check).map_err(|error| workload_error(&error))?)
 }
 
 #[pyfunction]
@@ -198,7 +238,9 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
         wrap_pyfunction!(design, module)?,
         wrap_pyfunction!(workloads, module)?,
         wrap_pyfunction!(workload, module)?,
+        wrap_pyfunction!(workload_claims, module)?,
         wrap_pyfunction!(trace_info, module)?,
+        wrap_pyfunction!(trace_convert, module)?,
         wrap_pyfunction!(config_check, module)?,
         wrap_pyfunction!(config_schema, module)?,
         wrap_pyfunction!(run, module)?,

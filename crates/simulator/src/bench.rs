@@ -14,7 +14,7 @@ use tinytail_core::host::{Arrival, CommandKind};
 use tinytail_metrics::Metrics;
 use tinytail_metrics::log::Log;
 use tinytail_metrics::series::WINDOWS;
-use tinytail_workload::{SourceContext, TRACES_VARIABLE, TraceOptions, Workload};
+use tinytail_workload::{SourceContext, TRACES_VARIABLE, TraceOptions, Transform, Workload};
 
 /// The names of the cases.
 pub const CASES: [&str; 4] = ["steady-gc", "steady-gc-controller", "dtrs", "log"];
@@ -205,6 +205,7 @@ fn dtrs(control: &Control) -> Result<Case, RunError> {
         design: "base".into(),
         workload: workload.into(),
         options: TraceOptions::default(),
+        transform: Transform::default(),
         requests: None,
         seed: 1,
         verify: false,

@@ -238,9 +238,8 @@ pub fn kind_of(path: &str) -> Result<FileKind, ConfigError> {
     let text = std::fs::read_to_string(path).map_err(|error| ConfigError::new(format!("{path}: {error}")))?;
     let document = Document::parse(path, &text);
     // A workload nests deeper than devices and designs, whose documents are flat.
-    let workload =
-        ["[synthetic", "[trace", "[profile"].iter().any(|section| text.lines().any(|line| line.trim_start().starts_with(section)));
-    if workload {
+    const WORKLOAD_TABLES: [&str; 6] = ["[synthetic", "[threads", "[profile", "[trace", "[tenants", "[transform"];
+    if WORKLOAD_TABLES.iter().any(|section| text.lines().any(|line| line.trim_start().starts_with(section))) {
         return Ok(FileKind::Workload);
     }
     document.map(|_| FileKind::DeviceOrDesign)

@@ -5,7 +5,9 @@ use tinytail_core::drive::Drive;
 use tinytail_core::host::Arrival;
 use tinytail_core::observe::{Completion, Observer};
 use tinytail_core::units::{Ns, SECOND, TIME_MAX};
-use tinytail_workload::{Pacing, Source, WorkloadError};
+use tinytail_workload::{Pacing, Source, Streams, WorkloadError};
+
+mod threads;
 
 /// Requests that are taken from a source at a time.
 const BATCH: usize = 64;
@@ -71,10 +73,17 @@ impl<'a> Ahead<'a> {
         self.next += usize::from(taken.is_some());
         Ok(taken)
     }
+
+    /// Takes no more requests.
+    fn end(&mut self) {
+        self.exhausted = true;
+        self.batch.clear();
+        (self.next, self.fetched) = (0, 0);
+    }
 }
 
 /// Plays `source` to its end or until `enough` says so, and waits for the last completion. `offset_ns` is added to every
-/// open-loop arrival. `tell` hears the number of completed requests now and then.
+/// open-loop arrival. The control hears the number of completed requests now and then.
 pub fn play<O: Observer>(
     drive: &mut Drive<O>,
     source: &mut dyn Source,
@@ -85,10 +94,7 @@ pub fn play<O: Observer>(
 ) -> Ending {
     let mut ahead = Ahead::new(source);
     let mut completions: Vec<Completion> = Vec::with_capacity(BATCH);
-    let mut completed = 0u64;
-    let mut last_progress = drive.now();
-    let (mut progress, mut idle_looks) = (drive.progress(), 0);
-    let mut until_look = LOOK_EVERY;
+    let mut watch = Watch::new(drive, control);
     let mut in_flight = 0u32;
     let (depth, open) = match pacing {
         Pacing::Open => (u32::MAX, true),
@@ -109,15 +115,10 @@ pub fn play<O: Observer>(
                     break;
                 }
                 if at > TIME_MAX - TIME_MARGIN {
-                    return Ending::Faulty(format!(
-                        "a request arrives after {:.1} days of simulated time, warming up included; at most {:.0} days can be simulated. \
-                         Play a part of the workload, with --requests",
-                        days(at),
-                        days(TIME_MAX - TIME_MARGIN)
-                    ));
+                    return too_late(at);
                 }
                 if in_flight == 0 {
-                    last_progress = at;
+                    watch.last_progress = at;
                 }
             }
             if let Err(error) = drive.submit_to(arrival.queue, at, arrival.command) {
@@ -132,13 +133,12 @@ pub fn play<O: Observer>(
             if drive.has_completions() {
                 drive.take_completions(&mut completions);
                 in_flight -= completions.len() as u32;
-                completed += completions.len() as u64;
+                watch.completed += completions.len() as u64;
                 completions.clear();
             }
         }
         if next.is_none() && in_flight == 0 {
-            control.advance(completed);
-            return verdict(drive).unwrap_or(Ending::Complete);
+            return watch.end(drive);
         }
         if !drive.step() {
             return Ending::Stuck(drive.explain_standstill());
@@ -146,44 +146,95 @@ pub fn play<O: Observer>(
         if drive.has_completions() {
             drive.take_completions(&mut completions);
             in_flight -= completions.len() as u32;
-            completed += completions.len() as u64;
+            watch.completed += completions.len() as u64;
             completions.clear();
         }
-        until_look -= 1;
-        if until_look == 0 {
-            until_look = LOOK_EVERY;
-            control.advance(completed);
-            if let Some(wrong) = verdict(drive) {
-                return wrong;
-            }
-            if control.is_cancelled() {
-                return Ending::Cancelled;
-            }
-            if drive.now() > TIME_MAX - TIME_MARGIN {
-                return Ending::Faulty(format!(
-                    "the run reached {:.1} days of simulated time, more than can be simulated",
-                    days(drive.now())
-                ));
-            }
-            idle_looks += 1;
-            if in_flight == 0 || drive.progress() != progress {
-                progress = drive.progress();
-                last_progress = drive.now();
-                idle_looks = 0;
-            } else if idle_looks > STUCK_AFTER_LOOKS {
-                return Ending::Stuck(format!("Events go on and nothing gets done. {}", drive.explain_standstill()));
-            } else if drive.now() - last_progress > STUCK_AFTER_NS {
-                let seconds = STUCK_AFTER_NS / SECOND;
-                return Ending::Stuck(format!("Nothing got done for {seconds} s of simulated time. {}", drive.explain_standstill()));
+        watch.until_look -= 1;
+        if watch.until_look == 0 {
+            if let Some(ending) = watch.look(drive, in_flight > 0) {
+                return ending;
             }
             if enough(drive) {
                 next = None;
-                ahead.exhausted = true;
-                ahead.batch.clear();
-                (ahead.next, ahead.fetched) = (0, 0);
+                ahead.end();
             }
         }
     }
+}
+
+/// Plays all streams of a workload at once, each at its own pacing, as [`play`] does with one.
+pub fn play_streams<O: Observer>(
+    drive: &mut Drive<O>,
+    streams: &mut Streams,
+    offset_ns: Ns,
+    control: &Control,
+    enough: impl Fn(&Drive<O>) -> bool,
+) -> Ending {
+    match &mut streams.streams[..] {
+        [one] if streams.requests == u64::MAX => play(drive, one.source.as_mut(), one.pacing, offset_ns, control, enough),
+        _ => threads::play_threads(drive, streams, offset_ns, control, enough),
+    }
+}
+
+/// Looks at a run now and then: tells of its progress, and finds out whether it must end.
+struct Watch<'a> {
+    control: &'a Control,
+    completed: u64,
+    last_progress: Ns,
+    progress: u64,
+    idle_looks: u32,
+    until_look: u32,
+}
+
+impl<'a> Watch<'a> {
+    fn new<O: Observer>(drive: &Drive<O>, control: &'a Control) -> Self {
+        Self { control, completed: 0, last_progress: drive.now(), progress: drive.progress(), idle_looks: 0, until_look: LOOK_EVERY }
+    }
+
+    /// To be called when `until_look` has counted down. Returns how the run must end, if it must.
+    fn look<O: Observer>(&mut self, drive: &mut Drive<O>, outstanding: bool) -> Option<Ending> {
+        self.until_look = LOOK_EVERY;
+        self.control.advance(self.completed);
+        if let Some(wrong) = verdict(drive) {
+            return Some(wrong);
+        }
+        if self.control.is_cancelled() {
+            return Some(Ending::Cancelled);
+        }
+        if drive.now() > TIME_MAX - TIME_MARGIN {
+            return Some(Ending::Faulty(format!(
+                "the run reached {:.1} days of simulated time, more than can be simulated",
+                days(drive.now())
+            )));
+        }
+        self.idle_looks += 1;
+        if !outstanding || drive.progress() != self.progress {
+            self.progress = drive.progress();
+            self.last_progress = drive.now();
+            self.idle_looks = 0;
+        } else if self.idle_looks > STUCK_AFTER_LOOKS {
+            return Some(Ending::Stuck(format!("Events go on and nothing gets done. {}", drive.explain_standstill())));
+        } else if drive.now() - self.last_progress > STUCK_AFTER_NS {
+            let seconds = STUCK_AFTER_NS / SECOND;
+            return Some(Ending::Stuck(format!("Nothing got done for {seconds} s of simulated time. {}", drive.explain_standstill())));
+        }
+        None
+    }
+
+    /// How a run ends that has nothing left to do.
+    fn end<O: Observer>(&self, drive: &Drive<O>) -> Ending {
+        self.control.advance(self.completed);
+        verdict(drive).unwrap_or(Ending::Complete)
+    }
+}
+
+fn too_late(at: Ns) -> Ending {
+    Ending::Faulty(format!(
+        "a request arrives after {:.1} days of simulated time, warming up included; at most {:.0} days can be simulated. \
+         Play a part of the workload, with --requests",
+        days(at),
+        days(TIME_MAX - TIME_MARGIN)
+    ))
 }
 
 fn days(ns: Ns) -> f64 {

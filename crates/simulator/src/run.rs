@@ -3,7 +3,7 @@
 use crate::catalog;
 use crate::control::{Control, Phase};
 use crate::image::Image;
-use crate::play::{Ending, play};
+use crate::play::{Ending, play, play_streams};
 use nix::sys::resource::{UsageWho, getrusage};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -20,7 +20,7 @@ use tinytail_core::units::{MS, SECOND};
 use tinytail_metrics::log::{Log, LogError, LogNote};
 use tinytail_metrics::series::{SeriesSummary, WINDOWS_MAX};
 use tinytail_metrics::{BlameSum, LatencySummary, Metrics, SlowestSum};
-use tinytail_workload::{InputKind, Source, SourceContext, TraceOptions, Workload, WorkloadError};
+use tinytail_workload::{InputKind, Source, SourceContext, Streams, TraceOptions, Transform, Workload, WorkloadError};
 
 /// What to run.
 #[derive(Debug, Clone, Deserialize)]
@@ -35,6 +35,9 @@ pub struct Spec {
     /// How to read a trace.
     #[serde(flatten)]
     pub options: TraceOptions,
+    /// What is done to the requests of a trace or a stand-in.
+    #[serde(default)]
+    pub transform: Transform,
     /// Number of requests, if not the workload's own.
     pub requests: Option<u64>,
     /// Seed of ageing and generators.
@@ -221,7 +224,7 @@ pub fn run(spec: &Spec, control: &Control) -> Result<Outcome, RunError> {
         image.check_fits(&device, &design)?;
         device.state = image.header.state.clone();
     }
-    let workload = Workload::resolve(&spec.workload, &spec.options)?;
+    let workload = Workload::resolve(&spec.workload, &spec.options)?.transformed(&spec.transform)?;
     if spec.requests == Some(0) {
         return Err(RunError::Failed("0 requests were asked for; at least 1 is needed".into()));
     }
@@ -252,7 +255,8 @@ fn run_on(device: &Device, design: Design, workload: &Workload, files: Files, sp
     let mut drive = Drive::new(device, design, spec.verify, Metrics::default())?;
     let footprint = footprint(device, workload, spec.seed, spec.requests, &context, control)?;
     if control.is_cancelled() {
-        let figures = Figures { start: 0, cpu_seconds: 0.0, partial: true, stuck: None, unmapped: 0, warm_up: "none".into() };
+        let figures =
+            Figures { start: 0, cpu_seconds: 0.0, partial: true, stuck: None, unmapped: 0, warm_up: "none".into(), notes: Vec::new() };
         return Ok(finish(outcome(&drive, device, workload, spec, &Aged::default(), figures), log, spec));
     }
     let aged = match image {
@@ -285,13 +289,15 @@ fn run_on(device: &Device, design: Design, workload: &Workload, files: Files, sp
     }
     *drive.observer_mut() = Metrics::new(start, spec.windows, log);
     let cpu_start = thread_cpu_seconds();
+    let mut notes = Vec::new();
     if ending == Ending::Complete {
         control.enter(Phase::Running, spec.requests.or(workload.request_count_hint()).unwrap_or(0));
-        let mut source = match kept {
-            Some(kept) => Box::new(kept),
-            None => workload.source(spec.seed, &context, spec.requests)?,
+        let mut streams = match kept {
+            Some(kept) => Streams::one(Box::new(kept), workload.pacing),
+            None => workload.streams(spec.seed, &context, spec.requests)?,
         };
-        ending = play(&mut drive, source.as_mut(), workload.pacing, start + MS, control, |_| false);
+        ending = play_streams(&mut drive, &mut streams, start + MS, control, |_| false);
+        notes = streams.notes();
     }
     let cpu_seconds = thread_cpu_seconds() - cpu_start;
     let (partial, stuck) = match ending {
@@ -304,7 +310,7 @@ fn run_on(device: &Device, design: Design, workload: &Workload, files: Files, sp
     if spec.verify && !partial {
         drive.audit().map_err(|what| RunError::Failed(format!("{}: an invariant does not hold: {what}", spec.design)))?;
     }
-    let figures = Figures { start, cpu_seconds, partial, stuck, unmapped, warm_up };
+    let figures = Figures { start, cpu_seconds, partial, stuck, unmapped, warm_up, notes };
     let log = drive.observer_mut().take_log();
     Ok(finish(outcome(&drive, device, workload, spec, &aged, figures), log, spec))
 }
@@ -345,6 +351,12 @@ pub(crate) fn footprint(
     }
     control.enter(Phase::Reading, workload.request_count_hint().unwrap_or(0));
     let per_page = u64::from(device.geometry.sectors_per_page());
+    let (first, logical) = (device.mapped_pages(), device.logical_pages() as Lpn);
+    if workload.has_closed_threads() {
+        // Which of its addresses a thread reaches depends on the drive, so all of them are taken to be touched.
+        let end = workload.end_sector().map_or(0, |end| end.div_ceil(per_page)).min(u64::from(logical));
+        return Ok((first..end as Lpn).collect());
+    }
     let mut touched = vec![0u64; (device.logical_pages() as usize).div_ceil(64)];
     let mut source = workload.source(seed, context, requests)?;
     let mut batch: Vec<Arrival> = Vec::new();
@@ -363,8 +375,6 @@ pub(crate) fn footprint(
         }
         control.advance(done);
     }
-    let first = device.mapped_pages();
-    let logical = device.logical_pages() as Lpn;
     Ok((first..logical).filter(|&lpn| touched[(lpn / 64) as usize] >> (lpn % 64) & 1 == 1).collect())
 }
 
@@ -383,16 +393,18 @@ fn warm(
     if workload.input != InputKind::Synthetic {
         let mut source = Keeping { inner: workload.source(spec.seed, context, spec.requests)?, arrivals: Some(Vec::new()) };
         let ending = play(drive, &mut source, workload.pacing, start, control, |_| false);
-        let kept = source.arrivals.map(|arrivals| Kept { arrivals, next: 0 });
+        let notes = source.inner.notes();
+        let kept = source.arrivals.map(|arrivals| Kept { arrivals, next: 0, notes });
         return Ok((ending, "the workload played once before".into(), kept));
     }
     let buffer = u64::from(drive.view().device().ram.buffer_kib) * 1024 / u64::from(drive.view().geometry().page_bytes);
     if buffer == 0 {
         return Ok((Ending::Complete, "none: no write buffer to fill".into(), None));
     }
-    let mut source = workload.source(spec.seed ^ 0x5bd1_e995, context, requests)?;
-    let ending = play(drive, source.as_mut(), workload.pacing, start, control, |drive| drive.counters().flushed >= buffer);
-    let warm_up = format!("other requests of the workload until {} pages were flushed, or {} requests", buffer, requests.unwrap_or(0));
+    let mut streams = workload.streams(spec.seed ^ 0x5bd1_e995, context, requests)?;
+    let ending = play_streams(drive, &mut streams, start, control, |drive| drive.counters().flushed >= buffer);
+    let or_end = requests.map_or("the workload's end".into(), |requests| format!("{requests} requests"));
+    let warm_up = format!("other requests of the workload until {buffer} pages were flushed, or {or_end}");
     Ok((ending, warm_up, None))
 }
 
@@ -421,6 +433,8 @@ impl Source for Keeping {
 struct Kept {
     arrivals: Vec<Arrival>,
     next: usize,
+    /// What was to be known of them.
+    notes: Vec<String>,
 }
 
 impl Source for Kept {
@@ -430,6 +444,10 @@ impl Source for Kept {
         let count = end - self.next;
         self.next = end;
         Ok(count)
+    }
+
+    fn notes(&self) -> Vec<String> {
+        self.notes.clone()
     }
 }
 
@@ -450,6 +468,8 @@ struct Figures {
     /// Pages that the workload touches and the starting state lacks.
     unmapped: usize,
     warm_up: String,
+    /// What became of the workload's requests.
+    notes: Vec<String>,
 }
 
 /// What is to be known of the starting state.
@@ -517,7 +537,7 @@ fn outcome(drive: &Drive<Metrics>, device: &Device, workload: &Workload, spec: &
         },
         seed: spec.seed,
         version: env!("CARGO_PKG_VERSION"),
-        notes: workload.notes.iter().cloned().chain(state_notes(aged, figures.unmapped)).collect(),
+        notes: workload.notes.iter().cloned().chain(state_notes(aged, figures.unmapped)).chain(figures.notes).collect(),
         log: None,
     }
 }

@@ -2,7 +2,7 @@
 
 use tinytail_simulator::control::Control;
 use tinytail_simulator::run::{Outcome, RunError, Spec, run};
-use tinytail_workload::TraceOptions;
+use tinytail_workload::{TraceOptions, Transform};
 
 /// One plane of 1024 blocks of 128 pages on each of two channels, full to 80 %.
 const DEVICE: &str = "name = \"two-planes\"\nsummary = \"s\"\n\
@@ -31,6 +31,7 @@ fn outcome(victims: &str, state: &str) -> Result<Outcome, RunError> {
         design: format!("base{victims}+{}", file("overlay.toml", OVERLAY)),
         workload: file("workload.toml", WORKLOAD),
         options: TraceOptions::default(),
+        transform: Transform::default(),
         requests: None,
         seed: 1,
         verify: true,

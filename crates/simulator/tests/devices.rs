@@ -12,7 +12,7 @@ use tinytail_core::units::{Ns, SECOND};
 use tinytail_simulator::catalog;
 use tinytail_simulator::control::Control;
 use tinytail_simulator::run::{Spec, run};
-use tinytail_workload::TraceOptions;
+use tinytail_workload::{TraceOptions, Transform};
 
 fn device(name: &str) -> Device {
     catalog::device(name).unwrap()
@@ -173,6 +173,7 @@ fn every_twin_runs_a_design_with_watermarks_that_fit_it_however_it_was_aged() {
                 design: design.into(),
                 workload: "randrw70-qd16".into(),
                 options: TraceOptions::default(),
+                transform: Transform::default(),
                 requests: Some(2_000),
                 seed: 1,
                 verify: true,
@@ -186,16 +187,6 @@ fn every_twin_runs_a_design_with_watermarks_that_fit_it_however_it_was_aged() {
             assert_eq!(ended, (None, false, 2_000), "{} {ageing}", device.name);
         }
     }
-}
-
-/// The device as far as the drive has mechanisms for it: no link, no overhead, no cache registers. What a drive of the whole
-/// device does is held against what follows from this one, so that a mechanism of the link that is added shows here.
-fn modelled(device: &Device) -> Device {
-    let mut device = device.clone();
-    device.host.link_bytes_per_us = None;
-    device.host.overhead_ns = 0;
-    device.flash.cache_register = false;
-    device
 }
 
 /// The device with few blocks, which take no time, and data in every plane.

@@ -13,7 +13,7 @@ use tinytail_simulator::catalog;
 use tinytail_simulator::control::Control;
 use tinytail_simulator::image::{self, CreateSpec, Header, Image, VERSION};
 use tinytail_simulator::run::{Outcome, Spec, run};
-use tinytail_workload::TraceOptions;
+use tinytail_workload::{TraceOptions, Transform};
 
 /// A folder of its own for each test.
 fn folder() -> tempfile::TempDir {
@@ -43,6 +43,7 @@ fn spec(design: &str, given: &str, image: Option<&std::path::Path>) -> Spec {
         design: design.into(),
         workload: "randrw70-qd16".into(),
         options: TraceOptions::default(),
+        transform: Transform::default(),
         requests: Some(20_000),
         seed: 3,
         verify: true,

@@ -7,7 +7,7 @@ use std::fs::File;
 use std::path::PathBuf;
 use tinytail_simulator::control::Control;
 use tinytail_simulator::run::{LogSpec, Outcome, RunError, Spec, run};
-use tinytail_workload::TraceOptions;
+use tinytail_workload::{TraceOptions, Transform};
 
 /// A file of one test, removed with it.
 struct Temporary(PathBuf);
@@ -35,6 +35,7 @@ fn spec(requests: u64, windows: u32, log: Option<String>) -> Spec {
         design: "base".into(),
         workload: "randrw70-qd16".into(),
         options: TraceOptions::default(),
+        transform: Transform::default(),
         requests: Some(requests),
         seed: 1,
         verify: false,

@@ -4,7 +4,7 @@ use std::io::Write;
 use std::path::PathBuf;
 use tinytail_simulator::control::Control;
 use tinytail_simulator::run::{Outcome, RunError, Spec, run};
-use tinytail_workload::TraceOptions;
+use tinytail_workload::{TraceOptions, Transform};
 
 fn spec(design: &str, workload: &str, requests: u64) -> Spec {
     Spec {
@@ -12,6 +12,7 @@ fn spec(design: &str, workload: &str, requests: u64) -> Spec {
         design: design.into(),
         workload: workload.into(),
         options: TraceOptions::default(),
+        transform: Transform::default(),
         requests: Some(requests),
         seed: 1,
         verify: true,

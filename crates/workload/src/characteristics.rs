@@ -5,8 +5,11 @@ use std::collections::BTreeMap;
 use rustc_hash::FxHashMap;
 use serde::Serialize;
 use tinytail_core::host::{Arrival, CommandKind};
-use tinytail_core::units::{Ns, SECOND, SECTOR_BYTES};
+use tinytail_core::units::SECTOR_BYTES;
 
+use crate::burstiness::Burstiness;
+use crate::error::WorkloadError;
+use crate::source::Source;
 use crate::trace::Compression;
 use crate::trace::units::{AddressUnit, OpCodes, TimeUnit};
 
@@ -15,6 +18,18 @@ const PAGE_SECTORS: u64 = 4096 / SECTOR_BYTES as u64;
 
 /// A request is sequential if it starts where one of this many requests before it ended.
 const RECENT_REQUESTS: usize = 32;
+
+/// Runs through a stream of requests and measures it.
+pub(crate) fn measure(source: &mut dyn Source) -> Result<CharacteristicsSummary, WorkloadError> {
+    const BATCH: usize = 256;
+    let mut characteristics = Characteristics::default();
+    let mut batch = Vec::with_capacity(BATCH);
+    while source.fill(&mut batch, BATCH)? > 0 {
+        batch.iter().for_each(|arrival| characteristics.add(arrival));
+        batch.clear();
+    }
+    Ok(characteristics.summary())
+}
 
 /// What `tinytail trace info` says of a trace.
 #[derive(Clone, Debug, Serialize)]
@@ -74,10 +89,20 @@ pub struct CharacteristicsSummary {
     pub iops_peak: u64,
     /// The busiest second over the mean.
     pub peak_to_mean: f64,
+    /// The rate of the busiest 100 ms over the mean.
+    pub peak_to_mean_100ms: f64,
+    /// Megabytes (10^6 bytes) per second over the duration, read and written.
+    pub mb_per_s_mean: f64,
     /// Coefficient of variation of the time between requests: 0 if even, 1 if exponential, more if bursty.
     pub interarrival_cv: f64,
+    /// Variance over mean of the number of requests in a second: 0 if even, 1 if exponential, more if bursty.
+    pub dispersion_1s: f64,
+    /// The same in 100 ms. If bursts are short, the two are alike; if they are long, it is the smaller.
+    pub dispersion_100ms: f64,
     /// From the lowest to the highest address, in GiB.
     pub span_gib: f64,
+    /// Different 4 KiB pages read or written, in MiB.
+    pub footprint_mib: f64,
     /// Share of written 4 KiB pages that had been written before in the stream.
     pub overwrite_percent: f64,
     /// Share of requests that start where one of the 32 before ended.
@@ -99,19 +124,24 @@ pub struct KindSummary {
     pub pages: u64,
     /// Different 4 KiB pages touched, in MiB.
     pub footprint_mib: f64,
+    /// How many requests have which size, in classes that end at powers of two; classes without requests are left out.
+    pub sizes: Vec<SizeClass>,
+}
+
+/// The requests of sizes above half of a power of two, up to it.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct SizeClass {
+    /// The largest size of the class in KiB.
+    pub up_to_kib: f64,
+    /// Number of requests.
+    pub requests: u64,
 }
 
 /// Measures a stream of requests. Memory grows with the footprint, by about 16 bytes for 256 KiB of it.
 #[derive(Clone, Debug)]
 pub struct Characteristics {
-    first_ns: Option<Ns>,
-    last_ns: Ns,
     requests: u64,
-    gap_mean_ns: f64,
-    gap_squares_ns2: f64,
-    second: u64,
-    second_requests: u64,
-    peak: u64,
+    times: Burstiness,
     read: Kind,
     write: Kind,
     trim: Kind,
@@ -133,14 +163,8 @@ struct Kind {
 impl Default for Characteristics {
     fn default() -> Self {
         Self {
-            first_ns: None,
-            last_ns: 0,
             requests: 0,
-            gap_mean_ns: 0.0,
-            gap_squares_ns2: 0.0,
-            second: 0,
-            second_requests: 0,
-            peak: 0,
+            times: Burstiness::default(),
             read: Kind::default(),
             write: Kind::default(),
             trim: Kind::default(),
@@ -156,24 +180,7 @@ impl Default for Characteristics {
 impl Characteristics {
     /// Takes the next request of the stream. Its time must not be before the one before.
     pub fn add(&mut self, arrival: &Arrival) {
-        if self.first_ns.is_some() {
-            // Welford's running mean and sum of squared differences.
-            let gap_ns = (arrival.at - self.last_ns) as f64;
-            let difference = gap_ns - self.gap_mean_ns;
-            self.gap_mean_ns += difference / self.requests as f64;
-            self.gap_squares_ns2 += difference * (gap_ns - self.gap_mean_ns);
-        } else {
-            self.first_ns = Some(arrival.at);
-        }
-        self.last_ns = arrival.at;
-        let second = arrival.at / SECOND;
-        if second != self.second {
-            self.second = second;
-            self.second_requests = 0;
-        }
-        self.second_requests += 1;
-        self.peak = self.peak.max(self.second_requests);
-
+        self.times.add(arrival.at);
         let command = arrival.command;
         let end = command.sector + u64::from(command.sectors);
         self.sequential += u64::from(self.recent_ends.contains(&command.sector));
@@ -199,19 +206,26 @@ impl Characteristics {
     pub fn summary(&self) -> CharacteristicsSummary {
         let read = self.read.summary();
         let write = self.write.summary();
-        let duration_s = (self.last_ns - self.first_ns.unwrap_or(self.last_ns)) as f64 / SECOND as f64;
+        let duration_s = self.times.duration_s();
         let iops_mean = ratio(self.requests as f64, duration_s);
-        let gaps = self.requests.saturating_sub(1) as f64;
+        let (peak, peak_100ms) = if duration_s > 0.0 { self.times.peaks() } else { (0, 0) };
+        let (dispersion_1s, dispersion_100ms) = if duration_s > 0.0 { self.times.dispersions() } else { (0.0, 0.0) };
         let span_sectors = self.highest_sector.saturating_sub(self.lowest_sector);
+        let megabytes = (self.read.sectors() + self.write.sectors()) as f64 * f64::from(SECTOR_BYTES) / 1e6;
         CharacteristicsSummary {
             requests: self.requests,
             duration_s,
             write_percent: percent(write.requests, self.requests),
             iops_mean,
-            iops_peak: if duration_s > 0.0 { self.peak } else { 0 },
-            peak_to_mean: if duration_s > 0.0 { ratio(self.peak as f64, iops_mean) } else { 0.0 },
-            interarrival_cv: ratio(ratio(self.gap_squares_ns2, gaps).sqrt(), self.gap_mean_ns),
+            iops_peak: peak,
+            peak_to_mean: ratio(peak as f64, iops_mean),
+            peak_to_mean_100ms: ratio(peak_100ms as f64 * 10.0, iops_mean),
+            mb_per_s_mean: ratio(megabytes, duration_s),
+            interarrival_cv: self.times.interarrival_cv(),
+            dispersion_1s,
+            dispersion_100ms,
             span_gib: span_sectors as f64 * f64::from(SECTOR_BYTES) / f64::from(1 << 30),
+            footprint_mib: pages_mib(self.read.union_pages(&self.write)),
             overwrite_percent: percent(self.overwritten_pages, write.pages),
             sequential_percent: percent(self.sequential, self.requests),
             read,
@@ -243,10 +257,29 @@ impl Kind {
         count - new
     }
 
+    fn sectors(&self) -> u64 {
+        self.sizes.iter().map(|(size, count)| u64::from(*size) * count).sum()
+    }
+
+    /// How many different pages this kind or the other touched.
+    fn union_pages(&self, other: &Self) -> u64 {
+        let beyond = |(word, seen): (&u64, &u64)| u64::from((seen & !other.seen.get(word).unwrap_or(&0)).count_ones());
+        other.unique_pages + self.seen.iter().map(beyond).sum::<u64>()
+    }
+
+    /// Sizes in classes that end at powers of two.
+    fn size_classes(&self) -> Vec<SizeClass> {
+        let mut classes: BTreeMap<u64, u64> = BTreeMap::new();
+        for (size, count) in &self.sizes {
+            *classes.entry(u64::from(*size).next_power_of_two()).or_default() += count;
+        }
+        let class = |(sectors, requests)| SizeClass { up_to_kib: sectors as f64 * f64::from(SECTOR_BYTES) / 1024.0, requests };
+        classes.into_iter().map(class).collect()
+    }
+
     fn summary(&self) -> KindSummary {
         let kib = |sectors: f64| sectors * f64::from(SECTOR_BYTES) / 1024.0;
         let requests: u64 = self.sizes.values().sum();
-        let sectors: f64 = self.sizes.iter().map(|(size, count)| f64::from(*size) * *count as f64).sum();
         let mut before = 0;
         let median = self.sizes.iter().find_map(|(size, count)| {
             before += count;
@@ -254,13 +287,18 @@ impl Kind {
         });
         KindSummary {
             requests,
-            mean_kib: kib(ratio(sectors, requests as f64)),
+            mean_kib: kib(ratio(self.sectors() as f64, requests as f64)),
             median_kib: kib(f64::from(median.unwrap_or(0))),
             max_kib: kib(f64::from(self.sizes.last_key_value().map_or(0, |(size, _)| *size))),
             pages: self.pages,
-            footprint_mib: self.unique_pages as f64 * 4096.0 / f64::from(1 << 20),
+            footprint_mib: pages_mib(self.unique_pages),
+            sizes: self.size_classes(),
         }
     }
+}
+
+fn pages_mib(pages: u64) -> f64 {
+    pages as f64 * 4096.0 / f64::from(1 << 20)
 }
 
 /// A quotient that is 0 where there is nothing to divide by.
@@ -275,7 +313,7 @@ fn percent(part: u64, whole: u64) -> f64 {
 #[cfg(test)]
 mod tests {
     use tinytail_core::host::Command;
-    use tinytail_core::units::MS;
+    use tinytail_core::units::{MS, Ns};
 
     use super::*;
 
@@ -312,6 +350,11 @@ mod tests {
         assert_eq!((summary.write.pages, summary.overwrite_percent), (4, 50.0));
         assert_eq!(summary.write.footprint_mib, 2.0 * 4096.0 / 1_048_576.0);
         assert_eq!(summary.read.footprint_mib, 129.0 * 4096.0 / 1_048_576.0);
+        // Pages 0 and 1 are written alone; the reads touch 64 to 191 and 12,500.
+        assert_eq!(summary.footprint_mib, 131.0 * 4096.0 / 1_048_576.0);
+        let classes: Vec<(f64, u64)> = summary.read.sizes.iter().map(|class| (class.up_to_kib, class.requests)).collect();
+        assert_eq!(classes, [(4.0, 1), (16.0, 1), (512.0, 1)]);
+        assert_eq!(summary.write.sizes.iter().map(|class| class.requests).sum::<u64>(), 3);
         assert_eq!(summary.span_gib, 100_008.0 * 512.0 / f64::from(1 << 30));
     }
 
@@ -331,9 +374,14 @@ mod tests {
     fn rates_come_from_arrival_times() {
         let even: Vec<_> = (0..4000).map(|index| (index * MS, CommandKind::Read, index, 1)).collect();
         let even = summary(&even);
-        assert_eq!(even.iops_peak, 1000);
+        assert_eq!((even.iops_peak, even.dispersion_1s), (1000, 0.0));
+        assert!((even.peak_to_mean_100ms - 1.0).abs() < 0.001);
+        assert!((even.mb_per_s_mean - 0.512).abs() < 0.001);
         assert!((even.peak_to_mean - 1.0).abs() < 0.001 && even.interarrival_cv < 1e-9);
         let bursty: Vec<_> = (0..4000).map(|index| (index / 100 * 100 * MS, CommandKind::Read, index, 1)).collect();
         assert!(summary(&bursty).interarrival_cv > 9.0);
+        // Pages that are read and written count once.
+        let both = summary(&[(0, CommandKind::Read, 0, 16), (1, CommandKind::Write, 8, 16)]);
+        assert_eq!(both.footprint_mib, 3.0 * 4096.0 / 1_048_576.0);
     }
 }

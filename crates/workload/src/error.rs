@@ -15,6 +15,14 @@ pub enum WorkloadError {
         /// What the operating system or the decompressor said.
         reason: String,
     },
+    /// A file can't be written.
+    #[error("{path}: it can't be written: {reason}")]
+    Output {
+        /// The file.
+        path: String,
+        /// What the operating system said.
+        reason: String,
+    },
     /// The compressed stream of a trace ends before its end.
     #[error("{path}: the {compression} stream is truncated or damaged after {after} ({reason}); copy or download the file again")]
     Truncated {

@@ -12,135 +12,79 @@ use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::de::value::{MapAccessDeserializer, SeqAccessDeserializer};
 use serde::de::{Error as _, IntoDeserializer, MapAccess, SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize};
-use tinytail_core::host::CommandKind;
-use tinytail_core::units::{SECOND, SECTOR_BYTES, TIME_MAX};
+use tinytail_core::units::SECTOR_BYTES;
 use toml::de::{DeTable, DeValue};
 
+use crate::claims::Claim;
 use crate::error::WorkloadError;
-use crate::synthetic::profile::{FlowProfile, Profile};
-use crate::synthetic::{Arrivals, Synthetic};
+use crate::synthetic::Synthetic;
+use crate::synthetic::profile::Profile;
+use crate::synthetic::profile_table::ProfileTable;
+use crate::synthetic::table::SyntheticTable;
 use crate::text;
 use crate::trace::TraceOptions;
 use crate::trace::units::{AddressUnit, DeviceName, Event, OpCodes, TimeUnit};
+use crate::transform::Transform;
+use crate::transform::table::{TenantTable, TransformTable};
 
 /// A value and where it comes from.
 #[derive(Clone, Debug)]
-struct Sourced<T> {
-    value: T,
+pub(crate) struct Sourced<T> {
+    pub(crate) value: T,
 }
 
-/// A workload file. Exactly one of the tables is given.
+/// A workload file. Exactly one of `synthetic`, `threads`, `profile`, `trace` and `tenants` is given.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[schemars(title = "tinytail workload")]
 pub(crate) struct WorkloadFile {
     /// What the workload is, in one sentence.
     summary: String,
-    /// Requests of one block size, uniform or by Zipf's law.
+    /// Requests of one kind, made by rule.
     synthetic: Option<SyntheticTable>,
+    /// Requests of several kinds at once, by name.
+    threads: Option<BTreeMap<String, SyntheticTable>>,
     /// A stand-in for a recorded workload, by its measured characteristics.
     profile: Option<ProfileTable>,
     /// A trace file and its units.
     trace: Option<TraceTable>,
+    /// Several traces that share the drive, by name.
+    tenants: Option<BTreeMap<String, TenantTable>>,
+    /// What is done to the requests of traces and stand-ins.
+    transform: Option<TransformTable>,
+}
+
+/// A workload file, checked.
+pub(crate) struct CheckedFile {
+    pub(crate) summary: String,
+    pub(crate) table: Table,
+    pub(crate) transform: Transform,
 }
 
 /// The table of a workload file, checked.
 pub(crate) enum Table {
-    /// Requests of one block size.
+    /// Requests of one kind.
     Synthetic(Synthetic),
+    /// Requests of several kinds, by name.
+    Threads(Vec<(String, Synthetic)>),
     /// A stand-in for a recorded workload.
-    Profile { stands_in_for: String, profile: Profile },
-    /// A trace file and what is said about it.
-    Trace { file: String, options: TraceOptions },
+    Profile { stands_in_for: String, profile: Profile, claims: Vec<Claim> },
+    /// A trace.
+    Trace(TraceFile),
+    /// Several traces, by name.
+    Tenants(Vec<(String, TraceFile, Transform)>),
 }
 
-/// Requests of one block size. Exactly one of `queue_depth` and `rate_per_s` is given.
-#[derive(Debug, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-struct SyntheticTable {
-    /// Closed loop: number of requests that are always outstanding.
-    queue_depth: Option<Sourced<u32>>,
-    /// Open loop: mean number of requests per second, with exponential times between them.
-    rate_per_s: Option<Sourced<f64>>,
-    /// Size of every request in bytes, a multiple of 512.
-    block_bytes: Sourced<u64>,
-    /// Every address is a multiple of this, itself a multiple of 512; `block_bytes` without it.
-    align_bytes: Option<Sourced<u64>>,
-    /// Share of requests that are reads, from 0 to 1.
-    read_share: Sourced<f64>,
-    /// How requests are spread over the range.
-    addresses: Sourced<AddressLaw>,
-    /// Zipf's exponent, above 0 and at most 4; only with `addresses = "zipf"`.
-    zipf_theta: Option<Sourced<f64>>,
-    /// The range of addresses from 0, in bytes; the mapped part of the drive without it.
-    range_bytes: Option<Sourced<u64>>,
-    /// Number of requests, unless the run asks for another.
-    requests: Sourced<u64>,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
-#[serde(rename_all = "lowercase")]
-enum AddressLaw {
-    /// Every slot is as likely.
-    Uniform,
-    /// The k-th most frequent slot has a share proportional to k^-`zipf_theta`; the hot slots are spread over the range.
-    Zipf,
-}
-
-/// A stand-in for a recorded workload: independent flows in open loop.
-#[derive(Debug, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-struct ProfileTable {
-    /// What the workload stands in for.
-    stands_in_for: Sourced<String>,
-    /// The flows, by name; at least one.
-    flows: BTreeMap<String, FlowTable>,
-}
-
-#[derive(Clone, Copy, Debug, Deserialize, JsonSchema)]
-#[serde(rename_all = "lowercase")]
-enum FlowKind {
-    /// Reads.
-    Read,
-    /// Writes.
-    Write,
-}
-
-#[derive(Debug, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-struct FlowTable {
-    /// Whether the flow reads or writes.
-    kind: Sourced<FlowKind>,
-    /// When the flow begins, in whole seconds; 0 without it.
-    start_s: Option<Sourced<u64>>,
-    /// Length of each of the periods for which a rate is given, in whole seconds.
-    period_s: Sourced<u64>,
-    /// Mean number of requests per second, for each period; the flow ends after the last.
-    rates_per_s: Sourced<Vec<f64>>,
-    /// Each second's rate is drawn between 1 - this and 1 + this times the period's, from 0 to 1.
-    jitter_share: Sourced<f64>,
-    /// Share of requests that come after a pause.
-    pause_share: Sourced<f64>,
-    /// Mean length of a pause in milliseconds, exponentially distributed.
-    pause_ms: Sourced<f64>,
-    /// Share of requests that continue a run of this flow.
-    sequential_share: Sourced<f64>,
-    /// Chance to pass over the most recent run, and the next, and so on, when a run is continued.
-    interleave_share: Sourced<f64>,
-    /// Share of new runs that start where an earlier one did.
-    revisit_share: Sourced<f64>,
-    /// Sizes of the requests that start a run: pairs of sectors and weight.
-    start_sizes_sectors: Sourced<Vec<(u32, f64)>>,
-    /// Sizes of the requests that continue a run: pairs of sectors and weight.
-    continuation_sizes_sectors: Sourced<Vec<(u32, f64)>>,
-    /// Where runs start: triples of first GiB, end in GiB and weight.
-    regions_gib: Sourced<Vec<(f64, f64, f64)>>,
+/// A trace file and what is said about it.
+pub(crate) struct TraceFile {
+    pub(crate) file: String,
+    pub(crate) options: TraceOptions,
 }
 
 /// A trace and what its format does not fix.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-struct TraceTable {
+pub(crate) struct TraceTable {
     /// The trace's file name, looked for beside the workload file and in the folder that TINYTAIL_TRACES names. Not in the
     /// sidecar file of a trace.
     file: Option<Sourced<String>>,
@@ -163,6 +107,14 @@ struct TraceTable {
 }
 
 impl TraceTable {
+    /// The file and what is said about it, of the table at `section`.
+    fn check(&self, text: Text<'_>, section: &[&str]) -> Result<TraceFile, WorkloadError> {
+        match &self.file {
+            Some(file) => Ok(TraceFile { file: file.value.clone(), options: self.options() }),
+            None => Err(text.fault(section, "file", "is missing: the trace's file name")),
+        }
+    }
+
     fn options(&self) -> TraceOptions {
         fn plain<T: Clone>(value: &Option<Sourced<T>>) -> Option<T> {
             value.as_ref().map(|sourced| sourced.value.clone())
@@ -224,7 +176,7 @@ impl<'a> Text<'a> {
     }
 
     /// A fault of the value at `section` and `key`.
-    fn fault(self, section: &[&str], key: &str, message: impl fmt::Display) -> WorkloadError {
+    pub(crate) fn fault(self, section: &[&str], key: &str, message: impl fmt::Display) -> WorkloadError {
         let mut line = 1;
         if let Ok(document) = DeTable::parse(self.text) {
             let mut table = Some(document.get_ref());
@@ -243,29 +195,55 @@ impl<'a> Text<'a> {
         WorkloadError::Config { path: self.path.into(), line, message: format!("`{name}` {message}") }
     }
 
-    /// Reads a workload file: its summary and its table, checked.
-    pub(crate) fn workload(self) -> Result<(String, Table), WorkloadError> {
+    /// Reads a workload file, and checks it.
+    pub(crate) fn workload(self) -> Result<CheckedFile, WorkloadError> {
         let file: WorkloadFile = self.parse()?;
-        let table = match (file.synthetic, file.profile, file.trace) {
-            (Some(table), None, None) => Table::Synthetic(table.check(self)?),
-            (None, Some(table), None) => {
-                let profile = table.check(self)?;
-                Table::Profile { stands_in_for: table.stands_in_for.value, profile }
+        let table = match (file.synthetic, file.threads, file.profile, file.trace, file.tenants) {
+            (Some(table), None, None, None, None) => Table::Synthetic(table.check(self, &["synthetic"], false)?),
+            (None, Some(threads), None, None, None) => Table::Threads(self.threads(&threads)?),
+            (None, None, Some(table), None, None) => {
+                let (profile, claims) = table.check(self)?;
+                Table::Profile { stands_in_for: table.stands_in_for.value, profile, claims }
             }
-            (None, None, Some(table)) => {
-                let options = table.options();
-                let file = table.file.ok_or_else(|| self.fault(&["trace"], "file", "is missing: the trace's file name"))?;
-                Table::Trace { file: file.value, options }
-            }
+            (None, None, None, Some(table), None) => Table::Trace(table.check(self, &["trace"])?),
+            (None, None, None, None, Some(tenants)) => Table::Tenants(self.tenants(&tenants)?),
             _ => {
                 return Err(WorkloadError::Config {
                     path: self.path.into(),
                     line: 1,
-                    message: "expected exactly one of the tables [synthetic], [profile] and [trace]".into(),
+                    message: "expected exactly one of the tables [synthetic], [threads], [profile], [trace] and [tenants]".into(),
                 });
             }
         };
-        Ok((file.summary, table))
+        let transform = match &file.transform {
+            Some(_) if matches!(table, Table::Synthetic(_) | Table::Threads(_)) => {
+                return Err(self.fault(&[], "transform", "applies to traces and stand-ins, and this workload is made by rule"));
+            }
+            Some(transform) => transform.check(self, &["transform"])?,
+            None => Transform::default(),
+        };
+        Ok(CheckedFile { summary: file.summary, table, transform })
+    }
+
+    fn threads(self, threads: &BTreeMap<String, SyntheticTable>) -> Result<Vec<(String, Synthetic)>, WorkloadError> {
+        let check = |(name, table): (&String, &SyntheticTable)| Ok((name.clone(), table.check(self, &["threads", name], true)?));
+        let threads: Vec<_> = threads.iter().map(check).collect::<Result<_, _>>()?;
+        if threads.iter().all(|(_, thread)| thread.requests.is_none()) {
+            return Err(self.fault(&[], "threads", "needs at least one thread with `requests`; the others go on until it has ended"));
+        }
+        Ok(threads)
+    }
+
+    fn tenants(self, tenants: &BTreeMap<String, TenantTable>) -> Result<Vec<(String, TraceFile, Transform)>, WorkloadError> {
+        if tenants.is_empty() {
+            return Err(self.fault(&[], "tenants", "has no trace; expected at least one table [tenants.NAME.trace]"));
+        }
+        let check = |(name, tenant): (&String, &TenantTable)| {
+            let trace = tenant.trace.check(self, &["tenants", name, "trace"])?;
+            let transform = tenant.transform.as_ref().map(|table| table.check(self, &["tenants", name, "transform"])).transpose()?;
+            Ok((name.clone(), trace, transform.unwrap_or_default()))
+        };
+        tenants.iter().map(check).collect()
     }
 
     /// The values of a file as rows, in the order of the file.
@@ -285,21 +263,27 @@ impl<'a> Text<'a> {
             if section.is_empty() && key == "summary" {
                 continue;
             }
-            let (value, source) = match value.get_ref() {
+            let (value, source, tolerance) = match value.get_ref() {
                 DeValue::Table(inner) => match inner.get("value") {
-                    Some(plain) => (plain, inner.get("source").and_then(|source| source.get_ref().as_str())),
+                    Some(plain) => {
+                        let tolerance = inner.get("tolerance_percent").map(|tolerance| tolerance.span());
+                        (plain, inner.get("source").and_then(|source| source.get_ref().as_str()), tolerance)
+                    }
                     None => {
                         let name = if section.is_empty() { key.to_string() } else { format!("{section}.{key}") };
                         self.add_rows(inner, &name, rows);
                         continue;
                     }
                 },
-                _ => (value, None),
+                _ => (value, None, None),
             };
-            let shown = match value.get_ref().as_str() {
+            let mut shown = match value.get_ref().as_str() {
                 Some(text) => text.to_owned(),
                 None => self.text[value.span()].split_whitespace().collect::<Vec<_>>().join(" "),
             };
+            if let Some(tolerance) = tolerance {
+                shown += &format!(" ± {} %", &self.text[tolerance]);
+            }
             rows.push(Row { section: section.into(), key: key.to_string(), value: shown, source: source.unwrap_or_default().into() });
         }
     }
@@ -343,24 +327,24 @@ fn with_nearest(message: &str) -> String {
 
 /// The section of a table and the text of its file, to check values with.
 #[derive(Clone, Copy)]
-struct Check<'a> {
-    text: Text<'a>,
-    section: &'a [&'a str],
+pub(crate) struct Check<'a> {
+    pub(crate) text: Text<'a>,
+    pub(crate) section: &'a [&'a str],
 }
 
 impl Check<'_> {
-    fn fault(self, key: &str, message: impl fmt::Display) -> WorkloadError {
+    pub(crate) fn fault(self, key: &str, message: impl fmt::Display) -> WorkloadError {
         self.text.fault(self.section, key, message)
     }
 
-    fn share(self, key: &str, share: &Sourced<f64>) -> Result<f64, WorkloadError> {
+    pub(crate) fn share(self, key: &str, share: &Sourced<f64>) -> Result<f64, WorkloadError> {
         match share.value {
             value if (0.0..=1.0).contains(&value) => Ok(value),
             value => Err(self.fault(key, format_args!("is {value}; expected a share from 0 to 1"))),
         }
     }
 
-    fn sectors(self, key: &str, bytes: &Sourced<u64>) -> Result<u64, WorkloadError> {
+    pub(crate) fn sectors(self, key: &str, bytes: &Sourced<u64>) -> Result<u64, WorkloadError> {
         let sector_bytes = u64::from(SECTOR_BYTES);
         match bytes.value {
             0 => Err(self.fault(key, "is 0; expected a multiple of 512 bytes above 0")),
@@ -369,151 +353,6 @@ impl Check<'_> {
             }
             value => Ok(value / sector_bytes),
         }
-    }
-}
-
-impl SyntheticTable {
-    fn check(&self, text: Text<'_>) -> Result<Synthetic, WorkloadError> {
-        let check = Check { text, section: &["synthetic"] };
-        let arrivals = match (&self.queue_depth, &self.rate_per_s) {
-            (Some(_), Some(_)) => {
-                return Err(check.fault("rate_per_s", "and `queue_depth` are both given; expected one, open or closed loop"));
-            }
-            (None, None) => {
-                return Err(check.fault("queue_depth", "(closed loop) or `rate_per_s` (open loop) is missing"));
-            }
-            (Some(depth), None) if depth.value == 0 => {
-                return Err(check.fault("queue_depth", "is 0; expected 1 or more"));
-            }
-            (Some(depth), None) => Arrivals::Closed { depth: depth.value },
-            (None, Some(rate)) if !(rate.value > 0.0 && rate.value <= 1e9) => {
-                return Err(
-                    check.fault("rate_per_s", format_args!("is {}; expected a rate above 0 and at most 1e9 per second", rate.value))
-                );
-            }
-            (None, Some(rate)) => Arrivals::Open { rate_per_s: rate.value },
-        };
-        let block_sectors =
-            u32::try_from(check.sectors("block_bytes", &self.block_bytes)?).map_err(|_| check.fault("block_bytes", "is 2 TiB or more"))?;
-        let align_sectors = match &self.align_bytes {
-            Some(align) => check.sectors("align_bytes", align)?,
-            None => u64::from(block_sectors),
-        };
-        let range_sectors = self.range_bytes.as_ref().map(|range| check.sectors("range_bytes", range)).transpose()?;
-        if range_sectors.is_some_and(|range| range < u64::from(block_sectors)) {
-            return Err(check.fault("range_bytes", "is smaller than `block_bytes`; not one block fits"));
-        }
-        let zipf_theta = match (self.addresses.value, &self.zipf_theta) {
-            (AddressLaw::Uniform, None) => None,
-            (AddressLaw::Uniform, Some(_)) => {
-                return Err(check.fault("zipf_theta", "is given with uniform addresses; expected `addresses = \"zipf\"`"));
-            }
-            (AddressLaw::Zipf, None) => {
-                return Err(check.fault("zipf_theta", "is missing; `addresses` is \"zipf\""));
-            }
-            (AddressLaw::Zipf, Some(theta)) if !(theta.value > 0.0 && theta.value <= 4.0) => {
-                return Err(check.fault("zipf_theta", format_args!("is {}; expected an exponent above 0, at most 4", theta.value)));
-            }
-            (AddressLaw::Zipf, Some(theta)) => Some(theta.value),
-        };
-        if self.requests.value == 0 {
-            return Err(check.fault("requests", "is 0; expected 1 or more"));
-        }
-        Ok(Synthetic {
-            arrivals,
-            block_sectors,
-            align_sectors,
-            read_share: check.share("read_share", &self.read_share)?,
-            zipf_theta,
-            range_sectors,
-            requests: self.requests.value,
-        })
-    }
-}
-
-impl ProfileTable {
-    fn check(&self, text: Text<'_>) -> Result<Profile, WorkloadError> {
-        if self.flows.is_empty() {
-            return Err(text.fault(&["profile"], "flows", "has no flow; expected at least one"));
-        }
-        let flow = |(name, flow): (&String, &FlowTable)| flow.check(Check { text, section: &["profile", "flows", name] });
-        Ok(Profile { flows: self.flows.iter().map(flow).collect::<Result<_, _>>()? })
-    }
-}
-
-impl FlowTable {
-    fn check(&self, check: Check<'_>) -> Result<FlowProfile, WorkloadError> {
-        // Beyond this rate, a second's work no longer fits the integers in which it is counted.
-        const RATE_MAX: f64 = 1e6;
-        let sizes = |key: &str, sizes: &Sourced<Vec<(u32, f64)>>| {
-            let faulty = sizes.value.iter().any(|(sectors, weight)| *sectors == 0 || !weight.is_finite() || *weight < 0.0);
-            if faulty || sizes.value.iter().all(|(_, weight)| *weight == 0.0) {
-                return Err(check.fault(key, "needs pairs of sectors and weight, all above 0"));
-            }
-            Ok(sizes.value.clone())
-        };
-        let mut regions = Vec::new();
-        for &(first_gib, end_gib, weight) in &self.regions_gib.value {
-            const GIB_PAGES: f64 = 262_144.0;
-            let sound = (0.0..end_gib).contains(&first_gib) && end_gib <= 1e9 && weight.is_finite() && weight >= 0.0;
-            let first = (first_gib * GIB_PAGES) as u64;
-            let pages = ((end_gib - first_gib) * GIB_PAGES) as u64;
-            if !sound || pages == 0 {
-                return Err(check.fault(
-                    "regions_gib",
-                    format_args!("has [{first_gib}, {end_gib}, {weight}]; expected [first GiB, end GiB, weight], end above first"),
-                ));
-            }
-            regions.push((first, pages, weight));
-        }
-        if regions.iter().all(|(_, _, weight)| *weight == 0.0) {
-            return Err(check.fault("regions_gib", "needs at least one region with a weight above 0"));
-        }
-        let pause_ms = self.pause_ms.value;
-        if !(0.0..=1e9).contains(&pause_ms) {
-            return Err(check.fault("pause_ms", format_args!("is {pause_ms}; expected 0 to 1e9 ms")));
-        }
-        let flow = FlowProfile {
-            kind: match self.kind.value {
-                FlowKind::Read => CommandKind::Read,
-                FlowKind::Write => CommandKind::Write,
-            },
-            start_s: self.start_s.as_ref().map_or(0, |start| start.value),
-            period_s: self.period_s.value,
-            rates_per_s: self.rates_per_s.value.clone(),
-            jitter_share: check.share("jitter_share", &self.jitter_share)?,
-            pause_share: check.share("pause_share", &self.pause_share)?,
-            pause_ns: pause_ms * 1e6,
-            sequential_share: check.share("sequential_share", &self.sequential_share)?,
-            interleave_share: check.share("interleave_share", &self.interleave_share)?,
-            revisit_share: check.share("revisit_share", &self.revisit_share)?,
-            start_sizes: sizes("start_sizes_sectors", &self.start_sizes_sectors)?,
-            continuation_sizes: sizes("continuation_sizes_sectors", &self.continuation_sizes_sectors)?,
-            regions,
-        };
-        let duration_s = flow.period_s.saturating_mul(flow.rates_per_s.len() as u64);
-        if duration_s == 0 || flow.start_s.saturating_add(duration_s) > TIME_MAX / SECOND {
-            return Err(check.fault(
-                "rates_per_s",
-                format_args!("times `period_s` makes {duration_s} s; expected 1 s or more, and an end before {} s", TIME_MAX / SECOND),
-            ));
-        }
-        for rate in &flow.rates_per_s {
-            if !(0.0..=RATE_MAX).contains(rate) {
-                return Err(check.fault("rates_per_s", format_args!("has {rate}; expected 0 to {RATE_MAX} per second")));
-            }
-            if flow.rate_between_pauses(*rate).is_none_or(|between| between > 10.0 * RATE_MAX) {
-                return Err(check.fault(
-                    "pause_share",
-                    format_args!("times `pause_ms` leaves no time for {rate} requests per second between the pauses"),
-                ));
-            }
-        }
-        let largest = flow.start_sizes.iter().chain(&flow.continuation_sizes).map(|(sectors, _)| *sectors).max();
-        if flow.end_sector() < u64::from(largest.unwrap_or(0)) {
-            return Err(check.fault("regions_gib", "end before the largest request would"));
-        }
-        Ok(flow)
     }
 }
 

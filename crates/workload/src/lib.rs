@@ -4,26 +4,37 @@
 //! stream, as often as needed. A workload says of itself whether its input is real, synthetic or a stand-in, whether it runs
 //! in open or in closed loop, and in its notes how a trace was read.
 //!
-//! The tree: `trace/` has one file for each trace format, `synthetic/` the generators, `file` the workload files (the
-//! repository's `workloads/*.toml`, which are embedded, and those of users), `characteristics` what a stream is like.
+//! The tree: `trace/` has one file for each trace format, `transform/` one for each thing that is done to recorded requests,
+//! `synthetic/` the generators, `file` the workload files (the repository's `workloads/*.toml`, which are embedded, and those
+//! of users), `characteristics` what a stream is like, `claims` what a stand-in claims to be like.
 //!
 //! Nothing here depends on the machine: times are integers, random numbers come from a seeded generator, and the few
 //! logarithms and exponentials from software rather than from the platform's library.
 
+mod burstiness;
 mod characteristics;
+mod claims;
+mod convert;
 mod error;
 mod file;
+mod limit;
 mod random;
 mod source;
+mod streams;
 mod synthetic;
 mod text;
 pub mod trace;
+mod transform;
 mod workload;
 
-pub use characteristics::{Characteristics, CharacteristicsSummary, DeviceInfo, KindSummary, TraceInfo};
+pub use characteristics::{Characteristics, CharacteristicsSummary, DeviceInfo, KindSummary, SizeClass, TraceInfo};
+pub use claims::CheckedClaim;
+pub use convert::Converted;
 pub use error::{Column, Position, WorkloadError};
 pub use file::Row;
 pub use source::{Source, SourceContext};
+pub use streams::{Pacing, Stream, Streams};
 pub use trace::units::{AddressUnit, DeviceName, Event, OpCodes, TimeUnit};
 pub use trace::{Trace, TraceOptions};
-pub use workload::{Description, InputKind, Listing, Pacing, TRACES_VARIABLE, Workload, check_file, describe, list, workload_schema};
+pub use transform::{Fit, Transform};
+pub use workload::{Description, InputKind, Listing, TRACES_VARIABLE, Workload, check_file, describe, list, workload_schema};

@@ -12,6 +12,11 @@ pub trait Source: Send {
     /// # Errors
     /// A faulty line of a trace, a request beyond the drive, or an arrival later than can be simulated.
     fn fill(&mut self, out: &mut Vec<Arrival>, limit: usize) -> Result<usize, WorkloadError>;
+
+    /// What is to be known of the requests given so far, such as how many did not fit the drive as they were.
+    fn notes(&self) -> Vec<String> {
+        Vec::new()
+    }
 }
 
 /// What a workload must know of the drive.

@@ -56,6 +56,15 @@ pub(crate) fn duration(ns: u128) -> String {
     format!("{:.3} us", ns as f64 / 1e3)
 }
 
+/// A number of bytes in the unit in which a person would say it.
+pub(crate) fn binary_size(bytes: u64) -> String {
+    const UNITS: [(u32, &str); 4] = [(40, "TiB"), (30, "GiB"), (20, "MiB"), (10, "KiB")];
+    match UNITS.into_iter().find(|(bits, _)| bytes >> bits > 0) {
+        Some((bits, name)) => format!("{:.1} {name}", bytes as f64 / (1_u64 << bits) as f64),
+        None => format!("{bytes} bytes"),
+    }
+}
+
 /// The candidate most like `word`, when one is near enough to have been meant.
 pub(crate) fn nearest<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     candidates
@@ -91,6 +100,14 @@ mod tests {
         assert_eq!(duration(300_000_000_000), "300.0 s");
         assert_eq!(duration(86_400_000_000_000 * 3), "3.00 days");
         assert_eq!(duration(1_500), "1.500 us");
+    }
+
+    #[test]
+    fn sizes_are_said_in_a_fitting_unit() {
+        assert_eq!(binary_size(1023), "1023 bytes");
+        assert_eq!(binary_size(1024), "1.0 KiB");
+        assert_eq!(binary_size(3 << 39), "1.5 TiB");
+        assert_eq!(binary_size(164_500_000_000), "153.2 GiB");
     }
 
     #[test]

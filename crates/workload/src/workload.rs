@@ -6,14 +6,20 @@ use include_dir::{Dir, include_dir};
 use serde::Serialize;
 use tinytail_core::units::SECTOR_BYTES;
 
-use crate::characteristics::{Characteristics, CharacteristicsSummary};
+use crate::characteristics::{CharacteristicsSummary, measure};
+use crate::claims::{self, CheckedClaim, Claim};
 use crate::error::WorkloadError;
-use crate::file::{Row, Table, Text, WorkloadFile};
+use crate::file::{CheckedFile, Row, Table, Text, TraceFile, WorkloadFile};
+use crate::limit::Limited;
+use crate::random::Random;
 use crate::source::{Source, SourceContext};
+use crate::streams::{Pacing, Stream, Streams};
+use crate::synthetic::Synthetic;
+use crate::synthetic::arrivals::Arrivals;
 use crate::synthetic::profile::Profile;
-use crate::synthetic::{Arrivals, Synthetic};
 use crate::text;
 use crate::trace::{Origin, Trace, TraceOptions};
+use crate::transform::{Base, Merged, Tenant, Transform, Transformed};
 
 /// The environment variable that names the folder with the traces of named workloads.
 pub const TRACES_VARIABLE: &str = "TINYTAIL_TRACES";
@@ -32,18 +38,6 @@ pub enum InputKind {
     StandIn,
 }
 
-/// When the next request is issued.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Pacing {
-    /// At its own time, whatever the drive does.
-    Open,
-    /// When another completes, so that this many are always outstanding.
-    Closed {
-        /// Number of outstanding requests, at least 1.
-        depth: u32,
-    },
-}
-
 /// A workload.
 #[derive(Clone, Debug)]
 pub struct Workload {
@@ -53,7 +47,8 @@ pub struct Workload {
     pub summary: String,
     /// Where its requests come from.
     pub input: InputKind,
-    /// When its requests are issued.
+    /// When its requests are issued. If threads in closed loop are among several, each has its own pacing, which
+    /// [`Workload::streams`] gives; here they are in closed loop at the sum of their depths.
     pub pacing: Pacing,
     /// What exactly was opened or will be made, in one line.
     pub detail: String,
@@ -66,7 +61,9 @@ pub struct Workload {
 enum Requests {
     Trace(Trace),
     Synthetic(Synthetic),
-    Profile(Profile),
+    Threads(Vec<(String, Synthetic)>),
+    Profile { profile: Profile, claims: Vec<Claim> },
+    Transformed { transformed: Box<Transformed>, claims: Vec<Claim> },
 }
 
 /// A workload's name and what it is.
@@ -93,7 +90,7 @@ pub struct Description {
 #[must_use]
 pub fn list() -> Vec<Listing> {
     let mut listings: Vec<Listing> =
-        embedded().filter_map(|(name, text)| Some(Listing { name: name.into(), summary: text.workload().ok()?.0 })).collect();
+        embedded().filter_map(|(name, text)| Some(Listing { name: name.into(), summary: text.workload().ok()?.summary })).collect();
     listings.sort_by(|a, b| a.name.cmp(&b.name));
     listings
 }
@@ -104,7 +101,7 @@ pub fn list() -> Vec<Listing> {
 /// An unknown name, or a faulty file.
 pub fn describe(name_or_path: &str) -> Result<Description, WorkloadError> {
     let describe = |text: Text<'_>| {
-        let (summary, _) = text.workload()?;
+        let summary = text.workload()?.summary;
         Ok(Description { name: name_or_path.into(), summary, rows: text.rows() })
     };
     if let Some(text) = embedded_named(name_or_path) {
@@ -217,33 +214,49 @@ impl Workload {
         options: &TraceOptions,
         traces: Option<&Path>,
     ) -> Result<Self, WorkloadError> {
-        let (summary, table) = text.workload()?;
-        if !matches!(table, Table::Trace { .. }) && *options != TraceOptions::default() {
+        let CheckedFile { summary, table, transform } = text.workload()?;
+        if !matches!(table, Table::Trace(_)) && *options != TraceOptions::default() {
+            let why = if matches!(table, Table::Tenants(_)) { "the file of this workload gives them" } else { "this workload is none" };
             return Err(WorkloadError::Option {
                 path: text.path.into(),
-                message: "format, time unit, operation codes, address unit, device, event, order and queue depth apply to traces, \
-                          and this workload is none"
-                    .into(),
+                message: format!(
+                    "format, time unit, operation codes, address unit, device, event, order and queue depth apply to traces, and {why}"
+                ),
             });
         }
         let name = name.to_owned();
-        Ok(match table {
-            Table::Trace { file, options: stated } => {
-                let path = find_trace(&name, &file, folder, traces)?;
-                let origins = vec![
-                    Origin { said: "given as an option".into(), options: options.clone() },
-                    Origin { said: format!("from the workload {name}"), options: stated },
-                ];
-                Self::from_trace(name, summary, Trace::open_with(&path, origins)?)?
+        let open = |TraceFile { file, options: stated }: TraceFile| {
+            let path = find_trace(&name, &file, folder, traces)?;
+            let origins = vec![
+                Origin { said: "given as an option".into(), options: options.clone() },
+                Origin { said: format!("from the workload {name}"), options: stated },
+            ];
+            Trace::open_with(&path, origins)
+        };
+        let workload = match table {
+            Table::Trace(trace) => Self::from_trace(name.clone(), summary, open(trace)?)?,
+            Table::Tenants(tenants) => {
+                let opened = tenants.into_iter().map(|(tenant, trace, transform)| Ok((tenant, open(trace)?, transform)));
+                let tenants = Tenant::lay_out(opened.collect::<Result<Vec<_>, WorkloadError>>()?)?;
+                let merged = Transformed::new(&name, Base::Tenants(tenants), Vec::new(), Transform::default())?;
+                Self {
+                    name,
+                    summary,
+                    input: InputKind::Real,
+                    pacing: Pacing::Open,
+                    detail: merged.tenants_detail().unwrap_or_default(),
+                    notes: merged.notes(),
+                    requests: Requests::Transformed { transformed: Box::new(merged), claims: Vec::new() },
+                }
             }
-            Table::Profile { stands_in_for, profile } => Self {
+            Table::Profile { stands_in_for, profile, claims } => Self {
                 name,
                 summary,
                 input: InputKind::StandIn,
                 pacing: Pacing::Open,
                 detail: format!("calibrated stand-in for {stands_in_for}: about {} requests", text::grouped(profile.requests_expected())),
                 notes: vec![format!("not the recorded requests of {stands_in_for}, but requests made to be like them")],
-                requests: Requests::Profile(profile),
+                requests: Requests::Profile { profile, claims },
             },
             Table::Synthetic(synthetic) => Self {
                 name,
@@ -257,6 +270,51 @@ impl Workload {
                 notes: Vec::new(),
                 requests: Requests::Synthetic(synthetic),
             },
+            Table::Threads(threads) => {
+                let depth = |(_, thread): &(String, Synthetic)| thread.depth().unwrap_or(0);
+                let depth = threads.iter().map(depth).fold(0, u32::saturating_add);
+                let thread = |(name, thread): &(String, Synthetic)| format!("{name}: {}", thread.detail());
+                Self {
+                    name,
+                    summary,
+                    input: InputKind::Synthetic,
+                    pacing: if depth > 0 { Pacing::Closed { depth } } else { Pacing::Open },
+                    detail: format!("{} threads; {}", threads.len(), threads.iter().map(thread).collect::<Vec<_>>().join("; ")),
+                    notes: Vec::new(),
+                    requests: Requests::Threads(threads),
+                }
+            }
+        };
+        workload.transformed(&transform)
+    }
+
+    /// This workload with its requests transformed; what the transform leaves open is as it was.
+    ///
+    /// # Errors
+    /// A faulty transform, one of a workload that is made by rule, or a window without requests.
+    pub fn transformed(self, transform: &Transform) -> Result<Self, WorkloadError> {
+        if transform.is_empty() {
+            return Ok(self);
+        }
+        transform.check(&self.name)?;
+        let (transformed, claims) = match self.requests {
+            Requests::Trace(trace) => (Transformed::new(&self.name, Base::Trace(Box::new(trace)), self.notes, *transform)?, Vec::new()),
+            Requests::Profile { profile, claims } => {
+                (Transformed::new(&self.name, Base::Profile(profile), self.notes, *transform)?, claims)
+            }
+            Requests::Transformed { transformed, claims } => (transformed.with(transform)?, claims),
+            Requests::Synthetic(_) | Requests::Threads(_) => {
+                return Err(WorkloadError::Option {
+                    path: self.name,
+                    message: "transforms apply to traces and stand-ins, and this workload is made by rule".into(),
+                });
+            }
+        };
+        Ok(Self {
+            detail: format!("{}; transformed, as the notes say", self.detail.trim_end_matches("; transformed, as the notes say")),
+            notes: transformed.notes(),
+            requests: Requests::Transformed { transformed: Box::new(transformed), claims },
+            ..self
         })
     }
 
@@ -264,39 +322,98 @@ impl Workload {
     /// has its own number, and others end by themselves. The same seed gives the same stream; a trace has no use for it.
     ///
     /// # Errors
-    /// A workload that does not fit the drive, or a trace that can't be read any more.
+    /// A workload that does not fit the drive, a trace that can't be read any more, or threads in closed loop: the drive
+    /// decides the order of their requests, so that they have only [`Workload::streams`].
     pub fn source(&self, seed: u64, context: &SourceContext, requests: Option<u64>) -> Result<Box<dyn Source>, WorkloadError> {
         Ok(match &self.requests {
             Requests::Trace(trace) => Box::new(trace.source(context.logical_sectors, requests)?),
-            Requests::Profile(profile) => {
+            Requests::Profile { profile, .. } => {
                 self.check_fits(context.logical_sectors)?;
                 Box::new(profile.source(seed, requests))
             }
+            Requests::Transformed { transformed, .. } => transformed.source(seed, context.logical_sectors, requests)?,
             Requests::Synthetic(synthetic) => {
                 self.check_fits(context.logical_sectors)?;
-                synthetic.source(&self.name, seed, context.mapped_sectors, requests)?
+                synthetic.source(&self.name, seed, context.mapped_sectors, requests, 0)?
+            }
+            Requests::Threads(_) if self.has_closed_threads() => {
+                return Err(WorkloadError::DoesNotFit {
+                    name: self.name.clone(),
+                    message: "some of its threads are in closed loop; the order of their requests is not known without a drive".into(),
+                });
+            }
+            Requests::Threads(_) => {
+                let streams = self.thread_streams(seed, context)?;
+                let merged = Merged::with_endless(streams.into_iter().map(|stream| (stream.source, stream.endless)));
+                Box::new(Limited { inner: Box::new(merged), left: requests.unwrap_or(u64::MAX) })
             }
         })
     }
 
-    /// How many requests there will be: exactly for traces and closed loop, about for a stand-in.
+    /// Starts everything that is played, as [`Workload::source`] does: one stream, or one for each thread where some are in
+    /// closed loop.
+    ///
+    /// # Errors
+    /// As [`Workload::source`], except that threads are welcome.
+    pub fn streams(&self, seed: u64, context: &SourceContext, requests: Option<u64>) -> Result<Streams, WorkloadError> {
+        if self.has_closed_threads() {
+            return Ok(Streams { streams: self.thread_streams(seed, context)?, requests: requests.unwrap_or(u64::MAX) });
+        }
+        Ok(Streams::one(self.source(seed, context, requests)?, self.pacing))
+    }
+
+    /// Whether there are several threads of which some are in closed loop.
+    #[must_use]
+    pub fn has_closed_threads(&self) -> bool {
+        matches!(&self.requests, Requests::Threads(threads) if threads.iter().any(|(_, thread)| thread.depth().is_some()))
+    }
+
+    /// One stream for each thread, to a queue of its own.
+    fn thread_streams(&self, seed: u64, context: &SourceContext) -> Result<Vec<Stream>, WorkloadError> {
+        self.check_fits(context.logical_sectors)?;
+        let Requests::Threads(threads) = &self.requests else { return Ok(Vec::new()) };
+        // The threads must not share a stream of bits.
+        let mut seeds = Random::new(seed);
+        let stream = |(queue, (name, thread)): (u32, &(String, Synthetic))| {
+            let name = format!("{}, thread {name}", self.name);
+            Ok(Stream {
+                source: thread.source(&name, seeds.bits(), context.mapped_sectors, None, queue)?,
+                pacing: thread.depth().map_or(Pacing::Open, |depth| Pacing::Closed { depth }),
+                endless: thread.requests.is_none(),
+            })
+        };
+        (0..).zip(threads).map(stream).collect()
+    }
+
+    /// How many requests there will be: exactly for traces and closed loop, about for a stand-in and where some are clipped;
+    /// none where threads without a number of requests go on as long as others.
     #[must_use]
     pub fn request_count_hint(&self) -> Option<u64> {
         match &self.requests {
             Requests::Trace(trace) => Some(trace.requests()),
-            Requests::Profile(profile) => Some(profile.requests_expected()),
-            Requests::Synthetic(synthetic) => Some(synthetic.requests),
+            Requests::Profile { profile, .. } => Some(profile.requests_expected()),
+            Requests::Transformed { transformed, .. } => transformed.requests(),
+            Requests::Synthetic(synthetic) => synthetic.requests,
+            Requests::Threads(threads) => threads.iter().map(|(_, thread)| thread.requests).sum(),
         }
     }
 
-    /// The first sector beyond every request, or none if the workload adapts to the drive.
+    /// The first sector beyond every request, or none if the workload adapts to the drive. A bound where requests are
+    /// transformed: a workload that is fitted to the drive stays within it.
     #[must_use]
     pub fn end_sector(&self) -> Option<u64> {
         match &self.requests {
             Requests::Trace(trace) => Some(trace.end_sector()),
-            Requests::Profile(profile) => Some(profile.end_sector()),
-            Requests::Synthetic(synthetic) => synthetic.range_sectors,
+            Requests::Profile { profile, .. } => Some(profile.end_sector()),
+            Requests::Transformed { transformed, .. } => Some(transformed.end_sector()),
+            Requests::Synthetic(synthetic) => synthetic.end_sector(),
+            Requests::Threads(threads) => threads.iter().filter_map(|(_, thread)| thread.end_sector()).max(),
         }
+    }
+
+    /// Whether requests are folded or clipped to whatever drive they are played on.
+    pub(crate) fn is_fitted_to_drive(&self) -> bool {
+        matches!(&self.requests, Requests::Transformed { transformed, .. } if transformed.is_fitted_to_drive())
     }
 
     /// Checks that a drive of this many sectors holds every request.
@@ -304,8 +421,10 @@ impl Workload {
     /// # Errors
     /// Names the first line of a trace that is beyond the drive, or the size that a workload needs.
     pub fn check_fits(&self, logical_sectors: u64) -> Result<(), WorkloadError> {
-        if let Requests::Trace(trace) = &self.requests {
-            return trace.check_fits(logical_sectors);
+        match &self.requests {
+            Requests::Trace(trace) => return trace.check_fits(logical_sectors).map_err(with_fit_hint),
+            Requests::Transformed { transformed, .. } => return transformed.check_fits(logical_sectors),
+            _ => {}
         }
         match self.end_sector() {
             Some(end_sector) if end_sector > logical_sectors => {
@@ -323,13 +442,27 @@ impl Workload {
         }
     }
 
-    /// The trace, if the workload is one.
-    #[must_use]
-    pub fn trace(&self) -> Option<&Trace> {
-        match &self.requests {
-            Requests::Trace(trace) => Some(trace),
-            _ => None,
-        }
+    /// Generates a stand-in, without transforms, and holds what it claims to be like against what it is like.
+    ///
+    /// # Errors
+    /// A workload that claims nothing, since it is no stand-in or says nothing.
+    pub fn check_claims(&self, seed: u64) -> Result<Vec<CheckedClaim>, WorkloadError> {
+        let (profile, claims) = match &self.requests {
+            Requests::Profile { profile, claims } => (Some(profile), claims),
+            Requests::Transformed { transformed, claims } => match transformed.base() {
+                Base::Profile(profile) => (Some(profile), claims),
+                Base::Trace(_) | Base::Tenants(_) => (None, claims),
+            },
+            _ => (None, &Vec::new()),
+        };
+        let Some(profile) = profile.filter(|_| !claims.is_empty()) else {
+            return Err(WorkloadError::DoesNotFit {
+                name: self.name.clone(),
+                message: "it claims nothing; a stand-in states its claims in [profile.claims]".into(),
+            });
+        };
+        let summary = measure(&mut profile.source(seed, None))?;
+        Ok(claims::compare(claims, &summary))
     }
 
     /// Runs through the stream of requests and measures it.
@@ -342,15 +475,18 @@ impl Workload {
         context: &SourceContext,
         requests: Option<u64>,
     ) -> Result<CharacteristicsSummary, WorkloadError> {
-        const BATCH: usize = 256;
-        let mut source = self.source(seed, context, requests)?;
-        let mut characteristics = Characteristics::default();
-        let mut batch = Vec::with_capacity(BATCH);
-        while source.fill(&mut batch, BATCH)? > 0 {
-            batch.iter().for_each(|arrival| characteristics.add(arrival));
-            batch.clear();
+        measure(self.source(seed, context, requests)?.as_mut())
+    }
+}
+
+/// Adds to the fault of a request beyond the drive that it can be made to fit.
+fn with_fit_hint(error: WorkloadError) -> WorkloadError {
+    match error {
+        WorkloadError::BeyondDrive { path, at, end_byte, drive_bytes, hint } => {
+            let hint = format!("{hint}; the transform `fit` folds or clips such requests");
+            WorkloadError::BeyondDrive { path, at, end_byte, drive_bytes, hint }
         }
-        Ok(characteristics.summary())
+        other => other,
     }
 }
 

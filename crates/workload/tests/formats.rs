@@ -167,7 +167,10 @@ fn a_request_beyond_the_drive_is_named_by_its_line_in_the_file() {
     let folder = Folder::new("late-beyond");
     let path = folder.file("t", LATE);
     let workload = Workload::resolve(path.to_str().unwrap(), &none()).unwrap();
-    assert_eq!(message(workload.check_fits(1), &folder), "t, line 4: the request ends at byte 1536, beyond the drive's 512 bytes");
+    assert_eq!(
+        message(workload.check_fits(1), &folder),
+        "t, line 4: the request ends at byte 1536, beyond the drive's 512 bytes; the transform `fit` folds or clips such requests"
+    );
 }
 
 #[test]

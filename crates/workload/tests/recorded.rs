@@ -1,7 +1,10 @@
 //! The recorded traces, held against what their README says of them. They are in the folder that TINYTAIL_TRACES names.
 
-use std::path::PathBuf;
+mod support;
 
+use std::path::{Path, PathBuf};
+
+use support::Folder;
 use tinytail_workload::{Event, Trace, TraceOptions, Workload};
 
 /// What the README says of a trace, and what must be given to read it.
@@ -121,6 +124,20 @@ fn recorded_traces_play_to_their_last_request() {
             }
         }
         assert_eq!(played, recorded.requests, "{}", recorded.name);
+    }
+}
+
+/// Every recorded trace that is read is written and read back as it is.
+#[test]
+fn recorded_traces_are_converted_without_loss() {
+    let folder = Folder::new("recorded-conversion");
+    for recorded in &RECORDED {
+        let Some(path) = find(recorded.name) else { continue };
+        let out = folder.0.join(recorded.name);
+        let workload = Workload::resolve(path.to_str().unwrap(), &recorded.options()).unwrap();
+        workload.convert(&out, 1, None, false).unwrap_or_else(|error| panic!("{error}"));
+        let info = |path: &Path, options: &TraceOptions| Trace::open(path, options).unwrap().info().unwrap().characteristics;
+        assert_eq!(info(&out, &TraceOptions::default()), info(&path, &recorded.options()), "{}", recorded.name);
     }
 }
 

@@ -48,22 +48,44 @@ const SYNTHETIC: &str = "summary = \"s\"\n[synthetic]\nqueue_depth = 4\nblock_by
 #[test]
 fn every_named_workload_is_sound_and_described() {
     let names: Vec<String> = list().into_iter().map(|listing| listing.name).collect();
-    assert_eq!(names, ["dtrs", "randread-qd1", "randrw70-open", "randrw70-qd16", "randwrite-qd32", "standin-dtrs", "zipf"]);
+    let expected = [
+        "dtrs",
+        "hotcold-write",
+        "randread-qd1",
+        "randrw70-bursty",
+        "randrw70-open",
+        "randrw70-qd16",
+        "randwrite-qd32",
+        "reader-beside-writers",
+        "seqread-4streams",
+        "standin-dtrs",
+        "standin-websearch",
+        "zipf",
+    ];
+    assert_eq!(names, expected);
     for name in &names {
         let description = describe(name).unwrap();
         assert!(!description.summary.is_empty() && !description.rows.is_empty(), "{name}");
         if name != "dtrs" {
             let workload = resolve(name).unwrap();
-            assert_eq!(generate(&workload, 1, Some(1000), 64).len(), 1000, "{name}");
+            let mut streams = workload.streams(1, &DRIVE, Some(1000)).unwrap();
+            for stream in &mut streams.streams {
+                let mut arrivals = Vec::new();
+                while arrivals.len() < 1000 && stream.source.fill(&mut arrivals, 10).unwrap() > 0 {}
+                assert_eq!(arrivals.len(), 1000, "{name}");
+            }
         }
     }
 }
 
 #[test]
 fn every_value_of_a_calibrated_workload_has_its_source() {
-    for row in describe("standin-dtrs").unwrap().rows {
-        let plain = ["kind", "period_s", "pause_share", "pause_ms", "interleave_share", "stands_in_for"];
-        assert!(!row.source.is_empty() || plain.contains(&row.key.as_str()), "{}.{}", row.section, row.key);
+    for name in ["standin-dtrs", "standin-websearch"] {
+        for row in describe(name).unwrap().rows {
+            // A value of 0 switches something off.
+            let plain = ["kind", "period_s", "stands_in_for"].contains(&row.key.as_str()) || row.value == "0.0";
+            assert!(!row.source.is_empty() || plain, "{name}: {}.{}", row.section, row.key);
+        }
     }
     let rows = describe("dtrs").unwrap().rows;
     let unit = rows.iter().find(|row| row.key == "time_unit").unwrap();
@@ -192,43 +214,22 @@ fn arrivals_beyond_the_end_of_time_are_an_error() {
     assert!(error.contains("arrive later than 26.1 days"), "{error}");
 }
 
-/// The stand-in has the characteristics that it claims. The values are those of the trace; the tolerances cover every seed.
+/// What a claim of a stand-in can't say: that most of what is written is written in one burst.
 #[test]
-fn the_stand_in_is_like_the_trace() {
+fn the_stand_in_writes_its_bulk_at_once() {
     let workload = resolve("standin-dtrs").unwrap();
     assert_eq!((workload.input, workload.pacing), (InputKind::StandIn, Pacing::Open));
     for seed in [1, 2, 3, 4, 5] {
         let arrivals = generate(&workload, seed, None, 32);
-        let mut whole = Characteristics::default();
-        let mut bulk = Characteristics::default();
+        let (mut whole, mut bulk) = (Characteristics::default(), Characteristics::default());
         for arrival in &arrivals {
             whole.add(arrival);
             if (230 * SECOND..280 * SECOND).contains(&arrival.at) {
                 bulk.add(arrival);
             }
         }
-        let (whole, bulk) = (whole.summary(), bulk.summary());
-        for (what, found, trace, tolerance) in [
-            ("requests", whole.requests as f64, 127_043.0, 0.04),
-            ("duration", whole.duration_s, 300.0, 0.001),
-            ("write percent", whole.write_percent, 10.96, 0.05),
-            ("rate", whole.iops_mean, 423.5, 0.04),
-            ("busiest second", whole.iops_peak as f64, 1011.0, 0.15),
-            ("variation of times", whole.interarrival_cv, 2.17, 0.2),
-            ("mean read", whole.read.mean_kib, 55.57, 0.02),
-            ("mean write", whole.write.mean_kib, 53.38, 0.02),
-            ("largest read", whole.read.max_kib, 64.0, 0.0),
-            ("median read", whole.read.median_kib, 64.0, 0.0),
-            ("median write", whole.write.median_kib, 64.0, 0.0),
-            ("read footprint", whole.read.footprint_mib, 4316.0, 0.06),
-            ("written footprint", whole.write.footprint_mib, 719.0, 0.05),
-            ("span", whole.span_gib, 153.2, 0.01),
-            ("overwrites", whole.overwrite_percent, 0.94, 0.35),
-            ("sequential", whole.sequential_percent, 84.7, 0.02),
-            ("pages written in the bulk", bulk.write.pages as f64 / whole.write.pages as f64, 0.974, 0.01),
-        ] {
-            assert!((found - trace).abs() <= trace * tolerance, "seed {seed}, {what}: {found}, in the trace {trace}");
-        }
+        let share = bulk.summary().write.pages as f64 / whole.summary().write.pages as f64;
+        assert!((share - 0.974).abs() <= 0.01, "seed {seed}: {share}");
         assert!(arrivals.is_sorted_by_key(|arrival| arrival.at));
     }
     let message = workload.check_fits(1 << 25).unwrap_err().to_string();
@@ -291,7 +292,7 @@ fn faulty_workload_files_name_the_line() {
         ("\"uniform\"", "\"zipf\"\nzipf_theta = 9", 7, "above 0, at most 4"),
         ("\"uniform\"", "\"uniform\"\nzipf_theta = 1", 7, "uniform addresses"),
         ("requests = 1000", "requests = 0", 7, "`synthetic.requests` is 0"),
-        ("requests = 1000", "", 2, "missing field `requests`"),
+        ("requests = 1000", "", 2, "`synthetic.requests` is missing"),
         ("[synthetic]", "[synthetik]", 2, "did you mean `synthetic`?"),
         ("requests = 1000", "requests = 1000\n[trace]\nfile = \"x\"", 1, "exactly one of the tables"),
         ("requests = 1000", "requests =", 7, ""),

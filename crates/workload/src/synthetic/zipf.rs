@@ -64,20 +64,22 @@ impl Zipf {
 /// A fixed one-to-one map of ranks to slots that leaves no neighbours together. The map is of the next power of two, and
 /// what falls outside is mapped again.
 #[derive(Clone, Copy, Debug)]
-struct Scatter {
+pub(super) struct Scatter {
     slots: u64,
     mask: u64,
     shift: u32,
 }
 
 impl Scatter {
-    fn new(slots: u64) -> Self {
+    /// `slots` must be above 0.
+    pub(super) fn new(slots: u64) -> Self {
         let bits = 64 - (slots - 1).leading_zeros();
         let mask = if bits == 0 { 0 } else { u64::MAX >> (64 - bits) };
         Self { slots, mask, shift: bits / 2 + 1 }
     }
 
-    fn place(self, rank: u64) -> u64 {
+    #[inline]
+    pub(super) fn place(self, rank: u64) -> u64 {
         let mut place = rank;
         loop {
             // Every step can be undone within the mask: odd factors, and right shifts by at least one bit.

@@ -40,7 +40,7 @@ use serde::{Deserialize, Serialize};
 use tinytail_core::host::{Arrival, Command};
 use tinytail_core::units::{SECTOR_BYTES, TIME_MAX};
 
-use crate::characteristics::{Characteristics, DeviceInfo, TraceInfo};
+use crate::characteristics::{CharacteristicsSummary, DeviceInfo, TraceInfo, measure};
 use crate::error::WorkloadError;
 use crate::source::Source;
 use crate::text;
@@ -385,18 +385,19 @@ impl Trace {
     /// # Errors
     /// A file that can't be read any more.
     pub fn info(&self) -> Result<TraceInfo, WorkloadError> {
-        let mut characteristics = Characteristics::default();
-        let mut source = self.source(u64::MAX, None)?;
-        while let Some(arrival) = source.next()? {
-            characteristics.add(&arrival);
-        }
+        let characteristics = measure(&mut self.source(u64::MAX, None)?)?;
+        Ok(self.info_with(self.notes.clone(), characteristics))
+    }
+
+    /// What is known of the trace, with the characteristics of its requests or of what has become of them.
+    pub(crate) fn info_with(&self, notes: Vec<String>, characteristics: CharacteristicsSummary) -> TraceInfo {
         let devices = self.scan.devices.values().map(|device| DeviceInfo {
             device: device.name.clone(),
             requests: device.requests,
             end_byte: device.end_sector * u64::from(SECTOR_BYTES),
             offset_bytes: device.offset_sectors * u64::from(SECTOR_BYTES),
         });
-        Ok(TraceInfo {
+        TraceInfo {
             path: self.path.display().to_string(),
             format: self.format.name.into(),
             compression: self.compression,
@@ -404,9 +405,9 @@ impl Trace {
             address_unit: self.settings.address_unit,
             ops: self.format.op_codes.then(|| self.settings.ops.clone()),
             devices: devices.collect(),
-            notes: self.notes.clone(),
-            characteristics: characteristics.summary(),
-        })
+            notes,
+            characteristics,
+        }
     }
 }
 

@@ -230,6 +230,12 @@ pub struct OpCodes {
 }
 
 impl OpCodes {
+    /// The default with a word for trims, 2.
+    #[must_use]
+    pub fn with_trim() -> Self {
+        Self { trim: Some("2".into()), ..Self::default() }
+    }
+
     /// What a trace's word means, if it is one of them.
     #[must_use]
     pub fn kind(&self, word: &str) -> Option<CommandKind> {
@@ -325,8 +331,8 @@ impl JsonSchema for OpCodes {
     fn json_schema(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
         schemars::json_schema!({
             "type": "string",
-            "description": "The words by which a trace says read and write, for example `write=0,read=1`.",
-            "pattern": "^\\s*(read|write)\\s*=[^,=]+,\\s*(read|write)\\s*=[^,=]+$"
+            "description": "The words by which a trace says read, write and, if it does, trim, for example `write=0,read=1`.",
+            "pattern": "^\\s*(read|write|trim)\\s*=[^,=]+(,\\s*(read|write|trim)\\s*=[^,=]+){1,2}$"
         })
     }
 }
@@ -343,6 +349,7 @@ mod tests {
         assert_eq!(codes.kind("0"), None);
         assert_eq!(codes.to_string(), "write=W,read=R");
         assert_eq!("write=0,read=1".parse(), Ok(OpCodes::default()));
+        assert_eq!("write=0,read=1,trim=2".parse(), Ok(OpCodes::with_trim()));
         let codes: OpCodes = "trim=D,read=R,write=W".parse().unwrap();
         assert_eq!((codes.kind("D"), codes.code(CommandKind::Trim)), (Some(CommandKind::Trim), Some("D")));
         assert_eq!(codes.to_string(), "write=W,read=R,trim=D");

@@ -1,0 +1,269 @@
+//! Several threads on one drive: each keeps its own depth or its own times.
+
+use std::path::PathBuf;
+
+use tinytail_core::device::Device;
+use tinytail_core::drive::Drive;
+use tinytail_core::host::{Arrival, Command, CommandKind};
+use tinytail_core::observe::{Blame, Completion, Observer};
+use tinytail_core::units::{MS, Ns, US};
+use tinytail_simulator::catalog;
+use tinytail_simulator::control::Control;
+use tinytail_simulator::play::{Ending, play, play_streams};
+use tinytail_simulator::run::{RunError, Spec, run};
+use tinytail_workload::{Pacing, Source, SourceContext, Stream, Streams, TraceOptions, Transform, Workload, WorkloadError};
+
+/// Keeps every completion.
+#[derive(Default)]
+struct Log(Vec<Completion>);
+
+impl Observer for Log {
+    fn completed(&mut self, completion: &Completion, _: &Blame) {
+        self.0.push(*completion);
+    }
+}
+
+/// Requests of one kind, some distance apart, at equal times.
+struct Steps {
+    kind: CommandKind,
+    gap_ns: Ns,
+    first_page: u64,
+    given: u64,
+    requests: u64,
+    queue: u32,
+}
+
+impl Source for Steps {
+    fn fill(&mut self, out: &mut Vec<Arrival>, limit: usize) -> Result<usize, WorkloadError> {
+        let count = limit.min((self.requests - self.given) as usize);
+        for _ in 0..count {
+            // Neighbours are on different planes, so that requests do not wait for each other alone.
+            let sector = (self.first_page + self.given * 37 % 5000) * 8;
+            out.push(Arrival { at: self.given * self.gap_ns, command: Command { kind: self.kind, sector, sectors: 8 }, queue: self.queue });
+            self.given += 1;
+        }
+        Ok(count)
+    }
+}
+
+fn stream(kind: CommandKind, pacing: Pacing, gap_ns: Ns, requests: Option<u64>) -> Stream {
+    let (first_page, queue) = if kind == CommandKind::Read { (0, 0) } else { (10_000, 1) };
+    let source = Steps { kind, gap_ns, first_page, given: 0, requests: requests.unwrap_or(u64::MAX), queue };
+    Stream { source: Box::new(source), pacing, endless: requests.is_none() }
+}
+
+fn closed(kind: CommandKind, depth: u32, requests: Option<u64>) -> Stream {
+    stream(kind, Pacing::Closed { depth }, 0, requests)
+}
+
+fn open(kind: CommandKind, gap_ns: Ns, requests: Option<u64>) -> Stream {
+    stream(kind, Pacing::Open, gap_ns, requests)
+}
+
+fn device() -> Device {
+    catalog::device("ttflash-small").unwrap()
+}
+
+fn drive() -> Drive<Log> {
+    drive_of(&device())
+}
+
+fn drive_of(device: &Device) -> Drive<Log> {
+    let mut drive = Drive::new(device, catalog::design("base").unwrap(), true, Log::default()).unwrap();
+    drive.age(1, &[], |_, _| true);
+    drive.wake();
+    drive
+}
+
+/// The completions of reads and of writes, each in the order of their submission.
+fn played(streams: Vec<Stream>, requests: u64) -> [Vec<Completion>; 2] {
+    played_on(drive(), streams, requests)
+}
+
+fn played_on(mut drive: Drive<Log>, streams: Vec<Stream>, requests: u64) -> [Vec<Completion>; 2] {
+    let mut streams = Streams { streams, requests };
+    assert_eq!(play_streams(&mut drive, &mut streams, 0, &Control::default(), |_| false), Ending::Complete);
+    assert_eq!(drive.outstanding(), 0);
+    let mut log = std::mem::take(&mut drive.observer_mut().0);
+    log.sort_by_key(|completion| completion.id);
+    let (reads, writes) = log.into_iter().partition(|completion| completion.kind == CommandKind::Read);
+    [reads, writes]
+}
+
+/// How many requests are outstanding after all submissions of each instant. Several may complete at one.
+fn depths(completions: &[Completion]) -> Vec<usize> {
+    let at = |index: usize| completions[index].asked;
+    let is_last = |index: &usize| completions.get(index + 1).is_none_or(|next| next.asked > at(*index));
+    let outstanding = |index: usize| completions[..=index].iter().filter(|other| other.completed > at(index)).count();
+    (0..completions.len()).filter(is_last).map(outstanding).collect()
+}
+
+const READ: CommandKind = CommandKind::Read;
+const WRITE: CommandKind = CommandKind::Write;
+
+#[test]
+fn closed_threads_keep_their_own_depths() {
+    let [reads, writes] = played(vec![closed(READ, 3, Some(2000)), closed(WRITE, 5, None)], u64::MAX);
+    assert_eq!(reads.len(), 2000);
+    assert!(writes.len() > 100, "the endless thread runs as long as the other: {}", writes.len());
+    for (completions, depth) in [(&reads, 3), (&writes, 5)] {
+        let depths = depths(completions);
+        assert!(depths.len() > 20 && depths.iter().all(|outstanding| *outstanding == depth), "{depths:?}");
+    }
+    let last_read = reads.iter().map(|read| read.asked).max().unwrap();
+    assert!(writes.iter().all(|write| write.asked <= last_read), "none is issued after the last read");
+}
+
+#[test]
+fn a_slow_thread_does_not_slow_down_a_fast_one() {
+    let [reads, _] = played(vec![closed(READ, 1, Some(500)), closed(WRITE, 1, None)], u64::MAX);
+    for pair in reads.windows(2) {
+        assert_eq!(pair[1].asked, pair[0].completed, "the next read is issued when the one before completes");
+    }
+}
+
+#[test]
+fn open_threads_keep_their_times_beside_closed_ones() {
+    let gap_ns = 150 * US;
+    let [reads, writes] = played(vec![open(READ, gap_ns, Some(800)), closed(WRITE, 4, None)], u64::MAX);
+    let expected: Vec<Ns> = (0..800).map(|index| index * gap_ns).collect();
+    assert_eq!(reads.iter().map(|read| read.asked).collect::<Vec<_>>(), expected);
+    assert!(depths(&writes).iter().all(|outstanding| *outstanding == 4));
+}
+
+#[test]
+fn threads_that_wait_are_served_by_the_weights_of_their_queues() {
+    for weights in [vec![1, 1], vec![1, 3], vec![5, 1]] {
+        let mut device = device();
+        let expected = 3000 * weights[0] as usize / weights[1] as usize;
+        (device.host.queue_depth, device.host.queue_weights) = (4, weights);
+        // Each has far more outstanding than the device takes, so that requests of both always wait.
+        let [reads, _] = played_on(drive_of(&device), vec![closed(READ, 16, None), closed(WRITE, 16, Some(3000))], u64::MAX);
+        assert!(reads.len().abs_diff(expected) < 100, "{} instead of {expected}", reads.len());
+    }
+}
+
+#[test]
+fn the_number_of_requests_counts_all_threads() {
+    let [reads, writes] = played(vec![closed(READ, 2, None), closed(WRITE, 2, Some(5000))], 1000);
+    assert_eq!(reads.len() + writes.len(), 1000);
+    assert!(!reads.is_empty() && !writes.is_empty());
+    let [reads, writes] = played(vec![closed(READ, 4, Some(3)), closed(WRITE, 4, Some(300))], u64::MAX);
+    assert_eq!((reads.len(), writes.len()), (3, 300), "a thread that has ended leaves the others alone");
+}
+
+#[test]
+fn one_thread_is_as_one_stream() {
+    let hash = |streams: &mut dyn FnMut(&mut Drive<Log>)| {
+        let mut drive = drive();
+        streams(&mut drive);
+        drive.event_hash()
+    };
+    for (pacing, gap_ns) in [(Pacing::Closed { depth: 7 }, 0), (Pacing::Open, 90 * US)] {
+        let alone = hash(&mut |drive| {
+            let mut source = stream(WRITE, pacing, gap_ns, Some(3000)).source;
+            assert_eq!(play(drive, source.as_mut(), pacing, MS, &Control::default(), |_| false), Ending::Complete);
+        });
+        let threaded = hash(&mut |drive| {
+            // A second stream, without requests, keeps it from being played as one.
+            let mut streams =
+                Streams { streams: vec![stream(WRITE, pacing, gap_ns, Some(3000)), closed(READ, 1, Some(0))], requests: u64::MAX };
+            assert_eq!(play_streams(drive, &mut streams, MS, &Control::default(), |_| false), Ending::Complete);
+        });
+        assert_eq!(alone, threaded, "{pacing:?}");
+    }
+}
+
+#[test]
+fn open_threads_together_are_their_requests_merged() {
+    let threads = "[threads.a]\nrate_per_s = 4000\nblock_bytes = 4096\nread_share = 1.0\naddresses = \"uniform\"\nrequests = 2000\n\
+                   [threads.b]\nrate_per_s = 1000\narrivals = \"fixed\"\nblock_bytes = 8192\nread_share = 0.0\naddresses = \"sequential\"\n\
+                   streams = 2\n";
+    let file = File::new("open-threads", threads);
+    let workload = Workload::resolve(file.path(), &TraceOptions::default()).unwrap();
+    let context = SourceContext { logical_sectors: 1 << 20, mapped_sectors: 1 << 19 };
+    assert_eq!(workload.pacing, Pacing::Open);
+    let mut drive = drive();
+    let mut streams = workload.streams(1, &context, None).unwrap();
+    assert_eq!(streams.streams.len(), 1);
+    assert_eq!(play_streams(&mut drive, &mut streams, 0, &Control::default(), |_| false), Ending::Complete);
+    let log = &drive.observer().0;
+    let (reads, writes) = (log.iter().filter(|completion| completion.kind == READ).count(), log.len());
+    assert_eq!(reads, 2000);
+    assert!((400..600).contains(&(writes - reads)), "a quarter as many writes: {}", writes - reads);
+}
+
+struct File(PathBuf);
+
+impl File {
+    fn new(test: &str, tables: &str) -> Self {
+        let path = std::env::temp_dir().join(format!("tinytail-{}-{test}.toml", std::process::id()));
+        std::fs::write(&path, format!("summary = \"s\"\n{tables}")).unwrap();
+        Self(path)
+    }
+
+    fn path(&self) -> &str {
+        self.0.to_str().unwrap()
+    }
+}
+
+impl Drop for File {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_file(&self.0);
+    }
+}
+
+fn spec(workload: &str, requests: Option<u64>) -> Spec {
+    Spec {
+        device: "ttflash-small".into(),
+        design: "base".into(),
+        workload: workload.into(),
+        options: TraceOptions::default(),
+        transform: Transform::default(),
+        requests,
+        seed: 1,
+        verify: true,
+        state: Default::default(),
+        image: None,
+        log: None,
+        windows: 100,
+    }
+}
+
+#[test]
+fn a_workload_of_threads_runs_and_is_repeatable() {
+    let reader = "[threads.reader]\nqueue_depth = 1\nblock_bytes = 4096\nread_share = 1.0\naddresses = \"zipf\"\nzipf_theta = 0.9\nrequests = 4000\n";
+    let writer = "[threads.writer]\nqueue_depth = 4\nblock_mix = [[4096, 3], [16384, 1]]\nread_share = 0.0\naddresses = \"hot-cold\"\n\
+                  hot_space_share = 0.1\nhot_access_share = 0.9\n";
+    let ticker = "[threads.ticker]\nrate_per_s = 200\narrivals = \"hyperexponential\"\narrivals_cv = 3\nblock_bytes = 4096\nread_share = 0.0\n\
+                  addresses = \"uniform\"\nrange_bytes = 536870912\n";
+    let file = File::new("threads", &[reader, writer, ticker].concat());
+    let outcome = || run(&spec(file.path(), None), &Control::default()).unwrap();
+    let (one, two) = (outcome(), outcome());
+    assert_eq!(one.event_hash, two.event_hash);
+    assert_eq!(one.read.count, 4000);
+    assert!(one.write.count > 100 && !one.partial);
+    assert!(one.workload.detail.starts_with("3 threads; reader: 4096 bytes, 100 % reads, Zipf"), "{}", one.workload.detail);
+    assert!(one.state.warm_up.contains("or the workload's end"), "{}", one.state.warm_up);
+    let limited = run(&spec(file.path(), Some(500)), &Control::default()).unwrap();
+    assert_eq!(limited.read.count + limited.write.count, 500);
+}
+
+#[test]
+fn what_was_folded_is_said_with_the_result() {
+    let lines: String = (0..100).map(|index| format!("{} 0 {} 8 1\n", index * 1000, index * 40_000)).collect();
+    let path = std::env::temp_dir().join(format!("tinytail-{}-folded.trace", std::process::id()));
+    std::fs::write(&path, lines).unwrap();
+    let mut spec = spec(path.to_str().unwrap(), None);
+    spec.options.time_unit = Some("us".parse().unwrap());
+    let error = run(&spec, &Control::default()).unwrap_err();
+    assert!(matches!(error, RunError::Workload(_)) && error.to_string().contains("`fit` folds or clips"), "{error}");
+    spec.transform.fit = Some(tinytail_workload::Fit::Fold);
+    spec.transform.repeat = Some(2);
+    let outcome = run(&spec, &Control::default()).unwrap();
+    std::fs::remove_file(&path).unwrap();
+    assert_eq!(outcome.read.count, 200);
+    let notes = outcome.notes.join("\n");
+    assert!(notes.contains("played 2 times") && notes.contains("folded: ") && notes.contains("of 200 requests"), "{notes}");
+    assert!(outcome.workload.detail.ends_with("transformed, as the notes say"), "{}", outcome.workload.detail);
+}

@@ -1,0 +1,160 @@
+//! When requests arrive: their rate, and how far it is from even.
+
+use tinytail_core::units::{MS, Ns, SECOND};
+
+/// The times of a stream of requests, measured as they pass.
+#[derive(Clone, Debug)]
+pub(crate) struct Burstiness {
+    first_ns: Option<Ns>,
+    last_ns: Ns,
+    gaps: u64,
+    gap_mean_ns: f64,
+    gap_squares_ns2: f64,
+    seconds: Counts,
+    tenths: Counts,
+}
+
+/// How many requests fall into each of the intervals of one length, counted from the time 0. Empty ones between the first and
+/// the last request count too.
+#[derive(Clone, Debug)]
+struct Counts {
+    interval_ns: Ns,
+    first: u64,
+    current: u64,
+    count: u64,
+    peak: u64,
+    sum: f64,
+    squares: f64,
+}
+
+impl Default for Burstiness {
+    fn default() -> Self {
+        Self {
+            first_ns: None,
+            last_ns: 0,
+            gaps: 0,
+            gap_mean_ns: 0.0,
+            gap_squares_ns2: 0.0,
+            seconds: Counts::new(SECOND),
+            tenths: Counts::new(100 * MS),
+        }
+    }
+}
+
+impl Burstiness {
+    /// Takes the time of the next request, which must not be before that of the one before.
+    pub(crate) fn add(&mut self, at: Ns) {
+        if self.first_ns.is_some() {
+            // Welford's running mean and sum of squared differences.
+            self.gaps += 1;
+            let gap_ns = (at - self.last_ns) as f64;
+            let difference = gap_ns - self.gap_mean_ns;
+            self.gap_mean_ns += difference / self.gaps as f64;
+            self.gap_squares_ns2 += difference * (gap_ns - self.gap_mean_ns);
+        } else {
+            self.first_ns = Some(at);
+        }
+        self.last_ns = at;
+        self.seconds.add(at);
+        self.tenths.add(at);
+    }
+
+    /// From the first to the last request, in seconds.
+    pub(crate) fn duration_s(&self) -> f64 {
+        (self.last_ns - self.first_ns.unwrap_or(self.last_ns)) as f64 / SECOND as f64
+    }
+
+    /// Coefficient of variation of the times between requests; 0 without times.
+    pub(crate) fn interarrival_cv(&self) -> f64 {
+        if self.gap_mean_ns > 0.0 { (self.gap_squares_ns2 / self.gaps as f64).sqrt() / self.gap_mean_ns } else { 0.0 }
+    }
+
+    /// Requests in the busiest second, and in the busiest 100 ms.
+    pub(crate) fn peaks(&self) -> (u64, u64) {
+        (self.seconds.peak, self.tenths.peak)
+    }
+
+    /// Variance of the number of requests in a second over its mean, and the same of 100 ms.
+    pub(crate) fn dispersions(&self) -> (f64, f64) {
+        (self.seconds.dispersion(), self.tenths.dispersion())
+    }
+}
+
+impl Counts {
+    fn new(interval_ns: Ns) -> Self {
+        Self { interval_ns, first: 0, current: 0, count: 0, peak: 0, sum: 0.0, squares: 0.0 }
+    }
+
+    fn add(&mut self, at: Ns) {
+        let interval = at / self.interval_ns;
+        if interval != self.current {
+            if self.count == 0 {
+                self.first = interval;
+            }
+            self.end_interval();
+            self.current = interval;
+        }
+        self.count += 1;
+        self.peak = self.peak.max(self.count);
+    }
+
+    fn end_interval(&mut self) {
+        let count = self.count as f64;
+        self.sum += count;
+        self.squares += count * count;
+        self.count = 0;
+    }
+
+    fn dispersion(&self) -> f64 {
+        let mut ended = self.clone();
+        ended.end_interval();
+        let intervals = (self.current - self.first + 1) as f64;
+        let mean = ended.sum / intervals;
+        if mean > 0.0 { (ended.squares / intervals - mean * mean) / mean } else { 0.0 }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn measured(times: impl IntoIterator<Item = Ns>) -> Burstiness {
+        let mut burstiness = Burstiness::default();
+        times.into_iter().for_each(|at| burstiness.add(at));
+        burstiness
+    }
+
+    #[test]
+    fn even_arrivals_have_no_dispersion() {
+        let even = measured((0..4000).map(|index| index * MS));
+        assert_eq!(even.peaks(), (1000, 100));
+        assert_eq!(even.dispersions(), (0.0, 0.0));
+        assert!(even.interarrival_cv() < 1e-9);
+        assert!((even.duration_s() - 3.999).abs() < 1e-12);
+    }
+
+    #[test]
+    fn empty_intervals_count() {
+        // 4 requests in the first of 4 seconds and 4 in the last: mean 2, variance 4.
+        let times = (0..8).map(|index| if index < 4 { index } else { 3 * SECOND + index });
+        let burstiness = measured(times);
+        assert_eq!(burstiness.peaks(), (4, 4));
+        assert!((burstiness.dispersions().0 - 2.0).abs() < 1e-12);
+        // 8 requests in 2 of 31 tenths: mean 8/31, mean square 32/31.
+        let (mean, square) = (8.0 / 31.0, 32.0 / 31.0);
+        assert!((burstiness.dispersions().1 - (square - mean * mean) / mean).abs() < 1e-12);
+    }
+
+    #[test]
+    fn a_late_start_adds_no_empty_intervals() {
+        let late = measured((0..2000).map(|index| 100 * SECOND + index * MS));
+        assert_eq!(late.dispersions(), (0.0, 0.0));
+    }
+
+    #[test]
+    fn one_request_has_no_gaps() {
+        let one = measured([5]);
+        assert_eq!((one.duration_s(), one.interarrival_cv(), one.dispersions()), (0.0, 0.0, (0.0, 0.0)));
+        assert_eq!(measured([]).dispersions(), (0.0, 0.0));
+    }
+}

@@ -1,0 +1,47 @@
+//! The streams that a workload is played from: one, or one for each of its threads.
+
+use crate::source::Source;
+
+/// When the next request is issued.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Pacing {
+    /// At its own time, whatever the drive does.
+    Open,
+    /// When another of the same stream completes, so that this many are always outstanding.
+    Closed {
+        /// Number of outstanding requests, at least 1.
+        depth: u32,
+    },
+}
+
+/// Requests that are paced together.
+pub struct Stream {
+    /// The requests.
+    pub source: Box<dyn Source>,
+    /// When they are issued.
+    pub pacing: Pacing,
+    /// Whether the workload may end while this stream still has requests.
+    pub endless: bool,
+}
+
+/// Everything that a workload plays. It ends when all streams that are not endless have ended, or after some requests.
+pub struct Streams {
+    /// The streams, at least one. What is issued at the same time is issued in this order.
+    pub streams: Vec<Stream>,
+    /// How many requests are issued in all, at most.
+    pub requests: u64,
+}
+
+impl Streams {
+    /// A workload of one stream, which ends by itself.
+    #[must_use]
+    pub fn one(source: Box<dyn Source>, pacing: Pacing) -> Self {
+        Self { streams: vec![Stream { source, pacing, endless: false }], requests: u64::MAX }
+    }
+
+    /// What is to be known of the requests played so far.
+    #[must_use]
+    pub fn notes(&self) -> Vec<String> {
+        self.streams.iter().flat_map(|stream| stream.source.notes()).collect()
+    }
+}

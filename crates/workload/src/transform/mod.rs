@@ -1,0 +1,348 @@
+//! Transforms: what is done to recorded requests before they are played.
+//!
+//! Whatever the order in which they are written down, they are applied in this one:
+//!
+//! 1. the window, or the busiest window of a length: a part of the recorded time, whose first request gets the time 0;
+//! 2. the factor of times;
+//! 3. the factor of sizes;
+//! 4. repetition, in the new times;
+//! 5. place: what reaches beyond the region is folded or clipped, then the offset is added.
+//!
+//! Several traces (tenants) have transforms each, are merged in order of time, and the whole may be transformed again. Last
+//! comes the number of requests that the run asks for. Each is a stage of a stream that holds one batch; only the search for
+//! the busiest window, and the count of a window's requests, read the stream beforehand.
+
+mod merge;
+mod place;
+#[cfg(test)]
+mod reference;
+mod repeat;
+mod scale;
+pub(crate) mod table;
+#[cfg(test)]
+mod testkit;
+mod transformed;
+mod window;
+
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+use tinytail_core::units::{Ns, SECOND, SECTOR_BYTES, TIME_MAX};
+
+use crate::error::WorkloadError;
+use crate::source::Source;
+use crate::text;
+use crate::trace::Trace;
+pub(crate) use merge::Merged;
+pub use place::Fit;
+use place::{Counts, Place, Placed};
+use repeat::{Repeat, Repeated};
+use scale::{ScaledSize, ScaledTime};
+pub(crate) use transformed::{Base, Tenant, Transformed};
+use window::{Window, Windowed};
+
+/// Starts a stream from its beginning, as often as needed.
+pub(crate) type Opener = Arc<dyn Fn() -> Result<Box<dyn Source>, WorkloadError> + Send + Sync>;
+
+/// The largest factor; its inverse is the smallest.
+const FACTOR_MAX: f64 = 1e9;
+
+/// What is done to a stream of recorded requests, in the order of the fields.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Transform {
+    /// Keep only this window: seconds since the first request, from and to.
+    pub window_s: Option<(f64, f64)>,
+    /// Keep only the window of this length, in seconds, that has the most requests; the earliest such.
+    pub busiest_s: Option<f64>,
+    /// Multiply times by this: 0.5 makes the stream twice as fast.
+    pub scale_time: Option<f64>,
+    /// Multiply sizes by this, to whole sectors.
+    pub scale_size: Option<f64>,
+    /// Play it so many times, one after the other.
+    pub repeat: Option<u64>,
+    /// Play it over and over, until there are so many requests.
+    pub repeat_to_requests: Option<u64>,
+    /// What becomes of requests beyond the region; they are an error without it.
+    pub fit: Option<Fit>,
+    /// Size of the region to fit requests to, in bytes; the rest of the drive without it.
+    pub region_bytes: Option<u64>,
+    /// Where the region begins: added to every address, in bytes.
+    pub offset_bytes: Option<u64>,
+}
+
+impl Transform {
+    /// Whether it leaves everything as it is.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        *self == Self::default()
+    }
+
+    /// This transform, with what it leaves open taken from another.
+    #[must_use]
+    pub fn over(&self, other: &Self) -> Self {
+        let (selects, repeats) =
+            (self.window_s.is_some() || self.busiest_s.is_some(), self.repeat.is_some() || self.repeat_to_requests.is_some());
+        Self {
+            window_s: if selects { self.window_s } else { other.window_s },
+            busiest_s: if selects { self.busiest_s } else { other.busiest_s },
+            scale_time: self.scale_time.or(other.scale_time),
+            scale_size: self.scale_size.or(other.scale_size),
+            repeat: if repeats { self.repeat } else { other.repeat },
+            repeat_to_requests: if repeats { self.repeat_to_requests } else { other.repeat_to_requests },
+            fit: self.fit.or(other.fit),
+            region_bytes: self.region_bytes.or(other.region_bytes),
+            offset_bytes: self.offset_bytes.or(other.offset_bytes),
+        }
+    }
+
+    /// The first key whose value is wrong, and what is wrong with it.
+    fn problem(&self) -> Option<(&'static str, String)> {
+        const SECONDS_MAX: f64 = (TIME_MAX / SECOND) as f64;
+        if let Some((from, to)) = self.window_s
+            && !(0.0 <= from && from < to && to <= SECONDS_MAX)
+        {
+            return Some(("window_s", format!("is [{from}, {to}]; expected two times in seconds, the second later, up to {SECONDS_MAX}")));
+        }
+        if let Some(length) = self.busiest_s {
+            if self.window_s.is_some() {
+                return Some(("busiest_s", "and `window_s` are both given; expected one of them".into()));
+            }
+            if !(1e-9..=SECONDS_MAX).contains(&length) {
+                return Some(("busiest_s", format!("is {length}; expected a length in seconds, above 0 and at most {SECONDS_MAX}")));
+            }
+        }
+        for (key, factor) in [("scale_time", self.scale_time), ("scale_size", self.scale_size)] {
+            if let Some(factor) = factor
+                && !(1.0 / FACTOR_MAX..=FACTOR_MAX).contains(&factor)
+            {
+                return Some((key, format!("is {factor}; expected a factor from {:e} to {FACTOR_MAX:e}", 1.0 / FACTOR_MAX)));
+            }
+        }
+        for (key, number) in [("repeat", self.repeat), ("repeat_to_requests", self.repeat_to_requests)] {
+            if number == Some(0) {
+                return Some((key, "is 0; expected 1 or more".into()));
+            }
+        }
+        if self.repeat.is_some() && self.repeat_to_requests.is_some() {
+            return Some(("repeat_to_requests", "and `repeat` are both given; expected one of them".into()));
+        }
+        for (key, bytes, least) in [("region_bytes", self.region_bytes, 1), ("offset_bytes", self.offset_bytes, 0)] {
+            if let Some(bytes) = bytes
+                && (bytes < least || bytes > 1 << 62 || bytes % u64::from(SECTOR_BYTES) != 0)
+            {
+                let above = if least > 0 { " above 0" } else { "" };
+                return Some((key, format!("is {bytes}; expected a multiple of 512 bytes{above}, at most 2^62")));
+            }
+        }
+        None
+    }
+
+    /// Checks the values of a transform that was not read from a file.
+    ///
+    /// # Errors
+    /// Names the value that is wrong. `name` is the workload's.
+    pub(crate) fn check(&self, name: &str) -> Result<(), WorkloadError> {
+        match self.problem() {
+            Some((key, message)) => Err(WorkloadError::Option { path: name.into(), message: format!("`{key}` {message}") }),
+            None => Ok(()),
+        }
+    }
+
+    /// Checks that the trace has the times that the transform is about.
+    ///
+    /// # Errors
+    /// Names the key that does not apply.
+    fn check_times(&self, name: &str, trace: &Trace) -> Result<(), WorkloadError> {
+        let selects = [("window_s", self.window_s.is_some()), ("busiest_s", self.busiest_s.is_some())];
+        let why = if trace.settings().time_unit.is_none() {
+            "and this trace has no times, or none whose unit is stated"
+        } else if trace.queue_depth().is_some() {
+            "and in closed loop the times of a trace do not pace its requests"
+        } else {
+            return Ok(());
+        };
+        let timeless = selects.into_iter().filter(|_| trace.settings().time_unit.is_none());
+        let meaningless = timeless.chain([("scale_time", self.scale_time.is_some())]).find(|(_, given)| *given);
+        match meaningless {
+            Some((key, _)) => {
+                Err(WorkloadError::Option { path: name.into(), message: format!("`{key}` is about times, {why}; leave it out") })
+            }
+            None => Ok(()),
+        }
+    }
+
+    /// A bound of the first sector beyond every request, of a stream that has this one, on a drive without end.
+    fn end_sector(&self, end_sector: u64) -> u64 {
+        let sectors = |bytes: u64| bytes / u64::from(SECTOR_BYTES);
+        let stretched = (end_sector as f64 * self.scale_size.unwrap_or(1.0).max(1.0)).ceil() as u64;
+        let region = self.region_bytes.filter(|_| self.fit.is_some()).map_or(u64::MAX, sectors);
+        stretched.min(region).saturating_add(self.offset_bytes.map_or(0, sectors))
+    }
+
+    /// Finds the window, and says what will be done. `requests` is the number of the stream's requests, if known.
+    fn prepare(&self, name: &str, open: &Opener, requests: Option<u64>) -> Result<Prepared, WorkloadError> {
+        let sectors = |bytes: u64| bytes / u64::from(SECTOR_BYTES);
+        let mut notes = Vec::new();
+        let mut requests = requests;
+        let mut window = None;
+        if let Some((from_s, to_s)) = self.window_s {
+            let found = Window { from_ns: nanoseconds(from_s), to_ns: nanoseconds(to_s) };
+            let (count, last_ns) = window::count(open, found)?;
+            if count == 0 {
+                return Err(WorkloadError::DoesNotFit {
+                    name: name.into(),
+                    message: format!(
+                        "no request is between {from_s} s and {to_s} s, the window asked for; up to there the last one is at {:.3} s",
+                        last_ns as f64 / SECOND as f64
+                    ),
+                });
+            }
+            notes.push(format!("window from {from_s} s to {to_s} s: {} requests, the first of them at time 0", text::grouped(count)));
+            (window, requests) = (Some(found), Some(count));
+        }
+        if let Some(length_s) = self.busiest_s {
+            let (found, count) = window::busiest(open, nanoseconds(length_s).max(1))?;
+            notes.push(format!(
+                "busiest {length_s} s: from {:.3} s on, {} requests, the first of them at time 0",
+                found.from_ns as f64 / SECOND as f64,
+                text::grouped(count)
+            ));
+            (window, requests) = (Some(found), Some(count));
+        }
+        if let Some(factor) = self.scale_time {
+            notes.push(format!("times multiplied by {factor}"));
+        }
+        if let Some(factor) = self.scale_size {
+            notes.push(format!("sizes multiplied by {factor}, to whole sectors"));
+        }
+        let repeat = match (self.repeat, self.repeat_to_requests) {
+            (Some(times), _) => {
+                notes.push(format!("played {} times, one after the other", text::grouped(times)));
+                requests = requests.and_then(|requests| requests.checked_mul(times));
+                Some(Repeat::Times(times))
+            }
+            (None, Some(wanted)) => {
+                notes.push(format!("played over and over, until there are {} requests", text::grouped(wanted)));
+                requests = Some(wanted);
+                Some(Repeat::ToRequests(wanted))
+            }
+            (None, None) => None,
+        };
+        if let Some(offset) = self.offset_bytes.filter(|offset| *offset > 0) {
+            notes.push(format!("addresses shifted by {offset} bytes"));
+        }
+        let place = Place { offset: self.offset_bytes.map_or(0, sectors), region: self.region_bytes.map(sectors), fit: self.fit };
+        Ok(Prepared { window, scale_time: self.scale_time, scale_size: self.scale_size, repeat, place, requests, notes })
+    }
+}
+
+fn nanoseconds(seconds: f64) -> Ns {
+    (seconds * SECOND as f64 + 0.5) as Ns
+}
+
+/// A transform whose window has been found.
+#[derive(Clone, Debug)]
+pub(crate) struct Prepared {
+    window: Option<Window>,
+    scale_time: Option<f64>,
+    scale_size: Option<f64>,
+    repeat: Option<Repeat>,
+    place: Place,
+    /// How many requests there will be, if known; fewer if some are clipped.
+    requests: Option<u64>,
+    notes: Vec<String>,
+}
+
+impl Prepared {
+    /// Puts the stages around a stream. `name` is whose requests they are, for messages.
+    fn source(&self, name: &str, open: Opener, drive_sectors: u64, counts: Arc<Counts>) -> Result<Box<dyn Source>, WorkloadError> {
+        let (window, scale_time, scale_size) = (self.window, self.scale_time, self.scale_size);
+        let round: Opener = Arc::new(move || {
+            let mut source = open()?;
+            if let Some(window) = window {
+                source = Box::new(Windowed::new(source, window));
+            }
+            if let Some(factor) = scale_time {
+                source = Box::new(ScaledTime { inner: source, factor });
+            }
+            if let Some(factor) = scale_size {
+                source = Box::new(ScaledSize { inner: source, factor });
+            }
+            Ok(source)
+        });
+        let inner = match self.repeat {
+            Some(repeat) => Box::new(Repeated::new(round, repeat)?),
+            None => round()?,
+        };
+        Ok(Box::new(Placed::new(name, inner, self.place, drive_sectors, counts)?))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::testkit::{opener, read_all, times};
+    use super::*;
+
+    #[test]
+    fn the_order_is_the_stated_one() {
+        let transform = Transform {
+            window_s: Some((1e-9, 21e-9)),
+            scale_time: Some(10.0),
+            scale_size: Some(2.0),
+            repeat: Some(2),
+            offset_bytes: Some(512),
+            region_bytes: Some(512),
+            fit: Some(Fit::Fold),
+            ..Transform::default()
+        };
+        let open = opener(&times(&[0, 1, 4, 20, 21]));
+        let prepared = transform.prepare("w", &open, Some(5)).unwrap();
+        assert_eq!(prepared.requests, Some(6));
+        let out = read_all(prepared.source("w", open, 2, Arc::default()).unwrap(), 2);
+        // The window begins anew at 0, is ten times as long, and the second round begins a mean gap of 95 after the first.
+        let at: Vec<Ns> = out.iter().map(|arrival| arrival.at).collect();
+        assert_eq!(at, [0, 30, 190, 285, 315, 475]);
+        assert!(out.iter().all(|arrival| (arrival.command.sector, arrival.command.sectors) == (1, 1)));
+    }
+
+    #[test]
+    fn an_empty_window_is_refused() {
+        let transform = Transform { window_s: Some((5.0, 6.0)), ..Transform::default() };
+        let message = transform.prepare("w", &opener(&times(&[0, SECOND])), None).unwrap_err().to_string();
+        assert!(message.contains("no request is between 5 s and 6 s") && message.contains("at 1.000 s"), "{message}");
+    }
+
+    #[test]
+    fn faulty_values_are_named() {
+        let none = Transform::default();
+        for (transform, expected) in [
+            (Transform { window_s: Some((2.0, 2.0)), ..none }, "`window_s` is [2, 2]"),
+            (Transform { window_s: Some((-1.0, 2.0)), ..none }, "`window_s` is [-1, 2]"),
+            (Transform { window_s: Some((0.0, f64::NAN)), ..none }, "`window_s` is"),
+            (Transform { busiest_s: Some(0.0), ..none }, "`busiest_s` is 0"),
+            (Transform { busiest_s: Some(1.0), window_s: Some((0.0, 1.0)), ..none }, "`busiest_s` and `window_s` are both"),
+            (Transform { scale_time: Some(0.0), ..none }, "`scale_time` is 0; expected a factor from 1e-9 to 1e9"),
+            (Transform { scale_size: Some(f64::INFINITY), ..none }, "`scale_size` is inf"),
+            (Transform { repeat: Some(0), ..none }, "`repeat` is 0"),
+            (Transform { repeat: Some(1), repeat_to_requests: Some(1), ..none }, "`repeat_to_requests` and `repeat` are both"),
+            (Transform { region_bytes: Some(0), ..none }, "`region_bytes` is 0; expected a multiple of 512 bytes above 0"),
+            (Transform { offset_bytes: Some(100), ..none }, "`offset_bytes` is 100; expected a multiple of 512 bytes,"),
+        ] {
+            let message = transform.check("w").unwrap_err().to_string();
+            assert!(message.starts_with("w: ") && message.contains(expected), "{message}");
+        }
+        assert_eq!(none.check("w"), Ok(()));
+    }
+
+    #[test]
+    fn what_is_said_goes_before_what_the_file_says() {
+        let file = Transform { window_s: Some((0.0, 1.0)), repeat: Some(3), fit: Some(Fit::Clip), ..Transform::default() };
+        let said = Transform { busiest_s: Some(5.0), repeat_to_requests: Some(9), scale_time: Some(2.0), ..Transform::default() };
+        let both = said.over(&file);
+        assert_eq!((both.window_s, both.busiest_s), (None, Some(5.0)));
+        assert_eq!((both.repeat, both.repeat_to_requests), (None, Some(9)));
+        assert_eq!((both.fit, both.scale_time), (Some(Fit::Clip), Some(2.0)));
+        assert_eq!(Transform::default().over(&file), file);
+    }
+}

@@ -1,0 +1,318 @@
+//! A workload with transforms: one trace, a stand-in, or several traces merged.
+
+use std::sync::Arc;
+
+use tinytail_core::host::Arrival;
+use tinytail_core::units::SECTOR_BYTES;
+
+use super::place::Counts;
+use super::scale::ScaledTime;
+use super::{Merged, Opener, Prepared, Transform};
+use crate::characteristics::{TraceInfo, measure};
+use crate::error::WorkloadError;
+use crate::limit::Limited;
+use crate::source::Source;
+use crate::synthetic::profile::Profile;
+use crate::text;
+use crate::trace::Trace;
+
+/// Tenants are laid one after another at multiples of 1 MiB.
+const TENANT_ALIGN_SECTORS: u64 = (1 << 20) / SECTOR_BYTES as u64;
+
+/// A drive whose size is not known yet.
+const ANY_DRIVE: u64 = u64::MAX;
+
+/// One of several traces that share a drive.
+#[derive(Clone, Debug)]
+pub(crate) struct Tenant {
+    name: String,
+    trace: Trace,
+    prepared: Prepared,
+    /// A bound of the first sector beyond every request.
+    end_sector: u64,
+}
+
+/// Whose requests are transformed.
+#[derive(Clone, Debug)]
+pub(crate) enum Base {
+    Trace(Box<Trace>),
+    Profile(Profile),
+    /// In the order of their names.
+    Tenants(Vec<Tenant>),
+}
+
+/// A workload with transforms.
+#[derive(Clone, Debug)]
+pub(crate) struct Transformed {
+    name: String,
+    base: Base,
+    /// What is to be known of the base.
+    base_notes: Vec<String>,
+    transform: Transform,
+    /// Ready for traces; what depends on the seed is prepared when it is played.
+    prepared: Option<Prepared>,
+}
+
+impl Tenant {
+    /// Lays tenants on a drive: each at its offset, or one after another where none is given.
+    ///
+    /// # Errors
+    /// A trace that has no times or is in closed loop, a region that is needed and not given, a window without requests, or a trace that can't be read any more.
+    pub(crate) fn lay_out(tenants: impl IntoIterator<Item = (String, Trace, Transform)>) -> Result<Vec<Self>, WorkloadError> {
+        let mut end_sector = 0_u64;
+        let mut laid = Vec::new();
+        for (name, trace, mut transform) in tenants {
+            if transform.fit.is_some() && transform.region_bytes.is_none() {
+                return Err(WorkloadError::DoesNotFit {
+                    name,
+                    message: "`fit` of a tenant needs `region_bytes`; [transform] fits the whole to the drive".into(),
+                });
+            }
+            if trace.queue_depth().is_some() || trace.settings().time_unit.is_none() {
+                return Err(WorkloadError::DoesNotFit {
+                    name,
+                    message: "tenants are merged in order of their times; \
+                              a trace without times, or one in closed loop (`queue_depth`), can't be one of them"
+                        .into(),
+                });
+            }
+            if transform.offset_bytes.is_none() {
+                transform.offset_bytes = Some(end_sector * u64::from(SECTOR_BYTES));
+            }
+            let prepared = transform.prepare(&name, &open_trace(&trace), Some(trace.requests()))?;
+            let end = transform.end_sector(trace.end_sector());
+            let region_end = prepared.place.region.map(|region| prepared.place.offset + region);
+            let aligned = region_end.unwrap_or(end).checked_next_multiple_of(TENANT_ALIGN_SECTORS).filter(|end| *end < 1 << 54);
+            end_sector = end_sector.max(aligned.ok_or_else(|| WorkloadError::DoesNotFit {
+                name: name.clone(),
+                message: "the tenants side by side are larger than 2^63 bytes; give `offset_bytes` or `region_bytes`".into(),
+            })?);
+            laid.push(Self { name, trace, prepared, end_sector: end });
+        }
+        Ok(laid)
+    }
+
+    fn notes(&self) -> impl Iterator<Item = String> {
+        let notes = self.trace.notes().iter().chain(&self.prepared.notes);
+        notes.map(|note| format!("{}: {note}", self.name))
+    }
+}
+
+impl Trace {
+    /// As [`Trace::info`], of the requests as a transform leaves them.
+    ///
+    /// # Errors
+    /// A faulty transform, one that needs a drive to be applied, or a file that can't be read any more.
+    pub fn info_transformed(&self, transform: &Transform) -> Result<TraceInfo, WorkloadError> {
+        if transform.is_empty() {
+            return self.info();
+        }
+        let name = self.path().display().to_string();
+        transform.check(&name)?;
+        if transform.fit.is_some() && transform.region_bytes.is_none() {
+            let message = "`fit` without `region_bytes` fits requests to a drive, and here is none; give the region";
+            return Err(WorkloadError::Option { path: name, message: message.into() });
+        }
+        let transformed = Transformed::new(&name, Base::Trace(Box::new(self.clone())), self.notes().to_vec(), *transform)?;
+        let mut source = transformed.source(0, ANY_DRIVE, None)?;
+        let characteristics = measure(source.as_mut())?;
+        let notes = transformed.notes().into_iter().chain(source.notes()).collect();
+        Ok(self.info_with(notes, characteristics))
+    }
+}
+
+fn open_trace(trace: &Trace) -> Opener {
+    let trace = trace.clone();
+    Arc::new(move || Ok(Box::new(trace.source(ANY_DRIVE, None)?)))
+}
+
+impl Transformed {
+    /// Prepares what does not depend on a seed.
+    ///
+    /// # Errors
+    /// A window without requests, a transform of times that mean nothing, or a trace that can't be read any more.
+    pub(crate) fn new(name: &str, base: Base, base_notes: Vec<String>, transform: Transform) -> Result<Self, WorkloadError> {
+        if let Base::Trace(trace) = &base {
+            transform.check_times(name, trace)?;
+        }
+        let mut transformed = Self { name: name.into(), base, base_notes, transform, prepared: None };
+        if !matches!(transformed.base, Base::Profile(_)) {
+            let open = transformed.opener(0);
+            transformed.prepared = Some(transform.prepare(name, &open, transformed.base_requests())?);
+        }
+        Ok(transformed)
+    }
+
+    /// The same base with other transforms.
+    pub(crate) fn with(&self, transform: &Transform) -> Result<Self, WorkloadError> {
+        Self::new(&self.name, self.base.clone(), self.base_notes.clone(), transform.over(&self.transform))
+    }
+
+    /// What is to be known before anything is played.
+    pub(crate) fn notes(&self) -> Vec<String> {
+        let tenants = match &self.base {
+            Base::Tenants(tenants) => &tenants[..],
+            Base::Trace(_) | Base::Profile(_) => &[],
+        };
+        let mut notes = self.base_notes.clone();
+        notes.extend(tenants.iter().flat_map(Tenant::notes));
+        notes.extend(self.prepared.iter().flat_map(|prepared| prepared.notes.clone()));
+        notes
+    }
+
+    pub(crate) fn base(&self) -> &Base {
+        &self.base
+    }
+
+    /// What the tenants are, in one line.
+    pub(crate) fn tenants_detail(&self) -> Option<String> {
+        let Base::Tenants(tenants) = &self.base else { return None };
+        let of = |tenant: &Tenant| {
+            let offset = tenant.prepared.place.offset * u64::from(SECTOR_BYTES);
+            format!("{} ({}) from {} on", tenant.name, tenant.trace.path().display(), text::binary_size(offset))
+        };
+        Some(format!("{} traces merged: {}", tenants.len(), tenants.iter().map(of).collect::<Vec<_>>().join(", ")))
+    }
+
+    fn base_requests(&self) -> Option<u64> {
+        match &self.base {
+            Base::Trace(trace) => Some(trace.requests()),
+            Base::Profile(profile) => Some(profile.requests_expected()),
+            Base::Tenants(tenants) => tenants.iter().map(|tenant| tenant.prepared.requests).sum(),
+        }
+    }
+
+    fn base_end_sector(&self) -> u64 {
+        match &self.base {
+            Base::Trace(trace) => trace.end_sector(),
+            Base::Profile(profile) => profile.end_sector(),
+            Base::Tenants(tenants) => tenants.iter().map(|tenant| tenant.end_sector).max().unwrap_or(0),
+        }
+    }
+
+    /// Starts the stream that the transforms are applied to.
+    fn opener(&self, seed: u64) -> Opener {
+        match &self.base {
+            Base::Trace(trace) => open_trace(trace),
+            Base::Profile(profile) => {
+                let profile = profile.clone();
+                Arc::new(move || Ok(Box::new(profile.source(seed, None))))
+            }
+            Base::Tenants(tenants) => {
+                // The counts outlive the rounds of a repeated stream.
+                let parts: Vec<_> =
+                    tenants.iter().map(|tenant| (tenant.clone(), open_trace(&tenant.trace), Arc::<Counts>::default())).collect();
+                Arc::new(move || {
+                    let part = |(queue, (tenant, open, counts)): (u32, &(Tenant, Opener, Arc<Counts>))| {
+                        let source = tenant.prepared.source(&tenant.name, Arc::clone(open), ANY_DRIVE, Arc::clone(counts))?;
+                        Ok(Box::new(OfTenant { name: tenant.name.clone(), queue, inner: source }) as Box<dyn Source>)
+                    };
+                    Ok(Box::new(Merged::new((0..).zip(&parts).map(part).collect::<Result<Vec<_>, WorkloadError>>()?)))
+                })
+            }
+        }
+    }
+
+    /// Plays it on a drive of so many sectors, at most `requests` requests.
+    ///
+    /// # Errors
+    /// A region beyond the drive, or a trace that can't be read any more.
+    pub(crate) fn source(&self, seed: u64, drive_sectors: u64, requests: Option<u64>) -> Result<Box<dyn Source>, WorkloadError> {
+        let open = self.opener(seed);
+        let start = |prepared: &Prepared| prepared.source(&self.name, open, drive_sectors, Arc::default());
+        let source = match &self.prepared {
+            // A trace without times gets none from being repeated.
+            Some(prepared) if self.is_timeless() => Box::new(ScaledTime { inner: start(prepared)?, factor: 0.0 }),
+            Some(prepared) => start(prepared)?,
+            None => {
+                let prepared = self.transform.prepare(&self.name, &self.opener(seed), self.base_requests())?;
+                Box::new(Noted { inner: start(&prepared)?, notes: prepared.notes })
+            }
+        };
+        Ok(match requests {
+            Some(requests) => Box::new(Limited { inner: source, left: requests }),
+            None => source,
+        })
+    }
+
+    fn is_timeless(&self) -> bool {
+        matches!(&self.base, Base::Trace(trace) if trace.settings().time_unit.is_none())
+    }
+
+    /// How many requests there will be: a bound where some are clipped, about for a stand-in, none for its window.
+    pub(crate) fn requests(&self) -> Option<u64> {
+        match &self.prepared {
+            Some(prepared) => prepared.requests,
+            None if self.transform.window_s.is_some() || self.transform.busiest_s.is_some() => self.transform.repeat_to_requests,
+            None => {
+                let once = self.base_requests()?;
+                self.transform.repeat_to_requests.or_else(|| once.checked_mul(self.transform.repeat.unwrap_or(1)))
+            }
+        }
+    }
+
+    /// A bound of the first sector beyond every request, as if the drive were without end.
+    pub(crate) fn end_sector(&self) -> u64 {
+        self.transform.end_sector(self.base_end_sector())
+    }
+
+    pub(crate) fn is_fitted_to_drive(&self) -> bool {
+        self.transform.fit.is_some() && self.transform.region_bytes.is_none()
+    }
+
+    /// Checks that a drive of so many sectors holds every request of a trace.
+    ///
+    /// # Errors
+    /// Names the first request that is beyond.
+    pub(crate) fn check_fits(&self, drive_sectors: u64) -> Result<(), WorkloadError> {
+        if self.transform.region_bytes.is_none() && self.end_sector() <= drive_sectors {
+            return Ok(());
+        }
+        let mut source = self.source(0, drive_sectors, None)?;
+        if self.transform.fit.is_none() {
+            let mut batch = Vec::with_capacity(256);
+            while source.fill(&mut batch, 256)? > 0 {
+                batch.clear();
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The requests of one tenant, whose name is said with what becomes of them, and which has a queue of its own.
+struct OfTenant {
+    name: String,
+    queue: u32,
+    inner: Box<dyn Source>,
+}
+
+impl Source for OfTenant {
+    fn fill(&mut self, out: &mut Vec<Arrival>, limit: usize) -> Result<usize, WorkloadError> {
+        let start = out.len();
+        let count = self.inner.fill(out, limit)?;
+        for arrival in &mut out[start..] {
+            arrival.queue = self.queue;
+        }
+        Ok(count)
+    }
+
+    fn notes(&self) -> Vec<String> {
+        self.inner.notes().into_iter().map(|note| format!("{}: {note}", self.name)).collect()
+    }
+}
+
+/// Requests with something to be known of them besides.
+struct Noted {
+    inner: Box<dyn Source>,
+    notes: Vec<String>,
+}
+
+impl Source for Noted {
+    fn fill(&mut self, out: &mut Vec<Arrival>, limit: usize) -> Result<usize, WorkloadError> {
+        self.inner.fill(out, limit)
+    }
+
+    fn notes(&self) -> Vec<String> {
+        self.notes.iter().cloned().chain(self.inner.notes()).collect()
+    }
+}
