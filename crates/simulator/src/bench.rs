@@ -9,6 +9,7 @@ use serde::Serialize;
 use std::path::Path;
 use std::time::Instant;
 use tinytail_core::config::ConfigError;
+use tinytail_core::device::Device;
 use tinytail_core::drive::Drive;
 use tinytail_core::host::{Arrival, CommandKind};
 use tinytail_metrics::Metrics;
@@ -17,7 +18,7 @@ use tinytail_metrics::series::WINDOWS;
 use tinytail_workload::{SourceContext, TRACES_VARIABLE, TraceOptions, Transform, Workload};
 
 /// The names of the cases.
-pub const CASES: [&str; 4] = ["steady-gc", "steady-gc-controller", "dtrs", "log"];
+pub const CASES: [&str; 5] = ["steady-gc", "steady-gc-controller", "dtrs", "mqsim-no-gc", "log"];
 
 /// Requests of a steady case.
 const REQUESTS: u64 = 10_000_000;
@@ -54,6 +55,7 @@ pub fn bench(case: &str, control: &Control) -> Result<Case, RunError> {
         "steady-gc" => steady(case, "base+plane-blocking+full-drive", control),
         "steady-gc-controller" => steady(case, "base+plane-blocking+full-drive+through-controller", control),
         "dtrs" => dtrs(control),
+        "mqsim-no-gc" => mqsim_no_gc(control),
         "log" => log(control),
         other => {
             let hint = tinytail_core::config::nearest_hint(other, &CASES);
@@ -71,16 +73,22 @@ struct Steady {
 
 impl Steady {
     /// A full 256 GiB drive in its steady state.
-    fn prepare(design: &str, control: &Control) -> Result<Self, RunError> {
+    fn full(design: &str, control: &Control) -> Result<Self, RunError> {
         let mut device = catalog::device("ttflash-256g")?;
         // Full to its logical size, at the watermark of `full-drive`.
         device.state.live_percent = 100;
         device.state.free_percent = 10;
         device.state.overwrite_percent = 100;
+        Self::prepare(&device, design, control)
+    }
+
+    /// A device aged to its starting state, and warmed up. The requests go to the part of it that holds data.
+    fn prepare(device: &Device, design: &str, control: &Control) -> Result<Self, RunError> {
         let workload = Workload::resolve("randrw70-qd16", &TraceOptions::default())?;
         let logical_sectors = device.logical_sectors();
-        let context = SourceContext { logical_sectors, mapped_sectors: logical_sectors };
-        let mut drive = Drive::new(&device, catalog::design(design)?, false, Metrics::default())?;
+        let mapped_sectors = u64::from(device.mapped_pages()) * u64::from(device.geometry.sectors_per_page());
+        let context = SourceContext { logical_sectors, mapped_sectors };
+        let mut drive = Drive::new(device, catalog::design(design)?, false, Metrics::default())?;
         control.enter(Phase::Ageing, 0);
         drive.age(1, &[], |done, total| {
             control.set_total(total);
@@ -108,7 +116,7 @@ impl Steady {
 
 /// The drive beside the floor.
 fn steady(name: &str, design: &str, control: &Control) -> Result<Case, RunError> {
-    let mut steady = Steady::prepare(design, control)?;
+    let mut steady = Steady::full(design, control)?;
     control.enter(Phase::Running, REQUESTS);
     let (timed, _) = steady.play(1, REQUESTS, None, control)?;
     let Steady { mut drive, workload, context } = steady;
@@ -153,7 +161,7 @@ fn log(control: &Control) -> Result<Case, RunError> {
 }
 
 fn log_in(folder: &Path, design: &str, control: &Control) -> Result<Case, RunError> {
-    let mut steady = Steady::prepare(design, control)?;
+    let mut steady = Steady::full(design, control)?;
     control.enter(Phase::Running, REQUESTS);
     let (mut plain, mut logged, mut events, mut bytes) = ((0.0, 0.0), (0.0, 0.0), 0, 0);
     for slice in 0..SLICES {
@@ -186,6 +194,32 @@ fn log_in(folder: &Path, design: &str, control: &Control) -> Result<Case, RunErr
             "{design} on ttflash-256g, full; {REQUESTS} requests with log and as many without, in {SLICES} slices each; {:.1} bytes a request",
             bytes as f64 / REQUESTS as f64
         ),
+    })
+}
+
+/// MQSim's default drive without GC and without cache, half full, so that nothing runs out of space: the work on which MQSim
+/// itself was measured.
+fn mqsim_no_gc(control: &Control) -> Result<Case, RunError> {
+    let design = "base+no-gc";
+    let mut device = catalog::device("mqsim-default")?;
+    device.ram.buffer_kib = 0;
+    device.state.live_percent = 50;
+    device.state.free_percent = 40;
+    device.state.overwrite_percent = 0;
+    let mut steady = Steady::prepare(&device, design, control)?;
+    control.enter(Phase::Running, REQUESTS);
+    let (timed, _) = steady.play(1, REQUESTS, None, control)?;
+    let counters = *steady.drive.counters();
+    Ok(Case {
+        name: "mqsim-no-gc".into(),
+        requests_per_cpu_second: REQUESTS as f64 / timed,
+        ns_per_event: timed * 1e9 / counters.events as f64,
+        floor_ratio: None,
+        log_cpu_ratio: None,
+        log_wall_ratio: None,
+        peak_memory_bytes: None,
+        write_amplification: write_amplification(&counters),
+        detail: format!("{design} on mqsim-default without cache, half full; {REQUESTS} requests, {} events", counters.events),
     })
 }
 
