@@ -39,7 +39,7 @@ pub struct Lanes {
     lanes: [VecDeque<u64>; LANES_MAX],
     /// The first event of each lane; `EMPTY` where there is none.
     heads: [u64; LANES_MAX],
-    /// The last event of each lane; 0 where there is none.
+    /// The event that joined each lane last, which may have left it; 0 where none has.
     tails: [u64; LANES_MAX],
     /// The event of each slot. What a lane holds and this does not know was replaced or removed.
     current: Vec<u64>,
