@@ -19,7 +19,7 @@ NATIVE_SOURCES := Cargo.toml Cargo.lock pyproject.toml \
 CARGO = config=$$(ls $(TARGET)/maturin/pyo3-config-*-abi3.txt 2>/dev/null | head -n 1); \
 	$${config:+env "PYO3_CONFIG_FILE=$$config"} cargo
 
-.PHONY: setup demo test bench clean
+.PHONY: setup demo test soak bench clean
 
 setup: $(VENV)/.native
 
@@ -56,6 +56,8 @@ demo: setup
 	esac; \
 	$(BIN)/tinytail compare base base+no-gc --reference base+no-gc --device ttflash-256g --workload $$workload
 
+# The same cases of every property in every run: what fails here fails everywhere.
+test: export PROPTEST_RNG_SEED ?= 1
 test: setup
 	cargo fmt --all --check
 	$(CARGO) clippy --release --workspace --all-targets --locked -- -D warnings
@@ -64,6 +66,13 @@ test: setup
 	$(BIN)/ruff check .
 	$(BIN)/mypy
 	$(BIN)/python -m pytest
+
+# New cases of every property, twenty times as many, with arithmetic that must not overflow.
+soak: export PROPTEST_CASES ?= 5000
+soak: export CARGO_PROFILE_RELEASE_OVERFLOW_CHECKS = true
+soak: export CARGO_PROFILE_RELEASE_DEBUG_ASSERTIONS = true
+soak: setup
+	cargo test --release --workspace --locked --no-fail-fast --target-dir $(TARGET)/soak
 
 bench: setup
 	$(BIN)/tinytail bench

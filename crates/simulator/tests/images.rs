@@ -260,7 +260,7 @@ fn the_whole_image_is_loaded() {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(512) })]
+    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(2 * ProptestConfig::default().cases) })]
 
     #[test]
     fn no_changed_image_is_loaded(

@@ -372,7 +372,7 @@ fn a_trace_in_closed_loop_stays_so() {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(32))]
+    #![proptest_config(ProptestConfig::with_cases(ProptestConfig::default().cases.div_ceil(8)))]
 
     #[test]
     fn any_requests_are_written_and_read_back(

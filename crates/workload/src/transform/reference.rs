@@ -112,7 +112,7 @@ fn transforms() -> impl Strategy<Value = Transform> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(512))]
+    #![proptest_config(ProptestConfig::with_cases(2 * ProptestConfig::default().cases))]
 
     #[test]
     fn streams_are_as_the_lists(requests in requests(), transform in transforms(), batch in 1_usize..70) {

@@ -36,7 +36,7 @@ impl Drop for Folder {
 /// So many cases of a property that opens files, unless PROPTEST_CASES says otherwise.
 pub fn cases(usual: u32) -> ProptestConfig {
     let asked = std::env::var("PROPTEST_CASES").ok().and_then(|cases| cases.parse().ok());
-    ProptestConfig { cases: asked.unwrap_or(usual), ..ProptestConfig::default() }
+    ProptestConfig::with_cases(asked.unwrap_or(usual))
 }
 
 pub const DRIVE: SourceContext = SourceContext { logical_sectors: 1 << 30, mapped_sectors: 1 << 30 };

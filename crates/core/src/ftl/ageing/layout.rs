@@ -198,10 +198,18 @@ impl Artist<'_> {
         let erased_pages = (target + self.below(between.max(1))).min(blocks * pages - self.live);
         let write_points = self.books.planes[self.plane as usize].open.len();
         let mut rests: Vec<u32> = (0..write_points).map(|_| self.below(pages)).collect();
-        let others: u32 = rests[1..].iter().sum();
-        rests[0] = (erased_pages + write_points as u32 * pages - others) % pages;
-        let erased = (erased_pages - rests.iter().sum::<u32>()) / pages;
-        let open = rests.iter().filter(|&&rest| rest > 0).count() as u32;
+        let complete = |rests: &mut [u32]| {
+            let others: u32 = rests[1..].iter().sum();
+            rests[0] = (erased_pages + write_points as u32 * pages - others) % pages;
+            let erased = (erased_pages - rests.iter().sum::<u32>()) / pages;
+            (erased, rests.iter().filter(|&&rest| rest > 0).count() as u32)
+        };
+        let (mut erased, mut open) = complete(&mut rests);
+        if erased + open > blocks {
+            // A plane that is all but erased has not opened a block for every write point yet.
+            rests[1..].fill(0);
+            (erased, open) = complete(&mut rests);
+        }
         let closed = blocks - erased - open;
         let in_open = (blocks - erased) * pages - closed * pages - rests.iter().sum::<u32>();
         // What was written last is valid but for a handful of pages.

@@ -304,7 +304,7 @@ impl Mix {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 1000, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig::with_cases(4 * ProptestConfig::default().cases))]
     #[test]
     fn any_mix_of_designs_completes_every_request_with_the_right_data_and_exact_blame(mix in mix()) {
         let (hash, completed, _) = mix.run::<Lanes>(300);
