@@ -4,7 +4,7 @@ use crate::host::CommandKind;
 use crate::units::Ns;
 use crate::view::View;
 
-/// What occupies a die or a channel. A resource is always in exactly one category.
+/// What occupies a die or a channel. A resource is always in exactly one category. The last two occupy dies alone.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub enum Occupant {
@@ -24,36 +24,31 @@ pub enum Occupant {
     GcRead,
     /// A GC's program.
     GcProgram,
-    /// Held by a GC, which waits for something else.
-    GcHold,
     /// An erase.
     Erase,
-    /// Suspending or resuming.
-    Suspend,
     /// Scrubbing, wear levelling, recovery.
     Background,
+    /// Held by a GC, which waits for something else.
+    GcHold,
+    /// Suspending or resuming.
+    Suspend,
 }
 
 /// Number of occupants.
 pub const OCCUPANTS: usize = 12;
 
+/// Number of occupants of a channel.
+const CHANNEL_OCCUPANTS: usize = Occupant::GcHold as usize;
+
 /// Channel categories beyond the occupants: held by a GC that reads, that programs, that waits; held with the whole
 /// controller; idle.
-pub(crate) const HELD_GC_READ: usize = OCCUPANTS;
-pub(crate) const HELD_GC_PROGRAM: usize = OCCUPANTS + 1;
-pub(crate) const HELD_GC_OTHER: usize = OCCUPANTS + 2;
-pub(crate) const HELD_CONTROLLER: usize = OCCUPANTS + 3;
-pub(crate) const CHANNEL_IDLE: usize = OCCUPANTS + 4;
+pub(crate) const HELD_GC_READ: usize = CHANNEL_OCCUPANTS;
+pub(crate) const HELD_GC_PROGRAM: usize = CHANNEL_OCCUPANTS + 1;
+pub(crate) const HELD_GC_OTHER: usize = CHANNEL_OCCUPANTS + 2;
+pub(crate) const HELD_CONTROLLER: usize = CHANNEL_OCCUPANTS + 3;
+pub(crate) const CHANNEL_IDLE: usize = CHANNEL_OCCUPANTS + 4;
 /// Number of channel categories.
-pub(crate) const CHANNEL_CATEGORIES: usize = OCCUPANTS + 5;
-
-/// Copies a channel's counters piece by piece: so few bytes are not worth the call that one copy would be.
-#[inline(always)]
-pub(crate) fn copy_counters(to: &mut [Ns; CHANNEL_CATEGORIES], from: &[Ns; CHANNEL_CATEGORIES]) {
-    to[..8].copy_from_slice(&from[..8]);
-    to[8..16].copy_from_slice(&from[8..16]);
-    to[16..].copy_from_slice(&from[16..]);
-}
+pub(crate) const CHANNEL_CATEGORIES: usize = CHANNEL_OCCUPANTS + 5;
 
 /// Names of the parts that a latency is the sum of, in the order of their indices.
 pub const PART_NAMES: [&str; PARTS] = [
@@ -76,10 +71,10 @@ pub const PART_NAMES: [&str; PARTS] = [
     "die_reconstruction",
     "die_gc_read",
     "die_gc_program",
-    "die_gc_hold",
     "die_erase",
-    "die_suspend",
     "die_background",
+    "die_gc_hold",
+    "die_suspend",
     "channel_host_read",
     "channel_host_program",
     "channel_flush",
@@ -88,9 +83,7 @@ pub const PART_NAMES: [&str; PARTS] = [
     "channel_reconstruction",
     "channel_gc_read",
     "channel_gc_program",
-    "channel_gc_hold",
     "channel_erase",
-    "channel_suspend",
     "channel_background",
     "channel_held_gc_read",
     "channel_held_gc_program",
@@ -146,7 +139,10 @@ impl Blame {
     /// Forgets everything.
     #[inline]
     pub fn clear(&mut self) {
-        *self = Self::default();
+        while self.mask != 0 {
+            self.ns[self.mask.trailing_zeros() as usize] = 0;
+            self.mask &= self.mask - 1;
+        }
     }
 
     /// Adds `ns` to a part.

@@ -10,7 +10,7 @@ use crate::observe::{Blame, CHANNEL_CATEGORIES, CHANNEL_IDLE, OCCUPANTS, Occupan
 use crate::policy::Serve;
 use crate::ram::WriteBuffer;
 use crate::sched::jobs::Job;
-use crate::sched::ops::{CLASSES, Op, Pool, Snapshot};
+use crate::sched::ops::{CLASSES, Op, Pool, Waits};
 use crate::sched::registers::Registers;
 use crate::units::Ns;
 
@@ -350,7 +350,7 @@ pub struct State {
     /// Planes whose GC waits at the gate.
     pub(crate) gated: Vec<u64>,
     pub(crate) ops: Pool<Op>,
-    pub(crate) snapshots: Vec<Snapshot>,
+    pub(crate) waits: Vec<Waits>,
     pub(crate) blames: Vec<Blame>,
     pub(crate) requests: Pool<Request>,
     pub(crate) jobs: Pool<Job>,
@@ -436,7 +436,7 @@ impl State {
             gc: (0..g.planes()).map(|_| Gc::idle()).collect(),
             gated: vec![0; (g.planes() as usize).div_ceil(64)],
             ops: Pool::with_capacity(1024),
-            snapshots: Vec::with_capacity(1024),
+            waits: Vec::with_capacity(1024),
             blames: Vec::with_capacity(1024),
             requests: Pool::with_capacity(device.host.queue_depth as usize),
             jobs: Pool::with_capacity(64),
@@ -461,7 +461,7 @@ impl State {
         let index = self.ops.insert(op);
         if self.blames.len() < self.ops.len() {
             self.blames.push(Blame::default());
-            self.snapshots.push(Snapshot::EMPTY);
+            self.waits.push(Waits::NONE);
         } else {
             self.blames[index as usize].clear();
         }
@@ -506,7 +506,15 @@ impl State {
             ));
         }
         for (index, die) in self.dies.iter().enumerate().filter(|(_, die)| die.ready != 0).take(4) {
-            lines.push(format!("Die {index} has waiting work (mask {:#x}, shut out {:#x}), runs {:?}.", die.ready, die.closed, die.phase));
+            lines.push(format!(
+                "Die {index} has waiting work (mask {:#x}, shut out {:#x}), runs {:?}, {}, {}; its channel {}.",
+                die.ready,
+                die.closed,
+                die.phase,
+                if die.parked == NONE { "has nothing suspended" } else { "has something suspended" },
+                if die.in_line { "stands in line" } else { "does not stand in line" },
+                die.channel
+            ));
         }
         for (index, channel) in self.channels.iter().enumerate().filter(|(_, channel)| channel.held_by != NONE) {
             lines.push(format!("Channel {index} is held by a GC of die {}; {} wait for it.", channel.held_by, channel.line.len()));

@@ -380,9 +380,13 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
         let (owner, kind, class, plane, lpn, host) = (entry.owner, entry.kind, entry.class, entry.plane, entry.lpn, entry.is_host());
         let mut left = NONE;
         if host {
-            // Of a request's pages only the last to complete explains its latency.
-            let explains = !matches!(owner, Owner::Request(request) if self.state.requests[request as usize].pending > 1);
-            if explains {
+            // Of a request's pages only the last to complete explains its latency, and of a job's those of each stage.
+            let explains = match owner {
+                Owner::Request(request) => self.state.requests[request as usize].pending == 1,
+                Owner::Job(job) => self.state.jobs[job as usize].pending == 1,
+                Owner::Gc(_) | Owner::Entry(_) => false,
+            };
+            if explains && self.state.ops[op as usize].is_billed() {
                 self.bill_service(op);
             }
             if kind == OpKind::Program {

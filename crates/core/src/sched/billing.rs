@@ -1,55 +1,64 @@
 //! Blame: who waited for what, from counters that every die, plane and channel keeps.
 //!
-//! Nothing is recorded while time passes. An operation that waits takes a snapshot of the counters; when it is issued, the
-//! differences are its waits.
+//! Nothing is recorded while time passes. An operation that waits copies the counters; when it is issued, the copy becomes
+//! what they have grown by, without a look at it. Of the many pages of a request only the last one explains its latency, so
+//! it is only there that these waits are put into the blame.
 
 use crate::drive::Drive;
 use crate::event::EventQueue;
 use crate::ids::{DieIx, NONE, PlaneIx};
-use crate::observe::{ARRAY, Blame, CHANNEL, COMMAND, DIE, Observer, Occupant, TRANSFER, copy_counters};
-use crate::sched::ops::OpKind;
+use crate::observe::{ARRAY, Blame, CHANNEL, COMMAND, DIE, Observer, Occupant, TRANSFER};
+use crate::sched::ops::{OWES_CHANNEL, OWES_DIE, OpKind, WAITS_FOR_DIE};
 use crate::units::Ns;
 
-/// Adds what counters have grown by since a snapshot to the parts of a blame from `first` on. Few of them have grown; the
-/// answer has a bit for each.
-#[inline]
-pub(super) fn add_differences<const N: usize>(blame: &mut Blame, first: usize, now: &[Ns; N], then: &[Ns; N]) -> u32 {
-    let mut grown = 0u32;
-    for i in 0..N {
-        grown |= u32::from(now[i] != then[i]) << i;
+/// Turns counters of the past into what they have grown by since.
+#[inline(always)]
+fn grow_since<const N: usize>(then: &mut [Ns; N], now: &[Ns; N]) {
+    for (then, now) in then.iter_mut().zip(now) {
+        *then = now - *then;
     }
-    let mut rest = grown;
-    while rest != 0 {
-        let i = rest.trailing_zeros() as usize;
-        blame.add(first + i, now[i] - then[i]);
-        rest &= rest - 1;
-    }
-    grown
 }
 
-/// The bits of GC's work among the counters of a die.
-const GC_OCCUPANTS: u32 = 1 << Occupant::GcRead as u32 | 1 << Occupant::GcProgram as u32 | 1 << Occupant::Erase as u32;
+/// Adds waits to the parts of a blame from `first` on. Few of them are not zero.
+#[inline]
+fn add_waits<const N: usize>(blame: &mut Blame, first: usize, waits: &[Ns; N]) {
+    let mut rest = waits.iter().enumerate().fold(0u32, |mask, (index, &ns)| mask | u32::from(ns != 0) << index);
+    while rest != 0 {
+        let index = rest.trailing_zeros() as usize;
+        blame.add(first + index, waits[index]);
+        rest &= rest - 1;
+    }
+}
 
 impl<O: Observer, Q: EventQueue> Drive<O, Q> {
-    /// Takes the snapshot of an operation that did not start at once, if the host waits for it.
+    /// Copies the counters for an operation that did not start at once, if somebody will ask for its blame.
+    #[inline(always)]
     pub(super) fn note_wait(&mut self, op: u32) {
         let entry = &self.state.ops[op as usize];
         // A started operation has left its line: the tail is it, or it links to a later one, only while it waits.
-        let waits = entry.is_host() && entry.target == NONE && self.is_in_line(op);
-        if !waits {
-            return;
+        if entry.is_billed() && entry.target == NONE && self.is_in_line(op) {
+            self.open_wait(op);
         }
+    }
+
+    /// Copies the counters of what an operation waits for from now on.
+    #[inline(never)]
+    pub(super) fn open_wait(&mut self, op: u32) {
+        if self.state.ops[op as usize].bill & (OWES_DIE | OWES_CHANNEL) != 0 {
+            self.pay(op);
+        }
+        let entry = &mut self.state.ops[op as usize];
+        entry.bill |= WAITS_FOR_DIE;
         let plane = entry.plane;
         let die = self.state.die_of(plane);
         self.settle_die(die);
-        self.state.ops[op as usize].waited = true;
         let gc_held = self.gc_held_ns(plane, die);
         let lines = &self.state.planes[plane as usize];
-        let snapshot = &mut self.state.snapshots[op as usize];
-        snapshot.die = self.state.dies[die as usize].busy_ns;
-        copy_counters(&mut snapshot.other, &lines.other_ns);
-        snapshot.held = lines.held_ns;
-        snapshot.gc_held = gc_held;
+        let waits = &mut self.state.waits[op as usize];
+        waits.die = self.state.dies[die as usize].busy_ns;
+        waits.other = lines.other_ns;
+        waits.held = lines.held_ns;
+        waits.gc_held = gc_held;
     }
 
     /// For how long GCs have held a plane, and its channel, up to now.
@@ -66,35 +75,88 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
         self.state.planes[entry.plane as usize].tail[entry.class as usize] == op || entry.next != NONE
     }
 
-    /// Adds the wait of an operation so far to its blame, and counts from now.
+    /// Ends the wait of an operation, and counts from now.
     #[inline(always)]
     pub(super) fn bill_wait(&mut self, op: u32) {
         let now = self.state.now;
         let entry = &self.state.ops[op as usize];
         if now > entry.since {
-            if entry.is_host() {
-                self.bill_host_wait(op);
+            if entry.is_billed() {
+                self.end_wait(op);
             }
             self.state.ops[op as usize].since = now;
         }
     }
 
     #[inline(never)]
-    fn bill_host_wait(&mut self, op: u32) {
+    fn end_wait(&mut self, op: u32) {
         let entry = &self.state.ops[op as usize];
-        crate::check!(entry.waited, "a wait without a snapshot");
+        crate::check!(entry.bill & WAITS_FOR_DIE != 0, "a wait of which nothing was noted");
         let plane = entry.plane;
         let die = self.state.die_of(plane);
         self.settle_die(die);
-        let snapshot = &self.state.snapshots[op as usize];
-        let blame = &mut self.state.blames[op as usize];
-        let busy = &self.state.dies[die as usize].busy_ns;
-        let grown = add_differences(blame, DIE, busy, &snapshot.die);
+        let gc_held = self.gc_held_ns(plane, die);
+        let waits = &mut self.state.waits[op as usize];
+        grow_since(&mut waits.die, &self.state.dies[die as usize].busy_ns);
         let lines = &self.state.planes[plane as usize];
-        add_differences(blame, CHANNEL, &lines.other_ns, &snapshot.other);
-        blame.add(DIE + Occupant::GcHold as usize, lines.held_ns - snapshot.held);
-        let held = self.gc_held_ns(plane, die) != snapshot.gc_held;
-        self.state.ops[op as usize].gc_blocked |= grown & GC_OCCUPANTS != 0 || held;
+        grow_since(&mut waits.other, &lines.other_ns);
+        waits.held = lines.held_ns - waits.held;
+        let by_gc = waits.die[Occupant::GcRead as usize] | waits.die[Occupant::GcProgram as usize] | waits.die[Occupant::Erase as usize];
+        let blocked = by_gc != 0 || gc_held != waits.gc_held;
+        let entry = &mut self.state.ops[op as usize];
+        entry.gc_blocked |= blocked;
+        entry.bill = entry.bill & !WAITS_FOR_DIE | OWES_DIE;
+    }
+
+    /// Copies the counters of the channel for a begun operation that waits for it from now on.
+    #[inline]
+    pub(super) fn open_channel_wait(&mut self, op: u32, channel: usize) {
+        let now = self.state.now;
+        let entry = &mut self.state.ops[op as usize];
+        entry.since = now;
+        if !entry.is_billed() {
+            return;
+        }
+        if entry.bill & OWES_CHANNEL != 0 {
+            self.pay(op);
+        }
+        let channel = &mut self.state.channels[channel];
+        channel.settle(now);
+        let waits = &mut self.state.waits[op as usize];
+        waits.channel = channel.category_ns;
+        waits.channel_gc_held = channel.gc_held_ns(now);
+    }
+
+    /// Ends the wait of a begun operation for its channel.
+    #[inline]
+    pub(super) fn end_channel_wait(&mut self, op: u32, die: DieIx, channel: usize) {
+        let now = self.state.now;
+        let entry = &mut self.state.ops[op as usize];
+        if now > entry.since && entry.is_billed() {
+            let channel = &mut self.state.channels[channel];
+            channel.settle(now);
+            let waits = &mut self.state.waits[op as usize];
+            grow_since(&mut waits.channel, &channel.category_ns);
+            let held = channel.gc_held_ns(now) != waits.channel_gc_held;
+            entry.gc_blocked |= held && channel.held_by != die;
+            entry.bill |= OWES_CHANNEL;
+        }
+    }
+
+    /// Puts the waits of an operation that are over into its blame.
+    fn pay(&mut self, op: u32) {
+        let entry = &mut self.state.ops[op as usize];
+        let blame = &mut self.state.blames[op as usize];
+        let waits = &self.state.waits[op as usize];
+        if entry.bill & OWES_DIE != 0 {
+            add_waits(blame, DIE, &waits.die);
+            add_waits(blame, CHANNEL, &waits.other);
+            blame.add(DIE + Occupant::GcHold as usize, waits.held);
+        }
+        if entry.bill & OWES_CHANNEL != 0 {
+            add_waits(blame, CHANNEL, &waits.channel);
+        }
+        entry.bill &= !(OWES_DIE | OWES_CHANNEL);
     }
 
     /// Brings the counters of a die up to now.
@@ -134,7 +196,7 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
                 }
             }
         }
-        copy_counters(&mut state.channel_then, &channel.category_ns);
+        state.channel_then = channel.category_ns;
     }
 
     /// Notes that work waits at a die that runs nothing, so that the time is billed to what it waits for.
@@ -154,11 +216,12 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
         self.state.channels[channel].settle(now);
         let state = &mut self.state.dies[die as usize];
         state.blocked = true;
-        copy_counters(&mut state.channel_then, &self.state.channels[channel].category_ns);
+        state.channel_then = self.state.channels[channel].category_ns;
     }
 
-    /// Adds an operation's own phases to its blame. What is left of its time on the die went to its mates.
+    /// Adds an operation's waits and its own phases to its blame. What is left of its time on the die went to its mates.
     pub(crate) fn bill_service(&mut self, op: u32) {
+        self.pay(op);
         let entry = self.state.ops[op as usize];
         let command = self.state.device.timing.command_ns;
         let (array, transfer) = match entry.kind {

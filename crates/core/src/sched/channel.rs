@@ -3,9 +3,8 @@
 use crate::drive::Drive;
 use crate::event::EventQueue;
 use crate::ids::{DieIx, NONE, PlaneIx};
-use crate::observe::{CHANNEL, Observer, Occupant, copy_counters};
+use crate::observe::{Observer, Occupant};
 use crate::policy::Order;
-use crate::sched::billing::add_differences;
 use crate::sched::ops::{Class, HOLD_BITS};
 use crate::state::{InLine, Phase, Wants};
 use crate::units::Ns;
@@ -177,8 +176,12 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
     pub(super) fn start_granted(&mut self, channel: usize, die: DieIx) {
         loop {
             let state = &self.state.dies[die as usize];
-            if state.running != NONE || self.state.channels[channel].busy_until > self.state.now {
+            if state.running != NONE {
                 return;
+            }
+            if self.state.channels[channel].busy_until > self.state.now {
+                // What it began turned out to belong to another die, which took the channel.
+                return self.try_start(die);
             }
             let Some(startable) = self.startable(die) else { return self.resume(die) };
             if startable == 0 || self.start_one(die, startable) {
@@ -196,45 +199,17 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
         if self.channel_free(channel, die) {
             return self.go_on_channel(die, channel, op);
         }
-        self.note_channel_wait(op, channel);
+        self.open_channel_wait(op, channel);
         let arrival = self.state.next_arrival();
         self.stand_in_line(channel, InLine { die, wants: Wants::Continue, arrival });
-    }
-
-    /// Takes the snapshot of a begun operation that waits for its channel from now on.
-    #[inline]
-    pub(super) fn note_channel_wait(&mut self, op: u32, channel: usize) {
-        self.state.ops[op as usize].since = self.state.now;
-        if self.state.ops[op as usize].is_host() {
-            let now = self.state.now;
-            self.state.channels[channel].settle(now);
-            let snapshot = &mut self.state.snapshots[op as usize];
-            copy_counters(&mut snapshot.other, &self.state.channels[channel].category_ns);
-            snapshot.gc_held.1 = self.state.channels[channel].gc_held_ns(now);
-        }
     }
 
     /// The channel serves the running operation of a die.
     pub(super) fn continue_on_channel(&mut self, die: DieIx) {
         let part = self.state.dies[die as usize].part;
         let channel = self.state.channel_of(die);
-        self.bill_channel_wait(part, die, channel);
+        self.end_channel_wait(part, die, channel);
         self.go_on_channel(die, channel, part);
-    }
-
-    /// Adds the wait of a begun operation for its channel to its blame.
-    #[inline]
-    pub(super) fn bill_channel_wait(&mut self, part: u32, die: DieIx, channel: usize) {
-        let now = self.state.now;
-        let entry = &self.state.ops[part as usize];
-        if now > entry.since && entry.is_host() {
-            self.state.channels[channel].settle(now);
-            let blame = &mut self.state.blames[part as usize];
-            let snapshot = &self.state.snapshots[part as usize];
-            add_differences(blame, CHANNEL, &self.state.channels[channel].category_ns, &snapshot.other);
-            let held = self.state.channels[channel].gc_held_ns(now) != snapshot.gc_held.1;
-            self.state.ops[part as usize].gc_blocked |= held && self.state.channels[channel].held_by != die;
-        }
     }
 
     /// The running operation of a die goes over its channel, which is free.

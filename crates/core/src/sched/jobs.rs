@@ -8,7 +8,7 @@ use crate::drive::Drive;
 use crate::event::EventQueue;
 use crate::ids::NONE;
 use crate::observe::{Blame, COMPUTE, Observer};
-use crate::sched::ops::{OpKind, Owner};
+use crate::sched::ops::{BILLED, OpKind, Owner};
 use crate::units::Ns;
 
 /// The most stages of a job.
@@ -30,7 +30,7 @@ pub(crate) struct Job {
     stages: [Stage; STAGES_MAX],
     stage_count: u8,
     stage: u8,
-    pending: u32,
+    pub pending: u32,
     pub blame: Blame,
     gc_blocked: bool,
 }
@@ -50,10 +50,12 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
     fn start_stage(&mut self, job: u32) {
         let running = &mut self.state.jobs[job as usize];
         let first = running.stages[running.stage as usize].first;
+        let bill = BILLED * u8::from(matches!(running.owner, Owner::Request(_)));
         let mut count = 0;
         let mut op = first;
         while op != NONE {
             self.state.ops[op as usize].owner = Owner::Job(job);
+            self.state.ops[op as usize].bill = bill;
             op = self.state.ops[op as usize].next;
             count += 1;
         }
@@ -74,7 +76,9 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
         if running.pending > 0 {
             return;
         }
-        running.blame.add_all(&self.state.blames[op as usize]);
+        if self.state.ops[op as usize].is_billed() {
+            running.blame.add_all(&self.state.blames[op as usize]);
+        }
         let stage = running.stages[running.stage as usize];
         running.stage += 1;
         if let Some(oracle) = &mut self.oracle {

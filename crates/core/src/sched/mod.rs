@@ -7,7 +7,7 @@
 use crate::drive::Drive;
 use crate::event::EventQueue;
 use crate::ids::{ChannelIx, DieIx, NONE, PlaneIx, Ppn};
-use crate::observe::{Observer, SPACE, copy_counters};
+use crate::observe::{Observer, SPACE};
 use crate::policy::{Order, Place};
 use crate::sched::ops::{CLASS_BY_NUMBER, CLASSES, Class, HOLD_BITS, OpKind, Owner};
 use crate::sched::suspend::PulseEvent;
@@ -62,7 +62,6 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
         entry.since = now;
         entry.arrival = arrival;
         entry.next = NONE;
-        entry.waited = false;
         let (plane, class, host) = (entry.plane, entry.class, entry.is_host());
         let die = self.state.die_of(plane);
         let channel = self.state.channel_of(die);
@@ -327,7 +326,6 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
             let entry = &mut self.state.ops[op as usize];
             let waited = now - entry.since;
             entry.since = now;
-            entry.waited = true;
             let class = entry.class;
             self.state.blames[op as usize].add(SPACE, waited);
             let lines = &mut self.state.planes[plane as usize];
@@ -336,15 +334,9 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
             if head == NONE {
                 lines.tail[class as usize] = op;
             }
-            let die = self.state.die_of(plane);
-            self.settle_die(die);
-            let lines = &self.state.planes[plane as usize];
-            let snapshot = &mut self.state.snapshots[op as usize];
-            snapshot.die = self.state.dies[die as usize].busy_ns;
-            copy_counters(&mut snapshot.other, &lines.other_ns);
-            snapshot.held = lines.held_ns;
-            let gc_held = self.gc_held_ns(plane, die);
-            self.state.snapshots[op as usize].gc_held = gc_held;
+            if self.state.ops[op as usize].is_billed() {
+                self.open_wait(op);
+            }
             self.set_ready(plane, class);
         }
         let any = !woken.is_empty();

@@ -110,8 +110,8 @@ pub struct Op {
     pub class: Class,
     /// What a die or channel is busy with while it runs.
     pub occupant: Occupant,
-    /// Whether a snapshot was taken when it began to wait.
-    pub waited: bool,
+    /// Whether somebody will ask for its blame, and what its `Waits` hold: `BILLED` and the bits after it.
+    pub bill: u8,
     /// Whether it waited for something that a GC held.
     pub gc_blocked: bool,
     /// What the time on the die counts as that is not its own: of its mates, or while it was suspended.
@@ -139,7 +139,7 @@ impl Op {
             kind,
             class,
             occupant,
-            waited: false,
+            bill: BILLED * matches!(owner, Owner::Request(_)) as u8,
             gc_blocked: false,
             rest: None,
         }
@@ -161,24 +161,55 @@ impl Op {
         self.first_sector == VOID
     }
 
+    /// Whether somebody will ask for its blame.
+    #[inline]
+    pub(crate) fn is_billed(&self) -> bool {
+        self.bill & BILLED != 0
+    }
+
     /// Whether the host waits for it, at once or in the end.
     pub(crate) fn is_host(&self) -> bool {
         (self.class as u8) <= Class::Flush as u8
     }
 }
 
-/// The cumulative counters of a plane's resources when an operation began to wait there.
+/// Somebody will ask for the blame of an operation.
+pub(crate) const BILLED: u8 = 1;
+/// It waits for its die, since its `Waits` were taken.
+pub(crate) const WAITS_FOR_DIE: u8 = 2;
+/// It has waited for its die, which is not in its blame yet.
+pub(crate) const OWES_DIE: u8 = 4;
+/// It has waited for its channel, which is not in its blame yet.
+pub(crate) const OWES_CHANNEL: u8 = 8;
+
+/// The cumulative counters of a plane's resources when an operation began to wait there; once it waits no more, by how much
+/// they have grown.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Snapshot {
+#[repr(align(64))]
+pub(crate) struct Waits {
+    /// What its die was busy with.
     pub die: [Ns; OCCUPANTS],
+    /// What the channel was busy with while the die ran nothing.
     pub other: [Ns; CHANNEL_CATEGORIES],
+    /// A GC held the plane while its die ran nothing.
     pub held: Ns,
     /// For how long GCs had held the plane and its channel.
     pub gc_held: (Ns, Ns),
+    /// What the channel was busy with when the operation had begun and needed it again.
+    pub channel: [Ns; CHANNEL_CATEGORIES],
+    /// For how long GCs had held the channel then.
+    pub channel_gc_held: Ns,
 }
 
-impl Snapshot {
-    pub(crate) const EMPTY: Self = Self { die: [0; OCCUPANTS], other: [0; CHANNEL_CATEGORIES], held: 0, gc_held: (0, 0) };
+impl Waits {
+    pub(crate) const NONE: Self = Self {
+        die: [0; OCCUPANTS],
+        other: [0; CHANNEL_CATEGORIES],
+        held: 0,
+        gc_held: (0, 0),
+        channel: [0; CHANNEL_CATEGORIES],
+        channel_gc_held: 0,
+    };
 }
 
 /// A pool of items that are addressed by index and reused.

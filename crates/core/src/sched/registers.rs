@@ -51,7 +51,7 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
         let channel = self.state.channel_of(die);
         let mut part = self.state.dies[die as usize].running;
         while part != NONE {
-            self.note_channel_wait(part, channel);
+            self.open_channel_wait(part, channel);
             part = self.state.ops[part as usize].mate;
         }
         self.state.dies[die as usize].phase = Phase::RegisterFull;
@@ -124,7 +124,7 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
             registers.tail = NONE;
         }
         registers.crossing = op;
-        self.bill_channel_wait(op, die, channel);
+        self.end_channel_wait(op, die, channel);
         let slot = self.register_slot(die);
         self.transfer_by(slot, channel, op);
     }

@@ -313,3 +313,40 @@ proptest! {
         prop_assert_eq!(hash, again, "the plain heap gives the same run");
     }
 }
+
+/// A die that was granted its channel began a read whose page had moved; the die that has it now took the channel, and the
+/// first one, with another read waiting and an erase suspended, was not in line any more.
+#[test]
+fn a_die_that_loses_the_channel_it_was_granted_lines_up_again() {
+    let mix = Mix {
+        channels: 2,
+        dies: 2,
+        planes: 1,
+        scope: 0,
+        preemptible: false,
+        controller: false,
+        order: 0,
+        join: false,
+        quiet: true,
+        suspend: 0,
+        buffer_pages: 2,
+        write_points: 1,
+        command_ns: 1,
+        ideal: false,
+        sequence: false,
+        wild: 13,
+        suspend_ns: 30,
+        flash: 2,
+        blocks: true,
+        dynamic: true,
+        across: false,
+        strict: false,
+        overhead_ns: 0,
+        link_page_ns: Some(400),
+        queues: vec![1],
+        trims: 10,
+        seed: 9721316110492350169,
+    };
+    let (_, completed, _) = mix.run::<Lanes>(300);
+    assert_eq!(completed, 300);
+}
