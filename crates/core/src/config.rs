@@ -120,6 +120,15 @@ impl Document {
     }
 }
 
+/// `file:line` of a key, or of its section, in the last document that has it; just their names if none does.
+pub(crate) fn latest_place<'a>(documents: impl DoubleEndedIterator<Item = &'a Document> + Clone, section: &str, key: &str) -> String {
+    let line = |key: &str| documents.clone().rev().find_map(|document| Some((document, document.line(section, key)?)));
+    match line(key).or_else(|| line("")) {
+        Some((document, line)) => format!("{}:{line}", document.name),
+        None => documents.map(|document| document.name.as_str()).collect::<Vec<_>>().join("+"),
+    }
+}
+
 /// Decodes one section, naming the line and the nearest right key when it does not fit.
 ///
 /// # Errors
@@ -132,17 +141,9 @@ pub fn decode_section<T: DeserializeOwned>(documents: &[&Document], section: &st
     match T::deserialize(toml::Value::Table(table.clone())) {
         Ok(decoded) => Ok(decoded),
         Err(error) => {
-            let place = |key: &str| {
-                let latest_first = || documents.iter().rev();
-                let line = |key: &str| latest_first().find_map(|document| Some((document, document.line(section, key)?)));
-                match line(key).or_else(|| line("")) {
-                    Some((document, line)) => format!("{}:{line}", document.name),
-                    None => documents.iter().map(|document| document.name.as_str()).collect::<Vec<_>>().join("+"),
-                }
-            };
             let label = if section.is_empty() { String::new() } else { format!("[{section}] ") };
             let (key, what) = explain(&decode, &table).unwrap_or_else(|| (String::new(), error.message().trim().to_string()));
-            Err(ConfigError(format!("{}: {label}{what}", place(&key))))
+            Err(ConfigError(format!("{}: {label}{what}", latest_place(documents.iter().copied(), section, &key))))
         }
     }
 }
@@ -223,8 +224,11 @@ fn explain(decode: Decode<'_>, table: &toml::Table) -> Option<(String, String)> 
             keys.into_iter().find_map(|key| {
                 let value = &table[key];
                 let message = alone(key, value)?;
+                // A list may be wrong as such, or one of its entries.
+                let no_list =
+                    alone(key, &toml::Value::Array(Vec::new())).is_some_and(|message| message.starts_with("invalid type: sequence"));
                 let what = match value {
-                    toml::Value::Array(entries) => entries.iter().enumerate().find_map(|(index, entry)| {
+                    toml::Value::Array(entries) if !no_list => entries.iter().enumerate().find_map(|(index, entry)| {
                         let try_entry = |entry: &toml::Value| alone(key, &toml::Value::Array(vec![entry.clone()]));
                         let message = try_entry(entry)?;
                         Some(explain_entry(&format!("entry {} of `{key}`", index + 1), entry, &message, &try_entry))
@@ -364,6 +368,12 @@ mod tests {
         let document = Document::parse("d.toml", text)?;
         let table = document.table["timing"].as_table().cloned().unwrap_or_default();
         decode_section(&[&document], "timing", table)
+    }
+
+    #[test]
+    fn a_list_in_the_place_of_a_number_is_wrong_as_a_list() {
+        let message = section("[timing]\nread_ns = [0]\n").unwrap_err().0;
+        assert_eq!(message, "d.toml:2: [timing] `read_ns` is [0]; allowed: a whole number, 0 or more");
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! A design: one technique for each seam, and the parameters of GC. Written as TOML files that compose.
 
-use crate::config::{ConfigError, Document, Row, decode_section, nearest_hint};
+use crate::config::{ConfigError, Document, Row, decode_section, latest_place, nearest_hint};
 use crate::device::Device;
 use crate::ftl::ageing::check_theory;
 use crate::policy::{
@@ -111,6 +111,8 @@ pub struct Design {
     pub suspend: SuspendPolicy,
     /// Every value with its source, later documents first overridden by name.
     pub rows: Vec<Row>,
+    /// The files that it was composed of, for messages.
+    pub(crate) files: Vec<Document>,
 }
 
 const SECTIONS: [&str; 9] = ["gc", "place", "gc_trigger", "gc_gate", "gc_hold", "victim", "order", "join", "suspend"];
@@ -157,15 +159,17 @@ impl Design {
             match (index, kind) {
                 (0, DesignKind::Overlay) => {
                     return Err(ConfigError(format!(
-                        "{name}: {} is an overlay; write it behind a design, as in base+{}",
-                        document.name, document.name
+                        "{}: `kind` is \"overlay\", and {} is the first part; an overlay is written behind a design, as in base+{}",
+                        document.place("", "kind"),
+                        document.name,
+                        document.name
                     )));
                 }
                 (0, DesignKind::Design) => summary = line,
                 (_, DesignKind::Design) => {
                     return Err(ConfigError(format!(
-                        "{name}: {} is a design, not an overlay; a composition has one design, first",
-                        document.name
+                        "{}: `kind` is \"design\", not an overlay; the composition {name} has one design, first",
+                        document.place("", "kind")
                     )));
                 }
                 (_, DesignKind::Overlay) => summary = format!("{summary}; with {}: {line}", document.name),
@@ -218,10 +222,12 @@ impl Design {
             join: decode_section(documents, "join", section("join")?)?,
             suspend: decode_section(documents, "suspend", section("suspend")?)?,
             rows,
+            files: documents.iter().map(|&document| document.clone()).collect(),
         };
         if design.victim.is_empty() {
             return Err(ConfigError(format!(
-                "{name}: [victim] `chain` is empty; it needs at least one policy, such as {{ policy = \"greedy\" }}"
+                "{}: [victim] `chain` is empty; it needs at least one policy, such as {{ policy = \"greedy\" }}",
+                latest_place(documents.iter().copied(), "victim", "chain")
             )));
         }
         Ok(design)
@@ -270,8 +276,29 @@ impl Design {
     /// Checks every technique against the device and against the others.
     ///
     /// # Errors
-    /// What contradicts what, with both keys.
+    /// What contradicts what, with both keys, and the place of the first of them.
     pub fn prepare(&mut self, device: &Device) -> Result<(), ConfigError> {
+        self.check(device).map_err(|error| self.placed(error))
+    }
+
+    /// Adds to a message about `[section]` and `key`, which is all that techniques know, the file and the line of the first key
+    /// in it that a file gives.
+    fn placed(&self, ConfigError(message): ConfigError) -> ConfigError {
+        let message = message.strip_prefix(&format!("{}: ", self.name)).unwrap_or(&message);
+        if self.files.is_empty() {
+            return ConfigError(format!("{}: {message}", self.name));
+        }
+        let section_before = |end: usize| Some(message[..end].rsplit_once('[')?.1.split_once(']')?.0);
+        let mut quotes = message.match_indices('`').map(|(at, _)| at);
+        let keys = std::iter::from_fn(|| Some((quotes.next()?, quotes.next()?)));
+        let named = |(from, to): (usize, usize)| Some((section_before(from)?, &message[from + 1..to]));
+        let given = |(section, key): &(&str, &str)| self.rows.iter().any(|row| row.section == *section && row.key == *key);
+        let (section, key) =
+            keys.filter_map(named).find(given).or_else(|| Some((section_before(message.find(']')? + 1)?, ""))).unwrap_or_default();
+        ConfigError(format!("{}: {message}", latest_place(self.files.iter(), section, key)))
+    }
+
+    fn check(&mut self, device: &Device) -> Result<(), ConfigError> {
         let blocks = device.geometry.blocks_per_plane;
         for (key, value) in [("write_points", self.gc.write_points), ("reserve_blocks", self.gc.reserve_blocks)] {
             if value == 0 || value > blocks / 2 {

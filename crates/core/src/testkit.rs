@@ -76,6 +76,7 @@ pub fn plain_design(scope: Scope) -> Design {
         join: JoinPolicy::Nothing(Nothing {}),
         suspend: SuspendPolicy::Never(Never {}),
         rows: Vec::new(),
+        files: Vec::new(),
     }
 }
 

@@ -170,13 +170,13 @@ pub fn check(path: &str) -> Result<&'static str, ConfigError> {
     }
     let (kind, _) = describe(&document)?;
     if kind == DesignKind::Design {
-        check_parameters(&document, || Design::compose(path, &[&document]))?;
+        check_parameters(|| Design::compose(path, &[&document]))?;
         return Ok("design");
     }
     // An overlay is right if it is right on the plainest design.
     let base = embedded(&DESIGNS).into_iter().find(|(name, _)| *name == "base").expect("base is built in");
     let base = Document::parse(base.0, base.1)?;
-    check_parameters(&document, || Design::compose(path, &[&base, &document]))?;
+    check_parameters(|| Design::compose(path, &[&base, &document]))?;
     Ok("overlay")
 }
 
@@ -204,7 +204,7 @@ fn neither(document: &Document, of_device: &[String], of_design: &[String]) -> C
 }
 
 /// Checks the parameters of a design. Some of them are limited by the device; what fits none of the built-in ones is wrong.
-fn check_parameters(document: &Document, compose: impl Fn() -> Result<Design, ConfigError>) -> Result<(), ConfigError> {
+fn check_parameters(compose: impl Fn() -> Result<Design, ConfigError>) -> Result<(), ConfigError> {
     let mut first_error = None;
     for listing in devices() {
         match compose()?.prepare(&device(&listing.name)?) {
@@ -212,13 +212,7 @@ fn check_parameters(document: &Document, compose: impl Fn() -> Result<Design, Co
             Err(error) => first_error = first_error.or(Some(error.0.replace("this device", &listing.name))),
         }
     }
-    let Some(message) = first_error else { return Ok(()) };
-    // Policies know their section and keys, but not the file.
-    let message = message.strip_prefix(&format!("{}: ", document.name)).unwrap_or(&message);
-    let section = message.strip_prefix('[').and_then(|rest| rest.split(']').next()).unwrap_or_default();
-    let given = document.table.get(section).and_then(|values| values.as_table());
-    let key = message.split('`').skip(1).step_by(2).find(|key| given.is_some_and(|values| values.contains_key(*key)));
-    Err(ConfigError(format!("{}: {message}", document.place(section, key.unwrap_or_default()))))
+    first_error.map_or(Ok(()), |message| Err(ConfigError(message)))
 }
 
 /// What a file describes.
@@ -291,7 +285,7 @@ mod tests {
         assert!(device("ttflash-265g").unwrap_err().0.contains("did you mean `ttflash-256g`?"));
         let error = |name: &str| design(name).err().expect("an error").0;
         assert!(error("base+nogc").contains("did you mean `no-gc`?"));
-        assert!(error("no-gc").contains("is an overlay"));
+        assert!(error("no-gc").contains("is \"overlay\""));
         assert!(error("base+base").contains("not an overlay"));
         assert!(device("ttflash").unwrap_err().0.contains("did you mean `ttflash-256g`, `ttflash-48g` or `ttflash-small`?"));
     }

@@ -148,7 +148,7 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
             }
             if !self.channel_free(channel, die) {
                 let holds = startable & HOLD_BITS;
-                if holds == 0 {
+                if holds == 0 || (holds != startable && !self.hold_goes_first(die, startable)) {
                     self.mark_blocked(die);
                     if !self.state.dies[die as usize].in_line {
                         self.state.dies[die as usize].in_line = true;
@@ -163,6 +163,14 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
                 return;
             }
         }
+    }
+
+    /// Whether `order` prefers a request to hold a die to the operations that wait there for the channel. A request needs only
+    /// the die at first, and would otherwise always get it.
+    #[inline(never)]
+    fn hold_goes_first(&mut self, die: DieIx, startable: u64) -> bool {
+        let bit = self.choose_of_many(die, startable);
+        HOLD_BITS >> bit & 1 == 1
     }
 
     /// Starts one of the startable pieces of work of a die whose channel is free. Returns whether the die is now busy.

@@ -284,3 +284,27 @@ fn a_request_to_hold_outlives_the_channel_hold_of_another() {
     drive.run();
     assert_eq!(drive.counters().gcs, 2, "{}", drive.explain_standstill());
 }
+
+#[test]
+fn a_request_to_hold_passes_a_read_that_waits_for_the_channel_only_if_order_says_so() {
+    // At 1101 the program of die 0 ends and its GC wants to hold it. Die 1 has the channel until 1161, so that the read that
+    // waits at die 0 cannot start, and the hold, which needs only the die, could.
+    let drive_with = |order: OrderPolicy| {
+        let device = one_channel(2, 1);
+        let mut drive = at_the_brink(&device, Design { order, ..plain_design(Scope::Die) }, 2);
+        drive.map_functionally([1]);
+        drive.at(0, write(0));
+        drive.at(1050, read(1));
+        let id = drive.at(1080, read(2));
+        (drive, id)
+    };
+    for order in [plain_design(Scope::Die).order, OrderPolicy::ReadFirst(ReadFirst {})] {
+        let (mut drive, id) = drive_with(order);
+        drive.expect_completion(id, 1161 + 1 + 10 + 100);
+        drive.run();
+        assert_eq!(drive.counters().gcs, 1);
+    }
+    let (mut drive, id) = drive_with(OrderPolicy::GcFirst(GcFirst {}));
+    drive.run();
+    assert!(drive.finished_at(id).unwrap() > 10_000, "after the erase");
+}
