@@ -96,6 +96,11 @@ impl Document {
         Ok(value)
     }
 
+    /// Whether the document has a key.
+    pub fn gives(&self, section: &str, key: &str) -> bool {
+        self.table.get(section).and_then(toml::Value::as_table).is_some_and(|values| values.contains_key(key))
+    }
+
     /// `file:line` of a key, or of its section, or just the file.
     pub fn place(&self, section: &str, key: &str) -> String {
         let line = self.line(section, key).or_else(|| self.line(section, ""));

@@ -281,8 +281,8 @@ impl Design {
         self.check(device).map_err(|error| self.placed(error))
     }
 
-    /// Adds to a message about `[section]` and `key`, which is all that techniques know, the file and the line of the first key
-    /// in it that a file gives.
+    /// Adds to a message about `[section]` and `key`, which is all that techniques know, the last file that gives one of the keys
+    /// and the line.
     fn placed(&self, ConfigError(message): ConfigError) -> ConfigError {
         let message = message.strip_prefix(&format!("{}: ", self.name)).unwrap_or(&message);
         if self.files.is_empty() {
@@ -291,10 +291,16 @@ impl Design {
         let section_before = |end: usize| Some(message[..end].rsplit_once('[')?.1.split_once(']')?.0);
         let mut quotes = message.match_indices('`').map(|(at, _)| at);
         let keys = std::iter::from_fn(|| Some((quotes.next()?, quotes.next()?)));
-        let named = |(from, to): (usize, usize)| Some((section_before(from)?, &message[from + 1..to]));
-        let given = |(section, key): &(&str, &str)| self.rows.iter().any(|row| row.section == *section && row.key == *key);
-        let (section, key) =
-            keys.filter_map(named).find(given).or_else(|| Some((section_before(message.find(']')? + 1)?, ""))).unwrap_or_default();
+        let named: Vec<(&str, &str)> = keys.filter_map(|(from, to)| Some((section_before(from)?, &message[from + 1..to]))).collect();
+        // What the last file says was added to what went before it, and is at fault.
+        let (section, key) = self
+            .files
+            .iter()
+            .rev()
+            .find_map(|file| named.iter().find(|(section, key)| file.gives(section, key)))
+            .copied()
+            .or_else(|| Some((section_before(message.find(']')? + 1)?, "")))
+            .unwrap_or_default();
         ConfigError(format!("{}: {message}", latest_place(self.files.iter(), section, key)))
     }
 

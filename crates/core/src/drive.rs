@@ -14,7 +14,7 @@ use crate::host_queue::Queued;
 use crate::ids::{BlockIx, DieIx, Lpn, NONE, PlaneIx};
 use crate::observe::{Blame, Blind, Completion, Observer};
 use crate::oracle::{Fault, Oracle};
-use crate::policy::{Join, Place};
+use crate::policy::{Join, Opens, Place};
 use crate::sched::fused::Partners;
 use crate::sched::gather::GATHERED;
 use crate::state::{Counters, State};
@@ -250,6 +250,9 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
 
     /// Asks every plane whether it wants a GC, as a drive does when it starts to work in its starting state.
     pub fn wake(&mut self) {
+        if self.policies.place.opens() == Opens::LeastWorn {
+            self.state.books.open_least_worn_first();
+        }
         for plane in 0..self.state.device.geometry.planes() {
             self.consider_gc(plane);
         }

@@ -74,7 +74,9 @@ impl Layout {
     pub fn of(device: &Device, design: &Design) -> Self {
         let rows = design.rows.iter().filter(|row| row.section == "place");
         let mut place: BTreeMap<String, String> = rows.map(|row| (row.key.clone(), row.value.to_string())).collect();
-        place.insert("policy".into(), format!("{:?}", design.place.name()));
+        // Where data lie does not depend on the order in which blocks are opened.
+        let policy = if design.place.round().is_some() { "static" } else { design.place.name() };
+        place.insert("policy".into(), format!("{policy:?}"));
         Self {
             geometry: device.geometry.clone(),
             logical_pages: device.logical_pages(),

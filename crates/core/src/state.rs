@@ -284,6 +284,8 @@ pub struct Counters {
     pub gcs: u64,
     /// Blocks erased.
     pub erases: u64,
+    /// Of them those that are opened before others that were erased earlier.
+    pub blocks_out_of_turn: u64,
     /// Time from the moment a GC held what it must to the end of its last page, over all GCs.
     pub gc_copy_ns: u64,
     /// Time from the moment a GC was started to the end of its erase, over all GCs.

@@ -568,6 +568,7 @@ fn techniques(design: &Design, counters: &Counters) -> BTreeMap<String, u64> {
         (format!("join/{}: padded pages", design.join.name()), counters.padded_pages),
         ("gc: pages moved to another plane".into(), counters.gc_pages_elsewhere),
         (format!("place/{}: left their plane", design.place.name()), counters.host_pages_elsewhere),
+        (format!("place/{}: blocks opened out of turn", design.place.name()), counters.blocks_out_of_turn),
         ("read-modify-writes".into(), counters.read_modify_writes),
         ("writes that waited for space".into(), counters.starved),
         ("trim: commands".into(), counters.trims),

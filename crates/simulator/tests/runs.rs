@@ -112,3 +112,31 @@ fn small_pieces_of_pages_survive_buffer_flush_and_gc() {
     assert!(outcome.techniques["read-modify-writes"] > 0);
     assert!(outcome.verified_page_reads.unwrap() > 0);
 }
+
+#[test]
+fn a_design_that_does_not_fit_the_device_is_refused_with_file_line_and_key() {
+    let folder = tempfile::tempdir().unwrap();
+    let refusal = |text: &str, state: &str| {
+        let path = folder.path().join("overlay.toml");
+        std::fs::write(&path, format!("kind = \"overlay\"\nsummary = \"s\"\n{text}")).unwrap();
+        let mut spec = spec(&format!("base+{}", path.display()), "randrw70-qd16", 10);
+        spec.state = state.parse().unwrap();
+        let error = run(&spec, &Control::default()).unwrap_err().to_string();
+        error.replace(path.to_str().unwrap(), "overlay.toml")
+    };
+    for (text, state, expected) in [
+        ("[gc]\n\nwrite_points = 33\n", "", "overlay.toml:5: [gc] `write_points` is 33; allowed: 1 to 32 on this device"),
+        ("[gc_trigger]\nhard_free_percent = 30\n", "", "overlay.toml:4: [gc_trigger] `soft_free_percent` is 30 and `hard_free_percent` 30"),
+        ("[gc]\nreserve_blocks = 8\n", "", "overlay.toml:4: [gc_trigger] `hard_free_percent` makes a plane urgent"),
+        ("[join]\npolicy = \"strict_all_planes\"\nwait_us = 0\n", "", "overlay.toml:5: [join] `wait_us` is 0"),
+        ("[victim]\nchain = []\n", "", "overlay.toml:4: [victim] `chain` is empty"),
+        (
+            "[place]\npolicy = \"idle_die\"\n",
+            "ageing = \"statistical\"",
+            "overlay.toml:4: [state] `ageing` is \"statistical\", but [place]",
+        ),
+    ] {
+        let message = refusal(text, state);
+        assert!(message.starts_with(expected), "{message}");
+    }
+}

@@ -416,7 +416,7 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
 
     fn gc_erased(&mut self, plane: PlaneIx) {
         let victim = self.state.gc[plane as usize].victim;
-        self.state.books.erased(victim);
+        self.state.counters.blocks_out_of_turn += u64::from(self.state.books.erased(victim));
         self.state.counters.erases += 1;
         self.state.counters.gcs += 1;
         self.state.counters.gc_ns += self.state.now - self.state.gc[plane as usize].started;

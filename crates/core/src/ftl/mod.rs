@@ -74,6 +74,8 @@ pub struct Books {
     reserve_blocks: u32,
     /// Live pages of each plane, if the design asks for them.
     live: Vec<u32>,
+    /// Erased blocks are opened in the order of their erases.
+    by_wear: bool,
 }
 
 /// Who asks for a page: GC may open the reserved blocks.
@@ -117,6 +119,15 @@ impl Books {
             last_sequence: 0,
             reserve_blocks,
             live: Vec::new(),
+            by_wear: false,
+        }
+    }
+
+    /// From now on erased blocks are opened in the order of their erases, and among equals in that in which they were erased.
+    pub fn open_least_worn_first(&mut self) {
+        self.by_wear = true;
+        for plane in &mut self.planes {
+            plane.erased.make_contiguous().sort_by_key(|&block| self.erases[block as usize]);
         }
     }
 
@@ -449,8 +460,8 @@ impl Books {
         None
     }
 
-    /// Books a completed erase.
-    pub fn erased(&mut self, block: BlockIx) {
+    /// Books a completed erase. Returns whether the block will be opened before one that was erased earlier.
+    pub fn erased(&mut self, block: BlockIx) -> bool {
         assert_eq!(self.valid_pages(block), 0, "block {block} is erased with valid pages");
         let pages = self.geometry.pages_per_block;
         let range = (block * pages) as usize..((block + 1) * pages) as usize;
@@ -458,8 +469,16 @@ impl Books {
         self.next_page[block as usize] = 0;
         self.erases[block as usize] += 1;
         let plane = &mut self.planes[self.geometry.plane_of(block) as usize];
-        plane.erased.push_back(block);
         plane.free_pages += pages;
+        let before = plane.erased.len();
+        let at = if self.by_wear {
+            let erases = self.erases[block as usize];
+            plane.erased.partition_point(|&other| self.erases[other as usize] <= erases)
+        } else {
+            before
+        };
+        plane.erased.insert(at, block);
+        at < before
     }
 
     /// Whether the map agrees with everything else; the first disagreement otherwise. For tests and `--verify`.

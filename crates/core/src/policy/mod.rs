@@ -116,6 +116,15 @@ macro_rules! ask {
     (@ $technique:ident $method:ident ($($argument:ident),*)) => { $technique.$method($($argument),*) };
 }
 
+/// Which of a plane's erased blocks is opened first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Opens {
+    /// The one that was erased first.
+    ErasedFirst,
+    /// The one that was erased least often; among equals, the one that was erased first.
+    LeastWorn,
+}
+
 seam! {
     /// Where does a page go?
     trait Place {
@@ -127,6 +136,8 @@ seam! {
         fn is_static(&mut self) -> bool;
         /// Which of the plane's write points takes a page now. Asked when the program is issued.
         fn write_point(&mut self, view: View<'_>, plane: PlaneIx, for_gc: bool) -> usize;
+        /// Which of a plane's erased blocks is opened first. Asked when the drive starts to work.
+        fn opens(&mut self) -> Opens;
     }
     /// Techniques that answer `place`.
     enum PlacePolicy in "place" {
@@ -134,6 +145,8 @@ seam! {
         "static" => Static(place::static_order::StaticOrder),
         /// Dynamic: a page goes to an idle die without GC, or to the one with the shortest queue.
         "idle_die" => IdleDie(place::idle_die::IdleDie),
+        /// As `static`, and the erased block that was erased least often is opened first.
+        "least_worn" => LeastWorn(place::least_worn::LeastWorn),
     }
 }
 

@@ -17,7 +17,7 @@ use crate::ftl::{Books, NOT_A_VICTIM};
 use crate::ids::{BlockIx, Lpn, NONE, PlaneIx};
 use crate::mem::prefetch;
 use crate::observe::Observer;
-use crate::policy::{PlacePolicy, VictimPolicy};
+use crate::policy::VictimPolicy;
 use rand_core::{Rng, SeedableRng};
 use rand_pcg::Pcg64Mcg;
 
@@ -87,7 +87,7 @@ pub(crate) fn check_theory(design: &Design, device: &Device) -> Result<(), Confi
     if device.state.ageing != AgeingMethod::Statistical {
         return Ok(());
     }
-    if !matches!(design.place, PlacePolicy::Static(_)) {
+    if design.place.round().is_none() {
         return Err(ConfigError::new(format!(
             "{}: [state] `ageing` is \"statistical\", but [place] `policy` is \"{}\"; the layout is known only for \"static\", \
              under which every logical page has its plane. Age by \"overwrite\" or to \"steady\"",
@@ -111,10 +111,9 @@ pub(crate) fn check_theory(design: &Design, device: &Device) -> Result<(), Confi
 impl<O: Observer, Q: EventQueue> Drive<O, Q> {
     pub(super) fn lay_out(&mut self, live: LivePages<'_>, seed: u64, progress: Progress<'_>) -> Aged {
         let (device, design) = (&self.state.device, &self.policies);
-        let (Some(theory), PlacePolicy::Static(order)) = (theory(design, device), &design.place) else {
+        let (Some(theory), Some(round)) = (theory(design, device), design.place.round()) else {
             unreachable!("a design without a theory is refused when it is prepared")
         };
-        let round = order.round();
         let planes = round.len();
         let mut beyond = vec![Vec::new(); planes];
         for &lpn in live.beyond {

@@ -14,7 +14,7 @@ use crate::ftl::{Books, Claimant, Divisor, NOT_A_VICTIM};
 use crate::ids::{BlockIx, Lpn, NONE, PlaneIx};
 use crate::mem::prefetch;
 use crate::observe::Observer;
-use crate::policy::{PlacePolicy, VictimPolicy};
+use crate::policy::VictimPolicy;
 
 /// Writes ahead of which a map entry is fetched.
 const AHEAD: usize = 16;
@@ -32,10 +32,7 @@ pub(super) struct Planewise {
 /// numbers tell the order of writes in different planes, and policies from outside may look at the map.
 fn applies(design: &Design) -> Option<&[PlaneIx]> {
     let custom = design.victim.iter().any(|policy| matches!(policy, VictimPolicy::Custom(_)));
-    match &design.place {
-        PlacePolicy::Static(order) if !custom && !design.gc.page_sequence => Some(order.round()),
-        _ => None,
-    }
+    design.place.round().filter(|_| !custom && !design.gc.page_sequence)
 }
 
 impl Planewise {

@@ -18,8 +18,8 @@
 use crate::config::ConfigError;
 use crate::device::Device;
 use crate::ids::{Lpn, PlaneIx};
-use crate::policy::Place;
 use crate::policy::place::static_order::planes_in_order;
+use crate::policy::{Opens, Place};
 use crate::view::View;
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -96,6 +96,10 @@ impl Place for IdleDie {
 
     fn write_point(&mut self, view: View<'_>, plane: PlaneIx, for_gc: bool) -> usize {
         usize::from(for_gc && view.books().write_points(plane) > 1)
+    }
+
+    fn opens(&mut self) -> Opens {
+        Opens::ErasedFirst
     }
 }
 

@@ -1,3 +1,18 @@
 //! Where pages go.
 pub mod idle_die;
+pub mod least_worn;
 pub mod static_order;
+
+use crate::ids::PlaneIx;
+use crate::policy::PlacePolicy;
+
+impl PlacePolicy {
+    /// The plane of each logical page, modulo their number, if that is all that decides where a page goes.
+    pub(crate) fn round(&self) -> Option<&[PlaneIx]> {
+        match self {
+            Self::Static(place) => Some(place.round()),
+            Self::LeastWorn(place) => Some(place.round()),
+            Self::IdleDie(_) | Self::Custom(_) => None,
+        }
+    }
+}

@@ -13,7 +13,7 @@
 use crate::config::ConfigError;
 use crate::device::{Device, Geometry};
 use crate::ids::{Lpn, PlaneIx};
-use crate::policy::Place;
+use crate::policy::{Opens, Place};
 use crate::view::View;
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -77,6 +77,10 @@ impl Place for StaticOrder {
     fn write_point(&mut self, view: View<'_>, plane: PlaneIx, for_gc: bool) -> usize {
         // GC takes the second write point where the design has one, so that moved pages and new ones do not mix.
         usize::from(for_gc && view.books().write_points(plane) > 1)
+    }
+
+    fn opens(&mut self) -> Opens {
+        Opens::ErasedFirst
     }
 }
 

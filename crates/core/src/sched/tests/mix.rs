@@ -92,6 +92,8 @@ struct Mix {
     flash: u8,
     /// Thresholds in blocks instead of watermarks.
     blocks: bool,
+    /// Least worn blocks first.
+    by_wear: bool,
     /// Dynamic allocation, and GC that leaves its plane where nothing contradicts it.
     dynamic: bool,
     across: bool,
@@ -118,7 +120,7 @@ fn mix() -> impl Strategy<Value = Mix> {
     (
         shape,
         rest,
-        prop::bool::weighted(0.1),
+        (prop::bool::weighted(0.1), any::<bool>()),
         (any::<bool>(), 0u8..16, prop_oneof![Just(0), Just(30)], 0u8..16, (any::<bool>(), any::<bool>(), any::<bool>(), any::<bool>())),
         host,
         any::<u64>(),
@@ -127,7 +129,7 @@ fn mix() -> impl Strategy<Value = Mix> {
             |(
                 (channels, dies, planes, scope, preemptible, controller),
                 (order, join, quiet, suspend, buffer_pages, write_points, command_ns),
-                ideal,
+                (ideal, by_wear),
                 (sequence, wild, suspend_ns, flash, (blocks, dynamic, across, strict)),
                 (overhead_ns, link_page_ns, queues, trims),
                 seed,
@@ -151,6 +153,7 @@ fn mix() -> impl Strategy<Value = Mix> {
                 suspend_ns,
                 flash,
                 blocks,
+                by_wear,
                 dynamic,
                 across,
                 strict,
@@ -206,6 +209,9 @@ impl Mix {
             design.gc_trigger = GcTriggerPolicy::BackgroundEmergency(trigger);
         }
         let copy = if self.controller { "controller" } else { "copyback" };
+        if self.by_wear {
+            design.place = PlacePolicy::LeastWorn(crate::policy::place::least_worn::LeastWorn::new("PDWC"));
+        }
         if self.dynamic {
             design.place = PlacePolicy::IdleDie(crate::policy::place::idle_die::IdleDie::default());
         }
