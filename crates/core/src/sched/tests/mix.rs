@@ -347,6 +347,7 @@ fn a_die_that_loses_the_channel_it_was_granted_lines_up_again() {
         dynamic: true,
         across: false,
         strict: false,
+        by_wear: false,
         overhead_ns: 0,
         link_page_ns: Some(400),
         queues: vec![1],
