@@ -50,12 +50,14 @@ if TYPE_CHECKING:
         Comparison,
         DesignError,
         DesignResult,
+        Distribution,
         Latency,
         Log,
         Series,
         Workload,
         results_schema,
     )
+    from tinytail.rotation import Rotation, analyze_rotation
     from tinytail.transforms import Transform
 
     __version__: str
@@ -71,11 +73,13 @@ __all__ = [
     "DesignError",
     "DesignProgress",
     "DesignResult",
+    "Distribution",
     "Entry",
     "Interrupted",
     "Latency",
     "Log",
     "OutputError",
+    "Rotation",
     "RunError",
     "Series",
     "Setting",
@@ -85,6 +89,7 @@ __all__ = [
     "Workload",
     "WorkloadError",
     "__version__",
+    "analyze_rotation",
     "compare",
     "config_check",
     "config_schema",
@@ -103,7 +108,7 @@ __all__ = [
     "workloads",
 ]
 
-_MODULES = ("comparing", "engine", "errors", "imaging", "results", "transforms")
+_MODULES = ("comparing", "engine", "errors", "imaging", "results", "rotation", "transforms")
 
 
 def __getattr__(name: str) -> Any:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Callable, Sequence
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 from cyclopts import App, CycloptsError, Parameter
 from cyclopts.validators import Number
@@ -26,8 +26,10 @@ from tinytail.render import (
     description_view,
     entries_view,
     facts_view,
+    rotation_view,
 )
 from tinytail.results import Comparison
+from tinytail.rotation import analyze_rotation
 from tinytail.tracing import NOTHING_SAID, TraceOptions
 from tinytail.transforms import Transform
 
@@ -46,9 +48,11 @@ app = App(
 trace = App(name="trace", help="Look into block I/O traces, and write them.")
 image = App(name="image", help="Make images of aged drives, and look into them.")
 config = App(name="config", help="Check configuration files.")
+analyze = App(name="analyze", help="Work out what follows from a device without running it.")
 app.command(trace)
 app.command(image)
 app.command(config)
+app.command(analyze)
 
 
 def _check_file_name(_type: object, path: str | None) -> None:
@@ -399,6 +403,118 @@ def schema() -> int:
     """Print the JSON Schema of device, design and workload files."""
     JsonOutput("-").write(_dump(engine.config_schema()))
     return OK
+
+
+@analyze.command(name="rotation")
+def analyze_rotation_command(
+    *,
+    device: str = "ttflash-256g",
+    dwpd: float = 5.0,
+    valid: float = 0.25,
+    day_hours: float = 8.0,
+    width: int = 8,
+    write_mib_s: float | None = None,
+    json: JsonPath = None,
+) -> int:
+    """Work out how wide stripes may be under rotating GC, and the least RAM.
+
+    The proof sketch of TTFLASH's Appendix A for any device: in the paper's form and in one that
+    charges what a victim frees, parity and erases. Every value is shown with its unit.
+
+    Parameters
+    ----------
+    device
+        Name of a drive (see `tinytail devices`) or path of its file.
+    dwpd
+        How often the drive is written over each day.
+    valid
+        Valid share of a victim's pages, from 0 to below 1.
+    day_hours
+        Into how many hours the writes of a day are pressed.
+    width
+        Stripe width N, for parity and RAM.
+    write_mib_s
+        The most that the host may write each second, in MiB; what the device's channels and dies
+        allow if not given.
+    json
+        File for the calculation as JSON; - is standard output.
+    """
+    output = _checked_output(json)
+    rotation = analyze_rotation(
+        device,
+        dwpd=dwpd,
+        valid=valid,
+        day_hours=day_hours,
+        width=width,
+        write_mib_s=write_mib_s,
+    )
+    write_error = _write(output, rotation.to_json)
+    if output is None or not output.is_stdout:
+        stdout().print(rotation_view(rotation))
+    if write_error is not None:
+        print_error(str(write_error))
+        return RUN_FAILED
+    return OK
+
+
+@app.command(usage="Usage: tinytail reproduce [ROW...] [OPTIONS]")
+def reproduce(
+    rows: Annotated[list[str] | None, Parameter(name="ROW")] = None,
+    /,
+    *,
+    tier: Literal["quick", "full"] = "quick",
+    json: JsonPath = None,
+    list_rows: Annotated[bool, Parameter(name="--list")] = False,
+    figures: str | None = None,
+    docs: str | None = None,
+    trace: list[str] | None = None,
+    jobs: PositiveOrNone = None,
+    fresh: bool = False,
+) -> int:
+    """Hold the papers' numbers against runs: row by row, with a verdict and its cause.
+
+    What has been run is kept under the user's cache folder and not run again while engine, data and
+    traces are the same.
+
+    Parameters
+    ----------
+    rows
+        Rows by their names or what these begin with, as in ttflash, ttflash.table2 or
+        ttflash.table2.dtrs.p99; all if none is named.
+    tier
+        quick leaves out what takes longer than seconds.
+    json
+        File for the results as JSON; - is standard output, and the table then goes to standard
+        error.
+    list_rows
+        List the rows and run nothing.
+    figures
+        Folder to draw the papers' figures into.
+    docs
+        Folder for results.json, a page for each paper, and figures.
+    trace
+        The recording of one of a paper's workloads, to be played instead of its stand-in, as
+        NAME=FILE, such as exchange=exchange.toml; may be given several times.
+    jobs
+        How many runs may go on at once; as many as there are processors if not given.
+    fresh
+        Run everything again.
+    """
+    from tinytail.reproduction import command
+
+    output = _checked_output(json)
+    chosen = command.Options(
+        rows=tuple(rows or ()),
+        tier=tier,
+        figures=figures,
+        docs=docs,
+        traces=tuple(trace or ()),
+        jobs=jobs,
+        fresh=fresh,
+    )
+    if list_rows:
+        return command.list_rows(chosen, output)
+    return command.reproduce(chosen, output)
 
 
 @app.command(usage="Usage: tinytail bench [CASE...] [OPTIONS]")

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, Literal
 
 from tinytail import _native, arguments, transforms
@@ -166,6 +168,49 @@ def device(name: str | os.PathLike[str]) -> Description:
         ConfigError: there is no such drive, or its file is faulty.
     """
     return _description(_native.device(arguments.name("device", name)))
+
+
+def device_document(name: str) -> dict[str, Any]:
+    """A drive as the content of a device file, without the sources of its values.
+
+    Raises:
+        ConfigError: there is no such drive, or its file is faulty.
+    """
+    item = json.loads(_native.device(name))
+    document: dict[str, Any] = {"name": item["name"], "summary": item["summary"]}
+    for row in item["rows"]:
+        document.setdefault(row["section"], {})[row["key"]] = row["value"]
+    return document
+
+
+def design_value(name: str, section: str, key: str) -> Any:
+    """One value of a design; None if the design does not have it.
+
+    Raises:
+        ConfigError: there is no such design.
+    """
+    for row in json.loads(_native.design(name))["rows"]:
+        if (row["section"], row["key"]) == (section, key):
+            return row["value"]
+    return None
+
+
+def device_derived(name: str) -> dict[str, Any]:
+    """What follows from a device's values, by name.
+
+    Raises:
+        ConfigError: there is no such drive, or its file is faulty.
+    """
+    return {row["key"]: row["value"] for row in json.loads(_native.device(name))["derived"]}
+
+
+def identity() -> str:
+    """A digest of the native module: engine, devices, designs and workloads."""
+    module = _native.__file__
+    if module is None:
+        return version()
+    with Path(module).open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def designs() -> list[Entry]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
@@ -16,6 +17,7 @@ from tinytail import humanize
 from tinytail.causes import human_name
 from tinytail.engine import Claim, Description, Entry
 from tinytail.results import Comparison, DesignResult, Latency
+from tinytail.rotation import Analysis, Rotation
 
 LATENCY_ROWS = {
     "mean": "mean_us",
@@ -446,3 +448,46 @@ def _list_table(*headings: str) -> Table:
         else:
             table.add_column(heading, overflow="fold")
     return table
+
+
+def rotation_view(rotation: Rotation) -> RenderableType:
+    """The calculation of Appendix A: what was assumed, then every value of each form."""
+    facts = Table.grid(padding=(0, COLUMN_GAP))
+    for name, value in (
+        ("device", rotation.device),
+        ("drive writes per day", f"{rotation.dwpd:g} in {rotation.day_hours:g} h"),
+        ("which are", f"{rotation.device_mib_s:.4g} MiB/s for the whole drive"),
+        ("valid share of a victim", f"{rotation.valid:g}"),
+        (
+            "stripe width N for parity and RAM",
+            f"{rotation.width} ({rotation.parity_percent:g} % of the pages are parity)",
+        ),
+        ("most that the host may write", f"{rotation.write_mib_s:.4g} MiB/s"),
+    ):
+        facts.add_row(Text(name), Text(value))
+    parts: list[RenderableType] = [facts]
+    for analysis in rotation.analyses:
+        table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
+        table.add_column(f"{analysis.form}, {analysis.load}")
+        table.add_column("value", justify="right")
+        table.add_column("unit")
+        table.add_column("formula")
+        for step in analysis.steps:
+            shown = "no limit" if math.isinf(step.value) else f"{step.value:.4g}"
+            table.add_row(step.symbol, shown, step.unit, step.formula)
+        parts += [Text(), table, Text(f"{analysis.form}: {_limit(rotation, analysis)}")]
+    return Group(*parts)
+
+
+def _limit(rotation: Rotation, analysis: Analysis) -> str:
+    if math.isinf(analysis.bound):
+        limit = "no limit"
+    elif analysis.form == "self-consistent":
+        widest = f"at most {analysis.n_max}" if analysis.n_max else "none"
+        limit = (
+            f"N < {analysis.bound:.4g} with the parity of N = {rotation.width}, "
+            f"{widest} with its own"
+        )
+    else:
+        limit = f"N < {analysis.bound:.4g}, at most {analysis.n_max}"
+    return f"{limit}; RAM of at least {analysis.ram_mib:.4g} MiB"

@@ -40,6 +40,23 @@ class Latency:
 
 
 @dataclass(frozen=True, slots=True)
+class Distribution:
+    """Where the latencies of a run lie: the latency of each percentile, in microseconds.
+
+    None stands where there was no request.
+    """
+
+    percent: tuple[float, ...]
+    read_us: tuple[float | None, ...]
+    write_us: tuple[float | None, ...]
+
+    @classmethod
+    def from_dict(cls, document: Mapping[str, Any]) -> Distribution:
+        """Reads the part `distribution` of a result document."""
+        return cls(**{name: tuple(document[name]) for name in cls.__dataclass_fields__})
+
+
+@dataclass(frozen=True, slots=True)
 class CauseShare:
     """What one cause contributes to the latencies of a group of requests.
 
@@ -191,6 +208,7 @@ class DesignResult:
     design: str
     read: Latency
     write: Latency
+    distribution: Distribution
     gc_blocked_read_percent: float | None
     queue_blocked_read_percent: float | None
     write_amplification: float | None
@@ -229,6 +247,7 @@ class DesignResult:
         converted: dict[str, Any] = {
             "read": Latency.from_dict(document["read"]),
             "write": Latency.from_dict(document["write"]),
+            "distribution": Distribution.from_dict(document["distribution"]),
             "blame": Blame.from_dict(document["blame"]),
             "workload": Workload(
                 **{k: document["workload"][k] for k in ("name", "input", "detail")}

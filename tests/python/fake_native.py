@@ -63,6 +63,11 @@ def result(design: str = "base", scale: float = 140.0, **changes: Any) -> dict[s
         "design": design,
         "read": latency(113_071, scale),
         "write": latency(13_972, 2 * scale),
+        "distribution": {
+            "percent": [50.0, 99.0, 100.0],
+            "read_us": [scale, 10 * scale, 400 * scale],
+            "write_us": [2 * scale, 20 * scale, 800 * scale],
+        },
         "gc_blocked_read_percent": 2.5,
         "queue_blocked_read_percent": 0.0,
         "write_amplification": 4.1,

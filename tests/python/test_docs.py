@@ -18,7 +18,7 @@ from tinytail.tracing import TraceOptions
 
 ROOT = Path(__file__).parents[2]
 DOCUMENTS = [ROOT / name for name in ("README.md", "ARCHITECTURE.md", "CHANGELOG.md")]
-DOCUMENTS += sorted(ROOT.glob("docs/*.md"))
+DOCUMENTS += sorted(ROOT.glob("docs/*.md")) + sorted(ROOT.glob("docs/reproduction/*.md"))
 NAMES = [str(path.relative_to(ROOT)) for path in DOCUMENTS]
 
 
@@ -58,6 +58,7 @@ def test_commands_do_what_the_documents_show(
     for shared in ("devices", "designs", "workloads", "docs", "examples"):
         (tmp_path / shared).symlink_to(ROOT / shared)
     monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     program, *arguments = shlex.split(line)
     assert program == "tinytail", f"{document}: only tinytail's own commands are run"
     outcome = command(*arguments)

@@ -1,10 +1,12 @@
 //! Latency histograms, blame, time series and the log of every request, collected while a drive runs.
 
 mod classes;
+pub mod distribution;
 pub mod log;
 pub mod series;
 
 use classes::{class_from, class_of};
+use distribution::Distribution;
 use hdrhistogram::Histogram;
 use log::Log;
 use serde::Serialize;
@@ -224,6 +226,12 @@ impl Metrics {
     /// Latencies of writes.
     pub fn write(&self) -> LatencySummary {
         self.writes.summary()
+    }
+
+    /// Where the latencies of reads and writes lie.
+    pub fn distribution(&self) -> Distribution {
+        let (reads, writes) = (&self.reads, &self.writes);
+        Distribution::new((&reads.histogram, reads.max_ns), (&writes.histogram, writes.max_ns))
     }
 
     /// Percent of reads of which some page waited for a resource that a GC held. TTFLASH, section 6.1.

@@ -17,6 +17,7 @@ use tinytail_core::host::{Arrival, CommandKind};
 use tinytail_core::ids::{Lpn, NONE};
 use tinytail_core::state::Counters;
 use tinytail_core::units::{MS, SECOND};
+use tinytail_metrics::distribution::Distribution;
 use tinytail_metrics::log::{Log, LogError, LogNote};
 use tinytail_metrics::series::{SeriesSummary, WINDOWS_MAX};
 use tinytail_metrics::{BlameSum, LatencySummary, Metrics, SlowestSum};
@@ -147,6 +148,8 @@ pub struct Outcome {
     pub read: LatencySummary,
     /// Latencies of writes.
     pub write: LatencySummary,
+    /// Where they lie.
+    pub distribution: Distribution,
     /// Percent of reads that waited for a resource that a GC held.
     pub gc_blocked_read_percent: f64,
     /// Percent of reads that waited in the host while the device queue was full.
@@ -497,6 +500,7 @@ fn outcome(drive: &Drive<Metrics>, device: &Device, workload: &Workload, spec: &
         design: spec.design.clone(),
         read: metrics.read(),
         write: metrics.write(),
+        distribution: metrics.distribution(),
         gc_blocked_read_percent: metrics.gc_blocked_read_percent(),
         queue_blocked_read_percent: metrics.queue_blocked_read_percent(),
         write_amplification: write_amplification(counters),

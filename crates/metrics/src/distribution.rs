@@ -1,0 +1,90 @@
+//! Where latencies lie: enough percentiles to draw their distribution, closer together towards the tail.
+
+use hdrhistogram::Histogram;
+use serde::Serialize;
+use tinytail_core::units::Ns;
+
+/// The distributions of a run's latencies, in columns: the latency of each percentile, in microseconds, `None` where there
+/// was no request. Within 0.1 %, as all percentiles; that of 100 % is exact.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Distribution {
+    /// The percentiles: each whole one up to 95, then tenths up to 99.9, hundredths up to 99.99, thousandths up to 99.999, 100.
+    pub percent: Vec<f64>,
+    /// Of reads.
+    pub read_us: Vec<Option<f64>>,
+    /// Of writes.
+    pub write_us: Vec<Option<f64>>,
+}
+
+/// The percentiles in thousandths of a percent.
+fn grid() -> impl Iterator<Item = u64> {
+    let steps = [(0, 95_000, 1000), (95_000, 99_900, 100), (99_900, 99_990, 10), (99_990, 100_000, 1)];
+    steps.into_iter().flat_map(|(from, to, step)| (from..to).step_by(step).skip(usize::from(from == 0))).chain([100_000])
+}
+
+impl Distribution {
+    pub(crate) fn new(reads: (&Histogram<u32>, Ns), writes: (&Histogram<u32>, Ns)) -> Self {
+        Self { percent: grid().map(|share| share as f64 / 1000.0).collect(), read_us: column(reads), write_us: column(writes) }
+    }
+}
+
+/// The latency of each percentile, found in one pass.
+fn column((histogram, max_ns): (&Histogram<u32>, Ns)) -> Vec<Option<f64>> {
+    let count = histogram.len();
+    if count == 0 {
+        return grid().map(|_| None).collect();
+    }
+    let mut column = Vec::new();
+    let mut shares = grid().peekable();
+    let mut below = 0;
+    for level in histogram.iter_recorded() {
+        below += level.count_since_last_iteration();
+        // A percentile is the least latency that so many requests do not exceed.
+        while shares.next_if(|share| u128::from(below) * 100_000 >= u128::from(count) * u128::from(*share)).is_some() {
+            column.push(Some(level.value_iterated_to().min(max_ns) as f64 / 1000.0));
+        }
+    }
+    column
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn of(latencies: impl Iterator<Item = Ns>) -> Distribution {
+        let mut histogram = Histogram::new_with_bounds(1, 1 << 52, 3).unwrap();
+        let mut max = 0;
+        for latency in latencies {
+            histogram.record(latency).unwrap();
+            max = max.max(latency);
+        }
+        let none = Histogram::new_with_bounds(1, 1 << 52, 3).unwrap();
+        Distribution::new((&histogram, max), (&none, 0))
+    }
+
+    #[test]
+    fn each_percentile_is_the_latency_that_so_many_do_not_exceed() {
+        let found = of((1..=1_000_000).map(|rank| rank * 1000));
+        assert_eq!(found.percent.len(), found.read_us.len());
+        assert!(found.percent.is_sorted_by(|a, b| a < b));
+        for (percent, us) in found.percent.iter().zip(&found.read_us) {
+            let truth = percent * 10_000.0;
+            assert!((us.unwrap() / truth - 1.0).abs() < 0.001, "{us:?} at {percent}");
+        }
+        assert_eq!(found.read_us.last(), Some(&Some(1_000_000.0)));
+    }
+
+    #[test]
+    fn one_slow_request_in_a_hundred_shows_from_99_percent_on() {
+        let found = of((0..99).map(|_| 1000).chain([9000]));
+        let at = |percent: f64| found.read_us[found.percent.iter().position(|&p| p == percent).unwrap()].unwrap();
+        assert_eq!((at(98.9), at(99.0), at(99.1), at(100.0)), (1.0, 1.0, 9.0, 9.0));
+    }
+
+    #[test]
+    fn without_requests_there_are_no_latencies() {
+        let found = of([5000].into_iter());
+        assert!(found.write_us.iter().all(Option::is_none));
+        assert!(found.read_us.iter().all(|&us| us == Some(5.0)));
+    }
+}

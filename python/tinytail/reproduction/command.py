@@ -1,0 +1,113 @@
+"""What the command `tinytail reproduce` does with its options."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+
+from tinytail.cli import INTERRUPTED, OK, RUN_FAILED
+from tinytail.errors import OutputError, UsageError
+from tinytail.output import JsonOutput, print_error, stderr, stdout
+from tinytail.reproduction import figures, pages, session
+from tinytail.reproduction.catalog import Tier, select
+from tinytail.reproduction.progress import reporter
+from tinytail.reproduction.store import Store, default_store
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """The options of the command, as they are given."""
+
+    rows: tuple[str, ...]
+    tier: Tier
+    figures: str | None
+    docs: str | None
+    traces: tuple[str, ...]
+    jobs: int | None
+    fresh: bool
+
+
+def list_rows(options: Options, output: JsonOutput | None) -> int:
+    """Shows the rows and runs nothing."""
+    rows = select(options.rows)
+    if output is not None:
+        document = pages.list_document(rows)
+        output.write(json.dumps(document, indent=2, ensure_ascii=False) + "\n")
+    if output is None or not output.is_stdout:
+        console = stdout()
+        console.print(pages.list_view(rows, console.width))
+    return OK
+
+
+def reproduce(options: Options, output: JsonOutput | None) -> int:
+    """Runs, judges, shows and writes."""
+    wanted = _wanted(options)
+    with reporter(stderr()) as report:
+        document = session.reproduce(wanted, report)
+    problem: OutputError | None = None
+    try:
+        if output is not None:
+            output.write(session.to_json(document))
+        if options.docs is not None and not document["partial"]:
+            pages.write(document, Path(options.docs))
+    except OutputError as error:
+        problem = error
+    console = stderr() if output is not None and output.is_stdout else stdout()
+    console.print(pages.results_view(document, console.width))
+    if options.figures is not None and not figures.can_be_drawn():
+        print_error("figures need matplotlib: pip install tinytail[reproduce]")
+    if problem is not None:
+        print_error(str(problem))
+    if document["partial"]:
+        return INTERRUPTED
+    return OK if problem is None else RUN_FAILED
+
+
+def _wanted(options: Options) -> session.Wanted:
+    """The options, checked before anything runs.
+
+    Raises:
+        UsageError: unknown rows or traces, or options that contradict each other.
+    """
+    rows = select(options.rows)
+    papers = {paper.name: paper for paper, _ in rows}
+    traces = _named(options.traces)
+    session.check_traces(traces, list(papers.values()))
+    folder = options.figures
+    if options.docs is not None:
+        if folder is not None:
+            raise UsageError("--docs has its own figures: --figures goes with other output only")
+        for paper in papers.values():
+            if sum(of is paper for of, _ in rows) < len(paper.rows):
+                raise UsageError(
+                    f"--docs needs all rows of a paper: tinytail reproduce {paper.prefix}"
+                )
+        if not figures.can_be_drawn():
+            raise UsageError("--docs needs matplotlib: pip install tinytail[reproduce]")
+        folder = options.docs
+    for path in {options.docs, options.figures} - {None}:
+        if path is not None and Path(path).exists() and not Path(path).is_dir():
+            raise UsageError(f"{path} is not a folder")
+    return session.Wanted(
+        rows=rows,
+        tier=options.tier,
+        store=Store(default_store(), fresh=options.fresh),
+        words=options.rows,
+        traces=traces,
+        jobs=options.jobs,
+        figures=Path(folder) if folder is not None and figures.can_be_drawn() else None,
+    )
+
+
+def _named(words: tuple[str, ...]) -> dict[str, str]:
+    """Files by the names of traces, from words such as `exchange=exchange.toml`."""
+    found: dict[str, str] = {}
+    for word in words:
+        name, equals, file = word.partition("=")
+        if not (name and equals and file):
+            raise UsageError(f'--trace must be NAME=FILE, such as dtrs=dtrs.toml, not "{word}"')
+        if name in found:
+            raise UsageError(f'--trace gives "{name}" twice')
+        found[name] = file
+    return found

@@ -1,0 +1,246 @@
+"""Draws the papers' figures from runs, with matplotlib if it is there.
+
+- `cdf`: the share of reads up to each latency, one line for each design; with a single design, one
+  for each experiment.
+- `bars`: one value for each design of each experiment: `mean_read_ms`, `erases`, or
+  `blocked_percent`, which stands on GC-blocked reads with the queue-blocked ones above.
+- `timeline`: a column of the series over time, `read_p99_ms`, `read_max_ms` or a column's own name.
+
+The panels are experiments with their titles. `relative_to` makes a design 100 %.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from importlib.util import find_spec
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+from tinytail.errors import ConfigError, suggestion
+from tinytail.reproduction import logs
+from tinytail.reproduction.catalog import Figure, Paper
+from tinytail.reproduction.lab import Lab, Unavailable
+from tinytail.reproduction.store import Outcome
+from tinytail.results import DesignResult
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+Format = Literal["svg", "png"]
+
+# Colours that most eyes tell apart (P. Okabe and K. Ito), and lines that greys do.
+COLOURS = ("#d55e00", "#e69f00", "#56b4e9", "#009e73", "#000000", "#cc79a7")
+STYLES = ("-", "--", "-.", "-", ":", "--")
+PANELS_IN_A_ROW = 3
+
+
+def can_be_drawn() -> bool:
+    """Whether there is a library to draw with."""
+    return find_spec("matplotlib") is not None
+
+
+def draw_all(
+    paper: Paper, lab: Lab, experiments: Sequence[str], folder: Path, format: Format
+) -> list[dict[str, Any]]:
+    """Draws each figure of which something was run; returns what was drawn, and what it lacks."""
+    drawn = []
+    for figure in paper.figures:
+        found, lacking = _outcomes(figure, lab, experiments)
+        if not found:
+            continue
+        folder.mkdir(parents=True, exist_ok=True)
+        file = folder / f"{figure.name}.{format}"
+        _draw(figure, found, file)
+        drawn.append(
+            {
+                "paper": paper.name,
+                "name": figure.name,
+                "title": figure.title,
+                "file": f"{paper.name}/{file.name}",
+                "lacks": lacking,
+                "inputs": sorted(
+                    {
+                        outcome.result.workload.name
+                        for panel in found.values()
+                        for outcome in panel.values()
+                    }
+                ),
+            }
+        )
+    return drawn
+
+
+_Panels = dict[str, dict[str, Outcome]]
+
+
+def _outcomes(figure: Figure, lab: Lab, experiments: Sequence[str]) -> tuple[_Panels, list[str]]:
+    """What there is to draw, by experiment and design, and what is missing."""
+    found: _Panels = {}
+    lacking = []
+    for experiment in figure.panels:
+        if experiment not in experiments:
+            lacking.append(experiment)
+            continue
+        for design in figure.designs:
+            if design not in lab.paper.experiments[experiment].designs:
+                continue
+            try:
+                found.setdefault(experiment, {})[design] = lab.outcome(experiment, design)
+            except Unavailable:
+                lacking.append(f"{experiment} {design}")
+    return {name: panel for name, panel in found.items() if panel}, lacking
+
+
+def _draw(figure: Figure, panels: _Panels, file: Path) -> None:
+    import matplotlib as mpl
+
+    mpl.use("agg")
+    from matplotlib import pyplot
+
+    # The same file for the same data, whoever draws it.
+    with mpl.rc_context({"svg.hashsalt": figure.name, "svg.fonttype": "none", "font.size": 9}):
+        alone = figure.kind == "bars" or (figure.kind == "cdf" and len(figure.designs) == 1)
+        columns = 1 if alone else min(PANELS_IN_A_ROW, len(panels))
+        rows = 1 if alone else -(-len(panels) // columns)
+        width = 7.5 if alone else 3.4 * columns + 0.6
+        drawing, axes = pyplot.subplots(
+            rows, columns, figsize=(width, 3.0 * rows + 0.6), squeeze=False, layout="constrained"
+        )
+        flat = list(axes.flat)
+        kinds: dict[str, Callable[[Figure, _Panels, list[Axes]], None]] = {
+            "cdf": _cdf,
+            "bars": _bars,
+            "timeline": _timeline,
+        }
+        kinds[figure.kind](figure, panels, flat)
+        for unused in flat[1 if alone else len(panels) :]:
+            unused.set_visible(False)
+        # A design that the first panel lacks may be in another.
+        named = {
+            label: handle
+            for axis in flat
+            for handle, label in zip(*axis.get_legend_handles_labels(), strict=True)
+        }
+        drawing.legend(
+            named.values(), named.keys(), loc="outside lower center", ncols=4, frameon=False
+        )
+        metadata = {"Date": None} if file.suffix == ".svg" else None
+        drawing.savefig(file, dpi=120, metadata=metadata)
+        pyplot.close(drawing)
+
+
+def _label(figure: Figure, design: str) -> str:
+    return figure.labels.get(design, design.replace("@", ""))
+
+
+def _cdf(figure: Figure, panels: _Panels, axes: list[Axes]) -> None:
+    single = len(figure.designs) == 1
+    for position, (experiment, panel) in enumerate(panels.items()):
+        axis = axes[0 if single else position]
+        for line, (design, outcome) in enumerate(panel.items()):
+            index = position if single else figure.designs.index(design)
+            percent, us = _distribution(figure, outcome)
+            axis.plot(
+                [each / 1000 for each in us],
+                percent,
+                color=COLOURS[index % len(COLOURS)],
+                linestyle=STYLES[index % len(STYLES)],
+                linewidth=1.3,
+                zorder=10 - line,
+                label=figure.panels[experiment] if single else _label(figure, design),
+                drawstyle="steps-post",
+            )
+        axis.set_title("" if single else figure.panels[experiment], fontsize=9)
+        axis.set_xlim(0, figure.x_max_ms)
+        axis.set_ylim(figure.y_from_percent, 100)
+        axis.set_xlabel("read latency (ms)")
+        axis.set_ylabel("reads (%)")
+        axis.grid(visible=True, linewidth=0.3)
+
+
+def _distribution(figure: Figure, outcome: Outcome) -> tuple[list[float], list[float]]:
+    """Percentiles of the reads' latencies, in microseconds, without those of noise."""
+    if figure.leave_out_sectors is not None:
+        if outcome.log is None:
+            raise ConfigError(f"{figure.name} needs a log of its runs")
+        sizes = [size for size in outcome.log.reads_us if size != figure.leave_out_sectors]
+        return logs.PERCENTS, list(outcome.log.reads_us[sizes[0]])
+    columns = outcome.result.distribution
+    pairs = [(p, us) for p, us in zip(columns.percent, columns.read_us, strict=True) if us]
+    return [p for p, _ in pairs], [us for _, us in pairs]
+
+
+def _bars(figure: Figure, panels: _Panels, axes: list[Axes]) -> None:
+    axis = axes[0]
+    width = 0.8 / len(figure.designs)
+    for index, design in enumerate(figure.designs):
+        places, heights, tops = [], [], []
+        for position, (_, panel) in enumerate(panels.items()):
+            if design not in panel:
+                continue
+            low, high = _bar(figure, panel[design].result)
+            if figure.relative_to is not None:
+                if figure.relative_to not in panel:
+                    continue
+                whole, _ = _bar(figure, panel[figure.relative_to].result)
+                low, high = (100 * low / whole, 0.0) if whole else (0.0, 0.0)
+            places.append(position + width * (index - (len(figure.designs) - 1) / 2))
+            heights.append(low)
+            tops.append(high)
+        colour = COLOURS[index % len(COLOURS)]
+        axis.bar(places, heights, width, color=colour, label=_label(figure, design))
+        if any(tops):
+            axis.bar(places, tops, width, bottom=heights, color=colour, alpha=0.4)
+    axis.set_xticks(range(len(panels)), [figure.panels[name] for name in panels])
+    axis.set_ylabel(figure.y_label)
+    if figure.log_scale:
+        axis.set_yscale("log")
+    axis.grid(visible=True, axis="y", linewidth=0.3)
+    axis.set_axisbelow(True)
+
+
+def _bar(figure: Figure, result: DesignResult) -> tuple[float, float]:
+    """The height of a bar and of what stands on it."""
+    match figure.value:
+        case "mean_read_ms":
+            return (result.read.mean_us or 0.0) / 1000, 0.0
+        case "erases":
+            return float(result.erases), 0.0
+        case "blocked_percent":
+            queue = result.queue_blocked_read_percent or 0.0
+            return result.gc_blocked_read_percent or 0.0, queue
+        case other:
+            allowed = ("mean_read_ms", "erases", "blocked_percent")
+            raise ConfigError(
+                f'{figure.name}: unknown value "{other}"' + suggestion(other, allowed)
+            )
+
+
+def _timeline(figure: Figure, panels: _Panels, axes: list[Axes]) -> None:
+    name, per = figure.value, 1.0
+    if name.endswith("_ms"):
+        name, per = f"{name.removesuffix('_ms')}_us", 1000.0
+    for axis, (experiment, panel) in zip(axes, panels.items(), strict=False):
+        for design, outcome in panel.items():
+            index = figure.designs.index(design)
+            series = outcome.result.series
+            column: Sequence[float | None] = getattr(series, name)
+            points = [
+                (start, value / per)
+                for start, value in zip(series.start_seconds, column, strict=True)
+                if value is not None
+            ]
+            axis.plot(
+                [x for x, _ in points],
+                [y for _, y in points],
+                color=COLOURS[index % len(COLOURS)],
+                linestyle=STYLES[index % len(STYLES)],
+                linewidth=1.0,
+                label=_label(figure, design),
+            )
+        axis.set_title(figure.panels[experiment], fontsize=9)
+        axis.set_xlabel("time (s)")
+        axis.set_ylabel(figure.y_label)
+        if figure.log_scale:
+            axis.set_yscale("log")
+        axis.grid(visible=True, linewidth=0.3)

@@ -1,0 +1,1 @@
+"""One folder for each paper; its name is in no other place."""

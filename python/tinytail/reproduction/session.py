@@ -1,0 +1,233 @@
+"""One reproduction from the rows that are wanted to the document of results."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+from tinytail import engine
+from tinytail.errors import UsageError, suggestion
+from tinytail.reproduction.catalog import Paper, Row, Tier
+from tinytail.reproduction.crew import Progress
+from tinytail.reproduction.figures import Format, draw_all
+from tinytail.reproduction.lab import Lab, Unavailable
+from tinytail.reproduction.store import Store
+from tinytail.reproduction.verdicts import evaluate
+from tinytail.results import DesignResult
+
+SCHEMA_VERSION = 1
+VERDICTS = ("reproduced", "deviates", "not-run")
+INPUTS = ("real", "synthetic", "stand-in", "context")
+
+Report = Callable[[str, Progress], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """What is to be reproduced, and how.
+
+    `words` are the names that were asked for. `traces` are files for recorded workloads by the
+    names of the papers' traces. `figures` is the folder that figures are drawn into, one for each
+    paper in it.
+    """
+
+    rows: Sequence[tuple[Paper, Row]]
+    tier: Tier
+    store: Store
+    words: tuple[str, ...] = ()
+    traces: Mapping[str, str] = field(default_factory=dict)
+    jobs: int | None = None
+    figures: Path | None = None
+    figure_format: Format = "svg"
+
+    def papers(self) -> list[Paper]:
+        """The papers whose rows are wanted."""
+        return list({paper.name: paper for paper, _ in self.rows}.values())
+
+    def rows_of(self, paper: Paper) -> list[Row]:
+        """The rows of a paper that are wanted."""
+        return [row for of, row in self.rows if of.name == paper.name]
+
+    def is_whole(self, paper: Paper) -> bool:
+        """Whether all rows of a paper are wanted."""
+        return len(self.rows_of(paper)) == len(paper.rows)
+
+    def experiments_of(self, paper: Paper) -> list[str]:
+        """The experiments of a paper that are wanted, each once: with all rows, all of them."""
+        if self.is_whole(paper):
+            return list(paper.experiments)
+        asked = {name for row in self.rows_of(paper) for name in paper.experiments_of(row)}
+        return [name for name in paper.experiments if name in asked]
+
+    def command(self) -> str:
+        """The command line that does the same."""
+        words = ["tinytail", "reproduce", *self.words, "--tier", self.tier]
+        # Where files of the user lie is of no use to others.
+        words += [f"--trace {name}={Path(path).name}" for name, path in self.traces.items()]
+        return " ".join(words)
+
+
+def check_traces(given: Mapping[str, str], papers: Sequence[Paper]) -> None:
+    """Makes sure that each file is given for a trace that some paper has.
+
+    Raises:
+        UsageError: it is not, or there is no such file.
+    """
+    known = sorted({name for paper in papers for name in paper.traces})
+    for name, path in given.items():
+        if name not in known:
+            raise UsageError(f'no trace is called "{name}"' + suggestion(name, known))
+        if not Path(path).is_file():
+            raise UsageError(f"--trace {name}: there is no file {path}")
+
+
+def reproduce(wanted: Wanted, report: Report | None = None) -> dict[str, Any]:
+    """Runs what the rows need, judges them and draws figures; returns the document of results.
+
+    Ctrl-C ends the runs; the document then has `partial`, and rows that lack a run are not run.
+    """
+    commit = project_commit()
+    document: dict[str, Any] = {
+        "schema_version": SCHEMA_VERSION,
+        "version": engine.version(),
+        "commit": commit,
+        "command": wanted.command(),
+        "tier": wanted.tier,
+        "partial": False,
+        "counts": {},
+        "papers": [],
+        "rows": [],
+        "figures": [],
+        "runs": [],
+        "notes": [],
+    }
+    for paper in wanted.papers():
+        traces = {name: path for name, path in wanted.traces.items() if name in paper.traces}
+        with Lab(paper, wanted.tier, wanted.store, traces, wanted.jobs) as lab:
+            if not document["partial"]:
+                done = lab.make(
+                    wanted.experiments_of(paper),
+                    None if report is None else _to(report, paper.prefix),
+                )
+                document["partial"] = not done
+            _gather(document, paper, lab, wanted, commit)
+            document["notes"] += lab.notes
+    document["counts"] = counts(document["rows"])
+    return document
+
+
+def _to(report: Report, name: str) -> Callable[[Progress], None]:
+    return lambda progress: report(name, progress)
+
+
+def _gather(document: dict[str, Any], paper: Paper, lab: Lab, wanted: Wanted, commit: str) -> None:
+    document["papers"].append(
+        {
+            "name": paper.name,
+            "prefix": paper.prefix,
+            "title": paper.title,
+            "source": paper.source,
+            "side_by_side": [asdict(table) for table in paper.side_by_side],
+        }
+    )
+    for row in wanted.rows_of(paper):
+        try:
+            result = evaluate(paper, row, lab)
+        except KeyboardInterrupt:
+            document["partial"] = True
+            break
+        document["rows"].append(result.to_dict(commit))
+    for experiment in wanted.experiments_of(paper):
+        document["runs"] += _runs(paper, lab, experiment)
+    if wanted.figures is not None:
+        document["figures"] += draw_all(
+            paper,
+            lab,
+            wanted.experiments_of(paper),
+            wanted.figures / paper.name,
+            wanted.figure_format,
+        )
+
+
+def _runs(paper: Paper, lab: Lab, experiment: str) -> list[dict[str, Any]]:
+    """What the runs of an experiment were, with the state in which each started."""
+    try:
+        runs = lab.runs(experiment)
+    except Unavailable:
+        return []
+    found: list[dict[str, Any]] = []
+    for run in runs:
+        try:
+            result = lab.result(experiment, run.design)
+        except Unavailable:
+            continue
+        found.append({"paper": paper.name, "experiment": experiment, "design": run.design})
+        found[-1] |= _facts(result)
+    return found
+
+
+def _facts(result: DesignResult) -> dict[str, Any]:
+    read, state = result.read, result.state
+    return {
+        "device": result.device,
+        "workload": result.workload.name,
+        "input": result.workload.input,
+        "requests": read.count + result.write.count,
+        "seed": result.seed,
+        "free_percent": state.get("free_percent"),
+        "live_percent": state.get("live_percent"),
+        "victim_valid_percent": state.get("victim_valid_percent"),
+        "mean_us": read.mean_us,
+        "p50_us": read.p50_us,
+        "p99_us": read.p99_us,
+        "p999_us": read.p999_us,
+        "p9999_us": read.p9999_us,
+        "gc_blocked_read_percent": result.gc_blocked_read_percent,
+        "gc_count": result.gc_count,
+        "erases": result.erases,
+        "event_hash": result.event_hash,
+    }
+
+
+def counts(rows: Sequence[Mapping[str, Any]]) -> dict[str, dict[str, int]]:
+    """How many rows of each input have each verdict."""
+    found = Counter((row["input"], row["verdict"]) for row in rows)
+    return {
+        kind: {verdict: found[kind, verdict] for verdict in VERDICTS}
+        for kind in INPUTS
+        if any(found[kind, verdict] for verdict in VERDICTS)
+    }
+
+
+def to_json(document: Mapping[str, Any]) -> str:
+    """The document as JSON text."""
+    return json.dumps(document, indent=2, ensure_ascii=False) + "\n"
+
+
+def project_commit() -> str:
+    """The commit of the sources that this package is in, marked if they differ from it."""
+    root = Path(__file__).parents[3]
+    if not (root / "Cargo.toml").is_file():
+        return f"version {engine.version()}"
+    try:
+        commit = _git(root, "rev-parse", "--short=12", "HEAD")
+        changed = _git(root, "status", "--porcelain", "--untracked-files=no")
+    except (OSError, subprocess.CalledProcessError):
+        return f"version {engine.version()}"
+    return f"{commit}, changed" if changed else commit
+
+
+def _git(root: Path, *words: str) -> str:
+    done = subprocess.run(
+        ["git", "-C", str(root), *words],
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    return done.stdout.strip()

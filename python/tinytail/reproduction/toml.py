@@ -1,0 +1,49 @@
+"""Writes TOML: tables of what JSON can hold."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+
+def dumps(document: Mapping[str, Any]) -> str:
+    """The document as TOML. Values of None are left out.
+
+    >>> print(dumps({"name": "x", "a": {"b": 1, "c": {"d": [1, 2.5, True]}}}), end="")
+    name = "x"
+    <BLANKLINE>
+    [a]
+    b = 1
+    <BLANKLINE>
+    [a.c]
+    d = [1, 2.5, true]
+    """
+    return "\n\n".join(_tables(document, ())) + "\n"
+
+
+def _tables(table: Mapping[str, Any], path: tuple[str, ...]) -> list[str]:
+    plain = [
+        f"{_key(key)} = {_value(value)}"
+        for key, value in table.items()
+        if value is not None and not isinstance(value, Mapping)
+    ]
+    heading = [f"[{'.'.join(map(_key, path))}]"] if path else []
+    parts = ["\n".join(heading + plain)] if plain or path else []
+    for key, value in table.items():
+        if isinstance(value, Mapping):
+            parts += _tables(value, (*path, key))
+    return parts
+
+
+def _key(key: str) -> str:
+    return key if key.replace("_", "").replace("-", "").isalnum() else json.dumps(key)
+
+
+def _value(value: Any) -> str:
+    if isinstance(value, Mapping):
+        inner = ", ".join(f"{_key(key)} = {_value(each)}" for key, each in value.items())
+        return f"{{ {inner} }}"
+    if isinstance(value, list | tuple):
+        return f"[{', '.join(map(_value, value))}]"
+    return json.dumps(value, ensure_ascii=False)

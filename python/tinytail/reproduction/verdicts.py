@@ -1,0 +1,144 @@
+"""Holds what was measured against what counts as reproduced, row by row."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from tinytail import humanize
+from tinytail.reproduction import conditions
+from tinytail.reproduction.catalog import Paper, Row
+from tinytail.reproduction.conditions import Value
+from tinytail.reproduction.lab import Lab, Unavailable
+
+Verdict = Literal["reproduced", "deviates", "not-run"]
+Input = Literal["real", "synthetic", "stand-in", "context"]
+
+# Units that say nothing beside a number.
+NO_UNIT = ("-", "count", "rule", "formula", "ratio")
+NO_CAUSE = "not explained yet"
+
+
+@dataclass(frozen=True, slots=True)
+class RowResult:
+    """What came of one row. `measured` is None if it was not run; `cause` then says why."""
+
+    row: Row
+    measured: Mapping[str, Value] | None
+    input: Input
+    verdict: Verdict
+    cause: str
+    workloads: tuple[str, ...]
+
+    def to_dict(self, commit: str) -> dict[str, Any]:
+        """The row as it stands in the results."""
+        row = self.row
+        return {
+            "id": row.id,
+            "section": row.section,
+            "quantity": row.quantity,
+            "kind": row.kind,
+            "paper_value": row.paper_value,
+            "unit": row.unit,
+            "measured": _plain(self.measured),
+            "acceptance": row.acceptance,
+            "reading": row.reading,
+            "input": self.input,
+            "workloads": list(self.workloads),
+            "verdict": self.verdict,
+            "cause": self.cause,
+            "commit": commit,
+        }
+
+
+def _plain(values: Mapping[str, Value] | None) -> Any:
+    """One value as it is, several by their names; to six digits, as far as anything is known."""
+    if values is None:
+        return None
+    rounded = {name: _rounded(value) for name, value in values.items()}
+    return rounded["value"] if list(rounded) == ["value"] else rounded
+
+
+def _rounded(value: Value) -> Any:
+    if isinstance(value, list):
+        return [_rounded(each) for each in value]
+    if isinstance(value, float):
+        return float(f"{value:.6g}") if math.isfinite(value) else None
+    return value
+
+
+def shown(measured: Any, unit: str) -> str:
+    """What was measured, for people.
+
+    >>> shown(1.024, "x"), shown({"p99": [1.0, 1.25], "most": 2}, "x"), shown(None, "x")
+    ('1.024 x', 'p99 1, 1.25; most 2', '–')
+    """
+    if measured is None:
+        return humanize.MISSING
+    if isinstance(measured, dict):
+        return "; ".join(f"{name} {_figure(value)}" for name, value in measured.items())
+    return f"{_figure(measured)} {unit}" if unit not in NO_UNIT else _figure(measured)
+
+
+def _figure(value: Any) -> str:
+    match value:
+        case None:
+            return humanize.MISSING
+        case list():
+            return ", ".join(map(_figure, value)) or humanize.MISSING
+        case float() if value == int(value) and abs(value) < 1e6:
+            return f"{int(value)}"
+        case float() if 0 < abs(value) < 1e-4:
+            return f"{value:.1e}"
+        case float() if abs(value) >= 100:
+            return f"{value:,.1f}"
+        case float():
+            return f"{value:.3g}" if abs(value) < 1 else f"{value:.4g}"
+        case _:
+            return str(value)
+
+
+def evaluate(paper: Paper, row: Row, lab: Lab) -> RowResult:
+    """Measures a row and judges it. A row whose needs are not there is not run, and says why."""
+    if row.measure is None:
+        what = "context: " if row.input == "context" else "needs "
+        return _not_run(row, _expected_input(paper, row, lab), f"{what}{row.lacks}")
+    lab.used.clear()
+    try:
+        arguments = {key: value for key, value in row.measure.items() if key != "use"}
+        measured = paper.measures[row.measure["use"]](lab, **arguments)
+    except Unavailable as missing:
+        return _not_run(row, _expected_input(paper, row, lab), str(missing))
+    reproduced = all(conditions.holds(condition, measured) for condition in row.accept)
+    workloads = {outcome.result.workload for outcome in lab.seen()}
+    inputs = {workload.input for workload in workloads}
+    kind: Input = "synthetic"
+    if row.input == "trace":
+        kind = "stand-in" if "stand-in" in inputs else "real"
+    return RowResult(
+        row=row,
+        measured=measured,
+        input=kind,
+        verdict="reproduced" if reproduced else "deviates",
+        cause="" if reproduced else paper.deviations.get(row.id, NO_CAUSE),
+        workloads=tuple(sorted(w.name for w in workloads)) if row.input == "trace" else (),
+    )
+
+
+def _not_run(row: Row, kind: Input, cause: str) -> RowResult:
+    return RowResult(row, None, kind, "not-run", cause, ())
+
+
+def _expected_input(paper: Paper, row: Row, lab: Lab) -> Input:
+    """The input that a row would have had."""
+    if row.input != "trace":
+        return row.input
+    for name in paper.experiments_of(row):
+        workload = paper.experiments[name].workload
+        if isinstance(workload, str) and workload.startswith("@"):
+            trace = paper.traces[workload[1:]]
+            if lab.is_stand_in(trace):
+                return "stand-in"
+    return "real"
