@@ -58,7 +58,13 @@ fn every_named_workload_is_sound_and_described() {
         "randwrite-qd32",
         "reader-beside-writers",
         "seqread-4streams",
+        "standin-dapps",
         "standin-dtrs",
+        "standin-dtrs-summary",
+        "standin-exchange",
+        "standin-lmbe",
+        "standin-msnfs",
+        "standin-tpcc",
         "standin-websearch",
         "zipf",
     ];
@@ -80,7 +86,9 @@ fn every_named_workload_is_sound_and_described() {
 
 #[test]
 fn every_value_of_a_calibrated_workload_has_its_source() {
-    for name in ["standin-dtrs", "standin-websearch"] {
+    let names: Vec<String> = list().into_iter().map(|listing| listing.name).filter(|name| name.starts_with("standin-")).collect();
+    assert_eq!(names.len(), 8);
+    for name in &names {
         for row in describe(name).unwrap().rows {
             // A value of 0 switches something off.
             let plain = ["kind", "period_s", "stands_in_for"].contains(&row.key.as_str()) || row.value == "0.0";
@@ -236,6 +244,58 @@ fn the_stand_in_writes_its_bulk_at_once() {
     assert!(message.contains("go up to 153.20 GiB, and the drive has 16.00 GiB"), "{message}");
 }
 
+/// 20 requests per second for 1000 s, with further keys of the flow.
+fn flow(test: &str, keys: &str) -> Vec<Arrival> {
+    let content = format!(
+        "summary = \"s\"\n[profile]\nstands_in_for = \"s\"\n[profile.flows.writes]\nkind = \"write\"\nperiod_s = 1000\nrates_per_s = [20.0]\n\
+         jitter_share = 0.0\npause_share = 0.0\npause_ms = 0.0\nsequential_share = 0.5\ninterleave_share = 0.0\nrevisit_share = 0.0\n\
+         start_sizes_sectors = [[16, 1.0]]\ncontinuation_sizes_sectors = [[16, 1.0]]\nregions_gib = [[0.0, 100.0, 1.0]]\n{keys}"
+    );
+    generate(&File::new(test, &content).resolve().unwrap(), 1, None, 32)
+}
+
+#[test]
+fn bursts_leave_the_mean_alone_and_widen_the_more_the_longer_the_interval() {
+    let [even, bursty] = [("even", ""), ("bursty", "burst_bias = 0.65")].map(|(test, keys)| flow(test, keys));
+    // Both are Poisson counts of 20,000: within five standard deviations.
+    assert!(even.len().abs_diff(20_000) < 710 && bursty.len().abs_diff(20_000) < 710, "{} {}", even.len(), bursty.len());
+    let dispersion = |arrivals: &[Arrival], interval_s: u64| {
+        let mut counts = vec![0.0; (1000 / interval_s) as usize];
+        arrivals.iter().for_each(|arrival| counts[(arrival.at / SECOND / interval_s) as usize] += 1.0);
+        let mean = counts.iter().sum::<f64>() / counts.len() as f64;
+        counts.iter().map(|count| (count - mean) * (count - mean)).sum::<f64>() / counts.len() as f64 / mean
+    };
+    let [of_even, of_bursty] = [&even, &bursty].map(|arrivals| [1, 10, 100].map(|interval_s| dispersion(arrivals, interval_s)));
+    assert!(of_even.iter().all(|dispersion| *dispersion < 4.0), "{of_even:?}");
+    assert!(of_bursty[0] > 10.0 && of_bursty[1] > 3.0 * of_bursty[0] && of_bursty[2] > 3.0 * of_bursty[1], "{of_bursty:?}");
+}
+
+#[test]
+fn an_offset_moves_addresses_and_breaks_no_run() {
+    let [aligned, moved] = [("aligned", ""), ("moved", "offset_sectors = 3")].map(|(test, keys)| flow(test, keys));
+    assert!(aligned.iter().all(|arrival| arrival.command.sector % 8 == 0) && moved.iter().all(|arrival| arrival.command.sector % 8 == 3));
+    let [of_aligned, of_moved] = [&aligned, &moved].map(|arrivals| {
+        let mut characteristics = Characteristics::default();
+        arrivals.iter().for_each(|arrival| characteristics.add(arrival));
+        characteristics.summary()
+    });
+    assert!((of_aligned.sequential_percent - of_moved.sequential_percent).abs() < 2.0);
+    // Every request lies across three pages instead of two, and where one follows another they share a page.
+    assert_eq!((of_aligned.overwrite_percent, of_aligned.write.pages), (0.0, 2 * of_aligned.requests));
+    assert_eq!(of_moved.write.pages, 3 * of_moved.requests);
+    assert!((of_moved.overwrite_percent * 3.0 - of_moved.sequential_percent).abs() < 2.0, "{}", of_moved.overwrite_percent);
+}
+
+#[test]
+fn small_requests_begin_on_all_channels_and_planes_alike() {
+    let mut pages = [0_u32; 64];
+    let arrivals = flow("channels", "");
+    arrivals.iter().for_each(|arrival| pages[(arrival.command.sector / 8 % 64) as usize] += 1);
+    // Binomial counts, of requests that come in runs: within five standard deviations of twice the variance.
+    let expected = arrivals.len() as f64 / 64.0;
+    assert!(pages.iter().all(|count| (f64::from(*count) - expected).abs() < 5.0 * (2.0 * expected).sqrt()), "{pages:?}");
+}
+
 #[test]
 fn the_real_trace_is_found_in_the_folder_of_traces() {
     let message = resolve("dtrs").unwrap_err().to_string();
@@ -312,6 +372,23 @@ fn faulty_workload_files_name_the_line() {
 fn faulty_profiles_name_the_line() {
     let sound = include_str!("../../../workloads/standin-dtrs.toml");
     for (from, to, expected) in [
+        ("jitter_share = { value = 0.45,", "burst_bias = 0.95\njitter_share = { value = 0.45,", "`profile.flows.reads.burst_bias` is 0.95"),
+        ("jitter_share = { value = 0.45,", "burst_bias = nan\njitter_share = { value = 0.45,", "expected 0.5 to 0.9"),
+        ("jitter_share = { value = 0.45,", "burst_byas = 0.6\njitter_share = { value = 0.45,", "did you mean `burst_bias`?"),
+        (
+            "jitter_share = { value = 0.45,",
+            "offset_sectors = 8\njitter_share = { value = 0.45,",
+            "`profile.flows.reads.offset_sectors` is 8",
+        ),
+        ("sweep_parallel = { value = 6", "sweep_parallel = { value = 0", "`profile.flows.bulk-writes.sweep_parallel` is 0"),
+        ("sweep_parallel = {", "sweep_paralel = {", "did you mean `sweep_parallel`?"),
+        ("sweep_chunk_kib = { value = 256", "sweep_chunk_kib = { value = 250", "`profile.flows.bulk-writes.sweep_chunk_kib` is 250"),
+        ("jitter_share = { value = 0.45,", "sweep_parallel = 2\njitter_share = { value = 0.45,", "needs `sweep_chunk_kib`"),
+        (
+            "jitter_share = { value = 0.45,",
+            "sweep_parallel = 2\nsweep_chunk_kib = 64\njitter_share = { value = 0.45,",
+            "`profile.flows.reads.sequential_share` is 0.9; a flow with `sweep_chunk_kib` needs 0",
+        ),
         ("[152.0, 153.2, 1.0]", "[153.0, 152.0, 1.0]", "`profile.flows.bulk-writes.regions_gib` has [153, 152, 1]"),
         ("pause_ms = 0.0", "pause_ms = -1.0", "`profile.flows.small-writes.pause_ms` is -1"),
         ("[8, 77.2]", "[0, 77.2]", "`profile.flows.small-writes.start_sizes_sectors` needs pairs"),

@@ -2,8 +2,10 @@
 
 mod addresses;
 pub(crate) mod arrivals;
+mod bursts;
 pub(crate) mod profile;
 pub(crate) mod profile_table;
+mod sweep;
 pub(crate) mod table;
 mod zipf;
 

@@ -3,12 +3,16 @@
 //!
 //! A flow keeps the ends of its recent runs. A request continues one of them, mostly the most recent, or starts a new run:
 //! where an earlier run started, or else at a place that the flow has not touched yet, somewhere in one of its regions. So
-//! that new runs do not touch old places by accident, each MiB of the address space is a lane that fills from its start.
+//! that new runs do not touch old places by accident, each MiB of the address space is a lane that fills from near its start.
+//!
+//! A flow that sweeps goes through its regions in order instead, in chunks, several of them side by side.
 
 use rustc_hash::FxHashMap;
 use tinytail_core::host::{Arrival, Command, CommandKind};
 use tinytail_core::units::{Ns, SECOND, SECTOR_BYTES};
 
+use super::bursts::Bursts;
+use super::sweep::Sweep;
 use crate::error::WorkloadError;
 use crate::random::{Chance, Random, Weighted};
 use crate::source::Source;
@@ -18,6 +22,9 @@ const PAGE_SECTORS: u64 = 4096 / SECTOR_BYTES as u64;
 
 /// Pages of a lane.
 const LANE_PAGES: u64 = 256;
+
+/// The first run of a lane begins at one of this many of its first pages, so that runs begin on all channels and planes alike.
+const LANE_STARTS: u64 = 64;
 
 /// How many lanes are tried for a new run before the region is taken to be full.
 const LANE_TRIES: usize = 16;
@@ -49,6 +56,7 @@ pub(crate) struct FlowProfile {
     pub(crate) jitter_share: f64,
     pub(crate) pause_share: f64,
     pub(crate) pause_ns: f64,
+    pub(crate) burst_bias: f64,
     pub(crate) sequential_share: f64,
     pub(crate) interleave_share: f64,
     pub(crate) revisit_share: f64,
@@ -56,6 +64,18 @@ pub(crate) struct FlowProfile {
     pub(crate) continuation_sizes: Vec<(u32, f64)>,
     /// First page, number of pages, weight.
     pub(crate) regions: Vec<(u64, u64, f64)>,
+    /// Added to every address.
+    pub(crate) offset_sectors: u64,
+    pub(crate) sweep: Option<SweepProfile>,
+}
+
+/// How a flow goes through its regions in order.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct SweepProfile {
+    /// Length of a chunk, which one run of requests covers.
+    pub(crate) chunk_sectors: u64,
+    /// How many chunks are open at a time.
+    pub(crate) parallel: usize,
 }
 
 impl Profile {
@@ -80,7 +100,7 @@ impl Profile {
 impl FlowProfile {
     pub(crate) fn end_sector(&self) -> u64 {
         let end_page = self.regions.iter().map(|(first, pages, _)| first + pages).max().unwrap_or(0);
-        end_page * PAGE_SECTORS
+        end_page * PAGE_SECTORS + self.offset_sectors
     }
 
     fn requests_expected(&self) -> f64 {
@@ -137,6 +157,7 @@ struct Flow {
     /// Thousandths of a request per second, for each period.
     rates: Vec<u64>,
     jitter_share: f64,
+    bursts: Bursts,
     pause: Chance,
     pause_ns: f64,
     continues: Chance,
@@ -145,7 +166,10 @@ struct Flow {
     start_sizes: Weighted<u32>,
     continuation_sizes: Weighted<u32>,
     regions: Weighted<(u64, u64)>,
+    /// The first sector beyond all regions, before the offset is added.
     end_sector: u64,
+    offset_sectors: u64,
+    sweep: Option<Sweep>,
     /// When the next request arrives; none after the end of the profile.
     at: Option<Ns>,
     second: u64,
@@ -161,15 +185,18 @@ struct Flow {
 
 impl Flow {
     fn new(profile: &FlowProfile, queue: u32, seed: u64) -> Self {
+        let random = Random::new(seed);
+        let bursts = Bursts::new(profile.burst_bias, profile.period_s * SECOND, random.clone().bits());
         let between = |rate: &f64| profile.rate_between_pauses(*rate).unwrap_or(0.0);
         let mut flow = Self {
             queue,
             kind: profile.kind,
-            random: Random::new(seed),
+            random,
             start_s: profile.start_s,
             period_s: profile.period_s,
             rates: profile.rates_per_s.iter().map(|rate| (between(rate) * 1e3) as u64).collect(),
             jitter_share: profile.jitter_share,
+            bursts,
             pause: Chance::new(profile.pause_share),
             pause_ns: profile.pause_ns,
             continues: Chance::new(profile.sequential_share),
@@ -178,7 +205,9 @@ impl Flow {
             start_sizes: Weighted::new(profile.start_sizes.iter().map(|(size, weight)| (*weight, *size))),
             continuation_sizes: Weighted::new(profile.continuation_sizes.iter().map(|(size, weight)| (*weight, *size))),
             regions: Weighted::new(profile.regions.iter().map(|(first, pages, weight)| (*weight, (*first, *pages)))),
-            end_sector: profile.end_sector(),
+            end_sector: profile.end_sector() - profile.offset_sectors,
+            offset_sectors: profile.offset_sectors,
+            sweep: profile.sweep.map(|sweep| Sweep::new(sweep, &profile.regions)),
             at: None,
             second: u64::MAX,
             jitter: 0.0,
@@ -207,14 +236,15 @@ impl Flow {
         loop {
             let second = at / SECOND;
             let rate = *self.rates.get(usize::try_from((second - self.start_s) / self.period_s).ok()?)?;
+            let slot = self.bursts.slot(at - self.start_s * SECOND);
             if second != self.second {
                 self.second = second;
                 // Every second one makes up for the one before it, so that periods keep their rates.
                 self.jitter =
                     if (second - self.start_s) % 2 == 1 { -self.jitter } else { (2.0 * self.random.unit() - 1.0) * self.jitter_share };
             }
-            let rate = (rate as f64 * (1.0 + self.jitter)) as u64;
-            let end = (second + 1) * SECOND;
+            let rate = (rate as f64 * (1.0 + self.jitter) * slot.factor) as u64;
+            let end = (self.start_s * SECOND + slot.end_ns).min((second + 1) * SECOND);
             let supply = rate.saturating_mul(end - at);
             if need < supply {
                 return Some(at + need / rate);
@@ -225,14 +255,18 @@ impl Flow {
     }
 
     fn command(&mut self) -> Command {
+        if let Some(sweep) = &mut self.sweep {
+            let (sector, sectors) = sweep.next(&mut self.random, &self.start_sizes, &self.continuation_sizes);
+            return Command { kind: self.kind, sector: sector + self.offset_sectors, sectors };
+        }
         let (sector, sectors, revisits) = self.continued().unwrap_or_else(|| self.started());
         let end_sector = sector + u64::from(sectors);
-        self.fill_lanes(sector / PAGE_SECTORS, end_sector.div_ceil(PAGE_SECTORS));
+        self.fill_lanes(sector / PAGE_SECTORS, (end_sector + self.offset_sectors).div_ceil(PAGE_SECTORS));
         if end_sector % PAGE_SECTORS == 0 {
             self.runs.insert(0, Run { end_sector, revisits });
             self.runs.truncate(RUNS_MAX);
         }
-        Command { kind: self.kind, sector, sectors }
+        Command { kind: self.kind, sector: sector + self.offset_sectors, sectors }
     }
 
     /// The next request of an open run.
@@ -247,7 +281,9 @@ impl Flow {
         let run = self.runs.remove(index);
         let sectors = self.continuation_sizes.draw(&mut self.random);
         let page = run.end_sector / PAGE_SECTORS;
-        let free = run.revisits || page % LANE_PAGES >= self.front(page / LANE_PAGES);
+        // With an offset, the run itself has touched the page in which it ended.
+        let own = u64::from(self.offset_sectors > 0);
+        let free = run.revisits || page % LANE_PAGES + own >= self.front(page / LANE_PAGES);
         let fits = run.end_sector + u64::from(sectors) <= self.end_sector;
         (free && fits).then_some((run.end_sector, sectors, run.revisits))
     }
@@ -284,8 +320,9 @@ impl Flow {
     /// The first page of a lane of a region that this flow has not touched, if one is found.
     fn untouched_page(&mut self) -> Option<u64> {
         for _ in 0..LANE_TRIES {
-            let lane = self.page_in_region() / LANE_PAGES;
-            let front = self.front(lane);
+            let page = self.page_in_region();
+            let lane = page / LANE_PAGES;
+            let front = self.fronts.get(&lane).copied().unwrap_or(page % LANE_STARTS);
             if front < LANE_PAGES {
                 return Some(lane * LANE_PAGES + front);
             }

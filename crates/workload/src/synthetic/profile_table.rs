@@ -7,7 +7,7 @@ use serde::Deserialize;
 use tinytail_core::host::CommandKind;
 use tinytail_core::units::{SECOND, TIME_MAX};
 
-use super::profile::{FlowProfile, Profile};
+use super::profile::{FlowProfile, Profile, SweepProfile};
 use crate::claims::{self, Claim, ClaimTable};
 use crate::error::WorkloadError;
 use crate::file::{Check, Sourced, Text};
@@ -52,6 +52,9 @@ struct FlowTable {
     pause_share: Sourced<f64>,
     /// Mean length of a pause in milliseconds, exponentially distributed.
     pause_ms: Sourced<f64>,
+    /// Bursts on all time scales: of each half of a period, and of each half of that, down to 50 ms, the richer one's share of
+    /// the requests, from 0.5, which is even and the default, to 0.9.
+    burst_bias: Option<Sourced<f64>>,
     /// Share of requests that continue a run of this flow.
     sequential_share: Sourced<f64>,
     /// Chance to pass over the most recent run, and the next, and so on, when a run is continued.
@@ -64,6 +67,13 @@ struct FlowTable {
     continuation_sizes_sectors: Sourced<Vec<(u32, f64)>>,
     /// Where runs start: triples of first GiB, end in GiB and weight.
     regions_gib: Sourced<Vec<(f64, f64, f64)>>,
+    /// Added to every address, in sectors, from 0, the default, to 7: where partitions do not begin at a multiple of 4 KiB.
+    offset_sectors: Option<Sourced<u64>>,
+    /// Goes through the regions in order, in chunks of this size, a multiple of 4 KiB, each of which is a run. Where runs start is
+    /// then given, and `sequential_share`, `interleave_share` and `revisit_share` must be 0.
+    sweep_chunk_kib: Option<Sourced<u64>>,
+    /// How many chunks of a sweep are open at a time, from 1 to 1024; needed with `sweep_chunk_kib`.
+    sweep_parallel: Option<Sourced<u64>>,
 }
 
 impl ProfileTable {
@@ -109,6 +119,14 @@ impl FlowTable {
         if !(0.0..=1e9).contains(&pause_ms) {
             return Err(check.fault("pause_ms", format_args!("is {pause_ms}; expected 0 to 1e9 ms")));
         }
+        let burst_bias = self.burst_bias.as_ref().map_or(0.5, |bias| bias.value);
+        if !(0.5..=0.9).contains(&burst_bias) {
+            return Err(check.fault("burst_bias", format_args!("is {burst_bias}; expected 0.5 to 0.9")));
+        }
+        let offset_sectors = self.offset_sectors.as_ref().map_or(0, |offset| offset.value);
+        if offset_sectors > 7 {
+            return Err(check.fault("offset_sectors", format_args!("is {offset_sectors}; expected 0 to 7 sectors")));
+        }
         let flow = FlowProfile {
             kind: match self.kind.value {
                 FlowKind::Read => CommandKind::Read,
@@ -120,12 +138,15 @@ impl FlowTable {
             jitter_share: check.share("jitter_share", &self.jitter_share)?,
             pause_share: check.share("pause_share", &self.pause_share)?,
             pause_ns: pause_ms * 1e6,
+            burst_bias,
             sequential_share: check.share("sequential_share", &self.sequential_share)?,
             interleave_share: check.share("interleave_share", &self.interleave_share)?,
             revisit_share: check.share("revisit_share", &self.revisit_share)?,
             start_sizes: sizes("start_sizes_sectors", &self.start_sizes_sectors)?,
             continuation_sizes: sizes("continuation_sizes_sectors", &self.continuation_sizes_sectors)?,
             regions,
+            offset_sectors,
+            sweep: self.sweep(check)?,
         };
         let duration_s = flow.period_s.saturating_mul(flow.rates_per_s.len() as u64);
         if duration_s == 0 || flow.start_s.saturating_add(duration_s) > TIME_MAX / SECOND {
@@ -150,5 +171,31 @@ impl FlowTable {
             return Err(check.fault("regions_gib", "end before the largest request would"));
         }
         Ok(flow)
+    }
+
+    fn sweep(&self, check: Check) -> Result<Option<SweepProfile>, WorkloadError> {
+        let (chunk_kib, parallel) = match (&self.sweep_chunk_kib, &self.sweep_parallel) {
+            (None, None) => return Ok(None),
+            (Some(chunk_kib), Some(parallel)) => (chunk_kib.value, parallel.value),
+            (Some(_), None) => return Err(check.fault("sweep_chunk_kib", "needs `sweep_parallel`")),
+            (None, Some(_)) => return Err(check.fault("sweep_parallel", "needs `sweep_chunk_kib`")),
+        };
+        if chunk_kib == 0 || !chunk_kib.is_multiple_of(4) || chunk_kib > 1 << 30 {
+            return Err(check.fault("sweep_chunk_kib", format_args!("is {chunk_kib}; expected a multiple of 4 KiB, at most 2^30")));
+        }
+        if !(1..=1024).contains(&parallel) {
+            return Err(check.fault("sweep_parallel", format_args!("is {parallel}; expected 1 to 1024")));
+        }
+        let shares = [
+            ("sequential_share", &self.sequential_share),
+            ("interleave_share", &self.interleave_share),
+            ("revisit_share", &self.revisit_share),
+        ];
+        for (key, share) in shares {
+            if share.value != 0.0 {
+                return Err(check.fault(key, format_args!("is {}; a flow with `sweep_chunk_kib` needs 0", share.value)));
+            }
+        }
+        Ok(Some(SweepProfile { chunk_sectors: chunk_kib * 2, parallel: parallel as usize }))
     }
 }
