@@ -51,7 +51,7 @@ def test_another_reader_finds_what_the_results_say(command: RunCommand, tmp_path
         reads = [row for row, kind in enumerate(columns["kind"]) if kind == "read"]
         assert len(reads) == found["read"]["count"]
         assert max(columns["latency_ns"][row] for row in reads) == found["read"]["max_us"] * 1000
-        causes = [name for name in columns if name.endswith("_ns")][4:]
+        causes = [name for name in columns if name.endswith("_ns")][5:]
         assert causes[:2] == ["host_queue_ns", "buffer_full_ns"]
         assert len(causes) == 38
         for cause in causes:

@@ -5,6 +5,7 @@ use crate::event::EventQueue;
 use crate::ftl::gc::GcState;
 use crate::ids::NONE;
 use crate::observe::Observer;
+use crate::oracle::Content;
 use crate::policy::Scope;
 
 impl<O: Observer, Q: EventQueue> Drive<O, Q> {
@@ -48,6 +49,7 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
                 return Err(format!("plane {plane} has {erased} erased blocks, fewer than its reserve, and no GC"));
             }
         }
+        self.audit_stripes()?;
         // No request is lost: when nothing is outstanding, nothing is busy or waiting.
         if state.outstanding() == 0 && state.buffer.in_flight() == 0 {
             for (index, plane) in state.planes.iter().enumerate() {
@@ -59,6 +61,58 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
             if let Some(index) = state.channels.iter().position(|channel| channel.host_operations != 0) {
                 return Err(format!("channel {index} counts host operations and no request is outstanding"));
             }
+        }
+        Ok(())
+    }
+
+    /// Checks the invariants of stripes.
+    fn audit_stripes(&self) -> Result<(), String> {
+        let state = &self.state;
+        let Some(rain) = &state.rain else { return Ok(()) };
+        let books = &state.books;
+        for stripe in 0..rain.stripes.count() {
+            let (first, members) = rain.stripes.members(stripe);
+            let parity = books.lookup(rain.stripes.parity(stripe));
+            let mapped = || (first..first + members).map(|lpn| books.lookup(lpn)).filter(|&ppn| ppn != NONE);
+            // A page that can be read can be regenerated.
+            let batch = rain.active.find(stripe).map_or(NONE, |index| rain.active.get(index).batch);
+            if batch != NONE {
+                continue;
+            }
+            if (parity == NONE) != (mapped().count() == 0) {
+                return Err(format!("stripe {stripe} has mapped pages or mapped parity, and not both"));
+            }
+            // The parity of a stripe that is not on its way is the sum of its pages.
+            if let Some(oracle) = self.oracle.as_ref().filter(|_| parity != NONE) {
+                let sum = mapped().fold(Content::Uniform(0), |sum, ppn| sum.xor(&oracle.on_flash(ppn)));
+                if sum != oracle.on_flash(parity) {
+                    return Err(format!("the parity of stripe {stripe} is {:?}, its pages add up to {sum:?}", oracle.on_flash(parity)));
+                }
+            }
+            // All of it lies where its layout says.
+            for lpn in (first..first + members).chain([rain.stripes.parity(stripe)]) {
+                let ppn = books.lookup(lpn);
+                if ppn != NONE && books.plane_of(ppn) != rain.stripes.plane_of(lpn) {
+                    return Err(format!("page {lpn} of stripe {stripe} lies in plane {}", books.plane_of(ppn)));
+                }
+            }
+        }
+        for plane in 0..state.device.geometry.planes() {
+            // A page waits in RAM only for a GC that is under way.
+            if state.gc[plane as usize].state == GcState::Idle && !rain.pinned_at[plane as usize].is_empty() {
+                return Err(format!("pages wait in RAM for a GC of plane {plane}, and it has none"));
+            }
+        }
+        let pinned: usize = rain.pinned_at.iter().map(Vec::len).sum();
+        if pinned != rain.pinned as usize {
+            return Err(format!("{} pages are counted as waiting for GCs, and {pinned} do", rain.pinned));
+        }
+        if state.outstanding() == 0 && state.buffer.in_flight() == 0 && rain.parity_pages + rain.held_pages > 0 {
+            return Err(format!("{} parity pages are in RAM and no stripe is on its way", rain.parity_pages));
+        }
+        // What is active is in the buffer or being read.
+        if state.outstanding() == 0 && rain.active.len() > state.buffer.occupied() as usize {
+            return Err(format!("{} stripes are active, and the buffer has {} pages", rain.active.len(), state.buffer.occupied()));
         }
         Ok(())
     }

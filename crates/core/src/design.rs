@@ -3,9 +3,10 @@
 use crate::config::{ConfigError, Document, Row, decode_section, latest_place, nearest_hint};
 use crate::device::Device;
 use crate::ftl::ageing::check_theory;
+use crate::ftl::rain::Stripes;
 use crate::policy::{
-    GcGate, GcGatePolicy, GcHold, GcHoldPolicy, GcTrigger, GcTriggerPolicy, Join, JoinPolicy, Order, OrderPolicy, Place, PlacePolicy,
-    Scope, Suspend, SuspendPolicy, Victim, VictimPolicy,
+    FlushPlan, FlushPlanPolicy, GcGate, GcGatePolicy, GcHold, GcHoldPolicy, GcTrigger, GcTriggerPolicy, Join, JoinPolicy, Order,
+    OrderPolicy, Place, PlacePolicy, ReadPlan, ReadPlanPolicy, Scope, Suspend, SuspendPolicy, Victim, VictimPolicy,
 };
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -109,13 +110,18 @@ pub struct Design {
     pub join: JoinPolicy,
     /// Whether pulses make way for reads.
     pub suspend: SuspendPolicy,
+    /// How reads behind a GC are served.
+    pub read_plan: ReadPlanPolicy,
+    /// Which stripe leaves the buffer next.
+    pub flush_plan: FlushPlanPolicy,
     /// Every value with its source, later documents first overridden by name.
     pub rows: Vec<Row>,
     /// The files that it was composed of, for messages.
     pub(crate) files: Vec<Document>,
 }
 
-const SECTIONS: [&str; 9] = ["gc", "place", "gc_trigger", "gc_gate", "gc_hold", "victim", "order", "join", "suspend"];
+const SECTIONS: [&str; 11] =
+    ["gc", "place", "gc_trigger", "gc_gate", "gc_hold", "victim", "order", "join", "suspend", "read_plan", "flush_plan"];
 
 /// Whether a document stands alone or changes another.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -145,6 +151,22 @@ pub fn describe(document: &Document) -> Result<(DesignKind, String), ConfigError
 }
 
 impl Design {
+    /// The composition that a design stands for, if it is made of others.
+    ///
+    /// # Errors
+    /// `parts` that are no text, or of an overlay.
+    pub fn parts(document: &Document) -> Result<Option<&str>, ConfigError> {
+        let Some(parts) = document.table.get("parts") else { return Ok(None) };
+        let place = document.place("", "parts");
+        let Some(parts) = parts.as_str() else {
+            return Err(ConfigError(format!("{place}: `parts` is {parts}; it must be a composition, such as \"base+rain\"")));
+        };
+        if describe(document)?.0 == DesignKind::Overlay {
+            return Err(ConfigError(format!("{place}: `parts` makes a design of others, and `kind` is \"overlay\"")));
+        }
+        Ok(Some(parts))
+    }
+
     /// Composes documents: the first is a design, the others overlays whose values override earlier ones. An overlay that
     /// chooses another policy for a seam replaces the whole section.
     ///
@@ -157,6 +179,8 @@ impl Design {
         for (index, document) in documents.iter().enumerate() {
             let (kind, line) = describe(document)?;
             match (index, kind) {
+                // Its parts stand before it, and what it says itself is added to them.
+                (1.., DesignKind::Design) if document.table.contains_key("parts") => summary = line,
                 (0, DesignKind::Overlay) => {
                     return Err(ConfigError(format!(
                         "{}: `kind` is \"overlay\", and {} is the first part; an overlay is written behind a design, as in base+{}",
@@ -176,8 +200,8 @@ impl Design {
             }
             for (section, value) in &document.table {
                 let toml::Value::Table(values) = value else {
-                    if !["name", "summary", "kind"].contains(&section.as_str()) {
-                        let hint = nearest_hint(section, &["name", "summary", "kind"]);
+                    if !["name", "summary", "kind", "parts"].contains(&section.as_str()) {
+                        let hint = nearest_hint(section, &["name", "summary", "kind", "parts"]);
                         return Err(ConfigError(format!("{}: unknown key `{section}`{hint}", document.place("", section))));
                     }
                     continue;
@@ -208,6 +232,7 @@ impl Design {
             Some(toml::Value::Table(table)) => Ok(table),
             _ => Err(ConfigError(format!("{name}: the section [{key}] is missing; a design has {}", SECTIONS.join(", ")))),
         };
+        let policy = |name: &str| toml::Table::from_iter([("policy".to_string(), toml::Value::from(name))]);
         let Chain { chain } = decode_section(documents, "victim", section("victim")?)?;
         let design = Self {
             name: name.into(),
@@ -221,6 +246,8 @@ impl Design {
             order: decode_section(documents, "order", section("order")?)?,
             join: decode_section(documents, "join", section("join")?)?,
             suspend: decode_section(documents, "suspend", section("suspend")?)?,
+            read_plan: decode_section(documents, "read_plan", section("read_plan").unwrap_or_else(|_| policy("direct")))?,
+            flush_plan: decode_section(documents, "flush_plan", section("flush_plan").unwrap_or_else(|_| policy("lru")))?,
             rows,
             files: documents.iter().map(|&document| document.clone()).collect(),
         };
@@ -235,7 +262,7 @@ impl Design {
 
     /// The JSON Schema of a design file.
     pub fn schema() -> serde_json::Value {
-        crate::config::file_schema(
+        let mut schema = crate::config::file_schema(
             &["name", "kind", "summary"],
             &[
                 ("gc", schemars::schema_for!(GcSection)),
@@ -247,8 +274,12 @@ impl Design {
                 (OrderPolicy::SECTION, schemars::schema_for!(OrderPolicy)),
                 (JoinPolicy::SECTION, schemars::schema_for!(JoinPolicy)),
                 (SuspendPolicy::SECTION, schemars::schema_for!(SuspendPolicy)),
+                (ReadPlanPolicy::SECTION, schemars::schema_for!(ReadPlanPolicy)),
+                (FlushPlanPolicy::SECTION, schemars::schema_for!(FlushPlanPolicy)),
             ],
-        )
+        );
+        schema["properties"]["parts"] = serde_json::json!({ "type": "string" });
+        schema
     }
 
     /// Refuses a GC that should leave its plane and can't.
@@ -271,6 +302,58 @@ impl Design {
             return Ok(());
         };
         Err(ConfigError(format!("{}: [gc] `destination` = \"drive\" contradicts {reason}", self.name)))
+    }
+
+    /// Refuses stripes that leave no over-provisioning once parity has its pages.
+    fn check_stripes_fit(&self, device: &Device, stripes: &Stripes, blocks_kept: u32) -> Result<(), ConfigError> {
+        let pages = u64::from(device.geometry.pages_per_block);
+        let usable = u64::from(device.geometry.blocks_per_plane - device.bad_blocks_per_plane());
+        let spare = usable.saturating_sub(u64::from(stripes.rows()).div_ceil(pages));
+        if u64::from(blocks_kept) < spare {
+            return Ok(());
+        }
+        let rows_most = (usable.saturating_sub(u64::from(blocks_kept) + 1) * pages).max(1) - 1;
+        let most = rows_most * u64::from(stripes.groups()) * u64::from(stripes.width() - 1) * 10_000 / device.geometry.physical_pages();
+        Err(ConfigError(format!(
+            "{}: [place] `stripe_width` {} adds a parity page to each {} pages, and with [host] `logical_permyriad` {} that leaves {spare} blocks \
+             of each plane; [gc] `reserve_blocks` {} and `write_points` {} keep {blocks_kept}, and one more must be left: `logical_permyriad` may \
+             be {most} at most",
+            self.name,
+            stripes.width(),
+            stripes.width() - 1,
+            device.host.logical_permyriad,
+            self.gc.reserve_blocks,
+            self.gc.write_points
+        )))
+    }
+
+    /// Refuses techniques that need stripes in a design that has none, and stripes without a buffer that holds one.
+    fn check_stripes(&mut self, device: &Device) -> Result<(), ConfigError> {
+        let Some(stripes) = self.place.stripes() else {
+            let needs = [
+                ("gc_gate", self.gc_gate.name(), self.gc_gate.needs_stripes()),
+                ("read_plan", self.read_plan.name(), self.read_plan.active()),
+                ("flush_plan", self.flush_plan.name(), self.flush_plan.needs_stripes()),
+            ];
+            let Some((section, name, _)) = needs.into_iter().find(|(.., needs)| *needs) else { return Ok(()) };
+            return Err(ConfigError(format!(
+                "{}: [{section}] `policy` = \"{name}\" needs stripes with parity, and [place] `policy` = \"{}\" has none; allowed: \"rain\"",
+                self.name,
+                self.place.name()
+            )));
+        };
+        let pages = u64::from(device.ram.buffer_kib) * 1024 / u64::from(device.geometry.page_bytes);
+        if pages < u64::from(stripes.width()) {
+            let least = u64::from(stripes.width()) * u64::from(device.geometry.page_bytes) / 1024;
+            return Err(ConfigError(format!(
+                "{}: [place] `policy` = \"rain\" writes whole stripes of {} pages from the buffer, and [ram] `buffer_kib` is {}; allowed: at least \
+                 {least} on this device",
+                self.name,
+                stripes.width(),
+                device.ram.buffer_kib
+            )));
+        }
+        Ok(())
     }
 
     /// Checks every technique against the device and against the others.
@@ -329,7 +412,9 @@ impl Design {
         }
         let spare = (u64::from(blocks) * (10_000 - u64::from(device.host.logical_permyriad)) / 10_000)
             .saturating_sub(device.bad_blocks_per_plane().into());
-        if u64::from(blocks_kept) >= spare {
+        if let Some(stripes) = self.place.stripes() {
+            self.check_stripes_fit(device, &stripes, blocks_kept)?;
+        } else if u64::from(blocks_kept) >= spare {
             return Err(ConfigError(format!(
                 "{}: [gc] `reserve_blocks` {} and `write_points` {} keep {blocks_kept} blocks of each plane; the device's over-provisioning \
                  is {spare} of {blocks}, and one more must be left",
@@ -345,6 +430,9 @@ impl Design {
         self.order.prepare(device)?;
         self.join.prepare(device)?;
         self.suspend.prepare(device)?;
+        self.read_plan.prepare(device)?;
+        self.flush_plan.prepare(device)?;
+        self.check_stripes(device)?;
         check_theory(self, device)
     }
 
@@ -358,6 +446,8 @@ impl Design {
             (format!("order/{}", self.order.name()), self.order.save()),
             (format!("join/{}", self.join.name()), self.join.save()),
             (format!("suspend/{}", self.suspend.name()), self.suspend.save()),
+            (format!("read_plan/{}", self.read_plan.name()), self.read_plan.save()),
+            (format!("flush_plan/{}", self.flush_plan.name()), self.flush_plan.save()),
         ];
         for (position, policy) in self.victim.iter().enumerate() {
             memories.push((format!("victim {position}/{}", policy.name()), policy.save()));
@@ -377,6 +467,8 @@ impl Design {
             "order" if self.order.name() == technique => self.order.restore(memory),
             "join" if self.join.name() == technique => self.join.restore(memory),
             "suspend" if self.suspend.name() == technique => self.suspend.restore(memory),
+            "read_plan" if self.read_plan.name() == technique => self.read_plan.restore(memory),
+            "flush_plan" if self.flush_plan.name() == technique => self.flush_plan.restore(memory),
             _ => {
                 let position = place.strip_prefix("victim ").and_then(|position| position.parse::<usize>().ok());
                 match position.and_then(|position| self.victim.get_mut(position)) {
@@ -401,5 +493,7 @@ impl Design {
         self.order.seed(seed);
         self.join.seed(seed);
         self.suspend.seed(seed);
+        self.read_plan.seed(seed);
+        self.flush_plan.seed(seed);
     }
 }

@@ -9,12 +9,14 @@ use crate::drive::link::HostPath;
 use crate::drive::trim::VoidPages;
 use crate::event::{EventQueue, Lanes};
 use crate::ftl::Books;
+use crate::ftl::rain::Stripes;
 use crate::host::Command;
 use crate::host_queue::Queued;
 use crate::ids::{BlockIx, DieIx, Lpn, NONE, PlaneIx};
 use crate::observe::{Blame, Blind, Completion, Observer};
 use crate::oracle::{Fault, Oracle};
-use crate::policy::{Join, Opens, Place};
+use crate::policy::{Join, Opens, Place, ReadPlan};
+use crate::rain::{Rain, Violation};
 use crate::sched::fused::Partners;
 use crate::sched::gather::GATHERED;
 use crate::state::{Counters, State};
@@ -24,7 +26,9 @@ use std::cmp::Reverse;
 use std::collections::{BinaryHeap, HashMap, VecDeque};
 use thiserror::Error;
 
+pub(crate) mod batches;
 mod link;
+mod reconstruction;
 pub(crate) mod requests;
 mod trim;
 
@@ -37,6 +41,8 @@ pub(crate) const EXTRA_SLOTS: u32 = 5;
 pub(crate) enum Timer {
     /// A job has computed.
     JobStage(u32),
+    /// The new parity of a stripe is computed.
+    Parity(u32),
     /// A gate wants to be asked again for a plane.
     Gate(PlaneIx),
     /// The programs of a die have waited long enough for those of its other planes.
@@ -124,8 +130,10 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
     pub fn with_queue(device: &Device, mut design: Design, verify: bool, observer: O) -> Result<Self, ConfigError> {
         design.prepare(device)?;
         let gc = &design.gc;
-        check_memory(device, gc.page_sequence, verify)?;
-        let mut books = Books::new(&device.geometry, device.logical_pages(), gc.write_points, gc.reserve_blocks, gc.page_sequence);
+        let stripes = design.place.stripes();
+        let pages = stripes.as_ref().map_or(device.logical_pages(), Stripes::pages);
+        check_memory(device, pages, gc.page_sequence, verify)?;
+        let mut books = Books::new(&device.geometry, pages, gc.write_points, gc.reserve_blocks, gc.page_sequence);
         let dynamic = !design.place.is_static();
         if dynamic {
             books.count_live();
@@ -139,12 +147,19 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
         if dynamic {
             state.bound = vec![0; device.geometry.planes() as usize];
         }
+        let oracle = verify.then(|| Box::new(Oracle::new(device, stripes.as_ref())));
+        if let Some(stripes) = stripes {
+            let buffer_pages = state.buffer.capacity();
+            state.buffer.set_room(buffer_pages - Rain::reserve(&stripes, buffer_pages));
+            let rain = Rain::new(stripes, device.geometry.planes(), buffer_pages, design.read_plan.active());
+            state.rain = Some(Box::new(rain));
+        }
         let slots = state.dies.len() + state.channels.len() + EXTRA_SLOTS as usize + state.registers.len();
         Ok(Self {
             state,
             policies: design,
             queue: Q::with_slots(slots),
-            oracle: verify.then(|| Box::new(Oracle::new(device))),
+            oracle,
             observer,
             timers: BinaryHeap::new(),
             timer_count: 0,
@@ -196,6 +211,20 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
     /// Starts counting anew, as after warming up.
     pub fn reset_counters(&mut self) {
         self.state.counters = Counters::default();
+        if let Some(rain) = &mut self.state.rain {
+            rain.violations.clear();
+        }
+    }
+
+    /// The first GCs that started beside another of their group, at most `VIOLATIONS_KEPT`, since counting began.
+    pub fn violations(&self) -> &[Violation] {
+        self.state.rain.as_ref().map_or(&[], |rain| &rain.violations)
+    }
+
+    /// Pages from logical page 0 on that the starting state maps, without regard to a workload: as many as the stated share of
+    /// the physical pages has room for, with the parity that belongs to them.
+    pub fn mapped_pages(&self) -> Lpn {
+        self.state.mapped_pages()
     }
 
     /// A hash of every event handled: equal hashes mean equal runs.
@@ -283,7 +312,7 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
         if command.sectors == 0 {
             return Err(SubmitError::Empty);
         }
-        let drive = u64::from(self.state.books.logical_pages()) << self.state.sector_shift;
+        let drive = self.state.device.logical_sectors();
         let last = command.sector.saturating_add(u64::from(command.sectors) - 1);
         if last >= drive {
             return Err(SubmitError::BeyondDrive { first: command.sector, last, drive_last: drive - 1 });
@@ -380,6 +409,10 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
                 self.continue_job(job);
                 true
             }
+            Timer::Parity(batch) => {
+                self.parity_computed(batch);
+                true
+            }
             Timer::Gate(plane) => self.gate_timer(plane),
             Timer::Gather(die) => self.gather_timer(die),
         }
@@ -409,11 +442,11 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
 }
 
 /// Refuses a drive whose books the process can't allocate, with a sentence instead of an abort.
-fn check_memory(device: &Device, page_sequence: bool, verify: bool) -> Result<(), ConfigError> {
+fn check_memory(device: &Device, logical: u64, page_sequence: bool, verify: bool) -> Result<(), ConfigError> {
     let physical = device.geometry.physical_pages();
     let per_physical = 5 + if page_sequence { 8 } else { 0 } + if verify { 4 } else { 0 };
     let per_logical = 4 + if verify { 4 } else { 0 };
-    let bytes = physical * per_physical + device.logical_pages() * per_logical;
+    let bytes = physical * per_physical + logical * per_logical;
     let mut probe: Vec<u8> = Vec::new();
     let fits = usize::try_from(bytes).is_ok_and(|bytes| probe.try_reserve_exact(bytes).is_ok());
     if !fits {
@@ -443,6 +476,19 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
         }
     }
 
+    /// Writes whole stripes with their parity in the books and the oracle, without time.
+    pub(crate) fn write_stripes_for_test(&mut self, stripes: impl IntoIterator<Item = u32>) {
+        for stripe in stripes {
+            let layout = self.state.rain.as_ref().expect("a drive with stripes").stripes.clone();
+            let (first, members) = layout.members(stripe);
+            for lpn in (first..first + members).chain([layout.parity(stripe)]) {
+                let ppn = self.state.books.take(layout.plane_of(lpn), 0, crate::ftl::Claimant::Gc).expect("room for a test page");
+                self.state.books.commit_write(lpn, ppn);
+            }
+            self.tell_oracle((first..first + members).chain([layout.parity(stripe)]));
+        }
+    }
+
     /// A request in the device that one job will complete.
     pub(crate) fn begin_request_for_test(&mut self, command: Command) -> u32 {
         let now = self.state.now;
@@ -457,6 +503,10 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
             command,
             pending: 1,
             gc_blocked: false,
+            reconstructed: 0,
+            gc_waits: 0,
+            gc_waits_forced: 0,
+            gc_wait_since: 0,
             crossed: NONE,
             link_wait_ns: 0,
             link_ns: 0,

@@ -156,10 +156,32 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
             let name = String::from_utf8(name).map_err(|_| LoadError::Faulty("the name of a policy is not text".into()))?;
             self.policies.remember(&name, &memory).map_err(LoadError::Faulty)?;
         }
+        self.check_stripes_loaded().map_err(LoadError::Faulty)?;
         let books = &self.state.books;
         let live: Vec<Lpn> =
             if self.oracle.is_some() { (0..books.logical_pages()).filter(|&lpn| books.lookup(lpn) != NONE).collect() } else { Vec::new() };
         self.tell_oracle(live.into_iter());
+        Ok(())
+    }
+}
+
+impl<O: Observer, Q: EventQueue> Drive<O, Q> {
+    /// Every page of a stripe lies in its plane, and has parity.
+    fn check_stripes_loaded(&self) -> Result<(), String> {
+        let Some(rain) = &self.state.rain else { return Ok(()) };
+        let books = &self.state.books;
+        for stripe in 0..rain.stripes.count() {
+            let (first, members) = rain.stripes.members(stripe);
+            let parity = rain.stripes.parity(stripe);
+            let mut mapped = (first..first + members).filter(|&lpn| books.lookup(lpn) != NONE);
+            if mapped.clone().next().is_some() != (books.lookup(parity) != NONE) {
+                return Err(format!("stripe {stripe} has pages without parity, or parity without pages"));
+            }
+            let strays = |lpn: &Lpn| books.lookup(*lpn) != NONE && books.plane_of(books.lookup(*lpn)) != rain.stripes.plane_of(*lpn);
+            if let Some(lpn) = mapped.find(strays).or(Some(parity).filter(strays)) {
+                return Err(format!("logical page {lpn} lies in plane {}, not in that of its stripe", books.plane_of(books.lookup(lpn))));
+            }
+        }
         Ok(())
     }
 }

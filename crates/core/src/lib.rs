@@ -28,6 +28,7 @@ mod mem;
 pub mod observe;
 mod oracle;
 pub mod policy;
+pub mod rain;
 mod ram;
 pub mod sched;
 pub mod state;

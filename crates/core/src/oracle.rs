@@ -5,6 +5,7 @@
 //! lost buffer page or a bad GC copy shows as a wrong token.
 
 use crate::device::Device;
+use crate::ftl::rain::Stripes;
 use crate::ids::{Lpn, Ppn};
 use std::collections::HashMap;
 
@@ -27,6 +28,17 @@ impl Content {
         match self {
             Self::Uniform(token) => *token,
             Self::Sectors(tokens) => tokens[index],
+        }
+    }
+
+    /// The sum of two pages, as parity has it.
+    pub fn xor(&self, other: &Self) -> Self {
+        match (self, other) {
+            (Self::Uniform(one), Self::Uniform(other)) => Self::Uniform(one ^ other),
+            (Self::Sectors(tokens), _) | (_, Self::Sectors(tokens)) => {
+                let sums: Vec<u32> = (0..tokens.len()).map(|s| self.sector(s) ^ other.sector(s)).collect();
+                Self::from_sectors(&sums)
+            }
         }
     }
 
@@ -99,6 +111,8 @@ pub(crate) struct Oracle {
     /// What direct programs under way will have written: first sector, sectors, token.
     promised: HashMap<u32, (usize, usize, u32)>,
     last_token: u32,
+    /// The first token that there is none of any more. Sums of tokens below a power of two stay below it.
+    token_end: u32,
     pub armed: Option<Fault>,
     /// Reads checked.
     pub checked: u64,
@@ -107,7 +121,7 @@ pub(crate) struct Oracle {
 }
 
 impl Oracle {
-    pub fn new(device: &Device) -> Self {
+    pub fn new(device: &Device, stripes: Option<&Stripes>) -> Self {
         let sectors = device.geometry.sectors_per_page() as usize;
         let entries = (u64::from(device.ram.buffer_kib) * 1024 / u64::from(device.geometry.page_bytes)) as usize;
         Self {
@@ -119,6 +133,7 @@ impl Oracle {
             carried: Vec::new(),
             promised: HashMap::new(),
             last_token: device.logical_pages() as u32,
+            token_end: if stripes.is_some() { 1 << 31 } else { HOLE },
             armed: None,
             checked: 0,
             mismatch: None,
@@ -131,9 +146,20 @@ impl Oracle {
         self.flash.uniform[ppn as usize] = lpn + 1;
     }
 
+    /// Books parity that ageing wrote over pages of these contents.
+    pub fn aged_parity(&mut self, ppn: Ppn, members: impl Iterator<Item = Ppn>) {
+        let sum = members.fold(Content::Uniform(0), |sum, member| sum.xor(&self.flash.get(member)));
+        self.flash.set(ppn, sum);
+    }
+
+    /// What a physical page holds.
+    pub fn on_flash(&self, ppn: Ppn) -> Content {
+        self.flash.get(ppn)
+    }
+
     pub fn next_token(&mut self) -> u32 {
-        if self.last_token + 1 == HOLE {
-            self.fail("more host writes than the oracle has tokens, 4.29 billion; run on without --verify".into());
+        if self.last_token + 1 == self.token_end {
+            self.fail(format!("more host writes than the oracle has tokens, {}; run on without --verify", self.token_end));
         } else {
             self.last_token += 1;
         }
@@ -171,6 +197,20 @@ impl Oracle {
         let tokens: Vec<u32> = (0..self.sectors).map(|s| if mask >> s & 1 == 1 { self.dirty[base + s] } else { HOLE }).collect();
         self.flight[base..base + self.sectors].copy_from_slice(&tokens);
         Content::from_sectors(&tokens)
+    }
+
+    /// The whole page of an entry in flight is in the buffer.
+    pub fn complete_flight(&mut self, entry: u32, content: &Content) {
+        let base = entry as usize * self.sectors;
+        for s in 0..self.sectors {
+            self.flight[base + s] = content.sector(s);
+        }
+    }
+
+    /// A page that the host gave up is written to in part: the rest of it is zeroes in the buffer.
+    pub fn zeroed(&mut self, entry: u32) {
+        let base = entry as usize * self.sectors;
+        self.dirty[base..base + self.sectors].fill(0);
     }
 
     /// Sets what an operation carries.
@@ -279,6 +319,21 @@ impl Oracle {
                 let place = ppn.map_or("no physical page".into(), |ppn| format!("physical page {ppn}"));
                 self.fail(format!(
                     "logical page {lpn}, sector {s}: read token {got} from {place}; token {then} was current when the read arrived and {now} is now"
+                ));
+                return;
+            }
+        }
+    }
+
+    /// A host read takes sectors of a page that was regenerated as `got`; sectors of `in_ram` come from the buffer instead.
+    pub fn check_rebuilt(&mut self, lpn: Lpn, got: &Content, then: &Content, first: usize, count: usize, in_ram: u64) {
+        self.checked += 1;
+        for s in (first..first + count).filter(|s| in_ram >> s & 1 == 0) {
+            let (got, now, then) = (got.sector(s), self.expected.get(lpn).sector(s), then.sector(s));
+            if got != now && (then == now || got < then || got > now) {
+                self.fail(format!(
+                    "logical page {lpn}, sector {s}: token {got} was regenerated from its stripe; token {then} was current when the read \
+                     arrived and {now} is now"
                 ));
                 return;
             }

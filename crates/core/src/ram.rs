@@ -74,6 +74,8 @@ pub(crate) struct WriteBuffer {
     newest: u32,
     oldest: u32,
     in_flight: u32,
+    /// The most pages that the host may have in it now: the capacity, less what parity has or may need.
+    room: u32,
     pub waiting: VecDeque<WaitingWrite>,
 }
 
@@ -89,8 +91,19 @@ impl WriteBuffer {
             newest: NONE,
             oldest: NONE,
             in_flight: 0,
+            room: capacity,
             waiting: VecDeque::new(),
         }
+    }
+
+    /// The most pages that it holds.
+    pub fn capacity(&self) -> u32 {
+        self.capacity
+    }
+
+    /// Limits the pages that the host may have in it from now on.
+    pub fn set_room(&mut self, room: u32) {
+        self.room = room;
     }
 
     /// Whether the device has a buffer at all.
@@ -107,7 +120,7 @@ impl WriteBuffer {
     }
 
     pub fn is_full(&self) -> bool {
-        self.exists() && self.occupied() == self.capacity
+        self.exists() && self.occupied() >= self.room
     }
 
     pub fn entry(&self, index: u32) -> &Entry {
@@ -181,6 +194,9 @@ impl WriteBuffer {
             }
             return Insert::Merged(index);
         }
+        if self.occupied() >= self.room {
+            return Insert::Full;
+        }
         let bucket = self.bucket(lpn);
         let entry = Entry { lpn, next: self.buckets[bucket], dirty: sectors, flight: 0, newer: NONE, older: NONE };
         let index = match self.free.pop() {
@@ -188,11 +204,10 @@ impl WriteBuffer {
                 self.entries[index as usize] = entry;
                 index
             }
-            None if (self.entries.len() as u32) < self.capacity => {
+            None => {
                 self.entries.push(entry);
                 (self.entries.len() - 1) as u32
             }
-            None => return Insert::Full,
         };
         self.buckets[bucket] = index;
         self.link_newest(index);
@@ -201,7 +216,7 @@ impl WriteBuffer {
 
     /// The entry to flush next, marked as in flight, while occupancy beyond what is in flight exceeds the threshold.
     pub fn next_flush(&mut self) -> Option<u32> {
-        if self.occupied() - self.in_flight <= self.flush_above { None } else { self.flush_oldest() }
+        if self.is_above_threshold() { self.flush_oldest() } else { None }
     }
 
     /// The entry to flush next, marked as in flight, while fewer than `pages` are on their way: the foreground flush, for
@@ -215,12 +230,45 @@ impl WriteBuffer {
             return None;
         }
         let index = self.oldest;
+        self.send_off(index);
+        Some(index)
+    }
+
+    /// Whether pages must leave: occupancy beyond what is in flight exceeds the threshold.
+    pub fn is_above_threshold(&self) -> bool {
+        self.occupied() - self.in_flight > self.flush_above
+    }
+
+    /// Marks the dirty sectors of an entry as in flight.
+    pub fn send_off(&mut self, index: u32) {
         self.unlink(index);
         let entry = &mut self.entries[index as usize];
         entry.flight = std::mem::take(&mut entry.dirty);
         entry.older = IN_FLIGHT;
         self.in_flight += 1;
-        Some(index)
+    }
+
+    /// Sectors of a page in flight that were read from its old copy are in RAM now too.
+    pub fn complete_flight(&mut self, index: u32, sectors: u64) {
+        self.entries[index as usize].flight = sectors;
+    }
+
+    /// Replaces the pages above which it flushes.
+    #[cfg(test)]
+    pub fn set_flush_above_for_test(&mut self, pages: u32) {
+        self.flush_above = pages;
+    }
+
+    /// Forgets the dirty sectors of a page; those in flight stay. Returns whether there were any.
+    pub fn drop_dirty(&mut self, lpn: Lpn) -> bool {
+        let Some(index) = self.index_of(lpn) else { return false };
+        let entry = &mut self.entries[index as usize];
+        let dropped = std::mem::take(&mut entry.dirty) != 0;
+        if entry.older != IN_FLIGHT {
+            self.unlink(index);
+            self.free(index);
+        }
+        dropped
     }
 
     /// Books the end of a flush. Returns whether the entry became free.

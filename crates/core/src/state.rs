@@ -8,6 +8,7 @@ use crate::host_queue::HostQueue;
 use crate::ids::{DieIx, Lpn, NONE, PlaneIx};
 use crate::observe::{Blame, CHANNEL_CATEGORIES, CHANNEL_IDLE, OCCUPANTS, Occupant};
 use crate::policy::Serve;
+use crate::rain::Rain;
 use crate::ram::WriteBuffer;
 use crate::sched::jobs::Job;
 use crate::sched::ops::{CLASSES, Op, Pool, Waits};
@@ -254,6 +255,12 @@ pub(crate) struct Request {
     /// Parts that have not completed.
     pub pending: u32,
     pub gc_blocked: bool,
+    /// Pages of it that were regenerated, that were decided to wait for a GC, and that had to; and when the first of these
+    /// waits was decided or found out.
+    pub reconstructed: u16,
+    pub gc_waits: u16,
+    pub gc_waits_forced: u16,
+    pub gc_wait_since: Ns,
     /// The first page whose data have not crossed the link to the device; `NONE`: they need not, or all have.
     pub crossed: Lpn,
     /// Waiting for the link and using it, along the path that finished last.
@@ -327,6 +334,40 @@ pub struct Counters {
     pub void_programs: u64,
     /// Programs that had to wait for an erased page.
     pub starved: u64,
+    /// Parity pages programmed.
+    pub parity_pages: u64,
+    /// Stripes flushed with all their pages, none of whose planes was in GC.
+    pub stripes_full: u64,
+    /// Stripes flushed with all their pages, some of whose planes were in GC.
+    pub stripes_full_beside_gc: u64,
+    /// Stripes flushed with some of their pages, to planes of which none was in GC.
+    pub stripes_partial: u64,
+    /// Stripes flushed with some of their pages, to planes of which some were in GC.
+    pub stripes_partial_beside_gc: u64,
+    /// Old pages read to compute new parity.
+    pub parity_reads: u64,
+    /// New parities for which the form that reads more was taken because of a GC.
+    pub parity_forms_changed: u64,
+    /// New parities for which a page behind a GC was regenerated.
+    pub parity_regenerations: u64,
+    /// Programs that waited in RAM until the GC of their plane had ended.
+    pub pinned_pages: u64,
+    /// The most programs that waited so at once.
+    pub pinned_pages_max: u64,
+    /// Pages of host reads that were regenerated from the rest of their stripe.
+    pub reconstructed_pages: u64,
+    /// Pages read in addition for that.
+    pub reconstruction_reads: u64,
+    /// Reconstructions begun for reads that had waited already when a GC began.
+    pub reconstructed_late: u64,
+    /// Reads of reconstructions that a GC met, and the page behind the former GC was read instead.
+    pub reconstructions_turned: u64,
+    /// Page reads that waited for a GC by decision.
+    pub read_waits: u64,
+    /// Page reads that waited for a GC because another page of their stripe was behind one as well.
+    pub reads_beyond_parity: u64,
+    /// GCs that started beside another of their group.
+    pub gcs_beside_others: u64,
     /// Completed requests.
     pub completed: u64,
     /// Completed flash operations that the host waited for, at once or in the end.
@@ -370,6 +411,8 @@ pub struct State {
     pub(crate) gc_through_controller: bool,
     /// GC takes no time.
     pub(crate) gc_ideal: bool,
+    /// The stripes that pages form with parity, if they do.
+    pub(crate) rain: Option<Box<Rain>>,
 }
 
 impl State {
@@ -451,7 +494,15 @@ impl State {
             gc_across: false,
             gc_through_controller,
             gc_ideal,
+            rain: None,
         }
+    }
+
+    /// Pages from logical page 0 on that the starting state maps. Of whole stripes where there are any, parity included in the
+    /// share of live pages.
+    pub(crate) fn mapped_pages(&self) -> Lpn {
+        let mapped = self.device.mapped_pages();
+        self.rain.as_ref().map_or(mapped, |rain| mapped / rain.stripes.width() * (rain.stripes.width() - 1))
     }
 
     pub(crate) fn next_arrival(&mut self) -> u64 {
@@ -498,6 +549,13 @@ impl State {
                 "The write buffer is full: {} pages, {} of them in flight.",
                 self.buffer.occupied(),
                 self.buffer.in_flight()
+            ));
+        }
+        if let Some(rain) = &self.rain {
+            lines.push(format!(
+                "{} stripes are on their way, and {} of their pages wait in RAM for GCs.",
+                rain.batches.in_use(),
+                rain.pinned
             ));
         }
         for (index, plane) in self.planes.iter().enumerate().filter(|(_, plane)| plane.starved_head != NONE).take(4) {

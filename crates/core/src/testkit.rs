@@ -2,19 +2,25 @@
 
 use crate::design::{Design, GcSection};
 use crate::device::{AgeingMethod, AgeingVictims, Device, Flash, Geometry, Host, Ram, StartingState, Timing};
+use crate::ftl::gc::GcState;
+use crate::ftl::rain::Stripes;
 use crate::ftl::{Books, Claimant};
-use crate::ids::BlockIx;
+use crate::ids::{BlockIx, PlaneIx};
+use crate::policy::flush_plan::lru::Lru;
 use crate::policy::gc_gate::free::Free;
 use crate::policy::gc_hold::blocking::Blocking;
 use crate::policy::gc_trigger::watermark::Watermark;
 use crate::policy::join::none::Nothing;
 use crate::policy::order::fifo::Fifo;
 use crate::policy::place::static_order::StaticOrder;
+use crate::policy::read_plan::direct::Direct;
 use crate::policy::suspend::never::Never;
 use crate::policy::victim::greedy::Greedy;
 use crate::policy::{
-    GcGatePolicy, GcHoldPolicy, GcTriggerPolicy, JoinPolicy, OrderPolicy, PlacePolicy, Scope, SuspendPolicy, Victim, VictimPolicy,
+    FlushPlanPolicy, GcGatePolicy, GcHoldPolicy, GcTriggerPolicy, JoinPolicy, OrderPolicy, PlacePolicy, ReadPlanPolicy, Scope,
+    SuspendPolicy, Victim, VictimPolicy,
 };
+use crate::rain::Rain;
 use crate::state::State;
 use crate::view::View;
 
@@ -75,6 +81,8 @@ pub fn plain_design(scope: Scope) -> Design {
         order: OrderPolicy::Fifo(Fifo {}),
         join: JoinPolicy::Nothing(Nothing {}),
         suspend: SuspendPolicy::Never(Never {}),
+        read_plan: ReadPlanPolicy::Direct(Direct {}),
+        flush_plan: FlushPlanPolicy::Lru(Lru {}),
         rows: Vec::new(),
         files: Vec::new(),
     }
@@ -92,6 +100,42 @@ pub fn tiny_state() -> State {
     let device = tiny_device();
     let books = Books::new(&device.geometry, device.logical_pages(), 1, 1, false);
     State::new(&device, books, false, false)
+}
+
+/// The state of an erased tiny drive of these channels and dies on each, whose pages form stripes, with a buffer of 16 pages.
+pub fn state_with_stripes(channels: u32, dies: u32, width: u32) -> State {
+    let mut device = tiny_device();
+    (device.geometry.channels, device.geometry.dies_per_chip) = (channels, dies);
+    device.ram.buffer_kib = 64;
+    let stripes = Stripes::new(&device, width);
+    let books = Books::new(&device.geometry, stripes.pages(), 1, 1, false);
+    let mut state = State::new(&device, books, false, false);
+    state.rain = Some(Box::new(Rain::new(stripes, device.geometry.planes(), 16, true)));
+    state
+}
+
+/// Writes logical pages into the buffer.
+pub fn dirty(state: &mut State, lpns: &[u32]) {
+    for &lpn in lpns {
+        state.buffer.insert(lpn, 0xff);
+        state.rain.as_mut().expect("a drive with stripes").note_dirty(lpn);
+    }
+}
+
+/// A GC is under way in a plane from now on.
+pub fn begin_gc(state: &mut State, plane: PlaneIx) {
+    state.gc[plane as usize].state = GcState::Moving;
+    let rain = state.rain.as_mut().expect("a drive with stripes");
+    rain.gcs[rain.stripes.group_of_plane(plane) as usize] += 1;
+}
+
+impl State {
+    /// Drops the dirty pages of a stripe.
+    pub fn forget_dirty_for_test(&mut self, stripe: u32) {
+        let rain = self.rain.as_mut().expect("a drive with stripes");
+        let (first, members) = rain.stripes.members(stripe);
+        (first..first + members).for_each(|lpn| rain.note_dropped(lpn));
+    }
 }
 
 /// Writes logical pages to plane 0 of a drive in the books alone, reserve and all.

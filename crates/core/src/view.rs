@@ -3,7 +3,8 @@
 use crate::device::{Device, Geometry};
 use crate::ftl::Books;
 use crate::ftl::gc::GcState;
-use crate::ids::{DieIx, NONE, PlaneIx};
+use crate::ftl::rain::Stripes;
+use crate::ids::{DieIx, Lpn, NONE, PlaneIx};
 use crate::sched::ops::{Class, OpKind};
 use crate::state::{Counters, State};
 use crate::units::Ns;
@@ -40,6 +41,32 @@ pub struct Waiting {
     pub plane: PlaneIx,
     /// The page offset in its block: of the data for a read, of the page that it would get for a program.
     pub offset: u32,
+}
+
+/// A host read of a page that waits for what a GC holds, while the rest of its stripe can be read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct BlockedRead<'a> {
+    /// The page.
+    pub lpn: Lpn,
+    /// Its plane.
+    pub plane: PlaneIx,
+    /// For how long the GC will go on at least.
+    pub gc_left_ns: Ns,
+    /// The planes that must be read in addition to reconstruct it.
+    pub extra: &'a [PlaneIx],
+    /// The request reads every page of the stripe.
+    pub full_stripe: bool,
+}
+
+/// A stripe with dirty pages in the buffer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct DirtyStripe {
+    /// Its number.
+    pub stripe: u32,
+    /// Its dirty pages, one bit for each from the first on.
+    pub dirty: u32,
+    /// Its rank by the last write to it: lower is longer ago.
+    pub written: u64,
 }
 
 impl<'a> View<'a> {
@@ -102,6 +129,56 @@ impl<'a> View<'a> {
     /// Whether a plane could take one more page than it is bound to take, without what GC keeps for itself.
     pub fn has_room(self, plane: PlaneIx) -> bool {
         self.books().free_pages(plane) > self.books().pages_kept() + self.programs_for(plane)
+    }
+    /// The stripes that pages form, if they do.
+    pub fn stripes(self) -> Option<&'a Stripes> {
+        self.0.rain.as_ref().map(|rain| &rain.stripes)
+    }
+    /// Whether a plane's GC waits at the gate.
+    pub fn waits_at_gate(self, plane: PlaneIx) -> bool {
+        self.0.gated[(plane / 64) as usize] >> (plane % 64) & 1 == 1
+    }
+    /// GCs under way in the planes of a plane group.
+    pub fn gcs_in_group(self, group: u32) -> usize {
+        self.0.rain.as_ref().map_or(0, |rain| rain.gcs[group as usize] as usize)
+    }
+    /// Stripes of a plane group with dirty pages, full or partial ones, from the one written longest ago; not those on their
+    /// way.
+    pub fn dirty_stripes(self, group: u32, full: bool) -> impl Iterator<Item = DirtyStripe> + 'a {
+        let items = self.0.rain.as_ref().map(|rain| rain.active.in_order(group, full));
+        items.into_iter().flatten().map(|item| DirtyStripe { stripe: item.stripe, dirty: item.dirty, written: item.written })
+    }
+    /// The planes that a stripe's dirty pages and its parity go to.
+    pub fn targets(self, dirty: &DirtyStripe) -> impl Iterator<Item = PlaneIx> + use<'a> {
+        let (stripe, bits) = (dirty.stripe, dirty.dirty);
+        self.stripes().into_iter().flat_map(move |stripes| {
+            let (first, members) = stripes.members(stripe);
+            let data = (0..members).filter(move |member| bits >> member & 1 == 1).map(move |member| first + member);
+            data.chain([stripes.parity(stripe)]).map(|lpn| stripes.plane_of(lpn))
+        })
+    }
+    /// Pages that wait in RAM for the GC of their plane to end.
+    pub fn pinned_pages(self) -> u32 {
+        self.0.rain.as_ref().map_or(0, |rain| rain.pinned)
+    }
+    /// The pages of the RAM that wait for GCs at most, if at most one plane of each group is in GC: one in N.
+    pub fn pinned_pages_usual(self) -> u32 {
+        self.stripes().map_or(0, |stripes| (self.0.buffer.capacity() / stripes.width()).max(1))
+    }
+    /// Array time and transfer of a whole page, by the mean of the page classes.
+    pub fn page_read_ns(self) -> Ns {
+        let timing = &self.device().timing;
+        timing.read_ns.iter().sum::<Ns>() / timing.read_ns.len() as Ns + timing.transfer_page_ns
+    }
+    /// Whether a read of a plane would wait now: its channel carries something or is awaited, or its die runs something.
+    pub fn read_would_wait(self, plane: PlaneIx) -> bool {
+        let die = self.geometry().die_of(plane);
+        let channel = &self.0.channels[self.geometry().channel_of(die) as usize];
+        channel.busy_until > self.now() || !channel.line.is_empty() || self.0.dies[die as usize].running != NONE
+    }
+    /// Whether a plane's GC has moved its pages and erases.
+    pub fn gc_erases(self, plane: PlaneIx) -> bool {
+        self.0.gc[plane as usize].state == GcState::Erasing
     }
     fn planes_of(self, die: DieIx) -> std::ops::Range<PlaneIx> {
         let planes = self.geometry().planes_per_die;

@@ -299,6 +299,10 @@ mod tests {
             arrived: 5,
             completed: 5 + latency,
             gc_blocked: false,
+            reconstructed: 0,
+            gc_waits: 0,
+            gc_waits_forced: 0,
+            gc_wait_since: 0,
             queue_blocked: waited > 0,
         };
         metrics.completed(&completion, &blame);

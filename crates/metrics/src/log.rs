@@ -118,6 +118,7 @@ impl Log {
             asked: completion.asked - self.start_ns,
             arrived: completion.arrived - self.start_ns,
             completed: completion.completed - self.start_ns,
+            gc_wait_since: completion.gc_wait_since.saturating_sub(self.start_ns),
             ..*completion
         });
         self.batch.masks.push(mask);

@@ -86,9 +86,9 @@ impl Steady {
     fn prepare(device: &Device, design: &str, control: &Control) -> Result<Self, RunError> {
         let workload = Workload::resolve("randrw70-qd16", &TraceOptions::default())?;
         let logical_sectors = device.logical_sectors();
-        let mapped_sectors = u64::from(device.mapped_pages()) * u64::from(device.geometry.sectors_per_page());
-        let context = SourceContext { logical_sectors, mapped_sectors };
         let mut drive = Drive::new(device, catalog::design(design)?, false, Metrics::default())?;
+        let mapped_sectors = u64::from(drive.mapped_pages()) * u64::from(device.geometry.sectors_per_page());
+        let context = SourceContext { logical_sectors, mapped_sectors };
         control.enter(Phase::Ageing, 0);
         drive.age(1, &[], |done, total| {
             control.set_total(total);

@@ -130,9 +130,33 @@ fn check_parts(composition: &str) -> Result<(), ConfigError> {
 /// # Errors
 /// An unknown part with the nearest known one, or a faulty file.
 pub fn design(composition: &str) -> Result<Design, ConfigError> {
-    check_parts(composition)?;
-    let documents = composition.split('+').map(|part| document("design", &DESIGNS, part)).collect::<Result<Vec<_>, _>>()?;
+    let mut documents = Vec::new();
+    expand(composition, &mut Vec::new(), &mut documents)?;
     Design::compose(composition, &documents.iter().collect::<Vec<_>>())
+}
+
+/// The documents of a composition, in order. A design that is made of others stands behind its parts; `within` names the
+/// designs whose parts these are.
+fn expand(composition: &str, within: &mut Vec<String>, documents: &mut Vec<Document>) -> Result<(), ConfigError> {
+    check_parts(composition)?;
+    for part in composition.split('+') {
+        let document = document("design", &DESIGNS, part)?;
+        expand_document(document, within, documents)?;
+    }
+    Ok(())
+}
+
+fn expand_document(document: Document, within: &mut Vec<String>, documents: &mut Vec<Document>) -> Result<(), ConfigError> {
+    if let Some(parts) = Design::parts(&document)? {
+        if within.contains(&document.name) {
+            return Err(ConfigError::new(format!("{}: `parts` leads back to the design itself", document.name)));
+        }
+        within.push(document.name.clone());
+        expand(parts, within, documents)?;
+        within.pop();
+    }
+    documents.push(document);
+    Ok(())
 }
 
 /// Everything that a design says, as composed.
@@ -169,21 +193,32 @@ pub fn check(path: &str) -> Result<&'static str, ConfigError> {
         return Err(neither(&document, &of_device, &of_design));
     }
     let (kind, _) = describe(&document)?;
+    Design::parts(&document)?;
     if kind == DesignKind::Design {
-        check_parameters(|| Design::compose(path, &[&document]))?;
+        let mut documents = Vec::new();
+        expand_document(Document::parse(path, &text)?, &mut Vec::new(), &mut documents)?;
+        check_parameters(|| Design::compose(path, &documents.iter().collect::<Vec<_>>()))?;
         return Ok("design");
     }
     // An overlay is right if it is right on the plainest design.
     let base = embedded(&DESIGNS).into_iter().find(|(name, _)| *name == "base").expect("base is built in");
     let base = Document::parse(base.0, base.1)?;
-    check_parameters(|| Design::compose(path, &[&base, &document]))?;
+    let plain = check_parameters(|| Design::compose(path, &[&base, &document]));
+    if plain.is_err() && !document.table.contains_key("place") {
+        // Some techniques need stripes.
+        let rain = Document::parse("rain", embedded(&DESIGNS).into_iter().find(|(name, _)| *name == "rain").expect("rain is built in").1)?;
+        if check_parameters(|| Design::compose(path, &[&base, &rain, &document])).is_ok() {
+            return Ok("overlay");
+        }
+    }
+    plain?;
     Ok("overlay")
 }
 
 /// The sections of a file, by its schema.
 fn sections(schema: &serde_json::Value) -> Vec<String> {
     let properties = schema["properties"].as_object().into_iter().flatten();
-    properties.map(|(name, _)| name.clone()).filter(|name| !["name", "summary", "kind"].contains(&name.as_str())).collect()
+    properties.map(|(name, _)| name.clone()).filter(|name| !["name", "summary", "kind", "parts"].contains(&name.as_str())).collect()
 }
 
 /// A file whose sections belong to nothing.
@@ -267,7 +302,45 @@ mod tests {
             assert!(description.rows.iter().all(|row| !row.source.is_empty()), "{}", listing.name);
             if listing.kind == Some("overlay") {
                 design(&format!("base+{}", listing.name)).unwrap();
+            } else {
+                design(&listing.name).unwrap().prepare(&device("ttflash-small").unwrap()).unwrap();
             }
+        }
+    }
+
+    #[test]
+    fn a_design_made_of_others_has_their_sections_and_its_own() {
+        let ttflash = design("ttflash+no-gc").unwrap();
+        let choices = (ttflash.place.name(), ttflash.gc_gate.name(), ttflash.read_plan.name(), ttflash.gc_trigger.name());
+        assert_eq!(choices, ("rain", "rotating", "gc_tolerant", "never"));
+        assert!(ttflash.summary.starts_with("TTFLASH: plane-blocking"), "{}", ttflash.summary);
+        let value = |design: &str, key: &str| {
+            let rows = describe_design(design).unwrap().rows;
+            rows.into_iter().find(|row| row.key == key).map(|row| row.value.to_string())
+        };
+        assert_eq!(value("pb", "one_per_channel").as_deref(), Some("false"));
+        let error = check_text("circle", "summary = \"s\"\nkind = \"overlay\"\nparts = \"base\"\n[gc]\nwrite_points = 1\n");
+        assert!(error.unwrap_err().contains("`parts` makes a design of others"));
+    }
+
+    #[test]
+    fn techniques_that_need_stripes_are_refused_without_them() {
+        let device = device("ttflash-small").unwrap();
+        for overlay in ["gtr", "rgc", "gtf"] {
+            let error = design(&format!("base+{overlay}")).unwrap().prepare(&device).unwrap_err().0;
+            assert!(error.contains("needs stripes with parity") && error.contains("\"static\""), "{error}");
+        }
+        for (values, message) in [
+            (["buffer_kib", "ram", "16"], "at least 32 on this device"),
+            (["logical_permyriad", "host", "8600"], "`logical_permyriad` may be 8"),
+        ] {
+            let [key, section, value] = values;
+            let text = embedded(&DEVICES).into_iter().find(|(name, _)| *name == "ttflash-small").unwrap().1;
+            let mut document = Document::parse("ttflash-small", text).unwrap();
+            document.table[section][key] = toml::Value::Integer(value.parse().unwrap());
+            let device = Device::from_document(&document).unwrap();
+            let error = design("ttflash").unwrap().prepare(&device).unwrap_err().0;
+            assert!(error.contains(message) && error.contains("[place]"), "{error}");
         }
     }
 

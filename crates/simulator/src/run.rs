@@ -256,7 +256,7 @@ fn run_on(device: &Device, design: Design, workload: &Workload, files: Files, sp
     let context = source_context(device);
     workload.check_fits(context.logical_sectors)?;
     let mut drive = Drive::new(device, design, spec.verify, Metrics::default())?;
-    let footprint = footprint(device, workload, spec.seed, spec.requests, &context, control)?;
+    let footprint = footprint(device, drive.mapped_pages(), workload, spec.seed, spec.requests, &context, control)?;
     if control.is_cancelled() {
         let figures =
             Figures { start: 0, cpu_seconds: 0.0, partial: true, stuck: None, unmapped: 0, warm_up: "none".into(), notes: Vec::new() };
@@ -343,18 +343,23 @@ fn finish(mut outcome: Outcome, log: Option<Log>, spec: &Spec) -> Outcome {
 /// The pages beyond the mapped part that the workload touches: they are mapped too, so that no read finds nothing.
 pub(crate) fn footprint(
     device: &Device,
+    mapped_pages: Lpn,
     workload: &Workload,
     seed: u64,
     requests: Option<u64>,
     context: &SourceContext,
     control: &Control,
 ) -> Result<Vec<Lpn>, WorkloadError> {
-    if workload.end_sector().is_none_or(|end| end <= context.mapped_sectors) {
+    let per_page = u64::from(device.geometry.sectors_per_page());
+    // A workload that adapts to the drive keeps to what the device's state maps, whatever of that the design's layout maps.
+    if workload.end_sector().unwrap_or(context.mapped_sectors) <= u64::from(mapped_pages) * per_page {
         return Ok(Vec::new());
     }
+    if workload.end_sector().is_none() {
+        return Ok((mapped_pages..device.mapped_pages()).collect());
+    }
     control.enter(Phase::Reading, workload.request_count_hint().unwrap_or(0));
-    let per_page = u64::from(device.geometry.sectors_per_page());
-    let (first, logical) = (device.mapped_pages(), device.logical_pages() as Lpn);
+    let (first, logical) = (mapped_pages, device.logical_pages() as Lpn);
     if workload.has_closed_threads() {
         // Which of its addresses a thread reaches depends on the drive, so all of them are taken to be touched.
         let end = workload.end_sector().map_or(0, |end| end.div_ceil(per_page)).min(u64::from(logical));
@@ -490,6 +495,36 @@ fn state_notes(aged: &Aged, unmapped: usize) -> Vec<String> {
     notes
 }
 
+/// The violations of rotation that are listed with their times.
+const VIOLATIONS_LISTED: usize = 10;
+
+/// What is to be known of rotation: when it was violated, and that writes stalled for it.
+fn rotation_notes(drive: &Drive<Metrics>, start: u64) -> Vec<String> {
+    if drive.design().gc_gate.name() != "rotating" {
+        return Vec::new();
+    }
+    let (counters, violations) = (drive.counters(), drive.violations());
+    let mut notes = Vec::new();
+    if counters.gcs_beside_others > 0 {
+        let times = violations.iter().take(VIOLATIONS_LISTED);
+        let times: Vec<String> =
+            times.map(|violation| format!("{:.6} s (plane {})", (violation.at - start) as f64 / SECOND as f64, violation.plane)).collect();
+        let more = if counters.gcs_beside_others > VIOLATIONS_LISTED as u64 { ", and more" } else { "" };
+        notes.push(format!(
+            "{} GCs started beside another of their group, because their planes ran out of space: at {}{more}",
+            counters.gcs_beside_others,
+            times.join(", ")
+        ));
+    }
+    if counters.starved > 0 {
+        notes.push(format!(
+            "{} programs waited for an erased page while at most one GC ran in each group: writes came faster than rotation frees space",
+            counters.starved
+        ));
+    }
+    notes
+}
+
 fn outcome(drive: &Drive<Metrics>, device: &Device, workload: &Workload, spec: &Spec, aged: &Aged, figures: Figures) -> Outcome {
     let metrics = drive.observer();
     let counters = drive.counters();
@@ -541,14 +576,21 @@ fn outcome(drive: &Drive<Metrics>, device: &Device, workload: &Workload, spec: &
         },
         seed: spec.seed,
         version: env!("CARGO_PKG_VERSION"),
-        notes: workload.notes.iter().cloned().chain(state_notes(aged, figures.unmapped)).chain(figures.notes).collect(),
+        notes: workload
+            .notes
+            .iter()
+            .cloned()
+            .chain(state_notes(aged, figures.unmapped))
+            .chain(rotation_notes(drive, figures.start))
+            .chain(figures.notes)
+            .collect(),
         log: None,
     }
 }
 
 /// Pages programmed for each page programmed for the host.
 pub(crate) fn write_amplification(counters: &Counters) -> Option<f64> {
-    let programmed = counters.host_pages + counters.gc_pages + counters.padded_pages;
+    let programmed = counters.host_pages + counters.gc_pages + counters.padded_pages + counters.parity_pages;
     (counters.host_pages > 0).then(|| programmed as f64 / counters.host_pages as f64)
 }
 
@@ -575,6 +617,23 @@ fn techniques(design: &Design, counters: &Counters) -> BTreeMap<String, u64> {
         (format!("place/{}: blocks opened out of turn", design.place.name()), counters.blocks_out_of_turn),
         ("read-modify-writes".into(), counters.read_modify_writes),
         ("writes that waited for space".into(), counters.starved),
+        (format!("gc_gate/{}: GCs beside another of their group", design.gc_gate.name()), counters.gcs_beside_others),
+        (format!("read_plan/{}: reconstructed pages", design.read_plan.name()), counters.reconstructed_pages),
+        (format!("read_plan/{}: pages read for that", design.read_plan.name()), counters.reconstruction_reads),
+        (format!("read_plan/{}: reconstructed after a wait", design.read_plan.name()), counters.reconstructed_late),
+        (format!("read_plan/{}: turned to the other page", design.read_plan.name()), counters.reconstructions_turned),
+        (format!("read_plan/{}: waits decided", design.read_plan.name()), counters.read_waits),
+        (format!("read_plan/{}: waits beyond parity", design.read_plan.name()), counters.reads_beyond_parity),
+        (format!("flush_plan/{}: full stripes", design.flush_plan.name()), counters.stripes_full),
+        (format!("flush_plan/{}: full stripes beside a GC", design.flush_plan.name()), counters.stripes_full_beside_gc),
+        (format!("flush_plan/{}: partial stripes", design.flush_plan.name()), counters.stripes_partial),
+        (format!("flush_plan/{}: partial stripes beside a GC", design.flush_plan.name()), counters.stripes_partial_beside_gc),
+        (format!("flush_plan/{}: pages that waited for a GC", design.flush_plan.name()), counters.pinned_pages),
+        (format!("flush_plan/{}: most that waited at once", design.flush_plan.name()), counters.pinned_pages_max),
+        (format!("flush_plan/{}: parity computed another way for a GC", design.flush_plan.name()), counters.parity_forms_changed),
+        (format!("flush_plan/{}: old pages regenerated for parity", design.flush_plan.name()), counters.parity_regenerations),
+        ("rain: parity pages".into(), counters.parity_pages),
+        ("rain: old pages read for parity".into(), counters.parity_reads),
         ("trim: commands".into(), counters.trims),
         ("trim: pages unmapped".into(), counters.trimmed_pages),
         ("trim: pages dropped from the buffer".into(), counters.trimmed_buffered),

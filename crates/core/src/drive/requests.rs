@@ -36,6 +36,10 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
             command,
             pending: 0,
             gc_blocked: false,
+            reconstructed: 0,
+            gc_waits: 0,
+            gc_waits_forced: 0,
+            gc_wait_since: 0,
             crossed: NONE,
             link_wait_ns: 0,
             link_ns: 0,
@@ -87,9 +91,12 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
         let has_link = self.path.has_link;
         let mut first_op = NONE;
         let mut last_op = NONE;
+        let plans = self.state.rain.as_ref().is_some_and(|rain| rain.plans_reads);
+        let mut behind_gc = false;
         for (lpn, first, count) in self.pages(command) {
             let mask = mask(first, count);
-            let buffered = if self.state.buffer.exists() { self.state.buffer.find(lpn) } else { None };
+            let trimmed = self.state.rain.as_ref().is_some_and(|rain| rain.is_trimmed(lpn));
+            let buffered = if self.state.buffer.exists() && !trimmed { self.state.buffer.find(lpn) } else { None };
             let in_ram = buffered.map_or(0, |(_, present)| present & mask);
             if let Some((entry, _)) = buffered
                 && in_ram == mask
@@ -103,7 +110,7 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
                 continue;
             }
             let ppn = self.state.books.lookup(lpn);
-            if ppn == NONE {
+            if ppn == NONE || trimmed {
                 self.state.counters.unmapped_reads += 1;
                 if in_ram != 0 {
                     from_ram = true;
@@ -115,6 +122,7 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
                 continue;
             }
             let plane = self.plane_of_page(ppn);
+            behind_gc |= plans && self.is_behind_gc(plane);
             let mut op = Op::new(OpKind::Read, Class::HostRead, Occupant::HostRead, Owner::Request(request), lpn, plane);
             op.first_sector = first as u8;
             op.sectors = count as u8;
@@ -140,6 +148,9 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
                 return self.serve_from_ram(request);
             }
             return self.complete(request, None);
+        }
+        if behind_gc {
+            return self.plan_reads(request, first_op);
         }
         let mut op = first_op;
         while op != NONE {
@@ -176,8 +187,14 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
             if !self.void_pages.is_empty() && self.is_void(request, lpn) {
                 continue;
             }
-            let inserted = self.state.buffer.insert(lpn, mask(first, count));
+            let written = if self.state.rain.is_some() { self.sectors_written(lpn, mask(first, count)) } else { mask(first, count) };
+            let inserted = self.state.buffer.insert(lpn, written);
             let entry = match inserted {
+                Insert::Full if self.state.rain.is_some() => {
+                    let last = ((command.sector + u64::from(command.sectors) - 1) >> self.state.sector_shift) as Lpn;
+                    self.flush_stripes(last - lpn + 1);
+                    return Some(lpn);
+                }
                 Insert::Full => {
                     let last = ((command.sector + u64::from(command.sectors) - 1) >> self.state.sector_shift) as Lpn;
                     while let Some(entry) = self.state.buffer.next_foreground_flush(last - lpn + 1) {
@@ -194,9 +211,17 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
             if let Some(oracle) = &mut self.oracle {
                 let token = oracle.next_token();
                 oracle.expect(lpn, first.into(), count.into(), token);
+                if written != mask(first, count) {
+                    oracle.zeroed(entry);
+                }
                 oracle.buffered(entry, first.into(), count.into(), token);
             }
-            self.flush_above_threshold();
+            if let Some(rain) = &mut self.state.rain {
+                rain.set_trimmed(lpn, false);
+                self.page_written(lpn);
+            } else {
+                self.flush_above_threshold();
+            }
         }
         if !self.void_pages.is_empty() {
             self.forget_void_pages(request);
@@ -363,9 +388,20 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
             return;
         }
         match entry.class {
+            Class::HostRead if entry.occupant == Occupant::Reconstruction => {
+                if let Some(ppn) = ppn {
+                    oracle.read_flash(op, ppn, false);
+                }
+            }
             Class::HostRead => {
+                // A page that the host has given up reads as zeroes, though its stripe's parity may still need it.
+                let trimmed = self.state.rain.as_ref().is_some_and(|rain| rain.is_trimmed(entry.lpn));
+                let wanted = ppn.filter(|_| !trimmed);
                 let in_ram = self.state.buffer.find(entry.lpn).map_or(0, |(_, present)| present);
-                oracle.check_flash(op, entry.lpn, ppn, entry.first_sector.into(), entry.sectors.into(), in_ram);
+                oracle.check_flash(op, entry.lpn, wanted, entry.first_sector.into(), entry.sectors.into(), in_ram);
+                if let (Some(ppn), Owner::Job(_)) = (ppn, entry.owner) {
+                    oracle.read_flash(op, ppn, false);
+                }
             }
             _ => match ppn {
                 Some(ppn) => oracle.read_flash(op, ppn, false),
@@ -384,7 +420,7 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
             let explains = match owner {
                 Owner::Request(request) => self.state.requests[request as usize].pending == 1,
                 Owner::Job(job) => self.state.jobs[job as usize].pending == 1,
-                Owner::Gc(_) | Owner::Entry(_) => false,
+                _ => false,
             };
             if explains && self.state.ops[op as usize].is_billed() {
                 self.bill_service(op);
@@ -455,7 +491,11 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
             return NONE;
         }
         self.state.books.commit_write(entry.lpn, entry.target);
-        self.state.counters.host_pages += 1;
+        if entry.occupant == Occupant::Parity {
+            self.state.counters.parity_pages += 1;
+        } else {
+            self.state.counters.host_pages += 1;
+        }
         if let Some(oracle) = &mut self.oracle {
             oracle.program(op, entry.target);
             if entry.class == Class::HostProgram {
@@ -486,6 +526,8 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
                 self.state.buffer.flushed(entry);
                 self.flush_above_threshold();
             }
+            Owner::Batch(batch) => self.batch_op_done(batch, op.expect("a batch hears of operations")),
+            Owner::Rebuild(rebuild) => self.rebuild_done(rebuild, gc_blocked),
             Owner::Gc(_) | Owner::Job(_) => unreachable!("GC and jobs hear of operations themselves"),
         }
         false
@@ -494,7 +536,8 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
     /// A request is complete; the blame of its last operation, or `path_blame`, covers it from the moment at which the device
     /// took it.
     pub(super) fn complete(&mut self, request: u32, op: Option<u32>) {
-        let Request { id, asked, arrived, accepted, command, gc_blocked, .. } = self.state.requests[request as usize];
+        let Request { id, asked, arrived, accepted, command, gc_blocked, reconstructed, gc_waits, gc_waits_forced, gc_wait_since, .. } =
+            self.state.requests[request as usize];
         let completed = self.state.now;
         if self.observer.wants_look(completed) {
             self.observer.look(View(&self.state));
@@ -526,6 +569,10 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
             arrived,
             completed,
             gc_blocked,
+            reconstructed,
+            gc_waits,
+            gc_waits_forced,
+            gc_wait_since,
             queue_blocked: accepted > arrived,
         };
         self.observer.completed(&completion, blame);

@@ -52,6 +52,9 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
     }
 
     fn give_up_page(&mut self, lpn: Lpn) {
+        if self.state.rain.is_some() {
+            return self.give_up_in_stripe(lpn);
+        }
         if self.state.buffer.exists() {
             match self.state.buffer.drop_page(lpn) {
                 Dropped::Absent => {}
@@ -82,6 +85,35 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
                 self.consider_gc(plane);
             }
         }
+    }
+
+    /// A page whose stripe has parity stays where it is, since the parity covers it, and reads as zeroes until it is written
+    /// again. What is in the buffer and not on its way is dropped.
+    fn give_up_in_stripe(&mut self, lpn: Lpn) {
+        let on_its_way = self.state.buffer.find(lpn).is_some_and(|(entry, _)| self.state.buffer.entry(entry).flight != 0);
+        let mapped = self.state.books.lookup(lpn) != NONE;
+        let rain = self.state.rain.as_mut().expect("only drives with stripes get here");
+        if self.state.buffer.drop_dirty(lpn) {
+            rain.note_dropped(lpn);
+            self.state.counters.trimmed_buffered += 1;
+        }
+        if (mapped || on_its_way) && !rain.set_trimmed(lpn, true) {
+            self.state.counters.trimmed_pages += u64::from(mapped);
+        }
+        if let Some(oracle) = &mut self.oracle {
+            oracle.trim(lpn);
+        }
+    }
+
+    /// The sectors of a page that a write brings into the buffer: all of them if the host had given the page up, because the
+    /// others are zeroes and not what its old copy holds.
+    #[inline(never)]
+    pub(super) fn sectors_written(&mut self, lpn: Lpn, sectors: u64) -> u64 {
+        let rain = self.state.rain.as_mut().expect("only drives with stripes get here");
+        if !rain.is_trimmed(lpn) {
+            return sectors;
+        }
+        crate::drive::requests::mask(0, self.state.device.geometry.sectors_per_page() as u16)
     }
 
     /// Whether a page of a write that waited for space was given up meanwhile.

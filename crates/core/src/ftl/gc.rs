@@ -91,7 +91,7 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
         if self.state.gc_ideal {
             return self.collect_at_once(plane);
         }
-        let gate = self.policies.gc_gate.may_start(View(&self.state), plane);
+        let gate = self.policies.gc_gate.may_start(View(&self.state), plane, want);
         if gate != Gate::Open {
             if want == Want::Soft || self.policies.gc_gate.strict() {
                 return self.wait_at_gate(plane, gate);
@@ -188,6 +188,9 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
         let plan = self.policies.gc_hold.hold(View(&self.state), plane, urgent);
         let arrival = self.state.next_arrival();
         let now = self.state.now;
+        if self.state.rain.is_some() {
+            self.gc_begins_in_group(plane);
+        }
         let gc = &mut self.state.gc[plane as usize];
         *gc = Gc { state: GcState::Claiming, plan, urgent, arrival, started: now, ..Gc::idle() };
         let channel = self.state.channel_of(self.state.die_of(plane));
@@ -266,7 +269,11 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
         if gc.victim == NONE {
             let Some(victim) = self.choose_victim(plane) else {
                 self.release(plane);
-                return self.end_gc(plane);
+                self.end_gc(plane);
+                if self.state.rain.is_some() {
+                    self.unpin(plane);
+                }
+                return;
             };
             self.state.books.begin_collect(victim);
             self.state.books.prefetch_block(victim);
@@ -274,6 +281,9 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
             gc.victim = victim;
             (gc.cursor, gc.fetched) = (0, 0);
             gc.held_since = self.state.now;
+        }
+        if self.state.rain.as_ref().is_some_and(|rain| rain.plans_reads) {
+            self.replan_reads(plane);
         }
         self.set_ready(plane, Class::Gc);
         self.try_start(self.state.die_of(plane));
@@ -423,12 +433,18 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
         self.release(plane);
         self.end_gc(plane);
         self.wake_starved(plane);
+        if self.state.rain.is_some() {
+            self.unpin(plane);
+        }
         self.consider_gc(plane);
         self.ask_gates(None);
     }
 
     fn end_gc(&mut self, plane: PlaneIx) {
         self.state.gc[plane as usize] = Gc::idle();
+        if self.state.rain.is_some() {
+            self.gc_ends_in_group(plane);
+        }
         let channel = self.state.channel_of(self.state.die_of(plane));
         self.state.channels[channel].gcs -= 1;
     }

@@ -12,6 +12,7 @@ use std::collections::VecDeque;
 pub mod ageing;
 pub(crate) mod gc;
 mod image;
+pub mod rain;
 
 /// Added to the count of a block that may not be a victim: erased, open, or being collected.
 const NOT_A_VICTIM: i16 = 0x4000;

@@ -6,18 +6,21 @@
 
 use crate::config::ConfigError;
 use crate::device::Device;
+use crate::ftl::rain::Stripes;
 use crate::ids::{BlockIx, DieIx, Lpn, PlaneIx};
 use crate::units::Ns;
-use crate::view::{Candidate, View, Waiting};
+use crate::view::{BlockedRead, Candidate, View, Waiting};
 use schemars::JsonSchema;
 use serde::Deserialize;
 
+pub mod flush_plan;
 pub mod gc_gate;
 pub mod gc_hold;
 pub mod gc_trigger;
 pub mod join;
 pub mod order;
 pub mod place;
+pub mod read_plan;
 pub mod suspend;
 pub mod victim;
 
@@ -134,6 +137,8 @@ seam! {
         fn gc_plane(&mut self, view: View<'_>, from: PlaneIx) -> PlaneIx;
         /// Whether a logical page always goes to the same plane.
         fn is_static(&mut self) -> bool;
+        /// The stripes that pages form with parity; nothing where pages stand alone. Asked once it is prepared.
+        fn stripes(&mut self) -> Option<Stripes>;
         /// Which of the plane's write points takes a page now. Asked when the program is issued.
         fn write_point(&mut self, view: View<'_>, plane: PlaneIx, for_gc: bool) -> usize;
         /// Which of a plane's erased blocks is opened first. Asked when the drive starts to work.
@@ -147,6 +152,8 @@ seam! {
         "idle_die" => IdleDie(place::idle_die::IdleDie),
         /// As `static`, and the erased block that was erased least often is opened first.
         "least_worn" => LeastWorn(place::least_worn::LeastWorn),
+        /// Static: stripes of consecutive logical pages and a rotated parity, each in one plane group.
+        "rain" => Rain(place::rain::Rain),
     }
 }
 
@@ -194,10 +201,12 @@ pub enum Gate {
 seam! {
     /// May a plane's GC start now? Urgent GCs pass every gate that is not strict.
     trait GcGate {
-        /// The answer for a plane.
-        fn may_start(&mut self, view: View<'_>, plane: PlaneIx) -> Gate;
+        /// The answer for a plane that wants a GC as much as `want` says.
+        fn may_start(&mut self, view: View<'_>, plane: PlaneIx, want: Want) -> Gate;
         /// Whether even an urgent GC must wait; writes then stall.
         fn strict(&mut self) -> bool;
+        /// Whether it has a meaning only where pages form stripes.
+        fn needs_stripes(&mut self) -> bool;
     }
     /// Techniques that answer `gc_gate`.
     enum GcGatePolicy in "gc_gate" {
@@ -205,6 +214,8 @@ seam! {
         "free" => Free(gc_gate::free::Free),
         /// Only while no host operation waits for or uses the channel.
         "quiet_channel" => QuietChannel(gc_gate::quiet_channel::QuietChannel),
+        /// At most one GC in each plane group; strictly, or until a plane is urgent.
+        "rotating" => Rotating(gc_gate::rotating::Rotating),
     }
 }
 
@@ -357,5 +368,53 @@ seam! {
     enum SuspendPolicy in "suspend" {
         /// Erases and programs run to their end.
         "never" => Never(suspend::never::Never),
+    }
+}
+
+/// How a read whose plane or channel a GC holds is served.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ReadAnswer {
+    /// Like any other: it waits, and nobody has decided so.
+    Direct,
+    /// It waits for the GC, by decision.
+    Wait,
+    /// From the other pages of its stripe.
+    Reconstruct,
+}
+
+seam! {
+    /// How is a read served that would wait for a GC, when the rest of its stripe can be read? Asked when the read arrives,
+    /// and again for reads that wait when a GC begins to hold what they wait for.
+    trait ReadPlan {
+        /// The answer for a read.
+        fn plan(&mut self, view: View<'_>, read: &BlockedRead<'_>) -> ReadAnswer;
+        /// Whether it is worth asking at all; then pages must form stripes.
+        fn active(&mut self) -> bool;
+    }
+    /// Techniques that answer `read_plan`.
+    enum ReadPlanPolicy in "read_plan" {
+        /// Every read waits for its page.
+        "direct" => Direct(read_plan::direct::Direct),
+        /// A read behind a GC is reconstructed from its stripe, if that is faster by the paper's or another rule.
+        "gc_tolerant" => GcTolerant(read_plan::gc_tolerant::GcTolerant),
+    }
+}
+
+seam! {
+    /// Which stripe leaves the buffer next? Asked where pages form stripes, whenever something must leave.
+    trait FlushPlan {
+        /// A stripe with dirty pages of which none is on its way; nothing if none should leave now.
+        fn next(&mut self, view: View<'_>) -> Option<u32>;
+        /// Whether old pages are read around a GC, and new ones wait in RAM until the GC of their plane has ended.
+        fn around_gc(&mut self) -> bool;
+        /// Whether it has a meaning only where pages form stripes.
+        fn needs_stripes(&mut self) -> bool;
+    }
+    /// Techniques that answer `flush_plan`.
+    enum FlushPlanPolicy in "flush_plan" {
+        /// What was written longest ago.
+        "lru" => Lru(flush_plan::lru::Lru),
+        /// Full stripes before partial ones, stripes away from GCs before those that meet one.
+        "gc_tolerant" => GcTolerant(flush_plan::gc_tolerant::GcTolerant),
     }
 }

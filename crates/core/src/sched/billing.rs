@@ -77,7 +77,7 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
 
     /// Ends the wait of an operation, and counts from now.
     #[inline(always)]
-    pub(super) fn bill_wait(&mut self, op: u32) {
+    pub(crate) fn bill_wait(&mut self, op: u32) {
         let now = self.state.now;
         let entry = &self.state.ops[op as usize];
         if now > entry.since {
@@ -144,7 +144,7 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
     }
 
     /// Puts the waits of an operation that are over into its blame.
-    fn pay(&mut self, op: u32) {
+    pub(crate) fn pay(&mut self, op: u32) {
         let entry = &mut self.state.ops[op as usize];
         let blame = &mut self.state.blames[op as usize];
         let waits = &self.state.waits[op as usize];

@@ -180,7 +180,7 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
                 return;
             }
             if self.state.channels[channel].busy_until > self.state.now {
-                // What it began turned out to belong to another die, which took the channel.
+                // What it began turned out to need nothing here, or to belong to another die, and the channel is taken.
                 return self.try_start(die);
             }
             let Some(startable) = self.startable(die) else { return self.resume(die) };

@@ -126,7 +126,7 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
         self.state.ops[lead as usize].mate = mate;
     }
 
-    fn remove_from_line(&mut self, op: u32) {
+    pub(crate) fn remove_from_line(&mut self, op: u32) {
         let entry = self.state.ops[op as usize];
         let (plane, class) = (entry.plane, entry.class as usize);
         let mut before = NONE;

@@ -17,7 +17,7 @@ pub(crate) const STAGES_MAX: usize = 3;
 /// A stage of a job.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Stage {
-    /// The first of its operations, linked by `next`; never `NONE`.
+    /// The first of its operations, linked by `next`; `NONE` if there is nothing but computing, in the first stage alone.
     pub first: u32,
     /// Computing after the last of them.
     pub compute_ns: Ns,
@@ -38,19 +38,26 @@ pub(crate) struct Job {
 impl<O: Observer, Q: EventQueue> Drive<O, Q> {
     /// Starts a job of up to `STAGES_MAX` stages; `owner` hears when the last one is done.
     pub(crate) fn start_job(&mut self, owner: Owner, stages: &[Stage]) {
+        self.start_job_after(owner, stages, Blame::default(), false);
+    }
+
+    /// The same for a job that follows a wait, whose blame and whether a GC caused it are given.
+    pub(crate) fn start_job_after(&mut self, owner: Owner, stages: &[Stage], blame: Blame, gc_blocked: bool) {
         assert!((1..=STAGES_MAX).contains(&stages.len()), "a job has 1 to {STAGES_MAX} stages");
         let mut all = [Stage { first: NONE, compute_ns: 0 }; STAGES_MAX];
         all[..stages.len()].copy_from_slice(stages);
-        let job =
-            Job { owner, stages: all, stage_count: stages.len() as u8, stage: 0, pending: 0, blame: Blame::default(), gc_blocked: false };
+        let job = Job { owner, stages: all, stage_count: stages.len() as u8, stage: 0, pending: 0, blame, gc_blocked };
         let job = self.state.jobs.insert(job);
+        if all[0].first == NONE {
+            return self.stage_done(job);
+        }
         self.start_stage(job);
     }
 
     fn start_stage(&mut self, job: u32) {
         let running = &mut self.state.jobs[job as usize];
         let first = running.stages[running.stage as usize].first;
-        let bill = BILLED * u8::from(matches!(running.owner, Owner::Request(_)));
+        let bill = BILLED * u8::from(matches!(running.owner, Owner::Request(_) | Owner::Rebuild(_)));
         let mut count = 0;
         let mut op = first;
         while op != NONE {
@@ -73,23 +80,38 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
         let running = &mut self.state.jobs[job as usize];
         running.gc_blocked |= self.state.ops[op as usize].gc_blocked;
         running.pending -= 1;
-        if running.pending > 0 {
+        let (owner, last) = (running.owner, running.pending == 0);
+        if let Owner::Rebuild(rebuild) = owner {
+            self.add_to_rebuild(rebuild, op);
+        }
+        if !last {
             return;
         }
         if self.state.ops[op as usize].is_billed() {
-            running.blame.add_all(&self.state.blames[op as usize]);
+            self.state.jobs[job as usize].blame.add_all(&self.state.blames[op as usize]);
         }
-        let stage = running.stages[running.stage as usize];
-        running.stage += 1;
+        self.carry_over(job, op);
+        self.stage_done(job);
+    }
+
+    /// A read-modify-write carries its old page from the read to the program.
+    fn carry_over(&mut self, job: u32, op: u32) {
+        let running = &self.state.jobs[job as usize];
         if let Some(oracle) = &mut self.oracle {
-            // A read-modify-write carries its old page from the read to the program.
-            let next = running.stages.get(running.stage as usize).map_or(NONE, |stage| stage.first);
+            let next = running.stages.get(running.stage as usize + 1).map_or(NONE, |stage| stage.first);
             if next != NONE && self.state.ops[next as usize].kind == OpKind::Program {
                 let base = oracle.carried(op);
                 let merged = oracle.fill(&oracle.carried(next), Some(&base));
                 oracle.carry(next, merged);
             }
         }
+    }
+
+    /// Every operation of a stage is done: the job computes, and goes on.
+    fn stage_done(&mut self, job: u32) {
+        let running = &mut self.state.jobs[job as usize];
+        let stage = running.stages[running.stage as usize];
+        running.stage += 1;
         if stage.compute_ns > 0 {
             self.state.jobs[job as usize].blame.add(COMPUTE, stage.compute_ns);
             self.set_timer(self.state.now + stage.compute_ns, crate::drive::Timer::JobStage(job));

@@ -289,7 +289,7 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
     }
 
     /// A page that moved to another plane while its read waited is read there.
-    fn reroute(&mut self, op: u32, plane: PlaneIx) -> bool {
+    pub(crate) fn reroute(&mut self, op: u32, plane: PlaneIx) -> bool {
         self.bill_wait(op);
         let entry = &mut self.state.ops[op as usize];
         let old = std::mem::replace(&mut entry.plane, plane);

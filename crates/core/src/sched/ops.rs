@@ -71,6 +71,10 @@ pub enum Owner {
     Gc(PlaneIx),
     /// A page of the write buffer.
     Entry(u32),
+    /// A stripe on its way from the buffer to the flash.
+    Batch(u32),
+    /// A page that is regenerated from its stripe.
+    Rebuild(u32),
 }
 
 /// In place of the first sector of a program: its page has been given up. A page has at most 64 sectors.

@@ -29,6 +29,9 @@ const DICTIONARY_BYTES: usize = 1 << 15;
 /// Columns of 64-bit numbers before the parts of blame.
 const NUMBERS: [&str; 6] = ["id", "sector", "asked_ns", "arrived_ns", "completed_ns", "latency_ns"];
 
+/// The columns that count pages of reads behind a GC.
+const AROUND_GC: [&str; 3] = ["reconstructed", "gc_waits", "gc_waits_forced"];
+
 /// What the table is written to.
 pub(super) type Output = Box<dyn Write + Send>;
 
@@ -46,6 +49,9 @@ pub(super) struct Table {
     sectors: Vec<i32>,
     gc_blocked: Vec<bool>,
     queue_blocked: Vec<bool>,
+    /// What became of pages behind a GC, in the order of `AROUND_GC`, and since when.
+    around_gc: [Vec<i32>; AROUND_GC.len()],
+    gc_wait_since: Vec<i64>,
     /// Nanoseconds of each part in each row of the group. A part that no row has is all zeroes and has never been touched.
     parts: Vec<Vec<i64>>,
     /// The parts that some row of the group has.
@@ -81,6 +87,8 @@ impl Table {
             sectors: Vec::with_capacity(GROUP),
             gc_blocked: Vec::with_capacity(GROUP),
             queue_blocked: Vec::with_capacity(GROUP),
+            around_gc: std::array::from_fn(|_| Vec::with_capacity(GROUP)),
+            gc_wait_since: Vec::with_capacity(GROUP),
             parts: vec![vec![0; GROUP]; PARTS],
             mask: 0,
             properties,
@@ -101,6 +109,11 @@ impl Table {
             self.sectors.push(completion.sectors as i32);
             self.gc_blocked.push(completion.gc_blocked);
             self.queue_blocked.push(completion.queue_blocked);
+            let pages = [completion.reconstructed, completion.gc_waits, completion.gc_waits_forced];
+            for (column, pages) in self.around_gc.iter_mut().zip(pages) {
+                column.push(pages.into());
+            }
+            self.gc_wait_since.push(completion.gc_wait_since as i64);
             let latency = completion.completed - completion.arrived;
             let row = [completion.id, completion.sector, completion.asked, completion.arrived, completion.completed, latency];
             for (column, value) in self.numbers.iter_mut().zip(row) {
@@ -134,6 +147,10 @@ impl Table {
         }
         column::<BoolType>(&mut group, &self.gc_blocked)?;
         column::<BoolType>(&mut group, &self.queue_blocked)?;
+        for pages in &self.around_gc {
+            column::<Int32Type>(&mut group, pages)?;
+        }
+        column::<Int64Type>(&mut group, &self.gc_wait_since)?;
         let first_part = columns.len() - PARTS;
         for (part, values) in self.parts.iter().enumerate() {
             if self.mask >> part & 1 == 1 || self.rows < GROUP {
@@ -152,6 +169,8 @@ impl Table {
         self.sectors.clear();
         self.gc_blocked.clear();
         self.queue_blocked.clear();
+        self.around_gc.iter_mut().for_each(Vec::clear);
+        self.gc_wait_since.clear();
         self.numbers.iter_mut().for_each(Vec::clear);
         for (part, values) in self.parts.iter_mut().enumerate() {
             if self.mask >> part & 1 == 1 {
@@ -202,6 +221,10 @@ fn schema() -> String {
             required boolean gc_blocked;
             required boolean queue_blocked;\n",
     );
+    for pages in AROUND_GC {
+        writeln!(schema, "required int32 {pages};").expect("a string has room");
+    }
+    schema += "required int64 gc_wait_since_ns;\n";
     for part in PART_NAMES {
         writeln!(schema, "required int64 {part}_ns;").expect("a string has room");
     }

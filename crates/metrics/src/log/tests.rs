@@ -52,6 +52,10 @@ fn request(number: u64) -> (Completion, Blame) {
         arrived,
         completed: arrived + blame.total(),
         gc_blocked: number.is_multiple_of(5),
+        reconstructed: (number % 3) as u16,
+        gc_waits: (number % 7) as u16,
+        gc_waits_forced: (number % 2) as u16,
+        gc_wait_since: if number.is_multiple_of(2) { 0 } else { arrived },
         queue_blocked: number.is_multiple_of(3),
     };
     (completion, blame)
@@ -108,6 +112,10 @@ fn every_request_is_read_back_as_it_was() {
             assert_eq!(number(&row, "latency_ns"), blame.total() as i64);
             assert_eq!(number(&row, "gc_blocked"), i64::from(expected.gc_blocked));
             assert_eq!(number(&row, "queue_blocked"), i64::from(expected.queue_blocked));
+            assert_eq!(number(&row, "reconstructed"), i64::from(expected.reconstructed));
+            assert_eq!(number(&row, "gc_waits"), i64::from(expected.gc_waits));
+            assert_eq!(number(&row, "gc_waits_forced"), i64::from(expected.gc_waits_forced));
+            assert_eq!(number(&row, "gc_wait_since_ns"), expected.gc_wait_since.saturating_sub(1000) as i64);
             // Nearly all parts are zero everywhere; a few rows in full are enough.
             let parts = if seen % 1000 == 0 { PARTS } else { 1 };
             for (part, name) in PART_NAMES.iter().enumerate().take(parts) {

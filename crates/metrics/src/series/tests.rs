@@ -28,6 +28,10 @@ fn steps(gap: std::ops::Range<u64>) -> impl Strategy<Value = Vec<Step>> {
                     arrived,
                     completed: now,
                     gc_blocked: false,
+                    reconstructed: 0,
+                    gc_waits: 0,
+                    gc_waits_forced: 0,
+                    gc_wait_since: 0,
                     queue_blocked: false,
                 };
                 Step { completion, programmed, free }
@@ -105,6 +109,10 @@ fn at(completed: Ns, programmed: (u64, u64)) -> Step {
         arrived: completed,
         completed: 1_000_000 + completed,
         gc_blocked: false,
+        reconstructed: 0,
+        gc_waits: 0,
+        gc_waits_forced: 0,
+        gc_wait_since: 0,
         queue_blocked: false,
     };
     Step { completion, programmed, free: 3 }

@@ -58,7 +58,7 @@ pub fn create(spec: &CreateSpec, control: &Control) -> Result<Info, RunError> {
         Some(workload) => {
             let context = source_context(&device);
             workload.check_fits(context.logical_sectors)?;
-            footprint(&device, workload, spec.seed, None, &context, control)?
+            footprint(&device, drive.mapped_pages(), workload, spec.seed, None, &context, control)?
         }
         None => Vec::new(),
     };

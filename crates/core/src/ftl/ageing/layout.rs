@@ -12,12 +12,12 @@ use crate::drive::Drive;
 use crate::event::EventQueue;
 use crate::ftl::ageing::mean_field::{Levels, fifo_survival};
 use crate::ftl::ageing::writing::Progress;
-use crate::ftl::ageing::{Aged, LivePages, bounded, designs_own_victims, free_target};
+use crate::ftl::ageing::{Aged, Layout, LivePages, bounded, designs_own_victims, free_target};
 use crate::ftl::{Books, NOT_A_VICTIM};
 use crate::ids::{BlockIx, Lpn, NONE, PlaneIx};
 use crate::mem::prefetch;
 use crate::observe::Observer;
-use crate::policy::VictimPolicy;
+use crate::policy::{PlacePolicy, VictimPolicy};
 use rand_core::{Rng, SeedableRng};
 use rand_pcg::Pcg64Mcg;
 
@@ -87,9 +87,9 @@ pub(crate) fn check_theory(design: &Design, device: &Device) -> Result<(), Confi
     if device.state.ageing != AgeingMethod::Statistical {
         return Ok(());
     }
-    if design.place.round().is_none() {
+    if !matches!(design.place, PlacePolicy::Static(_) | PlacePolicy::LeastWorn(_) | PlacePolicy::Rain(_)) {
         return Err(ConfigError::new(format!(
-            "{}: [state] `ageing` is \"statistical\", but [place] `policy` is \"{}\"; the layout is known only for \"static\", \
+            "{}: [state] `ageing` is \"statistical\", but [place] `policy` is \"{}\"; the layout is known only for \"static\" and \"rain\", \
              under which every logical page has its plane. Age by \"overwrite\" or to \"steady\"",
             design.name,
             design.place.name()
@@ -111,22 +111,23 @@ pub(crate) fn check_theory(design: &Design, device: &Device) -> Result<(), Confi
 impl<O: Observer, Q: EventQueue> Drive<O, Q> {
     pub(super) fn lay_out(&mut self, live: LivePages<'_>, seed: u64, progress: Progress<'_>) -> Aged {
         let (device, design) = (&self.state.device, &self.policies);
-        let (Some(theory), Some(round)) = (theory(design, device), design.place.round()) else {
+        let (Some(theory), Some(layout)) = (theory(design, device), Layout::of(&design.place, device.geometry.planes())) else {
             unreachable!("a design without a theory is refused when it is prepared")
         };
-        let planes = round.len();
+        let planes = layout.planes();
         let mut beyond = vec![Vec::new(); planes];
         for &lpn in live.beyond {
-            beyond[lpn as usize % planes].push(lpn);
+            beyond[layout.split(lpn).0].push(lpn);
         }
         let target = free_target(device, design);
         let books = &mut self.state.books;
         let mut aged = Aged::default();
         let mut victims_valid = 0.0;
         let mut lpns = Vec::new();
-        for (index, &plane) in round.iter().enumerate() {
+        for (index, beyond) in beyond.iter().enumerate() {
+            let plane = layout.plane(index);
             lpns.clear();
-            lpns.extend((index as Lpn..live.mapped).step_by(planes).chain(beyond[index].iter().copied()));
+            lpns.extend(live.of_plane(&layout, index).chain(beyond.iter().copied()));
             let random = Pcg64Mcg::seed_from_u64(seed.wrapping_add(u64::from(plane).wrapping_mul(0x9e37_79b9_7f4a_7c15)));
             if !lpns.is_empty() {
                 let mut artist = Artist { books, random, plane, live: lpns.len() as u32 };

@@ -10,9 +10,12 @@ use crate::design::Design;
 use crate::device::{AgeingMethod, AgeingVictims, Device};
 use crate::drive::Drive;
 use crate::event::EventQueue;
+use crate::ftl::Divisor;
 use crate::ftl::ageing::planewise::Planewise;
-use crate::ids::Lpn;
+use crate::ftl::rain::Stripes;
+use crate::ids::{Lpn, NONE, PlaneIx};
 use crate::observe::Observer;
+use crate::policy::PlacePolicy;
 use rand_core::Rng;
 use rand_pcg::Pcg64Mcg;
 use serde::{Deserialize, Serialize};
@@ -51,21 +54,51 @@ pub struct Aged {
     pub steady: Option<bool>,
 }
 
-/// The pages that ageing maps: those from 0 on, and those beyond that the workload touches.
+/// The pages that ageing maps: those from 0 on, and those beyond that the workload touches. Where pages form stripes, each
+/// stripe from 0 on is followed by its parity, and those beyond have theirs among them.
 #[derive(Clone, Copy)]
 struct LivePages<'a> {
     mapped: Lpn,
+    stripes: Option<&'a Stripes>,
     beyond: &'a [Lpn],
 }
 
 impl<'a> LivePages<'a> {
+    /// The pages from 0 on, with their parity.
+    fn pages_from_zero(self) -> u64 {
+        let parity = self.stripes.map_or(0, |stripes| self.mapped.div_ceil(stripes.width() - 1));
+        u64::from(self.mapped) + u64::from(parity)
+    }
+
     fn count(self) -> u64 {
-        u64::from(self.mapped) + self.beyond.len() as u64
+        self.pages_from_zero() + self.beyond.len() as u64
     }
 
     fn get(self, index: u64) -> Lpn {
-        let mapped = u64::from(self.mapped);
-        if index < mapped { index as Lpn } else { self.beyond[(index - mapped) as usize] }
+        let from_zero = self.pages_from_zero();
+        if index >= from_zero {
+            return self.beyond[(index - from_zero) as usize];
+        }
+        match self.stripes {
+            None => index as Lpn,
+            Some(stripes) => {
+                let (stripe, place) = (index as u32 / stripes.width(), index as u32 % stripes.width());
+                stripes.page_in(stripe, place)
+            }
+        }
+    }
+
+    /// Those of one plane that are from 0 on.
+    fn of_plane<'b>(self, layout: &'b Layout, index: usize) -> impl Iterator<Item = Lpn> + use<'a, 'b> {
+        let ends = match layout {
+            Layout::Round(round, _) => self.mapped.saturating_sub(index as u32).div_ceil(round.len() as u32),
+            // Whole stripes are mapped, one page of each in every plane of its group.
+            Layout::Stripes(stripes, _) => {
+                let group = stripes.group_of_plane(index as PlaneIx);
+                (self.mapped / (stripes.width() - 1)).saturating_sub(group).div_ceil(stripes.groups())
+            }
+        };
+        (0..ends).map(move |inside| layout.join(index, inside))
     }
 
     /// All of them, in order and without end.
@@ -84,7 +117,7 @@ impl<'a> LivePages<'a> {
     }
 
     fn iter(self) -> impl Iterator<Item = Lpn> + use<'a> {
-        (0..self.mapped).chain(self.beyond.iter().copied())
+        (0..self.count()).map(move |index| self.get(index))
     }
 }
 
@@ -94,9 +127,17 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
     pub fn age(&mut self, seed: u64, footprint: &[Lpn], mut progress: impl FnMut(u64, u64) -> bool) -> Aged {
         let device = self.state.device.clone();
         self.state.books.draw_bad_blocks(device.bad_blocks_per_plane(), seed);
-        let mapped = device.mapped_pages();
-        let beyond: Vec<Lpn> = footprint.iter().copied().filter(|&lpn| lpn >= mapped && u64::from(lpn) < device.logical_pages()).collect();
-        let live = LivePages { mapped, beyond: &beyond };
+        let mapped = self.mapped_pages();
+        let stripes = self.state.rain.as_ref().map(|rain| rain.stripes.clone());
+        let mut beyond: Vec<Lpn> =
+            footprint.iter().copied().filter(|&lpn| lpn >= mapped && u64::from(lpn) < device.logical_pages()).collect();
+        if let Some(stripes) = &stripes {
+            let mut touched: Vec<u32> = beyond.iter().map(|&lpn| stripes.of(lpn)).collect();
+            touched.sort_unstable();
+            touched.dedup();
+            beyond.extend(touched.into_iter().map(|stripe| stripes.parity(stripe)));
+        }
+        let live = LivePages { mapped, stripes: stripes.as_ref(), beyond: &beyond };
         self.policies.seed(seed);
         // Nobody reads while a drive ages, so the oracle hears of the outcome alone.
         let oracle = self.oracle.take();
@@ -119,9 +160,87 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
     /// Tells the oracle, if there is one, where the pages lie that ageing wrote.
     pub(crate) fn tell_oracle(&mut self, live: impl Iterator<Item = Lpn>) {
         if let Some(oracle) = &mut self.oracle {
+            let books = &self.state.books;
+            let stripes = self.state.rain.as_ref().map(|rain| &rain.stripes);
+            let mut parities = Vec::new();
             for lpn in live {
-                oracle.aged(lpn, self.state.books.lookup(lpn));
+                match stripes {
+                    Some(stripes) if stripes.is_parity(lpn) => parities.push(lpn),
+                    _ => oracle.aged(lpn, books.lookup(lpn)),
+                }
             }
+            for (stripes, parity) in parities.into_iter().filter_map(|parity| Some((stripes?, parity))) {
+                let (first, members) = stripes.members(stripes.of(parity));
+                let mapped = (first..first + members).map(|lpn| books.lookup(lpn)).filter(|&ppn| ppn != NONE);
+                oracle.aged_parity(books.lookup(parity), mapped);
+            }
+        }
+    }
+}
+
+/// Which plane each logical page has, and as which of its pages, where that never changes.
+#[derive(Clone)]
+enum Layout {
+    /// The plane of each logical page, modulo their number.
+    Round(Vec<PlaneIx>, Divisor),
+    /// Stripes.
+    Stripes(Stripes, u32),
+}
+
+impl Layout {
+    fn of(place: &PlacePolicy, planes: u32) -> Option<Self> {
+        match place {
+            PlacePolicy::Static(_) | PlacePolicy::LeastWorn(_) => {
+                let round = place.round()?;
+                Some(Self::Round(round.to_vec(), Divisor::new(round.len() as u32)))
+            }
+            PlacePolicy::Rain(rain) => rain.layout().map(|stripes| Self::Stripes(stripes.clone(), planes)),
+            _ => None,
+        }
+    }
+
+    /// The number of planes.
+    fn planes(&self) -> usize {
+        match self {
+            Self::Round(round, _) => round.len(),
+            Self::Stripes(_, planes) => *planes as usize,
+        }
+    }
+
+    /// The most logical pages of any plane.
+    fn pages_of_plane(&self, pages: u32) -> u32 {
+        match self {
+            Self::Round(round, _) => pages.div_ceil(round.len() as u32),
+            Self::Stripes(stripes, _) => stripes.rows(),
+        }
+    }
+
+    /// The plane at an index.
+    fn plane(&self, index: usize) -> PlaneIx {
+        match self {
+            Self::Round(round, _) => round[index],
+            Self::Stripes(..) => index as PlaneIx,
+        }
+    }
+
+    /// The index of a logical page's plane, and its number inside it.
+    #[inline]
+    fn split(&self, lpn: Lpn) -> (usize, Lpn) {
+        match self {
+            Self::Round(_, planes) => {
+                let inside = planes.divide(lpn);
+                ((lpn - inside * planes.by) as usize, inside)
+            }
+            Self::Stripes(stripes, _) => (stripes.plane_of(lpn) as usize, stripes.row_of(lpn)),
+        }
+    }
+
+    /// The logical page of a number inside a plane.
+    #[inline]
+    fn join(&self, index: usize, inside: Lpn) -> Lpn {
+        match self {
+            Self::Round(_, planes) => inside * planes.by + index as u32,
+            Self::Stripes(stripes, _) => stripes.page_at(index as PlaneIx, inside).expect("a row of the plane"),
         }
     }
 }

@@ -9,8 +9,9 @@
 use crate::design::Design;
 use crate::drive::Drive;
 use crate::event::EventQueue;
+use crate::ftl::ageing::Layout;
 use crate::ftl::ageing::writing::Tally;
-use crate::ftl::{Books, Claimant, Divisor, NOT_A_VICTIM};
+use crate::ftl::{Books, Claimant, NOT_A_VICTIM};
 use crate::ids::{BlockIx, Lpn, NONE, PlaneIx};
 use crate::mem::prefetch;
 use crate::observe::Observer;
@@ -21,28 +22,26 @@ const AHEAD: usize = 16;
 
 /// Writes pages plane after plane.
 pub(super) struct Planewise {
-    /// The plane of each logical page, modulo their number.
-    round: Vec<PlaneIx>,
-    planes: Divisor,
+    layout: Layout,
     /// The memory of the map: pages to be written, by plane, as numbers inside the plane.
     shares: Vec<Lpn>,
 }
 
 /// Whether planes are independent of each other, and nobody can see that logical pages are numbered otherwise. Sequence
 /// numbers tell the order of writes in different planes, and policies from outside may look at the map.
-fn applies(design: &Design) -> Option<&[PlaneIx]> {
+fn applies(design: &Design, planes: u32) -> Option<Layout> {
     let custom = design.victim.iter().any(|policy| matches!(policy, VictimPolicy::Custom(_)));
-    design.place.round().filter(|_| !custom && !design.gc.page_sequence)
+    if custom || design.gc.page_sequence { None } else { Layout::of(&design.place, planes) }
 }
 
 impl Planewise {
     /// Takes the map of an erased drive for its own use, until `finish` returns it; `None` if pages must be written in the
     /// order of the stream.
     pub fn new<O: Observer, Q: EventQueue>(drive: &mut Drive<O, Q>) -> Option<Self> {
-        let round = applies(&drive.policies)?.to_vec();
-        let of_plane = (drive.state.books.map.len() as u32).div_ceil(round.len() as u32);
+        let layout = applies(&drive.policies, drive.state.device.geometry.planes())?;
+        let of_plane = layout.pages_of_plane(drive.state.books.map.len() as u32);
         let shares = std::mem::replace(&mut drive.state.books.map, vec![NONE; of_plane as usize]);
-        Some(Self { planes: Divisor::new(round.len() as u32), round, shares })
+        Some(Self { layout, shares })
     }
 
     /// Writes `count` pages of a stream. Returns false if `progress` said so, before all were written.
@@ -59,7 +58,8 @@ impl Planewise {
             let part = left.min(self.shares.len() as u64);
             let ends = self.share_out(part, next);
             let mut start = 0;
-            for (&plane, &end) in self.round.iter().zip(&ends) {
+            for (index, &end) in ends.iter().enumerate() {
+                let plane = self.layout.plane(index);
                 let share = &self.shares[start as usize..end as usize];
                 if !share.is_empty() {
                     drive.state.books.map_one_plane(plane);
@@ -82,15 +82,11 @@ impl Planewise {
 
     /// Sets aside each plane's share of the next `count` pages of a stream; returns where the shares end.
     fn share_out<N: FnMut() -> Lpn + Clone>(&mut self, count: u64, next: &mut N) -> Vec<u32> {
-        let planes = self.planes;
-        let split = |lpn: Lpn| {
-            let inside = planes.divide(lpn);
-            ((lpn - inside * planes.by) as usize, inside)
-        };
-        let mut ends = vec![0u32; self.round.len()];
+        let layout = &self.layout;
+        let mut ends = vec![0u32; layout.planes()];
         let mut again = next.clone();
         for _ in 0..count {
-            ends[split(again()).0] += 1;
+            ends[layout.split(again()).0] += 1;
         }
         let mut sum = 0;
         for end in &mut ends {
@@ -98,7 +94,7 @@ impl Planewise {
             sum += std::mem::replace(end, sum);
         }
         for _ in 0..count {
-            let (index, inside) = split(next());
+            let (index, inside) = layout.split(next());
             let end = &mut ends[index];
             self.shares[*end as usize] = inside;
             *end += 1;
@@ -111,8 +107,8 @@ impl Planewise {
         self.shares.fill(NONE);
         let books = &mut drive.state.books;
         books.map = self.shares;
-        for (index, &plane) in self.round.iter().enumerate() {
-            books.number_whole_drive(plane, |inside| inside * self.planes.by + index as u32);
+        for index in 0..self.layout.planes() {
+            books.number_whole_drive(self.layout.plane(index), |inside| self.layout.join(index, inside));
         }
     }
 }

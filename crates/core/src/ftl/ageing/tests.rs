@@ -21,7 +21,7 @@ fn drive(device: &Device, design: Design) -> Drive<Blind> {
 
 /// Write amplification over a further fifth of the live pages' number of random overwrites.
 fn next_fifth(drive: &mut Drive<Blind>) -> f64 {
-    let live = LivePages { mapped: drive.state.device.mapped_pages(), beyond: &[] };
+    let live = LivePages { mapped: drive.state.device.mapped_pages(), stripes: None, beyond: &[] };
     let writes = live.count() / 5;
     let moved = drive.overwrite_for_test(live, writes, 99);
     (writes + moved) as f64 / writes as f64
@@ -144,7 +144,7 @@ impl Shape {
     }
 
     fn live(&self) -> LivePages<'_> {
-        LivePages { mapped: self.device.mapped_pages(), beyond: &self.beyond }
+        LivePages { mapped: self.device.mapped_pages(), stripes: None, beyond: &self.beyond }
     }
 }
 

@@ -5,7 +5,7 @@
 //! **Source.** The baseline of every paper. **Parameters.** None. **Cost.** GCs meet whatever the host is doing.
 
 use crate::ids::PlaneIx;
-use crate::policy::{Gate, GcGate};
+use crate::policy::{Gate, GcGate, Want};
 use crate::view::View;
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -16,11 +16,15 @@ use serde::Deserialize;
 pub struct Free {}
 
 impl GcGate for Free {
-    fn may_start(&mut self, _: View<'_>, _: PlaneIx) -> Gate {
+    fn may_start(&mut self, _: View<'_>, _: PlaneIx, _: Want) -> Gate {
         Gate::Open
     }
 
     fn strict(&mut self) -> bool {
+        false
+    }
+
+    fn needs_stripes(&mut self) -> bool {
         false
     }
 }
@@ -34,6 +38,6 @@ mod tests {
     fn it_is_open_on_a_busy_channel_too() {
         let mut state = tiny_state();
         state.channels[0].host_operations = 3;
-        assert_eq!(Free {}.may_start(View(&state), 0), Gate::Open);
+        assert_eq!(Free {}.may_start(View(&state), 0, Want::Soft), Gate::Open);
     }
 }

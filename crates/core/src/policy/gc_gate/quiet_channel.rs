@@ -6,25 +6,47 @@
 //! **Source.** The simulator that the TTFLASH authors released: its soft threshold, and one GC at a time on each channel.
 //! TTFLASH, section 3, leaves the start open; where a GC holds its channel, a second one could only wait, holding its plane.
 //!
-//! **Parameters.** None. **Cost.** GC is put off under load, so more of it may become urgent.
+//! **Parameters.** `one_per_channel` (default true): whether another GC at work there keeps it shut. A GC that holds its plane
+//! alone has no need of that.
+//!
+//! **Cost.** GC is put off under load, so more of it may become urgent.
 
 use crate::ids::PlaneIx;
-use crate::policy::{Gate, GcGate};
+use crate::policy::{Gate, GcGate, Want};
 use crate::view::View;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
 /// Open while the channel is quiet.
-#[derive(Debug, Default, Deserialize, JsonSchema)]
+#[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub struct QuietChannel {}
+pub struct QuietChannel {
+    #[serde(default = "yes")]
+    one_per_channel: bool,
+}
+
+fn yes() -> bool {
+    true
+}
+
+impl Default for QuietChannel {
+    fn default() -> Self {
+        Self { one_per_channel: true }
+    }
+}
 
 impl GcGate for QuietChannel {
-    fn may_start(&mut self, view: View<'_>, plane: PlaneIx) -> Gate {
-        if view.host_operations_on_channel_of(plane) == 0 && view.gcs_on_channel_of(plane) == 0 { Gate::Open } else { Gate::Shut }
+    fn may_start(&mut self, view: View<'_>, plane: PlaneIx, _: Want) -> Gate {
+        let quiet = view.host_operations_on_channel_of(plane) == 0;
+        let alone = !self.one_per_channel || view.gcs_on_channel_of(plane) == 0;
+        if quiet && alone { Gate::Open } else { Gate::Shut }
     }
 
     fn strict(&mut self) -> bool {
+        false
+    }
+
+    fn needs_stripes(&mut self) -> bool {
         false
     }
 }
@@ -37,12 +59,14 @@ mod tests {
     #[test]
     fn one_host_operation_or_another_gc_shuts_it() {
         let mut state = tiny_state();
-        assert_eq!(QuietChannel {}.may_start(View(&state), 0), Gate::Open);
+        assert_eq!(QuietChannel::default().may_start(View(&state), 0, Want::Soft), Gate::Open);
         state.channels[0].host_operations = 1;
-        assert_eq!(QuietChannel {}.may_start(View(&state), 0), Gate::Shut);
+        assert_eq!(QuietChannel::default().may_start(View(&state), 0, Want::Soft), Gate::Shut);
         state.channels[0].host_operations = 0;
         state.channels[0].gcs = 1;
-        assert_eq!(QuietChannel {}.may_start(View(&state), 0), Gate::Shut);
-        assert_eq!(QuietChannel {}.may_start(View(&state), 1), Gate::Open, "plane 1 is on the other channel");
+        assert_eq!(QuietChannel::default().may_start(View(&state), 0, Want::Soft), Gate::Shut);
+        assert_eq!(QuietChannel::default().may_start(View(&state), 1, Want::Soft), Gate::Open, "plane 1 is on the other channel");
+        let mut any = QuietChannel { one_per_channel: false };
+        assert_eq!(any.may_start(View(&state), 0, Want::Soft), Gate::Open);
     }
 }

@@ -17,6 +17,7 @@
 
 use crate::config::ConfigError;
 use crate::device::Device;
+use crate::ftl::rain::Stripes;
 use crate::ids::{Lpn, PlaneIx};
 use crate::policy::place::static_order::planes_in_order;
 use crate::policy::{Opens, Place};
@@ -92,6 +93,10 @@ impl Place for IdleDie {
 
     fn is_static(&mut self) -> bool {
         false
+    }
+
+    fn stripes(&mut self) -> Option<Stripes> {
+        None
     }
 
     fn write_point(&mut self, view: View<'_>, plane: PlaneIx, for_gc: bool) -> usize {

@@ -14,6 +14,7 @@
 
 use crate::config::ConfigError;
 use crate::device::Device;
+use crate::ftl::rain::Stripes;
 use crate::ids::{Lpn, PlaneIx};
 use crate::policy::place::static_order::StaticOrder;
 use crate::policy::{Opens, Place};
@@ -69,6 +70,10 @@ impl Place for LeastWorn {
     #[inline]
     fn write_point(&mut self, view: View<'_>, plane: PlaneIx, for_gc: bool) -> usize {
         self.planes.write_point(view, plane, for_gc)
+    }
+
+    fn stripes(&mut self) -> Option<Stripes> {
+        None
     }
 
     fn opens(&mut self) -> Opens {

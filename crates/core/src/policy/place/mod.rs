@@ -1,6 +1,7 @@
 //! Where pages go.
 pub mod idle_die;
 pub mod least_worn;
+pub mod rain;
 pub mod static_order;
 
 use crate::ids::PlaneIx;
@@ -12,7 +13,7 @@ impl PlacePolicy {
         match self {
             Self::Static(place) => Some(place.round()),
             Self::LeastWorn(place) => Some(place.round()),
-            Self::IdleDie(_) | Self::Custom(_) => None,
+            Self::Rain(_) | Self::IdleDie(_) | Self::Custom(_) => None,
         }
     }
 }

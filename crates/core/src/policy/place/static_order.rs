@@ -12,6 +12,7 @@
 
 use crate::config::ConfigError;
 use crate::device::{Device, Geometry};
+use crate::ftl::rain::Stripes;
 use crate::ids::{Lpn, PlaneIx};
 use crate::policy::{Opens, Place};
 use crate::view::View;
@@ -71,6 +72,10 @@ impl Place for StaticOrder {
 
     fn is_static(&mut self) -> bool {
         true
+    }
+
+    fn stripes(&mut self) -> Option<Stripes> {
+        None
     }
 
     #[inline]

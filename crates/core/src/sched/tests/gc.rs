@@ -182,10 +182,14 @@ fn below_the_hard_watermark_a_preemptible_gc_yields_no_more() {
 struct OpensAt(Ns);
 
 impl GcGate for OpensAt {
-    fn may_start(&mut self, view: View<'_>, _: PlaneIx) -> Gate {
+    fn may_start(&mut self, view: View<'_>, _: PlaneIx, _: Want) -> Gate {
         if view.now() >= self.0 { Gate::Open } else { Gate::ShutUntil(self.0) }
     }
     fn strict(&mut self) -> bool {
+        false
+    }
+
+    fn needs_stripes(&mut self) -> bool {
         false
     }
 }
@@ -207,7 +211,7 @@ fn a_gate_is_asked_again_when_it_said_so() {
 #[test]
 fn a_quiet_channel_lets_a_gc_start_and_a_busy_one_does_not() {
     let mut design = plain_design(Scope::Plane);
-    design.gc_gate = GcGatePolicy::QuietChannel(QuietChannel {});
+    design.gc_gate = GcGatePolicy::QuietChannel(QuietChannel::default());
     let mut drive = at_the_brink(&one_channel(2, 1), design, 2);
     drive.map_functionally([1]);
     drive.at(0, write(0));

@@ -1,8 +1,8 @@
 //! Random designs on random devices, with the oracle on: every mechanism against every other.
 
 use super::*;
-use crate::policy::{GcHold, HoldPlan, Order};
-use crate::view::Candidate;
+use crate::policy::{FlushPlanPolicy, GcHold, HoldPlan, Order, ReadAnswer, ReadPlan, ReadPlanPolicy};
+use crate::view::{BlockedRead, Candidate};
 use rand_core::Rng;
 
 /// Answers every question at random.
@@ -32,7 +32,7 @@ impl Suspend for Wild {
 }
 
 impl GcGate for Wild {
-    fn may_start(&mut self, view: View<'_>, _: PlaneIx) -> Gate {
+    fn may_start(&mut self, view: View<'_>, _: PlaneIx, _: Want) -> Gate {
         match self.below(3) {
             0 => Gate::Open,
             1 => Gate::ShutUntil(view.now() + u64::from(self.below(5000))),
@@ -42,6 +42,20 @@ impl GcGate for Wild {
 
     fn strict(&mut self) -> bool {
         self.below(2) == 0
+    }
+
+    fn needs_stripes(&mut self) -> bool {
+        false
+    }
+}
+
+impl ReadPlan for Wild {
+    fn plan(&mut self, _: View<'_>, _: &BlockedRead<'_>) -> ReadAnswer {
+        [ReadAnswer::Direct, ReadAnswer::Wait, ReadAnswer::Reconstruct, ReadAnswer::Reconstruct][self.below(4) as usize]
+    }
+
+    fn active(&mut self) -> bool {
+        true
     }
 }
 
@@ -105,7 +119,30 @@ struct Mix {
     queues: Vec<u32>,
     /// Trims in a hundred requests.
     trims: u32,
+    /// Stripes with parity: their width, what the gate, reads and flushes do about GC.
+    rain: Option<Stripes>,
     seed: u64,
+}
+
+/// What a design with stripes does about GC.
+#[derive(Clone, Debug)]
+struct Stripes {
+    channels: u32,
+    width: u32,
+    gate: u8,
+    reads: u8,
+    tolerant_flush: bool,
+}
+
+fn stripes() -> impl Strategy<Value = Stripes> {
+    let shape = prop_oneof![Just((2u32, 2u32)), Just((3, 3)), Just((4, 4)), Just((4, 2))];
+    (shape, 0u8..6, 0u8..5, any::<bool>()).prop_map(|((channels, width), gate, reads, tolerant_flush)| Stripes {
+        channels,
+        width,
+        gate,
+        reads,
+        tolerant_flush,
+    })
 }
 
 fn mix() -> impl Strategy<Value = Mix> {
@@ -122,7 +159,7 @@ fn mix() -> impl Strategy<Value = Mix> {
         rest,
         (prop::bool::weighted(0.1), any::<bool>()),
         (any::<bool>(), 0u8..16, prop_oneof![Just(0), Just(30)], 0u8..16, (any::<bool>(), any::<bool>(), any::<bool>(), any::<bool>())),
-        host,
+        (host, prop::option::of(stripes())),
         any::<u64>(),
     )
         .prop_map(
@@ -131,7 +168,7 @@ fn mix() -> impl Strategy<Value = Mix> {
                 (order, join, quiet, suspend, buffer_pages, write_points, command_ns),
                 (ideal, by_wear),
                 (sequence, wild, suspend_ns, flash, (blocks, dynamic, across, strict)),
-                (overhead_ns, link_page_ns, queues, trims),
+                ((overhead_ns, link_page_ns, queues, trims), rain),
                 seed,
             )| Mix {
                 channels,
@@ -161,6 +198,7 @@ fn mix() -> impl Strategy<Value = Mix> {
                 link_page_ns,
                 queues,
                 trims,
+                rain,
                 seed,
             },
         )
@@ -172,11 +210,17 @@ impl Mix {
         let g = &mut device.geometry;
         (g.channels, g.dies_per_chip, g.planes_per_die) = (self.channels, self.dies, self.planes);
         g.blocks_per_plane = 16;
+        if let Some(stripes) = &self.rain {
+            g.channels = stripes.channels;
+            // Parity takes up to a half of the pages.
+            device.host.logical_permyriad = 3000;
+        }
         device.timing.command_ns = self.command_ns;
         device.timing.read_ns = vec![10, 25];
         device.timing.program_ns = vec![1000, 1700];
         device.timing.page_class_pattern = vec![0, 1];
-        device.ram.buffer_kib = self.buffer_pages * 4;
+        let least = self.rain.as_ref().map_or(0, |stripes| stripes.width);
+        device.ram.buffer_kib = self.buffer_pages.max(least) * 4;
         device.host.queue_depth = 8;
         device.host.overhead_ns = self.overhead_ns;
         device.host.link_bytes_per_us = self.link_page_ns.map(|ns| 4096 * 1000 / ns);
@@ -216,7 +260,7 @@ impl Mix {
             design.place = PlacePolicy::IdleDie(crate::policy::place::idle_die::IdleDie::default());
         }
         let narrow = self.scope < 2 && self.wild & 4 == 0;
-        let across = self.across && self.dynamic && self.controller && !self.ideal && narrow;
+        let across = self.across && self.dynamic && self.rain.is_none() && self.controller && !self.ideal && narrow;
         let destination = if across { "drive" } else { "plane" };
         let text = format!("destination = \"{destination}\"\n")
             + &format!(
@@ -240,7 +284,7 @@ impl Mix {
             design.join = JoinPolicy::StrictAllPlanes(crate::policy::join::strict_all_planes::StrictAllPlanes::new(3));
         }
         if self.quiet {
-            design.gc_gate = GcGatePolicy::QuietChannel(QuietChannel {});
+            design.gc_gate = GcGatePolicy::QuietChannel(QuietChannel::default());
         }
         let answer = match self.suspend {
             0 => Suspension::No,
@@ -250,6 +294,9 @@ impl Mix {
         };
         if self.suspend > 0 {
             design.suspend = SuspendPolicy::Custom(Box::new(Answers(answer)));
+        }
+        if let Some(stripes) = &self.rain {
+            self.add_stripes(&mut design, stripes);
         }
         let wild = |salt| Box::new(Wild::new(self.seed, salt));
         if self.wild & 1 != 0 {
@@ -265,6 +312,29 @@ impl Mix {
             design.order = OrderPolicy::Custom(wild(4));
         }
         design
+    }
+
+    fn add_stripes(&self, design: &mut Design, stripes: &Stripes) {
+        use crate::policy::gc_gate::rotating::{Rotating, Start, Turn};
+        use crate::policy::read_plan::gc_tolerant::{GcTolerant, Rule};
+        design.place = PlacePolicy::Rain(crate::policy::place::rain::Rain::new(stripes.width));
+        let turn = if stripes.gate.is_multiple_of(2) { Turn::FewestFree } else { Turn::RoundRobin };
+        let start = if self.quiet { Start::QuietChannel } else { Start::Immediate };
+        match stripes.gate {
+            0..2 => design.gc_gate = GcGatePolicy::Rotating(Rotating::new(false, turn, start)),
+            2..4 => design.gc_gate = GcGatePolicy::Rotating(Rotating::new(true, turn, start)),
+            _ => {}
+        }
+        match stripes.reads {
+            0 => {}
+            1 => design.read_plan = ReadPlanPolicy::GcTolerant(GcTolerant::new(Rule::Paper)),
+            2 => design.read_plan = ReadPlanPolicy::GcTolerant(GcTolerant::new(Rule::Release)),
+            3 => design.read_plan = ReadPlanPolicy::GcTolerant(GcTolerant::new(Rule::Greedy)),
+            _ => design.read_plan = ReadPlanPolicy::Custom(Box::new(Wild::new(self.seed, 5))),
+        }
+        if stripes.tolerant_flush {
+            design.flush_plan = FlushPlanPolicy::GcTolerant(crate::policy::flush_plan::gc_tolerant::GcTolerant {});
+        }
     }
 
     /// Runs a random open-loop mix to its end; returns the event hash and what completed.
@@ -291,6 +361,10 @@ impl Mix {
             };
             drive.advance(now);
             drive.submit_to(random.next_u32() % 5, now, Command { kind, sector, sectors: length }).unwrap();
+            // The oracle's walk over all stripes costs more than the request.
+            if random.next_u32().is_multiple_of(16) && self.rain.is_some() {
+                drive.audit().unwrap();
+            }
         }
         // An endless stream of events without completions would be a livelock.
         let mut idle = 0;
@@ -305,7 +379,24 @@ impl Mix {
         assert_eq!(drive.mismatch(), None);
         drive.state.books.audit().unwrap();
         drive.audit().unwrap();
+        self.check_rotation(&drive);
         (drive.event_hash(), drive.observer().0.len(), *drive.counters())
+    }
+
+    /// Where rotation holds all the time and reads always go around a GC, none waits for one.
+    fn check_rotation<Q: EventQueue>(&self, drive: &TestDrive<Q>) {
+        let Some(stripes) = &self.rain else { return };
+        let strict = (2..4).contains(&stripes.gate) && self.wild & 2 == 0;
+        if !strict {
+            return;
+        }
+        assert_eq!(drive.counters().gcs_beside_others, 0, "forced rotation");
+        let plane_alone = self.planes == 1 && self.scope < 2 && self.wild & 4 == 0;
+        if plane_alone && stripes.reads == 3 {
+            assert_eq!(drive.counters().reads_beyond_parity, 0);
+            let mut reads = drive.observer().0.iter().filter(|(completion, _)| completion.kind == CommandKind::Read);
+            assert!(!reads.any(|(completion, _)| completion.gc_blocked), "a read waited for a GC");
+        }
     }
 }
 
@@ -318,6 +409,63 @@ proptest! {
         let (again, ..) = mix.run::<PlainHeap>(300);
         prop_assert_eq!(hash, again, "the plain heap gives the same run");
     }
+
+    /// The parity of every stripe that is not on its way is the sum of its pages, all the time.
+    #[test]
+    fn any_mix_with_stripes_returns_the_last_data_directly_or_from_parity(mut mix in mix(), stripes in stripes()) {
+        mix.rain = Some(stripes);
+        let (hash, completed, _) = mix.run::<Lanes>(300);
+        prop_assert_eq!(completed, 300);
+        let (again, ..) = mix.run::<PlainHeap>(300);
+        prop_assert_eq!(hash, again, "the plain heap gives the same run");
+    }
+
+    /// Forced rotation with the greedy rule: no read ever waits for a GC, whatever the order and the traffic.
+    #[test]
+    fn no_read_waits_for_a_gc_where_rotation_always_holds(mut mix in mix(), mut stripes in stripes()) {
+        (stripes.gate, stripes.reads) = (2 + stripes.gate % 2, 3);
+        (mix.planes, mix.scope, mix.wild, mix.rain) = (1, mix.scope % 2, mix.wild & !6, Some(stripes));
+        let (_, completed, _) = mix.run::<Lanes>(300);
+        prop_assert_eq!(completed, 300);
+    }
+}
+
+/// A die was given the channel for a program that found no room, and that went elsewhere and took the channel; the die's other
+/// work then stood in no line and was never started.
+#[test]
+fn a_die_whose_turn_at_the_channel_came_to_nothing_stands_in_line_again() {
+    let mix = Mix {
+        channels: 1,
+        dies: 2,
+        planes: 2,
+        scope: 1,
+        preemptible: false,
+        controller: true,
+        order: 0,
+        join: false,
+        quiet: false,
+        suspend: 0,
+        buffer_pages: 2,
+        write_points: 1,
+        command_ns: 1,
+        ideal: false,
+        sequence: false,
+        wild: 10,
+        suspend_ns: 0,
+        flash: 1,
+        blocks: true,
+        dynamic: true,
+        across: true,
+        strict: false,
+        by_wear: false,
+        overhead_ns: 0,
+        link_page_ns: None,
+        queues: vec![1],
+        trims: 10,
+        rain: None,
+        seed: 16_865_095_762_283_438_010,
+    };
+    mix.run::<Lanes>(300);
 }
 
 /// A die that was granted its channel began a read whose page had moved; the die that has it now took the channel, and the
@@ -352,7 +500,8 @@ fn a_die_that_loses_the_channel_it_was_granted_lines_up_again() {
         link_page_ns: Some(400),
         queues: vec![1],
         trims: 10,
-        seed: 9721316110492350169,
+        rain: None,
+        seed: 9_721_316_110_492_350_169,
     };
     let (_, completed, _) = mix.run::<Lanes>(300);
     assert_eq!(completed, 300);

@@ -18,7 +18,7 @@ use crate::policy::order::gc_first::GcFirst;
 use crate::policy::order::read_first::ReadFirst;
 use crate::policy::{
     Gate, GcGate, GcGatePolicy, GcHoldPolicy, GcTriggerPolicy, JoinPolicy, Keep, OrderPolicy, PlacePolicy, Scope, Serve, Suspend,
-    SuspendPolicy, Suspension,
+    SuspendPolicy, Suspension, Want,
 };
 use crate::sched::jobs::Stage;
 use crate::sched::ops::{Class, Op, OpKind, Owner};
@@ -33,6 +33,7 @@ mod gc;
 mod host;
 mod mix;
 mod placement;
+mod rain;
 mod registers;
 mod suspension;
 

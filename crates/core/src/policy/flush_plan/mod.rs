@@ -1,0 +1,3 @@
+//! Which stripe leaves the buffer next.
+pub mod gc_tolerant;
+pub mod lru;

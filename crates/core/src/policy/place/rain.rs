@@ -1,0 +1,126 @@
+//! # RAIN stripes
+//!
+//! **What it does.** Each N - 1 consecutive logical pages and a parity page form a stripe, which lies in one plane group:
+//! planes at the same position of N channels. Consecutive stripes go round the plane groups, and the parity rotates over the
+//! channels. Inside its plane a page may be anywhere, and an overwritten page stays in its plane.
+//!
+//! **Source.** TTFLASH, section 4.2 and figure 4; more channels than N are several groups at each position (section 4.4).
+//!
+//! **Parameters.** `stripe_width`, N, from 2 to 32 and a divisor of the channels; default 8, or the number of channels where
+//! 8 does not divide it.
+//!
+//! **Cost.** One page in N holds parity: space, programs, GC. A small write reads before it writes. Each N pages in a row
+//! meet a channel twice.
+
+use crate::config::ConfigError;
+use crate::device::Device;
+use crate::ftl::rain::{Stripes, WIDTH_MAX};
+use crate::ids::{Lpn, PlaneIx};
+use crate::policy::{Opens, Place};
+use crate::view::View;
+use schemars::JsonSchema;
+use serde::Deserialize;
+
+/// Pages in stripes with parity.
+#[derive(Debug, Default, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Rain {
+    #[serde(default)]
+    stripe_width: Option<u32>,
+    #[serde(skip)]
+    stripes: Option<Stripes>,
+}
+
+/// The usual stripe width. TTFLASH, section 4.4.
+const WIDTH: u32 = 8;
+
+impl Rain {
+    /// Stripes of a given width.
+    pub fn new(stripe_width: u32) -> Self {
+        Self { stripe_width: Some(stripe_width), stripes: None }
+    }
+
+    /// The stripes of the device that it was prepared for.
+    pub(crate) fn layout(&self) -> Option<&Stripes> {
+        self.stripes.as_ref()
+    }
+}
+
+impl Place for Rain {
+    fn prepare(&mut self, device: &Device) -> Result<(), ConfigError> {
+        let channels = device.geometry.channels;
+        let width = self.stripe_width.unwrap_or(if channels.is_multiple_of(WIDTH) { WIDTH } else { channels });
+        if !(2..=WIDTH_MAX).contains(&width) || !channels.is_multiple_of(width) {
+            let allowed: Vec<String> = (2..=WIDTH_MAX).filter(|&width| channels.is_multiple_of(width)).map(|n| n.to_string()).collect();
+            let allowed = if allowed.is_empty() {
+                "none: RAIN needs at least 2 channels".to_string()
+            } else {
+                format!("{}, the divisors of the channels up to {WIDTH_MAX}", allowed.join(", "))
+            };
+            return Err(ConfigError(format!(
+                "[place] `stripe_width` is {width} with policy \"rain\", and [geometry] `channels` of this device is {channels}; allowed: {allowed}"
+            )));
+        }
+        self.stripes = Some(Stripes::new(device, width));
+        Ok(())
+    }
+
+    #[inline]
+    fn plane(&mut self, _: View<'_>, lpn: Lpn) -> PlaneIx {
+        self.stripes.as_ref().expect("a prepared policy").plane_of(lpn)
+    }
+
+    fn gc_plane(&mut self, _: View<'_>, from: PlaneIx) -> PlaneIx {
+        from
+    }
+
+    fn is_static(&mut self) -> bool {
+        true
+    }
+
+    fn opens(&mut self) -> Opens {
+        Opens::ErasedFirst
+    }
+
+    fn stripes(&mut self) -> Option<Stripes> {
+        self.stripes.clone()
+    }
+
+    #[inline]
+    fn write_point(&mut self, view: View<'_>, plane: PlaneIx, for_gc: bool) -> usize {
+        usize::from(for_gc && view.books().write_points(plane) > 1)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testkit::tiny_device;
+
+    #[test]
+    fn a_width_that_does_not_divide_the_channels_is_refused_and_names_those_that_do() {
+        let mut device = tiny_device();
+        device.geometry.channels = 6;
+        let error = Rain::new(4).prepare(&device).unwrap_err();
+        assert!(error.0.contains("`stripe_width` is 4") && error.0.contains("2, 3, 6"), "{error}");
+        let error = Rain::new(1).prepare(&device).unwrap_err();
+        assert!(error.0.contains("`stripe_width` is 1"), "{error}");
+        let mut rain = Rain::default();
+        rain.prepare(&device).unwrap();
+        assert_eq!(rain.layout().unwrap().width(), 6, "8 does not divide 6 channels");
+        device.geometry.channels = 16;
+        rain.prepare(&device).unwrap();
+        assert_eq!(rain.layout().unwrap().width(), 8);
+    }
+
+    #[test]
+    fn pages_beside_each_other_lie_on_channels_of_one_group() {
+        let mut device = tiny_device();
+        (device.geometry.channels, device.geometry.dies_per_chip) = (4, 2);
+        let mut rain = Rain::new(4);
+        rain.prepare(&device).unwrap();
+        let state = crate::testkit::tiny_state();
+        let planes: Vec<_> = (0..6).map(|lpn| rain.plane(View(&state), lpn)).collect();
+        assert_eq!(planes, [0, 2, 4, 1, 3, 7]);
+    }
+}

@@ -1,0 +1,105 @@
+//! # GC-tolerant read
+//!
+//! **What it does.** A page behind a GC is regenerated from the rest of its stripe: the pages that the request does not read
+//! anyway are read in addition, and the controller XORs them. A read of a full stripe always does so, since all that it needs
+//! besides is the parity. For any other read `rule` says whether the extra reads are worth it:
+//!
+//! - `paper`: if the GC lasts longer than B x (array read + transfer), where B is the number of extra reads that would meet a
+//!   busy channel or plane.
+//! - `greedy`: always.
+//! - `release`: always while the GC copies; while it erases, if that lasts longer than all extra reads one after another.
+//!
+//! **Source.** TTFLASH, section 4.3; the third rule is the authors' released simulator's. What "busy" means is a decision: a
+//! channel that carries or is awaited by something, or a plane whose die runs something, since the price contains both.
+//!
+//! **Parameters.** `rule` (default `"paper"`). It needs stripes.
+//!
+//! **Cost.** Up to N - 1 reads for one. It fails where two pages of a stripe are behind GCs.
+
+use crate::policy::{ReadAnswer, ReadPlan};
+use crate::view::{BlockedRead, View};
+use schemars::JsonSchema;
+use serde::Deserialize;
+
+/// When a read of a part of a stripe is reconstructed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum Rule {
+    /// If the GC lasts longer than the busy extra reads.
+    #[default]
+    Paper,
+    /// Always.
+    Greedy,
+    /// If the GC copies, or erases for longer than all extra reads.
+    Release,
+}
+
+/// Reads around GCs.
+#[derive(Debug, Default, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct GcTolerant {
+    #[serde(default)]
+    rule: Rule,
+}
+
+impl GcTolerant {
+    /// Reads around GCs by a rule.
+    pub fn new(rule: Rule) -> Self {
+        Self { rule }
+    }
+}
+
+impl ReadPlan for GcTolerant {
+    fn plan(&mut self, view: View<'_>, read: &BlockedRead<'_>) -> ReadAnswer {
+        let page_ns = view.page_read_ns();
+        let worth = read.full_stripe
+            || match self.rule {
+                Rule::Greedy => true,
+                Rule::Paper => {
+                    let busy = read.extra.iter().filter(|&&plane| view.read_would_wait(plane)).count();
+                    read.gc_left_ns > busy as u64 * page_ns
+                }
+                Rule::Release => !view.gc_erases(read.plane) || read.gc_left_ns > read.extra.len() as u64 * page_ns,
+            };
+        if worth { ReadAnswer::Reconstruct } else { ReadAnswer::Wait }
+    }
+
+    fn active(&mut self) -> bool {
+        true
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ftl::gc::GcState;
+    use crate::testkit::state_with_stripes;
+
+    #[test]
+    fn the_papers_rule_counts_the_busy_extra_reads() {
+        // A page takes 10 + 100.
+        let mut state = state_with_stripes(4, 1, 4);
+        let read = |gc_left_ns| BlockedRead { lpn: 0, plane: 0, gc_left_ns, extra: &[1, 2, 3], full_stripe: false };
+        let mut paper = GcTolerant::new(Rule::Paper);
+        assert_eq!(paper.plan(View(&state), &read(1)), ReadAnswer::Reconstruct, "idle channels cost nothing");
+        state.channels[2].busy_until = 50;
+        state.channels[3].busy_until = 50;
+        assert_eq!(paper.plan(View(&state), &read(220)), ReadAnswer::Wait);
+        assert_eq!(paper.plan(View(&state), &read(221)), ReadAnswer::Reconstruct);
+        let full = BlockedRead { full_stripe: true, ..read(1) };
+        assert_eq!(paper.plan(View(&state), &full), ReadAnswer::Reconstruct, "no condition applies to a full stripe");
+        assert_eq!(GcTolerant::new(Rule::Greedy).plan(View(&state), &read(1)), ReadAnswer::Reconstruct);
+    }
+
+    #[test]
+    fn the_released_rule_asks_whether_the_gc_erases() {
+        let mut state = state_with_stripes(4, 1, 4);
+        let read = |gc_left_ns| BlockedRead { lpn: 0, plane: 0, gc_left_ns, extra: &[1, 2, 3], full_stripe: false };
+        let mut release = GcTolerant::new(Rule::Release);
+        state.gc[0].state = GcState::Moving;
+        assert_eq!(release.plan(View(&state), &read(1)), ReadAnswer::Reconstruct);
+        state.gc[0].state = GcState::Erasing;
+        assert_eq!(release.plan(View(&state), &read(330)), ReadAnswer::Wait);
+        assert_eq!(release.plan(View(&state), &read(331)), ReadAnswer::Reconstruct);
+    }
+}
