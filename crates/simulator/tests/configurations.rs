@@ -251,7 +251,7 @@ fn in_time<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> T {
     match receiver.recv_timeout(PATIENCE) {
         Ok(done) => done,
         Err(RecvTimeoutError::Timeout) => panic!("no end after {PATIENCE:?}"),
-        Err(RecvTimeoutError::Disconnected) => std::panic::resume_unwind(worker.join().err().expect("a panic")),
+        Err(RecvTimeoutError::Disconnected) => std::panic::resume_unwind(worker.join().expect_err("a panic")),
     }
 }
 
