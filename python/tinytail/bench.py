@@ -20,18 +20,19 @@ _MAXRSS_UNIT_BYTES = 1 if sys.platform == "darwin" else 1024
 
 
 def check(cases: Sequence[str]) -> list[str]:
-    """The cases to run: all if none is named.
+    """The cases to run: those that take little time if none is named.
 
     Raises:
         UsageError: there is no such case, or it is named twice.
     """
-    known = engine.bench_cases()
+    default, by_name = engine.bench_cases()
+    known = default + by_name
     for position, case in enumerate(cases):
         if case not in known:
             raise UsageError(f'unknown bench case "{case}"' + suggestion(case, known))
         if case in cases[:position]:
             raise UsageError(f'bench case "{case}" is given twice')
-    return list(cases) or known
+    return list(cases) or default
 
 
 def run_here(case: str) -> dict[str, Any]:

@@ -529,7 +529,8 @@ def bench(
     Parameters
     ----------
     cases
-        Cases to run, one after the other; all if none is named.
+        Cases to run, one after the other; without any, those that are quick. By name alone run
+        ageing, statistical-layout, image, drive-sizes and run-lengths.
     json
         File for the results as JSON; - is standard output, and the table then goes to standard
         error.

@@ -463,10 +463,10 @@ def image_info(path: str | os.PathLike[str]) -> dict[str, Any]:
     return info
 
 
-def bench_cases() -> list[str]:
-    """The names of the bench cases."""
-    names: list[str] = json.loads(_native.bench_cases())
-    return names
+def bench_cases() -> tuple[list[str], list[str]]:
+    """The names of the bench cases: those that are run if none is named, and the others."""
+    default, by_name = json.loads(_native.bench_cases())
+    return default, by_name
 
 
 def bench(case: str, control: Control) -> dict[str, Any]:

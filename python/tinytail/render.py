@@ -410,34 +410,28 @@ def _plain_value(value: Any) -> str:
 
 
 def bench_view(cases: Iterable[Mapping[str, Any]]) -> Table:
-    """The results of bench cases."""
+    """The results of bench cases; a column that none of them fills is left out."""
+    columns: list[tuple[str, str, Callable[[Any], str]]] = [
+        ("requests_per_cpu_second", "requests/\nCPU-s", humanize.rate),
+        ("ns_per_event", "ns/event", humanize.number),
+        ("floor_ratio", "× floor", humanize.number),
+        ("log_cpu_ratio", "log:\nCPU", humanize.number),
+        ("log_wall_ratio", "log:\nwall", humanize.number),
+        ("cpu_seconds", "CPU-s", humanize.number),
+        ("growth_ratio", "growth", humanize.number),
+        ("peak_memory_bytes", "peak\nmemory", humanize.memory),
+    ]
+    rows = list(cases)
+    shown = [column for column in columns if any(case.get(column[0]) is not None for case in rows)]
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False)
     table.add_column("case", no_wrap=True)
-    headings = (
-        "requests/\nCPU-s",
-        "ns/event",
-        "× floor",
-        "log:\nCPU",
-        "log:\nwall",
-        "peak\nmemory",
-    )
-    for heading in headings:
+    for _, heading, _ in shown:
         table.add_column(heading, justify="right", no_wrap=True)
-    for case in cases:
-        table.add_row(
-            Text(case["name"]),
-            humanize.rate(case["requests_per_cpu_second"]),
-            _number(case["ns_per_event"]),
-            _number(case["floor_ratio"]),
-            _number(case.get("log_cpu_ratio")),
-            _number(case.get("log_wall_ratio")),
-            humanize.memory(case["peak_memory_bytes"]),
-        )
+    for case in rows:
+        values = ((case.get(key), words) for key, _, words in shown)
+        cells = (humanize.MISSING if value is None else words(value) for value, words in values)
+        table.add_row(Text(case["name"]), *cells)
     return table
-
-
-def _number(value: float | None) -> str:
-    return humanize.MISSING if value is None else humanize.number(value)
 
 
 def _list_table(*headings: str) -> Table:

@@ -190,8 +190,10 @@ class FakeNative:
         return json.dumps({"path": path, "bytes": 1024, "state": {"live_percent": 40}})
 
     def bench_cases(self) -> str:
-        return json.dumps(["steady-gc", "steady-gc-controller"])
+        return json.dumps([["steady-gc", "steady-gc-controller"], ["ageing"]])
 
     def bench(self, case: str, _control: FakeControl) -> str:
+        if case == "ageing":
+            return json.dumps({"name": case, "cpu_seconds": 12.5, "peak_memory_bytes": None})
         document = {"name": case, "requests_per_cpu_second": 2e6, "ns_per_event": 60.0}
         return json.dumps(document | {"floor_ratio": 8.0, "peak_memory_bytes": None})

@@ -399,6 +399,11 @@ def test_bench_shows_and_writes_each_case(
     assert [case["name"] for case in cases] == ["steady-gc", "steady-gc-controller"]
     assert cases[0]["floor_ratio"] == 8.0
     assert cases[0]["peak_memory_bytes"] > 1_000_000
+    assert "growth" not in outcome.out
+    by_name = command("bench", "ageing")
+    assert by_name.code == 0
+    assert "12.5" in by_name.out
+    assert "floor" not in by_name.out
 
 
 def test_a_failed_bench_case_keeps_the_earlier_ones(

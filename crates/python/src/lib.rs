@@ -210,7 +210,7 @@ fn image_info(py: Python<'_>, path: &str) -> PyResult<String> {
 
 #[pyfunction]
 fn bench_cases() -> PyResult<String> {
-    json(&benches::CASES)
+    json(&(benches::CASES, benches::CASES_BY_NAME))
 }
 
 #[pyfunction]

@@ -9,7 +9,7 @@ use serde::Serialize;
 use std::path::Path;
 use std::time::Instant;
 use tinytail_core::config::ConfigError;
-use tinytail_core::device::Device;
+use tinytail_core::device::{AgeingMethod, Device};
 use tinytail_core::drive::Drive;
 use tinytail_core::host::{Arrival, CommandKind};
 use tinytail_metrics::Metrics;
@@ -17,33 +17,48 @@ use tinytail_metrics::log::Log;
 use tinytail_metrics::series::WINDOWS;
 use tinytail_workload::{SourceContext, TRACES_VARIABLE, TraceOptions, Transform, Workload};
 
-/// The names of the cases.
+mod large;
+
+/// The names of the cases that are run if none is named.
 pub const CASES: [&str; 5] = ["steady-gc", "steady-gc-controller", "dtrs", "mqsim-no-gc", "log"];
+
+/// The names of the cases that are run only if they are named.
+pub const CASES_BY_NAME: [&str; 5] = ["ageing", "statistical-layout", "image", "drive-sizes", "run-lengths"];
 
 /// Requests of a steady case.
 const REQUESTS: u64 = 10_000_000;
 
 /// The figures of one case.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, Default, Serialize)]
 pub struct Case {
     /// Name.
     pub name: String,
-    /// Requests for each second of user CPU time.
-    pub requests_per_cpu_second: f64,
+    /// Requests for each second of user CPU time; `None` where no requests are played.
+    pub requests_per_cpu_second: Option<f64>,
     /// User CPU time for each event, in nanoseconds.
-    pub ns_per_event: f64,
+    pub ns_per_event: Option<f64>,
     /// Time of the drive over time of the floor; `None` where there is no floor.
     pub floor_ratio: Option<f64>,
     /// Requests per second of user CPU time of the simulating thread with a log over those without one; `None` without log.
     pub log_cpu_ratio: Option<f64>,
     /// Requests per second of wall time with a log over those without one.
     pub log_wall_ratio: Option<f64>,
+    /// User CPU time of one piece of work, in seconds.
+    pub cpu_seconds: Option<f64>,
+    /// Time of a request of the large one over that of the small one, in a case that compares two.
+    pub growth_ratio: Option<f64>,
     /// Peak memory of the process; filled in by who starts it.
     pub peak_memory_bytes: Option<u64>,
     /// Pages programmed for each page of the host.
     pub write_amplification: Option<f64>,
     /// What was run.
     pub detail: String,
+}
+
+impl Case {
+    fn named(name: &str) -> Self {
+        Self { name: name.into(), ..Self::default() }
+    }
 }
 
 /// Runs one case.
@@ -57,9 +72,15 @@ pub fn bench(case: &str, control: &Control) -> Result<Case, RunError> {
         "dtrs" => dtrs(control),
         "mqsim-no-gc" => mqsim_no_gc(control),
         "log" => log(control),
+        "ageing" => large::ageing(case, AgeingMethod::Overwrite, control),
+        "statistical-layout" => large::ageing(case, AgeingMethod::Statistical, control),
+        "image" => large::image(case, control),
+        "drive-sizes" => large::drives(case, control),
+        "run-lengths" => large::lengths(case, control),
         other => {
-            let hint = tinytail_core::config::nearest_hint(other, &CASES);
-            Err(ConfigError::new(format!("unknown case `{other}`{hint}; known: {}", CASES.join(", "))).into())
+            let known = [CASES, CASES_BY_NAME].concat();
+            let hint = tinytail_core::config::nearest_hint(other, &known);
+            Err(ConfigError::new(format!("unknown case `{other}`{hint}; known: {}", known.join(", "))).into())
         }
     }
 }
@@ -74,16 +95,20 @@ struct Steady {
 impl Steady {
     /// A full 256 GiB drive in its steady state.
     fn full(design: &str, control: &Control) -> Result<Self, RunError> {
-        let mut device = catalog::device("ttflash-256g")?;
+        Self::full_of(catalog::device("ttflash-256g")?, design, REQUESTS / 10, control)
+    }
+
+    /// A full drive in its steady state.
+    fn full_of(mut device: Device, design: &str, warm_up: u64, control: &Control) -> Result<Self, RunError> {
         // Full to its logical size, at the watermark of `full-drive`.
         device.state.live_percent = 100;
         device.state.free_percent = 10;
         device.state.overwrite_percent = 100;
-        Self::prepare(&device, design, control)
+        Self::prepare(&device, design, warm_up, control)
     }
 
     /// A device aged to its starting state, and warmed up. The requests go to the part of it that holds data.
-    fn prepare(device: &Device, design: &str, control: &Control) -> Result<Self, RunError> {
+    fn prepare(device: &Device, design: &str, warm_up: u64, control: &Control) -> Result<Self, RunError> {
         let workload = Workload::resolve("randrw70-qd16", &TraceOptions::default())?;
         let logical_sectors = device.logical_sectors();
         let mut drive = Drive::new(device, catalog::design(design)?, false, Metrics::default())?;
@@ -97,8 +122,8 @@ impl Steady {
         });
         drive.wake();
         let mut steady = Self { drive, workload, context };
-        control.enter(Phase::WarmingUp, REQUESTS / 10);
-        steady.play(2, REQUESTS / 10, None, control)?;
+        control.enter(Phase::WarmingUp, warm_up);
+        steady.play(2, warm_up, None, control)?;
         Ok(steady)
     }
 
@@ -131,18 +156,15 @@ fn steady(name: &str, design: &str, control: &Control) -> Result<Case, RunError>
     }
     let floor = thread_cpu_seconds() - start;
     Ok(Case {
-        name: name.into(),
-        requests_per_cpu_second: REQUESTS as f64 / timed,
-        ns_per_event: timed * 1e9 / counters.events as f64,
+        requests_per_cpu_second: Some(REQUESTS as f64 / timed),
+        ns_per_event: Some(timed * 1e9 / counters.events as f64),
         floor_ratio: Some(timed / floor),
-        log_cpu_ratio: None,
-        log_wall_ratio: None,
-        peak_memory_bytes: None,
         write_amplification: write_amplification(&counters),
         detail: format!(
             "{design} on ttflash-256g, full; {REQUESTS} requests, {} events, {mapped} pages of the floor mapped",
             counters.events
         ),
+        ..Case::named(name)
     })
 }
 
@@ -182,18 +204,16 @@ fn log_in(folder: &Path, design: &str, control: &Control) -> Result<Case, RunErr
         logged = (logged.0 + cpu, logged.1 + wall + waited.elapsed().as_secs_f64());
     }
     Ok(Case {
-        name: "log".into(),
-        requests_per_cpu_second: REQUESTS as f64 / logged.0,
-        ns_per_event: logged.0 * 1e9 / events as f64,
-        floor_ratio: None,
+        requests_per_cpu_second: Some(REQUESTS as f64 / logged.0),
+        ns_per_event: Some(logged.0 * 1e9 / events as f64),
         log_cpu_ratio: Some(plain.0 / logged.0),
         log_wall_ratio: Some(plain.1 / logged.1),
-        peak_memory_bytes: None,
         write_amplification: write_amplification(steady.drive.counters()),
         detail: format!(
             "{design} on ttflash-256g, full; {REQUESTS} requests with log and as many without, in {SLICES} slices each; {:.1} bytes a request",
             bytes as f64 / REQUESTS as f64
         ),
+        ..Case::named("log")
     })
 }
 
@@ -206,20 +226,16 @@ fn mqsim_no_gc(control: &Control) -> Result<Case, RunError> {
     device.state.live_percent = 50;
     device.state.free_percent = 40;
     device.state.overwrite_percent = 0;
-    let mut steady = Steady::prepare(&device, design, control)?;
+    let mut steady = Steady::prepare(&device, design, REQUESTS / 10, control)?;
     control.enter(Phase::Running, REQUESTS);
     let (timed, _) = steady.play(1, REQUESTS, None, control)?;
     let counters = *steady.drive.counters();
     Ok(Case {
-        name: "mqsim-no-gc".into(),
-        requests_per_cpu_second: REQUESTS as f64 / timed,
-        ns_per_event: timed * 1e9 / counters.events as f64,
-        floor_ratio: None,
-        log_cpu_ratio: None,
-        log_wall_ratio: None,
-        peak_memory_bytes: None,
+        requests_per_cpu_second: Some(REQUESTS as f64 / timed),
+        ns_per_event: Some(timed * 1e9 / counters.events as f64),
         write_amplification: write_amplification(&counters),
         detail: format!("{design} on mqsim-default without cache, half full; {REQUESTS} requests, {} events", counters.events),
+        ..Case::named("mqsim-no-gc")
     })
 }
 
@@ -250,14 +266,10 @@ fn dtrs(control: &Control) -> Result<Case, RunError> {
     };
     let outcome = run(&spec, control)?;
     Ok(Case {
-        name: "dtrs".into(),
-        requests_per_cpu_second: outcome.requests_per_cpu_second.unwrap_or(0.0),
-        ns_per_event: outcome.ns_per_event.unwrap_or(0.0),
-        floor_ratio: None,
-        log_cpu_ratio: None,
-        log_wall_ratio: None,
-        peak_memory_bytes: None,
+        requests_per_cpu_second: outcome.requests_per_cpu_second,
+        ns_per_event: outcome.ns_per_event,
         write_amplification: outcome.write_amplification,
         detail: format!("base on ttflash-256g, workload {workload}"),
+        ..Case::named("dtrs")
     })
 }

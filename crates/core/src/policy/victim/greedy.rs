@@ -18,6 +18,9 @@ use serde::Deserialize;
 #[serde(deny_unknown_fields)]
 pub struct Greedy {}
 
+/// Blocks whose counts are searched at once.
+const GROUP: usize = 512;
+
 impl Victim for Greedy {
     fn narrow(&mut self, view: View<'_>, _: PlaneIx, candidates: &mut Vec<BlockIx>) {
         let books = view.books();
@@ -27,12 +30,19 @@ impl Victim for Greedy {
     }
 
     fn search(&mut self, view: View<'_>, plane: PlaneIx, found: &mut Vec<BlockIx>) {
-        let counts = view.books().victim_counts(plane);
-        // Two passes: the minimum alone is a loop that the compiler vectorises.
-        let least = counts.iter().copied().min().unwrap_or(NOT_A_CANDIDATE);
-        if least < NOT_A_CANDIDATE {
-            let first = plane * view.geometry().blocks_per_plane;
-            found.extend((first..).zip(counts).filter(|&(_, &count)| count == least).map(|(block, _)| block));
+        let first = plane * view.geometry().blocks_per_plane;
+        let mut least = NOT_A_CANDIDATE - 1;
+        // The minimum of a group is a loop that the compiler vectorises, and few groups are looked at block by block.
+        for (group, counts) in (first..).step_by(GROUP).zip(view.books().victim_counts(plane).chunks(GROUP)) {
+            let group_least = counts.iter().copied().min().unwrap_or(NOT_A_CANDIDATE);
+            if group_least > least {
+                continue;
+            }
+            if group_least < least {
+                found.clear();
+                least = group_least;
+            }
+            found.extend((group..).zip(counts).filter(|&(_, &count)| count == least).map(|(block, _)| block));
         }
     }
 }

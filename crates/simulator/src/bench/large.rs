@@ -1,0 +1,148 @@
+//! Cases that are run by name alone, because they take their time: ageing a large drive, and how the cost of a request grows
+//! with the drive and with the run.
+
+use crate::bench::{Case, Steady};
+use crate::catalog;
+use crate::control::{Control, Phase};
+use crate::image::{CreateSpec, Image, create};
+use crate::run::{RunError, thread_cpu_seconds};
+use std::time::Instant;
+use tinytail_core::device::{AgeingMethod, Device};
+use tinytail_core::drive::Drive;
+use tinytail_core::observe::Blind;
+use tinytail_workload::TraceOptions;
+
+/// The drive that is aged: 550 GB, 67 million pages, full.
+const DEVICE: &str = "mqsim-default";
+const DESIGN: &str = "base+nearly-full";
+
+/// Ages an erased drive and returns it with the user CPU time that this took.
+fn aged(device: &Device, control: &Control) -> Result<(Drive<Blind>, f64), RunError> {
+    let mut drive = Drive::new(device, catalog::design(DESIGN)?, false, Blind)?;
+    control.enter(Phase::Ageing, 0);
+    let start = thread_cpu_seconds();
+    drive.age(1, &[], |done, total| {
+        control.set_total(total);
+        control.advance(done);
+        !control.is_cancelled()
+    });
+    Ok((drive, thread_cpu_seconds() - start))
+}
+
+/// The full drive, filled and overwritten once, or laid out by its theory.
+pub(super) fn ageing(name: &str, method: AgeingMethod, control: &Control) -> Result<Case, RunError> {
+    let mut device = catalog::device(DEVICE)?;
+    device.state.ageing = method;
+    let (drive, cpu_seconds) = aged(&device, control)?;
+    let pages = device.mapped_pages();
+    let how = match method {
+        AgeingMethod::Statistical => "laid out by theory",
+        _ => "filled, and overwritten once at random",
+    };
+    let free = drive.view().books().free_pages(0);
+    Ok(Case {
+        cpu_seconds: Some(cpu_seconds),
+        detail: format!("{DEVICE} with {pages} live pages, {how}; {free} erased pages in its first plane"),
+        ..Case::named(name)
+    })
+}
+
+/// An image of the full drive, opened and loaded into a drive that is made for it.
+pub(super) fn image(name: &str, control: &Control) -> Result<Case, RunError> {
+    let folder = tempfile::tempdir().map_err(|error| RunError::Failed(format!("cannot make a folder: {error}")))?;
+    let path = folder.path().join("drive.image").to_string_lossy().into_owned();
+    let spec = CreateSpec {
+        out: path.clone(),
+        device: DEVICE.into(),
+        design: DESIGN.into(),
+        seed: 1,
+        state: toml::Table::from_iter([("ageing".to_string(), "statistical".into())]),
+        workload: None,
+        options: TraceOptions::default(),
+    };
+    let info = create(&spec, control)?;
+    control.enter(Phase::Loading, 0);
+    let (start, wall) = (thread_cpu_seconds(), Instant::now());
+    let mut device = catalog::device(DEVICE)?;
+    let design = catalog::design(DESIGN)?;
+    let image = Image::open(&path)?;
+    image.check_fits(&device, &design)?;
+    device.state = image.header.state.clone();
+    let mut drive = Drive::new(&device, design, false, Blind)?;
+    image.load(&mut drive, 1)?;
+    let (cpu_seconds, wall) = (thread_cpu_seconds() - start, wall.elapsed().as_secs_f64());
+    Ok(Case {
+        cpu_seconds: Some(cpu_seconds),
+        detail: format!("an image of {DEVICE} of {} MiB, loaded in {wall:.2} s of wall time", info.bytes >> 20),
+        ..Case::named(name)
+    })
+}
+
+/// Requests of each slice, and slices of each drive.
+const SLICE: u64 = 500_000;
+const SLICES: u64 = 6;
+
+/// The work of `steady-gc` on two drives that differ in the blocks of their planes, slice by slice in turn.
+pub(super) fn drives(name: &str, control: &Control) -> Result<Case, RunError> {
+    let steady = |blocks_per_plane: u32| {
+        let mut device = catalog::device("ttflash-256g")?;
+        device.geometry.blocks_per_plane = blocks_per_plane;
+        device.state.ageing = AgeingMethod::Statistical;
+        Steady::full_of(device, "base+plane-blocking+full-drive", SLICE, control)
+    };
+    let (mut small, mut large) = (steady(2048)?, steady(65_536)?);
+    control.enter(Phase::Running, 0);
+    let (mut short, mut long, mut events) = (0.0, 0.0, 0);
+    for seed in 0..SLICES {
+        short += small.play(10 + seed, SLICE, None, control)?.0;
+        long += large.play(10 + seed, SLICE, None, control)?.0;
+        events += large.drive.counters().events;
+    }
+    let requests = (SLICE * SLICES) as f64;
+    Ok(Case {
+        requests_per_cpu_second: Some(requests / long),
+        ns_per_event: Some(long * 1e9 / events as f64),
+        growth_ratio: Some(long / short),
+        detail: format!(
+            "4 KB random 70/30 on full drives of 32 GiB and 1 TiB, {SLICES} slices of {SLICE} requests each: {:.0} and {:.0} ns a request",
+            short * 1e9 / requests,
+            long * 1e9 / requests
+        ),
+        ..Case::named(name)
+    })
+}
+
+/// Requests of a short and of a long run, and short runs, half of them before the long one.
+const SHORT: u64 = 100_000;
+const LONG: u64 = 10_000_000;
+const SHORT_RUNS: u64 = 20;
+
+/// The work of `steady-gc` in short runs and in a long one, on the same drive.
+pub(super) fn lengths(name: &str, control: &Control) -> Result<Case, RunError> {
+    let mut device = catalog::device("ttflash-256g")?;
+    device.state.ageing = AgeingMethod::Statistical;
+    let mut steady = Steady::full_of(device, "base+plane-blocking+full-drive", LONG / 10, control)?;
+    control.enter(Phase::Running, 0);
+    let mut short = 0.0;
+    let mut play_short = |steady: &mut Steady, seeds: std::ops::Range<u64>| {
+        for seed in seeds {
+            short += steady.play(100 + seed, SHORT, None, control)?.0;
+        }
+        Ok::<(), RunError>(())
+    };
+    play_short(&mut steady, 0..SHORT_RUNS / 2)?;
+    let (long, _) = steady.play(1, LONG, None, control)?;
+    let events = steady.drive.counters().events;
+    play_short(&mut steady, SHORT_RUNS / 2..SHORT_RUNS)?;
+    let (short_ns, long_ns) = (short * 1e9 / (SHORT * SHORT_RUNS) as f64, long * 1e9 / LONG as f64);
+    Ok(Case {
+        requests_per_cpu_second: Some(LONG as f64 / long),
+        ns_per_event: Some(long * 1e9 / events as f64),
+        growth_ratio: Some(long_ns / short_ns),
+        detail: format!(
+            "4 KB random 70/30 on ttflash-256g, full: {SHORT_RUNS} runs of {SHORT} requests and one of {LONG}: {short_ns:.0} and {long_ns:.0} ns \
+             a request"
+        ),
+        ..Case::named(name)
+    })
+}
