@@ -35,7 +35,7 @@ impl Victim for RoundRobin {
         Ok(())
     }
 
-    fn search(&mut self, view: View<'_>, plane: PlaneIx, found: &mut Vec<BlockIx>) {
+    fn search(&mut self, view: View<'_>, plane: PlaneIx, _: bool, found: &mut Vec<BlockIx>) {
         let g = view.geometry();
         let counts = view.books().victim_counts(plane);
         let start = self.next[plane as usize];

@@ -156,7 +156,7 @@ pub fn state_with_writes(lpns: &[u32]) -> State {
 /// The victims that a policy finds in plane 0.
 pub fn victims(policy: &mut impl Victim, state: &State) -> Vec<BlockIx> {
     let mut found = Vec::new();
-    policy.search(View(state), 0, &mut found);
+    policy.search(View(state), 0, false, &mut found);
     found
 }
 

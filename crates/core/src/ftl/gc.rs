@@ -171,8 +171,9 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
     pub(crate) fn choose_victim(&mut self, plane: PlaneIx) -> Option<BlockIx> {
         let mut found = std::mem::take(&mut self.candidates);
         found.clear();
+        let first_only = self.policies.victim.len() == 1;
         let mut chain = self.policies.victim.iter_mut();
-        chain.next()?.search(View(&self.state), plane, &mut found);
+        chain.next()?.search(View(&self.state), plane, first_only, &mut found);
         for policy in chain {
             if found.len() > 1 {
                 policy.narrow(View(&self.state), plane, &mut found);

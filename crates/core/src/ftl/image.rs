@@ -46,6 +46,7 @@ impl Books {
         for block in 0..self.next_page.len() as BlockIx {
             self.map_block(block).map_err(LoadError::Faulty)?;
         }
+        self.find_least_counts();
         let blocks = self.geometry.blocks_per_plane;
         for plane in 0..self.geometry.planes() {
             let bad = (plane * blocks..(plane + 1) * blocks).filter(|&block| self.is_bad(block)).count();

@@ -10,6 +10,7 @@ use rand_pcg::Pcg64Mcg;
 use std::collections::VecDeque;
 
 pub mod ageing;
+mod fewest;
 pub(crate) mod gc;
 mod image;
 pub mod rain;
@@ -63,6 +64,8 @@ pub struct Books {
     valid: Vec<u64>,
     /// Valid pages of each block, plus `NOT_A_VICTIM` where it applies, so that the search for victims is one scan.
     counts: Vec<i16>,
+    /// The least count of each group of blocks; `NOT_A_VICTIM` where none may be a victim.
+    least_counts: Vec<i16>,
     next_page: Vec<u16>,
     erases: Vec<u32>,
     /// The plane's clock when a block's last page was programmed.
@@ -111,10 +114,11 @@ impl Books {
             map: huge_vec(logical_pages as usize, NONE),
             reverse: huge_vec(physical, NONE),
             valid: huge_vec(physical.div_ceil(64), 0),
-            counts: vec![NOT_A_VICTIM; blocks],
-            next_page: vec![0; blocks],
-            erases: vec![0; blocks],
-            closed_at: vec![0; blocks],
+            counts: huge_vec(blocks, NOT_A_VICTIM),
+            least_counts: vec![NOT_A_VICTIM; blocks.div_ceil(fewest::GROUP as usize)],
+            next_page: huge_vec(blocks, 0),
+            erases: huge_vec(blocks, 0),
+            closed_at: huge_vec(blocks, 0),
             planes,
             sequence: if page_sequence { huge_vec(physical, 0) } else { Vec::new() },
             last_sequence: 0,
@@ -361,6 +365,7 @@ impl Books {
         self.valid[(ppn / 64) as usize] &= !(1 << (ppn % 64));
         let block = self.block_of(ppn);
         self.counts[block as usize] -= 1;
+        self.count_fell(block);
         if !self.live.is_empty() {
             let plane = self.plane_of(ppn);
             self.live[plane as usize] -= 1;
@@ -392,6 +397,7 @@ impl Books {
         }
         if ppn + 1 == (block + 1) * self.geometry.pages_per_block {
             *count -= NOT_A_VICTIM;
+            self.count_fell(block);
             self.closed_at[block as usize] = self.planes[self.pages_per_plane.divide(ppn) as usize].programs;
         }
         if !self.sequence.is_empty() {
@@ -441,6 +447,7 @@ impl Books {
     pub fn begin_collect(&mut self, block: BlockIx) {
         assert!(self.counts[block as usize] < NOT_A_VICTIM, "block {block} is not a candidate");
         self.counts[block as usize] += NOT_A_VICTIM;
+        self.find_least_count(block / fewest::GROUP);
     }
 
     /// The first valid page of a block at offset `from` or later.
@@ -502,6 +509,7 @@ impl Books {
                 return Err(format!("block {block} counts {} valid pages, {count} are mapped", self.valid_pages(block as BlockIx)));
             }
         }
+        self.audit_least_counts()?;
         for (index, plane) in self.planes.iter().enumerate() {
             let first = index as u32 * g.blocks_per_plane;
             let free: u32 = (first..first + g.blocks_per_plane).map(|b| g.pages_per_block - u32::from(self.next_page[b as usize])).sum();

@@ -266,7 +266,8 @@ seam! {
         /// Removes all but the best candidates. `candidates` is never empty and must not become so.
         fn narrow(&mut self, view: View<'_>, plane: PlaneIx, candidates: &mut Vec<BlockIx>);
         /// Finds the best candidates of a whole plane, for the head of the chain; leaves `found` empty when there are none.
-        fn search(&mut self, view: View<'_>, plane: PlaneIx, found: &mut Vec<BlockIx>);
+        /// `first_only`: nobody narrows them, and the one with the lowest index is enough.
+        fn search(&mut self, view: View<'_>, plane: PlaneIx, first_only: bool, found: &mut Vec<BlockIx>);
     }
     /// Techniques that answer `victim`.
     enum VictimPolicy in "victim" {

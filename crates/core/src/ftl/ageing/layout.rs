@@ -348,6 +348,7 @@ impl Artist<'_> {
         let is_closed = programmed == pages;
         books.next_page[block as usize] = programmed as u16;
         books.counts[block as usize] = valid as i16 + if is_closed { 0 } else { NOT_A_VICTIM };
+        books.count_fell(block);
         if is_closed {
             books.closed_at[block as usize] = pen.clock;
         }

@@ -170,6 +170,7 @@ impl Books {
                 books.open[write_point] = NONE;
                 self.counts[block as usize] -= NOT_A_VICTIM;
                 self.closed_at[block as usize] = books.programs;
+                self.count_fell(block);
             }
             left = rest;
         }

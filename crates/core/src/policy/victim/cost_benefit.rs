@@ -69,7 +69,7 @@ impl Victim for CostBenefit {
         keep_least(candidates, |block| Reverse(Score::of(view, plane, block)));
     }
 
-    fn search(&mut self, view: View<'_>, plane: PlaneIx, found: &mut Vec<BlockIx>) {
+    fn search(&mut self, view: View<'_>, plane: PlaneIx, _: bool, found: &mut Vec<BlockIx>) {
         least(collectable(view, plane), found, |block| Reverse(Score::of(view, plane, block)));
     }
 }

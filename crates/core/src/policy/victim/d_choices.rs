@@ -111,7 +111,7 @@ impl Victim for DChoices {
         candidates.retain(|block| drawn.contains(block));
     }
 
-    fn search(&mut self, view: View<'_>, plane: PlaneIx, found: &mut Vec<BlockIx>) {
+    fn search(&mut self, view: View<'_>, plane: PlaneIx, _: bool, found: &mut Vec<BlockIx>) {
         /// Misses for each draw, on blocks that may not be victims, after which the candidates are listed instead.
         const MISSES_MAX: u32 = 16;
         let pages = view.geometry().pages_per_block;

@@ -26,7 +26,7 @@ impl Victim for Fifo {
         keep_least(candidates, |block| view.books().closed_at(block));
     }
 
-    fn search(&mut self, view: View<'_>, plane: PlaneIx, found: &mut Vec<BlockIx>) {
+    fn search(&mut self, view: View<'_>, plane: PlaneIx, _: bool, found: &mut Vec<BlockIx>) {
         least(collectable(view, plane), found, |block| view.books().closed_at(block));
     }
 }

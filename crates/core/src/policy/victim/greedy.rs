@@ -6,7 +6,6 @@
 //!
 //! **Parameters.** None. **Cost.** The least copying now; it ignores age, locality and wear.
 
-use crate::ftl::NOT_A_CANDIDATE;
 use crate::ids::{BlockIx, PlaneIx};
 use crate::policy::Victim;
 use crate::view::View;
@@ -18,9 +17,6 @@ use serde::Deserialize;
 #[serde(deny_unknown_fields)]
 pub struct Greedy {}
 
-/// Blocks whose counts are searched at once.
-const GROUP: usize = 512;
-
 impl Victim for Greedy {
     fn narrow(&mut self, view: View<'_>, _: PlaneIx, candidates: &mut Vec<BlockIx>) {
         let books = view.books();
@@ -29,21 +25,8 @@ impl Victim for Greedy {
         }
     }
 
-    fn search(&mut self, view: View<'_>, plane: PlaneIx, found: &mut Vec<BlockIx>) {
-        let first = plane * view.geometry().blocks_per_plane;
-        let mut least = NOT_A_CANDIDATE - 1;
-        // The minimum of a group is a loop that the compiler vectorises, and few groups are looked at block by block.
-        for (group, counts) in (first..).step_by(GROUP).zip(view.books().victim_counts(plane).chunks(GROUP)) {
-            let group_least = counts.iter().copied().min().unwrap_or(NOT_A_CANDIDATE);
-            if group_least > least {
-                continue;
-            }
-            if group_least < least {
-                found.clear();
-                least = group_least;
-            }
-            found.extend((group..).zip(counts).filter(|&(_, &count)| count == least).map(|(block, _)| block));
-        }
+    fn search(&mut self, view: View<'_>, plane: PlaneIx, first_only: bool, found: &mut Vec<BlockIx>) {
+        view.books().fewest_valid(plane, first_only, found);
     }
 }
 
@@ -58,14 +41,14 @@ mod tests {
         let mut state = tiny_state();
         let pages = tiny_device().geometry.pages_per_block;
         let mut found = Vec::new();
-        Greedy {}.search(View(&state), 0, &mut found);
+        Greedy {}.search(View(&state), 0, false, &mut found);
         assert!(found.is_empty(), "an erased plane has nothing to collect");
         let lpns: Vec<u32> = (0..2 * pages).chain(pages..pages + 1).collect();
         for lpn in lpns {
             let ppn = state.books.take(0, 0, Claimant::Host).unwrap();
             state.books.commit_write(lpn, ppn);
         }
-        Greedy {}.search(View(&state), 0, &mut found);
+        Greedy {}.search(View(&state), 0, false, &mut found);
         assert_eq!(found, [1], "block 1 lost a page, the third block is open");
         let mut both = vec![0, 1];
         Greedy {}.narrow(View(&state), 0, &mut both);

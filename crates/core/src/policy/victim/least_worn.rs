@@ -25,7 +25,7 @@ impl Victim for LeastWorn {
         keep_least(candidates, |block| view.books().erase_count(block));
     }
 
-    fn search(&mut self, view: View<'_>, plane: PlaneIx, found: &mut Vec<BlockIx>) {
+    fn search(&mut self, view: View<'_>, plane: PlaneIx, _: bool, found: &mut Vec<BlockIx>) {
         least(collectable(view, plane), found, |block| view.books().erase_count(block));
     }
 }
