@@ -506,3 +506,41 @@ fn a_die_that_loses_the_channel_it_was_granted_lines_up_again() {
     let (_, completed, _) = mix.run::<Lanes>(300);
     assert_eq!(completed, 300);
 }
+
+/// A page was trimmed while the rest of its stripe was read for it: what it held when the read arrived is right.
+#[test]
+fn a_page_that_is_trimmed_while_it_is_regenerated_may_read_as_before() {
+    let mix = Mix {
+        channels: 1,
+        dies: 1,
+        planes: 1,
+        scope: 0,
+        preemptible: false,
+        controller: false,
+        order: 0,
+        join: false,
+        quiet: false,
+        suspend: 0,
+        buffer_pages: 16,
+        write_points: 1,
+        command_ns: 0,
+        ideal: false,
+        sequence: false,
+        wild: 0,
+        suspend_ns: 0,
+        flash: 0,
+        blocks: true,
+        dynamic: false,
+        across: false,
+        strict: false,
+        by_wear: false,
+        overhead_ns: 0,
+        link_page_ns: None,
+        queues: vec![1, 1],
+        trims: 30,
+        rain: Some(Stripes { channels: 2, width: 2, gate: 2, reads: 3, tolerant_flush: true }),
+        seed: 2_001_375_088_659_808_248,
+    };
+    let (_, completed, _) = mix.run::<Lanes>(300);
+    assert_eq!(completed, 300);
+}
