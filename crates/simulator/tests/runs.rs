@@ -140,3 +140,15 @@ fn a_design_that_does_not_fit_the_device_is_refused_with_file_line_and_key() {
         assert!(message.starts_with(expected), "{message}");
     }
 }
+
+#[test]
+fn reads_get_on_while_every_plane_of_a_full_drive_collects() {
+    // The planes start below the threshold, every one of them, and GC holds their channels.
+    for design in ["base", "base+nearly-full+background-emergency"] {
+        let mut spec = spec(design, "randrw70-qd16", 3000);
+        spec.device = "modern-qlc-4t-small".into();
+        let outcome = run(&spec, &Control::default()).unwrap();
+        assert_eq!((outcome.stuck, outcome.read.count + outcome.write.count), (None, 3000), "{design}");
+        assert!(outcome.gc_count > 100, "{design}: {}", outcome.gc_count);
+    }
+}
