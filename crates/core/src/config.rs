@@ -148,7 +148,9 @@ pub fn decode_section<T: DeserializeOwned>(documents: &[&Document], section: &st
         Err(error) => {
             let label = if section.is_empty() { String::new() } else { format!("[{section}] ") };
             let (key, what) = explain(&decode, &table).unwrap_or_else(|| (String::new(), error.message().trim().to_string()));
-            Err(ConfigError(format!("{}: {label}{what}", latest_place(documents.iter().copied(), section, &key))))
+            // An earlier document may have a key that is missing since a later one replaced the section.
+            let key = if table.contains_key(&key) { key.as_str() } else { "" };
+            Err(ConfigError(format!("{}: {label}{what}", latest_place(documents.iter().copied(), section, key))))
         }
     }
 }

@@ -129,6 +129,7 @@ fn a_design_that_does_not_fit_the_device_is_refused_with_file_line_and_key() {
         ("[gc_trigger]\nhard_free_percent = 30\n", "", "overlay.toml:4: [gc_trigger] `soft_free_percent` is 30 and `hard_free_percent` 30"),
         ("[gc]\nreserve_blocks = 8\n", "", "overlay.toml:4: [gc_trigger] `hard_free_percent` makes a plane urgent"),
         ("[join]\npolicy = \"strict_all_planes\"\nwait_us = 0\n", "", "overlay.toml:5: [join] `wait_us` is 0"),
+        ("[gc_hold]\npolicy = \"preemptible\"\n", "", "overlay.toml:3: [gc_hold] `scope` is missing"),
         ("[victim]\nchain = []\n", "", "overlay.toml:4: [victim] `chain` is empty"),
         (
             "[place]\npolicy = \"idle_die\"\n",
