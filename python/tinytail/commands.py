@@ -470,6 +470,7 @@ def reproduce(
     trace: list[str] | None = None,
     jobs: PositiveOrNone = None,
     fresh: bool = False,
+    kept: bool = False,
 ) -> int:
     """Hold the papers' numbers against runs: row by row, with a verdict and its cause.
 
@@ -499,6 +500,9 @@ def reproduce(
         How many runs may go on at once; as many as there are processors if not given.
     fresh
         Run everything again.
+    kept
+        Judge by the runs that are kept from before, and make none that takes longer than a probe;
+        rows that lack one are not run.
     """
     from tinytail.reproduction import command
 
@@ -511,6 +515,7 @@ def reproduce(
         traces=tuple(trace or ()),
         jobs=jobs,
         fresh=fresh,
+        kept=kept,
     )
     if list_rows:
         return command.list_rows(chosen, output)

@@ -26,6 +26,7 @@ class Options:
     traces: tuple[str, ...]
     jobs: int | None
     fresh: bool
+    kept: bool
 
 
 def list_rows(options: Options, output: JsonOutput | None) -> int:
@@ -71,6 +72,8 @@ def _wanted(options: Options) -> session.Wanted:
         UsageError: unknown rows or traces, or options that contradict each other.
     """
     rows = select(options.rows)
+    if options.fresh and options.kept:
+        raise UsageError("--fresh runs everything again, and --kept nothing: only one of them")
     papers = {paper.name: paper for paper, _ in rows}
     traces = _named(options.traces)
     session.check_traces(traces, list(papers.values()))
@@ -96,6 +99,7 @@ def _wanted(options: Options) -> session.Wanted:
         words=options.rows,
         traces=traces,
         jobs=options.jobs,
+        kept_only=options.kept,
         figures=Path(folder) if folder is not None and figures.can_be_drawn() else None,
     )
 

@@ -28,6 +28,8 @@ from tinytail.transforms import Transform
 TRACES = "TINYTAIL_TRACES"
 # Raised when what is kept of a run has another form.
 KEPT_VERSION = 1
+NEVER_RUN = "not run yet in this result"
+INTERRUPTED = "it was interrupted before it ended"
 
 
 class Unavailable(Exception):  # noqa: N818
@@ -38,7 +40,8 @@ class Lab:
     """Runs experiments of one paper and hands out what came of them.
 
     `traces` are files that the user gives for recorded workloads, by the names of the paper's
-    traces. Use it as a context: it has files of its own.
+    traces. With `kept_only` it makes no runs but probes. Use it as a context: it has files of its
+    own.
     """
 
     def __init__(
@@ -48,6 +51,8 @@ class Lab:
         store: Store,
         traces: Mapping[str, str] | None = None,
         jobs: int | None = None,
+        *,
+        kept_only: bool = False,
     ) -> None:
         self.paper = paper
         self.tier: Tier = tier
@@ -56,6 +61,7 @@ class Lab:
         self._store = store
         self._given = dict(traces or {})
         self._jobs = jobs or _cpu_count()
+        self.kept_only = kept_only
         self._outcomes: dict[str, Outcome] = {}
         self._failures: dict[str, str] = {}
         self._runs: dict[str, tuple[Run, ...]] = {}
@@ -148,7 +154,8 @@ class Lab:
         if run.key not in self._outcomes:
             kept = self._store.get(run.key)
             if kept is None:
-                why = self._failures.get(run.key, "it was interrupted before it ended")
+                never = NEVER_RUN if self.kept_only else INTERRUPTED
+                why = self._failures.get(run.key, never)
                 raise Unavailable(f"the run of {run.label}: {why}")
             self._outcomes[run.key] = kept
         return self._outcomes[run.key]
@@ -176,11 +183,14 @@ class Lab:
     def make(self, experiments: Iterable[str], report: Report | None = None) -> bool:
         """Makes the runs of these experiments that are not kept from before.
 
-        Ctrl-C ends the runs under way without outcome; those that have ended are kept.
+        Ctrl-C ends the runs under way without outcome; those that have ended are kept. A lab of
+        kept runs only makes none.
 
         Returns:
             Whether all came to an end.
         """
+        if self.kept_only:
+            return True
         wanted: dict[str, Run] = {}
         for experiment in experiments:
             if self.needs(experiment) is None:
@@ -321,7 +331,7 @@ class Lab:
         try:
             document = engine.run(spec, control)
             if document["partial"]:
-                why = document["stuck"] or "it was interrupted before it ended"
+                why = document["stuck"] or INTERRUPTED
                 self._failures[run.key] = why
                 return
             log = logs.read(log_path) if spec.log is not None else None

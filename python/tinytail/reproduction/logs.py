@@ -14,6 +14,9 @@ REQUESTS_MAX = 20_000
 PERCENTS = [float(percent) for percent in range(1, 95)]
 PERCENTS += [round(95 + tenth / 10, 1) for tenth in range(50)] + [99.99, 100.0]
 COLUMNS = ("kind", "sector", "sectors", "arrived_ns", "completed_ns", "gc_blocked")
+# Times at which a page of the request was decided to wait, and at which it had to.
+WAITS = ("gc_waits", "gc_waits_forced")
+BLOCKED = ("blocked_reads", "blocked_by_rule", "blocked_beyond_parity")
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,11 +40,16 @@ class Logged:
 class Log:
     """Requests in order of arrival, if there are not too many, and read latencies by size.
 
-    `reads_us` has, for each size of reads in sectors, their latencies at `PERCENTS`.
+    `reads_us` has, for each size of reads in sectors, their latencies at `PERCENTS`. Of the
+    GC-blocked reads, some waited only because the design's rule decided so for each page that
+    waited, and some because two pages of one stripe were behind GCs.
     """
 
     requests: tuple[Logged, ...]
     reads_us: Mapping[int, tuple[float, ...]]
+    blocked_reads: int = 0
+    blocked_by_rule: int = 0
+    blocked_beyond_parity: int = 0
 
     def read_us(self, sectors: int, percent: float) -> float:
         """A percentile of the latencies of the reads of one size, in microseconds."""
@@ -53,6 +61,7 @@ class Log:
         return {
             "requests": columns,
             "reads_us": {str(size): list(us) for size, us in self.reads_us.items()},
+            **{name: getattr(self, name) for name in BLOCKED},
         }
 
     @classmethod
@@ -62,6 +71,7 @@ class Log:
         return cls(
             tuple(Logged(*row) for row in zip(*columns, strict=True)),
             {int(size): tuple(us) for size, us in document["reads_us"].items()},
+            *(document[name] for name in BLOCKED),
         )
 
 
@@ -74,7 +84,7 @@ def read(path: Path) -> Log:
     """Reads a log file."""
     from pyarrow import compute, parquet
 
-    table = parquet.read_table(path, columns=list(COLUMNS))
+    table = parquet.read_table(path, columns=[*COLUMNS, *WAITS])
     reads = table.filter(compute.equal(table["kind"], "read"))
     latency = compute.subtract(reads["completed_ns"], reads["arrived_ns"])
     reads_us = {}
@@ -85,7 +95,16 @@ def read(path: Path) -> Log:
     if table.num_rows <= REQUESTS_MAX:
         rows = table.sort_by("arrived_ns").to_pydict()
         kept = [Logged(*row) for row in zip(*(rows[name] for name in COLUMNS), strict=True)]
-    return Log(tuple(kept), reads_us)
+    blocked = reads.filter(reads["gc_blocked"])
+    forced = compute.greater(blocked["gc_waits_forced"], 0)
+    by_rule = compute.and_(compute.greater(blocked["gc_waits"], 0), compute.invert(forced))
+    return Log(
+        tuple(kept),
+        reads_us,
+        blocked.num_rows,
+        compute.sum(by_rule).as_py() or 0,
+        compute.sum(forced).as_py() or 0,
+    )
 
 
 def percentiles(latencies_ns: Sequence[int]) -> tuple[float, ...]:

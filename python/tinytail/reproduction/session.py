@@ -33,7 +33,7 @@ class Wanted:
 
     `words` are the names that were asked for. `traces` are files for recorded workloads by the
     names of the papers' traces. `figures` is the folder that figures are drawn into, one for each
-    paper in it.
+    paper in it. With `kept_only` no runs are made but probes.
     """
 
     rows: Sequence[tuple[Paper, Row]]
@@ -42,6 +42,7 @@ class Wanted:
     words: tuple[str, ...] = ()
     traces: Mapping[str, str] = field(default_factory=dict)
     jobs: int | None = None
+    kept_only: bool = False
     figures: Path | None = None
     figure_format: Format = "svg"
 
@@ -69,6 +70,7 @@ class Wanted:
         words = ["tinytail", "reproduce", *self.words, "--tier", self.tier]
         # Where files of the user lie is of no use to others.
         words += [f"--trace {name}={Path(path).name}" for name, path in self.traces.items()]
+        words += ["--kept"] if self.kept_only else []
         return " ".join(words)
 
 
@@ -108,7 +110,9 @@ def reproduce(wanted: Wanted, report: Report | None = None) -> dict[str, Any]:
     }
     for paper in wanted.papers():
         traces = {name: path for name, path in wanted.traces.items() if name in paper.traces}
-        with Lab(paper, wanted.tier, wanted.store, traces, wanted.jobs) as lab:
+        with Lab(
+            paper, wanted.tier, wanted.store, traces, wanted.jobs, kept_only=wanted.kept_only
+        ) as lab:
             if not document["partial"]:
                 done = lab.make(
                     wanted.experiments_of(paper),

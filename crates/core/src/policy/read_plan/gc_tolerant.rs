@@ -92,6 +92,24 @@ mod tests {
     }
 
     #[test]
+    fn the_rule_waits_at_each_threshold_and_reconstructs_beyond_it() {
+        // TTFLASH's times: thresholds of 0, 140, ..., 980 us for stripes of eight.
+        let mut state = state_with_stripes(8, 1, 8);
+        state.device.timing.read_ns = vec![40_000];
+        state.device.timing.transfer_page_ns = 100_000;
+        let mut paper = GcTolerant::new(Rule::Paper);
+        for busy in 0..=7 {
+            if busy > 0 {
+                state.channels[busy].busy_until = 50;
+            }
+            let read = |gc_left_ns| BlockedRead { lpn: 0, plane: 0, gc_left_ns, extra: &[1, 2, 3, 4, 5, 6, 7], full_stripe: false };
+            let threshold = busy as u64 * 140_000;
+            assert_eq!(paper.plan(View(&state), &read(threshold)), ReadAnswer::Wait, "{busy} busy");
+            assert_eq!(paper.plan(View(&state), &read(threshold + 1)), ReadAnswer::Reconstruct, "{busy} busy");
+        }
+    }
+
+    #[test]
     fn the_released_rule_asks_whether_the_gc_erases() {
         let mut state = state_with_stripes(4, 1, 4);
         let read = |gc_left_ns| BlockedRead { lpn: 0, plane: 0, gc_left_ns, extra: &[1, 2, 3], full_stripe: false };

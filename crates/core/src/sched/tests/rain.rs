@@ -200,6 +200,39 @@ fn parity_is_computed_around_a_gc_and_the_page_for_its_plane_waits_in_ram() {
 }
 
 #[test]
+fn a_stripe_goes_out_but_for_the_page_behind_a_gc() {
+    // TTFLASH, section 4.5: pages 3 and 4 and the parity leave the RAM, and page 5 waits for the GC of plane 3.
+    let mut drive = with_gc(design(None, true), &[3]);
+    drive.at(100, Command { kind: CommandKind::Write, sector: 24, sectors: 24 });
+    drive.advance(GC_NS - 1);
+    let counters = drive.counters();
+    assert_eq!((counters.host_pages, counters.parity_pages, counters.pinned_pages), (2, 1, 1));
+    assert_eq!(counters.parity_reads, 0, "all pages of the stripe are in RAM");
+    drive.advance(GC_NS + 1101);
+    assert_eq!(drive.counters().host_pages, 3);
+    drive.run();
+    assert_eq!(drive.mismatch(), None);
+    drive.audit().unwrap();
+}
+
+#[test]
+fn a_parity_update_regenerates_the_page_behind_a_gc() {
+    // TTFLASH, section 4.5: pages 4 and 5 are new and page 3 is behind the GC of plane 0. Their old copies and the old parity
+    // are read in its place, and the new parity is of the old page 3 as well: the audit compares it.
+    let mut drive = with_gc(design(None, true), &[0]);
+    drive.at(100, Command { kind: CommandKind::Write, sector: 32, sectors: 16 });
+    drive.advance(GC_NS - 1);
+    let counters = drive.counters();
+    assert_eq!((counters.parity_reads, counters.parity_forms_changed), (3, 1));
+    assert_eq!((counters.host_pages, counters.parity_pages, counters.pinned_pages), (2, 1, 0), "nothing waits for the GC");
+    let id = drive.at(GC_NS - 1, read(3));
+    drive.run();
+    assert!(drive.finished_at(id).is_some());
+    assert_eq!(drive.mismatch(), None);
+    drive.audit().unwrap();
+}
+
+#[test]
 fn an_old_page_that_every_form_needs_is_regenerated() {
     let mut drive = with_gc(design(None, true), &[0]);
     drive.at(100, Command { kind: CommandKind::Write, sector: 24, sectors: 3 });

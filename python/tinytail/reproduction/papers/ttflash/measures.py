@@ -13,7 +13,7 @@ from tinytail.reproduction import toml
 from tinytail.reproduction.catalog import Measure
 from tinytail.reproduction.lab import Lab, Unavailable
 from tinytail.reproduction.measures import Values, read_percentile
-from tinytail.reproduction.papers.ttflash.probes import DEVICE, MS, PROBES
+from tinytail.reproduction.papers.ttflash.probes import DEVICE, PROBES
 from tinytail.results import DesignResult
 from tinytail.rotation import MIB, Form, Load, analyze_rotation, scrub_minutes
 
@@ -119,23 +119,24 @@ def parity_ratio(lab: Lab, *, experiment: str) -> Values:
     return {"value": parity / data if data else None, "data_pages": data}
 
 
+def stripe_width(lab: Lab, *, experiment: str) -> Values:
+    """N, of which the parity of full stripes tells: a page in each N. Widths are whole numbers."""
+    result = lab.result(experiment, "ttflash")
+    parity, data = lab.counter(result, "parity_pages"), lab.counter(result, "data_pages")
+    return {"value": round((data + parity) / parity) if parity else None}
+
+
 # --- Rotation -------------------------------------------------------------------------------------
 
 
 def most_at_once(lab: Lab, *, experiment: str, design: str) -> Values:
-    """The most GCs that were under way in one plane group at once."""
-    result = lab.result(experiment, design)
-    return {"value": lab.counter(result, "most_in_group"), "gcs": result.gc_count}
+    """The most GCs that were under way in one plane group at once; 2 stands for 2 or more.
 
-
-def longest_wait(lab: Lab, *, experiment: str, design: str, width: int) -> Values:
-    """The longest wait for a turn against (N - 1) times the longest GC."""
+    The engine looks at the group whenever a GC begins, and counts those beside another.
+    """
     result = lab.result(experiment, design)
-    longest_gc_ms = lab.counter(result, "longest_gc_ns") / MS
-    return {
-        "wait_ms": lab.counter(result, "longest_wait_ns") / MS,
-        "bound_ms": (width - 1) * longest_gc_ms,
-    }
+    beside = lab.counter(result, "violations")
+    return {"value": min(result.gc_count, 2 if beside else 1), "gcs": result.gc_count}
 
 
 def violations(lab: Lab, *, runs: Mapping[str, Sequence[str]]) -> Values:
@@ -242,15 +243,19 @@ def blocked_largest(lab: Lab, *, experiment: str, experiments: Sequence[str]) ->
 
 def policy_waits(lab: Lab, *, experiments: Sequence[str]) -> Values:
     """Which share of the blocked reads waited because the rule said so."""
-    blocked, by_rule, broken = 0, 0, 0
+    blocked, by_rule, forced, broken = 0, 0, 0, 0
     for name in lab.paper.named(experiments):
-        result = lab.result(name, "ttflash")
-        blocked += round((result.gc_blocked_read_percent or 0.0) * result.read.count / 100)
-        by_rule += lab.counter(result, "reads_that_waited_by_rule")
-        broken += lab.counter(result, "violations")
+        outcome = lab.outcome(name, "ttflash")
+        if outcome.log is None:
+            raise Unavailable("the run has no log")
+        blocked += outcome.log.blocked_reads
+        by_rule += outcome.log.blocked_by_rule
+        forced += outcome.log.blocked_beyond_parity
+        broken += lab.counter(outcome.result, "violations")
     return {
         "percent": 100 * by_rule / blocked if blocked else None,
         "blocked_reads": blocked,
+        "beyond_parity": forced,
         "violations": broken,
     }
 
@@ -418,7 +423,6 @@ MEASURES: dict[str, Measure] = PROBES | {
         gc_counts,
         ladder_order,
         lock_down,
-        longest_wait,
         most_at_once,
         noise_levels,
         noise_ratios,
@@ -433,6 +437,7 @@ MEASURES: dict[str, Measure] = PROBES | {
         rotation_steps,
         scrub_time,
         size_growth,
+        stripe_width,
         stream,
         tails,
         violations,

@@ -213,7 +213,11 @@ def _play_reads(
 def _width(lab: Lab, width: int) -> dict[str, Any]:
     """An overlay that sets the stripe width."""
     section, _, key = lab.paper.settings["stripe_width"].partition(".")
-    return {section: {key: width}}
+    return {section: {"policy": "rain", key: width}}
+
+
+# Stripes of two pages, the narrowest, leave less than a half of the pages to data.
+NARROW_PERMYRIAD = 4700
 
 
 def _rain_device(channels: int, chips: int) -> dict[str, Any]:
@@ -222,6 +226,7 @@ def _rain_device(channels: int, chips: int) -> dict[str, Any]:
         "set": {
             "geometry.channels": channels,
             "geometry.chips_per_channel": chips,
+            "host.logical_permyriad": NARROW_PERMYRIAD,
             "state.overwrite_percent": 0,
         },
     }
@@ -296,35 +301,40 @@ def groups_per_position(lab: Lab) -> Values:
     return values
 
 
-# Every plane starts 15 % of its pages short of its soft threshold, so that some plane of each group
-# is always in GC although nobody writes.
+# Every plane starts 15 % of its pages short of its soft threshold, so that some plane of the group
+# is always in GC once each has been programmed, although nobody writes any more.
 DUE = {"gc_trigger": {"policy": "watermark", "soft_free_percent": 45.0, "hard_free_percent": 10.0}}
+DUE_GEOMETRY = {"geometry.chips_per_channel": 1, "geometry.blocks_per_plane": 128}
+DUE_RAM = {"ram.buffer_kib": 64, "ram.flush_above_percent": 1}
+# The stripe that is written has left the RAM by then.
+READS_FROM_NS = 20 * MS
+STRIPES_READ = 60
 
 
 def _read_beside_gc(
-    lab: Lab, design: str, *, width: int = 8, pages: int | None = None, requests: int = 1000
+    lab: Lab, design: str, *, width: int = 8, pages: int | None = None, reads: int = 150
 ) -> Outcome:
-    """Reads of the first pages of stripes, one after the other, while GC is always under way."""
+    """One stripe is written, and GC of its plane group goes on; then a read each millisecond.
+
+    The reads are of other stripes, of neighbouring pages at all places, and meet nothing but GC: a
+    full read takes 140 us. They end before the group has no more to collect.
+    """
     stripe = width - 1
-    page_bytes = 4096
+    pages = pages or stripe
+    requests = [f"0 0 0 {stripe * SECTORS} 0"]
+    for i in range(reads):
+        page = (1 + 37 * i % STRIPES_READ) * stripe + 5 * i % (width - pages)
+        requests.append(f"{READS_FROM_NS + i * MS} 0 {page * SECTORS} {pages * SECTORS} 1")
+    small = {"geometry.channels": width, "host.logical_permyriad": NARROW_PERMYRIAD}
     return lab.probe(
         Experiment(
             name="read-beside-gc",
             about="reads beside GC on a drive that is otherwise idle",
             designs=(f"{design}+@due+@width",),
-            device=_rain_device(width, 8),
-            workload={
-                "synthetic": {
-                    "queue_depth": 1,
-                    "block_bytes": (pages or stripe) * page_bytes,
-                    "align_bytes": stripe * page_bytes,
-                    "read_share": 1.0,
-                    "addresses": "uniform",
-                    "requests": requests,
-                }
-            },
+            device={"base": "ttflash-small", "set": small | DUE_GEOMETRY | DUE_RAM},
+            workload={"requests": requests},
             overlays={"due": DUE, "width": _width(lab, width)},
-            cost_s=0.3,
+            cost_s=0.1,
             verify=True,
         )
     )
@@ -345,7 +355,7 @@ def partial_stripe_extra(lab: Lab) -> Values:
     cases, wrong = 0, 0
     for width in range(2, 17):
         for pages in range(1, width):
-            outcome = _read_beside_gc(lab, "ttflash", width=width, pages=pages, requests=200)
+            outcome = _read_beside_gc(lab, "ttflash", width=width, pages=pages)
             rebuilt = lab.counter(outcome.result, "reconstructed")
             extra = lab.counter(outcome.result, "extra_reads")
             cases += 1
@@ -374,7 +384,7 @@ def parity_time(lab: Lab) -> Values:
 
 def zero_blocked(lab: Lab) -> Values:
     """GC-blocked full-stripe reads, and how often rotation was violated meanwhile."""
-    result = _read_beside_gc(lab, "ttflash", requests=5000).result
+    result = _read_beside_gc(lab, "ttflash", reads=1000).result
     return {
         "blocked_percent": result.gc_blocked_read_percent,
         "violations": lab.counter(result, "violations"),
