@@ -171,6 +171,15 @@ def test_a_row_that_nothing_can_measure_says_what_it_lacks(store: Store) -> None
     )
 
 
+def test_a_lab_of_kept_runs_makes_none_and_says_so(fakes: FakeNative, store: Store) -> None:
+    found = judged(paper(), store, kept_only=True)
+    assert (found.verdict, len(fakes.specs)) == ("not-run", 0)
+    assert "not run yet in this result" in found.cause
+    made = judged(paper(), store)
+    assert judged(paper(), store, kept_only=True).measured == made.measured
+    assert len(fakes.specs) == 2
+
+
 def test_runs_are_shared_kept_and_made_anew_when_something_changes(
     fakes: FakeNative, store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -203,6 +203,7 @@ fn parity_is_computed_around_a_gc_and_the_page_for_its_plane_waits_in_ram() {
 fn a_stripe_goes_out_but_for_the_page_behind_a_gc() {
     // TTFLASH, section 4.5: pages 3 and 4 and the parity leave the RAM, and page 5 waits for the GC of plane 3.
     let mut drive = with_gc(design(None, true), &[3]);
+    drive.state.buffer.set_flush_above_for_test(2);
     drive.at(100, Command { kind: CommandKind::Write, sector: 24, sectors: 24 });
     drive.advance(GC_NS - 1);
     let counters = drive.counters();
@@ -220,6 +221,7 @@ fn a_parity_update_regenerates_the_page_behind_a_gc() {
     // TTFLASH, section 4.5: pages 4 and 5 are new and page 3 is behind the GC of plane 0. Their old copies and the old parity
     // are read in its place, and the new parity is of the old page 3 as well: the audit compares it.
     let mut drive = with_gc(design(None, true), &[0]);
+    drive.state.buffer.set_flush_above_for_test(1);
     drive.at(100, Command { kind: CommandKind::Write, sector: 32, sectors: 16 });
     drive.advance(GC_NS - 1);
     let counters = drive.counters();
