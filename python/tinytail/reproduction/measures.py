@@ -17,7 +17,7 @@ from tinytail import engine
 from tinytail.errors import ConfigError, TinytailError
 from tinytail.reproduction.catalog import Measure
 from tinytail.reproduction.conditions import Value
-from tinytail.reproduction.lab import NEVER_RUN, Lab, Unavailable
+from tinytail.reproduction.lab import Lab, Unavailable
 from tinytail.results import DesignResult
 
 Values = dict[str, Value]
@@ -158,8 +158,6 @@ def core_tests(lab: Lab, *, tests: Sequence[str], package: str = "tinytail-core"
     """
     if lab.tier == "quick":
         raise Unavailable("runs in the full tier only, since tests of the engine must be compiled")
-    if lab.kept_only:
-        raise Unavailable(f"the engine's unit tests: {NEVER_RUN}")
     root = Path(__file__).parents[3]
     if not (root / "Cargo.toml").is_file() or which("cargo") is None:
         raise Unavailable("needs the sources and cargo: it is a unit test of the engine")
