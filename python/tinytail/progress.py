@@ -113,13 +113,11 @@ class PlainReporter:
             self._console.print(line, soft_wrap=True, markup=False)
 
 
-@contextmanager
-def reporter(console: Console) -> Iterator[ProgressCallback]:
-    """Reports to the console while the context lasts."""
+def bars_on(console: Console) -> Progress | None:
+    """Bars that go away when they are done, each with a `note` beside it; None where there is no terminal for them."""
     if not console.is_terminal or console.is_dumb_terminal:
-        yield PlainReporter(console)
-        return
-    bars = Progress(
+        return None
+    return Progress(
         TextColumn("{task.description}", markup=False),
         BarColumn(bar_width=24),
         TaskProgressColumn(),
@@ -127,5 +125,14 @@ def reporter(console: Console) -> Iterator[ProgressCallback]:
         console=console,
         transient=True,
     )
+
+
+@contextmanager
+def reporter(console: Console) -> Iterator[ProgressCallback]:
+    """Reports to the console while the context lasts."""
+    bars = bars_on(console)
+    if bars is None:
+        yield PlainReporter(console)
+        return
     with bars:
         yield BarReporter(bars)

@@ -524,7 +524,6 @@ def test_a_log_is_kept_as_requests_and_as_latencies_by_size(store: Store) -> Non
 COMMITTED = ROOT / "docs" / "reproduction" / "results.json"
 
 
-@pytest.mark.skipif(not COMMITTED.is_file(), reason="no results of the full tier are committed")
 def test_committed_results_are_complete_and_explained() -> None:
     document = read_json(COMMITTED)
     assert document["tier"] == "full"

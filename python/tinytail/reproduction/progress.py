@@ -6,10 +6,11 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from rich.console import Console
-from rich.progress import BarColumn, TaskID, TaskProgressColumn, TextColumn
 from rich.progress import Progress as Bars
+from rich.progress import TaskID
 
 from tinytail import humanize
+from tinytail.progress import bars_on
 from tinytail.reproduction.crew import Progress
 from tinytail.reproduction.session import Report
 
@@ -54,16 +55,9 @@ class _Bar:
 @contextmanager
 def reporter(console: Console) -> Iterator[Report]:
     """Reports to the console while the context lasts."""
-    if not console.is_terminal or console.is_dumb_terminal:
+    bars = bars_on(console)
+    if bars is None:
         yield _Lines(console)
         return
-    bars = Bars(
-        TextColumn("{task.description}", markup=False),
-        BarColumn(bar_width=24),
-        TaskProgressColumn(),
-        TextColumn("{task.fields[note]}", markup=False),
-        console=console,
-        transient=True,
-    )
     with bars:
         yield _Bar(bars)

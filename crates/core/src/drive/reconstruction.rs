@@ -291,9 +291,10 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
         self.start_job_after(Owner::Rebuild(rebuild), &[Stage { first: chain, compute_ns: XOR_NS }], blame, gc_blocked);
     }
 
-    /// A page of a reconstruction has been read.
-    pub(crate) fn add_to_rebuild(&mut self, rebuild: u32, op: u32) {
-        if let Some(oracle) = &self.oracle {
+    /// An operation of the job of an owner is done: a reconstruction adds the page that was read to its sum.
+    #[inline]
+    pub(crate) fn hear_of_part(&mut self, owner: Owner, op: u32) {
+        if let (Owner::Rebuild(rebuild), Some(oracle)) = (owner, &self.oracle) {
             let content = oracle.carried(op);
             let rebuild = &mut self.rain().rebuilds[rebuild as usize];
             rebuild.sum = rebuild.sum.xor(&content);

@@ -57,7 +57,7 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
     fn start_stage(&mut self, job: u32) {
         let running = &mut self.state.jobs[job as usize];
         let first = running.stages[running.stage as usize].first;
-        let bill = BILLED * u8::from(matches!(running.owner, Owner::Request(_) | Owner::Rebuild(_)));
+        let bill = BILLED * u8::from(running.owner.is_billed());
         let mut count = 0;
         let mut op = first;
         while op != NONE {
@@ -81,9 +81,7 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
         running.gc_blocked |= self.state.ops[op as usize].gc_blocked;
         running.pending -= 1;
         let (owner, last) = (running.owner, running.pending == 0);
-        if let Owner::Rebuild(rebuild) = owner {
-            self.add_to_rebuild(rebuild, op);
-        }
+        self.hear_of_part(owner, op);
         if !last {
             return;
         }

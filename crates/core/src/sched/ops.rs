@@ -77,6 +77,14 @@ pub enum Owner {
     Rebuild(u32),
 }
 
+impl Owner {
+    /// Whether somebody asks for the blame of what it waits for. A job decides for its operations.
+    #[inline]
+    pub(crate) fn is_billed(self) -> bool {
+        matches!(self, Self::Request(_) | Self::Rebuild(_))
+    }
+}
+
 /// In place of the first sector of a program: its page has been given up. A page has at most 64 sectors.
 const VOID: u8 = u8::MAX;
 
@@ -143,7 +151,7 @@ impl Op {
             kind,
             class,
             occupant,
-            bill: BILLED * matches!(owner, Owner::Request(_)) as u8,
+            bill: BILLED * owner.is_billed() as u8,
             gc_blocked: false,
             rest: None,
         }
