@@ -4,7 +4,7 @@
 //! by the queue depth. Scheduling a slot again replaces its event.
 
 use crate::units::{Ns, TIME_MAX};
-use std::collections::{BTreeSet, VecDeque};
+use std::collections::BTreeSet;
 
 const SLOT_BITS: u32 = 13;
 const SLOT_MASK: u64 = (1 << SLOT_BITS) - 1;
@@ -36,27 +36,43 @@ const LANES_MAX: usize = 8;
 /// in which they fall due, so each delay settles in a lane of its own and nothing is ever sorted. An event that fits no lane
 /// is sorted into the last one.
 pub struct Lanes {
-    lanes: [VecDeque<u64>; LANES_MAX],
+    /// The events of all lanes: rings of one size, which is a power of two. After a lane's last event stands `EMPTY`.
+    events: Vec<u64>,
+    /// The size of a ring, less one.
+    ring: usize,
+    /// How many events have left each lane, and how many have joined it.
+    left: [usize; LANES_MAX],
+    joined: [usize; LANES_MAX],
     /// The first event of each lane; `EMPTY` where there is none.
     heads: [u64; LANES_MAX],
     /// The event that joined each lane last, which may have left it; 0 where none has.
     tails: [u64; LANES_MAX],
     /// The event of each slot. What a lane holds and this does not know was replaced or removed.
-    current: Vec<u64>,
-    /// The lane of each slot's event.
-    lane_of: Vec<u8>,
+    slots: Vec<Slot>,
     /// The earliest event; `EMPTY` where there is none.
     first: u64,
 }
 
+/// A slot's event, and the lane that it is in.
+#[derive(Clone, Copy)]
+struct Slot {
+    key: u64,
+    lane: u32,
+}
+
 impl Lanes {
+    /// Where the event of a lane is that so many joined before.
+    #[inline]
+    fn place(&self, lane: usize, before: usize) -> usize {
+        lane * (self.ring + 1) + (before & self.ring)
+    }
+
     /// Removes the head of a lane.
     #[inline]
     fn advance(&mut self, lane: usize) {
-        let events = &mut self.lanes[lane];
-        events.pop_front();
+        self.left[lane] += 1;
         // An empty lane keeps its tail: later events may join it, and an earlier one finds another or is sorted in.
-        self.heads[lane] = events.front().copied().unwrap_or(EMPTY);
+        self.heads[lane] = self.events[self.place(lane, self.left[lane])];
     }
 
     #[inline(never)]
@@ -67,7 +83,7 @@ impl Lanes {
     /// Whether an event is still the one that its slot has.
     #[inline]
     fn counts(&self, key: u64) -> bool {
-        key == EMPTY || self.current[(key & SLOT_MASK) as usize] == key
+        key == EMPTY || self.slots[(key & SLOT_MASK) as usize].key == key
     }
 
     /// Finds the earliest event.
@@ -89,35 +105,65 @@ impl Lanes {
         }
     }
 
+    /// Appends an event to a lane.
     #[inline]
     fn append(&mut self, lane: usize, key: u64) {
+        if self.joined[lane] - self.left[lane] == self.ring {
+            self.grow();
+        }
         self.heads[lane] = self.heads[lane].min(key);
         self.tails[lane] = key;
-        self.lanes[lane].push_back(key);
-        self.lane_of[(key & SLOT_MASK) as usize] = lane as u8;
+        let (place, after) = (self.place(lane, self.joined[lane]), self.place(lane, self.joined[lane] + 1));
+        self.events[place] = key;
+        self.events[after] = EMPTY;
+        self.joined[lane] += 1;
+    }
+
+    /// Makes all rings twice as large. A lane holds replaced events too, so no bound of its length is known.
+    #[inline(never)]
+    fn grow(&mut self) {
+        let ring = 2 * self.ring + 1;
+        let mut events = vec![EMPTY; LANES_MAX * (ring + 1)];
+        for lane in 0..LANES_MAX {
+            for event in self.left[lane]..self.joined[lane] {
+                events[lane * (ring + 1) + (event & ring)] = self.events[self.place(lane, event)];
+            }
+        }
+        (self.events, self.ring) = (events, ring);
     }
 
     /// Sorts an event into the last lane, because it comes before the last event of every lane.
     #[inline(never)]
-    fn sort_in(&mut self, key: u64) {
+    fn sort_in(&mut self, key: u64) -> usize {
         let lane = LANES_MAX - 1;
-        let events = &mut self.lanes[lane];
-        let place = events.partition_point(|&other| other < key);
-        events.insert(place, key);
-        self.heads[lane] = events[0];
-        self.lane_of[(key & SLOT_MASK) as usize] = lane as u8;
+        let tail = self.tails[lane];
+        self.append(lane, key);
+        self.tails[lane] = tail;
+        let mut at = self.joined[lane] - 1;
+        while at > self.left[lane] {
+            let (before, here) = (self.place(lane, at - 1), self.place(lane, at));
+            if self.events[before] < key {
+                break;
+            }
+            self.events.swap(before, here);
+            at -= 1;
+        }
+        lane
     }
 }
 
 impl EventQueue for Lanes {
     fn with_slots(slots: usize) -> Self {
         assert!(slots <= SLOTS_MAX, "at most {SLOTS_MAX} slots");
+        let ring = slots.next_power_of_two();
         Self {
-            lanes: std::array::from_fn(|_| VecDeque::with_capacity(slots.next_power_of_two())),
+            events: vec![EMPTY; LANES_MAX * ring],
+            ring: ring - 1,
+            left: [0; LANES_MAX],
+            joined: [0; LANES_MAX],
             heads: [EMPTY; LANES_MAX],
             tails: [0; LANES_MAX],
-            current: vec![EMPTY; slots],
-            lane_of: vec![0; slots],
+            slots: vec![Slot { key: EMPTY, lane: 0 }; slots],
             first: EMPTY,
         }
     }
@@ -126,14 +172,18 @@ impl EventQueue for Lanes {
     fn schedule(&mut self, slot: usize, at: Ns) {
         assert!(at <= TIME_MAX, "an event at {at} ns is later than event times can say");
         let key = at << SLOT_BITS | slot as u64;
-        let replaced = std::mem::replace(&mut self.current[slot], key);
+        let replaced = self.slots[slot].key;
         if replaced == key {
             return;
         }
-        match self.tails.iter().position(|&tail| tail <= key) {
-            Some(lane) => self.append(lane, key),
+        let lane = match self.tails.iter().position(|&tail| tail <= key) {
+            Some(lane) => {
+                self.append(lane, key);
+                lane
+            }
             None => self.sort_in(key),
-        }
+        };
+        self.slots[slot] = Slot { key, lane: lane as u32 };
         if replaced == EMPTY {
             self.first = self.first.min(key);
         } else {
@@ -142,7 +192,7 @@ impl EventQueue for Lanes {
     }
 
     fn cancel(&mut self, slot: usize) {
-        self.current[slot] = EMPTY;
+        self.slots[slot].key = EMPTY;
         self.find_first();
     }
 
@@ -158,8 +208,9 @@ impl EventQueue for Lanes {
             return None;
         }
         let slot = (key & SLOT_MASK) as usize;
-        self.current[slot] = EMPTY;
-        let mut lane = usize::from(self.lane_of[slot]);
+        let event = &mut self.slots[slot];
+        event.key = EMPTY;
+        let mut lane = event.lane as usize;
         if self.heads[lane] != key {
             // The slot had this very event before, in another lane.
             lane = self.lane_headed_by(key);
@@ -244,6 +295,18 @@ mod tests {
         queue.schedule(0, 10);
         assert_eq!(queue.pop(), Some((10, 0)));
         assert_eq!(queue.pop(), Some((30, 1)));
+        assert_eq!(queue.pop(), None);
+    }
+
+    #[test]
+    fn a_lane_grows_when_replaced_events_fill_it() {
+        let mut queue = Lanes::with_slots(2);
+        queue.schedule(1, 5);
+        (10..100).for_each(|at| queue.schedule(0, at));
+        assert_eq!(queue.pop(), Some((5, 1)));
+        queue.schedule(1, 120);
+        assert_eq!(queue.pop(), Some((99, 0)));
+        assert_eq!(queue.pop(), Some((120, 1)));
         assert_eq!(queue.pop(), None);
     }
 

@@ -118,13 +118,11 @@ pub(crate) struct Die {
     pub occupant: Occupant,
     /// It waits in its channel's line to start something.
     pub in_line: bool,
-    /// `channel_then` is valid: work waits while nothing runs.
+    /// Work waits while nothing runs.
     pub blocked: bool,
     /// Time that each occupant took.
     pub busy_ns: [Ns; OCCUPANTS],
     pub pulse: PulseState,
-    /// The channel's counters when the die became blocked.
-    pub channel_then: [Ns; CHANNEL_CATEGORIES],
 }
 
 /// Waiting work of a plane, and the counters of time in which its die ran nothing.
@@ -144,10 +142,12 @@ pub(crate) struct PlaneLines {
     /// Since when, and for how long GCs held it before.
     pub held_since: Ns,
     pub held_before_ns: Ns,
-    /// Time in which the plane was held and its die ran nothing.
-    pub held_ns: Ns,
-    /// Time in which the plane waited for its channel, by the channel's category.
-    pub other_ns: [Ns; CHANNEL_CATEGORIES],
+    /// Time in which the plane was held and work waited while its die ran nothing. During such a time it is less by when
+    /// that began, modulo 2^64, so that beginning and end are one addition each.
+    held_ns: Ns,
+    /// Time in which work waited for the channel while the die ran nothing and the plane was not held, by the channel's
+    /// category. During such a time they are less by the channel's counters at its beginning.
+    other_ns: [Ns; CHANNEL_CATEGORIES],
 }
 
 /// Why a die stands in its channel's line.
@@ -204,11 +204,67 @@ impl PlaneLines {
 
     /// Notes that a GC holds the plane from now on, or no more.
     pub fn set_held(&mut self, held: bool, now: Ns) {
-        if held != self.held {
-            self.held_before_ns = self.gc_held_ns(now);
-            self.held_since = now;
-            self.held = held;
+        self.held_before_ns = self.gc_held_ns(now);
+        self.held_since = now;
+        self.held = held;
+    }
+
+    /// From now on work waits here while the die runs nothing.
+    #[inline]
+    pub fn begin_to_wait(&mut self, channel: &Channel, now: Ns) {
+        if self.held {
+            self.held_ns = self.held_ns.wrapping_sub(now);
+        } else {
+            for (total, then) in self.other_ns.iter_mut().zip(&channel.category_ns) {
+                *total = total.wrapping_sub(*then);
+            }
+            for (category, ns) in channel.unsettled(now) {
+                self.other_ns[category] = self.other_ns[category].wrapping_sub(ns);
+            }
         }
+    }
+
+    /// The opposite of `begin_to_wait`.
+    #[inline]
+    pub fn end_to_wait(&mut self, channel: &Channel, now: Ns) {
+        if self.held {
+            self.held_ns = self.held_ns.wrapping_add(now);
+        } else {
+            for (total, now) in self.other_ns.iter_mut().zip(&channel.category_ns) {
+                *total = total.wrapping_add(*now);
+            }
+            channel.add_unsettled(&mut self.other_ns, now);
+        }
+    }
+
+    /// Its counter, up to now, of time in which it was held and work waited while the die ran nothing. `waits`: some does still.
+    #[inline]
+    pub fn waited_held_ns(&self, waits: bool, now: Ns) -> Ns {
+        if waits && self.held { self.held_ns.wrapping_add(now) } else { self.held_ns }
+    }
+
+    /// Puts what `of` says of each element and its counter, up to now, into an array: of time in which work waited for the
+    /// channel while the die ran nothing, by category. `of` must grow as the counter does.
+    #[inline(always)]
+    pub fn waited_by(&self, waits: bool, channel: &Channel, now: Ns, into: &mut [Ns; CHANNEL_CATEGORIES], of: impl Fn(Ns, Ns) -> Ns) {
+        if waits && !self.held {
+            for ((into, total), now) in into.iter_mut().zip(&self.other_ns).zip(&channel.category_ns) {
+                *into = of(*into, total.wrapping_add(*now));
+            }
+            channel.add_unsettled(into, now);
+        } else {
+            for (into, total) in into.iter_mut().zip(&self.other_ns) {
+                *into = of(*into, *total);
+            }
+        }
+    }
+}
+
+impl Die {
+    /// Time since the counters were brought up to date, in which the die ran what it runs now; 0 if that is nothing.
+    #[inline]
+    pub fn unsettled(&self, now: Ns) -> Ns {
+        if self.running == NONE { 0 } else { now - self.since }
     }
 }
 
@@ -225,13 +281,29 @@ impl Channel {
         self.held_by = die;
     }
 
+    /// What the counters lack up to `now`, in at most two categories, which may be the same.
+    #[inline]
+    fn unsettled(&self, now: Ns) -> [(usize, Ns); 2] {
+        // Without branches, because which of the two parts is zero can't be foreseen.
+        let busy_end = self.busy_until.min(now).max(self.since);
+        [(self.category, busy_end - self.since), (self.rest_category, now - busy_end)]
+    }
+
+    /// Adds that to a copy of the counters. The processor is slow to read a whole array of which it has just written a part,
+    /// so whoever needs the counters of this instant copies first and adds then.
+    #[inline]
+    pub fn add_unsettled(&self, copy: &mut [Ns; CHANNEL_CATEGORIES], now: Ns) {
+        for (category, ns) in self.unsettled(now) {
+            copy[category] = copy[category].wrapping_add(ns);
+        }
+    }
+
     /// Brings the counters up to `now`.
     #[inline]
     pub fn settle(&mut self, now: Ns) {
-        // Without branches, because which of the two parts is zero can't be foreseen.
-        let busy_end = self.busy_until.min(now).max(self.since);
-        self.category_ns[self.category] += busy_end - self.since;
-        self.category_ns[self.rest_category] += now - busy_end;
+        for (category, ns) in self.unsettled(now) {
+            self.category_ns[category] += ns;
+        }
         self.since = now;
     }
 
@@ -433,7 +505,6 @@ impl State {
                 part: NONE,
                 pulse: PulseState::NONE,
                 busy_ns: [0; OCCUPANTS],
-                channel_then: [0; CHANNEL_CATEGORIES],
             })
             .collect();
         let planes = (0..g.planes())
@@ -510,6 +581,7 @@ impl State {
         self.arrivals
     }
 
+    #[inline]
     pub(crate) fn new_op(&mut self, op: Op) -> u32 {
         let index = self.ops.insert(op);
         if self.blames.len() < self.ops.len() {
@@ -525,6 +597,13 @@ impl State {
     #[inline]
     pub(crate) fn channel_of(&self, die: DieIx) -> usize {
         self.dies[die as usize].channel as usize
+    }
+
+    /// The planes of a die, as indices.
+    #[inline]
+    pub(crate) fn planes_of(&self, die: DieIx) -> std::ops::Range<usize> {
+        let planes = self.device.geometry.planes_per_die as usize;
+        die as usize * planes..(die as usize + 1) * planes
     }
 
     /// The die of a plane.

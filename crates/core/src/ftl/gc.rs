@@ -512,7 +512,7 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
         }
         for plane in planes {
             let held = die_held || (self.state.gc[plane as usize].holds && !parked);
-            self.state.planes[plane as usize].set_held(held, self.state.now);
+            self.set_held(plane, held);
         }
         if parked {
             closed |= !READ_BITS;

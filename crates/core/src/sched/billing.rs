@@ -15,7 +15,7 @@ use crate::units::Ns;
 #[inline(always)]
 fn grow_since<const N: usize>(then: &mut [Ns; N], now: &[Ns; N]) {
     for (then, now) in then.iter_mut().zip(now) {
-        *then = now - *then;
+        *then = now.wrapping_sub(*then);
     }
 }
 
@@ -47,17 +47,20 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
         if self.state.ops[op as usize].bill & (OWES_DIE | OWES_CHANNEL) != 0 {
             self.pay(op);
         }
+        let now = self.state.now;
         let entry = &mut self.state.ops[op as usize];
         entry.bill |= WAITS_FOR_DIE;
         let plane = entry.plane;
         let die = self.state.die_of(plane);
-        self.settle_die(die);
         let gc_held = self.gc_held_ns(plane, die);
+        let die = &self.state.dies[die as usize];
+        let channel = &self.state.channels[die.channel as usize];
         let lines = &self.state.planes[plane as usize];
         let waits = &mut self.state.waits[op as usize];
-        waits.die = self.state.dies[die as usize].busy_ns;
-        waits.other = lines.other_ns;
-        waits.held = lines.held_ns;
+        waits.die = die.busy_ns;
+        waits.die[die.occupant as usize] += die.unsettled(now);
+        waits.held = lines.waited_held_ns(die.blocked, now);
+        lines.waited_by(die.blocked, channel, now, &mut waits.other, |_, now| now);
         waits.gc_held = gc_held;
     }
 
@@ -90,17 +93,20 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
 
     #[inline(never)]
     fn end_wait(&mut self, op: u32) {
+        let now = self.state.now;
         let entry = &self.state.ops[op as usize];
         crate::check!(entry.bill & WAITS_FOR_DIE != 0, "a wait of which nothing was noted");
         let plane = entry.plane;
         let die = self.state.die_of(plane);
-        self.settle_die(die);
         let gc_held = self.gc_held_ns(plane, die);
-        let waits = &mut self.state.waits[op as usize];
-        grow_since(&mut waits.die, &self.state.dies[die as usize].busy_ns);
+        let die = &self.state.dies[die as usize];
+        let channel = &self.state.channels[die.channel as usize];
         let lines = &self.state.planes[plane as usize];
-        grow_since(&mut waits.other, &lines.other_ns);
-        waits.held = lines.held_ns - waits.held;
+        let waits = &mut self.state.waits[op as usize];
+        grow_since(&mut waits.die, &die.busy_ns);
+        waits.die[die.occupant as usize] += die.unsettled(now);
+        waits.held = lines.waited_held_ns(die.blocked, now).wrapping_sub(waits.held);
+        lines.waited_by(die.blocked, channel, now, &mut waits.other, |then, now| now.wrapping_sub(then));
         let by_gc = waits.die[Occupant::GcRead as usize] | waits.die[Occupant::GcProgram as usize] | waits.die[Occupant::Erase as usize];
         let blocked = by_gc != 0 || gc_held != waits.gc_held;
         let entry = &mut self.state.ops[op as usize];
@@ -120,10 +126,10 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
         if entry.bill & OWES_CHANNEL != 0 {
             self.pay(op);
         }
-        let channel = &mut self.state.channels[channel];
-        channel.settle(now);
+        let channel = &self.state.channels[channel];
         let waits = &mut self.state.waits[op as usize];
         waits.channel = channel.category_ns;
+        channel.add_unsettled(&mut waits.channel, now);
         waits.channel_gc_held = channel.gc_held_ns(now);
     }
 
@@ -133,10 +139,10 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
         let now = self.state.now;
         let entry = &mut self.state.ops[op as usize];
         if now > entry.since && entry.is_billed() {
-            let channel = &mut self.state.channels[channel];
-            channel.settle(now);
+            let channel = &self.state.channels[channel];
             let waits = &mut self.state.waits[op as usize];
             grow_since(&mut waits.channel, &channel.category_ns);
+            channel.add_unsettled(&mut waits.channel, now);
             let held = channel.gc_held_ns(now) != waits.channel_gc_held;
             entry.gc_blocked |= held && channel.held_by != die;
             entry.bill |= OWES_CHANNEL;
@@ -164,39 +170,9 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
     pub(crate) fn settle_die(&mut self, die: DieIx) {
         let now = self.state.now;
         let state = &mut self.state.dies[die as usize];
-        let elapsed = now - state.since;
-        if state.running != NONE {
-            state.since = now;
-            state.busy_ns[state.occupant as usize] += elapsed;
-        } else if state.blocked && elapsed > 0 {
-            self.settle_blocked(die);
-        } else {
-            // Nothing waited, so nobody has a snapshot that these instants could be missing from; or a die became blocked
-            // with its channel's counters of this very instant.
-            state.since = now;
-        }
-    }
-
-    #[inline(never)]
-    fn settle_blocked(&mut self, die: DieIx) {
-        let now = self.state.now;
-        let channel = self.state.channel_of(die);
-        let state = &mut self.state.dies[die as usize];
-        let elapsed = now - std::mem::replace(&mut state.since, now);
-        let planes_per_die = self.state.device.geometry.planes_per_die;
-        let planes = (die * planes_per_die) as usize..((die + 1) * planes_per_die) as usize;
-        let channel = &mut self.state.channels[channel];
-        channel.settle(now);
-        for plane in &mut self.state.planes[planes] {
-            if plane.held {
-                plane.held_ns += elapsed;
-            } else {
-                for (total, (now, then)) in plane.other_ns.iter_mut().zip(channel.category_ns.iter().zip(&state.channel_then)) {
-                    *total += now - then;
-                }
-            }
-        }
-        state.channel_then = channel.category_ns;
+        let elapsed = state.unsettled(now);
+        state.busy_ns[state.occupant as usize] += elapsed;
+        state.since = now;
     }
 
     /// Notes that work waits at a die that runs nothing, so that the time is billed to what it waits for.
@@ -210,13 +186,49 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
 
     #[inline(never)]
     fn block(&mut self, die: DieIx) {
-        self.settle_die(die);
         let now = self.state.now;
-        let channel = self.state.channel_of(die);
-        self.state.channels[channel].settle(now);
         let state = &mut self.state.dies[die as usize];
         state.blocked = true;
-        state.channel_then = self.state.channels[channel].category_ns;
+        let channel = &self.state.channels[state.channel as usize];
+        for plane in self.state.planes_of(die) {
+            self.state.planes[plane].begin_to_wait(channel, now);
+        }
+    }
+
+    /// A die that is about to run something waits no more.
+    #[inline(always)]
+    pub(super) fn mark_running(&mut self, die: DieIx) {
+        if self.state.dies[die as usize].blocked {
+            self.unblock(die);
+        }
+    }
+
+    #[inline(never)]
+    fn unblock(&mut self, die: DieIx) {
+        let now = self.state.now;
+        let state = &mut self.state.dies[die as usize];
+        state.blocked = false;
+        let channel = &self.state.channels[state.channel as usize];
+        for plane in self.state.planes_of(die) {
+            self.state.planes[plane].end_to_wait(channel, now);
+        }
+    }
+
+    /// Notes whether a GC holds a plane from now on.
+    pub(crate) fn set_held(&mut self, plane: PlaneIx, held: bool) {
+        let now = self.state.now;
+        let lines = &mut self.state.planes[plane as usize];
+        if held == lines.held {
+            return;
+        }
+        let die = &self.state.dies[lines.die as usize];
+        if !die.blocked {
+            return lines.set_held(held, now);
+        }
+        let channel = &self.state.channels[die.channel as usize];
+        lines.end_to_wait(channel, now);
+        lines.set_held(held, now);
+        lines.begin_to_wait(channel, now);
     }
 
     /// Adds an operation's waits and its own phases to its blame. What is left of its time on the die went to its mates.

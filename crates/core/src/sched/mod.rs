@@ -244,10 +244,11 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
     /// Binds an operation to its physical page and starts it. Returns whether the die is now busy: an operation may turn out
     /// to belong elsewhere, to need nothing, or to lack space.
     fn issue(&mut self, die: DieIx, op: u32) -> bool {
-        let entry = self.state.ops[op as usize];
-        match entry.kind {
-            OpKind::Read if entry.owner != Owner::Gc(entry.plane) => {
-                let ppn = self.state.books.lookup(entry.lpn);
+        let entry = &self.state.ops[op as usize];
+        let (kind, class, owner, home, lpn) = (entry.kind, entry.class, entry.owner, entry.plane, entry.lpn);
+        match kind {
+            OpKind::Read if owner != Owner::Gc(home) => {
+                let ppn = self.state.books.lookup(lpn);
                 if ppn == NONE {
                     self.bill_wait(op);
                     self.check_read(op, None);
@@ -255,7 +256,7 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
                     return false;
                 }
                 let plane = self.state.books.plane_of(ppn);
-                if plane != entry.plane {
+                if plane != home {
                     return self.reroute(op, plane);
                 }
                 self.state.ops[op as usize].ppn = ppn;
@@ -263,19 +264,20 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
             }
             OpKind::Program => {
                 if !self.state.gather_until.is_empty() && entry.is_host() {
-                    self.pad_planes(die, entry.plane);
+                    self.pad_planes(die, home);
                 }
-                let for_gc = entry.class == Class::GcProgram;
-                let write_point = self.policies.place.write_point(View(&self.state), entry.plane, for_gc);
-                let Some(target) = self.state.books.take(entry.plane, write_point, entry.claimant()) else {
-                    match entry.owner {
+                let claimant = self.state.ops[op as usize].claimant();
+                let for_gc = class == Class::GcProgram;
+                let write_point = self.policies.place.write_point(View(&self.state), home, for_gc);
+                let Some(target) = self.state.books.take(home, write_point, claimant) else {
+                    match owner {
                         Owner::Gc(home) => self.send_home(op, home),
                         _ => self.starve(op),
                     }
                     return false;
                 };
                 self.state.ops[op as usize].target = target;
-                self.state.books.prefetch_copy(entry.lpn);
+                self.state.books.prefetch_copy(lpn);
             }
             OpKind::Read | OpKind::Copyback | OpKind::Erase => {}
         }
@@ -385,6 +387,7 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
     /// Starts an operation with its mates: die and channel are free.
     pub(crate) fn begin(&mut self, die: DieIx, op: u32) {
         self.settle_die(die);
+        self.mark_running(die);
         let now = self.state.now;
         let entry = self.state.ops[op as usize];
         let command = self.state.device.timing.command_ns;
@@ -413,7 +416,6 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
         state.part = op;
         state.phase = phase;
         state.occupant = entry.occupant;
-        state.blocked = false;
         let end = now + channel_ns + array_ns;
         if matches!(phase, Phase::Erase | Phase::ArrayProgram) {
             let step = if phase == Phase::Erase { self.state.device.timing.erase_step_ns } else { array_ns };

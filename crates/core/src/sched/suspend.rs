@@ -186,13 +186,13 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
     /// after a verify pulse.
     pub(crate) fn resume(&mut self, die: DieIx) {
         self.settle_die(die);
+        self.mark_running(die);
         let now = self.state.now;
         let timing = &self.state.device.timing;
         let (resume_ns, verify_ns) = (timing.resume_ns, timing.verify_ns);
         let state = &mut self.state.dies[die as usize];
         state.running = std::mem::replace(&mut state.parked, NONE);
         state.part = state.running;
-        state.blocked = false;
         self.state.ops[state.running as usize].rest = Some(Occupant::Suspend);
         let op = self.state.ops[state.running as usize];
         state.phase = if op.kind == crate::sched::ops::OpKind::Erase { Phase::Erase } else { Phase::ArrayProgram };
