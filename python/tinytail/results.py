@@ -193,6 +193,33 @@ class Workload:
 
 
 @dataclass(frozen=True, slots=True)
+class GcTimes:
+    """How long garbage collections took, in microseconds.
+
+    `mean_us` and `max_us` are from the start of one to the end of its erase; `copy_mean_us` is the
+    part of it from the moment at which it holds all that it must to the end of its last page.
+    `gate_wait_mean_us` and `gate_wait_max_us` are the time before, for which the gate put it off.
+    """
+
+    mean_us: float
+    max_us: float
+    copy_mean_us: float
+    gate_wait_mean_us: float
+    gate_wait_max_us: float
+
+
+@dataclass(frozen=True, slots=True)
+class Violation:
+    """A garbage collection that started beside another of its plane group although they rotate.
+
+    `at_us` is the time since the measured part began, in microseconds.
+    """
+
+    at_us: float
+    plane: int
+
+
+@dataclass(frozen=True, slots=True)
 class DesignResult:
     """What one design did.
 
@@ -203,6 +230,8 @@ class DesignResult:
     machine. `verified_page_reads` is how many reads were checked against what was last written, or
     None. `partial` is true of a run that did not come to its end: it was interrupted, or `stuck`
     tells what held what when its requests stopped completing. `log` is None if none was asked for.
+    `gc_times` is None if no collection took time. `rotation_violations` are the first 1,000 of
+    them, none in designs without rotation.
     """
 
     design: str
@@ -214,6 +243,8 @@ class DesignResult:
     write_amplification: float | None
     erases: int
     gc_count: int
+    gc_times: GcTimes | None
+    rotation_violations: tuple[Violation, ...]
     blame: Blame
     series: Series
     techniques: Mapping[str, int]
@@ -254,6 +285,10 @@ class DesignResult:
             ),
             "series": Series.from_dict(document["series"]),
             "notes": tuple(document["notes"]),
+            "gc_times": None if document["gc_times"] is None else GcTimes(**document["gc_times"]),
+            "rotation_violations": tuple(
+                Violation(**violation) for violation in document["rotation_violations"]
+            ),
             "log": None if document["log"] is None else Log(**document["log"]),
             "document": document,
         }

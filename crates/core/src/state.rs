@@ -369,8 +369,14 @@ pub struct Counters {
     pub gc_copy_ns: u64,
     /// Time from the moment a GC was started to the end of its erase, over all GCs.
     pub gc_ns: u64,
+    /// The longest of these.
+    pub gc_ns_max: u64,
     /// GCs that the gate put off.
     pub gate_waits: u64,
+    /// Time from the moment the gate put a GC off to its start, over all GCs.
+    pub gate_wait_ns: u64,
+    /// The longest of these.
+    pub gate_wait_ns_max: u64,
     /// Urgent GCs that passed a shut gate.
     pub gate_passed_urgently: u64,
     /// Holds given up between two pages.

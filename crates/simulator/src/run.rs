@@ -139,6 +139,30 @@ pub struct BlameNote {
     pub all_writes: BlameSum,
 }
 
+/// How long GCs took, in the measured part.
+#[derive(Debug, Clone, Serialize)]
+pub struct GcTimes {
+    /// Mean time from a GC's start to the end of its erase, in microseconds.
+    pub mean_us: f64,
+    /// The longest.
+    pub max_us: f64,
+    /// Mean part of it from the moment at which it holds all that it must to the end of its last page.
+    pub copy_mean_us: f64,
+    /// Mean time before it for which the gate put a GC off; 0 for one that it let pass at once.
+    pub gate_wait_mean_us: f64,
+    /// The longest.
+    pub gate_wait_max_us: f64,
+}
+
+/// A GC that started beside another of its plane group although GC rotates.
+#[derive(Debug, Clone, Copy, Serialize)]
+pub struct ViolationNote {
+    /// When, in microseconds since the measured part began.
+    pub at_us: f64,
+    /// In which plane.
+    pub plane: u32,
+}
+
 /// The figures of one run.
 #[derive(Debug, Clone, Serialize)]
 pub struct Outcome {
@@ -160,6 +184,10 @@ pub struct Outcome {
     pub erases: u64,
     /// GCs completed.
     pub gc_count: u64,
+    /// How long they took; `None` if none ran, or took any time.
+    pub gc_times: Option<GcTimes>,
+    /// The first GCs that started beside another of their plane group although GC rotates; none where it does not.
+    pub rotation_violations: Vec<ViolationNote>,
     /// Where the time went.
     pub blame: BlameNote,
     /// The run over simulated time.
@@ -495,8 +523,30 @@ fn state_notes(aged: &Aged, unmapped: usize) -> Vec<String> {
     notes
 }
 
-/// The violations of rotation that are listed with their times.
+/// The violations of rotation that are listed in a note with their times.
 const VIOLATIONS_LISTED: usize = 10;
+
+/// The violations of rotation that a result holds.
+const VIOLATIONS_IN_RESULTS: usize = 1000;
+
+fn gc_times(counters: &Counters) -> Option<GcTimes> {
+    let mean = |ns: u64| ns as f64 / 1e3 / counters.gcs as f64;
+    (counters.gc_ns > 0).then(|| GcTimes {
+        mean_us: mean(counters.gc_ns),
+        max_us: counters.gc_ns_max as f64 / 1e3,
+        copy_mean_us: mean(counters.gc_copy_ns),
+        gate_wait_mean_us: mean(counters.gate_wait_ns),
+        gate_wait_max_us: counters.gate_wait_ns_max as f64 / 1e3,
+    })
+}
+
+fn rotation_violations(drive: &Drive<Metrics>, start: u64) -> Vec<ViolationNote> {
+    if drive.design().gc_gate.name() != "rotating" {
+        return Vec::new();
+    }
+    let violations = drive.violations().iter().take(VIOLATIONS_IN_RESULTS);
+    violations.map(|violation| ViolationNote { at_us: (violation.at - start) as f64 / 1e3, plane: violation.plane }).collect()
+}
 
 /// What is to be known of rotation: when it was violated, and that writes stalled for it.
 fn rotation_notes(drive: &Drive<Metrics>, start: u64) -> Vec<String> {
@@ -541,6 +591,8 @@ fn outcome(drive: &Drive<Metrics>, device: &Device, workload: &Workload, spec: &
         write_amplification: write_amplification(counters),
         erases: counters.erases,
         gc_count: counters.gcs,
+        gc_times: gc_times(counters),
+        rotation_violations: rotation_violations(drive, figures.start),
         blame: BlameNote { all_reads: metrics.all_reads(), slowest_reads: metrics.slowest_reads(0.1), all_writes: metrics.all_writes() },
         series: metrics.series(drive.view()),
         techniques: techniques(drive.design(), counters),

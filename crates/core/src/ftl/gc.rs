@@ -55,6 +55,8 @@ pub(crate) struct Gc {
     held_since: Ns,
     /// When the gate wants to be asked again.
     retry_at: Ns,
+    /// Since when it waits at the gate, if it does.
+    gated_since: Ns,
 }
 
 impl Gc {
@@ -72,6 +74,7 @@ impl Gc {
             started: 0,
             held_since: 0,
             retry_at: Ns::MAX,
+            gated_since: 0,
         }
     }
 }
@@ -98,6 +101,11 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
             }
             self.state.counters.gate_passed_urgently += 1;
         }
+        if View(&self.state).waits_at_gate(plane) {
+            let waited = self.state.now - self.state.gc[plane as usize].gated_since;
+            self.state.counters.gate_wait_ns += waited;
+            self.state.counters.gate_wait_ns_max = self.state.counters.gate_wait_ns_max.max(waited);
+        }
         self.leave_gate(plane);
         self.start_gc(plane, want == Want::Hard);
     }
@@ -117,6 +125,7 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
         if *word >> (plane % 64) & 1 == 0 {
             *word |= 1 << (plane % 64);
             self.state.counters.gate_waits += 1;
+            self.state.gc[plane as usize].gated_since = self.state.now;
             let channel = self.state.channel_of(self.state.die_of(plane));
             self.state.channels[channel].gated += 1;
         }
@@ -274,6 +283,8 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
                 if self.state.rain.is_some() {
                     self.unpin(plane);
                 }
+                // It leaves its turn to the others, as one that has erased does.
+                self.ask_gates(None);
                 return;
             };
             self.state.books.begin_collect(victim);
@@ -430,7 +441,9 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
         self.state.counters.blocks_out_of_turn += u64::from(self.state.books.erased(victim));
         self.state.counters.erases += 1;
         self.state.counters.gcs += 1;
-        self.state.counters.gc_ns += self.state.now - self.state.gc[plane as usize].started;
+        let took = self.state.now - self.state.gc[plane as usize].started;
+        self.state.counters.gc_ns += took;
+        self.state.counters.gc_ns_max = self.state.counters.gc_ns_max.max(took);
         self.release(plane);
         self.end_gc(plane);
         self.wake_starved(plane);

@@ -206,6 +206,10 @@ fn a_gate_is_asked_again_when_it_said_so() {
     assert!(drive.view().in_gc(0));
     drive.run();
     assert_eq!(drive.counters().gcs, 1);
+    // The first write completes at 1101 and makes the plane want a GC.
+    assert_eq!(drive.counters().gate_wait_ns, 5000 - 1101);
+    assert_eq!(drive.counters().gate_wait_ns_max, 5000 - 1101);
+    assert_eq!(drive.counters().gc_ns_max, drive.counters().gc_ns);
 }
 
 #[test]

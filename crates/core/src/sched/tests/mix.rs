@@ -390,7 +390,12 @@ impl Mix {
         if !strict {
             return;
         }
-        assert_eq!(drive.counters().gcs_beside_others, 0, "forced rotation");
+        let counters = drive.counters();
+        assert_eq!(counters.gcs_beside_others, 0, "forced rotation");
+        if stripes.gate == 3 && !self.quiet {
+            let others = u64::from(stripes.width * self.planes - 1);
+            assert!(counters.gate_wait_ns_max <= others * counters.gc_ns_max, "a plane's turn comes after those of the others");
+        }
         let plane_alone = self.planes == 1 && self.scope < 2 && self.wild & 4 == 0;
         if plane_alone && stripes.reads == 3 {
             assert_eq!(drive.counters().reads_beyond_parity, 0);
@@ -513,6 +518,25 @@ fn a_page_that_is_trimmed_while_it_is_regenerated_may_read_as_before() {
         trims: 30,
         rain: Some(Stripes { channels: 2, width: 2, gate: 2, reads: 3, tolerant_flush: true }),
         seed: 2_001_375_088_659_808_248,
+        ..plain()
+    };
+    assert_eq!(mix.run::<Lanes>(300).1, 300);
+}
+
+/// A GC that found nothing to free left its turn to nobody: the next plane waited until a program of its own ended.
+#[test]
+fn a_gc_that_finds_no_victim_leaves_its_turn_to_the_next_plane() {
+    let mix = Mix {
+        join: true,
+        command_ns: 0,
+        blocks: false,
+        buffer_pages: 0,
+        flash: 8,
+        strict: true,
+        link_page_ns: Some(400),
+        trims: 0,
+        rain: Some(Stripes { channels: 4, width: 2, gate: 3, reads: 3, tolerant_flush: false }),
+        seed: 254_175_776_505_112_076,
         ..plain()
     };
     assert_eq!(mix.run::<Lanes>(300).1, 300);

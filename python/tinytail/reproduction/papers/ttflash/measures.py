@@ -139,6 +139,14 @@ def most_at_once(lab: Lab, *, experiment: str, design: str) -> Values:
     return {"value": min(result.gc_count, 2 if beside else 1), "gcs": result.gc_count}
 
 
+def turn_waits(lab: Lab, *, experiment: str, design: str, width: int) -> Values:
+    """The longest wait of a plane for its turn, and the bound: the longest GC of N - 1 others."""
+    times = lab.result(experiment, design).gc_times
+    if times is None:
+        return {"value": None, "bound": None}
+    return {"value": times.gate_wait_max_us, "bound": (width - 1) * times.max_us}
+
+
 def violations(lab: Lab, *, runs: Mapping[str, Sequence[str]]) -> Values:
     """How often rotation was violated in runs (experiment and design), by the row's names."""
     values: Values = {}
@@ -424,6 +432,7 @@ MEASURES: dict[str, Measure] = PROBES | {
         ladder_order,
         lock_down,
         most_at_once,
+        turn_waits,
         noise_levels,
         noise_ratios,
         parity_ratio,
