@@ -27,6 +27,7 @@ from tinytail.tracing import NOTHING_SAID, AddressUnit, Event, TimeUnit, TraceOp
 from tinytail.transforms import Transform
 
 POLL_SECONDS = 0.1
+LOOK_SECONDS = 0.01
 STUCK = "Requests stopped completing. "
 WINDOWS = 200
 WINDOWS_MAX = 10_000
@@ -208,6 +209,21 @@ class DesignProgress:
 ProgressCallback = Callable[[Sequence[DesignProgress]], None]
 
 
+def wait_until(happened: Callable[[], bool], timeout_seconds: float) -> bool:
+    """Waits until something has happened; False if the time ran out before.
+
+    It sleeps and looks. A join that Ctrl-C interrupts takes its thread for dead, and a wait for an
+    event may be interrupted at the instant at which it has taken the event's lock and not yet
+    noted that it must give it back: then neither it nor the thread that sets the event goes on.
+    """
+    deadline = time.monotonic() + timeout_seconds
+    while not happened():
+        if time.monotonic() >= deadline:
+            return False
+        time.sleep(LOOK_SECONDS)
+    return True
+
+
 class _Job:
     """One design, and what came of it. Written by its worker, read by the main thread."""
 
@@ -215,7 +231,7 @@ class _Job:
         self.design = design
         self.control = engine.Control()
         self.started = False
-        self.ended = threading.Event()
+        self.ended = False
         self.result: DesignResult | None = None
         self.error: DesignError | None = None
 
@@ -234,7 +250,7 @@ class _Job:
         except BaseException as error:  # noqa: BLE001
             self._fail("internal", f"internal error ({type(error).__name__}): {error}")
         finally:
-            self.ended.set()
+            self.ended = True
 
     def _run(self, spec: engine.RunSpec) -> None:
         self.result = DesignResult.from_dict(engine.run(spec, self.control))
@@ -289,16 +305,12 @@ class _Pool:
             job.run(self._plan.run_spec(job.design))
 
     def wait(self, timeout_seconds: float) -> bool:
-        """Waits until every job has ended that will; False if the time ran out before.
+        """Waits until every job has ended that will; False if the time ran out before."""
 
-        Threads are not joined: a join that Ctrl-C interrupts takes its thread for dead.
-        """
-        deadline = time.monotonic() + timeout_seconds
-        return all(
-            job.ended.wait(max(0.0, deadline - time.monotonic()))
-            for job in self.jobs
-            if job.started or not self._cancelled
-        )
+        def all_ended() -> bool:
+            return all(job.ended for job in self.jobs if job.started or not self._cancelled)
+
+        return wait_until(all_ended, timeout_seconds)
 
     def cancel(self) -> None:
         """Asks all runs to end early and starts no other."""

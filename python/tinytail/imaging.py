@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from tinytail import arguments, engine
-from tinytail.comparing import POLL_SECONDS, DesignProgress, ProgressCallback
+from tinytail.comparing import POLL_SECONDS, DesignProgress, ProgressCallback, wait_until
 from tinytail.tracing import AddressUnit, Event, TimeUnit, TraceOptions
 
 
@@ -80,7 +80,6 @@ def create_image(
         trace=trace,
     )
     control = engine.Control()
-    ended = threading.Event()
     made: list[dict[str, Any]] = []
     failures: list[BaseException] = []
 
@@ -90,18 +89,19 @@ def create_image(
         # A panic of the native module is not an Exception, and an error in a thread reaches nobody.
         except BaseException as error:  # noqa: BLE001
             failures.append(error)
-        finally:
-            ended.set()
+
+    def ended() -> bool:
+        return bool(made or failures)
 
     threading.Thread(target=make, daemon=True).start()
     try:
-        while not ended.wait(POLL_SECONDS):
+        while not wait_until(ended, POLL_SECONDS):
             if progress is not None:
                 done, total = control.done(), control.total()
                 progress([DesignProgress(spec.out, "running", control.phase(), done, total)])
     except BaseException:
         control.cancel()
-        while not ended.wait(POLL_SECONDS):
+        while not wait_until(ended, POLL_SECONDS):
             pass
         raise
     if failures:

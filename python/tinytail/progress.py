@@ -114,7 +114,7 @@ class PlainReporter:
 
 
 def bars_on(console: Console) -> Progress | None:
-    """Bars that go away when they are done, each with a `note` beside it; None where there is no terminal for them."""
+    """Bars that go away when done, each with a `note`; None where no terminal would show them."""
     if not console.is_terminal or console.is_dumb_terminal:
         return None
     return Progress(

@@ -73,6 +73,14 @@ def result(design: str = "base", scale: float = 140.0, **changes: Any) -> dict[s
         "write_amplification": 4.1,
         "erases": 1234,
         "gc_count": 567,
+        "gc_times": {
+            "mean_us": 17_300.0,
+            "max_us": 19_600.0,
+            "copy_mean_us": 15_300.0,
+            "gate_wait_mean_us": 5_700.0,
+            "gate_wait_max_us": 39_800.0,
+        },
+        "rotation_violations": [],
         "blame": {
             "all_reads": {"count": 113_071, "ns": causes},
             "slowest_reads": slowest,
