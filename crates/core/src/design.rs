@@ -6,7 +6,8 @@ use crate::ftl::ageing::check_theory;
 use crate::ftl::rain::Stripes;
 use crate::policy::{
     FlushPlan, FlushPlanPolicy, GcGate, GcGatePolicy, GcHold, GcHoldPolicy, GcTrigger, GcTriggerPolicy, Join, JoinPolicy, Order,
-    OrderPolicy, Place, PlacePolicy, ReadPlan, ReadPlanPolicy, Scope, Suspend, SuspendPolicy, Victim, VictimPolicy,
+    OrderPolicy, Place, PlacePolicy, ReadPlan, ReadPlanPolicy, Scope, Scrub, ScrubPolicy, Suspend, SuspendPolicy, Victim, VictimPolicy,
+    WearLevel, WearLevelPolicy,
 };
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -114,14 +115,31 @@ pub struct Design {
     pub read_plan: ReadPlanPolicy,
     /// Which stripe leaves the buffer next.
     pub flush_plan: FlushPlanPolicy,
+    /// Which copied pages are read in idle time.
+    pub scrub: ScrubPolicy,
+    /// Whether stripes move for the sake of wear.
+    pub wear_level: WearLevelPolicy,
     /// Every value with its source, later documents first overridden by name.
     pub rows: Vec<Row>,
     /// The files that it was composed of, for messages.
     pub(crate) files: Vec<Document>,
 }
 
-const SECTIONS: [&str; 11] =
-    ["gc", "place", "gc_trigger", "gc_gate", "gc_hold", "victim", "order", "join", "suspend", "read_plan", "flush_plan"];
+const SECTIONS: [&str; 13] = [
+    "gc",
+    "place",
+    "gc_trigger",
+    "gc_gate",
+    "gc_hold",
+    "victim",
+    "order",
+    "join",
+    "suspend",
+    "read_plan",
+    "flush_plan",
+    "scrub",
+    "wear_level",
+];
 
 /// Whether a document stands alone or changes another.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -248,6 +266,8 @@ impl Design {
             suspend: decode_section(documents, "suspend", section("suspend")?)?,
             read_plan: decode_section(documents, "read_plan", section("read_plan").unwrap_or_else(|_| policy("direct")))?,
             flush_plan: decode_section(documents, "flush_plan", section("flush_plan").unwrap_or_else(|_| policy("lru")))?,
+            scrub: decode_section(documents, "scrub", section("scrub").unwrap_or_else(|_| policy("never")))?,
+            wear_level: decode_section(documents, "wear_level", section("wear_level").unwrap_or_else(|_| policy("never")))?,
             rows,
             files: documents.iter().map(|&document| document.clone()).collect(),
         };
@@ -276,6 +296,8 @@ impl Design {
                 (SuspendPolicy::SECTION, schemars::schema_for!(SuspendPolicy)),
                 (ReadPlanPolicy::SECTION, schemars::schema_for!(ReadPlanPolicy)),
                 (FlushPlanPolicy::SECTION, schemars::schema_for!(FlushPlanPolicy)),
+                (ScrubPolicy::SECTION, schemars::schema_for!(ScrubPolicy)),
+                (WearLevelPolicy::SECTION, schemars::schema_for!(WearLevelPolicy)),
             ],
         );
         schema["properties"]["parts"] = serde_json::json!({ "type": "string" });
@@ -334,6 +356,7 @@ impl Design {
                 ("gc_gate", self.gc_gate.name(), self.gc_gate.needs_stripes()),
                 ("read_plan", self.read_plan.name(), self.read_plan.active()),
                 ("flush_plan", self.flush_plan.name(), self.flush_plan.needs_stripes()),
+                ("wear_level", self.wear_level.name(), self.wear_level.active()),
             ];
             let Some((section, name, _)) = needs.into_iter().find(|(.., needs)| *needs) else { return Ok(()) };
             return Err(ConfigError(format!(
@@ -432,6 +455,8 @@ impl Design {
         self.suspend.prepare(device)?;
         self.read_plan.prepare(device)?;
         self.flush_plan.prepare(device)?;
+        self.scrub.prepare(device)?;
+        self.wear_level.prepare(device)?;
         self.check_stripes(device)?;
         check_theory(self, device)
     }
@@ -448,6 +473,8 @@ impl Design {
             (format!("suspend/{}", self.suspend.name()), self.suspend.save()),
             (format!("read_plan/{}", self.read_plan.name()), self.read_plan.save()),
             (format!("flush_plan/{}", self.flush_plan.name()), self.flush_plan.save()),
+            (format!("scrub/{}", self.scrub.name()), self.scrub.save()),
+            (format!("wear_level/{}", self.wear_level.name()), self.wear_level.save()),
         ];
         for (position, policy) in self.victim.iter().enumerate() {
             memories.push((format!("victim {position}/{}", policy.name()), policy.save()));
@@ -469,6 +496,8 @@ impl Design {
             "suspend" if self.suspend.name() == technique => self.suspend.restore(memory),
             "read_plan" if self.read_plan.name() == technique => self.read_plan.restore(memory),
             "flush_plan" if self.flush_plan.name() == technique => self.flush_plan.restore(memory),
+            "scrub" if self.scrub.name() == technique => self.scrub.restore(memory),
+            "wear_level" if self.wear_level.name() == technique => self.wear_level.restore(memory),
             _ => {
                 let position = place.strip_prefix("victim ").and_then(|position| position.parse::<usize>().ok());
                 match position.and_then(|position| self.victim.get_mut(position)) {
@@ -495,5 +524,7 @@ impl Design {
         self.suspend.seed(seed);
         self.read_plan.seed(seed);
         self.flush_plan.seed(seed);
+        self.scrub.seed(seed);
+        self.wear_level.seed(seed);
     }
 }

@@ -8,9 +8,11 @@ use serde::{Deserialize, Serialize};
 
 mod check;
 mod derived;
+mod errors;
 mod page_class;
 
 pub use derived::{Bandwidth, Derived};
+pub use errors::Errors;
 pub use page_class::PageClassLayout;
 
 /// The most planes a die may have: a plane's classes of waiting work take eight bits of a 64-bit mask.
@@ -190,7 +192,7 @@ impl Host {
     }
 }
 
-/// The capacitor-backed write buffer.
+/// The capacitor-backed write buffer, and what else has its place in RAM.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Ram {
@@ -199,6 +201,9 @@ pub struct Ram {
     /// Occupancy above which the background flush runs, in percent.
     #[serde(default = "eighty")]
     pub flush_above_percent: u32,
+    /// Size of the table of moved stripes in KiB; none: a sixteenth of the map.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub stripe_table_kib: Option<u32>,
 }
 
 fn eighty() -> u32 {
@@ -276,6 +281,9 @@ pub struct Device {
     pub ram: Ram,
     /// The state in which runs start.
     pub state: StartingState,
+    /// Bit errors of the flash; none: it has none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub errors: Option<Errors>,
 }
 
 #[derive(Deserialize)]
@@ -286,8 +294,8 @@ struct Top {
 }
 
 /// The sections of a device file. All but `OPTIONAL` must be there.
-const SECTIONS: [&str; 6] = ["geometry", "timing", "flash", "host", "ram", "state"];
-const OPTIONAL: &str = "flash";
+const SECTIONS: [&str; 7] = ["geometry", "timing", "flash", "host", "ram", "state", "errors"];
+const OPTIONAL: [&str; 2] = ["flash", "errors"];
 
 impl Device {
     /// Reads a device from its document and checks it.
@@ -305,14 +313,15 @@ impl Device {
                 SECTIONS.join(", ")
             )));
         }
+        let has_errors = top.contains_key("errors");
         let mut section = |name: &str| match top.remove(name) {
             Some(toml::Value::Table(table)) => Ok(table),
             Some(other) => Err(ConfigError(format!("{}: `{name}` is {other}; it must be a section, [{name}]", document.place("", name)))),
-            None if name == OPTIONAL => Ok(toml::Table::new()),
+            None if OPTIONAL.contains(&name) => Ok(toml::Table::new()),
             None => Err(ConfigError(format!("{}: the section [{name}] is missing; a device has {}", document.name, SECTIONS.join(", ")))),
         };
-        let [geometry, timing, flash, host, ram, state] = SECTIONS.map(&mut section);
-        let (geometry, timing, flash, host, ram, state) = (geometry?, timing?, flash?, host?, ram?, state?);
+        let [geometry, timing, flash, host, ram, state, errors] = SECTIONS.map(&mut section);
+        let (geometry, timing, flash, host, ram, state, errors) = (geometry?, timing?, flash?, host?, ram?, state?, errors?);
         let documents = [document];
         let error = |section: &str, key: &str, message: String| {
             ConfigError(format!("{}: [{section}] `{key}` {message}", document.place(section, key)))
@@ -331,6 +340,7 @@ impl Device {
             host: decode_section(&documents, "host", host)?,
             ram: decode_section(&documents, "ram", ram)?,
             state: decode_section(&documents, "state", state)?,
+            errors: if has_errors { Some(decode_section(&documents, "errors", errors)?) } else { None },
         };
         device.check(error)?;
         if let Some(layout) = device.timing.page_class_layout {
@@ -367,6 +377,7 @@ impl Device {
                 ("host", schemars::schema_for!(Host)),
                 ("ram", schemars::schema_for!(Ram)),
                 ("state", schemars::schema_for!(StartingState)),
+                ("errors", schemars::schema_for!(Errors)),
             ],
         )
     }

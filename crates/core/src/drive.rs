@@ -9,13 +9,12 @@ use crate::drive::link::HostPath;
 use crate::drive::trim::VoidPages;
 use crate::event::{EventQueue, Lanes};
 use crate::ftl::Books;
-use crate::ftl::rain::Stripes;
 use crate::host::Command;
 use crate::host_queue::Queued;
 use crate::ids::{BlockIx, DieIx, Lpn, NONE, PlaneIx};
 use crate::observe::{Blame, Blind, Completion, Observer};
 use crate::oracle::{Fault, Oracle};
-use crate::policy::{Join, Opens, Place, ReadPlan};
+use crate::policy::{Join, Opens, Place, ReadPlan, WearLevel};
 use crate::rain::{Rain, Violation};
 use crate::sched::fused::Partners;
 use crate::sched::gather::GATHERED;
@@ -27,9 +26,11 @@ use std::collections::{BinaryHeap, HashMap, VecDeque};
 use thiserror::Error;
 
 pub(crate) mod batches;
+pub(crate) mod levelling;
 mod link;
 mod reconstruction;
 pub(crate) mod requests;
+pub(crate) mod scrub;
 mod trim;
 
 /// Event slots that belong to no die and no channel: the RAM, the earliest timer, the fixed time of commands, and the two
@@ -47,6 +48,8 @@ pub(crate) enum Timer {
     Gate(PlaneIx),
     /// The programs of a die have waited long enough for those of its other planes.
     Gather(DieIx),
+    /// The pause of a die's scrubber is over.
+    Scrub(DieIx),
 }
 
 /// Why a command was refused.
@@ -131,7 +134,9 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
         design.prepare(device)?;
         let gc = &design.gc;
         let stripes = design.place.stripes();
-        let pages = stripes.as_ref().map_or(device.logical_pages(), Stripes::pages);
+        let pages = stripes.as_ref().map_or(device.logical_pages(), |stripes| {
+            stripes.pages() + if design.wear_level.active() { u64::from(stripes.width()) } else { 0 }
+        });
         check_memory(device, pages, gc.page_sequence, verify)?;
         let mut books = Books::new(&device.geometry, pages, gc.write_points, gc.reserve_blocks, gc.page_sequence);
         let dynamic = !design.place.is_static();
@@ -153,9 +158,10 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
             state.buffer.set_room(buffer_pages - Rain::reserve(&stripes, buffer_pages));
             let rain = Rain::new(stripes, device.geometry.planes(), buffer_pages, design.read_plan.active());
             state.rain = Some(Box::new(rain));
+            state.levels_wear = design.wear_level.active();
         }
         let slots = state.dies.len() + state.channels.len() + EXTRA_SLOTS as usize + state.registers.len();
-        Ok(Self {
+        let mut drive = Self {
             state,
             policies: design,
             queue: Q::with_slots(slots),
@@ -180,7 +186,9 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
             line_places: Vec::new(),
             partners: Partners::default(),
             path_blame: Blame::default(),
-        })
+        };
+        drive.prepare_scrubbers();
+        Ok(drive)
     }
 
     /// The drive's time: that of the last event or submission.
@@ -211,8 +219,10 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
     /// Starts counting anew, as after warming up.
     pub fn reset_counters(&mut self) {
         self.state.counters = Counters::default();
+        self.state.plane_erases_then.clone_from(&self.state.plane_erases);
         if let Some(rain) = &mut self.state.rain {
             rain.violations.clear();
+            self.state.counters.moved_stripes_max = rain.stripes.table_entries().into();
         }
     }
 
@@ -415,6 +425,10 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
             }
             Timer::Gate(plane) => self.gate_timer(plane),
             Timer::Gather(die) => self.gather_timer(die),
+            Timer::Scrub(die) => {
+                self.scrub_timer(die);
+                true
+            }
         }
     }
 
@@ -444,7 +458,7 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
 /// Refuses a drive whose books the process can't allocate, with a sentence instead of an abort.
 fn check_memory(device: &Device, logical: u64, page_sequence: bool, verify: bool) -> Result<(), ConfigError> {
     let physical = device.geometry.physical_pages();
-    let per_physical = 5 + if page_sequence { 8 } else { 0 } + if verify { 4 } else { 0 };
+    let per_physical = 5 + if page_sequence { 8 } else { 0 } + if verify { 4 } else { 0 } + u64::from(device.errors.is_some());
     let per_logical = 4 + if verify { 4 } else { 0 };
     let bytes = physical * per_physical + logical * per_logical;
     let mut probe: Vec<u8> = Vec::new();

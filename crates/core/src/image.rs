@@ -149,6 +149,9 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
     /// Those of the source; bytes that are those of no drive of this layout. The drive is of no use then.
     pub fn load<S: Source>(&mut self, seed: u64, source: &mut S) -> Result<(), LoadError<S::Error>> {
         self.policies.seed(seed);
+        if let Some(errors) = &mut self.state.errors {
+            errors.seed(seed);
+        }
         self.state.books.load(self.state.device.bad_blocks_per_plane(), source)?;
         for _ in 0..take_u32(source)? {
             let name = take_bytes(source, NAME_MAX)?;

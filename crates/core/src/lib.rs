@@ -18,6 +18,7 @@ pub mod config;
 pub mod design;
 pub mod device;
 pub mod drive;
+mod errors;
 pub mod event;
 pub mod ftl;
 pub mod host;

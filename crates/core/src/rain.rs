@@ -221,6 +221,27 @@ pub(crate) struct Batch {
     pub clean_sum: Content,
 }
 
+impl Batch {
+    /// A stripe that moves: it counts as on its way, and nothing of it is in RAM.
+    pub fn of_mover(stripe: u32, active: u32) -> Self {
+        Self {
+            stripe,
+            active,
+            members: 0,
+            entries: [NONE; 32],
+            regenerated: NONE,
+            pending: 0,
+            pinned: 0,
+            ready: false,
+            waits_for_readers: false,
+            contents: Vec::new(),
+            subtracts: false,
+            read_sum: Content::Uniform(0),
+            clean_sum: Content::Uniform(0),
+        }
+    }
+}
+
 /// A page that is regenerated from the rest of its stripe.
 #[derive(Debug)]
 pub(crate) struct Rebuild {
@@ -237,6 +258,10 @@ pub(crate) struct Rebuild {
     pub sectors: u8,
     /// Sectors that cross the link.
     pub link_sectors: u32,
+    /// The missing page was read and could not be corrected.
+    pub unreadable: bool,
+    /// Another page could not be corrected, so there is nothing to regenerate it from.
+    pub beyond_ecc: bool,
     /// With an oracle: the XOR of what was read so far; what was expected of the missing page when its read arrived, and its
     /// sectors that were in RAM.
     pub sum: Content,

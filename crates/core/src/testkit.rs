@@ -14,11 +14,13 @@ use crate::policy::join::none::Nothing;
 use crate::policy::order::fifo::Fifo;
 use crate::policy::place::static_order::StaticOrder;
 use crate::policy::read_plan::direct::Direct;
+use crate::policy::scrub::never::Never as NoScrub;
 use crate::policy::suspend::never::Never;
 use crate::policy::victim::greedy::Greedy;
+use crate::policy::wear_level::never::Never as NoLevelling;
 use crate::policy::{
-    FlushPlanPolicy, GcGatePolicy, GcHoldPolicy, GcTriggerPolicy, JoinPolicy, OrderPolicy, PlacePolicy, ReadPlanPolicy, Scope,
-    SuspendPolicy, Victim, VictimPolicy,
+    FlushPlanPolicy, GcGatePolicy, GcHoldPolicy, GcTriggerPolicy, JoinPolicy, OrderPolicy, PlacePolicy, ReadPlanPolicy, Scope, ScrubPolicy,
+    SuspendPolicy, Victim, VictimPolicy, WearLevelPolicy,
 };
 use crate::rain::Rain;
 use crate::state::State;
@@ -55,7 +57,7 @@ pub fn tiny_device() -> Device {
         },
         flash: Flash::default(),
         host: Host { logical_permyriad: 5000, queue_depth: 32, queue_weights: vec![1], link_bytes_per_us: None, overhead_ns: 0 },
-        ram: Ram { buffer_kib: 0, flush_above_percent: 80 },
+        ram: Ram { buffer_kib: 0, flush_above_percent: 80, stripe_table_kib: None },
         state: StartingState {
             live_percent: 50,
             free_percent: 30,
@@ -64,6 +66,7 @@ pub fn tiny_device() -> Device {
             victims: AgeingVictims::Greedy,
             round_percent: None,
         },
+        errors: None,
     }
 }
 
@@ -83,6 +86,8 @@ pub fn plain_design(scope: Scope) -> Design {
         suspend: SuspendPolicy::Never(Never {}),
         read_plan: ReadPlanPolicy::Direct(Direct {}),
         flush_plan: FlushPlanPolicy::Lru(Lru {}),
+        scrub: ScrubPolicy::Never(NoScrub {}),
+        wear_level: WearLevelPolicy::Never(NoLevelling {}),
         rows: Vec::new(),
         files: Vec::new(),
     }

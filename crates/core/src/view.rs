@@ -3,7 +3,7 @@
 use crate::device::{Device, Geometry};
 use crate::ftl::Books;
 use crate::ftl::gc::GcState;
-use crate::ftl::rain::Stripes;
+use crate::ftl::rain::{Place, Stripes};
 use crate::ids::{DieIx, Lpn, NONE, PlaneIx};
 use crate::sched::ops::{Class, OpKind};
 use crate::state::{Counters, State};
@@ -56,6 +56,26 @@ pub struct BlockedRead<'a> {
     pub extra: &'a [PlaneIx],
     /// The request reads every page of the stripe.
     pub full_stripe: bool,
+}
+
+/// A stripe that has just been written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct WrittenStripe {
+    /// Its number.
+    pub stripe: u32,
+    /// The host's pages that were written, one bit for each from the first on.
+    pub written: u32,
+    /// Where it lies.
+    pub place: Place,
+}
+
+impl WrittenStripe {
+    /// The logical pages that were programmed: those of the host, and the parity.
+    pub fn pages(self, stripes: &Stripes) -> impl Iterator<Item = Lpn> + use<> {
+        let (first, members) = stripes.members(self.stripe);
+        let parity = stripes.parity(self.stripe);
+        (0..members).filter(move |member| self.written >> member & 1 == 1).map(move |member| first + member).chain([parity])
+    }
 }
 
 /// A stripe with dirty pages in the buffer.
@@ -129,6 +149,18 @@ impl<'a> View<'a> {
     /// Whether a plane could take one more page than it is bound to take, without what GC keeps for itself.
     pub fn has_room(self, plane: PlaneIx) -> bool {
         self.books().free_pages(plane) > self.books().pages_kept() + self.programs_for(plane)
+    }
+    /// Erases of a plane since the drive began to run; those of its ageing do not count.
+    pub fn erases_of(self, plane: PlaneIx) -> u64 {
+        self.0.plane_erases[plane as usize]
+    }
+    /// Erases of all planes, counted likewise.
+    pub fn erases_of_all(self) -> u64 {
+        self.0.plane_erases.iter().sum()
+    }
+    /// Erases of each plane since counting began.
+    pub fn erases_counted(self) -> impl Iterator<Item = u64> + 'a {
+        self.0.plane_erases.iter().zip(&self.0.plane_erases_then).map(|(now, then)| now - then)
     }
     /// The stripes that pages form, if they do.
     pub fn stripes(self) -> Option<&'a Stripes> {

@@ -595,7 +595,7 @@ fn outcome(drive: &Drive<Metrics>, device: &Device, workload: &Workload, spec: &
         rotation_violations: rotation_violations(drive, figures.start),
         blame: BlameNote { all_reads: metrics.all_reads(), slowest_reads: metrics.slowest_reads(0.1), all_writes: metrics.all_writes() },
         series: metrics.series(drive.view()),
-        techniques: techniques(drive.design(), counters),
+        techniques: techniques(drive.design(), counters, &wear_spread(drive.view().erases_counted())),
         event_hash: format!("{:016x}", drive.event_hash()),
         requests_per_cpu_second: rate(requests, figures.cpu_seconds),
         cpu_seconds: figures.cpu_seconds,
@@ -642,12 +642,34 @@ fn outcome(drive: &Drive<Metrics>, device: &Device, workload: &Workload, spec: &
 
 /// Pages programmed for each page programmed for the host.
 pub(crate) fn write_amplification(counters: &Counters) -> Option<f64> {
-    let programmed = counters.host_pages + counters.gc_pages + counters.padded_pages + counters.parity_pages;
+    let programmed = counters.host_pages
+        + counters.gc_pages
+        + counters.padded_pages
+        + counters.parity_pages
+        + counters.scrub_rewrites
+        + counters.levelled_pages;
     (counters.host_pages > 0).then(|| programmed as f64 / counters.host_pages as f64)
 }
 
+/// How evenly planes are erased.
+struct Wear {
+    most: u64,
+    least: u64,
+    /// Coefficient of variation.
+    variation_permyriad: u64,
+}
+
+fn wear_spread(erases: impl Iterator<Item = u64>) -> Wear {
+    let erases: Vec<u64> = erases.collect();
+    let (least, most) = (erases.iter().min().copied().unwrap_or(0), erases.iter().max().copied().unwrap_or(0));
+    let mean = erases.iter().sum::<u64>() as f64 / erases.len().max(1) as f64;
+    let variance = erases.iter().map(|&count| (count as f64 - mean).powi(2)).sum::<f64>() / erases.len().max(1) as f64;
+    let variation_permyriad = if mean > 0.0 { (variance.sqrt() / mean * 10_000.0).round() as u64 } else { 0 };
+    Wear { most, least, variation_permyriad }
+}
+
 /// How often each technique and mechanism acted.
-fn techniques(design: &Design, counters: &Counters) -> BTreeMap<String, u64> {
+fn techniques(design: &Design, counters: &Counters, wear: &Wear) -> BTreeMap<String, u64> {
     let victims: Vec<&str> = design.victim.iter().map(|policy| policy.name()).collect();
     [
         (format!("gc_trigger/{}", design.gc_trigger.name()), counters.gcs),
@@ -686,6 +708,26 @@ fn techniques(design: &Design, counters: &Counters) -> BTreeMap<String, u64> {
         (format!("flush_plan/{}: old pages regenerated for parity", design.flush_plan.name()), counters.parity_regenerations),
         ("rain: parity pages".into(), counters.parity_pages),
         ("rain: old pages read for parity".into(), counters.parity_reads),
+        ("ecc: corrected bits".into(), counters.corrected_bits),
+        ("ecc: host's pages beyond it".into(), counters.uncorrectable_reads),
+        ("ecc: host's pages beyond it and regenerated".into(), counters.uncorrectable_regenerated),
+        ("ecc: host's pages beyond it and lost".into(), counters.uncorrectable_lost),
+        ("ecc: other pages beyond it".into(), counters.uncorrectable_elsewhere),
+        ("ecc: reconstructions around GCs that met a page beyond it".into(), counters.reconstructions_beyond_ecc),
+        ("ecc: most copybacks of a page in a row".into(), counters.copybacks_max),
+        (format!("scrub/{}: pages read", design.scrub.name()), counters.scrubbed_pages),
+        (format!("scrub/{}: pages beyond the ECC", design.scrub.name()), counters.uncorrectable_scrubbed),
+        (format!("scrub/{}: pages regenerated", design.scrub.name()), counters.scrub_regenerated),
+        (format!("scrub/{}: pages written anew", design.scrub.name()), counters.scrub_rewrites),
+        (format!("wear_level/{}: shifted stripes", design.wear_level.name()), counters.stripes_shifted),
+        (format!("wear_level/{}: migrated stripes", design.wear_level.name()), counters.stripes_migrated),
+        (format!("wear_level/{}: pages programmed", design.wear_level.name()), counters.levelled_pages),
+        (format!("wear_level/{}: most stripes in the table", design.wear_level.name()), counters.moved_stripes_max),
+        (format!("wear_level/{}: moves refused by the full table", design.wear_level.name()), counters.moves_refused),
+        (format!("wear_level/{}: moves refused by full planes", design.wear_level.name()), counters.moves_without_room),
+        ("wear: erases of the most worn plane".into(), wear.most),
+        ("wear: erases of the least worn plane".into(), wear.least),
+        ("wear: variation of erases between planes in permyriad".into(), wear.variation_permyriad),
         ("trim: commands".into(), counters.trims),
         ("trim: pages unmapped".into(), counters.trimmed_pages),
         ("trim: pages dropped from the buffer".into(), counters.trimmed_buffered),
@@ -693,4 +735,17 @@ fn techniques(design: &Design, counters: &Counters) -> BTreeMap<String, u64> {
         ("trim: pages programmed in vain".into(), counters.void_programs),
     ]
     .into()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn wear_is_the_spread_of_erases_over_planes() {
+        let wear = wear_spread([1, 3].into_iter());
+        assert_eq!((wear.most, wear.least, wear.variation_permyriad), (3, 1, 5000));
+        let unworn = wear_spread([0, 0].into_iter());
+        assert_eq!((unworn.most, unworn.least, unworn.variation_permyriad), (0, 0, 0));
+    }
 }

@@ -12,6 +12,8 @@ const CLASSES_MAX: usize = 16;
 const QUEUES_MAX: usize = 256;
 /// The largest weight of a queue: NVMe has eight bits for it, and 0 means 1.
 const WEIGHT_MAX: u32 = 256;
+/// The largest table of moved stripes: 32 GiB, at eight bytes for each of 2^32 stripes.
+const STRIPE_TABLE_KIB_MAX: u32 = 32 << 20;
 /// The fastest link, in bytes per microsecond: 1 TB/s.
 const LINK_MAX: u32 = 1_000_000;
 
@@ -28,6 +30,7 @@ impl Device {
         self.check_capacity(error)?;
         self.check_host(error)?;
         self.check_ram(error)?;
+        self.check_errors(error)?;
         self.check_state(error)
     }
 
@@ -191,6 +194,9 @@ impl Device {
         if !(1..=100).contains(&r.flush_above_percent) {
             return Err(error("ram", "flush_above_percent", format!("is {}; allowed: 1 to 100", r.flush_above_percent)));
         }
+        if let Some(kib) = r.stripe_table_kib.filter(|kib| !(1..=STRIPE_TABLE_KIB_MAX).contains(kib)) {
+            return Err(error("ram", "stripe_table_kib", format!("is {kib}; allowed: 1 to {STRIPE_TABLE_KIB_MAX}")));
+        }
         Ok(())
     }
 
@@ -269,6 +275,9 @@ mod tests {
             ("program_ns = { value = [800000]", "program_ns = { value = [0]", "`program_ns`", "1 to"),
             ("queue_depth = { value = 32", "queue_depth = { value = 0", "`queue_depth`", "1 to 65536"),
             ("buffer_kib = { value = 512", "buffer_kib = { value = 3", "`buffer_kib`", "4096"),
+            ("[ram]", "[ram]\nstripe_table_kib = 0", "[ram] `stripe_table_kib` is 0", "1 to 33554432"),
+            ("[ram]", "[ram]\nstripe_table_kib = 33554433", "`stripe_table_kib`", "1 to 33554432"),
+            ("[ram]", "[ram]\nstripe_tables_kib = 1", "`stripe_tables_kib`", "did you mean `stripe_table_kib`?"),
             ("[host]", &host("queue_weights = []"), "`queue_weights`", "1 to 256"),
             ("[host]", &host("queue_weights = [4, 0]"), "`queue_weights` has the weight 0", "1 to 256"),
             ("[host]", &host("queue_weights = [257]"), "`queue_weights` has the weight 257", "1 to 256"),

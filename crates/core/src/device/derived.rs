@@ -7,6 +7,8 @@ use serde_json::{Value, json};
 
 /// The smallest request that hosts commonly make, in bytes.
 const SMALL_BYTES: u32 = 4096;
+/// An entry of the table of moved stripes: four bytes of stripe, three of group, one of channel.
+const STRIPE_TABLE_ENTRY_BYTES: u64 = 8;
 
 /// Sustained bytes per second of a stream of whole pages over all planes in turn, as each part of the drive alone would allow.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -114,6 +116,13 @@ impl Device {
             read: self.read_bandwidth(),
             write: self.write_bandwidth(),
         }
+    }
+
+    /// Stripes whose places fit into the table of moved stripes. Left to itself, the table takes a sixteenth of the map's four
+    /// bytes for each logical page: TTFLASH, section 7, has it for rare cases in rare workloads.
+    pub fn stripe_table_entries(&self) -> u32 {
+        let kib = self.ram.stripe_table_kib.map_or_else(|| (self.logical_pages() * 4 / 16).div_ceil(1024), u64::from);
+        u32::try_from(kib * 1024 / STRIPE_TABLE_ENTRY_BYTES).unwrap_or(u32::MAX)
     }
 
     /// Channel time of sectors of a page: their share of a page's, rounded up.

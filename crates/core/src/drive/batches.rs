@@ -331,7 +331,7 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
     fn batch_done(&mut self, batch: u32) {
         let rain = self.state.rain.as_mut().expect("only drives with stripes get here");
         let done = &rain.batches[batch as usize];
-        let (index, stripe) = (done.active, done.stripe);
+        let (index, stripe, written) = (done.active, done.stripe, done.members);
         for member in bits(done.members.into()) {
             self.state.buffer.flushed(done.entries[member as usize]);
             self.state.counters.flushed += 1;
@@ -343,6 +343,9 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
         rain.active.written(index, 0, rain.stripes.group_of(stripe), members);
         rain.active.deactivate_if_idle(index);
         self.settle_room();
+        if self.state.levels_wear {
+            self.consider_levelling(stripe, written);
+        }
         self.flush_stripes(0);
     }
 

@@ -197,6 +197,16 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
         false
     }
 
+    /// A page that was read and could not be corrected is regenerated, whatever GCs do.
+    pub(super) fn regenerate_unreadable(&mut self, request: u32, op: u32) {
+        let entry = self.state.ops[op as usize];
+        let stripe = self.stripe_of(op);
+        let sources = self.sources(stripe, entry.lpn, NONE);
+        let blame = self.state.blames[op as usize].clone();
+        let rebuild = self.rebuild(request, stripe, op, op, &sources, blame, entry.gc_blocked);
+        self.rain().rebuilds[rebuild as usize].unreadable = true;
+    }
+
     fn note_decided_wait(&mut self, request: u32) {
         self.state.counters.read_waits += 1;
         let now = self.state.now;
@@ -218,9 +228,9 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
     }
 
     /// Reads the rest of a stripe in the place of one page. `first`: the pages that the request reads of it, in no line yet,
-    /// `target` among them.
+    /// `target` among them. Returns the reconstruction, which goes on for some time at least.
     #[expect(clippy::too_many_arguments, reason = "what a read that waited brings along and one that did not")]
-    fn rebuild(&mut self, request: u32, stripe: u32, first: u32, target: u32, sources: &Sources, blame: Blame, gc_blocked: bool) {
+    fn rebuild(&mut self, request: u32, stripe: u32, first: u32, target: u32, sources: &Sources, blame: Blame, gc_blocked: bool) -> u32 {
         let wanted_page = self.state.ops[target as usize];
         let (mut from, mut to) = (u8::MAX, 0);
         let (mut link_sectors, mut wanted, mut pages) = (0, 0, 0);
@@ -257,6 +267,8 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
             first_sector: from,
             sectors: to - from,
             link_sectors,
+            unreadable: false,
+            beyond_ecc: false,
             sum,
             then,
             in_ram,
@@ -289,6 +301,16 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
         // The job is one part of the request, in the place of all of these pages.
         state.pending -= pages - 1;
         self.start_job_after(Owner::Rebuild(rebuild), &[Stage { first: chain, compute_ns: XOR_NS }], blame, gc_blocked);
+        rebuild
+    }
+
+    /// A page that a reconstruction needs could not be corrected. What becomes of it is only counted.
+    pub(super) fn note_unreadable_source(&mut self, owner: Owner) {
+        if let Owner::Job(job) = owner
+            && let Owner::Rebuild(rebuild) = self.state.jobs[job as usize].owner
+        {
+            self.rain().rebuilds[rebuild as usize].beyond_ecc = true;
+        }
     }
 
     /// An operation of the job of an owner is done: a reconstruction adds the page that was read to its sum.
@@ -311,6 +333,12 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
             && !rain.is_trimmed(done.missing)
         {
             oracle.check_rebuilt(done.missing, &done.sum, then, done.first_sector.into(), done.sectors.into(), done.in_ram);
+        }
+        let counters = &mut self.state.counters;
+        match (done.unreadable, done.beyond_ecc) {
+            (true, lost) => *if lost { &mut counters.uncorrectable_lost } else { &mut counters.uncorrectable_regenerated } += 1,
+            (false, true) => counters.reconstructions_beyond_ecc += 1,
+            (false, false) => {}
         }
         rain.rebuilds.remove(rebuild);
         let item = rain.active.get_mut(active);
@@ -360,15 +388,44 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
                 op = self.state.ops[op as usize].next;
             }
             for op in waiting {
-                match self.state.ops[op as usize].owner {
-                    Owner::Request(request) => self.replan_read(request, op),
-                    Owner::Job(job) => {
-                        if let Owner::Rebuild(rebuild) = self.state.jobs[job as usize].owner {
-                            self.turn_rebuild(rebuild, op);
-                        }
-                    }
-                    _ => {}
+                self.replan_waiting(op);
+            }
+        }
+    }
+
+    fn replan_waiting(&mut self, op: u32) {
+        match self.state.ops[op as usize].owner {
+            Owner::Request(request) => self.replan_read(request, op),
+            Owner::Job(job) => {
+                if let Owner::Rebuild(rebuild) = self.state.jobs[job as usize].owner {
+                    self.turn_rebuild(rebuild, op);
                 }
+            }
+            _ => {}
+        }
+    }
+
+    /// A page has gone to another plane with its stripe: reads of it that wait line up there, and are asked about again if
+    /// that is behind a GC.
+    pub(super) fn follow_page(&mut self, lpn: Lpn, from: PlaneIx) {
+        let to = self.state.books.plane_of(self.state.books.lookup(lpn));
+        if from == to {
+            return;
+        }
+        let mut waiting = Vec::new();
+        let mut op = self.state.planes[from as usize].head[Class::HostRead as usize];
+        while op != NONE {
+            let entry = &self.state.ops[op as usize];
+            if entry.lpn == lpn {
+                waiting.push(op);
+            }
+            op = entry.next;
+        }
+        for op in waiting {
+            self.remove_from_line(op);
+            self.reroute(op, to);
+            if self.is_behind_gc(to) && self.rain().plans_reads {
+                self.replan_waiting(op);
             }
         }
     }
@@ -404,9 +461,9 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
     fn turn_rebuild(&mut self, rebuild: u32, op: u32) {
         let entry = self.state.ops[op as usize];
         let state = &self.rain().rebuilds[rebuild as usize];
-        let (request, missing, wanted) = (state.request, state.missing, state.wanted);
+        let (request, missing, wanted, unreadable) = (state.request, state.missing, state.wanted, state.unreadable);
         let plane = self.rain().stripes.plane_of(missing);
-        if self.is_behind_gc(plane) {
+        if unreadable || self.is_behind_gc(plane) {
             return self.note_forced_wait(request, 1);
         }
         let blocked = BlockedRead {

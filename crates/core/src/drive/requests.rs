@@ -412,6 +412,9 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
 
     /// An operation completed: its effects are booked, and whoever waits for it hears of it.
     pub(crate) fn op_done(&mut self, op: u32) {
+        if self.state.errors.is_some() && self.state.ops[op as usize].kind == OpKind::Read && self.pass_ecc(op) {
+            return;
+        }
         let entry = &self.state.ops[op as usize];
         let (owner, kind, class, plane, lpn, host) = (entry.owner, entry.kind, entry.class, entry.plane, entry.lpn, entry.is_host());
         let mut left = NONE;
@@ -462,13 +465,25 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
                     self.consider_gc(left);
                 }
             }
-            let channel = self.state.channel_of(self.state.die_of(plane));
-            let state = &mut self.state.channels[channel];
-            state.host_operations -= 1;
-            if state.host_operations == 0 && state.gated > 0 {
-                self.ask_gates(Some(channel));
-            }
+            self.leave_channel(plane);
         }
+    }
+
+    /// An operation of the host's in a plane has ended: its channel may have fallen quiet.
+    #[inline(always)]
+    fn leave_channel(&mut self, plane: PlaneIx) {
+        let channel = self.state.channel_of(self.state.die_of(plane));
+        let state = &mut self.state.channels[channel];
+        state.host_operations -= 1;
+        if state.host_operations == 0 && state.gated > 0 {
+            self.ask_gates(Some(channel));
+        }
+    }
+
+    /// A read of the host's has ended for which others go on.
+    pub(super) fn host_operation_ended(&mut self, plane: PlaneIx) {
+        self.state.counters.host_operations += 1;
+        self.leave_channel(plane);
     }
 
     /// Books a completed program of the host's or the buffer's. Returns the plane of the copy before, if that is another one.
@@ -528,6 +543,8 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
             }
             Owner::Batch(batch) => self.batch_op_done(batch, op.expect("a batch hears of operations")),
             Owner::Rebuild(rebuild) => self.rebuild_done(rebuild, gc_blocked),
+            Owner::Scrub(die) => self.scrub_op_done(die, op.expect("a scrubber hears of operations")),
+            Owner::Mover => self.mover_op_done(op.expect("a mover hears of operations")),
             Owner::Gc(_) | Owner::Job(_) => unreachable!("GC and jobs hear of operations themselves"),
         }
         false

@@ -379,6 +379,11 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
             oracle.program(op, done.target);
         }
         self.state.counters.gc_pages += 1;
+        if self.state.errors.is_some() && done.kind == OpKind::Copyback {
+            let (from, to) = (done.ppn, done.target);
+            self.note_copyback(from, to);
+        }
+        let done = &self.state.ops[op as usize];
         if !self.state.books.commit_move(done.lpn, done.ppn, done.target) {
             self.state.counters.gc_pages_died += 1;
         }
@@ -439,6 +444,7 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
     fn gc_erased(&mut self, plane: PlaneIx) {
         let victim = self.state.gc[plane as usize].victim;
         self.state.counters.blocks_out_of_turn += u64::from(self.state.books.erased(victim));
+        self.state.note_erase(plane, victim);
         self.state.counters.erases += 1;
         self.state.counters.gcs += 1;
         let took = self.state.now - self.state.gc[plane as usize].started;
@@ -586,6 +592,7 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
         while self.policies.gc_trigger.want(View(&self.state), plane) != Want::No {
             let Some(victim) = self.choose_victim(plane) else { return };
             let moved = self.collect_functionally(victim);
+            self.state.note_erase(plane, victim);
             self.state.counters.gc_pages += u64::from(moved);
             self.state.counters.gcs += 1;
             self.state.counters.erases += 1;

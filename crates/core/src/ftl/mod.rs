@@ -14,6 +14,7 @@ mod fewest;
 pub(crate) mod gc;
 mod image;
 pub mod rain;
+mod rename;
 
 /// Added to the count of a block that may not be a victim: erased, open, or being collected.
 const NOT_A_VICTIM: i16 = 0x4000;
@@ -555,7 +556,7 @@ pub const NOT_A_CANDIDATE: i16 = NOT_A_VICTIM;
 mod tests {
     use super::*;
 
-    fn tiny() -> Books {
+    pub(super) fn tiny() -> Books {
         let geometry = Geometry {
             channels: 1,
             chips_per_channel: 1,

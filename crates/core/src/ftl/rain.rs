@@ -6,6 +6,7 @@
 
 use crate::device::Device;
 use crate::ids::{Lpn, PlaneIx};
+use std::collections::HashMap;
 
 /// The widest stripe: data pages are noted in 32 bits.
 pub const WIDTH_MAX: u32 = 32;
@@ -23,6 +24,34 @@ pub struct Stripes {
     /// Pages that the host can address; parity pages follow.
     logical_pages: Lpn,
     count: u32,
+    /// Stripes that are not where the static layout has them, if there have been any.
+    table: Option<Box<StripeTable>>,
+    table_capacity: u32,
+}
+
+/// Where a stripe lies.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Place {
+    /// Its plane group.
+    pub group: u32,
+    /// The channel of its parity, counted inside the group.
+    pub parity_channel: u32,
+}
+
+/// The stripe table of TTFLASH, section 7: a mapping-modified bit for each stripe, and the places of those that have it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct StripeTable {
+    modified: Vec<u64>,
+    places: HashMap<u32, Place>,
+    /// Stripes of each group.
+    stripes_in: Vec<u32>,
+}
+
+impl StripeTable {
+    fn place(&self, stripe: u32) -> Option<Place> {
+        let modified = self.modified[(stripe / 64) as usize] >> (stripe % 64) & 1 == 1;
+        modified.then(|| self.places[&stripe])
+    }
 }
 
 impl Stripes {
@@ -40,6 +69,8 @@ impl Stripes {
             planes_per_die: g.planes_per_die,
             logical_pages,
             count: logical_pages.div_ceil(width - 1),
+            table: None,
+            table_capacity: device.stripe_table_entries(),
         }
     }
 
@@ -66,6 +97,13 @@ impl Stripes {
     /// Logical pages of host and parity.
     pub fn pages(&self) -> u64 {
         u64::from(self.logical_pages) + u64::from(self.count)
+    }
+
+    /// The logical page that the page at a place in a stripe is programmed as while its stripe moves: there is one number behind
+    /// all others for each place.
+    #[inline]
+    pub fn page_on_the_move(&self, place: u32) -> Lpn {
+        self.logical_pages + self.count + place
     }
 
     /// The most pages that any plane holds.
@@ -120,7 +158,73 @@ impl Stripes {
     /// The plane group of a stripe.
     #[inline]
     pub fn group_of(&self, stripe: u32) -> u32 {
-        stripe % self.groups
+        self.moved_to(stripe).map_or(stripe % self.groups, |place| place.group)
+    }
+
+    #[inline]
+    fn moved_to(&self, stripe: u32) -> Option<Place> {
+        self.table.as_ref().and_then(|table| table.place(stripe))
+    }
+
+    /// Where the static layout has a stripe.
+    fn static_place(&self, stripe: u32) -> Place {
+        Place { group: stripe % self.groups, parity_channel: self.parity_channel(stripe) }
+    }
+
+    /// Where a stripe lies.
+    pub fn place_of_stripe(&self, stripe: u32) -> Place {
+        self.moved_to(stripe).unwrap_or_else(|| self.static_place(stripe))
+    }
+
+    /// Stripes that the table has.
+    pub fn table_entries(&self) -> u32 {
+        self.table.as_ref().map_or(0, |table| table.places.len() as u32)
+    }
+
+    /// Stripes that a plane group has, each with a page in every plane of it.
+    pub fn stripes_in(&self, group: u32) -> u32 {
+        let at_home = (self.count - group.min(self.count)).div_ceil(self.groups);
+        self.table.as_ref().map_or(at_home, |table| table.stripes_in[group as usize])
+    }
+
+    /// Whether the table has room for the place of a stripe, or need not hold it.
+    pub fn has_room_for(&self, stripe: u32, place: Place) -> bool {
+        self.table_entries() < self.table_capacity || self.moved_to(stripe).is_some() || place == self.static_place(stripe)
+    }
+
+    /// Puts a stripe elsewhere. One that comes home leaves the table.
+    ///
+    /// # Panics
+    /// If the table has no room for it.
+    pub fn set_place(&mut self, stripe: u32, place: Place) {
+        assert!(self.has_room_for(stripe, place), "the stripe table is full");
+        let (is_home, group) = (place == self.static_place(stripe), self.group_of(stripe));
+        let words = (self.count as usize).div_ceil(64);
+        let table = self.table.take().unwrap_or_else(|| {
+            let stripes_in = (0..self.groups).map(|group| self.stripes_in(group)).collect();
+            Box::new(StripeTable { modified: vec![0; words], places: HashMap::new(), stripes_in })
+        });
+        let table = self.table.insert(table);
+        table.stripes_in[group as usize] -= 1;
+        table.stripes_in[place.group as usize] += 1;
+        let (word, bit) = (&mut table.modified[(stripe / 64) as usize], 1 << (stripe % 64));
+        if is_home {
+            *word &= !bit;
+            table.places.remove(&stripe);
+        } else {
+            *word |= bit;
+            table.places.insert(stripe, place);
+        }
+    }
+
+    /// The plane of a logical page if its stripe had a place. At home it lies as in the paper's figure 4; elsewhere its pages
+    /// follow the parity round the channels, as in the example of section 7.
+    pub fn plane_if(&self, lpn: Lpn, place: Place) -> PlaneIx {
+        if place == self.static_place(self.of(lpn)) {
+            return self.static_plane(lpn);
+        }
+        let behind = if self.is_parity(lpn) { 0 } else { 1 + self.member_of(lpn) };
+        self.plane_at(place.group, (place.parity_channel + behind) % self.width)
     }
 
     /// The channel, counted inside its group, that has the parity of a stripe.
@@ -130,8 +234,9 @@ impl Stripes {
         self.width - 1 - (group + row) % self.width
     }
 
+    /// The plane of a group on one of its channels.
     #[inline]
-    fn plane_at(&self, group: u32, channel: u32) -> PlaneIx {
+    pub fn plane_at(&self, group: u32, channel: u32) -> PlaneIx {
         let (position, slice) = (group / self.slices, group % self.slices);
         (slice * self.width + channel) * self.planes_per_channel + position
     }
@@ -139,6 +244,15 @@ impl Stripes {
     /// The plane of a logical page.
     #[inline]
     pub fn plane_of(&self, lpn: Lpn) -> PlaneIx {
+        match self.moved_to(self.of(lpn)) {
+            Some(place) => self.plane_if(lpn, place),
+            None => self.static_plane(lpn),
+        }
+    }
+
+    /// The plane of a logical page in the static layout, where no stripe has moved.
+    #[inline]
+    pub fn static_plane(&self, lpn: Lpn) -> PlaneIx {
         let stripe = self.of(lpn);
         let parity = self.parity_channel(stripe);
         let channel = if self.is_parity(lpn) {
@@ -147,7 +261,7 @@ impl Stripes {
             let member = self.member_of(lpn);
             member + u32::from(member >= parity)
         };
-        self.plane_at(self.group_of(stripe), channel)
+        self.plane_at(stripe % self.groups, channel)
     }
 
     /// The plane group of a plane, and its channel inside it.
@@ -168,7 +282,7 @@ impl Stripes {
         self.of(lpn) / self.groups
     }
 
-    /// The logical page of a plane's row; nothing where the last stripe is short, or has ended.
+    /// The logical page of a plane's row in the static layout; nothing where the last stripe is short, or has ended.
     #[inline]
     pub fn page_at(&self, plane: PlaneIx, row: u32) -> Option<Lpn> {
         let (group, channel) = self.group_and_channel(plane);
@@ -249,5 +363,54 @@ mod tests {
                 assert_eq!(lie.len() as u32, members + 1);
             }
         }
+    }
+
+    #[test]
+    fn a_moved_stripe_follows_its_parity_round_the_channels_until_it_comes_home() {
+        let (mut stripes, _) = stripes(4, 2, 1, 4);
+        let at = |stripes: &Stripes| [0, 1, 2, stripes.parity(0)].map(|lpn| (stripes.plane_of(lpn) / 2, stripes.plane_of(lpn) % 2));
+        let home = stripes.place_of_stripe(0);
+        assert_eq!(home, Place { group: 0, parity_channel: 3 });
+        // The paper's example: the order 0, 1, 2, P becomes 1, 2, P, 0.
+        stripes.set_place(0, Place { group: 0, parity_channel: 2 });
+        assert_eq!(at(&stripes), [(3, 0), (0, 0), (1, 0), (2, 0)]);
+        stripes.set_place(0, Place { group: 1, parity_channel: 2 });
+        assert_eq!((at(&stripes), stripes.table_entries()), ([(3, 1), (0, 1), (1, 1), (2, 1)], 1));
+        let (of_0, of_1) = (stripes.count().div_ceil(2), stripes.count() / 2);
+        assert_eq!((stripes.stripes_in(0), stripes.stripes_in(1)), (of_0 - 1, of_1 + 1));
+        stripes.set_place(0, home);
+        assert_eq!((stripes.stripes_in(0), stripes.stripes_in(1)), (of_0, of_1));
+        assert_eq!((at(&stripes), stripes.table_entries()), ([(0, 0), (1, 0), (2, 0), (3, 0)], 0));
+        // At home a stripe lies as it always did, wherever its parity is.
+        let (home, lay) = (stripes.place_of_stripe(1), stripes.plane_of(3));
+        assert_eq!(stripes.plane_if(3, home), lay);
+    }
+
+    #[test]
+    fn the_table_takes_as_many_stripes_as_it_has_room_for() {
+        let mut device = tiny_device();
+        (device.geometry.channels, device.geometry.dies_per_chip, device.geometry.blocks_per_plane) = (4, 2, 64);
+        device.ram.stripe_table_kib = Some(1);
+        let mut stripes = Stripes::new(&device, 4);
+        let away = |stripe: u32| Place { group: 1 - stripe % 2, parity_channel: 0 };
+        for stripe in 0..128 {
+            assert!(stripes.has_room_for(stripe, away(stripe)), "{stripe}");
+            stripes.set_place(stripe, away(stripe));
+        }
+        let elsewhere = Place { parity_channel: 1, ..away(5) };
+        assert!(!stripes.has_room_for(128, away(128)) && stripes.has_room_for(5, elsewhere), "what is in the table may move on");
+        let home = Place { group: 1, parity_channel: stripes.parity_channel(5) };
+        stripes.set_place(5, home);
+        assert!(stripes.has_room_for(128, away(128)), "what has come home is not in the table any more");
+    }
+
+    #[test]
+    fn the_table_takes_a_sixteenth_of_the_map_if_nothing_is_said() {
+        let mut device = tiny_device();
+        device.geometry.blocks_per_plane = 4096;
+        // 16,384 logical pages of four bytes.
+        assert_eq!((device.logical_pages(), device.stripe_table_entries()), (16_384, 512));
+        device.ram.stripe_table_kib = Some(3);
+        assert_eq!(device.stripe_table_entries(), 384);
     }
 }

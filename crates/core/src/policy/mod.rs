@@ -6,10 +6,10 @@
 
 use crate::config::ConfigError;
 use crate::device::Device;
-use crate::ftl::rain::Stripes;
+use crate::ftl::rain::{Place as StripePlace, Stripes};
 use crate::ids::{BlockIx, DieIx, Lpn, PlaneIx};
 use crate::units::Ns;
-use crate::view::{BlockedRead, Candidate, View, Waiting};
+use crate::view::{BlockedRead, Candidate, View, Waiting, WrittenStripe};
 use schemars::JsonSchema;
 use serde::Deserialize;
 
@@ -21,8 +21,10 @@ pub mod join;
 pub mod order;
 pub mod place;
 pub mod read_plan;
+pub mod scrub;
 pub mod suspend;
 pub mod victim;
+pub mod wear_level;
 
 /// Declares a seam: its question, and the techniques that answer it.
 macro_rules! seam {
@@ -417,5 +419,45 @@ seam! {
         "lru" => Lru(flush_plan::lru::Lru),
         /// Full stripes before partial ones, stripes away from GCs before those that meet one.
         "gc_tolerant" => GcTolerant(flush_plan::gc_tolerant::GcTolerant),
+    }
+}
+
+seam! {
+    /// Which pages does an idle die read, so that they pass the ECC, and which of them are written anew? Asked for blocks into
+    /// which pages were copied back since they were last looked through.
+    trait Scrub {
+        /// Time from one page of a die to the next attempt; nothing if there is no scrubbing.
+        fn pause_ns(&mut self) -> Option<Ns>;
+        /// Consecutive copybacks from which on a page is read.
+        fn least_copybacks(&mut self) -> u8;
+        /// The index of the block of a die that is looked through next; never asked about none.
+        fn next_block(&mut self, view: View<'_>, suspects: &[BlockIx]) -> usize;
+        /// Whether a page is written anew whose worst codeword has so many wrong bits, all of which could be corrected.
+        fn rewrite(&mut self, view: View<'_>, wrong_bits: u32, correctable: u32) -> bool;
+    }
+    /// Techniques that answer `scrub`.
+    enum ScrubPolicy in "scrub" {
+        /// Nothing is scrubbed.
+        "never" => Never(scrub::never::Never),
+        /// Copied pages are read while their die is idle; those with many errors are written anew.
+        "idle" => Idle(scrub::idle::Idle),
+    }
+}
+
+seam! {
+    /// Does a stripe move to other planes, so that they wear more evenly? Asked where pages form stripes, for a stripe that has
+    /// just been written, while no other moves.
+    trait WearLevel {
+        /// Where it moves; nothing if it stays.
+        fn destination(&mut self, view: View<'_>, written: &WrittenStripe) -> Option<StripePlace>;
+        /// Whether it is worth asking at all; then pages must form stripes.
+        fn active(&mut self) -> bool;
+    }
+    /// Techniques that answer `wear_level`.
+    enum WearLevelPolicy in "wear_level" {
+        /// Every stripe stays where it is.
+        "never" => Never(wear_level::never::Never),
+        /// Written stripes move to less worn planes: to another group, or round the channels of theirs.
+        "imbalance" => Imbalance(wear_level::imbalance::Imbalance),
     }
 }

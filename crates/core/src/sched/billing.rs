@@ -232,6 +232,7 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
     }
 
     /// Adds an operation's waits and its own phases to its blame. What is left of its time on the die went to its mates.
+    #[inline(always)]
     pub(crate) fn bill_service(&mut self, op: u32) {
         self.pay(op);
         let entry = self.state.ops[op as usize];

@@ -9,7 +9,7 @@ use crate::event::EventQueue;
 use crate::ids::{ChannelIx, DieIx, NONE, PlaneIx, Ppn};
 use crate::observe::{Observer, SPACE};
 use crate::policy::{Order, Place};
-use crate::sched::ops::{CLASS_BY_NUMBER, CLASSES, Class, HOLD_BITS, OpKind, Owner};
+use crate::sched::ops::{BACKGROUND_BITS, CLASS_BY_NUMBER, CLASSES, Class, HOLD_BITS, OpKind, Owner};
 use crate::sched::suspend::PulseEvent;
 use crate::state::{InLine, Phase, Wants};
 use crate::units::Ns;
@@ -219,6 +219,8 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
     }
 
     fn choose_of_many(&mut self, die: DieIx, startable: u64) -> u32 {
+        // Whatever the order, work that can always wait does.
+        let startable = if startable & !BACKGROUND_BITS == 0 { startable } else { startable & !BACKGROUND_BITS };
         let mut candidates = std::mem::take(&mut self.die_candidates);
         candidates.clear();
         let mut rest = startable;
@@ -263,7 +265,10 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
                 self.check_read(op, Some(ppn));
             }
             OpKind::Program => {
-                if !self.state.gather_until.is_empty() && entry.is_host() {
+                if class == Class::Background && !self.is_rewrite_wanted(op) {
+                    return false;
+                }
+                if !self.state.gather_until.is_empty() && self.state.ops[op as usize].is_host() {
                     self.pad_planes(die, home);
                 }
                 let claimant = self.state.ops[op as usize].claimant();
@@ -272,6 +277,7 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
                 let Some(target) = self.state.books.take(home, write_point, claimant) else {
                     match owner {
                         Owner::Gc(home) => self.send_home(op, home),
+                        Owner::Scrub(_) => self.give_rewrite_up(op),
                         _ => self.starve(op),
                     }
                     return false;
@@ -295,11 +301,11 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
         self.bill_wait(op);
         let entry = &mut self.state.ops[op as usize];
         let old = std::mem::replace(&mut entry.plane, plane);
-        let class = entry.class;
+        let (class, host) = (entry.class, entry.is_host());
         let (from, to) = (self.state.die_of(old), self.state.die_of(plane));
         let (from_channel, to_channel) = (self.state.channel_of(from), self.state.channel_of(to));
-        self.state.channels[from_channel].host_operations -= 1;
-        self.state.channels[to_channel].host_operations += 1;
+        self.state.channels[from_channel].host_operations -= u32::from(host);
+        self.state.channels[to_channel].host_operations += u32::from(host);
         self.line_up_op(op, plane, class);
         self.try_start(to);
         self.note_wait(op);
@@ -369,6 +375,7 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
     }
 
     /// Array time of a read of a page.
+    #[inline]
     pub(crate) fn read_ns(&self, ppn: Ppn) -> Ns {
         self.state.device.timing.read_ns[self.page_class(ppn)]
     }

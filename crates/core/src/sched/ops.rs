@@ -1,7 +1,7 @@
 //! Flash operations: what they are, who waits for them, and the pool that they live in.
 
 use crate::ftl::Claimant;
-use crate::ids::{Lpn, NONE, PlaneIx, Ppn};
+use crate::ids::{DieIx, Lpn, NONE, PlaneIx, Ppn};
 use crate::observe::{CHANNEL_CATEGORIES, OCCUPANTS, Occupant};
 use crate::units::Ns;
 
@@ -57,6 +57,8 @@ pub(crate) const fn class_bits(class: Class) -> u64 {
 pub(crate) const READ_BITS: u64 = class_bits(Class::HostRead) | class_bits(Class::AuxiliaryRead);
 /// Bits of GC's work.
 pub(crate) const GC_BITS: u64 = class_bits(Class::Gc) | class_bits(Class::GcProgram);
+/// Bits of work that can always wait.
+pub(crate) const BACKGROUND_BITS: u64 = class_bits(Class::Background);
 /// Bits of the requests to hold, which need no channel.
 pub(crate) const HOLD_BITS: u64 = class_bits(Class::Hold);
 
@@ -75,6 +77,10 @@ pub enum Owner {
     Batch(u32),
     /// A page that is regenerated from its stripe.
     Rebuild(u32),
+    /// The scrubber of a die.
+    Scrub(DieIx),
+    /// The stripe that moves for the sake of wear.
+    Mover,
 }
 
 impl Owner {

@@ -139,6 +139,9 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
         }
         let live = LivePages { mapped, stripes: stripes.as_ref(), beyond: &beyond };
         self.policies.seed(seed);
+        if let Some(errors) = &mut self.state.errors {
+            errors.seed(seed);
+        }
         // Nobody reads while a drive ages, so the oracle hears of the outcome alone.
         let oracle = self.oracle.take();
         let mut aged = match device.state.ageing {
@@ -231,7 +234,7 @@ impl Layout {
                 let inside = planes.divide(lpn);
                 ((lpn - inside * planes.by) as usize, inside)
             }
-            Self::Stripes(stripes, _) => (stripes.plane_of(lpn) as usize, stripes.row_of(lpn)),
+            Self::Stripes(stripes, _) => (stripes.static_plane(lpn) as usize, stripes.row_of(lpn)),
         }
     }
 

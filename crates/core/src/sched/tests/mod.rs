@@ -28,9 +28,11 @@ use crate::view::View;
 use proptest::prelude::*;
 
 mod basics;
+mod errors;
 mod gathering;
 mod gc;
 mod host;
+mod levelling;
 mod mix;
 mod placement;
 mod rain;

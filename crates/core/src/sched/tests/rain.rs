@@ -38,7 +38,7 @@ fn mapped(design: Design) -> TestDrive {
 }
 
 /// A GC of a plane begins now: it moves one page, in 1012 ns, and erases in 10001.
-fn begin_gc(drive: &mut TestDrive, plane: PlaneIx) {
+pub(super) fn begin_gc(drive: &mut TestDrive, plane: PlaneIx) {
     for row in 0..3 {
         let lpn = drive.state.rain.as_ref().unwrap().stripes.page_at(plane, row).unwrap();
         let (from, to) = (drive.state.books.lookup(lpn), drive.state.books.take(plane, 0, crate::ftl::Claimant::Gc).unwrap());

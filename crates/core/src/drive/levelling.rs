@@ -1,0 +1,172 @@
+//! Wear levelling between planes: a stripe is shifted round the channels of its group, or migrates to another one.
+//! TTFLASH, section 7.
+//!
+//! A move changes no contents, only places. The stripe counts as on its way to the flash until it is over: nobody sends it off
+//! or trims it away under the mover's hands. All its pages are read, and programmed at their new places under page numbers of
+//! their own, so that GC treats them like any others; then the stripe table and the map change at one instant. So a stripe is
+//! never half in one group and half in another, where two GCs could block it. One stripe moves at a time; its pages have a
+//! place in RAM apart from the buffer.
+
+use crate::drive::Drive;
+use crate::event::EventQueue;
+use crate::ftl::rain::Place;
+use crate::ids::{Lpn, NONE, PlaneIx};
+use crate::observe::{Observer, Occupant};
+use crate::oracle::Content;
+use crate::policy::WearLevel;
+use crate::rain::Batch;
+use crate::sched::ops::{Class, Op, OpKind, Owner};
+use crate::view::{View, WrittenStripe};
+
+/// The stripe that moves.
+#[derive(Debug)]
+pub(crate) struct Mover {
+    stripe: u32,
+    to: Place,
+    /// Its place among the active stripes, and the batch that it counts as.
+    active: u32,
+    batch: u32,
+    /// Operations that have not ended.
+    pending: u32,
+    /// Its mapped pages, and with an oracle what each holds.
+    pages: Vec<(Lpn, Option<Content>)>,
+}
+
+impl<O: Observer, Q: EventQueue> Drive<O, Q> {
+    /// A stripe has been written: asks whether it moves.
+    #[inline(never)]
+    pub(super) fn consider_levelling(&mut self, stripe: u32, written: u32) {
+        let rain = self.state.rain.as_ref().expect("only drives with stripes get here");
+        if self.state.mover.is_some() || rain.active.find(stripe).is_some() {
+            return;
+        }
+        let asked = WrittenStripe { stripe, written, place: rain.stripes.place_of_stripe(stripe) };
+        let Some(to) = self.policies.wear_level.destination(View(&self.state), &asked) else { return };
+        let rain = self.state.rain.as_ref().expect("only drives with stripes get here");
+        if !rain.stripes.has_room_for(stripe, to) {
+            self.state.counters.moves_refused += 1;
+            return;
+        }
+        if to == asked.place {
+            return;
+        }
+        if self.has_room_in(to.group) { self.begin_move(stripe, to) } else { self.state.counters.moves_without_room += 1 }
+    }
+
+    /// Whether the planes of a group can take a page more for good, and now. Every page of their stripes counts, mapped or not.
+    /// Of the last pages of a plane GC could free none: a victim without stale pages frees nothing, and open blocks are none.
+    fn has_room_in(&self, group: u32) -> bool {
+        let device = &self.state.device;
+        let usable = (device.usable_pages() / u64::from(device.geometry.planes())) as u32;
+        let kept = self.state.books.pages_kept() + device.geometry.pages_per_block;
+        let stripes = &self.state.rain.as_ref().expect("only drives with stripes get here").stripes;
+        let fits = stripes.stripes_in(group) + kept + 1 < usable;
+        fits && (0..stripes.width()).all(|channel| View(&self.state).has_room(stripes.plane_at(group, channel)))
+    }
+
+    fn begin_move(&mut self, stripe: u32, to: Place) {
+        let stripes = &self.state.rain.as_ref().expect("only drives with stripes get here").stripes;
+        let (_, members) = stripes.members(stripe);
+        let pages = (0..=members).map(|place| stripes.page_in(stripe, place));
+        let pages: Vec<Lpn> = pages.filter(|&lpn| self.state.books.lookup(lpn) != NONE).collect();
+        let rain = self.rain();
+        let active = rain.active.activate(stripe);
+        let batch = rain.batches.insert(Batch::of_mover(stripe, active));
+        rain.active.get_mut(active).batch = batch;
+        let mover = Mover { stripe, to, active, batch, pending: pages.len() as u32, pages: pages.iter().map(|&lpn| (lpn, None)).collect() };
+        self.state.mover = Some(Box::new(mover));
+        for lpn in pages {
+            let plane = self.state.books.plane_of(self.state.books.lookup(lpn));
+            let read = self.mover_op(OpKind::Read, lpn, plane);
+            self.enqueue(read);
+        }
+    }
+
+    fn mover_op(&mut self, kind: OpKind, lpn: Lpn, plane: PlaneIx) -> u32 {
+        let mut op = Op::new(kind, Class::Background, Occupant::Background, Owner::Mover, lpn, plane);
+        op.sectors = self.state.device.geometry.sectors_per_page() as u8;
+        self.state.new_op(op)
+    }
+
+    /// A page of the stripe that moves has been read or programmed.
+    pub(super) fn mover_op_done(&mut self, op: u32) {
+        let Op { kind, lpn, target, plane, .. } = self.state.ops[op as usize];
+        let mover = self.state.mover.as_mut().expect("a stripe that moves");
+        mover.pending -= 1;
+        let last = mover.pending == 0;
+        if kind == OpKind::Read {
+            let (_, content) = mover.pages.iter_mut().find(|page| page.0 == lpn).expect("a page of the stripe");
+            *content = self.oracle.as_ref().map(|oracle| oracle.carried(op));
+            if last {
+                self.program_moved();
+            }
+            return;
+        }
+        if let Some(oracle) = &mut self.oracle {
+            oracle.program(op, target);
+        }
+        self.state.books.commit_write(lpn, target);
+        self.state.counters.levelled_pages += 1;
+        self.consider_gc(plane);
+        if last {
+            self.end_move();
+        }
+    }
+
+    /// Everything has been read, and is programmed at its new place.
+    fn program_moved(&mut self) {
+        let mover = self.state.mover.as_mut().expect("a stripe that moves");
+        mover.pending = mover.pages.len() as u32;
+        let (to, pages) = (mover.to, mover.pages.clone());
+        for (lpn, content) in pages {
+            let stripes = &self.rain().stripes;
+            let (number, plane) = (stripes.page_on_the_move(stripes.place_of(lpn)), stripes.plane_if(lpn, to));
+            let program = self.mover_op(OpKind::Program, number, plane);
+            if let Some(oracle) = &mut self.oracle {
+                oracle.carry(program, content.expect("the oracle noted what was read"));
+            }
+            self.enqueue(program);
+        }
+    }
+
+    /// Every page has a copy at its new place: table and map change, and whoever waits for a page waits there.
+    fn end_move(&mut self) {
+        let mover = self.state.mover.take().expect("a stripe that moves");
+        let stripe = mover.stripe;
+        let rain = self.state.rain.as_mut().expect("only drives with stripes get here");
+        let counters = &mut self.state.counters;
+        let shifted = rain.stripes.group_of(stripe) == mover.to.group;
+        *if shifted { &mut counters.stripes_shifted } else { &mut counters.stripes_migrated } += 1;
+        rain.stripes.set_place(stripe, mover.to);
+        counters.moved_stripes_max = counters.moved_stripes_max.max(rain.stripes.table_entries().into());
+        rain.batches.remove(mover.batch);
+        rain.active.get_mut(mover.active).batch = NONE;
+        let (_, members) = rain.stripes.members(stripe);
+        rain.active.written(mover.active, 0, rain.stripes.group_of(stripe), members);
+        rain.active.deactivate_if_idle(mover.active);
+        let planes: Vec<PlaneIx> = mover.pages.iter().map(|&(lpn, _)| self.rename_moved(lpn)).collect();
+        for (&plane, &(lpn, _)) in planes.iter().zip(&mover.pages) {
+            self.follow_page(lpn, plane);
+        }
+        for plane in planes {
+            // A page died there, which may be what its GC lacked.
+            self.consider_gc(plane);
+        }
+        self.flush_stripes(0);
+    }
+    /// The copy of a page at its new place becomes the present one, also for a GC that is moving it. Returns the plane of the
+    /// former one.
+    fn rename_moved(&mut self, lpn: Lpn) -> PlaneIx {
+        let stripes = &self.rain().stripes;
+        let number = stripes.page_on_the_move(stripes.place_of(lpn));
+        let former = self.state.books.rename(number, lpn);
+        for op in 0..self.state.ops.len() {
+            // Operations that have ended may match as well; they are written anew when they are used again.
+            let op = &mut self.state.ops[op];
+            if op.lpn == number {
+                op.lpn = lpn;
+            }
+        }
+        self.state.books.plane_of(former)
+    }
+}

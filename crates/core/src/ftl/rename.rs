@@ -1,0 +1,45 @@
+//! A copy that was programmed under one page number becomes that of another, which is how a stripe changes places.
+
+use crate::ftl::Books;
+use crate::ids::{Lpn, NONE, Ppn};
+
+impl Books {
+    /// Gives the copy of one logical page to another, whose own becomes stale, without programming anything. Returns the latter.
+    /// Sequence numbers tell it like a program, as the journal of a drive would.
+    pub fn rename(&mut self, from: Lpn, to: Lpn) -> Ppn {
+        let copy = std::mem::replace(&mut self.map[from as usize], NONE);
+        assert!(copy != NONE, "logical page {from} has no copy to give away");
+        let old = self.unmap(to);
+        self.map[to as usize] = copy;
+        self.reverse[copy as usize] = to;
+        if !self.sequence.is_empty() {
+            self.last_sequence += 1;
+            self.sequence[copy as usize] = self.last_sequence;
+        }
+        old
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::ftl::Claimant;
+    use crate::ftl::tests::tiny;
+    use crate::ids::NONE;
+
+    #[test]
+    fn a_page_that_takes_over_the_copy_of_another_loses_its_own() {
+        let mut books = tiny();
+        for lpn in [0, 1, 3] {
+            let ppn = books.take(0, 0, Claimant::Host).unwrap();
+            books.commit_write(lpn, ppn);
+        }
+        // The former copy of page 1 is younger than the one that it takes over.
+        let moved = books.take(0, 0, Claimant::Gc).unwrap();
+        assert!(books.commit_move(1, 1, moved));
+        assert_eq!(books.rename(0, 1), moved);
+        assert_eq!((books.lookup(0), books.lookup(1), books.owner(0)), (NONE, 0, 1));
+        assert_eq!((books.valid_pages(0), books.valid_pages(1)), (1, 1));
+        assert_eq!(books.rebuild_map().unwrap()[1], 0);
+        books.audit().unwrap();
+    }
+}

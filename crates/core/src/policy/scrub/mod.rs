@@ -1,0 +1,3 @@
+//! Techniques that answer `scrub`.
+pub mod idle;
+pub mod never;

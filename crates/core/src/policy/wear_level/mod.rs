@@ -1,0 +1,3 @@
+//! Techniques that answer `wear_level`.
+pub mod imbalance;
+pub mod never;

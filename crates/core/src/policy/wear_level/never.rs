@@ -1,0 +1,40 @@
+//! # No wear levelling between planes
+//!
+//! **What it does.** Every stripe stays where the static layout has it.
+//!
+//! **Source.** TTFLASH, section 4.2. **Parameters.** None. **Cost.** Planes wear as unevenly as the host writes.
+
+use crate::ftl::rain::Place;
+use crate::policy::WearLevel;
+use crate::view::{View, WrittenStripe};
+use schemars::JsonSchema;
+use serde::Deserialize;
+
+/// No stripe moves.
+#[derive(Debug, Default, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Never {}
+
+impl WearLevel for Never {
+    fn destination(&mut self, _: View<'_>, _: &WrittenStripe) -> Option<Place> {
+        None
+    }
+
+    fn active(&mut self) -> bool {
+        false
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testkit::state_with_stripes;
+
+    #[test]
+    fn no_stripe_moves_however_uneven_the_wear() {
+        let mut state = state_with_stripes(4, 2, 4);
+        state.plane_erases[0] = 1000;
+        let written = WrittenStripe { stripe: 0, written: 1, place: Place { group: 0, parity_channel: 3 } };
+        assert_eq!((Never {}.destination(View(&state), &written), Never {}.active()), (None, false));
+    }
+}

@@ -1,0 +1,190 @@
+//! Bit errors: pages that the ECC cannot correct, and idle dies that look for them in time.
+
+use super::*;
+use crate::device::Errors;
+use crate::drive::batches::XOR_NS;
+use crate::policy::ScrubPolicy;
+use crate::policy::place::rain::Rain;
+use crate::policy::scrub::idle::{First, Idle};
+
+/// A page has 100 wrong bits in its one codeword, and as many more for each copyback; `correctable` are corrected.
+fn with_errors(mut device: Device, correctable: u32) -> Device {
+    device.errors = Some(Errors {
+        fresh_rber_e12: 3_052_000_000,
+        rated_rber_e12: 3_052_000_000,
+        rated_erases: 1000,
+        exponent_percent: 100,
+        erases_before: 0,
+        codeword_bytes: 4096,
+        correctable_bits: correctable,
+    });
+    device
+}
+
+/// The victim of a GC is erased: its two valid pages were copied back.
+fn after_a_gc(device: &Device, design: Design) -> TestDrive {
+    let mut drive = at_the_brink(device, design, 2);
+    drive.at(0, write(0));
+    drive.advance(20_000);
+    assert_eq!((drive.counters().gcs, drive.counters().gc_pages), (1, 1));
+    drive
+}
+
+fn scrubbing(rewrite_percent: u32) -> Design {
+    Design { scrub: ScrubPolicy::Idle(Idle::new(1, 1, rewrite_percent, First::InTurn)), ..plain_design(Scope::Plane) }
+}
+
+fn copies(drive: &TestDrive, lpn: Lpn) -> u8 {
+    drive.state.errors.as_ref().unwrap().copies(drive.state.books.lookup(lpn))
+}
+
+#[test]
+fn a_copied_page_has_the_errors_of_both_its_programs() {
+    let mut drive = after_a_gc(&with_errors(one_channel(1, 1), 150), plain_design(Scope::Plane));
+    assert_eq!((copies(&drive, 0), copies(&drive, 1), drive.counters().copybacks_max), (0, 1, 1));
+    drive.at(20_000, read(0));
+    let id = drive.at(21_000, read(1));
+    drive.expect_completion(id, 21_111);
+    let counters = drive.counters();
+    assert_eq!((counters.uncorrectable_reads, counters.uncorrectable_regenerated, counters.uncorrectable_lost), (1, 0, 1));
+    assert!((60..150).contains(&counters.corrected_bits), "{}", counters.corrected_bits);
+}
+
+#[test]
+fn what_gc_moves_through_the_controller_starts_anew() {
+    let mut design = plain_design(Scope::Plane);
+    design.gc = toml::from_str("copy = \"controller\"").unwrap();
+    let mut drive = after_a_gc(&with_errors(one_channel(1, 1), 150), design);
+    assert_eq!((copies(&drive, 1), drive.counters().copybacks_max), (0, 0));
+    drive.at(20_000, read(1));
+    drive.run();
+    assert_eq!(drive.counters().uncorrectable_reads, 0);
+}
+
+#[test]
+fn an_idle_die_finds_a_page_with_many_errors_and_writes_it_anew() {
+    // The GC copies its page until 2113 and erases until 12114; the first pause is over during the erase, which is not idle.
+    let mut drive = at_the_brink(&with_errors(one_channel(1, 1), 250), scrubbing(50), 2);
+    drive.at(0, write(0));
+    drive.run();
+    let counters = drive.counters();
+    assert_eq!((counters.gcs, counters.scrubbed_pages, counters.scrub_rewrites, counters.copybacks_max), (1, 1, 1, 1));
+    assert_eq!(copies(&drive, 1), 0);
+    let id = drive.at(100_000, read(1));
+    drive.expect_completion(id, 100_111);
+    assert_eq!((drive.counters().uncorrectable_reads, drive.mismatch()), (0, None));
+    drive.audit().unwrap();
+}
+
+#[test]
+fn a_page_with_few_errors_is_read_once_and_left() {
+    let mut device = with_errors(one_channel(1, 1), 200);
+    // A tenth of the errors: about 20 in a page that was copied once.
+    device.errors.as_mut().unwrap().fresh_rber_e12 /= 10;
+    device.errors.as_mut().unwrap().rated_erases = 1_000_000;
+    let mut drive = at_the_brink(&device, scrubbing(50), 2);
+    drive.at(0, write(0));
+    drive.run();
+    let counters = drive.counters();
+    assert_eq!((counters.scrubbed_pages, counters.scrub_rewrites, copies(&drive, 1)), (1, 0, 1));
+    assert!((8..40).contains(&counters.corrected_bits), "{}", counters.corrected_bits);
+}
+
+#[test]
+fn scrubbing_waits_as_long_as_anything_else_does_not() {
+    let drive = after_a_gc(&with_errors(one_channel(1, 1), 250), scrubbing(50));
+    assert_eq!(drive.counters().scrubbed_pages, 1);
+    let mut drive = at_the_brink(&with_errors(one_channel(1, 1), 250), scrubbing(50), 2);
+    drive.at(0, write(0));
+    // Reads follow each other without a gap until 40 us after the GC.
+    for turn in 0..500 {
+        drive.at(1500 + turn * 100, read(0));
+    }
+    drive.advance(50_000);
+    assert_eq!(drive.counters().scrubbed_pages, 0);
+    drive.run();
+    assert_eq!(drive.counters().scrubbed_pages, 1);
+}
+
+/// Four stripes of three pages and parity on four channels; some pages were copied once, which is more than the ECC corrects.
+fn copied_in_stripes(mut design: Design, pages: &[Lpn]) -> TestDrive {
+    let mut device = tiny_device();
+    device.geometry.channels = 4;
+    device.host.logical_permyriad = 4400;
+    device.ram.buffer_kib = 64;
+    design.place = PlacePolicy::Rain(Rain::new(4));
+    let mut drive = drive(&with_errors(device, 150), design);
+    drive.write_stripes_for_test(0..4);
+    for &lpn in pages {
+        let ppn = drive.state.books.lookup(lpn);
+        drive.note_copyback(ppn, ppn);
+    }
+    drive
+}
+
+#[test]
+fn a_host_read_beyond_the_ecc_is_regenerated_from_its_stripe() {
+    let mut drive = copied_in_stripes(no_gc(), &[3]);
+    let id = drive.at(0, read(3));
+    // The page, then the rest of its stripe, each on a channel of its own.
+    drive.expect_completion(id, 2 * 111 + XOR_NS);
+    let blame = drive.blame_of(id);
+    assert_eq!((blame.get(ARRAY), blame.get(TRANSFER), blame.get(COMPUTE)), (20, 200, XOR_NS));
+    let counters = drive.counters();
+    assert_eq!((counters.uncorrectable_reads, counters.uncorrectable_regenerated, counters.reconstruction_reads), (1, 1, 3));
+    drive.run();
+    assert_eq!(drive.mismatch(), None);
+    drive.audit().unwrap();
+}
+
+/// Page 3 is in plane 0, and the rest of its stripe in planes 1, 2 and 3. When a GC begins in plane 1 while that is read, page 3
+/// is no way around it.
+#[test]
+fn a_page_beyond_the_ecc_is_not_read_again_to_go_around_a_gc() {
+    use crate::policy::ReadPlanPolicy;
+    use crate::policy::read_plan::gc_tolerant::{GcTolerant, Rule};
+    let mut design = plain_design(Scope::Plane);
+    design.gc_trigger = GcTriggerPolicy::Watermark(crate::policy::gc_trigger::watermark::Watermark::new(45.0, 25.0));
+    design.read_plan = ReadPlanPolicy::GcTolerant(GcTolerant::new(Rule::Greedy));
+    let mut drive = copied_in_stripes(design, &[3]);
+    drive.write_stripes_for_test(4..16);
+    // Plane 1 is busy when the rest of the stripe is asked for, and its GC follows.
+    let id = drive.at(0, read(3));
+    let first = drive.at(50, read(1));
+    drive.advance(60);
+    rain::begin_gc(&mut drive, 1);
+    drive.run();
+    let counters = drive.counters();
+    assert_eq!((counters.reconstructions_turned, counters.uncorrectable_regenerated, counters.uncorrectable_lost), (0, 1, 0));
+    assert_eq!(counters.gcs, 1);
+    let blocked = |id| drive.observer().0.iter().find(|(completion, _)| completion.id == id).unwrap().0.gc_blocked;
+    assert!(blocked(id) && !blocked(first));
+}
+
+#[test]
+fn two_pages_of_a_stripe_beyond_the_ecc_are_lost() {
+    let mut drive = copied_in_stripes(no_gc(), &[3, 5]);
+    let id = drive.at(0, read(3));
+    drive.expect_completion(id, 2 * 111 + XOR_NS);
+    let counters = drive.counters();
+    assert_eq!((counters.uncorrectable_reads, counters.uncorrectable_regenerated, counters.uncorrectable_lost), (1, 0, 1));
+    assert_eq!((counters.uncorrectable_elsewhere, counters.reconstructions_beyond_ecc), (1, 0));
+    let mut drive = copied_in_stripes(Design { gc_trigger: no_gc().gc_trigger, ..scrubbing(90) }, &[3, 5]);
+    drive.run();
+    let counters = drive.counters();
+    assert_eq!((counters.uncorrectable_scrubbed, counters.scrub_regenerated, counters.scrub_rewrites), (2, 0, 0));
+}
+
+#[test]
+fn the_scrubber_regenerates_what_it_cannot_correct() {
+    let mut drive = copied_in_stripes(Design { gc_trigger: no_gc().gc_trigger, ..scrubbing(90) }, &[3]);
+    let ppn = drive.state.books.lookup(3);
+    drive.run();
+    let counters = drive.counters();
+    assert_eq!((counters.uncorrectable_scrubbed, counters.scrub_regenerated, counters.scrub_rewrites), (1, 1, 1));
+    assert!(drive.state.books.lookup(3) != ppn && copies(&drive, 3) == 0);
+    let id = drive.at(100_000, read(3));
+    drive.expect_completion(id, 100_111);
+    assert_eq!(drive.mismatch(), None);
+    drive.audit().unwrap();
+}
