@@ -326,6 +326,31 @@ impl Design {
         Err(ConfigError(format!("{}: [gc] `destination` = \"drive\" contradicts {reason}", self.name)))
     }
 
+    /// Refuses GCs that should program on all planes of a die and can't.
+    fn check_gathered_gc(&mut self, device: &Device) -> Result<(), ConfigError> {
+        let planes = device.geometry.planes_per_die;
+        if planes == 1 || !self.join.gathers_gc() {
+            return Ok(());
+        }
+        let reason = if !self.gc.copies_through_controller() {
+            "[gc] `copy` = \"copyback\", whose pages never reach the controller; allowed: \"controller\"".to_string()
+        } else if self.gc.leaves_its_plane() {
+            "[gc] `destination` = \"drive\", whose pages leave the die that would program them; allowed: \"plane\"".to_string()
+        } else if self.gc_gate.needs_stripes() {
+            format!(
+                "[gc_gate] `policy` = \"{}\", which lets one plane of a die collect at a time, and all others would be padded",
+                self.gc_gate.name()
+            )
+        } else {
+            return Ok(());
+        };
+        Err(ConfigError(format!(
+            "{}: [join] `gc_programs` = \"all_planes\", on {planes} planes of a die, contradicts {reason}; or \
+             `gc_programs` = \"single\"",
+            self.name
+        )))
+    }
+
     /// Refuses stripes that leave no over-provisioning once parity has its pages.
     fn check_stripes_fit(&self, device: &Device, stripes: &Stripes, blocks_kept: u32) -> Result<(), ConfigError> {
         let pages = u64::from(device.geometry.pages_per_block);
@@ -452,6 +477,7 @@ impl Design {
         }
         self.order.prepare(device)?;
         self.join.prepare(device)?;
+        self.check_gathered_gc(device)?;
         self.suspend.prepare(device)?;
         self.read_plan.prepare(device)?;
         self.flush_plan.prepare(device)?;

@@ -17,7 +17,7 @@ use crate::oracle::{Fault, Oracle};
 use crate::policy::{Join, Opens, Place, ReadPlan, WearLevel};
 use crate::rain::{Rain, Violation};
 use crate::sched::fused::Partners;
-use crate::sched::gather::GATHERED;
+use crate::sched::gather::GcGather;
 use crate::state::{Counters, State};
 use crate::units::Ns;
 use crate::view::{Candidate, View};
@@ -50,6 +50,8 @@ pub(crate) enum Timer {
     Gather(DieIx),
     /// The pause of a die's scrubber is over.
     Scrub(DieIx),
+    /// The same for the programs of its GCs.
+    GatherGc(DieIx),
 }
 
 /// Why a command was refused.
@@ -147,7 +149,9 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
         state.gc_across = gc.leaves_its_plane();
         if design.join.gather_ns().is_some() {
             state.gather_until = vec![Ns::MAX; state.dies.len()];
-            state.dies.iter_mut().for_each(|die| die.closed = GATHERED);
+            if design.join.gathers_gc() && device.geometry.planes_per_die > 1 && !gc.ideal {
+                state.gc_gather = vec![GcGather::EMPTY; state.dies.len()];
+            }
         }
         if dynamic {
             state.bound = vec![0; device.geometry.planes() as usize];
@@ -188,6 +192,9 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
             path_blame: Blame::default(),
         };
         drive.prepare_scrubbers();
+        if !drive.state.gather_until.is_empty() {
+            (0..drive.state.dies.len() as DieIx).for_each(|die| drive.update_closed(die));
+        }
         Ok(drive)
     }
 
@@ -424,11 +431,12 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
                 true
             }
             Timer::Gate(plane) => self.gate_timer(plane),
-            Timer::Gather(die) => self.gather_timer(die),
             Timer::Scrub(die) => {
                 self.scrub_timer(die);
                 true
             }
+            Timer::Gather(die) => self.gather_timer(die, false),
+            Timer::GatherGc(die) => self.gather_timer(die, true),
         }
     }
 

@@ -13,6 +13,7 @@ use crate::observe::{Blame, CHANNEL_CATEGORIES, CHANNEL_IDLE, OCCUPANTS, Occupan
 use crate::policy::Serve;
 use crate::rain::Rain;
 use crate::ram::WriteBuffer;
+use crate::sched::gather::GcGather;
 use crate::sched::jobs::Job;
 use crate::sched::ops::{CLASSES, Op, Pool, Waits};
 use crate::sched::registers::Registers;
@@ -380,6 +381,8 @@ pub struct State {
     pub(crate) bound: Vec<u32>,
     /// Until when the programs of each die wait for those of its other planes; none where they need not.
     pub(crate) gather_until: Vec<Ns>,
+    /// The programs of GCs that each die gathers; none where it gathers none.
+    pub(crate) gc_gather: Vec<GcGather>,
     /// GC may move pages to other planes.
     pub(crate) gc_across: bool,
     /// GC data cross the channel instead of staying in the plane.
@@ -475,6 +478,7 @@ impl State {
             counters: Counters::default(),
             bound: Vec::new(),
             gather_until: Vec::new(),
+            gc_gather: Vec::new(),
             gc_across: false,
             gc_through_controller,
             gc_ideal,

@@ -686,6 +686,8 @@ fn techniques(design: &Design, counters: &Counters, wear: &Wear) -> BTreeMap<Str
         ("gc: copied pages".into(), counters.gc_pages),
         ("gc: pages that died in time".into(), counters.gc_pages_died),
         (format!("join/{}: padded pages", design.join.name()), counters.padded_pages),
+        (format!("join/{}: pages padded for GC", design.join.name()), counters.padded_for_gc),
+        (format!("join/{}: programs without all planes", design.join.name()), counters.programs_short),
         ("gc: pages moved to another plane".into(), counters.gc_pages_elsewhere),
         (format!("place/{}: left their plane", design.place.name()), counters.host_pages_elsewhere),
         (format!("place/{}: blocks opened out of turn", design.place.name()), counters.blocks_out_of_turn),

@@ -114,6 +114,20 @@ fn small_pieces_of_pages_survive_buffer_flush_and_gc() {
 }
 
 #[test]
+fn a_strict_drive_programs_on_all_planes_for_gc_too() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("marks.toml");
+    std::fs::write(&path, "kind = \"overlay\"\nsummary = \"s\"\n[gc_trigger]\nsoft_free_percent = 2.5\nhard_free_percent = 1.3\n").unwrap();
+    let mut spec = spec(&format!("base+nearly-full+strict-programs+{}", path.display()), "randrw70-qd16", 20_000);
+    spec.device = "mqsim-default-small".into();
+    let outcome = run(&spec, &Control::default()).unwrap();
+    let count = |what: &str| outcome.techniques[&format!("join/strict_all_planes: {what}")];
+    assert!(outcome.gc_count > 0 && outcome.verified_page_reads.unwrap() > 0);
+    assert!(count("pages padded for GC") > 0 && count("pages padded for GC") < count("padded pages"));
+    assert_eq!(count("programs without all planes"), 0);
+}
+
+#[test]
 fn a_design_that_does_not_fit_the_device_is_refused_with_file_line_and_key() {
     let folder = tempfile::tempdir().unwrap();
     let refusal = |text: &str, state: &str| {

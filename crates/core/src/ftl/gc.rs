@@ -8,11 +8,10 @@ use crate::drive::requests::FETCHED_AT_ONCE;
 use crate::drive::{Drive, Timer};
 use crate::event::EventQueue;
 use crate::ftl::Claimant;
-use crate::ids::{BlockIx, NONE, PlaneIx};
+use crate::ids::{BlockIx, ChannelIx, NONE, PlaneIx};
 use crate::observe::{CHANNEL_IDLE, HELD_CONTROLLER, HELD_GC_OTHER, HELD_GC_PROGRAM, HELD_GC_READ, Observer, Occupant};
 use crate::policy::{Gate, GcGate, GcHold, GcTrigger, HoldPlan, Place, Scope, Victim, Want};
-use crate::sched::gather::GATHERED;
-use crate::sched::ops::{Class, HOLD_BITS, Op, OpKind, Owner, READ_BITS, class_bits};
+use crate::sched::ops::{Class, GC_BITS, HOLD_BITS, Op, OpKind, Owner, READ_BITS, class_bits};
 use crate::state::{InLine, Wants};
 use crate::units::Ns;
 use crate::view::View;
@@ -39,7 +38,7 @@ pub(crate) struct Gc {
     pub state: GcState,
     pub victim: BlockIx,
     /// The first offset in the victim that has not been looked at.
-    cursor: u32,
+    pub cursor: u32,
     /// The first offset whose owner's map entry has not been fetched.
     fetched: u32,
     pub plan: HoldPlan,
@@ -91,6 +90,9 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
         if want == Want::No {
             return self.leave_gate(plane);
         }
+        if !self.state.gc_gather.is_empty() && !self.is_worth_its_padding(plane, want == Want::Hard) {
+            return self.leave_gate(plane);
+        }
         if self.state.gc_ideal {
             return self.collect_at_once(plane);
         }
@@ -107,6 +109,9 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
             self.state.counters.gate_wait_ns_max = self.state.counters.gate_wait_ns_max.max(waited);
         }
         self.leave_gate(plane);
+        if !self.state.gc_gather.is_empty() {
+            self.note_wanted_gc(plane);
+        }
         self.start_gc(plane, want == Want::Hard);
     }
 
@@ -194,7 +199,7 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
         victim
     }
 
-    fn start_gc(&mut self, plane: PlaneIx, urgent: bool) {
+    pub(crate) fn start_gc(&mut self, plane: PlaneIx, urgent: bool) {
         let plan = self.policies.gc_hold.hold(View(&self.state), plane, urgent);
         let arrival = self.state.next_arrival();
         let now = self.state.now;
@@ -239,6 +244,15 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
         }
     }
 
+    /// Whether GCs of other planes of its die have claimed a channel as well.
+    fn siblings_claim(&self, plane: PlaneIx, channel: ChannelIx) -> bool {
+        let claimed = |sibling: PlaneIx| {
+            let first = self.claims(sibling).start;
+            sibling != plane && (first..first + self.state.gc[sibling as usize].claim).contains(&channel)
+        };
+        !self.state.gc_gather.is_empty() && self.planes_of(self.state.die_of(plane)).any(claimed)
+    }
+
     /// Claims the next channel, in one fixed order for all jobs, so that two of them never wait for each other.
     fn claim_next(&mut self, plane: PlaneIx) {
         let claims = self.claims(plane);
@@ -247,7 +261,10 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
             return self.hold_complete(plane);
         }
         let die = self.state.die_of(plane);
-        if self.channel_free(channel as usize, die) && self.state.channels[channel as usize].held_by == NONE {
+        let held_by = self.state.channels[channel as usize].held_by;
+        // GCs whose programs wait for each other hold their channels together.
+        let shared = held_by == die && !self.state.gc_gather.is_empty();
+        if shared || (held_by == NONE && self.channel_free(channel as usize, die)) {
             self.take_channel(channel as usize, plane);
         } else {
             let arrival = self.state.next_arrival();
@@ -260,8 +277,8 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
         let die = self.state.die_of(plane);
         let claimed = &mut self.state.channels[channel];
         claimed.settle(now);
+        self.state.channels_held += u32::from(claimed.held_by == NONE);
         claimed.set_held_by(die, now);
-        self.state.channels_held += 1;
         self.state.gc[plane as usize].claim += 1;
         self.update_held_category(die);
         for other in self.dies_on(channel) {
@@ -276,12 +293,16 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
     fn hold_complete(&mut self, plane: PlaneIx) {
         let gc = &mut self.state.gc[plane as usize];
         gc.state = GcState::Moving;
-        if gc.victim == NONE {
+        let begins = gc.victim == NONE;
+        if begins {
             let Some(victim) = self.choose_victim(plane) else {
                 self.release(plane);
                 self.end_gc(plane);
                 if self.state.rain.is_some() {
                     self.unpin(plane);
+                }
+                if !self.state.gc_gather.is_empty() {
+                    self.gather_without(plane);
                 }
                 // It leaves its turn to the others, as one that has erased does.
                 self.ask_gates(None);
@@ -298,6 +319,9 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
             self.replan_reads(plane);
         }
         self.set_ready(plane, Class::Gc);
+        if begins && !self.state.gc_gather.is_empty() {
+            self.bring_siblings(plane);
+        }
         self.try_start(self.state.die_of(plane));
     }
 
@@ -332,13 +356,18 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
         }
         self.release_channels(plane);
         self.state.gc[plane as usize].state = GcState::Erasing;
+        if !self.state.gc_gather.is_empty() {
+            self.consider_gather(die);
+        }
         self.state.counters.gc_copy_ns += self.state.now - gc.held_since;
         let mut op = Op::new(OpKind::Erase, Class::Gc, Occupant::Erase, Owner::Gc(plane), NONE, plane);
         op.ppn = gc.victim;
         op.since = self.state.now;
         let op = self.state.new_op(op);
-        // Giving up the channel may have let another die onto it; the erase then waits in line like any other work.
-        if self.channel_free(self.state.channel_of(die), die) {
+        // Giving up the channel may have let another die onto it, or begun a sibling's step here; the erase then waits in line
+        // like any other work.
+        let idle = self.state.dies[die as usize].running == NONE;
+        if idle && self.channel_free(self.state.channel_of(die), die) {
             self.begin(die, op);
             return true;
         }
@@ -439,6 +468,9 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
             return self.release(plane);
         }
         self.set_ready(plane, Class::Gc);
+        if !self.state.gc_gather.is_empty() {
+            self.consider_gather(self.state.die_of(plane));
+        }
     }
 
     fn gc_erased(&mut self, plane: PlaneIx) {
@@ -486,6 +518,9 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
         let die = self.state.die_of(plane);
         let now = self.state.now;
         for channel in held.clone() {
+            if self.siblings_claim(plane, channel) {
+                continue;
+            }
             let released = &mut self.state.channels[channel as usize];
             released.settle(now);
             released.set_held_by(NONE, now);
@@ -499,6 +534,9 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
             }
         }
         for channel in held {
+            if self.state.channels[channel as usize].held_by != NONE {
+                continue;
+            }
             self.line_up(channel as usize);
             self.serve_channel(channel as usize);
         }
@@ -518,11 +556,13 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
             let holds = gc.holds && !parked;
             if holds {
                 let local = plane % self.state.device.geometry.planes_per_die;
-                let own = crate::sched::ops::GC_BITS & 0xff << (8 * local);
+                let own = GC_BITS & 0xff << (8 * local);
                 if gc.plan.scope >= Scope::Die {
                     // A held die takes in the pages that other GCs send it, or two of them could wait for each other.
                     let sent = if self.state.gc_across { class_bits(Class::GcProgram) } else { 0 };
-                    closed |= !(own | sent);
+                    // GCs whose programs wait for each other hold their die together.
+                    let shared = if self.state.gc_gather.is_empty() { 0 } else { GC_BITS | HOLD_BITS };
+                    closed |= !(own | sent | shared) | HOLD_BITS & 0xff << (8 * local);
                     die_held = true;
                 } else {
                     closed |= 0xff << (8 * local) & !own;
@@ -536,8 +576,8 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
         if parked {
             closed |= !READ_BITS;
         }
-        if !self.state.gather_until.is_empty() && !self.gathered(die) {
-            closed |= GATHERED;
+        if !self.state.gather_until.is_empty() {
+            closed |= self.not_gathered(die);
         }
         if self.state.registers.get(die as usize).is_some_and(|registers| registers.full != 0) {
             closed |= !(READ_BITS | HOLD_BITS);

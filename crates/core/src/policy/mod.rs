@@ -318,6 +318,8 @@ seam! {
         fn active(&mut self) -> bool;
         /// For how long a program of the host's waits until every plane of its die has one; nothing if it starts alone.
         fn gather_ns(&mut self) -> Option<Ns>;
+        /// Whether the programs of GCs wait for each other as well.
+        fn gathers_gc(&mut self) -> bool;
     }
     /// Techniques that answer `join`.
     enum JoinPolicy in "join" {
@@ -325,7 +327,7 @@ seam! {
         "none" => Nothing(join::none::Nothing),
         /// Operations of the same kind and cause at the same page offset of sibling planes.
         "same_offset" => SameOffset(join::same_offset::SameOffset),
-        /// As `same_offset`, and programs of the host start on all planes of a die or not at all.
+        /// As `same_offset`, and programs start on all planes of a die or not at all.
         "strict_all_planes" => StrictAllPlanes(join::strict_all_planes::StrictAllPlanes),
     }
 }

@@ -151,7 +151,8 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
                 }
                 Wants::Claim(plane) => self.in_line(Class::Hold, plane, entry.arrival, false),
             };
-            if held_by == NONE || (held_by == entry.die && !matches!(entry.wants, Wants::Claim(_))) {
+            let claims = matches!(entry.wants, Wants::Claim(_));
+            if held_by == NONE || (held_by == entry.die && (!claims || !self.state.gc_gather.is_empty())) {
                 candidates.push(candidate);
                 places.push(index);
             }

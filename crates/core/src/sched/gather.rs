@@ -1,59 +1,120 @@
-//! Strict multi-plane programs: a die programs for the host only when every plane of it has a page, at one offset.
+//! Strict multi-plane programs: a die programs only when every plane of it has a page, at one offset.
 //!
 //! Until then its programs are shut out like held work. Write points that lag behind are padded up to the others; when the
-//! first program has waited too long, so are the planes without one. GC's programs are single ones.
+//! first program has waited too long, so are the planes without one. The host's programs gather apart from those of GCs,
+//! which wait only for planes whose GC can still bring a page. A GC waits until its page is programmed: nothing is erased
+//! whose copy is only in RAM.
 
 use crate::drive::{Drive, Timer};
 use crate::event::EventQueue;
 use crate::ftl::Claimant;
+use crate::ftl::gc::GcState;
 use crate::ids::{DieIx, NONE, PlaneIx};
 use crate::observe::Observer;
-use crate::policy::{Join, Place};
+use crate::policy::{Gate, GcGate, Join, Place, Want};
 use crate::sched::ops::{Class, class_bits};
 use crate::units::Ns;
 use crate::view::View;
 
-/// Bits of the programs that are gathered.
-pub(crate) const GATHERED: u64 = class_bits(Class::HostProgram) | class_bits(Class::Flush);
+/// Bits of the programs of the host and of the buffer.
+const HOST_PROGRAMS: u64 = class_bits(Class::HostProgram) | class_bits(Class::Flush);
+
+/// The programs of a die's GCs that wait for each other.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct GcGather {
+    /// Until when the first of them waits.
+    until: Ns,
+    /// The erased pages of the die when a plane of it last wanted a GC and got it; 0 once the host has programmed since.
+    erased_then: u32,
+}
+
+impl GcGather {
+    pub const EMPTY: Self = Self { until: Ns::MAX, erased_then: 0 };
+}
 
 impl<O: Observer, Q: EventQueue> Drive<O, Q> {
-    fn waits_to_program(&self, plane: PlaneIx) -> bool {
+    fn waits_to_program(&self, plane: PlaneIx, for_gc: bool) -> bool {
         let head = &self.state.planes[plane as usize].head;
+        if for_gc {
+            return head[Class::GcProgram as usize] != NONE;
+        }
         head[Class::HostProgram as usize] != NONE || head[Class::Flush as usize] != NONE
     }
 
-    fn planes_of(&self, die: DieIx) -> std::ops::Range<PlaneIx> {
+    pub(crate) fn planes_of(&self, die: DieIx) -> std::ops::Range<PlaneIx> {
         let planes = self.state.device.geometry.planes_per_die;
         die * planes..(die + 1) * planes
     }
 
-    /// Whether the programs of a die may start: all planes can take a page, and have one or have been waited for in vain.
-    pub(crate) fn gathered(&self, die: DieIx) -> bool {
+    /// The programs of a die that may not start yet, as bits of its mask.
+    #[inline(never)]
+    pub(crate) fn not_gathered(&self, die: DieIx) -> u64 {
+        let host = if self.gathered(die) { 0 } else { HOST_PROGRAMS };
+        let gc = if self.state.gc_gather.is_empty() || self.gc_gathered(die) { 0 } else { class_bits(Class::GcProgram) };
+        host | gc
+    }
+
+    /// Whether the host's programs of a die may start: all planes can take a page, and have one or have been waited for in vain.
+    fn gathered(&self, die: DieIx) -> bool {
         let forced = self.state.now >= self.state.gather_until[die as usize];
         self.planes_of(die).all(|plane| {
             let free = !self.state.planes[plane as usize].held && self.state.books.can_take(plane, 0, Claimant::Host);
-            free && (forced || self.waits_to_program(plane))
+            free && (forced || self.waits_to_program(plane, false))
         })
     }
 
-    /// The waiting programs of a die have changed: whether they may start, and for how long they wait for the others.
+    /// Whether the programs of a die's GCs may start: the planes have one, will have none, or have been waited for in vain.
+    fn gc_gathered(&self, die: DieIx) -> bool {
+        let waits = |&plane: &PlaneIx| self.waits_to_program(plane, true);
+        let forced = self.state.now >= self.state.gc_gather[die as usize].until;
+        let mut planes = self.planes_of(die);
+        self.planes_of(die).any(|plane| waits(&plane)) && (forced || planes.all(|plane| waits(&plane) || !self.brings_a_page(plane)))
+    }
+
+    /// Whether the GC of a plane, none of whose pages waits to be programmed, can still bring one.
+    fn brings_a_page(&self, plane: PlaneIx) -> bool {
+        let gc = &self.state.gc[plane as usize];
+        let has_more = || gc.victim == NONE || self.state.books.next_valid(gc.victim, gc.cursor).is_some();
+        let die = &self.state.dies[self.state.die_of(plane) as usize];
+        match gc.state {
+            GcState::Idle | GcState::Erasing => false,
+            GcState::Claiming => has_more(),
+            // Where no step waits to be picked, a page is being read.
+            GcState::Moving => has_more() || die.ready >> (self.state.planes[plane as usize].shift + Class::Gc as u32) & 1 == 0,
+        }
+    }
+
+    /// The waiting programs of a die, or what they wait for, have changed: whether they may start, and for how long they wait.
     #[inline(never)]
     pub(crate) fn consider_gather(&mut self, die: DieIx) {
-        let waits = self.planes_of(die).any(|plane| self.waits_to_program(plane));
-        if !waits {
-            self.state.gather_until[die as usize] = Ns::MAX;
-        } else if self.state.gather_until[die as usize] == Ns::MAX {
-            let wait = self.policies.join.gather_ns().unwrap_or(0);
-            self.state.gather_until[die as usize] = self.state.now + wait;
-            self.set_timer(self.state.now + wait, Timer::Gather(die));
+        self.await_partners(die, false);
+        if !self.state.gc_gather.is_empty() {
+            self.await_partners(die, true);
         }
         self.settle_die(die);
         self.update_closed(die);
     }
 
+    fn await_partners(&mut self, die: DieIx, for_gc: bool) {
+        let waits = self.planes_of(die).any(|plane| self.waits_to_program(plane, for_gc));
+        let wait = self.policies.join.gather_ns().unwrap_or(0);
+        let now = self.state.now;
+        let until = self.gather_until(die, for_gc);
+        if !waits {
+            *until = Ns::MAX;
+        } else if *until == Ns::MAX {
+            *until = now + wait;
+            self.set_timer(now + wait, if for_gc { Timer::GatherGc(die) } else { Timer::Gather(die) });
+        }
+    }
+
+    fn gather_until(&mut self, die: DieIx, for_gc: bool) -> &mut Ns {
+        if for_gc { &mut self.state.gc_gather[die as usize].until } else { &mut self.state.gather_until[die as usize] }
+    }
+
     /// The programs of a die have waited long enough for the others. Returns whether any still do.
-    pub(crate) fn gather_timer(&mut self, die: DieIx) -> bool {
-        let matters = self.state.gather_until[die as usize] == self.state.now;
+    pub(crate) fn gather_timer(&mut self, die: DieIx, for_gc: bool) -> bool {
+        let matters = *self.gather_until(die, for_gc) == self.state.now;
         if matters {
             self.consider_gather(die);
             self.try_start(die);
@@ -61,26 +122,73 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
         matters
     }
 
+    /// A plane's GC ended without a victim: what waited for a page of it waits no more.
+    #[inline(never)]
+    pub(crate) fn gather_without(&mut self, plane: PlaneIx) {
+        let die = self.state.die_of(plane);
+        self.consider_gather(die);
+        self.try_start(die);
+    }
+
     /// A program of a die is about to start: brings all write points to one offset, and gives the planes without a program
     /// a page of padding in its stead.
     #[inline(never)]
-    pub(crate) fn pad_planes(&mut self, die: DieIx, lead: PlaneIx) {
+    pub(crate) fn pad_planes(&mut self, die: DieIx, lead: PlaneIx, for_host: bool) {
+        let for_gc = !for_host;
+        if for_gc && self.state.gc_gather.is_empty() {
+            return;
+        }
         let planes = self.planes_of(die);
-        let offset = planes.clone().map(|plane| self.state.books.next_offset(plane, 0)).max().unwrap_or(0);
-        for plane in planes {
-            while self.state.books.next_offset(plane, 0) < offset && self.pad(plane) {}
-            if plane != lead && !self.waits_to_program(plane) {
-                self.pad(plane);
+        let point = self.policies.place.write_point(View(&self.state), lead, for_gc);
+        let before = self.state.counters.padded_pages;
+        let offset = planes.clone().map(|plane| self.state.books.next_offset(plane, point)).max().unwrap_or(0);
+        let mut short = false;
+        for plane in planes.clone() {
+            while self.state.books.next_offset(plane, point) < offset && self.pad(plane, point) {}
+            short |= self.state.books.next_offset(plane, point) < offset;
+        }
+        // A plane that has no room for padding is left behind, and what it programs it programs alone.
+        if self.state.books.next_offset(lead, point) == offset {
+            for plane in planes {
+                if plane != lead && !self.waits_to_program(plane, for_gc) && self.state.books.next_offset(plane, point) == offset {
+                    short |= !self.pad(plane, point);
+                }
             }
         }
-        self.state.gather_until[die as usize] = Ns::MAX;
+        *self.gather_until(die, for_gc) = Ns::MAX;
+        if for_host && let Some(gather) = self.state.gc_gather.get_mut(die as usize) {
+            gather.erased_then = 0;
+        }
+        let counters = &mut self.state.counters;
+        counters.programs_short += u64::from(short);
+        counters.padded_for_gc += if for_gc { counters.padded_pages - before } else { 0 };
     }
 
-    fn pad(&mut self, plane: PlaneIx) -> bool {
-        debug_assert_eq!(self.policies.place.write_point(View(&self.state), plane, false), 0);
-        let padded = self.state.books.pad(plane, 0);
+    /// Programs a page of padding, for which no block of GC's reserve is opened.
+    fn pad(&mut self, plane: PlaneIx, write_point: usize) -> bool {
+        let padded = self.state.books.pad(plane, write_point);
         self.state.counters.padded_pages += u64::from(padded);
         padded
+    }
+
+    /// Ends the running operation of a die that gathers programs. Where GCs gather theirs, its parts complete before anything
+    /// starts, so that GCs that yield after each page yield together.
+    #[inline(never)]
+    pub(crate) fn finish_strictly(&mut self, die: DieIx, op: u32) {
+        let together = !self.state.gc_gather.is_empty();
+        if together {
+            self.parts_done(op);
+        }
+        self.state.dies[die as usize].running = NONE;
+        self.update_held_category(die);
+        if !together {
+            self.parts_done(op);
+        }
+        self.consider_gather(die);
+        if together {
+            self.consider_gc_of_die(die);
+        }
+        self.try_start(die);
     }
 
     /// Padding took pages of every plane of a die.
@@ -88,6 +196,82 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
     pub(crate) fn consider_gc_of_die(&mut self, die: DieIx) {
         for plane in self.planes_of(die) {
             self.consider_gc(plane);
+        }
+    }
+
+    /// Whether a plane whose GC is not under way would rather join one with `moves` pages to move than be padded by as many:
+    /// whether its erase frees more pages than it adds to what all planes of the die program.
+    fn would_join(&mut self, plane: PlaneIx, moves: u32) -> Option<u32> {
+        let g = &self.state.device.geometry;
+        let (planes, pages) = (g.planes_per_die, g.pages_per_block);
+        let victim = self.choose_victim(plane)?;
+        let valid = self.state.books.valid_pages(victim);
+        (planes * valid.saturating_sub(moves) < pages).then_some(valid)
+    }
+
+    fn erased_pages(&self, die: DieIx) -> u32 {
+        self.planes_of(die).map(|plane| self.state.books.free_pages(plane)).sum()
+    }
+
+    /// A plane wants a GC and gets it.
+    pub(crate) fn note_wanted_gc(&mut self, plane: PlaneIx) {
+        let die = self.state.die_of(plane);
+        let erased = self.erased_pages(die);
+        if let Some(gather) = self.state.gc_gather.get_mut(die as usize) {
+            gather.erased_then = erased;
+        }
+    }
+
+    /// Whether a plane's GC may start, for all that it pads. Where the host can't program it must. Otherwise the last GC of the
+    /// die must have freed more than was padded for it, or the host have programmed since: a drive with nothing to do would
+    /// collect its own padding for ever. And one that is not urgent must be expected to free more pages of the die than it
+    /// and the siblings that it would bring program, padding included.
+    #[inline(never)]
+    pub(crate) fn is_worth_its_padding(&mut self, plane: PlaneIx, urgent: bool) -> bool {
+        if urgent && !self.state.books.can_take(plane, 0, Claimant::Host) {
+            return true;
+        }
+        let die = self.state.die_of(plane);
+        if self.erased_pages(die) <= self.state.gc_gather[die as usize].erased_then {
+            return false;
+        }
+        if urgent {
+            return true;
+        }
+        let g = &self.state.device.geometry;
+        let (planes, pages) = (g.planes_per_die, g.pages_per_block);
+        let Some(victim) = self.choose_victim(plane) else { return false };
+        let moves = self.state.books.valid_pages(victim);
+        let (mut most, mut joining) = (moves, 1);
+        for sibling in self.planes_of(die).filter(|&sibling| sibling != plane) {
+            if self.state.gc[sibling as usize].state != GcState::Idle {
+                joining += 1;
+            } else if let Some(valid) = self.would_join(sibling, moves) {
+                joining += 1;
+                most = most.max(valid);
+            }
+        }
+        joining * pages > planes * most
+    }
+
+    /// The GC of a plane begins to move pages. Those of its siblings that gain by it and that the gate lets in begin too, as all
+    /// do beside an urgent one: the pages that they move take the place of padding.
+    #[inline(never)]
+    pub(crate) fn bring_siblings(&mut self, plane: PlaneIx) {
+        let moves = self.state.books.valid_pages(self.state.gc[plane as usize].victim);
+        if moves == 0 {
+            return;
+        }
+        let passes = self.state.gc[plane as usize].urgent && !self.policies.gc_gate.strict();
+        for sibling in self.planes_of(self.state.die_of(plane)) {
+            let waits_at_gate = self.state.gated[(sibling / 64) as usize] >> (sibling % 64) & 1 == 1;
+            if self.state.gc[sibling as usize].state == GcState::Idle
+                && !waits_at_gate
+                && self.would_join(sibling, moves).is_some()
+                && (self.policies.gc_gate.may_start(View(&self.state), sibling, Want::Soft) == Gate::Open || passes)
+            {
+                self.start_gc(sibling, false);
+            }
         }
     }
 }

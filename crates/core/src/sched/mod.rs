@@ -268,8 +268,8 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
                 if class == Class::Background && !self.is_rewrite_wanted(op) {
                     return false;
                 }
-                if !self.state.gather_until.is_empty() && self.state.ops[op as usize].is_host() {
-                    self.pad_planes(die, home);
+                if !self.state.gather_until.is_empty() {
+                    self.pad_planes(die, home, self.state.ops[op as usize].is_host());
                 }
                 let claimant = self.state.ops[op as usize].claimant();
                 let for_gc = class == Class::GcProgram;
@@ -460,19 +460,19 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
     fn finish(&mut self, die: DieIx, op: u32) {
         self.settle_die(die);
         let state = &mut self.state.dies[die as usize];
-        state.running = NONE;
         state.phase = Phase::Idle;
         state.pulse.total = 0;
+        if !self.state.gather_until.is_empty() {
+            return self.finish_strictly(die, op);
+        }
+        self.state.dies[die as usize].running = NONE;
         self.update_held_category(die);
         self.parts_done(op);
-        if !self.state.gather_until.is_empty() {
-            self.consider_gather(die);
-        }
         self.try_start(die);
     }
 
     /// Completes an operation and every mate of it.
-    fn parts_done(&mut self, op: u32) {
+    pub(crate) fn parts_done(&mut self, op: u32) {
         let mut part = op;
         while part != NONE {
             let next = std::mem::replace(&mut self.state.ops[part as usize].mate, NONE);

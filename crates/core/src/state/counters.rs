@@ -13,6 +13,10 @@ pub struct Counters {
     pub host_pages_elsewhere: u64,
     /// Pages programmed with nothing, so that all planes of a die stay at one offset.
     pub padded_pages: u64,
+    /// Of them those that were padded for programs of GCs.
+    pub padded_for_gc: u64,
+    /// Programs that should have taken all planes of their die, some of which had no erased page to pad.
+    pub programs_short: u64,
     /// Pages that GC programmed in another plane.
     pub gc_pages_elsewhere: u64,
     /// Pages that died after GC had read them.

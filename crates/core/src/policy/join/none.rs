@@ -25,4 +25,8 @@ impl Join for Nothing {
     fn gather_ns(&mut self) -> Option<Ns> {
         None
     }
+
+    fn gathers_gc(&mut self) -> bool {
+        false
+    }
 }

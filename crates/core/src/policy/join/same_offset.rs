@@ -52,6 +52,10 @@ impl Join for SameOffset {
     fn gather_ns(&mut self) -> Option<Ns> {
         None
     }
+
+    fn gathers_gc(&mut self) -> bool {
+        false
+    }
 }
 
 #[cfg(test)]

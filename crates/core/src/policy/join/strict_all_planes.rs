@@ -1,17 +1,29 @@
 //! # Strict multi-plane programs
 //!
 //! **What it does.** A die programs pages of the host or of the buffer only when each of its planes has one and none is held
-//! by a GC: one multi-plane program at one offset. Write points that lag behind, as after a GC or at the start, are padded up to
-//! the others. When the first page has waited for `wait_us`, planes without a page are padded too. Reads join as with
-//! `same_offset`. Pages that GC moves are programmed singly, in a write point of their own where the design has two.
+//! by a GC: one multi-plane program at one offset. Write points that lag behind, as at the start, are padded up to the others.
+//! When the first page has waited for `wait_us`, planes without a page are padded too. Reads join as with `same_offset`.
+//!
+//! Pages that GCs move gather likewise, apart from the host's: each goes to its own plane, and waits in the controller while a
+//! GC of a sibling can still bring one. GCs of a die hold their die and channels together. A GC brings those of its siblings
+//! that free more pages than they add, since planes without a page are padded; one that is not urgent starts only if all
+//! of them together free more pages than they program. No block is erased before its pages are programmed elsewhere. Where a
+//! plane has no page left but GC's reserve, it is left out, and counted.
 //!
 //! **Source.** Practical Erase Suspension, section 3.1: strict 8-plane programs. The paper does not say what becomes of
-//! incomplete groups. In a real drive GC's pages gather in groups as well; here they don't.
+//! incomplete groups, nor of GC's.
 //!
 //! **Parameters.** `wait_us` (default 1000): microseconds for which the first page waits for the others, 1 to 1,000,000.
+//! `gc_programs`: `all_planes` (default), which needs `copy = "controller"` and `destination = "plane"` in `[gc]` and a gate
+//! that lets planes of one die collect together; or `single`, a program for each page that a GC moves.
 //!
-//! **Cost.** Pages wait for each other; padding is write amplification that the counter of padded pages shows. With one
-//! write point for host and GC, every GC costs padding.
+//! **Cost.** Pages wait for each other; padding is write amplification that the counters of padded pages show. With `single`
+//! and one write point for host and GC, every GC costs padding.
+//!
+//! **Example.** On `lowlatency-240g`, 6,000,000 requests of `randrw70-qd16` under `base+nearly-full+plane-blocking` with
+//! `strict-programs`, against the same with `single`: write amplification 14.4 against 13.3, of which padding for GC is 0.15.
+//! A GC takes 140 ms instead of 75, but the eight of a die run together. The 99th percentile of reads falls from 69 to 53 ms,
+//! the 99.9th rises from 82 to 161 ms: a die is collected more rarely, and for longer.
 
 use crate::config::ConfigError;
 use crate::device::Device;
@@ -28,6 +40,19 @@ use serde::Deserialize;
 pub struct StrictAllPlanes {
     #[serde(default = "wait")]
     wait_us: u64,
+    #[serde(default)]
+    gc_programs: GcPrograms,
+}
+
+/// What the programs of GCs take.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum GcPrograms {
+    /// All planes of a die, like those of the host.
+    #[default]
+    AllPlanes,
+    /// One plane each.
+    Single,
 }
 
 fn wait() -> u64 {
@@ -35,9 +60,9 @@ fn wait() -> u64 {
 }
 
 impl StrictAllPlanes {
-    /// A first page waits for so many microseconds.
-    pub fn new(wait_us: u64) -> Self {
-        Self { wait_us }
+    /// A first page waits for so many microseconds, of GCs too if they take all planes.
+    pub fn new(wait_us: u64, gc_programs: GcPrograms) -> Self {
+        Self { wait_us, gc_programs }
     }
 }
 
@@ -67,6 +92,10 @@ impl Join for StrictAllPlanes {
     fn gather_ns(&mut self) -> Option<Ns> {
         Some(self.wait_us * 1000)
     }
+
+    fn gathers_gc(&mut self) -> bool {
+        self.gc_programs == GcPrograms::AllPlanes
+    }
 }
 
 #[cfg(test)]
@@ -77,14 +106,14 @@ mod tests {
     #[test]
     fn flash_without_multi_plane_programs_is_refused() {
         let mut device = tiny_device();
-        StrictAllPlanes::new(1).prepare(&device).unwrap();
+        StrictAllPlanes::new(1, GcPrograms::AllPlanes).prepare(&device).unwrap();
         device.flash.multi_plane_program = false;
-        let error = StrictAllPlanes::new(1).prepare(&device).unwrap_err().0;
+        let error = StrictAllPlanes::new(1, GcPrograms::Single).prepare(&device).unwrap_err().0;
         assert!(error.contains("strict_all_planes") && error.contains("`multi_plane_program`"), "{error}");
     }
 
     #[test]
     fn a_wait_of_no_time_is_refused() {
-        assert!(StrictAllPlanes::new(0).prepare(&tiny_device()).unwrap_err().0.contains("`wait_us`"));
+        assert!(StrictAllPlanes::new(0, GcPrograms::AllPlanes).prepare(&tiny_device()).unwrap_err().0.contains("`wait_us`"));
     }
 }

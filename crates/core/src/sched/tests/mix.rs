@@ -1,6 +1,7 @@
 //! Random designs on random devices, with the oracle on: every mechanism against every other.
 
 use super::*;
+use crate::policy::join::strict_all_planes::GcPrograms;
 use crate::policy::{FlushPlanPolicy, GcHold, HoldPlan, Order, ReadAnswer, ReadPlan, ReadPlanPolicy};
 use crate::view::{BlockedRead, Candidate};
 use rand_core::Rng;
@@ -295,7 +296,9 @@ impl Mix {
             design.join = JoinPolicy::SameOffset(SameOffset {});
         }
         if self.strict && design.join.name() == "same_offset" && self.device().flash.multi_plane_program {
-            design.join = JoinPolicy::StrictAllPlanes(crate::policy::join::strict_all_planes::StrictAllPlanes::new(3));
+            let gathers = self.controller && !across && !self.blocks_gather();
+            let gc_programs = if gathers { GcPrograms::AllPlanes } else { GcPrograms::Single };
+            design.join = JoinPolicy::StrictAllPlanes(crate::policy::join::strict_all_planes::StrictAllPlanes::new(3, gc_programs));
         }
         if self.quiet {
             design.gc_gate = GcGatePolicy::QuietChannel(QuietChannel::default());
@@ -334,6 +337,11 @@ impl Mix {
             design.order = OrderPolicy::Custom(wild(4));
         }
         design
+    }
+
+    /// Whether the gate lets one plane of a die collect at a time.
+    fn blocks_gather(&self) -> bool {
+        self.rain.as_ref().is_some_and(|stripes| stripes.gate < 4) && self.wild & 2 == 0
     }
 
     fn add_stripes(&self, design: &mut Design, stripes: &Stripes) {
@@ -397,7 +405,11 @@ impl Mix {
             assert!(idle < 100_000, "requests stopped completing: {}", drive.explain_standstill());
         }
         assert_eq!(drive.outstanding(), 0, "{}", drive.explain_standstill());
-        drive.run();
+        let mut left = 300_000;
+        while drive.step() {
+            left -= 1;
+            assert!(left > 0, "a drive without requests comes to rest: {:?}", drive.counters());
+        }
         assert_eq!(drive.mismatch(), None);
         drive.state.books.audit().unwrap();
         drive.audit().unwrap();
@@ -572,6 +584,26 @@ fn a_gc_that_finds_no_victim_leaves_its_turn_to_the_next_plane() {
     assert_eq!(mix.run::<Lanes>(300).1, 300);
 }
 
+/// Where GCs hold a channel together, one that gave it up before its erase let a sibling's step begin, and its erase began at
+/// the same die.
+#[test]
+fn an_erase_waits_for_what_a_sibling_began_when_the_channel_was_given_up() {
+    let mix = Mix {
+        planes: 2,
+        controller: true,
+        join: true,
+        buffer_pages: 0,
+        command_ns: 0,
+        wild: 4,
+        blocks: false,
+        strict: true,
+        trims: 0,
+        rain: Some(Stripes { channels: 2, width: 2, gate: 4, reads: 0, tolerant_flush: false }),
+        ..plain()
+    };
+    assert_eq!(mix.run::<Lanes>(300).1, 300);
+}
+
 #[test]
 fn random_designs_come_to_scrub_regenerate_shift_and_migrate() {
     use proptest::strategy::ValueTree;
@@ -593,4 +625,50 @@ fn random_designs_come_to_scrub_regenerate_shift_and_migrate() {
         sums.iter_mut().zip(all).for_each(|(sum, count)| *sum += count);
     }
     assert!(sums.iter().all(|&sum| sum > 0), "{sums:?}");
+}
+
+/// A GC that yielded held its die together with a sibling's, was given it again before it had let it go, and claimed a channel
+/// that the drive does not have.
+#[test]
+fn a_gc_that_yields_does_not_hold_again_before_it_has_let_go() {
+    let mix = Mix {
+        dies: 2,
+        planes: 2,
+        controller: true,
+        join: true,
+        suspend: 2,
+        buffer_pages: 16,
+        wild: 12,
+        flash: 10,
+        blocks: false,
+        dynamic: true,
+        strict: true,
+        queues: vec![3, 1, 2],
+        trims: 30,
+        seed: 8_117_170_107_607_910_978,
+        ..plain()
+    };
+    assert_eq!(mix.run::<Lanes>(300).1, 300);
+}
+
+/// Two planes of a nearly full die took turns at collecting what had been padded for the other, urgently and for ever.
+#[test]
+fn a_drive_without_work_does_not_collect_its_own_padding_for_ever() {
+    let mix = Mix {
+        planes: 2,
+        controller: true,
+        join: true,
+        quiet: true,
+        buffer_pages: 0,
+        command_ns: 0,
+        wild: 4,
+        flash: 8,
+        strict: true,
+        trims: 0,
+        rain: Some(Stripes { channels: 2, width: 2, gate: 4, reads: 0, tolerant_flush: false }),
+        ..plain()
+    };
+    let (_, completed, counters) = mix.run::<Lanes>(300);
+    assert_eq!(completed, 300);
+    assert!(counters.padded_for_gc > 0);
 }
