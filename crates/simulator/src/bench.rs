@@ -3,8 +3,9 @@
 
 use crate::catalog;
 use crate::control::{Control, Phase};
+use crate::outcome::write_amplification;
 use crate::play::{Ending, play};
-use crate::run::{RunError, Spec, run, thread_cpu_seconds, write_amplification};
+use crate::run::{RunError, Spec, run, thread_cpu_seconds};
 use serde::Serialize;
 use std::path::Path;
 use std::time::Instant;

@@ -4,5 +4,6 @@ pub mod bench;
 pub mod catalog;
 pub mod control;
 pub mod image;
+pub mod outcome;
 pub mod play;
 pub mod run;

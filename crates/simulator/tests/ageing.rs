@@ -1,7 +1,8 @@
 //! Starting states as whole runs find them.
 
 use tinytail_simulator::control::Control;
-use tinytail_simulator::run::{Outcome, RunError, Spec, run};
+use tinytail_simulator::outcome::Outcome;
+use tinytail_simulator::run::{RunError, Spec, run};
 use tinytail_workload::{TraceOptions, Transform};
 
 /// One plane of 1024 blocks of 128 pages on each of two channels, full to 80 %.

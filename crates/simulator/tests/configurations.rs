@@ -8,7 +8,8 @@ use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::time::Duration;
 use tinytail_simulator::catalog;
 use tinytail_simulator::control::Control;
-use tinytail_simulator::run::{Outcome, RunError, Spec, run};
+use tinytail_simulator::outcome::Outcome;
+use tinytail_simulator::run::{RunError, Spec, run};
 use tinytail_workload::{TraceOptions, Transform, Workload};
 
 /// The most physical pages of a drive that is run: ageing writes each of them several times.

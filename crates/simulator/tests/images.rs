@@ -12,7 +12,8 @@ use tinytail_core::observe::Blind;
 use tinytail_simulator::catalog;
 use tinytail_simulator::control::Control;
 use tinytail_simulator::image::{self, CreateSpec, Header, Image, VERSION};
-use tinytail_simulator::run::{Outcome, Spec, run};
+use tinytail_simulator::outcome::Outcome;
+use tinytail_simulator::run::{Spec, run};
 use tinytail_workload::{TraceOptions, Transform};
 
 /// A folder of its own for each test.

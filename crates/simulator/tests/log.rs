@@ -6,7 +6,8 @@ use std::collections::BTreeMap;
 use std::fs::File;
 use std::path::PathBuf;
 use tinytail_simulator::control::Control;
-use tinytail_simulator::run::{LogSpec, Outcome, RunError, Spec, run};
+use tinytail_simulator::outcome::Outcome;
+use tinytail_simulator::run::{LogSpec, RunError, Spec, run};
 use tinytail_workload::{TraceOptions, Transform};
 
 /// A file of one test, removed with it.

@@ -3,7 +3,8 @@
 use std::io::Write;
 use std::path::PathBuf;
 use tinytail_simulator::control::Control;
-use tinytail_simulator::run::{Outcome, RunError, Spec, run};
+use tinytail_simulator::outcome::Outcome;
+use tinytail_simulator::run::{RunError, Spec, run};
 use tinytail_workload::{TraceOptions, Transform};
 
 fn spec(design: &str, workload: &str, requests: u64) -> Spec {

@@ -1,0 +1,418 @@
+//! What a run reports: its figures, what they were made of, and what is to be known with them.
+
+use crate::run::Spec;
+use serde::Serialize;
+use std::collections::BTreeMap;
+use tinytail_core::design::Design;
+use tinytail_core::device::{AgeingMethod, AgeingVictims, Device};
+use tinytail_core::drive::Drive;
+use tinytail_core::ftl::ageing::Aged;
+use tinytail_core::state::Counters;
+use tinytail_core::units::SECOND;
+use tinytail_metrics::distribution::Distribution;
+use tinytail_metrics::log::LogNote;
+use tinytail_metrics::series::SeriesSummary;
+use tinytail_metrics::{BlameSum, LatencySummary, Metrics, SlowestSum};
+use tinytail_workload::{InputKind, Workload};
+
+/// What a run's workload was.
+#[derive(Debug, Clone, Serialize)]
+pub struct WorkloadNote {
+    /// Name.
+    pub name: String,
+    /// Real, synthetic or stand-in.
+    pub input: InputKind,
+    /// What exactly was played.
+    pub detail: String,
+}
+
+/// The state in which a run started.
+#[derive(Debug, Clone, Serialize)]
+pub struct StateNote {
+    /// Its name.
+    pub name: &'static str,
+    /// Live share of the physical pages, in percent.
+    pub live_percent: f64,
+    /// Erased share of a plane's pages, mean of the least and the most, in percent.
+    pub free_percent: f64,
+    /// Least erased pages of any plane.
+    pub free_pages_min: u32,
+    /// Most erased pages of any plane.
+    pub free_pages_max: u32,
+    /// Valid share of the last victims of ageing, in percent.
+    pub victim_valid_percent: f64,
+    /// Pages that ageing wrote.
+    pub aged_pages: u64,
+    /// Which blocks ageing collected, if not the same for every design.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub victims: Option<AgeingVictims>,
+    /// Write amplification of each round of ageing to the steady state.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub rounds: Vec<f64>,
+    /// Whether it became steady.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub steady: Option<bool>,
+    /// The image that the run started from.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub image: Option<String>,
+    /// How the drive was warmed up after ageing.
+    pub warm_up: String,
+}
+
+/// Blame of a run.
+#[derive(Debug, Clone, Serialize)]
+pub struct BlameNote {
+    /// Of all reads.
+    pub all_reads: BlameSum,
+    /// Of the slowest 0.1 % of reads.
+    pub slowest_reads: SlowestSum,
+    /// Of all writes.
+    pub all_writes: BlameSum,
+}
+
+/// How long GCs took, in the measured part.
+#[derive(Debug, Clone, Serialize)]
+pub struct GcTimes {
+    /// Mean time from a GC's start to the end of its erase, in microseconds.
+    pub mean_us: f64,
+    /// The longest.
+    pub max_us: f64,
+    /// Mean part of it from the moment at which it holds all that it must to the end of its last page.
+    pub copy_mean_us: f64,
+    /// Mean time before it for which the gate put a GC off; 0 for one that it let pass at once.
+    pub gate_wait_mean_us: f64,
+    /// The longest.
+    pub gate_wait_max_us: f64,
+}
+
+/// A GC that started beside another of its plane group although GC rotates.
+#[derive(Debug, Clone, Copy, Serialize)]
+pub struct ViolationNote {
+    /// When, in microseconds since the measured part began.
+    pub at_us: f64,
+    /// In which plane.
+    pub plane: u32,
+}
+
+/// The figures of one run.
+#[derive(Debug, Clone, Serialize)]
+pub struct Outcome {
+    /// Composition of the design.
+    pub design: String,
+    /// Latencies of reads.
+    pub read: LatencySummary,
+    /// Latencies of writes.
+    pub write: LatencySummary,
+    /// Where they lie.
+    pub distribution: Distribution,
+    /// Percent of reads that waited for a resource that a GC held.
+    pub gc_blocked_read_percent: f64,
+    /// Percent of reads that waited in the host while the device queue was full.
+    pub queue_blocked_read_percent: f64,
+    /// Pages programmed for each page that the host had programmed; `None` if it had none.
+    pub write_amplification: Option<f64>,
+    /// Blocks erased.
+    pub erases: u64,
+    /// GCs completed.
+    pub gc_count: u64,
+    /// How long they took; `None` if none ran, or took any time.
+    pub gc_times: Option<GcTimes>,
+    /// The first GCs that started beside another of their plane group although GC rotates; none where it does not.
+    pub rotation_violations: Vec<ViolationNote>,
+    /// Where the time went.
+    pub blame: BlameNote,
+    /// The run over simulated time.
+    pub series: SeriesSummary,
+    /// How often each technique acted.
+    pub techniques: BTreeMap<String, u64>,
+    /// Equal hashes mean equal runs.
+    pub event_hash: String,
+    /// Measured requests for each second of user CPU time.
+    pub requests_per_cpu_second: Option<f64>,
+    /// User CPU time of the measured part, in seconds.
+    pub cpu_seconds: f64,
+    /// User CPU time for each event, in nanoseconds.
+    pub ns_per_event: Option<f64>,
+    /// Events of the measured part.
+    pub events: u64,
+    /// Simulated time of the measured part, in seconds.
+    pub simulated_seconds: f64,
+    /// Page reads of pages that were never written.
+    pub unmapped_read_pages: u64,
+    /// Page reads whose data were checked, in warming up as well; `None` without `verify`.
+    pub verified_page_reads: Option<u64>,
+    /// The run was ended early.
+    pub partial: bool,
+    /// Requests stopped completing: what holds what.
+    pub stuck: Option<String>,
+    /// Name of the device.
+    pub device: String,
+    /// The workload.
+    pub workload: WorkloadNote,
+    /// The starting state.
+    pub state: StateNote,
+    /// Seed.
+    pub seed: u64,
+    /// Version of the program.
+    pub version: &'static str,
+    /// What is to be known with the figures.
+    pub notes: Vec<String>,
+    /// What became of the log; `None` if none was asked for.
+    pub log: Option<LogNote>,
+}
+
+pub(crate) struct Figures {
+    pub start: u64,
+    pub cpu_seconds: f64,
+    pub partial: bool,
+    pub stuck: Option<String>,
+    /// Pages that the workload touches and the starting state lacks.
+    pub unmapped: usize,
+    pub warm_up: String,
+    /// What became of the workload's requests.
+    pub notes: Vec<String>,
+}
+
+/// What is to be known of the starting state.
+fn state_notes(aged: &Aged, unmapped: usize) -> Vec<String> {
+    let mut notes = Vec::new();
+    if aged.steady == Some(false) {
+        notes.push(format!("write amplification was not steady after {} rounds of ageing", aged.rounds.len()));
+    }
+    if unmapped > 0 {
+        notes.push(format!(
+            "{unmapped} pages that the workload touches are not mapped in the image, and reads of them return zeroes at once until they are \
+             written; an image made with --workload maps them"
+        ));
+    }
+    notes
+}
+
+/// The violations of rotation that are listed in a note with their times.
+const VIOLATIONS_LISTED: usize = 10;
+
+/// The violations of rotation that a result holds.
+const VIOLATIONS_IN_RESULTS: usize = 1000;
+
+fn gc_times(counters: &Counters) -> Option<GcTimes> {
+    let mean = |ns: u64| ns as f64 / 1e3 / counters.gcs as f64;
+    (counters.gc_ns > 0).then(|| GcTimes {
+        mean_us: mean(counters.gc_ns),
+        max_us: counters.gc_ns_max as f64 / 1e3,
+        copy_mean_us: mean(counters.gc_copy_ns),
+        gate_wait_mean_us: mean(counters.gate_wait_ns),
+        gate_wait_max_us: counters.gate_wait_ns_max as f64 / 1e3,
+    })
+}
+
+fn rotation_violations(drive: &Drive<Metrics>, start: u64) -> Vec<ViolationNote> {
+    if drive.design().gc_gate.name() != "rotating" {
+        return Vec::new();
+    }
+    let violations = drive.violations().iter().take(VIOLATIONS_IN_RESULTS);
+    violations.map(|violation| ViolationNote { at_us: (violation.at - start) as f64 / 1e3, plane: violation.plane }).collect()
+}
+
+/// What is to be known of rotation: when it was violated, and that writes stalled for it.
+fn rotation_notes(drive: &Drive<Metrics>, start: u64) -> Vec<String> {
+    if drive.design().gc_gate.name() != "rotating" {
+        return Vec::new();
+    }
+    let (counters, violations) = (drive.counters(), drive.violations());
+    let mut notes = Vec::new();
+    if counters.gcs_beside_others > 0 {
+        let times = violations.iter().take(VIOLATIONS_LISTED);
+        let times: Vec<String> =
+            times.map(|violation| format!("{:.6} s (plane {})", (violation.at - start) as f64 / SECOND as f64, violation.plane)).collect();
+        let more = if counters.gcs_beside_others > VIOLATIONS_LISTED as u64 { ", and more" } else { "" };
+        notes.push(format!(
+            "{} GCs started beside another of their group, because their planes ran out of space: at {}{more}",
+            counters.gcs_beside_others,
+            times.join(", ")
+        ));
+    }
+    if counters.starved > 0 {
+        notes.push(format!(
+            "{} programs waited for an erased page while at most one GC ran in each group: writes came faster than rotation frees space",
+            counters.starved
+        ));
+    }
+    notes
+}
+
+pub(crate) fn outcome(drive: &Drive<Metrics>, device: &Device, workload: &Workload, spec: &Spec, aged: &Aged, figures: Figures) -> Outcome {
+    let metrics = drive.observer();
+    let counters = drive.counters();
+    let per_plane = f64::from(device.geometry.pages_per_plane());
+    let requests = metrics.requests();
+    let rate = |count: u64, per: f64| (count > 0 && per > 0.0).then(|| count as f64 / per);
+    Outcome {
+        design: spec.design.clone(),
+        read: metrics.read(),
+        write: metrics.write(),
+        distribution: metrics.distribution(),
+        gc_blocked_read_percent: metrics.gc_blocked_read_percent(),
+        queue_blocked_read_percent: metrics.queue_blocked_read_percent(),
+        write_amplification: write_amplification(counters),
+        erases: counters.erases,
+        gc_count: counters.gcs,
+        gc_times: gc_times(counters),
+        rotation_violations: rotation_violations(drive, figures.start),
+        blame: BlameNote { all_reads: metrics.all_reads(), slowest_reads: metrics.slowest_reads(0.1), all_writes: metrics.all_writes() },
+        series: metrics.series(drive.view()),
+        techniques: techniques(drive.design(), counters, &wear_spread(drive.view().erases_counted())),
+        event_hash: format!("{:016x}", drive.event_hash()),
+        requests_per_cpu_second: rate(requests, figures.cpu_seconds),
+        cpu_seconds: figures.cpu_seconds,
+        ns_per_event: (counters.events > 0).then(|| figures.cpu_seconds * 1e9 / counters.events as f64),
+        events: counters.events,
+        simulated_seconds: (drive.now() - figures.start) as f64 / SECOND as f64,
+        unmapped_read_pages: counters.unmapped_reads,
+        verified_page_reads: drive.verified(),
+        partial: figures.partial,
+        stuck: figures.stuck,
+        device: device.name.clone(),
+        workload: WorkloadNote { name: workload.name.clone(), input: workload.input, detail: workload.detail.clone() },
+        state: StateNote {
+            name: match device.state.ageing {
+                AgeingMethod::Overwrite => "aged",
+                AgeingMethod::Steady => "steady",
+                AgeingMethod::Statistical => "statistical",
+            },
+            live_percent: aged.live_pages as f64 * 100.0 / device.geometry.physical_pages() as f64,
+            free_percent: f64::from(aged.free_pages_min + aged.free_pages_max) * 50.0 / per_plane,
+            free_pages_min: aged.free_pages_min,
+            free_pages_max: aged.free_pages_max,
+            victim_valid_percent: f64::from(aged.victim_valid_permille) / 10.0,
+            aged_pages: aged.written_pages,
+            victims: (device.state.victims != AgeingVictims::Greedy).then_some(device.state.victims),
+            rounds: aged.rounds.clone(),
+            steady: aged.steady,
+            image: spec.image.clone(),
+            warm_up: figures.warm_up,
+        },
+        seed: spec.seed,
+        version: env!("CARGO_PKG_VERSION"),
+        notes: workload
+            .notes
+            .iter()
+            .cloned()
+            .chain(state_notes(aged, figures.unmapped))
+            .chain(rotation_notes(drive, figures.start))
+            .chain(figures.notes)
+            .collect(),
+        log: None,
+    }
+}
+
+/// Pages programmed for each page programmed for the host.
+pub(crate) fn write_amplification(counters: &Counters) -> Option<f64> {
+    let programmed = counters.host_pages
+        + counters.gc_pages
+        + counters.padded_pages
+        + counters.parity_pages
+        + counters.scrub_rewrites
+        + counters.levelled_pages;
+    (counters.host_pages > 0).then(|| programmed as f64 / counters.host_pages as f64)
+}
+
+/// How evenly planes are erased.
+struct Wear {
+    most: u64,
+    least: u64,
+    /// Coefficient of variation.
+    variation_permyriad: u64,
+}
+
+fn wear_spread(erases: impl Iterator<Item = u64>) -> Wear {
+    let erases: Vec<u64> = erases.collect();
+    let (least, most) = (erases.iter().min().copied().unwrap_or(0), erases.iter().max().copied().unwrap_or(0));
+    let mean = erases.iter().sum::<u64>() as f64 / erases.len().max(1) as f64;
+    let variance = erases.iter().map(|&count| (count as f64 - mean).powi(2)).sum::<f64>() / erases.len().max(1) as f64;
+    let variation_permyriad = if mean > 0.0 { (variance.sqrt() / mean * 10_000.0).round() as u64 } else { 0 };
+    Wear { most, least, variation_permyriad }
+}
+
+/// How often each technique and mechanism acted.
+fn techniques(design: &Design, counters: &Counters, wear: &Wear) -> BTreeMap<String, u64> {
+    let victims: Vec<&str> = design.victim.iter().map(|policy| policy.name()).collect();
+    [
+        (format!("gc_trigger/{}", design.gc_trigger.name()), counters.gcs),
+        (format!("gc_gate/{}: put off", design.gc_gate.name()), counters.gate_waits),
+        (format!("gc_gate/{}: passed urgently", design.gc_gate.name()), counters.gate_passed_urgently),
+        (format!("gc_hold/{}: yielded", design.gc_hold.name()), counters.preemptions),
+        (format!("victim/{}", victims.join("+")), counters.gcs),
+        (format!("order/{}: overtook", design.order.name()), counters.overtakes),
+        (format!("join/{}", design.join.name()), counters.joined),
+        (format!("suspend/{}", design.suspend.name()), counters.suspensions),
+        ("buffer: read hits".into(), counters.buffer_hits),
+        ("buffer: merged writes".into(), counters.merged),
+        ("buffer: flushed pages".into(), counters.flushed),
+        ("gc: copied pages".into(), counters.gc_pages),
+        ("gc: pages that died in time".into(), counters.gc_pages_died),
+        (format!("join/{}: padded pages", design.join.name()), counters.padded_pages),
+        (format!("join/{}: pages padded for GC", design.join.name()), counters.padded_for_gc),
+        (format!("join/{}: programs without all planes", design.join.name()), counters.programs_short),
+        ("gc: pages moved to another plane".into(), counters.gc_pages_elsewhere),
+        (format!("place/{}: left their plane", design.place.name()), counters.host_pages_elsewhere),
+        (format!("place/{}: blocks opened out of turn", design.place.name()), counters.blocks_out_of_turn),
+        ("read-modify-writes".into(), counters.read_modify_writes),
+        ("writes that waited for space".into(), counters.starved),
+        (format!("gc_gate/{}: GCs beside another of their group", design.gc_gate.name()), counters.gcs_beside_others),
+        (format!("read_plan/{}: reconstructed pages", design.read_plan.name()), counters.reconstructed_pages),
+        (format!("read_plan/{}: pages read for that", design.read_plan.name()), counters.reconstruction_reads),
+        (format!("read_plan/{}: reconstructed after a wait", design.read_plan.name()), counters.reconstructed_late),
+        (format!("read_plan/{}: turned to the other page", design.read_plan.name()), counters.reconstructions_turned),
+        (format!("read_plan/{}: waits decided", design.read_plan.name()), counters.read_waits),
+        (format!("read_plan/{}: waits beyond parity", design.read_plan.name()), counters.reads_beyond_parity),
+        (format!("flush_plan/{}: full stripes", design.flush_plan.name()), counters.stripes_full),
+        (format!("flush_plan/{}: full stripes beside a GC", design.flush_plan.name()), counters.stripes_full_beside_gc),
+        (format!("flush_plan/{}: partial stripes", design.flush_plan.name()), counters.stripes_partial),
+        (format!("flush_plan/{}: partial stripes beside a GC", design.flush_plan.name()), counters.stripes_partial_beside_gc),
+        (format!("flush_plan/{}: pages that waited for a GC", design.flush_plan.name()), counters.pinned_pages),
+        (format!("flush_plan/{}: most that waited at once", design.flush_plan.name()), counters.pinned_pages_max),
+        (format!("flush_plan/{}: parity computed another way for a GC", design.flush_plan.name()), counters.parity_forms_changed),
+        (format!("flush_plan/{}: old pages regenerated for parity", design.flush_plan.name()), counters.parity_regenerations),
+        ("rain: parity pages".into(), counters.parity_pages),
+        ("rain: old pages read for parity".into(), counters.parity_reads),
+        ("ecc: corrected bits".into(), counters.corrected_bits),
+        ("ecc: host's pages beyond it".into(), counters.uncorrectable_reads),
+        ("ecc: host's pages beyond it and regenerated".into(), counters.uncorrectable_regenerated),
+        ("ecc: host's pages beyond it and lost".into(), counters.uncorrectable_lost),
+        ("ecc: other pages beyond it".into(), counters.uncorrectable_elsewhere),
+        ("ecc: reconstructions around GCs that met a page beyond it".into(), counters.reconstructions_beyond_ecc),
+        ("ecc: most copybacks of a page in a row".into(), counters.copybacks_max),
+        (format!("scrub/{}: pages read", design.scrub.name()), counters.scrubbed_pages),
+        (format!("scrub/{}: pages beyond the ECC", design.scrub.name()), counters.uncorrectable_scrubbed),
+        (format!("scrub/{}: pages regenerated", design.scrub.name()), counters.scrub_regenerated),
+        (format!("scrub/{}: pages written anew", design.scrub.name()), counters.scrub_rewrites),
+        (format!("wear_level/{}: shifted stripes", design.wear_level.name()), counters.stripes_shifted),
+        (format!("wear_level/{}: migrated stripes", design.wear_level.name()), counters.stripes_migrated),
+        (format!("wear_level/{}: pages programmed", design.wear_level.name()), counters.levelled_pages),
+        (format!("wear_level/{}: most stripes in the table", design.wear_level.name()), counters.moved_stripes_max),
+        (format!("wear_level/{}: moves refused by the full table", design.wear_level.name()), counters.moves_refused),
+        (format!("wear_level/{}: moves refused by full planes", design.wear_level.name()), counters.moves_without_room),
+        ("wear: erases of the most worn plane".into(), wear.most),
+        ("wear: erases of the least worn plane".into(), wear.least),
+        ("wear: variation of erases between planes in permyriad".into(), wear.variation_permyriad),
+        ("trim: commands".into(), counters.trims),
+        ("trim: pages unmapped".into(), counters.trimmed_pages),
+        ("trim: pages dropped from the buffer".into(), counters.trimmed_buffered),
+        ("trim: partial pages ignored".into(), counters.trimmed_partly),
+        ("trim: pages programmed in vain".into(), counters.void_programs),
+    ]
+    .into()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn wear_is_the_spread_of_erases_over_planes() {
+        let wear = wear_spread([1, 3].into_iter());
+        assert_eq!((wear.most, wear.least, wear.variation_permyriad), (3, 1, 5000));
+        let unworn = wear_spread([0, 0].into_iter());
+        assert_eq!((unworn.most, unworn.least, unworn.variation_permyriad), (0, 0, 0));
+    }
+}
