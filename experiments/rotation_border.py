@@ -79,7 +79,7 @@ def line(free_percent: int, data_percent: int, dwpd: int, file: Path) -> str:
 def main() -> None:
     """Runs every state at every rate and writes the table."""
     sys.stdout.write(
-        "| erased | data | victims at the start | DWPD | a page's copy | freed per plane and second "
+        "| erased | data | victims at the start | DWPD | a page's copy | freed per plane and s "
         "| written | violations | GC-blocked reads | p99 over no-GC |\n"
         "|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|\n"
     )
