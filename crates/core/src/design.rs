@@ -326,6 +326,20 @@ impl Design {
         Err(ConfigError(format!("{}: [gc] `destination` = \"drive\" contradicts {reason}", self.name)))
     }
 
+    /// Refuses scrubbing where no copy skips the ECC.
+    fn check_scrubbed_copies(&mut self) -> Result<(), ConfigError> {
+        let reason = if self.scrub.pause_ns().is_none() {
+            return Ok(());
+        } else if self.gc.copies_through_controller() {
+            "[gc] `copy` = \"controller\", with which every copied page passes the ECC; allowed: \"copyback\""
+        } else if self.gc.ideal {
+            "[gc] `ideal` = true, which copies nothing on the flash; allowed: false"
+        } else {
+            return Ok(());
+        };
+        Err(ConfigError(format!("{}: [scrub] `policy` = \"{}\" contradicts {reason}", self.name, self.scrub.name())))
+    }
+
     /// Refuses GCs that should program on all planes of a die and can't.
     fn check_gathered_gc(&mut self, device: &Device) -> Result<(), ConfigError> {
         let planes = device.geometry.planes_per_die;
@@ -478,6 +492,7 @@ impl Design {
         self.order.prepare(device)?;
         self.join.prepare(device)?;
         self.check_gathered_gc(device)?;
+        self.check_scrubbed_copies()?;
         self.suspend.prepare(device)?;
         self.read_plan.prepare(device)?;
         self.flush_plan.prepare(device)?;

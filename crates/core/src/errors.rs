@@ -41,6 +41,8 @@ struct Model {
     means: Vec<u64>,
     erases_per_point: u64,
     erases_before: u32,
+    /// Twice the rated erases, beyond which a block gets no worse.
+    erases_max: u64,
     /// For each row of means and each number of errors, the quantile from which on there are more.
     quantiles: Vec<u64>,
     correctable: u32,
@@ -57,7 +59,8 @@ impl Model {
         let means = (0..=RATE_POINTS as u64).map(|point| {
             let share = (point * erases_per_point) as f64 / f64::from(errors.rated_erases);
             let rate = (fresh + (rated - fresh) * libm::pow(share, exponent)) / 1e12;
-            (rate * bits * f64::from(1u32 << MEAN_SHIFT)) as u64
+            // A codeword cannot have more wrong bits than it has.
+            (rate.min(1.0) * bits * f64::from(1u32 << MEAN_SHIFT)) as u64
         });
         let columns = errors.correctable_bits as usize + 1;
         let mut quantiles = Vec::with_capacity((DOUBLINGS * ROWS_PER_DOUBLING) as usize * columns);
@@ -76,6 +79,7 @@ impl Model {
             means: means.collect(),
             erases_per_point,
             erases_before: errors.erases_before,
+            erases_max: 2 * u64::from(errors.rated_erases),
             quantiles,
             correctable: errors.correctable_bits,
             codewords: device.geometry.page_bytes / errors.codeword_bytes,
@@ -84,7 +88,7 @@ impl Model {
 
     /// Mean errors of a codeword that a program brings on a block of so many erases.
     fn mean(&self, erases: u32) -> u64 {
-        let erases = u64::from(self.erases_before) + u64::from(erases);
+        let erases = (u64::from(self.erases_before) + u64::from(erases)).min(self.erases_max);
         let point = erases / self.erases_per_point;
         if point as usize >= RATE_POINTS {
             return self.means[RATE_POINTS];
@@ -188,6 +192,12 @@ impl PageErrors {
         self.copies[ppn as usize] |= CHECKED;
     }
 
+    /// A page that was checked could not be cured now: it is due again.
+    pub fn put_off(&mut self, ppn: Ppn) {
+        self.copies[ppn as usize] &= !CHECKED;
+        self.suspects[(ppn / self.pages_per_block) as usize] = true;
+    }
+
     pub fn erased(&mut self, block: BlockIx) {
         let first = (block * self.pages_per_block) as usize;
         self.copies[first..first + self.pages_per_block as usize].fill(0);
@@ -282,6 +292,10 @@ mod tests {
         assert!(errors.is_due(1, 1) && !errors.is_due(1, 2) && errors.is_suspect(0));
         errors.checked(1);
         assert!(!errors.is_due(1, 1) && errors.copies(1) == 1);
+        errors.looked_through(0);
+        errors.put_off(1);
+        assert!(errors.is_due(1, 1) && errors.is_suspect(0));
+        errors.checked(1);
         errors.copied(1, 2);
         assert!(errors.is_due(2, 2));
         for _ in 0..200 {

@@ -1,10 +1,11 @@
 //! Bit errors on their way to the host, and scrubbing: idle dies read pages that were copied without passing the ECC.
 //! TTFLASH, section 7.
 //!
-//! A die looks through one suspect block after another, one page at a time, and only while it is idle. It sleeps when none of
-//! its blocks is suspect, until the next copyback: in this model nothing else makes a page worse. It goes in rounds: a round
-//! has as many blocks as were suspect when it began, and the next one needs a request since. What scrubbing writes brings GCs,
-//! and those bring suspects; without rounds a full drive that nobody uses could go on so for ever.
+//! A die looks through one suspect block after another, one page at a time, and only while it is idle. It goes in rounds: a
+//! round has as many blocks as were suspect when it began. Then it sleeps until the next copyback, for in this model nothing
+//! else makes a page worse, and the next round needs a request since. What scrubbing writes brings GCs, and those bring
+//! suspects; without rounds a full drive that nobody uses could go on so for ever. A page beyond the ECC is regenerated from
+//! the others of its stripe, which are read from their dies at once.
 
 use crate::drive::{Drive, Timer};
 use crate::errors::Found;
@@ -211,18 +212,32 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
         }
         // A plane that needs room keeps it for the host.
         let has_room = self.policies.gc_trigger.want(View(&self.state), plane) != Want::Hard;
-        if has_room && self.policies.scrub.rewrite(View(&self.state), found.worst, correctable) {
+        if !self.policies.scrub.rewrite(View(&self.state), found.worst, correctable) {
+            self.state.scrubbers[die as usize].ppn = NONE;
+        } else if has_room {
             self.rewrite_page(die, lpn);
         } else {
-            self.state.scrubbers[die as usize].ppn = NONE;
+            self.put_page_off(die);
         }
+    }
+
+    /// A page that needs to be written anew can't be now: it is looked at again in a later round.
+    fn put_page_off(&mut self, die: DieIx) {
+        let ppn = std::mem::replace(&mut self.state.scrubbers[die as usize].ppn, NONE);
+        let errors = self.state.errors.as_mut().expect("scrubbers are for devices with errors");
+        errors.put_off(ppn);
     }
 
     /// A page that could not be corrected is regenerated, if the rest of its stripe is on the flash.
     fn read_rest_of_stripe(&mut self, die: DieIx, lpn: Lpn) {
         let rest = self.rest_of_stripe(lpn);
         if rest.is_empty() {
-            self.state.scrubbers[die as usize].ppn = NONE;
+            if self.state.rain.is_some() {
+                // The stripe is on its way, or moves.
+                self.put_page_off(die);
+            } else {
+                self.state.scrubbers[die as usize].ppn = NONE;
+            }
             return;
         }
         let then = self.place_of_pages(&rest);
@@ -261,7 +276,12 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
 
     fn stripe_page_read(&mut self, die: DieIx, op: u32) {
         let Op { lpn, ppn, .. } = self.state.ops[op as usize];
-        let beyond = ppn != NONE && self.find_errors(lpn, ppn).worst > self.state.errors.as_ref().map_or(0, |errors| errors.correctable());
+        let mut beyond = false;
+        if ppn != NONE {
+            let found = self.find_errors(lpn, ppn);
+            beyond = found.worst > self.state.errors.as_ref().map_or(0, |errors| errors.correctable());
+            self.state.counters.corrected_bits += u64::from(found.corrected);
+        }
         self.state.counters.uncorrectable_elsewhere += u64::from(beyond);
         let scrubber = &mut self.state.scrubbers[die as usize];
         scrubber.is_lost |= beyond;
@@ -271,10 +291,13 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
         }
         let (ppn, then, is_lost) = (scrubber.ppn, scrubber.stripe_then, scrubber.is_lost);
         let lpn = self.state.books.owner(ppn);
-        let unchanged = lpn < self.state.books.logical_pages() && self.place_of_pages(&self.rest_of_stripe(lpn)) == then;
-        if unchanged && !is_lost && self.is_where_it_was(die, lpn) {
+        let is_there = lpn < self.state.books.logical_pages() && self.is_where_it_was(die, lpn);
+        let unchanged = is_there && self.place_of_pages(&self.rest_of_stripe(lpn)) == then;
+        if unchanged && !is_lost {
             self.state.counters.scrub_regenerated += 1;
             self.rewrite_page(die, lpn);
+        } else if is_there && !is_lost {
+            self.put_page_off(die);
         } else {
             self.state.scrubbers[die as usize].ppn = NONE;
         }
@@ -298,21 +321,25 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
         self.enqueue(program);
     }
 
-    /// Whether the page of a scrubber's program is worth programming any more. If not, it is given up.
-    pub(crate) fn is_rewrite_wanted(&mut self, op: u32) -> bool {
+    /// Whether a program of the background is worth programming any more. If not, it is given up.
+    pub(crate) fn is_still_wanted(&mut self, op: u32) -> bool {
         let entry = self.state.ops[op as usize];
         let Owner::Scrub(die) = entry.owner else { return true };
         let wanted = self.is_where_it_was(die, entry.lpn);
         if !wanted {
-            self.give_rewrite_up(op);
+            self.give_program_up(op);
         }
         wanted
     }
 
-    /// A program of the scrubber is not needed, or finds no room.
-    pub(crate) fn give_rewrite_up(&mut self, op: u32) {
-        let Owner::Scrub(die) = self.state.ops[op as usize].owner else { unreachable!("only scrubbers give up") };
+    /// A program of the scrubber is not needed any more, or finds no room.
+    pub(crate) fn give_program_up(&mut self, op: u32) {
+        let Op { owner, lpn, .. } = self.state.ops[op as usize];
+        let Owner::Scrub(die) = owner else { unreachable!("only scrubbers give up") };
         self.state.ops.remove(op);
+        if self.is_where_it_was(die, lpn) {
+            self.put_page_off(die);
+        }
         self.state.scrubbers[die as usize].ppn = NONE;
         self.scrub_later(die);
     }

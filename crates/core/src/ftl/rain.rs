@@ -38,7 +38,7 @@ pub struct Place {
     pub parity_channel: u32,
 }
 
-/// The stripe table of TTFLASH, section 7: a mapping-modified bit for each stripe, and the places of those that have it.
+/// The stripe table of TTFLASH, section 7: a mapping-modified bit, here for each stripe and not for each page, and the places of those that have it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct StripeTable {
     modified: Vec<u64>,

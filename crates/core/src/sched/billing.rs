@@ -104,7 +104,8 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
         let lines = &self.state.planes[plane as usize];
         let waits = &mut self.state.waits[op as usize];
         grow_since(&mut waits.die, &die.busy_ns);
-        waits.die[die.occupant as usize] += die.unsettled(now);
+        let running = &mut waits.die[die.occupant as usize];
+        *running = running.wrapping_add(die.unsettled(now));
         waits.held = lines.waited_held_ns(die.blocked, now).wrapping_sub(waits.held);
         lines.waited_by(die.blocked, channel, now, &mut waits.other, |then, now| now.wrapping_sub(then));
         let by_gc = waits.die[Occupant::GcRead as usize] | waits.die[Occupant::GcProgram as usize] | waits.die[Occupant::Erase as usize];

@@ -265,11 +265,12 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
                 self.check_read(op, Some(ppn));
             }
             OpKind::Program => {
-                if class == Class::Background && !self.is_rewrite_wanted(op) {
+                if class == Class::Background && !self.is_still_wanted(op) {
                     return false;
                 }
                 if !self.state.gather_until.is_empty() {
-                    self.pad_planes(die, home, self.state.ops[op as usize].is_host());
+                    // What the background programs goes to the host's write point.
+                    self.pad_planes(die, home, class != Class::GcProgram);
                 }
                 let claimant = self.state.ops[op as usize].claimant();
                 let for_gc = class == Class::GcProgram;
@@ -277,7 +278,7 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
                 let Some(target) = self.state.books.take(home, write_point, claimant) else {
                     match owner {
                         Owner::Gc(home) => self.send_home(op, home),
-                        Owner::Scrub(_) => self.give_rewrite_up(op),
+                        owner if owner.gives_up() => self.give_program_up(op),
                         _ => self.starve(op),
                     }
                     return false;

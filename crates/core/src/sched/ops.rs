@@ -89,6 +89,12 @@ impl Owner {
     pub(crate) fn is_billed(self) -> bool {
         matches!(self, Self::Request(_) | Self::Rebuild(_))
     }
+
+    /// Whether it gives a program up that finds no room, instead of waiting for it.
+    #[inline]
+    pub(crate) fn gives_up(self) -> bool {
+        matches!(self, Self::Scrub(_))
+    }
 }
 
 /// In place of the first sector of a program: its page has been given up. A page has at most 64 sectors.

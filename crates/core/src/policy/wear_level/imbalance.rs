@@ -19,7 +19,7 @@
 //! alone in every long run. This bound grows as well, but more slowly than the wear: at 10 erases it tolerates 63 % of the wear
 //! of a plane, at 3,000 less than 4 %, and life ends there.
 //!
-//! **Cost.** A move reads and programs every page of a stripe, with the lowest priority. Until it is done the stripe's new
+//! **Cost.** A move reads and programs every page of a stripe, with the lowest priority at the dies. Until it is done the stripe's new
 //! pages stay in RAM. A stripe that turns cold has moved in vain.
 
 use crate::config::ConfigError;

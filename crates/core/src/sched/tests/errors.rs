@@ -91,6 +91,17 @@ fn a_page_with_few_errors_is_read_once_and_left() {
 }
 
 #[test]
+fn scrubbing_is_refused_where_no_copy_skips_the_ecc() {
+    let device = with_errors(one_channel(1, 1), 250);
+    for (gc, named) in [("copy = \"controller\"", "[gc] `copy` = \"controller\""), ("ideal = true", "[gc] `ideal` = true")] {
+        let mut design = scrubbing(50);
+        design.gc = toml::from_str(gc).unwrap();
+        let refusal = design.prepare(&device).unwrap_err().to_string();
+        assert!(refusal.contains("[scrub] `policy` = \"idle\" contradicts") && refusal.contains(named), "{refusal}");
+    }
+}
+
+#[test]
 fn scrubbing_waits_as_long_as_anything_else_does_not() {
     let drive = after_a_gc(&with_errors(one_channel(1, 1), 250), scrubbing(50));
     assert_eq!(drive.counters().scrubbed_pages, 1);
