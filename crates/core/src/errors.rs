@@ -280,7 +280,7 @@ mod tests {
             let found: Vec<u32> = (0..=12).map(|ppn| errors.find(lpn, ppn, 7).worst).collect();
             assert!(found.is_sorted(), "{found:?}");
         }
-        errors.erased(errors.pages_per_block.ilog2());
+        errors.erased(2);
         assert_eq!((errors.copies(8), errors.copies(12)), (0, 12));
     }
 

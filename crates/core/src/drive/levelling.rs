@@ -154,6 +154,7 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
         }
         self.flush_stripes(0);
     }
+
     /// The copy of a page at its new place becomes the present one, also for a GC that is moving it. Returns the plane of the
     /// former one.
     fn rename_moved(&mut self, lpn: Lpn) -> PlaneIx {
