@@ -88,9 +88,9 @@ def row(label: str, result: tinytail.DesignResult) -> str:
     """A line of the table."""
     cells = [
         f"{result.erases:,}",
-        f"{count(result, 'of the most worn plane'):,}",
-        f"{count(result, 'of the least worn plane'):,}",
-        f"{count(result, 'in permyriad') / 100:.1f}",
+        f"{result.wear.erases_most:,}",
+        f"{result.wear.erases_least:,}",
+        f"{result.wear.variation_percent:.1f}",
         f"{count(result, 'shifted stripes'):,}",
         f"{count(result, 'migrated stripes'):,}",
         f"{count(result, 'most stripes in the table'):,}",

@@ -209,6 +209,19 @@ class GcTimes:
 
 
 @dataclass(frozen=True, slots=True)
+class Wear:
+    """How evenly planes were worn in the measured part.
+
+    `erases_most` and `erases_least` are erases of one plane, `variation_percent` is the coefficient
+    of variation over all planes.
+    """
+
+    erases_most: int
+    erases_least: int
+    variation_percent: float
+
+
+@dataclass(frozen=True, slots=True)
 class Violation:
     """A garbage collection that started beside another of its plane group although they rotate.
 
@@ -247,6 +260,7 @@ class DesignResult:
     rotation_violations: tuple[Violation, ...]
     blame: Blame
     series: Series
+    wear: Wear
     techniques: Mapping[str, int]
     event_hash: str
     requests_per_cpu_second: float | None
@@ -286,6 +300,7 @@ class DesignResult:
             "series": Series.from_dict(document["series"]),
             "notes": tuple(document["notes"]),
             "gc_times": None if document["gc_times"] is None else GcTimes(**document["gc_times"]),
+            "wear": Wear(**document["wear"]),
             "rotation_violations": tuple(
                 Violation(**violation) for violation in document["rotation_violations"]
             ),

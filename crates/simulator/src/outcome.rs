@@ -123,6 +123,8 @@ pub struct Outcome {
     pub blame: BlameNote,
     /// The run over simulated time.
     pub series: SeriesSummary,
+    /// How evenly the planes were worn.
+    pub wear: Wear,
     /// How often each technique acted.
     pub techniques: BTreeMap<String, u64>,
     /// Equal hashes mean equal runs.
@@ -260,7 +262,8 @@ pub(crate) fn outcome(drive: &Drive<Metrics>, device: &Device, workload: &Worklo
         rotation_violations: rotation_violations(drive, figures.start),
         blame: BlameNote { all_reads: metrics.all_reads(), slowest_reads: metrics.slowest_reads(0.1), all_writes: metrics.all_writes() },
         series: metrics.series(drive.view()),
-        techniques: techniques(drive.design(), counters, &wear_spread(drive.view().erases_counted())),
+        techniques: techniques(drive.design(), counters),
+        wear: wear_spread(drive.view().erases_counted()),
         event_hash: format!("{:016x}", drive.event_hash()),
         requests_per_cpu_second: rate(requests, figures.cpu_seconds),
         cpu_seconds: figures.cpu_seconds,
@@ -317,11 +320,14 @@ pub(crate) fn write_amplification(counters: &Counters) -> Option<f64> {
 }
 
 /// How evenly planes are erased.
-struct Wear {
-    most: u64,
-    least: u64,
-    /// Coefficient of variation.
-    variation_permyriad: u64,
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub struct Wear {
+    /// Erases of the plane with the most.
+    pub erases_most: u64,
+    /// Erases of the plane with the fewest.
+    pub erases_least: u64,
+    /// Coefficient of variation of the planes' erases, in percent.
+    pub variation_percent: f64,
 }
 
 fn wear_spread(erases: impl Iterator<Item = u64>) -> Wear {
@@ -329,12 +335,12 @@ fn wear_spread(erases: impl Iterator<Item = u64>) -> Wear {
     let (least, most) = (erases.iter().min().copied().unwrap_or(0), erases.iter().max().copied().unwrap_or(0));
     let mean = erases.iter().sum::<u64>() as f64 / erases.len().max(1) as f64;
     let variance = erases.iter().map(|&count| (count as f64 - mean).powi(2)).sum::<f64>() / erases.len().max(1) as f64;
-    let variation_permyriad = if mean > 0.0 { (variance.sqrt() / mean * 10_000.0).round() as u64 } else { 0 };
-    Wear { most, least, variation_permyriad }
+    let variation_percent = if mean > 0.0 { variance.sqrt() / mean * 100.0 } else { 0.0 };
+    Wear { erases_most: most, erases_least: least, variation_percent }
 }
 
 /// How often each technique and mechanism acted.
-fn techniques(design: &Design, counters: &Counters, wear: &Wear) -> BTreeMap<String, u64> {
+fn techniques(design: &Design, counters: &Counters) -> BTreeMap<String, u64> {
     let victims: Vec<&str> = design.victim.iter().map(|policy| policy.name()).collect();
     [
         (format!("gc_trigger/{}", design.gc_trigger.name()), counters.gcs),
@@ -392,9 +398,6 @@ fn techniques(design: &Design, counters: &Counters, wear: &Wear) -> BTreeMap<Str
         (format!("wear_level/{}: most stripes in the table", design.wear_level.name()), counters.moved_stripes_max),
         (format!("wear_level/{}: moves refused by the full table", design.wear_level.name()), counters.moves_refused),
         (format!("wear_level/{}: moves refused by full planes", design.wear_level.name()), counters.moves_without_room),
-        ("wear: erases of the most worn plane".into(), wear.most),
-        ("wear: erases of the least worn plane".into(), wear.least),
-        ("wear: variation of erases between planes in permyriad".into(), wear.variation_permyriad),
         ("trim: commands".into(), counters.trims),
         ("trim: pages unmapped".into(), counters.trimmed_pages),
         ("trim: pages dropped from the buffer".into(), counters.trimmed_buffered),
@@ -411,8 +414,8 @@ mod tests {
     #[test]
     fn wear_is_the_spread_of_erases_over_planes() {
         let wear = wear_spread([1, 3].into_iter());
-        assert_eq!((wear.most, wear.least, wear.variation_permyriad), (3, 1, 5000));
+        assert_eq!(wear, Wear { erases_most: 3, erases_least: 1, variation_percent: 50.0 });
         let unworn = wear_spread([0, 0].into_iter());
-        assert_eq!((unworn.most, unworn.least, unworn.variation_permyriad), (0, 0, 0));
+        assert_eq!(unworn, Wear { erases_most: 0, erases_least: 0, variation_percent: 0.0 });
     }
 }
