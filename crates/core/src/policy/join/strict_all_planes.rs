@@ -20,6 +20,10 @@
 //! **Cost.** Pages wait for each other; padding is write amplification that the counters of padded pages show. With `single`
 //! and one write point for host and GC, every GC costs padding.
 //!
+//! **Known fault.** With `single` a nearly full drive may come to a standstill: `base+nearly-full+plane-blocking+`
+//! `through-controller+strict-programs` with it, under `randwrite-qd32` on `lowlatency-240g`, programs for GC without end and
+//! for the host not at all, which ends the run with an error. Why is not known.
+//!
 //! **Example.** On `lowlatency-240g`, 6,000,000 requests of `randrw70-qd16` under `base+nearly-full+plane-blocking` with
 //! `strict-programs`, against the same with `single`: write amplification 14.4 against 13.3, of which padding for GC is 0.15.
 //! A GC takes 140 ms instead of 75, but the eight of a die run together. The 99th percentile of reads falls from 69 to 53 ms,
