@@ -122,6 +122,12 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
             let gc = &mut self.state.gc[plane as usize];
             gc.urgent = true;
             gc.plan.release_each_page = plan.release_each_page;
+            if !self.state.gather_until.is_empty() {
+                // Its request to hold no longer comes after programs that have waited long enough.
+                let die = self.state.die_of(plane);
+                self.update_closed(die);
+                self.try_start(die);
+            }
         }
     }
 

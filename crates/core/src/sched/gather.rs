@@ -50,8 +50,23 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
     #[inline(never)]
     pub(crate) fn not_gathered(&self, die: DieIx) -> u64 {
         let host = if self.gathered(die) { 0 } else { HOST_PROGRAMS };
-        let gc = if self.state.gc_gather.is_empty() || self.gc_gathered(die) { 0 } else { class_bits(Class::GcProgram) };
+        if self.state.gc_gather.is_empty() {
+            return host | self.holds_put_off(die);
+        }
+        let gc = if self.gc_gathered(die) { 0 } else { class_bits(Class::GcProgram) };
         host | gc
+    }
+
+    /// The requests to hold that come after the host's programs of a die which have waited long enough: those of GCs that are
+    /// not urgent. The host needs all planes at once, and GCs that take turns would leave it none for as long as one of them
+    /// wants to go on.
+    fn holds_put_off(&self, die: DieIx) -> u64 {
+        let due = self.state.now >= self.state.gather_until[die as usize];
+        if !due || !self.planes_of(die).all(|plane| self.state.books.can_take(plane, 0, Claimant::Host)) {
+            return 0;
+        }
+        let put_off = self.planes_of(die).filter(|&plane| !self.state.gc[plane as usize].urgent);
+        put_off.fold(0, |bits, plane| bits | 1 << (self.state.planes[plane as usize].shift + Class::Hold as u32))
     }
 
     /// Whether the host's programs of a die may start: all planes can take a page, and have one or have been waited for in vain.

@@ -125,6 +125,62 @@ fn a_plane_whose_gc_would_cost_more_than_it_frees_is_padded_instead() {
     drive.audit().unwrap();
 }
 
+/// Two planes, the first ten blocks of which have stale pages: one of four in plane 0 and two in plane 1, whose GCs are
+/// shorter, so that the one begins while the other is under way. `erased` pages of each are erased, and the host writes two
+/// pages of each plane, the second while both collect. Returns the drive and the last of these writes.
+fn behind_gcs_that_take_turns(erased: u32, wait_us: u64) -> (TestDrive, u64) {
+    let mut device = one_channel(1, 2);
+    device.geometry.blocks_per_plane = 32;
+    device.host.logical_permyriad = 9000;
+    let mut design = through_controller(Scope::Plane, 5);
+    design.join = JoinPolicy::StrictAllPlanes(StrictAllPlanes::new(wait_us, GcPrograms::Single));
+    let mut drive = drive(&device, design);
+    let pages = device.geometry.pages_per_plane();
+    for plane in 0..2 {
+        let lpn = |index: u32| 2 * index + plane;
+        drive.map_functionally((0..40).map(lpn));
+        let stale = 10 * (1 + plane);
+        drive.map_functionally((0..stale).map(|index| lpn(4 * (index % 10) + index / 10)));
+        drive.map_functionally((40..pages - erased - stale).map(lpn));
+    }
+    drive.at(0, write(0));
+    drive.at(0, write(1));
+    drive.advance(2000);
+    drive.at(2000, write(8));
+    let last = drive.at(2000, write(9));
+    (drive, last)
+}
+
+#[test]
+fn gcs_that_take_turns_leave_the_host_its_planes_when_it_has_waited_long_enough() {
+    // A GC is wanted below 64 erased pages of 128, and urgent below 32.
+    let (mut drive, last) = behind_gcs_that_take_turns(50, 5);
+    while drive.finished_at(last).is_none() {
+        assert!(drive.step());
+    }
+    // One GC of each plane; the next of plane 1 would have begun before that of plane 0 ended.
+    assert_eq!(drive.counters().gcs, 2);
+    drive.run();
+    assert!(drive.counters().gcs > 10, "they went on: {}", drive.counters().gcs);
+    assert_eq!(drive.mismatch(), None);
+    drive.audit().unwrap();
+    // Whoever must not wait longer than the GCs take waits for all of them.
+    let (mut patient, last) = behind_gcs_that_take_turns(50, 1_000_000);
+    while patient.finished_at(last).is_none() {
+        assert!(patient.step());
+    }
+    assert!(patient.counters().gcs > 4, "{}", patient.counters().gcs);
+}
+
+#[test]
+fn urgent_gcs_are_not_put_off() {
+    let (mut drive, last) = behind_gcs_that_take_turns(10, 5);
+    while drive.finished_at(last).is_none() {
+        assert!(drive.step());
+    }
+    assert!(drive.counters().gcs > 2, "{}", drive.counters().gcs);
+}
+
 /// Programs of GCs before reads, and these before everything else.
 struct ProgramsFirst;
 
