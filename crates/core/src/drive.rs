@@ -78,7 +78,7 @@ pub struct Drive<O: Observer = Blind, Q: EventQueue = Lanes> {
     pub(crate) policies: Design,
     pub(crate) queue: Q,
     pub(crate) oracle: Option<Box<Oracle>>,
-    observer: O,
+    pub(crate) observer: O,
     timers: BinaryHeap<Reverse<(Ns, u64, Timer)>>,
     timer_count: u64,
     path: HostPath,

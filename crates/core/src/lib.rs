@@ -33,6 +33,7 @@ pub mod rain;
 mod ram;
 pub mod sched;
 pub mod state;
+pub mod story;
 #[cfg(test)]
 mod testkit;
 pub mod units;

@@ -1,6 +1,8 @@
 //! What a run observes: the causes of every nanosecond of a request, and the requests themselves.
 
 use crate::host::CommandKind;
+use crate::ids::PlaneIx;
+use crate::story::{GcRecord, Passage, Passing, Run, Use};
 use crate::units::Ns;
 use crate::view::View;
 
@@ -127,11 +129,13 @@ pub struct Blame {
     ns: [Ns; PARTS],
     /// One bit for each part that is not zero.
     mask: u64,
+    /// How that time passed, in no order; nothing unless the observer is told.
+    trail: Vec<Passage>,
 }
 
 impl Default for Blame {
     fn default() -> Self {
-        Self { ns: [0; PARTS], mask: 0 }
+        Self { ns: [0; PARTS], mask: 0, trail: Vec::new() }
     }
 }
 
@@ -143,6 +147,19 @@ impl Blame {
             self.ns[self.mask.trailing_zeros() as usize] = 0;
             self.mask &= self.mask - 1;
         }
+        self.trail.clear();
+    }
+
+    /// Notes how a piece of the time passed.
+    pub(crate) fn tell(&mut self, from: Ns, to: Ns, plane: PlaneIx, what: Passing) {
+        if to > from {
+            self.trail.push(Passage { from, to, plane, what });
+        }
+    }
+
+    /// How the time passed, in no order. Empty unless the observer is told.
+    pub fn trail(&self) -> &[Passage] {
+        &self.trail
     }
 
     /// Adds `ns` to a part.
@@ -159,6 +176,7 @@ impl Blame {
         for (part, ns) in other.parts() {
             self.add(part, ns);
         }
+        self.trail.extend_from_slice(&other.trail);
     }
 
     /// The parts that are not zero.
@@ -218,6 +236,9 @@ pub struct Completion {
 
 /// Hears of every completed request.
 pub trait Observer {
+    /// Whether it is told the order of things as well: what dies, channels and GCs do, and the trail of each blame.
+    const TOLD: bool = false;
+
     /// Called once for each request, with the blame that adds up to its latency.
     fn completed(&mut self, completion: &Completion, blame: &Blame);
 
@@ -229,6 +250,24 @@ pub trait Observer {
 
     /// Looks at the drive, as `wants_look` asked.
     fn look(&mut self, _view: View<'_>) {}
+
+    /// The device took a request. Only if it is told, like all that follows.
+    fn accepted(&mut self, _id: u64, _at: Ns) {}
+
+    /// A die has run something.
+    fn die_ran(&mut self, _run: &Run) {}
+
+    /// A channel carries something from now on.
+    fn channel_used(&mut self, _used: &Use) {}
+
+    /// When a channel carries nothing, it counts as this category from now on; the GC with this number holds it, or nobody does.
+    fn channel_rests(&mut self, _channel: u32, _at: Ns, _category: usize, _gc: u64) {}
+
+    /// The GC with this number holds a plane from now on, or nobody does.
+    fn plane_held(&mut self, _plane: PlaneIx, _at: Ns, _gc: u64) {}
+
+    /// A GC has ended.
+    fn gc_ended(&mut self, _gc: &GcRecord) {}
 }
 
 /// An observer that looks away.

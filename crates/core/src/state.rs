@@ -366,6 +366,8 @@ pub struct State {
     /// Channels that a GC holds.
     pub(crate) channels_held: u32,
     pub(crate) gc: Vec<Gc>,
+    /// GCs that have started.
+    pub(crate) gcs_started: u64,
     /// Planes whose GC waits at the gate.
     pub(crate) gated: Vec<u64>,
     pub(crate) ops: Pool<Op>,
@@ -466,6 +468,7 @@ impl State {
             channels,
             channels_held: 0,
             gc: (0..g.planes()).map(|_| Gc::idle()).collect(),
+            gcs_started: 0,
             gated: vec![0; (g.planes() as usize).div_ceil(64)],
             ops: Pool::with_capacity(1024),
             waits: Vec::with_capacity(1024),

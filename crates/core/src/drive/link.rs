@@ -12,6 +12,7 @@ use crate::observe::{BUFFER, Observer, Occupant};
 use crate::ram::WaitingWrite;
 use crate::sched::ops::{Class, Op, OpKind, Owner};
 use crate::state::Request;
+use crate::story::Passing;
 use crate::units::{Ns, SECTOR_BYTES};
 use std::collections::VecDeque;
 
@@ -221,7 +222,11 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
         state.pending -= 1;
         let ns = state.ram_link_ns;
         if state.pending == 0 {
-            self.path_blame.add(BUFFER, self.state.device.timing.ram_ns);
+            let (now, ram_ns) = (self.state.now, self.state.device.timing.ram_ns);
+            self.path_blame.add(BUFFER, ram_ns);
+            if O::TOLD {
+                self.path_blame.tell(now - ram_ns, now, NONE, Passing::Own(BUFFER as u8));
+            }
         }
         self.cross_to_host(request, None, ns);
     }

@@ -10,7 +10,9 @@ use crate::policy::Place;
 use crate::ram::{Insert, WaitingWrite};
 use crate::sched::jobs::Stage;
 use crate::sched::ops::{Class, Op, OpKind, Owner};
+use crate::sched::telling::tell_ends;
 use crate::state::Request;
+use crate::story::Passing;
 use crate::view::View;
 use std::collections::VecDeque;
 
@@ -45,6 +47,9 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
             link_ns: 0,
             ram_link_ns: 0,
         });
+        if O::TOLD {
+            self.observer.accepted(id, now);
+        }
         if self.path.overhead_ns > 0 {
             return self.begin_later(request);
         }
@@ -258,7 +263,12 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
                 continue;
             }
             self.path_blame.add(BUFFER, ram_ns);
-            self.path_blame.add(BUFFER_FULL, now - ram_ns - accepted - self.path.overhead_ns - link_wait_ns - link_ns);
+            let in_device = accepted + self.path.overhead_ns + link_wait_ns + link_ns;
+            self.path_blame.add(BUFFER_FULL, now - ram_ns - in_device);
+            if O::TOLD {
+                self.path_blame.tell(in_device, now - ram_ns, NONE, Passing::Own(BUFFER_FULL as u8));
+                self.path_blame.tell(now - ram_ns, now, NONE, Passing::Own(BUFFER as u8));
+            }
             self.complete(request, None);
         }
     }
@@ -457,9 +467,6 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
                     self.direct_write_done(lpn);
                 }
                 self.consider_gc(plane);
-                if !self.state.gather_until.is_empty() {
-                    self.consider_gc_of_die(self.state.die_of(plane));
-                }
                 if left != NONE {
                     // A page died there, which may be what its GC lacked.
                     self.consider_gc(left);
@@ -577,6 +584,9 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
             blame.add(DIE + Occupant::HostProgram as usize, rest);
         }
         crate::check!(blame.total() == completed - arrived, "blame adds up: {blame:?}");
+        if O::TOLD {
+            tell_ends(blame, (arrived, accepted, completed), (self.path.overhead_ns, link_wait_ns, link_ns), command.kind);
+        }
         let completion = Completion {
             id,
             kind: command.kind,

@@ -13,11 +13,9 @@ use crate::observe::{CHANNEL_IDLE, HELD_CONTROLLER, HELD_GC_OTHER, HELD_GC_PROGR
 use crate::policy::{Gate, GcGate, GcHold, GcTrigger, HoldPlan, Place, Scope, Victim, Want};
 use crate::sched::ops::{Class, GC_BITS, HOLD_BITS, Op, OpKind, Owner, READ_BITS, class_bits};
 use crate::state::{InLine, Wants};
+use crate::story::NOBODY;
 use crate::units::Ns;
 use crate::view::View;
-
-/// Pages whose map entries a collection without time fetches ahead.
-const PAGES_AHEAD: u32 = 16;
 
 /// Where a plane's GC stands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -49,13 +47,19 @@ pub(crate) struct Gc {
     pub urgent: bool,
     /// Its rank by arrival among waiting work.
     pub arrival: u64,
-    started: Ns,
+    pub started: Ns,
     /// When it first held all that it must.
-    held_since: Ns,
+    pub held_since: Ns,
     /// When the gate wants to be asked again.
     retry_at: Ns,
     /// Since when it waits at the gate, if it does.
     gated_since: Ns,
+    /// Its number, in the order in which GCs started.
+    pub number: u64,
+    /// Pages that it has moved.
+    pub moved: u32,
+    /// When its last page had been moved.
+    pub moved_at: Ns,
 }
 
 impl Gc {
@@ -74,6 +78,9 @@ impl Gc {
             held_since: 0,
             retry_at: Ns::MAX,
             gated_since: 0,
+            number: NOBODY,
+            moved: 0,
+            moved_at: 0,
         }
     }
 }
@@ -212,8 +219,10 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
         if self.state.rain.is_some() {
             self.gc_begins_in_group(plane);
         }
+        let number = self.state.gcs_started;
+        self.state.gcs_started += 1;
         let gc = &mut self.state.gc[plane as usize];
-        *gc = Gc { state: GcState::Claiming, plan, urgent, arrival, started: now, ..Gc::idle() };
+        *gc = Gc { state: GcState::Claiming, plan, urgent, arrival, started: now, number, ..Gc::idle() };
         let channel = self.state.channel_of(self.state.die_of(plane));
         self.state.channels[channel].gcs += 1;
         self.ask_to_hold(plane);
@@ -365,6 +374,7 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
         if !self.state.gc_gather.is_empty() {
             self.consider_gather(die);
         }
+        self.state.gc[plane as usize].moved_at = self.state.now;
         self.state.counters.gc_copy_ns += self.state.now - gc.held_since;
         let mut op = Op::new(OpKind::Erase, Class::Gc, Occupant::Erase, Owner::Gc(plane), NONE, plane);
         op.ppn = gc.victim;
@@ -414,6 +424,7 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
             oracle.program(op, done.target);
         }
         self.state.counters.gc_pages += 1;
+        self.state.gc[plane as usize].moved += 1;
         if self.state.errors.is_some() && done.kind == OpKind::Copyback {
             let (from, to) = (done.ppn, done.target);
             self.note_copyback(from, to);
@@ -488,6 +499,9 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
         let took = self.state.now - self.state.gc[plane as usize].started;
         self.state.counters.gc_ns += took;
         self.state.counters.gc_ns_max = self.state.counters.gc_ns_max.max(took);
+        if O::TOLD {
+            self.tell_gc(plane);
+        }
         self.release(plane);
         self.end_gc(plane);
         self.wake_starved(plane);
@@ -532,6 +546,9 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
             released.set_held_by(NONE, now);
             self.state.channels_held -= 1;
             released.rest_category = CHANNEL_IDLE;
+            if O::TOLD {
+                self.observer.channel_rests(channel, now, CHANNEL_IDLE, NOBODY);
+            }
             for other in self.dies_on(channel as usize) {
                 if other != die {
                     self.settle_die(other);
@@ -625,58 +642,10 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
                 let held = &mut self.state.channels[channel as usize];
                 held.settle(now);
                 held.rest_category = category;
+                if O::TOLD {
+                    self.observer.channel_rests(channel, now, category, gc.number);
+                }
             }
         }
-    }
-
-    /// GC in no time: pages are moved and blocks erased in the books alone.
-    fn collect_at_once(&mut self, plane: PlaneIx) {
-        // A block must not become a victim while a page of it is being programmed; the end of that program asks again.
-        if self.state.books.programs_under_way(plane) {
-            return;
-        }
-        while self.policies.gc_trigger.want(View(&self.state), plane) != Want::No {
-            let Some(victim) = self.choose_victim(plane) else { return };
-            let moved = self.collect_functionally(victim);
-            self.state.note_erase(plane, victim);
-            self.state.counters.gc_pages += u64::from(moved);
-            self.state.counters.gcs += 1;
-            self.state.counters.erases += 1;
-        }
-        self.wake_starved(plane);
-    }
-
-    /// Moves every valid page of a block and erases it, in the books and in the oracle's, without time. Returns the pages moved.
-    pub(crate) fn collect_functionally(&mut self, victim: BlockIx) -> u32 {
-        let pages = self.state.device.geometry.pages_per_block;
-        let plane = self.state.device.geometry.plane_of(victim);
-        self.state.books.begin_collect(victim);
-        let mut moved = 0;
-        let mut ahead = self.state.books.next_valid(victim, 0);
-        for _ in 0..PAGES_AHEAD {
-            ahead = self.fetch_ahead(victim, ahead);
-        }
-        while let Some(offset) = self.state.books.next_valid(victim, 0) {
-            ahead = self.fetch_ahead(victim, ahead);
-            let from = victim * pages + offset;
-            let lpn = self.state.books.owner(from);
-            let write_point = self.policies.place.write_point(View(&self.state), plane, true);
-            let to = self.state.books.take(plane, write_point, Claimant::Gc).expect("GC always has its reserved block");
-            self.state.books.commit_move(lpn, from, to);
-            if let Some(oracle) = &mut self.oracle {
-                oracle.move_page(from, to);
-            }
-            moved += 1;
-        }
-        self.state.books.erased(victim);
-        moved
-    }
-
-    /// Brings the map entry of a victim's valid page near; returns the next valid one.
-    fn fetch_ahead(&self, victim: BlockIx, offset: Option<u32>) -> Option<u32> {
-        let offset = offset?;
-        let books = &self.state.books;
-        books.prefetch(books.owner(victim * self.state.device.geometry.pages_per_block + offset));
-        books.next_valid(victim, offset + 1)
     }
 }

@@ -12,6 +12,7 @@ use std::collections::VecDeque;
 pub mod ageing;
 mod fewest;
 pub(crate) mod gc;
+mod gc_at_once;
 mod image;
 pub mod rain;
 mod rename;

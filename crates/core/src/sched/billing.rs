@@ -9,6 +9,7 @@ use crate::event::EventQueue;
 use crate::ids::{DieIx, NONE, PlaneIx};
 use crate::observe::{ARRAY, Blame, CHANNEL, COMMAND, DIE, Observer, Occupant, TRANSFER};
 use crate::sched::ops::{OWES_CHANNEL, OWES_DIE, OpKind, WAITS_FOR_DIE};
+use crate::story::Passing;
 use crate::units::Ns;
 
 /// Turns counters of the past into what they have grown by since.
@@ -98,6 +99,10 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
         crate::check!(entry.bill & WAITS_FOR_DIE != 0, "a wait of which nothing was noted");
         let plane = entry.plane;
         let die = self.state.die_of(plane);
+        if O::TOLD {
+            // What goes on there is heard of up to now.
+            self.settle_die(die);
+        }
         let gc_held = self.gc_held_ns(plane, die);
         let die = &self.state.dies[die as usize];
         let channel = &self.state.channels[die.channel as usize];
@@ -113,6 +118,9 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
         let entry = &mut self.state.ops[op as usize];
         entry.gc_blocked |= blocked;
         entry.bill = entry.bill & !WAITS_FOR_DIE | OWES_DIE;
+        if O::TOLD {
+            waits.die_span = (entry.since, now, plane);
+        }
     }
 
     /// Copies the counters of the channel for a begun operation that waits for it from now on.
@@ -147,6 +155,9 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
             let held = channel.gc_held_ns(now) != waits.channel_gc_held;
             entry.gc_blocked |= held && channel.held_by != die;
             entry.bill |= OWES_CHANNEL;
+            if O::TOLD {
+                waits.channel_span = (entry.since, now);
+            }
         }
     }
 
@@ -163,6 +174,15 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
         if entry.bill & OWES_CHANNEL != 0 {
             add_waits(blame, CHANNEL, &waits.channel);
         }
+        if O::TOLD {
+            if entry.bill & OWES_DIE != 0 {
+                let (from, to, plane) = waits.die_span;
+                blame.tell(from, to, plane, Passing::InLine(plane));
+            }
+            if entry.bill & OWES_CHANNEL != 0 {
+                blame.tell(waits.channel_span.0, waits.channel_span.1, entry.plane, Passing::ForChannel(entry.plane));
+            }
+        }
         entry.bill &= !(OWES_DIE | OWES_CHANNEL);
     }
 
@@ -173,7 +193,10 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
         let state = &mut self.state.dies[die as usize];
         let elapsed = state.unsettled(now);
         state.busy_ns[state.occupant as usize] += elapsed;
-        state.since = now;
+        let since = std::mem::replace(&mut state.since, now);
+        if O::TOLD && elapsed > 0 {
+            self.tell_run(die, since);
+        }
     }
 
     /// Notes that work waits at a die that runs nothing, so that the time is billed to what it waits for.
@@ -218,6 +241,9 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
     /// Notes whether a GC holds a plane from now on.
     pub(crate) fn set_held(&mut self, plane: PlaneIx, held: bool) {
         let now = self.state.now;
+        if O::TOLD {
+            self.tell_hold(plane);
+        }
         let lines = &mut self.state.planes[plane as usize];
         if held == lines.held {
             return;
@@ -235,6 +261,9 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
     /// Adds an operation's waits and its own phases to its blame. What is left of its time on the die went to its mates.
     #[inline(always)]
     pub(crate) fn bill_service(&mut self, op: u32) {
+        if O::TOLD {
+            self.tell_service(op);
+        }
         self.pay(op);
         let entry = self.state.ops[op as usize];
         let command = self.state.device.timing.command_ns;

@@ -20,11 +20,15 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
 
     /// Occupies a channel from now; its release is an event only if somebody stands in line.
     #[inline]
-    pub(super) fn use_channel(&mut self, index: usize, ns: Ns, occupant: Occupant) {
+    pub(super) fn use_channel(&mut self, index: usize, ns: Ns, occupant: Occupant, plane: PlaneIx) {
         let now = self.state.now;
         let channel = &mut self.state.channels[index];
         channel.occupy(now, ns, occupant as usize);
         channel.released_by_die = false;
+        if O::TOLD {
+            self.tell_use(index, plane, ns, occupant);
+        }
+        let channel = &mut self.state.channels[index];
         if !channel.line.is_empty() {
             self.queue.schedule(self.channel_slot(index), now + ns);
         }
@@ -219,6 +223,7 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
         let entry = &self.state.ops[part as usize];
         if self.state.dies[die as usize].phase == Phase::CopybackRead {
             let command = self.state.device.timing.command_ns;
+            let plane = entry.plane;
             let array = self.program_ns(entry.target);
             self.settle_die(die);
             let state = &mut self.state.dies[die as usize];
@@ -226,7 +231,7 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
             state.occupant = Occupant::GcProgram;
             state.pulse.start(now + command, array, array);
             self.queue.schedule(die as usize, now + command + array);
-            self.use_channel(channel, command, Occupant::GcProgram);
+            self.use_channel(channel, command, Occupant::GcProgram, plane);
             self.update_held_category(die);
         } else {
             self.transfer_by(die as usize, channel, part);
@@ -238,10 +243,13 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
     pub(super) fn transfer_by(&mut self, slot: usize, channel: usize, part: u32) {
         let now = self.state.now;
         let entry = &self.state.ops[part as usize];
-        let (transfer, occupant) = (self.transfer_ns(entry.sectors.into()), entry.occupant);
+        let (transfer, occupant, plane) = (self.transfer_ns(entry.sectors.into()), entry.occupant, entry.plane);
         self.queue.schedule(slot, now + transfer);
-        let channel = &mut self.state.channels[channel];
-        channel.occupy(now, transfer, occupant as usize);
-        channel.released_by_die = true;
+        let used = &mut self.state.channels[channel];
+        used.occupy(now, transfer, occupant as usize);
+        used.released_by_die = true;
+        if O::TOLD {
+            self.tell_use(channel, plane, transfer, occupant);
+        }
     }
 }

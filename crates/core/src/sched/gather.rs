@@ -200,15 +200,13 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
             self.parts_done(op);
         }
         self.consider_gather(die);
-        if together {
-            self.consider_gc_of_die(die);
-        }
+        // Whosever program it was, it may have padded every plane.
+        self.consider_gc_of_die(die);
         self.try_start(die);
     }
 
-    /// Padding took pages of every plane of a die.
     #[inline(never)]
-    pub(crate) fn consider_gc_of_die(&mut self, die: DieIx) {
+    fn consider_gc_of_die(&mut self, die: DieIx) {
         for plane in self.planes_of(die) {
             self.consider_gc(plane);
         }

@@ -9,6 +9,7 @@ use crate::event::EventQueue;
 use crate::ids::NONE;
 use crate::observe::{Blame, COMPUTE, Observer};
 use crate::sched::ops::{BILLED, OpKind, Owner};
+use crate::story::Passing;
 use crate::units::Ns;
 
 /// The most stages of a job.
@@ -111,7 +112,12 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
         let stage = running.stages[running.stage as usize];
         running.stage += 1;
         if stage.compute_ns > 0 {
-            self.state.jobs[job as usize].blame.add(COMPUTE, stage.compute_ns);
+            let now = self.state.now;
+            let blame = &mut self.state.jobs[job as usize].blame;
+            blame.add(COMPUTE, stage.compute_ns);
+            if O::TOLD {
+                blame.tell(now, now + stage.compute_ns, NONE, Passing::Own(COMPUTE as u8));
+            }
             self.set_timer(self.state.now + stage.compute_ns, crate::drive::Timer::JobStage(job));
         } else {
             self.continue_job(job);

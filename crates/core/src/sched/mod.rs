@@ -12,6 +12,7 @@ use crate::policy::{Order, Place};
 use crate::sched::ops::{BACKGROUND_BITS, CLASS_BY_NUMBER, CLASSES, Class, HOLD_BITS, OpKind, Owner};
 use crate::sched::suspend::PulseEvent;
 use crate::state::{InLine, Phase, Wants};
+use crate::story::Passing;
 use crate::units::Ns;
 use crate::view::{Candidate, View};
 
@@ -23,6 +24,7 @@ pub(crate) mod jobs;
 pub mod ops;
 pub(crate) mod registers;
 pub(crate) mod suspend;
+pub(crate) mod telling;
 #[cfg(test)]
 mod tests;
 
@@ -345,6 +347,9 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
             entry.since = now;
             let class = entry.class;
             self.state.blames[op as usize].add(SPACE, waited);
+            if O::TOLD {
+                self.state.blames[op as usize].tell(now - waited, now, plane, Passing::Own(SPACE as u8));
+            }
             let lines = &mut self.state.planes[plane as usize];
             let head = std::mem::replace(&mut lines.head[class as usize], op);
             self.state.ops[op as usize].next = head;
@@ -430,7 +435,7 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
             state.pulse.start(now + channel_ns, array_ns, step);
         }
         self.queue.schedule(die as usize, end);
-        self.use_channel(channel, channel_ns, entry.occupant);
+        self.use_channel(channel, channel_ns, entry.occupant, entry.plane);
         self.update_held_category(die);
     }
 

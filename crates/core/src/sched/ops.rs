@@ -223,6 +223,9 @@ pub(crate) struct Waits {
     pub channel: [Ns; CHANNEL_CATEGORIES],
     /// For how long GCs had held the channel then.
     pub channel_gc_held: Ns,
+    /// When the waits for die and channel began and ended, and in which plane's line, if the observer is told.
+    pub die_span: (Ns, Ns, PlaneIx),
+    pub channel_span: (Ns, Ns),
 }
 
 impl Waits {
@@ -233,6 +236,8 @@ impl Waits {
         gc_held: (0, 0),
         channel: [0; CHANNEL_CATEGORIES],
         channel_gc_held: 0,
+        die_span: (0, 0, NONE),
+        channel_span: (0, 0),
     };
 }
 

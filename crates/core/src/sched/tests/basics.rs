@@ -160,6 +160,7 @@ fn a_job_runs_its_stages_after_each_other_and_computes_between_them() {
         // The request comes to life through a read that is replaced by the job below.
         let id = drive.at(0, read(2));
         drive.expect_completion(id, 111);
+        drive.observer_mut().accepted(id + 1, 111);
         drive.begin_request_for_test(read(0))
     };
     let mut ops = [NONE; 3];

@@ -7,7 +7,8 @@ use crate::event::{EventQueue, Lanes, PlainHeap};
 use crate::host::{Command, CommandKind};
 use crate::ids::{DieIx, Lpn, NONE, PlaneIx};
 use crate::observe::{
-    ARRAY, Blame, CHANNEL, COMMAND, COMPUTE, Completion, DIE, HELD_GC_PROGRAM, HOST_QUEUE, Observer, Occupant, SPACE, TRANSFER,
+    ARRAY, Blame, CHANNEL, COMMAND, COMPUTE, Completion, DIE, HELD_GC_PROGRAM, HOST_QUEUE, Observer, Occupant, PART_NAMES, PARTS, SPACE,
+    TRANSFER,
 };
 use crate::oracle::Fault;
 use crate::policy::gc_gate::quiet_channel::QuietChannel;
@@ -22,6 +23,7 @@ use crate::policy::{
 };
 use crate::sched::jobs::Stage;
 use crate::sched::ops::{Class, Op, OpKind, Owner};
+use crate::story::{Run, Segment, Teller, Use};
 use crate::testkit::{plain_design, table_1_plane, tiny_device};
 use crate::units::Ns;
 use crate::view::View;
@@ -39,21 +41,67 @@ mod rain;
 mod registers;
 mod suspension;
 
-/// Keeps every completion with its blame.
-#[derive(Default)]
-struct Recorder(Vec<(Completion, Blame)>);
+/// Keeps every completion with its blame. If it is told, it has each request's story put together, and compares.
+struct Recorder<const TOLD: bool>(Vec<(Completion, Blame)>, Teller);
 
-impl Observer for Recorder {
-    fn completed(&mut self, completion: &Completion, blame: &Blame) {
-        assert_eq!(blame.total(), completion.completed - completion.arrived, "blame adds up: {blame:?}");
-        self.0.push((*completion, blame.clone()));
+impl<const TOLD: bool> Recorder<TOLD> {
+    fn of(device: &Device) -> Self {
+        Self(Vec::new(), Teller::new(device))
     }
 }
 
-type TestDrive<Q = Lanes> = Drive<Recorder, Q>;
+impl<const TOLD: bool> Observer for Recorder<TOLD> {
+    const TOLD: bool = TOLD;
+
+    fn completed(&mut self, completion: &Completion, blame: &Blame) {
+        assert_eq!(blame.total(), completion.completed - completion.arrived, "blame adds up: {blame:?}");
+        if TOLD {
+            check_story(completion, blame, self.1.story(completion, blame));
+            self.1.completed(completion.id);
+        }
+        self.0.push((*completion, blame.clone()));
+    }
+
+    fn accepted(&mut self, id: u64, at: Ns) {
+        self.1.accepted(id, at);
+    }
+
+    fn die_ran(&mut self, run: &Run) {
+        self.1.die_ran(run);
+    }
+
+    fn channel_used(&mut self, used: &Use) {
+        self.1.channel_used(used);
+    }
+
+    fn channel_rests(&mut self, channel: u32, at: Ns, category: usize, gc: u64) {
+        self.1.channel_rests(channel, at, category, gc);
+    }
+
+    fn plane_held(&mut self, plane: PlaneIx, at: Ns, gc: u64) {
+        self.1.plane_held(plane, at, gc);
+    }
+}
+
+/// A story goes from arrival to completion without a gap, and says of each part what the blame says.
+fn check_story(completion: &Completion, blame: &Blame, story: &[Segment]) {
+    let mut told = completion.arrived;
+    let mut parts = [0; PARTS];
+    for segment in story {
+        assert_eq!(segment.from, told, "a gap or an overlap in {completion:?}: {story:?}; {blame:?}");
+        told = segment.to;
+        parts[segment.part as usize] += segment.to - segment.from;
+    }
+    assert_eq!(told, completion.completed, "the end of {completion:?}: {story:?}; {blame:?}");
+    for (part, ns) in parts.into_iter().enumerate() {
+        assert_eq!(ns, blame.get(part), "{} of {completion:?}: {story:?}; {blame:?}", PART_NAMES[part]);
+    }
+}
+
+type TestDrive<Q = Lanes, const TOLD: bool = true> = Drive<Recorder<TOLD>, Q>;
 
 fn drive(device: &Device, design: Design) -> TestDrive {
-    Drive::new(device, design, true, Recorder::default()).unwrap()
+    Drive::new(device, design, true, Recorder::of(device)).unwrap()
 }
 
 fn read(lpn: Lpn) -> Command {
@@ -64,7 +112,7 @@ fn write(lpn: Lpn) -> Command {
     Command { kind: CommandKind::Write, sector: u64::from(lpn) * 8, sectors: 8 }
 }
 
-impl<Q: EventQueue> TestDrive<Q> {
+impl<Q: EventQueue, const TOLD: bool> TestDrive<Q, TOLD> {
     fn at(&mut self, now: Ns, command: Command) -> u64 {
         self.advance(now);
         self.submit(now, command).unwrap()
