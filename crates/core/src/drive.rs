@@ -276,6 +276,11 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
         }
     }
 
+    /// Requests that it has been given so far.
+    pub fn submitted(&self) -> u64 {
+        self.next_id
+    }
+
     /// Requests that have not completed.
     pub fn outstanding(&self) -> usize {
         self.state.outstanding()

@@ -4,6 +4,8 @@ mod classes;
 pub mod distribution;
 pub mod log;
 pub mod series;
+pub mod stories;
+mod table;
 
 use classes::{class_from, class_of};
 use distribution::Distribution;
@@ -115,6 +117,41 @@ pub struct SlowestSum {
 struct Class {
     count: u64,
     ns: [u64; PARTS],
+}
+
+/// An observer that measures, whatever else it does.
+pub trait Measures: Observer {
+    /// What it measures.
+    fn metrics(&self) -> &Metrics;
+
+    /// The same, to be changed.
+    fn metrics_mut(&mut self) -> &mut Metrics;
+
+    /// The measured part begins at `start_ns` with request number `first_id`: over time in at most `windows` windows, each
+    /// request in the log if there is one.
+    fn begin(&mut self, start_ns: Ns, first_id: u64, windows: u32, log: Option<Log>);
+
+    /// The stories that it keeps, if it does.
+    fn stories(&self) -> Option<&stories::Storied> {
+        None
+    }
+}
+
+impl Measures for Metrics {
+    fn metrics(&self) -> &Metrics {
+        self
+    }
+
+    fn metrics_mut(&mut self) -> &mut Metrics {
+        self
+    }
+
+    fn begin(&mut self, start_ns: Ns, first_id: u64, windows: u32, mut log: Option<Log>) {
+        if let Some(log) = &mut log {
+            log.count_from(first_id, start_ns);
+        }
+        *self = Self::new(start_ns, windows, log);
+    }
 }
 
 /// Everything that a run's results show of its requests.

@@ -4,8 +4,8 @@
 //! batches is under way; where the disk is slower than the simulation, the simulation waits. The file appears under its name
 //! when it is complete, and not at all if it cannot be completed.
 
-mod file;
-mod table;
+pub(crate) mod file;
+pub(crate) mod table;
 mod zeroes;
 
 use serde::Serialize;

@@ -264,6 +264,7 @@ fn dtrs(control: &Control) -> Result<Case, RunError> {
         image: None,
         log: None,
         windows: WINDOWS,
+        stories: None,
     };
     let outcome = run(&spec, control)?;
     Ok(Case {

@@ -12,7 +12,8 @@ use tinytail_core::units::SECOND;
 use tinytail_metrics::distribution::Distribution;
 use tinytail_metrics::log::LogNote;
 use tinytail_metrics::series::SeriesSummary;
-use tinytail_metrics::{BlameSum, LatencySummary, Metrics, SlowestSum};
+use tinytail_metrics::stories::StoriesNote;
+use tinytail_metrics::{BlameSum, LatencySummary, Measures, SlowestSum};
 use tinytail_workload::{InputKind, Workload};
 
 /// What a run's workload was.
@@ -161,6 +162,8 @@ pub struct Outcome {
     pub notes: Vec<String>,
     /// What became of the log; `None` if none was asked for.
     pub log: Option<LogNote>,
+    /// What became of the stories; `None` if none were asked for.
+    pub stories: Option<StoriesNote>,
 }
 
 pub(crate) struct Figures {
@@ -207,7 +210,7 @@ fn gc_times(counters: &Counters) -> Option<GcTimes> {
     })
 }
 
-fn rotation_violations(drive: &Drive<Metrics>, start: u64) -> Vec<ViolationNote> {
+fn rotation_violations<M: Measures>(drive: &Drive<M>, start: u64) -> Vec<ViolationNote> {
     if drive.design().gc_gate.name() != "rotating" {
         return Vec::new();
     }
@@ -216,7 +219,7 @@ fn rotation_violations(drive: &Drive<Metrics>, start: u64) -> Vec<ViolationNote>
 }
 
 /// What is to be known of rotation: when it was violated, and that writes stalled for it.
-fn rotation_notes(drive: &Drive<Metrics>, start: u64) -> Vec<String> {
+fn rotation_notes<M: Measures>(drive: &Drive<M>, start: u64) -> Vec<String> {
     if drive.design().gc_gate.name() != "rotating" {
         return Vec::new();
     }
@@ -242,8 +245,15 @@ fn rotation_notes(drive: &Drive<Metrics>, start: u64) -> Vec<String> {
     notes
 }
 
-pub(crate) fn outcome(drive: &Drive<Metrics>, device: &Device, workload: &Workload, spec: &Spec, aged: &Aged, figures: Figures) -> Outcome {
-    let metrics = drive.observer();
+pub(crate) fn outcome<M: Measures>(
+    drive: &Drive<M>,
+    device: &Device,
+    workload: &Workload,
+    spec: &Spec,
+    aged: &Aged,
+    figures: Figures,
+) -> Outcome {
+    let metrics = drive.observer().metrics();
     let counters = drive.counters();
     let per_plane = f64::from(device.geometry.pages_per_plane());
     let requests = metrics.requests();
@@ -305,6 +315,7 @@ pub(crate) fn outcome(drive: &Drive<Metrics>, device: &Device, workload: &Worklo
             .chain(figures.notes)
             .collect(),
         log: None,
+        stories: None,
     }
 }
 

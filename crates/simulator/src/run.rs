@@ -16,9 +16,10 @@ use tinytail_core::ftl::ageing::Aged;
 use tinytail_core::host::{Arrival, CommandKind};
 use tinytail_core::ids::{Lpn, NONE};
 use tinytail_core::units::MS;
-use tinytail_metrics::Metrics;
 use tinytail_metrics::log::{Log, LogError};
 use tinytail_metrics::series::WINDOWS_MAX;
+use tinytail_metrics::stories::{Storied, Wanted};
+use tinytail_metrics::{Measures, Metrics};
 use tinytail_workload::{InputKind, Source, SourceContext, Streams, TraceOptions, Transform, Workload, WorkloadError};
 
 /// What to run.
@@ -53,6 +54,22 @@ pub struct Spec {
     pub log: Option<LogSpec>,
     /// The most windows that the series over time may have.
     pub windows: u32,
+    /// Which stories are kept, and where, if any are.
+    #[serde(default)]
+    pub stories: Option<StoriesSpec>,
+}
+
+/// Stories of requests of the measured part.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct StoriesSpec {
+    /// The folder of their files, which must exist.
+    pub path: String,
+    /// Of how many of the slowest reads, and of how many of the slowest writes.
+    pub slowest: usize,
+    /// Of which requests, by their numbers in the measured part.
+    #[serde(default)]
+    pub requests: Vec<u64>,
 }
 
 /// A log of every request of the measured part.
@@ -132,15 +149,32 @@ pub(crate) fn source_context(device: &Device) -> SourceContext {
 }
 
 fn run_on(device: &Device, design: Design, workload: &Workload, files: Files, spec: &Spec, control: &Control) -> Result<Outcome, RunError> {
-    let Files { image, mut log } = files;
+    match &spec.stories {
+        Some(stories) => {
+            let wanted = Wanted { slowest: stories.slowest, requests: stories.requests.iter().copied().collect() };
+            let drive = Drive::new(device, design, spec.verify, Storied::new(device, wanted))?;
+            run_with(drive, device, workload, files, spec, control)
+        }
+        None => run_with(Drive::new(device, design, spec.verify, Metrics::default())?, device, workload, files, spec, control),
+    }
+}
+
+fn run_with<M: Measures>(
+    mut drive: Drive<M>,
+    device: &Device,
+    workload: &Workload,
+    files: Files,
+    spec: &Spec,
+    control: &Control,
+) -> Result<Outcome, RunError> {
+    let Files { image, log } = files;
     let context = source_context(device);
     workload.check_fits(context.logical_sectors)?;
-    let mut drive = Drive::new(device, design, spec.verify, Metrics::default())?;
     let footprint = footprint(device, drive.mapped_pages(), workload, spec.seed, spec.requests, &context, control)?;
     if control.is_cancelled() {
         let figures =
             Figures { start: 0, cpu_seconds: 0.0, partial: true, stuck: None, unmapped: 0, warm_up: "none".into(), notes: Vec::new() };
-        return Ok(finish(outcome(&drive, device, workload, spec, &Aged::default(), figures), log, spec));
+        return Ok(finish(outcome(&drive, device, workload, spec, &Aged::default(), figures), log, &drive, spec));
     }
     let aged = match image {
         Some(image) => {
@@ -166,11 +200,9 @@ fn run_on(device: &Device, design: Design, workload: &Workload, files: Files, sp
     }
     drive.reset_counters();
     let start = drive.now();
-    if let Some(log) = &mut log {
-        // Every request of warming up has completed, and numbers go on from there.
-        log.count_from(drive.observer().requests(), start);
-    }
-    *drive.observer_mut() = Metrics::new(start, spec.windows, log);
+    // Every request of warming up has completed, and numbers go on from there.
+    let first_id = drive.submitted();
+    drive.observer_mut().begin(start, first_id, spec.windows, log);
     let cpu_start = thread_cpu_seconds();
     let mut notes = Vec::new();
     if ending == Ending::Complete {
@@ -194,13 +226,13 @@ fn run_on(device: &Device, design: Design, workload: &Workload, files: Files, sp
         drive.audit().map_err(|what| RunError::Failed(format!("{}: an invariant does not hold: {what}", spec.design)))?;
     }
     let figures = Figures { start, cpu_seconds, partial, stuck, unmapped, warm_up, notes };
-    let log = drive.observer_mut().take_log();
-    Ok(finish(outcome(&drive, device, workload, spec, &aged, figures), log, spec))
+    let log = drive.observer_mut().metrics_mut().take_log();
+    Ok(finish(outcome(&drive, device, workload, spec, &aged, figures), log, &drive, spec))
 }
 
-/// Ends the log, if there is one, with what is known of the run by now.
-fn finish(mut outcome: Outcome, log: Option<Log>, spec: &Spec) -> Outcome {
-    if let (Some(log), Some(LogSpec { command, .. })) = (log, &spec.log) {
+/// Ends the log and writes the stories, where they are wanted, with what is known of the run by now.
+fn finish<M: Measures>(mut outcome: Outcome, log: Option<Log>, drive: &Drive<M>, spec: &Spec) -> Outcome {
+    let about = |command: &str| {
         let state = serde_json::to_string(&outcome.state).expect("numbers and words");
         let about = [
             ("log_version", LOG_VERSION.to_string()),
@@ -213,10 +245,17 @@ fn finish(mut outcome: Outcome, log: Option<Log>, spec: &Spec) -> Outcome {
             ("state", state),
             ("event_hash", outcome.event_hash.clone()),
             ("partial", outcome.partial.to_string()),
-            ("command", command.clone()),
+            ("command", command.to_string()),
         ];
-        outcome.log = Some(log.finish(about.map(|(key, value)| (format!("tinytail.{key}"), value)).into()));
-    }
+        about.map(|(key, value)| (format!("tinytail.{key}"), value))
+    };
+    let command = spec.log.as_ref().map_or("", |log| &log.command);
+    let stories = match (&spec.stories, drive.observer().stories()) {
+        (Some(spec), Some(stories)) => Some(stories.write(&spec.path, &about(command))),
+        _ => None,
+    };
+    let log = log.map(|log| log.finish(about(command).into()));
+    (outcome.log, outcome.stories) = (log, stories);
     outcome
 }
 
@@ -268,8 +307,8 @@ pub(crate) fn footprint(
 
 /// Brings the drive from its aged state into the middle of the workload: a trace is played once, a synthetic workload until
 /// the write buffer has filled and flushed its own size.
-fn warm(
-    drive: &mut Drive<Metrics>,
+fn warm<M: Measures>(
+    drive: &mut Drive<M>,
     workload: &Workload,
     spec: &Spec,
     context: &SourceContext,
@@ -339,7 +378,7 @@ impl Source for Kept {
     }
 }
 
-fn stuck_message(drive: &Drive<Metrics>, why: &str) -> String {
+fn stuck_message<M: Measures>(drive: &Drive<M>, why: &str) -> String {
     let hint = if drive.design().gc_trigger.name() == "never" {
         " GC never starts in this design, so the drive ran out of erased pages; `ideal-no-gc` is the overlay in which GC frees space in no time."
     } else {

@@ -40,6 +40,7 @@ fn outcome(victims: &str, state: &str) -> Result<Outcome, RunError> {
         image: None,
         log: None,
         windows: 200,
+        stories: None,
     };
     run(&spec, &Control::default())
 }

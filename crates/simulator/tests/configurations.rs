@@ -242,6 +242,7 @@ fn spec(device: &str, design: &str, workload: &str) -> Spec {
         image: None,
         log: None,
         windows: 4,
+        stories: None,
     }
 }
 

@@ -52,6 +52,7 @@ fn spec(design: &str, given: &str, image: Option<&std::path::Path>) -> Spec {
         image: image.map(|path| path.to_str().unwrap().into()),
         log: None,
         windows: 200,
+        stories: None,
     }
 }
 

@@ -44,6 +44,7 @@ fn spec(requests: u64, windows: u32, log: Option<String>) -> Spec {
         image: None,
         log: log.map(|path| LogSpec { path, command: "tinytail compare base".into() }),
         windows,
+        stories: None,
     }
 }
 

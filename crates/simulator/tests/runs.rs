@@ -21,6 +21,7 @@ fn spec(design: &str, workload: &str, requests: u64) -> Spec {
         image: None,
         log: None,
         windows: 200,
+        stories: None,
     }
 }
 

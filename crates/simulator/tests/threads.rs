@@ -227,6 +227,7 @@ fn spec(workload: &str, requests: Option<u64>) -> Spec {
         image: None,
         log: None,
         windows: 100,
+        stories: None,
     }
 }
 

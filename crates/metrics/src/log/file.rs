@@ -10,7 +10,7 @@ static MADE: AtomicU32 = AtomicU32::new(0);
 
 /// A file under a temporary name beside its own, which it gets when it is complete. Dropped before, it is removed.
 #[derive(Debug)]
-pub(super) struct Unfinished {
+pub(crate) struct Unfinished {
     temporary: PathBuf,
     target: PathBuf,
     file: File,
@@ -19,7 +19,7 @@ pub(super) struct Unfinished {
 
 impl Unfinished {
     /// Makes the file under its temporary name, and hands out a handle to write with.
-    pub(super) fn create(path: &Path) -> io::Result<(Self, File)> {
+    pub(crate) fn create(path: &Path) -> io::Result<(Self, File)> {
         let wrong = |why: &str| Err(io::Error::other(why.to_string()));
         // What a link points to is replaced, not the link.
         let target = path.canonicalize().unwrap_or_else(|_| path.to_path_buf());
@@ -43,7 +43,7 @@ impl Unfinished {
     }
 
     /// Gives the file its name, in place of a file that had it before, once the disk has all of it.
-    pub(super) fn finish(mut self) -> io::Result<()> {
+    pub(crate) fn finish(mut self) -> io::Result<()> {
         self.file.sync_all()?;
         std::fs::rename(&self.temporary, &self.target)?;
         self.finished = true;
@@ -61,7 +61,7 @@ impl Drop for Unfinished {
 }
 
 /// What went wrong, in the system's words without its number.
-pub(super) fn reason(error: &io::Error) -> String {
+pub(crate) fn reason(error: &io::Error) -> String {
     let message = error.to_string();
     message.split(" (os error").next().unwrap_or(&message).to_string()
 }

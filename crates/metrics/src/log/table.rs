@@ -256,7 +256,7 @@ fn properties() -> WriterProperties {
 }
 
 /// What went wrong, without the library's own words where the system has some.
-fn why(error: &ParquetError) -> String {
+pub(crate) fn why(error: &ParquetError) -> String {
     match error.source().and_then(|source| source.downcast_ref::<io::Error>()) {
         Some(system) => reason(system),
         None => error.to_string(),

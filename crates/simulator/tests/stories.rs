@@ -1,0 +1,163 @@
+//! Stories: the order in which the slowest requests' time passed, beside the log's sums.
+
+use parquet::file::reader::{FileReader, SerializedFileReader};
+use parquet::record::Field;
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs::File;
+use std::path::Path;
+use tinytail_core::drive::Drive;
+use tinytail_core::observe::{Blind, PART_NAMES};
+use tinytail_simulator::catalog;
+use tinytail_simulator::control::Control;
+use tinytail_simulator::outcome::Outcome;
+use tinytail_simulator::run::{LogSpec, Spec, StoriesSpec, run};
+use tinytail_workload::{TraceOptions, Transform};
+
+/// A row of a table: numbers and words by column.
+type Row = BTreeMap<String, Field>;
+
+fn rows(path: &Path) -> Vec<Row> {
+    let reader = SerializedFileReader::new(File::open(path).unwrap()).unwrap();
+    let row = |row: parquet::record::Row| row.get_column_iter().map(|(name, field)| (name.clone(), field.clone())).collect();
+    reader.get_row_iter(None).unwrap().map(|found| row(found.unwrap())).collect()
+}
+
+fn number(row: &Row, column: &str) -> i64 {
+    match &row[column] {
+        Field::Long(value) => *value,
+        Field::Int(value) => (*value).into(),
+        other => panic!("{column} is {other:?}"),
+    }
+}
+
+fn word(row: &Row, column: &str) -> String {
+    match &row[column] {
+        Field::Str(value) => value.clone(),
+        other => panic!("{column} is {other:?}"),
+    }
+}
+
+struct Kept {
+    outcome: Outcome,
+    log: Vec<Row>,
+    told: Vec<Row>,
+    segments: Vec<Row>,
+    gcs: Vec<Row>,
+}
+
+fn kept(device: &str, design: &str, workload: &str, requests: u64, slowest: usize, asked_for: &[u64]) -> Kept {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().to_str().unwrap().to_string();
+    let log = folder.path().join("requests.parquet");
+    let spec = Spec {
+        device: device.into(),
+        design: design.into(),
+        workload: workload.into(),
+        options: TraceOptions::default(),
+        transform: Transform::default(),
+        requests: Some(requests),
+        seed: 1,
+        verify: false,
+        state: Default::default(),
+        image: None,
+        log: Some(LogSpec { path: log.to_str().unwrap().into(), command: "tinytail compare".into() }),
+        windows: 4,
+        stories: Some(StoriesSpec { path, slowest, requests: asked_for.to_vec() }),
+    };
+    let outcome = run(&spec, &Control::default()).unwrap();
+    let read = |name: &str| rows(&folder.path().join(name));
+    Kept { outcome, log: rows(&log), told: read("told.parquet"), segments: read("stories.parquet"), gcs: read("gcs.parquet") }
+}
+
+/// The segments of each request follow one another from its arrival to its completion, and add up to the log's causes.
+fn check_against_log(kept: &Kept, design: &str) {
+    let log: BTreeMap<i64, &Row> = kept.log.iter().map(|row| (number(row, "id"), row)).collect();
+    let mut stories: BTreeMap<i64, Vec<&Row>> = BTreeMap::new();
+    for segment in &kept.segments {
+        stories.entry(number(segment, "id")).or_default().push(segment);
+    }
+    for request in &kept.told {
+        let id = number(request, "id");
+        let logged = log[&id];
+        for column in ["arrived_ns", "completed_ns", "latency_ns", "sector", "sectors", "reconstructed"] {
+            assert_eq!(number(request, column), number(logged, column), "{design}: {column} of {id}");
+        }
+        let mut at = number(request, "arrived_ns");
+        let mut sums: BTreeMap<String, i64> = BTreeMap::new();
+        for segment in stories.remove(&id).unwrap_or_default() {
+            assert_eq!(number(segment, "from_ns"), at, "{design}: a gap in {id}");
+            at = number(segment, "to_ns");
+            *sums.entry(word(segment, "cause") + "_ns").or_default() += at - number(segment, "from_ns");
+        }
+        assert_eq!(at, number(request, "completed_ns"), "{design}: the end of {id}");
+        for part in PART_NAMES {
+            let column = format!("{part}_ns");
+            assert_eq!(sums.get(&column).copied().unwrap_or(0), number(logged, &column), "{design}: {column} of {id}");
+        }
+    }
+    assert!(stories.is_empty(), "{design}: stories of nobody");
+}
+
+#[test]
+fn every_story_of_every_design_adds_up_to_the_log() {
+    let mut checked = 0;
+    for overlay in catalog::designs() {
+        let base = if overlay.kind == Some("design") { overlay.name.clone() } else { format!("base+{}", overlay.name) };
+        let device = if base.contains("strict") { "lowlatency-240g-small" } else { "ttflash-small" };
+        let Ok(device_file) = catalog::device(device) else { panic!("{device}") };
+        let design = catalog::design(&base).unwrap();
+        if Drive::new(&device_file, design, false, Blind).is_err() {
+            // An overlay for a drive with stripes, or one that needs another overlay.
+            continue;
+        }
+        let kept = kept(device, &base, "randrw70-qd16", 1500, 1500, &[]);
+        assert_eq!(kept.told.len(), 1500, "{base}");
+        check_against_log(&kept, &base);
+        checked += 1;
+    }
+    assert!(checked >= 20, "{checked} designs");
+}
+
+#[test]
+fn the_slowest_are_kept_and_those_asked_for_and_all_gcs() {
+    let kept = kept("ttflash-small", "base", "randrw70-qd16", 60_000, 50, &[3, 4]);
+    check_against_log(&kept, "base");
+    let told: BTreeSet<i64> = kept.told.iter().map(|row| number(row, "id")).collect();
+    assert!(told.contains(&3) && told.contains(&4));
+    for kind in ["read", "write"] {
+        let mut slowest: Vec<(i64, i64)> =
+            kept.log.iter().filter(|row| word(row, "kind") == kind).map(|row| (-number(row, "latency_ns"), number(row, "id"))).collect();
+        slowest.sort_unstable();
+        let bound = slowest[49].0;
+        assert!(slowest.iter().filter(|(latency, _)| *latency < bound).all(|(_, id)| told.contains(id)), "the slowest {kind}s");
+        let of_kind = kept.told.iter().filter(|row| word(row, "kind") == kind).count();
+        assert!((50..=52).contains(&of_kind), "{of_kind} {kind}s");
+    }
+    assert_eq!(kept.gcs.len() as u64, kept.outcome.gc_count);
+    assert!(kept.gcs.iter().all(|gc| number(gc, "started_ns") <= number(gc, "held_ns") && number(gc, "held_ns") <= number(gc, "moved_ns")));
+    let known: BTreeSet<i64> = kept.gcs.iter().map(|gc| number(gc, "gc")).collect();
+    let behind_gc = kept.segments.iter().filter(|segment| known.contains(&number(segment, "by_gc"))).count();
+    assert!(behind_gc > 100, "the slowest of Base wait for GCs: {behind_gc}");
+}
+
+#[test]
+fn whoever_tells_stories_runs_as_without() {
+    let told = kept("ttflash-small", "ttflash", "randrw70-qd16", 20_000, 10, &[]).outcome;
+    let spec = Spec {
+        device: "ttflash-small".into(),
+        design: "ttflash".into(),
+        workload: "randrw70-qd16".into(),
+        options: TraceOptions::default(),
+        transform: Transform::default(),
+        requests: Some(20_000),
+        seed: 1,
+        verify: false,
+        state: Default::default(),
+        image: None,
+        log: None,
+        windows: 4,
+        stories: None,
+    };
+    let untold = run(&spec, &Control::default()).unwrap();
+    assert_eq!((told.event_hash, told.read), (untold.event_hash, untold.read));
+}
