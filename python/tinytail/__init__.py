@@ -37,17 +37,21 @@ if TYPE_CHECKING:
         ConfigError,
         Interrupted,
         OutputError,
+        ResultsError,
         RunError,
         TinytailError,
         UsageError,
         WorkloadError,
     )
     from tinytail.imaging import create_image
+    from tinytail.reading import read_results
     from tinytail.results import (
         Blame,
         BlameGroup,
+        BlockErases,
         CauseShare,
         Comparison,
+        Configured,
         DesignError,
         DesignResult,
         Distribution,
@@ -55,6 +59,7 @@ if TYPE_CHECKING:
         Latency,
         Log,
         Series,
+        Stories,
         Violation,
         Wear,
         Workload,
@@ -68,10 +73,12 @@ if TYPE_CHECKING:
 __all__ = [
     "Blame",
     "BlameGroup",
+    "BlockErases",
     "CauseShare",
     "Claim",
     "Comparison",
     "ConfigError",
+    "Configured",
     "Description",
     "DesignError",
     "DesignProgress",
@@ -83,10 +90,12 @@ __all__ = [
     "Latency",
     "Log",
     "OutputError",
+    "ResultsError",
     "Rotation",
     "RunError",
     "Series",
     "Setting",
+    "Stories",
     "TinytailError",
     "Transform",
     "UsageError",
@@ -105,6 +114,7 @@ __all__ = [
     "device",
     "devices",
     "image_info",
+    "read_results",
     "results_schema",
     "trace_convert",
     "trace_info",
@@ -114,7 +124,16 @@ __all__ = [
     "workloads",
 ]
 
-_MODULES = ("comparing", "engine", "errors", "imaging", "results", "rotation", "transforms")
+_MODULES = (
+    "comparing",
+    "engine",
+    "errors",
+    "imaging",
+    "reading",
+    "results",
+    "rotation",
+    "transforms",
+)
 
 
 def __getattr__(name: str) -> Any:

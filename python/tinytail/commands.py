@@ -19,6 +19,7 @@ from tinytail.engine import Description, Entry
 from tinytail.errors import OutputError, RunError, TinytailError, UsageError
 from tinytail.output import JsonOutput, discard_output, print_error, stderr, stdout
 from tinytail.progress import reporter
+from tinytail.reading import read_results
 from tinytail.render import (
     bench_view,
     claims_view,
@@ -28,6 +29,7 @@ from tinytail.render import (
     facts_view,
     rotation_view,
 )
+from tinytail.reporting import Pictures
 from tinytail.results import Comparison
 from tinytail.rotation import analyze_rotation
 from tinytail.tracing import NOTHING_SAID, TraceOptions
@@ -38,7 +40,7 @@ app = App(
     help="A laboratory for the tail latency of solid-state drives.",
     help_epilogue=(
         "Exit codes: 0 all went well; 1 a run failed or its results could not be written; "
-        "2 bad input (arguments, configuration, trace or image); 130 interrupted."
+        "2 bad input (arguments, configuration or files); 130 interrupted."
     ),
     version=engine.version,
     default_parameter=Parameter(negative=()),
@@ -86,6 +88,8 @@ def compare(
     state: list[str] | None = None,
     image: str | None = None,
     log: str | None = None,
+    report: str | None = None,
+    figures: str | None = None,
     windows: Annotated[int, Parameter(validator=Number(gte=1, lte=WINDOWS_MAX))] = WINDOWS,
     trace: TraceFlags = NOTHING_SAID,
     transform: TransformOptions = Transform(),  # noqa: B008
@@ -124,6 +128,10 @@ def compare(
     log
         File for a log of every request, in Parquet. With several designs each puts its name before
         the file's ending; in a directory, each log is named after its design.
+    report
+        File for the results as one HTML page of pictures, tables and the whole configuration.
+    figures
+        Folder for figures for a paper, each as SVG and as PDF.
     windows
         The most windows that the series over time in the results may have.
     transform
@@ -147,12 +155,48 @@ def compare(
     )
     plan.check()
     output = _checked_output(json)
-    with reporter(stderr()) as report:
-        comparison = execute(plan, report)
+    pictures = Pictures(report, figures)
+    pictures.check()
+    with reporter(stderr()) as progress:
+        comparison = execute(plan, progress)
     write_error = _write(output, comparison.to_json)
     console = stderr() if output is not None and output.is_stdout else stdout()
     console.print(comparison_view(comparison, console.width))
-    return _report_outcome(comparison, write_error)
+    errors = [] if write_error is None else [write_error]
+    return _report_outcome(comparison, errors + pictures.write(comparison))
+
+
+@app.command(
+    name="report",
+    usage="Usage: tinytail report RESULTS [--report FILE] [--figures DIR]",
+)
+def report_command(
+    results: str,
+    /,
+    *,
+    report: str | None = None,
+    figures: str | None = None,
+) -> int:
+    """Make pictures of results that `tinytail compare --json` has written.
+
+    Parameters
+    ----------
+    results
+        The JSON file.
+    report
+        File for one HTML page of pictures, tables and the whole configuration.
+    figures
+        Folder for figures for a paper, each as SVG and as PDF.
+    """
+    if report is None and figures is None:
+        raise UsageError("nothing to make: give --report FILE, --figures DIR or both")
+    pictures = Pictures(report, figures)
+    comparison = read_results(results)
+    pictures.check()
+    errors = pictures.write(comparison)
+    for error in errors:
+        print_error(str(error))
+    return RUN_FAILED if errors else OK
 
 
 def _checked_output(path: str | None) -> JsonOutput | None:
@@ -174,19 +218,19 @@ def _write(output: JsonOutput | None, text: Callable[[], str]) -> OutputError | 
     return None
 
 
-def _report_outcome(comparison: Comparison, write_error: OutputError | None) -> int:
+def _report_outcome(comparison: Comparison, write_errors: Sequence[OutputError]) -> int:
     designs_by_message: dict[str, list[str]] = {}
     for error in comparison.errors:
         designs_by_message.setdefault(error.message, []).append(error.design)
     for message, designs in designs_by_message.items():
         print_error(f"{', '.join(designs)}: {message}")
-    if write_error is not None:
+    for write_error in write_errors:
         print_error(str(write_error))
     if comparison.partial:
         return INTERRUPTED
     if any(error.kind in ("config", "workload") for error in comparison.errors):
         return BAD_INPUT
-    return RUN_FAILED if comparison.errors or write_error is not None else OK
+    return RUN_FAILED if comparison.errors or write_errors else OK
 
 
 def _show(

@@ -8,6 +8,7 @@ import threading
 import time
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Literal
@@ -22,7 +23,14 @@ from tinytail.errors import (
     WorkloadError,
     suggestion,
 )
-from tinytail.results import Comparison, DesignError, DesignResult, ErrorKind, Workload
+from tinytail.results import (
+    Comparison,
+    Configured,
+    DesignError,
+    DesignResult,
+    ErrorKind,
+    Workload,
+)
 from tinytail.tracing import NOTHING_SAID, AddressUnit, Event, TimeUnit, TraceOptions
 from tinytail.transforms import Transform
 
@@ -107,6 +115,16 @@ class Plan:
         if not Path(self.workload).exists():
             engine.workload(self.workload)
         self.logs()
+
+    def configuration(self) -> tuple[Configured, ...]:
+        """Device, designs and workload in full; a trace is described by the results alone."""
+        items = [Configured.of("device", engine.device(self.device), self.state)]
+        items += [Configured.of("design", engine.design(design)) for design in self.designs]
+        if self.workload.endswith(".toml") or not Path(self.workload).exists():
+            # What is wrong with a file, the runs say.
+            with suppress(TinytailError):
+                items.append(Configured.of("workload", engine.workload(self.workload)))
+        return tuple(items)
 
     def logs(self) -> dict[str, str]:
         """The log file of each design; none if no log is wanted.
@@ -331,6 +349,7 @@ def execute(plan: Plan, progress: ProgressCallback | None = None) -> Comparison:
 
     Call `plan.check()` first. Ctrl-C cancels the runs and waits for what they have so far.
     """
+    configuration = plan.configuration()
     pool = _Pool(plan)
 
     def report() -> None:
@@ -349,10 +368,10 @@ def execute(plan: Plan, progress: ProgressCallback | None = None) -> Comparison:
     except BaseException:
         pool.cancel()
         raise
-    return _gather(plan, pool.jobs)
+    return _gather(plan, configuration, pool.jobs)
 
 
-def _gather(plan: Plan, jobs: Sequence[_Job]) -> Comparison:
+def _gather(plan: Plan, configuration: tuple[Configured, ...], jobs: Sequence[_Job]) -> Comparison:
     results = tuple(job.result for job in jobs if job.result is not None)
     for job in jobs:
         if job.result is None and job.error is None:
@@ -369,6 +388,7 @@ def _gather(plan: Plan, jobs: Sequence[_Job]) -> Comparison:
         partial=any(result.interrupted for result in results)
         or any(error.kind == "interrupted" for error in errors),
         reference=plan.reference_design,
+        configuration=configuration,
         results=results,
         errors=errors,
     )

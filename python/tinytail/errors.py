@@ -12,6 +12,7 @@ __all__ = [
     "ConfigError",
     "Interrupted",
     "OutputError",
+    "ResultsError",
     "RunError",
     "TinytailError",
     "UsageError",
@@ -26,6 +27,10 @@ class UsageError(_native.TinytailError):
 
 class OutputError(_native.TinytailError):
     """Results that cannot be written."""
+
+
+class ResultsError(_native.TinytailError):
+    """A file of results that cannot be read back."""
 
 
 class Interrupted(KeyboardInterrupt):

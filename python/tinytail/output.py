@@ -53,12 +53,12 @@ def print_error(message: str) -> None:
     stderr().print(Text.assemble(("error: ", "bold red"), message), soft_wrap=True)
 
 
-class JsonOutput:
-    """The file named by `--json`; `-` is standard output."""
+class FileOutput:
+    """A file that is to be written, named by an option such as `--report`."""
 
-    def __init__(self, path: str) -> None:
-        self.is_stdout = path == "-"
-        self._given = path
+    def __init__(self, path: str, option: str) -> None:
+        self._given = path or f"the file of {option}"
+        self._is_named = bool(path)
         # What a link points to is replaced, not the link.
         self._path = Path(os.path.realpath(path))
 
@@ -68,12 +68,8 @@ class JsonOutput:
         Raises:
             OutputError: they cannot.
         """
-        if self.is_stdout:
-            if sys.__stdout__ is None:
-                raise self._error(OSError(0, "it is closed"))
-            return
         try:
-            if not self._given:
+            if not self._is_named:
                 raise FileNotFoundError(0, "its name is empty")
             if self._path.is_dir():
                 raise IsADirectoryError(0, "it is a directory")
@@ -84,30 +80,21 @@ class JsonOutput:
             if self._is_replaceable():
                 self._create_temporary().unlink()
         except OSError as error:
-            raise self._error(error) from error
+            raise _error(self._given, error) from error
 
-    def write(self, text: str) -> None:
+    def write(self, content: bytes) -> None:
         """Writes the results. A file is replaced in one step, so that no reader sees half of it.
 
         Raises:
             OutputError: they cannot be written. A file that was there before is unaltered.
         """
-        if self.is_stdout:
-            try:
-                sys.stdout.write(text)
-                sys.stdout.flush()
-            except BrokenPipeError:
-                discard_output()
-            except OSError as error:
-                raise self._error(error) from error
-            return
         try:
             if self._is_replaceable():
-                self._replace(text)
+                self._replace(content)
             else:
-                self._path.write_text(text, "utf-8")
+                self._path.write_bytes(content)
         except OSError as error:
-            raise self._error(error) from error
+            raise _error(self._given, error) from error
 
     def _is_replaceable(self) -> bool:
         """False for what must not be replaced by a file, such as a pipe or /dev/null."""
@@ -118,17 +105,53 @@ class JsonOutput:
         path.touch(exist_ok=False)
         return path
 
-    def _replace(self, text: str) -> None:
+    def _replace(self, content: bytes) -> None:
         temporary = self._create_temporary()
         try:
-            with temporary.open("w", encoding="utf-8") as file:
-                file.write(text)
+            with temporary.open("wb") as file:
+                file.write(content)
                 file.flush()
                 os.fsync(file.fileno())
             temporary.replace(self._path)
         finally:
             temporary.unlink(missing_ok=True)
 
-    def _error(self, error: OSError) -> OutputError:
-        name = "standard output" if self.is_stdout else self._given or "the file of --json"
-        return OutputError(f"cannot write results to {name}: {error.strerror}")
+
+class JsonOutput:
+    """The file named by `--json`; `-` is standard output."""
+
+    def __init__(self, path: str) -> None:
+        self.is_stdout = path == "-"
+        self._file = FileOutput(path, "--json")
+
+    def check(self) -> None:
+        """Makes sure, before anything runs, that the results can be written.
+
+        Raises:
+            OutputError: they cannot.
+        """
+        if not self.is_stdout:
+            self._file.check()
+        elif sys.__stdout__ is None:
+            raise _error("standard output", OSError(0, "it is closed"))
+
+    def write(self, text: str) -> None:
+        """Writes the results; see `FileOutput.write`.
+
+        Raises:
+            OutputError: they cannot be written. A file that was there before is unaltered.
+        """
+        if not self.is_stdout:
+            self._file.write(text.encode())
+            return
+        try:
+            sys.stdout.write(text)
+            sys.stdout.flush()
+        except BrokenPipeError:
+            discard_output()
+        except OSError as error:
+            raise _error("standard output", error) from error
+
+
+def _error(name: str, error: OSError) -> OutputError:
+    return OutputError(f"cannot write results to {name}: {error.strerror}")

@@ -47,6 +47,19 @@ class _Row:
     starts_section: bool = False
 
 
+@dataclass(frozen=True, slots=True)
+class TableRow:
+    """One row of the comparison's table: a value for each design, and its ratio to the reference.
+
+    A ratio that has no meaning is empty.
+    """
+
+    label: str
+    values: list[str]
+    ratios: list[str]
+    starts_section: bool
+
+
 def _latency_rows(kind: Literal["read", "write"]) -> list[_Row]:
     def count(result: DesignResult) -> Figure:
         return _latency_of(result, kind).count
@@ -114,34 +127,60 @@ def comparison_view(comparison: Comparison, width: int) -> RenderableType:
     return Group(*parts)
 
 
-def _header(comparison: Comparison) -> RenderableType:
+def facts(comparison: Comparison) -> list[tuple[str, str]]:
+    """What is to be known with a comparison's figures, as pairs of a label and a fact."""
     workload = comparison.workload
-    facts = [("device", comparison.device)]
+    known = [("device", comparison.device)]
     name = workload.name if workload.input is None else f"{workload.name} ({workload.input})"
-    facts.append(("workload", f"{name}: {workload.detail}" if workload.detail else name))
+    known.append(("workload", f"{name}: {workload.detail}" if workload.detail else name))
     if comparison.state is not None:
-        facts.append(("state", _state(comparison.state)))
-    facts.append(("seed", f"{comparison.seed}, tinytail {comparison.version}"))
+        known.append(("state", _state(comparison.state)))
+    known.append(("seed", f"{comparison.seed}, tinytail {comparison.version}"))
     if len(comparison.results) > 1:
-        facts.append(("reference", f"{comparison.reference} (× is the ratio to it)"))
+        known.append(("reference", f"{comparison.reference} (× is the ratio to it)"))
     verified = [
         f"{humanize.count(result.verified_page_reads)} ({result.design})"
         for result in comparison.results
         if result.verified_page_reads is not None
     ]
     if verified:
-        facts.append(("verified", "reads: " + ", ".join(verified)))
-    facts += [("note", note) for note in _notes(comparison.results)]
+        known.append(("verified", "reads: " + ", ".join(verified)))
+    known += [("note", note) for note in _notes(comparison.results)]
     stopped = [result.design for result in comparison.results if result.stuck is not None]
     if stopped:
         why = "requests stopped completing"
-        facts.append(("STOPPED", f"{why}; {', '.join(stopped)} served only a part of the workload"))
+        known.append(("STOPPED", f"{why}; {', '.join(stopped)} served only a part of the workload"))
     if comparison.partial:
-        facts.append(("PARTIAL", _partial(comparison)))
+        known.append(("PARTIAL", _partial(comparison)))
+    return known
+
+
+def table_rows(comparison: Comparison) -> list[TableRow]:
+    """The comparison's table, row by row."""
+    results = comparison.results
+    reference = next((r for r in results if r.design == comparison.reference), None)
+    return [
+        TableRow(
+            row.label,
+            [row.show(row.figure(result)) for result in results],
+            [_ratio(row, result, reference) for result in results],
+            starts_section=row.starts_section,
+        )
+        for row in _ROWS
+    ]
+
+
+def _ratio(row: _Row, result: DesignResult, reference: DesignResult | None) -> str:
+    if reference is None or reference is result or not row.has_ratio:
+        return ""
+    return humanize.ratio(row.figure(result), row.figure(reference))
+
+
+def _header(comparison: Comparison) -> RenderableType:
     grid = Table.grid(padding=(0, COLUMN_GAP))
     grid.add_column(no_wrap=True)
     grid.add_column(overflow="fold")
-    for label, fact in facts:
+    for label, fact in facts(comparison):
         style = "bold yellow" if label in ("PARTIAL", "STOPPED") else "dim"
         grid.add_row(Text(label, style), Text(fact))
     return grid
@@ -214,12 +253,7 @@ class _Column:
         self, result: DesignResult, reference: DesignResult | None, *, stacked: bool
     ) -> None:
         values = [row.show(row.figure(result)) for row in _ROWS]
-        ratios = [""] * len(_ROWS)
-        if reference is not None and reference is not result:
-            ratios = [
-                humanize.ratio(row.figure(result), row.figure(reference)) if row.has_ratio else ""
-                for row in _ROWS
-            ]
+        ratios = [_ratio(row, result, reference) for row in _ROWS]
         title = [result.design]
         if stacked:
             first, *overlays = result.design.split("+")

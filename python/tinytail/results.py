@@ -8,10 +8,15 @@ from __future__ import annotations
 
 import io
 import json
+import os
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from importlib import resources
+from types import MappingProxyType
 from typing import Any, Literal
+
+from tinytail import arguments
+from tinytail.engine import Description, Setting
 
 SCHEMA_VERSION = 1
 
@@ -111,10 +116,14 @@ class BlameGroup:
 
 @dataclass(frozen=True, slots=True)
 class Blame:
-    """Where requests spent their time."""
+    """Where requests spent their time.
+
+    `slowest_reads` are the slowest 0.1 %; `tails` are the slowest 1 %, 0.1 % and 0.01 %.
+    """
 
     all_reads: BlameGroup
     slowest_reads: BlameGroup
+    tails: tuple[BlameGroup, ...]
     all_writes: BlameGroup
 
     @classmethod
@@ -123,6 +132,7 @@ class Blame:
         return cls(
             all_reads=BlameGroup.from_dict(document["all_reads"]),
             slowest_reads=BlameGroup.from_dict(document["slowest_reads"]),
+            tails=tuple(BlameGroup.from_dict(tail) for tail in document["tails"]),
             all_writes=BlameGroup.from_dict(document["all_writes"]),
         )
 
@@ -151,6 +161,7 @@ class Series:
     free_blocks_mean: tuple[float | None, ...]
     host_pages: tuple[int, ...]
     gc_pages: tuple[int, ...]
+    gcs: tuple[int, ...]
     write_amplification: tuple[float | None, ...]
 
     @classmethod
@@ -176,6 +187,20 @@ class Log:
     path: str
     requests: int
     bytes: int
+    error: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Stories:
+    """The stories that were kept of a run.
+
+    `requests` and `gcs` are what is in the files of the folder `path`. `error` says why there are
+    none.
+    """
+
+    path: str
+    requests: int
+    gcs: int
     error: str | None
 
 
@@ -209,16 +234,32 @@ class GcTimes:
 
 
 @dataclass(frozen=True, slots=True)
+class BlockErases:
+    """How many blocks were erased how often: `blocks[i]` of them `erases[i]` times."""
+
+    erases: tuple[int, ...]
+    blocks: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class Wear:
-    """How evenly planes were worn in the measured part.
+    """How evenly planes and blocks were worn in the measured part.
 
     `erases_most` and `erases_least` are erases of one plane, `variation_percent` is the coefficient
-    of variation over all planes.
+    of variation over all planes. Bad blocks are not among the `blocks`.
     """
 
     erases_most: int
     erases_least: int
     variation_percent: float
+    blocks: BlockErases
+
+    @classmethod
+    def from_dict(cls, document: Mapping[str, Any]) -> Wear:
+        """Reads the part `wear` of a result document."""
+        columns = document["blocks"]
+        blocks = BlockErases(tuple(columns["erases"]), tuple(columns["blocks"]))
+        return cls(**{**document, "blocks": blocks})
 
 
 @dataclass(frozen=True, slots=True)
@@ -279,6 +320,7 @@ class DesignResult:
     version: str
     notes: tuple[str, ...]
     log: Log | None
+    stories: Stories | None
     document: Mapping[str, Any] = field(repr=False, compare=False)
 
     @property
@@ -300,11 +342,12 @@ class DesignResult:
             "series": Series.from_dict(document["series"]),
             "notes": tuple(document["notes"]),
             "gc_times": None if document["gc_times"] is None else GcTimes(**document["gc_times"]),
-            "wear": Wear(**document["wear"]),
+            "wear": Wear.from_dict(document["wear"]),
             "rotation_violations": tuple(
                 Violation(**violation) for violation in document["rotation_violations"]
             ),
             "log": None if document["log"] is None else Log(**document["log"]),
+            "stories": None if document["stories"] is None else Stories(**document["stories"]),
             "document": document,
         }
         plain = {name: document[name] for name in cls.__dataclass_fields__ if name not in converted}
@@ -326,12 +369,48 @@ class DesignError:
 
 
 @dataclass(frozen=True, slots=True)
+class Configured:
+    """A device, a design or a workload as it was configured, each value with its source."""
+
+    kind: Literal["device", "design", "workload"]
+    name: str
+    summary: str
+    settings: tuple[Setting, ...]
+
+    @classmethod
+    def of(
+        cls,
+        kind: Literal["device", "design", "workload"],
+        description: Description,
+        replaced: Mapping[str, object] = MappingProxyType({}),
+    ) -> Configured:
+        """A configuration; `replaced` are values of a device's state that the run was told."""
+        kept = [
+            setting
+            for setting in description.settings
+            if setting.section != "state" or setting.key not in replaced
+        ]
+        told = [Setting("state", key, str(value), "--state") for key, value in replaced.items()]
+        return cls(kind, description.name, description.summary, (*kept, *told))
+
+    @classmethod
+    def from_dict(cls, document: Mapping[str, Any]) -> Configured:
+        """Reads an item of the part `configuration` of a comparison's document."""
+        settings = tuple(Setting(**setting) for setting in document["settings"])
+        return cls(document["kind"], document["name"], document["summary"], settings)
+
+    def to_dict(self) -> dict[str, Any]:
+        """The configuration as a part of a comparison's document."""
+        return asdict(self) | {"settings": [asdict(setting) for setting in self.settings]}
+
+
+@dataclass(frozen=True, slots=True)
 class Comparison:
     """Designs that served the same workload from the same state.
 
     `results` are in the order of the designs, without those that have none; `errors` tells why.
     `command` repeats the comparison. `partial` is true if it was interrupted. `reference` names
-    the design that ratios are taken to.
+    the design that ratios are taken to. `configuration` has device, designs and workload in full.
     """
 
     version: str
@@ -342,6 +421,7 @@ class Comparison:
     seed: int
     partial: bool
     reference: str
+    configuration: tuple[Configured, ...]
     results: tuple[DesignResult, ...]
     errors: tuple[DesignError, ...]
 
@@ -372,12 +452,30 @@ class Comparison:
             "seed": self.seed,
             "partial": self.partial,
             "reference": self.reference,
+            "configuration": [item.to_dict() for item in self.configuration],
             "results": [dict(result.document) for result in self.results],
             "errors": [
                 {"design": error.design, "kind": error.kind, "message": error.message}
                 for error in self.errors
             ],
         }
+
+    @classmethod
+    def from_dict(cls, document: Mapping[str, Any]) -> Comparison:
+        """Reads a document of `to_dict`."""
+        return cls(
+            version=document["version"],
+            command=document["command"],
+            device=document["device"],
+            workload=Workload(**document["workload"]),
+            state=document["state"],
+            seed=document["seed"],
+            partial=document["partial"],
+            reference=document["reference"],
+            configuration=tuple(map(Configured.from_dict, document["configuration"])),
+            results=tuple(map(DesignResult.from_dict, document["results"])),
+            errors=tuple(DesignError(**error) for error in document["errors"]),
+        )
 
     def to_json(self) -> str:
         """The document of `to_dict` as JSON text."""
@@ -393,6 +491,32 @@ class Comparison:
         with console.capture() as captured:
             console.print(comparison_view(self, width))
         return "".join(f"{line.rstrip()}\n" for line in captured.get().splitlines())
+
+    def report(self, path: str | os.PathLike[str]) -> None:
+        """Writes the comparison as one HTML page that needs no network.
+
+        Raises:
+            UsageError: `path` is not a path, or a library that draws is missing.
+            OutputError: the page cannot be written. A file that was there is unaltered.
+        """
+        self._draw(report=arguments.name("path", path))
+
+    def figures(self, folder: str | os.PathLike[str]) -> None:
+        """Draws figures for a paper into a folder, which is made if need be, as SVG and as PDF.
+
+        Raises:
+            UsageError: `folder` is not a path, or the library that draws is missing.
+            OutputError: a figure cannot be written.
+        """
+        self._draw(figures=arguments.name("folder", folder))
+
+    def _draw(self, report: str | None = None, figures: str | None = None) -> None:
+        from tinytail.reporting import Pictures
+
+        pictures = Pictures(report, figures)
+        pictures.check()
+        for error in pictures.write(self):
+            raise error
 
 
 def results_schema() -> dict[str, Any]:

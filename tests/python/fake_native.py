@@ -42,7 +42,7 @@ def latency(count: int, scale: float) -> dict[str, Any]:
 
 def series() -> dict[str, Any]:
     """Two windows, the second without anything."""
-    counts = ("reads", "writes", "read_bytes", "write_bytes", "host_pages", "gc_pages")
+    counts = ("reads", "writes", "read_bytes", "write_bytes", "host_pages", "gc_pages", "gcs")
     figures = [f"read_{name}_us" for name in ("p50", "p99", "p999", "max")]
     figures += ["requests_per_second", "mb_per_second", "free_blocks_mean", "write_amplification"]
     document: dict[str, Any] = {"window_seconds": 0.0001, "free_blocks_min": [3, None]}
@@ -59,6 +59,7 @@ def result(design: str = "base", scale: float = 140.0, **changes: Any) -> dict[s
         "command": 0,
     }
     slowest = {"share_percent": 0.1, "count": 113, "latency_us_from": 53760.0, "ns": causes}
+    blocks = {"erases": [0, 1, 3], "blocks": [80, 40, 8]}
     document = {
         "design": design,
         "read": latency(113_071, scale),
@@ -81,10 +82,14 @@ def result(design: str = "base", scale: float = 140.0, **changes: Any) -> dict[s
             "gate_wait_max_us": 39_800.0,
         },
         "rotation_violations": [],
-        "wear": {"erases_most": 21, "erases_least": 18, "variation_percent": 3.1},
+        "wear": {"erases_most": 21, "erases_least": 18, "variation_percent": 3.1, "blocks": blocks},
         "blame": {
             "all_reads": {"count": 113_071, "ns": causes},
             "slowest_reads": slowest,
+            "tails": [
+                slowest | {"share_percent": share, "count": count}
+                for share, count in ((1.0, 1131), (0.1, 113), (0.01, 11))
+            ],
             "all_writes": {"count": 13_972, "ns": {"buffer": 14_000_000}},
         },
         "series": series(),
@@ -106,6 +111,7 @@ def result(design: str = "base", scale: float = 140.0, **changes: Any) -> dict[s
         "version": "9.9.9",
         "notes": ["times are read as microseconds"],
         "log": None,
+        "stories": None,
     }
     return copy.deepcopy(document | changes)
 

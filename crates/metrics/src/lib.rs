@@ -373,6 +373,9 @@ mod tests {
         assert_eq!(slowest.ns["array"], 100);
         assert_eq!(metrics.all_reads().ns["array"], 999 * 100 + 100);
         assert!((metrics.queue_blocked_read_percent() - 0.1).abs() < 1e-9);
+        let wider = metrics.slowest_reads(1.0);
+        assert_eq!((wider.count, wider.latency_us_from), (1000, Some(0.1)), "the other 999 have one latency");
+        assert_eq!(metrics.slowest_reads(0.01), SlowestSum { share_percent: 0.01, ..slowest });
     }
 
     #[test]

@@ -32,6 +32,23 @@ struct FreeBlocks {
     looks: u32,
 }
 
+/// What the drive has done, by its own counters.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+struct Work {
+    /// Pages programmed for the host.
+    host_pages: u64,
+    /// Pages programmed by GC.
+    gc_pages: u64,
+    /// GCs completed.
+    gcs: u64,
+}
+
+impl Work {
+    fn since(self, then: Self) -> Self {
+        Self { host_pages: self.host_pages - then.host_pages, gc_pages: self.gc_pages - then.gc_pages, gcs: self.gcs - then.gcs }
+    }
+}
+
 /// What happened in one window.
 #[derive(Debug, Clone, Default)]
 struct Window {
@@ -42,8 +59,7 @@ struct Window {
     read_max_ns: Ns,
     /// Reads by class of latency, in order; only classes that have any.
     latencies: Vec<(u16, u32)>,
-    host_pages: u64,
-    gc_pages: u64,
+    work: Work,
     free: Option<FreeBlocks>,
 }
 
@@ -54,8 +70,9 @@ impl Window {
         self.read_sectors += other.read_sectors;
         self.write_sectors += other.write_sectors;
         self.read_max_ns = self.read_max_ns.max(other.read_max_ns);
-        self.host_pages += other.host_pages;
-        self.gc_pages += other.gc_pages;
+        self.work.host_pages += other.work.host_pages;
+        self.work.gc_pages += other.work.gc_pages;
+        self.work.gcs += other.work.gcs;
         self.free = match (self.free, other.free) {
             (Some(one), Some(two)) => {
                 Some(FreeBlocks { min: one.min.min(two.min), mean_sum: one.mean_sum + two.mean_sum, looks: one.looks + two.looks })
@@ -120,8 +137,8 @@ pub struct Series {
     /// Reads of the present window since the last look by class of latency; classes that have any are in `touched`.
     counts: Vec<u32>,
     touched: Vec<u16>,
-    /// Pages programmed for the host and by GC up to the last look.
-    programmed: (u64, u64),
+    /// What the drive had done at the last look.
+    work: Work,
     windows: Vec<Window>,
 }
 
@@ -137,7 +154,7 @@ impl Series {
             open: Window::default(),
             counts: vec![0; class_of(Ns::MAX >> 12, BITS) + 1],
             touched: Vec::new(),
-            programmed: (0, 0),
+            work: Work::default(),
             windows: Vec::new(),
         }
     }
@@ -179,12 +196,12 @@ impl Series {
         let (min, sum) = erased.fold((u32::MAX, 0u64), |(min, sum), blocks| (min.min(blocks), sum + u64::from(blocks)));
         let free = FreeBlocks { min, mean_sum: sum as f64 / f64::from(planes), looks: 1 };
         let counters = view.counters();
-        self.end_window(free, (counters.host_pages, counters.gc_pages));
+        self.end_window(free, Work { host_pages: counters.host_pages, gc_pages: counters.gc_pages, gcs: counters.gcs });
         self.go_to(view.now());
     }
 
     /// Puts what is open into the present window.
-    fn end_window(&mut self, free: FreeBlocks, programmed: (u64, u64)) {
+    fn end_window(&mut self, free: FreeBlocks, work: Work) {
         let mut open = std::mem::take(&mut self.open);
         if self.touched.len() > self.counts.len() / 32 {
             // Looking through all of them is faster than sorting many.
@@ -197,8 +214,8 @@ impl Series {
             open.latencies.push((class, std::mem::take(&mut self.counts[usize::from(class)])));
         }
         open.free = Some(free);
-        (open.host_pages, open.gc_pages) = (programmed.0 - self.programmed.0, programmed.1 - self.programmed.1);
-        self.programmed = programmed;
+        open.work = work.since(self.work);
+        self.work = work;
         if self.windows.len() <= self.present {
             self.windows.resize_with(self.present + 1, Window::default);
         }
@@ -253,10 +270,12 @@ impl Series {
             summary.read_max_us.push((window.reads > 0).then_some(window.read_max_ns as f64 / 1000.0));
             summary.free_blocks_min.push(window.free.map(|free| free.min));
             summary.free_blocks_mean.push(window.free.map(|free| free.mean_sum / f64::from(free.looks)));
-            summary.host_pages.push(window.host_pages);
-            summary.gc_pages.push(window.gc_pages);
-            let pages = (window.host_pages + window.gc_pages) as f64;
-            summary.write_amplification.push((window.host_pages > 0).then(|| pages / window.host_pages as f64));
+            let Work { host_pages, gc_pages, gcs } = window.work;
+            summary.host_pages.push(host_pages);
+            summary.gc_pages.push(gc_pages);
+            summary.gcs.push(gcs);
+            let pages = (host_pages + gc_pages) as f64;
+            summary.write_amplification.push((host_pages > 0).then(|| pages / host_pages as f64));
         }
         summary
     }
@@ -296,6 +315,8 @@ pub struct SeriesSummary {
     pub host_pages: Vec<u64>,
     /// Pages programmed by GC.
     pub gc_pages: Vec<u64>,
+    /// GCs completed.
+    pub gcs: Vec<u64>,
     /// Pages programmed for each page programmed for the host; `None` without such pages.
     pub write_amplification: Vec<Option<f64>>,
 }

@@ -7,3 +7,4 @@ pub mod image;
 pub mod outcome;
 pub mod play;
 pub mod run;
+pub mod wear;

@@ -1,6 +1,7 @@
 //! What a run reports: its figures, what they were made of, and what is to be known with them.
 
 use crate::run::Spec;
+use crate::wear::{Wear, block_erases, wear_spread};
 use serde::Serialize;
 use std::collections::BTreeMap;
 use tinytail_core::design::Design;
@@ -67,6 +68,8 @@ pub struct BlameNote {
     pub all_reads: BlameSum,
     /// Of the slowest 0.1 % of reads.
     pub slowest_reads: SlowestSum,
+    /// Of the slowest reads by share, the largest share first.
+    pub tails: Vec<SlowestSum>,
     /// Of all writes.
     pub all_writes: BlameSum,
 }
@@ -124,7 +127,7 @@ pub struct Outcome {
     pub blame: BlameNote,
     /// The run over simulated time.
     pub series: SeriesSummary,
-    /// How evenly the planes were worn.
+    /// How evenly planes and blocks were worn.
     pub wear: Wear,
     /// How often each technique acted.
     pub techniques: BTreeMap<String, u64>,
@@ -174,6 +177,8 @@ pub(crate) struct Figures {
     /// Pages that the workload touches and the starting state lacks.
     pub unmapped: usize,
     pub warm_up: String,
+    /// Erases of each block when the measured part began.
+    pub erases_then: Vec<u32>,
     /// What became of the workload's requests.
     pub notes: Vec<String>,
 }
@@ -192,6 +197,9 @@ fn state_notes(aged: &Aged, unmapped: usize) -> Vec<String> {
     }
     notes
 }
+
+/// The shares of the slowest reads that are blamed apart, in percent.
+const TAIL_SHARES_PERCENT: [f64; 3] = [1.0, 0.1, 0.01];
 
 /// The violations of rotation that are listed in a note with their times.
 const VIOLATIONS_LISTED: usize = 10;
@@ -270,10 +278,15 @@ pub(crate) fn outcome<M: Measures>(
         gc_count: counters.gcs,
         gc_times: gc_times(counters),
         rotation_violations: rotation_violations(drive, figures.start),
-        blame: BlameNote { all_reads: metrics.all_reads(), slowest_reads: metrics.slowest_reads(0.1), all_writes: metrics.all_writes() },
+        blame: BlameNote {
+            all_reads: metrics.all_reads(),
+            slowest_reads: metrics.slowest_reads(0.1),
+            tails: TAIL_SHARES_PERCENT.map(|share| metrics.slowest_reads(share)).into(),
+            all_writes: metrics.all_writes(),
+        },
         series: metrics.series(drive.view()),
         techniques: techniques(drive.design(), counters),
-        wear: wear_spread(drive.view().erases_counted()),
+        wear: Wear { blocks: block_erases(drive, device, &figures.erases_then), ..wear_spread(drive.view().erases_counted()) },
         event_hash: format!("{:016x}", drive.event_hash()),
         requests_per_cpu_second: rate(requests, figures.cpu_seconds),
         cpu_seconds: figures.cpu_seconds,
@@ -328,26 +341,6 @@ pub(crate) fn write_amplification(counters: &Counters) -> Option<f64> {
         + counters.scrub_rewrites
         + counters.levelled_pages;
     (counters.host_pages > 0).then(|| programmed as f64 / counters.host_pages as f64)
-}
-
-/// How evenly planes are erased.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
-pub struct Wear {
-    /// Erases of the plane with the most.
-    pub erases_most: u64,
-    /// Erases of the plane with the fewest.
-    pub erases_least: u64,
-    /// Coefficient of variation of the planes' erases, in percent.
-    pub variation_percent: f64,
-}
-
-fn wear_spread(erases: impl Iterator<Item = u64>) -> Wear {
-    let erases: Vec<u64> = erases.collect();
-    let (least, most) = (erases.iter().min().copied().unwrap_or(0), erases.iter().max().copied().unwrap_or(0));
-    let mean = erases.iter().sum::<u64>() as f64 / erases.len().max(1) as f64;
-    let variance = erases.iter().map(|&count| (count as f64 - mean).powi(2)).sum::<f64>() / erases.len().max(1) as f64;
-    let variation_percent = if mean > 0.0 { variance.sqrt() / mean * 100.0 } else { 0.0 };
-    Wear { erases_most: most, erases_least: least, variation_percent }
 }
 
 /// How often each technique and mechanism acted.
@@ -416,17 +409,4 @@ fn techniques(design: &Design, counters: &Counters) -> BTreeMap<String, u64> {
         ("trim: pages programmed in vain".into(), counters.void_programs),
     ]
     .into()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn wear_is_the_spread_of_erases_over_planes() {
-        let wear = wear_spread([1, 3].into_iter());
-        assert_eq!(wear, Wear { erases_most: 3, erases_least: 1, variation_percent: 50.0 });
-        let unworn = wear_spread([0, 0].into_iter());
-        assert_eq!(unworn, Wear { erases_most: 0, erases_least: 0, variation_percent: 0.0 });
-    }
 }

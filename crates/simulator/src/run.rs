@@ -5,6 +5,7 @@ use crate::control::{Control, Phase};
 use crate::image::Image;
 use crate::outcome::{Figures, Outcome, outcome};
 use crate::play::{Ending, play, play_streams};
+use crate::wear::erases_so_far;
 use nix::sys::resource::{UsageWho, getrusage};
 use serde::Deserialize;
 use thiserror::Error;
@@ -172,8 +173,16 @@ fn run_with<M: Measures>(
     workload.check_fits(context.logical_sectors)?;
     let footprint = footprint(device, drive.mapped_pages(), workload, spec.seed, spec.requests, &context, control)?;
     if control.is_cancelled() {
-        let figures =
-            Figures { start: 0, cpu_seconds: 0.0, partial: true, stuck: None, unmapped: 0, warm_up: "none".into(), notes: Vec::new() };
+        let figures = Figures {
+            start: 0,
+            cpu_seconds: 0.0,
+            partial: true,
+            stuck: None,
+            unmapped: 0,
+            warm_up: "none".into(),
+            erases_then: erases_so_far(&drive),
+            notes: Vec::new(),
+        };
         return Ok(finish(outcome(&drive, device, workload, spec, &Aged::default(), figures), log, &drive, spec));
     }
     let aged = match image {
@@ -200,6 +209,7 @@ fn run_with<M: Measures>(
     }
     drive.reset_counters();
     let start = drive.now();
+    let erases_then = erases_so_far(&drive);
     // Every request of warming up has completed, and numbers go on from there.
     let first_id = drive.submitted();
     drive.observer_mut().begin(start, first_id, spec.windows, log);
@@ -225,7 +235,7 @@ fn run_with<M: Measures>(
     if spec.verify && !partial {
         drive.audit().map_err(|what| RunError::Failed(format!("{}: an invariant does not hold: {what}", spec.design)))?;
     }
-    let figures = Figures { start, cpu_seconds, partial, stuck, unmapped, warm_up, notes };
+    let figures = Figures { start, cpu_seconds, partial, stuck, unmapped, warm_up, erases_then, notes };
     let log = drive.observer_mut().metrics_mut().take_log();
     Ok(finish(outcome(&drive, device, workload, spec, &aged, figures), log, &drive, spec))
 }

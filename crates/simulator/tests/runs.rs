@@ -68,6 +68,23 @@ fn gc_makes_base_slow_and_its_twins_are_not() {
 }
 
 #[test]
+fn tails_series_and_wear_agree_with_the_totals_of_the_run() {
+    let base = outcome("base", "randrw70-qd16", 60_000);
+    let tails = &base.blame.tails;
+    assert_eq!(tails.iter().map(|tail| tail.share_percent).collect::<Vec<_>>(), [1.0, 0.1, 0.01]);
+    assert_eq!(tails[1], base.blame.slowest_reads);
+    for pair in tails.windows(2) {
+        assert!(pair[0].count >= pair[1].count && pair[0].latency_us_from <= pair[1].latency_us_from);
+        assert!(pair[1].ns.iter().all(|(cause, ns)| pair[0].ns[cause] >= *ns), "a narrower tail is a part of a wider one");
+    }
+    assert_eq!(base.series.gcs.iter().sum::<u64>(), base.gc_count);
+    let blocks = &base.wear.blocks;
+    let erases = blocks.erases.iter().zip(&blocks.blocks).map(|(&erases, blocks)| u64::from(erases) * blocks);
+    assert_eq!(erases.sum::<u64>(), base.erases);
+    assert!(blocks.erases.is_sorted_by(|one, two| one < two));
+}
+
+#[test]
 fn narrower_holds_block_fewer_reads() {
     let blocked = |design: &str| outcome(design, "randrw70-qd16", 60_000).gc_blocked_read_percent;
     let (controller, channel, plane) = (blocked("base+controller-blocking"), blocked("base"), blocked("base+plane-blocking"));

@@ -1,22 +1,22 @@
 use super::*;
 use proptest::prelude::*;
 
-/// A request that completes at a time, and what the drive has programmed for the host and by GC until then.
+/// A request that completes at a time, and what the drive has done until then.
 #[derive(Debug, Clone)]
 struct Step {
     completion: Completion,
-    programmed: (u64, u64),
+    work: Work,
     free: u32,
 }
 
 fn steps(gap: std::ops::Range<u64>) -> impl Strategy<Value = Vec<Step>> {
-    let step = (gap, any::<bool>(), 1..1_000_000u64, 1..64u32, 0..4u64, 0..9u64, 1..50u32);
+    let step = (gap, any::<bool>(), 1..1_000_000u64, 1..64u32, 0..4u64, 0..9u64, 0..3u64, 1..50u32);
     proptest::collection::vec(step, 1..300).prop_map(|rows| {
-        let (mut now, mut programmed) = (1_000_000, (0, 0));
+        let (mut now, mut work) = (1_000_000, Work::default());
         rows.into_iter()
-            .map(|(gap, read, latency, sectors, host, gc, free)| {
+            .map(|(gap, read, latency, sectors, host, gc, gcs, free)| {
                 now += gap;
-                programmed = (programmed.0 + host, programmed.1 + gc);
+                work = Work { host_pages: work.host_pages + host, gc_pages: work.gc_pages + gc, gcs: work.gcs + gcs };
                 let kind = if read { CommandKind::Read } else { CommandKind::Write };
                 let arrived = now.saturating_sub(latency);
                 let completion = Completion {
@@ -34,14 +34,14 @@ fn steps(gap: std::ops::Range<u64>) -> impl Strategy<Value = Vec<Step>> {
                     gc_wait_since: 0,
                     queue_blocked: false,
                 };
-                Step { completion, programmed, free }
+                Step { completion, work, free }
             })
             .collect()
     })
 }
 
 fn look(series: &mut Series, step: &Step) {
-    series.end_window(FreeBlocks { min: step.free, mean_sum: f64::from(step.free), looks: 1 }, step.programmed);
+    series.end_window(FreeBlocks { min: step.free, mean_sum: f64::from(step.free), looks: 1 }, step.work);
     series.go_to(step.completion.completed);
 }
 
@@ -92,14 +92,15 @@ proptest! {
         // The sums are the run's.
         let last = steps.last().unwrap();
         prop_assert_eq!(found.reads.iter().sum::<u64>() + found.writes.iter().sum::<u64>(), steps.len() as u64);
-        prop_assert_eq!(found.host_pages.iter().sum::<u64>(), last.programmed.0);
-        prop_assert_eq!(found.gc_pages.iter().sum::<u64>(), last.programmed.1);
+        prop_assert_eq!(found.host_pages.iter().sum::<u64>(), last.work.host_pages);
+        prop_assert_eq!(found.gc_pages.iter().sum::<u64>(), last.work.gc_pages);
+        prop_assert_eq!(found.gcs.iter().sum::<u64>(), last.work.gcs);
         let least = found.free_blocks_min.iter().flatten().min().copied().unwrap();
         prop_assert!(steps.iter().any(|step| step.free == least));
     }
 }
 
-fn at(completed: Ns, programmed: (u64, u64)) -> Step {
+fn at(completed: Ns, (host_pages, gc_pages, gcs): (u64, u64, u64)) -> Step {
     let completion = Completion {
         id: 0,
         kind: CommandKind::Write,
@@ -115,16 +116,17 @@ fn at(completed: Ns, programmed: (u64, u64)) -> Step {
         gc_wait_since: 0,
         queue_blocked: false,
     };
-    Step { completion, programmed, free: 3 }
+    Step { completion, work: Work { host_pages, gc_pages, gcs }, free: 3 }
 }
 
 #[test]
 fn a_window_ends_a_nanosecond_before_the_next_begins() {
-    let series = series_of(&[at(0, (0, 0)), at(99_999, (1, 0)), at(100_000, (2, 0)), at(150_000, (2, 2))], 200);
+    let series = series_of(&[at(0, (0, 0, 0)), at(99_999, (1, 0, 0)), at(100_000, (2, 0, 0)), at(150_000, (2, 2, 1))], 200);
     assert_eq!(series.writes, [2, 2]);
     // Pages are counted when a window is found to be over.
     assert_eq!(series.host_pages, [2, 0]);
     assert_eq!(series.gc_pages, [0, 2]);
+    assert_eq!(series.gcs, [0, 1]);
     assert_eq!(series.write_amplification, [Some(1.0), None]);
     // The last window is half a window long.
     assert_eq!(series.requests_per_second, [Some(20_000.0), Some(40_000.0)]);
@@ -135,9 +137,9 @@ fn a_window_ends_a_nanosecond_before_the_next_begins() {
 
 #[test]
 fn one_window_more_than_allowed_halves_their_number() {
-    let requests: Vec<Step> = (0..4).map(|window| at(window * 100_000, (0, 0))).collect();
+    let requests: Vec<Step> = (0..4).map(|window| at(window * 100_000, (0, 0, 0))).collect();
     assert_eq!(series_of(&requests, 4).writes, [1, 1, 1, 1]);
-    let one_more: Vec<Step> = (0..5).map(|window| at(window * 100_000, (0, 0))).collect();
+    let one_more: Vec<Step> = (0..5).map(|window| at(window * 100_000, (0, 0, 0))).collect();
     let series = series_of(&one_more, 4);
     assert_eq!(series.writes, [2, 2, 1]);
     assert_eq!(series.window_seconds, 0.0002);
@@ -145,7 +147,7 @@ fn one_window_more_than_allowed_halves_their_number() {
 
 #[test]
 fn windows_in_which_nothing_completed_are_empty_and_nobody_looked() {
-    let series = series_of(&[at(1, (1, 0)), at(350_000, (3, 0))], 200);
+    let series = series_of(&[at(1, (1, 0, 0)), at(350_000, (3, 0, 1))], 200);
     assert_eq!(series.writes, [1, 0, 0, 1]);
     assert_eq!(series.free_blocks_min, [Some(3), None, None, Some(3)]);
     assert_eq!(series.requests_per_second[1], Some(0.0));

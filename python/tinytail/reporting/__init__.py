@@ -1,0 +1,104 @@
+"""A comparison as pictures: one HTML page to look at, and figures for a paper.
+
+- `figures.py`: what is drawn, as plain data, so that page and paper show the same;
+- `page.py`, `page.html.jinja`: the page, with plotly and Jinja;
+- `paper.py`: figures as SVG and PDF, with matplotlib.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass
+from importlib.util import find_spec
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from tinytail.errors import OutputError, UsageError
+from tinytail.output import FileOutput
+
+if TYPE_CHECKING:
+    from tinytail.results import Comparison
+
+
+@dataclass(frozen=True, slots=True)
+class Pictures:
+    """The pictures that are wanted of a comparison: a page, and a folder of figures for a paper."""
+
+    report: str | None = None
+    figures: str | None = None
+
+    def check(self) -> None:
+        """Makes sure, before anything runs, that the pictures can be made and written.
+
+        Raises:
+            UsageError: a library is missing; says what to install.
+            OutputError: a place cannot be written to.
+        """
+        if self.report is not None:
+            _check_libraries("a report", ("plotly", "jinja2"))
+            self._page(self.report).check()
+        if self.figures is not None:
+            _check_libraries("figures", ("matplotlib",))
+            _check_folder(self.figures)
+
+    def write(self, comparison: Comparison) -> list[OutputError]:
+        """Makes the pictures; returns what could not be written. Files are whole or as before."""
+        errors = []
+        try:
+            if self.report is not None:
+                from tinytail.reporting import page
+
+                self._page(self.report).write(page.html(comparison).encode())
+        except OutputError as error:
+            errors.append(error)
+        try:
+            if self.figures is not None:
+                _write_figures(comparison, Path(self.figures))
+        except OutputError as error:
+            errors.append(error)
+        return errors
+
+    @staticmethod
+    def _page(path: str) -> FileOutput:
+        return FileOutput(path, "--report")
+
+
+def _check_libraries(what: str, names: Sequence[str]) -> None:
+    missing = [name for name in names if find_spec(name) is None]
+    if missing:
+        needed = " and ".join(missing)
+        raise UsageError(f"{what} cannot be made without {needed}: pip install tinytail[report]")
+
+
+def _check_folder(folder: str) -> None:
+    path = Path(folder)
+    try:
+        if not folder:
+            raise FileNotFoundError(0, "its name is empty")
+        if not path.exists():
+            path = path.absolute().parent
+            if not path.is_dir():
+                raise FileNotFoundError(0, f"there is no directory {path}")
+        elif not path.is_dir():
+            raise NotADirectoryError(0, "it is not a directory")
+        if not os.access(path, os.W_OK | os.X_OK):
+            raise PermissionError(0, "the directory is read-only")
+    except OSError as error:
+        raise _no_figures(folder, error) from error
+
+
+def _write_figures(comparison: Comparison, folder: Path) -> None:
+    from tinytail.reporting import paper
+
+    try:
+        folder.mkdir(exist_ok=True)
+    except OSError as error:
+        raise _no_figures(str(folder), error) from error
+    for name, content in paper.draw(comparison):
+        FileOutput(str(folder / name), "--figures").write(content)
+
+
+def _no_figures(folder: str, error: OSError) -> OutputError:
+    name = folder or "the folder of --figures"
+    return OutputError(f"cannot write figures to {name}: {error.strerror}")

@@ -1,0 +1,264 @@
+"""Figures for a paper, each as SVG and PDF, drawn by matplotlib: same data, same bytes."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+import matplotlib as mpl
+from matplotlib.axes import Axes
+from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.figure import Figure
+from matplotlib.patches import Patch
+from matplotlib.ticker import (
+    FixedFormatter,
+    FixedLocator,
+    FuncFormatter,
+    MaxNLocator,
+    NullFormatter,
+    NullLocator,
+)
+
+from tinytail import humanize
+from tinytail.reporting import figures
+from tinytail.results import Comparison
+
+# Inches: what fits across the two columns of a page, and what fits into one.
+WIDE, NARROW = 7.0, 3.4
+DASHES = {"solid": "-", "dash": "--", "dot": ":", "dashdot": "-."}
+NAME_CHARACTERS_MAX = 40
+BARS_MAX = 12
+
+_STYLE: Any = {
+    "axes.edgecolor": "#4d4d4d",
+    "axes.grid": True,
+    "axes.axisbelow": True,
+    "axes.titlesize": 8,
+    "axes.titlelocation": "left",
+    "figure.constrained_layout.use": True,
+    "font.family": "DejaVu Sans",
+    "font.size": 8,
+    "grid.color": "#e3e3e3",
+    "grid.linewidth": 0.5,
+    "hatch.color": "#ffffff",
+    "hatch.linewidth": 0.6,
+    "legend.frameon": False,
+    "lines.linewidth": 1.2,
+    # Letters stay letters, so that a figure can be searched and edited.
+    "pdf.fonttype": 42,
+    "svg.fonttype": "none",
+    # Names of elements would be random otherwise.
+    "svg.hashsalt": "tinytail",
+    # A dollar sign in a name is one.
+    "text.parse_math": False,
+}
+
+
+def draw(comparison: Comparison) -> Iterator[tuple[str, bytes]]:
+    """Names and contents of files; a figure of which there is nothing is left out."""
+    drawers: dict[str, Callable[[], Figure | None]] = {
+        "latency-read": lambda: _latency(figures.tails(comparison, "read"), "read latency"),
+        "latency-write": lambda: _latency(figures.tails(comparison, "write"), "write latency"),
+        "blame": lambda: _blame(comparison),
+        "over-time": lambda: _over_time(comparison),
+        "wear": lambda: _wear(comparison),
+    }
+    for name, drawer in drawers.items():
+        with mpl.rc_context(_STYLE):
+            figure = drawer()
+            if figure is None:
+                continue
+            # What lies where is worked out once for both.
+            figure.draw_without_rendering()
+            figure.set_layout_engine("none")
+            svg = _saved(figure, "svg", {"Date": None})
+            pdf = _saved(figure, "pdf", {"CreationDate": None})
+        yield f"{name}.svg", svg
+        yield f"{name}.pdf", pdf
+
+
+def _saved(figure: Figure, format: str, metadata: dict[str, Any]) -> bytes:
+    content = io.BytesIO()
+    figure.savefig(content, format=format, metadata=metadata)
+    return content.getvalue()
+
+
+def _figure(width: float, height: float) -> Figure:
+    figure = Figure(figsize=(width, height))
+    FigureCanvasAgg(figure)
+    return figure
+
+
+def _short(name: str) -> str:
+    return name if len(name) <= NAME_CHARACTERS_MAX else f"…{name[-NAME_CHARACTERS_MAX:]}"
+
+
+def _log_axis(axis: Axes, values: Sequence[float], labels_max: int) -> None:
+    """Makes the y axis logarithmic, of latencies in seconds."""
+    axis.set_yscale("log")
+    ticks, labels = figures.log_ticks(values, labels_max)
+    axis.yaxis.set_major_locator(FixedLocator(ticks))
+    axis.yaxis.set_major_formatter(FixedFormatter(labels))
+    axis.yaxis.set_minor_locator(NullLocator())
+
+
+def _stroke(style: figures.Style) -> dict[str, Any]:
+    return {"color": style.colour, "linestyle": DASHES[style.dash]}
+
+
+def _legend_below(figure: Figure, axis: Axes, columns: int) -> None:
+    handles, labels = axis.get_legend_handles_labels()
+    figure.legend(handles, labels, loc="outside lower center", ncols=columns)
+
+
+def _latency(tails: list[figures.Tail], label: str) -> Figure | None:
+    if not tails:
+        return None
+    figure = _figure(NARROW, 2.7)
+    axis = figure.subplots()
+    furthest = max([1.0, *(x for tail in tails for x in tail.x)])
+    marked = [p for p in figures.MARKED if figures.tail_scale(p) <= furthest + figures.ROUNDING]
+    end = furthest + figures.MAX_GAP
+    for tail in tails:
+        axis.plot(tail.x, tail.seconds, label=_short(tail.design), **_stroke(tail.style))
+        axis.plot([end], [tail.max_seconds], "D", color=tail.style.colour, markersize=4)
+    axis.set_xticks([*map(figures.tail_scale, marked), end], [*(f"{p:g}" for p in marked), "max"])
+    axis.set_xlim(0, end + 0.25)
+    axis.set_xlabel("percentile")
+    axis.set_ylabel(label)
+    values = [each for tail in tails for each in (*tail.seconds, tail.max_seconds)]
+    _log_axis(axis, values, 12)
+    _legend_below(figure, axis, 2)
+    return figure
+
+
+def _blame(comparison: Comparison) -> Figure | None:
+    causes, tails = figures.blame(comparison)
+    if not tails:
+        return None
+    bars = [len(tail.bars) for tail in tails]
+    legend_rows = -(-len(causes) // 2)
+    figure = _figure(WIDE, 0.32 * sum(bars) + 0.3 * len(tails) + 0.17 * legend_rows + 0.7)
+    axes = figure.subplots(
+        len(tails), 1, sharex=True, squeeze=False, gridspec_kw={"height_ratios": bars}
+    )
+    longest = max(bar.mean_seconds for tail in tails for bar in tail.bars) or figures.US
+    unit, unit_seconds = figures.time_unit(longest)
+    for axis, tail in zip(axes[:, 0], tails, strict=True):
+        for position, bar in enumerate(tail.bars):
+            left = 0.0
+            for cause in causes:
+                width = bar.parts.get(cause.key, 0.0) / unit_seconds
+                axis.barh(position, width, 0.7, left=left, **_fill(cause))
+                left += width
+            words = humanize.latency(bar.mean_seconds / figures.US)
+            axis.text(left + 0.008 * longest / unit_seconds, position, words, va="center")
+        axis.set_title(f"slowest {tail.share_percent:g} % of reads")
+        axis.set_yticks(range(len(tail.bars)), [_short(bar.design) for bar in tail.bars])
+        axis.set_ylim(len(tail.bars) - 0.5, -0.5)
+        axis.grid(visible=False, axis="y")
+    last = axes[-1, 0]
+    last.set_xlim(0, 1.12 * longest / unit_seconds)
+    last.set_xlabel(f"mean time per read ({unit})")
+    figure.legend(
+        handles=[Patch(label=cause.name, **_fill(cause)) for cause in causes],
+        loc="outside lower center",
+        ncols=2,
+    )
+    return figure
+
+
+def _fill(cause: figures.Cause) -> dict[str, Any]:
+    return {
+        "facecolor": cause.colour,
+        "edgecolor": "#ffffff" if cause.key else "#8c8c8c",
+        "linewidth": 0.4,
+        "hatch": "////" if cause.hatched else "",
+    }
+
+
+def _over_time(comparison: Comparison) -> Figure | None:
+    rows = figures.over_time(comparison)
+    if not comparison.results or not any(line.x for line in rows[0].lines):
+        return None
+    figure = _figure(WIDE, 1.05 * len(rows) + 0.6)
+    axes = figure.subplots(len(rows), 1, sharex=True, squeeze=False)[:, 0]
+    unit = figures.time_unit(max(result.simulated_seconds for result in comparison.results))
+    for axis, row in zip(axes, rows, strict=True):
+        for line in row.lines:
+            _plot(axis, line, unit[1], 1.0, _short(line.design))
+        for line in row.second:
+            _plot(axis, line, unit[1], 0.5, "")
+        axis.set_title(
+            f"{row.title} (thick: least, thin: {row.second_title})" if row.second else row.title
+        )
+        values = [y for line in row.lines for y in line.y if y]
+        if row.is_log and values:
+            _log_axis(axis, values, 5)
+        else:
+            if row.from_zero:
+                axis.set_ylim(bottom=0)
+            axis.yaxis.set_major_locator(MaxNLocator(4))
+            axis.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.6g}"))
+    axes[-1].set_xlabel(f"simulated time ({unit[0]})")
+    figure.align_ylabels(list(axes))
+    _legend_below(figure, axes[0], 3)
+    return figure
+
+
+def _plot(axis: Axes, line: figures.Line, unit: float, width: float, label: str) -> None:
+    gaps = [float("nan") if y is None else y for y in line.y]
+    around = [None, *line.y, None]
+    # A line has no length between gaps.
+    alone = [
+        position
+        for position, y in enumerate(line.y)
+        if y is not None and around[position] is None and around[position + 2] is None
+    ]
+    axis.plot(
+        [x / unit for x in line.x],
+        gaps,
+        linewidth=width,
+        label=label,
+        marker=".",
+        markersize=2 * width,
+        markevery=alone,
+        **_stroke(line.style),
+    )
+
+
+def _wear(comparison: Comparison) -> Figure | None:
+    lines = [line for line in figures.wear(comparison) if line.x]
+    if not lines:
+        return None
+    figure = _figure(NARROW, 2.4)
+    axis = figure.subplots()
+    distinct = sorted({x for line in lines for x in line.x})
+    width = 0.8 / len(lines)
+    for index, line in enumerate(lines):
+        blocks = [y or 0.0 for y in line.y]
+        if len(distinct) <= BARS_MAX:
+            shift = width * (index - (len(lines) - 1) / 2)
+            places = [x + shift for x in line.x]
+            axis.bar(
+                places,
+                blocks,
+                width,
+                facecolor=line.style.colour,
+                edgecolor="#ffffff",
+                linewidth=0,
+                hatch="////" if line.style.hatched else "",
+                label=_short(line.design),
+            )
+        else:
+            axis.step(line.x, blocks, where="mid", label=_short(line.design), **_stroke(line.style))
+    axis.set_yscale("log")
+    axis.set_ylim(bottom=0.7)
+    axis.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.6g}"))
+    axis.yaxis.set_minor_formatter(NullFormatter())
+    axis.xaxis.set_major_locator(MaxNLocator(8, integer=True))
+    axis.set_xlabel("erases of a block")
+    axis.set_ylabel("blocks")
+    _legend_below(figure, axis, 2)
+    return figure
