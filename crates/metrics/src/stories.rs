@@ -38,6 +38,9 @@ pub struct StoriesNote {
     pub error: Option<String>,
 }
 
+/// Latencies and numbers of requests, the fastest first, and of equally fast ones the last.
+type Slowest = BinaryHeap<Reverse<(Ns, Reverse<u64>)>>;
+
 /// A request with its story.
 #[derive(Debug, Clone)]
 struct Story {
@@ -54,8 +57,8 @@ pub struct Storied {
     measuring: bool,
     first_id: u64,
     start_ns: Ns,
-    /// The slowest reads and writes, the fastest of them first.
-    slowest: [BinaryHeap<Reverse<(Ns, Reverse<u64>)>>; 2],
+    /// The slowest reads and writes.
+    slowest: [Slowest; 2],
     stories: HashMap<u64, Story>,
     gcs: Vec<GcRecord>,
 }
@@ -91,10 +94,11 @@ impl Storied {
         let slow = self.wanted.slowest > 0 && (!full || slowest.peek().is_some_and(|Reverse((least, _))| latency > *least));
         if slow {
             slowest.push(Reverse((latency, Reverse(id))));
-            if full && let Some(Reverse((_, Reverse(dropped)))) = slowest.pop() {
-                if !self.wanted.requests.contains(&dropped) {
-                    self.stories.remove(&dropped);
-                }
+            if full
+                && let Some(Reverse((_, Reverse(dropped)))) = slowest.pop()
+                && !self.wanted.requests.contains(&dropped)
+            {
+                self.stories.remove(&dropped);
             }
         }
         if slow || asked_for {
