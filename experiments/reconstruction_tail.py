@@ -18,11 +18,12 @@ import tinytail
 DESIGNS = ("ttflash", "ttflash+no-gc")
 PROGRAMS = ("die_flush_ns", "die_parity_ns")
 COLUMNS = ("id", "kind", "latency_ns", "reconstructed", *PROGRAMS)
+COUNTS = "read_plan/gc_tolerant: "
 Columns = dict[str, "np.ndarray[tuple[int], np.dtype[np.int64]]"]
 
 
-def reads(design: str, folder: Path) -> Columns:
-    """Plays a design and returns its reads in the order of the trace."""
+def reads(design: str, folder: Path) -> tuple[Columns, tinytail.DesignResult]:
+    """Plays a design and returns its reads in the order of the trace, and its result."""
     file = folder / f"{design}.parquet"
     comparison = tinytail.compare([design], device="ttflash-256g", workload="dtrs", log=file)
     if comparison.errors:
@@ -33,17 +34,20 @@ def reads(design: str, folder: Path) -> Columns:
     columns = {name: table[name].to_numpy() for name in COLUMNS if name != "kind"}
     columns = {name: values[kind == "read"] for name, values in columns.items()}
     order = np.argsort(columns["id"])
-    return {name: values[order] for name, values in columns.items()}
+    return {name: values[order] for name, values in columns.items()}, comparison.results[0]
 
 
 def main() -> None:
     """Plays both and says what became of the slowest reads."""
     with tempfile.TemporaryDirectory() as folder:
-        ours, twin = (reads(design, Path(folder)) for design in DESIGNS)
+        (ours, result), (twin, _) = (reads(design, Path(folder)) for design in DESIGNS)
     us, twin_us = ours["latency_ns"] / 1e3, twin["latency_ns"] / 1e3
     rebuilt = ours["reconstructed"] > 0
     write = sys.stdout.write
-    write(f"reconstructed: {100 * rebuilt.mean():.2f} % of {len(us):,} reads\n")
+    pages = result.techniques[COUNTS + "reconstructed pages"]
+    more = result.techniques[COUNTS + "pages read for that"] / pages
+    write(f"reconstructed: {100 * rebuilt.mean():.2f} % of {len(us):,} reads, ")
+    write(f"{pages:,} pages, for each of which {more:.1f} others are read\n")
     for name, columns, values in (("ttflash", ours, us), ("its twin", twin, twin_us)):
         low, high = np.percentile(values, [98.8, 99.2])
         about = (values > low) & (values < high)

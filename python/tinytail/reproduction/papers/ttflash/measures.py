@@ -166,7 +166,7 @@ def blocked_under_burst(lab: Lab, *, experiment: str) -> Values:
 
 
 def visible_from(lab: Lab, *, experiment: str, designs: Mapping[str, str], factor: float) -> Values:
-    """The least percentile from which on a design's reads take `factor` times those without GC.
+    """The least percentile at which a design's reads take `factor` times those without GC or more.
 
     100 where none does.
     """
