@@ -52,6 +52,8 @@ pub(crate) enum Timer {
     Scrub(DieIx),
     /// The same for the programs of its GCs.
     GatherGc(DieIx),
+    /// The patience of the move that began at this time is over.
+    Move(Ns),
 }
 
 /// Why a command was refused.
@@ -342,6 +344,9 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
         self.advance(now);
         let id = self.next_id;
         self.next_id += 1;
+        if self.state.scrubbing_owed {
+            self.wake_scrubbers();
+        }
         let queued = Queued { id, asked: now, arrived: self.state.now, command };
         if self.state.host.take_directly(command.kind) {
             self.accept(queued);
@@ -442,6 +447,7 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
             }
             Timer::Gather(die) => self.gather_timer(die, false),
             Timer::GatherGc(die) => self.gather_timer(die, true),
+            Timer::Move(began) => self.move_timer(began),
         }
     }
 

@@ -3,8 +3,9 @@
 //! A program brings raw bit errors at a rate that grows with the erases of its block. A copyback writes the page as it was
 //! read, so the errors of all its programs add up until it passes the ECC engine and is written anew. What is kept of a page
 //! is one byte: its consecutive copybacks, and whether it has been scrubbed since. From that, the erases of its block and a
-//! number drawn from the logical page, the errors of each codeword follow: the quantile of a Poisson distribution. The number
-//! stays with the page, so that a copyback never removes errors.
+//! number drawn from the run's seed and the logical page, the errors of each codeword follow: the quantile of a Poisson
+//! distribution. The number stays with the page wherever it lies and whatever is written to it, so that a copyback never removes
+//! errors, and what happens to other pages changes none of its own.
 
 use crate::device::Device;
 use crate::ids::{BlockIx, Lpn, Ppn};
@@ -124,7 +125,7 @@ pub(crate) struct PageErrors {
     pages_per_block: u32,
     /// Of each physical page: consecutive copybacks of its data, and whether it was scrubbed since.
     copies: Vec<u8>,
-    /// Blocks into which pages were copied since they were last looked through.
+    /// Blocks into which pages were copied, or of which pages were put off, since the last look through them began.
     suspects: Vec<bool>,
 }
 
@@ -171,12 +172,13 @@ impl PageErrors {
         byte & CHECKED == 0 && byte >= least.max(1)
     }
 
-    /// Whether pages were copied into a block since it was last looked through.
+    /// Whether pages were copied into a block, or put off in it, since the last look through it began.
     pub fn is_suspect(&self, block: BlockIx) -> bool {
         self.suspects[block as usize]
     }
 
-    pub fn looked_through(&mut self, block: BlockIx) {
+    /// A look through a block begins. What becomes of its pages from now on makes it suspect again.
+    pub fn begin_look(&mut self, block: BlockIx) {
         self.suspects[block as usize] = false;
     }
 
@@ -292,7 +294,7 @@ mod tests {
         assert!(errors.is_due(1, 1) && !errors.is_due(1, 2) && errors.is_suspect(0));
         errors.checked(1);
         assert!(!errors.is_due(1, 1) && errors.copies(1) == 1);
-        errors.looked_through(0);
+        errors.begin_look(0);
         errors.put_off(1);
         assert!(errors.is_due(1, 1) && errors.is_suspect(0));
         errors.checked(1);

@@ -222,11 +222,12 @@ pub struct Completion {
     pub completed: Ns,
     /// Some page of it waited for a resource that a GC held.
     pub gc_blocked: bool,
-    /// Pages of it that were regenerated from the rest of their stripes.
+    /// Pages of it that were regenerated from the rest of their stripes, around a GC or because the ECC could not correct them.
     pub reconstructed: u16,
     /// Times at which a page of it was decided to wait for a GC.
     pub gc_waits: u16,
-    /// Times at which a page of it had to, because another page of its stripe was behind a GC as well.
+    /// Times at which a page of it had to, because another page of its stripe was behind a GC as well, or one that regenerates it
+    /// because the ECC could not correct it.
     pub gc_waits_forced: u16,
     /// When the first of these waits began; 0 if there was none.
     pub gc_wait_since: Ns,

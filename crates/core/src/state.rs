@@ -398,11 +398,17 @@ pub struct State {
     /// Stripes may move for the sake of wear, and the one that does.
     pub(crate) levels_wear: bool,
     pub(crate) mover: Option<Box<Mover>>,
+    /// It has taken so long that it does not come behind everything else any more.
+    pub(crate) move_is_late: bool,
+    /// When the next stripe may begin to move.
+    pub(crate) moves_rest_until: Ns,
     /// Erases of each plane since the drive began to run, and those before counting began.
     pub(crate) plane_erases: Vec<u64>,
     pub(crate) plane_erases_then: Vec<u64>,
     /// The scrubber of each die; none where nothing is scrubbed.
     pub(crate) scrubbers: Vec<Scrubber>,
+    /// Some of them wait for the next request.
+    pub(crate) scrubbing_owed: bool,
 }
 
 impl State {
@@ -489,9 +495,12 @@ impl State {
             errors: PageErrors::new(device).map(Box::new),
             levels_wear: false,
             mover: None,
+            move_is_late: false,
+            moves_rest_until: 0,
             plane_erases: vec![0; g.planes() as usize],
             plane_erases_then: vec![0; g.planes() as usize],
             scrubbers: Vec::new(),
+            scrubbing_owed: false,
         }
     }
 

@@ -129,6 +129,7 @@ pub fn run(spec: &Spec, control: &Control) -> Result<Outcome, RunError> {
     if spec.requests == Some(0) {
         return Err(RunError::Failed("0 requests were asked for; at least 1 is needed".into()));
     }
+    workload.check_ends(spec.requests)?;
     if !(1..=WINDOWS_MAX).contains(&spec.windows) {
         return Err(RunError::Failed(format!("{} windows were asked for; 1 to {WINDOWS_MAX} are possible", spec.windows)));
     }

@@ -53,6 +53,24 @@ fn the_same_seed_gives_the_same_run_twice_and_on_two_threads() {
 }
 
 #[test]
+fn a_workload_without_a_number_of_requests_is_played_with_that_of_the_run() {
+    let keys = "queue_depth = 4\nblock_bytes = 4096\nread_share = 0.5\naddresses = \"uniform\"\n";
+    for (name, text) in [
+        ("endless", format!("summary = \"s\"\n[synthetic]\n{keys}")),
+        ("endless-threads", format!("summary = \"s\"\n[threads.a]\n{keys}[threads.b]\n{keys}")),
+    ] {
+        let file = workload_file(name, &text);
+        let path = file.to_str().unwrap();
+        let outcome = outcome("base", path, 3000);
+        assert_eq!(outcome.read.count + outcome.write.count, 3000);
+        let without = Spec { requests: None, ..spec("base", path, 0) };
+        let refusal = run(&without, &Control::default()).unwrap_err().to_string();
+        assert!(refusal.contains("how many requests it has is not said") && refusal.contains("--requests"), "{refusal}");
+        std::fs::remove_file(&file).unwrap();
+    }
+}
+
+#[test]
 fn gc_makes_base_slow_and_its_twins_are_not() {
     let base = outcome("base", "randrw70-qd16", 60_000);
     let none = outcome("base+ideal-no-gc", "randrw70-qd16", 60_000);

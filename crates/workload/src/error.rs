@@ -158,6 +158,17 @@ pub enum WorkloadError {
         /// What can be done about it, or nothing.
         hint: String,
     },
+    /// A workload that is made by rule and has no end, played without one.
+    #[error(
+        "workload `{name}`: how many requests it has is not said; give `requests` in its file, in {section}, or with the run, as \
+         --requests"
+    )]
+    Endless {
+        /// The workload.
+        name: String,
+        /// Where the key belongs.
+        section: &'static str,
+    },
     /// A workload that does not fit the drive.
     #[error("workload `{name}`: {message}")]
     DoesNotFit {

@@ -199,7 +199,7 @@ impl<'a> Text<'a> {
     pub(crate) fn workload(self) -> Result<CheckedFile, WorkloadError> {
         let file: WorkloadFile = self.parse()?;
         let table = match (file.synthetic, file.threads, file.profile, file.trace, file.tenants) {
-            (Some(table), None, None, None, None) => Table::Synthetic(table.check(self, &["synthetic"], false)?),
+            (Some(table), None, None, None, None) => Table::Synthetic(table.check(self, &["synthetic"])?),
             (None, Some(threads), None, None, None) => Table::Threads(self.threads(&threads)?),
             (None, None, Some(table), None, None) => {
                 let (profile, claims) = table.check(self)?;
@@ -226,12 +226,10 @@ impl<'a> Text<'a> {
     }
 
     fn threads(self, threads: &BTreeMap<String, SyntheticTable>) -> Result<Vec<(String, Synthetic)>, WorkloadError> {
-        let check = |(name, table): (&String, &SyntheticTable)| Ok((name.clone(), table.check(self, &["threads", name], true)?));
-        let threads: Vec<_> = threads.iter().map(check).collect::<Result<_, _>>()?;
-        if threads.iter().all(|(_, thread)| thread.requests.is_none()) {
-            return Err(self.fault(&[], "threads", "needs at least one thread with `requests`; the others go on until it has ended"));
+        if threads.is_empty() {
+            return Err(self.fault(&[], "threads", "has no thread; expected at least one table [threads.NAME]"));
         }
-        Ok(threads)
+        threads.iter().map(|(name, table)| Ok((name.clone(), table.check(self, &["threads", name])?))).collect()
     }
 
     fn tenants(self, tenants: &BTreeMap<String, TenantTable>) -> Result<Vec<(String, TraceFile, Transform)>, WorkloadError> {

@@ -322,9 +322,10 @@ impl Workload {
     /// has its own number, and others end by themselves. The same seed gives the same stream; a trace has no use for it.
     ///
     /// # Errors
-    /// A workload that does not fit the drive, a trace that can't be read any more, or threads in closed loop: the drive
-    /// decides the order of their requests, so that they have only [`Workload::streams`].
+    /// A workload that does not fit the drive or has no end, a trace that can't be read any more, or threads in closed loop:
+    /// the drive decides the order of their requests, so that they have only [`Workload::streams`].
     pub fn source(&self, seed: u64, context: &SourceContext, requests: Option<u64>) -> Result<Box<dyn Source>, WorkloadError> {
+        self.check_ends(requests)?;
         Ok(match &self.requests {
             Requests::Trace(trace) => Box::new(trace.source(context.logical_sectors, requests)?),
             Requests::Profile { profile, .. } => {
@@ -356,6 +357,7 @@ impl Workload {
     /// # Errors
     /// As [`Workload::source`], except that threads are welcome.
     pub fn streams(&self, seed: u64, context: &SourceContext, requests: Option<u64>) -> Result<Streams, WorkloadError> {
+        self.check_ends(requests)?;
         if self.has_closed_threads() {
             return Ok(Streams { streams: self.thread_streams(seed, context)?, requests: requests.unwrap_or(u64::MAX) });
         }
@@ -372,6 +374,8 @@ impl Workload {
     fn thread_streams(&self, seed: u64, context: &SourceContext) -> Result<Vec<Stream>, WorkloadError> {
         self.check_fits(context.logical_sectors)?;
         let Requests::Threads(threads) = &self.requests else { return Ok(Vec::new()) };
+        // Where no thread has a number of requests, that of the run ends them all.
+        let some_end = threads.iter().any(|(_, thread)| thread.requests.is_some());
         // The threads must not share a stream of bits.
         let mut seeds = Random::new(seed);
         let stream = |(queue, (name, thread)): (u32, &(String, Synthetic))| {
@@ -379,7 +383,7 @@ impl Workload {
             Ok(Stream {
                 source: thread.source(&name, seeds.bits(), context.mapped_sectors, None, queue)?,
                 pacing: thread.depth().map_or(Pacing::Open, |depth| Pacing::Closed { depth }),
-                endless: thread.requests.is_none(),
+                endless: some_end && thread.requests.is_none(),
             })
         };
         (0..).zip(threads).map(stream).collect()
@@ -440,6 +444,19 @@ impl Workload {
             }
             _ => Ok(()),
         }
+    }
+
+    /// Checks that it comes to an end if a run asks for so many requests, or for none in particular.
+    ///
+    /// # Errors
+    /// A workload that is made by rule and has no number of requests, where the run has none either.
+    pub fn check_ends(&self, requests: Option<u64>) -> Result<(), WorkloadError> {
+        let section = match &self.requests {
+            Requests::Synthetic(synthetic) if synthetic.requests.is_none() => "[synthetic]",
+            Requests::Threads(threads) if threads.iter().all(|(_, thread)| thread.requests.is_none()) => "one of its [threads]",
+            _ => return Ok(()),
+        };
+        if requests.is_some() { Ok(()) } else { Err(WorkloadError::Endless { name: self.name.clone(), section }) }
     }
 
     /// Generates a stand-in, without transforms, and holds what it claims to be like against what it is like.

@@ -194,13 +194,32 @@ fn threads_of_one_kind_do_not_share_their_bits() {
     assert!((summary.iops_mean / 2000.0 - 1.0).abs() < 0.05, "{}", summary.iops_mean);
 }
 
+/// Two threads at the pacing given, neither of which has a number of requests.
+fn endless_threads(pacing: &str) -> Workload {
+    let thread = format!("{pacing}\nblock_bytes = 4096\nread_share = 0.5\naddresses = \"uniform\"\n");
+    File::new("endless", &format!("summary = \"s\"\n[threads.a]\n{thread}[threads.b]\n{thread}")).resolve().unwrap()
+}
+
+#[test]
+fn threads_without_numbers_of_requests_have_that_of_the_run_together() {
+    let open = endless_threads("rate_per_s = 1000");
+    let arrivals = generate(&open, 1, Some(500), 64);
+    assert_eq!(arrivals.len(), 500);
+    assert!([0, 1].iter().all(|queue| arrivals.iter().filter(|arrival| arrival.queue == *queue).count() > 100));
+    let closed = endless_threads("queue_depth = 2");
+    let streams = closed.streams(1, &DRIVE, Some(500)).unwrap();
+    assert_eq!((streams.requests, streams.streams.iter().any(|stream| stream.endless)), (500, false), "the number ends them");
+    for message in [open.source(1, &DRIVE, None).err().unwrap(), closed.streams(1, &DRIVE, None).err().unwrap()].map(|e| e.to_string()) {
+        assert!(message.contains("`requests` in its file, in one of its [threads], or with the run, as --requests"), "{message}");
+    }
+}
+
 #[test]
 fn faulty_tables_name_the_line() {
     const SOUND: &str =
         "summary = \"s\"\n[threads.a]\nrate_per_s = 10\nblock_bytes = 4096\nread_share = 0.7\naddresses = \"uniform\"\nrequests = 10\n";
     assert_eq!(check_file(&File::new("sound", SOUND).0), Ok(()));
     for (from, to, line, expected) in [
-        ("requests = 10\n", "", 2, "`threads` needs at least one thread with `requests`"),
         ("requests = 10\n", "requests = 0\n", 7, "`threads.a.requests` is 0"),
         ("rate_per_s = 10", "queue_depth = 0", 3, "`threads.a.queue_depth` is 0"),
         ("rate_per_s = 10", "queue_depth = 1\narrivals = \"fixed\"", 4, "`threads.a.arrivals` is given in closed loop"),
@@ -228,7 +247,7 @@ fn faulty_tables_name_the_line() {
         assert!(message.contains(expected), "{to}: {message}");
     }
     let message = check_file(&File::new("none", "summary = \"s\"\n[threads]\n").0).unwrap_err().to_string();
-    assert!(message.contains("`threads` needs at least one thread"), "{message}");
+    assert!(message.contains("`threads` has no thread"), "{message}");
     let schema = workload_schema();
     for table in ["threads", "tenants", "transform"] {
         assert!(schema["properties"].get(table).is_some(), "{table}");

@@ -352,7 +352,6 @@ fn faulty_workload_files_name_the_line() {
         ("\"uniform\"", "\"zipf\"\nzipf_theta = 9", 7, "above 0, at most 4"),
         ("\"uniform\"", "\"uniform\"\nzipf_theta = 1", 7, "uniform addresses"),
         ("requests = 1000", "requests = 0", 7, "`synthetic.requests` is 0"),
-        ("requests = 1000", "", 2, "`synthetic.requests` is missing"),
         ("[synthetic]", "[synthetik]", 2, "did you mean `synthetic`?"),
         ("requests = 1000", "requests = 1000\n[trace]\nfile = \"x\"", 1, "exactly one of the tables"),
         ("requests = 1000", "requests =", 7, ""),
@@ -366,6 +365,19 @@ fn faulty_workload_files_name_the_line() {
     assert_eq!(check_file(&File::new("sound", SYNTHETIC).0), Ok(()));
     let message = File::new("no-trace", "summary = \"s\"\n\n[trace]\n").resolve().unwrap_err().to_string();
     assert!(message.contains("line 3: `trace.file` is missing"), "{message}");
+}
+
+#[test]
+fn the_number_of_requests_is_the_files_or_the_runs_and_one_of_them_must_be_there() {
+    let file = File::new("endless", &SYNTHETIC.replace("requests = 1000\n", ""));
+    assert_eq!(check_file(&file.0), Ok(()));
+    let (endless, bounded) = (file.resolve().unwrap(), File::new("bounded", SYNTHETIC).resolve().unwrap());
+    assert_eq!((endless.request_count_hint(), bounded.request_count_hint()), (None, Some(1000)));
+    assert_eq!(generate(&endless, 1, Some(1000), 64), generate(&bounded, 1, None, 64));
+    assert_eq!(generate(&bounded, 1, Some(70), 64).len(), 70);
+    let message = endless.source(1, &DRIVE, None).err().unwrap().to_string();
+    assert!(message.contains("`requests` in its file, in [synthetic], or with the run, as --requests"), "{message}");
+    assert_eq!((endless.check_ends(Some(1)), bounded.check_ends(None)), (Ok(()), Ok(())));
 }
 
 #[test]

@@ -6,8 +6,12 @@
 //! their own, so that GC treats them like any others; then the stripe table and the map change at one instant. So a stripe is
 //! never half in one group and half in another, where two GCs could block it. One stripe moves at a time; its pages have a
 //! place in RAM apart from the buffer.
+//!
+//! Its operations are work of the background, which a die that never rests would never start. When the technique's patience is
+//! over, `order` sees them as what the host waits for in the end: reads for parity and flushes. So a move takes as long as its
+//! patience, and then as long as a flush.
 
-use crate::drive::Drive;
+use crate::drive::{Drive, Timer};
 use crate::event::EventQueue;
 use crate::ftl::rain::Place;
 use crate::ids::{Lpn, NONE, PlaneIx};
@@ -16,6 +20,7 @@ use crate::oracle::Content;
 use crate::policy::WearLevel;
 use crate::rain::Batch;
 use crate::sched::ops::{Class, Op, OpKind, Owner};
+use crate::units::Ns;
 use crate::view::{View, WrittenStripe};
 
 /// The stripe that moves.
@@ -26,6 +31,7 @@ pub(crate) struct Mover {
     /// Its place among the active stripes, and the batch that it counts as.
     active: u32,
     batch: u32,
+    began: Ns,
     /// Operations that have not ended.
     pending: u32,
     /// Its mapped pages, and with an oracle what each holds.
@@ -37,20 +43,28 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
     #[inline(never)]
     pub(super) fn consider_levelling(&mut self, stripe: u32, written: u32) {
         let rain = self.state.rain.as_ref().expect("only drives with stripes get here");
-        if self.state.mover.is_some() || rain.active.find(stripe).is_some() {
+        let rests = self.state.now < self.state.moves_rest_until;
+        if rests || self.state.mover.is_some() || rain.active.find(stripe).is_some() {
             return;
         }
         let asked = WrittenStripe { stripe, written, place: rain.stripes.place_of_stripe(stripe) };
-        let Some(to) = self.policies.wear_level.destination(View(&self.state), &asked) else { return };
-        let rain = self.state.rain.as_ref().expect("only drives with stripes get here");
-        if !rain.stripes.has_room_for(stripe, to) {
-            self.state.counters.moves_refused += 1;
-            return;
+        let mut places = Vec::new();
+        self.policies.wear_level.destinations(View(&self.state), &asked, &mut places);
+        places.retain(|&to| to != asked.place);
+        let Some(&best) = places.first() else { return };
+        match places.into_iter().find(|&to| self.table_takes(stripe, to) && self.has_room_in(to.group)) {
+            Some(to) => {
+                self.state.counters.moves_elsewhere += u64::from(to != best);
+                self.begin_move(stripe, to);
+            }
+            None if self.table_takes(stripe, best) => self.state.counters.moves_without_room += 1,
+            None => self.state.counters.moves_refused += 1,
         }
-        if to == asked.place {
-            return;
-        }
-        if self.has_room_in(to.group) { self.begin_move(stripe, to) } else { self.state.counters.moves_without_room += 1 }
+    }
+
+    /// Whether the stripe table has room for a stripe at a place.
+    fn table_takes(&self, stripe: u32, to: Place) -> bool {
+        self.state.rain.as_ref().expect("only drives with stripes get here").stripes.has_room_for(stripe, to)
     }
 
     /// Whether the planes of a group can take a page more for good, and now. Every page of their stripes counts, mapped or not.
@@ -73,8 +87,12 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
         let active = rain.active.activate(stripe);
         let batch = rain.batches.insert(Batch::of_mover(stripe, active));
         rain.active.get_mut(active).batch = batch;
-        let mover = Mover { stripe, to, active, batch, pending: pages.len() as u32, pages: pages.iter().map(|&lpn| (lpn, None)).collect() };
-        self.state.mover = Some(Box::new(mover));
+        let now = self.state.now;
+        let (pending, contents) = (pages.len() as u32, pages.iter().map(|&lpn| (lpn, None)).collect());
+        self.state.mover = Some(Box::new(Mover { stripe, to, active, batch, began: now, pending, pages: contents }));
+        self.state.moves_rest_until = now.saturating_add(self.policies.wear_level.pause_ns());
+        let patience_over = now.saturating_add(self.policies.wear_level.patience_ns());
+        self.set_timer(patience_over, Timer::Move(now));
         for lpn in pages {
             let plane = self.state.books.plane_of(self.state.books.lookup(lpn));
             let read = self.mover_op(OpKind::Read, lpn, plane);
@@ -86,6 +104,24 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
         let mut op = Op::new(kind, Class::Background, Occupant::Background, Owner::Mover, lpn, plane);
         op.sectors = self.state.device.geometry.sectors_per_page() as u8;
         self.state.new_op(op)
+    }
+
+    /// The patience of the move that began at a time is over. Returns whether it is still under way.
+    pub(super) fn move_timer(&mut self, began: Ns) -> bool {
+        let is_late = self.state.mover.as_ref().is_some_and(|mover| mover.began == began);
+        if is_late {
+            // Whatever of it waits does so at a busy die, which sees that when it chooses next.
+            self.state.move_is_late = true;
+            self.state.counters.moves_hurried += 1;
+        }
+        is_late
+    }
+
+    /// The page whose copy a number behind all others stands for while its stripe moves.
+    pub(super) fn page_on_the_move(&self, number: Lpn) -> Option<Lpn> {
+        let (rain, mover) = (self.state.rain.as_ref()?, self.state.mover.as_ref()?);
+        let place = u64::from(number).checked_sub(rain.stripes.pages())?;
+        Some(rain.stripes.page_in(mover.stripe, place as u32))
     }
 
     /// A page of the stripe that moves has been read or programmed.
@@ -132,6 +168,7 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
     /// Every page has a copy at its new place: table and map change, and whoever waits for a page waits there.
     fn end_move(&mut self) {
         let mover = self.state.mover.take().expect("a stripe that moves");
+        self.state.move_is_late = false;
         let stripe = mover.stripe;
         let rain = self.state.rain.as_mut().expect("only drives with stripes get here");
         let counters = &mut self.state.counters;

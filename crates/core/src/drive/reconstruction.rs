@@ -28,8 +28,8 @@ struct Sources {
     /// The planes of the latter.
     planes: [PlaneIx; 32],
     planes_count: usize,
-    /// One of them is behind a GC as well.
-    blocked: bool,
+    /// Of them those that are behind a GC as well.
+    behind: u32,
 }
 
 impl<O: Observer, Q: EventQueue> Drive<O, Q> {
@@ -137,13 +137,14 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
             return false;
         }
         let sources = self.sources(stripe, self.state.ops[target as usize].lpn, first);
-        if behind > 1 || sources.blocked {
+        if behind > 1 || sources.behind > 0 {
             self.note_forced_wait(request, behind);
             return false;
         }
         if !self.ask_about(request, target, stripe, &sources) {
             return false;
         }
+        self.count_reconstruction(&sources);
         self.rebuild(request, stripe, first, target, &sources, Blame::default(), false);
         true
     }
@@ -152,7 +153,7 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
     fn sources(&self, stripe: u32, target: Lpn, first: u32) -> Sources {
         let rain = self.state.rain.as_ref().expect("only drives with stripes get here");
         let (_, members) = rain.stripes.members(stripe);
-        let mut sources = Sources { own: 0, in_ram: 0, extra: 0, planes: [0; 32], planes_count: 0, blocked: false };
+        let mut sources = Sources { own: 0, in_ram: 0, extra: 0, planes: [0; 32], planes_count: 0, behind: 0 };
         let mut op = first;
         while op != NONE {
             let entry = &self.state.ops[op as usize];
@@ -173,7 +174,7 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
             sources.extra |= 1 << place;
             sources.planes[sources.planes_count] = plane;
             sources.planes_count += 1;
-            sources.blocked |= self.is_behind_gc(plane);
+            sources.behind += u32::from(self.is_behind_gc(plane));
         }
         sources
     }
@@ -197,12 +198,23 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
         false
     }
 
-    /// A page that was read and could not be corrected is regenerated, whatever GCs do.
+    fn count_reconstruction(&mut self, sources: &Sources) {
+        let counters = &mut self.state.counters;
+        counters.reconstructed_pages += 1;
+        counters.reconstruction_reads += u64::from(sources.extra.count_ones());
+    }
+
+    /// A page that was read and could not be corrected is regenerated, whatever GCs do. Nobody has decided that, so it counts
+    /// apart from reconstructions.
     pub(super) fn regenerate_unreadable(&mut self, request: u32, op: u32) {
         let entry = self.state.ops[op as usize];
         let stripe = self.stripe_of(op);
         let sources = self.sources(stripe, entry.lpn, NONE);
         let blame = self.state.blames[op as usize].clone();
+        self.state.counters.regeneration_reads += u64::from(sources.extra.count_ones());
+        if sources.behind > 0 && self.rain().plans_reads {
+            self.note_wait_to_regenerate(request, sources.behind);
+        }
         let rebuild = self.rebuild(request, stripe, op, op, &sources, blame, entry.gc_blocked);
         self.rain().rebuilds[rebuild as usize].unreadable = true;
     }
@@ -217,8 +229,19 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
         request.gc_waits = request.gc_waits.saturating_add(1);
     }
 
+    /// Pages of a read wait for GCs, since parity is no way around them.
     fn note_forced_wait(&mut self, request: u32, pages: u32) {
         self.state.counters.reads_beyond_parity += u64::from(pages);
+        self.note_no_way_around(request, pages);
+    }
+
+    /// Pages that regenerate one beyond the ECC wait for GCs, which are there when they are asked for or come while they wait.
+    fn note_wait_to_regenerate(&mut self, request: u32, pages: u32) {
+        self.state.counters.regeneration_waits += u64::from(pages);
+        self.note_no_way_around(request, pages);
+    }
+
+    fn note_no_way_around(&mut self, request: u32, pages: u32) {
         let now = self.state.now;
         let request = &mut self.state.requests[request as usize];
         if request.gc_waits == 0 && request.gc_waits_forced == 0 {
@@ -293,9 +316,6 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
             let read = self.state.new_op(read);
             self.state.ops[read as usize].next = std::mem::replace(&mut chain, read);
         }
-        let counters = &mut self.state.counters;
-        counters.reconstructed_pages += 1;
-        counters.reconstruction_reads += u64::from(sources.extra.count_ones());
         let state = &mut self.state.requests[request as usize];
         state.reconstructed = state.reconstructed.saturating_add(1);
         // The job is one part of the request, in the place of all of these pages.
@@ -435,7 +455,7 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
         let entry = self.state.ops[op as usize];
         let stripe = self.rain().stripes.of(entry.lpn);
         let sources = self.sources(stripe, entry.lpn, NONE);
-        if sources.blocked {
+        if sources.behind > 0 {
             return self.note_forced_wait(request, 1);
         }
         if !self.ask_about(request, op, stripe, &sources) {
@@ -445,6 +465,7 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
         self.state.counters.reconstructed_late += 1;
         self.pay(op);
         let blame = self.state.blames[op as usize].clone();
+        self.count_reconstruction(&sources);
         self.rebuild(request, stripe, op, op, &sources, blame, entry.gc_blocked);
     }
 
@@ -463,7 +484,10 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
         let state = &self.rain().rebuilds[rebuild as usize];
         let (request, missing, wanted, unreadable) = (state.request, state.missing, state.wanted, state.unreadable);
         let plane = self.rain().stripes.plane_of(missing);
-        if unreadable || self.is_behind_gc(plane) {
+        if unreadable {
+            return self.note_wait_to_regenerate(request, 1);
+        }
+        if self.is_behind_gc(plane) {
             return self.note_forced_wait(request, 1);
         }
         let blocked = BlockedRead {

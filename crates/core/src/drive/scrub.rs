@@ -2,10 +2,11 @@
 //! TTFLASH, section 7.
 //!
 //! A die looks through one suspect block after another, one page at a time, and only while it is idle. It goes in rounds: a
-//! round has as many blocks as were suspect when it began. Then it sleeps until the next copyback, for in this model nothing
-//! else makes a page worse, and the next round needs a request since. What scrubbing writes brings GCs, and those bring
-//! suspects; without rounds a full drive that nobody uses could go on so for ever. A page beyond the ECC is regenerated from
-//! the others of its stripe, which are read from their dies at once.
+//! round has as many blocks as were suspect when it began. Blocks become suspect by copybacks alone, for in this model nothing
+//! else makes a page worse. The next round needs a request since: what scrubbing writes brings GCs, and those bring suspects;
+//! without rounds a full drive that nobody uses could go on so for ever. A die without suspects sleeps until a copyback, one
+//! that has suspects left until the next request. A page beyond the ECC is regenerated from the others of its stripe, which
+//! are read from their dies at once.
 
 use crate::drive::{Drive, Timer};
 use crate::errors::Found;
@@ -28,6 +29,8 @@ pub(crate) struct Scrubber {
     requests_then: u64,
     /// A timer is set for it, or an operation of it is under way.
     awake: bool,
+    /// It sleeps although blocks are suspect: the next request wakes it.
+    owes: bool,
     /// Reads of the rest of the page's stripe that have not ended, and whether one of them could not be corrected.
     pending: u32,
     is_lost: bool,
@@ -45,6 +48,7 @@ impl Scrubber {
         left: 0,
         requests_then: u64::MAX,
         awake: false,
+        owes: false,
         pending: 0,
         is_lost: false,
         ppn: NONE,
@@ -54,10 +58,12 @@ impl Scrubber {
 }
 
 impl<O: Observer, Q: EventQueue> Drive<O, Q> {
-    /// What the ECC finds in a page that a read brings.
-    fn find_errors(&self, lpn: Lpn, ppn: Ppn) -> Found {
+    /// What the ECC finds in a page that a read brings. A copy that a stripe's move has made has the luck of its page, whose
+    /// number it does not bear yet.
+    pub(crate) fn find_errors(&self, lpn: Lpn, ppn: Ppn) -> Found {
+        let page = self.page_on_the_move(lpn).unwrap_or(lpn);
         let errors = self.state.errors.as_ref().expect("only devices with errors get here");
-        errors.find(lpn, ppn, self.state.books.erase_count(self.state.books.block_of(ppn)))
+        errors.find(page, ppn, self.state.books.erase_count(self.state.books.block_of(ppn)))
     }
 
     /// A read ends, on a device with bit errors. Returns whether its page could not be corrected and is being regenerated.
@@ -97,8 +103,26 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
         self.state.counters.copybacks_max = self.state.counters.copybacks_max.max(copies.into());
         if !self.state.scrubbers.is_empty() {
             let die = self.state.die_of(self.state.books.plane_of(to));
-            let Scrubber { awake, left, requests_then, .. } = self.state.scrubbers[die as usize];
-            if !awake && (left > 0 || requests_then != self.next_id) {
+            let Scrubber { awake, requests_then, .. } = self.state.scrubbers[die as usize];
+            if !awake && requests_then != self.next_id {
+                self.scrub_later(die);
+            } else if !awake {
+                self.owe_a_round(die);
+            }
+        }
+    }
+
+    fn owe_a_round(&mut self, die: DieIx) {
+        self.state.scrubbers[die as usize].owes = true;
+        self.state.scrubbing_owed = true;
+    }
+
+    /// A request has come: the scrubbers that have suspects left begin a new round.
+    #[inline(never)]
+    pub(super) fn wake_scrubbers(&mut self) {
+        self.state.scrubbing_owed = false;
+        for die in 0..self.state.scrubbers.len() as DieIx {
+            if self.state.scrubbers[die as usize].owes {
                 self.scrub_later(die);
             }
         }
@@ -106,7 +130,8 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
 
     fn scrub_later(&mut self, die: DieIx) {
         let Some(pause) = self.policies.scrub.pause_ns() else { return };
-        self.state.scrubbers[die as usize].awake = true;
+        let scrubber = &mut self.state.scrubbers[die as usize];
+        (scrubber.awake, scrubber.owes) = (true, false);
         self.set_timer(self.state.now + pause, Timer::Scrub(die));
     }
 
@@ -155,7 +180,6 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
                         return Some(block * pages + valid);
                     }
                 }
-                errors.looked_through(block);
             }
             let mut suspects = std::mem::take(&mut self.candidates);
             suspects.clear();
@@ -167,12 +191,18 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
             let ended = scrubber.left == 0 || suspects.is_empty();
             scrubber.left = if ended { 0 } else { scrubber.left - 1 };
             let next = if ended { NONE } else { suspects[self.policies.scrub.next_block(View(&self.state), &suspects)] };
+            let suspects_left = !suspects.is_empty();
             self.candidates = suspects;
             let scrubber = &mut self.state.scrubbers[die as usize];
             (scrubber.block, scrubber.offset) = (next, 0);
             if next == NONE {
+                if suspects_left {
+                    self.owe_a_round(die);
+                }
                 return None;
             }
+            let errors = self.state.errors.as_mut().expect("scrubbers are for devices with errors");
+            errors.begin_look(next);
         }
     }
 
@@ -321,18 +351,13 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
         self.enqueue(program);
     }
 
-    /// Whether a program of the background is worth programming any more. If not, it is given up.
-    pub(crate) fn is_still_wanted(&mut self, op: u32) -> bool {
-        let entry = self.state.ops[op as usize];
-        let Owner::Scrub(die) = entry.owner else { return true };
-        let wanted = self.is_where_it_was(die, entry.lpn);
-        if !wanted {
-            self.give_program_up(op);
-        }
-        wanted
+    /// Whether a program of the background is worth programming any more.
+    pub(crate) fn is_still_wanted(&self, op: u32) -> bool {
+        let Op { owner, lpn, .. } = self.state.ops[op as usize];
+        !matches!(owner, Owner::Scrub(die) if !self.is_where_it_was(die, lpn))
     }
 
-    /// A program of the scrubber is not needed any more, or finds no room.
+    /// A program of the scrubber, in no line, is not needed any more, or finds no room.
     pub(crate) fn give_program_up(&mut self, op: u32) {
         let Op { owner, lpn, .. } = self.state.ops[op as usize];
         let Owner::Scrub(die) = owner else { unreachable!("only scrubbers give up") };

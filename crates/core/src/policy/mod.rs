@@ -448,10 +448,14 @@ seam! {
 
 seam! {
     /// Does a stripe move to other planes, so that they wear more evenly? Asked where pages form stripes, for a stripe that has
-    /// just been written, while no other moves.
+    /// just been written, while no other moves and the pause since the last move began is over.
     trait WearLevel {
-        /// Where it moves; nothing if it stays.
-        fn destination(&mut self, view: View<'_>, written: &WrittenStripe) -> Option<StripePlace>;
+        /// Adds the places that it may move to, the best first; none if it stays. It moves to the first that has room.
+        fn destinations(&mut self, view: View<'_>, written: &WrittenStripe, places: &mut Vec<StripePlace>);
+        /// Time from the beginning of one move to that of the next.
+        fn pause_ns(&mut self) -> Ns;
+        /// Time from the beginning of a move after which what is left of it does not come behind everything else any more.
+        fn patience_ns(&mut self) -> Ns;
         /// Whether it is worth asking at all; then pages must form stripes.
         fn active(&mut self) -> bool;
     }

@@ -5,7 +5,7 @@ use crate::event::EventQueue;
 use crate::ids::{DieIx, NONE, PlaneIx};
 use crate::observe::{Observer, Occupant};
 use crate::policy::Order;
-use crate::sched::ops::{Class, HOLD_BITS};
+use crate::sched::ops::{Class, HOLD_BITS, Op, Owner};
 use crate::state::{InLine, Phase, Wants};
 use crate::units::Ns;
 use crate::view::{Candidate, View};
@@ -147,11 +147,11 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
                 Wants::Continue => {
                     let die = &self.state.dies[entry.die as usize];
                     let op = &self.state.ops[die.running as usize];
-                    self.in_line(op.class, op.plane, entry.arrival, die.phase == Phase::TransferOut)
+                    self.in_line(self.class_in_order(op), op.plane, entry.arrival, die.phase == Phase::TransferOut)
                 }
                 Wants::Empty => {
                     let op = &self.state.ops[self.state.registers[entry.die as usize].next() as usize];
-                    self.in_line(op.class, op.plane, entry.arrival, true)
+                    self.in_line(self.class_in_order(op), op.plane, entry.arrival, true)
                 }
                 Wants::Claim(plane) => self.in_line(Class::Hold, plane, entry.arrival, false),
             };
@@ -170,6 +170,11 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
         self.line_candidates = candidates;
         self.line_places = places;
         chosen
+    }
+
+    /// The class of begun work, as `order` sees it.
+    fn class_in_order(&self, op: &Op) -> Class {
+        if self.state.move_is_late && op.owner == Owner::Mover { op.class_when_late() } else { op.class }
     }
 
     /// Begun work that waits for the channel, as `order` sees it.

@@ -58,6 +58,12 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
                 let mut first = true;
                 while op != NONE && waiting.len() < bound && (first || kind == OpKind::Read) {
                     let entry = self.state.ops[op as usize];
+                    if kind == OpKind::Program && entry.class == Class::Background && entry.kind == kind && !self.is_still_wanted(op) {
+                        self.remove_from_line(op);
+                        self.give_program_up(op);
+                        op = entry.next;
+                        continue;
+                    }
                     if entry.kind == kind
                         && let Some(offset) = self.join_offset(&entry)
                     {

@@ -200,11 +200,14 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
     }
 
     fn candidate(&self, die: DieIx, bit: u32) -> Candidate {
-        let (class, plane) = self.work_of(die, bit);
+        let (mut class, plane) = self.work_of(die, bit);
         let (arrival, of) = match self.state.planes[plane as usize].head[class as usize] {
             NONE => (self.state.gc[plane as usize].arrival, plane),
             head => {
                 let op = &self.state.ops[head as usize];
+                if class == Class::Background && self.has_late_work(plane) {
+                    class = op.class_when_late();
+                }
                 // A page that another plane's GC has sent is as urgent as that.
                 (op.arrival, if let Owner::Gc(of) = op.owner { of } else { plane })
             }
@@ -220,9 +223,34 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
         if startable.is_power_of_two() { startable.trailing_zeros() } else { self.choose_of_many(die, startable) }
     }
 
+    /// Startable work without that of the background, if there is other work. Lines with operations of a move that is late count
+    /// as other work.
+    #[inline(never)]
+    fn without_patient_work(&self, die: DieIx, startable: u64) -> u64 {
+        let mut patient = startable & BACKGROUND_BITS;
+        if self.state.move_is_late {
+            let mut rest = patient;
+            while rest != 0 {
+                let (bit, plane) = (rest & rest.wrapping_neg(), self.work_of(die, rest.trailing_zeros()).1);
+                patient &= if self.has_late_work(plane) { !bit } else { u64::MAX };
+                rest &= !bit;
+            }
+        }
+        if startable == patient { startable } else { startable & !patient }
+    }
+
+    /// Whether operations of a move that is late wait in a plane.
+    fn has_late_work(&self, plane: PlaneIx) -> bool {
+        let mut op = self.state.planes[plane as usize].head[Class::Background as usize];
+        while op != NONE && self.state.ops[op as usize].owner != Owner::Mover {
+            op = self.state.ops[op as usize].next;
+        }
+        self.state.move_is_late && op != NONE
+    }
+
     fn choose_of_many(&mut self, die: DieIx, startable: u64) -> u32 {
         // Whatever the order, work that can always wait does.
-        let startable = if startable & !BACKGROUND_BITS == 0 { startable } else { startable & !BACKGROUND_BITS };
+        let startable = if startable & BACKGROUND_BITS == 0 { startable } else { self.without_patient_work(die, startable) };
         let mut candidates = std::mem::take(&mut self.die_candidates);
         candidates.clear();
         let mut rest = startable;
@@ -268,6 +296,7 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
             }
             OpKind::Program => {
                 if class == Class::Background && !self.is_still_wanted(op) {
+                    self.give_program_up(op);
                     return false;
                 }
                 if !self.state.gather_until.is_empty() {

@@ -174,6 +174,11 @@ impl Op {
         if self.owner == Owner::Gc(self.plane) { Claimant::Gc } else { Claimant::Host }
     }
 
+    /// What work of the background counts as for `order` once it is late: as what the host waits for in the end.
+    pub(crate) fn class_when_late(&self) -> Class {
+        if self.kind == OpKind::Read { Class::AuxiliaryRead } else { Class::Flush }
+    }
+
     /// Notes that the host has given up the page that it programs.
     pub(crate) fn give_up(&mut self) {
         self.first_sector = VOID;

@@ -94,7 +94,7 @@ pub struct Counters {
     pub pinned_pages: u64,
     /// The most programs that waited so at once.
     pub pinned_pages_max: u64,
-    /// Pages of host reads that were regenerated from the rest of their stripe.
+    /// Pages of host reads that were regenerated from the rest of their stripe to go around a GC.
     pub reconstructed_pages: u64,
     /// Pages read in addition for that.
     pub reconstruction_reads: u64,
@@ -116,6 +116,10 @@ pub struct Counters {
     pub uncorrectable_regenerated: u64,
     /// Those of them that were lost: there was no stripe, or another page of it could not be corrected either.
     pub uncorrectable_lost: u64,
+    /// Pages read to regenerate them.
+    pub regeneration_reads: u64,
+    /// Times at which such a page waited for a GC. Counted only where the read plan asks about GCs.
+    pub regeneration_waits: u64,
     /// Reads for other purposes that it could not correct, those that scrubbing begins with apart.
     pub uncorrectable_elsewhere: u64,
     /// Reconstructions around a GC in which a page could not be corrected.
@@ -136,9 +140,13 @@ pub struct Counters {
     pub stripes_migrated: u64,
     /// Pages programmed for that.
     pub levelled_pages: u64,
-    /// Moves that were not made because the table of moved stripes was full.
+    /// Stripes that moved to another place than the best, for which there was no room.
+    pub moves_elsewhere: u64,
+    /// Moves that took so long that they did not come behind everything else any more.
+    pub moves_hurried: u64,
+    /// Stripes that were to move and found no room: not in the table of moved stripes for the best place.
     pub moves_refused: u64,
-    /// Moves that were not made because the planes of the group had no room.
+    /// Stripes that were to move and found no room: not in the planes of the best place.
     pub moves_without_room: u64,
     /// The most stripes in that table at a time.
     pub moved_stripes_max: u64,

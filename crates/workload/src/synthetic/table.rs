@@ -43,7 +43,8 @@ pub(crate) struct SyntheticTable {
     offset_bytes: Option<Sourced<u64>>,
     /// Size of the range of addresses in bytes; the rest of the mapped part of the drive without it.
     range_bytes: Option<Sourced<u64>>,
-    /// Number of requests, unless the run asks for another. A thread without it goes on as long as others do.
+    /// Number of requests, unless the run asks for another; without it the run must. A thread without it goes on as long as
+    /// others do.
     requests: Option<Sourced<u64>>,
 }
 
@@ -78,14 +79,12 @@ fn is_part(share: f64) -> bool {
 }
 
 impl SyntheticTable {
-    /// Checks the values of the table at `section`. `may_be_endless` is whether the number of requests may be left out.
-    pub(crate) fn check(&self, text: Text<'_>, section: &[&str], may_be_endless: bool) -> Result<Synthetic, WorkloadError> {
+    /// Checks the values of the table at `section`.
+    pub(crate) fn check(&self, text: Text<'_>, section: &[&str]) -> Result<Synthetic, WorkloadError> {
         let check = Check { text, section };
         let requests = self.requests.as_ref().map(|requests| requests.value);
-        match requests {
-            Some(0) => return Err(check.fault("requests", "is 0; expected 1 or more")),
-            None if !may_be_endless => return Err(check.fault("requests", "is missing: the number of requests")),
-            _ => {}
+        if requests == Some(0) {
+            return Err(check.fault("requests", "is 0; expected 1 or more"));
         }
         let arrivals = self.arrivals(check)?;
         let blocks = self.blocks(check)?;

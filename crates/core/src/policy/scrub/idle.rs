@@ -2,8 +2,13 @@
 //!
 //! **What it does.** A die that runs nothing, and for which nothing waits, reads a page whose data were copied back since
 //! they last passed the ECC; a page in which it finds many errors is written anew through the controller, and one that it
-//! cannot correct is regenerated from its stripe, where there are stripes. The block with such pages that is next is the
-//! following one, or the one with the most erases.
+//! cannot correct is regenerated from its stripe, where there are stripes. What finds no room, or belongs to a stripe on its
+//! way, is looked at again later. The block with such pages that is next is the following one, or the one with the most
+//! erases.
+//!
+//! A die goes in rounds, through as many blocks as had such pages when the round began. The next round begins when there has
+//! been a request since. Other pages are not read: in this model neither age nor reads make a page worse, and one that was
+//! never copied would have the same errors when it is written anew.
 //!
 //! **Source.** TTFLASH, section 7, which proposes it and evaluates nothing: idle time, blocks that were collected recently or
 //! are worn. The thresholds are decisions.

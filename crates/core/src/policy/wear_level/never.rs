@@ -6,6 +6,7 @@
 
 use crate::ftl::rain::Place;
 use crate::policy::WearLevel;
+use crate::units::Ns;
 use crate::view::{View, WrittenStripe};
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -16,8 +17,14 @@ use serde::Deserialize;
 pub struct Never {}
 
 impl WearLevel for Never {
-    fn destination(&mut self, _: View<'_>, _: &WrittenStripe) -> Option<Place> {
-        None
+    fn destinations(&mut self, _: View<'_>, _: &WrittenStripe, _: &mut Vec<Place>) {}
+
+    fn pause_ns(&mut self) -> Ns {
+        Ns::MAX
+    }
+
+    fn patience_ns(&mut self) -> Ns {
+        Ns::MAX
     }
 
     fn active(&mut self) -> bool {
@@ -35,6 +42,8 @@ mod tests {
         let mut state = state_with_stripes(4, 2, 4);
         state.plane_erases[0] = 1000;
         let written = WrittenStripe { stripe: 0, written: 1, place: Place { group: 0, parity_channel: 3 } };
-        assert_eq!((Never {}.destination(View(&state), &written), Never {}.active()), (None, false));
+        let mut places = Vec::new();
+        Never {}.destinations(View(&state), &written, &mut places);
+        assert_eq!((places, Never {}.active()), (vec![], false));
     }
 }

@@ -3,9 +3,10 @@
 use super::*;
 use crate::device::Errors;
 use crate::drive::batches::XOR_NS;
-use crate::policy::ScrubPolicy;
 use crate::policy::place::rain::Rain;
 use crate::policy::scrub::idle::{First, Idle};
+use crate::policy::{Join, ScrubPolicy};
+use crate::view::Waiting;
 
 /// A page has 100 wrong bits in its one codeword, and as many more for each copyback; `correctable` are corrected.
 fn with_errors(mut device: Device, correctable: u32) -> Device {
@@ -122,7 +123,7 @@ fn copied_in_stripes(mut design: Design, pages: &[Lpn]) -> TestDrive {
     let mut device = tiny_device();
     device.geometry.channels = 4;
     device.host.logical_permyriad = 4400;
-    device.ram.buffer_kib = 64;
+    (device.ram.buffer_kib, device.ram.flush_above_percent) = (64, 0);
     design.place = PlacePolicy::Rain(Rain::new(4));
     let mut drive = drive(&with_errors(device, 150), design);
     drive.write_stripes_for_test(0..4);
@@ -142,7 +143,8 @@ fn a_host_read_beyond_the_ecc_is_regenerated_from_its_stripe() {
     let blame = drive.blame_of(id);
     assert_eq!((blame.get(ARRAY), blame.get(TRANSFER), blame.get(COMPUTE)), (20, 200, XOR_NS));
     let counters = drive.counters();
-    assert_eq!((counters.uncorrectable_reads, counters.uncorrectable_regenerated, counters.reconstruction_reads), (1, 1, 3));
+    assert_eq!((counters.uncorrectable_reads, counters.uncorrectable_regenerated, counters.regeneration_reads), (1, 1, 3));
+    assert_eq!((counters.reconstructed_pages, counters.reconstruction_reads), (0, 0), "no read plan has decided it");
     drive.run();
     assert_eq!(drive.mismatch(), None);
     drive.audit().unwrap();
@@ -167,9 +169,35 @@ fn a_page_beyond_the_ecc_is_not_read_again_to_go_around_a_gc() {
     drive.run();
     let counters = drive.counters();
     assert_eq!((counters.reconstructions_turned, counters.uncorrectable_regenerated, counters.uncorrectable_lost), (0, 1, 0));
-    assert_eq!(counters.gcs, 1);
+    assert_eq!((counters.gcs, counters.regeneration_waits, counters.reads_beyond_parity), (1, 1, 0));
+    assert_eq!((drive.completion_of(id).gc_waits_forced, drive.completion_of(first).gc_waits_forced), (1, 0));
     let blocked = |id| drive.observer().0.iter().find(|(completion, _)| completion.id == id).unwrap().0.gc_blocked;
     assert!(blocked(id) && !blocked(first));
+}
+
+/// The same when the GC is there before page 3 is found to be beyond the ECC.
+#[test]
+fn a_gc_that_is_in_the_way_of_a_regeneration_from_the_first_is_a_forced_wait_as_well() {
+    use crate::policy::ReadPlanPolicy;
+    use crate::policy::read_plan::gc_tolerant::{GcTolerant, Rule};
+    for plans in [true, false] {
+        let mut design = plain_design(Scope::Plane);
+        design.gc_trigger = GcTriggerPolicy::Watermark(crate::policy::gc_trigger::watermark::Watermark::new(45.0, 25.0));
+        if plans {
+            design.read_plan = ReadPlanPolicy::GcTolerant(GcTolerant::new(Rule::Greedy));
+        }
+        let mut drive = copied_in_stripes(design, &[3]);
+        drive.write_stripes_for_test(4..16);
+        rain::begin_gc(&mut drive, 1);
+        let id = drive.at(50, read(3));
+        drive.run();
+        let counters = *drive.counters();
+        assert_eq!((counters.gcs, counters.uncorrectable_regenerated, counters.reconstructed_pages), (1, 1, 0));
+        assert_eq!((counters.regeneration_waits, counters.reads_beyond_parity), (u64::from(plans), 0));
+        let completion = drive.completion_of(id);
+        assert_eq!((completion.gc_blocked, completion.gc_waits_forced), (true, u16::from(plans)));
+        assert_eq!(completion.gc_wait_since, if plans { 50 + 111 } else { 0 });
+    }
 }
 
 #[test]
@@ -198,4 +226,97 @@ fn the_scrubber_regenerates_what_it_cannot_correct() {
     drive.expect_completion(id, 100_111);
     assert_eq!(drive.mismatch(), None);
     drive.audit().unwrap();
+}
+
+/// Page 3 is beyond the ECC, and the rest of its stripe on its way when the scrubber finds that out. The stripe arrives, and
+/// nothing is copied any more: the next request begins the round in which the page is regenerated.
+#[test]
+fn a_page_that_was_put_off_is_regenerated_in_the_round_that_the_next_request_begins() {
+    let mut drive = copied_in_stripes(Design { gc_trigger: no_gc().gc_trigger, ..scrubbing(90) }, &[3]);
+    let ppn = drive.state.books.lookup(3);
+    drive.at(900, write(4));
+    drive.run();
+    let counters = *drive.counters();
+    assert_eq!((counters.scrubbed_pages, counters.scrub_regenerated, counters.parity_pages), (1, 0, 1));
+    assert_eq!(drive.state.books.lookup(3), ppn);
+    drive.at(100_000, read(9));
+    drive.run();
+    let counters = drive.counters();
+    assert_eq!((counters.scrubbed_pages, counters.scrub_regenerated), (2, 1));
+    assert!(drive.state.books.lookup(3) != ppn && copies(&drive, 3) == 0);
+    assert_eq!((drive.mismatch(), drive.audit()), (None, Ok(())));
+}
+
+#[test]
+fn what_is_copied_after_a_round_is_scrubbed_when_a_request_has_come_though_it_copies_nothing() {
+    let mut drive = copied_in_stripes(Design { gc_trigger: no_gc().gc_trigger, ..scrubbing(90) }, &[3]);
+    drive.run();
+    assert_eq!(drive.counters().scrubbed_pages, 1);
+    let plane = |lpn: Lpn| drive.state.books.plane_of(drive.state.books.lookup(lpn));
+    let other = (0..12).find(|&lpn| lpn != 3 && plane(lpn) == plane(3)).expect("another page of the plane");
+    let ppn = drive.state.books.lookup(other);
+    drive.note_copyback(ppn, ppn);
+    drive.run();
+    assert_eq!(drive.counters().scrubbed_pages, 1, "no request since the round began");
+    drive.at(100_000, read(0));
+    drive.run();
+    assert_eq!(drive.counters().scrubbed_pages, 2);
+    drive.at(200_000, read(0));
+    let timers = drive.counters().events;
+    drive.run();
+    assert_eq!((drive.counters().scrubbed_pages, drive.counters().events), (2, timers + 2), "nothing is left: only the read's events");
+}
+
+/// Joins whatever is of the same kind at the same offset, be it the host's or of the background.
+struct JoinAll;
+
+impl Join for JoinAll {
+    fn partners(&mut self, _: View<'_>, lead: &Waiting, waiting: &[Waiting], join: &mut [bool]) {
+        for (candidate, join) in waiting.iter().zip(join) {
+            *join = candidate.offset == lead.offset;
+        }
+    }
+
+    fn active(&mut self) -> bool {
+        true
+    }
+
+    fn gather_ns(&mut self) -> Option<Ns> {
+        None
+    }
+
+    fn gathers_gc(&mut self) -> bool {
+        false
+    }
+}
+
+/// Page 0 is to be written anew, and waits in plane 0 while the host reads. When the host's program of page 1 starts in plane 1,
+/// at the offset that it would have, it is taken along, unless the host has written page 0 meanwhile.
+#[test]
+fn a_page_that_is_not_to_be_rewritten_any_more_joins_no_command() {
+    for written in [false, true] {
+        let mut device = with_errors(one_channel(1, 2), 250);
+        device.flash.multi_plane_program = true;
+        let mut design = Design { gc_trigger: no_gc().gc_trigger, ..scrubbing(0) };
+        design.join = JoinPolicy::Custom(Box::new(JoinAll));
+        let mut drive = drive(&device, design);
+        drive.map_functionally([0, 1]);
+        if written {
+            // The host's own program of page 0 takes an offset before.
+            drive.map_functionally([3]);
+        }
+        let ppn = drive.state.books.lookup(0);
+        drive.note_copyback(ppn, ppn);
+        // The scrubber reads from 1000 to 1111; its program waits for the read that follows.
+        drive.at(1050, read(1));
+        if written {
+            drive.at(1100, write(0));
+        }
+        drive.at(1150, write(1));
+        drive.run();
+        let counters = *drive.counters();
+        assert_eq!((counters.scrubbed_pages, counters.scrub_rewrites), (1, u64::from(!written)));
+        assert_eq!(counters.joined, u64::from(!written));
+        assert_eq!((drive.state.ops.in_use(), drive.mismatch(), drive.audit()), (0, None, Ok(())));
+    }
 }

@@ -12,13 +12,17 @@ fn levelling(migrate: bool, shift: bool) -> TestDrive {
 }
 
 fn levelling_of(device: &Device, migrate: bool, shift: bool) -> TestDrive {
+    levelling_with(device, Imbalance::new(migrate, shift, 200, 1, 20))
+}
+
+fn levelling_with(device: &Device, technique: Imbalance) -> TestDrive {
     let mut device = device.clone();
     (device.geometry.channels, device.geometry.dies_per_chip) = (4, 2);
     device.host.logical_permyriad = 4000;
     (device.ram.buffer_kib, device.ram.flush_above_percent) = (64, 0);
     let mut design = no_gc();
     design.place = PlacePolicy::Rain(Rain::new(4));
-    design.wear_level = WearLevelPolicy::Imbalance(Imbalance::new(migrate, shift, 200, 1));
+    design.wear_level = WearLevelPolicy::Imbalance(technique);
     let mut drive = drive(&device, design);
     drive.write_stripes_for_test(0..8);
     drive
@@ -149,5 +153,130 @@ fn a_group_takes_stripes_as_long_as_its_planes_have_room_for_all_of_them() {
         drive.run();
         assert_eq!(planes_of_stripe_0(&drive) == [1, 3, 5, 7], moved);
         assert_eq!(drive.counters().moves_without_room, u64::from(!moved));
+    }
+}
+
+/// While its stripe moves, a page's copy at the new place bears another number. A GC, or a scrubber, may read it there.
+#[test]
+fn the_errors_of_a_copy_are_the_same_before_and_after_the_move_has_ended() {
+    let mut device = tiny_device();
+    device.errors = Some(crate::device::Errors {
+        fresh_rber_e12: 600_000_000,
+        rated_rber_e12: 600_000_000,
+        rated_erases: 1000,
+        exponent_percent: 100,
+        erases_before: 0,
+        codeword_bytes: 512,
+        correctable_bits: 100,
+    });
+    let mut drive = levelling_of(&device, true, true);
+    drive.state.plane_erases[2] = 16;
+    drive.at(0, write(1));
+    drive.advance(4250);
+    let stripes = drive.state.rain.as_ref().unwrap().stripes.clone();
+    let ppn = |drive: &TestDrive, lpn: Lpn| drive.state.books.lookup(lpn);
+    let mut seen = [None; 4];
+    while drive.state.mover.is_some() {
+        for place in 0..4 {
+            let number = stripes.page_on_the_move(place);
+            let copy = ppn(&drive, number);
+            if copy != NONE {
+                seen[place as usize] = Some((copy, drive.find_errors(number, copy)));
+            }
+        }
+        drive.step();
+    }
+    for place in 0..4 {
+        let page = stripes.page_in(0, place);
+        let copy = ppn(&drive, page);
+        if let Some(seen) = seen[place as usize] {
+            assert_eq!(seen, (copy, drive.find_errors(page, copy)));
+        }
+    }
+    assert!(seen.iter().flatten().count() >= 2, "copies were there before the move ended: {seen:?}");
+    drive.run();
+    assert_eq!((drive.mismatch(), drive.audit()), (None, Ok(())));
+}
+
+/// Fills group 1 as far as it can be, and wears plane 2, which page 1 is in.
+fn fill_the_other_group(drive: &mut TestDrive) {
+    let stripes = &mut drive.state.rain.as_mut().unwrap().stripes;
+    [20, 22].into_iter().for_each(|stripe| stripes.set_place(stripe, Place { group: 1, parity_channel: 0 }));
+    drive.state.plane_erases[2] = 16;
+}
+
+#[test]
+fn a_stripe_that_finds_no_room_in_another_group_is_shifted_in_its_own() {
+    let mut drive = levelling(true, true);
+    fill_the_other_group(&mut drive);
+    drive.at(0, write(1));
+    drive.run();
+    let planes = planes_of_stripe_0(&drive);
+    assert!(planes.iter().all(|plane| plane % 2 == 0) && planes[1] != 2 && planes[3] != 2, "{planes:?}");
+    let counters = drive.counters();
+    assert_eq!((counters.stripes_shifted, counters.moves_elsewhere, counters.moves_without_room), (1, 1, 0));
+    assert_eq!((drive.mismatch(), drive.audit()), (None, Ok(())));
+}
+
+/// Stripe 0 is written at 4212, and stripe 2 of the same group as long after its own request.
+#[test]
+fn stripes_rest_after_a_move_and_not_after_one_that_found_no_room() {
+    let asked_again = |second: Ns, full: bool| {
+        let mut drive = levelling_with(&tiny_device(), Imbalance::new(true, false, 200, 1000, 1));
+        if full {
+            fill_the_other_group(&mut drive);
+        }
+        drive.state.plane_erases[2] = 1600;
+        drive.at(0, write(1));
+        drive.advance(20_000);
+        if full {
+            let stripes = &mut drive.state.rain.as_mut().unwrap().stripes;
+            [20, 22].into_iter().for_each(|stripe| stripes.set_place(stripe, Place { group: 0, parity_channel: 0 }));
+        }
+        drive.at(second, write(7));
+        drive.run();
+        (drive.counters().moves_without_room, drive.counters().stripes_migrated)
+    };
+    assert_eq!((asked_again(999_999, false), asked_again(1_000_000, false)), ((0, 1), (0, 2)));
+    assert_eq!(asked_again(30_000, true), (1, 1), "one found no room, the other moved");
+}
+
+/// Reads of page 1 keep its die busy without a gap. Its stripe's move, which begins at 4212, reads page 1 when its patience is
+/// over, and programs it in plane 3, whose die is busy as well.
+#[test]
+fn a_move_on_dies_that_never_rest_goes_on_when_its_patience_is_over() {
+    for (patience_us, ends_by) in [(1_000_000, Ns::MAX), (30, 4212 + 30_000 + 6000)] {
+        let mut drive = levelling_with(&tiny_device(), Imbalance::new(true, true, 200, 1, patience_us));
+        drive.state.plane_erases[2] = 16;
+        // Pages 1 and 4 are in planes 2 and 3.
+        assert_eq!([1, 4].map(|lpn| drive.state.books.plane_of(drive.state.books.lookup(lpn))), [2, 3]);
+        drive.at(0, write(1));
+        drive.advance(4100);
+        let mut ended = Ns::MAX;
+        let mut last = [(0, 0); 2];
+        for (id, lpn) in last.iter_mut().zip([1, 4]) {
+            *id = (drive.at(4100, read(lpn)), drive.at(4100, read(lpn)));
+        }
+        let mut began = false;
+        while drive.now() < 200_000 {
+            drive.step();
+            began |= drive.state.mover.is_some();
+            if began && drive.state.mover.is_none() {
+                ended = ended.min(drive.now());
+            }
+            let now = drive.now();
+            for (ids, lpn) in last.iter_mut().zip([1, 4]) {
+                // Two reads of each at any time.
+                if drive.finished_at(ids.0).is_some() {
+                    *ids = (ids.1, drive.at(now, read(lpn)));
+                }
+            }
+        }
+        assert!(began);
+        assert_eq!(drive.counters().moves_hurried, u64::from(ends_by != Ns::MAX));
+        assert!(ended > 4212 + 30_000, "the dies never rest, so nothing moves before: {ended}");
+        assert!(ended <= ends_by, "{ended}");
+        drive.run();
+        assert_eq!((drive.counters().stripes_migrated, drive.mismatch(), drive.audit()), (1, None, Ok(())));
     }
 }
