@@ -12,7 +12,7 @@ use crate::ftl::Books;
 use crate::host::Command;
 use crate::host_queue::Queued;
 use crate::ids::{BlockIx, DieIx, Lpn, NONE, PlaneIx};
-use crate::observe::{Blame, Blind, Completion, Observer};
+use crate::observe::{Blame, Blind, Completion, Observer, Occupant};
 use crate::oracle::{Fault, Oracle};
 use crate::policy::{Join, Opens, Place, ReadPlan, WearLevel};
 use crate::rain::{Rain, Violation};
@@ -107,6 +107,8 @@ pub struct Drive<O: Observer = Blind, Q: EventQueue = Lanes> {
     pub(crate) partners: Partners,
     /// The blame of a request that no single operation completes.
     pub(crate) path_blame: Blame,
+    /// One bit for each occupant that takes no time.
+    pub(crate) free: u32,
 }
 
 /// A page write without buffer that waits for an earlier one of the same page.
@@ -192,6 +194,7 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
             line_places: Vec::new(),
             partners: Partners::default(),
             path_blame: Blame::default(),
+            free: 0,
         };
         drive.prepare_scrubbers();
         if !drive.state.gather_until.is_empty() {
@@ -218,6 +221,12 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
     /// Read-only access to everything, as policies have it.
     pub fn view(&self) -> View<'_> {
         View(&self.state)
+    }
+
+    /// What is done for these takes no time of dies and channels from now on, and for parity no computing either. Policies
+    /// decide as on a drive where it does.
+    pub fn make_free(&mut self, occupants: &[Occupant]) {
+        self.free = occupants.iter().fold(self.free, |free, &occupant| free | 1 << occupant as u32);
     }
 
     /// How often things happened.

@@ -113,7 +113,7 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
         let batch = rain.batches.insert(batch);
         rain.active.get_mut(index).batch = batch;
         if needs.reads == 0 {
-            self.set_timer(self.state.now + XOR_NS, Timer::Parity(batch));
+            self.set_timer(self.state.now + self.xor_ns(), Timer::Parity(batch));
             return;
         }
         self.state.counters.parity_reads += u64::from(needs.reads.count_ones());
@@ -176,9 +176,15 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
         Needs { reads: mapped & !behind, regenerated: behind.trailing_zeros() }
     }
 
+    /// The time that computing parity takes.
+    fn xor_ns(&self) -> Ns {
+        if self.is_free(Occupant::Parity) { 0 } else { XOR_NS }
+    }
+
     /// An old page of a batch has been read, or a new one programmed.
     pub(super) fn batch_op_done(&mut self, batch: u32, op: u32) {
         let entry = self.state.ops[op as usize];
+        let xor_ns = self.xor_ns();
         let rain = self.state.rain.as_mut().expect("only drives with stripes get here");
         let sending = &mut rain.batches[batch as usize];
         sending.pending -= 1;
@@ -200,7 +206,7 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
             }
         }
         if last {
-            let computing = if sending.regenerated == NONE { XOR_NS } else { 2 * XOR_NS };
+            let computing = if sending.regenerated == NONE { xor_ns } else { 2 * xor_ns };
             self.set_timer(self.state.now + computing, Timer::Parity(batch));
         }
     }

@@ -8,6 +8,7 @@ use crate::drive::Drive;
 use crate::event::EventQueue;
 use crate::ids::{DieIx, NONE, PlaneIx};
 use crate::observe::{ARRAY, Blame, CHANNEL, COMMAND, DIE, Observer, Occupant, TRANSFER};
+use crate::sched::Times;
 use crate::sched::ops::{OWES_CHANNEL, OWES_DIE, OpKind, WAITS_FOR_DIE};
 use crate::story::Passing;
 use crate::units::Ns;
@@ -266,14 +267,11 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
         }
         self.pay(op);
         let entry = self.state.ops[op as usize];
-        let command = self.state.device.timing.command_ns;
-        let (array, transfer) = match entry.kind {
-            // The page was given up while the read waited: there is nothing to read.
-            OpKind::Read if entry.ppn == NONE => return,
-            OpKind::Read => (self.read_ns(entry.ppn), self.transfer_ns(entry.sectors.into())),
-            OpKind::Program => (self.program_ns(entry.target), self.transfer_ns(entry.sectors.into())),
-            OpKind::Copyback | OpKind::Erase => return,
-        };
+        // If the page was given up while the read waited, there is nothing to read.
+        if matches!(entry.kind, OpKind::Copyback | OpKind::Erase) || (entry.kind == OpKind::Read && entry.ppn == NONE) {
+            return;
+        }
+        let Times { command, array, transfer } = self.times(&entry);
         let blame = &mut self.state.blames[op as usize];
         blame.add(COMMAND, command);
         blame.add(ARRAY, array);

@@ -227,14 +227,14 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
         let now = self.state.now;
         let entry = &self.state.ops[part as usize];
         if self.state.dies[die as usize].phase == Phase::CopybackRead {
-            let command = self.state.device.timing.command_ns;
             let plane = entry.plane;
-            let array = self.program_ns(entry.target);
+            let free = self.is_free(Occupant::GcProgram);
+            let (command, array) = if free { (0, 0) } else { (self.state.device.timing.command_ns, self.program_ns(entry.target)) };
             self.settle_die(die);
             let state = &mut self.state.dies[die as usize];
             state.phase = Phase::ArrayProgram;
             state.occupant = Occupant::GcProgram;
-            state.pulse.start(now + command, array, array);
+            state.pulse.start(now + command, array, array.max(1));
             self.queue.schedule(die as usize, now + command + array);
             self.use_channel(channel, command, Occupant::GcProgram, plane);
             self.update_held_category(die);
@@ -248,7 +248,7 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
     pub(super) fn transfer_by(&mut self, slot: usize, channel: usize, part: u32) {
         let now = self.state.now;
         let entry = &self.state.ops[part as usize];
-        let (transfer, occupant, plane) = (self.transfer_ns(entry.sectors.into()), entry.occupant, entry.plane);
+        let (transfer, occupant, plane) = (self.times(entry).transfer, entry.occupant, entry.plane);
         self.queue.schedule(slot, now + transfer);
         let used = &mut self.state.channels[channel];
         used.occupy(now, transfer, occupant as usize);

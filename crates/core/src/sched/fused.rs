@@ -8,8 +8,8 @@ use crate::event::EventQueue;
 use crate::ids::{DieIx, NONE};
 use crate::observe::Observer;
 use crate::policy::{Join, Place};
+use crate::sched::Times;
 use crate::sched::ops::{CLASSES, Class, OpKind, Owner};
-use crate::units::Ns;
 use crate::view::{View, Waiting};
 
 /// The most waiting operations of one plane that `join` sees.
@@ -156,16 +156,12 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
         }
     }
 
-    /// Number of parts of a fused read, and its array time: that of its slowest page.
-    pub(crate) fn fused_read(&self, lead: u32) -> (u64, Ns) {
-        self.parts(lead).fold((0, 0), |(count, array), part| (count + 1, array.max(self.read_ns(self.state.ops[part as usize].ppn))))
-    }
-
-    /// Number of parts of a fused program, the transfers of all, and its array time: that of its slowest page.
-    pub(crate) fn fused_program(&self, lead: u32) -> (u64, Ns, Ns) {
-        self.parts(lead).fold((0, 0, 0), |(count, transfer, array), part| {
-            let op = &self.state.ops[part as usize];
-            (count + 1, transfer + self.transfer_ns(op.sectors.into()), array.max(self.program_ns(op.target)))
+    /// What a fused operation takes: the commands and transfers of all parts, and the array time of the slowest.
+    #[inline(never)]
+    pub(super) fn fused_times(&self, lead: u32) -> Times {
+        self.parts(lead).fold(Times { command: 0, array: 0, transfer: 0 }, |sum, part| {
+            let own = self.times(&self.state.ops[part as usize]);
+            Times { command: sum.command + own.command, array: sum.array.max(own.array), transfer: sum.transfer + own.transfer }
         })
     }
 

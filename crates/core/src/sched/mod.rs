@@ -7,9 +7,9 @@
 use crate::drive::Drive;
 use crate::event::EventQueue;
 use crate::ids::{ChannelIx, DieIx, NONE, PlaneIx, Ppn};
-use crate::observe::{Observer, SPACE};
+use crate::observe::{Observer, Occupant, SPACE};
 use crate::policy::{Order, Place};
-use crate::sched::ops::{BACKGROUND_BITS, CLASS_BY_NUMBER, CLASSES, Class, HOLD_BITS, OpKind, Owner};
+use crate::sched::ops::{BACKGROUND_BITS, CLASS_BY_NUMBER, CLASSES, Class, HOLD_BITS, Op, OpKind, Owner};
 use crate::sched::suspend::PulseEvent;
 use crate::state::{InLine, Phase, Wants};
 use crate::story::Passing;
@@ -27,6 +27,14 @@ pub(crate) mod suspend;
 pub(crate) mod telling;
 #[cfg(test)]
 mod tests;
+
+/// What an operation takes: of the channel for its command, of the die for its array, of the channel for its data.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Times {
+    pub command: Ns,
+    pub array: Ns,
+    pub transfer: Ns,
+}
 
 impl<O: Observer, Q: EventQueue> Drive<O, Q> {
     #[inline]
@@ -420,10 +428,26 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
         self.state.device.timing.program_ns[self.page_class(ppn)]
     }
 
-    /// Channel time of sectors of a page.
-    #[inline]
-    pub(crate) fn transfer_ns(&self, sectors: u16) -> Ns {
-        self.state.device.transfer_ns(sectors.into())
+    /// What an operation itself takes of channel and die, of a copyback its first half. Nothing, if that is made free.
+    #[inline(always)]
+    pub(crate) fn times(&self, op: &Op) -> Times {
+        if self.is_free(op.occupant) {
+            return Times { command: 0, array: 0, transfer: 0 };
+        }
+        let timing = &self.state.device.timing;
+        let (array, transfer) = match op.kind {
+            OpKind::Read => (self.read_ns(op.ppn), self.state.device.transfer_ns(op.sectors.into())),
+            OpKind::Program => (self.program_ns(op.target), self.state.device.transfer_ns(op.sectors.into())),
+            OpKind::Copyback => (self.read_ns(op.ppn), 0),
+            OpKind::Erase => (timing.erase_step_ns * u64::from(timing.erase_steps), 0),
+        };
+        Times { command: timing.command_ns, array, transfer }
+    }
+
+    /// Whether what a die or channel does for somebody takes no time.
+    #[inline(always)]
+    pub(crate) fn is_free(&self, occupant: Occupant) -> bool {
+        self.free >> occupant as u32 & 1 == 1
     }
 
     /// Starts an operation with its mates: die and channel are free.
@@ -432,25 +456,12 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
         self.mark_running(die);
         let now = self.state.now;
         let entry = self.state.ops[op as usize];
-        let command = self.state.device.timing.command_ns;
-        let (phase, channel_ns, array_ns) = match entry.kind {
-            OpKind::Read if entry.mate == NONE => (Phase::ArrayRead, command, self.read_ns(entry.ppn)),
-            OpKind::Program if entry.mate == NONE => {
-                (Phase::ArrayProgram, command + self.transfer_ns(entry.sectors.into()), self.program_ns(entry.target))
-            }
-            OpKind::Read => {
-                let (parts, array) = self.fused_read(op);
-                (Phase::ArrayRead, command * parts, array)
-            }
-            OpKind::Program => {
-                let (parts, transfer, array) = self.fused_program(op);
-                (Phase::ArrayProgram, command * parts + transfer, array)
-            }
-            OpKind::Copyback => (Phase::CopybackRead, command, self.read_ns(entry.ppn)),
-            OpKind::Erase => {
-                let timing = &self.state.device.timing;
-                (Phase::Erase, command, timing.erase_step_ns * u64::from(timing.erase_steps))
-            }
+        let Times { command, array: array_ns, transfer } = if entry.mate == NONE { self.times(&entry) } else { self.fused_times(op) };
+        let (phase, channel_ns) = match entry.kind {
+            OpKind::Read => (Phase::ArrayRead, command),
+            OpKind::Program => (Phase::ArrayProgram, command + transfer),
+            OpKind::Copyback => (Phase::CopybackRead, command),
+            OpKind::Erase => (Phase::Erase, command),
         };
         let state = &mut self.state.dies[die as usize];
         let channel = state.channel as usize;
@@ -460,7 +471,8 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
         state.occupant = entry.occupant;
         let end = now + channel_ns + array_ns;
         if matches!(phase, Phase::Erase | Phase::ArrayProgram) {
-            let step = if phase == Phase::Erase { self.state.device.timing.erase_step_ns } else { array_ns };
+            // What is made free has one step of no time.
+            let step = if phase == Phase::Erase { self.state.device.timing.erase_step_ns } else { array_ns.max(1) };
             state.pulse.start(now + channel_ns, array_ns, step);
         }
         self.queue.schedule(die as usize, end);

@@ -7,6 +7,7 @@ use crate::host::CommandKind;
 use crate::ids::{DieIx, NONE, PlaneIx};
 use crate::observe::{ARRAY, Blame, COMMAND, DIE, HOST_QUEUE, LINK, LINK_WAIT, OVERHEAD, Observer, Occupant, TRANSFER};
 use crate::policy::Scope;
+use crate::sched::Times;
 use crate::sched::ops::{OWES_DIE, OpKind, Owner};
 use crate::story::{GcRecord, NOBODY, Passing, Run, Use};
 use crate::units::Ns;
@@ -67,22 +68,17 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
     pub(super) fn tell_service(&mut self, op: u32) {
         let now = self.state.now;
         let entry = self.state.ops[op as usize];
-        let command = self.state.device.timing.command_ns;
+        if entry.kind == OpKind::Read && entry.ppn == NONE {
+            return;
+        }
+        let Times { command, array, transfer } = self.times(&entry);
         let waits = &self.state.waits[op as usize];
         let blame = &mut self.state.blames[op as usize];
         let waited = if entry.bill & OWES_DIE != 0 { waits.die_span.1 } else { entry.born };
         let issued = blame.trail().iter().map(|passage| passage.to).fold(waited, Ns::max);
-        let transfer = self.state.device.transfer_ns(u32::from(entry.sectors));
         let (array, transfer) = match entry.kind {
-            OpKind::Read if entry.ppn == NONE => return,
-            OpKind::Read => {
-                let array = self.read_ns(entry.ppn);
-                ((issued + command, issued + command + array), (now - transfer, now))
-            }
-            OpKind::Program => {
-                let array = self.program_ns(entry.target);
-                ((now - array, now), (issued + command, issued + command + transfer))
-            }
+            OpKind::Read => ((issued + command, issued + command + array), (now - transfer, now)),
+            OpKind::Program => ((now - array, now), (issued + command, issued + command + transfer)),
             OpKind::Copyback | OpKind::Erase => return,
         };
         let blame = &mut self.state.blames[op as usize];

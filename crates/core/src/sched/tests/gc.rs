@@ -316,3 +316,23 @@ fn a_request_to_hold_passes_a_read_that_waits_for_the_channel_only_if_order_says
     drive.run();
     assert!(drive.finished_at(id).unwrap() > 10_000, "after the erase");
 }
+
+#[test]
+fn what_is_made_free_takes_no_time_and_the_rest_as_long_as_before() {
+    use Occupant::{Erase, GcProgram, GcRead};
+    let gc_ns = |free: &[Occupant]| {
+        let mut drive = at_the_brink(&tiny_device(), plain_design(Scope::Plane), 2);
+        drive.make_free(free);
+        drive.at(0, write(0));
+        drive.run();
+        drive.audit().unwrap();
+        assert_eq!(drive.mismatch(), None);
+        assert_eq!((drive.counters().gcs, drive.counters().gc_pages), (1, 1));
+        drive.counters().gc_ns
+    };
+    // One page, for the other is written: a command and a read, a command and a program; then a command and the erase.
+    assert_eq!(gc_ns(&[]), 11 + 1001 + 10_001);
+    assert_eq!(gc_ns(&[GcProgram]), 11 + 10_001);
+    assert_eq!(gc_ns(&[Erase]), 11 + 1001);
+    assert_eq!(gc_ns(&[GcRead, GcProgram, Erase]), 0);
+}

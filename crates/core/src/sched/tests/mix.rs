@@ -127,6 +127,8 @@ struct Mix {
     /// Bit errors: wrong bits of a page for each program, and from which percentage of 150 on a scrubbed page is written anew.
     errors: Option<(u64, u32)>,
     levels_wear: bool,
+    /// What takes no time: one bit for each occupant.
+    free: u32,
     seed: u64,
 }
 
@@ -165,7 +167,12 @@ fn mix() -> impl Strategy<Value = Mix> {
         rest,
         (prop::bool::weighted(0.1), any::<bool>()),
         (any::<bool>(), 0u8..16, prop_oneof![Just(0), Just(30)], 0u8..16, (any::<bool>(), any::<bool>(), any::<bool>(), any::<bool>())),
-        (host, prop::option::of(stripes()), prop::option::of((prop_oneof![Just(20u64), Just(100)], prop_oneof![Just(20u32), Just(80)]))),
+        (
+            host,
+            prop::option::of(stripes()),
+            prop::option::of((prop_oneof![Just(20u64), Just(100)], prop_oneof![Just(20u32), Just(80)])),
+            prop_oneof![3 => Just(0), 1 => 0u32..1 << OCCUPANTS],
+        ),
         any::<u64>(),
     )
         .prop_map(
@@ -174,7 +181,7 @@ fn mix() -> impl Strategy<Value = Mix> {
                 (order, join, quiet, suspend, buffer_pages, write_points, command_ns),
                 (ideal, by_wear),
                 (sequence, wild, suspend_ns, flash, (blocks, dynamic, across, strict)),
-                ((overhead_ns, link_page_ns, queues, trims), rain, errors),
+                ((overhead_ns, link_page_ns, queues, trims), rain, errors, free),
                 seed,
             )| Mix {
                 channels,
@@ -207,6 +214,7 @@ fn mix() -> impl Strategy<Value = Mix> {
                 rain,
                 errors,
                 levels_wear: seed % 2 == 0,
+                free,
                 seed,
             },
         )
@@ -376,6 +384,7 @@ impl Mix {
         let device = self.device();
         let mut drive: TestDrive<Q, TOLD> = Drive::with_queue(&device, self.design(), true, Recorder::of(&device)).unwrap();
         let mut random = rand_pcg::Pcg64Mcg::new(u128::from(self.seed) | 1 << 80);
+        drive.free = self.free;
         drive.age(self.seed, &[], |_, _| true);
         drive.wake();
         let sectors = device.logical_sectors();

@@ -7,8 +7,8 @@ use crate::event::{EventQueue, Lanes, PlainHeap};
 use crate::host::{Command, CommandKind};
 use crate::ids::{DieIx, Lpn, NONE, PlaneIx};
 use crate::observe::{
-    ARRAY, Blame, CHANNEL, COMMAND, COMPUTE, Completion, DIE, HELD_GC_PROGRAM, HOST_QUEUE, Observer, Occupant, PART_NAMES, PARTS, SPACE,
-    TRANSFER,
+    ARRAY, Blame, CHANNEL, COMMAND, COMPUTE, Completion, DIE, HELD_GC_PROGRAM, HOST_QUEUE, OCCUPANTS, Observer, Occupant, PART_NAMES,
+    PARTS, SPACE, TRANSFER,
 };
 use crate::oracle::Fault;
 use crate::policy::gc_gate::quiet_channel::QuietChannel;

@@ -35,6 +35,7 @@ fn plain() -> Mix {
         rain: None,
         errors: None,
         levels_wear: false,
+        free: 0,
         seed: 0,
     }
 }
