@@ -265,6 +265,7 @@ fn dtrs(control: &Control) -> Result<Case, RunError> {
         log: None,
         windows: WINDOWS,
         stories: None,
+        without: Vec::new(),
     };
     let outcome = run(&spec, control)?;
     Ok(Case {

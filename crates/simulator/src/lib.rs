@@ -8,3 +8,4 @@ pub mod outcome;
 pub mod play;
 pub mod run;
 pub mod wear;
+pub mod without;

@@ -6,6 +6,7 @@ use crate::image::Image;
 use crate::outcome::{Figures, Outcome, outcome};
 use crate::play::{Ending, play, play_streams};
 use crate::wear::erases_so_far;
+use crate::without::without;
 use nix::sys::resource::{UsageWho, getrusage};
 use serde::Deserialize;
 use thiserror::Error;
@@ -16,6 +17,7 @@ use tinytail_core::drive::Drive;
 use tinytail_core::ftl::ageing::Aged;
 use tinytail_core::host::{Arrival, CommandKind};
 use tinytail_core::ids::{Lpn, NONE};
+use tinytail_core::observe::Occupant;
 use tinytail_core::units::MS;
 use tinytail_metrics::log::{Log, LogError};
 use tinytail_metrics::series::WINDOWS_MAX;
@@ -58,6 +60,9 @@ pub struct Spec {
     /// Which stories are kept, and where, if any are.
     #[serde(default)]
     pub stories: Option<StoriesSpec>,
+    /// Causes that take no time, from the aged drive on.
+    #[serde(default)]
+    pub without: Vec<String>,
 }
 
 /// Stories of requests of the measured part.
@@ -116,7 +121,7 @@ pub(crate) fn thread_cpu_seconds() -> f64 {
 /// A faulty device, design or workload; wrong data under `verify`.
 pub fn run(spec: &Spec, control: &Control) -> Result<Outcome, RunError> {
     let mut device = catalog::device(&spec.device)?.with_state("the given state", spec.state.clone())?;
-    let design = catalog::design(&spec.design)?;
+    let (design, free) = without(&spec.without, &mut device, &spec.design)?;
     let image = spec.image.as_deref().map(Image::open).transpose()?;
     if let Some(image) = &image {
         if !spec.state.is_empty() {
@@ -135,7 +140,7 @@ pub fn run(spec: &Spec, control: &Control) -> Result<Outcome, RunError> {
     }
     // A file that cannot be written is found before the work.
     let log = spec.log.as_ref().map(|log| Log::create(&log.path)).transpose()?;
-    run_on(&device, design, &workload, Files { image, log }, spec, control)
+    run_on(&device, design, &free, &workload, Files { image, log }, spec, control)
 }
 
 /// The files that a run has opened before its work.
@@ -150,14 +155,27 @@ pub(crate) fn source_context(device: &Device) -> SourceContext {
     SourceContext { logical_sectors: device.logical_sectors(), mapped_sectors: u64::from(device.mapped_pages()) * per_page }
 }
 
-fn run_on(device: &Device, design: Design, workload: &Workload, files: Files, spec: &Spec, control: &Control) -> Result<Outcome, RunError> {
+fn run_on(
+    device: &Device,
+    design: Design,
+    free: &[Occupant],
+    workload: &Workload,
+    files: Files,
+    spec: &Spec,
+    control: &Control,
+) -> Result<Outcome, RunError> {
     match &spec.stories {
         Some(stories) => {
             let wanted = Wanted { slowest: stories.slowest, requests: stories.requests.iter().copied().collect() };
-            let drive = Drive::new(device, design, spec.verify, Storied::new(device, wanted))?;
+            let mut drive = Drive::new(device, design, spec.verify, Storied::new(device, wanted))?;
+            drive.make_free(free);
             run_with(drive, device, workload, files, spec, control)
         }
-        None => run_with(Drive::new(device, design, spec.verify, Metrics::default())?, device, workload, files, spec, control),
+        None => {
+            let mut drive = Drive::new(device, design, spec.verify, Metrics::default())?;
+            drive.make_free(free);
+            run_with(drive, device, workload, files, spec, control)
+        }
     }
 }
 
@@ -224,6 +242,9 @@ fn run_with<M: Measures>(
         };
         ending = play_streams(&mut drive, &mut streams, start + MS, control, |_| false);
         notes = streams.notes();
+    }
+    if !spec.without.is_empty() {
+        notes.push(format!("Made free: {}.", spec.without.join(", ")));
     }
     let cpu_seconds = thread_cpu_seconds() - cpu_start;
     let (partial, stuck) = match ending {

@@ -41,6 +41,7 @@ fn outcome(victims: &str, state: &str) -> Result<Outcome, RunError> {
         log: None,
         windows: 200,
         stories: None,
+        without: Vec::new(),
     };
     run(&spec, &Control::default())
 }

@@ -243,6 +243,7 @@ fn spec(device: &str, design: &str, workload: &str) -> Spec {
         log: None,
         windows: 4,
         stories: None,
+        without: Vec::new(),
     }
 }
 

@@ -182,6 +182,7 @@ fn every_twin_runs_a_design_with_watermarks_that_fit_it_however_it_was_aged() {
                 log: None,
                 windows: 200,
                 stories: None,
+                without: Vec::new(),
             };
             let outcome = run(&spec, &Control::default()).unwrap();
             let ended = (outcome.stuck, outcome.partial, outcome.read.count + outcome.write.count);

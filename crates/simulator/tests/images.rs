@@ -53,6 +53,7 @@ fn spec(design: &str, given: &str, image: Option<&std::path::Path>) -> Spec {
         log: None,
         windows: 200,
         stories: None,
+        without: Vec::new(),
     }
 }
 

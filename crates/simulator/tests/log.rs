@@ -45,6 +45,7 @@ fn spec(requests: u64, windows: u32, log: Option<String>) -> Spec {
         log: log.map(|path| LogSpec { path, command: "tinytail compare base".into() }),
         windows,
         stories: None,
+        without: Vec::new(),
     }
 }
 

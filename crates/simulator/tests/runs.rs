@@ -22,6 +22,7 @@ fn spec(design: &str, workload: &str, requests: u64) -> Spec {
         log: None,
         windows: 200,
         stories: None,
+        without: Vec::new(),
     }
 }
 

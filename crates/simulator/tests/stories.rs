@@ -63,6 +63,7 @@ fn kept(device: &str, design: &str, workload: &str, requests: u64, slowest: usiz
         log: Some(LogSpec { path: log.to_str().unwrap().into(), command: "tinytail compare".into() }),
         windows: 4,
         stories: Some(StoriesSpec { path, slowest, requests: asked_for.to_vec() }),
+        without: Vec::new(),
     };
     let outcome = run(&spec, &Control::default()).unwrap();
     let read = |name: &str| rows(&folder.path().join(name));
@@ -157,6 +158,7 @@ fn whoever_tells_stories_runs_as_without() {
         log: None,
         windows: 4,
         stories: None,
+        without: Vec::new(),
     };
     let untold = run(&spec, &Control::default()).unwrap();
     assert_eq!((told.event_hash, told.read), (untold.event_hash, untold.read));

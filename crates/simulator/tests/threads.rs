@@ -228,6 +228,7 @@ fn spec(workload: &str, requests: Option<u64>) -> Spec {
         log: None,
         windows: 100,
         stories: None,
+        without: Vec::new(),
     }
 }
 

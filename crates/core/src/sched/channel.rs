@@ -206,12 +206,38 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
         state.phase = phase;
         let channel = state.channel as usize;
         let op = state.part;
+        if self.free != 0 && self.is_next_phase_free(phase, op) {
+            return self.go_on_for_free(die, phase);
+        }
         if self.channel_free(channel, die) {
             return self.go_on_channel(die, channel, op);
         }
         self.open_channel_wait(op, channel);
         let arrival = self.state.next_arrival();
         self.stand_in_line(channel, InLine { die, wants: Wants::Continue, arrival });
+    }
+
+    /// Whether what an operation needs the channel for takes no time.
+    #[inline(never)]
+    fn is_next_phase_free(&self, phase: Phase, op: u32) -> bool {
+        let occupant = if phase == Phase::CopybackRead { Occupant::GcProgram } else { self.state.ops[op as usize].occupant };
+        self.is_free(occupant)
+    }
+
+    /// The next phase of a die's running operation takes no time and needs no channel, or the die would be busy with waiting
+    /// for it.
+    #[inline(never)]
+    fn go_on_for_free(&mut self, die: DieIx, phase: Phase) {
+        let now = self.state.now;
+        if phase == Phase::CopybackRead {
+            self.settle_die(die);
+            let state = &mut self.state.dies[die as usize];
+            state.phase = Phase::ArrayProgram;
+            state.occupant = Occupant::GcProgram;
+            state.pulse.start(now, 0, 1);
+            self.update_held_category(die);
+        }
+        self.queue.schedule(die as usize, now);
     }
 
     /// The channel serves the running operation of a die.
@@ -227,14 +253,14 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
         let now = self.state.now;
         let entry = &self.state.ops[part as usize];
         if self.state.dies[die as usize].phase == Phase::CopybackRead {
+            let command = self.state.device.timing.command_ns;
             let plane = entry.plane;
-            let free = self.is_free(Occupant::GcProgram);
-            let (command, array) = if free { (0, 0) } else { (self.state.device.timing.command_ns, self.program_ns(entry.target)) };
+            let array = self.program_ns(entry.target);
             self.settle_die(die);
             let state = &mut self.state.dies[die as usize];
             state.phase = Phase::ArrayProgram;
             state.occupant = Occupant::GcProgram;
-            state.pulse.start(now + command, array, array.max(1));
+            state.pulse.start(now + command, array, array);
             self.queue.schedule(die as usize, now + command + array);
             self.use_channel(channel, command, Occupant::GcProgram, plane);
             self.update_held_category(die);

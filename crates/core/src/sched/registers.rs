@@ -50,6 +50,10 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
     pub(super) fn array_read_with_registers(&mut self, die: DieIx) {
         let channel = self.state.channel_of(die);
         let mut part = self.state.dies[die as usize].running;
+        let lead = &self.state.ops[part as usize];
+        if lead.mate == NONE && self.is_free(lead.occupant) {
+            return self.claim_channel(die, Phase::TransferOut);
+        }
         while part != NONE {
             self.open_channel_wait(part, channel);
             part = self.state.ops[part as usize].mate;

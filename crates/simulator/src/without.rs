@@ -1,0 +1,88 @@
+//! Counterfactuals: a run in which something takes no time.
+
+use crate::catalog;
+use serde::Serialize;
+use tinytail_core::config::{ConfigError, nearest_hint};
+use tinytail_core::design::Design;
+use tinytail_core::device::Device;
+use tinytail_core::observe::Occupant;
+
+/// What a run may be without.
+#[derive(Debug, Clone, Copy, Serialize)]
+pub struct Cause {
+    /// Its name.
+    pub name: &'static str,
+    /// What takes no time then.
+    pub meaning: &'static str,
+    /// Whose time on dies and channels that is.
+    #[serde(skip)]
+    occupants: &'static [Occupant],
+    /// What it changes in the device.
+    #[serde(skip)]
+    change: fn(&mut Device),
+}
+
+/// What dies and channels do for GC.
+const GC: [Occupant; 3] = [Occupant::GcRead, Occupant::GcProgram, Occupant::Erase];
+
+/// The most commands in the device at a time.
+const QUEUE_DEPTH_MAX: u32 = 65_536;
+
+const fn flash(name: &'static str, meaning: &'static str, occupants: &'static [Occupant]) -> Cause {
+    Cause { name, meaning, occupants, change: |_| {} }
+}
+
+const fn device(name: &'static str, meaning: &'static str, change: fn(&mut Device)) -> Cause {
+    Cause { name, meaning, occupants: &[], change }
+}
+
+/// Everything that a run may be without.
+pub const CAUSES: [Cause; 13] = [
+    flash("gc", "all of GC: what takes no time holds nothing and waits for nothing", &GC),
+    flash("gc-read", "reads of pages that GC moves", &[Occupant::GcRead]),
+    flash("gc-program", "moving pages: GC's programs and the reads that feed them", &[Occupant::GcRead, Occupant::GcProgram]),
+    flash("erase", "erases", &[Occupant::Erase]),
+    flash("flush", "programs from the write buffer", &[Occupant::Flush]),
+    flash("read-modify-write", "reads of the rest of pages that are written in part", &[Occupant::ReadModifyWrite]),
+    flash("parity", "programs of parity, reads of old pages for it, and computing it", &[Occupant::Parity]),
+    flash("reconstruction", "reads that reconstruct a page", &[Occupant::Reconstruction]),
+    flash("background", "scrubbing and wear levelling", &[Occupant::Background]),
+    device("suspend", "suspending and resuming erases and programs", |device| {
+        let timing = &mut device.timing;
+        (timing.suspend_ns, timing.resume_ns, timing.verify_ns) = (0, 0, 0);
+    }),
+    device("queue", "waiting in the host: the device takes 65,536 commands at a time", |device| {
+        device.host.queue_depth = QUEUE_DEPTH_MAX;
+    }),
+    device("overhead", "the fixed time of every command", |device| device.host.overhead_ns = 0),
+    device("link", "the host's link", |device| device.host.link_bytes_per_us = None),
+];
+
+fn cause(name: &str) -> Result<&'static Cause, ConfigError> {
+    CAUSES.iter().find(|cause| cause.name == name).ok_or_else(|| {
+        let names = CAUSES.map(|cause| cause.name);
+        ConfigError::new(format!(
+            "there is no cause `{name}` that a run could be without{}; there are: {}",
+            nearest_hint(name, &names),
+            names.join(", ")
+        ))
+    })
+}
+
+/// A device and a design without some causes, and what of the work of dies and channels is to be made free. Where that is all
+/// of GC, the design's GC is ideal instead.
+///
+/// # Errors
+/// A name that is no cause; a faulty design.
+pub(crate) fn without(names: &[String], device: &mut Device, composition: &str) -> Result<(Design, Vec<Occupant>), ConfigError> {
+    let mut free = Vec::new();
+    for name in names {
+        let cause = cause(name)?;
+        (cause.change)(device);
+        free.extend(cause.occupants);
+    }
+    if GC.iter().all(|occupant| free.contains(occupant)) {
+        return Ok((catalog::design(&format!("{composition}+ideal-no-gc"))?, free));
+    }
+    Ok((catalog::design(composition)?, free))
+}

@@ -1,0 +1,79 @@
+//! Counterfactuals: runs in which something takes no time.
+
+use tinytail_simulator::control::Control;
+use tinytail_simulator::outcome::Outcome;
+use tinytail_simulator::run::{RunError, Spec, run};
+use tinytail_simulator::without::CAUSES;
+use tinytail_workload::{TraceOptions, Transform};
+
+fn spec(device: &str, design: &str, without: &[&str]) -> Spec {
+    Spec {
+        device: device.into(),
+        design: design.into(),
+        workload: "randrw70-qd16".into(),
+        options: TraceOptions::default(),
+        transform: Transform::default(),
+        requests: Some(20_000),
+        seed: 1,
+        verify: true,
+        state: Default::default(),
+        image: None,
+        log: None,
+        windows: 10,
+        stories: None,
+        without: without.iter().map(ToString::to_string).collect(),
+    }
+}
+
+fn outcome(device: &str, design: &str, without: &[&str]) -> Outcome {
+    run(&spec(device, design, without), &Control::default()).unwrap()
+}
+
+#[test]
+fn base_without_moves_and_then_erases_ends_at_its_ideal_twin() {
+    let base = outcome("ttflash-small", "base", &[]);
+    let still_erases = outcome("ttflash-small", "base", &["gc-program"]);
+    let neither = outcome("ttflash-small", "base", &["gc-program", "erase"]);
+    let twin = outcome("ttflash-small", "base+ideal-no-gc", &[]);
+    assert!(still_erases.read.mean_us < base.read.mean_us && neither.read.mean_us < still_erases.read.mean_us);
+    assert_eq!((&neither.event_hash, &neither.read), (&twin.event_hash, &twin.read));
+    assert_eq!(outcome("ttflash-small", "base", &["gc"]).event_hash, neither.event_hash);
+    assert!(neither.notes.iter().any(|note| note == "Made free: gc-program, erase."), "{:?}", neither.notes);
+}
+
+/// Each cause, on a design that has it, is in the blame before and not after.
+#[test]
+fn what_is_made_free_is_in_no_blame() {
+    let cases = [
+        ("ttflash-small", "base", "erase", &["die_erase", "channel_erase"][..]),
+        ("ttflash-small", "base", "gc-program", &["die_gc_program", "die_gc_read", "channel_held_gc_program"]),
+        ("ttflash-small", "base", "gc-read", &["die_gc_read", "channel_gc_read"]),
+        ("ttflash-small", "base", "flush", &["die_flush", "channel_flush"]),
+        ("ttflash-small", "base", "queue", &["host_queue"]),
+        ("ttflash-small", "base-rain", "parity", &["die_parity", "channel_parity"]),
+        ("ttflash-small", "ttflash", "reconstruction", &["die_reconstruction", "channel_reconstruction"]),
+        ("lowlatency-240g-small", "base+nearly-full", "overhead", &["overhead"]),
+        ("lowlatency-240g-small", "base+nearly-full", "link", &["link", "link_wait"]),
+    ];
+    for (device, design, cause, parts) in cases {
+        // Only an open load can fill the device's queue.
+        let workload = if cause == "queue" { "randrw70-bursty" } else { "randrw70-qd16" };
+        let outcome = |without: &[&str]| {
+            let spec = Spec { workload: workload.into(), ..spec(device, design, without) };
+            run(&spec, &Control::default()).unwrap()
+        };
+        let (with, without) = (outcome(&[]), outcome(&[cause]));
+        let sum = |outcome: &Outcome| -> u64 { parts.iter().filter_map(|part| outcome.blame.all_reads.ns.get(part)).sum() };
+        assert!(sum(&with) > 0, "{design} has no {cause}");
+        assert_eq!(sum(&without), 0, "{design} without {cause}");
+        assert!(without.verified_page_reads.is_some_and(|checked| checked > 0));
+    }
+}
+
+#[test]
+fn a_cause_that_there_is_not_is_refused_and_the_nearest_is_named() {
+    let refused = run(&spec("ttflash-small", "base", &["gc-programs"]), &Control::default());
+    let Err(RunError::Config(error)) = refused else { panic!("{refused:?}") };
+    assert!(error.0.contains("`gc-programs`") && error.0.contains("did you mean `gc-program`?"), "{error}");
+    assert!(CAUSES.iter().all(|cause| error.0.contains(cause.name)), "{error}");
+}
