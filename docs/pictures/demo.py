@@ -13,7 +13,7 @@ import re
 import sys
 from pathlib import Path
 
-from rich.console import Console
+from rich.console import Console, RenderableType
 from rich.terminal_theme import SVG_EXPORT_THEME
 from rich.text import Text
 
@@ -24,15 +24,20 @@ COLUMNS = 100
 PICTURE = Path(__file__).with_suffix(".svg")
 
 
-def draw(comparison: tinytail.Comparison) -> str:
-    """The comparison as a terminal shows it, as SVG that needs nothing from elsewhere."""
+def terminal(title: str, unique_id: str, *shown: RenderableType) -> str:
+    """What a terminal shows, as SVG that needs nothing from elsewhere."""
     console = Console(record=True, width=COLUMNS, file=io.StringIO(), force_terminal=True)
-    console.print(Text(f"$ {comparison.command}\n", "bold"))
-    console.print(comparison_view(comparison, COLUMNS))
-    svg = console.export_svg(title="make demo", theme=SVG_EXPORT_THEME, unique_id="demo")
+    console.print(*shown, sep="\n")
+    svg = console.export_svg(title=title, theme=SVG_EXPORT_THEME, unique_id=unique_id)
     # Rich refers to fonts on the net; a fixed-width font at hand will do.
     svg = re.sub(r"@font-face\s*\{.*?\}\s*", "", svg, flags=re.DOTALL)
     return "".join(f"{line.rstrip()}\n" for line in svg.splitlines())
+
+
+def draw(comparison: tinytail.Comparison) -> str:
+    """The comparison as a terminal shows it."""
+    command = Text(f"$ {comparison.command}\n", "bold")
+    return terminal("make demo", "demo", command, comparison_view(comparison, COLUMNS))
 
 
 def main() -> None:

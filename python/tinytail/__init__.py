@@ -43,6 +43,15 @@ if TYPE_CHECKING:
         UsageError,
         WorkloadError,
     )
+    from tinytail.explaining import (
+        CauseRank,
+        Explanation,
+        Ranking,
+        Story,
+        StoryGc,
+        StorySegment,
+        explain,
+    )
     from tinytail.imaging import create_image
     from tinytail.reading import read_results
     from tinytail.results import (
@@ -58,6 +67,7 @@ if TYPE_CHECKING:
         GcTimes,
         Latency,
         Log,
+        Out,
         Series,
         Stories,
         Violation,
@@ -74,6 +84,7 @@ __all__ = [
     "Blame",
     "BlameGroup",
     "BlockErases",
+    "CauseRank",
     "CauseShare",
     "Claim",
     "Comparison",
@@ -85,17 +96,23 @@ __all__ = [
     "DesignResult",
     "Distribution",
     "Entry",
+    "Explanation",
     "GcTimes",
     "Interrupted",
     "Latency",
     "Log",
+    "Out",
     "OutputError",
+    "Ranking",
     "ResultsError",
     "Rotation",
     "RunError",
     "Series",
     "Setting",
     "Stories",
+    "Story",
+    "StoryGc",
+    "StorySegment",
     "TinytailError",
     "Transform",
     "UsageError",
@@ -113,6 +130,7 @@ __all__ = [
     "designs",
     "device",
     "devices",
+    "explain",
     "image_info",
     "read_results",
     "results_schema",
@@ -133,6 +151,7 @@ _MODULES = (
     "results",
     "rotation",
     "transforms",
+    "explaining",
 )
 
 

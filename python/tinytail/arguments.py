@@ -9,6 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from tinytail.errors import UsageError, suggestion
 
 U32_MAX = 2**32 - 1
+I64_MAX = 2**63 - 1
 U64_MAX = 2**64 - 1
 
 

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from typing import Literal
+
+Family = Literal["own", "queue", "host", "parity", "gc", "other"]
+
 _WHOLE = {
     "host_queue": "waiting in the host: device queue full",
     "buffer_full": "waiting for space in the write buffer",
@@ -51,6 +55,46 @@ def human_name(cause: str) -> str:
     if resource in _RESOURCES and holder:
         return f"waiting for {resource}: {_HOLDERS.get(holder, _words(holder))}"
     return _words(cause)
+
+
+_OWN = ("buffer", "command", "array", "transfer", "compute", "overhead", "link")
+_QUEUES = ("host_queue", "buffer_full", "space", "link_wait", "policy")
+_FAMILIES: dict[str, Family] = {
+    "host_read": "host",
+    "host_program": "host",
+    "flush": "host",
+    "read_modify_write": "host",
+    "parity": "parity",
+    "reconstruction": "parity",
+}
+
+
+def holder(cause: str) -> str:
+    """What occupied a resource that was waited for; a cause that is no such wait is itself.
+
+    >>> holder("die_gc_program"), holder("channel_host_read"), holder("host_queue")
+    ('gc_program', 'host_read', 'host_queue')
+    """
+    resource, _, rest = cause.partition("_")
+    return rest if resource in _RESOURCES and rest else cause
+
+
+def family(cause: str) -> Family:
+    """To which sort a cause belongs.
+
+    >>> family("array"), family("host_queue"), family("die_flush"), family("channel_held_gc_read")
+    ('own', 'queue', 'host', 'gc')
+    >>> family("die_erase"), family("controller_gc"), family("die_suspend"), family("new")
+    ('gc', 'gc', 'other', 'other')
+    """
+    if cause in _OWN:
+        return "own"
+    if cause in _QUEUES:
+        return "queue"
+    by = holder(cause)
+    if by == "erase" or "gc" in by.split("_"):
+        return "gc"
+    return _FAMILIES.get(by, "other")
 
 
 def _words(key: str) -> str:

@@ -12,11 +12,14 @@ from cyclopts.validators import Number
 
 from tinytail import bench as benches
 from tinytail import engine, imaging
-from tinytail.arguments import U64_MAX, state_from_words
+from tinytail.arguments import state_from_words
 from tinytail.cli import BAD_INPUT, INTERRUPTED, OK, RUN_FAILED
 from tinytail.comparing import WINDOWS, WINDOWS_MAX, Plan, execute
 from tinytail.engine import Description, Entry
 from tinytail.errors import OutputError, RunError, TinytailError, UsageError
+from tinytail.explaining.command import explain
+from tinytail.flags import JsonPath, PositiveOrNone, Seed, TraceFlags, TransformOptions
+from tinytail.keeping import STORIES, STORIES_MAX
 from tinytail.output import JsonOutput, discard_output, print_error, stderr, stdout
 from tinytail.progress import reporter
 from tinytail.reading import read_results
@@ -32,7 +35,7 @@ from tinytail.render import (
 from tinytail.reporting import Pictures
 from tinytail.results import Comparison
 from tinytail.rotation import analyze_rotation
-from tinytail.tracing import NOTHING_SAID, TraceOptions
+from tinytail.tracing import NOTHING_SAID
 from tinytail.transforms import Transform
 
 app = App(
@@ -55,21 +58,7 @@ app.command(trace)
 app.command(image)
 app.command(config)
 app.command(analyze)
-
-
-def _check_file_name(_type: object, path: str | None) -> None:
-    if path is not None and path.startswith("-") and path != "-":
-        raise ValueError("Name a file, or - for standard output.")
-
-
-# A hyphen stands for standard output, so hyphens are let in here and checked by hand.
-JsonPath = Annotated[str | None, Parameter(allow_leading_hyphen=True, validator=_check_file_name)]
-# The fields become options of the command itself.
-TraceFlags = Annotated[TraceOptions, Parameter(name="*")]
-PositiveOrNone = Annotated[int | None, Parameter(validator=Number(gte=1))]
-Seed = Annotated[int, Parameter(validator=Number(gte=0, lte=U64_MAX))]
-# Its fields are options by their own names.
-TransformOptions = Annotated[Transform, Parameter(name="*")]
+app.command(explain, usage="Usage: tinytail explain DIR [OPTIONS]")
 
 
 @app.command(usage="Usage: tinytail compare DESIGN... --device D --workload W [OPTIONS]")
@@ -91,6 +80,8 @@ def compare(
     report: str | None = None,
     figures: str | None = None,
     windows: Annotated[int, Parameter(validator=Number(gte=1, lte=WINDOWS_MAX))] = WINDOWS,
+    out: str | None = None,
+    stories: Annotated[int, Parameter(validator=Number(gte=0, lte=STORIES_MAX))] = STORIES,
     trace: TraceFlags = NOTHING_SAID,
     transform: TransformOptions = Transform(),  # noqa: B008
 ) -> int:
@@ -134,6 +125,11 @@ def compare(
         Folder for figures for a paper, each as SVG and as PDF.
     windows
         The most windows that the series over time in the results may have.
+    out
+        Folder to keep everything in that `tinytail explain` needs: results, logs of every request
+        and stories of the slowest. One with earlier results is replaced when all went well.
+    stories
+        Of how many of the slowest reads, and of how many writes, --out keeps stories.
     transform
         What is done to the requests of a trace or a stand-in.
     """
@@ -151,6 +147,8 @@ def compare(
         trace=trace,
         log=log,
         windows=windows,
+        out=out,
+        stories=stories,
         transform=transform,
     )
     plan.check()
@@ -163,6 +161,8 @@ def compare(
     console = stderr() if output is not None and output.is_stdout else stdout()
     console.print(comparison_view(comparison, console.width))
     errors = [] if write_error is None else [write_error]
+    if comparison.out is not None and comparison.out.error is not None:
+        errors.append(OutputError(comparison.out.error))
     return _report_outcome(comparison, errors + pictures.write(comparison))
 
 

@@ -23,6 +23,7 @@ from tinytail.errors import (
     WorkloadError,
     suggestion,
 )
+from tinytail.keeping import STORIES, STORIES_MAX, Keeping, check_folder, file_name
 from tinytail.results import (
     Comparison,
     Configured,
@@ -59,6 +60,8 @@ class Plan:
     transform: Transform = field(default_factory=Transform)
     log: str | None = None
     windows: int = WINDOWS
+    out: str | None = None
+    stories: int = STORIES
 
     @property
     def reference_design(self) -> str:
@@ -93,6 +96,7 @@ class Plan:
             UsageError: no design, a design named twice, a reference that is not among the designs,
                 a state beside an image, a value of the wrong type, or a number out of range.
             ConfigError: an unknown or faulty device, design, workload or image.
+            OutputError: results cannot be kept in the folder that is wanted.
         """
         self._check_values()
         if not self.designs:
@@ -115,6 +119,8 @@ class Plan:
         if not Path(self.workload).exists():
             engine.workload(self.workload)
         self.logs()
+        if self.out is not None:
+            check_folder(self.out)
 
     def configuration(self) -> tuple[Configured, ...]:
         """Device, designs and workload in full; a trace is described by the results alone."""
@@ -143,12 +149,12 @@ class Plan:
             raise UsageError("the log is a Parquet file and cannot go to standard output")
         given = Path(self.log)
         if given.is_dir() or self.log.endswith("/"):
-            names = [given / f"{_file_name(design)}.parquet" for design in self.designs]
+            names = [given / f"{file_name(design)}.parquet" for design in self.designs]
         elif len(self.designs) == 1:
             names = [given]
         else:
             names = [
-                given.with_name(f"{given.stem}.{_file_name(design)}{given.suffix}")
+                given.with_name(f"{given.stem}.{file_name(design)}{given.suffix}")
                 for design in self.designs
             ]
         files: dict[str, str] = {}
@@ -177,6 +183,14 @@ class Plan:
         if self.log is not None:
             arguments.name("log", self.log)
         arguments.whole_number("windows", self.windows, 1, WINDOWS_MAX)
+        if self.out is not None:
+            arguments.name("out", self.out)
+            if self.log is not None:
+                raise UsageError(
+                    "out and log exclude each other: the folder of out has the log of every "
+                    "request of each design, as requests.parquet"
+                )
+        arguments.whole_number("stories", self.stories, 0, STORIES_MAX)
         self.trace.check()
         self.transform.check()
 
@@ -197,17 +211,15 @@ class Plan:
             windows=self.windows,
         )
 
+    def command_alone(self, design: str) -> str:
+        """The command line that runs one of the designs alone."""
+        return replace(self, designs=(design,), reference=None).command()
+
     def _log_target(self, design: str) -> engine.LogTarget | None:
         path = self.logs().get(design)
         if path is None:
             return None
-        alone = replace(self, designs=(design,), reference=None).command()
-        return engine.LogTarget(path, f"{alone} --log {shlex.quote(path)}")
-
-
-def _file_name(design: str) -> str:
-    """A design's name as a part of a file's: without the folders and ending of a path."""
-    return "+".join(Path(part).name.removesuffix(".toml") for part in design.split("+"))
+        return engine.LogTarget(path, f"{self.command_alone(design)} --log {shlex.quote(path)}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -245,8 +257,9 @@ def wait_until(happened: Callable[[], bool], timeout_seconds: float) -> bool:
 class _Job:
     """One design, and what came of it. Written by its worker, read by the main thread."""
 
-    def __init__(self, design: str) -> None:
+    def __init__(self, design: str, keeping: Keeping | None) -> None:
         self.design = design
+        self._keeping = keeping
         self.control = engine.Control()
         self.started = False
         self.ended = False
@@ -271,12 +284,18 @@ class _Job:
             self.ended = True
 
     def _run(self, spec: engine.RunSpec) -> None:
-        self.result = DesignResult.from_dict(engine.run(spec, self.control))
+        if self._keeping is None:
+            document = engine.run(spec, self.control)
+        else:
+            document = self._keeping.named(engine.run(self._keeping.spec(spec), self.control))
+        self.result = DesignResult.from_dict(document)
         if self.result.stuck is not None:
             why = self.result.stuck.removeprefix(STUCK)
             self._fail("run", f"stopped: requests stopped completing. {why}")
         elif self.result.log is not None and self.result.log.error is not None:
             self._fail("run", self.result.log.error)
+        elif self.result.stories is not None and self.result.stories.error is not None:
+            self._fail("run", self.result.stories.error)
 
     def _fail(self, kind: ErrorKind, message: str) -> None:
         self.error = DesignError(self.design, kind, message)
@@ -302,8 +321,8 @@ class _Pool:
     its cancellation at once.
     """
 
-    def __init__(self, plan: Plan) -> None:
-        self.jobs = [_Job(design) for design in plan.designs]
+    def __init__(self, plan: Plan, keeping: Keeping | None) -> None:
+        self.jobs = [_Job(design, keeping) for design in plan.designs]
         self._plan = plan
         self._waiting = deque(self.jobs)
         self._cancelled = False
@@ -348,9 +367,20 @@ def execute(plan: Plan, progress: ProgressCallback | None = None) -> Comparison:
     """Makes a comparison, whose errors and interruption are part of what is returned.
 
     Call `plan.check()` first. Ctrl-C cancels the runs and waits for what they have so far.
+
+    Raises:
+        OutputError: the folder for the results cannot be made. Nothing has run then.
     """
+    if plan.out is None:
+        return _execute(plan, progress, None)
+    with Keeping(plan) as keeping:
+        comparison = _execute(plan, progress, keeping)
+        return replace(comparison, out=keeping.finish(comparison))
+
+
+def _execute(plan: Plan, progress: ProgressCallback | None, keeping: Keeping | None) -> Comparison:
     configuration = plan.configuration()
-    pool = _Pool(plan)
+    pool = _Pool(plan, keeping)
 
     def report() -> None:
         if progress is not None:
@@ -417,6 +447,8 @@ def compare(
     transform: Transform | None = None,
     log: str | os.PathLike[str] | None = None,
     windows: int = WINDOWS,
+    out: str | os.PathLike[str] | None = None,
+    stories: int = STORIES,
     progress: ProgressCallback | None = None,
 ) -> Comparison:
     """Runs each design on the same workload from the same state.
@@ -446,6 +478,10 @@ def compare(
         log: file or directory for a log of every request, in Parquet; with several designs or in
             a directory, each design has a file of its own.
         windows: the most windows that the series over time may have.
+        out: folder in which everything is kept that `explain` needs: results, logs of every
+            request, stories of the slowest. Not together with `log`. What became of it is in the
+            comparison's `out`.
+        stories: of how many of the slowest reads, and of how many writes, stories are kept.
         progress: called about ten times a second, in this thread, with the state of each design.
 
     Returns:
@@ -457,6 +493,7 @@ def compare(
             together.
         WorkloadError: a workload that cannot be read.
         RunError: no design could be run to its end.
+        OutputError: results cannot be kept in the folder `out`; found before anything runs.
         Interrupted: Ctrl-C; holds the partial comparison.
     """
     if progress is not None and not callable(progress):
@@ -489,6 +526,8 @@ def compare(
         transform=transforms.checked(transform),
         log=None if log is None else arguments.name("log", log),
         windows=windows,
+        out=None if out is None else arguments.name("out", out),
+        stories=stories,
     )
     plan.check()
     comparison = execute(plan, progress)

@@ -6,7 +6,7 @@ import hashlib
 import json
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Literal
 
@@ -78,6 +78,18 @@ class LogTarget:
 
 
 @dataclass(frozen=True, slots=True)
+class StoriesTarget:
+    """Which stories a run keeps, and in which folder, which must exist.
+
+    They are those of the slowest reads and writes, so many of each, and of requests by number.
+    """
+
+    path: str
+    slowest: int
+    requests: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class RunSpec:
     """What one run of one design needs; see `tinytail.compare` for the meaning of each field."""
 
@@ -93,6 +105,7 @@ class RunSpec:
     image: str | None
     log: LogTarget | None
     windows: int
+    stories: StoriesTarget | None = None
 
     def to_json(self) -> str:
         """The specification in the form that the native module reads."""
@@ -122,7 +135,11 @@ def _to_json(spec: RunSpec | ImageSpec) -> str:
     if isinstance(spec, RunSpec):
         document["transform"] = spec.transform.given()
         if spec.log is not None:
-            document["log"] = {"path": spec.log.path, "command": spec.log.command}
+            document["log"] = asdict(spec.log)
+        if spec.stories is not None:
+            document["stories"] = asdict(spec.stories)
+        else:
+            del document["stories"]
     return json.dumps(document | spec.trace.to_document())
 
 

@@ -451,6 +451,8 @@ def bench_view(cases: Iterable[Mapping[str, Any]]) -> Table:
         ("floor_ratio", "× floor", humanize.number),
         ("log_cpu_ratio", "log:\nCPU", humanize.number),
         ("log_wall_ratio", "log:\nwall", humanize.number),
+        ("keeping_cpu_ratio", "kept:\nCPU", humanize.number),
+        ("keeping_wall_ratio", "kept:\nwall", humanize.number),
         ("cpu_seconds", "CPU-s", humanize.number),
         ("growth_ratio", "growth", humanize.number),
         ("peak_memory_bytes", "peak\nmemory", humanize.memory),

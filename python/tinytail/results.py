@@ -205,6 +205,14 @@ class Stories:
 
 
 @dataclass(frozen=True, slots=True)
+class Out:
+    """The folder in which results were kept, as given. `error` says why they were not."""
+
+    path: str
+    error: str | None
+
+
+@dataclass(frozen=True, slots=True)
 class Workload:
     """The workload of a run.
 
@@ -411,6 +419,8 @@ class Comparison:
     `results` are in the order of the designs, without those that have none; `errors` tells why.
     `command` repeats the comparison. `partial` is true if it was interrupted. `reference` names
     the design that ratios are taken to. `configuration` has device, designs and workload in full.
+    `out` tells what became of the folder in which the results were to be kept; None if there was to
+    be none.
     """
 
     version: str
@@ -424,6 +434,7 @@ class Comparison:
     configuration: tuple[Configured, ...]
     results: tuple[DesignResult, ...]
     errors: tuple[DesignError, ...]
+    out: Out | None = None
 
     def result(self, design: str) -> DesignResult:
         """The result of one design.

@@ -1,11 +1,11 @@
 //! Speed, as ratios within one run: the drive beside the floor, the same requests through map and GC bookkeeping alone; a run
-//! with a log beside one without.
+//! with a log, or with all that is kept of one, beside one without.
 
 use crate::catalog;
 use crate::control::{Control, Phase};
 use crate::outcome::write_amplification;
 use crate::play::{Ending, play};
-use crate::run::{RunError, Spec, run, thread_cpu_seconds};
+use crate::run::{LogSpec, RunError, Spec, StoriesSpec, run, thread_cpu_seconds};
 use serde::Serialize;
 use std::path::Path;
 use std::time::Instant;
@@ -21,7 +21,7 @@ use tinytail_workload::{SourceContext, TRACES_VARIABLE, TraceOptions, Transform,
 mod large;
 
 /// The names of the cases that are run if none is named.
-pub const CASES: [&str; 5] = ["steady-gc", "steady-gc-controller", "dtrs", "mqsim-no-gc", "log"];
+pub const CASES: [&str; 6] = ["steady-gc", "steady-gc-controller", "dtrs", "mqsim-no-gc", "log", "keeping"];
 
 /// The names of the cases that are run only if they are named.
 pub const CASES_BY_NAME: [&str; 5] = ["ageing", "statistical-layout", "image", "drive-sizes", "run-lengths"];
@@ -44,6 +44,11 @@ pub struct Case {
     pub log_cpu_ratio: Option<f64>,
     /// Requests per second of wall time with a log over those without one.
     pub log_wall_ratio: Option<f64>,
+    /// Requests per second of user CPU time of the simulating thread with all that is kept of a run over those without;
+    /// `None` where nothing is kept.
+    pub keeping_cpu_ratio: Option<f64>,
+    /// Requests per second of wall time with all that is kept of a run over those without, starting states included.
+    pub keeping_wall_ratio: Option<f64>,
     /// User CPU time of one piece of work, in seconds.
     pub cpu_seconds: Option<f64>,
     /// Time of a request of the large one over that of the small one, in a case that compares two.
@@ -72,14 +77,15 @@ pub fn bench(case: &str, control: &Control) -> Result<Case, RunError> {
         "steady-gc-controller" => steady(case, "base+plane-blocking+full-drive+through-controller", control),
         "dtrs" => dtrs(control),
         "mqsim-no-gc" => mqsim_no_gc(control),
-        "log" => log(control),
+        "log" => in_folder(|folder| log(folder, control)),
+        "keeping" => in_folder(|folder| keeping(folder, control)),
         "ageing" => large::ageing(case, AgeingMethod::Overwrite, control),
         "statistical-layout" => large::ageing(case, AgeingMethod::Statistical, control),
         "image" => large::image(case, control),
         "drive-sizes" => large::drives(case, control),
         "run-lengths" => large::lengths(case, control),
         other => {
-            let known = [CASES, CASES_BY_NAME].concat();
+            let known = [&CASES[..], &CASES_BY_NAME[..]].concat();
             let hint = tinytail_core::config::nearest_hint(other, &known);
             Err(ConfigError::new(format!("unknown case `{other}`{hint}; known: {}", known.join(", "))).into())
         }
@@ -172,18 +178,19 @@ fn steady(name: &str, design: &str, control: &Control) -> Result<Case, RunError>
 /// Slices that are played with and without log in turn, so that both meet the same disturbances.
 const SLICES: u64 = 8;
 
-/// The work of `steady-gc` with a log of every request, and without.
-fn log(control: &Control) -> Result<Case, RunError> {
-    let design = "base+plane-blocking+full-drive";
+/// Runs a case that needs a folder for files.
+fn in_folder(case: impl FnOnce(&Path) -> Result<Case, RunError>) -> Result<Case, RunError> {
     let folder = std::env::temp_dir().join(format!("tinytail-bench-{}", std::process::id()));
     std::fs::create_dir(&folder).map_err(|error| RunError::Failed(format!("cannot make {}: {error}", folder.display())))?;
-    let measured = log_in(&folder, design, control);
+    let measured = case(&folder);
     // Left behind it would only be a waste of space.
     let _ = std::fs::remove_dir_all(&folder);
     measured
 }
 
-fn log_in(folder: &Path, design: &str, control: &Control) -> Result<Case, RunError> {
+/// The work of `steady-gc` with a log of every request, and without.
+fn log(folder: &Path, control: &Control) -> Result<Case, RunError> {
+    let design = "base+plane-blocking+full-drive";
     let mut steady = Steady::full(design, control)?;
     control.enter(Phase::Running, REQUESTS);
     let (mut plain, mut logged, mut events, mut bytes) = ((0.0, 0.0), (0.0, 0.0), 0, 0);
@@ -215,6 +222,41 @@ fn log_in(folder: &Path, design: &str, control: &Control) -> Result<Case, RunErr
             bytes as f64 / REQUESTS as f64
         ),
         ..Case::named("log")
+    })
+}
+
+/// Runs that keep all that `compare --out` keeps, and the same without, on a small drive, whose starting state takes no time.
+fn keeping(folder: &Path, control: &Control) -> Result<Case, RunError> {
+    let (device, design, workload) = ("ttflash-small", "base", "randrw70-qd16");
+    let folder = folder.to_string_lossy().to_string();
+    let (mut plain, mut kept, mut events) = ((0.0, 0.0), (0.0, 0.0), 0);
+    for slice in 0..SLICES {
+        for keep in [false, true] {
+            let spec = Spec {
+                requests: Some(REQUESTS / SLICES),
+                seed: 10 + slice,
+                log: keep.then(|| LogSpec { path: format!("{folder}/requests.parquet"), command: String::new() }),
+                stories: keep.then(|| StoriesSpec { path: folder.clone(), slowest: 1000, requests: Vec::new() }),
+                ..plain_spec(device, design, workload)
+            };
+            let wall = Instant::now();
+            let outcome = run(&spec, control)?;
+            let failed = outcome.log.and_then(|log| log.error).or(outcome.stories.and_then(|stories| stories.error));
+            failed.map_or(Ok(()), |error| Err(RunError::Failed(error)))?;
+            let sum = if keep { &mut kept } else { &mut plain };
+            *sum = (sum.0 + outcome.cpu_seconds, sum.1 + wall.elapsed().as_secs_f64());
+            events += if keep { outcome.events } else { 0 };
+        }
+    }
+    Ok(Case {
+        requests_per_cpu_second: Some(REQUESTS as f64 / kept.0),
+        ns_per_event: Some(kept.0 * 1e9 / events as f64),
+        keeping_cpu_ratio: Some(plain.0 / kept.0),
+        keeping_wall_ratio: Some(plain.1 / kept.1),
+        detail: format!(
+            "{design} on {device}, {workload}; {REQUESTS} requests with log and stories and as many without, in {SLICES} runs each"
+        ),
+        ..Case::named("keeping")
     })
 }
 
@@ -251,9 +293,22 @@ fn finished(ending: Ending) -> Result<(), RunError> {
 fn dtrs(control: &Control) -> Result<Case, RunError> {
     let real = std::env::var_os(TRACES_VARIABLE).is_some_and(|folder| Path::new(&folder).join("DTRS1K.trace.zst").is_file());
     let workload = if real { "dtrs" } else { "standin-dtrs" };
-    let spec = Spec {
-        device: "ttflash-256g".into(),
-        design: "base".into(),
+    let spec = plain_spec("ttflash-256g", "base", workload);
+    let outcome = run(&spec, control)?;
+    Ok(Case {
+        requests_per_cpu_second: outcome.requests_per_cpu_second,
+        ns_per_event: outcome.ns_per_event,
+        write_amplification: outcome.write_amplification,
+        detail: format!("base on ttflash-256g, workload {workload}"),
+        ..Case::named("dtrs")
+    })
+}
+
+/// A run of which nothing is kept.
+fn plain_spec(device: &str, design: &str, workload: &str) -> Spec {
+    Spec {
+        device: device.into(),
+        design: design.into(),
         workload: workload.into(),
         options: TraceOptions::default(),
         transform: Transform::default(),
@@ -266,13 +321,5 @@ fn dtrs(control: &Control) -> Result<Case, RunError> {
         windows: WINDOWS,
         stories: None,
         without: Vec::new(),
-    };
-    let outcome = run(&spec, control)?;
-    Ok(Case {
-        requests_per_cpu_second: outcome.requests_per_cpu_second,
-        ns_per_event: outcome.ns_per_event,
-        write_amplification: outcome.write_amplification,
-        detail: format!("base on ttflash-256g, workload {workload}"),
-        ..Case::named("dtrs")
-    })
+    }
 }

@@ -1,0 +1,200 @@
+"""Why requests were slow: their stories, and the causes of all that are beyond a percentile.
+
+- `folder.py`: a folder of kept results, checked, and the runs that it was made of;
+- `stories.py`: stories of single requests; `ranking.py`: the causes of many;
+- `replay.py`: a run again, for a story that was not kept;
+- `telling.py`, `view.py`: stories in words, and on a terminal; `command.py`: the command.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from importlib.util import find_spec
+from typing import TYPE_CHECKING, Any, get_args
+
+from tinytail import arguments
+from tinytail.errors import UsageError
+from tinytail.explaining import stories
+from tinytail.explaining.folder import Geometry, KeptDesign, KeptResults, open_results
+from tinytail.explaining.ranking import CauseRank, Ranking, rank
+from tinytail.explaining.stories import Kind, Story, StoryGc, StorySegment
+
+if TYPE_CHECKING:
+    from tinytail.comparing import ProgressCallback
+
+__all__ = [
+    "CauseRank",
+    "Explanation",
+    "KeptResults",
+    "Ranking",
+    "Story",
+    "StoryGc",
+    "StorySegment",
+    "explain",
+    "open_results",
+]
+
+PERCENTILE = 99.9
+
+
+@dataclass(frozen=True, slots=True)
+class Explanation:
+    """Stories, and rankings of causes, of designs whose results were kept in the folder `path`.
+
+    `notes` are what is to be known with them. `partial` is true if the comparison was interrupted.
+    """
+
+    path: str
+    version: str
+    partial: bool
+    stories: tuple[Story, ...]
+    rankings: tuple[Ranking, ...]
+    notes: tuple[str, ...]
+    geometry: Geometry
+
+    def to_dict(self) -> dict[str, Any]:
+        """The explanation as a document; times are in nanoseconds."""
+        document = asdict(self)
+        del document["geometry"]
+        return document
+
+
+def explain(
+    folder: str | os.PathLike[str],
+    *,
+    design: str | None = None,
+    slowest: int | None = None,
+    request: int | None = None,
+    percentile: float | None = None,
+    kind: Kind = "read",
+    replay: bool = False,
+    progress: ProgressCallback | None = None,
+) -> Explanation:
+    """Tells why requests were slow, from results that `compare` has kept in a folder.
+
+    Args:
+        folder: the folder named by `out`.
+        design: the design that it is about; None for all of them in rankings and where a request
+            is named, and for the first one in stories of the slowest.
+        slowest: tell the stories of so many of the slowest requests; one if nothing is said.
+        request: tell the story of this request, by its number, and rank causes only if a
+            percentile is given.
+        percentile: rank the causes of all requests beyond it; 99.9 if nothing is said.
+        kind: whether the slowest and the ranked are reads or writes.
+        replay: run a design again for the story of `request`, if that was not kept.
+        progress: called about ten times a second while a design runs.
+
+    Raises:
+        UsageError: arguments of the wrong type or out of range, a design, a request or a tail that
+            does not exist, or the library that reads the files is missing.
+        ResultsError: the folder is not one of results, of another version, incomplete or altered,
+            or a design does not run again as it did.
+        ConfigError, WorkloadError, RunError: a design cannot be run again.
+    """
+    path = arguments.file(folder)
+    _check_values(slowest, request, percentile, kind, replay)
+    if find_spec("pyarrow") is None:
+        raise UsageError("explaining needs pyarrow: pip install tinytail[explain]")
+    kept = open_results(path)
+    chosen = list(kept.designs)
+    if design is not None:
+        chosen = [kept.design(arguments.text("design", design))]
+    kept.check(chosen)
+    notes: list[str] = []
+    told: list[Story] = []
+    if request is None:
+        told += _slowest(chosen[0], kind, slowest, notes)
+        if len(chosen) > 1:
+            others = ", ".join(other.name for other in chosen[1:])
+            notes.append(f"--design tells the slowest of another design: {others}")
+    else:
+        told += _request(kept, chosen, request, replay=replay, progress=progress, notes=notes)
+    rankings: list[Ranking] = []
+    if request is None or percentile is not None:
+        rankings += _rankings(chosen, kind, percentile, notes)
+    if not told and not rankings:
+        raise UsageError("; ".join(notes))
+    return Explanation(
+        path=path,
+        version=kept.version,
+        partial=kept.partial,
+        stories=tuple(told),
+        rankings=tuple(rankings),
+        notes=tuple(notes),
+        geometry=kept.geometry(),
+    )
+
+
+def _check_values(
+    slowest: object, request: object, percentile: object, kind: object, replay: object
+) -> None:
+    if slowest is not None:
+        arguments.whole_number("slowest", slowest, 1)
+        if request is not None:
+            raise UsageError("slowest and request exclude each other")
+    if request is not None:
+        arguments.whole_number("request", request, 0, arguments.I64_MAX)
+    elif arguments.flag("replay", replay):
+        raise UsageError("replay needs a request: the stories of the slowest are kept")
+    if percentile is not None:
+        is_number = isinstance(percentile, int | float) and not isinstance(percentile, bool)
+        if not is_number or not 0 <= percentile < 100:  # type: ignore[operator]
+            raise UsageError(f"percentile must be a number from 0 to below 100, not {percentile!r}")
+    arguments.choice("kind", kind, get_args(Kind))
+
+
+def _slowest(design: KeptDesign, kind: Kind, count: int | None, notes: list[str]) -> list[Story]:
+    told = stories.slowest(design.folder, design.name, kind, count or 1)
+    if len(told) < (count or 1):
+        notes.append(
+            f"{design.name} has {len(told)} stories of {kind}s: as many as there were, or as "
+            "`compare --stories` kept"
+        )
+    return told
+
+
+def _request(
+    kept: KeptResults,
+    designs: Sequence[KeptDesign],
+    request: int,
+    *,
+    replay: bool,
+    progress: ProgressCallback | None,
+    notes: list[str],
+) -> list[Story]:
+    from tinytail.explaining.replay import replayed
+
+    told = []
+    for design in designs:
+        story = stories.told(design.folder, design.name, request)
+        if story is None:
+            story = stories.logged(design.folder, design.name, request)
+            if replay:
+                story = replayed(kept, design, story, progress)
+            else:
+                notes.append(
+                    f"the order in which the time of request {request} passed was not kept for "
+                    f"{design.name}; --request {request} --replay runs it again and tells it"
+                )
+        told.append(story)
+    return told
+
+
+def _rankings(
+    designs: Sequence[KeptDesign], kind: Kind, percentile: float | None, notes: list[str]
+) -> list[Ranking]:
+    found = []
+    for design in designs:
+        try:
+            wanted = PERCENTILE if percentile is None else percentile
+            found.append(rank(design.folder, design.name, kind, wanted))
+        except UsageError as error:
+            # What nobody asked for may be missing, as may one of several.
+            if percentile is not None and len(designs) == 1:
+                raise
+            notes.append(str(error))
+    if percentile is not None and not found:
+        raise UsageError(notes[-1])
+    return found

@@ -1,0 +1,84 @@
+"""The command `tinytail explain`."""
+
+from __future__ import annotations
+
+from contextlib import nullcontext
+from json import dumps
+from typing import Annotated, Literal
+
+from cyclopts import Parameter
+from cyclopts.validators import Number
+
+from tinytail import explaining
+from tinytail.arguments import I64_MAX
+from tinytail.cli import OK, RUN_FAILED
+from tinytail.errors import OutputError
+from tinytail.explaining.view import explanation_view
+from tinytail.flags import JsonPath, PositiveOrNone
+from tinytail.output import JsonOutput, print_error, stderr, stdout
+from tinytail.progress import reporter
+
+
+def explain(
+    folder: Annotated[str, Parameter(name="DIR")],
+    /,
+    *,
+    design: str | None = None,
+    slowest: PositiveOrNone = None,
+    request: Annotated[int | None, Parameter(validator=Number(gte=0, lte=I64_MAX))] = None,
+    percentile: float | None = None,
+    kind: Literal["read", "write"] = "read",
+    replay: bool = False,
+    json: JsonPath = None,
+) -> int:
+    """Tell why requests were slow, from results that `tinytail compare --out DIR` has kept.
+
+    Tells the slowest requests' stories in order, every nanosecond accounted for, and ranks the
+    causes of all requests beyond a percentile.
+
+    Parameters
+    ----------
+    folder
+        The folder of the results.
+    design
+        The design that it is about. Without it, stories of the slowest are the first design's, and
+        everything else is told of each design.
+    slowest
+        Tell the stories of so many of the slowest requests; of one if not given.
+    request
+        Tell the story of the request with this number; causes are ranked only if --percentile is
+        given as well.
+    percentile
+        Rank the causes of all requests beyond it; 99.9 if not given.
+    kind
+        Whether the slowest and the ranked are reads or writes.
+    replay
+        Run the design again for the story of --request, if that was not kept.
+    json
+        File for the same, in nanoseconds, as JSON; - is standard output.
+    """
+    output = None if json is None else JsonOutput(json)
+    if output is not None:
+        output.check()
+    # Nothing runs without --replay, and the bars would only hide the cursor.
+    with reporter(stderr()) if replay else nullcontext() as progress:
+        explanation = explaining.explain(
+            folder,
+            design=design,
+            slowest=slowest,
+            request=request,
+            percentile=percentile,
+            kind=kind,
+            replay=replay,
+            progress=progress,
+        )
+    if output is None or not output.is_stdout:
+        console = stdout()
+        console.print(explanation_view(explanation, console.width, with_bars=console.is_terminal))
+    if output is not None:
+        try:
+            output.write(dumps(explanation.to_dict(), indent=2, ensure_ascii=False) + "\n")
+        except OutputError as error:
+            print_error(str(error))
+            return RUN_FAILED
+    return OK

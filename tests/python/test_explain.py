@@ -1,0 +1,490 @@
+"""Kept results: what is in them, what is told from them, and what is refused."""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import resource
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pyarrow
+import pytest
+from pyarrow import parquet
+
+import tinytail
+from conftest import RunCommand, read_json
+from tinytail import explaining, keeping
+from tinytail.comparing import Plan
+from tinytail.engine import StoriesTarget
+from tinytail.explaining import ranking, telling
+from tinytail.explaining.ranking import rank, rank_of
+from tinytail.transforms import Transform
+
+RUN = ("--device", "ttflash-small", "--workload", "randrw70-qd16")
+DESIGNS = ("base", "ttflash")
+# More than one row group of the log has.
+REQUESTS = 40_000
+STORIES = 30
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Results that no test alters."""
+    folder = tmp_path_factory.mktemp("kept") / "out"
+    comparison = tinytail.compare(
+        DESIGNS,
+        device="ttflash-small",
+        workload="randrw70-qd16",
+        requests=REQUESTS,
+        out=folder,
+        stories=STORIES,
+    )
+    assert comparison.out == tinytail.Out(str(folder), None)
+    return folder
+
+
+@pytest.fixture
+def kept(made: Path, tmp_path: Path) -> Path:
+    """A copy to be altered."""
+    return Path(shutil.copytree(made, tmp_path / "kept"))
+
+
+def contents(folder: Path) -> dict[str, bytes]:
+    return {
+        str(path.relative_to(folder)): path.read_bytes()
+        for path in folder.rglob("*")
+        if path.is_file()
+    }
+
+
+def forge(folder: Path, **changes: Any) -> None:
+    """Alters a manifest and makes it look as if it had been written so."""
+    manifest = read_json(folder / "manifest.json") | changes
+    manifest["crc32"] = keeping.manifest_checksum(manifest)
+    (folder / "manifest.json").write_text(json.dumps(manifest))
+
+
+def test_the_folder_holds_what_its_manifest_says(made: Path) -> None:
+    manifest = read_json(made / "manifest.json")
+    found = contents(made)
+    assert set(found) - {"manifest.json"} == set(manifest["files"])
+    assert all(
+        keeping.fingerprint(made / name) == written for name, written in manifest["files"].items()
+    )
+    comparison = tinytail.read_results(made / "results.json")
+    assert comparison.command == manifest["command"]
+    assert [each["event_hash"] for each in manifest["designs"]] == [
+        result.event_hash for result in comparison.results
+    ]
+    for result in comparison.results:
+        assert result.log is not None
+        assert result.stories is not None
+        assert result.log.path == str(made / result.design / "requests.parquet")
+        assert result.stories.path == str(made / result.design)
+        assert result.stories.gcs == result.gc_count
+    assert not [path for path in made.parent.iterdir() if path.name.startswith(".")]
+
+
+def test_every_story_adds_up_to_its_latency_and_to_the_log(made: Path) -> None:
+    explanation = tinytail.explain(made, slowest=STORIES)
+    assert len(explanation.stories) == STORIES
+    assert all(story.design == "base" for story in explanation.stories)
+    rows = parquet.read_table(made / "base" / "requests.parquet").to_pylist()
+    log = {row["id"]: row for row in rows}
+    reads = sorted((row["latency_ns"] for row in rows if row["kind"] == "read"), reverse=True)
+    assert [story.latency_ns for story in explanation.stories] == reads[:STORIES]
+    for story in explanation.stories:
+        row = log[story.id]
+        assert story.segments is not None
+        at = story.arrived_ns
+        for segment in story.segments:
+            assert segment.from_ns == at
+            at = segment.to_ns
+        assert at == story.completed_ns == row["completed_ns"]
+        assert sum(story.parts.values()) == story.latency_ns == row["latency_ns"]
+        assert dict(story.parts) == explaining.stories.log_parts(row)
+        lines = telling.lines(story, explanation.geometry)
+        assert sum(line.duration_ns for line in lines) == story.latency_ns
+        told = tuple(segment for line in lines for segment in line.segments)
+        assert told == story.segments
+        assert len(lines) < 40
+
+
+def test_the_ranking_is_that_of_all_requests_of_the_log(made: Path) -> None:
+    for design in DESIGNS:
+        rows = parquet.read_table(made / design / "requests.parquet").to_pylist()
+        for kind, percentile in (("read", 99.9), ("write", 95.0), ("read", 0.0), ("read", 50.0)):
+            found = rank(made / design, design, kind, percentile)  # type: ignore[arg-type]
+            of_kind = [row for row in rows if row["kind"] == kind]
+            latencies = sorted(row["latency_ns"] for row in of_kind)
+            take = rank_of(percentile, len(of_kind))
+            bound = latencies[take - 1] if take else 0
+            beyond = [row for row in of_kind if row["latency_ns"] > bound]
+            assert (found.bound_ns, found.count) == (bound, len(beyond))
+            assert found.requests == len(of_kind)
+            sums: dict[str, int] = {}
+            for row in beyond:
+                for cause, ns in explaining.stories.log_parts(row).items():
+                    sums[cause] = sums.get(cause, 0) + ns
+            assert {each.cause: each.ns for each in found.causes} == sums
+            assert [each.ns for each in found.causes] == sorted(sums.values(), reverse=True)
+            assert sum(sums.values()) == round(found.mean_ns * found.count)
+            assert sum(each.percent for each in found.causes) == pytest.approx(100)
+
+
+@pytest.mark.parametrize("first", ["alike", "slow", "fast", "of another kind"])
+def test_the_bound_does_not_depend_on_the_sample(first: str) -> None:
+    draw = random.Random(1)
+    groups = [[draw.randint(-1, 300) for _ in range(100)] for _ in range(40)]
+    groups[0] = {
+        "alike": groups[0],
+        "slow": [10_000 + value for value in groups[0]],
+        "fast": [0] * 100,
+        "of another kind": [-1] * 100,
+    }[first]
+    latencies = sorted(value for group in groups for value in group if value >= 0)
+    arrays = [pyarrow.array(group, pyarrow.int64()) for group in groups]
+    for percentile in (10.0, 75.0, 90.0, 99.0, 99.9, 99.99):
+        bound, count = ranking._bound(arrays, percentile)
+        assert count == len(latencies)
+        assert bound == latencies[rank_of(percentile, count) - 1]
+
+
+def test_the_command_tells_a_story_and_ranks_causes(command: RunCommand, made: Path) -> None:
+    outcome = command("explain", str(made))
+    assert outcome.code == 0
+    slowest = tinytail.explain(made).stories[0]
+    assert f"base: read {slowest.id} took" in outcome.out
+    assert f"in all: {slowest.latency_ns:,} ns of {slowest.latency_ns:,} ns" in outcome.out
+    assert "reads beyond percentile 99.9" in outcome.out
+    assert "ttflash" in outcome.out
+    gcs = {gc.gc for gc in slowest.gcs}
+    assert gcs
+    assert all(f"GC {number}" in outcome.out for number in gcs)
+    assert "\x1b" not in outcome.out
+    assert "█" not in outcome.out
+    assert max(map(len, outcome.out.splitlines())) <= 80
+
+
+def test_a_terminal_shows_bars_and_colours(
+    command: RunCommand, made: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("FORCE_COLOR", "1")
+    shown = command("explain", str(made)).out
+    assert "█" in shown
+    assert "\x1b[" in shown
+    monkeypatch.setenv("NO_COLOR", "1")
+    shown = command("explain", str(made)).out
+    assert "█" in shown
+    assert "\x1b[" not in shown
+
+
+def test_json_has_every_nanosecond(command: RunCommand, made: Path, tmp_path: Path) -> None:
+    file = tmp_path / "told.json"
+    assert command("explain", str(made), "--slowest", "2", "--json", str(file)).code == 0
+    document = read_json(file)
+    assert len(document["stories"]) == 2
+    for story in document["stories"]:
+        lasted = sum(part["to_ns"] - part["from_ns"] for part in story["segments"])
+        assert lasted == story["latency_ns"] == sum(story["parts"].values())
+    assert [ranking["design"] for ranking in document["rankings"]] == list(DESIGNS)
+
+
+def unkept(folder: Path, design: str) -> int:
+    told = set(parquet.read_table(folder / design / "told.parquet")["id"].to_pylist())
+    return next(number for number in range(1000, REQUESTS) if number not in told)
+
+
+def test_a_request_without_story_is_told_by_a_replay(
+    command: RunCommand, made: Path, tmp_path: Path
+) -> None:
+    number = unkept(made, "ttflash")
+    words = ("explain", str(made), "--design", "ttflash", "--request", str(number))
+    short = command(*words)
+    assert short.code == 0
+    assert "the order in which" in short.out
+    assert "--replay" in short.out
+    assert "beyond percentile" not in short.out
+    logged = tinytail.explain(made, design="ttflash", request=number).stories[0]
+    assert logged.segments is None
+    file = tmp_path / "told.json"
+    assert command(*words, "--replay", "--json", str(file)).code == 0
+    told = read_json(file)["stories"][0]
+    assert told["replayed"]
+    assert told["parts"] == dict(logged.parts)
+    assert told["segments"]
+
+
+def test_a_replay_that_is_another_run_says_what_differs(kept: Path) -> None:
+    number = unkept(kept, "base")
+    seeded = read_json(kept / "manifest.json")["comparison"] | {"seed": 2}
+    forge(kept, comparison=seeded)
+    with pytest.raises(tinytail.ResultsError, match="does not run again as it did"):
+        tinytail.explain(kept, design="base", request=number, replay=True)
+    forge(kept, version="0.0.1")
+    with pytest.raises(tinytail.ResultsError, match=r"were written by tinytail 0\.0\.1, this is"):
+        tinytail.explain(kept, design="base", request=number, replay=True)
+
+
+def test_the_manifest_repeats_the_comparison(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    here, there = tmp_path / "here", tmp_path / "there"
+    here.mkdir()
+    there.mkdir()
+    trace = "".join(f"{i * 100_000} 0 {i * 8} 8 {i % 2}\n" for i in range(200))
+    (here / "own.trace").write_text(trace)
+    monkeypatch.chdir(here)
+    plan = Plan(
+        designs=("base",),
+        device="ttflash-small",
+        workload="own.trace",
+        state={"live_percent": 30},
+        trace=tinytail.tracing.TraceOptions(time_unit="ns"),
+        transform=Transform(window_s=(0.0, 0.01), repeat=2),
+        windows=7,
+        out="kept",
+        stories=5,
+    )
+    plan.check()
+    comparison = tinytail.comparing.execute(plan)
+    assert comparison.out == tinytail.Out("kept", None), comparison.errors
+    opened = explaining.open_results("kept")
+    assert replace(plan, out=None) == opened.plan()
+    monkeypatch.chdir(there)
+    opened = explaining.open_results(str(here / "kept"))
+    spec = opened.run_spec(opened.designs[0], StoriesTarget(str(there), 1))
+    assert spec.workload == str(here / "own.trace")
+    result = tinytail.engine.run(spec, tinytail.engine.Control())
+    assert result["event_hash"] == opened.designs[0].event_hash
+    assert opened.differences() == []
+    (here / "own.trace").write_text(trace + "\n")
+    assert opened.differences() == [f"{here / 'own.trace'} has been altered"]
+
+
+def remove_file(folder: Path) -> None:
+    (folder / "ttflash" / "gcs.parquet").unlink()
+
+
+def cut_file(folder: Path) -> None:
+    log = folder / "base" / "requests.parquet"
+    log.write_bytes(log.read_bytes()[:-1])
+
+
+def edit_file(folder: Path) -> None:
+    log = folder / "base" / "requests.parquet"
+    content = bytearray(log.read_bytes())
+    content[len(content) // 2] ^= 1
+    log.write_bytes(bytes(content))
+
+
+def edit_manifest(folder: Path) -> None:
+    manifest = folder / "manifest.json"
+    manifest.write_text(manifest.read_text().replace('"seed": 1,', '"seed": 2,'))
+
+
+def cut_manifest(folder: Path) -> None:
+    (folder / "manifest.json").write_text('{"format": "tinytail')
+
+
+def newer(folder: Path) -> None:
+    forge(folder, format_version=99)
+
+
+def foreign(folder: Path) -> None:
+    (folder / "manifest.json").write_text('{"name": "a web app"}')
+
+
+def remove_manifest(folder: Path) -> None:
+    (folder / "manifest.json").unlink()
+
+
+@pytest.mark.parametrize(
+    ("harm", "said"),
+    [
+        (remove_file, r"incomplete: ttflash/gcs\.parquet is missing"),
+        (cut_file, r"requests\.parquet: it is not what was written: it has \d+ bytes"),
+        (edit_file, r"base/requests\.parquet: it is not what was written: its checksum"),
+        (edit_manifest, r"manifest\.json: it is not what was written"),
+        (cut_manifest, r"manifest\.json: cut off or altered"),
+        (newer, "its format has version 99, and only 1 can be read"),
+        (foreign, "not a folder of results: manifest.json is another program's"),
+        (remove_manifest, "not a folder of results: it has no manifest.json"),
+        (shutil.rmtree, "there is no such folder"),
+    ],
+)
+def test_a_folder_that_is_not_as_it_was_written_is_refused(
+    command: RunCommand, kept: Path, harm: Callable[[Path], None], said: str
+) -> None:
+    harm(kept)
+    with pytest.raises(tinytail.ResultsError, match=said):
+        tinytail.explain(kept)
+    assert command("explain", str(kept)).code == 2
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("--design", "ttflsh"), 'no results of a design "ttflsh"; did you mean "ttflash"?'),
+        (("--request", "40000"), "there is no request 40000 of base: they are numbered from 0 to"),
+        (("--percentile", "99.99999"), "is beyond percentile 99.99999: none of its"),
+        (("--percentile", "100"), "percentile must be a number from 0 to below 100"),
+        (("--percentile", "nan"), "percentile must be a number from 0 to below 100"),
+        (("--request", "1", "--slowest", "1"), "slowest and request exclude each other"),
+        (("--replay",), "replay needs a request"),
+        (("--kind", "trim"), "--kind"),
+    ],
+)
+def test_what_does_not_exist_is_refused(
+    command: RunCommand, made: Path, words: tuple[str, ...], said: str
+) -> None:
+    outcome = command("explain", str(made), *words)
+    assert outcome.code == 2
+    assert said in outcome.err
+
+
+def test_results_without_stories_or_without_reads(command: RunCommand, tmp_path: Path) -> None:
+    words = ("compare", "base", *RUN, "--requests", "3000", "--out", str(tmp_path / "out"))
+    assert command(*words, "--stories", "0").code == 0
+    outcome = command("explain", str(tmp_path / "out"))
+    assert outcome.code == 0
+    assert "base has 0 stories of reads" in outcome.out
+    assert "reads beyond percentile 99.9" in outcome.out
+    trace = "".join(f"{i * 100_000} 0 {i * 8} 8 0\n" for i in range(50))
+    (tmp_path / "writes.trace").write_text(trace)
+    file = str(tmp_path / "writes.trace")
+    run = ("--device", "ttflash-small", "--workload", file, "--time-unit", "ns")
+    out = ("--out", str(tmp_path / "out"))
+    assert command("compare", "base", *run, "--ops", "write=0,read=1", *out).code == 0
+    outcome = command("explain", str(tmp_path / "out"))
+    assert outcome.code == 2
+    assert "base has no reads" in outcome.err
+    assert command("explain", str(tmp_path / "out"), "--kind", "write").code == 0
+
+
+def test_it_says_what_to_install(
+    command: RunCommand, made: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(explaining, "find_spec", lambda _: None)
+    outcome = command("explain", str(made))
+    assert outcome.code == 2
+    assert "pip install tinytail[explain]" in outcome.err
+
+
+def test_what_is_something_else_is_not_replaced(command: RunCommand, tmp_path: Path) -> None:
+    words = ("compare", "base", *RUN, "--requests", "999999999", "--out")
+    mine = tmp_path / "mine"
+    mine.mkdir()
+    (mine / "thesis.tex").write_text("x")
+    (tmp_path / "file").write_text("x")
+    for place, said in (
+        (mine, "there are other things in it, and it holds no results of tinytail"),
+        (tmp_path / "file", "it is not a directory"),
+        (tmp_path / "none" / "out", f"there is no directory {tmp_path / 'none'}"),
+    ):
+        outcome = command(*words, str(place))
+        assert outcome.code == 2
+        assert f"cannot keep results in {place}: {said}" in outcome.err
+    assert command(*words, "").code == 2
+    outcome = command(*words, str(tmp_path / "out"), "--log", "log.parquet")
+    assert outcome.code == 2
+    assert "out and log exclude each other" in outcome.err
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["file", "mine"]
+
+
+def test_earlier_results_are_replaced_and_what_lies_beside_them_is_not(
+    command: RunCommand, kept: Path
+) -> None:
+    before = contents(kept)
+    words = ("compare", "base", *RUN, "--requests", "2000", "--out", str(kept))
+    (kept / "notes.txt").write_text("mine")
+    outcome = command(*words)
+    assert outcome.code == 2
+    assert "notes.txt is in it and does not belong to the results" in outcome.err
+    (kept / "notes.txt").unlink()
+    assert contents(kept) == before
+    assert command(*words).code == 0
+    assert {name.partition("/")[0] for name in contents(kept)} == {
+        "base",
+        "manifest.json",
+        "results.json",
+    }
+    assert [path.name for path in kept.parent.iterdir()] == ["kept"]
+
+
+def start(*words: str, **options: Any) -> subprocess.Popen[str]:
+    code = "import sys; from tinytail.cli import main; sys.exit(main(sys.argv[1:]))"
+    return subprocess.Popen(
+        [sys.executable, "-c", code, *words],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        env=os.environ | {"COLUMNS": "80"},
+        **options,
+    )
+
+
+# In one case the log does not fit, in the other the results.
+@pytest.mark.parametrize(("requests", "limit_bytes"), [(200_000, 300_000), (3_000, 100_000)])
+def test_a_full_disk_keeps_the_table_and_the_earlier_results(
+    kept: Path, requests: int, limit_bytes: int
+) -> None:
+    def limit() -> None:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (limit_bytes, limit_bytes))
+
+    before = contents(kept)
+    words = ("compare", "base", *RUN, "--requests", str(requests), "--windows", "10000")
+    process = start(*words, "--out", str(kept), preexec_fn=limit)
+    out, err = process.communicate(timeout=100)
+    assert process.returncode == 1, err
+    assert f"the results are not kept in {kept}: " in err
+    assert "File too large" in err
+    assert ".tmp" not in err
+    assert "p99.99" in out
+    assert contents(kept) == before
+    assert [path.name for path in kept.parent.iterdir()] == ["kept"]
+
+
+def interrupted(folder: Path) -> tuple[int, str]:
+    process = start("compare", "base", *RUN, "--requests", "500000000", "--out", str(folder))
+    deadline = time.monotonic() + 60
+    while time.monotonic() < deadline:
+        logs = folder.parent.glob(f".{folder.name}.*.tmp/base/.requests.parquet.*.tmp")
+        if any(path.stat().st_size > 100_000 for path in logs):
+            break
+        time.sleep(0.05)
+    process.send_signal(signal.SIGINT)
+    _, err = process.communicate(timeout=60)
+    return process.returncode, err
+
+
+def test_an_interrupted_run_keeps_what_it_has(command: RunCommand, tmp_path: Path) -> None:
+    folder = tmp_path / "out"
+    code, err = interrupted(folder)
+    assert code == 130, err
+    assert [path.name for path in tmp_path.iterdir()] == ["out"]
+    assert read_json(folder / "manifest.json")["partial"] is True
+    outcome = command("explain", str(folder))
+    assert outcome.code == 0
+    assert "PARTIAL" in outcome.out
+    # What is partial gives way to what is whole.
+    assert command("compare", "base", *RUN, "--requests", "900", "--out", str(folder)).code == 0
+    assert read_json(folder / "manifest.json")["partial"] is False
+
+
+def test_an_interrupted_run_does_not_replace_whole_results(kept: Path) -> None:
+    before = contents(kept)
+    code, err = interrupted(kept)
+    assert code == 130, err
+    assert "those that are there are whole and stay as they are" in err
+    assert contents(kept) == before
+    assert [path.name for path in kept.parent.iterdir()] == ["kept"]
