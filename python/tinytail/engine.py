@@ -106,6 +106,7 @@ class RunSpec:
     log: LogTarget | None
     windows: int
     stories: StoriesTarget | None = None
+    without: tuple[str, ...] = ()
 
     def to_json(self) -> str:
         """The specification in the form that the native module reads."""
@@ -140,6 +141,7 @@ def _to_json(spec: RunSpec | ImageSpec) -> str:
             document["stories"] = asdict(spec.stories)
         else:
             del document["stories"]
+        document["without"] = list(spec.without)
     return json.dumps(document | spec.trace.to_document())
 
 
@@ -242,6 +244,11 @@ def design(name: str | os.PathLike[str]) -> Description:
         ConfigError: there is no such design or overlay.
     """
     return _description(_native.design(arguments.name("design", name)))
+
+
+def causes() -> dict[str, str]:
+    """What a run may be without: names, and what takes no time then."""
+    return {cause["name"]: cause["meaning"] for cause in json.loads(_native.causes())}
 
 
 def workloads() -> list[Entry]:

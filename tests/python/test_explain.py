@@ -22,7 +22,7 @@ from pyarrow import parquet
 
 import tinytail
 from conftest import RunCommand, read_json
-from tinytail import explaining, keeping
+from tinytail import engine, explaining, keeping
 from tinytail.comparing import Plan
 from tinytail.engine import StoriesTarget
 from tinytail.explaining import ranking, telling
@@ -488,3 +488,74 @@ def test_an_interrupted_run_does_not_replace_whole_results(kept: Path) -> None:
     assert "those that are there are whole and stay as they are" in err
     assert contents(kept) == before
     assert [path.name for path in kept.parent.iterdir()] == ["kept"]
+
+
+def by_id(log: Path) -> dict[int, tuple[str, int]]:
+    """Kinds and latencies of all requests of a log."""
+    table = parquet.read_table(log, columns=["id", "kind", "latency_ns"]).to_pydict()
+    pairs = zip(table["kind"], table["latency_ns"], strict=True)
+    return dict(zip(table["id"], pairs, strict=True))
+
+
+def test_base_without_moves_and_erases_is_its_ideal_twin_request_by_request(tmp_path: Path) -> None:
+    run = {"device": "ttflash-small", "workload": "randrw70-qd16", "requests": 8000}
+    folder = tmp_path / "out"
+    tinytail.compare(["base", "base+ideal-no-gc"], out=folder, **run)  # type: ignore[arg-type]
+    with_gc = by_id(folder / "base" / "requests.parquet")
+    twin = by_id(folder / "base+ideal-no-gc" / "requests.parquet")
+    assert with_gc != twin
+    moves = tinytail.counterfactual(folder, without=["gc-program"])
+    both = tinytail.counterfactual(folder, without=["gc-program", "erase"])
+    p99 = {change.name: change for change in both.changes}["p99"]
+    p99_moves = {change.name: change for change in moves.changes}["p99"]
+    assert p99.without_ns < p99_moves.without_ns < p99.with_ns
+    assert both.event_hash == json_of(folder)["base+ideal-no-gc"]
+    reads = [number for number, (kind, _) in with_gc.items() if kind == "read"]
+    gains = [with_gc[number][1] - twin[number][1] for number in reads]
+    assert both.requests == len(reads)
+    assert both.faster == sum(gain > 0 for gain in gains)
+    assert both.slower == sum(gain < 0 for gain in gains)
+    assert both.equal == sum(gain == 0 for gain in gains)
+    assert both.mean_difference_ns == pytest.approx(sum(gains) / len(gains))
+    best = both.gained[0]
+    assert best.with_ns - best.without_ns == max(gains)
+    assert (best.with_ns, best.without_ns) == (with_gc[best.id][1], twin[best.id][1])
+
+
+def json_of(folder: Path) -> dict[str, str]:
+    """The event hashes of kept designs."""
+    document = json.loads((folder / "results.json").read_text("utf-8"))
+    return {result["design"]: result["event_hash"] for result in document["results"]}
+
+
+def test_the_command_says_what_a_cause_costs(command: RunCommand, made: Path) -> None:
+    outcome = command("explain", str(made), "--without", "erase,gc-program", "--kind", "write")
+    assert outcome.code == 0
+    assert "base without erase, gc-program" in outcome.out
+    assert "writes, each held against itself" in outcome.out
+    document = command("explain", str(made), "--without", "erase", "--json", "-").out
+    found = json.loads(document)
+    assert found["without"] == ["erase"]
+    assert found["faster"] + found["slower"] + found["equal"] == found["requests"]
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["--without", "erases"], 'not without "erases"; did you mean "erase"?'),
+        (["--without", "erase", "--slowest", "2"], "--without goes with none of"),
+        (["--without", "erase", "--design", "bass"], 'did you mean "base"?'),
+    ],
+)
+def test_a_run_without_nonsense_is_refused(
+    command: RunCommand, made: Path, words: list[str], said: str
+) -> None:
+    outcome = command("explain", str(made), *words)
+    assert outcome.code == 2
+    assert said in outcome.err
+
+
+def test_every_cause_is_documented() -> None:
+    page = Path(__file__).parents[2] / "docs" / "explain.md"
+    text = page.read_text("utf-8")
+    assert all(f"| `{name}` | {meaning} |" in text for name, meaning in engine.causes().items())

@@ -118,6 +118,11 @@ fn design(name: &str) -> PyResult<String> {
 }
 
 #[pyfunction]
+fn causes() -> PyResult<String> {
+    json(&tinytail_simulator::without::CAUSES)
+}
+
+#[pyfunction]
 fn workloads() -> PyResult<String> {
     json(&tinytail_workload::list())
 }
@@ -236,6 +241,7 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
         wrap_pyfunction!(device, module)?,
         wrap_pyfunction!(designs, module)?,
         wrap_pyfunction!(design, module)?,
+        wrap_pyfunction!(causes, module)?,
         wrap_pyfunction!(workloads, module)?,
         wrap_pyfunction!(workload, module)?,
         wrap_pyfunction!(workload_claims, module)?,

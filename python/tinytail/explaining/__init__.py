@@ -2,7 +2,7 @@
 
 - `folder.py`: a folder of kept results, checked, and the runs that it was made of;
 - `stories.py`: stories of single requests; `ranking.py`: the causes of many;
-- `replay.py`: a run again, for a story that was not kept;
+- `replay.py`: a run again, for a story that was not kept; `pairs.py`: one without some causes;
 - `telling.py`, `view.py`: stories in words, and on a terminal; `command.py`: the command.
 """
 
@@ -18,6 +18,7 @@ from tinytail import arguments
 from tinytail.errors import UsageError
 from tinytail.explaining import stories
 from tinytail.explaining.folder import Geometry, KeptDesign, KeptResults, open_results
+from tinytail.explaining.pairs import Change, Counterfactual, Paired, check_causes, run_without
 from tinytail.explaining.ranking import CauseRank, Ranking, rank
 from tinytail.explaining.stories import Kind, Story, StoryGc, StorySegment
 
@@ -26,12 +27,16 @@ if TYPE_CHECKING:
 
 __all__ = [
     "CauseRank",
+    "Change",
+    "Counterfactual",
     "Explanation",
     "KeptResults",
+    "Paired",
     "Ranking",
     "Story",
     "StoryGc",
     "StorySegment",
+    "counterfactual",
     "explain",
     "open_results",
 ]
@@ -95,8 +100,7 @@ def explain(
     """
     path = arguments.file(folder)
     _check_values(slowest, request, percentile, kind, replay)
-    if find_spec("pyarrow") is None:
-        raise UsageError("explaining needs pyarrow: pip install tinytail[explain]")
+    _check_library()
     kept = open_results(path)
     chosen = list(kept.designs)
     if design is not None:
@@ -125,6 +129,54 @@ def explain(
         notes=tuple(notes),
         geometry=kept.geometry(),
     )
+
+
+def counterfactual(
+    folder: str | os.PathLike[str],
+    *,
+    without: Sequence[str],
+    design: str | None = None,
+    kind: Kind = "read",
+    percentile: float = PERCENTILE,
+    progress: ProgressCallback | None = None,
+) -> Counterfactual:
+    """Runs a design again without some causes, and holds each of its requests against itself.
+
+    The run starts from the same aged drive, with the same seed, and is warmed up without the
+    causes as well. Policies decide as if they were there.
+
+    Args:
+        folder: the folder named by `out` of `compare`.
+        without: causes that take no time, such as `["gc-program", "erase"]`; all of them are in
+            `docs/explain.md`.
+        design: the design; None for the first one.
+        kind: whether reads or writes are compared.
+        percentile: what becomes of the requests beyond it is said apart.
+        progress: called about ten times a second while the design runs.
+
+    Raises:
+        UsageError: arguments of the wrong type or out of range, a design or a cause that does not
+            exist, a run that was interrupted, or the library that reads the files is missing.
+        ResultsError: the folder is not one of results, of another version, incomplete or altered,
+            or the design does not get the same requests again.
+        ConfigError, WorkloadError, RunError: the design cannot be run again.
+    """
+    path = arguments.file(folder)
+    if isinstance(without, str) or not without:
+        raise UsageError("without must be a list of causes, one at least")
+    names = tuple(arguments.text("without", name) for name in without)
+    check_causes(names)
+    _check_values(None, None, percentile, kind, replay=False)
+    _check_library()
+    kept = open_results(path)
+    chosen = kept.design(arguments.text("design", design)) if design else kept.designs[0]
+    kept.check([chosen])
+    return run_without(kept, chosen, names, kind, percentile, progress)
+
+
+def _check_library() -> None:
+    if find_spec("pyarrow") is None:
+        raise UsageError("explaining needs pyarrow: pip install tinytail[explain]")
 
 
 def _check_values(

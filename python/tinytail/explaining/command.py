@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from contextlib import nullcontext
 from json import dumps
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 from cyclopts import Parameter
 from cyclopts.validators import Number
+from rich.console import Console, RenderableType
 
 from tinytail import explaining
 from tinytail.arguments import I64_MAX
 from tinytail.cli import OK, RUN_FAILED
-from tinytail.errors import OutputError
-from tinytail.explaining.view import explanation_view
+from tinytail.errors import OutputError, UsageError
+from tinytail.explaining.view import counterfactual_view, explanation_view
 from tinytail.flags import JsonPath, PositiveOrNone
 from tinytail.output import JsonOutput, print_error, stderr, stdout
 from tinytail.progress import reporter
@@ -29,6 +31,7 @@ def explain(
     percentile: float | None = None,
     kind: Literal["read", "write"] = "read",
     replay: bool = False,
+    without: list[str] | None = None,
     json: JsonPath = None,
 ) -> int:
     """Tell why requests were slow, from results that `tinytail compare --out DIR` has kept.
@@ -54,12 +57,30 @@ def explain(
         Whether the slowest and the ranked are reads or writes.
     replay
         Run the design again for the story of --request, if that was not kept.
+    without
+        Run the design again with these causes made free, and say what that gains, in place of
+        stories and causes. Several are given one after the other, or with commas between.
     json
         File for the same, in nanoseconds, as JSON; - is standard output.
     """
     output = None if json is None else JsonOutput(json)
     if output is not None:
         output.check()
+    if without is not None:
+        if slowest is not None or request is not None or replay:
+            raise UsageError("--without goes with none of --slowest, --request and --replay")
+        names = [name for words in without for name in words.split(",")]
+        wanted = explaining.PERCENTILE if percentile is None else percentile
+        with reporter(stderr()) as progress:
+            found = explaining.counterfactual(
+                folder,
+                without=names,
+                design=design,
+                kind=kind,
+                percentile=wanted,
+                progress=progress,
+            )
+        return _show(output, found.to_dict(), lambda _: counterfactual_view(found))
     # Nothing runs without --replay, and the bars would only hide the cursor.
     with reporter(stderr()) if replay else nullcontext() as progress:
         explanation = explaining.explain(
@@ -72,12 +93,25 @@ def explain(
             replay=replay,
             progress=progress,
         )
+    return _show(
+        output,
+        explanation.to_dict(),
+        lambda console: explanation_view(explanation, console.width, with_bars=console.is_terminal),
+    )
+
+
+def _show(
+    output: JsonOutput | None,
+    document: dict[str, Any],
+    view: Callable[[Console], RenderableType],
+) -> int:
+    """Shows what was found, and writes it where that is wanted."""
     if output is None or not output.is_stdout:
         console = stdout()
-        console.print(explanation_view(explanation, console.width, with_bars=console.is_terminal))
+        console.print(view(console))
     if output is not None:
         try:
-            output.write(dumps(explanation.to_dict(), indent=2, ensure_ascii=False) + "\n")
+            output.write(dumps(document, indent=2, ensure_ascii=False) + "\n")
         except OutputError as error:
             print_error(str(error))
             return RUN_FAILED

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 from rich import box
 from rich.console import Group, RenderableType
@@ -11,7 +12,7 @@ from rich.text import Text
 
 from tinytail import humanize
 from tinytail.causes import Family, family, human_name
-from tinytail.explaining import Explanation
+from tinytail.explaining import Counterfactual, Explanation
 from tinytail.explaining.ranking import CauseRank, Ranking
 from tinytail.explaining.stories import Story
 from tinytail.explaining.telling import ago, lines
@@ -184,3 +185,44 @@ def _cells(rank: CauseRank | None) -> tuple[str, str]:
     if rank is None:
         return humanize.MISSING, ""
     return humanize.latency(rank.mean_ns / 1000), humanize.percent(rank.percent)
+
+
+def counterfactual_view(found: Counterfactual) -> RenderableType:
+    """What a design would be without some causes."""
+    without = ", ".join(found.without)
+    title = Text.assemble((found.design, "bold"), " without ", (without, "bold"))
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False)
+    table.add_column(f"{found.kind}s", no_wrap=True)
+    for heading in ("as it is", "without", "", "gained"):
+        table.add_column(heading, justify="right", no_wrap=True)
+    beyond = found.beyond
+    label = f"mean beyond p{found.beyond_percentile:g}"
+    rows = [*found.changes, *([] if beyond is None else [replace(beyond, name=label)])]
+    for change in rows:
+        was, becomes = change.with_ns, change.without_ns
+        times = humanize.latency(was / 1000), humanize.latency(becomes / 1000)
+        table.add_row(change.name, *times, humanize.ratio(becomes, was), _signed(was - becomes))
+    parts: list[RenderableType] = [title, table, Text()]
+    each = [
+        f"of {found.requests:,} {found.kind}s, each held against itself: {found.faster:,} faster, "
+        f"{found.slower:,} slower, {found.equal:,} as before; {_signed(found.mean_difference_ns)} "
+        "gained on average"
+    ]
+    if found.beyond_count:
+        each.append(
+            f"of the {found.beyond_count:,} beyond p{found.beyond_percentile:g} "
+            f"({ago(found.beyond_bound_ns)}), {found.still_beyond:,} still take longer than that"
+        )
+    ranks = (f"p{share:g} {_signed(ns)}" for share, ns in found.differences)
+    each.append(f"gained, by percentile of {found.kind}s: {', '.join(ranks)}")
+    for what, pairs in (("gained most", found.gained), ("lost most", found.lost)):
+        if pairs:
+            told = (f"{pair.id} ({ago(pair.with_ns)} to {ago(pair.without_ns)})" for pair in pairs)
+            each.append(f"{what}: {', '.join(told)}")
+    parts += [Text(line) for line in each]
+    return Group(*parts)
+
+
+def _signed(ns: float) -> str:
+    sign = "-" if ns < 0 else "+" if ns > 0 else ""
+    return sign + humanize.latency(abs(ns) / 1000)
