@@ -82,6 +82,8 @@ def compare(
     windows: Annotated[int, Parameter(validator=Number(gte=1, lte=WINDOWS_MAX))] = WINDOWS,
     out: str | None = None,
     stories: Annotated[int, Parameter(validator=Number(gte=0, lte=STORIES_MAX))] = STORIES,
+    timeline: str | None = None,
+    timeline_window: str | None = None,
     trace: TraceFlags = NOTHING_SAID,
     transform: TransformOptions = Transform(),  # noqa: B008
 ) -> int:
@@ -130,6 +132,12 @@ def compare(
         and stories of the slowest. One with earlier results is replaced when all went well.
     stories
         Of how many of the slowest reads, and of how many writes, --out keeps stories.
+    timeline
+        File for a timeline that opens in Perfetto (ui.perfetto.dev), commonly ending in .pftrace.
+        Several designs and directories as for the log.
+    timeline_window
+        The simulated time that the timeline is of, as FROM..TO, such as 2s..2.1s; all of the
+        measured part if not given.
     transform
         What is done to the requests of a trace or a stand-in.
     """
@@ -149,6 +157,8 @@ def compare(
         windows=windows,
         out=out,
         stories=stories,
+        timeline=timeline,
+        timeline_window=timeline_window,
         transform=transform,
     )
     plan.check()

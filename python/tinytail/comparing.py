@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Literal
 
-from tinytail import arguments, engine, transforms
+from tinytail import arguments, engine, recording, transforms
 from tinytail.errors import (
     ConfigError,
     Interrupted,
@@ -23,7 +23,7 @@ from tinytail.errors import (
     WorkloadError,
     suggestion,
 )
-from tinytail.keeping import STORIES, STORIES_MAX, Keeping, check_folder, file_name
+from tinytail.keeping import STORIES, STORIES_MAX, Keeping, check_folder
 from tinytail.results import (
     Comparison,
     Configured,
@@ -62,6 +62,8 @@ class Plan:
     windows: int = WINDOWS
     out: str | None = None
     stories: int = STORIES
+    timeline: str | None = None
+    timeline_window: str | None = None
 
     @property
     def reference_design(self) -> str:
@@ -121,6 +123,7 @@ class Plan:
         self.logs()
         if self.out is not None:
             check_folder(self.out)
+        self.timelines()
 
     def configuration(self) -> tuple[Configured, ...]:
         """Device, designs and workload in full; a trace is described by the results alone."""
@@ -133,36 +136,26 @@ class Plan:
         return tuple(items)
 
     def logs(self) -> dict[str, str]:
-        """The log file of each design; none if no log is wanted.
-
-        In a directory, a log is named after its design. Elsewhere, a single design's has the name
-        given, and with several designs each puts its name before the ending of that.
+        """The log file of each design; see `recording.file_names`.
 
         Raises:
             UsageError: a name that no log can have.
         """
-        if self.log is None:
-            return {}
-        if not self.log:
-            raise UsageError("the name of the log is empty")
-        if self.log == "-":
-            raise UsageError("the log is a Parquet file and cannot go to standard output")
-        given = Path(self.log)
-        if given.is_dir() or self.log.endswith("/"):
-            names = [given / f"{file_name(design)}.parquet" for design in self.designs]
-        elif len(self.designs) == 1:
-            names = [given]
-        else:
-            names = [
-                given.with_name(f"{given.stem}.{file_name(design)}{given.suffix}")
-                for design in self.designs
-            ]
-        files: dict[str, str] = {}
-        for design, name in zip(self.designs, names, strict=True):
-            for other, taken in files.items():
-                if taken == str(name):
-                    raise UsageError(f'the logs of "{other}" and "{design}" would both be {name}')
-            files[design] = str(name)
+        return recording.file_names("log", "Parquet file", ".parquet", self.log, self.designs)
+
+    def timelines(self) -> dict[str, str]:
+        """The timeline file of each design; see `recording.file_names`.
+
+        Raises:
+            UsageError: a name that no timeline can have, or that of a log; a window of no timeline.
+        """
+        if self.timeline is None and self.timeline_window is not None:
+            raise UsageError("a timeline window was given, and no timeline is wanted")
+        files = recording.file_names(
+            "timeline", "binary file", ".pftrace", self.timeline, self.designs
+        )
+        for taken in set(files.values()) & set(self.logs().values()):
+            raise UsageError(f"a log and a timeline would both be {taken}")
         return files
 
     def _check_values(self) -> None:
@@ -182,6 +175,10 @@ class Plan:
             arguments.text("reference", self.reference)
         if self.log is not None:
             arguments.name("log", self.log)
+        if self.timeline is not None:
+            arguments.name("timeline", self.timeline)
+        if self.timeline_window is not None:
+            recording.timeline_window(arguments.text("timeline_window", self.timeline_window))
         arguments.whole_number("windows", self.windows, 1, WINDOWS_MAX)
         if self.out is not None:
             arguments.name("out", self.out)
@@ -209,6 +206,7 @@ class Plan:
             image=self.image,
             log=self._log_target(design),
             windows=self.windows,
+            timeline=self._timeline_target(design),
         )
 
     def command_alone(self, design: str) -> str:
@@ -220,6 +218,16 @@ class Plan:
         if path is None:
             return None
         return engine.LogTarget(path, f"{self.command_alone(design)} --log {shlex.quote(path)}")
+
+    def _timeline_target(self, design: str) -> engine.TimelineTarget | None:
+        path = self.timelines().get(design)
+        if path is None:
+            return None
+        command, window = f"{self.command_alone(design)} --timeline {shlex.quote(path)}", None
+        if self.timeline_window is not None:
+            window = recording.timeline_window(self.timeline_window)
+            command += f" --timeline-window {shlex.quote(self.timeline_window)}"
+        return engine.TimelineTarget(path, window, command)
 
 
 @dataclass(frozen=True, slots=True)
@@ -292,10 +300,9 @@ class _Job:
         if self.result.stuck is not None:
             why = self.result.stuck.removeprefix(STUCK)
             self._fail("run", f"stopped: requests stopped completing. {why}")
-        elif self.result.log is not None and self.result.log.error is not None:
-            self._fail("run", self.result.log.error)
-        elif self.result.stories is not None and self.result.stories.error is not None:
-            self._fail("run", self.result.stories.error)
+        for written in (self.result.log, self.result.stories, self.result.timeline):
+            if self.error is None and written is not None and written.error is not None:
+                self._fail("run", written.error)
 
     def _fail(self, kind: ErrorKind, message: str) -> None:
         self.error = DesignError(self.design, kind, message)
@@ -449,6 +456,8 @@ def compare(
     windows: int = WINDOWS,
     out: str | os.PathLike[str] | None = None,
     stories: int = STORIES,
+    timeline: str | os.PathLike[str] | None = None,
+    timeline_window: str | None = None,
     progress: ProgressCallback | None = None,
 ) -> Comparison:
     """Runs each design on the same workload from the same state.
@@ -482,6 +491,9 @@ def compare(
             request, stories of the slowest. Not together with `log`. What became of it is in the
             comparison's `out`.
         stories: of how many of the slowest reads, and of how many writes, stories are kept.
+        timeline: file or directory for a timeline that opens in Perfetto; named as a log is.
+        timeline_window: the simulated time that the timeline is of, such as `"2s..2.1s"`; None for
+            all of the measured part.
         progress: called about ten times a second, in this thread, with the state of each design.
 
     Returns:
@@ -528,6 +540,8 @@ def compare(
         windows=windows,
         out=None if out is None else arguments.name("out", out),
         stories=stories,
+        timeline=None if timeline is None else arguments.name("timeline", timeline),
+        timeline_window=timeline_window,
     )
     plan.check()
     comparison = execute(plan, progress)

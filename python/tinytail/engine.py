@@ -90,6 +90,18 @@ class StoriesTarget:
 
 
 @dataclass(frozen=True, slots=True)
+class TimelineTarget:
+    """The file that a run's timeline goes to, what it is of, and the command that repeats it.
+
+    `window_ns` is since when and up to when, since the measured part began; None for all of it.
+    """
+
+    path: str
+    window_ns: tuple[int, int] | None
+    command: str
+
+
+@dataclass(frozen=True, slots=True)
 class RunSpec:
     """What one run of one design needs; see `tinytail.compare` for the meaning of each field."""
 
@@ -107,6 +119,7 @@ class RunSpec:
     windows: int
     stories: StoriesTarget | None = None
     without: tuple[str, ...] = ()
+    timeline: TimelineTarget | None = None
 
     def to_json(self) -> str:
         """The specification in the form that the native module reads."""
@@ -142,6 +155,8 @@ def _to_json(spec: RunSpec | ImageSpec) -> str:
         else:
             del document["stories"]
         document["without"] = list(spec.without)
+        if spec.timeline is not None:
+            document["timeline"] = asdict(spec.timeline)
     return json.dumps(document | spec.trace.to_document())
 
 

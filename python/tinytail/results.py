@@ -213,6 +213,21 @@ class Out:
 
 
 @dataclass(frozen=True, slots=True)
+class Timeline:
+    """The timeline of a run.
+
+    `slices`, the `gcs` among them and `bytes` are what is in the file. `error` says why there is no
+    file.
+    """
+
+    path: str
+    slices: int
+    gcs: int
+    bytes: int
+    error: str | None
+
+
+@dataclass(frozen=True, slots=True)
 class Workload:
     """The workload of a run.
 
@@ -329,6 +344,7 @@ class DesignResult:
     notes: tuple[str, ...]
     log: Log | None
     stories: Stories | None
+    timeline: Timeline | None
     document: Mapping[str, Any] = field(repr=False, compare=False)
 
     @property
@@ -356,6 +372,7 @@ class DesignResult:
             ),
             "log": None if document["log"] is None else Log(**document["log"]),
             "stories": None if document["stories"] is None else Stories(**document["stories"]),
+            "timeline": None if document["timeline"] is None else Timeline(**document["timeline"]),
             "document": document,
         }
         plain = {name: document[name] for name in cls.__dataclass_fields__ if name not in converted}

@@ -112,6 +112,7 @@ def result(design: str = "base", scale: float = 140.0, **changes: Any) -> dict[s
         "notes": ["times are read as microseconds"],
         "log": None,
         "stories": None,
+        "timeline": None,
     }
     return copy.deepcopy(document | changes)
 

@@ -161,7 +161,7 @@ def test_ctrl_c_ends_with_130_and_keeps_partial_results(
     native.runs = {"base": interrupt_then_finish}
     file = tmp_path / "out.json"
     outcome = command(*COMPARE, "--jobs", "1", "--json", str(file))
-    assert outcome.code == 130
+    assert outcome.code == 130, outcome.err
     assert "PARTIAL" in outcome.out
     assert "p99.99" in outcome.out
     assert "base+no-gc: interrupted before it could run" in outcome.err

@@ -76,6 +76,8 @@ def test_every_option_reaches_the_run_and_the_command(native: FakeNative) -> Non
         transform=tinytail.Transform(window_s=(0.5, 10), scale_time=0.5, fit="fold"),
         log="logs/x.parquet",
         windows=50,
+        timeline="run.pftrace",
+        timeline_window="1s..1.5s",
     )
     alone = comparison.command
     assert native.specs == [
@@ -99,6 +101,11 @@ def test_every_option_reaches_the_run_and_the_command(native: FakeNative) -> Non
             "image": None,
             "log": {"path": "logs/x.parquet", "command": f"{alone} --log logs/x.parquet"},
             "windows": 50,
+            "timeline": {
+                "path": "run.pftrace",
+                "window_ns": [1_000_000_000, 1_500_000_000],
+                "command": f"{alone} --timeline run.pftrace --timeline-window 1s..1.5s",
+            },
         }
     ]
     assert comparison.command == (

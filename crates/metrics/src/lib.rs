@@ -1,4 +1,4 @@
-//! Latency histograms, blame, time series and the log of every request, collected while a drive runs.
+//! Latency histograms, blame, time series, the log of every request, stories and timelines, collected while a drive runs.
 
 mod classes;
 pub mod distribution;
@@ -6,6 +6,7 @@ pub mod log;
 pub mod series;
 pub mod stories;
 mod table;
+pub mod timeline;
 
 use classes::{class_from, class_of};
 use distribution::Distribution;
@@ -14,6 +15,7 @@ use log::Log;
 use serde::Serialize;
 use series::{Series, SeriesSummary};
 use std::collections::BTreeMap;
+use timeline::Timeline;
 use tinytail_core::host::CommandKind;
 use tinytail_core::observe::{Blame, Completion, Observer, PART_NAMES, PARTS};
 use tinytail_core::units::Ns;
@@ -130,6 +132,11 @@ pub trait Measures: Observer {
     /// The measured part begins at `start_ns` with request number `first_id`: over time in at most `windows` windows, each
     /// request in the log if there is one.
     fn begin(&mut self, start_ns: Ns, first_id: u64, windows: u32, log: Option<Log>);
+
+    /// Hands out the timeline, which is to be finished.
+    fn take_timeline(&mut self) -> Option<Timeline> {
+        None
+    }
 
     /// The stories that it keeps, if it does.
     fn stories(&self) -> Option<&stories::Storied> {

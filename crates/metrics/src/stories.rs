@@ -3,6 +3,7 @@
 
 use crate::log::Log;
 use crate::table::{Column, write_table};
+use crate::timeline::Timeline;
 use crate::{Measures, Metrics};
 use serde::Serialize;
 use std::cmp::Reverse;
@@ -38,8 +39,8 @@ pub struct StoriesNote {
     pub error: Option<String>,
 }
 
-/// Latencies and numbers of requests, the fastest first, and of equally fast ones the last.
-type Slowest = BinaryHeap<Reverse<(Ns, Reverse<u64>)>>;
+/// The order of slowness: latency, then number; of requests of one latency the first is the slowest.
+type Rank = (Ns, Reverse<u64>);
 
 /// A request with its story.
 #[derive(Debug, Clone)]
@@ -48,28 +49,31 @@ struct Story {
     segments: Box<[Segment]>,
 }
 
-/// Measures, and keeps stories from the measured part's beginning on.
+/// Measures, and keeps stories and a timeline from the measured part's beginning on, whichever of them is wanted.
 #[derive(Debug)]
 pub struct Storied {
     metrics: Metrics,
     teller: Teller,
-    wanted: Wanted,
+    /// `None` if no stories are kept.
+    wanted: Option<Wanted>,
+    timeline: Option<Timeline>,
     measuring: bool,
     first_id: u64,
     start_ns: Ns,
-    /// The slowest reads and writes.
-    slowest: [Slowest; 2],
+    /// The slowest reads and writes, the fastest of them first.
+    slowest: [BinaryHeap<Reverse<Rank>>; 2],
     stories: HashMap<u64, Story>,
     gcs: Vec<GcRecord>,
 }
 
 impl Storied {
     /// For a drive on a device, before it has run anything.
-    pub fn new(device: &Device, wanted: Wanted) -> Self {
+    pub fn new(device: &Device, wanted: Option<Wanted>, timeline: Option<Timeline>) -> Self {
         Self {
             metrics: Metrics::default(),
             teller: Teller::new(device),
             wanted,
+            timeline,
             measuring: false,
             first_id: 0,
             start_ns: 0,
@@ -83,20 +87,21 @@ impl Storied {
     #[inline]
     fn consider(&mut self, completion: &Completion, blame: &Blame) {
         let id = completion.id - self.first_id;
-        let asked_for = !self.wanted.requests.is_empty() && self.wanted.requests.contains(&id);
+        let Some(wanted) = &self.wanted else { return };
+        let asked_for = !wanted.requests.is_empty() && wanted.requests.contains(&id);
         let slowest = match completion.kind {
             CommandKind::Read => &mut self.slowest[0],
             CommandKind::Write => &mut self.slowest[1],
             CommandKind::Trim => return,
         };
         let latency = completion.completed - completion.arrived;
-        let full = slowest.len() == self.wanted.slowest;
-        let slow = self.wanted.slowest > 0 && (!full || slowest.peek().is_some_and(|Reverse((least, _))| latency > *least));
+        let full = slowest.len() == wanted.slowest;
+        let slow = wanted.slowest > 0 && (!full || slowest.peek().is_some_and(|Reverse((least, _))| latency > *least));
         if slow {
             slowest.push(Reverse((latency, Reverse(id))));
             if full
                 && let Some(Reverse((_, Reverse(dropped)))) = slowest.pop()
-                && !self.wanted.requests.contains(&dropped)
+                && !wanted.requests.contains(&dropped)
             {
                 self.stories.remove(&dropped);
             }
@@ -210,6 +215,13 @@ impl Measures for Storied {
     fn begin(&mut self, start_ns: Ns, first_id: u64, windows: u32, log: Option<Log>) {
         self.metrics.begin(start_ns, first_id, windows, log);
         (self.measuring, self.first_id, self.start_ns) = (true, first_id, start_ns);
+        if let Some(timeline) = &mut self.timeline {
+            timeline.begin(start_ns, first_id);
+        }
+    }
+
+    fn take_timeline(&mut self) -> Option<Timeline> {
+        self.timeline.take()
     }
 
     fn stories(&self) -> Option<&Storied> {
@@ -226,16 +238,25 @@ impl Observer for Storied {
         if self.measuring {
             self.consider(completion, blame);
         }
+        if let Some(timeline) = &mut self.timeline {
+            timeline.completed(completion, blame, &mut self.teller);
+        }
         self.teller.completed(completion.id);
     }
 
     #[inline]
     fn wants_look(&self, now: Ns) -> bool {
-        self.metrics.wants_look(now)
+        self.metrics.wants_look(now) || self.timeline.as_ref().is_some_and(|timeline| timeline.wants_look(now))
     }
 
     fn look(&mut self, view: View<'_>) {
-        self.metrics.look(view);
+        // What one of them wants must not change what the other sees.
+        if self.metrics.wants_look(view.now()) {
+            self.metrics.look(view);
+        }
+        if let Some(timeline) = &mut self.timeline {
+            timeline.look(view);
+        }
     }
 
     fn accepted(&mut self, id: u64, at: Ns) {
@@ -244,14 +265,23 @@ impl Observer for Storied {
 
     fn die_ran(&mut self, run: &Run) {
         self.teller.die_ran(run);
+        if let Some(timeline) = &mut self.timeline {
+            timeline.die_ran(run);
+        }
     }
 
     fn channel_used(&mut self, used: &Use) {
         self.teller.channel_used(used);
+        if let Some(timeline) = &mut self.timeline {
+            timeline.channel_used(used);
+        }
     }
 
     fn channel_rests(&mut self, channel: u32, at: Ns, category: usize, gc: u64) {
         self.teller.channel_rests(channel, at, category, gc);
+        if let Some(timeline) = &mut self.timeline {
+            timeline.channel_rests(channel, at, gc);
+        }
     }
 
     fn plane_held(&mut self, plane: PlaneIx, at: Ns, gc: u64) {
@@ -259,8 +289,11 @@ impl Observer for Storied {
     }
 
     fn gc_ended(&mut self, gc: &GcRecord) {
-        if self.measuring {
+        if self.measuring && self.wanted.is_some() {
             self.gcs.push(*gc);
+        }
+        if let Some(timeline) = &mut self.timeline {
+            timeline.gc_ended(gc);
         }
     }
 }

@@ -53,7 +53,7 @@ fn failure(error: &Failure) -> PyErr {
     match error {
         Failure::Config(error) => config_error(error),
         Failure::Workload(error) => workload_error(error),
-        Failure::Log(_) | Failure::Failed(_) => RunError::new_err(error.to_string()),
+        Failure::Log(_) | Failure::Timeline(_) | Failure::Failed(_) => RunError::new_err(error.to_string()),
     }
 }
 

@@ -321,5 +321,6 @@ fn plain_spec(device: &str, design: &str, workload: &str) -> Spec {
         windows: WINDOWS,
         stories: None,
         without: Vec::new(),
+        timeline: None,
     }
 }

@@ -152,7 +152,9 @@ fn expand_document(document: Document, within: &mut Vec<String>, documents: &mut
             return Err(ConfigError::new(format!("{}: `parts` leads back to the design itself", document.name)));
         }
         within.push(document.name.clone());
-        expand(parts, within, documents)?;
+        // What is wrong with a part is said with the file that names it.
+        let place = document.place("", "parts");
+        expand(parts, within, documents).map_err(|error| ConfigError(format!("{place}: `parts`: {}", error.0)))?;
         within.pop();
     }
     documents.push(document);
@@ -319,6 +321,8 @@ mod tests {
             rows.into_iter().find(|row| row.key == key).map(|row| row.value.to_string())
         };
         assert_eq!(value("pb", "one_per_channel").as_deref(), Some("false"));
+        let error = check_text("unknown", "summary = \"s\"\nkind = \"design\"\nparts = \"bass\"\n").unwrap_err();
+        assert!(error.contains("f.toml:3: ") && error.contains("`parts`: unknown design `bass` (did you mean `base`?)"), "{error}");
         let error = check_text("circle", "summary = \"s\"\nkind = \"overlay\"\nparts = \"base\"\n[gc]\nwrite_points = 1\n");
         assert!(error.unwrap_err().contains("`parts` makes a design of others"));
     }

@@ -14,6 +14,7 @@ use tinytail_metrics::distribution::Distribution;
 use tinytail_metrics::log::LogNote;
 use tinytail_metrics::series::SeriesSummary;
 use tinytail_metrics::stories::StoriesNote;
+use tinytail_metrics::timeline::TimelineNote;
 use tinytail_metrics::{BlameSum, LatencySummary, Measures, SlowestSum};
 use tinytail_workload::{InputKind, Workload};
 
@@ -167,6 +168,8 @@ pub struct Outcome {
     pub log: Option<LogNote>,
     /// What became of the stories; `None` if none were asked for.
     pub stories: Option<StoriesNote>,
+    /// What became of the timeline; `None` if none was asked for.
+    pub timeline: Option<TimelineNote>,
 }
 
 pub(crate) struct Figures {
@@ -329,6 +332,7 @@ pub(crate) fn outcome<M: Measures>(
             .collect(),
         log: None,
         stories: None,
+        timeline: None,
     }
 }
 

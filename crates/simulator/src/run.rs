@@ -22,6 +22,7 @@ use tinytail_core::units::MS;
 use tinytail_metrics::log::{Log, LogError};
 use tinytail_metrics::series::WINDOWS_MAX;
 use tinytail_metrics::stories::{Storied, Wanted};
+use tinytail_metrics::timeline::{Timeline, TimelineError, Wishes};
 use tinytail_metrics::{Measures, Metrics};
 use tinytail_workload::{InputKind, Source, SourceContext, Streams, TraceOptions, Transform, Workload, WorkloadError};
 
@@ -63,6 +64,9 @@ pub struct Spec {
     /// Causes that take no time, from the aged drive on.
     #[serde(default)]
     pub without: Vec<String>,
+    /// Where a timeline goes, and of what, if anywhere.
+    #[serde(default)]
+    pub timeline: Option<TimelineSpec>,
 }
 
 /// Stories of requests of the measured part.
@@ -76,6 +80,25 @@ pub struct StoriesSpec {
     /// Of which requests, by their numbers in the measured part.
     #[serde(default)]
     pub requests: Vec<u64>,
+}
+
+/// A timeline of the measured part or of a window of it.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct TimelineSpec {
+    /// The file, which is replaced if it exists.
+    pub path: String,
+    /// Since when and up to when, in nanoseconds since the measured part began; all of it if not given.
+    #[serde(default)]
+    pub window_ns: Option<(u64, u64)>,
+    /// Slices at most, if not the usual number.
+    #[serde(default)]
+    pub slices_max: Option<u64>,
+    /// How many of the slowest reads are shown, if not the usual number.
+    #[serde(default)]
+    pub slow_reads: Option<usize>,
+    /// The command that repeats the run, for the file.
+    pub command: String,
 }
 
 /// A log of every request of the measured part.
@@ -100,6 +123,9 @@ pub enum RunError {
     /// A log that cannot be written, found before anything ran.
     #[error(transparent)]
     Log(#[from] LogError),
+    /// A timeline that cannot be written, found before anything ran.
+    #[error(transparent)]
+    Timeline(#[from] TimelineError),
     /// The run itself failed.
     #[error("{0}")]
     Failed(String),
@@ -140,7 +166,8 @@ pub fn run(spec: &Spec, control: &Control) -> Result<Outcome, RunError> {
     }
     // A file that cannot be written is found before the work.
     let log = spec.log.as_ref().map(|log| Log::create(&log.path)).transpose()?;
-    run_on(&device, design, &free, &workload, Files { image, log }, spec, control)
+    let timeline = spec.timeline.as_ref().map(|timeline| open_timeline(timeline, &device)).transpose()?;
+    run_on(&device, design, &free, &workload, Files { image, log }, timeline, spec, control)
 }
 
 /// The files that a run has opened before its work.
@@ -155,28 +182,38 @@ pub(crate) fn source_context(device: &Device) -> SourceContext {
     SourceContext { logical_sectors: device.logical_sectors(), mapped_sectors: u64::from(device.mapped_pages()) * per_page }
 }
 
+fn open_timeline(spec: &TimelineSpec, device: &Device) -> Result<Timeline, RunError> {
+    let usual = Wishes::default();
+    let (from_ns, to_ns) = spec.window_ns.map_or((0, None), |(from, to)| (from, Some(to)));
+    if to_ns.is_some_and(|to| to <= from_ns) {
+        return Err(RunError::Failed(format!("the timeline's window must end after it begins, at {from_ns} ns")));
+    }
+    let slices_max = spec.slices_max.unwrap_or(usual.slices_max);
+    let slow_reads = spec.slow_reads.unwrap_or(usual.slow_reads);
+    Ok(Timeline::create(&spec.path, device, Wishes { from_ns, to_ns, slices_max, slow_reads })?)
+}
+
+#[expect(clippy::too_many_arguments, reason = "a run, and what it has opened before its work")]
 fn run_on(
     device: &Device,
     design: Design,
     free: &[Occupant],
     workload: &Workload,
     files: Files,
+    timeline: Option<Timeline>,
     spec: &Spec,
     control: &Control,
 ) -> Result<Outcome, RunError> {
-    match &spec.stories {
-        Some(stories) => {
-            let wanted = Wanted { slowest: stories.slowest, requests: stories.requests.iter().copied().collect() };
-            let mut drive = Drive::new(device, design, spec.verify, Storied::new(device, wanted))?;
-            drive.make_free(free);
-            run_with(drive, device, workload, files, spec, control)
-        }
-        None => {
-            let mut drive = Drive::new(device, design, spec.verify, Metrics::default())?;
-            drive.make_free(free);
-            run_with(drive, device, workload, files, spec, control)
-        }
+    if spec.stories.is_none() && timeline.is_none() {
+        let mut drive = Drive::new(device, design, spec.verify, Metrics::default())?;
+        drive.make_free(free);
+        return run_with(drive, device, workload, files, spec, control);
     }
+    let stories = spec.stories.as_ref();
+    let wanted = stories.map(|stories| Wanted { slowest: stories.slowest, requests: stories.requests.iter().copied().collect() });
+    let mut drive = Drive::new(device, design, spec.verify, Storied::new(device, wanted, timeline))?;
+    drive.make_free(free);
+    run_with(drive, device, workload, files, spec, control)
 }
 
 fn run_with<M: Measures>(
@@ -202,7 +239,7 @@ fn run_with<M: Measures>(
             erases_then: erases_so_far(&drive),
             notes: Vec::new(),
         };
-        return Ok(finish(outcome(&drive, device, workload, spec, &Aged::default(), figures), log, &drive, spec));
+        return Ok(finish(outcome(&drive, device, workload, spec, &Aged::default(), figures), log, &mut drive, spec));
     }
     let aged = match image {
         Some(image) => {
@@ -259,11 +296,11 @@ fn run_with<M: Measures>(
     }
     let figures = Figures { start, cpu_seconds, partial, stuck, unmapped, warm_up, erases_then, notes };
     let log = drive.observer_mut().metrics_mut().take_log();
-    Ok(finish(outcome(&drive, device, workload, spec, &aged, figures), log, &drive, spec))
+    Ok(finish(outcome(&drive, device, workload, spec, &aged, figures), log, &mut drive, spec))
 }
 
-/// Ends the log and writes the stories, where they are wanted, with what is known of the run by now.
-fn finish<M: Measures>(mut outcome: Outcome, log: Option<Log>, drive: &Drive<M>, spec: &Spec) -> Outcome {
+/// Ends the log and the timeline and writes the stories, where they are wanted, with what is known of the run by now.
+fn finish<M: Measures>(mut outcome: Outcome, log: Option<Log>, drive: &mut Drive<M>, spec: &Spec) -> Outcome {
     let about = |command: &str| {
         let state = serde_json::to_string(&outcome.state).expect("numbers and words");
         let about = [
@@ -287,6 +324,12 @@ fn finish<M: Measures>(mut outcome: Outcome, log: Option<Log>, drive: &Drive<M>,
         _ => None,
     };
     let log = log.map(|log| log.finish(about(command).into()));
+    let end = drive.now();
+    if let (Some(spec), Some(timeline)) = (&spec.timeline, drive.observer_mut().take_timeline()) {
+        let (note, notes) = timeline.finish(end, &about(&spec.command));
+        outcome.timeline = Some(note);
+        outcome.notes.extend(notes);
+    }
     (outcome.log, outcome.stories) = (log, stories);
     outcome
 }

@@ -42,6 +42,7 @@ fn outcome(victims: &str, state: &str) -> Result<Outcome, RunError> {
         windows: 200,
         stories: None,
         without: Vec::new(),
+        timeline: None,
     };
     run(&spec, &Control::default())
 }

@@ -244,6 +244,7 @@ fn spec(device: &str, design: &str, workload: &str) -> Spec {
         windows: 4,
         stories: None,
         without: Vec::new(),
+        timeline: None,
     }
 }
 

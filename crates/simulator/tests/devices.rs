@@ -183,6 +183,7 @@ fn every_twin_runs_a_design_with_watermarks_that_fit_it_however_it_was_aged() {
                 windows: 200,
                 stories: None,
                 without: Vec::new(),
+                timeline: None,
             };
             let outcome = run(&spec, &Control::default()).unwrap();
             let ended = (outcome.stuck, outcome.partial, outcome.read.count + outcome.write.count);

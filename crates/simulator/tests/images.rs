@@ -54,6 +54,7 @@ fn spec(design: &str, given: &str, image: Option<&std::path::Path>) -> Spec {
         windows: 200,
         stories: None,
         without: Vec::new(),
+        timeline: None,
     }
 }
 

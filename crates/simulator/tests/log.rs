@@ -46,6 +46,7 @@ fn spec(requests: u64, windows: u32, log: Option<String>) -> Spec {
         windows,
         stories: None,
         without: Vec::new(),
+        timeline: None,
     }
 }
 

@@ -23,6 +23,7 @@ fn spec(design: &str, workload: &str, requests: u64) -> Spec {
         windows: 200,
         stories: None,
         without: Vec::new(),
+        timeline: None,
     }
 }
 

@@ -64,6 +64,7 @@ fn kept(device: &str, design: &str, workload: &str, requests: u64, slowest: usiz
         windows: 4,
         stories: Some(StoriesSpec { path, slowest, requests: asked_for.to_vec() }),
         without: Vec::new(),
+        timeline: None,
     };
     let outcome = run(&spec, &Control::default()).unwrap();
     let read = |name: &str| rows(&folder.path().join(name));
@@ -159,6 +160,7 @@ fn whoever_tells_stories_runs_as_without() {
         windows: 4,
         stories: None,
         without: Vec::new(),
+        timeline: None,
     };
     let untold = run(&spec, &Control::default()).unwrap();
     assert_eq!((told.event_hash, told.read), (untold.event_hash, untold.read));

@@ -229,6 +229,7 @@ fn spec(workload: &str, requests: Option<u64>) -> Spec {
         windows: 100,
         stories: None,
         without: Vec::new(),
+        timeline: None,
     }
 }
 

@@ -22,6 +22,7 @@ fn spec(device: &str, design: &str, without: &[&str]) -> Spec {
         windows: 10,
         stories: None,
         without: without.iter().map(ToString::to_string).collect(),
+        timeline: None,
     }
 }
 

@@ -26,7 +26,7 @@ impl Unfinished {
         let Some(name) = target.file_name().filter(|_| !path.as_os_str().is_empty()) else { return wrong("that is no name of a file") };
         match target.metadata() {
             Ok(there) if there.is_dir() => return wrong("it is a directory"),
-            Ok(there) if !there.is_file() => return wrong("it is not a regular file, and Parquet needs one"),
+            Ok(there) if !there.is_file() => return wrong("it is not a regular file"),
             Ok(there) if there.permissions().readonly() => return wrong("the file is read-only"),
             _ => {}
         }
