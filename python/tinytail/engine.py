@@ -154,7 +154,10 @@ def _to_json(spec: RunSpec | ImageSpec) -> str:
             document["stories"] = asdict(spec.stories)
         else:
             del document["stories"]
-        document["without"] = list(spec.without)
+        if spec.without:
+            document["without"] = list(spec.without)
+        else:
+            del document["without"]
         if spec.timeline is not None:
             document["timeline"] = asdict(spec.timeline)
     return json.dumps(document | spec.trace.to_document())
