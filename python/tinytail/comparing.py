@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 from tinytail import arguments, engine, recording, transforms
 from tinytail.errors import (
@@ -260,6 +260,47 @@ def wait_until(happened: Callable[[], bool], timeout_seconds: float) -> bool:
             return False
         time.sleep(LOOK_SECONDS)
     return True
+
+
+def in_thread(
+    work: Callable[[engine.Control], dict[str, Any]],
+    name: str,
+    progress: ProgressCallback | None,
+) -> dict[str, Any]:
+    """Does a piece of work in a thread of its own, and heeds Ctrl-C meanwhile.
+
+    Raises:
+        TinytailError: what the work raised.
+        KeyboardInterrupt: after the work has ended.
+    """
+    control = engine.Control()
+    results: list[dict[str, Any]] = []
+    failures: list[BaseException] = []
+
+    def run() -> None:
+        try:
+            results.append(work(control))
+        # A panic of the native module is not an Exception, and an error in a thread reaches nobody.
+        except BaseException as error:  # noqa: BLE001
+            failures.append(error)
+
+    def ended() -> bool:
+        return bool(results or failures)
+
+    threading.Thread(target=run, daemon=True).start()
+    try:
+        while not wait_until(ended, POLL_SECONDS):
+            if progress is not None:
+                done, total = control.done(), control.total()
+                progress([DesignProgress(name, "running", control.phase(), done, total)])
+    except BaseException:
+        control.cancel()
+        while not wait_until(ended, POLL_SECONDS):
+            pass
+        raise
+    if failures:
+        raise failures[0]
+    return results[0]
 
 
 class _Job:

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import os
-import threading
 from collections.abc import Mapping
 from typing import Any
 
 from tinytail import arguments, engine
-from tinytail.comparing import POLL_SECONDS, DesignProgress, ProgressCallback, wait_until
+from tinytail.comparing import ProgressCallback, in_thread
 from tinytail.tracing import AddressUnit, Event, TimeUnit, TraceOptions
 
 
@@ -79,31 +78,4 @@ def create_image(
         workload=None if workload is None else arguments.name("workload", workload),
         trace=trace,
     )
-    control = engine.Control()
-    made: list[dict[str, Any]] = []
-    failures: list[BaseException] = []
-
-    def make() -> None:
-        try:
-            made.append(engine.image_create(spec, control))
-        # A panic of the native module is not an Exception, and an error in a thread reaches nobody.
-        except BaseException as error:  # noqa: BLE001
-            failures.append(error)
-
-    def ended() -> bool:
-        return bool(made or failures)
-
-    threading.Thread(target=make, daemon=True).start()
-    try:
-        while not wait_until(ended, POLL_SECONDS):
-            if progress is not None:
-                done, total = control.done(), control.total()
-                progress([DesignProgress(spec.out, "running", control.phase(), done, total)])
-    except BaseException:
-        control.cancel()
-        while not wait_until(ended, POLL_SECONDS):
-            pass
-        raise
-    if failures:
-        raise failures[0]
-    return made[0]
+    return in_thread(lambda control: engine.image_create(spec, control), spec.out, progress)

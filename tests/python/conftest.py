@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -59,3 +62,16 @@ def command(capsys: pytest.CaptureFixture[str]) -> RunCommand:
 def read_json(path: Path) -> dict[str, Any]:
     document: dict[str, Any] = json.loads(path.read_text("utf-8"))
     return document
+
+
+def start(*words: str, **options: Any) -> subprocess.Popen[str]:
+    """Starts the command in a process of its own, to be interrupted or limited."""
+    code = "import sys; from tinytail.cli import main; sys.exit(main(sys.argv[1:]))"
+    return subprocess.Popen(
+        [sys.executable, "-c", code, *words],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        env=os.environ | {"COLUMNS": "80"},
+        **options,
+    )

@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 import json
-import os
 import random
 import resource
 import shutil
 import signal
-import subprocess
-import sys
 import time
 from collections.abc import Callable
 from dataclasses import replace
@@ -21,7 +18,7 @@ import pytest
 from pyarrow import parquet
 
 import tinytail
-from conftest import RunCommand, read_json
+from conftest import RunCommand, read_json, start
 from tinytail import engine, explaining, keeping
 from tinytail.comparing import Plan
 from tinytail.engine import StoriesTarget
@@ -419,18 +416,6 @@ def test_earlier_results_are_replaced_and_what_lies_beside_them_is_not(
         "results.json",
     }
     assert [path.name for path in kept.parent.iterdir()] == ["kept"]
-
-
-def start(*words: str, **options: Any) -> subprocess.Popen[str]:
-    code = "import sys; from tinytail.cli import main; sys.exit(main(sys.argv[1:]))"
-    return subprocess.Popen(
-        [sys.executable, "-c", code, *words],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-        env=os.environ | {"COLUMNS": "80"},
-        **options,
-    )
 
 
 # In one case the log does not fit, in the other the results.

@@ -3,21 +3,17 @@
 from __future__ import annotations
 
 import json
-import os
 import resource
 import shlex
 import signal
-import subprocess
-import sys
 import time
 from pathlib import Path
-from typing import Any
 
 import pytest
 from pyarrow import parquet
 
 import tinytail
-from conftest import RunCommand, read_json
+from conftest import RunCommand, read_json, start
 from fake_native import FakeNative, result
 from tinytail.comparing import Plan
 
@@ -129,18 +125,6 @@ def test_a_log_that_fails_keeps_the_results(
     log = comparison.result("base").log
     assert log is not None
     assert log.error == why
-
-
-def start(*words: str, **options: Any) -> subprocess.Popen[str]:
-    code = "import sys; from tinytail.cli import main; sys.exit(main(sys.argv[1:]))"
-    return subprocess.Popen(
-        [sys.executable, "-c", code, *words],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-        env=os.environ | {"COLUMNS": "80"},
-        **options,
-    )
 
 
 def test_a_full_disk_keeps_the_results_and_leaves_no_log(tmp_path: Path) -> None:

@@ -11,9 +11,8 @@ from typing import Any
 import pytest
 
 import tinytail
-from conftest import RunCommand, read_json
+from conftest import RunCommand, read_json, start
 from fake_native import FakeNative, result
-from test_log import start
 from tinytail.comparing import Plan
 from tinytail.recording import timeline_window
 

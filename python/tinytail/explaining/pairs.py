@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tinytail import engine
-from tinytail.errors import ResultsError, UsageError, suggestion
+from tinytail.errors import ResultsError, RunError, UsageError, suggestion
 from tinytail.explaining.folder import KeptDesign, KeptResults
 from tinytail.explaining.ranking import rank_of
 from tinytail.explaining.stories import Kind
@@ -107,7 +107,7 @@ def run_without(
             differ.
         ConfigError, WorkloadError, RunError: the design cannot be run again.
     """
-    from tinytail.explaining.replay import run_again
+    from tinytail.comparing import in_thread
 
     if design.partial:
         raise UsageError(
@@ -117,9 +117,9 @@ def run_without(
         log = Path(name, "requests.parquet")
         target = engine.LogTarget(str(log), "tinytail explain --without")
         spec = replace(kept.run_spec(design), log=target, without=tuple(without))
-        result = run_again(spec, design.name, progress)
+        result = in_thread(lambda control: engine.run(spec, control), design.name, progress)
         if result["log"]["error"] is not None:
-            raise ResultsError(result["log"]["error"])
+            raise RunError(result["log"]["error"])
         before = _requests(design.folder / "requests.parquet", kind)
         after = _requests(log, kind)
     if before.num_rows == 0:
