@@ -112,6 +112,16 @@ pub struct Timing {
     /// Steps of an erase, one to five.
     #[serde(default = "one")]
     pub erase_steps: u32,
+    /// After every so many erases of a block its erase takes one step more, up to `erase_steps_max`; none: it never does. Those
+    /// before the run, `erases_before` of [`Errors`], count where they are known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub erases_per_extra_step: Option<u32>,
+    /// The most steps of the erase of a worn block.
+    #[serde(default = "five")]
+    pub erase_steps_max: u32,
+    /// Steps of a program, of equal length: pulses with their verification.
+    #[serde(default = "one")]
+    pub program_steps: u32,
     /// Time from the decision to suspend until the die can serve others.
     #[serde(default)]
     pub suspend_ns: Ns,
@@ -123,6 +133,18 @@ pub struct Timing {
     pub verify_ns: Ns,
     /// Time to read from or write to the buffer in RAM.
     pub ram_ns: Ns,
+}
+
+impl Timing {
+    /// Array time of one step of a program of so much array time.
+    pub fn program_step_ns(&self, array_ns: Ns) -> Ns {
+        // What is made free has one step of no time.
+        if self.program_steps == 1 { array_ns.max(1) } else { array_ns.div_ceil(u64::from(self.program_steps)).max(1) }
+    }
+}
+
+fn five() -> u32 {
+    5
 }
 
 fn one_class() -> Vec<u8> {
@@ -298,6 +320,14 @@ const SECTIONS: [&str; 7] = ["geometry", "timing", "flash", "host", "ram", "stat
 const OPTIONAL: [&str; 2] = ["flash", "errors"];
 
 impl Device {
+    /// Steps of the erase of a block that has been erased so many times in the run.
+    pub fn erase_steps_after(&self, erases: u32) -> u32 {
+        let timing = &self.timing;
+        let Some(each) = timing.erases_per_extra_step else { return timing.erase_steps };
+        let before = self.errors.as_ref().map_or(0, |errors| errors.erases_before);
+        timing.erase_steps.saturating_add(before.saturating_add(erases) / each).min(timing.erase_steps_max)
+    }
+
     /// Reads a device from its document and checks it.
     ///
     /// # Errors

@@ -14,7 +14,7 @@ use crate::host_queue::Queued;
 use crate::ids::{BlockIx, DieIx, Lpn, NONE, PlaneIx};
 use crate::observe::{Blame, Blind, Completion, Observer, Occupant};
 use crate::oracle::{Fault, Oracle};
-use crate::policy::{Join, Opens, Place, ReadPlan, WearLevel};
+use crate::policy::{Join, Opens, Place, ReadPlan, Suspend, WearLevel};
 use crate::rain::{Rain, Violation};
 use crate::sched::fused::Partners;
 use crate::sched::gather::GcGather;
@@ -151,6 +151,7 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
         }
         let mut state = State::new(device, books, gc.copies_through_controller(), gc.ideal);
         state.gc_across = gc.leaves_its_plane();
+        state.suspends = design.suspend.active();
         if design.join.gather_ns().is_some() {
             state.gather_until = vec![Ns::MAX; state.dies.len()];
             if design.join.gathers_gc() && device.geometry.planes_per_die > 1 && !gc.ideal {
@@ -290,6 +291,12 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
     /// Requests that it has been given so far.
     pub fn submitted(&self) -> u64 {
         self.next_id
+    }
+
+    /// When the device took the oldest write that has not completed; nothing if it has none. Slow: for looks now and then.
+    pub fn oldest_write(&self) -> Option<Ns> {
+        let writes = self.state.requests.used().filter(|request| request.command.kind == crate::host::CommandKind::Write);
+        writes.map(|write| write.accepted).min()
     }
 
     /// Requests that have not completed.

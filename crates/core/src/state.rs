@@ -67,6 +67,16 @@ pub(crate) struct PulseState {
     pub cut_arrival: u64,
     /// The next step was cut and forfeited before: a verify pulse precedes it.
     pub repeats: bool,
+    /// It was cut before.
+    pub was_cut: bool,
+    /// It was cut for free, and goes on for free.
+    pub for_free: bool,
+    /// Cuts in the middle of a step: each is one more recovery and one more ramp.
+    pub extra_cycles: u32,
+    /// Since when the die has had erases to run, counted from the first pulse of the first; `Ns::MAX` when it has none.
+    pub pending_since: Ns,
+    /// The last erase that made way on the die did so at once, rather than at a boundary.
+    pub at_once: bool,
 }
 
 impl PulseState {
@@ -81,6 +91,11 @@ impl PulseState {
         serve: Serve::UntilNoneWaits,
         cut_arrival: 0,
         repeats: false,
+        was_cut: false,
+        for_free: false,
+        extra_cycles: 0,
+        pending_since: Ns::MAX,
+        at_once: false,
     };
 
     /// A pulse of `total` array time in steps of `step` starts at `at`.
@@ -94,6 +109,8 @@ impl PulseState {
         self.ask_at = Ns::MAX;
         self.cut_at_boundary = false;
         self.repeats = false;
+        self.was_cut = false;
+        self.extra_cycles = 0;
     }
 
     pub fn is_running(&self) -> bool {
@@ -397,6 +414,8 @@ pub struct State {
     pub(crate) errors: Option<Box<PageErrors>>,
     /// Stripes may move for the sake of wear, and the one that does.
     pub(crate) levels_wear: bool,
+    /// Whether `suspend` may ever answer that something makes way.
+    pub(crate) suspends: bool,
     pub(crate) mover: Option<Box<Mover>>,
     /// It has taken so long that it does not come behind everything else any more.
     pub(crate) move_is_late: bool,
@@ -494,6 +513,7 @@ impl State {
             rain: None,
             errors: PageErrors::new(device).map(Box::new),
             levels_wear: false,
+            suspends: false,
             mover: None,
             move_is_late: false,
             moves_rest_until: 0,

@@ -224,6 +224,7 @@ impl<'a> View<'a> {
             first_started: die.pulse.first_started,
             done: die.pulse.done_at(self.0.now),
             total: die.pulse.total,
+            pending_since: die.pulse.pending_since,
         })
     }
 }
@@ -239,4 +240,6 @@ pub struct Pulse {
     pub done: Ns,
     /// Array time in all.
     pub total: Ns,
+    /// Of an erase, when the die's first erase began since it last had none to run.
+    pub pending_since: Ns,
 }

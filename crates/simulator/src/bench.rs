@@ -16,7 +16,7 @@ use tinytail_core::host::{Arrival, CommandKind};
 use tinytail_metrics::Metrics;
 use tinytail_metrics::log::Log;
 use tinytail_metrics::series::WINDOWS;
-use tinytail_workload::{SourceContext, TRACES_VARIABLE, TraceOptions, Transform, Workload};
+use tinytail_workload::{SourceContext, TRACES_VARIABLE, TraceOptions, Workload};
 
 mod large;
 
@@ -237,7 +237,7 @@ fn keeping(folder: &Path, control: &Control) -> Result<Case, RunError> {
                 seed: 10 + slice,
                 log: keep.then(|| LogSpec { path: format!("{folder}/requests.parquet"), command: String::new() }),
                 stories: keep.then(|| StoriesSpec { path: folder.clone(), slowest: 1000, requests: Vec::new() }),
-                ..plain_spec(device, design, workload)
+                ..Spec::new(device, design, workload)
             };
             let wall = Instant::now();
             let outcome = run(&spec, control)?;
@@ -293,7 +293,7 @@ fn finished(ending: Ending) -> Result<(), RunError> {
 fn dtrs(control: &Control) -> Result<Case, RunError> {
     let real = std::env::var_os(TRACES_VARIABLE).is_some_and(|folder| Path::new(&folder).join("DTRS1K.trace.zst").is_file());
     let workload = if real { "dtrs" } else { "standin-dtrs" };
-    let spec = plain_spec("ttflash-256g", "base", workload);
+    let spec = Spec::new("ttflash-256g", "base", workload);
     let outcome = run(&spec, control)?;
     Ok(Case {
         requests_per_cpu_second: outcome.requests_per_cpu_second,
@@ -302,25 +302,4 @@ fn dtrs(control: &Control) -> Result<Case, RunError> {
         detail: format!("base on ttflash-256g, workload {workload}"),
         ..Case::named("dtrs")
     })
-}
-
-/// A run of which nothing is kept.
-fn plain_spec(device: &str, design: &str, workload: &str) -> Spec {
-    Spec {
-        device: device.into(),
-        design: design.into(),
-        workload: workload.into(),
-        options: TraceOptions::default(),
-        transform: Transform::default(),
-        requests: None,
-        seed: 1,
-        verify: false,
-        state: Default::default(),
-        image: None,
-        log: None,
-        windows: WINDOWS,
-        stories: None,
-        without: Vec::new(),
-        timeline: None,
-    }
 }

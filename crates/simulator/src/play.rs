@@ -18,6 +18,10 @@ const AHEAD: usize = 16;
 const LOOK_EVERY: u32 = 1024;
 /// Simulated time without progress, while requests are outstanding, after which a run is stuck.
 const STUCK_AFTER_NS: Ns = 10 * SECOND;
+/// Simulated time that a write may spend in the device; beyond it the run is stuck, although other requests complete.
+const STARVED_AFTER_NS: Ns = 10 * SECOND;
+/// Simulated time between two looks at the oldest write.
+const LOOK_AT_WRITES_EVERY_NS: Ns = SECOND;
 /// Looks at a drive that handles events without progress after which a run is stuck, whatever its clock says.
 const STUCK_AFTER_LOOKS: u32 = 20_000;
 /// What a run may take beyond the last arrival, to be kept free of the latest time that an event can have.
@@ -30,7 +34,7 @@ pub enum Ending {
     Complete,
     /// The control's switch.
     Cancelled,
-    /// Requests stopped completing: what holds what.
+    /// Requests, or writes alone, stopped completing: what holds what.
     Stuck(String),
     /// The host asked for something impossible, or the trace can't be read on.
     Faulty(String),
@@ -184,11 +188,20 @@ struct Watch<'a> {
     progress: u64,
     idle_looks: u32,
     until_look: u32,
+    looked_at_writes: Ns,
 }
 
 impl<'a> Watch<'a> {
     fn new<O: Observer>(drive: &Drive<O>, control: &'a Control) -> Self {
-        Self { control, completed: 0, last_progress: drive.now(), progress: drive.progress(), idle_looks: 0, until_look: LOOK_EVERY }
+        Self {
+            control,
+            completed: 0,
+            last_progress: drive.now(),
+            progress: drive.progress(),
+            idle_looks: 0,
+            until_look: LOOK_EVERY,
+            looked_at_writes: drive.now(),
+        }
     }
 
     /// To be called when `until_look` has counted down. Returns how the run must end, if it must.
@@ -218,7 +231,27 @@ impl<'a> Watch<'a> {
             let seconds = STUCK_AFTER_NS / SECOND;
             return Some(Ending::Stuck(format!("Nothing got done for {seconds} s of simulated time. {}", drive.explain_standstill())));
         }
-        None
+        self.look_at_writes(drive)
+    }
+
+    /// Ends a run in which a write gets nowhere while reads go on, as where they suspend an erase again and again.
+    fn look_at_writes<O: Observer>(&mut self, drive: &Drive<O>) -> Option<Ending> {
+        if drive.now() - self.looked_at_writes < LOOK_AT_WRITES_EVERY_NS {
+            return None;
+        }
+        self.looked_at_writes = drive.now();
+        let waited = drive.now() - drive.oldest_write()?;
+        let counters = drive.counters();
+        (waited > STARVED_AFTER_NS).then(|| {
+            Ending::Stuck(format!(
+                "One of them, a write, has been in the device for {:.1} s of simulated time while others went on; erases and programs were \
+                 suspended {} times, and {} blocks were erased. {}",
+                waited as f64 / SECOND as f64,
+                counters.suspensions,
+                counters.erases,
+                drive.explain_standstill()
+            ))
+        })
     }
 
     /// How a run ends that has nothing left to do.

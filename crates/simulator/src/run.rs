@@ -20,7 +20,7 @@ use tinytail_core::ids::{Lpn, NONE};
 use tinytail_core::observe::Occupant;
 use tinytail_core::units::MS;
 use tinytail_metrics::log::{Log, LogError};
-use tinytail_metrics::series::WINDOWS_MAX;
+use tinytail_metrics::series::{WINDOWS, WINDOWS_MAX};
 use tinytail_metrics::stories::{Storied, Wanted};
 use tinytail_metrics::timeline::{Timeline, TimelineError, Wishes};
 use tinytail_metrics::{Measures, Metrics};
@@ -67,6 +67,30 @@ pub struct Spec {
     /// Where a timeline goes, and of what, if anywhere.
     #[serde(default)]
     pub timeline: Option<TimelineSpec>,
+}
+
+impl Spec {
+    /// A run of a device, a design and a workload as they are: from seed 1, without a check of the data, with nothing kept but its
+    /// outcome and as many windows as a log has by default.
+    pub fn new(device: &str, design: &str, workload: &str) -> Self {
+        Self {
+            device: device.into(),
+            design: design.into(),
+            workload: workload.into(),
+            options: TraceOptions::default(),
+            transform: Transform::default(),
+            requests: None,
+            seed: 1,
+            verify: false,
+            state: toml::Table::new(),
+            image: None,
+            log: None,
+            windows: WINDOWS,
+            stories: None,
+            without: Vec::new(),
+            timeline: None,
+        }
+    }
 }
 
 /// Stories of requests of the measured part.

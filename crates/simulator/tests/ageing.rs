@@ -3,7 +3,6 @@
 use tinytail_simulator::control::Control;
 use tinytail_simulator::outcome::Outcome;
 use tinytail_simulator::run::{RunError, Spec, run};
-use tinytail_workload::{TraceOptions, Transform};
 
 /// One plane of 1024 blocks of 128 pages on each of two channels, full to 80 %.
 const DEVICE: &str = "name = \"two-planes\"\nsummary = \"s\"\n\
@@ -28,21 +27,14 @@ fn outcome(victims: &str, state: &str) -> Result<Outcome, RunError> {
         path.to_str().unwrap().to_string()
     };
     let spec = Spec {
-        device: file("device.toml", DEVICE),
-        design: format!("base{victims}+{}", file("overlay.toml", OVERLAY)),
-        workload: file("workload.toml", WORKLOAD),
-        options: TraceOptions::default(),
-        transform: Transform::default(),
-        requests: None,
-        seed: 1,
         verify: true,
         state: state.parse().unwrap(),
-        image: None,
-        log: None,
         windows: 200,
-        stories: None,
-        without: Vec::new(),
-        timeline: None,
+        ..Spec::new(
+            &file("device.toml", DEVICE),
+            &format!("base{victims}+{}", file("overlay.toml", OVERLAY)),
+            &file("workload.toml", WORKLOAD),
+        )
     };
     run(&spec, &Control::default())
 }

@@ -10,7 +10,7 @@ use tinytail_simulator::catalog;
 use tinytail_simulator::control::Control;
 use tinytail_simulator::outcome::Outcome;
 use tinytail_simulator::run::{RunError, Spec, run};
-use tinytail_workload::{TraceOptions, Transform, Workload};
+use tinytail_workload::{TraceOptions, Workload};
 
 /// The most physical pages of a drive that is run: ageing writes each of them several times.
 const PAGES_MAX: u64 = 1 << 13;
@@ -229,23 +229,7 @@ fn names_file_and_key(message: &str, path: &str) -> bool {
 }
 
 fn spec(device: &str, design: &str, workload: &str) -> Spec {
-    Spec {
-        device: device.into(),
-        design: design.into(),
-        workload: workload.into(),
-        options: TraceOptions::default(),
-        transform: Transform::default(),
-        requests: Some(50),
-        seed: 1,
-        verify: true,
-        state: toml::Table::new(),
-        image: None,
-        log: None,
-        windows: 4,
-        stories: None,
-        without: Vec::new(),
-        timeline: None,
-    }
+    Spec { requests: Some(50), verify: true, windows: 4, ..Spec::new(device, design, workload) }
 }
 
 /// Runs, unless it takes too long to be anything but a hang.

@@ -12,7 +12,6 @@ use tinytail_core::units::{Ns, SECOND};
 use tinytail_simulator::catalog;
 use tinytail_simulator::control::Control;
 use tinytail_simulator::run::{Spec, run};
-use tinytail_workload::{TraceOptions, Transform};
 
 fn device(name: &str) -> Device {
     catalog::device(name).unwrap()
@@ -169,21 +168,11 @@ fn every_twin_runs_a_design_with_watermarks_that_fit_it_however_it_was_aged() {
         let design = if device.name == "ttflash-small" { "base" } else { "base+nearly-full" };
         for ageing in ["overwrite", "steady", "statistical"] {
             let spec = Spec {
-                device: device.name.clone(),
-                design: design.into(),
-                workload: "randrw70-qd16".into(),
-                options: TraceOptions::default(),
-                transform: Transform::default(),
                 requests: Some(2_000),
-                seed: 1,
                 verify: true,
                 state: toml::Table::from_iter([("ageing".to_string(), ageing.into())]),
-                image: None,
-                log: None,
                 windows: 200,
-                stories: None,
-                without: Vec::new(),
-                timeline: None,
+                ..Spec::new(&device.name, design, "randrw70-qd16")
             };
             let outcome = run(&spec, &Control::default()).unwrap();
             let ended = (outcome.stuck, outcome.partial, outcome.read.count + outcome.write.count);

@@ -14,7 +14,7 @@ use tinytail_simulator::control::Control;
 use tinytail_simulator::image::{self, CreateSpec, Header, Image, VERSION};
 use tinytail_simulator::outcome::Outcome;
 use tinytail_simulator::run::{Spec, run};
-use tinytail_workload::{TraceOptions, Transform};
+use tinytail_workload::TraceOptions;
 
 /// A folder of its own for each test.
 fn folder() -> tempfile::TempDir {
@@ -40,21 +40,13 @@ fn create(out: &std::path::Path, design: &str, given: &str) -> image::Info {
 
 fn spec(design: &str, given: &str, image: Option<&std::path::Path>) -> Spec {
     Spec {
-        device: "ttflash-small".into(),
-        design: design.into(),
-        workload: "randrw70-qd16".into(),
-        options: TraceOptions::default(),
-        transform: Transform::default(),
         requests: Some(20_000),
         seed: 3,
         verify: true,
         state: state(given),
         image: image.map(|path| path.to_str().unwrap().into()),
-        log: None,
         windows: 200,
-        stories: None,
-        without: Vec::new(),
-        timeline: None,
+        ..Spec::new("ttflash-small", design, "randrw70-qd16")
     }
 }
 

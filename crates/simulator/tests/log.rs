@@ -8,7 +8,6 @@ use std::path::PathBuf;
 use tinytail_simulator::control::Control;
 use tinytail_simulator::outcome::Outcome;
 use tinytail_simulator::run::{LogSpec, RunError, Spec, run};
-use tinytail_workload::{TraceOptions, Transform};
 
 /// A file of one test, removed with it.
 struct Temporary(PathBuf);
@@ -32,21 +31,10 @@ impl Drop for Temporary {
 
 fn spec(requests: u64, windows: u32, log: Option<String>) -> Spec {
     Spec {
-        device: "ttflash-small".into(),
-        design: "base".into(),
-        workload: "randrw70-qd16".into(),
-        options: TraceOptions::default(),
-        transform: Transform::default(),
         requests: Some(requests),
-        seed: 1,
-        verify: false,
-        state: Default::default(),
-        image: None,
         log: log.map(|path| LogSpec { path, command: "tinytail compare base".into() }),
         windows,
-        stories: None,
-        without: Vec::new(),
-        timeline: None,
+        ..Spec::new("ttflash-small", "base", "randrw70-qd16")
     }
 }
 

@@ -5,26 +5,9 @@ use std::path::PathBuf;
 use tinytail_simulator::control::Control;
 use tinytail_simulator::outcome::Outcome;
 use tinytail_simulator::run::{RunError, Spec, run};
-use tinytail_workload::{TraceOptions, Transform};
 
 fn spec(design: &str, workload: &str, requests: u64) -> Spec {
-    Spec {
-        device: "ttflash-small".into(),
-        design: design.into(),
-        workload: workload.into(),
-        options: TraceOptions::default(),
-        transform: Transform::default(),
-        requests: Some(requests),
-        seed: 1,
-        verify: true,
-        state: Default::default(),
-        image: None,
-        log: None,
-        windows: 200,
-        stories: None,
-        without: Vec::new(),
-        timeline: None,
-    }
+    Spec { requests: Some(requests), verify: true, windows: 200, ..Spec::new("ttflash-small", design, workload) }
 }
 
 fn outcome(design: &str, workload: &str, requests: u64) -> Outcome {

@@ -11,7 +11,6 @@ use tinytail_simulator::catalog;
 use tinytail_simulator::control::Control;
 use tinytail_simulator::outcome::Outcome;
 use tinytail_simulator::run::{LogSpec, Spec, StoriesSpec, run};
-use tinytail_workload::{TraceOptions, Transform};
 
 /// A row of a table: numbers and words by column.
 type Row = BTreeMap<String, Field>;
@@ -50,21 +49,11 @@ fn kept(device: &str, design: &str, workload: &str, requests: u64, slowest: usiz
     let path = folder.path().to_str().unwrap().to_string();
     let log = folder.path().join("requests.parquet");
     let spec = Spec {
-        device: device.into(),
-        design: design.into(),
-        workload: workload.into(),
-        options: TraceOptions::default(),
-        transform: Transform::default(),
         requests: Some(requests),
-        seed: 1,
-        verify: false,
-        state: Default::default(),
-        image: None,
         log: Some(LogSpec { path: log.to_str().unwrap().into(), command: "tinytail compare".into() }),
         windows: 4,
         stories: Some(StoriesSpec { path, slowest, requests: asked_for.to_vec() }),
-        without: Vec::new(),
-        timeline: None,
+        ..Spec::new(device, design, workload)
     };
     let outcome = run(&spec, &Control::default()).unwrap();
     let read = |name: &str| rows(&folder.path().join(name));
@@ -145,23 +134,7 @@ fn the_slowest_are_kept_and_those_asked_for_and_all_gcs() {
 #[test]
 fn whoever_tells_stories_runs_as_without() {
     let told = kept("ttflash-small", "ttflash", "randrw70-qd16", 20_000, 10, &[]).outcome;
-    let spec = Spec {
-        device: "ttflash-small".into(),
-        design: "ttflash".into(),
-        workload: "randrw70-qd16".into(),
-        options: TraceOptions::default(),
-        transform: Transform::default(),
-        requests: Some(20_000),
-        seed: 1,
-        verify: false,
-        state: Default::default(),
-        image: None,
-        log: None,
-        windows: 4,
-        stories: None,
-        without: Vec::new(),
-        timeline: None,
-    };
+    let spec = Spec { requests: Some(20_000), windows: 4, ..Spec::new("ttflash-small", "ttflash", "randrw70-qd16") };
     let untold = run(&spec, &Control::default()).unwrap();
     assert_eq!((told.event_hash, told.read), (untold.event_hash, untold.read));
 }

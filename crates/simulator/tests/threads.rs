@@ -11,7 +11,7 @@ use tinytail_simulator::catalog;
 use tinytail_simulator::control::Control;
 use tinytail_simulator::play::{Ending, play, play_streams};
 use tinytail_simulator::run::{RunError, Spec, run};
-use tinytail_workload::{Pacing, Source, SourceContext, Stream, Streams, TraceOptions, Transform, Workload, WorkloadError};
+use tinytail_workload::{Pacing, Source, SourceContext, Stream, Streams, TraceOptions, Workload, WorkloadError};
 
 /// Keeps every completion.
 #[derive(Default)]
@@ -214,23 +214,7 @@ impl Drop for File {
 }
 
 fn spec(workload: &str, requests: Option<u64>) -> Spec {
-    Spec {
-        device: "ttflash-small".into(),
-        design: "base".into(),
-        workload: workload.into(),
-        options: TraceOptions::default(),
-        transform: Transform::default(),
-        requests,
-        seed: 1,
-        verify: true,
-        state: Default::default(),
-        image: None,
-        log: None,
-        windows: 100,
-        stories: None,
-        without: Vec::new(),
-        timeline: None,
-    }
+    Spec { requests, verify: true, windows: 100, ..Spec::new("ttflash-small", "base", workload) }
 }
 
 #[test]

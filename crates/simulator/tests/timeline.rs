@@ -8,7 +8,6 @@ use std::path::Path;
 use tinytail_simulator::control::Control;
 use tinytail_simulator::outcome::Outcome;
 use tinytail_simulator::run::{RunError, Spec, StoriesSpec, TimelineSpec, run};
-use tinytail_workload::{TraceOptions, Transform};
 
 #[derive(Clone, PartialEq, Message)]
 struct Trace {
@@ -207,23 +206,7 @@ fn read(path: &Path) -> Timeline {
 }
 
 fn spec(design: &str, requests: u64) -> Spec {
-    Spec {
-        device: "ttflash-small".into(),
-        design: design.into(),
-        workload: "randrw70-qd16".into(),
-        options: TraceOptions::default(),
-        transform: Transform::default(),
-        requests: Some(requests),
-        seed: 1,
-        verify: false,
-        state: Default::default(),
-        image: None,
-        log: None,
-        windows: 20,
-        stories: None,
-        without: Vec::new(),
-        timeline: None,
-    }
+    Spec { requests: Some(requests), windows: 20, ..Spec::new("ttflash-small", design, "randrw70-qd16") }
 }
 
 fn recorded(spec: &Spec, change: impl FnOnce(&mut TimelineSpec)) -> (Outcome, Timeline) {

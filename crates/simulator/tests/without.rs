@@ -4,25 +4,14 @@ use tinytail_simulator::control::Control;
 use tinytail_simulator::outcome::Outcome;
 use tinytail_simulator::run::{RunError, Spec, run};
 use tinytail_simulator::without::CAUSES;
-use tinytail_workload::{TraceOptions, Transform};
 
 fn spec(device: &str, design: &str, without: &[&str]) -> Spec {
     Spec {
-        device: device.into(),
-        design: design.into(),
-        workload: "randrw70-qd16".into(),
-        options: TraceOptions::default(),
-        transform: Transform::default(),
         requests: Some(20_000),
-        seed: 1,
         verify: true,
-        state: Default::default(),
-        image: None,
-        log: None,
         windows: 10,
-        stories: None,
         without: without.iter().map(ToString::to_string).collect(),
-        timeline: None,
+        ..Spec::new(device, design, "randrw70-qd16")
     }
 }
 

@@ -114,6 +114,16 @@ impl Device {
         if !(1..=5).contains(&t.erase_steps) {
             return Err(error("timing", "erase_steps", format!("is {}; allowed: 1 to 5", t.erase_steps)));
         }
+        if !(t.erase_steps..=5).contains(&t.erase_steps_max) {
+            let allowed = format!("is {}; allowed: `erase_steps`, {}, to 5", t.erase_steps_max, t.erase_steps);
+            return Err(error("timing", "erase_steps_max", allowed));
+        }
+        if let Some(0) = t.erases_per_extra_step {
+            return Err(error("timing", "erases_per_extra_step", "is 0; allowed: 1 or more".into()));
+        }
+        if !(1..=100).contains(&t.program_steps) {
+            return Err(error("timing", "program_steps", format!("is {}; allowed: 1 to 100", t.program_steps)));
+        }
         let longest = SECOND;
         for (section, key, values, least) in [
             ("timing", "command_ns", std::slice::from_ref(&t.command_ns), 0),
@@ -272,6 +282,11 @@ mod tests {
             ("live_percent = { value = 40", "live_percent = { value = 4294967295", "`live_percent`", "0 to 100"),
             ("free_percent = { value = 30", "free_percent = { value = 60", "`live_percent`", "below 100"),
             ("erase_steps = { value = 1", "erase_steps = { value = 6", "`erase_steps`", "1 to 5"),
+            ("[timing]", &timing("erase_steps_max = 6"), "`erase_steps_max` is 6", "`erase_steps`, 1, to 5"),
+            ("[timing]", &timing("erase_steps_max = 0"), "`erase_steps_max` is 0", "`erase_steps`, 1, to 5"),
+            ("[timing]", &timing("erases_per_extra_step = 0"), "`erases_per_extra_step` is 0", "1 or more"),
+            ("[timing]", &timing("program_steps = 0"), "`program_steps` is 0", "1 to 100"),
+            ("[timing]", &timing("program_steps = 101"), "`program_steps` is 101", "1 to 100"),
             ("program_ns = { value = [800000]", "program_ns = { value = [0]", "`program_ns`", "1 to"),
             ("queue_depth = { value = 32", "queue_depth = { value = 0", "`queue_depth`", "1 to 65536"),
             ("buffer_kib = { value = 512", "buffer_kib = { value = 3", "`buffer_kib`", "4096"),

@@ -62,7 +62,11 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
         let mean = |times: &[Ns]| times.iter().sum::<Ns>() / times.len() as Ns;
         let transfers = if self.state.gc_through_controller { 2 * timing.transfer_page_ns } else { 0 };
         let copy = 2 * timing.command_ns + mean(&timing.read_ns) + mean(&timing.program_ns) + transfers;
-        let erase = timing.command_ns + timing.erase_step_ns * u64::from(timing.erase_steps);
+        let steps = match gc(by).victim {
+            NONE => timing.erase_steps,
+            victim => self.state.device.erase_steps_after(self.state.books.erase_count(victim)),
+        };
+        let erase = timing.command_ns + timing.erase_step_ns * u64::from(steps);
         let state = &self.state.dies[holder as usize];
         let running = (state.running != NONE && self.state.ops[state.running as usize].owner == Owner::Gc(by)).then_some(state.running);
         let pulse_left = || (state.pulse.total - state.pulse.done_at(self.state.now)) + state.pulse.started.saturating_sub(self.state.now);

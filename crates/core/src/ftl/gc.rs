@@ -504,6 +504,9 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
         }
         self.release(plane);
         self.end_gc(plane);
+        if self.state.suspends {
+            self.erase_ends(self.state.die_of(plane));
+        }
         self.wake_starved(plane);
         if self.state.rain.is_some() {
             self.unpin(plane);

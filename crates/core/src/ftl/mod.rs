@@ -276,6 +276,12 @@ impl Books {
         (self.counts[block as usize] & (NOT_A_VICTIM - 1)) as u32
     }
 
+    /// Every block has been erased so many times.
+    #[cfg(test)]
+    pub fn wear_for_test(&mut self, erases: u32) {
+        self.erases.fill(erases);
+    }
+
     /// Erases that a block has seen since the run began.
     pub fn erase_count(&self, block: BlockIx) -> u32 {
         self.erases[block as usize]

@@ -339,6 +339,8 @@ pub enum Keep {
     Progress,
     /// Only completed steps are kept; the current one starts anew.
     Steps,
+    /// As `Progress`, and neither cutting nor going on takes any time.
+    ProgressForFree,
 }
 
 /// Which reads are served before the suspended work goes on.
@@ -348,6 +350,8 @@ pub enum Serve {
     UntilNoneWaits,
     /// Those that had arrived when the work was cut.
     Arrived,
+    /// All that arrive up to a time, until none of them waits.
+    ArrivedBy(Ns),
 }
 
 /// Whether, when and how a running erase or program makes way for a read.
@@ -368,11 +372,23 @@ seam! {
     trait Suspend {
         /// The answer for a die.
         fn suspend(&mut self, view: View<'_>, die: DieIx) -> Suspension;
+        /// Whether it is worth asking at all.
+        fn active(&mut self) -> bool;
     }
     /// Techniques that answer `suspend`.
     enum SuspendPolicy in "suspend" {
         /// Erases and programs run to their end.
         "never" => Never(suspend::never::Never),
+        /// Erases are cut at once and go on from there.
+        "es" => Es(suspend::es::Es),
+        /// Erases are cut at once; the step that was cut starts anew.
+        "i_es" => IEs(suspend::i_es::IEs),
+        /// Erases are cut at the end of the current step.
+        "d_es" => DEs(suspend::d_es::DEs),
+        /// At once, until erases have been delayed for long enough; then at the end of the current step.
+        "t_es" => TEs(suspend::t_es::TEs),
+        /// As `es`, and it takes no time.
+        "ideal" => Ideal(suspend::ideal::Ideal),
     }
 }
 

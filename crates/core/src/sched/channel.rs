@@ -260,8 +260,11 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
             let state = &mut self.state.dies[die as usize];
             state.phase = Phase::ArrayProgram;
             state.occupant = Occupant::GcProgram;
-            state.pulse.start(now + command, array, array);
+            state.pulse.start(now + command, array, self.state.device.timing.program_step_ns(array));
             self.queue.schedule(die as usize, now + command + array);
+            if self.state.suspends {
+                self.pulse_begins(die);
+            }
             self.use_channel(channel, command, Occupant::GcProgram, plane);
             self.update_held_category(die);
         } else {

@@ -6,7 +6,7 @@
 
 use crate::drive::Drive;
 use crate::event::EventQueue;
-use crate::ids::{ChannelIx, DieIx, NONE, PlaneIx, Ppn};
+use crate::ids::{BlockIx, ChannelIx, DieIx, NONE, PlaneIx, Ppn};
 use crate::observe::{Observer, Occupant, SPACE};
 use crate::policy::{Order, Place};
 use crate::sched::ops::{BACKGROUND_BITS, CLASS_BY_NUMBER, CLASSES, Class, HOLD_BITS, Op, OpKind, Owner};
@@ -423,6 +423,12 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
         self.state.device.timing.read_ns[self.page_class(ppn)]
     }
 
+    /// Array time of the erase of a block.
+    pub(crate) fn erase_ns(&self, block: BlockIx) -> Ns {
+        let device = &self.state.device;
+        device.timing.erase_step_ns * u64::from(device.erase_steps_after(self.state.books.erase_count(block)))
+    }
+
     /// Array time of a program of a page.
     pub(crate) fn program_ns(&self, ppn: Ppn) -> Ns {
         self.state.device.timing.program_ns[self.page_class(ppn)]
@@ -439,7 +445,7 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
             OpKind::Read => (self.read_ns(op.ppn), self.state.device.transfer_ns(op.sectors.into())),
             OpKind::Program => (self.program_ns(op.target), self.state.device.transfer_ns(op.sectors.into())),
             OpKind::Copyback => (self.read_ns(op.ppn), 0),
-            OpKind::Erase => (timing.erase_step_ns * u64::from(timing.erase_steps), 0),
+            OpKind::Erase => (self.erase_ns(op.ppn), 0),
         };
         Times { command: timing.command_ns, array, transfer }
     }
@@ -472,10 +478,14 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
         let end = now + channel_ns + array_ns;
         if matches!(phase, Phase::Erase | Phase::ArrayProgram) {
             // What is made free has one step of no time.
-            let step = if phase == Phase::Erase { self.state.device.timing.erase_step_ns } else { array_ns.max(1) };
+            let timing = &self.state.device.timing;
+            let step = if phase == Phase::Erase { timing.erase_step_ns } else { timing.program_step_ns(array_ns) };
             state.pulse.start(now + channel_ns, array_ns, step);
         }
         self.queue.schedule(die as usize, end);
+        if self.state.suspends {
+            self.pulse_begins(die);
+        }
         self.use_channel(channel, channel_ns, entry.occupant, entry.plane);
         self.update_held_category(die);
     }

@@ -263,6 +263,15 @@ impl<T> Pool<T> {
         self.items.len() - self.free.len()
     }
 
+    /// The items in use. Slow.
+    pub fn used(&self) -> impl Iterator<Item = &T> {
+        let mut is_used = vec![true; self.items.len()];
+        for &free in &self.free {
+            is_used[free as usize] = false;
+        }
+        self.items.iter().zip(is_used).filter_map(|(item, is_used)| is_used.then_some(item))
+    }
+
     /// The number of items ever made.
     pub fn len(&self) -> usize {
         self.items.len()

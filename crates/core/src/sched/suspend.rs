@@ -4,10 +4,11 @@
 
 use crate::drive::Drive;
 use crate::event::EventQueue;
-use crate::ids::{DieIx, NONE};
+use crate::ftl::gc::GcState;
+use crate::ids::{DieIx, NONE, PlaneIx};
 use crate::observe::{Observer, Occupant};
 use crate::policy::{Keep, Serve, Suspend, Suspension};
-use crate::sched::ops::{CLASSES, READ_BITS};
+use crate::sched::ops::{CLASSES, Class, READ_BITS, class_bits};
 use crate::state::Phase;
 use crate::units::Ns;
 use crate::view::View;
@@ -29,14 +30,17 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
     /// A host read waits for a die: asks whether what runs there makes way.
     #[inline]
     pub(crate) fn consider_suspension(&mut self, die: DieIx) {
-        let state = &self.state.dies[die as usize];
-        if matches!(state.phase, Phase::Erase | Phase::ArrayProgram) && state.ready & READ_BITS != 0 {
+        if self.state.suspends {
             self.ask_to_suspend(die);
         }
     }
 
+    #[inline(never)]
     fn ask_to_suspend(&mut self, die: DieIx) {
         let state = &self.state.dies[die as usize];
+        if !matches!(state.phase, Phase::Erase | Phase::ArrayProgram) || state.ready & class_bits(Class::HostRead) == 0 {
+            return;
+        }
         if state.pulse.cut_at_boundary || self.state.ops[state.running as usize].mate != NONE {
             return;
         }
@@ -47,9 +51,15 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
         }
         // Before the array works there is nothing to cut: the command is still under way.
         if self.state.now < state.pulse.first_started {
-            return;
+            let pulse = &mut self.state.dies[die as usize].pulse;
+            pulse.ask_at = pulse.first_started;
+            return self.schedule_pulse(die);
         }
-        match self.policies.suspend.suspend(View(&self.state), die) {
+        let answer = self.policies.suspend.suspend(View(&self.state), die);
+        if self.state.dies[die as usize].phase == Phase::Erase {
+            self.note_switch(die, answer);
+        }
+        match answer {
             Suspension::No => {}
             Suspension::Now(keep, serve) => self.cut(die, keep, serve),
             Suspension::AtBoundary(serve) => self.cut_at_boundary(die, serve),
@@ -61,38 +71,85 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
         }
     }
 
+    /// Counts the switches of a die's erases from making way at once to making way at boundaries.
+    fn note_switch(&mut self, die: DieIx, answer: Suspension) {
+        let at_once = &mut self.state.dies[die as usize].pulse.at_once;
+        match answer {
+            Suspension::Now(..) => *at_once = true,
+            Suspension::AtBoundary(_) => self.state.counters.switches_to_deferred += u64::from(std::mem::take(at_once)),
+            Suspension::No | Suspension::AskAt(_) => {}
+        }
+    }
+
+    /// An erase or a program begins, with its command. A host read that waits already asks when the array begins to work.
+    #[inline(never)]
+    pub(crate) fn pulse_begins(&mut self, die: DieIx) {
+        let state = &mut self.state.dies[die as usize];
+        if !matches!(state.phase, Phase::Erase | Phase::ArrayProgram) {
+            return;
+        }
+        let begins = state.pulse.first_started;
+        if state.phase == Phase::Erase && state.pulse.pending_since == Ns::MAX {
+            state.pulse.pending_since = begins;
+        }
+        if state.ready & class_bits(Class::HostRead) != 0 {
+            state.pulse.ask_at = begins;
+            self.schedule_pulse(die);
+        }
+    }
+
+    /// An erase of a die ended; if it was the last, the next one counts anew how long erases have been pending. One is pending as
+    /// soon as its GC has no page left to move.
+    pub(crate) fn erase_ends(&mut self, die: DieIx) {
+        let pending = |plane: PlaneIx| {
+            let gc = &self.state.gc[plane as usize];
+            let erases_next = || gc.victim != NONE && self.state.books.valid_pages(gc.victim) == 0;
+            gc.state == GcState::Erasing || gc.state == GcState::Moving && erases_next()
+        };
+        if !self.planes_of(die).any(pending) {
+            self.state.dies[die as usize].pulse.pending_since = Ns::MAX;
+        }
+    }
+
     /// When the running pulse ends by itself.
     fn pulse_end(&self, die: DieIx) -> Ns {
         let pulse = &self.state.dies[die as usize].pulse;
         pulse.started + (pulse.total - pulse.done)
     }
 
-    /// When the step that runs now ends by itself.
-    fn step_end(&self, die: DieIx) -> Ns {
+    /// When the step that runs now ends by itself. At a boundary the step that is about to begin has not begun; with
+    /// `begun` it has if the work has just gone on, so that each time it does a step gets done.
+    fn step_end(&self, die: DieIx, begun: bool) -> Ns {
         let pulse = &self.state.dies[die as usize].pulse;
         let done = pulse.done_at(self.state.now);
         let into_step = done % pulse.step;
         let now = self.state.now.max(pulse.started);
-        // At a boundary the step that is about to begin has not begun.
-        if into_step == 0 && done > 0 { now } else { now + pulse.step - into_step }
+        let just_on = done == pulse.done;
+        if into_step == 0 && !(just_on && (begun || !pulse.was_cut)) {
+            return now;
+        }
+        (now + pulse.step - into_step).min(self.pulse_end(die))
     }
 
     fn schedule_pulse(&mut self, die: DieIx) {
         let pulse = &self.state.dies[die as usize].pulse;
-        let end = if pulse.cut_at_boundary { self.step_end(die) } else { self.pulse_end(die) };
+        let end = if pulse.cut_at_boundary { self.step_end(die, true) } else { self.pulse_end(die) };
         self.queue.schedule(die as usize, end.min(self.state.dies[die as usize].pulse.ask_at));
     }
 
     fn cut(&mut self, die: DieIx, keep: Keep, serve: Serve) {
         let now = self.state.now;
-        let step_end = self.step_end(die);
-        let suspend_ns = self.state.device.timing.suspend_ns;
+        let step_end = self.step_end(die, false);
+        let for_free = keep == Keep::ProgressForFree;
+        let suspend_ns = if for_free { 0 } else { self.state.device.timing.suspend_ns };
         let end = (now + suspend_ns).min(step_end);
-        let pulse = &mut self.state.dies[die as usize].pulse;
+        let pulse = &self.state.dies[die as usize].pulse;
         let mut done = pulse.done_at(now);
+        // Nothing is up that would have to come down before a step begins.
+        let in_step = step_end > now.max(pulse.started);
         // A verify pulse that is cut itself is due again.
         let mut repeats = pulse.repeats && now <= pulse.started;
-        if end == step_end && now + suspend_ns > step_end {
+        if now + suspend_ns > step_end {
             // The step ends before it could be cut, so it counts.
             done = pulse.done_at(step_end);
         } else if keep == Keep::Steps {
@@ -105,8 +162,10 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
             return;
         }
         self.settle_die(die);
-        self.state.counters.suspensions += 1;
+        self.note_cut(die);
         let state = &mut self.state.dies[die as usize];
+        state.pulse.extra_cycles += u32::from(in_step && now + suspend_ns <= step_end && !for_free);
+        state.pulse.for_free = for_free;
         state.pulse.done = done;
         state.pulse.repeats = repeats;
         state.pulse.serve = serve;
@@ -117,7 +176,7 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
     }
 
     fn cut_at_boundary(&mut self, die: DieIx, serve: Serve) {
-        if self.step_end(die) >= self.pulse_end(die) {
+        if self.step_end(die, true) >= self.pulse_end(die) {
             return;
         }
         let pulse = &mut self.state.dies[die as usize].pulse;
@@ -127,22 +186,48 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
         self.schedule_pulse(die);
     }
 
+    fn note_cut(&mut self, die: DieIx) {
+        let state = &mut self.state.dies[die as usize];
+        state.pulse.was_cut = true;
+        self.state.counters.suspensions += 1;
+        self.state.counters.program_suspensions += u64::from(state.phase == Phase::ArrayProgram);
+    }
+
+    /// Counts by how much suspensions have delayed an erase that ends now, and what they put on its block.
+    #[inline(never)]
+    fn note_delay(&mut self, die: DieIx) {
+        let state = &self.state.dies[die as usize];
+        if state.phase == Phase::Erase {
+            let delay = self.state.now - state.pulse.first_started - state.pulse.total;
+            let cycles = u64::from(state.pulse.extra_cycles);
+            let counters = &mut self.state.counters;
+            counters.erase_delay_ns += delay;
+            counters.erase_delay_ns_max = counters.erase_delay_ns_max.max(delay);
+            counters.extra_erase_cycles += cycles;
+            counters.extra_erase_cycles_max = counters.extra_erase_cycles_max.max(cycles);
+        }
+    }
+
     /// The event of a running pulse: its end, the boundary at which it is cut, or a question to ask.
     pub(crate) fn pulse_event(&mut self, die: DieIx) -> PulseEvent {
         let now = self.state.now;
         if now >= self.pulse_end(die) {
+            if self.state.dies[die as usize].pulse.was_cut {
+                self.note_delay(die);
+            }
             return PulseEvent::Ended;
         }
         let state = &mut self.state.dies[die as usize];
         if state.pulse.cut_at_boundary {
             state.pulse.done = state.pulse.done_at(now);
             state.pulse.repeats = false;
-            self.state.counters.suspensions += 1;
+            state.pulse.for_free = false;
+            self.note_cut(die);
             self.parked(die);
             return PulseEvent::Cut;
         }
         state.pulse.ask_at = Ns::MAX;
-        let waits = state.ready & READ_BITS != 0;
+        let waits = state.ready & class_bits(Class::HostRead) != 0;
         self.schedule_pulse(die);
         self.consider_suspension(die);
         if waits { PulseEvent::Asked } else { PulseEvent::Stale }
@@ -165,7 +250,7 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
     pub(crate) fn served_while_parked(&self, die: DieIx, startable: u64) -> u64 {
         let state = &self.state.dies[die as usize];
         let mut served = startable & READ_BITS;
-        if state.pulse.serve == Serve::Arrived {
+        if state.pulse.serve != Serve::UntilNoneWaits {
             let planes_per_die = self.state.device.geometry.planes_per_die;
             let mut rest = served;
             while rest != 0 {
@@ -173,7 +258,13 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
                 rest &= rest - 1;
                 let plane = die * planes_per_die + bit / CLASSES as u32;
                 let head = self.state.planes[plane as usize].head[bit as usize % CLASSES];
-                if self.state.ops[head as usize].arrival > state.pulse.cut_arrival {
+                let op = &self.state.ops[head as usize];
+                let late = match state.pulse.serve {
+                    Serve::UntilNoneWaits => false,
+                    Serve::Arrived => op.arrival > state.pulse.cut_arrival,
+                    Serve::ArrivedBy(time) => op.born > time,
+                };
+                if late {
                     served &= !(1 << bit);
                 }
             }
@@ -197,7 +288,7 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
         let op = self.state.ops[state.running as usize];
         state.phase = if op.kind == crate::sched::ops::OpKind::Erase { Phase::Erase } else { Phase::ArrayProgram };
         state.occupant = op.occupant;
-        let ramp = if state.pulse.done.is_multiple_of(state.pulse.step) { 0 } else { resume_ns };
+        let ramp = if state.pulse.for_free || state.pulse.done.is_multiple_of(state.pulse.step) { 0 } else { resume_ns };
         let verify = if state.pulse.repeats && state.phase == Phase::Erase { verify_ns } else { 0 };
         state.pulse.started = now + ramp + verify;
         self.update_closed(die);

@@ -49,8 +49,20 @@ pub struct Counters {
     pub joined: u64,
     /// Erases and programs cut.
     pub suspensions: u64,
+    /// Those of programs among them.
+    pub program_suspensions: u64,
     /// Array time forfeited by suspensions.
     pub forfeited_ns: u64,
+    /// Cuts of erases in the middle of a step: each is a recovery and a ramp more than the erase would have had.
+    pub extra_erase_cycles: u64,
+    /// The most of them in one erase.
+    pub extra_erase_cycles_max: u64,
+    /// By how much later erases ended than if they had not been suspended, counted from their first pulses.
+    pub erase_delay_ns: u64,
+    /// The longest of these.
+    pub erase_delay_ns_max: u64,
+    /// Times at which the erases of a die began to make way at boundaries, after they had done so at once.
+    pub switches_to_deferred: u64,
     /// Pages flushed from the buffer.
     pub flushed: u64,
     /// Writes merged in the buffer.

@@ -22,4 +22,8 @@ impl Suspend for Never {
     fn suspend(&mut self, _: View<'_>, _: DieIx) -> Suspension {
         Suspension::No
     }
+
+    fn active(&mut self) -> bool {
+        false
+    }
 }

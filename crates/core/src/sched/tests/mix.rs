@@ -32,6 +32,10 @@ impl Suspend for Wild {
             _ => Suspension::AskAt(view.now() + u64::from(self.below(3000))),
         }
     }
+
+    fn active(&mut self) -> bool {
+        true
+    }
 }
 
 impl GcGate for Wild {
@@ -129,6 +133,9 @@ struct Mix {
     levels_wear: bool,
     /// What takes no time: one bit for each occupant.
     free: u32,
+    program_steps: u32,
+    /// Erases take a step more after every two of their block.
+    worn_steps: bool,
     seed: u64,
 }
 
@@ -155,7 +162,7 @@ fn stripes() -> impl Strategy<Value = Stripes> {
 
 fn mix() -> impl Strategy<Value = Mix> {
     let shape = (1u32..3, 1u32..4, prop_oneof![Just(1u32), Just(2), Just(4)], 0u8..4, any::<bool>(), any::<bool>());
-    let rest = (0u8..5, any::<bool>(), any::<bool>(), 0u8..5, prop_oneof![Just(0u32), Just(2), Just(16)], 1u32..3, 0u64..3);
+    let rest = (0u8..5, any::<bool>(), any::<bool>(), 0u8..8, prop_oneof![Just(0u32), Just(2), Just(16)], 1u32..3, 0u64..3);
     let host = (
         prop_oneof![3 => Just(0), 1 => Just(70)],
         prop::option::of(prop_oneof![Just(20u32), Just(400)]),
@@ -215,6 +222,8 @@ fn mix() -> impl Strategy<Value = Mix> {
                 errors,
                 levels_wear: seed % 2 == 0,
                 free,
+                program_steps: if seed / 256 % 2 == 0 { 1 } else { 3 },
+                worn_steps: seed / 512 % 2 == 0,
                 seed,
             },
         )
@@ -242,6 +251,10 @@ impl Mix {
         device.host.link_bytes_per_us = self.link_page_ns.map(|ns| 4096 * 1000 / ns);
         device.host.queue_weights = self.queues.clone();
         device.timing.suspend_ns = self.suspend_ns;
+        device.timing.program_steps = self.program_steps;
+        if self.worn_steps {
+            (device.timing.erase_steps, device.timing.erases_per_extra_step) = (2, Some(2));
+        }
         device.timing.resume_ns = self.suspend_ns;
         device.timing.verify_ns = self.suspend_ns / 2;
         device.flash.cache_register = self.flash & 1 != 0;
@@ -313,14 +326,8 @@ impl Mix {
         if self.quiet {
             design.gc_gate = GcGatePolicy::QuietChannel(QuietChannel::default());
         }
-        let answer = match self.suspend {
-            0 => Suspension::No,
-            1 => Suspension::Now(Keep::Progress, Serve::UntilNoneWaits),
-            2 => Suspension::Now(Keep::Steps, Serve::Arrived),
-            _ => Suspension::AtBoundary(Serve::Arrived),
-        };
-        if self.suspend > 0 {
-            design.suspend = SuspendPolicy::Custom(Box::new(Answers(answer)));
+        if let Some(suspend) = self.suspension() {
+            design.suspend = suspend;
         }
         // Scrubbing is for pages that are copied inside the flash.
         if let Some((_, percent)) = self.errors.filter(|_| !design.gc.copies_through_controller() && !design.gc.ideal) {
@@ -349,6 +356,29 @@ impl Mix {
             design.order = OrderPolicy::Custom(wild(4));
         }
         design
+    }
+
+    /// Whether and how erases and programs make way for reads.
+    fn suspension(&self) -> Option<SuspendPolicy> {
+        use crate::policy::suspend::{Programs, d_es::DEs, es::Es, i_es::IEs, ideal::Ideal, t_es};
+        let programs = match self.seed / 8 % 3 {
+            0 => Programs::Never,
+            1 if self.program_steps > 1 => Programs::InterPhase,
+            _ => Programs::IntraPhase,
+        };
+        Some(match self.suspend {
+            0 => return None,
+            1 => SuspendPolicy::Es(Es::new(programs)),
+            2 => SuspendPolicy::Custom(Box::new(Answers(Suspension::Now(Keep::Steps, Serve::Arrived)))),
+            3 => SuspendPolicy::IEs(IEs::new(programs)),
+            4 => SuspendPolicy::DEs(DEs::new(programs)),
+            5 => SuspendPolicy::Ideal(Ideal::new(programs)),
+            _ => {
+                let clock = if self.seed & 2 == 0 { t_es::Clock::Die } else { t_es::Clock::Erase };
+                let timeout_ms = [0.0, 0.003, 0.02, f64::INFINITY][self.seed as usize / 32 % 4];
+                SuspendPolicy::TEs(t_es::TEs::new(timeout_ms, clock, programs))
+            }
+        })
     }
 
     /// Whether the gate lets one plane of a die collect at a time.

@@ -30,6 +30,7 @@ use crate::view::View;
 use proptest::prelude::*;
 
 mod basics;
+mod erase_suspension;
 mod errors;
 mod gathering;
 mod gc;
@@ -173,6 +174,10 @@ struct Answers(Suspension);
 impl Suspend for Answers {
     fn suspend(&mut self, _: View<'_>, _: DieIx) -> Suspension {
         self.0
+    }
+
+    fn active(&mut self) -> bool {
+        true
     }
 }
 

@@ -35,6 +35,8 @@ fn plain() -> Mix {
         rain: None,
         errors: None,
         levels_wear: false,
+        program_steps: 1,
+        worn_steps: false,
         free: 0,
         seed: 0,
     }
@@ -228,6 +230,8 @@ fn every_plane_that_a_program_of_the_background_padded_is_asked_for_a_gc() {
         rain: Some(Stripes { channels: 3, width: 3, gate: 5, reads: 1, tolerant_flush: false }),
         errors: Some((100, 20)),
         levels_wear: true,
+        program_steps: 1,
+        worn_steps: false,
         seed: 7_942_363_069_417_057_237,
         ..plain()
     };
@@ -249,6 +253,8 @@ fn a_program_of_the_scrubber_that_pads_its_siblings_lets_them_collect() {
         strict: true,
         errors: Some((20, 20)),
         levels_wear: true,
+        program_steps: 1,
+        worn_steps: false,
         seed: 9_587_210_828_916_772,
         ..plain()
     };
