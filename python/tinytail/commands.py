@@ -99,7 +99,8 @@ def compare(
     device
         Name of a drive (see `tinytail devices`) or path of its file.
     workload
-        Name of a workload (see `tinytail workloads`), path of its file, or path of a trace.
+        Name of a workload (see `tinytail workloads`), path of its file or of a job file of fio
+        (*.fio), or path of a trace.
     requests
         How many requests to run; all that the workload has if not given.
     seed
@@ -440,7 +441,7 @@ def image_info(file: str, /, *, json: JsonPath = None) -> int:
 
 @config.command
 def check(file: str, /) -> int:
-    """Check a device, design or workload file.
+    """Check a device, design or workload file, or a job file of fio.
 
     Parameters
     ----------

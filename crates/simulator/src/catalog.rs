@@ -261,11 +261,14 @@ pub enum FileKind {
     Workload,
 }
 
-/// What a file describes, told by its sections.
+/// What a file describes, told by its sections, or of a job file of fio by its name.
 ///
 /// # Errors
 /// A file that can't be read or is not TOML.
 pub fn kind_of(path: &str) -> Result<FileKind, ConfigError> {
+    if Path::new(path).extension().is_some_and(|extension| extension == "fio") {
+        return Ok(FileKind::Workload);
+    }
     let text = std::fs::read_to_string(path).map_err(|error| ConfigError::new(format!("{path}: {error}")))?;
     let document = Document::parse(path, &text);
     // A workload nests deeper than devices and designs, whose documents are flat.

@@ -5,7 +5,7 @@ use tinytail_core::drive::Drive;
 use tinytail_core::host::Arrival;
 use tinytail_core::observe::{Completion, Observer};
 use tinytail_core::units::{Ns, SECOND, TIME_MAX};
-use tinytail_workload::{Pacing, Source, Streams, WorkloadError};
+use tinytail_workload::{Pacing, Source, Streams, Timing, WorkloadError};
 
 mod threads;
 
@@ -175,7 +175,9 @@ pub fn play_streams<O: Observer>(
     enough: impl Fn(&Drive<O>) -> bool,
 ) -> Ending {
     match &mut streams.streams[..] {
-        [one] if streams.requests == u64::MAX => play(drive, one.source.as_mut(), one.pacing, offset_ns, control, enough),
+        [one] if streams.requests == u64::MAX && one.timing == Timing::default() => {
+            play(drive, one.source.as_mut(), one.pacing, offset_ns, control, enough)
+        }
         _ => threads::play_threads(drive, streams, offset_ns, control, enough),
     }
 }

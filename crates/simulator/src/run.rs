@@ -378,7 +378,7 @@ pub(crate) fn footprint(
     }
     control.enter(Phase::Reading, workload.request_count_hint().unwrap_or(0));
     let (first, logical) = (mapped_pages, device.logical_pages() as Lpn);
-    if workload.has_closed_threads() {
+    if workload.needs_drive() {
         // Which of its addresses a thread reaches depends on the drive, so all of them are taken to be touched.
         let end = workload.end_sector().map_or(0, |end| end.div_ceil(per_page)).min(u64::from(logical));
         return Ok((first..end as Lpn).collect());

@@ -20,8 +20,14 @@ const PATIENCE: Duration = Duration::from_secs(300);
 
 /// The project's own files of one kind, in order.
 fn own(folder: &str) -> Vec<String> {
+    own_named(folder, "toml")
+}
+
+/// Those of them whose names end so.
+fn own_named(folder: &str, extension: &str) -> Vec<String> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").join(folder);
     let mut paths: Vec<_> = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).collect();
+    paths.retain(|path| path.extension().is_some_and(|found| found == extension));
     paths.sort();
     paths.iter().map(|path| std::fs::read_to_string(path).unwrap()).collect()
 }
@@ -53,6 +59,8 @@ enum Damage {
     Byte(Index, u8),
     /// A value becomes another.
     Value(Index, String),
+    /// A value of a job file becomes another.
+    JobValue(Index, String),
     /// A number becomes another.
     Number(Index, String),
     /// A name of a section or key loses its last letter.
@@ -132,6 +140,67 @@ fn damage() -> impl Strategy<Value = Damage> {
     ]
 }
 
+/// What else a job file may say.
+const JOBS: [&str; 2] = [
+    "[global]\nfilename=/dev/nvme0n1\ndirect=1\nioengine=io_uring\nsize=20%\n[a]\nrw=randrw\nrwmixread=30\nbs=4k,16k\niodepth=8\n\
+     norandommap=1\noffset=5%\nnumjobs=2\nrandseed=7\n[b]\nrw=rw\nbssplit=4k/70:64k/30\nio_size=10m\nstartdelay=1ms\nnumber_ios=40\n",
+    "[a]\ndirect=1\nfilename=d\nrw=randread\nthinktime=20\nruntime=1\ntime_based=1\nrandom_distribution=zipf:1.2\n\
+     [b]\ndirect=1\nfilename=d\nrw=randtrim\nrate_iops=2k\nrate_process=poisson\nsize=16m\noffset=32m\noffset_increment=1m\n",
+];
+
+/// The damage of other files, and values as job files have them.
+fn job_damage() -> impl Strategy<Value = Damage> {
+    let values = prop::sample::select(vec![
+        "",
+        "0",
+        "1",
+        "3",
+        "512",
+        "100",
+        "4k",
+        "4096",
+        "1000",
+        "0x200",
+        "64m",
+        "1g",
+        "8191p",
+        "99999999p",
+        "0%",
+        "1%",
+        "100%",
+        "101%",
+        "-1",
+        "4k,8k",
+        ",4k",
+        "4k/50:8k/50",
+        "4k/",
+        "/",
+        ":",
+        ",",
+        "zipf:0.9",
+        "zipf:nan",
+        "zipf:1e300",
+        "read",
+        "randrw",
+        "trim",
+        "poisson",
+        "psync",
+        "18446744073709551615",
+        "1us",
+        "1d",
+        "99999d",
+        "$x",
+        "1-2",
+    ]);
+    prop_oneof![1 => damage(), 3 => (any::<Index>(), values).prop_map(|(at, value)| Damage::JobValue(at, value.into()))]
+}
+
+/// Where the values of a job file stand: behind equals signs, up to the line's end.
+fn job_values(text: &str) -> Vec<(usize, usize)> {
+    let start = |(at, _)| at + 1;
+    text.match_indices('=').map(start).map(|at| (at, at + text[at..].find('\n').unwrap_or(text.len() - at))).collect()
+}
+
 /// Where the values of a file stand: behind the last equals sign before a comma or the line's end.
 fn values(text: &str) -> Vec<(usize, usize)> {
     let starts = text.match_indices("= ").map(|(at, _)| at + 2).filter(|&at| !text[at..].starts_with('{'));
@@ -180,6 +249,7 @@ fn damaged(files: &[String], which: Index, damages: &[Damage]) -> Vec<u8> {
                 continue;
             }
             Damage::Value(at, value) => replace(values(&text), at, value),
+            Damage::JobValue(at, value) => replace(job_values(&text), at, value),
             Damage::Number(at, value) => replace(numbers(&text), at, value),
             Damage::Name(at) => {
                 let names: Vec<_> = text.match_indices([']', '=']).map(|(at, _)| at.saturating_sub(2)).collect();
@@ -213,8 +283,12 @@ fn damaged(files: &[String], which: Index, damages: &[Damage]) -> Vec<u8> {
 
 /// A folder with a file of these bytes, and what messages call the file.
 fn written(bytes: &[u8]) -> (tempfile::TempDir, String) {
+    written_as("damaged.toml", bytes)
+}
+
+fn written_as(name: &str, bytes: &[u8]) -> (tempfile::TempDir, String) {
     let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("damaged.toml");
+    let path = folder.path().join(name);
     std::fs::write(&path, bytes).unwrap();
     let path = path.to_str().unwrap().to_string();
     (folder, path)
@@ -309,6 +383,23 @@ proptest! {
     #[test]
     fn damaged_workloads_are_played_or_refused(which in any::<Index>(), damages in prop::collection::vec(damage(), 1..4)) {
         let (_folder, path) = written(&damaged(&own("workloads"), which, &damages));
+        let resolved = in_time({
+            let path = path.clone();
+            move || Workload::resolve_in(&path, &TraceOptions::default(), None)
+        });
+        match resolved {
+            Err(error) => prop_assert!(names_file_and_key(&error.to_string(), &path) || error.to_string().contains("damaged"), "{}", error),
+            Ok(_) => match played(spec("ttflash-small", "base", &path)) {
+                Ok(outcome) => prop_assert_eq!(outcome.stuck, None),
+                Err(message) => prop_assert!(message.contains("damaged"), "{}", message),
+            },
+        }
+    }
+
+    #[test]
+    fn damaged_job_files_are_played_or_refused(which in any::<Index>(), damages in prop::collection::vec(job_damage(), 1..4)) {
+        let files: Vec<String> = own_named("workloads", "fio").into_iter().chain(JOBS.map(String::from)).collect();
+        let (_folder, path) = written_as("damaged.fio", &damaged(&files, which, &damages));
         let resolved = in_time({
             let path = path.clone();
             move || Workload::resolve_in(&path, &TraceOptions::default(), None)

@@ -8,7 +8,7 @@ use tinytail_core::units::US;
 use tinytail_simulator::catalog;
 use tinytail_simulator::control::Control;
 use tinytail_simulator::play::{Ending, play_streams};
-use tinytail_workload::{Pacing, Source, Stream, Streams, WorkloadError};
+use tinytail_workload::{Pacing, Source, Stream, Streams, Timing, WorkloadError};
 
 struct Unobserved;
 
@@ -53,6 +53,7 @@ fn ending(overlay: &str) -> (Ending, u64) {
     let thread = |kind, requests, endless| Stream {
         source: Box::new(Pages { kind, given: 0, requests }),
         pacing: Pacing::Closed { depth: 1 },
+        timing: Timing::default(),
         endless,
     };
     let streams = vec![thread(CommandKind::Read, u64::MAX, true), thread(CommandKind::Write, 20_000, false)];

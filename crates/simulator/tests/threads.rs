@@ -11,7 +11,7 @@ use tinytail_simulator::catalog;
 use tinytail_simulator::control::Control;
 use tinytail_simulator::play::{Ending, play, play_streams};
 use tinytail_simulator::run::{RunError, Spec, run};
-use tinytail_workload::{Pacing, Source, SourceContext, Stream, Streams, TraceOptions, Workload, WorkloadError};
+use tinytail_workload::{Pacing, Source, SourceContext, Stream, Streams, Timing, TraceOptions, Workload, WorkloadError};
 
 /// Keeps every completion.
 #[derive(Default)]
@@ -49,7 +49,7 @@ impl Source for Steps {
 fn stream(kind: CommandKind, pacing: Pacing, gap_ns: Ns, requests: Option<u64>) -> Stream {
     let (first_page, queue) = if kind == CommandKind::Read { (0, 0) } else { (10_000, 1) };
     let source = Steps { kind, gap_ns, first_page, given: 0, requests: requests.unwrap_or(u64::MAX), queue };
-    Stream { source: Box::new(source), pacing, endless: requests.is_none() }
+    Stream { source: Box::new(source), pacing, timing: Timing::default(), endless: requests.is_none() }
 }
 
 fn closed(kind: CommandKind, depth: u32, requests: Option<u64>) -> Stream {
@@ -129,6 +129,94 @@ fn open_threads_keep_their_times_beside_closed_ones() {
     let expected: Vec<Ns> = (0..800).map(|index| index * gap_ns).collect();
     assert_eq!(reads.iter().map(|read| read.asked).collect::<Vec<_>>(), expected);
     assert!(depths(&writes).iter().all(|outstanding| *outstanding == 4));
+}
+
+fn timed(stream: Stream, timing: Timing) -> Stream {
+    Stream { timing, ..stream }
+}
+
+#[test]
+fn a_thinking_thread_waits_after_each_completion() {
+    for depth in [1, 3] {
+        let think_ns = 40 * US;
+        let reader = timed(closed(READ, depth, Some(600)), Timing { think_ns, ..Timing::default() });
+        let [reads, _] = played(vec![reader, closed(WRITE, 2, None)], u64::MAX);
+        assert_eq!(reads.len(), 600);
+        // Every request but the first of each place is issued a thought after the completion of one before it.
+        let mut thought: Vec<Ns> = reads.iter().map(|read| read.completed + think_ns).collect();
+        thought.sort_unstable();
+        let mut asked: Vec<Ns> = reads.iter().map(|read| read.asked).collect();
+        asked.sort_unstable();
+        let first = depth as usize;
+        assert!(asked[..first].iter().all(|at| *at == asked[0]));
+        assert_eq!(asked[first..], thought[..600 - first], "at depth {depth}");
+    }
+}
+
+#[test]
+fn a_thread_with_a_bound_keeps_its_times_until_it_has_too_much_outstanding() {
+    let gap_ns = 300 * US;
+    let bounded = |outstanding_max| {
+        let reader = timed(open(READ, gap_ns, Some(800)), Timing { outstanding_max, ..Timing::default() });
+        played(vec![reader, closed(WRITE, 4, None)], u64::MAX)
+    };
+    let [reads, _] = bounded(Some(2));
+    let mut late = 0;
+    for (index, read) in reads.iter().enumerate() {
+        let own = index as Ns * gap_ns;
+        let outstanding = reads[..index].iter().filter(|other| other.completed > read.asked).count();
+        assert!(outstanding < 2, "request {index}: {outstanding} before it");
+        // It is issued at its own time, or when there is room after that.
+        assert!(read.asked == own || (read.asked > own && reads[..index].iter().any(|other| other.completed == read.asked)));
+        late += usize::from(read.asked > own);
+    }
+    assert!(late > 20 && late < 790, "{late}");
+    let [free, _] = bounded(None);
+    assert!(free.iter().enumerate().all(|(index, read)| read.asked == index as Ns * gap_ns));
+}
+
+#[test]
+fn a_thread_begins_and_ends_at_its_times() {
+    let timing = Timing { start_ns: 2 * MS, runtime_ns: Some(5 * MS), ..Timing::default() };
+    let [reads, writes] = played(vec![timed(closed(READ, 2, Some(1 << 40)), timing), closed(WRITE, 1, Some(3000))], u64::MAX);
+    let begin = writes[0].asked;
+    assert!(reads.len() > 20 && reads[0].asked == begin + 2 * MS && reads[1].asked == begin + 2 * MS);
+    assert!(reads.iter().all(|read| read.asked < begin + 7 * MS));
+    let last = reads.iter().map(|read| read.asked).max().unwrap();
+    assert!(reads.iter().filter(|read| (last..begin + 7 * MS).contains(&read.completed)).count() <= 2, "it goes on to its end");
+    assert_eq!(writes.len(), 3000, "the other goes on");
+
+    // What would be issued at the end is not, what would be a nanosecond before is.
+    for (runtime_ns, expected) in [(3 * MS, 3), (3 * MS + 1, 4)] {
+        let timing = Timing { runtime_ns: Some(runtime_ns), outstanding_max: Some(100), ..Timing::default() };
+        let [reads, _] = played(vec![timed(open(READ, MS, Some(50)), timing)], u64::MAX);
+        assert_eq!(reads.len(), expected);
+        let timing = Timing { runtime_ns: Some(runtime_ns), think_ns: 3 * MS, ..Timing::default() };
+        let [reads, _] = played(vec![timed(closed(READ, 1, Some(50)), timing)], u64::MAX);
+        assert_eq!(reads.len(), 1, "a thought that ends after the end leads to nothing");
+    }
+    // An endless thread ends with the last that time ends.
+    let timing = Timing { runtime_ns: Some(4 * MS), ..Timing::default() };
+    let [reads, writes] = played(vec![timed(closed(READ, 1, Some(1 << 40)), timing), closed(WRITE, 1, None)], u64::MAX);
+    let begin = reads[0].asked.min(writes[0].asked);
+    let end = begin + 4 * MS;
+    assert!(reads.iter().all(|read| read.asked < end));
+    let after = writes.iter().filter(|write| write.asked > end + MS).count();
+    assert_eq!(after, 0, "writes go on only until the drive says that the time is over");
+}
+
+#[test]
+fn a_job_file_runs_as_its_threads_say() {
+    let path = std::env::temp_dir().join(format!("tinytail-{}-jobs.fio", std::process::id()));
+    let text = "[global]\nfilename=/dev/nvme0n1\ndirect=1\nbs=16k\nruntime=200ms\ntime_based\nsize=64m\n\
+                [reader]\nrw=randread\n[writer]\nrw=randwrite\nrate_iops=2000\n";
+    std::fs::write(&path, text).unwrap();
+    let outcome = || run(&spec(path.to_str().unwrap(), None), &Control::default()).unwrap();
+    let (one, two) = (outcome(), outcome());
+    std::fs::remove_file(&path).unwrap();
+    assert_eq!(one.event_hash, two.event_hash);
+    assert!(!one.partial && one.read.count > 50, "{}", one.read.count);
+    assert!((390..=400).contains(&one.write.count), "2,000 per second for 0.2 s: {}", one.write.count);
 }
 
 #[test]

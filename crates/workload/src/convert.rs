@@ -17,7 +17,7 @@ use crate::streams::Pacing;
 use crate::trace::Compression;
 use crate::trace::input::sidecar_paths;
 use crate::trace::units::{AddressUnit, OpCodes, TimeUnit};
-use crate::workload::{InputKind, Workload};
+use crate::workload::{InputKind, Workload, is_workload_file};
 
 /// The format that is written.
 const FORMAT: &str = "ascii";
@@ -61,9 +61,10 @@ impl Workload {
     /// being played.
     pub fn convert(&self, path: &Path, seed: u64, requests: Option<u64>, force: bool) -> Result<Converted, WorkloadError> {
         self.check_is_fixed()?;
-        if path.extension().is_some_and(|extension| extension == "toml") {
-            let message = "a name that ends in .toml is a workload file's; expected the name of the trace to be written";
-            return Err(WorkloadError::Option { path: path.display().to_string(), message: message.into() });
+        if is_workload_file(path) {
+            let extension = path.extension().unwrap_or_default().display();
+            let message = format!("a name that ends in .{extension} is a workload file's; expected the name of the trace to be written");
+            return Err(WorkloadError::Option { path: path.display().to_string(), message });
         }
         let sidecar = sidecar_paths(path).swap_remove(0);
         check_target(path, force)?;
@@ -93,8 +94,8 @@ impl Workload {
     /// Requests that depend on the drive can't be written down without one.
     fn check_is_fixed(&self) -> Result<(), WorkloadError> {
         // A trace in closed loop stays so by its sidecar file.
-        let message = if self.pacing != Pacing::Open && self.input != InputKind::Real {
-            "it is made by rule in closed loop, where requests have no times; only traces and open-loop workloads can be written as a trace"
+        let message = if self.waits_for_drive() && self.input != InputKind::Real {
+            "it is made by rule and waits for the drive, as in closed loop, so that its requests have no times; only traces and open-loop workloads can be written as a trace"
         } else if self.end_sector().is_none() {
             "its addresses depend on the drive; give `range_bytes` to write it as a trace"
         } else if self.is_fitted_to_drive() {

@@ -17,6 +17,7 @@ use toml::de::{DeTable, DeValue};
 
 use crate::claims::Claim;
 use crate::error::WorkloadError;
+use crate::fio;
 use crate::synthetic::Synthetic;
 use crate::synthetic::profile::Profile;
 use crate::synthetic::profile_table::ProfileTable;
@@ -197,6 +198,9 @@ impl<'a> Text<'a> {
 
     /// Reads a workload file, and checks it.
     pub(crate) fn workload(self) -> Result<CheckedFile, WorkloadError> {
+        if fio::is_job_file(Path::new(self.path)) {
+            return fio::read(self);
+        }
         let file: WorkloadFile = self.parse()?;
         let table = match (file.synthetic, file.threads, file.profile, file.trace, file.tenants) {
             (Some(table), None, None, None, None) => Table::Synthetic(table.check(self, &["synthetic"])?),
@@ -246,6 +250,9 @@ impl<'a> Text<'a> {
 
     /// The values of a file as rows, in the order of the file.
     pub(crate) fn rows(self) -> Vec<Row> {
+        if fio::is_job_file(Path::new(self.path)) {
+            return fio::rows(self);
+        }
         let mut rows = Vec::new();
         if let Ok(document) = DeTable::parse(self.text) {
             self.add_rows(document.get_ref(), "", &mut rows);

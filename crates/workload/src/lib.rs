@@ -6,7 +6,7 @@
 //!
 //! The tree: `trace/` has one file for each trace format, `transform/` one for each thing that is done to recorded requests,
 //! `synthetic/` the generators, `file` the workload files (the repository's `workloads/*.toml`, which are embedded, and those
-//! of users), `characteristics` what a stream is like, `claims` what a stand-in claims to be like.
+//! of users), `fio/` the job files of fio that describe workloads (`workloads/*.fio`), `characteristics` what a stream is like, `claims` what a stand-in claims to be like.
 //!
 //! Nothing here depends on the machine: times are integers, random numbers come from a seeded generator, and the few
 //! logarithms and exponentials from software rather than from the platform's library.
@@ -17,6 +17,7 @@ mod claims;
 mod convert;
 mod error;
 mod file;
+mod fio;
 mod limit;
 mod random;
 mod source;
@@ -33,7 +34,7 @@ pub use convert::Converted;
 pub use error::{Column, Position, WorkloadError};
 pub use file::Row;
 pub use source::{Source, SourceContext};
-pub use streams::{Pacing, Stream, Streams};
+pub use streams::{Pacing, Stream, Streams, Timing};
 pub use trace::units::{AddressUnit, DeviceName, Event, OpCodes, TimeUnit};
 pub use trace::{Trace, TraceOptions};
 pub use transform::{Fit, Transform};

@@ -1,5 +1,7 @@
 //! The streams that a workload is played from: one, or one for each of its threads.
 
+use tinytail_core::units::Ns;
+
 use crate::source::Source;
 
 /// When the next request is issued.
@@ -14,12 +16,28 @@ pub enum Pacing {
     },
 }
 
+/// What is added to a pacing. Nothing by default.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Timing {
+    /// When the stream begins, counted from the beginning of the run. Times of requests in open loop are counted from there.
+    pub start_ns: Ns,
+    /// How long it issues requests, from its beginning; the first one that would be issued at that time is not.
+    pub runtime_ns: Option<Ns>,
+    /// In closed loop: the time from the completion of a request to the issue of the one that takes its place.
+    pub think_ns: Ns,
+    /// In open loop: a request whose time has come waits outside the drive, and is not asked for yet, while so many of the
+    /// stream are outstanding. At least 1.
+    pub outstanding_max: Option<u32>,
+}
+
 /// Requests that are paced together.
 pub struct Stream {
     /// The requests.
     pub source: Box<dyn Source>,
     /// When they are issued.
     pub pacing: Pacing,
+    /// What is added to that.
+    pub timing: Timing,
     /// Whether the workload may end while this stream still has requests.
     pub endless: bool,
 }
@@ -36,7 +54,7 @@ impl Streams {
     /// A workload of one stream, which ends by itself.
     #[must_use]
     pub fn one(source: Box<dyn Source>, pacing: Pacing) -> Self {
-        Self { streams: vec![Stream { source, pacing, endless: false }], requests: u64::MAX }
+        Self { streams: vec![Stream { source, pacing, timing: Timing::default(), endless: false }], requests: u64::MAX }
     }
 
     /// What is to be known of the requests played so far.

@@ -10,13 +10,13 @@ use crate::characteristics::{CharacteristicsSummary, measure};
 use crate::claims::{self, CheckedClaim, Claim};
 use crate::error::WorkloadError;
 use crate::file::{CheckedFile, Row, Table, Text, TraceFile, WorkloadFile};
+use crate::fio;
 use crate::limit::Limited;
 use crate::random::Random;
 use crate::source::{Source, SourceContext};
 use crate::streams::{Pacing, Stream, Streams};
-use crate::synthetic::Synthetic;
-use crate::synthetic::arrivals::Arrivals;
 use crate::synthetic::profile::Profile;
+use crate::synthetic::{Start, Synthetic};
 use crate::text;
 use crate::trace::{Origin, Trace, TraceOptions};
 use crate::transform::{Base, Merged, Tenant, Transform, Transformed};
@@ -134,8 +134,13 @@ fn embedded() -> impl Iterator<Item = (&'static str, Text<'static>)> {
     EMBEDDED.files().filter_map(|file| {
         let name = file.path().file_stem()?.to_str()?;
         let path = file.path().to_str()?;
-        (file.path().extension()? == "toml").then_some((name, Text { path, text: file.contents_utf8()? }))
+        is_workload_file(file.path()).then_some((name, Text { path, text: file.contents_utf8()? }))
     })
+}
+
+/// Whether a file of this name describes a workload: in tinytail's own words or as a job file of fio.
+pub(crate) fn is_workload_file(path: &Path) -> bool {
+    path.extension().is_some_and(|extension| extension == "toml") || fio::is_job_file(path)
 }
 
 fn embedded_named(name: &str) -> Option<Text<'static>> {
@@ -151,7 +156,7 @@ fn unknown(name: &str) -> WorkloadError {
 }
 
 impl Workload {
-    /// Finds a workload: a named one, a workload file (`*.toml`), or a trace file. The traces of named workloads are looked
+    /// Finds a workload: a named one, a workload file (`*.toml`), a job file of fio (`*.fio`), or a trace file. The traces of named workloads are looked
     /// for in the folder that the environment variable `TINYTAIL_TRACES` names.
     ///
     /// # Errors
@@ -170,7 +175,7 @@ impl Workload {
             return Self::from_file(name_or_path, text, None, options, traces);
         }
         let path = Path::new(name_or_path);
-        if path.extension().is_some_and(|extension| extension == "toml") && path.is_file() {
+        if is_workload_file(path) && path.is_file() && !fio::is_io_log(path) {
             let content = std::fs::read_to_string(path).map_err(|error| WorkloadError::io(path, &error))?;
             let name = path.file_stem().map_or_else(|| name_or_path.into(), |stem| stem.to_string_lossy());
             let text = Text { path: name_or_path, text: &content };
@@ -262,10 +267,7 @@ impl Workload {
                 name,
                 summary,
                 input: InputKind::Synthetic,
-                pacing: match synthetic.arrivals {
-                    Arrivals::Closed { depth } => Pacing::Closed { depth },
-                    Arrivals::Open { .. } => Pacing::Open,
-                },
+                pacing: synthetic.pacing(),
                 detail: synthetic.detail(),
                 notes: Vec::new(),
                 requests: Requests::Synthetic(synthetic),
@@ -333,15 +335,18 @@ impl Workload {
                 Box::new(profile.source(seed, requests))
             }
             Requests::Transformed { transformed, .. } => transformed.source(seed, context.logical_sectors, requests)?,
+            _ if self.needs_drive() => {
+                let message = match &self.requests {
+                    Requests::Threads(_) => {
+                        "some of its threads wait for the drive, as in closed loop; the order of their requests is not known without one"
+                    }
+                    _ => "it waits for the drive and ends when its time is over; which request is its last is not known without one",
+                };
+                return Err(WorkloadError::DoesNotFit { name: self.name.clone(), message: message.into() });
+            }
             Requests::Synthetic(synthetic) => {
                 self.check_fits(context.logical_sectors)?;
-                synthetic.source(&self.name, seed, context.mapped_sectors, requests, 0)?
-            }
-            Requests::Threads(_) if self.has_closed_threads() => {
-                return Err(WorkloadError::DoesNotFit {
-                    name: self.name.clone(),
-                    message: "some of its threads are in closed loop; the order of their requests is not known without a drive".into(),
-                });
+                synthetic.source(&Start { name: &self.name, seed, requests, queue: 0 }, context.mapped_sectors)?
             }
             Requests::Threads(_) => {
                 let streams = self.thread_streams(seed, context)?;
@@ -351,54 +356,70 @@ impl Workload {
         })
     }
 
-    /// Starts everything that is played, as [`Workload::source`] does: one stream, or one for each thread where some are in
-    /// closed loop.
+    /// Starts everything that is played, as [`Workload::source`] does: one stream, or one for each thread where some wait for
+    /// the drive.
     ///
     /// # Errors
-    /// As [`Workload::source`], except that threads are welcome.
+    /// As [`Workload::source`], except that what waits for the drive is welcome.
     pub fn streams(&self, seed: u64, context: &SourceContext, requests: Option<u64>) -> Result<Streams, WorkloadError> {
         self.check_ends(requests)?;
-        if self.has_closed_threads() {
+        if let Requests::Synthetic(synthetic) = &self.requests {
+            self.check_fits(context.logical_sectors)?;
+            let start = Start { name: &self.name, seed, requests, queue: 0 };
+            return Ok(Streams { streams: vec![synthetic.stream(&start, context.mapped_sectors)?], requests: u64::MAX });
+        }
+        if self.needs_drive() {
             return Ok(Streams { streams: self.thread_streams(seed, context)?, requests: requests.unwrap_or(u64::MAX) });
         }
         Ok(Streams::one(self.source(seed, context, requests)?, self.pacing))
     }
 
-    /// Whether there are several threads of which some are in closed loop.
+    /// Whether which requests there are, and in which order, is known only with a drive: of several threads of which some wait
+    /// for it, and of one that does until its time is over.
     #[must_use]
-    pub fn has_closed_threads(&self) -> bool {
-        matches!(&self.requests, Requests::Threads(threads) if threads.iter().any(|(_, thread)| thread.depth().is_some()))
+    pub fn needs_drive(&self) -> bool {
+        match &self.requests {
+            Requests::Threads(threads) => threads.iter().any(|(_, thread)| thread.waits_for_drive()),
+            Requests::Synthetic(synthetic) => synthetic.waits_for_drive() && synthetic.runtime_ns.is_some(),
+            _ => false,
+        }
+    }
+
+    /// Whether the times of its requests depend on the drive, as in closed loop.
+    pub(crate) fn waits_for_drive(&self) -> bool {
+        match &self.requests {
+            Requests::Threads(threads) => threads.iter().any(|(_, thread)| thread.waits_for_drive()),
+            Requests::Synthetic(synthetic) => synthetic.waits_for_drive(),
+            _ => self.pacing != Pacing::Open,
+        }
     }
 
     /// One stream for each thread, to a queue of its own.
     fn thread_streams(&self, seed: u64, context: &SourceContext) -> Result<Vec<Stream>, WorkloadError> {
         self.check_fits(context.logical_sectors)?;
         let Requests::Threads(threads) = &self.requests else { return Ok(Vec::new()) };
-        // Where no thread has a number of requests, that of the run ends them all.
-        let some_end = threads.iter().any(|(_, thread)| thread.requests.is_some());
+        // Where no thread has an end, that of the run ends them all.
+        let some_end = threads.iter().any(|(_, thread)| thread.ends());
         // The threads must not share a stream of bits.
         let mut seeds = Random::new(seed);
         let stream = |(queue, (name, thread)): (u32, &(String, Synthetic))| {
             let name = format!("{}, thread {name}", self.name);
-            Ok(Stream {
-                source: thread.source(&name, seeds.bits(), context.mapped_sectors, None, queue)?,
-                pacing: thread.depth().map_or(Pacing::Open, |depth| Pacing::Closed { depth }),
-                endless: some_end && thread.requests.is_none(),
-            })
+            let start = Start { name: &name, seed: seeds.bits(), requests: None, queue };
+            Ok(Stream { endless: some_end && !thread.ends(), ..thread.stream(&start, context.mapped_sectors)? })
         };
         (0..).zip(threads).map(stream).collect()
     }
 
-    /// How many requests there will be: exactly for traces and closed loop, about for a stand-in and where some are clipped;
-    /// none where threads without a number of requests go on as long as others.
+    /// How many requests there will be: exactly for traces and closed loop, about for a stand-in and where some are clipped, at
+    /// most where time ends them too; none where threads without a number of requests go on as long as others.
     #[must_use]
     pub fn request_count_hint(&self) -> Option<u64> {
         match &self.requests {
             Requests::Trace(trace) => Some(trace.requests()),
             Requests::Profile { profile, .. } => Some(profile.requests_expected()),
             Requests::Transformed { transformed, .. } => transformed.requests(),
-            Requests::Synthetic(synthetic) => synthetic.requests,
-            Requests::Threads(threads) => threads.iter().map(|(_, thread)| thread.requests).sum(),
+            Requests::Synthetic(synthetic) => synthetic.request_count(),
+            Requests::Threads(threads) => threads.iter().map(|(_, thread)| thread.request_count()).sum(),
         }
     }
 
@@ -452,8 +473,8 @@ impl Workload {
     /// A workload that is made by rule and has no number of requests, where the run has none either.
     pub fn check_ends(&self, requests: Option<u64>) -> Result<(), WorkloadError> {
         let section = match &self.requests {
-            Requests::Synthetic(synthetic) if synthetic.requests.is_none() => "[synthetic]",
-            Requests::Threads(threads) if threads.iter().all(|(_, thread)| thread.requests.is_none()) => "one of its [threads]",
+            Requests::Synthetic(synthetic) if !synthetic.ends() => "[synthetic]",
+            Requests::Threads(threads) if threads.iter().all(|(_, thread)| !thread.ends()) => "one of its [threads]",
             _ => return Ok(()),
         };
         if requests.is_some() { Ok(()) } else { Err(WorkloadError::Endless { name: self.name.clone(), section }) }

@@ -147,7 +147,7 @@ fn bursts_have_the_variation_asked_for() {
 fn threads_in_closed_loop_have_streams_of_their_own() {
     let workload = named("reader-beside-writers");
     assert_eq!(workload.pacing, Pacing::Closed { depth: 9 });
-    assert!(workload.has_closed_threads());
+    assert!(workload.needs_drive());
     assert_eq!(workload.request_count_hint(), None);
     let message = workload.source(1, &DRIVE, None).err().unwrap().to_string();
     assert!(message.contains("closed loop"), "{message}");
@@ -180,7 +180,7 @@ fn threads_of_one_kind_do_not_share_their_bits() {
     let thread = "rate_per_s = 1000\nblock_bytes = 4096\nread_share = 0.5\naddresses = \"uniform\"\nrequests = 3000\n";
     let text = format!("summary = \"s\"\n[threads.a]\n{thread}[threads.b]\n{thread}");
     let workload = File::new("two", &text).resolve().unwrap();
-    assert_eq!((workload.pacing, workload.request_count_hint(), workload.has_closed_threads()), (Pacing::Open, Some(6000), false));
+    assert_eq!((workload.pacing, workload.request_count_hint(), workload.needs_drive()), (Pacing::Open, Some(6000), false));
     let arrivals = generate(&workload, 1, None, 64);
     assert_eq!(arrivals.len(), 6000);
     assert!(arrivals.is_sorted_by_key(|arrival| arrival.at));
@@ -215,6 +215,53 @@ fn threads_without_numbers_of_requests_have_that_of_the_run_together() {
 }
 
 #[test]
+fn shuffled_addresses_come_once_in_each_round() {
+    let lines = "queue_depth = 1\nblock_bytes = 4096\nread_share = 0.5\naddresses = \"shuffled\"\nrange_bytes = 409600";
+    let arrivals = generate(&synthetic("shuffled", lines).unwrap(), 1, Some(200), 7);
+    let rounds: Vec<Vec<u64>> = arrivals.chunks(100).map(|round| round.iter().map(|arrival| arrival.command.sector).collect()).collect();
+    assert_ne!(rounds[0], rounds[1]);
+    for mut round in rounds {
+        round.sort_unstable();
+        assert!(round.into_iter().eq((0..100).map(|slot| slot * 8)));
+    }
+}
+
+#[test]
+fn kinds_have_their_shares_and_where_asked_their_own_sizes_and_places() {
+    let lines = "queue_depth = 1\nblock_bytes = 4096\nwrite_block_mix = [[8192, 1], [16384, 1]]\nread_share = 0.5\ntrim_share = 0.2\n\
+                 addresses = \"sequential\"\nstreams = 1\nkinds_apart = true\nrange_bytes = 1048576";
+    let arrivals = generate(&synthetic("kinds", lines).unwrap(), 1, Some(20_000), 64);
+    let (reads, others): (Vec<Arrival>, Vec<Arrival>) = arrivals.iter().partition(|arrival| arrival.command.kind == CommandKind::Read);
+    for (kind, share) in [(CommandKind::Read, 0.5), (CommandKind::Trim, 0.2), (CommandKind::Write, 0.3)] {
+        let found = arrivals.iter().filter(|arrival| arrival.command.kind == kind).count() as f64 / 20_000.0;
+        assert!((found - share).abs() < 0.02, "{kind:?}: {found}");
+    }
+    assert!(reads.iter().enumerate().all(|(index, read)| read.command.sector == index as u64 * 8 % 2048 && read.command.sectors == 8));
+    let mut next = 0;
+    for other in &others {
+        let command = other.command;
+        assert!(command.sectors == 16 || command.sectors == 32);
+        assert_eq!(command.sector, if next + u64::from(command.sectors) > 2048 { 0 } else { next });
+        next = command.sector + u64::from(command.sectors);
+    }
+}
+
+#[test]
+fn open_loop_may_begin_later_and_end_when_its_time_is_over() {
+    let lines = "rate_per_s = 1000\narrivals = \"fixed\"\nblock_bytes = 4096\nread_share = 0.5\naddresses = \"uniform\"";
+    let times = |more: &str, requests| -> Vec<u64> {
+        let workload = synthetic("times", &format!("{lines}\n{more}")).unwrap();
+        generate(&workload, 1, requests, 7).iter().map(|arrival| arrival.at / 1_000_000).collect()
+    };
+    // The request at the very end of the time is not issued.
+    assert_eq!(times("start_ms = 5\nruntime_ms = 4", None), [5, 6, 7, 8]);
+    assert_eq!(times("runtime_ms = 4", Some(2)), [0, 1]);
+    let capped = synthetic("capped", &format!("{lines}\nruntime_ms = 4\noutstanding_max = 2")).unwrap();
+    assert!(capped.needs_drive() && capped.source(1, &DRIVE, None).is_err());
+    assert!(capped.detail.contains("1000 requests per second, at most 2 outstanding, for 4.00 ms"), "{}", capped.detail);
+}
+
+#[test]
 fn faulty_tables_name_the_line() {
     const SOUND: &str =
         "summary = \"s\"\n[threads.a]\nrate_per_s = 10\nblock_bytes = 4096\nread_share = 0.7\naddresses = \"uniform\"\nrequests = 10\n";
@@ -240,6 +287,24 @@ fn faulty_tables_name_the_line() {
         ("\"uniform\"", "\"sequential\"\nstreams = 0", 7, "expected 1 to 65,536"),
         ("\"uniform\"", "\"sequential\"\nstreams = 2\nalign_bytes = 8192", 8, "of which the size 4096 is no multiple"),
         ("\"uniform\"", "\"uniform\"\noffset_bytes = 100", 7, "multiple of 512"),
+        ("rate_per_s = 10", "queue_depth = 1\noutstanding_max = 4", 4, "`threads.a.outstanding_max` is given in closed loop"),
+        ("rate_per_s = 10", "rate_per_s = 10\noutstanding_max = 0", 4, "`threads.a.outstanding_max` is 0"),
+        ("rate_per_s = 10", "rate_per_s = 10\nthink_us = 5", 4, "`threads.a.think_us` is given in open loop"),
+        ("rate_per_s = 10", "queue_depth = 1\nthink_us = 86_400_000_001", 4, "at most 86,400,000,000 us"),
+        ("rate_per_s = 10", "rate_per_s = 10\nstart_ms = 86_400_001", 4, "`threads.a.start_ms` is 86400001; expected 0 to 86,400,000 ms"),
+        ("rate_per_s = 10", "rate_per_s = 10\nruntime_ms = 0", 4, "`threads.a.runtime_ms` is 0; expected 1 to"),
+        ("read_share = 0.7", "read_share = 0.7\ntrim_share = 0.4", 6, "`threads.a.trim_share` is 0.4 and `read_share` 0.7"),
+        ("read_share = 0.7", "read_share = 0.7\ntrim_share = -0.1", 6, "from 0 to 1"),
+        ("block_bytes = 4096", "block_bytes = 4096\nwrite_block_bytes = 100", 5, "`threads.a.write_block_bytes` is 100"),
+        ("block_bytes = 4096", "block_bytes = 4096\nwrite_block_mix = [[4096, 0]]", 5, "`threads.a.write_block_mix` needs"),
+        (
+            "block_bytes = 4096",
+            "block_bytes = 4096\nwrite_block_bytes = 8192\nrange_bytes = 4096",
+            6,
+            "`threads.a.range_bytes` is smaller than `write_block_bytes`",
+        ),
+        ("\"uniform\"", "\"shuffled\"\nwrite_block_bytes = 8192", 7, "is given with shuffled addresses"),
+        ("\"uniform\"", "\"uniform\"\nkinds_apart = true", 7, "`threads.a.kinds_apart` is given with uniform addresses"),
     ] {
         let file = File::new("faulty", &SOUND.replace(from, to));
         let message = check_file(&file.0).unwrap_err().to_string();

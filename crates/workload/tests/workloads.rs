@@ -51,6 +51,13 @@ fn every_named_workload_is_sound_and_described() {
     let expected = [
         "dtrs",
         "hotcold-write",
+        "pes-fig3-read-write-128k",
+        "pes-table2-randread-4k-qd1",
+        "pes-table2-randread-4k-qd32",
+        "pes-table2-randwrite-4k-qd1",
+        "pes-table2-randwrite-4k-qd32",
+        "pes-table2-seqread-256k",
+        "pes-table2-seqwrite-256k",
         "randread-qd1",
         "randrw70-bursty",
         "randrw70-open",

@@ -1,4 +1,4 @@
-//! Several streams on one drive, each at its own pacing.
+//! Several streams on one drive, each at its own pacing and with its own times.
 
 use std::collections::VecDeque;
 
@@ -17,12 +17,62 @@ struct Thread<'a> {
     pacing: Pacing,
     endless: bool,
     in_flight: u32,
+    /// When it begins. Times of requests in open loop are counted from here.
+    begin: Ns,
+    /// From this time on it issues nothing.
+    end: Ns,
+    think_ns: Ns,
+    /// In open loop, how many requests may be outstanding.
+    outstanding_max: u32,
+    /// When each of the requests has been thought about that take the places of completed ones, in order.
+    thought: VecDeque<Ns>,
 }
 
 impl Thread<'_> {
-    /// Whether it issues its next request now.
-    fn is_below_depth(&self) -> bool {
-        matches!(self.pacing, Pacing::Closed { depth } if self.in_flight < depth) && self.next.is_some()
+    /// Whether it issues its next request now, because it is in closed loop and does not think.
+    fn is_below_depth(&self, now: Ns) -> bool {
+        matches!(self.pacing, Pacing::Closed { depth } if self.in_flight < depth)
+            && self.next.is_some()
+            && self.think_ns == 0
+            && now >= self.begin
+    }
+
+    /// When it issues its next request if none completes until then; none if it waits for that, or issues it at once.
+    fn due(&self, now: Ns) -> Option<Ns> {
+        let next = self.next.as_ref()?;
+        match self.pacing {
+            Pacing::Open if self.in_flight < self.outstanding_max => Some((self.begin + next.at).max(now)),
+            Pacing::Closed { depth } if self.think_ns == 0 => (self.in_flight < depth && now < self.begin).then_some(self.begin),
+            // What has not been used yet needs no thought.
+            Pacing::Closed { depth } if u64::from(self.in_flight) + (self.thought.len() as u64) < u64::from(depth) => {
+                Some(self.begin.max(now))
+            }
+            Pacing::Closed { .. } => self.thought.front().map(|at| (*at).max(now)),
+            Pacing::Open => None,
+        }
+    }
+
+    fn issued(&mut self) {
+        if self.think_ns > 0
+            && let Pacing::Closed { depth } = self.pacing
+            && u64::from(self.in_flight) + self.thought.len() as u64 >= u64::from(depth)
+        {
+            self.thought.pop_front();
+        }
+        self.in_flight += 1;
+    }
+
+    fn completed(&mut self, at: Ns) {
+        self.in_flight -= 1;
+        if self.think_ns > 0 {
+            self.thought.push_back(at + self.think_ns);
+        }
+    }
+
+    /// Issues nothing more.
+    fn stop(&mut self) {
+        self.next = None;
+        self.ahead.end();
     }
 }
 
@@ -56,10 +106,11 @@ struct Threads<'a> {
     threads: Vec<Thread<'a>>,
     owners: Owners,
     completions: Vec<Completion>,
-    offset_ns: Ns,
     in_flight: u32,
     /// How many requests may still be issued.
     left: u64,
+    /// Whether time ends any thread.
+    any_end: bool,
 }
 
 impl<'a> Threads<'a> {
@@ -68,10 +119,25 @@ impl<'a> Threads<'a> {
         for stream in &mut streams.streams {
             let mut ahead = Ahead::new(stream.source.as_mut());
             let next = ahead.take(drive)?;
-            threads.push(Thread { ahead, next, pacing: stream.pacing, endless: stream.endless, in_flight: 0 });
+            let timing = stream.timing;
+            let origin = if stream.pacing == Pacing::Open { offset_ns } else { drive.now() };
+            let begin = origin + timing.start_ns;
+            threads.push(Thread {
+                ahead,
+                next,
+                pacing: stream.pacing,
+                endless: stream.endless,
+                in_flight: 0,
+                begin,
+                end: timing.runtime_ns.map_or(Ns::MAX, |runtime_ns| begin.saturating_add(runtime_ns)),
+                think_ns: timing.think_ns,
+                outstanding_max: timing.outstanding_max.unwrap_or(u32::MAX),
+                thought: VecDeque::new(),
+            });
         }
         let completions = Vec::with_capacity(BATCH);
-        let mut all = Self { threads, owners: Owners::default(), completions, offset_ns, in_flight: 0, left: streams.requests };
+        let any_end = threads.iter().any(|thread| thread.end != Ns::MAX);
+        let mut all = Self { threads, owners: Owners::default(), completions, in_flight: 0, left: streams.requests, any_end };
         all.end_if_done();
         Ok(all)
     }
@@ -79,10 +145,17 @@ impl<'a> Threads<'a> {
     /// Issues no more requests.
     fn end(&mut self) {
         self.left = 0;
+        self.threads.iter_mut().for_each(Thread::stop);
+    }
+
+    /// Stops the threads whose time is over.
+    fn stop_ended(&mut self, now: Ns) {
         for thread in &mut self.threads {
-            thread.next = None;
-            thread.ahead.end();
+            if now >= thread.end && thread.next.is_some() {
+                thread.stop();
+            }
         }
+        self.end_if_done();
     }
 
     fn end_if_done(&mut self) {
@@ -95,13 +168,10 @@ impl<'a> Threads<'a> {
         self.threads.iter().any(|thread| thread.next.is_some())
     }
 
-    /// The open-loop thread whose request arrives first, and when; of several at one time the first.
-    fn first_open(&self) -> Option<(usize, Ns)> {
-        let arrival = |(index, thread): (usize, &Thread<'_>)| match thread.pacing {
-            Pacing::Open => thread.next.map(|next| (index, next.at + self.offset_ns)),
-            Pacing::Closed { .. } => None,
-        };
-        self.threads.iter().enumerate().filter_map(arrival).min_by_key(|(_, at)| *at)
+    /// The first thread that issues a request at a time of its own, and when; of several at one time the first.
+    fn first_due(&self, now: Ns) -> Option<(usize, Ns)> {
+        let due = |(index, thread): (usize, &Thread<'_>)| thread.due(now).map(|at| (index, at));
+        self.threads.iter().enumerate().filter_map(due).min_by_key(|(_, at)| *at)
     }
 
     /// Issues the next request of a thread, if it has one.
@@ -113,7 +183,7 @@ impl<'a> Threads<'a> {
         }
         let id = drive.submit_to(arrival.queue, at, arrival.command).map_err(|error| Ending::Faulty(error.to_string()))?;
         self.owners.submitted(id, index);
-        thread.in_flight += 1;
+        thread.issued();
         self.in_flight += 1;
         self.left -= 1;
         thread.next = thread.ahead.take(drive).map_err(|error| Ending::Faulty(error.to_string()))?;
@@ -133,7 +203,7 @@ impl<'a> Threads<'a> {
         drive.take_completions(&mut self.completions);
         for completion in self.completions.drain(..) {
             if let Some(thread) = self.owners.completed(completion.id) {
-                self.threads[thread].in_flight -= 1;
+                self.threads[thread].completed(completion.completed);
                 self.in_flight -= 1;
                 watch.completed += 1;
             }
@@ -143,10 +213,13 @@ impl<'a> Threads<'a> {
     /// Issues what is due. Threads in closed loop take turns, one request each, so that none goes far ahead of the others.
     fn issue_due<O: Observer>(&mut self, drive: &mut Drive<O>, watch: &mut Watch<'_>) -> Result<(), Ending> {
         loop {
+            if self.any_end {
+                self.stop_ended(drive.now());
+            }
             let mut issued = false;
             for index in 0..self.threads.len() {
-                if self.threads[index].is_below_depth() {
-                    let now = drive.now();
+                let now = drive.now();
+                if self.threads[index].is_below_depth(now) {
                     self.issue(drive, watch, index, now)?;
                     issued = true;
                 }
@@ -154,10 +227,15 @@ impl<'a> Threads<'a> {
             if issued {
                 continue;
             }
-            let Some((index, at)) = self.first_open() else { return Ok(()) };
+            let Some((index, at)) = self.first_due(drive.now()) else { return Ok(()) };
             // An event at the same time comes first.
             if drive.next_event().is_some_and(|event| event <= at) {
                 return Ok(());
+            }
+            if at >= self.threads[index].end {
+                self.threads[index].stop();
+                self.end_if_done();
+                continue;
             }
             if at > TIME_MAX - super::TIME_MARGIN {
                 return Err(too_late(at));

@@ -24,6 +24,52 @@ impl Places for Uniform {
     }
 }
 
+/// Every slot once in random order, then again in another order, and so on.
+pub(super) struct Shuffled {
+    slots: u64,
+    mask: u64,
+    shift: u32,
+    /// How many slots of this round have been given.
+    given: u64,
+    /// What makes this round's order, for each of the steps that mix.
+    keys: [u64; 6],
+}
+
+impl Shuffled {
+    /// `slots` must be above 0.
+    pub(super) fn new(slots: u64) -> Self {
+        let bits = 64 - (slots - 1).leading_zeros();
+        let mask = if bits == 0 { 0 } else { u64::MAX >> (64 - bits) };
+        Self { slots, mask, shift: bits / 2 + 1, given: slots, keys: [0; 6] }
+    }
+
+    /// One-to-one on the slots: every step can be undone within the mask, and what falls outside the slots is mapped again.
+    fn place(&self, index: u64) -> u64 {
+        let mut place = index;
+        loop {
+            for key in self.keys {
+                place = (place.wrapping_mul(key | 1)).wrapping_add(key >> 32) & self.mask;
+                place ^= place >> self.shift;
+            }
+            if place < self.slots {
+                return place;
+            }
+        }
+    }
+}
+
+impl Places for Shuffled {
+    #[inline]
+    fn slot(&mut self, random: &mut Random, _: u32) -> (u64, u64) {
+        if self.given == self.slots {
+            self.given = 0;
+            self.keys = std::array::from_fn(|_| random.bits());
+        }
+        self.given += 1;
+        (self.place(self.given - 1), random.bits())
+    }
+}
+
 impl Places for Zipf {
     #[inline]
     fn slot(&mut self, random: &mut Random, _: u32) -> (u64, u64) {
@@ -116,6 +162,35 @@ mod tests {
         }
         let in_first_half = hot.iter().filter(|slot| **slot < slots / 2).count();
         assert!((30..=70).contains(&in_first_half), "{in_first_half}");
+    }
+
+    #[test]
+    fn a_round_of_a_shuffle_has_every_slot_once_and_no_order() {
+        for slots in [1_u64, 2, 3, 7, 64, 1000, 4097] {
+            let mut places = Shuffled::new(slots);
+            let mut random = Random::new(9);
+            let mut round = || -> Vec<u64> { (0..slots).map(|_| places.slot(&mut random, 8).0).collect() };
+            let (one, two) = (round(), round());
+            for round in [&one, &two] {
+                let mut sorted = round.clone();
+                sorted.sort_unstable();
+                assert!(sorted.into_iter().eq(0..slots), "{slots}");
+            }
+            assert!(slots < 64 || one != two, "each round has its own order");
+        }
+        // Of a random order of n, about one slot follows the one before it, and half of the first half lie in the first half.
+        let slots = 100_000_u64;
+        for seed in 0..20 {
+            let mut places = Shuffled::new(slots);
+            let mut random = Random::new(seed);
+            let order: Vec<u64> = (0..slots).map(|_| places.slot(&mut random, 8).0).collect();
+            let neighbours = order.windows(2).filter(|pair| pair[0] + 1 == pair[1]).count();
+            assert!(neighbours < 12, "seed {seed}: {neighbours} neighbours");
+            let low = order[..slots as usize / 2].iter().filter(|slot| **slot < slots / 2).count();
+            assert!(low.abs_diff(slots as usize / 4) < 800, "seed {seed}: {low}");
+            let rises = order.windows(2).filter(|pair| pair[0] < pair[1]).count();
+            assert!(rises.abs_diff(slots as usize / 2) < 1000, "seed {seed}: {rises}");
+        }
     }
 
     #[test]

@@ -7,10 +7,10 @@ use crate::random::{Chance, Random};
 /// When the requests of a synthetic workload are issued.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Arrivals {
-    /// When another completes, so that this many are outstanding.
-    Closed { depth: u32 },
-    /// At their own times, at this mean rate.
-    Open { rate_per_s: f64, law: Law },
+    /// When another completes, or `think_ns` after that, so that this many are outstanding or thought about.
+    Closed { depth: u32, think_ns: Ns },
+    /// At their own times, at this mean rate; later while `outstanding_max` are outstanding.
+    Open { rate_per_s: f64, law: Law, outstanding_max: Option<u32> },
 }
 
 /// How the times between requests are distributed in open loop.

@@ -3,44 +3,79 @@
 mod addresses;
 pub(crate) mod arrivals;
 mod bursts;
+mod generator;
 pub(crate) mod profile;
 pub(crate) mod profile_table;
 mod sweep;
 pub(crate) mod table;
 mod zipf;
 
-use tinytail_core::host::{Arrival, Command, CommandKind};
-use tinytail_core::units::{SECTOR_BYTES, TIME_MAX};
+use tinytail_core::units::{Ns, SECTOR_BYTES, TIME_MAX};
 
 use crate::error::WorkloadError;
-use crate::random::{Chance, Random, Weighted};
-use crate::source::Source;
+use crate::streams::{Pacing, Stream, Timing};
 use crate::text;
-use addresses::{HotCold, Places, Sequential, Uniform};
-use arrivals::{Arrivals, Clock, Hyperexponential, Law, Metronome, NoClock, Poisson};
-use zipf::Zipf;
+use arrivals::{Arrivals, Law};
 
-/// A synthetic workload, or one thread of several, checked: every share is in [0, 1], sizes are above 0.
+/// A synthetic workload, or one thread of several, checked: shares are in [0, 1] and add up to at most 1, sizes are above 0.
 #[derive(Clone, Debug)]
 pub(crate) struct Synthetic {
     pub(crate) arrivals: Arrivals,
-    /// Sizes in sectors and their weights; at least one weight is above 0.
-    pub(crate) blocks: Vec<(u32, f64)>,
-    pub(crate) align_sectors: u64,
+    /// Sizes of the requests; of the reads alone if writes have their own.
+    pub(crate) blocks: Blocks,
+    /// Sizes of writes and trims, where they differ from those of reads.
+    pub(crate) write_blocks: Option<Blocks>,
     pub(crate) read_share: f64,
+    /// What is neither a read nor a trim is a write.
+    pub(crate) trim_share: f64,
     pub(crate) addresses: Addresses,
+    /// Whether reads go through sequential streams at places of their own, apart from writes and trims.
+    pub(crate) kinds_apart: bool,
     /// Where the range of addresses begins.
-    pub(crate) offset_sectors: u64,
+    pub(crate) offset: Length,
     /// The size of the range; the rest of the mapped part of the drive without one.
-    pub(crate) range_sectors: Option<u64>,
-    /// Without end where none is given.
+    pub(crate) range: Option<Length>,
+    /// Without end where neither this nor `volume` nor `runtime_ns` is given.
     pub(crate) requests: Option<u64>,
+    /// Ends with the request that reaches this much.
+    pub(crate) volume: Option<Volume>,
+    /// When it begins.
+    pub(crate) start_ns: Ns,
+    /// How long it issues requests.
+    pub(crate) runtime_ns: Option<Ns>,
+    /// Mixed into the seed, so that another number gives other draws.
+    pub(crate) salt: u64,
+}
+
+/// Sizes in sectors and their weights, of which at least one is above 0, and what addresses are multiples of.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Blocks {
+    pub(crate) sizes: Vec<(u32, f64)>,
+    pub(crate) align_sectors: u64,
+}
+
+/// A length of addresses.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Length {
+    Sectors(u64),
+    /// Of the part of the drive that holds data.
+    Percent(u64),
+}
+
+/// How much is read, written and trimmed in all.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Volume {
+    Sectors(u64),
+    /// As much as the range has, in whole blocks of the smallest size.
+    Range,
 }
 
 /// How requests are spread over the range.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Addresses {
     Uniform,
+    /// Every slot once, in an order drawn anew for each round.
+    Shuffled,
     Zipf {
         theta: f64,
     },
@@ -54,11 +89,49 @@ pub(crate) enum Addresses {
     },
 }
 
+impl Blocks {
+    /// Sizes with addresses at multiples of their greatest common divisor.
+    pub(crate) fn of(sizes: Vec<(u32, f64)>) -> Self {
+        let align_sectors = sizes.iter().map(|(sectors, _)| u64::from(*sectors)).fold(0, greatest_common_divisor);
+        Self { sizes, align_sectors }
+    }
+
+    pub(crate) fn largest_sectors(&self) -> u32 {
+        self.sizes.iter().map(|(sectors, _)| *sectors).max().unwrap_or(0)
+    }
+
+    fn detail(&self) -> String {
+        let bytes = |sectors: u32| u64::from(sectors) * u64::from(SECTOR_BYTES);
+        match self.sizes[..] {
+            [(sectors, _)] => format!("{} bytes", bytes(sectors)),
+            _ => {
+                let whole: f64 = self.sizes.iter().map(|(_, weight)| weight).sum();
+                let size = |(sectors, weight): &(u32, f64)| format!("{} bytes ({} %)", bytes(*sectors), percent(weight / whole));
+                self.sizes.iter().map(size).collect::<Vec<_>>().join(", ")
+            }
+        }
+    }
+}
+
+fn greatest_common_divisor(a: u64, b: u64) -> u64 {
+    if b == 0 { a } else { greatest_common_divisor(b, a % b) }
+}
+
+impl Length {
+    fn sectors(self, mapped_sectors: u64) -> u64 {
+        match self {
+            Self::Sectors(sectors) => sectors,
+            Self::Percent(percent) => (u128::from(mapped_sectors) * u128::from(percent) / 100) as u64,
+        }
+    }
+}
+
 impl Synthetic {
     /// What will be made, in one line.
     pub(crate) fn detail(&self) -> String {
         let law = match self.addresses {
             Addresses::Uniform => "uniform".into(),
+            Addresses::Shuffled => "every block once in random order".into(),
             Addresses::Zipf { theta } => format!("Zipf with exponent {theta}, hot blocks spread"),
             Addresses::HotCold { space, access } => {
                 format!("{} % of the requests to {} % of the space, spread", percent(access), percent(space))
@@ -66,124 +139,104 @@ impl Synthetic {
             Addresses::Sequential { streams: 1 } => "sequential".into(),
             Addresses::Sequential { streams } => format!("{streams} sequential streams"),
         };
-        let pacing = match self.arrivals {
-            Arrivals::Closed { depth } => format!("closed loop at queue depth {depth}"),
-            Arrivals::Open { rate_per_s, law } => {
+        let mut pacing = match self.arrivals {
+            Arrivals::Closed { depth, think_ns: 0 } => format!("closed loop at queue depth {depth}"),
+            Arrivals::Closed { depth, think_ns } => {
+                format!("closed loop at queue depth {depth}, {} of thought", text::duration(u128::from(think_ns)))
+            }
+            Arrivals::Open { rate_per_s, law, outstanding_max } => {
                 let law = match law {
                     Law::Exponential => "exponential".into(),
                     Law::Fixed => "fixed".into(),
                     Law::Hyperexponential { cv } => format!("hyper-exponential with a variation of {cv}"),
                 };
-                format!("open loop, {law}, {rate_per_s} requests per second")
+                let at_most = outstanding_max.map_or(String::new(), |most| format!(", at most {most} outstanding"));
+                format!("open loop, {law}, {rate_per_s} requests per second{at_most}")
             }
         };
-        let bytes = |sectors: u32| u64::from(sectors) * u64::from(SECTOR_BYTES);
-        let sizes = match self.blocks[..] {
-            [(sectors, _)] => format!("{} bytes", bytes(sectors)),
-            _ => {
-                let whole: f64 = self.blocks.iter().map(|(_, weight)| weight).sum();
-                let size = |(sectors, weight): &(u32, f64)| format!("{} bytes ({} %)", bytes(*sectors), percent(weight / whole));
-                self.blocks.iter().map(size).collect::<Vec<_>>().join(", ")
-            }
-        };
-        format!("{sizes}, {} % reads, {law}, {pacing}", (self.read_share * 100.0).round())
+        if self.start_ns > 0 {
+            pacing += &format!(", from {}", text::duration(u128::from(self.start_ns)));
+        }
+        if let Some(runtime_ns) = self.runtime_ns {
+            pacing += &format!(", for {}", text::duration(u128::from(runtime_ns)));
+        }
+        let mut sizes = self.blocks.detail();
+        if let Some(blocks) = &self.write_blocks {
+            sizes = format!("reads of {sizes}, others of {}", blocks.detail());
+        }
+        let reads = (self.read_share * 100.0).round();
+        let trims = if self.trim_share > 0.0 { format!(", {} % trims", (self.trim_share * 100.0).round()) } else { String::new() };
+        let apart = if self.kinds_apart { ", reads apart" } else { "" };
+        format!("{sizes}, {reads} % reads{trims}, {law}{apart}, {pacing}")
     }
 
     /// The first sector beyond every request, or none if that depends on the drive.
     pub(crate) fn end_sector(&self) -> Option<u64> {
-        self.range_sectors.map(|range| self.offset_sectors + range)
+        match (self.offset, self.range) {
+            (Length::Sectors(offset), Some(Length::Sectors(range))) => Some(offset + range),
+            _ => None,
+        }
     }
 
     /// How many requests are outstanding in closed loop; none in open loop.
     pub(crate) fn depth(&self) -> Option<u32> {
         match self.arrivals {
-            Arrivals::Closed { depth } => Some(depth),
+            Arrivals::Closed { depth, .. } => Some(depth),
             Arrivals::Open { .. } => None,
         }
     }
 
-    fn largest_sectors(&self) -> u32 {
-        self.blocks.iter().map(|(sectors, _)| *sectors).max().unwrap_or(0)
+    pub(crate) fn pacing(&self) -> Pacing {
+        self.depth().map_or(Pacing::Open, |depth| Pacing::Closed { depth })
     }
 
-    /// Starts the stream, which goes to a queue of the device. Without a number of requests it has its own, or no end.
-    pub(crate) fn source(
-        &self,
-        name: &str,
-        seed: u64,
-        mapped_sectors: u64,
-        requests: Option<u64>,
-        queue: u32,
-    ) -> Result<Box<dyn Source>, WorkloadError> {
-        let range_sectors = self.range_sectors.unwrap_or(mapped_sectors.saturating_sub(self.offset_sectors));
-        let does_not_fit = |what: String| WorkloadError::DoesNotFit {
-            name: name.into(),
-            message: format!(
-                "{what} a range of {range_sectors} sectors{}",
-                if self.range_sectors.is_none() { ", the part of the drive that holds data" } else { "" }
-            ),
+    /// Whether when its requests are issued depends on when others complete.
+    pub(crate) fn waits_for_drive(&self) -> bool {
+        !matches!(self.arrivals, Arrivals::Open { outstanding_max: None, .. })
+    }
+
+    /// Whether it comes to an end by itself.
+    pub(crate) fn ends(&self) -> bool {
+        self.requests.is_some() || self.volume.is_some() || self.runtime_ns.is_some()
+    }
+
+    /// How many requests it has at most, if that is known without a drive.
+    pub(crate) fn request_count(&self) -> Option<u64> {
+        let sectors = match (self.volume, self.range) {
+            (Some(Volume::Sectors(sectors)), _) => Some(sectors),
+            (Some(Volume::Range), Some(Length::Sectors(sectors))) => Some(sectors - sectors % self.smallest_sectors()),
+            _ => None,
         };
-        let largest_sectors = self.largest_sectors();
-        if range_sectors < u64::from(largest_sectors) {
-            return Err(does_not_fit(format!("its blocks of {largest_sectors} sectors do not fit into")));
+        let of_volume = match (sectors, &self.blocks.sizes[..], &self.write_blocks) {
+            (Some(sectors), [(size, _)], None) => Some(sectors.div_ceil(u64::from(*size))),
+            _ => None,
+        };
+        match (self.requests, of_volume) {
+            (Some(requests), Some(of_volume)) => Some(requests.min(of_volume)),
+            (requests, of_volume) => requests.or(of_volume),
         }
-        let slots = (range_sectors - u64::from(largest_sectors)) / self.align_sectors + 1;
-        let start = Start { name, seed, left: requests.or(self.requests).unwrap_or(u64::MAX), queue };
-        Ok(match self.addresses {
-            Addresses::Uniform => self.at_times(start, Uniform { slots }),
-            Addresses::Zipf { theta } => self.at_times(start, Zipf::new(slots, theta)),
-            Addresses::HotCold { space, access } => {
-                let places = HotCold::new(slots, space, access);
-                self.at_times(start, places.ok_or_else(|| does_not_fit("a hot and a cold part do not fit into".into()))?)
-            }
-            Addresses::Sequential { streams } => {
-                let places = Sequential::new(range_sectors / self.align_sectors, self.align_sectors, streams, largest_sectors);
-                let what = || format!("{streams} streams of blocks of up to {largest_sectors} sectors do not fit into");
-                self.at_times(start, places.ok_or_else(|| does_not_fit(what()))?)
-            }
-        })
     }
 
-    fn at_times<P: Places + 'static>(&self, start: Start<'_>, places: P) -> Box<dyn Source> {
+    fn smallest_sectors(&self) -> u64 {
+        let sizes = self.blocks.sizes.iter().chain(self.write_blocks.iter().flat_map(|blocks| &blocks.sizes));
+        sizes.map(|(sectors, _)| u64::from(*sectors)).min().unwrap_or(1)
+    }
+
+    /// Starts everything that is played of it.
+    ///
+    /// # Errors
+    /// A range that does not hold its blocks.
+    pub(crate) fn stream(&self, start: &Start<'_>, mapped_sectors: u64) -> Result<Stream, WorkloadError> {
+        let mut timing = Timing::default();
+        if self.waits_for_drive() {
+            // In plain open loop the times of the requests say it all.
+            (timing.start_ns, timing.runtime_ns) = (self.start_ns, self.runtime_ns);
+        }
         match self.arrivals {
-            Arrivals::Closed { .. } => self.of_sizes(start, places, NoClock),
-            Arrivals::Open { rate_per_s, law } => match law {
-                Law::Exponential => self.of_sizes(start, places, Poisson::new(rate_per_s)),
-                Law::Fixed => self.of_sizes(start, places, Metronome::new(rate_per_s)),
-                Law::Hyperexponential { cv } => self.of_sizes(start, places, Hyperexponential::new(rate_per_s, cv)),
-            },
+            Arrivals::Closed { think_ns, .. } => timing.think_ns = think_ns,
+            Arrivals::Open { outstanding_max, .. } => timing.outstanding_max = outstanding_max,
         }
-    }
-
-    fn of_sizes<P: Places + 'static, C: Clock + 'static>(&self, start: Start<'_>, places: P, clock: C) -> Box<dyn Source> {
-        match self.blocks[..] {
-            [(sectors, _)] => self.generator(start, places, clock, One(sectors)),
-            _ => {
-                let mix = Weighted::new(self.blocks.iter().map(|(sectors, weight)| (*weight, *sectors)));
-                self.generator(start, places, clock, mix)
-            }
-        }
-    }
-
-    fn generator<P: Places + 'static, C: Clock + 'static, S: Sizes + 'static>(
-        &self,
-        start: Start<'_>,
-        places: P,
-        clock: C,
-        sizes: S,
-    ) -> Box<dyn Source> {
-        Box::new(Generator {
-            name: start.name.into(),
-            random: Random::new(start.seed),
-            places,
-            clock,
-            sizes,
-            read: Chance::new(self.read_share),
-            align_sectors: self.align_sectors,
-            offset_sectors: self.offset_sectors,
-            left: start.left,
-            queue: start.queue,
-        })
+        Ok(Stream { source: self.source(start, mapped_sectors)?, pacing: self.pacing(), timing, endless: false })
     }
 }
 
@@ -192,69 +245,16 @@ fn percent(share: f64) -> f64 {
     (share * 1e4).round() / 100.0
 }
 
-/// What every generator begins with.
+/// What a stream begins with.
 #[derive(Clone, Copy)]
-struct Start<'a> {
-    name: &'a str,
-    seed: u64,
-    left: u64,
-    queue: u32,
-}
-
-/// How large requests are, in sectors.
-trait Sizes: Send {
-    fn sectors(&self, random: &mut Random) -> u32;
-}
-
-/// All alike.
-struct One(u32);
-
-impl Sizes for One {
-    #[inline]
-    fn sectors(&self, _: &mut Random) -> u32 {
-        self.0
-    }
-}
-
-impl Sizes for Weighted<u32> {
-    #[inline]
-    fn sectors(&self, random: &mut Random) -> u32 {
-        self.draw(random)
-    }
-}
-
-struct Generator<P, C, S> {
-    name: String,
-    random: Random,
-    places: P,
-    clock: C,
-    sizes: S,
-    read: Chance,
-    align_sectors: u64,
-    offset_sectors: u64,
-    left: u64,
-    queue: u32,
-}
-
-impl<P: Places, C: Clock, S: Sizes> Source for Generator<P, C, S> {
-    fn fill(&mut self, out: &mut Vec<Arrival>, limit: usize) -> Result<usize, WorkloadError> {
-        let count = limit.min(usize::try_from(self.left).unwrap_or(usize::MAX));
-        self.left -= count as u64;
-        // A local copy lets the generator's state stay in registers.
-        let mut random = self.random.clone();
-        out.extend((0..count).map(|_| {
-            let at = self.clock.next(&mut random);
-            let sectors = self.sizes.sectors(&mut random);
-            let (slot, spare) = self.places.slot(&mut random, sectors);
-            let kind = if self.read.of(spare) { CommandKind::Read } else { CommandKind::Write };
-            Arrival { at, command: Command { kind, sector: self.offset_sectors + slot * self.align_sectors, sectors }, queue: self.queue }
-        }));
-        self.random = random;
-        match out.last() {
-            Some(last) if count > 0 && last.at > TIME_MAX => Err(too_late(&self.name)),
-            _ => Ok(count),
-        }
-    }
+pub(crate) struct Start<'a> {
+    /// The workload's name, for messages.
+    pub(crate) name: &'a str,
+    pub(crate) seed: u64,
+    /// How many requests are wanted instead of its own number.
+    pub(crate) requests: Option<u64>,
+    /// The queue of the device to which they go.
+    pub(crate) queue: u32,
 }
 
 /// An arrival later than can be simulated.

@@ -4,9 +4,13 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 
 use super::arrivals::{Arrivals, Law};
-use super::{Addresses, Synthetic};
+use super::{Addresses, Blocks, Length, Synthetic};
 use crate::error::WorkloadError;
 use crate::file::{Check, Sourced, Text};
+use tinytail_core::units::{MS, Ns, SECOND, US};
+
+/// The longest time that a thread may think, wait or run.
+pub(crate) const DAY_NS: Ns = 24 * 3600 * SECOND;
 
 /// Requests of one kind. Exactly one of `queue_depth` and `rate_per_s` is given, and exactly one of `block_bytes` and
 /// `block_mix`.
@@ -17,6 +21,10 @@ pub(crate) struct SyntheticTable {
     queue_depth: Option<Sourced<u32>>,
     /// Open loop: mean number of requests per second.
     rate_per_s: Option<Sourced<f64>>,
+    /// Closed loop: time in microseconds from the completion of a request to the one that takes its place; 0 without it.
+    think_us: Option<Sourced<u64>>,
+    /// Open loop: while so many requests are outstanding, others wait outside the drive for their turn; without it none do.
+    outstanding_max: Option<Sourced<u32>>,
     /// Open loop: how the times between requests are distributed; exponential without it.
     arrivals: Option<Sourced<ArrivalLaw>>,
     /// Coefficient of variation of the times between requests, above 1; only with `arrivals = "hyperexponential"`.
@@ -25,10 +33,16 @@ pub(crate) struct SyntheticTable {
     block_bytes: Option<Sourced<u64>>,
     /// Sizes of requests: pairs of bytes, a multiple of 512, and weight.
     block_mix: Option<Sourced<Vec<(u64, f64)>>>,
+    /// Size of every write and trim in bytes, where it differs from that of reads.
+    write_block_bytes: Option<Sourced<u64>>,
+    /// Sizes of writes and trims, where they differ from those of reads: pairs of bytes and weight.
+    write_block_mix: Option<Sourced<Vec<(u64, f64)>>>,
     /// Every address is a multiple of this, itself a multiple of 512; without it, the greatest common divisor of the sizes.
     align_bytes: Option<Sourced<u64>>,
     /// Share of requests that are reads, from 0 to 1.
     read_share: Sourced<f64>,
+    /// Share of requests that are trims, from 0 to 1; the rest are writes. 0 without it.
+    trim_share: Option<Sourced<f64>>,
     /// How requests are spread over the range.
     addresses: Sourced<AddressLaw>,
     /// Zipf's exponent, above 0 and at most 4; only with `addresses = "zipf"`.
@@ -39,10 +53,17 @@ pub(crate) struct SyntheticTable {
     hot_access_share: Option<Sourced<f64>>,
     /// Number of sequential streams; only with `addresses = "sequential"`.
     streams: Option<Sourced<u32>>,
+    /// Whether reads go through the streams at places of their own, apart from writes and trims; only with
+    /// `addresses = "sequential"`.
+    kinds_apart: Option<Sourced<bool>>,
     /// Where the range of addresses begins, in bytes; 0 without it.
     offset_bytes: Option<Sourced<u64>>,
     /// Size of the range of addresses in bytes; the rest of the mapped part of the drive without it.
     range_bytes: Option<Sourced<u64>>,
+    /// When it begins, in milliseconds; 0 without it.
+    start_ms: Option<Sourced<u64>>,
+    /// How long it issues requests, in milliseconds from its beginning; without it, until it has issued all.
+    runtime_ms: Option<Sourced<u64>>,
     /// Number of requests, unless the run asks for another; without it the run must. A thread without it goes on as long as
     /// others do.
     requests: Option<Sourced<u64>>,
@@ -64,6 +85,8 @@ enum ArrivalLaw {
 enum AddressLaw {
     /// Every slot is as likely.
     Uniform,
+    /// Every slot once in random order, then again in another order, and so on.
+    Shuffled,
     /// The k-th most frequent slot has a share proportional to k^-`zipf_theta`; the hot slots are spread over the range.
     Zipf,
     /// A part of the slots, spread over the range, gets a share of the requests; within the part, and without, all are alike.
@@ -87,14 +110,74 @@ impl SyntheticTable {
             return Err(check.fault("requests", "is 0; expected 1 or more"));
         }
         let arrivals = self.arrivals(check)?;
-        let blocks = self.blocks(check)?;
-        let align_sectors = match &self.align_bytes {
-            Some(align) => check.sectors("align_bytes", align)?,
-            None => blocks.iter().map(|(sectors, _)| u64::from(*sectors)).fold(0, greatest_common_divisor),
-        };
         let addresses = self.addresses(check)?;
+        let sizes = Sizes { keys: ["block_bytes", "block_mix"], bytes: &self.block_bytes, mix: &self.block_mix };
+        let blocks = match sizes.sectors(check)? {
+            Some(sizes) => self.aligned(check, sizes, addresses)?,
+            None => return Err(check.fault("block_bytes", "(one size) or `block_mix` (several) is missing")),
+        };
+        let keys = ["write_block_bytes", "write_block_mix"];
+        let sizes = Sizes { keys, bytes: &self.write_block_bytes, mix: &self.write_block_mix };
+        let write_blocks = sizes.sectors(check)?.map(|sizes| self.aligned(check, sizes, addresses)).transpose()?;
+        if write_blocks.is_some() && matches!(addresses, Addresses::Shuffled) {
+            let key = if self.write_block_mix.is_some() { "write_block_mix" } else { "write_block_bytes" };
+            return Err(check.fault(key, "is given with shuffled addresses, which have one order for requests of every kind"));
+        }
+        let read_share = check.share("read_share", &self.read_share)?;
+        let trim_share = self.trim_share.as_ref().map_or(Ok(0.0), |share| check.share("trim_share", share))?;
+        // Shares that are written in decimal may add up to a little more than 1.
+        if read_share + trim_share > 1.0 + 1e-9 {
+            return Err(check.fault("trim_share", format_args!("is {trim_share} and `read_share` {read_share}; together at most 1")));
+        }
+        let range_sectors = self.range_bytes.as_ref().map(|range| check.sectors("range_bytes", range)).transpose()?;
+        let offset_sectors = match &self.offset_bytes {
+            None => 0,
+            Some(offset) if offset.value == 0 => 0,
+            Some(offset) => check.sectors("offset_bytes", offset)?,
+        };
+        let own = write_blocks.as_ref().map(|blocks| (blocks.largest_sectors(), self.write_block_mix.is_some(), "write_"));
+        for (largest, mix, prefix) in [Some((blocks.largest_sectors(), self.block_mix.is_some(), "")), own].into_iter().flatten() {
+            if range_sectors.is_none_or(|range| range >= u64::from(largest)) {
+                continue;
+            }
+            let size = if mix { format!("the largest size of `{prefix}block_mix`") } else { format!("`{prefix}block_bytes`") };
+            return Err(check.fault("range_bytes", format_args!("is smaller than {size}; not one block fits")));
+        }
+        if range_sectors.unwrap_or(0).checked_add(offset_sectors).is_none_or(|end| end > 1 << 54) {
+            return Err(check.fault("offset_bytes", "and `range_bytes` reach beyond 2^63 bytes"));
+        }
+        let time = |key, given: &Option<Sourced<u64>>, least| match given {
+            None => Ok(None),
+            Some(ms) if (least..=DAY_NS / MS).contains(&ms.value) => Ok(Some(ms.value * MS)),
+            Some(ms) => Err(check.fault(key, format_args!("is {}; expected {least} to 86,400,000 ms, a day", ms.value))),
+        };
+        Ok(Synthetic {
+            arrivals,
+            blocks,
+            write_blocks,
+            read_share,
+            trim_share,
+            addresses,
+            kinds_apart: self.kinds_apart.as_ref().is_some_and(|apart| apart.value),
+            offset: Length::Sectors(offset_sectors),
+            range: range_sectors.map(Length::Sectors),
+            requests,
+            volume: None,
+            start_ns: time("start_ms", &self.start_ms, 0)?.unwrap_or(0),
+            runtime_ns: time("runtime_ms", &self.runtime_ms, 1)?,
+            salt: 0,
+        })
+    }
+
+    /// Sizes with the alignment that is given or follows from them.
+    fn aligned(&self, check: Check<'_>, sizes: Vec<(u32, f64)>, addresses: Addresses) -> Result<Blocks, WorkloadError> {
+        let mut blocks = Blocks::of(sizes);
+        if let Some(align) = &self.align_bytes {
+            blocks.align_sectors = check.sectors("align_bytes", align)?;
+        }
+        let align_sectors = blocks.align_sectors;
         if let Addresses::Sequential { .. } = addresses
-            && let Some((sectors, _)) = blocks.iter().find(|(sectors, _)| u64::from(*sectors) % align_sectors != 0)
+            && let Some((sectors, _)) = blocks.sizes.iter().find(|(sectors, _)| u64::from(*sectors) % align_sectors != 0)
         {
             return Err(check.fault(
                 "align_bytes",
@@ -105,30 +188,7 @@ impl SyntheticTable {
                 ),
             ));
         }
-        let range_sectors = self.range_bytes.as_ref().map(|range| check.sectors("range_bytes", range)).transpose()?;
-        let offset_sectors = match &self.offset_bytes {
-            None => 0,
-            Some(offset) if offset.value == 0 => 0,
-            Some(offset) => check.sectors("offset_bytes", offset)?,
-        };
-        let largest = blocks.iter().map(|(sectors, _)| *sectors).max().unwrap_or(0);
-        if range_sectors.is_some_and(|range| range < u64::from(largest)) {
-            let size = if self.block_mix.is_some() { "the largest size of `block_mix`" } else { "`block_bytes`" };
-            return Err(check.fault("range_bytes", format_args!("is smaller than {size}; not one block fits")));
-        }
-        if range_sectors.unwrap_or(0).checked_add(offset_sectors).is_none_or(|end| end > 1 << 54) {
-            return Err(check.fault("offset_bytes", "and `range_bytes` reach beyond 2^63 bytes"));
-        }
-        Ok(Synthetic {
-            arrivals,
-            blocks,
-            align_sectors,
-            read_share: check.share("read_share", &self.read_share)?,
-            addresses,
-            offset_sectors,
-            range_sectors,
-            requests,
-        })
+        Ok(blocks)
     }
 
     fn arrivals(&self, check: Check<'_>) -> Result<Arrivals, WorkloadError> {
@@ -140,7 +200,12 @@ impl SyntheticTable {
                 return Err(check.fault("queue_depth", "(closed loop) or `rate_per_s` (open loop) is missing"));
             }
             (Some(depth), None) => {
-                for (key, given) in [("arrivals", self.arrivals.is_some()), ("arrivals_cv", self.arrivals_cv.is_some())] {
+                let of_open_loop = [
+                    ("arrivals", self.arrivals.is_some()),
+                    ("arrivals_cv", self.arrivals_cv.is_some()),
+                    ("outstanding_max", self.outstanding_max.is_some()),
+                ];
+                for (key, given) in of_open_loop {
                     if given {
                         return Err(check.fault(key, "is given in closed loop, where requests arrive when others complete"));
                     }
@@ -148,7 +213,11 @@ impl SyntheticTable {
                 if depth.value == 0 {
                     return Err(check.fault("queue_depth", "is 0; expected 1 or more"));
                 }
-                return Ok(Arrivals::Closed { depth: depth.value });
+                let think_us = self.think_us.as_ref().map_or(0, |think| think.value);
+                if think_us > DAY_NS / US {
+                    return Err(check.fault("think_us", format_args!("is {think_us}; expected at most 86,400,000,000 us, a day")));
+                }
+                return Ok(Arrivals::Closed { depth: depth.value, think_ns: think_us * US });
             }
             (None, Some(rate)) if !(rate.value > 0.0 && rate.value <= 1e9) => {
                 return Err(
@@ -157,6 +226,13 @@ impl SyntheticTable {
             }
             (None, Some(rate)) => rate.value,
         };
+        if self.think_us.is_some() {
+            return Err(check.fault("think_us", "is given in open loop, where requests arrive whatever others do"));
+        }
+        let outstanding_max = self.outstanding_max.as_ref().map(|most| most.value);
+        if outstanding_max == Some(0) {
+            return Err(check.fault("outstanding_max", "is 0; expected 1 or more"));
+        }
         let law = match (self.arrivals.as_ref().map_or(ArrivalLaw::Exponential, |law| law.value), &self.arrivals_cv) {
             (ArrivalLaw::Exponential, None) => Law::Exponential,
             (ArrivalLaw::Fixed, None) => Law::Fixed,
@@ -171,40 +247,14 @@ impl SyntheticTable {
                 return Err(check.fault("arrivals_cv", "is given without `arrivals = \"hyperexponential\"`"));
             }
         };
-        Ok(Arrivals::Open { rate_per_s, law })
-    }
-
-    /// Sizes in sectors, with their weights.
-    fn blocks(&self, check: Check<'_>) -> Result<Vec<(u32, f64)>, WorkloadError> {
-        let too_large = |key| check.fault(key, "is 2 TiB or more");
-        match (&self.block_bytes, &self.block_mix) {
-            (Some(bytes), None) => {
-                let sectors = check.sectors("block_bytes", bytes)?;
-                Ok(vec![(u32::try_from(sectors).map_err(|_| too_large("block_bytes"))?, 1.0)])
-            }
-            (None, Some(mix)) => {
-                let mut blocks = Vec::new();
-                for &(bytes, weight) in &mix.value {
-                    let sectors = check.sectors("block_mix", &Sourced { value: bytes })?;
-                    if !(weight.is_finite() && weight >= 0.0) {
-                        return Err(check.fault("block_mix", format_args!("has the weight {weight}; expected 0 or more")));
-                    }
-                    blocks.push((u32::try_from(sectors).map_err(|_| too_large("block_mix"))?, weight));
-                }
-                if !blocks.iter().any(|(_, weight)| *weight > 0.0) {
-                    return Err(check.fault("block_mix", "needs at least one pair of bytes and a weight above 0"));
-                }
-                Ok(blocks)
-            }
-            (Some(_), Some(_)) => Err(check.fault("block_mix", "and `block_bytes` are both given; expected one of them")),
-            (None, None) => Err(check.fault("block_bytes", "(one size) or `block_mix` (several) is missing")),
-        }
+        Ok(Arrivals::Open { rate_per_s, law, outstanding_max })
     }
 
     fn addresses(&self, check: Check<'_>) -> Result<Addresses, WorkloadError> {
         let law = self.addresses.value;
         let said = match law {
             AddressLaw::Uniform => "uniform",
+            AddressLaw::Shuffled => "shuffled",
             AddressLaw::Zipf => "zipf",
             AddressLaw::HotCold => "hot-cold",
             AddressLaw::Sequential => "sequential",
@@ -222,9 +272,13 @@ impl SyntheticTable {
                 return Err(check.fault(key, format_args!("is missing; `addresses` is \"{name}\"")));
             }
         }
+        if self.kinds_apart.is_some() && law != AddressLaw::Sequential {
+            return Err(check.fault("kinds_apart", format_args!("is given with {said} addresses; expected `addresses = \"sequential\"`")));
+        }
         let value = |share: &Option<Sourced<f64>>| share.as_ref().map_or(0.0, |share| share.value);
         match law {
             AddressLaw::Uniform => Ok(Addresses::Uniform),
+            AddressLaw::Shuffled => Ok(Addresses::Shuffled),
             AddressLaw::Zipf => match value(&self.zipf_theta) {
                 theta if theta > 0.0 && theta <= 4.0 => Ok(Addresses::Zipf { theta }),
                 theta => Err(check.fault("zipf_theta", format_args!("is {theta}; expected an exponent above 0, at most 4"))),
@@ -246,6 +300,39 @@ impl SyntheticTable {
     }
 }
 
-fn greatest_common_divisor(a: u64, b: u64) -> u64 {
-    if b == 0 { a } else { greatest_common_divisor(b, a % b) }
+/// One size or several, by the names of their keys.
+struct Sizes<'a> {
+    keys: [&'static str; 2],
+    bytes: &'a Option<Sourced<u64>>,
+    mix: &'a Option<Sourced<Vec<(u64, f64)>>>,
+}
+
+impl Sizes<'_> {
+    /// Sizes in sectors, with their weights; none if none are given.
+    fn sectors(&self, check: Check<'_>) -> Result<Option<Vec<(u32, f64)>>, WorkloadError> {
+        let too_large = |key| check.fault(key, "is 2 TiB or more");
+        let [key, mix_key] = self.keys;
+        match (self.bytes, self.mix) {
+            (Some(bytes), None) => {
+                let sectors = check.sectors(key, bytes)?;
+                Ok(Some(vec![(u32::try_from(sectors).map_err(|_| too_large(key))?, 1.0)]))
+            }
+            (None, Some(mix)) => {
+                let mut blocks = Vec::new();
+                for &(bytes, weight) in &mix.value {
+                    let sectors = check.sectors(mix_key, &Sourced { value: bytes })?;
+                    if !(weight.is_finite() && weight >= 0.0) {
+                        return Err(check.fault(mix_key, format_args!("has the weight {weight}; expected 0 or more")));
+                    }
+                    blocks.push((u32::try_from(sectors).map_err(|_| too_large(mix_key))?, weight));
+                }
+                if !blocks.iter().any(|(_, weight)| *weight > 0.0) {
+                    return Err(check.fault(mix_key, "needs at least one pair of bytes and a weight above 0"));
+                }
+                Ok(Some(blocks))
+            }
+            (Some(_), Some(_)) => Err(check.fault(mix_key, format_args!("and `{key}` are both given; expected one of them"))),
+            (None, None) => Ok(None),
+        }
+    }
 }
