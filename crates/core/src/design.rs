@@ -6,8 +6,8 @@ use crate::ftl::ageing::check_theory;
 use crate::ftl::rain::Stripes;
 use crate::policy::{
     FlushPlan, FlushPlanPolicy, GcGate, GcGatePolicy, GcHold, GcHoldPolicy, GcTrigger, GcTriggerPolicy, Join, JoinPolicy, Order,
-    OrderPolicy, Place, PlacePolicy, ReadPlan, ReadPlanPolicy, Scope, Scrub, ScrubPolicy, Suspend, SuspendPolicy, Victim, VictimPolicy,
-    WearLevel, WearLevelPolicy,
+    OrderPolicy, Place, PlacePolicy, Reach, ReadPlan, ReadPlanPolicy, Scope, Scrub, ScrubPolicy, Suspend, SuspendPolicy, Victim,
+    VictimPolicy, WearLevel, WearLevelPolicy,
 };
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -19,7 +19,7 @@ pub struct GcSection {
     /// `copyback` inside the plane, or through the `controller`.
     #[serde(default)]
     copy: Copy,
-    /// Where pages are moved: inside the `plane`, or to any plane of the `drive`.
+    /// Where pages are moved: inside the `plane`, or to any plane of the `die` or of the `drive`.
     #[serde(default)]
     destination: Destination,
     /// Open blocks of each plane.
@@ -49,7 +49,46 @@ enum Copy {
 enum Destination {
     #[default]
     Plane,
+    Die,
     Drive,
+}
+
+impl Destination {
+    fn name(self) -> &'static str {
+        match self {
+            Self::Plane => "plane",
+            Self::Die => "die",
+            Self::Drive => "drive",
+        }
+    }
+
+    /// The planes that a technique of placement must choose among.
+    fn reach(self) -> Reach {
+        match self {
+            Self::Plane => Reach::Plane,
+            Self::Die => Reach::Die,
+            Self::Drive => Reach::Drive,
+        }
+    }
+
+    /// Techniques of placement that go with it.
+    fn placed_by(self) -> &'static str {
+        match self {
+            Self::Plane => "any",
+            Self::Die => "\"super_page\"",
+            Self::Drive => "\"idle_die\"",
+        }
+    }
+}
+
+impl Reach {
+    fn among(self) -> &'static str {
+        match self {
+            Self::Plane => "always in the same plane",
+            Self::Die => "in any plane of its die",
+            Self::Drive => "in any plane of the drive",
+        }
+    }
 }
 
 fn one() -> u32 {
@@ -77,7 +116,7 @@ impl GcSection {
 
     /// Whether GC may move pages to other planes.
     pub fn leaves_its_plane(&self) -> bool {
-        self.destination == Destination::Drive
+        self.destination != Destination::Plane
     }
 }
 
@@ -150,6 +189,9 @@ pub enum DesignKind {
     Overlay,
 }
 
+/// The keys of a design file that stand outside its sections.
+pub const TOP_LEVEL: [&str; 5] = ["name", "summary", "kind", "parts", "alone"];
+
 /// The kind and the summary of a design document.
 ///
 /// # Errors
@@ -185,6 +227,22 @@ impl Design {
         Ok(Some(parts))
     }
 
+    /// The composition that an overlay changes where it is written without a design before it, if it names one.
+    ///
+    /// # Errors
+    /// An `alone` that is no text, or of a design.
+    pub fn alone(document: &Document) -> Result<Option<&str>, ConfigError> {
+        let Some(alone) = document.table.get("alone") else { return Ok(None) };
+        let place = document.place("", "alone");
+        let Some(alone) = alone.as_str() else {
+            return Err(ConfigError(format!("{place}: `alone` is {alone}; it must be a composition, such as \"base+rain\"")));
+        };
+        if describe(document)?.0 == DesignKind::Design {
+            return Err(ConfigError(format!("{place}: `alone` names the design under an overlay, and `kind` is \"design\"")));
+        }
+        Ok(Some(alone))
+    }
+
     /// Composes documents: the first is a design, the others overlays whose values override earlier ones. An overlay that
     /// chooses another policy for a seam replaces the whole section.
     ///
@@ -218,8 +276,8 @@ impl Design {
             }
             for (section, value) in &document.table {
                 let toml::Value::Table(values) = value else {
-                    if !["name", "summary", "kind", "parts"].contains(&section.as_str()) {
-                        let hint = nearest_hint(section, &["name", "summary", "kind", "parts"]);
+                    if !TOP_LEVEL.contains(&section.as_str()) {
+                        let hint = nearest_hint(section, &TOP_LEVEL);
                         return Err(ConfigError(format!("{}: unknown key `{section}`{hint}", document.place("", section))));
                     }
                     continue;
@@ -301,6 +359,7 @@ impl Design {
             ],
         );
         schema["properties"]["parts"] = serde_json::json!({ "type": "string" });
+        schema["properties"]["alone"] = serde_json::json!({ "type": "string" });
         schema
     }
 
@@ -313,9 +372,10 @@ impl Design {
             "[gc] `copy` = \"copyback\", which stays inside a plane; allowed: \"controller\"".to_string()
         } else if self.gc.ideal {
             "[gc] `ideal` = true, whose GC stays inside its plane".to_string()
-        } else if self.place.is_static() {
+        } else if self.place.reach() != self.gc.destination.reach() {
             // Overwritten pages return to their planes, which those of others might have filled for good.
-            format!("[place] `policy` = \"{}\", which binds a page to its plane; allowed: \"idle_die\"", self.place.name())
+            let (binds, allowed) = (self.place.reach().among(), self.gc.destination.placed_by());
+            format!("[place] `policy` = \"{}\", which places a page {binds}; allowed: {allowed}", self.place.name())
         } else if self.gc_hold.widest() > Scope::Die {
             // Two GCs, each with its channel, would wait for the other's.
             "a [gc_hold] `scope` wider than a die, because two GCs could wait for each other's channels; allowed: \"plane\", \"die\""
@@ -323,7 +383,7 @@ impl Design {
         } else {
             return Ok(());
         };
-        Err(ConfigError(format!("{}: [gc] `destination` = \"drive\" contradicts {reason}", self.name)))
+        Err(ConfigError(format!("{}: [gc] `destination` = \"{}\" contradicts {reason}", self.name, self.gc.destination.name())))
     }
 
     /// Refuses scrubbing where no copy skips the ECC.
@@ -348,9 +408,9 @@ impl Design {
         }
         let reason = if !self.gc.copies_through_controller() {
             "[gc] `copy` = \"copyback\", whose pages never reach the controller; allowed: \"controller\"".to_string()
-        } else if self.gc.leaves_its_plane() {
-            "[gc] `destination` = \"drive\", whose pages leave the die that would program them; allowed: \"plane\"".to_string()
-        } else if self.gc_gate.needs_stripes() {
+        } else if self.gc.destination == Destination::Drive {
+            "[gc] `destination` = \"drive\", whose pages leave the die that would program them; allowed: \"plane\", \"die\"".to_string()
+        } else if self.gc_gate.alone_in_die() && !self.gc.leaves_its_plane() {
             format!(
                 "[gc_gate] `policy` = \"{}\", which lets one plane of a die collect at a time, and all others would be padded",
                 self.gc_gate.name()

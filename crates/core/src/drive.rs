@@ -14,7 +14,7 @@ use crate::host_queue::Queued;
 use crate::ids::{BlockIx, DieIx, Lpn, NONE, PlaneIx};
 use crate::observe::{Blame, Blind, Completion, Observer, Occupant};
 use crate::oracle::{Fault, Oracle};
-use crate::policy::{Join, Opens, Place, ReadPlan, Suspend, WearLevel};
+use crate::policy::{Join, Opens, Place, Reach, ReadPlan, Suspend, WearLevel};
 use crate::rain::{Rain, Violation};
 use crate::sched::fused::Partners;
 use crate::sched::gather::GcGather;
@@ -145,7 +145,7 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
         });
         check_memory(device, pages, gc.page_sequence, verify)?;
         let mut books = Books::new(&device.geometry, pages, gc.write_points, gc.reserve_blocks, gc.page_sequence);
-        let dynamic = !design.place.is_static();
+        let dynamic = design.place.reach() != Reach::Plane;
         if dynamic {
             books.count_live();
         }
@@ -156,10 +156,15 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
             state.gather_until = vec![Ns::MAX; state.dies.len()];
             if design.join.gathers_gc() && device.geometry.planes_per_die > 1 && !gc.ideal {
                 state.gc_gather = vec![GcGather::EMPTY; state.dies.len()];
+                // The pages of one GC fill a program of the whole die, if they may leave their plane.
+                state.gc_reads_ahead = if state.gc_across { device.geometry.planes_per_die } else { 1 };
             }
         }
         if dynamic {
             state.bound = vec![0; device.geometry.planes() as usize];
+        }
+        if state.gc_across {
+            state.gc_bound = vec![0; device.geometry.planes() as usize];
         }
         let oracle = verify.then(|| Box::new(Oracle::new(device, stripes.as_ref())));
         if let Some(stripes) = stripes {
@@ -321,6 +326,9 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
     pub fn wake(&mut self) {
         if self.policies.place.opens() == Opens::LeastWorn {
             self.state.books.open_least_worn_first();
+        }
+        if !self.state.gather_until.is_empty() {
+            self.align_write_points();
         }
         for plane in 0..self.state.device.geometry.planes() {
             self.consider_gc(plane);

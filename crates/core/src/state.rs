@@ -396,14 +396,18 @@ pub struct State {
     pub(crate) host: HostQueue,
     pub(crate) arrivals: u64,
     pub(crate) counters: Counters,
-    /// Programs bound for each plane that have not ended; none where the layout is static.
+    /// Programs of the host bound for each plane that have not ended; none where the layout is static.
     pub(crate) bound: Vec<u32>,
+    /// The same of GCs; none where they stay in their planes.
+    pub(crate) gc_bound: Vec<u32>,
     /// Until when the programs of each die wait for those of its other planes; none where they need not.
     pub(crate) gather_until: Vec<Ns>,
     /// The programs of GCs that each die gathers; none where it gathers none.
     pub(crate) gc_gather: Vec<GcGather>,
     /// GC may move pages to other planes.
     pub(crate) gc_across: bool,
+    /// The pages that a GC may have read and not yet programmed.
+    pub(crate) gc_reads_ahead: u32,
     /// GC data cross the channel instead of staying in the plane.
     pub(crate) gc_through_controller: bool,
     /// GC takes no time.
@@ -505,6 +509,8 @@ impl State {
             arrivals: 0,
             counters: Counters::default(),
             bound: Vec::new(),
+            gc_bound: Vec::new(),
+            gc_reads_ahead: 1,
             gather_until: Vec::new(),
             gc_gather: Vec::new(),
             gc_across: false,

@@ -128,10 +128,17 @@ impl<'a> View<'a> {
     pub fn in_gc(self, plane: PlaneIx) -> bool {
         self.0.gc[plane as usize].state != GcState::Idle
     }
-    /// Programs of host and, where it may leave its plane, GC that are bound for a plane and have not ended. Counted only in
-    /// designs whose layout is not static.
-    pub fn programs_for(self, plane: PlaneIx) -> u32 {
+    /// Programs of the host that are bound for a plane and have not ended. Counted only in designs whose layout is not static.
+    pub fn host_programs_for(self, plane: PlaneIx) -> u32 {
         self.0.bound.get(plane as usize).copied().unwrap_or(0)
+    }
+    /// The same of GCs, counted only where they may leave their planes.
+    pub fn gc_programs_for(self, plane: PlaneIx) -> u32 {
+        self.0.gc_bound.get(plane as usize).copied().unwrap_or(0)
+    }
+    /// The programs of both.
+    pub fn programs_for(self, plane: PlaneIx) -> u32 {
+        self.host_programs_for(plane) + self.gc_programs_for(plane)
     }
     /// The same for all planes of a die.
     pub fn programs_for_die(self, die: DieIx) -> u32 {
@@ -212,7 +219,8 @@ impl<'a> View<'a> {
     pub fn gc_erases(self, plane: PlaneIx) -> bool {
         self.0.gc[plane as usize].state == GcState::Erasing
     }
-    fn planes_of(self, die: DieIx) -> std::ops::Range<PlaneIx> {
+    /// The planes of a die.
+    pub fn planes_of(self, die: DieIx) -> std::ops::Range<PlaneIx> {
         let planes = self.geometry().planes_per_die;
         die * planes..(die + 1) * planes
     }

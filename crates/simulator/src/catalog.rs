@@ -4,7 +4,7 @@ use include_dir::{Dir, include_dir};
 use serde::Serialize;
 use std::path::Path;
 use tinytail_core::config::{ConfigError, Document, Row, nearest_hint};
-use tinytail_core::design::{Design, DesignKind, describe};
+use tinytail_core::design::{Design, DesignKind, TOP_LEVEL, describe};
 use tinytail_core::device::Device;
 
 static DEVICES: Dir<'_> = include_dir!("$CARGO_MANIFEST_DIR/../../devices");
@@ -139,23 +139,38 @@ pub fn design(composition: &str) -> Result<Design, ConfigError> {
 /// designs whose parts these are.
 fn expand(composition: &str, within: &mut Vec<String>, documents: &mut Vec<Document>) -> Result<(), ConfigError> {
     check_parts(composition)?;
-    for part in composition.split('+') {
+    for (index, part) in composition.split('+').enumerate() {
         let document = document("design", &DESIGNS, part)?;
+        if let (0, Some(alone)) = (index, Design::alone(&document)?) {
+            expand_named(&document, "alone", alone, within, documents)?;
+        }
         expand_document(document, within, documents)?;
     }
     Ok(())
 }
 
+/// The documents of a composition that a document names under `key`.
+fn expand_named(
+    document: &Document,
+    key: &str,
+    composition: &str,
+    within: &mut Vec<String>,
+    documents: &mut Vec<Document>,
+) -> Result<(), ConfigError> {
+    if within.contains(&document.name) {
+        return Err(ConfigError::new(format!("{}: `{key}` leads back to the design itself", document.name)));
+    }
+    within.push(document.name.clone());
+    // What is wrong with a part is said with the file that names it.
+    let place = document.place("", key);
+    expand(composition, within, documents).map_err(|error| ConfigError(format!("{place}: `{key}`: {}", error.0)))?;
+    within.pop();
+    Ok(())
+}
+
 fn expand_document(document: Document, within: &mut Vec<String>, documents: &mut Vec<Document>) -> Result<(), ConfigError> {
     if let Some(parts) = Design::parts(&document)? {
-        if within.contains(&document.name) {
-            return Err(ConfigError::new(format!("{}: `parts` leads back to the design itself", document.name)));
-        }
-        within.push(document.name.clone());
-        // What is wrong with a part is said with the file that names it.
-        let place = document.place("", "parts");
-        expand(parts, within, documents).map_err(|error| ConfigError(format!("{place}: `parts`: {}", error.0)))?;
-        within.pop();
+        expand_named(&document, "parts", parts, within, documents)?;
     }
     documents.push(document);
     Ok(())
@@ -202,6 +217,13 @@ pub fn check(path: &str) -> Result<&'static str, ConfigError> {
         check_parameters(|| Design::compose(path, &documents.iter().collect::<Vec<_>>()))?;
         return Ok("design");
     }
+    if let Some(alone) = Design::alone(&document)? {
+        let mut documents = Vec::new();
+        expand_named(&document, "alone", alone, &mut Vec::new(), &mut documents)?;
+        documents.push(document);
+        check_parameters(|| Design::compose(path, &documents.iter().collect::<Vec<_>>()))?;
+        return Ok("overlay");
+    }
     // An overlay is right if it is right on the plainest design.
     let base = embedded(&DESIGNS).into_iter().find(|(name, _)| *name == "base").expect("base is built in");
     let base = Document::parse(base.0, base.1)?;
@@ -220,7 +242,7 @@ pub fn check(path: &str) -> Result<&'static str, ConfigError> {
 /// The sections of a file, by its schema.
 fn sections(schema: &serde_json::Value) -> Vec<String> {
     let properties = schema["properties"].as_object().into_iter().flatten();
-    properties.map(|(name, _)| name.clone()).filter(|name| !["name", "summary", "kind", "parts"].contains(&name.as_str())).collect()
+    properties.map(|(name, _)| name.clone()).filter(|name| !TOP_LEVEL.contains(&name.as_str())).collect()
 }
 
 /// A file whose sections belong to nothing.

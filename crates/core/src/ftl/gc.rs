@@ -56,6 +56,10 @@ pub(crate) struct Gc {
     gated_since: Ns,
     /// Its number, in the order in which GCs started.
     pub number: u64,
+    /// A page of its victim is being read.
+    pub reads: bool,
+    /// Pages that it has read and that are not programmed yet.
+    pub in_ram: u32,
     /// Pages that it has moved.
     pub moved: u32,
     /// When its last page had been moved.
@@ -79,6 +83,8 @@ impl Gc {
             retry_at: Ns::MAX,
             gated_since: 0,
             number: NOBODY,
+            reads: false,
+            in_ram: 0,
             moved: 0,
             moved_at: 0,
         }
@@ -366,8 +372,14 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
             if let Some(oracle) = &mut self.oracle {
                 oracle.read_flash(op, from, true);
             }
+            self.state.gc[plane as usize].reads = true;
             self.begin(die, op);
             return true;
+        }
+        if gc.in_ram > 0 {
+            // What is only in RAM is not erased on the flash.
+            self.gc_rests(plane);
+            return self.state.dies[die as usize].running != NONE;
         }
         self.release_channels(plane);
         self.state.gc[plane as usize].state = GcState::Erasing;
@@ -397,6 +409,7 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
         match done.kind {
             OpKind::Copyback | OpKind::Program => self.gc_page_moved(plane, op),
             OpKind::Read => {
+                self.state.gc[plane as usize].reads = false;
                 if self.state.books.lookup(done.lpn) != done.ppn {
                     self.state.counters.gc_pages_died += 1;
                     return self.gc_page_done(plane);
@@ -411,7 +424,11 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
                     let content = oracle.carried(op);
                     oracle.carry(program, content);
                 }
+                self.state.gc[plane as usize].in_ram += 1;
                 self.enqueue(program);
+                if self.state.gc_reads_ahead > 1 {
+                    self.read_ahead(plane);
+                }
             }
             OpKind::Erase => self.gc_erased(plane),
         }
@@ -424,7 +441,9 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
             oracle.program(op, done.target);
         }
         self.state.counters.gc_pages += 1;
-        self.state.gc[plane as usize].moved += 1;
+        let gc = &mut self.state.gc[plane as usize];
+        gc.moved += 1;
+        gc.in_ram -= u32::from(done.kind == OpKind::Program);
         if self.state.errors.is_some() && done.kind == OpKind::Copyback {
             let (from, to) = (done.ppn, done.target);
             self.note_copyback(from, to);
@@ -433,25 +452,54 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
         if !self.state.books.commit_move(done.lpn, done.ppn, done.target) {
             self.state.counters.gc_pages_died += 1;
         }
-        self.gc_page_done(plane);
+        if self.gc_has_rested(plane) {
+            self.gc_page_done(plane);
+        }
         if self.state.gc_across {
             self.page_arrived(plane, destination);
         }
+    }
+
+    /// Whether a GC that moves pages neither reads one nor waits to go on: always so where it moves one after the other.
+    fn gc_has_rested(&self, plane: PlaneIx) -> bool {
+        let gc = &self.state.gc[plane as usize];
+        let waits = || {
+            let die = &self.state.dies[self.state.die_of(plane) as usize];
+            die.ready >> (self.state.planes[plane as usize].shift + Class::Gc as u32) & 1 == 1
+        };
+        self.state.gc_reads_ahead == 1 || gc.state == GcState::Moving && !gc.reads && !waits()
+    }
+
+    /// A page of a plane's GC waits to be programmed with others: the GC reads on until the pages of one program wait.
+    #[inline(never)]
+    fn read_ahead(&mut self, plane: PlaneIx) {
+        let full = self.state.gc[plane as usize].in_ram == self.state.gc_reads_ahead;
+        if full { self.gc_rests(plane) } else { self.gc_page_done(plane) }
+    }
+
+    /// A GC waits until pages that it has read are programmed. If it yields after each page, it holds nothing meanwhile.
+    fn gc_rests(&mut self, plane: PlaneIx) {
+        if self.state.gc[plane as usize].plan.release_each_page {
+            self.release_channels(plane);
+            self.release(plane);
+        }
+        self.consider_gather(self.state.die_of(plane));
+        self.try_start(self.state.die_of(plane));
     }
 
     /// The plane that takes a page which the GC of a plane has read; the page is booked as bound for it.
     #[inline(never)]
     fn choose_destination(&mut self, plane: PlaneIx) -> PlaneIx {
         let destination = self.policies.place.gc_plane(View(&self.state), plane);
-        self.state.bound[destination as usize] += 1;
+        self.state.gc_bound[destination as usize] += 1;
         destination
     }
 
     /// A plane that should take a page of another's GC has no room any more: the page stays in its own, which always has.
     pub(crate) fn send_home(&mut self, op: u32, home: PlaneIx) {
         let away = std::mem::replace(&mut self.state.ops[op as usize].plane, home);
-        self.state.bound[away as usize] -= 1;
-        self.state.bound[home as usize] += 1;
+        self.state.gc_bound[away as usize] -= 1;
+        self.state.gc_bound[home as usize] += 1;
         self.line_up_op(op, home, Class::GcProgram);
         self.try_start(self.state.die_of(home));
     }
@@ -459,7 +507,7 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
     /// A page of a plane's GC is in the plane that took it.
     #[inline(never)]
     fn page_arrived(&mut self, plane: PlaneIx, destination: PlaneIx) {
-        self.state.bound[destination as usize] -= 1;
+        self.state.gc_bound[destination as usize] -= 1;
         if destination != plane {
             self.state.counters.gc_pages_elsewhere += 1;
             self.try_start(self.state.die_of(plane));
@@ -475,8 +523,8 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
         let plan = self.policies.gc_hold.hold(View(&self.state), plane, urgent);
         let arrival = self.state.next_arrival();
         self.state.gc[plane as usize].arrival = arrival;
-        if plan.release_each_page {
-            self.state.counters.preemptions += 1;
+        if plan.release_each_page || !self.state.gc[plane as usize].holds {
+            self.state.counters.preemptions += u64::from(plan.release_each_page);
             // The request to hold again stands beside the waiting work before the hold is given up, so that `order` decides.
             self.state.gc[plane as usize].state = GcState::Claiming;
             self.set_ready(plane, Class::Hold);

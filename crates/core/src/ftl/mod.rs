@@ -380,9 +380,9 @@ impl Books {
         }
     }
 
-    /// Programs a page of a write point with nothing. Returns whether it had one to program.
-    pub fn pad(&mut self, plane: PlaneIx, write_point: usize) -> bool {
-        let page = self.take(plane, write_point, Claimant::Host);
+    /// Programs a page of a write point with nothing. Returns whether the claimant had one to program.
+    pub fn pad(&mut self, plane: PlaneIx, write_point: usize, claimant: Claimant) -> bool {
+        let page = self.take(plane, write_point, claimant);
         if let Some(ppn) = page {
             self.programmed(ppn, PADDING, false);
         }

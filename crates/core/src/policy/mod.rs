@@ -121,6 +121,17 @@ macro_rules! ask {
     (@ $technique:ident $method:ident ($($argument:ident),*)) => { $technique.$method($($argument),*) };
 }
 
+/// Among which planes the place of a page is chosen.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Reach {
+    /// None: a logical page always goes to the same plane.
+    Plane,
+    /// The planes of a die, which is always the same.
+    Die,
+    /// All planes of the drive.
+    Drive,
+}
+
 /// Which of a plane's erased blocks is opened first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Opens {
@@ -137,8 +148,8 @@ seam! {
         fn plane(&mut self, view: View<'_>, lpn: Lpn) -> PlaneIx;
         /// The plane of a page that the GC of `from` has read. Asked only where GC may move pages to other planes.
         fn gc_plane(&mut self, view: View<'_>, from: PlaneIx) -> PlaneIx;
-        /// Whether a logical page always goes to the same plane.
-        fn is_static(&mut self) -> bool;
+        /// Among which planes it chooses for a logical page, and for one that a GC has read.
+        fn reach(&mut self) -> Reach;
         /// The stripes that pages form with parity; nothing where pages stand alone. Asked once it is prepared.
         fn stripes(&mut self) -> Option<Stripes>;
         /// Which of the plane's write points takes a page now. Asked when the program is issued.
@@ -150,6 +161,8 @@ seam! {
     enum PlacePolicy in "place" {
         /// Static: logical pages go round channels, chips, dies and planes in a given order.
         "static" => Static(place::static_order::StaticOrder),
+        /// Static dies: a page goes to the plane of its die that has the fewest to program.
+        "super_page" => SuperPage(place::super_page::SuperPage),
         /// Dynamic: a page goes to an idle die without GC, or to the one with the shortest queue.
         "idle_die" => IdleDie(place::idle_die::IdleDie),
         /// As `static`, and the erased block that was erased least often is opened first.
@@ -207,6 +220,8 @@ seam! {
         fn may_start(&mut self, view: View<'_>, plane: PlaneIx, want: Want) -> Gate;
         /// Whether even an urgent GC must wait; writes then stall.
         fn strict(&mut self) -> bool;
+        /// Whether it lets only one plane of a die collect at a time.
+        fn alone_in_die(&mut self) -> bool;
         /// Whether it has a meaning only where pages form stripes.
         fn needs_stripes(&mut self) -> bool;
     }
@@ -216,6 +231,8 @@ seam! {
         "free" => Free(gc_gate::free::Free),
         /// Only while no host operation waits for or uses the channel.
         "quiet_channel" => QuietChannel(gc_gate::quiet_channel::QuietChannel),
+        /// At most one GC in each die, that of the plane with the fewest erased pages.
+        "one_per_die" => OnePerDie(gc_gate::one_per_die::OnePerDie),
         /// At most one GC in each plane group; strictly, or until a plane is urgent.
         "rotating" => Rotating(gc_gate::rotating::Rotating),
     }

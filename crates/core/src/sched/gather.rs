@@ -3,7 +3,7 @@
 //! Until then its programs are shut out like held work. Write points that lag behind are padded up to the others; when the
 //! first program has waited too long, so are the planes without one. The host's programs gather apart from those of GCs,
 //! which wait only for planes whose GC can still bring a page. A GC waits until its page is programmed: nothing is erased
-//! whose copy is only in RAM.
+//! whose copy is only in RAM. Where GC may move pages to any plane of the die, it reads on until there is one for each.
 
 use crate::drive::{Drive, Timer};
 use crate::event::EventQueue;
@@ -83,7 +83,14 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
         let waits = |&plane: &PlaneIx| self.waits_to_program(plane, true);
         let forced = self.state.now >= self.state.gc_gather[die as usize].until;
         let mut planes = self.planes_of(die);
-        self.planes_of(die).any(|plane| waits(&plane)) && (forced || planes.all(|plane| waits(&plane) || !self.brings_a_page(plane)))
+        let complete = || {
+            if self.state.gc_across {
+                // Any GC of the die may bring the page of any plane.
+                return self.planes_of(die).all(|plane| waits(&plane)) || !self.planes_of(die).any(|plane| self.brings_a_page(plane));
+            }
+            self.planes_of(die).all(|plane| waits(&plane) || !self.brings_a_page(plane))
+        };
+        planes.any(|plane| waits(&plane)) && (forced || complete())
     }
 
     /// Whether the GC of a plane, none of whose pages waits to be programmed, can still bring one.
@@ -94,6 +101,7 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
         match gc.state {
             GcState::Idle | GcState::Erasing => false,
             GcState::Claiming => has_more(),
+            GcState::Moving if self.state.gc_across => gc.reads || has_more() && gc.in_ram < self.state.gc_reads_ahead,
             // Where no step waits to be picked, a page is being read.
             GcState::Moving => has_more() || die.ready >> (self.state.planes[plane as usize].shift + Class::Gc as u32) & 1 == 0,
         }
@@ -145,6 +153,20 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
         self.try_start(die);
     }
 
+    /// Before time begins: ageing fills each plane for itself, and a die's write points stand at different offsets. Those that lag
+    /// behind are padded up to the others, at no time, or every first program would do it.
+    pub(crate) fn align_write_points(&mut self) {
+        for die in 0..self.state.dies.len() as DieIx {
+            for point in 0..self.state.books.write_points(self.planes_of(die).start) {
+                let offset = |drive: &Self, plane| drive.state.books.next_offset(plane, point);
+                let most = self.planes_of(die).map(|plane| offset(self, plane)).max().unwrap_or(0);
+                for plane in self.planes_of(die) {
+                    while offset(self, plane) < most && self.state.books.pad(plane, point, Claimant::Host) {}
+                }
+            }
+        }
+    }
+
     /// A program of a die is about to start: brings all write points to one offset, and gives the planes without a program
     /// a page of padding in its stead.
     #[inline(never)]
@@ -159,14 +181,14 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
         let offset = planes.clone().map(|plane| self.state.books.next_offset(plane, point)).max().unwrap_or(0);
         let mut short = false;
         for plane in planes.clone() {
-            while self.state.books.next_offset(plane, point) < offset && self.pad(plane, point) {}
+            while self.state.books.next_offset(plane, point) < offset && self.pad(plane, point, for_gc) {}
             short |= self.state.books.next_offset(plane, point) < offset;
         }
         // A plane that has no room for padding is left behind, and what it programs it programs alone.
         if self.state.books.next_offset(lead, point) == offset {
             for plane in planes {
                 if plane != lead && !self.waits_to_program(plane, for_gc) && self.state.books.next_offset(plane, point) == offset {
-                    short |= !self.pad(plane, point);
+                    short |= !self.pad(plane, point, for_gc);
                 }
             }
         }
@@ -179,9 +201,11 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
         counters.padded_for_gc += if for_gc { counters.padded_pages - before } else { 0 };
     }
 
-    /// Programs a page of padding, for which no block of GC's reserve is opened.
-    fn pad(&mut self, plane: PlaneIx, write_point: usize) -> bool {
-        let padded = self.state.books.pad(plane, write_point);
+    /// Programs a page of padding. A block of GC's reserve is opened for it only where GC spreads its pages over all planes of a
+    /// die and so takes a share of each reserve; elsewhere a reserve is for the pages of its own plane.
+    fn pad(&mut self, plane: PlaneIx, write_point: usize, for_gc: bool) -> bool {
+        let claimant = if for_gc && self.state.gc_across { Claimant::Gc } else { Claimant::Host };
+        let padded = self.state.books.pad(plane, write_point, claimant);
         self.state.counters.padded_pages += u64::from(padded);
         padded
     }
@@ -215,6 +239,10 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
     /// Whether a plane whose GC is not under way would rather join one with `moves` pages to move than be padded by as many:
     /// whether its erase frees more pages than it adds to what all planes of the die program.
     fn would_join(&mut self, plane: PlaneIx, moves: u32) -> Option<u32> {
+        if self.state.gc_across {
+            // A GC alone fills the programs of its die.
+            return None;
+        }
         let g = &self.state.device.geometry;
         let (planes, pages) = (g.planes_per_die, g.pages_per_block);
         let victim = self.choose_victim(plane)?;
@@ -255,6 +283,9 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
         let (planes, pages) = (g.planes_per_die, g.pages_per_block);
         let Some(victim) = self.choose_victim(plane) else { return false };
         let moves = self.state.books.valid_pages(victim);
+        if self.state.gc_across {
+            return moves.next_multiple_of(planes) < pages;
+        }
         let (mut most, mut joining) = (moves, 1);
         for sibling in self.planes_of(die).filter(|&sibling| sibling != plane) {
             if self.state.gc[sibling as usize].state != GcState::Idle {

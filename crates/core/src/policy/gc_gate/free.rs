@@ -24,6 +24,10 @@ impl GcGate for Free {
         false
     }
 
+    fn alone_in_die(&mut self) -> bool {
+        false
+    }
+
     fn needs_stripes(&mut self) -> bool {
         false
     }

@@ -1,4 +1,5 @@
 //! Whether a wanted GC may start.
 pub mod free;
+pub mod one_per_die;
 pub mod quiet_channel;
 pub mod rotating;

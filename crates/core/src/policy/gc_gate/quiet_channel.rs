@@ -46,6 +46,10 @@ impl GcGate for QuietChannel {
         false
     }
 
+    fn alone_in_die(&mut self) -> bool {
+        false
+    }
+
     fn needs_stripes(&mut self) -> bool {
         false
     }

@@ -126,6 +126,10 @@ impl GcGate for Rotating {
         self.strict
     }
 
+    fn alone_in_die(&mut self) -> bool {
+        true
+    }
+
     fn needs_stripes(&mut self) -> bool {
         true
     }

@@ -1,18 +1,19 @@
 //! # Watermark trigger
 //!
-//! **What it does.** A plane wants a GC when its erased pages fall below a share of its pages, and wants it urgently below
-//! a smaller share.
+//! **What it does.** A plane wants a GC when its erased pages, or those of its die, fall below a share of all, and wants it
+//! urgently below a smaller share.
 //!
 //! **Source.** TTFLASH, section 3: GC starts when used pages exceed "a certain threshold (e.g., 70%)". The hard share is the
 //! one of the authors' released simulator.
 //!
-//! **Parameters.** `soft_free_percent` (default 30), `hard_free_percent` (default 10): shares of a plane's pages that are
-//! erased. Soft must be above hard.
+//! **Parameters.** `soft_free_percent` (default 30), `hard_free_percent` (default 10): shares of pages that are erased. Soft
+//! must be above hard. `soft_free_blocks` and `hard_free_blocks`, instead of the two: their pages in blocks of a plane. `of`: the pages of the `plane` (default) or of the `die`, whose planes then
+//! want a GC together; one without room beyond GC's reserve wants it urgently by itself.
 //!
 //! **Cost.** A higher share means earlier GC of fuller blocks: more write amplification.
 
 use crate::config::ConfigError;
-use crate::device::Device;
+use crate::device::{Device, Geometry};
 use crate::ids::PlaneIx;
 use crate::policy::{GcTrigger, Want};
 use crate::view::View;
@@ -27,10 +28,25 @@ pub struct Watermark {
     soft_free_percent: f64,
     #[serde(default = "hard")]
     hard_free_percent: f64,
+    soft_free_blocks: Option<u32>,
+    hard_free_blocks: Option<u32>,
+    #[serde(default)]
+    of: Of,
     #[serde(skip)]
     soft_pages: u32,
     #[serde(skip)]
     hard_pages: u32,
+}
+
+/// Whose pages are counted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Of {
+    /// Those of the plane.
+    #[default]
+    Plane,
+    /// Those of its die.
+    Die,
 }
 
 fn soft() -> f64 {
@@ -42,9 +58,44 @@ fn hard() -> f64 {
 }
 
 impl Watermark {
-    /// Watermarks in percent of a plane's pages.
+    /// Watermarks in percent of the pages of a plane.
     pub fn new(soft_free_percent: f64, hard_free_percent: f64) -> Self {
-        Self { soft_free_percent, hard_free_percent, soft_pages: 0, hard_pages: 0 }
+        Self {
+            soft_free_percent,
+            hard_free_percent,
+            soft_free_blocks: None,
+            hard_free_blocks: None,
+            of: Of::Plane,
+            soft_pages: 0,
+            hard_pages: 0,
+        }
+    }
+
+    /// The same, of the pages of another unit.
+    pub fn of(self, of: Of) -> Self {
+        Self { of, ..self }
+    }
+}
+
+impl Watermark {
+    /// Watermarks in blocks take the place of those in percent.
+    fn count_blocks(&mut self, geometry: &Geometry) -> Result<(), ConfigError> {
+        let (soft, hard) = match (self.soft_free_blocks, self.hard_free_blocks) {
+            (None, None) => return Ok(()),
+            (Some(soft), Some(hard)) => (soft, hard),
+            _ => {
+                let missing = if self.soft_free_blocks.is_some() { "hard_free_blocks" } else { "soft_free_blocks" };
+                return Err(ConfigError(format!("[gc_trigger] `{missing}` is missing; watermarks are both in blocks or both in percent")));
+            }
+        };
+        if !(hard < soft && soft < geometry.blocks_per_plane) {
+            return Err(ConfigError(format!(
+                "[gc_trigger] `soft_free_blocks` is {soft} and `hard_free_blocks` {hard}; allowed: hard < soft < {}, the blocks of a plane",
+                geometry.blocks_per_plane
+            )));
+        }
+        (self.soft_pages, self.hard_pages) = (soft * geometry.pages_per_block, hard * geometry.pages_per_block);
+        Ok(())
     }
 }
 
@@ -59,16 +110,24 @@ impl GcTrigger for Watermark {
         let pages = f64::from(device.geometry.pages_per_plane());
         self.soft_pages = (pages * soft / 100.0).round() as u32;
         self.hard_pages = (pages * hard / 100.0).round() as u32;
-        Ok(())
+        self.count_blocks(&device.geometry)
     }
 
     fn urgent_below(&mut self) -> Option<(&'static str, u32)> {
-        Some(("hard_free_percent", self.hard_pages))
+        Some((if self.hard_free_blocks.is_some() { "hard_free_blocks" } else { "hard_free_percent" }, self.hard_pages))
     }
 
     #[inline]
     fn want(&mut self, view: View<'_>, plane: PlaneIx) -> Want {
-        let free = view.books().free_pages(plane);
+        let free = match self.of {
+            Of::Plane => view.books().free_pages(plane),
+            // A plane that has no room itself does not wait for the others.
+            Of::Die if view.books().free_pages(plane) <= view.books().pages_kept() => 0,
+            Of::Die => {
+                let planes = view.planes_of(view.geometry().die_of(plane));
+                planes.map(|plane| view.books().free_pages(plane)).sum::<u32>() / view.geometry().planes_per_die
+            }
+        };
         if free >= self.soft_pages {
             Want::No
         } else if free >= self.hard_pages {
@@ -105,6 +164,45 @@ mod tests {
             assert_eq!(want, expected, "{free} of {pages} pages erased");
             state.books.take(0, 0, Claimant::Gc).unwrap();
         }
+    }
+
+    #[test]
+    fn watermarks_in_blocks_take_the_place_of_those_in_percent() {
+        let blocks = |text: &str| {
+            let mut watermark: Watermark = toml::from_str(text).unwrap();
+            watermark.prepare(&tiny_device()).map(|()| watermark)
+        };
+        let watermark = blocks("soft_free_blocks = 3\nhard_free_blocks = 2").unwrap();
+        assert_eq!((watermark.soft_pages, watermark.hard_pages), (12, 8));
+        for (text, named) in [
+            ("soft_free_blocks = 3", "`hard_free_blocks` is missing"),
+            ("hard_free_blocks = 3", "`soft_free_blocks` is missing"),
+            ("soft_free_blocks = 2\nhard_free_blocks = 2", "hard < soft < 8"),
+            ("soft_free_blocks = 8\nhard_free_blocks = 2", "hard < soft < 8"),
+        ] {
+            let error = blocks(text).unwrap_err();
+            assert!(error.0.contains(named), "{error}");
+        }
+    }
+
+    #[test]
+    fn a_die_wants_gc_by_the_mean_of_its_planes_and_a_plane_without_room_by_itself() {
+        let mut device = tiny_device();
+        device.geometry.planes_per_die = 2;
+        let books = crate::ftl::Books::new(&device.geometry, device.logical_pages(), 1, 1, false);
+        let mut state = crate::state::State::new(&device, books, true, false);
+        let mut trigger = Watermark::new(75.0, 25.0).of(Of::Die);
+        trigger.prepare(&device).unwrap();
+        let mut take = |state: &mut crate::state::State, pages: u32| {
+            (0..pages).for_each(|_| drop(state.books.take(0, 0, Claimant::Gc).unwrap()));
+            [0, 1].map(|plane| trigger.want(View(state), plane))
+        };
+        // Two planes of 32 pages: 48 erased ones are three quarters of the die's.
+        assert_eq!(take(&mut state, 16), [Want::No, Want::No]);
+        assert_eq!(take(&mut state, 1), [Want::Soft, Want::Soft]);
+        let kept = state.books.pages_kept();
+        assert_eq!(take(&mut state, 15 - kept - 1), [Want::Soft, Want::Soft]);
+        assert_eq!(take(&mut state, 1), [Want::Hard, Want::Soft], "the other plane has all its pages");
     }
 
     #[test]

@@ -20,7 +20,7 @@ use crate::device::Device;
 use crate::ftl::rain::Stripes;
 use crate::ids::{Lpn, PlaneIx};
 use crate::policy::place::static_order::planes_in_order;
-use crate::policy::{Opens, Place};
+use crate::policy::{Opens, Place, Reach};
 use crate::view::View;
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -91,8 +91,8 @@ impl Place for IdleDie {
         self.choose(view, |plane| view.books().live_pages(plane) + view.programs_for(plane) < live).unwrap_or(from)
     }
 
-    fn is_static(&mut self) -> bool {
-        false
+    fn reach(&mut self) -> Reach {
+        Reach::Drive
     }
 
     fn stripes(&mut self) -> Option<Stripes> {

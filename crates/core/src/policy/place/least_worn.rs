@@ -17,7 +17,7 @@ use crate::device::Device;
 use crate::ftl::rain::Stripes;
 use crate::ids::{Lpn, PlaneIx};
 use crate::policy::place::static_order::StaticOrder;
-use crate::policy::{Opens, Place};
+use crate::policy::{Opens, Place, Reach};
 use crate::view::View;
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -63,8 +63,8 @@ impl Place for LeastWorn {
         from
     }
 
-    fn is_static(&mut self) -> bool {
-        true
+    fn reach(&mut self) -> Reach {
+        Reach::Plane
     }
 
     #[inline]

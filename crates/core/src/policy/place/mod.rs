@@ -3,6 +3,7 @@ pub mod idle_die;
 pub mod least_worn;
 pub mod rain;
 pub mod static_order;
+pub mod super_page;
 
 use crate::ids::PlaneIx;
 use crate::policy::PlacePolicy;
@@ -13,7 +14,7 @@ impl PlacePolicy {
         match self {
             Self::Static(place) => Some(place.round()),
             Self::LeastWorn(place) => Some(place.round()),
-            Self::Rain(_) | Self::IdleDie(_) | Self::Custom(_) => None,
+            _ => None,
         }
     }
 }

@@ -16,7 +16,7 @@ use crate::config::ConfigError;
 use crate::device::Device;
 use crate::ftl::rain::{Stripes, WIDTH_MAX};
 use crate::ids::{Lpn, PlaneIx};
-use crate::policy::{Opens, Place};
+use crate::policy::{Opens, Place, Reach};
 use crate::view::View;
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -74,8 +74,8 @@ impl Place for Rain {
         from
     }
 
-    fn is_static(&mut self) -> bool {
-        true
+    fn reach(&mut self) -> Reach {
+        Reach::Plane
     }
 
     fn opens(&mut self) -> Opens {

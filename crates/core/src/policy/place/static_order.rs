@@ -14,7 +14,7 @@ use crate::config::ConfigError;
 use crate::device::{Device, Geometry};
 use crate::ftl::rain::Stripes;
 use crate::ids::{Lpn, PlaneIx};
-use crate::policy::{Opens, Place};
+use crate::policy::{Opens, Place, Reach};
 use crate::view::View;
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -70,8 +70,8 @@ impl Place for StaticOrder {
         from
     }
 
-    fn is_static(&mut self) -> bool {
-        true
+    fn reach(&mut self) -> Reach {
+        Reach::Plane
     }
 
     fn stripes(&mut self) -> Option<Stripes> {

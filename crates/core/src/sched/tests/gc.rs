@@ -149,7 +149,7 @@ fn a_preemptible_gc_yields_after_a_page_and_a_blocking_one_after_the_erase() {
     let (blocking, none) = finish(design);
     let mut design = plain_design(Scope::Plane);
     design.order = OrderPolicy::ReadFirst(ReadFirst {});
-    design.gc_hold = GcHoldPolicy::Preemptible(Preemptible::new(Scope::Plane));
+    design.gc_hold = GcHoldPolicy::Preemptible(Preemptible::new(Scope::Plane, Until::Urgent));
     let (preempted, some) = finish(design);
     assert_eq!(preempted, 2113 + 111);
     assert!(blocking > 1101 + 10_000);
@@ -162,7 +162,7 @@ fn below_the_hard_watermark_a_preemptible_gc_yields_no_more() {
     let finish = |hard: f64| {
         let mut design = plain_design(Scope::Plane);
         design.order = OrderPolicy::ReadFirst(ReadFirst {});
-        design.gc_hold = GcHoldPolicy::Preemptible(Preemptible::new(Scope::Plane));
+        design.gc_hold = GcHoldPolicy::Preemptible(Preemptible::new(Scope::Plane, Until::Urgent));
         design.gc_trigger = GcTriggerPolicy::Watermark(crate::policy::gc_trigger::watermark::Watermark::new(50.0, hard));
         let mut drive = at_the_brink(&one_channel(1, 1), design, 4);
         // 16 of 32 pages are erased; with the write 15 are, and each page that the GC moves is one less.
@@ -186,6 +186,10 @@ impl GcGate for OpensAt {
         if view.now() >= self.0 { Gate::Open } else { Gate::ShutUntil(self.0) }
     }
     fn strict(&mut self) -> bool {
+        false
+    }
+
+    fn alone_in_die(&mut self) -> bool {
         false
     }
 

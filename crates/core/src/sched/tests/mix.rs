@@ -51,6 +51,10 @@ impl GcGate for Wild {
         self.below(2) == 0
     }
 
+    fn alone_in_die(&mut self) -> bool {
+        false
+    }
+
     fn needs_stripes(&mut self) -> bool {
         false
     }
@@ -136,6 +140,8 @@ struct Mix {
     program_steps: u32,
     /// Erases take a step more after every two of their block.
     worn_steps: bool,
+    /// What goes by dies: the layout and GC, one GC at a time, GC that yields to its end, watermarks.
+    by_die: u8,
     seed: u64,
 }
 
@@ -224,6 +230,7 @@ fn mix() -> impl Strategy<Value = Mix> {
                 free,
                 program_steps: if seed / 256 % 2 == 0 { 1 } else { 3 },
                 worn_steps: seed / 512 % 2 == 0,
+                by_die: (seed / 1024 % 16) as u8,
                 seed,
             },
         )
@@ -281,9 +288,12 @@ impl Mix {
         let scope = [Scope::Plane, Scope::Die, Scope::Channel, Scope::Controller][usize::from(self.scope)];
         let mut design = plain_design(scope);
         if self.preemptible {
-            design.gc_hold = GcHoldPolicy::Preemptible(Preemptible::new(scope));
+            let until = if self.by_die & 4 != 0 { Until::End } else { Until::Urgent };
+            design.gc_hold = GcHoldPolicy::Preemptible(Preemptible::new(scope, until));
         }
-        design.gc_trigger = GcTriggerPolicy::Watermark(crate::policy::gc_trigger::watermark::Watermark::new(40.0, 20.0));
+        use crate::policy::gc_trigger::watermark::{Of, Watermark};
+        let of = if self.by_die & 8 != 0 { Of::Die } else { Of::Plane };
+        design.gc_trigger = GcTriggerPolicy::Watermark(Watermark::new(40.0, 20.0).of(of));
         if self.blocks {
             let planes = self.planes;
             let trigger =
@@ -297,9 +307,19 @@ impl Mix {
         if self.dynamic {
             design.place = PlacePolicy::IdleDie(crate::policy::place::idle_die::IdleDie::default());
         }
+        let in_die = self.by_die & 1 != 0;
+        if self.dynamic && in_die {
+            design.place = PlacePolicy::SuperPage(crate::policy::place::super_page::SuperPage::default());
+        }
         let narrow = self.scope < 2 && self.wild & 4 == 0;
         let across = self.across && self.dynamic && self.rain.is_none() && self.controller && !self.ideal && narrow;
-        let destination = if across { "drive" } else { "plane" };
+        let destination = if !across {
+            "plane"
+        } else if in_die {
+            "die"
+        } else {
+            "drive"
+        };
         let text = format!("destination = \"{destination}\"\n")
             + &format!(
                 "copy = \"{copy}\"\nwrite_points = {}\npage_sequence = {}\nideal = {}",
@@ -319,12 +339,15 @@ impl Mix {
             design.join = JoinPolicy::SameOffset(SameOffset {});
         }
         if self.strict && design.join.name() == "same_offset" && self.device().flash.multi_plane_program {
-            let gathers = self.controller && !across && !self.blocks_gather();
+            let gathers = self.controller && if across { in_die } else { !self.blocks_gather() };
             let gc_programs = if gathers { GcPrograms::AllPlanes } else { GcPrograms::Single };
             design.join = JoinPolicy::StrictAllPlanes(crate::policy::join::strict_all_planes::StrictAllPlanes::new(3, gc_programs));
         }
         if self.quiet {
             design.gc_gate = GcGatePolicy::QuietChannel(QuietChannel::default());
+        }
+        if self.by_die & 2 != 0 {
+            design.gc_gate = GcGatePolicy::OnePerDie(crate::policy::gc_gate::one_per_die::OnePerDie {});
         }
         if let Some(suspend) = self.suspension() {
             design.suspend = suspend;
@@ -383,7 +406,7 @@ impl Mix {
 
     /// Whether the gate lets one plane of a die collect at a time.
     fn blocks_gather(&self) -> bool {
-        self.rain.as_ref().is_some_and(|stripes| stripes.gate < 4) && self.wild & 2 == 0
+        (self.rain.as_ref().is_some_and(|stripes| stripes.gate < 4) || self.by_die & 2 != 0) && self.wild & 2 == 0
     }
 
     fn add_stripes(&self, design: &mut Design, stripes: &Stripes) {

@@ -12,7 +12,7 @@ use crate::observe::{
 };
 use crate::oracle::Fault;
 use crate::policy::gc_gate::quiet_channel::QuietChannel;
-use crate::policy::gc_hold::preemptible::Preemptible;
+use crate::policy::gc_hold::preemptible::{Preemptible, Until};
 use crate::policy::gc_trigger::never::Never as NoGc;
 use crate::policy::join::same_offset::SameOffset;
 use crate::policy::order::gc_first::GcFirst;

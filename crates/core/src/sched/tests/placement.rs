@@ -90,7 +90,7 @@ fn a_gc_that_cannot_leave_its_plane_is_refused_with_the_reason() {
         (|design| design.gc = toml::from_str("destination = \"drive\"").unwrap(), "`copy`"),
         (|design| design.gc.ideal = true, "`ideal`"),
         (|design| design.place = PlacePolicy::Static(StaticOrder::default()), "`policy` = \"static\""),
-        (|design| design.gc_hold = GcHoldPolicy::Preemptible(Preemptible::new(Scope::Channel)), "`scope`"),
+        (|design| design.gc_hold = GcHoldPolicy::Preemptible(Preemptible::new(Scope::Channel, Until::Urgent)), "`scope`"),
     ];
     for (change, key) in changes {
         let mut design = across();

@@ -37,6 +37,7 @@ fn plain() -> Mix {
         levels_wear: false,
         program_steps: 1,
         worn_steps: false,
+        by_die: 0,
         free: 0,
         seed: 0,
     }
