@@ -376,6 +376,18 @@ impl Design {
             // Overwritten pages return to their planes, which those of others might have filled for good.
             let (binds, allowed) = (self.place.reach().among(), self.gc.destination.placed_by());
             format!("[place] `policy` = \"{}\", which places a page {binds}; allowed: {allowed}", self.place.name())
+        } else if self.gc.destination == Destination::Die && !self.gc_gate.alone_in_die() {
+            // Each may need a block's worth of what the planes of the die keep for GC together.
+            format!(
+                "[gc_gate] `policy` = \"{}\", which lets several planes of a die collect at a time; allowed: \"one_per_die\"",
+                self.gc_gate.name()
+            )
+        } else if self.gc.destination == Destination::Die && !self.gc_trigger.by_die() {
+            // A GC takes erased pages of all planes to free those of one.
+            format!(
+                "[gc_trigger] `policy` = \"{}\", which counts the erased pages of each plane; allowed: \"watermark\" with `of` = \"die\"",
+                self.gc_trigger.name()
+            )
         } else if self.gc_hold.widest() > Scope::Die {
             // Two GCs, each with its channel, would wait for the other's.
             "a [gc_hold] `scope` wider than a die, because two GCs could wait for each other's channels; allowed: \"plane\", \"die\""
@@ -384,6 +396,35 @@ impl Design {
             return Ok(());
         };
         Err(ConfigError(format!("{}: [gc] `destination` = \"{}\" contradicts {reason}", self.name, self.gc.destination.name())))
+    }
+
+    /// Refuses to place pages on whichever plane of a die where the die's programs do not take all planes, for one of them might
+    /// be filled with live pages for good; and where a block has room for a few such programs only, for GC would go on
+    /// collecting its own padding.
+    fn check_super_pages(&mut self, device: &Device) -> Result<(), ConfigError> {
+        if self.place.reach() != Reach::Die {
+            return Ok(());
+        }
+        let g = &device.geometry;
+        if g.pages_per_block < 3 * g.planes_per_die {
+            return Err(ConfigError(format!(
+                "{}: [place] `policy` = \"{}\" pads up to {} pages for each GC on this device, whose blocks have {} pages; allowed: {} or more",
+                self.name,
+                self.place.name(),
+                g.planes_per_die - 1,
+                g.pages_per_block,
+                3 * g.planes_per_die
+            )));
+        }
+        if self.join.gather_ns().is_some() {
+            return Ok(());
+        }
+        Err(ConfigError(format!(
+            "{}: [place] `policy` = \"{}\" fills programs of all planes of a die; [join] `policy` is \"{}\", allowed: \"strict_all_planes\"",
+            self.name,
+            self.place.name(),
+            self.join.name()
+        )))
     }
 
     /// Refuses scrubbing where no copy skips the ECC.
@@ -545,6 +586,7 @@ impl Design {
         }
         self.gc_gate.prepare(device)?;
         self.gc_hold.prepare(device)?;
+        self.check_super_pages(device)?;
         self.check_destination()?;
         for policy in &mut self.victim {
             policy.prepare(device)?;

@@ -219,6 +219,12 @@ impl<'a> View<'a> {
     pub fn gc_erases(self, plane: PlaneIx) -> bool {
         self.0.gc[plane as usize].state == GcState::Erasing
     }
+    /// Whether a plane's GC has read all pages of its victim, and waits until the last of them are programmed.
+    pub fn gc_drains(self, plane: PlaneIx) -> bool {
+        let gc = &self.0.gc[plane as usize];
+        let all_read = || !gc.reads && self.books().next_valid(gc.victim, gc.cursor).is_none();
+        gc.state == GcState::Moving && gc.in_ram > 0 && all_read()
+    }
     /// The planes of a die.
     pub fn planes_of(self, die: DieIx) -> std::ops::Range<PlaneIx> {
         let planes = self.geometry().planes_per_die;

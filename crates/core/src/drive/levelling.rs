@@ -181,11 +181,9 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
         let (_, members) = rain.stripes.members(stripe);
         rain.active.written(mover.active, 0, rain.stripes.group_of(stripe), members);
         rain.active.deactivate_if_idle(mover.active);
-        let planes: Vec<PlaneIx> = mover.pages.iter().map(|&(lpn, _)| self.rename_moved(lpn)).collect();
-        for (&plane, &(lpn, _)) in planes.iter().zip(&mover.pages) {
-            self.follow_page(lpn, plane);
-        }
-        for plane in planes {
+        let moved: Vec<(Lpn, PlaneIx)> = mover.pages.iter().map(|&(lpn, _)| (lpn, self.rename_moved(lpn))).collect();
+        self.follow_pages(&moved);
+        for (_, plane) in moved {
             // A page died there, which may be what its GC lacked.
             self.consider_gc(plane);
         }

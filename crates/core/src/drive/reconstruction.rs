@@ -405,12 +405,7 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
             Scope::Controller => 0..g.planes(),
         };
         for plane in planes {
-            let mut waiting = Vec::new();
-            let mut op = self.state.planes[plane as usize].head[Class::HostRead as usize];
-            while op != NONE {
-                waiting.push(op);
-                op = self.state.ops[op as usize].next;
-            }
+            let waiting: Vec<u32> = self.line(plane, Class::HostRead).collect();
             for op in waiting {
                 self.replan_waiting(op);
             }
@@ -429,29 +424,40 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
         }
     }
 
-    /// A page has gone to another plane with its stripe: reads of it that wait line up there, and are asked about again if
-    /// that is behind a GC.
-    pub(super) fn follow_page(&mut self, lpn: Lpn, from: PlaneIx) {
-        let to = self.state.books.plane_of(self.state.books.lookup(lpn));
-        if from == to {
-            return;
-        }
+    /// Pages have gone to other planes with their stripe, each from the one beside it: reads of them that wait line up there, and
+    /// are asked about again if that is behind a GC. None starts before all stand in their lines: one that is picked where its
+    /// page no longer is would go after it unasked.
+    pub(super) fn follow_pages(&mut self, moved: &[(Lpn, PlaneIx)]) {
         let mut waiting = Vec::new();
-        let mut op = self.state.planes[from as usize].head[Class::HostRead as usize];
-        while op != NONE {
-            let entry = &self.state.ops[op as usize];
-            if entry.lpn == lpn {
-                waiting.push(op);
-            }
-            op = entry.next;
+        for &(lpn, from) in moved {
+            let to = self.state.books.plane_of(self.state.books.lookup(lpn));
+            let reads = self.line(from, Class::HostRead).filter(|&op| from != to && self.state.ops[op as usize].lpn == lpn);
+            waiting.extend(reads.map(|op| (op, self.state.ops[op as usize].arrival, to)));
         }
-        for op in waiting {
+        for &(op, _, to) in &waiting {
             self.remove_from_line(op);
-            self.reroute(op, to);
-            if self.is_behind_gc(to) && self.rain().plans_reads {
-                self.replan_waiting(op);
+            self.line_up_elsewhere(op, to);
+            self.note_wait(op);
+        }
+        if self.rain().plans_reads {
+            for &(op, arrival, _) in &waiting {
+                // What is read in the place of one may let a GC hold its plane, which asks about others of them.
+                let Op { arrival: now, plane, .. } = self.state.ops[op as usize];
+                if now == arrival && self.is_behind_gc(plane) && self.line(plane, Class::HostRead).any(|waits| waits == op) {
+                    self.replan_waiting(op);
+                }
             }
         }
+        for (.., to) in waiting {
+            self.try_start(self.state.die_of(to));
+        }
+    }
+
+    /// The operations that wait in a plane's line of a class, first one first.
+    fn line(&self, plane: PlaneIx, class: Class) -> impl Iterator<Item = u32> + '_ {
+        let some = |op: u32| (op != NONE).then_some(op);
+        let first = some(self.state.planes[plane as usize].head[class as usize]);
+        std::iter::successors(first, move |&op| some(self.state.ops[op as usize].next))
     }
 
     /// A read that has waited is behind a GC now.

@@ -425,6 +425,10 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
                     oracle.carry(program, content);
                 }
                 self.state.gc[plane as usize].in_ram += 1;
+                if self.state.gc_reads_ahead > 1 && View(&self.state).gc_drains(plane) {
+                    // The pages of the next GC may fill up the last program, before it is padded.
+                    self.consider_gc_of_die(self.state.die_of(plane));
+                }
                 self.enqueue(program);
                 if self.state.gc_reads_ahead > 1 {
                     self.read_ahead(plane);
@@ -495,13 +499,24 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
         destination
     }
 
-    /// A plane that should take a page of another's GC has no room any more: the page stays in its own, which always has.
+    /// A plane that should take a page of another's GC has no room any more: the page stays in its own. That always has some,
+    /// unless the planes of a die share what they keep for GC; then another of them has.
     pub(crate) fn send_home(&mut self, op: u32, home: PlaneIx) {
+        let mut home = home;
+        if !self.has_room_for_gc(home) {
+            let mut planes = self.planes_of(self.state.die_of(home));
+            home = planes.find(|&plane| self.has_room_for_gc(plane)).expect("a die keeps more than one GC moves");
+        }
         let away = std::mem::replace(&mut self.state.ops[op as usize].plane, home);
         self.state.gc_bound[away as usize] -= 1;
         self.state.gc_bound[home as usize] += 1;
         self.line_up_op(op, home, Class::GcProgram);
         self.try_start(self.state.die_of(home));
+    }
+
+    fn has_room_for_gc(&mut self, plane: PlaneIx) -> bool {
+        let write_point = self.policies.place.write_point(View(&self.state), plane, true);
+        self.state.books.can_take(plane, write_point, Claimant::Gc)
     }
 
     /// A page of a plane's GC is in the plane that took it.
@@ -564,6 +579,8 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
     }
 
     fn end_gc(&mut self, plane: PlaneIx) {
+        let took = self.state.now - self.state.gc[plane as usize].started;
+        self.state.counters.gc_turn_ns_max = self.state.counters.gc_turn_ns_max.max(took);
         self.state.gc[plane as usize] = Gc::idle();
         if self.state.rain.is_some() {
             self.gc_ends_in_group(plane);

@@ -324,6 +324,15 @@ impl Books {
         })
     }
 
+    /// The pages that GC could program at a write point.
+    pub fn room_for_gc(&self, plane: PlaneIx, write_point: usize) -> u32 {
+        let books = &self.planes[plane as usize];
+        let pages = self.geometry.pages_per_block;
+        let open = books.open[write_point];
+        let rest = if open == NONE { 0 } else { pages - u32::from(self.next_page[open as usize]) };
+        books.erased.len() as u32 * pages + rest
+    }
+
     /// Whether a claimant may program a page at a write point now.
     #[inline]
     pub fn can_take(&self, plane: PlaneIx, write_point: usize, claimant: Claimant) -> bool {
@@ -395,6 +404,7 @@ impl Books {
         let block = self.block_of(ppn);
         assert_eq!(self.reverse[ppn as usize], NONE, "page {ppn} is programmed twice");
         self.reverse[ppn as usize] = lpn;
+        crate::check!(self.counts[block as usize] >= NOT_A_VICTIM, "page {ppn} is booked after the last page of its block");
         let count = &mut self.counts[block as usize];
         if valid {
             self.valid[(ppn / 64) as usize] |= 1 << (ppn % 64);
@@ -596,8 +606,8 @@ mod tests {
             let ppn = books.take(0, 0, Claimant::Host).unwrap();
             books.commit_write(lpn, ppn);
         }
-        let to = books.take(0, 0, Claimant::Gc).unwrap();
         let newer = books.take(0, 0, Claimant::Host).unwrap();
+        let to = books.take(0, 0, Claimant::Gc).unwrap();
         books.commit_write(0, newer);
         assert!(!books.commit_move(0, 0, to));
         assert_eq!(books.lookup(0), newer);

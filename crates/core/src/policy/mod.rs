@@ -188,6 +188,8 @@ seam! {
     trait GcTrigger {
         /// How much.
         fn want(&mut self, view: View<'_>, plane: PlaneIx) -> Want;
+        /// Whether the planes of a die want a GC together.
+        fn by_die(&mut self) -> bool;
         /// The key and the number of erased pages below which a plane is urgent; nothing if GC never starts.
         fn urgent_below(&mut self) -> Option<(&'static str, u32)>;
     }

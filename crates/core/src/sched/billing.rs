@@ -35,7 +35,7 @@ fn add_waits<const N: usize>(blame: &mut Blame, first: usize, waits: &[Ns; N]) {
 impl<O: Observer, Q: EventQueue> Drive<O, Q> {
     /// Copies the counters for an operation that did not start at once, if somebody will ask for its blame.
     #[inline(always)]
-    pub(super) fn note_wait(&mut self, op: u32) {
+    pub(crate) fn note_wait(&mut self, op: u32) {
         let entry = &self.state.ops[op as usize];
         // A started operation has left its line: the tail is it, or it links to a later one, only while it waits.
         if entry.is_billed() && entry.target == NONE && self.is_in_line(op) {

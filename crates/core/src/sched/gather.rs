@@ -202,27 +202,22 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
     }
 
     /// Programs a page of padding. A block of GC's reserve is opened for it only where GC spreads its pages over all planes of a
-    /// die and so takes a share of each reserve; elsewhere a reserve is for the pages of its own plane.
+    /// die and so takes a share of each reserve; a block's worth is left even so, for that is what one GC may move.
     fn pad(&mut self, plane: PlaneIx, write_point: usize, for_gc: bool) -> bool {
-        let claimant = if for_gc && self.state.gc_across { Claimant::Gc } else { Claimant::Host };
+        let left = || self.state.books.room_for_gc(plane, write_point) > self.state.device.geometry.pages_per_block;
+        let claimant = if for_gc && self.state.gc_across && left() { Claimant::Gc } else { Claimant::Host };
         let padded = self.state.books.pad(plane, write_point, claimant);
         self.state.counters.padded_pages += u64::from(padded);
         padded
     }
 
-    /// Ends the running operation of a die that gathers programs. Where GCs gather theirs, its parts complete before anything
-    /// starts, so that GCs that yield after each page yield together.
+    /// Ends the running operation of a die that gathers programs. Its parts complete before anything starts: another program
+    /// would pad planes whose page is not booked yet, and GCs that yield after each page yield together.
     #[inline(never)]
     pub(crate) fn finish_strictly(&mut self, die: DieIx, op: u32) {
-        let together = !self.state.gc_gather.is_empty();
-        if together {
-            self.parts_done(op);
-        }
+        self.parts_done(op);
         self.state.dies[die as usize].running = NONE;
         self.update_held_category(die);
-        if !together {
-            self.parts_done(op);
-        }
         self.consider_gather(die);
         // Whosever program it was, it may have padded every plane.
         self.consider_gc_of_die(die);
@@ -230,7 +225,7 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
     }
 
     #[inline(never)]
-    fn consider_gc_of_die(&mut self, die: DieIx) {
+    pub(crate) fn consider_gc_of_die(&mut self, die: DieIx) {
         for plane in self.planes_of(die) {
             self.consider_gc(plane);
         }
@@ -250,8 +245,17 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
         (planes * valid.saturating_sub(moves) < pages).then_some(valid)
     }
 
+    /// The erased pages of a die, as if the GCs that have read all their pages had ended.
     fn erased_pages(&self, die: DieIx) -> u32 {
-        self.planes_of(die).map(|plane| self.state.books.free_pages(plane)).sum()
+        let pages = self.state.device.geometry.pages_per_block;
+        let drains = |plane| self.state.gc_across && View(&self.state).gc_drains(plane);
+        let comes = |plane| if drains(plane) { pages.saturating_sub(self.state.gc[plane as usize].in_ram) } else { 0 };
+        self.planes_of(die).map(|plane| self.state.books.free_pages(plane) + comes(plane)).sum()
+    }
+
+    /// Whether a GC of a die has read all its pages, and waits until they are programmed with those of another.
+    fn die_drains(&self, die: DieIx) -> bool {
+        self.state.gc_across && self.planes_of(die).any(|plane| View(&self.state).gc_drains(plane))
     }
 
     /// A plane wants a GC and gets it.
@@ -284,7 +288,8 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
         let Some(victim) = self.choose_victim(plane) else { return false };
         let moves = self.state.books.valid_pages(victim);
         if self.state.gc_across {
-            return moves.next_multiple_of(planes) < pages;
+            // It may fill up what would be padded.
+            return self.die_drains(die) || moves.next_multiple_of(planes) < pages;
         }
         let (mut most, mut joining) = (moves, 1);
         for sibling in self.planes_of(die).filter(|&sibling| sibling != plane) {

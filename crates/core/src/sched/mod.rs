@@ -297,6 +297,7 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
                 }
                 let plane = self.state.books.plane_of(ppn);
                 if plane != home {
+                    crate::check!(class != Class::HostRead || self.state.rain.is_none(), "a read that did not follow its stripe");
                     return self.reroute(op, plane);
                 }
                 self.state.ops[op as usize].ppn = ppn;
@@ -338,6 +339,14 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
 
     /// A page that moved to another plane while its read waited is read there.
     pub(crate) fn reroute(&mut self, op: u32, plane: PlaneIx) -> bool {
+        self.line_up_elsewhere(op, plane);
+        self.try_start(self.state.die_of(plane));
+        self.note_wait(op);
+        false
+    }
+
+    /// Lines up an operation that has left its line at another plane, with its wait billed; nothing starts.
+    pub(crate) fn line_up_elsewhere(&mut self, op: u32, plane: PlaneIx) {
         self.bill_wait(op);
         let entry = &mut self.state.ops[op as usize];
         let old = std::mem::replace(&mut entry.plane, plane);
@@ -347,9 +356,6 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
         self.state.channels[from_channel].host_operations -= u32::from(host);
         self.state.channels[to_channel].host_operations += u32::from(host);
         self.line_up_op(op, plane, class);
-        self.try_start(to);
-        self.note_wait(op);
-        false
     }
 
     /// A program finds no erased page: it waits outside the lines until an erase.

@@ -33,6 +33,8 @@ pub struct Counters {
     pub gc_ns: u64,
     /// The longest of these.
     pub gc_ns_max: u64,
+    /// The longest time from the start of a GC to its end, also of those that found nothing to free and do not count as GCs.
+    pub gc_turn_ns_max: u64,
     /// GCs that the gate put off.
     pub gate_waits: u64,
     /// Time from the moment the gate put a GC off to its start, over all GCs.

@@ -1,7 +1,9 @@
 //! # One GC for each die
 //!
-//! **What it does.** The planes of a die collect one after the other: a GC starts only while no other plane of its die is in
-//! GC, and of those that want one the plane with the fewest erased pages goes first. Urgent GCs wait too.
+//! **What it does.** The planes of a die collect one after the other: a GC starts only while no other GC of its die moves pages,
+//! and of the planes that want one that with the fewest erased pages goes first. Urgent GCs wait too. A GC that has read all
+//! its pages, and waits until they fill a program of all planes, lets the next one bring the rest, if the die has an erased
+//! block for each.
 //!
 //! **Source.** A decision for drives whose GC spreads its pages over all planes of a die, such as that of Practical Erase
 //! Suspension: each GC then takes the programs of the whole die, and several would only prolong each other.
@@ -24,9 +26,15 @@ pub struct OnePerDie {}
 impl GcGate for OnePerDie {
     fn may_start(&mut self, view: View<'_>, plane: PlaneIx, _: Want) -> Gate {
         let erased = |plane: PlaneIx| view.books().free_pages(plane);
-        let goes_before = |other: PlaneIx| view.in_gc(other) || view.waits_at_gate(other) && erased(other) < erased(plane);
-        let die = view.geometry().die_of(plane);
-        if view.planes_of(die).any(|other| other != plane && goes_before(other)) { Gate::Shut } else { Gate::Open }
+        let moves = |other: PlaneIx| view.in_gc(other) && !view.gc_drains(other);
+        let goes_before = |other: PlaneIx| moves(other) || view.waits_at_gate(other) && erased(other) < erased(plane);
+        let planes = || view.planes_of(view.geometry().die_of(plane));
+        if planes().any(|other| other != plane && goes_before(other)) {
+            return Gate::Shut;
+        }
+        let drain = planes().filter(|&other| view.in_gc(other)).count() as u32;
+        let erased_blocks: u32 = planes().map(|other| view.books().erased_blocks(other)).sum();
+        if drain > 0 && erased_blocks <= drain { Gate::Shut } else { Gate::Open }
     }
 
     fn strict(&mut self) -> bool {
@@ -63,5 +71,14 @@ mod tests {
         assert_eq!((ask(&state, 0), ask(&state, 1)), (Gate::Open, Gate::Shut));
         state.gc[0].state = GcState::Claiming;
         assert_eq!((ask(&state, 1), ask(&state, 2)), (Gate::Shut, Gate::Open), "the other die is free");
+        // It has read the one page of its victim, which waits to be programmed.
+        state.gated[0] = 0b10;
+        (state.gc[0].state, state.gc[0].victim, state.gc[0].cursor, state.gc[0].in_ram) = (GcState::Moving, 0, 4, 1);
+        assert_eq!(ask(&state, 1), Gate::Open);
+        while state.books.erased_blocks(0) + state.books.erased_blocks(1) > 1 {
+            let plane = PlaneIx::from(state.books.erased_blocks(0) == 0);
+            state.books.take(plane, 0, Claimant::Gc).unwrap();
+        }
+        assert_eq!(ask(&state, 1), Gate::Shut, "the one erased block is for the GC that drains");
     }
 }

@@ -8,7 +8,8 @@
 //!
 //! **Source.** TTFLASH, section 4.4; violations and forced rotation ("F-RGC"), section 6.6. The quiet channel is the authors'
 //! released simulator's. The order of waiting planes is a decision: the paper names none, and fewest erased pages first
-//! keeps violations rare, while round robin keeps the bound of (N - 1) x T_gc.
+//! keeps violations rare, while round robin keeps the bound of (N - 1) x T_gc if GCs start at once. T_gc counts from a GC's
+//! start; one that waits for its die and then finds nothing to free has had its turn as well.
 //!
 //! **Parameters.** `strict` (default false); `turn`, `"fewest_free"` (default) or `"round_robin"`; `start`, `"quiet_channel"`
 //! (default) or `"immediate"`. It needs stripes.

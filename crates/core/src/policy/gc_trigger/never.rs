@@ -23,6 +23,10 @@ impl GcTrigger for Never {
         Want::No
     }
 
+    fn by_die(&mut self) -> bool {
+        true
+    }
+
     fn urgent_below(&mut self) -> Option<(&'static str, u32)> {
         None
     }

@@ -113,6 +113,10 @@ impl GcTrigger for Watermark {
         self.count_blocks(&device.geometry)
     }
 
+    fn by_die(&mut self) -> bool {
+        self.of == Of::Die
+    }
+
     fn urgent_below(&mut self) -> Option<(&'static str, u32)> {
         Some((if self.hard_free_blocks.is_some() { "hard_free_blocks" } else { "hard_free_percent" }, self.hard_pages))
     }
@@ -194,7 +198,9 @@ mod tests {
         let mut trigger = Watermark::new(75.0, 25.0).of(Of::Die);
         trigger.prepare(&device).unwrap();
         let mut take = |state: &mut crate::state::State, pages: u32| {
-            (0..pages).for_each(|_| drop(state.books.take(0, 0, Claimant::Gc).unwrap()));
+            for _ in 0..pages {
+                state.books.take(0, 0, Claimant::Gc).unwrap();
+            }
             [0, 1].map(|plane| trigger.want(View(state), plane))
         };
         // Two planes of 32 pages: 48 erased ones are three quarters of the die's.

@@ -242,6 +242,8 @@ impl Mix {
         let g = &mut device.geometry;
         (g.channels, g.dies_per_chip, g.planes_per_die) = (self.channels, self.dies, self.planes);
         g.blocks_per_plane = 16;
+        // A program of all planes must be a small part of a block.
+        g.pages_per_block = if self.in_die() { 16 } else { g.pages_per_block };
         if let Some(stripes) = &self.rain {
             g.channels = stripes.channels;
             // Parity takes up to a half of the pages.
@@ -284,6 +286,12 @@ impl Mix {
         device
     }
 
+    /// Whether pages go to any plane of their dies.
+    fn in_die(&self) -> bool {
+        let strict = self.strict && self.join && self.flash & 2 != 0;
+        self.dynamic && self.rain.is_none() && self.by_die & 11 == 11 && !self.blocks && self.wild & 2 == 0 && strict
+    }
+
     fn design(&self) -> Design {
         let scope = [Scope::Plane, Scope::Die, Scope::Channel, Scope::Controller][usize::from(self.scope)];
         let mut design = plain_design(scope);
@@ -292,7 +300,7 @@ impl Mix {
             design.gc_hold = GcHoldPolicy::Preemptible(Preemptible::new(scope, until));
         }
         use crate::policy::gc_trigger::watermark::{Of, Watermark};
-        let of = if self.by_die & 8 != 0 { Of::Die } else { Of::Plane };
+        let of = if self.by_die & 8 != 0 && self.rain.is_none() { Of::Die } else { Of::Plane };
         design.gc_trigger = GcTriggerPolicy::Watermark(Watermark::new(40.0, 20.0).of(of));
         if self.blocks {
             let planes = self.planes;
@@ -307,8 +315,8 @@ impl Mix {
         if self.dynamic {
             design.place = PlacePolicy::IdleDie(crate::policy::place::idle_die::IdleDie::default());
         }
-        let in_die = self.by_die & 1 != 0;
-        if self.dynamic && in_die {
+        let in_die = self.in_die();
+        if in_die {
             design.place = PlacePolicy::SuperPage(crate::policy::place::super_page::SuperPage::default());
         }
         let narrow = self.scope < 2 && self.wild & 4 == 0;
@@ -494,8 +502,9 @@ impl Mix {
         let counters = drive.counters();
         assert_eq!(counters.gcs_beside_others, 0, "forced rotation");
         if stripes.gate == 3 && !self.quiet {
+            // A GC that finds nothing to free has had its turn, which lasts longest where the work of GCs takes no time.
             let others = u64::from(stripes.width * self.planes - 1);
-            assert!(counters.gate_wait_ns_max <= others * counters.gc_ns_max, "a plane's turn comes after those of the others");
+            assert!(counters.gate_wait_ns_max <= others * counters.gc_turn_ns_max, "a plane's turn comes after those of the others");
         }
         let plane_alone = self.planes == 1 && self.scope < 2 && self.wild & 4 == 0;
         if plane_alone && stripes.reads == 3 {

@@ -261,3 +261,66 @@ fn a_program_of_the_scrubber_that_pads_its_siblings_lets_them_collect() {
     };
     assert_eq!(mix.run::<Lanes, true>(300).1, 300);
 }
+
+/// A stripe was shifted round its group while a page was regenerated from it. A page that arrived first let a die pick the read
+/// of another that was about to leave, which went after its page to a plane in GC, and nobody was asked to go around it.
+#[test]
+fn reads_follow_a_stripe_that_moves_around_the_gc_of_its_new_place() {
+    let mix = Mix {
+        channels: 3,
+        controller: true,
+        order: 1,
+        quiet: true,
+        flash: 14,
+        queues: vec![1, 3, 2],
+        levels_wear: true,
+        rain: Some(Stripes { channels: 3, width: 3, gate: 3, reads: 3, tolerant_flush: true }),
+        seed: 4_782_139_393_871_146_900,
+        ..plain()
+    };
+    let (_, completed, counters) = mix.run::<Lanes, true>(300);
+    assert_eq!(completed, 300);
+    assert!(counters.stripes_shifted > 0);
+}
+
+/// The work of GCs took no time, and one that found nothing to free had waited for its die: no GC that counts took as long as
+/// the next plane waited for its turn.
+#[test]
+fn a_gc_that_finds_nothing_to_free_has_had_its_turn() {
+    let mix = Mix {
+        scope: 1,
+        preemptible: true,
+        suspend: 1,
+        buffer_pages: 16,
+        flash: 13,
+        blocks: false,
+        trims: 0,
+        rain: Some(Stripes { channels: 2, width: 2, gate: 3, reads: 1, tolerant_flush: true }),
+        free: 1529,
+        seed: 18_222_755_471_091_040_833,
+        ..plain()
+    };
+    let (_, completed, counters) = mix.run::<Lanes, true>(300);
+    assert_eq!(completed, 300);
+    assert!(counters.gate_wait_ns_max > counters.gc_ns_max && counters.gc_turn_ns_max > counters.gc_ns_max);
+}
+
+/// Of two pages that a strict die had programmed together, the first let its plane ask for a GC; the die was taken for free, and
+/// a page of a stripe that moved padded the other plane up to the end of a block whose page before that was not booked yet.
+#[test]
+fn pages_that_are_programmed_together_are_booked_before_anything_is_padded() {
+    let mix = Mix {
+        planes: 2,
+        join: true,
+        buffer_pages: 16,
+        flash: 2,
+        blocks: false,
+        strict: true,
+        rain: Some(Stripes { channels: 3, width: 3, gate: 0, reads: 0, tolerant_flush: false }),
+        levels_wear: true,
+        free: 1529,
+        seed: 2_398_071_530_998_509_504,
+        ..plain()
+    };
+    assert_eq!(mix.run::<Lanes, true>(300).1, 300);
+}
