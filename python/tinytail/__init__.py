@@ -57,11 +57,14 @@ if TYPE_CHECKING:
         explain,
     )
     from tinytail.imaging import create_image
+    from tinytail.page_layout import PageLayout, analyze_page_layout, read_page_times
+    from tinytail.rate_matching import RateMatching, analyze_rate_matching
     from tinytail.reading import read_results
     from tinytail.results import (
         Blame,
         BlameGroup,
         BlockErases,
+        Bursts,
         CauseShare,
         Comparison,
         Configured,
@@ -89,6 +92,7 @@ __all__ = [
     "Blame",
     "BlameGroup",
     "BlockErases",
+    "Bursts",
     "CauseRank",
     "CauseShare",
     "Change",
@@ -110,8 +114,10 @@ __all__ = [
     "Log",
     "Out",
     "OutputError",
+    "PageLayout",
     "Paired",
     "Ranking",
+    "RateMatching",
     "ResultsError",
     "Rotation",
     "RunError",
@@ -130,6 +136,8 @@ __all__ = [
     "Workload",
     "WorkloadError",
     "__version__",
+    "analyze_page_layout",
+    "analyze_rate_matching",
     "analyze_rotation",
     "compare",
     "config_check",
@@ -142,6 +150,7 @@ __all__ = [
     "devices",
     "explain",
     "image_info",
+    "read_page_times",
     "read_results",
     "results_schema",
     "trace_convert",
@@ -157,6 +166,8 @@ _MODULES = (
     "engine",
     "errors",
     "imaging",
+    "page_layout",
+    "rate_matching",
     "reading",
     "results",
     "rotation",

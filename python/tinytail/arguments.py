@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import operator
 import os
 from collections.abc import Iterable, Mapping, Sequence
@@ -93,6 +94,25 @@ def whole_number(parameter: str, value: object, least: int, most: int | None = N
     if number < least or (most is not None and number > most):
         raise refusal
     return number
+
+
+def number(
+    parameter: str, value: object, least: float, below: float | None, *, open_below: bool = False
+) -> float:
+    """The value as a finite number of at least one bound, or above it, and below another.
+
+    Raises:
+        UsageError: it is no number, or beyond a bound.
+    """
+    allowed = f"above {least}" if open_below else f"of at least {least}"
+    if below is not None:
+        allowed += f" and below {below}"
+    refusal = UsageError(f"{parameter} must be a number {allowed}, not {_shown(value)}")
+    if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
+        raise refusal
+    if value < least or (open_below and value == least) or (below is not None and value >= below):
+        raise refusal
+    return value
 
 
 def flag(parameter: str, value: object) -> bool:

@@ -12,6 +12,7 @@ from cyclopts.validators import Number
 
 from tinytail import bench as benches
 from tinytail import engine, imaging
+from tinytail.analyzing import analyze
 from tinytail.arguments import state_from_words
 from tinytail.cli import BAD_INPUT, INTERRUPTED, OK, RUN_FAILED
 from tinytail.comparing import WINDOWS, WINDOWS_MAX, Plan, execute
@@ -20,7 +21,15 @@ from tinytail.errors import OutputError, RunError, TinytailError, UsageError
 from tinytail.explaining.command import explain
 from tinytail.flags import JsonPath, PositiveOrNone, Seed, TraceFlags, TransformOptions
 from tinytail.keeping import STORIES, STORIES_MAX
-from tinytail.output import JsonOutput, discard_output, print_error, stderr, stdout
+from tinytail.output import (
+    JsonOutput,
+    checked_output,
+    discard_output,
+    print_error,
+    stderr,
+    stdout,
+    write_output,
+)
 from tinytail.progress import reporter
 from tinytail.reading import read_results
 from tinytail.render import (
@@ -30,11 +39,9 @@ from tinytail.render import (
     description_view,
     entries_view,
     facts_view,
-    rotation_view,
 )
 from tinytail.reporting import Pictures
 from tinytail.results import Comparison
-from tinytail.rotation import analyze_rotation
 from tinytail.tracing import NOTHING_SAID
 from tinytail.transforms import Transform
 
@@ -53,7 +60,6 @@ app = App(
 trace = App(name="trace", help="Look into block I/O traces, and write them.")
 image = App(name="image", help="Make images of aged drives, and look into them.")
 config = App(name="config", help="Check configuration files.")
-analyze = App(name="analyze", help="Work out what follows from a device without running it.")
 app.command(trace)
 app.command(image)
 app.command(config)
@@ -163,12 +169,12 @@ def compare(
         transform=transform,
     )
     plan.check()
-    output = _checked_output(json)
+    output = checked_output(json)
     pictures = Pictures(report, figures)
     pictures.check()
     with reporter(stderr()) as progress:
         comparison = execute(plan, progress)
-    write_error = _write(output, comparison.to_json)
+    write_error = write_output(output, comparison.to_json)
     console = stderr() if output is not None and output.is_stdout else stdout()
     console.print(comparison_view(comparison, console.width))
     errors = [] if write_error is None else [write_error]
@@ -208,25 +214,6 @@ def report_command(
     for error in errors:
         print_error(str(error))
     return RUN_FAILED if errors else OK
-
-
-def _checked_output(path: str | None) -> JsonOutput | None:
-    if path is None:
-        return None
-    output = JsonOutput(path)
-    output.check()
-    return output
-
-
-def _write(output: JsonOutput | None, text: Callable[[], str]) -> OutputError | None:
-    """Writes results, if wanted; an error is returned, so that they are still shown."""
-    if output is None:
-        return None
-    try:
-        output.write(text())
-    except OutputError as error:
-        return error
-    return None
 
 
 def _report_outcome(comparison: Comparison, write_errors: Sequence[OutputError]) -> int:
@@ -326,12 +313,12 @@ def info(
     json
         File for the characteristics as JSON; - is standard output.
     """
-    output = _checked_output(json)
+    output = checked_output(json)
     return _show_facts(engine.describe_trace(file, options, transform), output)
 
 
 def _show_facts(document: dict[str, Any], output: JsonOutput | None) -> int:
-    write_error = _write(output, lambda: _dump(document))
+    write_error = write_output(output, lambda: _dump(document))
     if output is None or not output.is_stdout:
         stdout().print(facts_view(document))
     if write_error is not None:
@@ -436,7 +423,7 @@ def image_info(file: str, /, *, json: JsonPath = None) -> int:
     json
         File for the same as JSON; - is standard output.
     """
-    return _show_facts(engine.image_info(file), _checked_output(json))
+    return _show_facts(engine.image_info(file), checked_output(json))
 
 
 @config.command
@@ -457,58 +444,6 @@ def check(file: str, /) -> int:
 def schema() -> int:
     """Print the JSON Schema of device, design and workload files."""
     JsonOutput("-").write(_dump(engine.config_schema()))
-    return OK
-
-
-@analyze.command(name="rotation")
-def analyze_rotation_command(
-    *,
-    device: str = "ttflash-256g",
-    dwpd: float = 5.0,
-    valid: float = 0.25,
-    day_hours: float = 8.0,
-    width: int = 8,
-    write_mib_s: float | None = None,
-    json: JsonPath = None,
-) -> int:
-    """Work out how wide stripes may be under rotating GC, and the least RAM.
-
-    The proof sketch of TTFLASH's Appendix A for any device: in the paper's form and in one that
-    charges what a victim frees, parity and erases. Every value is shown with its unit.
-
-    Parameters
-    ----------
-    device
-        Name of a drive (see `tinytail devices`) or path of its file.
-    dwpd
-        How often the drive is written over each day.
-    valid
-        Valid share of a victim's pages, from 0 to below 1.
-    day_hours
-        Into how many hours the writes of a day are pressed.
-    width
-        Stripe width N, for parity and RAM.
-    write_mib_s
-        The most that the host may write each second, in MiB; what the device's channels and dies
-        allow if not given.
-    json
-        File for the calculation as JSON; - is standard output.
-    """
-    output = _checked_output(json)
-    rotation = analyze_rotation(
-        device,
-        dwpd=dwpd,
-        valid=valid,
-        day_hours=day_hours,
-        width=width,
-        write_mib_s=write_mib_s,
-    )
-    write_error = _write(output, rotation.to_json)
-    if output is None or not output.is_stdout:
-        stdout().print(rotation_view(rotation))
-    if write_error is not None:
-        print_error(str(write_error))
-        return RUN_FAILED
     return OK
 
 
@@ -561,7 +496,7 @@ def reproduce(
     """
     from tinytail.reproduction import command
 
-    output = _checked_output(json)
+    output = checked_output(json)
     chosen = command.Options(
         rows=tuple(rows or ()),
         tier=tier,
@@ -596,7 +531,7 @@ def bench(
         error.
     """
     names = benches.check(cases or [])
-    output = _checked_output(json)
+    output = checked_output(json)
     done: list[dict[str, Any]] = []
     error: TinytailError | None = None
     interrupted = False
@@ -610,7 +545,7 @@ def bench(
     except KeyboardInterrupt:
         interrupted = True
     partial = len(done) < len(names)
-    write_error = _write(output, lambda: benches.to_json(done, partial=partial))
+    write_error = write_output(output, lambda: benches.to_json(done, partial=partial))
     console = messages if output is not None and output.is_stdout else stdout()
     console.print(bench_view(done))
     if interrupted:

@@ -220,6 +220,16 @@ def device_document(name: str) -> dict[str, Any]:
     return document
 
 
+def page_layout(pages_per_block: int, times: list[tuple[int, float]]) -> dict[str, Any]:
+    """The layout of the pages of a block that times of reads, or of programs, show.
+
+    Raises:
+        ConfigError: they show none, or not which of two.
+    """
+    found: dict[str, Any] = json.loads(_native.page_layout(pages_per_block, times))
+    return found
+
+
 def design_value(name: str, section: str, key: str) -> Any:
     """One value of a design; None if the design does not have it.
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 MISSING = "–"
 
 
@@ -20,6 +22,18 @@ def number(value: float) -> str:
     if magnitude >= 0.01 or magnitude == 0:
         return f"{rounded:.2f}"
     return f"{rounded:.5f}"
+
+
+def exact_number(value: float) -> str:
+    """As `number`, with three significant digits of small numbers, too.
+
+    >>> exact_number(27.18), exact_number(0.018), exact_number(0.00015), exact_number(0.0)
+    ('27.2', '0.018', '0.00015', '0.00')
+    """
+    if not 0 < abs(value) < 0.1:
+        return number(value)
+    decimals = 2 - math.floor(math.log10(abs(value)))
+    return f"{value:.{decimals}f}".rstrip("0")
 
 
 def _scaled(value: float, units: list[str], step: float) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import secrets
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 from rich.console import Console
@@ -155,3 +156,27 @@ class JsonOutput:
 
 def _error(name: str, error: OSError) -> OutputError:
     return OutputError(f"cannot write results to {name}: {error.strerror}")
+
+
+def checked_output(path: str | None) -> JsonOutput | None:
+    """Where JSON goes, if it is wanted.
+
+    Raises:
+        OutputError: it cannot be written there.
+    """
+    if path is None:
+        return None
+    output = JsonOutput(path)
+    output.check()
+    return output
+
+
+def write_output(output: JsonOutput | None, text: Callable[[], str]) -> OutputError | None:
+    """Writes results, if wanted; an error is returned, so that they are still shown."""
+    if output is None:
+        return None
+    try:
+        output.write(text())
+    except OutputError as error:
+        return error
+    return None

@@ -16,6 +16,8 @@ from rich.text import Text
 from tinytail import humanize
 from tinytail.causes import human_name
 from tinytail.engine import Claim, Description, Entry
+from tinytail.page_layout import PageLayout
+from tinytail.rate_matching import Curves, RateMatching
 from tinytail.results import Comparison, DesignResult, Latency
 from tinytail.rotation import Analysis, Rotation
 
@@ -84,6 +86,24 @@ def _latency_of(result: DesignResult, kind: Literal["read", "write"]) -> Latency
     return result.read if kind == "read" else result.write
 
 
+def _number(value: float | None) -> str:
+    return humanize.MISSING if value is None else humanize.number(value)
+
+
+def _of_bursts(name: str) -> Callable[[DesignResult], Figure]:
+    def of(result: DesignResult) -> Figure:
+        value: Figure = getattr(result.bursts, name, None)
+        return value
+
+    return of
+
+
+_BURST_ROWS = [
+    _Row("bursts", _of_bursts("count"), humanize.count, has_ratio=False, starts_section=True),
+    _Row("  mean", _of_bursts("mean_us"), humanize.latency, has_ratio=True),
+    _Row("  written, MB/s", _of_bursts("write_mb_per_second"), _number, has_ratio=True),
+    _Row("  read, MB/s", _of_bursts("read_mb_per_second"), _number, has_ratio=True),
+]
 _ROWS = [
     *_latency_rows("read"),
     *_latency_rows("write"),
@@ -103,7 +123,7 @@ _ROWS = [
     _Row(
         "write amplification",
         lambda result: result.write_amplification,
-        lambda value: humanize.MISSING if value is None else humanize.number(value),
+        _number,
         has_ratio=False,
     ),
     _Row("erases", lambda result: result.erases, humanize.count, has_ratio=False),
@@ -115,6 +135,11 @@ _ROWS = [
         has_ratio=False,
     ),
 ]
+
+
+def _rows(results: Sequence[DesignResult]) -> list[_Row]:
+    """The rows that a table of these results has: those of bursts only where there are bursts."""
+    return _BURST_ROWS + _ROWS if any(result.bursts for result in results) else _ROWS
 
 
 def comparison_view(comparison: Comparison, width: int) -> RenderableType:
@@ -166,7 +191,7 @@ def table_rows(comparison: Comparison) -> list[TableRow]:
             [_ratio(row, result, reference) for result in results],
             starts_section=row.starts_section,
         )
-        for row in _ROWS
+        for row in _rows(results)
     ]
 
 
@@ -223,23 +248,24 @@ def _tables(comparison: Comparison, width: int) -> list[RenderableType]:
     """One table; more than one only if the designs do not fit side by side at all."""
     results = list(comparison.results)
     reference = next((r for r in results if r.design == comparison.reference), None)
+    rows = _rows(results)
     for stacked in (False, True):
-        columns = [_Column(result, reference, stacked=stacked) for result in results]
+        columns = [_Column(rows, result, reference, stacked=stacked) for result in results]
         if _LABEL_WIDTH + sum(column.width + COLUMN_GAP for column in columns) <= width:
-            return [_table(columns)]
+            return [_table(rows, columns)]
     tables: list[RenderableType] = []
     group: list[_Column] = []
     used = _LABEL_WIDTH
     for column in columns:
         if group and used + column.width + COLUMN_GAP > width:
-            tables.append(_table(group))
+            tables.append(_table(rows, group))
             group, used = [], _LABEL_WIDTH
         group.append(column)
         used += column.width + COLUMN_GAP
-    return [*tables, _table(group)]
+    return [*tables, _table(rows, group)]
 
 
-_LABEL_WIDTH = max(cell_len(row.label) for row in _ROWS)
+_LABEL_WIDTH = max(cell_len(row.label) for row in _BURST_ROWS + _ROWS)
 
 
 class _Column:
@@ -250,10 +276,15 @@ class _Column:
     """
 
     def __init__(
-        self, result: DesignResult, reference: DesignResult | None, *, stacked: bool
+        self,
+        rows: Sequence[_Row],
+        result: DesignResult,
+        reference: DesignResult | None,
+        *,
+        stacked: bool,
     ) -> None:
-        values = [row.show(row.figure(result)) for row in _ROWS]
-        ratios = [_ratio(row, result, reference) for row in _ROWS]
+        values = [row.show(row.figure(result)) for row in rows]
+        ratios = [_ratio(row, result, reference) for row in rows]
         title = [result.design]
         if stacked:
             first, *overlays = result.design.split("+")
@@ -283,14 +314,14 @@ def _right(text: str, width: int) -> str:
     return " " * (width - cell_len(text)) + text
 
 
-def _table(columns: Sequence[_Column]) -> Table:
+def _table(rows: Sequence[_Row], columns: Sequence[_Column]) -> Table:
     table = Table(
         box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, COLUMN_GAP - 1, 0, 0), show_edge=False
     )
     table.add_column("", no_wrap=True)
     for column in columns:
         table.add_column(Text(column.title), no_wrap=True)
-    for index, row in enumerate(_ROWS):
+    for index, row in enumerate(rows):
         style = "bold" if row.starts_section and not row.label.startswith(" ") else ""
         if row.starts_section and index:
             table.add_row()
@@ -391,9 +422,9 @@ def claims_view(claims: Iterable[Claim]) -> Table:
     for claim in claims:
         table.add_row(
             Text(claim.name),
-            humanize.number(claim.value),
+            humanize.exact_number(claim.value),
             f"{claim.tolerance_percent:g} %",
-            humanize.number(claim.found),
+            humanize.exact_number(claim.found),
             "holds" if claim.holds else Text("does not hold", "bold red"),
         )
     return table
@@ -432,7 +463,7 @@ def _plain_value(value: Any) -> str:
         case int():
             return f"{value:,}"
         case float():
-            return humanize.number(value)
+            return humanize.exact_number(value)
         case Mapping():
             return ", ".join(f"{_words(key)} {_plain_value(each)}" for key, each in value.items())
         case list():
@@ -521,3 +552,71 @@ def _limit(rotation: Rotation, analysis: Analysis) -> str:
     else:
         limit = f"N < {analysis.bound:.4g}, at most {analysis.n_max}"
     return f"{limit}; RAM of at least {analysis.ram_mib:.4g} MiB"
+
+
+def rate_matching_view(found: RateMatching) -> RenderableType:
+    """The curves of The Harey Tortoise's Fig. 6 in both forms, at every tenth percent."""
+    array = found.array
+    facts = Table.grid(padding=(0, COLUMN_GAP))
+    for name, value in (
+        ("device", found.device),
+        ("chips", f"{array.chips}, of blocks of {array.pages_per_block} x {array.page_bytes} B"),
+        ("over-provisioning", f"{array.over_provisioning_percent:g} % of the physical pages"),
+        ("program, fast and slow", f"{_us(array.program_fast_ns)}, {_us(array.program_slow_ns)}"),
+        ("program and read, mean", f"{_us(array.program_ns)}, {_us(array.read_ns)}"),
+        ("erase", _us(array.erase_ns)),
+    ):
+        facts.add_row(Text(name), Text(value))
+    parts: list[RenderableType] = [facts]
+    for curves in found.forms:
+        table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
+        table.add_column("locality %", justify="right")
+        for column in ("pages moved", "baseline", "FGC", "SGC", "FGC ratio", "SGC ratio"):
+            table.add_column(column, justify="right")
+        for point in curves.points[::10]:
+            rates = (point.baseline, point.fgc, point.sgc)
+            gains = (point.gain("fgc"), point.gain("sgc"))
+            table.add_row(
+                f"{point.locality_percent:g}",
+                f"{point.moved:.4g}",
+                *(f"{each.mb_s:.2f}" for each in rates),
+                *("" if gain is None else f"{gain:.3f}" for gain in gains),
+            )
+        title = f"{curves.form} form, MB/s: GC_BW = page x {curves.formula}"
+        parts += [Text(), Text(title), table, Text(f"{curves.form} form: {_crossover(curves)}")]
+    return Group(*parts)
+
+
+def _us(ns: float) -> str:
+    return f"{ns / 1000:g} us"
+
+
+def _crossover(curves: Curves) -> str:
+    crossover = curves.crossover
+    if crossover is None:
+        return "all pages are alike, so that no preference changes anything"
+    words = (
+        f"FGC and SGC both write {crossover.fgc.mb_s:.2f} MB/s at a locality of "
+        f"{crossover.locality_percent:.4g} %; FGC writes more below, SGC above"
+    )
+    matched = curves.matched_reads_crossover_percent
+    if matched is not None and matched != crossover.locality_percent:
+        words += f" (at {matched:.4g} % if moves read pages of the kind that they program)"
+    return words
+
+
+def page_layout_view(found: PageLayout) -> RenderableType:
+    """A layout told from times, and what a device file says of it."""
+    facts = Table.grid(padding=(0, COLUMN_GAP))
+    rule = (
+        "none: all pages are alike" if found.rule is None else f'page_class_layout = "{found.rule}"'
+    )
+    for name, value in (
+        ("layout", found.name),
+        ("in a device file", rule),
+        ("pages of a block", f"{found.pages_per_block}"),
+        ("median times, fastest class first", ", ".join(f"{each:g}" for each in found.class_times)),
+        ("times of another class", f"{found.outliers} of {found.samples}"),
+    ):
+        facts.add_row(Text(name), Text(value))
+    return facts

@@ -257,6 +257,24 @@ class GcTimes:
 
 
 @dataclass(frozen=True, slots=True)
+class Bursts:
+    """How fast the bursts of a workload were done that is played in bursts.
+
+    `count` bursts took `mean_us` each, from the first request's issue to the last completion, and
+    at most `max_us`. `write_mb_per_second` is the mean, over the `writing` bursts, of what one
+    wrote over the time that it took, so that idle times do not count; `read_mb_per_second` the same
+    of what bursts read. None where there is nothing to take a mean of.
+    """
+
+    count: int
+    writing: int
+    mean_us: float | None
+    max_us: float | None
+    write_mb_per_second: float | None
+    read_mb_per_second: float | None
+
+
+@dataclass(frozen=True, slots=True)
 class BlockErases:
     """How many blocks were erased how often: `blocks[i]` of them `erases[i]` times."""
 
@@ -307,7 +325,8 @@ class DesignResult:
     machine. `verified_page_reads` is how many reads were checked against what was last written, or
     None. `partial` is true of a run that did not come to its end: it was interrupted, or `stuck`
     tells what held what when its requests stopped completing. `log` is None if none was asked for.
-    `gc_times` is None if no collection took time. `rotation_violations` are the first 1,000 of
+    `gc_times` is None if no collection took time, `bursts` if the workload is not played in bursts.
+    `rotation_violations` are the first 1,000 of
     them, none in designs without rotation.
     """
 
@@ -321,6 +340,7 @@ class DesignResult:
     erases: int
     gc_count: int
     gc_times: GcTimes | None
+    bursts: Bursts | None
     rotation_violations: tuple[Violation, ...]
     blame: Blame
     series: Series
@@ -366,6 +386,7 @@ class DesignResult:
             "series": Series.from_dict(document["series"]),
             "notes": tuple(document["notes"]),
             "gc_times": None if document["gc_times"] is None else GcTimes(**document["gc_times"]),
+            "bursts": None if document["bursts"] is None else Bursts(**document["bursts"]),
             "wear": Wear.from_dict(document["wear"]),
             "rotation_violations": tuple(
                 Violation(**violation) for violation in document["rotation_violations"]

@@ -94,28 +94,29 @@ class Die:
         """
         document = engine.device_document(device)
         geometry, timing = document["geometry"], document["timing"]
-        shares = _class_shares(timing)
+        shares = class_shares(timing)
         page, block = geometry["page_bytes"], geometry["pages_per_block"]
         return cls(
             page_bytes=page,
             pages_per_block=block,
             bytes=geometry["planes_per_die"] * geometry["blocks_per_plane"] * block * page,
             dies=geometry["channels"] * geometry["chips_per_channel"] * geometry["dies_per_chip"],
-            read_ns=_mean(timing["read_ns"], shares),
-            program_ns=_mean(timing["program_ns"], shares),
+            read_ns=weighted_mean(timing["read_ns"], shares),
+            program_ns=weighted_mean(timing["program_ns"], shares),
             transfer_ns=timing["transfer_page_ns"],
             erase_ns=timing["erase_step_ns"] * timing.get("erase_steps", 1),
         )
 
 
-def _class_shares(timing: dict[str, Any]) -> list[float]:
-    """The share of each page class in a block."""
+def class_shares(timing: dict[str, Any]) -> list[float]:
+    """The share of each page class in a block, of the table `timing` of a device."""
     classes = len(timing["read_ns"])
     pattern: Sequence[int] = timing.get("page_class_pattern") or range(classes)
     return [list(pattern).count(each) / len(pattern) for each in range(classes)]
 
 
-def _mean(values: Sequence[float], shares: Sequence[float]) -> float:
+def weighted_mean(values: Sequence[float], shares: Sequence[float]) -> float:
+    """The mean of values with their shares, which add up to 1."""
     return sum(value * share for value, share in zip(values, shares, strict=True))
 
 
@@ -216,9 +217,9 @@ def analyze_rotation(
         ConfigError: an unknown or faulty device.
     """
     name = arguments.name("device", device)
-    _between("dwpd", dwpd, 0, None)
-    _between("valid", valid, 0, 1)
-    _between("day_hours", day_hours, 0, None, open_below=True)
+    arguments.number("dwpd", dwpd, 0, None)
+    arguments.number("valid", valid, 0, 1)
+    arguments.number("day_hours", day_hours, 0, None, open_below=True)
     if day_hours > 24:
         raise UsageError(f"day_hours must be at most 24, not {day_hours}")
     width = arguments.whole_number("width", width, 2, 65_536)
@@ -226,7 +227,7 @@ def analyze_rotation(
         write_mib_s = engine.device_derived(name)["write_peak_mb_s"]
         peak = max(write_mib_s) if isinstance(write_mib_s, list) else write_mib_s
         write_mib_s = peak * 1e6 / MIB
-    _between("write_mib_s", write_mib_s, 0, None, open_below=True)
+    arguments.number("write_mib_s", write_mib_s, 0, None, open_below=True)
     die = Die.of(name)
     raw_bytes_s = die.page_bytes * SECOND_NS / (die.program_ns + die.transfer_ns)
     daily_bytes_s = die.bytes * dwpd / (day_hours * 3600)
@@ -249,18 +250,6 @@ def analyze_rotation(
             ),
         ),
     )
-
-
-def _between(
-    parameter: str, value: object, least: float, below: float | None, *, open_below: bool = False
-) -> None:
-    allowed = f"above {least}" if open_below else f"of at least {least}"
-    if below is not None:
-        allowed += f" and below {below}"
-    if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
-        raise UsageError(f"{parameter} must be a number {allowed}, not {value!r}")
-    if value < least or (open_below and value == least) or (below is not None and value >= below):
-        raise UsageError(f"{parameter} must be a number {allowed}, not {value}")
 
 
 def _raw_steps(die: Die, bytes_s: float) -> list[Step]:

@@ -10,6 +10,7 @@ from tinytail import arguments
 from tinytail.errors import UsageError
 
 Fit = Literal["fold", "clip"]
+BurstGap = float | Literal["mean"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,6 +20,8 @@ class Transform:
     Attributes:
         window_s: keep only the requests from one time to another, in seconds.
         busiest_s: keep only the window of this many seconds that has the most requests.
+        burst_gap_s: make bursts: requests less than so many seconds apart come at once, later ones
+            so long after the burst before has completed; "mean" is the mean time between requests.
         scale_time: multiply times by this; 0.5 makes the requests come twice as fast.
         scale_size: multiply sizes by this.
         repeat: play the requests so many times, one after the other.
@@ -30,6 +33,7 @@ class Transform:
 
     window_s: tuple[float, float] | None = None
     busiest_s: float | None = None
+    burst_gap_s: BurstGap | None = None
     scale_time: float | None = None
     scale_size: float | None = None
     repeat: int | None = None
@@ -62,6 +66,10 @@ class Transform:
                 raise UsageError(f"window_s must be two numbers, not {self.window_s!r}")
             for value in self.window_s:
                 _number("window_s", value)
+        if isinstance(self.burst_gap_s, str):
+            arguments.choice("burst_gap_s", self.burst_gap_s, ("mean",))
+        elif self.burst_gap_s is not None:
+            _number("burst_gap_s", self.burst_gap_s)
         for name in ("busiest_s", "scale_time", "scale_size"):
             if getattr(self, name) is not None:
                 _number(name, getattr(self, name))

@@ -81,6 +81,7 @@ def result(design: str = "base", scale: float = 140.0, **changes: Any) -> dict[s
             "gate_wait_mean_us": 5_700.0,
             "gate_wait_max_us": 39_800.0,
         },
+        "bursts": None,
         "rotation_violations": [],
         "wear": {"erases_most": 21, "erases_least": 18, "variation_percent": 3.1, "blocks": blocks},
         "blame": {

@@ -357,6 +357,12 @@ def test_transforms_are_options_of_a_comparison(command: RunCommand, native: Fak
     outcome = command(*COMPARE, "--busiest-s", "60", "--repeat", "2", "--offset-bytes", "512")
     assert outcome.code == 0
     assert native.specs[0]["transform"] == {"busiest_s": 60.0, "repeat": 2, "offset_bytes": 512}
+    for word, gap in (("mean", "mean"), ("0.018", 0.018)):
+        assert command(*COMPARE, "--burst-gap-s", word).code == 0
+        assert native.specs[-1]["transform"] == {"burst_gap_s": gap}
+    outcome = command(*COMPARE, "--burst-gap-s", "median")
+    assert outcome.code == 2
+    assert "--burst-gap-s" in outcome.err
     outcome = command(*COMPARE, "--fit", "flod")
     assert outcome.code == 2
     assert 'Did you mean "fold"?' in outcome.err

@@ -269,6 +269,53 @@ def test_a_transformed_trace_is_written_and_compared(command: RunCommand, tmp_pa
         )
 
 
+def test_a_trace_is_played_in_bursts(command: RunCommand, tmp_path: Path) -> None:
+    trace = tmp_path / "bursts.trace"
+    # Ten bursts of four requests, 100 us apart in a burst and 10 ms from one to the next.
+    times = [burst * 10_000 + request * 100 for burst in range(10) for request in range(4)]
+    trace.write_text("".join(f"{time} 0 {index * 8} 8 0\n" for index, time in enumerate(times)))
+    told = tinytail.trace_info(
+        trace, time_unit="us", transform=tinytail.Transform(burst_gap_s="mean")
+    )
+    assert told["bursts"]["bursts"] == 10
+    assert told["bursts"]["written_pages_mean"] == 4
+    assert told["bursts"]["idle_s_mean"] == pytest.approx(0.0097)
+    assert tinytail.trace_info(trace, time_unit="us")["bursts"] is None
+    drive = ("--device", "ttflash-small", "--workload", str(trace), "--time-unit", "us")
+    outcome = command("compare", "base", *drive, "--burst-gap-s", "0.001")
+    assert outcome.code == 0, outcome.err
+    assert "makes 10 bursts of 4.0 requests" in " ".join((outcome.out + outcome.err).split())
+    assert "written, MB/s" in outcome.out
+    comparison = tinytail.compare(
+        ["base"],
+        device="ttflash-small",
+        workload=trace,
+        time_unit="us",
+        transform=tinytail.Transform(burst_gap_s=0.001),
+    )
+    bursts = comparison.result("base").bursts
+    assert bursts is not None
+    assert (bursts.count, bursts.writing, bursts.read_mb_per_second) == (10, 10, None)
+    # Four pages, each in the buffer after 1 us.
+    assert bursts.mean_us == bursts.max_us == 1
+    assert bursts.write_mb_per_second == pytest.approx(4 * 4096)
+    assert (
+        tinytail.compare(["base"], device="ttflash-small", workload=trace, time_unit="us")
+        .result("base")
+        .bursts
+        is None
+    )
+    outcome = command("compare", "base", *drive, "--burst-gap-s", "0.1")
+    assert outcome.code == 2
+    assert "leaves one burst of 40 requests" in " ".join(outcome.err.split())
+    with pytest.raises(tinytail.UsageError, match="burst_gap_s must be one of mean"):
+        tinytail.trace_info(
+            trace,
+            time_unit="us",
+            transform=tinytail.Transform(burst_gap_s="median"),  # type: ignore[arg-type]
+        )
+
+
 def test_files_of_several_tables_are_workload_files(tmp_path: Path) -> None:
     for table in (
         '[tenants.a.trace]\nfile = "x"\ntime_unit = "us"\n',
@@ -292,7 +339,7 @@ def test_threads_run_beside_each_other() -> None:
 
 def test_the_stand_ins_are_what_they_claim() -> None:
     names = [entry.name for entry in tinytail.workloads() if entry.name.startswith("standin-")]
-    assert len(names) == 8
+    assert len(names) == 13
     for name in names:
         claims = tinytail.workload_claims(name, seed=9)
         assert len(claims) >= 10

@@ -9,10 +9,12 @@ use serde::{Deserialize, Serialize};
 mod check;
 mod derived;
 mod errors;
+mod measured_layout;
 mod page_class;
 
 pub use derived::{Bandwidth, Derived};
 pub use errors::Errors;
+pub use measured_layout::{MeasuredLayout, PageTime, measured_layout};
 pub use page_class::PageClassLayout;
 
 /// The most planes a die may have: a plane's classes of waiting work take eight bits of a 64-bit mask.

@@ -1,5 +1,6 @@
 //! Latency histograms, blame, time series, the log of every request, stories and timelines, collected while a drive runs.
 
+mod bursts;
 mod classes;
 pub mod distribution;
 pub mod log;
@@ -8,6 +9,9 @@ pub mod stories;
 mod table;
 pub mod timeline;
 
+pub use bursts::BurstsNote;
+
+use bursts::BurstMeter;
 use classes::{class_from, class_of};
 use distribution::Distribution;
 use hdrhistogram::Histogram;
@@ -173,6 +177,8 @@ pub struct Metrics {
     queue_blocked_reads: u64,
     series: Series,
     log: Option<Log>,
+    /// Where the host issues bursts.
+    bursts: Option<BurstMeter>,
 }
 
 impl Metrics {
@@ -189,7 +195,18 @@ impl Metrics {
             queue_blocked_reads: 0,
             series: Series::new(start_ns, windows),
             log,
+            bursts: None,
         }
+    }
+
+    /// Measures bursts from now on, if the host issues bursts, each of which waits for the completion of the one before.
+    pub fn measure_bursts(&mut self) {
+        self.bursts = Some(BurstMeter::default());
+    }
+
+    /// Hands out what was measured of bursts; none if they were not.
+    pub fn take_bursts(&mut self) -> Option<BurstsNote> {
+        self.bursts.take().map(BurstMeter::finish)
     }
 
     /// Hands out the log, which is to be finished.
@@ -214,6 +231,9 @@ impl Observer for Metrics {
     fn completed(&mut self, completion: &Completion, blame: &Blame) {
         if let Some(log) = &mut self.log {
             log.append(completion, blame);
+        }
+        if let Some(bursts) = &mut self.bursts {
+            bursts.add(completion);
         }
         let latency = completion.completed - completion.arrived;
         let class = match completion.kind {

@@ -11,6 +11,7 @@ use pyo3::prelude::*;
 use serde::Serialize;
 use std::path::Path;
 use std::sync::Arc;
+use tinytail_core::device::{PageTime, measured_layout};
 use tinytail_simulator::control::{Control as Progress, Phase};
 use tinytail_simulator::image::{self, CreateSpec};
 use tinytail_simulator::run::{RunError as Failure, Spec};
@@ -105,6 +106,12 @@ fn devices() -> PyResult<String> {
 #[pyfunction]
 fn device(name_or_path: &str) -> PyResult<String> {
     json(&catalog::describe_device(name_or_path).map_err(config_error)?)
+}
+
+#[pyfunction]
+fn page_layout(pages_per_block: u32, times: Vec<(u32, f64)>) -> PyResult<String> {
+    let times: Vec<PageTime> = times.into_iter().map(|(page, time)| PageTime { page, time }).collect();
+    json(&measured_layout(pages_per_block, &times).map_err(config_error)?)
 }
 
 #[pyfunction]
@@ -239,6 +246,7 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
         wrap_pyfunction!(version, module)?,
         wrap_pyfunction!(devices, module)?,
         wrap_pyfunction!(device, module)?,
+        wrap_pyfunction!(page_layout, module)?,
         wrap_pyfunction!(designs, module)?,
         wrap_pyfunction!(design, module)?,
         wrap_pyfunction!(causes, module)?,

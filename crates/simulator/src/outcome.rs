@@ -15,7 +15,7 @@ use tinytail_metrics::log::LogNote;
 use tinytail_metrics::series::SeriesSummary;
 use tinytail_metrics::stories::StoriesNote;
 use tinytail_metrics::timeline::TimelineNote;
-use tinytail_metrics::{BlameSum, LatencySummary, Measures, SlowestSum};
+use tinytail_metrics::{BlameSum, BurstsNote, LatencySummary, Measures, SlowestSum};
 use tinytail_workload::{InputKind, Workload};
 
 /// What a run's workload was.
@@ -122,6 +122,8 @@ pub struct Outcome {
     pub gc_count: u64,
     /// How long they took; `None` if none ran, or took any time.
     pub gc_times: Option<GcTimes>,
+    /// How fast bursts were done; `None` if the workload is not played in bursts.
+    pub bursts: Option<BurstsNote>,
     /// The first GCs that started beside another of their plane group although GC rotates; none where it does not.
     pub rotation_violations: Vec<ViolationNote>,
     /// Where the time went.
@@ -182,6 +184,8 @@ pub(crate) struct Figures {
     pub warm_up: String,
     /// Erases of each block when the measured part began.
     pub erases_then: Vec<u32>,
+    /// What was measured of bursts.
+    pub bursts: Option<BurstsNote>,
     /// What became of the workload's requests.
     pub notes: Vec<String>,
 }
@@ -280,6 +284,7 @@ pub(crate) fn outcome<M: Measures>(
         erases: counters.erases,
         gc_count: counters.gcs,
         gc_times: gc_times(counters),
+        bursts: figures.bursts,
         rotation_violations: rotation_violations(drive, figures.start),
         blame: BlameNote {
             all_reads: metrics.all_reads(),

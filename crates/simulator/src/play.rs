@@ -7,6 +7,7 @@ use tinytail_core::observe::{Completion, Observer};
 use tinytail_core::units::{Ns, SECOND, TIME_MAX};
 use tinytail_workload::{Pacing, Source, Streams, Timing, WorkloadError};
 
+mod bursts;
 mod threads;
 
 /// Requests that are taken from a source at a time.
@@ -96,13 +97,16 @@ pub fn play<O: Observer>(
     control: &Control,
     enough: impl Fn(&Drive<O>) -> bool,
 ) -> Ending {
+    if pacing == Pacing::Bursts {
+        return bursts::play_bursts(drive, source, offset_ns, control, enough);
+    }
     let mut ahead = Ahead::new(source);
     let mut completions: Vec<Completion> = Vec::with_capacity(BATCH);
     let mut watch = Watch::new(drive, control);
     let mut in_flight = 0u32;
     let (depth, open) = match pacing {
-        Pacing::Open => (u32::MAX, true),
         Pacing::Closed { depth } => (depth, false),
+        Pacing::Open | Pacing::Bursts => (u32::MAX, true),
     };
     let mut next = match ahead.take(drive) {
         Ok(next) => next,
@@ -177,6 +181,9 @@ pub fn play_streams<O: Observer>(
     match &mut streams.streams[..] {
         [one] if streams.requests == u64::MAX && one.timing == Timing::default() => {
             play(drive, one.source.as_mut(), one.pacing, offset_ns, control, enough)
+        }
+        several if several.iter().any(|stream| stream.pacing == Pacing::Bursts) => {
+            Ending::Faulty("bursts are of a whole workload: they have no other stream beside them, no limit and no timing".into())
         }
         _ => threads::play_threads(drive, streams, offset_ns, control, enough),
     }

@@ -24,7 +24,7 @@ use tinytail_metrics::series::{WINDOWS, WINDOWS_MAX};
 use tinytail_metrics::stories::{Storied, Wanted};
 use tinytail_metrics::timeline::{Timeline, TimelineError, Wishes};
 use tinytail_metrics::{Measures, Metrics};
-use tinytail_workload::{InputKind, Source, SourceContext, Streams, TraceOptions, Transform, Workload, WorkloadError};
+use tinytail_workload::{InputKind, Pacing, Source, SourceContext, Streams, TraceOptions, Transform, Workload, WorkloadError};
 
 /// What to run.
 #[derive(Debug, Clone, Deserialize)]
@@ -261,6 +261,7 @@ fn run_with<M: Measures>(
             unmapped: 0,
             warm_up: "none".into(),
             erases_then: erases_so_far(&drive),
+            bursts: None,
             notes: Vec::new(),
         };
         return Ok(finish(outcome(&drive, device, workload, spec, &Aged::default(), figures), log, &mut drive, spec));
@@ -293,6 +294,9 @@ fn run_with<M: Measures>(
     // Every request of warming up has completed, and numbers go on from there.
     let first_id = drive.submitted();
     drive.observer_mut().begin(start, first_id, spec.windows, log);
+    if workload.pacing == Pacing::Bursts {
+        drive.observer_mut().metrics_mut().measure_bursts();
+    }
     let cpu_start = thread_cpu_seconds();
     let mut notes = Vec::new();
     if ending == Ending::Complete {
@@ -318,7 +322,8 @@ fn run_with<M: Measures>(
     if spec.verify && !partial {
         drive.audit().map_err(|what| RunError::Failed(format!("{}: an invariant does not hold: {what}", spec.design)))?;
     }
-    let figures = Figures { start, cpu_seconds, partial, stuck, unmapped, warm_up, erases_then, notes };
+    let bursts = drive.observer_mut().metrics_mut().take_bursts();
+    let figures = Figures { start, cpu_seconds, partial, stuck, unmapped, warm_up, erases_then, bursts, notes };
     let log = drive.observer_mut().metrics_mut().take_log();
     Ok(finish(outcome(&drive, device, workload, spec, &aged, figures), log, &mut drive, spec))
 }

@@ -1,10 +1,11 @@
 //! What a stream of requests is like: mix, sizes, rate, burstiness, footprint, overwrites, sequentiality.
 
 use std::collections::BTreeMap;
+use std::ops::Range;
 
 use rustc_hash::FxHashMap;
 use serde::Serialize;
-use tinytail_core::host::{Arrival, CommandKind};
+use tinytail_core::host::{Arrival, Command, CommandKind};
 use tinytail_core::units::SECTOR_BYTES;
 
 use crate::burstiness::Burstiness;
@@ -12,6 +13,7 @@ use crate::error::WorkloadError;
 use crate::source::Source;
 use crate::trace::Compression;
 use crate::trace::units::{AddressUnit, OpCodes, TimeUnit};
+use crate::transform::BurstSummary;
 
 /// The page of which footprints are counted, whatever the drive's page is.
 const PAGE_SECTORS: u64 = 4096 / SECTOR_BYTES as u64;
@@ -29,6 +31,12 @@ pub(crate) fn measure(source: &mut dyn Source) -> Result<CharacteristicsSummary,
         batch.clear();
     }
     Ok(characteristics.summary())
+}
+
+/// The 4 KiB pages that a command touches.
+pub(crate) fn pages_of(command: &Command) -> Range<u64> {
+    let end = command.sector + u64::from(command.sectors);
+    command.sector / PAGE_SECTORS..end.div_ceil(PAGE_SECTORS)
 }
 
 /// What `tinytail trace info` says of a trace.
@@ -53,6 +61,8 @@ pub struct TraceInfo {
     /// What its requests are like, as laid out on the drive.
     #[serde(flatten)]
     pub characteristics: CharacteristicsSummary,
+    /// Its bursts, where a transform makes them.
+    pub bursts: Option<BurstSummary>,
 }
 
 /// One device of a trace.
@@ -189,7 +199,7 @@ impl Characteristics {
         self.lowest_sector = self.lowest_sector.min(command.sector);
         self.highest_sector = self.highest_sector.max(end);
 
-        let pages = command.sector / PAGE_SECTORS..end.div_ceil(PAGE_SECTORS);
+        let pages = pages_of(&command);
         match command.kind {
             CommandKind::Read => {
                 self.read.add(command.sectors, pages);
@@ -237,7 +247,7 @@ impl Characteristics {
 
 impl Kind {
     /// Returns how many of the pages had been seen before.
-    fn add(&mut self, sectors: u32, pages: std::ops::Range<u64>) -> u64 {
+    fn add(&mut self, sectors: u32, pages: Range<u64>) -> u64 {
         *self.sizes.entry(sectors).or_default() += 1;
         let count = pages.end - pages.start;
         self.pages += count;
@@ -312,7 +322,6 @@ fn percent(part: u64, whole: u64) -> f64 {
 
 #[cfg(test)]
 mod tests {
-    use tinytail_core::host::Command;
     use tinytail_core::units::{MS, Ns};
 
     use super::*;

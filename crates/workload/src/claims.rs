@@ -10,6 +10,7 @@ use crate::characteristics::{Characteristics, CharacteristicsSummary};
 use crate::error::WorkloadError;
 use crate::file::{Check, Text};
 use crate::text;
+use crate::transform::BurstSummary;
 
 /// A characteristic of what a stand-in stands in for.
 #[derive(Debug, Deserialize, JsonSchema)]
@@ -47,8 +48,11 @@ pub struct CheckedClaim {
     pub holds: bool,
 }
 
+/// What the names of characteristics of bursts begin with.
+const BURSTS: &str = "bursts_";
+
 /// The characteristics that are numbers, by the names under which they can be claimed.
-fn figures(summary: &CharacteristicsSummary) -> BTreeMap<String, f64> {
+fn figures(summary: &CharacteristicsSummary, bursts: Option<&BurstSummary>) -> BTreeMap<String, f64> {
     fn add(prefix: &str, value: &Value, figures: &mut BTreeMap<String, f64>) {
         for (key, value) in value.as_object().into_iter().flatten() {
             match value.as_f64() {
@@ -62,13 +66,14 @@ fn figures(summary: &CharacteristicsSummary) -> BTreeMap<String, f64> {
     let mut found = BTreeMap::new();
     // A summary is plain numbers, lists and tables, which JSON can hold.
     add("", &serde_json::to_value(summary).unwrap_or_default(), &mut found);
+    add(BURSTS, &serde_json::to_value(bursts).unwrap_or_default(), &mut found);
     found
 }
 
 /// Checks the claims of the table at `section`.
 pub(crate) fn check(tables: &BTreeMap<String, ClaimTable>, text: Text<'_>, section: &[&str]) -> Result<Vec<Claim>, WorkloadError> {
     let check = Check { text, section };
-    let known = figures(&Characteristics::default().summary());
+    let known = figures(&Characteristics::default().summary(), Some(&BurstSummary::default()));
     let mut claims = Vec::new();
     for (name, table) in tables {
         if !known.contains_key(name) {
@@ -90,6 +95,11 @@ pub(crate) fn check(tables: &BTreeMap<String, ClaimTable>, text: Text<'_>, secti
 }
 
 impl Claim {
+    /// The name of the characteristic, if it is one of bursts.
+    pub(crate) fn of_bursts(&self) -> Option<&str> {
+        self.name.starts_with(BURSTS).then_some(&self.name)
+    }
+
     fn compared(&self, found: f64) -> CheckedClaim {
         let holds = (found - self.value).abs() <= self.value.abs() * self.tolerance_percent / 100.0;
         CheckedClaim { name: self.name.clone(), value: self.value, tolerance_percent: self.tolerance_percent, found, holds }
@@ -97,8 +107,8 @@ impl Claim {
 }
 
 /// Holds claims against what was measured, in the order of their names.
-pub(crate) fn compare(claims: &[Claim], summary: &CharacteristicsSummary) -> Vec<CheckedClaim> {
-    let found = figures(summary);
+pub(crate) fn compare(claims: &[Claim], summary: &CharacteristicsSummary, bursts: Option<&BurstSummary>) -> Vec<CheckedClaim> {
+    let found = figures(summary, bursts);
     claims.iter().map(|claim| claim.compared(found.get(&claim.name).copied().unwrap_or(f64::NAN))).collect()
 }
 
@@ -118,8 +128,8 @@ mod tests {
 
     #[test]
     fn characteristics_have_names() {
-        let figures = figures(&Characteristics::default().summary());
-        for name in ["requests", "interarrival_cv", "read_mean_kib", "write_footprint_mib", "dispersion_1s"] {
+        let figures = figures(&Characteristics::default().summary(), Some(&BurstSummary::default()));
+        for name in ["requests", "interarrival_cv", "read_mean_kib", "write_footprint_mib", "dispersion_1s", "bursts_idle_s_mean"] {
             assert!(figures.contains_key(name), "{name} in {figures:?}");
         }
         assert!(!figures.keys().any(|name| name.contains("sizes")));

@@ -94,7 +94,10 @@ impl Workload {
     /// Requests that depend on the drive can't be written down without one.
     fn check_is_fixed(&self) -> Result<(), WorkloadError> {
         // A trace in closed loop stays so by its sidecar file.
-        let message = if self.waits_for_drive() && self.input != InputKind::Real {
+        let message = if self.pacing == Pacing::Bursts {
+            "its bursts wait for the completion of those before, which the times of a trace can't say; write a trace without `burst_gap_s`, \
+             and give that when it is played"
+        } else if self.waits_for_drive() && self.input != InputKind::Real {
             "it is made by rule and waits for the drive, as in closed loop, so that its requests have no times; only traces and open-loop workloads can be written as a trace"
         } else if self.end_sector().is_none() {
             "its addresses depend on the drive; give `range_bytes` to write it as a trace"

@@ -37,5 +37,5 @@ pub use source::{Source, SourceContext};
 pub use streams::{Pacing, Stream, Streams, Timing};
 pub use trace::units::{AddressUnit, DeviceName, Event, OpCodes, TimeUnit};
 pub use trace::{Trace, TraceOptions};
-pub use transform::{Fit, Transform};
+pub use transform::{BurstGap, BurstSummary, Fit, MeanGap, Transform};
 pub use workload::{Description, InputKind, Listing, TRACES_VARIABLE, Workload, check_file, describe, list, workload_schema};

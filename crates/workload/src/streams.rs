@@ -9,6 +9,9 @@ use crate::source::Source;
 pub enum Pacing {
     /// At its own time, whatever the drive does.
     Open,
+    /// In bursts of requests with equal times. A burst is issued when all of the one before have completed and the difference
+    /// between their times has passed.
+    Bursts,
     /// When another of the same stream completes, so that this many are always outstanding.
     Closed {
         /// Number of outstanding requests, at least 1.

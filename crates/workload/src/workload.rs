@@ -313,6 +313,7 @@ impl Workload {
             }
         };
         Ok(Self {
+            pacing: if transformed.makes_bursts() { Pacing::Bursts } else { self.pacing },
             detail: format!("{}; transformed, as the notes say", self.detail.trim_end_matches("; transformed, as the notes say")),
             notes: transformed.notes(),
             requests: Requests::Transformed { transformed: Box::new(transformed), claims },
@@ -480,18 +481,19 @@ impl Workload {
         if requests.is_some() { Ok(()) } else { Err(WorkloadError::Endless { name: self.name.clone(), section }) }
     }
 
-    /// Generates a stand-in, without transforms, and holds what it claims to be like against what it is like.
+    /// Generates a stand-in, without transforms, and holds what it claims to be like against what it is like; claims of bursts
+    /// against the bursts that its transform makes.
     ///
     /// # Errors
     /// A workload that claims nothing, since it is no stand-in or says nothing.
     pub fn check_claims(&self, seed: u64) -> Result<Vec<CheckedClaim>, WorkloadError> {
-        let (profile, claims) = match &self.requests {
-            Requests::Profile { profile, claims } => (Some(profile), claims),
+        let (profile, transformed, claims) = match &self.requests {
+            Requests::Profile { profile, claims } => (Some(profile), None, claims),
             Requests::Transformed { transformed, claims } => match transformed.base() {
-                Base::Profile(profile) => (Some(profile), claims),
-                Base::Trace(_) | Base::Tenants(_) => (None, claims),
+                Base::Profile(profile) => (Some(profile), Some(transformed), claims),
+                Base::Trace(_) | Base::Tenants(_) => (None, None, claims),
             },
-            _ => (None, &Vec::new()),
+            _ => (None, None, &Vec::new()),
         };
         let Some(profile) = profile.filter(|_| !claims.is_empty()) else {
             return Err(WorkloadError::DoesNotFit {
@@ -499,8 +501,15 @@ impl Workload {
                 message: "it claims nothing; a stand-in states its claims in [profile.claims]".into(),
             });
         };
+        let bursts = transformed.map_or(Ok(None), |transformed| transformed.bursts(seed))?;
+        if let Some(name) = claims.iter().find_map(Claim::of_bursts).filter(|_| bursts.is_none()) {
+            return Err(WorkloadError::DoesNotFit {
+                name: self.name.clone(),
+                message: format!("it claims `{name}` and has no bursts; they are made by `burst_gap_s` in [transform]"),
+            });
+        }
         let summary = measure(&mut profile.source(seed, None))?;
-        Ok(claims::compare(claims, &summary))
+        Ok(claims::compare(claims, &summary, bursts.as_ref()))
     }
 
     /// Runs through the stream of requests and measures it.

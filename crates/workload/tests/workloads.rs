@@ -65,13 +65,18 @@ fn every_named_workload_is_sound_and_described() {
         "randwrite-qd32",
         "reader-beside-writers",
         "seqread-4streams",
+        "standin-build",
         "standin-dapps",
+        "standin-deskdev",
         "standin-dtrs",
         "standin-dtrs-summary",
         "standin-exchange",
+        "standin-financial",
         "standin-lmbe",
         "standin-msnfs",
+        "standin-swap",
         "standin-tpcc",
+        "standin-webindex",
         "standin-websearch",
         "zipf",
     ];
@@ -94,7 +99,7 @@ fn every_named_workload_is_sound_and_described() {
 #[test]
 fn every_value_of_a_calibrated_workload_has_its_source() {
     let names: Vec<String> = list().into_iter().map(|listing| listing.name).filter(|name| name.starts_with("standin-")).collect();
-    assert_eq!(names.len(), 8);
+    assert_eq!(names.len(), 13);
     for name in &names {
         for row in describe(name).unwrap().rows {
             // A value of 0 switches something off.

@@ -8,7 +8,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
@@ -39,8 +39,7 @@ class Pictures:
             _check_libraries("a report", ("plotly", "jinja2"))
             self._page(self.report).check()
         if self.figures is not None:
-            _check_libraries("figures", ("matplotlib",))
-            _check_folder(self.figures)
+            check_figures(self.figures)
 
     def write(self, comparison: Comparison) -> list[OutputError]:
         """Makes the pictures; returns what could not be written. Files are whole or as before."""
@@ -54,7 +53,9 @@ class Pictures:
             errors.append(error)
         try:
             if self.figures is not None:
-                _write_figures(comparison, Path(self.figures))
+                from tinytail.reporting import paper
+
+                write_figures(self.figures, paper.draw(comparison))
         except OutputError as error:
             errors.append(error)
         return errors
@@ -62,6 +63,32 @@ class Pictures:
     @staticmethod
     def _page(path: str) -> FileOutput:
         return FileOutput(path, "--report")
+
+
+def check_figures(folder: str) -> None:
+    """Makes sure that figures can be drawn and written to a folder.
+
+    Raises:
+        UsageError: a library is missing; says what to install.
+        OutputError: the folder cannot be written to.
+    """
+    _check_libraries("figures", ("matplotlib",))
+    _check_folder(folder)
+
+
+def write_figures(folder: str, figures: Iterable[tuple[str, bytes]]) -> None:
+    """Writes figures, by their files' names, to a folder, which is made if it is not there.
+
+    Raises:
+        OutputError: a figure could not be written.
+    """
+    path = Path(folder)
+    try:
+        path.mkdir(exist_ok=True)
+    except OSError as error:
+        raise _no_figures(folder, error) from error
+    for name, content in figures:
+        FileOutput(str(path / name), "--figures").write(content)
 
 
 def _check_libraries(what: str, names: Sequence[str]) -> None:
@@ -86,17 +113,6 @@ def _check_folder(folder: str) -> None:
             raise PermissionError(0, "the directory is read-only")
     except OSError as error:
         raise _no_figures(folder, error) from error
-
-
-def _write_figures(comparison: Comparison, folder: Path) -> None:
-    from tinytail.reporting import paper
-
-    try:
-        folder.mkdir(exist_ok=True)
-    except OSError as error:
-        raise _no_figures(str(folder), error) from error
-    for name, content in paper.draw(comparison):
-        FileOutput(str(folder / name), "--figures").write(content)
 
 
 def _no_figures(folder: str, error: OSError) -> OutputError:

@@ -21,6 +21,7 @@ from matplotlib.ticker import (
 )
 
 from tinytail import humanize
+from tinytail.rate_matching import PLACEMENTS, RateMatching
 from tinytail.reporting import figures
 from tinytail.results import Comparison
 
@@ -65,17 +66,26 @@ def draw(comparison: Comparison) -> Iterator[tuple[str, bytes]]:
         "wear": lambda: _wear(comparison),
     }
     for name, drawer in drawers.items():
-        with mpl.rc_context(_STYLE):
-            figure = drawer()
-            if figure is None:
-                continue
-            # What lies where is worked out once for both.
-            figure.draw_without_rendering()
-            figure.set_layout_engine("none")
-            svg = _saved(figure, "svg", {"Date": None})
-            pdf = _saved(figure, "pdf", {"CreationDate": None})
-        yield f"{name}.svg", svg
-        yield f"{name}.pdf", pdf
+        yield from _files(name, drawer)
+
+
+def draw_rate_matching(found: RateMatching) -> Iterator[tuple[str, bytes]]:
+    """Names and contents of files: Fig. 6 of The Harey Tortoise, in both forms of its model."""
+    yield from _files("rate-matching", lambda: _rate_matching(found))
+
+
+def _files(name: str, drawer: Callable[[], Figure | None]) -> Iterator[tuple[str, bytes]]:
+    with mpl.rc_context(_STYLE):
+        figure = drawer()
+        if figure is None:
+            return
+        # What lies where is worked out once for both.
+        figure.draw_without_rendering()
+        figure.set_layout_engine("none")
+        svg = _saved(figure, "svg", {"Date": None})
+        pdf = _saved(figure, "pdf", {"CreationDate": None})
+    yield f"{name}.svg", svg
+    yield f"{name}.pdf", pdf
 
 
 def _saved(figure: Figure, format: str, metadata: dict[str, Any]) -> bytes:
@@ -261,4 +271,33 @@ def _wear(comparison: Comparison) -> Figure | None:
     axis.set_xlabel("erases of a block")
     axis.set_ylabel("blocks")
     _legend_below(figure, axis, 2)
+    return figure
+
+
+def _rate_matching(found: RateMatching) -> Figure:
+    figure = _figure(WIDE, 2.7)
+    axes = figure.subplots(1, 2, sharey=True)
+    names = {"baseline": "no preference", "fgc": "fast pages to GC", "sgc": "slow pages to GC"}
+    for axis, curves in zip(axes, found.forms, strict=True):
+        localities = [point.locality_percent for point in curves.points]
+        for position, placement in enumerate(PLACEMENTS):
+            rates = [getattr(point, placement).mb_s for point in curves.points]
+            style = figures.style(position)
+            axis.plot(localities, rates, label=names[placement], **_stroke(style))
+        crossover = curves.crossover
+        if crossover is not None:
+            axis.plot([crossover.locality_percent], [crossover.fgc.mb_s], "k.", markersize=5)
+            axis.annotate(
+                f"{crossover.locality_percent:.4g} %",
+                (crossover.locality_percent, crossover.fgc.mb_s),
+                (-4, 4),
+                textcoords="offset points",
+                ha="right",
+            )
+        axis.set_title(f"{found.device}: {curves.form} form")
+        axis.set_xlabel("locality (% of a block invalidated by the host)")
+        axis.set_xlim(0, 100)
+    axes[0].set_ylim(bottom=0)
+    axes[0].set_ylabel("host writes (MB/s)")
+    _legend_below(figure, axes[0], 3)
     return figure

@@ -76,6 +76,37 @@ mod tests {
     }
 
     #[test]
+    fn tlc_follows_the_index_rule_whatever_the_block() {
+        // B: two fast pages and a medium one, then fast, medium and slow in turn, then a medium page and two slow ones.
+        let class_b = |page: u32, pages: u32| match page {
+            0 | 1 => 0,
+            2 => 1,
+            _ if page == pages - 3 => 1,
+            _ if page > pages - 3 => 2,
+            _ => (page % 3) as u8,
+        };
+        for word_lines in 2..=128 {
+            let pages = 3 * word_lines;
+            let single: Vec<u8> = (0..pages).map(|page| class_b(page, pages)).collect();
+            let pairs: Vec<u8> = (0..2 * pages).map(|page| class_b(page / 2, pages)).collect();
+            assert_eq!(Single.classes(3, pages), single, "{pages}");
+            assert_eq!(Pairs.classes(3, 2 * pages), pairs, "{pages}");
+        }
+    }
+
+    #[test]
+    fn blocks_of_the_papers_sizes_read_as_it_says() {
+        let mlc = letters(Pairs, 2, 128);
+        assert_eq!(mlc, format!("FFFF{}SSSS", "SSFF".repeat(30)));
+        for layout in [Pairs, Single] {
+            assert_eq!(letters(layout, 2, 128).matches('F').count(), 64, "half of MLC is fast");
+            for class in ['F', 'M', 'S'] {
+                assert_eq!(letters(layout, 3, 384).matches(class).count(), 128, "a third of TLC is of each class");
+            }
+        }
+    }
+
+    #[test]
     fn a_block_has_as_many_pages_of_each_class_and_none_before_its_predecessor() {
         for (layout, classes, pages) in [(Single, 4, 64), (Pairs, 4, 64), (Pairs, 3, 384), (Single, 3, 3), (Pairs, 2, 128)] {
             let order = layout.classes(classes, pages);

@@ -48,7 +48,8 @@ impl Thread<'_> {
                 Some(self.begin.max(now))
             }
             Pacing::Closed { .. } => self.thought.front().map(|at| (*at).max(now)),
-            Pacing::Open => None,
+            // No thread has bursts: `play_streams` refuses them.
+            Pacing::Open | Pacing::Bursts => None,
         }
     }
 

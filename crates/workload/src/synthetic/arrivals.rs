@@ -11,6 +11,8 @@ pub(crate) enum Arrivals {
     Closed { depth: u32, think_ns: Ns },
     /// At their own times, at this mean rate; later while `outstanding_max` are outstanding.
     Open { rate_per_s: f64, law: Law, outstanding_max: Option<u32> },
+    /// So many at once, and again so long after the last of them has completed.
+    Bursts { requests: u64, idle_ns: Ns },
 }
 
 /// How the times between requests are distributed in open loop.
@@ -36,6 +38,31 @@ impl Clock for NoClock {
     #[inline]
     fn next(&mut self, _: &mut Random) -> Ns {
         0
+    }
+}
+
+/// Bursts: equal times in each, and between two the idle time.
+pub(super) struct Bursty {
+    requests: u64,
+    idle_ns: Ns,
+    given: u64,
+    at: Ns,
+}
+
+impl Bursty {
+    pub(super) fn new(requests: u64, idle_ns: Ns) -> Self {
+        Self { requests, idle_ns, given: 0, at: 0 }
+    }
+}
+
+impl Clock for Bursty {
+    fn next(&mut self, _: &mut Random) -> Ns {
+        if self.given == self.requests {
+            self.given = 0;
+            self.at = self.at.saturating_add(self.idle_ns);
+        }
+        self.given += 1;
+        self.at
     }
 }
 
@@ -143,6 +170,14 @@ mod tests {
             assert!((mean / 1e4 - 1.0).abs() < 0.03, "{wanted}: {mean}");
             assert!((cv / wanted - 1.0).abs() < 0.04, "{wanted}: {cv}");
         }
+    }
+
+    #[test]
+    fn bursts_are_of_equal_times_an_idle_time_apart() {
+        let mut clock = Bursty::new(3, 7);
+        let mut random = Random::new(1);
+        let at: Vec<Ns> = (0..8).map(|_| clock.next(&mut random)).collect();
+        assert_eq!(at, [0, 0, 0, 7, 7, 7, 14, 14]);
     }
 
     #[test]

@@ -4,7 +4,7 @@ use tinytail_core::host::{Arrival, Command, CommandKind};
 use tinytail_core::units::TIME_MAX;
 
 use super::addresses::{HotCold, Places, Sequential, Shuffled, Uniform};
-use super::arrivals::{Arrivals, Clock, Hyperexponential, Law, Metronome, NoClock, Poisson};
+use super::arrivals::{Arrivals, Bursty, Clock, Hyperexponential, Law, Metronome, NoClock, Poisson};
 use super::zipf::Zipf;
 use super::{Addresses, Blocks, Length, Start, Synthetic, Volume, too_late};
 use crate::error::WorkloadError;
@@ -85,6 +85,7 @@ impl Synthetic {
     fn clock(&self) -> Box<dyn Clock> {
         match self.arrivals {
             Arrivals::Closed { .. } => Box::new(NoClock),
+            Arrivals::Bursts { requests, idle_ns } => Box::new(Bursty::new(requests, idle_ns)),
             Arrivals::Open { rate_per_s, law, .. } => match law {
                 Law::Exponential => Box::new(Poisson::new(rate_per_s)),
                 Law::Fixed => Box::new(Metronome::new(rate_per_s)),
@@ -153,6 +154,7 @@ impl Build for Whole<'_> {
     fn build<P: Places + 'static, S: Sizes + 'static>(self, blocks: &Blocks, places: P, sizes: S) -> Box<dyn Source> {
         match self.synthetic.arrivals {
             Arrivals::Closed { .. } => self.at_times(blocks, places, sizes, NoClock),
+            Arrivals::Bursts { requests, idle_ns } => self.at_times(blocks, places, sizes, Bursty::new(requests, idle_ns)),
             Arrivals::Open { rate_per_s, law, .. } => match law {
                 Law::Exponential => self.at_times(blocks, places, sizes, Poisson::new(rate_per_s)),
                 Law::Fixed => self.at_times(blocks, places, sizes, Metronome::new(rate_per_s)),

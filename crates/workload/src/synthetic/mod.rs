@@ -144,6 +144,12 @@ impl Synthetic {
             Arrivals::Closed { depth, think_ns } => {
                 format!("closed loop at queue depth {depth}, {} of thought", text::duration(u128::from(think_ns)))
             }
+            Arrivals::Bursts { requests, idle_ns } => {
+                format!(
+                    "bursts of {requests} requests, {} after the last completion of the one before",
+                    text::duration(u128::from(idle_ns))
+                )
+            }
             Arrivals::Open { rate_per_s, law, outstanding_max } => {
                 let law = match law {
                     Law::Exponential => "exponential".into(),
@@ -178,16 +184,20 @@ impl Synthetic {
         }
     }
 
-    /// How many requests are outstanding in closed loop; none in open loop.
+    /// How many requests are outstanding in closed loop; none otherwise.
     pub(crate) fn depth(&self) -> Option<u32> {
         match self.arrivals {
             Arrivals::Closed { depth, .. } => Some(depth),
-            Arrivals::Open { .. } => None,
+            Arrivals::Open { .. } | Arrivals::Bursts { .. } => None,
         }
     }
 
     pub(crate) fn pacing(&self) -> Pacing {
-        self.depth().map_or(Pacing::Open, |depth| Pacing::Closed { depth })
+        match self.arrivals {
+            Arrivals::Closed { depth, .. } => Pacing::Closed { depth },
+            Arrivals::Open { .. } => Pacing::Open,
+            Arrivals::Bursts { .. } => Pacing::Bursts,
+        }
     }
 
     /// Whether when its requests are issued depends on when others complete.
@@ -235,6 +245,7 @@ impl Synthetic {
         match self.arrivals {
             Arrivals::Closed { think_ns, .. } => timing.think_ns = think_ns,
             Arrivals::Open { outstanding_max, .. } => timing.outstanding_max = outstanding_max,
+            Arrivals::Bursts { .. } => {}
         }
         Ok(Stream { source: self.source(start, mapped_sectors)?, pacing: self.pacing(), timing, endless: false })
     }

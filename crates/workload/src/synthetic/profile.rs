@@ -1,4 +1,4 @@
-//! A stand-in for a recorded workload: independent flows of reads or of writes, each with rates that vary over time,
+//! A stand-in for a recorded workload: independent flows of reads, of writes or of both, each with rates that vary over time,
 //! pauses, runs of sequential requests and revisited addresses, all measured on the workload that it stands in for.
 //!
 //! A flow keeps the ends of its recent runs. A request continues one of them, mostly the most recent, or starts a new run:
@@ -48,7 +48,7 @@ pub(crate) struct Profile {
 /// A checked flow: rates and shares are in range, lists are not empty, regions are not empty.
 #[derive(Clone, Debug)]
 pub(crate) struct FlowProfile {
-    pub(crate) kind: CommandKind,
+    pub(crate) kinds: Kinds,
     pub(crate) start_s: u64,
     /// Length of each of the periods of `rates_per_s`, in seconds.
     pub(crate) period_s: u64,
@@ -67,6 +67,15 @@ pub(crate) struct FlowProfile {
     /// Added to every address.
     pub(crate) offset_sectors: u64,
     pub(crate) sweep: Option<SweepProfile>,
+}
+
+/// What a flow does.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Kinds {
+    /// Requests of one kind.
+    One(CommandKind),
+    /// Runs that write, this share of them, and runs that read.
+    Mixed { write_share: f64 },
 }
 
 /// How a flow goes through its regions in order.
@@ -142,15 +151,23 @@ impl Source for ProfileSource {
 #[derive(Clone, Copy)]
 struct Run {
     end_sector: u64,
+    kind: CommandKind,
     /// Whether it goes where earlier requests went; otherwise it ends where it would.
     revisits: bool,
+}
+
+/// What the runs of a flow do.
+enum Doing {
+    One(CommandKind),
+    /// Both, and how often they write.
+    Mixed(Chance),
 }
 
 /// One flow in progress.
 struct Flow {
     /// Its place among the flows, which is its queue.
     queue: u32,
-    kind: CommandKind,
+    doing: Doing,
     random: Random,
     start_s: u64,
     period_s: u64,
@@ -190,7 +207,10 @@ impl Flow {
         let between = |rate: &f64| profile.rate_between_pauses(*rate).unwrap_or(0.0);
         let mut flow = Self {
             queue,
-            kind: profile.kind,
+            doing: match profile.kinds {
+                Kinds::One(kind) => Doing::One(kind),
+                Kinds::Mixed { write_share } => Doing::Mixed(Chance::new(write_share)),
+            },
             random,
             start_s: profile.start_s,
             period_s: profile.period_s,
@@ -257,20 +277,29 @@ impl Flow {
     fn command(&mut self) -> Command {
         if let Some(sweep) = &mut self.sweep {
             let (sector, sectors) = sweep.next(&mut self.random, &self.start_sizes, &self.continuation_sizes);
-            return Command { kind: self.kind, sector: sector + self.offset_sectors, sectors };
+            return Command { kind: self.next_kind(), sector: sector + self.offset_sectors, sectors };
         }
-        let (sector, sectors, revisits) = self.continued().unwrap_or_else(|| self.started());
+        let (kind, sector, sectors, revisits) = self.continued().unwrap_or_else(|| self.started());
         let end_sector = sector + u64::from(sectors);
         self.fill_lanes(sector / PAGE_SECTORS, (end_sector + self.offset_sectors).div_ceil(PAGE_SECTORS));
         if end_sector % PAGE_SECTORS == 0 {
-            self.runs.insert(0, Run { end_sector, revisits });
+            self.runs.insert(0, Run { end_sector, kind, revisits });
             self.runs.truncate(RUNS_MAX);
         }
-        Command { kind: self.kind, sector: sector + self.offset_sectors, sectors }
+        Command { kind, sector: sector + self.offset_sectors, sectors }
+    }
+
+    /// Whether a new run reads or writes.
+    fn next_kind(&mut self) -> CommandKind {
+        match self.doing {
+            Doing::One(kind) => kind,
+            Doing::Mixed(writes) if self.random.happens(writes) => CommandKind::Write,
+            Doing::Mixed(_) => CommandKind::Read,
+        }
     }
 
     /// The next request of an open run.
-    fn continued(&mut self) -> Option<(u64, u32, bool)> {
+    fn continued(&mut self) -> Option<(CommandKind, u64, u32, bool)> {
         if self.runs.is_empty() || !self.random.happens(self.continues) {
             return None;
         }
@@ -285,11 +314,12 @@ impl Flow {
         let own = u64::from(self.offset_sectors > 0);
         let free = run.revisits || page % LANE_PAGES + own >= self.front(page / LANE_PAGES);
         let fits = run.end_sector + u64::from(sectors) <= self.end_sector;
-        (free && fits).then_some((run.end_sector, sectors, run.revisits))
+        (free && fits).then_some((run.kind, run.end_sector, sectors, run.revisits))
     }
 
     /// The first request of a new run.
-    fn started(&mut self) -> (u64, u32, bool) {
+    fn started(&mut self) -> (CommandKind, u64, u32, bool) {
+        let kind = self.next_kind();
         let sectors = self.start_sizes.draw(&mut self.random);
         let asked = self.random.happens(self.revisits);
         let untouched = if asked { None } else { self.untouched_page() };
@@ -309,7 +339,7 @@ impl Flow {
             self.starts[self.starts_next] = sector;
             self.starts_next = (self.starts_next + 1) % STARTS_MAX;
         }
-        (sector, sectors, revisits)
+        (kind, sector, sectors, revisits)
     }
 
     fn page_in_region(&mut self) -> u64 {

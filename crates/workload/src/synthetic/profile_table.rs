@@ -7,7 +7,7 @@ use serde::Deserialize;
 use tinytail_core::host::CommandKind;
 use tinytail_core::units::{SECOND, TIME_MAX};
 
-use super::profile::{FlowProfile, Profile, SweepProfile};
+use super::profile::{FlowProfile, Kinds, Profile, SweepProfile};
 use crate::claims::{self, Claim, ClaimTable};
 use crate::error::WorkloadError;
 use crate::file::{Check, Sourced, Text};
@@ -26,20 +26,24 @@ pub(crate) struct ProfileTable {
     claims: BTreeMap<String, ClaimTable>,
 }
 
-#[derive(Clone, Copy, Debug, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 enum FlowKind {
     /// Reads.
     Read,
     /// Writes.
     Write,
+    /// Runs of reads and runs of writes.
+    Mixed,
 }
 
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct FlowTable {
-    /// Whether the flow reads or writes.
+    /// Whether the flow reads, writes or does both.
     kind: Sourced<FlowKind>,
+    /// Share of the runs that write; only with both, and then needed.
+    write_share: Option<Sourced<f64>>,
     /// When the flow begins, in whole seconds; 0 without it.
     start_s: Option<Sourced<u64>>,
     /// Length of each of the periods for which a rate is given, in whole seconds.
@@ -128,10 +132,7 @@ impl FlowTable {
             return Err(check.fault("offset_sectors", format_args!("is {offset_sectors}; expected 0 to 7 sectors")));
         }
         let flow = FlowProfile {
-            kind: match self.kind.value {
-                FlowKind::Read => CommandKind::Read,
-                FlowKind::Write => CommandKind::Write,
-            },
+            kinds: self.kinds(check)?,
             start_s: self.start_s.as_ref().map_or(0, |start| start.value),
             period_s: self.period_s.value,
             rates_per_s: self.rates_per_s.value.clone(),
@@ -173,6 +174,16 @@ impl FlowTable {
         Ok(flow)
     }
 
+    fn kinds(&self, check: Check<'_>) -> Result<Kinds, WorkloadError> {
+        match (self.kind.value, &self.write_share) {
+            (FlowKind::Mixed, Some(share)) => Ok(Kinds::Mixed { write_share: check.share("write_share", share)? }),
+            (FlowKind::Mixed, None) => Err(check.fault("kind", "is \"mixed\" and needs `write_share`")),
+            (_, Some(_)) => Err(check.fault("write_share", "is only for flows of the kind \"mixed\"")),
+            (FlowKind::Read, None) => Ok(Kinds::One(CommandKind::Read)),
+            (FlowKind::Write, None) => Ok(Kinds::One(CommandKind::Write)),
+        }
+    }
+
     fn sweep(&self, check: Check) -> Result<Option<SweepProfile>, WorkloadError> {
         let (chunk_kib, parallel) = match (&self.sweep_chunk_kib, &self.sweep_parallel) {
             (None, None) => return Ok(None),
@@ -180,6 +191,9 @@ impl FlowTable {
             (Some(_), None) => return Err(check.fault("sweep_chunk_kib", "needs `sweep_parallel`")),
             (None, Some(_)) => return Err(check.fault("sweep_parallel", "needs `sweep_chunk_kib`")),
         };
+        if self.kind.value == FlowKind::Mixed {
+            return Err(check.fault("kind", "is \"mixed\"; a flow with `sweep_chunk_kib` reads or writes"));
+        }
         if chunk_kib == 0 || !chunk_kib.is_multiple_of(4) || chunk_kib > 1 << 30 {
             return Err(check.fault("sweep_chunk_kib", format_args!("is {chunk_kib}; expected a multiple of 4 KiB, at most 2^30")));
         }

@@ -12,7 +12,7 @@ use tinytail_core::units::{MS, Ns, SECOND, US};
 /// The longest time that a thread may think, wait or run.
 pub(crate) const DAY_NS: Ns = 24 * 3600 * SECOND;
 
-/// Requests of one kind. Exactly one of `queue_depth` and `rate_per_s` is given, and exactly one of `block_bytes` and
+/// Requests of one kind. Exactly one of `queue_depth`, `rate_per_s` and `burst_requests` is given, and exactly one of `block_bytes` and
 /// `block_mix`.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -21,6 +21,10 @@ pub(crate) struct SyntheticTable {
     queue_depth: Option<Sourced<u32>>,
     /// Open loop: mean number of requests per second.
     rate_per_s: Option<Sourced<f64>>,
+    /// Bursts: number of requests that are issued at once.
+    burst_requests: Option<Sourced<u64>>,
+    /// Bursts: time in microseconds from the last completion of one to the next; needed with `burst_requests`.
+    burst_idle_us: Option<Sourced<u64>>,
     /// Closed loop: time in microseconds from the completion of a request to the one that takes its place; 0 without it.
     think_us: Option<Sourced<u64>>,
     /// Open loop: while so many requests are outstanding, others wait outside the drive for their turn; without it none do.
@@ -191,13 +195,49 @@ impl SyntheticTable {
         Ok(blocks)
     }
 
+    /// Bursts, if they are asked for.
+    fn bursts(&self, check: Check<'_>) -> Result<Option<Arrivals>, WorkloadError> {
+        let (requests, idle_us) = match (&self.burst_requests, &self.burst_idle_us) {
+            (None, None) => return Ok(None),
+            (Some(_), None) => return Err(check.fault("burst_requests", "needs `burst_idle_us`")),
+            (None, Some(_)) => return Err(check.fault("burst_idle_us", "needs `burst_requests`")),
+            (Some(requests), Some(idle_us)) => (requests.value, idle_us.value),
+        };
+        let others = [
+            ("queue_depth", self.queue_depth.is_some()),
+            ("rate_per_s", self.rate_per_s.is_some()),
+            ("think_us", self.think_us.is_some()),
+            ("outstanding_max", self.outstanding_max.is_some()),
+            ("arrivals", self.arrivals.is_some()),
+            ("arrivals_cv", self.arrivals_cv.is_some()),
+            ("start_ms", self.start_ms.is_some()),
+            ("runtime_ms", self.runtime_ms.is_some()),
+        ];
+        if let Some((key, _)) = others.into_iter().find(|(_, given)| *given) {
+            return Err(check.fault(key, "is given with `burst_requests`; bursts begin when those before have completed"));
+        }
+        if requests == 0 {
+            return Err(check.fault("burst_requests", "is 0; expected 1 or more"));
+        }
+        if !(1..=DAY_NS / US).contains(&idle_us) {
+            return Err(check.fault("burst_idle_us", format_args!("is {idle_us}; expected 1 to 86,400,000,000 us, a day")));
+        }
+        if check.section.first() == Some(&"threads") {
+            return Err(check.fault("burst_requests", "is of a whole workload, in [synthetic]; threads have no bursts"));
+        }
+        Ok(Some(Arrivals::Bursts { requests, idle_ns: idle_us * US }))
+    }
+
     fn arrivals(&self, check: Check<'_>) -> Result<Arrivals, WorkloadError> {
+        if let Some(bursts) = self.bursts(check)? {
+            return Ok(bursts);
+        }
         let rate_per_s = match (&self.queue_depth, &self.rate_per_s) {
             (Some(_), Some(_)) => {
                 return Err(check.fault("rate_per_s", "and `queue_depth` are both given; expected one, open or closed loop"));
             }
             (None, None) => {
-                return Err(check.fault("queue_depth", "(closed loop) or `rate_per_s` (open loop) is missing"));
+                return Err(check.fault("queue_depth", "(closed loop), `rate_per_s` (open loop) or `burst_requests` (bursts) is missing"));
             }
             (Some(depth), None) => {
                 let of_open_loop = [

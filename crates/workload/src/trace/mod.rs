@@ -44,6 +44,7 @@ use crate::characteristics::{CharacteristicsSummary, DeviceInfo, TraceInfo, meas
 use crate::error::WorkloadError;
 use crate::source::Source;
 use crate::text;
+use crate::transform::BurstSummary;
 pub use container::Compression;
 pub use fields::Fault;
 pub use format::{Format, Op, Order, Parsed, Parser, Reader, Record, Settings, Time};
@@ -386,11 +387,11 @@ impl Trace {
     /// A file that can't be read any more.
     pub fn info(&self) -> Result<TraceInfo, WorkloadError> {
         let characteristics = measure(&mut self.source(u64::MAX, None)?)?;
-        Ok(self.info_with(self.notes.clone(), characteristics))
+        Ok(self.info_with(self.notes.clone(), characteristics, None))
     }
 
     /// What is known of the trace, with the characteristics of its requests or of what has become of them.
-    pub(crate) fn info_with(&self, notes: Vec<String>, characteristics: CharacteristicsSummary) -> TraceInfo {
+    pub(crate) fn info_with(&self, notes: Vec<String>, characteristics: CharacteristicsSummary, bursts: Option<BurstSummary>) -> TraceInfo {
         let devices = self.scan.devices.values().map(|device| DeviceInfo {
             device: device.name.clone(),
             requests: device.requests,
@@ -407,6 +408,7 @@ impl Trace {
             devices: devices.collect(),
             notes,
             characteristics,
+            bursts,
         }
     }
 }

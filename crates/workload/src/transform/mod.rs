@@ -3,15 +3,17 @@
 //! Whatever the order in which they are written down, they are applied in this one:
 //!
 //! 1. the window, or the busiest window of a length: a part of the recorded time, whose first request gets the time 0;
-//! 2. the factor of times;
-//! 3. the factor of sizes;
-//! 4. repetition, in the new times;
-//! 5. place: what reaches beyond the region is folded or clipped, then the offset is added.
+//! 2. bursts: what is nearer than a gap comes at once, and the rest of the time is idle;
+//! 3. the factor of times, of the idle ones alone where there are bursts;
+//! 4. the factor of sizes;
+//! 5. repetition, in the new times;
+//! 6. place: what reaches beyond the region is folded or clipped, then the offset is added.
 //!
 //! Several traces (tenants) have transforms each, are merged in order of time, and the whole may be transformed again. Last
 //! comes the number of requests that the run asks for. Each is a stage of a stream that holds one batch; only the search for
-//! the busiest window, and the count of a window's requests, read the stream beforehand.
+//! the busiest window, the count of a window's requests and the mean time between requests read the stream beforehand.
 
+pub(crate) mod bursts;
 mod merge;
 mod place;
 #[cfg(test)]
@@ -33,6 +35,8 @@ use crate::error::WorkloadError;
 use crate::source::Source;
 use crate::text;
 use crate::trace::Trace;
+use bursts::Bursts;
+pub use bursts::{BurstGap, BurstSummary, MeanGap};
 pub(crate) use merge::Merged;
 pub use place::Fit;
 use place::{Counts, Place, Placed};
@@ -55,6 +59,8 @@ pub struct Transform {
     pub window_s: Option<(f64, f64)>,
     /// Keep only the window of this length, in seconds, that has the most requests; the earliest such.
     pub busiest_s: Option<f64>,
+    /// Make bursts: requests less than this apart come at once, and later ones so long after the burst before has completed.
+    pub burst_gap_s: Option<BurstGap>,
     /// Multiply times by this: 0.5 makes the stream twice as fast.
     pub scale_time: Option<f64>,
     /// Multiply sizes by this, to whole sectors.
@@ -86,6 +92,7 @@ impl Transform {
         Self {
             window_s: if selects { self.window_s } else { other.window_s },
             busiest_s: if selects { self.busiest_s } else { other.busiest_s },
+            burst_gap_s: self.burst_gap_s.or(other.burst_gap_s),
             scale_time: self.scale_time.or(other.scale_time),
             scale_size: self.scale_size.or(other.scale_size),
             repeat: if repeats { self.repeat } else { other.repeat },
@@ -111,6 +118,12 @@ impl Transform {
             if !(1e-9..=SECONDS_MAX).contains(&length) {
                 return Some(("busiest_s", format!("is {length}; expected a length in seconds, above 0 and at most {SECONDS_MAX}")));
             }
+        }
+        if let Some(BurstGap::Seconds(gap)) = self.burst_gap_s
+            && !(1e-9..=SECONDS_MAX).contains(&gap)
+        {
+            let allowed = format!("is {gap}; expected a time in seconds, above 0 and at most {SECONDS_MAX}, or \"mean\"");
+            return Some(("burst_gap_s", allowed));
         }
         for (key, factor) in [("scale_time", self.scale_time), ("scale_size", self.scale_size)] {
             if let Some(factor) = factor
@@ -163,7 +176,9 @@ impl Transform {
             return Ok(());
         };
         let timeless = selects.into_iter().filter(|_| trace.settings().time_unit.is_none());
-        let meaningless = timeless.chain([("scale_time", self.scale_time.is_some())]).find(|(_, given)| *given);
+        let meaningless = timeless
+            .chain([("burst_gap_s", self.burst_gap_s.is_some()), ("scale_time", self.scale_time.is_some())])
+            .find(|(_, given)| *given);
         match meaningless {
             Some((key, _)) => {
                 Err(WorkloadError::Option { path: name.into(), message: format!("`{key}` is about times, {why}; leave it out") })
@@ -210,6 +225,8 @@ impl Transform {
             ));
             (window, requests) = (Some(found), Some(count));
         }
+        let bursts = self.burst_gap_s.map(|gap| bursts::find(name, open, window, gap)).transpose()?;
+        notes.extend(bursts.map(|bursts| bursts.note()));
         if let Some(factor) = self.scale_time {
             notes.push(format!("times multiplied by {factor}"));
         }
@@ -233,7 +250,8 @@ impl Transform {
             notes.push(format!("addresses shifted by {offset} bytes"));
         }
         let place = Place { offset: self.offset_bytes.map_or(0, sectors), region: self.region_bytes.map(sectors), fit: self.fit };
-        Ok(Prepared { window, scale_time: self.scale_time, scale_size: self.scale_size, repeat, place, requests, notes })
+        let burst_gap_ns = bursts.map(|bursts| bursts.gap_ns);
+        Ok(Prepared { window, burst_gap_ns, scale_time: self.scale_time, scale_size: self.scale_size, repeat, place, requests, notes })
     }
 }
 
@@ -241,10 +259,20 @@ fn nanoseconds(seconds: f64) -> Ns {
     (seconds * SECOND as f64 + 0.5) as Ns
 }
 
+/// The requests of a window, or all of them.
+fn windowed(source: Box<dyn Source>, window: Option<Window>) -> Box<dyn Source> {
+    match window {
+        Some(window) => Box::new(Windowed::new(source, window)),
+        None => source,
+    }
+}
+
 /// A transform whose window has been found.
 #[derive(Clone, Debug)]
 pub(crate) struct Prepared {
     window: Option<Window>,
+    /// What is less than this apart comes at once.
+    pub(crate) burst_gap_ns: Option<Ns>,
     scale_time: Option<f64>,
     scale_size: Option<f64>,
     repeat: Option<Repeat>,
@@ -257,11 +285,12 @@ pub(crate) struct Prepared {
 impl Prepared {
     /// Puts the stages around a stream. `name` is whose requests they are, for messages.
     fn source(&self, name: &str, open: Opener, drive_sectors: u64, counts: Arc<Counts>) -> Result<Box<dyn Source>, WorkloadError> {
-        let (window, scale_time, scale_size) = (self.window, self.scale_time, self.scale_size);
+        let (window, burst_gap_ns) = (self.window, self.burst_gap_ns);
+        let (scale_time, scale_size) = (self.scale_time, self.scale_size);
         let round: Opener = Arc::new(move || {
-            let mut source = open()?;
-            if let Some(window) = window {
-                source = Box::new(Windowed::new(source, window));
+            let mut source = windowed(open()?, window);
+            if let Some(gap_ns) = burst_gap_ns {
+                source = Box::new(Bursts::new(source, gap_ns));
             }
             if let Some(factor) = scale_time {
                 source = Box::new(ScaledTime { inner: source, factor });
@@ -322,6 +351,8 @@ mod tests {
             (Transform { window_s: Some((0.0, f64::NAN)), ..none }, "`window_s` is"),
             (Transform { busiest_s: Some(0.0), ..none }, "`busiest_s` is 0"),
             (Transform { busiest_s: Some(1.0), window_s: Some((0.0, 1.0)), ..none }, "`busiest_s` and `window_s` are both"),
+            (Transform { burst_gap_s: Some(BurstGap::Seconds(0.0)), ..none }, "`burst_gap_s` is 0; expected a time in seconds"),
+            (Transform { burst_gap_s: Some(BurstGap::Seconds(f64::NAN)), ..none }, "`burst_gap_s` is NaN"),
             (Transform { scale_time: Some(0.0), ..none }, "`scale_time` is 0; expected a factor from 1e-9 to 1e9"),
             (Transform { scale_size: Some(f64::INFINITY), ..none }, "`scale_size` is inf"),
             (Transform { repeat: Some(0), ..none }, "`repeat` is 0"),

@@ -5,7 +5,7 @@ use tinytail_core::host::{Arrival, Command, CommandKind};
 use tinytail_core::units::SECTOR_BYTES;
 
 use super::testkit::{opener, read_all};
-use super::{Fit, Transform};
+use super::{BurstGap, Fit, MeanGap, Transform};
 
 fn seconds(ns: u64) -> f64 {
     ns as f64 / 1e9
@@ -26,6 +26,22 @@ fn transformed(mut all: Vec<Arrival>, transform: &Transform, drive: u64) -> Vec<
         let most = all.iter().map(|arrival| inside(arrival.at)).max().unwrap_or(0);
         let from = all.iter().map(|arrival| arrival.at).find(|at| inside(*at) == most).unwrap_or(0);
         all = keep(&all, from, from + length);
+    }
+    if let Some(gap) = transform.burst_gap_s {
+        let before: Vec<u64> = all.iter().map(|arrival| arrival.at).collect();
+        let gaps = || before.windows(2).map(|pair| pair[1] - pair[0]);
+        let joins = |since: u64| match gap {
+            BurstGap::Seconds(gap) => since < (gap * 1e9).round() as u64,
+            // Below the mean, without a division.
+            BurstGap::Named(MeanGap::Mean) => since == 0 || since * (gaps().count() as u64) < gaps().sum(),
+        };
+        for index in 1..all.len() {
+            let since = before[index] - before[index - 1];
+            all[index].at = all[index - 1].at + if joins(since) { 0 } else { since };
+        }
+        if gaps().all(joins) {
+            return Vec::new();
+        }
     }
     for arrival in &mut all {
         arrival.at = (arrival.at as f64 * transform.scale_time.unwrap_or(1.0)) as u64;
@@ -88,6 +104,11 @@ fn transforms() -> impl Strategy<Value = Transform> {
         (0_u64..3000, 1_u64..9000).prop_map(|(from, length)| (Some((seconds(from), seconds(from + length))), None)),
         (1_u64..9000).prop_map(|length| (None, Some(seconds(length)))),
     ];
+    let gap = prop_oneof![
+        3 => Just(None),
+        1 => Just(Some(BurstGap::Named(MeanGap::Mean))),
+        1 => (1_u64..400).prop_map(|gap| Some(BurstGap::Seconds(seconds(gap)))),
+    ];
     let scales = (proptest::option::of(0.1_f64..10.0), proptest::option::of(0.1_f64..4.0));
     let repeats = prop_oneof![
         Just((None, None)),
@@ -96,10 +117,11 @@ fn transforms() -> impl Strategy<Value = Transform> {
     ];
     let fit = prop_oneof![Just(Fit::Fold), Just(Fit::Clip)];
     let place = (fit, proptest::option::of(1_u64..2000), proptest::option::of(0_u64..1000));
-    (selection, scales, repeats, place).prop_map(
-        |((window_s, busiest_s), (scale_time, scale_size), (repeat, repeat_to_requests), (fit, region, offset))| Transform {
+    (selection, gap, scales, repeats, place).prop_map(
+        |((window_s, busiest_s), burst_gap_s, (scale_time, scale_size), (repeat, repeat_to_requests), (fit, region, offset))| Transform {
             window_s,
             busiest_s,
+            burst_gap_s,
             scale_time,
             scale_size,
             repeat,
@@ -125,7 +147,7 @@ proptest! {
                 let found = read_all(prepared.source("w", open, DRIVE, std::sync::Arc::default()).unwrap(), batch);
                 prop_assert_eq!(found, expected);
             }
-            Err(_) => prop_assert!(expected.is_empty(), "an empty window alone is refused"),
+            Err(_) => prop_assert!(expected.is_empty(), "an empty window and one burst alone are refused"),
         }
     }
 }

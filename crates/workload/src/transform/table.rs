@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use super::{Fit, Transform};
+use super::{BurstGap, Fit, Transform};
 use crate::error::WorkloadError;
 use crate::file::{Check, Sourced, Text, TraceTable};
 
@@ -15,6 +15,9 @@ pub(crate) struct TransformTable {
     window_s: Option<Sourced<(f64, f64)>>,
     /// Keep only the window of this length, in seconds, that has the most requests.
     busiest_s: Option<Sourced<f64>>,
+    /// Make bursts: requests less than so many seconds apart come at once, and later ones so long after the burst before has
+    /// completed; "mean" is the mean time between requests.
+    burst_gap_s: Option<Sourced<BurstGap>>,
     /// Multiply times by this: 0.5 makes the stream twice as fast.
     scale_time: Option<Sourced<f64>>,
     /// Multiply sizes by this, to the nearest sector.
@@ -50,6 +53,7 @@ impl TransformTable {
         let transform = Transform {
             window_s: plain(&self.window_s),
             busiest_s: plain(&self.busiest_s),
+            burst_gap_s: plain(&self.burst_gap_s),
             scale_time: plain(&self.scale_time),
             scale_size: plain(&self.scale_size),
             repeat: plain(&self.repeat),

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use tinytail_core::host::Arrival;
 use tinytail_core::units::SECTOR_BYTES;
 
+use super::bursts::{self, BurstSummary};
 use super::place::Counts;
 use super::scale::ScaledTime;
 use super::{Merged, Opener, Prepared, Transform};
@@ -76,6 +77,14 @@ impl Tenant {
                         .into(),
                 });
             }
+            if transform.burst_gap_s.is_some() {
+                return Err(WorkloadError::DoesNotFit {
+                    name,
+                    message: "`burst_gap_s` is no transform of a tenant, since its bursts would wait for each other and not for those of \
+                              the others; [transform] makes bursts of the whole"
+                        .into(),
+                });
+            }
             if transform.offset_bytes.is_none() {
                 transform.offset_bytes = Some(end_sector * u64::from(SECTOR_BYTES));
             }
@@ -117,7 +126,8 @@ impl Trace {
         let mut source = transformed.source(0, ANY_DRIVE, None)?;
         let characteristics = measure(source.as_mut())?;
         let notes = transformed.notes().into_iter().chain(source.notes()).collect();
-        Ok(self.info_with(notes, characteristics))
+        let bursts = transformed.bursts(0)?;
+        Ok(self.info_with(notes, characteristics, bursts))
     }
 }
 
@@ -237,6 +247,28 @@ impl Transformed {
 
     fn is_timeless(&self) -> bool {
         matches!(&self.base, Base::Trace(trace) if trace.settings().time_unit.is_none())
+    }
+
+    /// Whether it makes bursts.
+    pub(crate) fn makes_bursts(&self) -> bool {
+        self.transform.burst_gap_s.is_some()
+    }
+
+    /// What the bursts are like, if it makes any, on a drive without end.
+    ///
+    /// # Errors
+    /// A stream that can't be read, or one in which a stand-in's gap leaves one burst.
+    pub(crate) fn bursts(&self, seed: u64) -> Result<Option<BurstSummary>, WorkloadError> {
+        if !self.makes_bursts() {
+            return Ok(None);
+        }
+        let prepared = match &self.prepared {
+            Some(prepared) => prepared.clone(),
+            None => self.transform.prepare(&self.name, &self.opener(seed), self.base_requests())?,
+        };
+        let gap_ns = prepared.burst_gap_ns.unwrap_or(0);
+        let mut source = prepared.source(&self.name, self.opener(seed), ANY_DRIVE, Arc::default())?;
+        bursts::measure(source.as_mut(), gap_ns).map(Some)
     }
 
     /// How many requests there will be: a bound where some are clipped, about for a stand-in, none for its window.
