@@ -13,6 +13,14 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from tinytail.certifying import (
+        Certification,
+        DesignRatings,
+        Rating,
+        Step,
+        certification_schema,
+        certify_act,
+    )
     from tinytail.comparing import DesignProgress, compare
     from tinytail.engine import (
         Claim,
@@ -95,6 +103,7 @@ __all__ = [
     "Bursts",
     "CauseRank",
     "CauseShare",
+    "Certification",
     "Change",
     "Claim",
     "Comparison",
@@ -104,6 +113,7 @@ __all__ = [
     "Description",
     "DesignError",
     "DesignProgress",
+    "DesignRatings",
     "DesignResult",
     "Distribution",
     "Entry",
@@ -118,11 +128,13 @@ __all__ = [
     "Paired",
     "Ranking",
     "RateMatching",
+    "Rating",
     "ResultsError",
     "Rotation",
     "RunError",
     "Series",
     "Setting",
+    "Step",
     "Stories",
     "Story",
     "StoryGc",
@@ -139,6 +151,8 @@ __all__ = [
     "analyze_page_layout",
     "analyze_rate_matching",
     "analyze_rotation",
+    "certification_schema",
+    "certify_act",
     "compare",
     "config_check",
     "config_schema",
@@ -173,6 +187,7 @@ _MODULES = (
     "rotation",
     "transforms",
     "explaining",
+    "certifying",
 )
 
 

@@ -14,6 +14,7 @@ from tinytail import bench as benches
 from tinytail import engine, imaging
 from tinytail.analyzing import analyze
 from tinytail.arguments import state_from_words
+from tinytail.certifying.command import certify_act
 from tinytail.cli import BAD_INPUT, INTERRUPTED, OK, RUN_FAILED
 from tinytail.comparing import WINDOWS, WINDOWS_MAX, Plan, execute
 from tinytail.engine import Description, Entry
@@ -60,10 +61,13 @@ app = App(
 trace = App(name="trace", help="Look into block I/O traces, and write them.")
 image = App(name="image", help="Make images of aged drives, and look into them.")
 config = App(name="config", help="Check configuration files.")
+certify = App(name="certify", help="Rate drives as a certification test does.")
 app.command(trace)
 app.command(image)
 app.command(config)
 app.command(analyze)
+app.command(certify)
+certify.command(certify_act, name="act", usage="Usage: tinytail certify act [DESIGN...] [OPTIONS]")
 app.command(explain, usage="Usage: tinytail explain DIR [OPTIONS]")
 
 

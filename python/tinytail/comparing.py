@@ -374,7 +374,7 @@ class _Pool:
         self._plan = plan
         self._waiting = deque(self.jobs)
         self._cancelled = False
-        self._workers = min(plan.jobs or _cpu_count(), len(self.jobs))
+        self._workers = min(plan.jobs or cpu_count(), len(self.jobs))
 
     def start(self) -> None:
         """Starts the threads."""
@@ -404,7 +404,7 @@ class _Pool:
             job.control.cancel()
 
 
-def _cpu_count() -> int:
+def cpu_count() -> int:
     """How many processors this process may use."""
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))

@@ -120,6 +120,7 @@ class RunSpec:
     stories: StoriesTarget | None = None
     without: tuple[str, ...] = ()
     timeline: TimelineTarget | None = None
+    kinds: Mapping[str, Any] | None = None
 
     def to_json(self) -> str:
         """The specification in the form that the native module reads."""
@@ -160,6 +161,8 @@ def _to_json(spec: RunSpec | ImageSpec) -> str:
             del document["without"]
         if spec.timeline is not None:
             document["timeline"] = asdict(spec.timeline)
+        if spec.kinds is None:
+            del document["kinds"]
     return json.dumps(document | spec.trace.to_document())
 
 
@@ -513,6 +516,15 @@ def image_info(path: str | os.PathLike[str]) -> dict[str, Any]:
     """
     info: dict[str, Any] = json.loads(_native.image_info(arguments.file(path)))
     return info
+
+
+def image_fits(path: str, device: str, design: str) -> bool:
+    """Whether runs of a design on a device may start from an image.
+
+    Raises:
+        ConfigError: the file is no image, or the device or the design is faulty.
+    """
+    return bool(_native.image_fits(path, device, design))
 
 
 def bench_cases() -> tuple[list[str], list[str]]:

@@ -34,13 +34,14 @@ class ResultsError(_native.TinytailError):
 
 
 class Interrupted(KeyboardInterrupt):
-    """A comparison was stopped by Ctrl-C.
+    """A comparison or a certification was stopped by Ctrl-C.
 
-    `comparison` holds what was measured until then; its `partial` is true.
+    `comparison` holds what was measured until then, a `Comparison` or a `Certification`; its
+    `partial` is true.
     """
 
     def __init__(self, comparison: object) -> None:
-        super().__init__("the comparison was interrupted")
+        super().__init__("interrupted")
         self.comparison = comparison
 
 

@@ -247,9 +247,19 @@ def plan_document(plan: Plan) -> dict[str, Any]:
     return document | {"trace": plan.trace.to_document(), "transform": plan.transform.given()}
 
 
+def without_multiplier(workload: str) -> str:
+    """A workload's name or path without the multiplier that may be given with it.
+
+    >>> without_multiplier("act@30"), without_multiplier("mine.toml"), without_multiplier("a@b")
+    ('act', 'mine.toml', 'a@b')
+    """
+    name, _, digits = workload.rpartition("@")
+    return name if name and digits.isascii() and digits.isdecimal() else workload
+
+
 def named_files(plan: Plan) -> set[str]:
     """Those of a comparison's arguments that name files: in its own words."""
-    given = [plan.device, plan.workload, plan.image or ""]
+    given = [plan.device, plan.workload, without_multiplier(plan.workload), plan.image or ""]
     given += [part for design in plan.designs for part in design.split("+")]
     return {name for name in given if name and Path(name).is_file()}
 

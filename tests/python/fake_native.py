@@ -160,7 +160,7 @@ class FakeNative:
         return json.dumps([{"name": "dtrs", "summary": "a real trace"}])
 
     def workload(self, name: str) -> str:
-        return self._description(name, ["dtrs"], "workload")
+        return self._description(name, ["act", "dtrs"], "workload")
 
     def trace_info(self, path: str, inspection_json: str) -> str:
         inspection = json.loads(inspection_json)
@@ -205,6 +205,12 @@ class FakeNative:
         if "faulty" in path:
             raise ConfigError(f"{path}: the image is cut off: it has 3 bytes of 1024")
         return json.dumps({"path": path, "bytes": 1024, "state": {"live_percent": 40}})
+
+    def image_fits(self, path: str, device: str, design: str) -> bool:
+        """Overlays leave the layout as it is here."""
+        self.device(device)
+        made = next(spec["design"] for spec in self.specs if spec.get("out") == path)
+        return bool(made.split("+")[0] == design.split("+")[0])
 
     def bench_cases(self) -> str:
         return json.dumps([["steady-gc", "steady-gc-controller"], ["ageing"]])

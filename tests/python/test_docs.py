@@ -136,6 +136,13 @@ def test_every_key_of_the_results_is_explained() -> None:
     assert keys - code_words(text_of("docs/results.md")) == set()
 
 
+def test_every_key_of_a_certification_is_explained() -> None:
+    # Those of latencies, of the state and of the configuration are explained with a comparison's.
+    keys = set(properties(tinytail.certification_schema()))
+    explained = code_words(text_of("docs/certify.md")) | code_words(text_of("docs/results.md"))
+    assert keys - explained == set()
+
+
 def test_every_cause_of_latency_is_explained() -> None:
     source = text_of("crates/core/src/observe.rs")
     names = re.search(r"PART_NAMES: \[&str; PARTS\] = \[(.*?)\];", source, re.DOTALL)

@@ -268,6 +268,26 @@ def test_the_manifest_repeats_the_comparison(
     assert opened.differences() == [f"{here / 'own.trace'} has been altered"]
 
 
+def test_a_workload_with_its_multiplier_is_found_from_elsewhere(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    here, there = tmp_path / "here", tmp_path / "there"
+    here.mkdir()
+    there.mkdir()
+    text = Path("workloads/act.toml").read_text("utf-8")
+    (here / "own.toml").write_text(text, "utf-8")
+    monkeypatch.chdir(here)
+    tinytail.compare(
+        ["base"], device="ttflash-small", workload="own.toml@3", requests=500, out="kept"
+    )
+    monkeypatch.chdir(there)
+    opened = explaining.open_results(str(here / "kept"))
+    assert opened.plan().workload == str(here / "own.toml@3")
+    assert opened.differences() == []
+    (here / "own.toml").write_text(text + "\n", "utf-8")
+    assert opened.differences() == [f"{here / 'own.toml'} has been altered"]
+
+
 def remove_file(folder: Path) -> None:
     (folder / "ttflash" / "gcs.parquet").unlink()
 

@@ -3,6 +3,7 @@
 mod bursts;
 mod classes;
 pub mod distribution;
+pub mod kinds;
 pub mod log;
 pub mod series;
 pub mod stories;
@@ -15,6 +16,7 @@ use bursts::BurstMeter;
 use classes::{class_from, class_of};
 use distribution::Distribution;
 use hdrhistogram::Histogram;
+use kinds::KindSummary;
 use log::Log;
 use serde::Serialize;
 use series::{Series, SeriesSummary};
@@ -140,6 +142,16 @@ pub trait Measures: Observer {
     /// Hands out the timeline, which is to be finished.
     fn take_timeline(&mut self) -> Option<Timeline> {
         None
+    }
+
+    /// Why the run need not go on, if it need not.
+    fn given_up(&self) -> Option<String> {
+        None
+    }
+
+    /// Latencies of the kinds of requests that it keeps apart.
+    fn kinds(&self) -> Vec<KindSummary> {
+        Vec::new()
     }
 
     /// The stories that it keeps, if it does.

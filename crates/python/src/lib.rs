@@ -221,6 +221,11 @@ fn image_info(py: Python<'_>, path: &str) -> PyResult<String> {
 }
 
 #[pyfunction]
+fn image_fits(path: &str, device: &str, design: &str) -> PyResult<bool> {
+    image::fits(path, device, design).map_err(config_error)
+}
+
+#[pyfunction]
 fn bench_cases() -> PyResult<String> {
     json(&(benches::CASES, benches::CASES_BY_NAME))
 }
@@ -260,6 +265,7 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
         wrap_pyfunction!(run, module)?,
         wrap_pyfunction!(image_create, module)?,
         wrap_pyfunction!(image_info, module)?,
+        wrap_pyfunction!(image_fits, module)?,
         wrap_pyfunction!(bench_cases, module)?,
         wrap_pyfunction!(bench_case, module)?,
     ] {

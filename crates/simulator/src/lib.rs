@@ -4,6 +4,7 @@ pub mod bench;
 pub mod catalog;
 pub mod control;
 pub mod image;
+pub mod kinds;
 pub mod outcome;
 pub mod play;
 pub mod run;

@@ -11,6 +11,7 @@ use tinytail_core::ftl::ageing::Aged;
 use tinytail_core::state::Counters;
 use tinytail_core::units::SECOND;
 use tinytail_metrics::distribution::Distribution;
+use tinytail_metrics::kinds::KindSummary;
 use tinytail_metrics::log::LogNote;
 use tinytail_metrics::series::SeriesSummary;
 use tinytail_metrics::stories::StoriesNote;
@@ -172,6 +173,12 @@ pub struct Outcome {
     pub stories: Option<StoriesNote>,
     /// What became of the timeline; `None` if none was asked for.
     pub timeline: Option<TimelineNote>,
+    /// Latencies of the kinds of requests that were measured apart.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub kinds: Vec<KindSummary>,
+    /// Why no more requests were issued, where a bound of theirs was reached.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub given_up: Option<String>,
 }
 
 pub(crate) struct Figures {
@@ -338,6 +345,8 @@ pub(crate) fn outcome<M: Measures>(
         log: None,
         stories: None,
         timeline: None,
+        kinds: drive.observer().kinds(),
+        given_up: drive.observer().given_up(),
     }
 }
 

@@ -3,6 +3,7 @@
 use crate::catalog;
 use crate::control::{Control, Phase};
 use crate::image::Image;
+use crate::kinds::KindsSpec;
 use crate::outcome::{Figures, Outcome, outcome};
 use crate::play::{Ending, play, play_streams};
 use crate::wear::erases_so_far;
@@ -67,6 +68,9 @@ pub struct Spec {
     /// Where a timeline goes, and of what, if anywhere.
     #[serde(default)]
     pub timeline: Option<TimelineSpec>,
+    /// Which kinds of requests are measured apart, if any are.
+    #[serde(default)]
+    pub kinds: Option<KindsSpec>,
 }
 
 impl Spec {
@@ -89,6 +93,7 @@ impl Spec {
             stories: None,
             without: Vec::new(),
             timeline: None,
+            kinds: None,
         }
     }
 }
@@ -188,6 +193,9 @@ pub fn run(spec: &Spec, control: &Control) -> Result<Outcome, RunError> {
     if !(1..=WINDOWS_MAX).contains(&spec.windows) {
         return Err(RunError::Failed(format!("{} windows were asked for; 1 to {WINDOWS_MAX} are possible", spec.windows)));
     }
+    if spec.kinds.is_some() && (spec.stories.is_some() || spec.timeline.is_some()) {
+        return Err(RunError::Failed("kinds of requests cannot be measured apart in a run that keeps stories or a timeline".into()));
+    }
     // A file that cannot be written is found before the work.
     let log = spec.log.as_ref().map(|log| Log::create(&log.path)).transpose()?;
     let timeline = spec.timeline.as_ref().map(|timeline| open_timeline(timeline, &device)).transpose()?;
@@ -228,6 +236,11 @@ fn run_on(
     spec: &Spec,
     control: &Control,
 ) -> Result<Outcome, RunError> {
+    if let Some(kinds) = &spec.kinds {
+        let mut drive = Drive::new(device, design, spec.verify, kinds.observer()?)?;
+        drive.make_free(free);
+        return run_with(drive, device, workload, files, spec, control);
+    }
     if spec.stories.is_none() && timeline.is_none() {
         let mut drive = Drive::new(device, design, spec.verify, Metrics::default())?;
         drive.make_free(free);
@@ -305,7 +318,7 @@ fn run_with<M: Measures>(
             Some(kept) => Streams::one(Box::new(kept), workload.pacing),
             None => workload.streams(spec.seed, &context, spec.requests)?,
         };
-        ending = play_streams(&mut drive, &mut streams, start + MS, control, |_| false);
+        ending = play_streams(&mut drive, &mut streams, start + MS, control, |drive| drive.observer().given_up().is_some());
         notes = streams.notes();
     }
     if !spec.without.is_empty() {

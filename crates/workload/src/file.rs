@@ -41,6 +41,8 @@ pub(crate) struct Sourced<T> {
 pub(crate) struct WorkloadFile {
     /// What the workload is, in one sentence.
     summary: String,
+    /// Rates and numbers of requests of [synthetic] or [threads] in open loop are multiplied by this; 1 without it.
+    multiplier: Option<Sourced<u32>>,
     /// Requests of one kind, made by rule.
     synthetic: Option<SyntheticTable>,
     /// Requests of several kinds at once, by name.
@@ -75,6 +77,23 @@ pub(crate) enum Table {
     /// Several traces, by name.
     Tenants(Vec<(String, TraceFile, Transform)>),
 }
+
+impl Table {
+    /// Multiplies the rates and numbers of requests of a workload made by rule.
+    fn multiply(&mut self, multiplier: u32) -> Result<(), String> {
+        match self {
+            Self::Synthetic(synthetic) => synthetic.multiply(multiplier),
+            Self::Threads(threads) => threads
+                .iter_mut()
+                .try_for_each(|(name, thread)| thread.multiply(multiplier).map_err(|why| format!("{why} (thread {name})"))),
+            Self::Profile { .. } | Self::Trace(_) | Self::Tenants(_) => Err(NO_RATES.into()),
+        }
+    }
+}
+
+/// Why the requests of other workloads are not multiplied.
+pub(crate) const NO_RATES: &str = "multiplies the rates of workloads made by rule, and this workload is none; the transform `scale_time` \
+                                   makes its requests come faster";
 
 /// A trace file and what is said about it.
 pub(crate) struct TraceFile {
@@ -196,11 +215,24 @@ impl<'a> Text<'a> {
         WorkloadError::Config { path: self.path.into(), line, message: format!("`{name}` {message}") }
     }
 
-    /// Reads a workload file, and checks it.
-    pub(crate) fn workload(self) -> Result<CheckedFile, WorkloadError> {
-        if fio::is_job_file(Path::new(self.path)) {
-            return fio::read(self);
+    /// Reads a workload file, and checks it. A multiplier that is given holds instead of the file's own.
+    pub(crate) fn workload(self, given: Option<u32>) -> Result<CheckedFile, WorkloadError> {
+        let (mut checked, own) = match fio::is_job_file(Path::new(self.path)) {
+            true => (fio::read(self)?, None),
+            false => self.own_file()?,
+        };
+        if let Some(multiplier) = given.or(own) {
+            let refuse = |why| match given {
+                Some(_) => WorkloadError::Option { path: self.path.into(), message: format!("the multiplier {why}") },
+                None => self.fault(&[], "multiplier", why),
+            };
+            checked.table.multiply(multiplier).map_err(refuse)?;
         }
+        Ok(checked)
+    }
+
+    /// Reads a workload file in tinytail's own words, and its multiplier.
+    fn own_file(self) -> Result<(CheckedFile, Option<u32>), WorkloadError> {
         let file: WorkloadFile = self.parse()?;
         let table = match (file.synthetic, file.threads, file.profile, file.trace, file.tenants) {
             (Some(table), None, None, None, None) => Table::Synthetic(table.check(self, &["synthetic"])?),
@@ -226,7 +258,7 @@ impl<'a> Text<'a> {
             Some(transform) => transform.check(self, &["transform"])?,
             None => Transform::default(),
         };
-        Ok(CheckedFile { summary: file.summary, table, transform })
+        Ok((CheckedFile { summary: file.summary, table, transform }, file.multiplier.map(|multiplier| multiplier.value)))
     }
 
     fn threads(self, threads: &BTreeMap<String, SyntheticTable>) -> Result<Vec<(String, Synthetic)>, WorkloadError> {

@@ -9,7 +9,7 @@ use tinytail_core::units::SECTOR_BYTES;
 use crate::characteristics::{CharacteristicsSummary, measure};
 use crate::claims::{self, CheckedClaim, Claim};
 use crate::error::WorkloadError;
-use crate::file::{CheckedFile, Row, Table, Text, TraceFile, WorkloadFile};
+use crate::file::{CheckedFile, NO_RATES, Row, Table, Text, TraceFile, WorkloadFile};
 use crate::fio;
 use crate::limit::Limited;
 use crate::random::Random;
@@ -90,7 +90,7 @@ pub struct Description {
 #[must_use]
 pub fn list() -> Vec<Listing> {
     let mut listings: Vec<Listing> =
-        embedded().filter_map(|(name, text)| Some(Listing { name: name.into(), summary: text.workload().ok()?.summary })).collect();
+        embedded().filter_map(|(name, text)| Some(Listing { name: name.into(), summary: text.workload(None).ok()?.summary })).collect();
     listings.sort_by(|a, b| a.name.cmp(&b.name));
     listings
 }
@@ -100,19 +100,26 @@ pub fn list() -> Vec<Listing> {
 /// # Errors
 /// An unknown name, or a faulty file.
 pub fn describe(name_or_path: &str) -> Result<Description, WorkloadError> {
+    let (base, multiplier) = split_multiplier(name_or_path)?;
     let describe = |text: Text<'_>| {
-        let summary = text.workload()?.summary;
-        Ok(Description { name: name_or_path.into(), summary, rows: text.rows() })
+        let summary = text.workload(multiplier)?.summary;
+        let mut rows = text.rows();
+        if let Some(multiplier) = multiplier {
+            rows.retain(|row| !(row.section.is_empty() && row.key == MULTIPLIER));
+            let source = "given with the workload's name".into();
+            rows.insert(0, Row { section: String::new(), key: MULTIPLIER.into(), value: multiplier.to_string(), source });
+        }
+        Ok(Description { name: name_or_path.into(), summary, rows })
     };
-    if let Some(text) = embedded_named(name_or_path) {
+    if let Some(text) = embedded_named(base) {
         return describe(text);
     }
-    let path = Path::new(name_or_path);
+    let path = Path::new(base);
     if !path.is_file() {
-        return Err(unknown(name_or_path));
+        return Err(unknown(base));
     }
     let content = std::fs::read_to_string(path).map_err(|error| WorkloadError::io(path, &error))?;
-    describe(Text { path: name_or_path, text: &content })
+    describe(Text { path: base, text: &content })
 }
 
 /// Checks a workload file without opening its trace.
@@ -121,7 +128,7 @@ pub fn describe(name_or_path: &str) -> Result<Description, WorkloadError> {
 /// Names the line and what is wrong there.
 pub fn check_file(path: &Path) -> Result<(), WorkloadError> {
     let content = std::fs::read_to_string(path).map_err(|error| WorkloadError::io(path, &error))?;
-    Text { path: &path.display().to_string(), text: &content }.workload().map(|_| ())
+    Text { path: &path.display().to_string(), text: &content }.workload(None).map(|_| ())
 }
 
 /// The JSON Schema of workload files.
@@ -147,6 +154,25 @@ fn embedded_named(name: &str) -> Option<Text<'static>> {
     embedded().find(|(found, _)| *found == name).map(|(_, text)| text)
 }
 
+/// The key of a workload file that multiplies rates.
+const MULTIPLIER: &str = "multiplier";
+
+/// A workload's name or path and the multiplier that is given with it, as in `act@30`; none if the whole is a name or a path.
+fn split_multiplier(name_or_path: &str) -> Result<(&str, Option<u32>), WorkloadError> {
+    let Some((base, digits)) = name_or_path.rsplit_once('@') else { return Ok((name_or_path, None)) };
+    let is_number = !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit());
+    if !is_number || Path::new(name_or_path).exists() {
+        return Ok((name_or_path, None));
+    }
+    match digits.parse() {
+        Ok(multiplier) if multiplier > 0 => Ok((base, Some(multiplier))),
+        _ => Err(WorkloadError::Option {
+            path: name_or_path.into(),
+            message: format!("the multiplier is {digits}; expected 1 to {}", u32::MAX),
+        }),
+    }
+}
+
 fn unknown(name: &str) -> WorkloadError {
     let nearest = text::nearest(name, embedded().map(|(name, _)| name));
     WorkloadError::UnknownWorkload {
@@ -156,8 +182,8 @@ fn unknown(name: &str) -> WorkloadError {
 }
 
 impl Workload {
-    /// Finds a workload: a named one, a workload file (`*.toml`), a job file of fio (`*.fio`), or a trace file. The traces of named workloads are looked
-    /// for in the folder that the environment variable `TINYTAIL_TRACES` names.
+    /// Finds a workload: a named one, a workload file (`*.toml`), a job file of fio (`*.fio`), or a trace file; the first three
+    /// also with a multiplier, `NAME@M`. The traces of named workloads are looked for in the folder that the environment variable `TINYTAIL_TRACES` names.
     ///
     /// # Errors
     /// An unknown name, a faulty workload file, or whatever keeps a trace from being opened.
@@ -171,18 +197,23 @@ impl Workload {
     /// # Errors
     /// As [`Workload::resolve`].
     pub fn resolve_in(name_or_path: &str, options: &TraceOptions, traces: Option<&Path>) -> Result<Self, WorkloadError> {
-        if let Some(text) = embedded_named(name_or_path) {
-            return Self::from_file(name_or_path, text, None, options, traces);
+        let (base, multiplier) = split_multiplier(name_or_path)?;
+        let named = |name: &str| multiplier.map_or_else(|| name.to_owned(), |multiplier| format!("{name}@{multiplier}"));
+        if let Some(text) = embedded_named(base) {
+            return Self::from_file(named(base), text.workload(multiplier)?, text.path, None, options, traces);
         }
-        let path = Path::new(name_or_path);
+        let path = Path::new(base);
         if is_workload_file(path) && path.is_file() && !fio::is_io_log(path) {
             let content = std::fs::read_to_string(path).map_err(|error| WorkloadError::io(path, &error))?;
-            let name = path.file_stem().map_or_else(|| name_or_path.into(), |stem| stem.to_string_lossy());
-            let text = Text { path: name_or_path, text: &content };
-            return Self::from_file(&name, text, path.parent(), options, traces);
+            let name = path.file_stem().map_or_else(|| base.into(), |stem| stem.to_string_lossy());
+            let file = Text { path: base, text: &content }.workload(multiplier)?;
+            return Self::from_file(named(&name), file, base, path.parent(), options, traces);
         }
         if !path.exists() {
-            return Err(unknown(name_or_path));
+            return Err(unknown(base));
+        }
+        if multiplier.is_some() {
+            return Err(WorkloadError::Option { path: base.into(), message: format!("the multiplier {NO_RATES}") });
         }
         let trace = Trace::open(path, options)?;
         let name = path.file_name().map_or_else(|| name_or_path.into(), |name| name.to_string_lossy().into_owned());
@@ -213,23 +244,23 @@ impl Workload {
     }
 
     fn from_file(
-        name: &str,
-        text: Text<'_>,
+        name: String,
+        file: CheckedFile,
+        file_path: &str,
         folder: Option<&Path>,
         options: &TraceOptions,
         traces: Option<&Path>,
     ) -> Result<Self, WorkloadError> {
-        let CheckedFile { summary, table, transform } = text.workload()?;
+        let CheckedFile { summary, table, transform } = file;
         if !matches!(table, Table::Trace(_)) && *options != TraceOptions::default() {
             let why = if matches!(table, Table::Tenants(_)) { "the file of this workload gives them" } else { "this workload is none" };
             return Err(WorkloadError::Option {
-                path: text.path.into(),
+                path: file_path.into(),
                 message: format!(
                     "format, time unit, operation codes, address unit, device, event, order and queue depth apply to traces, and {why}"
                 ),
             });
         }
-        let name = name.to_owned();
         let open = |TraceFile { file, options: stated }: TraceFile| {
             let path = find_trace(&name, &file, folder, traces)?;
             let origins = vec![

@@ -49,6 +49,7 @@ const SYNTHETIC: &str = "summary = \"s\"\n[synthetic]\nqueue_depth = 4\nblock_by
 fn every_named_workload_is_sound_and_described() {
     let names: Vec<String> = list().into_iter().map(|listing| listing.name).collect();
     let expected = [
+        "act",
         "dtrs",
         "hotcold-write",
         "pes-fig3-read-write-128k",

@@ -22,6 +22,7 @@ from tinytail.keeping import (
     fingerprint,
     manifest_checksum,
     named_files,
+    without_multiplier,
 )
 from tinytail.tracing import TraceOptions
 from tinytail.transforms import Transform
@@ -131,8 +132,8 @@ class KeptResults:
         elsewhere = made_in != Path.cwd()
 
         def located(name: str) -> str:
-            is_input = elsewhere and name in self.manifest["inputs"]
-            return os.fspath(made_in / name) if is_input else name
+            known = {name, without_multiplier(name)} & self.manifest["inputs"].keys()
+            return os.fspath(made_in / name) if elsewhere and known else name
 
         for key in ("device", "workload", "image"):
             document[key] = None if document[key] is None else located(document[key])

@@ -13,7 +13,7 @@ use std::io::{self, BufReader, Read, Write};
 use std::path::Path;
 use tinytail_core::config::ConfigError;
 use tinytail_core::design::Design;
-use tinytail_core::device::{Device, StartingState};
+use tinytail_core::device::{AgeingVictims, Device, StartingState};
 use tinytail_core::drive::Drive;
 use tinytail_core::ftl::ageing::Aged;
 use tinytail_core::image::{Layout, LoadError, Sink, Source};
@@ -225,6 +225,18 @@ pub fn info(path: &str) -> Result<Info, ConfigError> {
     let bytes = image.contents.metadata().map_err(|error| ConfigError::new(format!("{path}: {error}")))?.len();
     image.verify()?;
     Ok(Info { path: path.into(), bytes, image_version: VERSION, header, cpu_seconds: None })
+}
+
+/// Whether a design on a device can start from an image. Ageing that collects the design's own victims makes a state that is
+/// that of this design alone.
+///
+/// # Errors
+/// As for `Image::open`; a faulty device or design.
+pub fn fits(path: &str, device: &str, design: &str) -> Result<bool, ConfigError> {
+    let image = Image::open(path)?;
+    let layout = Layout::of(&crate::catalog::device(device)?, &crate::catalog::design(design)?);
+    let is_its_own = image.header.state.victims != AgeingVictims::Design || image.header.design == design;
+    Ok(is_its_own && image.header.layout.differences(&layout).is_empty())
 }
 
 /// Writes an image of a drive that has aged, and done nothing else.

@@ -288,7 +288,7 @@ impl Job<'_> {
             return Err(self.fault("runtime", "is 0: the job has no I/O; expected a time above 0"));
         }
         if !self.switch("time_based")? {
-            let volume = bytes.map_or(Volume::Range, |bytes| Volume::Sectors(bytes.div_ceil(SECTOR)));
+            let volume = bytes.map_or(Volume::Ranges(1), |bytes| Volume::Sectors(bytes.div_ceil(SECTOR)));
             return Ok(End { requests, volume: Some(volume), runtime_ns });
         }
         if runtime_ns.is_none() {

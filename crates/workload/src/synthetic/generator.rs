@@ -67,7 +67,7 @@ impl Synthetic {
         if let (Some(volume), None) = (self.volume, start.requests) {
             let left = match volume {
                 Volume::Sectors(sectors) => sectors,
-                Volume::Range => range.sectors - range.sectors % self.smallest_sectors(),
+                Volume::Ranges(times) => self.volume_of_ranges(range.sectors, times),
             };
             source = Box::new(LimitedSectors { inner: source, left });
         }

@@ -17,6 +17,9 @@ use crate::streams::{Pacing, Stream, Timing};
 use crate::text;
 use arrivals::{Arrivals, Law};
 
+/// The highest rate of requests per second.
+pub(crate) const RATE_PER_S_MAX: f64 = 1e9;
+
 /// A synthetic workload, or one thread of several, checked: shares are in [0, 1] and add up to at most 1, sizes are above 0.
 #[derive(Clone, Debug)]
 pub(crate) struct Synthetic {
@@ -66,8 +69,8 @@ pub(crate) enum Length {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Volume {
     Sectors(u64),
-    /// As much as the range has, in whole blocks of the smallest size.
-    Range,
+    /// So many times as much as the range has, in whole blocks of the smallest size.
+    Ranges(u32),
 }
 
 /// How requests are spread over the range.
@@ -192,6 +195,30 @@ impl Synthetic {
         }
     }
 
+    /// Multiplies the rate, and the number of requests and the volume, so that it lasts as long.
+    ///
+    /// # Errors
+    /// What keeps them from being multiplied.
+    pub(crate) fn multiply(&mut self, multiplier: u32) -> Result<(), String> {
+        let no_rate = |pacing| Err(format!("is {multiplier}, and multiplies rates; in {pacing} there is none"));
+        let rate_per_s = match &mut self.arrivals {
+            _ if multiplier == 0 => return Err("is 0; expected 1 or more".into()),
+            Arrivals::Closed { .. } => return no_rate("closed loop"),
+            Arrivals::Bursts { .. } => return no_rate("bursts"),
+            Arrivals::Open { rate_per_s, .. } => rate_per_s,
+        };
+        if *rate_per_s * f64::from(multiplier) > RATE_PER_S_MAX {
+            return Err(format!("is {multiplier}, and makes a rate of {rate_per_s} per second more than 1e9"));
+        }
+        *rate_per_s *= f64::from(multiplier);
+        self.requests = self.requests.map(|requests| requests.saturating_mul(multiplier.into()));
+        self.volume = self.volume.map(|volume| match volume {
+            Volume::Sectors(sectors) => Volume::Sectors(sectors.saturating_mul(multiplier.into())),
+            Volume::Ranges(times) => Volume::Ranges(times.saturating_mul(multiplier)),
+        });
+        Ok(())
+    }
+
     pub(crate) fn pacing(&self) -> Pacing {
         match self.arrivals {
             Arrivals::Closed { depth, .. } => Pacing::Closed { depth },
@@ -214,7 +241,7 @@ impl Synthetic {
     pub(crate) fn request_count(&self) -> Option<u64> {
         let sectors = match (self.volume, self.range) {
             (Some(Volume::Sectors(sectors)), _) => Some(sectors),
-            (Some(Volume::Range), Some(Length::Sectors(sectors))) => Some(sectors - sectors % self.smallest_sectors()),
+            (Some(Volume::Ranges(times)), Some(Length::Sectors(sectors))) => Some(self.volume_of_ranges(sectors, times)),
             _ => None,
         };
         let of_volume = match (sectors, &self.blocks.sizes[..], &self.write_blocks) {
@@ -225,6 +252,11 @@ impl Synthetic {
             (Some(requests), Some(of_volume)) => Some(requests.min(of_volume)),
             (requests, of_volume) => requests.or(of_volume),
         }
+    }
+
+    /// So many times as much as a range of this size has, in whole blocks.
+    fn volume_of_ranges(&self, sectors: u64, times: u32) -> u64 {
+        (sectors - sectors % self.smallest_sectors()).saturating_mul(times.into())
     }
 
     fn smallest_sectors(&self) -> u64 {

@@ -4,7 +4,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 
 use super::arrivals::{Arrivals, Law};
-use super::{Addresses, Blocks, Length, Synthetic};
+use super::{Addresses, Blocks, Length, RATE_PER_S_MAX, Synthetic};
 use crate::error::WorkloadError;
 use crate::file::{Check, Sourced, Text};
 use tinytail_core::units::{MS, Ns, SECOND, US};
@@ -64,10 +64,10 @@ pub(crate) struct SyntheticTable {
     offset_bytes: Option<Sourced<u64>>,
     /// Size of the range of addresses in bytes; the rest of the mapped part of the drive without it.
     range_bytes: Option<Sourced<u64>>,
-    /// When it begins, in milliseconds; 0 without it.
-    start_ms: Option<Sourced<u64>>,
-    /// How long it issues requests, in milliseconds from its beginning; without it, until it has issued all.
-    runtime_ms: Option<Sourced<u64>>,
+    /// When it begins, in milliseconds and parts of them; 0 without it.
+    start_ms: Option<Sourced<f64>>,
+    /// How long it issues requests, in milliseconds and parts of them from its beginning; without it, until it has issued all.
+    runtime_ms: Option<Sourced<f64>>,
     /// Number of requests, unless the run asks for another; without it the run must. A thread without it goes on as long as
     /// others do.
     requests: Option<Sourced<u64>>,
@@ -150,9 +150,9 @@ impl SyntheticTable {
         if range_sectors.unwrap_or(0).checked_add(offset_sectors).is_none_or(|end| end > 1 << 54) {
             return Err(check.fault("offset_bytes", "and `range_bytes` reach beyond 2^63 bytes"));
         }
-        let time = |key, given: &Option<Sourced<u64>>, least| match given {
+        let time = |key, given: &Option<Sourced<f64>>, least: f64| match given {
             None => Ok(None),
-            Some(ms) if (least..=DAY_NS / MS).contains(&ms.value) => Ok(Some(ms.value * MS)),
+            Some(ms) if (least..=(DAY_NS / MS) as f64).contains(&ms.value) => Ok(Some((ms.value * MS as f64).round() as Ns)),
             Some(ms) => Err(check.fault(key, format_args!("is {}; expected {least} to 86,400,000 ms, a day", ms.value))),
         };
         Ok(Synthetic {
@@ -167,8 +167,8 @@ impl SyntheticTable {
             range: range_sectors.map(Length::Sectors),
             requests,
             volume: None,
-            start_ns: time("start_ms", &self.start_ms, 0)?.unwrap_or(0),
-            runtime_ns: time("runtime_ms", &self.runtime_ms, 1)?,
+            start_ns: time("start_ms", &self.start_ms, 0.0)?.unwrap_or(0),
+            runtime_ns: time("runtime_ms", &self.runtime_ms, 1.0)?,
             salt: 0,
         })
     }
@@ -259,7 +259,7 @@ impl SyntheticTable {
                 }
                 return Ok(Arrivals::Closed { depth: depth.value, think_ns: think_us * US });
             }
-            (None, Some(rate)) if !(rate.value > 0.0 && rate.value <= 1e9) => {
+            (None, Some(rate)) if !(rate.value > 0.0 && rate.value <= RATE_PER_S_MAX) => {
                 return Err(
                     check.fault("rate_per_s", format_args!("is {}; expected a rate above 0 and at most 1e9 per second", rate.value))
                 );

@@ -1,0 +1,111 @@
+"""The command `tinytail certify act`."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from cyclopts import Parameter
+
+from tinytail.arguments import state_from_words
+from tinytail.certifying import DEVICE, SCHEMES, Plan, execute
+from tinytail.certifying.act import RuleName
+from tinytail.certifying.progress import reporter
+from tinytail.certifying.results import Certification
+from tinytail.certifying.view import certification_view
+from tinytail.cli import BAD_INPUT, INTERRUPTED, OK, RUN_FAILED
+from tinytail.errors import OutputError
+from tinytail.flags import JsonPath, PositiveOrNone, Seed
+from tinytail.output import JsonOutput, print_error, stderr, stdout
+
+
+def certify_act(
+    designs: Annotated[list[str] | None, Parameter(name="DESIGN")] = None,
+    /,
+    *,
+    device: str = DEVICE,
+    rule: RuleName = "paper",
+    duration_s: int = 60,
+    max_multiplier: int = 64,
+    resolution: int = 1,
+    seed: Seed = 1,
+    jobs: PositiveOrNone = None,
+    state: list[str] | None = None,
+    json: JsonPath = None,
+) -> int:
+    """Find the largest load of Aerospike's certification tool at which a drive passes its tests.
+
+    Each drive is aged once; runs at different multipliers of the load start from there.
+
+    Parameters
+    ----------
+    designs
+        Designs to rate; overlays are added with plus signs, as in base+t-es. Without any, the six
+        schemes of Practical Erase Suspension.
+    device
+        Name of a drive (see `tinytail devices`) or path of its file.
+    rule
+        What a run must meet: the conditions of Practical Erase Suspension, with each kind's mean
+        latency below that kind's own period (paper) or below that of large requests
+        (paper-large-period); or what the tool asks for today (current).
+    duration_s
+        Length of the measured part of each run, in whole seconds of simulated time.
+    max_multiplier
+        The largest multiplier that is tried.
+    resolution
+        How far apart the multipliers may be that a rating lies between.
+    seed
+        Seed of whatever is random; the same seed gives the same results.
+    jobs
+        How many runs may go on at once; as many as there are processors if not given.
+    state
+        A value of the starting state that replaces the device's, as KEY=VALUE, such as
+        ageing=steady; may be given several times.
+    json
+        File for all results as JSON; - is standard output, and the table then goes to standard
+        error.
+    """
+    plan = Plan(
+        designs=tuple(designs) if designs else SCHEMES,
+        device=device,
+        rule=rule,
+        duration_s=duration_s,
+        max_multiplier=max_multiplier,
+        resolution=resolution,
+        seed=seed,
+        jobs=jobs,
+        state=state_from_words(state or []),
+    )
+    plan.check()
+    output = None if json is None else JsonOutput(json)
+    if output is not None:
+        output.check()
+    with reporter(stderr()) as report:
+        certification = execute(plan, report)
+    problem: OutputError | None = None
+    try:
+        if output is not None:
+            output.write(certification.to_json())
+    except OutputError as error:
+        problem = error
+    console = stderr() if output is not None and output.is_stdout else stdout()
+    console.print(certification_view(certification))
+    for message, names in _by_message(certification).items():
+        print_error(f"{', '.join(names)}: {message}")
+    if problem is not None:
+        print_error(str(problem))
+    return _code(certification, failed=problem is not None)
+
+
+def _by_message(certification: Certification) -> dict[str, list[str]]:
+    names: dict[str, list[str]] = {}
+    for error in certification.errors:
+        names.setdefault(error.message, []).append(error.design)
+    return names
+
+
+def _code(certification: Certification, *, failed: bool) -> int:
+    if certification.partial:
+        return INTERRUPTED
+    if any(error.kind in ("config", "workload") for error in certification.errors):
+        return BAD_INPUT
+    return RUN_FAILED if certification.errors or failed else OK

@@ -1,0 +1,151 @@
+"""Draws a certification: ratings, and how far each condition was from its limit."""
+
+from __future__ import annotations
+
+from rich import box
+from rich.console import Group, RenderableType
+from rich.table import Table
+from rich.text import Text
+
+from tinytail import humanize
+from tinytail.certifying.act import RULES, Condition
+from tinytail.certifying.results import Certification, DesignRatings, Rating, Step
+from tinytail.certifying.search import TESTS
+
+COLUMN_GAP = 2
+# Of the longest name of a condition on the mean of one kind.
+NAME_WIDTH = len("mean of large writes")
+
+
+def certification_view(certification: Certification) -> RenderableType:
+    """What was tested, the ratings, and the margins of each condition on both sides of them."""
+    parts: list[RenderableType] = [_header(certification)]
+    if certification.designs:
+        parts += [Text(), _ratings(certification)]
+    for found in certification.designs:
+        parts += [Text(), _margins(found)]
+    return Group(*parts)
+
+
+def _header(certification: Certification) -> Table:
+    rule = RULES[certification.rule]
+    facts = [
+        ("device", certification.device),
+        ("test", f"ACT for {certification.duration_s} s at each multiplier"),
+        ("rule", f"{rule.name}: {rule.meaning}"),
+        ("seed", f"{certification.seed}, tinytail {certification.version}"),
+    ]
+    facts += [("note", note) for note in _notes(certification)]
+    if certification.partial:
+        facts.append(("PARTIAL", "interrupted before every rating was found"))
+    grid = Table.grid(padding=(0, COLUMN_GAP))
+    grid.add_column(no_wrap=True)
+    grid.add_column(overflow="fold")
+    for label, fact in facts:
+        grid.add_row(Text(label, "bold yellow" if label == "PARTIAL" else "dim"), Text(fact))
+    return grid
+
+
+def _notes(certification: Certification) -> list[str]:
+    notes = []
+    for found in certification.designs:
+        for test in TESTS:
+            rating = found.rating(test)
+            if rating.passed_above:
+                above = ", ".join(f"{multiplier}×" for multiplier in rating.passed_above)
+                notes.append(
+                    f"{found.design} fails {test} at {rating.first_failed}× and passes at {above}: "
+                    "the rating is what all smaller multipliers that were tried passed at"
+                )
+    return notes
+
+
+def _ratings(certification: Certification) -> Table:
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False)
+    table.add_column("design", no_wrap=True)
+    for test in TESTS:
+        table.add_column(test, justify="right", no_wrap=True)
+    table.add_column("fails", overflow="fold")
+    for found in certification.designs:
+        ratings = [found.rating(test) for test in TESTS]
+        table.add_row(Text(found.design), *map(_rating, ratings), Text(_first_failures(found)))
+    return table
+
+
+def _rating(rating: Rating) -> str:
+    if not rating.is_final:
+        return f"{rating.rating}× so far"
+    if rating.rating == 0:
+        return "none"
+    return f"{rating.rating}×" if rating.first_failed is not None else f"≥ {rating.rating}×"
+
+
+def _first_failures(found: DesignRatings) -> str:
+    words = []
+    for multiplier in sorted({*_failed(found.performance), *_failed(found.stress)}):
+        step = found.step(multiplier)
+        what = "performance" if step.verdict.stress else "both"
+        words.append(f"{what} at {multiplier}×: {_reason(step)}")
+    return "; ".join(words)
+
+
+def _reason(step: Step) -> str:
+    reason = step.verdict.reason or ""
+    failed = next((each for each in step.verdict.conditions if each.name == reason), None)
+    if failed is None:
+        return reason
+    return f"{failed.name} {_value(failed)}, limit {_limit(failed)}"
+
+
+def _shown(found: DesignRatings) -> list[Step]:
+    """The runs at the ratings and at the first failures."""
+    wanted = {multiplier for test in TESTS for multiplier in _sides(found.rating(test))}
+    return [step for step in found.steps if step.multiplier in wanted]
+
+
+def _sides(rating: Rating) -> set[int]:
+    return {rating.rating, *_failed(rating)}
+
+
+def _failed(rating: Rating) -> list[int]:
+    return [] if rating.first_failed is None else [rating.first_failed]
+
+
+def _margins(found: DesignRatings) -> Table:
+    """A row for each condition, a column for each run; what failed is marked."""
+    steps = _shown(found)
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False)
+    table.add_column(f"{found.design}: value, and margin", overflow="fold", min_width=NAME_WIDTH)
+    for step in steps:
+        verdict = step.verdict
+        word = "passes" if verdict.performance else "stress only" if verdict.stress else "fails"
+        table.add_column(f"{step.multiplier}×\n{word}", justify="right", no_wrap=True)
+    if not steps:
+        return table
+    # Four runs fit beside the names only if values and margins are below each other.
+    between = " " if len(steps) < 4 else "\n"
+    for row in zip(*(step.verdict.conditions for step in steps), strict=True):
+        table.add_row(row[0].name, *(_cell(condition, between) for condition in row))
+    return table
+
+
+def _cell(condition: Condition, between: str) -> Text:
+    margin = condition.margin_percent
+    words = _value(condition)
+    if margin is not None:
+        words += f"{between}{'-' if margin < 0 else '+'}{humanize.number(abs(margin))} %"
+    return Text(words) if condition.passed else Text(f"{words} !", "bold red")
+
+
+def _value(condition: Condition) -> str:
+    if condition.value is None:
+        return humanize.MISSING
+    if condition.unit == "percent":
+        return humanize.percent(condition.value)
+    return humanize.latency(condition.value)
+
+
+def _limit(condition: Condition) -> str:
+    if condition.unit == "percent":
+        return humanize.percent(condition.limit)
+    return humanize.latency(condition.limit)
