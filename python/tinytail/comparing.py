@@ -129,7 +129,7 @@ class Plan:
         """Device, designs and workload in full; a trace is described by the results alone."""
         items = [Configured.of("device", engine.device(self.device), self.state)]
         items += [Configured.of("design", engine.design(design)) for design in self.designs]
-        if self.workload.endswith(".toml") or not Path(self.workload).exists():
+        if Path(self.workload).suffix in (".toml", ".fio") or not Path(self.workload).exists():
             # What is wrong with a file, the runs say.
             with suppress(TinytailError):
                 items.append(Configured.of("workload", engine.workload(self.workload)))

@@ -55,6 +55,8 @@ def test_several_jobs_run_at_once_until_their_time_is_over(tmp_path: Path) -> No
     # 2,000 writes per second for 50 ms.
     assert 95 <= result.write.count <= 100
     assert result.read.count > 10
+    # The results say what was played.
+    assert "workload" in {configured.kind for configured in comparison.configuration}
 
 
 def test_the_jobs_that_come_along_are_listed_shown_and_right(command: RunCommand) -> None:
