@@ -5,7 +5,7 @@ use crate::event::EventQueue;
 use crate::ids::{DieIx, NONE, PlaneIx};
 use crate::observe::{Observer, Occupant};
 use crate::policy::Order;
-use crate::sched::ops::{Class, HOLD_BITS, Op, Owner};
+use crate::sched::ops::{Class, HOLD_BITS, Op};
 use crate::state::{InLine, Phase, Wants};
 use crate::units::Ns;
 use crate::view::{Candidate, View};
@@ -174,7 +174,7 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
 
     /// The class of begun work, as `order` sees it.
     fn class_in_order(&self, op: &Op) -> Class {
-        if self.state.move_is_late && op.owner == Owner::Mover { op.class_when_late() } else { op.class }
+        if self.state.move_is_late && op.owner.can_be_late() { op.class_when_late() } else { op.class }
     }
 
     /// Begun work that waits for the channel, as `order` sees it.

@@ -250,7 +250,7 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
     /// Whether operations of a move that is late wait in a plane.
     fn has_late_work(&self, plane: PlaneIx) -> bool {
         let mut op = self.state.planes[plane as usize].head[Class::Background as usize];
-        while op != NONE && self.state.ops[op as usize].owner != Owner::Mover {
+        while op != NONE && !self.state.ops[op as usize].owner.can_be_late() {
             op = self.state.ops[op as usize].next;
         }
         self.state.move_is_late && op != NONE

@@ -95,6 +95,12 @@ impl Owner {
     pub(crate) fn gives_up(self) -> bool {
         matches!(self, Self::Scrub(_))
     }
+
+    /// Whether its background work hurries once it has taken too long.
+    #[inline]
+    pub(crate) fn can_be_late(self) -> bool {
+        matches!(self, Self::Mover)
+    }
 }
 
 /// In place of the first sector of a program: its page has been given up. A page has at most 64 sectors.

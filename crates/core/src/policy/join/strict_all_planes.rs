@@ -8,25 +8,26 @@
 //! GC of a sibling can still bring one. GCs of a die hold their die and channels together. A GC brings those of its siblings
 //! that free more pages than they add, since planes without a page are padded; one that is not urgent starts only if all
 //! of them together free more pages than they program. No block is erased before its pages are programmed elsewhere. Where a
-//! plane has no page left but GC's reserve, it is left out, and counted.
+//! plane has no page left but GC's reserve, it is left out, and counted. With `destination = "die"` in `[gc]` the pages of one GC
+//! go to all planes of its die and fill its programs by themselves; the next GC brings what the last one lacks.
 //!
 //! **Source.** Practical Erase Suspension, section 3.1: strict 8-plane programs. The paper does not say what becomes of
 //! incomplete groups, nor of GC's.
 //!
 //! **Parameters.** `wait_us` (default 1000): microseconds for which the first page waits for the others, 1 to 1,000,000.
-//! `gc_programs`: `all_planes` (default), which needs `copy = "controller"` and `destination = "plane"` in `[gc]` and a gate
-//! that lets planes of one die collect together; or `single`, a program for each page that a GC moves.
+//! `gc_programs`: `all_planes` (default), which needs `copy = "controller"` in `[gc]`, and with `destination = "plane"` there a
+//! gate that lets planes of one die collect together; or `single`, a program for each page that a GC moves.
 //!
 //! **Cost.** Pages wait for each other; padding is write amplification that the counters of padded pages show. With `single`
 //! and one write point for host and GC, every GC costs padding. GCs of `single` take turns, and while one of a die is under way
 //! the host programs nothing there: once its first page has waited for `wait_us`, GCs that are not urgent begin or go on only
 //! after it. The planes that are ready meanwhile stand idle: 100,000 requests of `randwrite-qd32` on `lowlatency-240g` under
-//! `base+nearly-full+plane-blocking+through-controller+strict-programs` amplify writes 60 times with it, 34 times without.
+//! `base+nearly-full+plane-blocking+through-controller+strict-programs` amplify writes 59 times with it, 37 times without.
 //!
 //! **Example.** On `lowlatency-240g`, 6,000,000 requests of `randrw70-qd16` under `base+nearly-full+plane-blocking` with
-//! `strict-programs`, against the same with `single`: write amplification 14.3 against 13.3, of which padding for GC is 0.13.
-//! A GC takes 140 ms instead of 75, but the eight of a die run together. The 99th percentile of reads falls from 69 to 39 ms,
-//! the 99.9th rises from 82 to 160 ms: a die is collected more rarely, and for longer.
+//! `strict-programs`, against the same with `single`: write amplification 14.9 against 13.3, of which padding for GC is 0.15.
+//! A GC takes 140 ms instead of 75, but the eight of a die run together. The 99th percentile of reads falls from 68 to 64 ms,
+//! the 99.9th rises from 82 to 161 ms: a die is collected more rarely, and for longer.
 
 use crate::config::ConfigError;
 use crate::device::Device;
