@@ -464,74 +464,8 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
         }
     }
 
-    /// Whether a GC that moves pages neither reads one nor waits to go on: always so where it moves one after the other.
-    fn gc_has_rested(&self, plane: PlaneIx) -> bool {
-        let gc = &self.state.gc[plane as usize];
-        let waits = || {
-            let die = &self.state.dies[self.state.die_of(plane) as usize];
-            die.ready >> (self.state.planes[plane as usize].shift + Class::Gc as u32) & 1 == 1
-        };
-        self.state.gc_reads_ahead == 1 || gc.state == GcState::Moving && !gc.reads && !waits()
-    }
-
-    /// A page of a plane's GC waits to be programmed with others: the GC reads on until the pages of one program wait.
-    #[inline(never)]
-    fn read_ahead(&mut self, plane: PlaneIx) {
-        let full = self.state.gc[plane as usize].in_ram == self.state.gc_reads_ahead;
-        if full { self.gc_rests(plane) } else { self.gc_page_done(plane) }
-    }
-
-    /// A GC waits until pages that it has read are programmed. If it yields after each page, it holds nothing meanwhile.
-    fn gc_rests(&mut self, plane: PlaneIx) {
-        if self.state.gc[plane as usize].plan.release_each_page {
-            self.release_channels(plane);
-            self.release(plane);
-        }
-        self.consider_gather(self.state.die_of(plane));
-        self.try_start(self.state.die_of(plane));
-    }
-
-    /// The plane that takes a page which the GC of a plane has read; the page is booked as bound for it.
-    #[inline(never)]
-    fn choose_destination(&mut self, plane: PlaneIx) -> PlaneIx {
-        let destination = self.policies.place.gc_plane(View(&self.state), plane);
-        self.state.gc_bound[destination as usize] += 1;
-        destination
-    }
-
-    /// A plane that should take a page of another's GC has no room any more: the page stays in its own. That always has some,
-    /// unless the planes of a die share what they keep for GC; then another of them has.
-    pub(crate) fn send_home(&mut self, op: u32, home: PlaneIx) {
-        let mut home = home;
-        if !self.has_room_for_gc(home) {
-            let mut planes = self.planes_of(self.state.die_of(home));
-            home = planes.find(|&plane| self.has_room_for_gc(plane)).expect("a die keeps more than one GC moves");
-        }
-        let away = std::mem::replace(&mut self.state.ops[op as usize].plane, home);
-        self.state.gc_bound[away as usize] -= 1;
-        self.state.gc_bound[home as usize] += 1;
-        self.line_up_op(op, home, Class::GcProgram);
-        self.try_start(self.state.die_of(home));
-    }
-
-    fn has_room_for_gc(&mut self, plane: PlaneIx) -> bool {
-        let write_point = self.policies.place.write_point(View(&self.state), plane, true);
-        self.state.books.can_take(plane, write_point, Claimant::Gc)
-    }
-
-    /// A page of a plane's GC is in the plane that took it.
-    #[inline(never)]
-    fn page_arrived(&mut self, plane: PlaneIx, destination: PlaneIx) {
-        self.state.gc_bound[destination as usize] -= 1;
-        if destination != plane {
-            self.state.counters.gc_pages_elsewhere += 1;
-            self.try_start(self.state.die_of(plane));
-            self.consider_gc(destination);
-        }
-    }
-
     /// A page is done with: yield if the policy says so, or go on.
-    fn gc_page_done(&mut self, plane: PlaneIx) {
+    pub(super) fn gc_page_done(&mut self, plane: PlaneIx) {
         let want = self.policies.gc_trigger.want(View(&self.state), plane);
         let urgent = want == Want::Hard;
         self.state.gc[plane as usize].urgent = urgent;
@@ -590,7 +524,7 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
     }
 
     /// Gives up everything that a plane's GC holds.
-    fn release(&mut self, plane: PlaneIx) {
+    pub(super) fn release(&mut self, plane: PlaneIx) {
         self.release_channels(plane);
         let die = self.state.die_of(plane);
         self.settle_die(die);

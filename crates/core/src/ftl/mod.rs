@@ -13,6 +13,7 @@ pub mod ageing;
 mod fewest;
 pub(crate) mod gc;
 mod gc_at_once;
+mod gc_elsewhere;
 mod image;
 pub mod rain;
 mod rename;
