@@ -235,13 +235,13 @@ fn eighty() -> u32 {
 }
 
 /// The state in which runs start, the same for every design.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct StartingState {
     /// Share of the physical pages that hold live data, in percent; limited by the logical size.
     pub live_percent: u32,
     /// Erased share of each plane's pages at which ageing holds it, in percent.
-    pub free_percent: u32,
+    pub free_percent: f64,
     /// Random overwrites of the live data during ageing, in percent of the live pages.
     pub overwrite_percent: u32,
     /// How the state is reached.
@@ -287,7 +287,7 @@ pub enum AgeingVictims {
 }
 
 /// A drive.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Device {
     /// Name.
     pub name: String,

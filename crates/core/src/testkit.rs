@@ -63,7 +63,7 @@ pub fn tiny_device() -> Device {
         ram: Ram { buffer_kib: 0, flush_above_percent: 80, stripe_table_kib: None },
         state: StartingState {
             live_percent: 50,
-            free_percent: 30,
+            free_percent: 30.0,
             overwrite_percent: 0,
             ageing: AgeingMethod::Overwrite,
             victims: AgeingVictims::Greedy,

@@ -222,7 +222,7 @@ impl<'a> View<'a> {
     /// Whether a plane's GC has read all pages of its victim, and waits until the last of them are programmed.
     pub fn gc_drains(self, plane: PlaneIx) -> bool {
         let gc = &self.0.gc[plane as usize];
-        let all_read = || !gc.reads && self.books().next_valid(gc.victim, gc.cursor).is_none();
+        let all_read = || !gc.reads && gc.in_registers == 0 && self.books().next_valid(gc.victim, gc.cursor).is_none();
         gc.state == GcState::Moving && gc.in_ram > 0 && all_read()
     }
     /// The planes of a die.

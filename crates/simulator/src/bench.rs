@@ -109,7 +109,7 @@ impl Steady {
     fn full_of(mut device: Device, design: &str, warm_up: u64, control: &Control) -> Result<Self, RunError> {
         // Full to its logical size, at the watermark of `full-drive`.
         device.state.live_percent = 100;
-        device.state.free_percent = 10;
+        device.state.free_percent = 10.0;
         device.state.overwrite_percent = 100;
         Self::prepare(&device, design, warm_up, control)
     }
@@ -267,7 +267,7 @@ fn mqsim_no_gc(control: &Control) -> Result<Case, RunError> {
     let mut device = catalog::device("mqsim-default")?;
     device.ram.buffer_kib = 0;
     device.state.live_percent = 50;
-    device.state.free_percent = 40;
+    device.state.free_percent = 40.0;
     device.state.overwrite_percent = 0;
     let mut steady = Steady::prepare(&device, design, REQUESTS / 10, control)?;
     control.enter(Phase::Running, REQUESTS);

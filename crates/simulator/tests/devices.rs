@@ -185,7 +185,7 @@ fn every_twin_runs_a_design_with_watermarks_that_fit_it_however_it_was_aged() {
 fn with_few_blocks(mut device: Device) -> Device {
     device.geometry.blocks_per_plane = 8;
     device.host.logical_permyriad = 5000;
-    (device.state.live_percent, device.state.free_percent, device.state.overwrite_percent) = (40, 10, 0);
+    (device.state.live_percent, device.state.free_percent, device.state.overwrite_percent) = (40, 10.0, 0);
     device
 }
 
@@ -240,7 +240,7 @@ fn uncontended_requests_take_exactly_what_follows_from_the_data() {
 /// requests come in at the rate `expected` until enough of them are outstanding.
 fn saturated(device: &Device, kind: CommandKind, multi_plane: bool, expected: f64) -> f64 {
     let mut device = device.clone();
-    (device.state.live_percent, device.state.free_percent, device.state.overwrite_percent) = (100, 1, 0);
+    (device.state.live_percent, device.state.free_percent, device.state.overwrite_percent) = (100, 1.0, 0);
     device.host.queue_depth = 65_536;
     if device.ram.buffer_kib > 0 {
         // Enough to keep all planes at work, and little beside the drive.

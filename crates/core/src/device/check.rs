@@ -212,13 +212,13 @@ impl Device {
 
     fn check_state(&self, error: Place<'_>) -> Result<(), ConfigError> {
         let s = &self.state;
-        for (key, percent) in [("live_percent", s.live_percent), ("free_percent", s.free_percent)] {
-            if percent > 100 {
+        for (key, percent) in [("live_percent", f64::from(s.live_percent)), ("free_percent", s.free_percent)] {
+            if !(0.0..=100.0).contains(&percent) {
                 return Err(error("state", key, format!("is {percent}; allowed: 0 to 100")));
             }
         }
         let usable_percent = (self.usable_pages() * 100 / self.geometry.physical_pages()) as u32;
-        if s.free_percent + s.live_percent.min(self.host.logical_permyriad / 100) >= usable_percent {
+        if s.free_percent + f64::from(s.live_percent.min(self.host.logical_permyriad / 100)) >= f64::from(usable_percent) {
             let (live, free) = (s.live_percent, s.free_percent);
             return Err(error(
                 "state",

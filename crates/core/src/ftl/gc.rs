@@ -56,8 +56,10 @@ pub(crate) struct Gc {
     gated_since: Ns,
     /// Its number, in the order in which GCs started.
     pub number: u64,
-    /// A page of its victim is being read.
+    /// A page of its victim is being read, or, with cache registers, leaves the array.
     pub reads: bool,
+    /// Pages that it has read into cache registers and that have not crossed the channel yet.
+    pub in_registers: u32,
     /// Pages that it has read and that are not programmed yet.
     pub in_ram: u32,
     /// Pages that it has moved.
@@ -84,6 +86,7 @@ impl Gc {
             gated_since: 0,
             number: NOBODY,
             reads: false,
+            in_registers: 0,
             in_ram: 0,
             moved: 0,
             moved_at: 0,
@@ -376,7 +379,7 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
             self.begin(die, op);
             return true;
         }
-        if gc.in_ram > 0 {
+        if gc.in_ram + gc.in_registers > 0 {
             // What is only in RAM is not erased on the flash.
             self.gc_rests(plane);
             return self.state.dies[die as usize].running != NONE;
@@ -409,9 +412,13 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
         match done.kind {
             OpKind::Copyback | OpKind::Program => self.gc_page_moved(plane, op),
             OpKind::Read => {
-                self.state.gc[plane as usize].reads = false;
+                let waits = self.gc_read_crossed(plane);
+                let done = &self.state.ops[op as usize];
                 if self.state.books.lookup(done.lpn) != done.ppn {
                     self.state.counters.gc_pages_died += 1;
+                    if !waits {
+                        return self.consider_gather(self.state.die_of(plane));
+                    }
                     return self.gc_page_done(plane);
                 }
                 let (lpn, ppn, sectors) = (done.lpn, done.ppn, done.sectors);
@@ -430,7 +437,7 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
                     self.consider_gc_of_die(self.state.die_of(plane));
                 }
                 self.enqueue(program);
-                if self.state.gc_reads_ahead > 1 {
+                if waits && self.state.gc_reads_ahead > 1 {
                     self.read_ahead(plane);
                 }
             }
@@ -605,7 +612,7 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
             closed |= self.not_gathered(die);
         }
         if self.state.registers.get(die as usize).is_some_and(|registers| registers.full != 0) {
-            closed |= !(READ_BITS | HOLD_BITS);
+            closed |= !(READ_BITS | HOLD_BITS | self.gc_reads_on(die));
         }
         if held_by != NONE && held_by != die {
             closed = u64::MAX;

@@ -5,7 +5,7 @@ use crate::drive::Drive;
 use crate::event::EventQueue;
 use crate::ftl::Claimant;
 use crate::ftl::gc::GcState;
-use crate::ids::PlaneIx;
+use crate::ids::{DieIx, PlaneIx};
 use crate::observe::Observer;
 use crate::policy::Place;
 use crate::sched::ops::Class;
@@ -22,10 +22,39 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
         self.state.gc_reads_ahead == 1 || gc.state == GcState::Moving && !gc.reads && !waits()
     }
 
-    /// A page of a plane's GC waits to be programmed with others: the GC reads on until the pages of one program wait.
+    /// A page that a plane's GC reads has left the array for its cache register: the GC may read on while the page crosses the
+    /// channel.
     #[inline(never)]
-    pub(super) fn read_ahead(&mut self, plane: PlaneIx) {
-        let full = self.state.gc[plane as usize].in_ram == self.state.gc_reads_ahead;
+    pub(crate) fn gc_read_registered(&mut self, plane: PlaneIx) {
+        let gc = &mut self.state.gc[plane as usize];
+        gc.reads = false;
+        gc.in_registers += 1;
+    }
+
+    /// A page that a plane's GC has read is in RAM. Returns whether the GC, which may have gone on meanwhile, waits for it.
+    pub(super) fn gc_read_crossed(&mut self, plane: PlaneIx) -> bool {
+        let gc = &mut self.state.gc[plane as usize];
+        if gc.in_registers == 0 {
+            gc.reads = false;
+            return true;
+        }
+        gc.in_registers -= 1;
+        self.gc_has_rested(plane)
+    }
+
+    /// The next steps of the GCs of a die that may be taken although its cache registers are full: those that read, as they must
+    /// while a page of theirs is in one.
+    pub(super) fn gc_reads_on(&self, die: DieIx) -> u64 {
+        let reads = self.planes_of(die).filter(|&plane| self.state.gc[plane as usize].in_registers > 0);
+        reads.fold(0, |bits, plane| bits | 1 << (self.state.planes[plane as usize].shift + Class::Gc as u32))
+    }
+
+    /// A page of a plane's GC waits to be programmed with others, or will: the GC reads on until there are those of one program.
+    #[inline(never)]
+    pub(crate) fn read_ahead(&mut self, plane: PlaneIx) {
+        let gc = &self.state.gc[plane as usize];
+        let all_read = || self.state.books.next_valid(gc.victim, gc.cursor).is_none();
+        let full = gc.in_ram + gc.in_registers >= self.state.gc_reads_ahead || gc.in_registers > 0 && all_read();
         if full { self.gc_rests(plane) } else { self.gc_page_done(plane) }
     }
 

@@ -101,7 +101,9 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
         match gc.state {
             GcState::Idle | GcState::Erasing => false,
             GcState::Claiming => has_more(),
-            GcState::Moving if self.state.gc_across => gc.reads || has_more() && gc.in_ram < self.state.gc_reads_ahead,
+            GcState::Moving if self.state.gc_across => {
+                gc.reads || gc.in_registers > 0 || has_more() && gc.in_ram < self.state.gc_reads_ahead
+            }
             // Where no step waits to be picked, a page is being read.
             GcState::Moving => has_more() || die.ready >> (self.state.planes[plane as usize].shift + Class::Gc as u32) & 1 == 0,
         }
@@ -151,20 +153,6 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
         let die = self.state.die_of(plane);
         self.consider_gather(die);
         self.try_start(die);
-    }
-
-    /// Before time begins: ageing fills each plane for itself, and a die's write points stand at different offsets. Those that lag
-    /// behind are padded up to the others, at no time, or every first program would do it.
-    pub(crate) fn align_write_points(&mut self) {
-        for die in 0..self.state.dies.len() as DieIx {
-            for point in 0..self.state.books.write_points(self.planes_of(die).start) {
-                let offset = |drive: &Self, plane| drive.state.books.next_offset(plane, point);
-                let most = self.planes_of(die).map(|plane| offset(self, plane)).max().unwrap_or(0);
-                for plane in self.planes_of(die) {
-                    while offset(self, plane) < most && self.state.books.pad(plane, point, Claimant::Host) {}
-                }
-            }
-        }
     }
 
     /// A program of a die is about to start: brings all write points to one offset, and gives the planes without a program
@@ -226,7 +214,19 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
 
     #[inline(never)]
     pub(crate) fn consider_gc_of_die(&mut self, die: DieIx) {
-        for plane in self.planes_of(die) {
+        if !self.state.gc_across {
+            for plane in self.planes_of(die) {
+                self.consider_gc(plane);
+            }
+            return;
+        }
+        // Each GC takes pages of all planes and gives one plane a block, so that the plane that has the fewest is asked first.
+        let planes = self.planes_of(die);
+        let mut rest = u64::MAX >> (64 - planes.len());
+        while rest != 0 {
+            let waits = planes.clone().filter(|plane| rest >> (plane - planes.start) & 1 == 1);
+            let plane = waits.min_by_key(|&plane| self.state.books.free_pages(plane)).expect("a bit is set");
+            rest &= !(1 << (plane - planes.start));
             self.consider_gc(plane);
         }
     }

@@ -9,6 +9,7 @@ use crate::drive::{Drive, EXTRA_SLOTS};
 use crate::event::EventQueue;
 use crate::ids::{DieIx, NONE};
 use crate::observe::Observer;
+use crate::sched::ops::Owner;
 use crate::state::{InLine, Phase, Wants};
 
 /// The cache registers of a die's planes.
@@ -85,6 +86,13 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
         state.phase = Phase::Idle;
         let registers = &mut self.state.registers[die as usize];
         registers.full |= needed;
+        let reads_on = match self.state.ops[lead as usize].owner {
+            Owner::Gc(plane) if self.state.gc_reads_ahead > 1 => Some(plane),
+            _ => None,
+        };
+        if let Some(plane) = reads_on {
+            self.gc_read_registered(plane);
+        }
         let mut part = self.first_part(lead);
         while part != NONE {
             let next = self.next_part(lead, part);
@@ -98,6 +106,9 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
         }
         self.update_held_category(die);
         self.update_closed(die);
+        if let Some(plane) = reads_on {
+            self.read_ahead(plane);
+        }
         self.try_start(die);
         self.claim_for_register(die);
     }

@@ -24,6 +24,7 @@ mod layout;
 mod mean_field;
 mod planewise;
 mod steady;
+mod strict;
 #[cfg(test)]
 mod tests;
 mod writing;
@@ -151,6 +152,9 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
             }
             AgeingMethod::Statistical => self.lay_out(live, seed, &mut progress),
         };
+        if !self.state.gather_until.is_empty() {
+            self.make_strict(&mut aged);
+        }
         aged.live_pages = live.count();
         self.oracle = oracle;
         self.tell_oracle(live.iter());
@@ -252,7 +256,7 @@ impl Layout {
 /// enough for the reserve, the write points and one block besides.
 fn free_target(device: &Device, design: &Design) -> u32 {
     let kept = design.gc.reserve_blocks + design.gc.write_points;
-    let stated = (u64::from(device.geometry.pages_per_plane()) * u64::from(device.state.free_percent)).div_ceil(100) as u32;
+    let stated = (f64::from(device.geometry.pages_per_plane()) * device.state.free_percent / 100.0).ceil() as u32;
     stated.max((kept + 1) * device.geometry.pages_per_block)
 }
 

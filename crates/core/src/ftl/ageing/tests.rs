@@ -30,13 +30,13 @@ fn next_fifth(drive: &mut Drive<Blind>) -> f64 {
 #[test]
 fn the_layout_goes_on_as_the_drive_that_was_written_to_its_steady_state() {
     for (chain, permyriad, free_percent, planes) in [
-        ("{ policy = \"greedy\" }", 9300, 0, 1),
-        ("{ policy = \"greedy\" }", 6000, 25, 1),
-        ("{ policy = \"fifo\" }", 8500, 5, 1),
+        ("{ policy = \"greedy\" }", 9300, 0.0, 1),
+        ("{ policy = \"greedy\" }", 6000, 25.0, 1),
+        ("{ policy = \"fifo\" }", 8500, 5.0, 1),
         // The fewer the choices, the more victims differ, and the more of them must be looked at for a mean.
-        ("{ policy = \"d_choices\", d = 5 }", 8000, 0, 4),
-        ("{ policy = \"d_choices\", d = 10 }", 8000, 0, 1),
-        ("{ policy = \"least_worn\" }", 9000, 0, 1),
+        ("{ policy = \"d_choices\", d = 5 }", 8000, 0.0, 4),
+        ("{ policy = \"d_choices\", d = 10 }", 8000, 0.0, 1),
+        ("{ policy = \"least_worn\" }", 9000, 0.0, 1),
     ] {
         let mut device = device(planes, 1024, 128);
         device.host.logical_permyriad = permyriad;
@@ -66,7 +66,8 @@ fn the_layout_goes_on_as_the_drive_that_was_written_to_its_steady_state() {
 fn rounds_are_reported_and_end_when_five_of_them_are_steady() {
     let mut device = device(1, 256, 32);
     device.host.logical_permyriad = 8500;
-    device.state = StartingState { live_percent: 100, free_percent: 5, overwrite_percent: 0, ageing: AgeingMethod::Steady, ..device.state };
+    device.state =
+        StartingState { live_percent: 100, free_percent: 5.0, overwrite_percent: 0, ageing: AgeingMethod::Steady, ..device.state };
     let aged = drive(&device, plain_design(Scope::Plane)).age(1, &[], |_, _| true);
     assert_eq!((aged.steady, aged.rounds.len()), (Some(true), steady::WINDOW), "{:?}", aged.rounds);
     assert_eq!(aged.written_pages, aged.live_pages * (1 + steady::WINDOW as u64));
@@ -110,7 +111,7 @@ fn a_layout_opens_no_more_blocks_than_an_all_but_erased_plane_has() {
     let mut device = device(1, 8, 64);
     device.host.logical_permyriad = 5000;
     device.state =
-        StartingState { live_percent: 1, free_percent: 99, overwrite_percent: 0, ageing: AgeingMethod::Statistical, ..device.state };
+        StartingState { live_percent: 1, free_percent: 99.0, overwrite_percent: 0, ageing: AgeingMethod::Statistical, ..device.state };
     for seed in 0..50 {
         let mut design = plain_design(Scope::Plane);
         design.gc.write_points = 2;
@@ -157,7 +158,13 @@ fn shapes(victims: &'static [&'static str]) -> impl Strategy<Value = Shape> {
             let mut device = device(planes, blocks, pages);
             device.host.logical_permyriad = 10_000 * blocks.checked_sub(write_points + reserve_blocks + 1)? / blocks;
             let free_percent = free_percent.min(99 - live_percent.min(device.host.logical_permyriad / 100));
-            device.state = StartingState { live_percent, free_percent, overwrite_percent, victims: AgeingVictims::Design, ..device.state };
+            device.state = StartingState {
+                live_percent,
+                free_percent: free_percent.into(),
+                overwrite_percent,
+                victims: AgeingVictims::Design,
+                ..device.state
+            };
             let beyond = (device.mapped_pages()..device.logical_pages() as Lpn)
                 .filter(|&lpn| u64::from(lpn).wrapping_mul(seed | 1) >> 3 & 3 == 0)
                 .collect();

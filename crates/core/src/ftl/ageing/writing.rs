@@ -6,7 +6,7 @@ use crate::event::EventQueue;
 use crate::ftl::Claimant;
 use crate::ftl::ageing::planewise::Planewise;
 use crate::ftl::ageing::{Aged, LivePages, designs_own_victims, free_target, steady};
-use crate::ids::{Lpn, NONE, PlaneIx};
+use crate::ids::{BlockIx, Lpn, NONE, PlaneIx};
 use crate::observe::Observer;
 use crate::policy::Place;
 use crate::view::View;
@@ -140,18 +140,21 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
         }
     }
 
+    /// The block that ageing collects next in a plane; none if nothing is stale.
+    pub(super) fn victim_for_ageing(&mut self, plane: PlaneIx) -> Option<BlockIx> {
+        if designs_own_victims(&self.state.device) {
+            return self.choose_victim(plane);
+        }
+        let counts = self.state.books.victim_counts(plane);
+        let least = counts.iter().copied().min().unwrap_or(i16::MAX);
+        let index = counts.iter().position(|&count| count == least).unwrap_or(0) as u32;
+        let g = &self.state.device.geometry;
+        (least < g.pages_per_block as i16).then_some(plane * g.blocks_per_plane + index)
+    }
+
     fn collect_for_ageing(&mut self, plane: PlaneIx, tally: &mut Tally) {
-        let victim = if designs_own_victims(&self.state.device) {
-            self.choose_victim(plane)
-        } else {
-            let counts = self.state.books.victim_counts(plane);
-            let least = counts.iter().copied().min().unwrap_or(i16::MAX);
-            let index = counts.iter().position(|&count| count == least).unwrap_or(0) as u32;
-            let g = &self.state.device.geometry;
-            (least < g.pages_per_block as i16).then_some(plane * g.blocks_per_plane + index)
-        };
         // If nothing is stale yet, the live data alone exceed the target, and only the reserve bounds the plane.
-        let Some(victim) = victim else { return };
+        let Some(victim) = self.victim_for_ageing(plane) else { return };
         tally.recent.push(plane, self.state.books.valid_pages(victim));
         tally.moved += u64::from(if tally.planewise {
             let write_point = self.policies.place.write_point(View(&self.state), plane, true);

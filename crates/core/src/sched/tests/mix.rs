@@ -541,6 +541,19 @@ proptest! {
         prop_assert_eq!(hash, again, "the plain heap, and nobody to be told, give the same run");
     }
 
+    /// Strict programs whose GC reads ahead and spreads its pages over the die, with and without cache registers.
+    #[test]
+    fn any_mix_whose_gc_fills_programs_of_its_die_returns_the_last_data(mut mix in mix()) {
+        (mix.rain, mix.blocks, mix.ideal, mix.planes) = (None, false, false, mix.planes.max(2));
+        (mix.strict, mix.join, mix.dynamic, mix.across, mix.controller) = (true, true, true, true, true);
+        (mix.flash, mix.wild, mix.scope, mix.by_die) = (mix.flash | 2, mix.wild & !6, mix.scope % 2, mix.by_die | 11);
+        assert!(mix.in_die());
+        let (hash, completed, _) = mix.run::<Lanes, true>(300);
+        prop_assert_eq!(completed, 300);
+        let (again, ..) = mix.run::<PlainHeap, false>(300);
+        prop_assert_eq!(hash, again, "the plain heap, and nobody to be told, give the same run");
+    }
+
     /// Forced rotation with the greedy rule: no read ever waits for a GC, whatever the order and the traffic.
     #[test]
     fn no_read_waits_for_a_gc_where_rotation_always_holds(mut mix in mix(), mut stripes in stripes()) {

@@ -39,6 +39,42 @@ fn a_slow_array_hides_the_transfer() {
 }
 
 #[test]
+fn a_gc_that_gathers_pages_reads_on_while_they_cross_the_channel() {
+    use crate::policy::gc_gate::one_per_die::OnePerDie;
+    use crate::policy::gc_trigger::watermark::{Of, Watermark};
+    use crate::policy::join::strict_all_planes::{GcPrograms, StrictAllPlanes};
+    use crate::policy::place::super_page::SuperPage;
+    use crate::policy::{GcGatePolicy, GcTriggerPolicy, PlacePolicy};
+
+    // The four valid pages of the victim fill two programs of two planes.
+    let copied_ns = |registers: bool| {
+        let mut device = with_registers(1, 2, 10);
+        device.flash.cache_register = registers;
+        (device.geometry.blocks_per_plane, device.geometry.pages_per_block) = (16, 8);
+        let mut design = plain_design(Scope::Plane);
+        design.join = JoinPolicy::StrictAllPlanes(StrictAllPlanes::new(5, GcPrograms::AllPlanes));
+        design.place = PlacePolicy::SuperPage(SuperPage::default());
+        design.gc_trigger = GcTriggerPolicy::Watermark(Watermark::new(20.0, 12.5).of(Of::Die));
+        design.gc_gate = GcGatePolicy::OnePerDie(OnePerDie {});
+        design.gc = toml::from_str("copy = \"controller\"\ndestination = \"die\"").unwrap();
+        let mut drive = drive(&device, design);
+        drive.map_functionally(0..16);
+        let victim = drive.state.books.plane_of(drive.state.books.lookup(0));
+        let stale: Vec<Lpn> = (0..16).filter(|&lpn| drive.state.books.plane_of(drive.state.books.lookup(lpn)) == victim).take(4).collect();
+        drive.map_functionally(stale);
+        drive.start_gc(victim, false);
+        drive.run();
+        assert_eq!((drive.counters().gcs, drive.counters().gc_pages, drive.counters().padded_pages), (1, 4, 0));
+        assert_eq!(drive.mismatch(), None);
+        drive.audit().unwrap();
+        drive.counters().gc_copy_ns
+    };
+    assert_eq!(copied_ns(false), 2 * (2 * 111 + 2 * 101 + 1000));
+    // The array reads the second page of each pair while the first crosses the channel.
+    assert_eq!(copied_ns(true), 2 * (12 + 2 * 100 + 2 * 101 + 1000));
+}
+
+#[test]
 fn one_read_alone_takes_as_long_as_without_registers() {
     let mut drive = drive(&with_registers(1, 1, 10), no_gc());
     drive.map_functionally([0]);
