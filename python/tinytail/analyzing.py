@@ -7,7 +7,7 @@ from cyclopts import App
 from tinytail.cli import OK, RUN_FAILED
 from tinytail.errors import OutputError
 from tinytail.flags import JsonPath, PositiveOrNone
-from tinytail.output import checked_output, print_error, stdout, write_output
+from tinytail.output import checked_output, print_error, show_results
 from tinytail.page_layout import analyze_page_layout, pages_of, read_page_times
 from tinytail.rate_matching import analyze_rate_matching
 from tinytail.render import page_layout_view, rate_matching_view, rotation_view
@@ -60,13 +60,8 @@ def analyze_rotation_command(
         width=width,
         write_mib_s=write_mib_s,
     )
-    write_error = write_output(output, rotation.to_json)
-    if output is None or not output.is_stdout:
-        stdout().print(rotation_view(rotation))
-    if write_error is not None:
-        print_error(str(write_error))
-        return RUN_FAILED
-    return OK
+    shown = show_results(output, rotation.to_json, lambda _: rotation_view(rotation))
+    return OK if shown else RUN_FAILED
 
 
 @analyze.command(name="rate-matching")
@@ -97,20 +92,16 @@ def analyze_rate_matching_command(
     if figures is not None:
         check_figures(figures)
     found = analyze_rate_matching(device, over_provisioning_percent=over_provisioning_percent)
-    errors = [write_output(output, found.to_json)]
-    if output is None or not output.is_stdout:
-        stdout().print(rate_matching_view(found))
+    done = show_results(output, found.to_json, lambda _: rate_matching_view(found))
     if figures is not None:
         from tinytail.reporting import paper
 
         try:
             write_figures(figures, paper.draw_rate_matching(found))
         except OutputError as error:
-            errors.append(error)
-    failed = [error for error in errors if error is not None]
-    for each in failed:
-        print_error(str(each))
-    return RUN_FAILED if failed else OK
+            print_error(str(error))
+            done = False
+    return OK if done else RUN_FAILED
 
 
 @analyze.command(name="page-layout")
@@ -139,10 +130,5 @@ def analyze_page_layout_command(
     output = checked_output(json)
     times = read_page_times(file)
     found = analyze_page_layout(times, pages_per_block or pages_of(times))
-    write_error = write_output(output, found.to_json)
-    if output is None or not output.is_stdout:
-        stdout().print(page_layout_view(found))
-    if write_error is not None:
-        print_error(str(write_error))
-        return RUN_FAILED
-    return OK
+    shown = show_results(output, found.to_json, lambda _: page_layout_view(found))
+    return OK if shown else RUN_FAILED

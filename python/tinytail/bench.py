@@ -14,6 +14,7 @@ from typing import Any
 
 from tinytail import engine
 from tinytail.errors import RunError, TinytailError, UsageError, suggestion
+from tinytail.output import json_text
 
 # Linux counts in KiB, macOS in bytes.
 _MAXRSS_UNIT_BYTES = 1 if sys.platform == "darwin" else 1024
@@ -72,7 +73,7 @@ def run_apart(case: str) -> dict[str, Any]:
 def to_json(cases: Sequence[dict[str, Any]], *, partial: bool) -> str:
     """The document of a bench run."""
     document = {"version": engine.version(), "partial": partial, "cases": list(cases)}
-    return json.dumps(document, indent=2, ensure_ascii=False) + "\n"
+    return json_text(document)
 
 
 def _main() -> int:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import sys
 from collections.abc import Callable, Sequence
 from typing import Annotated, Any, Literal
@@ -25,8 +24,11 @@ from tinytail.keeping import STORIES, STORIES_MAX
 from tinytail.output import (
     JsonOutput,
     checked_output,
+    console_beside,
     discard_output,
+    json_text,
     print_error,
+    show_results,
     stderr,
     stdout,
     write_output,
@@ -179,7 +181,7 @@ def compare(
     with reporter(stderr()) as progress:
         comparison = execute(plan, progress)
     write_error = write_output(output, comparison.to_json)
-    console = stderr() if output is not None and output.is_stdout else stdout()
+    console = console_beside(output)
     console.print(comparison_view(comparison, console.width))
     errors = [] if write_error is None else [write_error]
     if comparison.out is not None and comparison.out.error is not None:
@@ -322,13 +324,8 @@ def info(
 
 
 def _show_facts(document: dict[str, Any], output: JsonOutput | None) -> int:
-    write_error = write_output(output, lambda: _dump(document))
-    if output is None or not output.is_stdout:
-        stdout().print(facts_view(document))
-    if write_error is not None:
-        print_error(str(write_error))
-        return RUN_FAILED
-    return OK
+    shown = show_results(output, lambda: json_text(document), lambda _: facts_view(document))
+    return OK if shown else RUN_FAILED
 
 
 @trace.command
@@ -447,7 +444,7 @@ def check(file: str, /) -> int:
 @config.command
 def schema() -> int:
     """Print the JSON Schema of device, design and workload files."""
-    JsonOutput("-").write(_dump(engine.config_schema()))
+    JsonOutput("-").write(json_text(engine.config_schema()))
     return OK
 
 
@@ -550,7 +547,7 @@ def bench(
         interrupted = True
     partial = len(done) < len(names)
     write_error = write_output(output, lambda: benches.to_json(done, partial=partial))
-    console = messages if output is not None and output.is_stdout else stdout()
+    console = console_beside(output)
     console.print(bench_view(done))
     if interrupted:
         console.print(f"PARTIAL: interrupted after {len(done)} of {len(names)} cases")
@@ -560,10 +557,6 @@ def bench(
     if interrupted:
         return INTERRUPTED
     return RUN_FAILED if error is not None or write_error is not None else OK
-
-
-def _dump(document: dict[str, Any]) -> str:
-    return json.dumps(document, indent=2, ensure_ascii=False) + "\n"
 
 
 def run(arguments: Sequence[str]) -> int:

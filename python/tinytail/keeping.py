@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any
 
 from tinytail import arguments, engine
 from tinytail.errors import OutputError, UsageError
+from tinytail.output import json_text
 from tinytail.results import Comparison, DesignResult, Out
 
 if TYPE_CHECKING:
@@ -207,7 +208,7 @@ class Keeping:
             "files": {name: fingerprint(self._folder / name) for name in files},
         }
         manifest["crc32"] = manifest_checksum(manifest)
-        text = json.dumps(manifest, indent=2, ensure_ascii=False) + "\n"
+        text = json_text(manifest)
         _write_whole(self._folder / MANIFEST, text)
 
     def _design(self, result: DesignResult) -> dict[str, Any]:

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import json
 import os
 import secrets
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
+from typing import Any
 
-from rich.console import Console
+from rich.console import Console, RenderableType
 from rich.text import Text
 
 from tinytail.errors import OutputError
@@ -180,3 +182,32 @@ def write_output(output: JsonOutput | None, text: Callable[[], str]) -> OutputEr
     except OutputError as error:
         return error
     return None
+
+
+def json_text(document: Mapping[str, Any]) -> str:
+    """A document as all results are written: indented, and as it is beyond ASCII."""
+    return json.dumps(document, indent=2, ensure_ascii=False) + "\n"
+
+
+def show_results(
+    output: JsonOutput | None,
+    text: Callable[[], str],
+    view: Callable[[Console], RenderableType],
+) -> bool:
+    """Writes results, if wanted, and shows them unless they went to standard output.
+
+    Returns:
+        Whether they could be written; if not, the error has been told.
+    """
+    problem = write_output(output, text)
+    if output is None or not output.is_stdout:
+        console = stdout()
+        console.print(view(console))
+    if problem is not None:
+        print_error(str(problem))
+    return problem is None
+
+
+def console_beside(output: JsonOutput | None) -> Console:
+    """Where results are shown that must be seen: standard output, unless JSON goes there."""
+    return stderr() if output is not None and output.is_stdout else stdout()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 import os
 from collections.abc import Iterable
@@ -12,6 +11,7 @@ from typing import Any
 
 from tinytail import arguments, engine
 from tinytail.errors import ConfigError, UsageError
+from tinytail.output import json_text
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +44,7 @@ class PageLayout:
 
     def to_json(self) -> str:
         """The document of `to_dict` as JSON text."""
-        return json.dumps(self.to_dict(), indent=2, ensure_ascii=False) + "\n"
+        return json_text(self.to_dict())
 
 
 def analyze_page_layout(times: Iterable[tuple[int, float]], pages_per_block: int) -> PageLayout:

@@ -21,12 +21,12 @@ time; with three or more page classes the fastest and the slowest are the fast a
 
 from __future__ import annotations
 
-import json
 import os
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 from tinytail import arguments, engine
+from tinytail.output import json_text
 from tinytail.rotation import class_shares, weighted_mean
 
 Form = Literal["printed", "self-consistent"]
@@ -193,7 +193,7 @@ class RateMatching:
 
     def to_json(self) -> str:
         """The document of `to_dict` as JSON text."""
-        return json.dumps(self.to_dict(), indent=2, ensure_ascii=False) + "\n"
+        return json_text(self.to_dict())
 
 
 def _document(curves: Curves) -> dict[str, Any]:

@@ -17,6 +17,7 @@ from typing import Any, Literal
 
 from tinytail import arguments
 from tinytail.engine import Description, Setting
+from tinytail.output import json_text
 
 SCHEMA_VERSION = 1
 
@@ -528,7 +529,7 @@ class Comparison:
 
     def to_json(self) -> str:
         """The document of `to_dict` as JSON text."""
-        return json.dumps(self.to_dict(), indent=2, ensure_ascii=False) + "\n"
+        return json_text(self.to_dict())
 
     def table(self, width: int = 100) -> str:
         """The comparison as plain text of at most `width` columns."""

@@ -16,7 +16,6 @@ drives a die is a plane. It is worked out in three forms:
 
 from __future__ import annotations
 
-import json
 import math
 import os
 from collections.abc import Sequence
@@ -25,6 +24,7 @@ from typing import Any, Literal
 
 from tinytail import arguments, engine
 from tinytail.errors import UsageError
+from tinytail.output import json_text
 
 Form = Literal["as printed", "paper", "self-consistent"]
 Load = Literal["raw bandwidth", "drive writes per day"]
@@ -189,7 +189,7 @@ class Rotation:
 
     def to_json(self) -> str:
         """The document of `to_dict` as JSON text."""
-        return json.dumps(self.to_dict(), indent=2, ensure_ascii=False) + "\n"
+        return json_text(self.to_dict())
 
 
 def analyze_rotation(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import tomllib
+from string import Formatter
 from typing import Any
 
 import pytest
@@ -13,9 +14,11 @@ from fake_native import result as fake_result
 from tinytail import engine
 from tinytail.errors import ConfigError, UsageError
 from tinytail.reproduction import catalog, conditions, toml
-from tinytail.reproduction.catalog import Paper, Row, papers, select
+from tinytail.reproduction.catalog import papers, select
+from tinytail.reproduction.certified import Certified
 from tinytail.reproduction.lab import Unavailable
-from tinytail.reproduction.logs import PERCENTS, Log
+from tinytail.reproduction.logs import PERCENTS, SLOW_US, Log, Logged, classes
+from tinytail.reproduction.records import Experiment, Paper, Row
 from tinytail.reproduction.store import Outcome
 from tinytail.results import DesignResult
 
@@ -83,7 +86,30 @@ class Asked:
                 start = 2 if name.startswith("free") else 1
                 document["series"][name] = [start + i for i in range(9)]
         reads = {size: tuple(float(p) for p in PERCENTS) for size in (16, 32, 64, 128, 256)}
-        return Outcome(DesignResult.from_dict(document), Log((), reads))
+        requests = tuple(
+            Logged(kind, 0, sectors, i * 1000, i * 1000 + 500, False)
+            for i in range(9)
+            for kind, sectors in (("read", 3), ("read", 256), ("write", 256))
+        )
+        log = Log(requests, reads, classes([100_000, 1_000_000]), dict.fromkeys(SLOW_US, 3))
+        return Outcome(DesignResult.from_dict(document), log)
+
+    def ending(self, experiment: str, design: str) -> Outcome:
+        return self.outcome(experiment, design)
+
+    def certification(self, experiment: str, design: str) -> Certified:
+        assert self.paper.experiments[experiment].certify is not None
+        self.outcome(experiment, design)
+        failed = {"name": "mean", "value": 9.0, "limit": 5.0, "unit": "us", "passed": False}
+        step = {"multiplier": 10, "performance": False, "stress": False, "reason": "mean"}
+        step |= {"write_amplification": 4.0}
+        step |= {"conditions": [failed | {"tests": ["performance", "stress"]}]}
+        ratings = {design: {"performance": 7, "stress": 9}}
+        return Certified({"ratings": ratings, "steps": [step]})
+
+    def device_of(self, experiment: str) -> dict[str, Any]:
+        self.experiments.add(experiment)
+        return engine.device_document("lowlatency-240g-small")
 
     def result(self, experiment: str, design: str) -> DesignResult:
         return self.outcome(experiment, design).result
@@ -98,7 +124,7 @@ class Asked:
     def file(self, text: str, name: str) -> str:  # noqa: ARG002
         raise Unavailable(f"probe with {name}")
 
-    def probe(self, experiment: catalog.Experiment) -> Outcome:
+    def probe(self, experiment: Experiment) -> Outcome:
         raise Unavailable(f"probe {experiment.name}")
 
 
@@ -125,6 +151,20 @@ def test_measures_give_what_conditions_name_and_ask_for_what_rows_name(
         conditions.holds(condition, values)
     asked = lab.experiments - set(paper.experiments_of(row))
     assert not asked, f"{row.id} does not name {asked}"
+
+
+@pytest.mark.parametrize("paper", papers(), ids=lambda paper: paper.name)
+def test_causes_name_only_what_their_measures_give(paper: Paper) -> None:
+    for deviation in paper.deviations.values():
+        names = {name for _, name, _, _ in Formatter().parse(deviation.cause) if name is not None}
+        if deviation.measure is None:
+            assert not names, deviation.row
+            continue
+        lab: Any = Asked(paper)
+        arguments = {key: value for key, value in deviation.measure.items() if key != "use"}
+        values = paper.measures[deviation.measure["use"]](lab, **arguments)
+        assert names, f"{deviation.row} measures what it does not say"
+        assert names <= set(values), deviation.row
 
 
 @pytest.mark.parametrize("paper", papers(), ids=lambda paper: paper.name)

@@ -13,9 +13,14 @@ from tinytail.certifying.progress import reporter
 from tinytail.certifying.results import Certification
 from tinytail.certifying.view import certification_view
 from tinytail.cli import BAD_INPUT, INTERRUPTED, OK, RUN_FAILED
-from tinytail.errors import OutputError
 from tinytail.flags import JsonPath, PositiveOrNone, Seed
-from tinytail.output import JsonOutput, print_error, stderr, stdout
+from tinytail.output import (
+    checked_output,
+    console_beside,
+    print_error,
+    stderr,
+    write_output,
+)
 
 
 def certify_act(
@@ -76,19 +81,11 @@ def certify_act(
         state=state_from_words(state or []),
     )
     plan.check()
-    output = None if json is None else JsonOutput(json)
-    if output is not None:
-        output.check()
+    output = checked_output(json)
     with reporter(stderr()) as report:
         certification = execute(plan, report)
-    problem: OutputError | None = None
-    try:
-        if output is not None:
-            output.write(certification.to_json())
-    except OutputError as error:
-        problem = error
-    console = stderr() if output is not None and output.is_stdout else stdout()
-    console.print(certification_view(certification))
+    problem = write_output(output, certification.to_json)
+    console_beside(output).print(certification_view(certification))
     for message, names in _by_message(certification).items():
         print_error(f"{', '.join(names)}: {message}")
     if problem is not None:

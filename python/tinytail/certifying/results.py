@@ -10,6 +10,7 @@ from typing import Any
 
 from tinytail.certifying.act import KINDS, RuleName, Test, Verdict
 from tinytail.certifying.search import TESTS, Bracket
+from tinytail.output import json_text
 from tinytail.results import Configured, DesignError
 
 SCHEMA_VERSION = 1
@@ -175,7 +176,7 @@ class Certification:
 
     def to_json(self) -> str:
         """The document of `to_dict` as JSON text."""
-        return json.dumps(self.to_dict(), indent=2, ensure_ascii=False) + "\n"
+        return json_text(self.to_dict())
 
 
 def certification_schema() -> dict[str, Any]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import nullcontext
-from json import dumps
 from typing import Annotated, Any, Literal
 
 from cyclopts import Parameter
@@ -14,10 +13,10 @@ from rich.console import Console, RenderableType
 from tinytail import explaining
 from tinytail.arguments import I64_MAX
 from tinytail.cli import OK, RUN_FAILED
-from tinytail.errors import OutputError, UsageError
+from tinytail.errors import UsageError
 from tinytail.explaining.view import counterfactual_view, explanation_view
 from tinytail.flags import JsonPath, PositiveOrNone
-from tinytail.output import JsonOutput, print_error, stderr, stdout
+from tinytail.output import JsonOutput, checked_output, json_text, show_results, stderr
 from tinytail.progress import reporter
 
 
@@ -63,9 +62,7 @@ def explain(
     json
         File for the same, in nanoseconds, as JSON; - is standard output.
     """
-    output = None if json is None else JsonOutput(json)
-    if output is not None:
-        output.check()
+    output = checked_output(json)
     if without is not None:
         if slowest is not None or request is not None or replay:
             raise UsageError("--without goes with none of --slowest, --request and --replay")
@@ -105,14 +102,4 @@ def _show(
     document: dict[str, Any],
     view: Callable[[Console], RenderableType],
 ) -> int:
-    """Shows what was found, and writes it where that is wanted."""
-    if output is None or not output.is_stdout:
-        console = stdout()
-        console.print(view(console))
-    if output is not None:
-        try:
-            output.write(dumps(document, indent=2, ensure_ascii=False) + "\n")
-        except OutputError as error:
-            print_error(str(error))
-            return RUN_FAILED
-    return OK
+    return OK if show_results(output, lambda: json_text(document), view) else RUN_FAILED

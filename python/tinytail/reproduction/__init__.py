@@ -2,10 +2,13 @@
 
 A paper is a folder in `papers`, of data and of the small functions that turn runs into its numbers:
 
-- `paper.toml`: title, prefix of its rows' names, its traces, the counters that its rows look at;
+- `paper.toml`: title, prefix of its rows' names, its tables, the counters that its rows look at;
 - `rows.toml`: one table for each number of the paper, with what is measured and accepted;
-- `experiments.toml`: the runs that the rows share;
+- `experiments.toml`: the runs and certifications that the rows share;
 - `figures.toml`: what is drawn of them;
 - `deviations.toml`: the cause of each row that is not reproduced;
-- `measures.py`: the functions that rows name, and beside it whatever they are made of.
+- `measures.py`: the functions that rows name beyond those of all papers, and beside it whatever
+  they are made of.
+
+Their recorded workloads stand in `papers/traces.toml`.
 """

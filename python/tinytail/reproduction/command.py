@@ -2,16 +2,24 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass
 from pathlib import Path
 
 from tinytail.cli import INTERRUPTED, OK, RUN_FAILED
-from tinytail.errors import OutputError, UsageError
-from tinytail.output import JsonOutput, print_error, stderr, stdout
+from tinytail.errors import UsageError
+from tinytail.output import (
+    JsonOutput,
+    console_beside,
+    json_text,
+    print_error,
+    stderr,
+    stdout,
+    write_output,
+)
 from tinytail.reproduction import figures, pages, session
-from tinytail.reproduction.catalog import Tier, select
+from tinytail.reproduction.catalog import select
 from tinytail.reproduction.progress import reporter
+from tinytail.reproduction.records import Tier
 from tinytail.reproduction.store import Store, default_store
 
 
@@ -33,8 +41,7 @@ def list_rows(options: Options, output: JsonOutput | None) -> int:
     """Shows the rows and runs nothing."""
     rows = select(options.rows)
     if output is not None:
-        document = pages.list_document(rows)
-        output.write(json.dumps(document, indent=2, ensure_ascii=False) + "\n")
+        output.write(json_text(pages.list_document(rows)))
     if output is None or not output.is_stdout:
         console = stdout()
         console.print(pages.list_view(rows, console.width))
@@ -46,15 +53,10 @@ def reproduce(options: Options, output: JsonOutput | None) -> int:
     wanted = _wanted(options)
     with reporter(stderr()) as report:
         document = session.reproduce(wanted, report)
-    problem: OutputError | None = None
-    try:
-        if output is not None:
-            output.write(session.to_json(document))
-        if options.docs is not None and not document["partial"]:
-            pages.write(document, Path(options.docs))
-    except OutputError as error:
-        problem = error
-    console = stderr() if output is not None and output.is_stdout else stdout()
+    problem = write_output(output, lambda: json_text(document))
+    if options.docs is not None and not document["partial"]:
+        pages.write(document, Path(options.docs))
+    console = console_beside(output)
     console.print(pages.results_view(document, console.width))
     if options.figures is not None and not figures.can_be_drawn():
         print_error("figures need matplotlib: pip install tinytail[reproduce]")

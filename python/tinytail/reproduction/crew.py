@@ -8,18 +8,22 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from tinytail import engine
+from tinytail import certifying, engine
+from tinytail.reproduction.certified import Supervision
 
 POLL_SECONDS = 0.1
 
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """One design of one experiment, ready to run. Equal keys mean equal outcomes."""
+    """One design of one experiment, ready to run. Equal keys mean equal outcomes.
+
+    With a plan for a specification, the design is certified.
+    """
 
     experiment: str
     design: str
-    spec: engine.RunSpec
+    spec: engine.RunSpec | certifying.Plan
     key: str
     cost_s: float
 
@@ -41,7 +45,13 @@ class Progress:
 
 
 Report = Callable[[Progress], None]
-Make = Callable[[Run, engine.Control], None]
+Control = engine.Control | Supervision
+Make = Callable[[Run, Control], None]
+
+
+def control_of(run: Run) -> Control:
+    """What a run is followed and cancelled by."""
+    return Supervision() if isinstance(run.spec, certifying.Plan) else engine.Control()
 
 
 class Crew:
@@ -54,7 +64,7 @@ class Crew:
         self._waiting: queue.SimpleQueue[Run] = queue.SimpleQueue()
         for run in self._runs:
             self._waiting.put(run)
-        self._under_way: dict[str, tuple[Run, engine.Control]] = {}
+        self._under_way: dict[str, tuple[Run, Control]] = {}
         self._done: list[Run] = []
         self._cancelled = False
         self._faults: list[BaseException] = []
@@ -83,7 +93,7 @@ class Crew:
                 run = self._waiting.get_nowait()
             except queue.Empty:
                 return
-            control = engine.Control()
+            control = control_of(run)
             self._under_way[run.key] = (run, control)
             try:
                 self._make(run, control)
@@ -113,9 +123,11 @@ class Crew:
         for run, control in under_way:
             share = control.done() / control.total() if control.total() > 0 else 0.0
             # A run counts its phases apart: ageing, warming up and the measured part.
-            weight = {"running": (0.55, 0.45), "warming up": (0.15, 0.4)}.get(
-                control.phase(), (0.0, 0.15)
-            )
+            weight = {
+                "running": (0.55, 0.45),
+                "warming up": (0.15, 0.4),
+                "certifying": (0.0, 1.0),
+            }.get(control.phase(), (0.0, 0.15))
             done += run.cost_s * (weight[0] + weight[1] * min(share, 1.0))
         share_done = done / cost if cost else 1.0
         left = elapsed_s / share_done - elapsed_s if share_done > 0.01 else cost / self._jobs

@@ -1,7 +1,9 @@
 """Draws the papers' figures from runs, with matplotlib if it is there.
 
 - `cdf`: the share of reads up to each latency, one line for each design; with a single design, one
-  for each experiment.
+  for each experiment. With `hit` it is of the reads that the experiment's log counts as hit.
+- `tails`: the latency at each of `percents`, a panel for each experiment and kind of `requests`.
+  `marks` are values of the paper's: request, percent, us and design.
 - `bars`: one value for each design of each experiment: `mean_read_ms`, `erases`, or
   `blocked_percent`, which stands on GC-blocked reads with the queue-blocked ones above.
 - `timeline`: a column of the series over time, `read_p99_ms`, `read_max_ms` or a column's own name.
@@ -11,6 +13,7 @@ The panels are experiments with their titles. `relative_to` makes a design 100 %
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Sequence
 from importlib.util import find_spec
 from pathlib import Path
@@ -18,8 +21,8 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from tinytail.errors import ConfigError, suggestion
 from tinytail.reproduction import logs
-from tinytail.reproduction.catalog import Figure, Paper
 from tinytail.reproduction.lab import Lab, Unavailable
+from tinytail.reproduction.records import Figure, Paper
 from tinytail.reproduction.store import Outcome
 from tinytail.results import DesignResult
 
@@ -84,8 +87,9 @@ def _outcomes(figure: Figure, lab: Lab, experiments: Sequence[str]) -> tuple[_Pa
         for design in figure.designs:
             if design not in lab.paper.experiments[experiment].designs:
                 continue
+            look = lab.ending if figure.kind == "tails" else lab.outcome
             try:
-                found.setdefault(experiment, {})[design] = lab.outcome(experiment, design)
+                found.setdefault(experiment, {})[design] = look(experiment, design)
             except Unavailable:
                 lacking.append(f"{experiment} {design}")
     return {name: panel for name, panel in found.items() if panel}, lacking
@@ -100,8 +104,9 @@ def _draw(figure: Figure, panels: _Panels, file: Path) -> None:
     # The same file for the same data, whoever draws it.
     with mpl.rc_context({"svg.hashsalt": figure.name, "svg.fonttype": "none", "font.size": 9}):
         alone = figure.kind == "bars" or (figure.kind == "cdf" and len(figure.designs) == 1)
-        columns = 1 if alone else min(PANELS_IN_A_ROW, len(panels))
-        rows = 1 if alone else -(-len(panels) // columns)
+        count = len(panels) * (len(figure.requests) if figure.kind == "tails" else 1)
+        columns = 1 if alone else min(PANELS_IN_A_ROW, count)
+        rows = 1 if alone else -(-count // columns)
         width = 7.5 if alone else 3.4 * columns + 0.6
         drawing, axes = pyplot.subplots(
             rows, columns, figsize=(width, 3.0 * rows + 0.6), squeeze=False, layout="constrained"
@@ -110,10 +115,11 @@ def _draw(figure: Figure, panels: _Panels, file: Path) -> None:
         kinds: dict[str, Callable[[Figure, _Panels, list[Axes]], None]] = {
             "cdf": _cdf,
             "bars": _bars,
+            "tails": _tails,
             "timeline": _timeline,
         }
         kinds[figure.kind](figure, panels, flat)
-        for unused in flat[1 if alone else len(panels) :]:
+        for unused in flat[1 if alone else count :]:
             unused.set_visible(False)
         # A design that the first panel lacks may be in another.
         named = {
@@ -160,6 +166,13 @@ def _cdf(figure: Figure, panels: _Panels, axes: list[Axes]) -> None:
 
 def _distribution(figure: Figure, outcome: Outcome) -> tuple[list[float], list[float]]:
     """Percentiles of the reads' latencies, in microseconds, without those of noise."""
+    if figure.hit:
+        if outcome.log is None:
+            raise ConfigError(f"{figure.name} needs a log of its runs")
+        hits = outcome.log.hit
+        total = sum(hits.counts)
+        percent = [100 * count / total for count in itertools.accumulate(hits.counts)]
+        return percent, list(hits.below_us)
     if figure.leave_out_sectors is not None:
         if outcome.log is None:
             raise ConfigError(f"{figure.name} needs a log of its runs")
@@ -168,6 +181,59 @@ def _distribution(figure: Figure, outcome: Outcome) -> tuple[list[float], list[f
     columns = outcome.result.distribution
     pairs = [(p, us) for p, us in zip(columns.percent, columns.read_us, strict=True) if us]
     return [p for p, _ in pairs], [us for _, us in pairs]
+
+
+def _tails(figure: Figure, panels: _Panels, axes: list[Axes]) -> None:
+    from matplotlib import ticker
+
+    kinds = [(experiment, kind) for experiment in panels for kind in figure.requests]
+    places = list(range(len(figure.percents)))
+    for axis, (experiment, kind) in zip(axes, kinds, strict=False):
+        for design, outcome in panels[experiment].items():
+            index = figure.designs.index(design)
+            columns = outcome.result.distribution
+            us = columns.read_us if kind == "read" else columns.write_us
+            found = dict(zip(columns.percent, us, strict=True))
+            # A run that got stuck has a tail that nobody has seen the end of.
+            stuck = outcome.result.stuck is not None
+            points = [
+                (place, found[percent])
+                for place, percent in zip(places, figure.percents, strict=True)
+                if found.get(percent)
+            ]
+            axis.plot(
+                [x for x, _ in points],
+                [us / 1000 for _, us in points if us is not None],
+                color=COLOURS[index % len(COLOURS)],
+                linestyle=STYLES[index % len(STYLES)],
+                marker="x" if stuck else "o",
+                markersize=3.0,
+                linewidth=1.2,
+                label=_label(figure, design) + (" (starved)" if stuck else ""),
+            )
+        for mark in figure.marks:
+            if mark["request"] == kind:
+                index = figure.designs.index(mark["design"])
+                axis.plot(
+                    [figure.percents.index(mark["percent"])],
+                    [mark["us"] / 1000],
+                    color=COLOURS[index % len(COLOURS)],
+                    marker="D",
+                    markersize=7.0,
+                    markerfacecolor="none",
+                    linestyle="none",
+                    label=f"{_label(figure, mark['design'])}, paper",
+                )
+        axis.set_title(f"{figure.panels[experiment]}, {kind}s", fontsize=9)
+        axis.set_yscale("log")
+        axis.yaxis.set_major_formatter(ticker.FuncFormatter(lambda value, _: f"{value:g}"))
+        # Within a decade, and only there, marks between the powers of ten have numbers.
+        axis.yaxis.set_minor_formatter(ticker.LogFormatter(minor_thresholds=(1, 0.5)))
+        names = ["max" if percent == 100 else f"{percent:g}" for percent in figure.percents]
+        axis.set_xticks(places, names, rotation=30 if len(names) > 5 else 0)
+        axis.set_xlabel("percentile")
+        axis.set_ylabel(f"{kind} latency (ms)")
+        axis.grid(visible=True, linewidth=0.3)
 
 
 def _bars(figure: Figure, panels: _Panels, axes: list[Axes]) -> None:

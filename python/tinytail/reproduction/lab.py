@@ -13,21 +13,26 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from tinytail import engine
+from tinytail.certifying import Plan
 from tinytail.errors import ConfigError, TinytailError, UsageError, WorkloadError, suggestion
-from tinytail.reproduction import logs, toml
-from tinytail.reproduction.catalog import Experiment, Paper, Tier, Trace
-from tinytail.reproduction.crew import Crew, Report, Run
-from tinytail.reproduction.store import Outcome, Store
+from tinytail.reproduction import certified, logs, toml
+from tinytail.reproduction.certified import Certified, Supervision
+from tinytail.reproduction.crew import Control, Crew, Report, Run, control_of
+from tinytail.reproduction.records import Experiment, Paper, Tier, Trace
+from tinytail.reproduction.store import Outcome, Store, kept_run
 from tinytail.results import DesignResult
 from tinytail.tracing import NOTHING_SAID, TraceOptions
 from tinytail.transforms import Transform
 
+_Kept = TypeVar("_Kept")
+
 TRACES = "TINYTAIL_TRACES"
 # Raised when what is kept of a run has another form.
-KEPT_VERSION = 1
+KEPT_VERSION = 2
+FULL_TIER_ONLY = "runs in the full tier only"
 NEVER_RUN = "not run yet in this result"
 INTERRUPTED = "it was interrupted before it ended"
 
@@ -63,6 +68,7 @@ class Lab:
         self._jobs = jobs or _cpu_count()
         self.kept_only = kept_only
         self._outcomes: dict[str, Outcome] = {}
+        self._certified: dict[str, Certified] = {}
         self._failures: dict[str, str] = {}
         self._runs: dict[str, tuple[Run, ...]] = {}
         for name in self._given:
@@ -85,11 +91,39 @@ class Lab:
         """What came of a design in an experiment.
 
         Raises:
+            Unavailable: it was not run, could not be, or got stuck.
+        """
+        run = self._run(experiment, design)
+        outcome = self._outcome(run)
+        if outcome.result.stuck is not None:
+            raise Unavailable(f"the run of {run.label}: {outcome.result.stuck}")
+        return outcome
+
+    def ending(self, experiment: str, design: str) -> Outcome:
+        """The same, and what was served until then if the run got stuck.
+
+        Raises:
             Unavailable: it was not run, or could not be.
         """
+        return self._outcome(self._run(experiment, design))
+
+    def certification(self, experiment: str, design: str) -> Certified:
+        """The ratings of a design in an experiment that certifies.
+
+        Raises:
+            Unavailable: it was not certified, or could not be.
+        """
+        run = self._run(experiment, design)
+        if run.key not in self._certified:
+            self._certified[run.key] = self._kept(run, Certified.from_dict)
+        return self._certified[run.key]
+
+    def _run(self, experiment: str, design: str) -> Run:
         for run in self.runs(experiment):
             if run.design == design:
-                return self._outcome(run)
+                return run
+        if design in self.paper.experiments[experiment].designs:
+            raise Unavailable(FULL_TIER_ONLY)
         raise ConfigError(f'experiment "{experiment}" has no design "{design}"')
 
     def result(self, experiment: str, design: str) -> DesignResult:
@@ -120,6 +154,17 @@ class Lab:
         """
         return self._design(design, self.paper.experiments[experiment])[0]
 
+    def device_of(self, experiment: str) -> dict[str, Any]:
+        """The device of an experiment in this tier, as the content of its file.
+
+        Raises:
+            Unavailable: this tier leaves the experiment out.
+        """
+        in_tier = self.paper.experiments[experiment].in_tier(self.tier)
+        if in_tier is None:
+            raise Unavailable(FULL_TIER_ONLY)
+        return engine.device_document(self._device(in_tier.device)[0])
+
     def probe(self, experiment: Experiment) -> Outcome:
         """Runs a small experiment of one design at once; it is kept like all others.
 
@@ -127,8 +172,8 @@ class Lab:
             Unavailable: something that it needs is not there, or the run failed.
         """
         (run,) = self._prepare(experiment)
-        if run.key not in self._outcomes and self._store.get(run.key) is None:
-            self._make(run, engine.Control())
+        if run.key not in self._outcomes and not self._is_kept(run):
+            self._make(run, control_of(run))
         return self._outcome(run)
 
     def seen(self) -> list[Outcome]:
@@ -152,13 +197,21 @@ class Lab:
     def _outcome(self, run: Run) -> Outcome:
         self.used[run.key] = run
         if run.key not in self._outcomes:
-            kept = self._store.get(run.key)
-            if kept is None:
-                never = NEVER_RUN if self.kept_only else INTERRUPTED
-                why = self._failures.get(run.key, never)
-                raise Unavailable(f"the run of {run.label}: {why}")
-            self._outcomes[run.key] = kept
+            self._outcomes[run.key] = self._kept(run, Outcome.from_dict)
         return self._outcomes[run.key]
+
+    def _kept(self, run: Run, read: Callable[[dict[str, Any]], _Kept]) -> _Kept:
+        kept = self._store.get(run.key, read)
+        if kept is None:
+            never = NEVER_RUN if self.kept_only else INTERRUPTED
+            raise Unavailable(f"the run of {run.label}: {self._failures.get(run.key, never)}")
+        return kept
+
+    def _is_kept(self, run: Run) -> bool:
+        read: Callable[[dict[str, Any]], object] = Outcome.from_dict
+        if isinstance(run.spec, Plan):
+            read = Certified.from_dict
+        return self._store.get(run.key, read) is not None
 
     # What is run.
 
@@ -176,7 +229,7 @@ class Lab:
                 )
             in_tier = self.paper.experiments[experiment].in_tier(self.tier)
             if in_tier is None:
-                raise Unavailable("runs in the full tier only")
+                raise Unavailable(FULL_TIER_ONLY)
             self._runs[experiment] = self._prepare(in_tier)
         return self._runs[experiment]
 
@@ -195,7 +248,7 @@ class Lab:
         for experiment in experiments:
             if self.needs(experiment) is None:
                 wanted |= {run.key: run for run in self.runs(experiment)}
-        missing = [run for run in wanted.values() if self._store.get(run.key) is None]
+        missing = [run for run in wanted.values() if not self._is_kept(run)]
         missing.sort(key=lambda run: -run.cost_s)
         return Crew(self._make, missing, self._jobs).work(report)
 
@@ -207,31 +260,38 @@ class Lab:
         runs = []
         for label in experiment.designs:
             design, design_key = self._design(label, experiment)
-            spec = engine.RunSpec(
-                device=device,
-                design=design,
-                workload=workload,
-                trace=options,
-                transform=Transform(**experiment.transform),
-                requests=experiment.requests,
-                seed=experiment.seed,
-                verify=experiment.verify,
-                state=experiment.state,
-                image=None,
-                log=None,
-                windows=experiment.windows,
-            )
             parts = {
                 "kept": KEPT_VERSION,
                 "engine": self._engine,
                 "device": device_key,
                 "design": design_key,
                 "workload": workload_key,
-                "log": experiment.log,
-                "spec": json.loads(replace(spec, device="", design="", workload="").to_json()),
             }
+            spec: engine.RunSpec | Plan
+            if experiment.certify is not None:
+                spec = certified.plan(device, design, experiment.state, experiment.certify)
+                parts |= {"certify": dict(experiment.certify), "state": dict(experiment.state)}
+            else:
+                spec = engine.RunSpec(
+                    device=device,
+                    design=design,
+                    workload=workload,
+                    trace=options,
+                    transform=Transform(**experiment.transform),
+                    requests=experiment.requests,
+                    seed=experiment.seed,
+                    verify=experiment.verify,
+                    state=experiment.state,
+                    image=None,
+                    log=None,
+                    windows=experiment.windows,
+                )
+                bare = replace(spec, device="", design="", workload="")
+                parts |= {"log": experiment.log, "hit": experiment.hit}
+                parts |= {"spec": json.loads(bare.to_json())}
             runs.append(Run(experiment.name, label, spec, _digest(parts), experiment.cost_s))
-            self._logged |= {runs[-1].key} if experiment.log else set()
+            if experiment.log:
+                self._logged[runs[-1].key] = experiment.hit
         return tuple(runs)
 
     @cached_property
@@ -240,8 +300,9 @@ class Lab:
         return engine.identity()
 
     @cached_property
-    def _logged(self) -> set[str]:
-        return set()
+    def _logged(self) -> dict[str, tuple[str, ...]]:
+        """Runs that are logged by their keys, and the causes by which reads count as hit."""
+        return {}
 
     def _device(self, given: str | Mapping[str, Any]) -> tuple[str, Any]:
         if isinstance(given, str):
@@ -322,21 +383,26 @@ class Lab:
         path.write_text(text, "utf-8")
         return str(path)
 
-    def _make(self, run: Run, control: engine.Control) -> None:
+    def _make(self, run: Run, control: Control) -> None:
         """Makes a run and keeps its outcome, or why it has none."""
-        spec = run.spec
         log_path = self._folder / f"{run.key}.parquet"
-        if run.key in self._logged:
-            spec = replace(spec, log=engine.LogTarget(str(log_path), run.label))
         try:
-            document = engine.run(spec, control)
-            if document["partial"]:
-                why = document["stuck"] or INTERRUPTED
-                self._failures[run.key] = why
+            if isinstance(run.spec, Plan):
+                assert isinstance(control, Supervision)
+                self._certify(run, run.spec, control)
                 return
-            log = logs.read(log_path) if spec.log is not None else None
+            assert not isinstance(control, Supervision)
+            spec = run.spec
+            if run.key in self._logged:
+                spec = replace(spec, log=engine.LogTarget(str(log_path), run.label))
+            document = engine.run(spec, control)
+            # A run that got stuck is an outcome: the same whenever it is made.
+            if document["partial"] and document["stuck"] is None:
+                self._failures[run.key] = INTERRUPTED
+                return
+            log = logs.read(log_path, self._logged[run.key]) if spec.log is not None else None
             self._outcomes[run.key] = Outcome(DesignResult.from_dict(document), log)
-            self._keep(run, document, log)
+            self._keep(run, kept_run(document, log))
         except TinytailError as error:
             # Where a file of the lab's own lay is of no use to anybody.
             place = re.escape(str(self._folder)) + r"/[0-9a-f]{16}/"
@@ -346,10 +412,19 @@ class Lab:
         finally:
             log_path.unlink(missing_ok=True)
 
-    def _keep(self, run: Run, document: dict[str, Any], log: logs.Log | None) -> None:
+    def _certify(self, run: Run, plan: Plan, control: Supervision) -> None:
+        """Certifies a design and keeps its ratings, or why it has none."""
+        found = certified.certify(plan, control)
+        if found is None:
+            self._failures[run.key] = INTERRUPTED
+            return
+        self._certified[run.key] = found
+        self._keep(run, found.to_dict())
+
+    def _keep(self, run: Run, document: dict[str, Any]) -> None:
         """Keeps an outcome for the next time. A full disk is no reason to lose it this time."""
         try:
-            self._store.put(run.key, document, log)
+            self._store.put(run.key, document)
         except OSError as error:
             self.notes.append(f"{run.label} is not kept for the next time: {error}")
 

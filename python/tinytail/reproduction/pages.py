@@ -11,9 +11,10 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from tinytail import humanize
-from tinytail.reproduction.catalog import Paper, Row
-from tinytail.reproduction.session import to_json
+from tinytail.output import json_text
+from tinytail.reproduction.page_tables import line_of, paper_tables, side_by_side, tenth, whole
+from tinytail.reproduction.records import Paper, Row
+from tinytail.reproduction.session import of_paper
 from tinytail.reproduction.verdicts import NO_UNIT, shown
 
 # Below this width the rows of results are written one under the other.
@@ -129,40 +130,39 @@ def _lines(rows: Sequence[Mapping[str, Any]]) -> RenderableType:
 
 
 def write(document: Mapping[str, Any], folder: Path) -> list[Path]:
-    """Writes the results and a page for each paper; returns the files."""
-    folder.mkdir(parents=True, exist_ok=True)
-    results = folder / "results.json"
-    results.write_text(to_json(document), "utf-8")
-    written = [results]
+    """Writes results and page of each paper; returns the files. Other papers' stay as they are."""
+    written = []
     for paper in document["papers"]:
+        own = of_paper(document, paper["name"])
+        results = folder / paper["name"] / "results.json"
+        results.parent.mkdir(parents=True, exist_ok=True)
+        results.write_text(json_text(own), "utf-8")
         file = folder / f"{paper['name']}.md"
-        file.write_text(page(document, paper["name"]), "utf-8")
-        written.append(file)
+        file.write_text(page(own), "utf-8")
+        written += [results, file]
     return written
 
 
-def page(document: Mapping[str, Any], paper_name: str) -> str:
-    """The page of one paper, from the results alone."""
-    (paper,) = [each for each in document["papers"] if each["name"] == paper_name]
-    prefix = f"{paper['prefix']}."
-    rows = [row for row in document["rows"] if row["id"].startswith(prefix)]
-    runs = [run for run in document["runs"] if run["paper"] == paper_name]
-    drawn = [figure for figure in document["figures"] if figure["paper"] == paper_name]
+def page(document: Mapping[str, Any]) -> str:
+    """The page of a paper, from its results alone."""
+    (paper,) = document["papers"]
+    rows, runs, drawn = document["rows"], document["runs"], document["figures"]
     parts = [
         f"# {paper['title']}",
         f"{paper['source']}: what the paper says beside what tinytail measures, made by "
         f"`{document['command']}` at commit {document['commit']} from "
-        "[results.json](results.json).",
+        f"[results.json]({paper['name']}/results.json).",
         "Every value is a statement about a model. *Accepted if* was fixed before anything ran. "
         "The input is `real` for recorded traces, `synthetic` for requests made by rule and for "
         "the paper's own arithmetic, `stand-in` for workloads that are like a recorded one in "
         "what is known of it, and `context` for what other products did.",
         _counts(rows),
         *_deviations(rows),
+        *paper_tables(paper["tables"], rows),
         "## Rows",
         *(_section(heading, found) for heading, found in _by_input(rows)),
         *_figures(drawn),
-        *_side_by_side(paper["side_by_side"], runs),
+        *side_by_side(paper["side_by_side"], runs),
         *_runs(runs),
     ]
     return "\n\n".join(parts) + "\n"
@@ -200,7 +200,7 @@ def _deviations(rows: Sequence[Mapping[str, Any]]) -> list[str]:
         return []
     lines = ["| row | paper | measured | cause |", "|---|---|---|---|"]
     for row in found:
-        lines.append(_line(f"`{row['id']}`", *_cells(row), row["cause"]))
+        lines.append(line_of(f"`{row['id']}`", *_cells(row), row["cause"]))
     return ["## Deviations", "\n".join(lines)]
 
 
@@ -221,19 +221,8 @@ def _section(heading: str, rows: Sequence[Mapping[str, Any]]) -> str:
         quantity = f"{row['quantity']} ({row['section']})"
         workloads = f" ({', '.join(row['workloads'])})" if row["workloads"] else ""
         kind = f"{row['input']}{workloads}"
-        lines.append(_line(f"`{row['id']}`", quantity, *_cells(row), accepted, kind, verdict))
+        lines.append(line_of(f"`{row['id']}`", quantity, *_cells(row), accepted, kind, verdict))
     return "\n".join(lines)
-
-
-def _line(*cells: str) -> str:
-    return "| " + " | ".join(_escaped(cell) for cell in cells) + " |"
-
-
-def _escaped(cell: str) -> str:
-    """Text that a cell of a table shows as it is."""
-    for mark in ("\\", "|", "*", "<", "["):
-        cell = cell.replace(mark, f"\\{mark}")
-    return " ".join(cell.split())
 
 
 def _figures(figures: Sequence[Mapping[str, Any]]) -> list[str]:
@@ -248,82 +237,34 @@ def _figures(figures: Sequence[Mapping[str, Any]]) -> list[str]:
     return parts
 
 
-def _side_by_side(
-    tables: Sequence[Mapping[str, Any]], runs: Sequence[Mapping[str, Any]]
-) -> list[str]:
-    """Designs of several experiments beside each other, as far as they were run."""
-    parts: list[str] = []
-    for table in tables:
-        found = {
-            (run["experiment"], run["design"]): run
-            for run in runs
-            if run["experiment"] in table["experiments"]
-        }
-        if len({experiment for experiment, _ in found}) < 2:
-            continue
-        lines = [
-            "| design | experiment | workload | victims % valid | mean | p99 | p99.9 | p99.99 | "
-            "blocked % |",
-            "|---|---|---|--:|--:|--:|--:|--:|--:|",
-        ]
-        for design in dict.fromkeys(design for _, design in found):
-            for experiment in table["experiments"]:
-                run, reference = (
-                    found.get((experiment, each)) for each in (design, table["reference"])
-                )
-                if run is not None and reference is not None:
-                    lines.append(_beside(run, reference))
-        parts += [
-            f"## {table['title']}",
-            f"Read latencies as multiples of those of `{table['reference']}` in the same "
-            "experiment.",
-            "\n".join(lines),
-        ]
-    return parts
-
-
-def _beside(run: Mapping[str, Any], reference: Mapping[str, Any]) -> str:
-    names = ("mean_us", "p99_us", "p999_us", "p9999_us")
-    ratios = [humanize.ratio(run[name], reference[name]) for name in names]
-    return _line(
-        f"`{run['design']}`",
-        run["experiment"],
-        run["workload"],
-        _tenth(run["victim_valid_percent"]),
-        *ratios,
-        f"{run['gc_blocked_read_percent'] or 0:.3f}",
-    )
-
-
 def _runs(runs: Sequence[Mapping[str, Any]]) -> list[str]:
     if not runs:
         return []
+    headings = ["requests", "erased %", "live %", "victims % valid", "mean µs", "p50", "p99"]
+    headings += ["p99.9", "p99.99", "blocked %", "GCs"]
+    # Of results from before these were kept, there is nothing to show.
+    longest = {"gc_max_us": "longest GC", "write_max_us": "longest write"}
+    longest = {key: name for key, name in longest.items() if any(run.get(key) for run in runs)}
+    headings += longest.values()
     lines = [
-        "| experiment | design | workload | requests | erased % | live % | victims % valid | mean "
-        "µs | p50 | p99 | p99.9 | p99.99 | blocked % | GCs |",
-        "|---|---|---|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|",
+        line_of("experiment", "design", "workload", *headings),
+        "|---|---|---|" + "--:|" * len(headings),
     ]
     for run in runs:
-        figures = [
-            *(_tenth(run[f"{name}_percent"]) for name in ("free", "live", "victim_valid")),
-            *(_whole(run[f"{name}_us"]) for name in ("mean", "p50", "p99", "p999", "p9999")),
+        cells = [
+            f"{run['requests']:,}",
+            *(tenth(run[f"{name}_percent"]) for name in ("free", "live", "victim_valid")),
+            *(whole(run[f"{name}_us"]) for name in ("mean", "p50", "p99", "p999", "p9999")),
             f"{run['gc_blocked_read_percent'] or 0:.3f}",
             f"{run['gc_count']:,}",
+            *(whole(run.get(key)) for key in longest),
         ]
-        name = f"`{run['design']}`"
-        lines.append(
-            _line(run["experiment"], name, run["workload"], f"{run['requests']:,}", *figures)
-        )
+        name = f"`{run['design']}`" + (", starved" if run.get("stuck") else "")
+        lines.append(line_of(run["experiment"], name, run["workload"], *cells))
     about = (
         "Each run with the state in which it started, latencies of its reads in µs, and the share "
         "of them that a GC blocked. Why each is made as it is stands beside it in the data."
     )
+    if any(run.get("stuck") for run in runs):
+        about += " A run that starved has what was served until it was ended."
     return ["## Runs", about, "\n".join(lines)]
-
-
-def _tenth(value: float | None) -> str:
-    return humanize.MISSING if value is None else f"{value:.1f}"
-
-
-def _whole(value: float | None) -> str:
-    return humanize.MISSING if value is None else f"{value:,.0f}"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import subprocess
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
@@ -12,10 +11,10 @@ from typing import Any
 
 from tinytail import engine
 from tinytail.errors import UsageError, suggestion
-from tinytail.reproduction.catalog import Paper, Row, Tier
 from tinytail.reproduction.crew import Progress
 from tinytail.reproduction.figures import Format, draw_all
 from tinytail.reproduction.lab import Lab, Unavailable
+from tinytail.reproduction.records import Paper, Row, Tier
 from tinytail.reproduction.store import Store
 from tinytail.reproduction.verdicts import evaluate
 from tinytail.results import DesignResult
@@ -137,6 +136,7 @@ def _gather(document: dict[str, Any], paper: Paper, lab: Lab, wanted: Wanted, co
             "title": paper.title,
             "source": paper.source,
             "side_by_side": [asdict(table) for table in paper.side_by_side],
+            "tables": [asdict(table) for table in paper.tables],
         }
     )
     for row in wanted.rows_of(paper):
@@ -164,15 +164,30 @@ def _runs(paper: Paper, lab: Lab, experiment: str) -> list[dict[str, Any]]:
         runs = lab.runs(experiment)
     except Unavailable:
         return []
+    if paper.experiments[experiment].certify is not None:
+        return []
+    blamed = any(experiment in each.experiments for each in paper.side_by_side if each.blame)
     found: list[dict[str, Any]] = []
     for run in runs:
         try:
-            result = lab.result(experiment, run.design)
+            result = lab.ending(experiment, run.design).result
         except Unavailable:
             continue
         found.append({"paper": paper.name, "experiment": experiment, "design": run.design})
         found[-1] |= _facts(result)
+        if blamed:
+            found[-1]["blame"] = _blame(result)
     return found
+
+
+def _blame(result: DesignResult) -> dict[str, dict[str, float]]:
+    """What each cause contributes to a read on average, in µs: of all, and of the slowest."""
+    groups = {"all reads": result.blame.all_reads}
+    groups |= {f"slowest {tail.share_percent:g} %": tail for tail in result.blame.tails}
+    return {
+        name: {share.cause: share.mean_us for share in group.ranked()}
+        for name, group in groups.items()
+    }
 
 
 def _facts(result: DesignResult) -> dict[str, Any]:
@@ -188,9 +203,17 @@ def _facts(result: DesignResult) -> dict[str, Any]:
         "victim_valid_percent": state.get("victim_valid_percent"),
         "mean_us": read.mean_us,
         "p50_us": read.p50_us,
+        "p90_us": read.p90_us,
+        "p95_us": read.p95_us,
         "p99_us": read.p99_us,
         "p999_us": read.p999_us,
         "p9999_us": read.p9999_us,
+        "p99999_us": read.p99999_us,
+        "max_us": read.max_us,
+        "write_max_us": result.write.max_us,
+        "gc_max_us": None if result.gc_times is None else result.gc_times.max_us,
+        "write_amplification": result.write_amplification,
+        "stuck": result.stuck,
         "gc_blocked_read_percent": result.gc_blocked_read_percent,
         "gc_count": result.gc_count,
         "erases": result.erases,
@@ -208,9 +231,17 @@ def counts(rows: Sequence[Mapping[str, Any]]) -> dict[str, dict[str, int]]:
     }
 
 
-def to_json(document: Mapping[str, Any]) -> str:
-    """The document as JSON text."""
-    return json.dumps(document, indent=2, ensure_ascii=False) + "\n"
+def of_paper(document: Mapping[str, Any], name: str) -> dict[str, Any]:
+    """What a document has of one paper."""
+    (paper,) = [each for each in document["papers"] if each["name"] == name]
+    rows = [row for row in document["rows"] if row["id"].startswith(f"{paper['prefix']}.")]
+    return dict(document) | {
+        "counts": counts(rows),
+        "papers": [paper],
+        "rows": rows,
+        "figures": [figure for figure in document["figures"] if figure["paper"] == name],
+        "runs": [run for run in document["runs"] if run["paper"] == name],
+    }
 
 
 def project_commit() -> str:

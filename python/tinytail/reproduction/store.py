@@ -5,12 +5,15 @@ from __future__ import annotations
 import json
 import os
 import threading
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from tinytail.reproduction import logs
 from tinytail.results import DesignResult
+
+_Kept = TypeVar("_Kept")
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,33 +23,41 @@ class Outcome:
     result: DesignResult
     log: logs.Log | None
 
+    @classmethod
+    def from_dict(cls, document: Mapping[str, Any]) -> Outcome:
+        """Reads what `kept_run` made."""
+        log = document["log"]
+        return cls(
+            DesignResult.from_dict(document["result"]),
+            None if log is None else logs.Log.from_dict(log),
+        )
+
+
+def kept_run(result: dict[str, Any], log: logs.Log | None) -> dict[str, Any]:
+    """What is kept of a run."""
+    return {"result": result, "log": None if log is None else log.to_dict()}
+
 
 @dataclass
 class Store:
-    """Outcomes of runs in a folder; a file that cannot be read counts as not there."""
+    """Documents in a folder, by their keys; a file that cannot be read counts as not there."""
 
     folder: Path
     fresh: bool = False
     made: set[str] = field(default_factory=set)
 
-    def get(self, key: str) -> Outcome | None:
-        """The outcome of the run with this key, if it is kept."""
+    def get(self, key: str, read: Callable[[dict[str, Any]], _Kept]) -> _Kept | None:
+        """What is kept under a key, if anything is, as `read` makes it of the document."""
         if self.fresh and key not in self.made:
             return None
         try:
-            document = json.loads(self._file(key).read_text("utf-8"))
-            log = document["log"]
-            return Outcome(
-                DesignResult.from_dict(document["result"]),
-                None if log is None else logs.Log.from_dict(log),
-            )
+            return read(json.loads(self._file(key).read_text("utf-8")))
         except (OSError, ValueError, KeyError, TypeError):
             return None
 
-    def put(self, key: str, result: dict[str, Any], log: logs.Log | None) -> None:
-        """Keeps an outcome. It appears in one step, so that no reader sees half of it."""
+    def put(self, key: str, document: dict[str, Any]) -> None:
+        """Keeps a document. It appears in one step, so that no reader sees half of it."""
         self.folder.mkdir(parents=True, exist_ok=True)
-        document = {"result": result, "log": None if log is None else log.to_dict()}
         file = self._file(key)
         temporary = file.with_suffix(f".{os.getpid()}.{threading.get_ident()}.tmp")
         temporary.write_text(json.dumps(document), "utf-8")

@@ -9,9 +9,9 @@ from typing import Any, Literal
 
 from tinytail import humanize
 from tinytail.reproduction import conditions
-from tinytail.reproduction.catalog import Paper, Row
 from tinytail.reproduction.conditions import Value
 from tinytail.reproduction.lab import Lab, Unavailable
+from tinytail.reproduction.records import Paper, Row
 
 Verdict = Literal["reproduced", "deviates", "not-run"]
 Input = Literal["real", "synthetic", "stand-in", "context"]
@@ -107,8 +107,7 @@ def evaluate(paper: Paper, row: Row, lab: Lab) -> RowResult:
         return _not_run(row, _expected_input(paper, row, lab), f"{what}{row.lacks}")
     lab.used.clear()
     try:
-        arguments = {key: value for key, value in row.measure.items() if key != "use"}
-        measured = paper.measures[row.measure["use"]](lab, **arguments)
+        measured = _measured(paper, row.measure, lab)
     except Unavailable as missing:
         return _not_run(row, _expected_input(paper, row, lab), str(missing))
     reproduced = all(conditions.holds(condition, measured) for condition in row.accept)
@@ -122,9 +121,28 @@ def evaluate(paper: Paper, row: Row, lab: Lab) -> RowResult:
         measured=measured,
         input=kind,
         verdict="reproduced" if reproduced else "deviates",
-        cause="" if reproduced else paper.deviations.get(row.id, NO_CAUSE),
+        cause="" if reproduced else _cause(paper, row, lab),
         workloads=tuple(sorted(w.name for w in workloads)) if row.input == "trace" else (),
     )
+
+
+def _cause(paper: Paper, row: Row, lab: Lab) -> str:
+    """Why a row deviates, with the figures of its measure in the text."""
+    deviation = paper.deviations.get(row.id)
+    if deviation is None:
+        return NO_CAUSE
+    if deviation.measure is None:
+        return deviation.cause
+    try:
+        values = _measured(paper, deviation.measure, lab)
+    except Unavailable as missing:
+        return f"{NO_CAUSE}: {missing}"
+    return deviation.cause.format(**{name: _figure(value) for name, value in values.items()})
+
+
+def _measured(paper: Paper, measure: Mapping[str, Any], lab: Lab) -> Mapping[str, Value]:
+    arguments = {key: value for key, value in measure.items() if key != "use"}
+    return paper.measures[measure["use"]](lab, **arguments)
 
 
 def _not_run(row: Row, kind: Input, cause: str) -> RowResult:

@@ -10,10 +10,10 @@ from pathlib import Path
 from tinytail import engine
 from tinytail.errors import ConfigError
 from tinytail.reproduction import toml
-from tinytail.reproduction.catalog import Measure
 from tinytail.reproduction.lab import Lab, Unavailable
 from tinytail.reproduction.measures import Values, read_percentile
 from tinytail.reproduction.papers.ttflash.probes import DEVICE, PROBES
+from tinytail.reproduction.records import Measure
 from tinytail.results import DesignResult
 from tinytail.rotation import MIB, Form, Load, analyze_rotation, scrub_minutes
 
@@ -145,16 +145,6 @@ def turn_waits(lab: Lab, *, experiment: str, design: str, width: int) -> Values:
     if times is None:
         return {"value": None, "bound": None}
     return {"value": times.gate_wait_max_us, "bound": (width - 1) * times.max_us}
-
-
-def violations(lab: Lab, *, runs: Mapping[str, Sequence[str]]) -> Values:
-    """How often rotation was violated in runs (experiment and design), by the row's names."""
-    values: Values = {}
-    for name, (experiment, design) in runs.items():
-        result = lab.result(experiment, design)
-        values[name] = lab.counter(result, "violations")
-        values[f"{name}_gcs"] = result.gc_count
-    return values
 
 
 def blocked_under_burst(lab: Lab, *, experiment: str) -> Values:
@@ -308,17 +298,6 @@ def write_tails(lab: Lab, *, experiments: Sequence[str]) -> Values:
 # --- Section 6.2: preemptive GC -------------------------------------------------------------------
 
 
-def tails(
-    lab: Lab, *, experiment: str, designs: Mapping[str, str], percentiles: Sequence[str]
-) -> Values:
-    """Read percentiles of several designs in µs, such as `ttflash_p99`."""
-    return {
-        f"{name}_{percentile}": getattr(lab.result(experiment, design).read, f"{percentile}_us")
-        for name, design in designs.items()
-        for percentile in percentiles
-    }
-
-
 def lock_down(lab: Lab, *, experiment: str, preemptible: str) -> Values:
     """The worst window of a preemptible GC against TTFLASH's, and whether TTFLASH's windows grow.
 
@@ -448,8 +427,6 @@ MEASURES: dict[str, Measure] = PROBES | {
         size_growth,
         stripe_width,
         stream,
-        tails,
-        violations,
         visible_from,
         write_tails,
     )

@@ -6,10 +6,10 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from tinytail import engine
-from tinytail.reproduction.catalog import Experiment, Measure
 from tinytail.reproduction.lab import Lab, Unavailable
 from tinytail.reproduction.logs import Logged
 from tinytail.reproduction.measures import Values
+from tinytail.reproduction.records import Experiment, Measure
 from tinytail.reproduction.store import Outcome
 
 DEVICE = "ttflash-256g"

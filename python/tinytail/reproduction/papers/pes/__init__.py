@@ -1,0 +1,1 @@
+"""The rows of Practical Erase Suspension, and what measures them."""

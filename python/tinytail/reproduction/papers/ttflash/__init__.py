@@ -1,0 +1,1 @@
+"""The rows of TTFLASH, and what measures them."""

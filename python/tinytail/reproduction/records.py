@@ -1,0 +1,232 @@
+"""The papers as data: their rows, experiments, traces, figures and deviations."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, fields
+from typing import Any, Literal, get_args
+
+from tinytail.errors import ConfigError, suggestion
+from tinytail.reproduction import conditions
+
+Kind = Literal["exact", "approx", "ratio", "range", "ordering", "trend", "rule", "formula"]
+RowInput = Literal["synthetic", "trace", "context"]
+Tier = Literal["quick", "full"]
+Measure = Callable[..., dict[str, conditions.Value]]
+
+TIERS: tuple[Tier, ...] = get_args(Tier)
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One number, order or rule of a paper.
+
+    `acceptance` is what counts as reproduced, in words; `accept` the same as conditions, all of
+    which must hold. `reading` says how words without numbers were read. `input` is `"trace"` for
+    rows on recorded workloads or their stand-ins, `"synthetic"` for rows on requests made by rule
+    and on the paper's own numbers, `"context"` for those about other products. `measure` names the
+    function that measures (`use`) and its arguments; a row that has none says in `lacks` why.
+    """
+
+    id: str
+    section: str
+    quantity: str
+    paper_value: str
+    kind: Kind
+    acceptance: str
+    input: RowInput
+    unit: str = "-"
+    depends_on: str = "none"
+    notes: str = ""
+    reading: str = ""
+    measure: Mapping[str, Any] | None = None
+    accept: tuple[str, ...] = ()
+    lacks: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Trace:
+    """A recorded workload of a paper, and what stands in for it where the recording is missing."""
+
+    name: str
+    title: str
+    stand_in: str
+    real: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Experiment:
+    """Runs that rows share: designs on one device under one workload.
+
+    `about` says why the values that the paper leaves open are what they are. A device is a name or
+    a table of a `base` and what differs from it (`set`); a workload is a name, `@` and the name of
+    a trace, or the content of a workload file. `overlays` are design overlays of this experiment
+    alone, which `designs` name with an `@`. `cost_s` is roughly what each run takes, in seconds of
+    CPU time. With `log`, every request is logged; `hit` are the causes of blame by which its log
+    tells reads that were hit from others. With `certify`, each design is certified, instead of
+    run once: arguments of `tinytail.certify_act`, whose load the workload must be. `quick` holds
+    what differs in the quick tier; without it, that tier leaves the experiment out.
+    """
+
+    name: str
+    about: str
+    designs: tuple[str, ...]
+    device: str | Mapping[str, Any]
+    workload: str | Mapping[str, Any]
+    cost_s: float
+    overlays: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    state: Mapping[str, int | str] = field(default_factory=dict)
+    transform: Mapping[str, Any] = field(default_factory=dict)
+    requests: int | None = None
+    seed: int = 1
+    windows: int = 200
+    verify: bool = False
+    log: bool = False
+    hit: tuple[str, ...] = ()
+    certify: Mapping[str, Any] | None = None
+    quick: Mapping[str, Any] | None = None
+
+    def in_tier(self, tier: Tier) -> Experiment | None:
+        """The experiment as that tier runs it; None if it leaves it out."""
+        if tier == "full":
+            return self
+        if self.quick is None:
+            return None
+        given = {each.name: getattr(self, each.name) for each in fields(self)}
+        return Experiment(**(given | tuples(dict(self.quick))))
+
+
+@dataclass(frozen=True, slots=True)
+class Figure:
+    """A figure of a paper, drawn from runs; see `figures.py` for the kinds and their options."""
+
+    name: str
+    title: str
+    kind: Literal["cdf", "bars", "tails", "timeline"]
+    panels: Mapping[str, str]
+    designs: tuple[str, ...]
+    value: str = ""
+    requests: tuple[str, ...] = ("read",)
+    percents: tuple[float, ...] = ()
+    marks: tuple[Mapping[str, Any], ...] = ()
+    hit: bool = False
+    y_label: str = ""
+    x_max_ms: float | None = None
+    y_from_percent: float = 0.0
+    relative_to: str | None = None
+    log_scale: bool = False
+    leave_out_sectors: int | None = None
+    labels: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class SideBySide:
+    """Experiments whose designs are shown beside each other, as multiples of a reference.
+
+    `percentiles` are figures of their reads' latencies. With `blame`, what each cause contributes
+    more or less than under the reference is shown too.
+    """
+
+    title: str
+    experiments: tuple[str, ...]
+    reference: str
+    percentiles: tuple[str, ...] = ("mean", "p99", "p999", "p9999")
+    blame: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class PaperTable:
+    """A table of the paper, shown with what was measured under the paper's numbers.
+
+    `columns` are its headings. `lines` are its lines: each has a `label` and the names of the
+    `rows` whose values it holds, and may have `given`: by their names other lines of numbers that
+    the paper has, and that nothing is measured of.
+    """
+
+    title: str
+    columns: tuple[str, ...]
+    lines: tuple[Mapping[str, Any], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Deviation:
+    """Why a row deviates. A `measure` is taken for it, whose values stand in the text in braces."""
+
+    row: str
+    cause: str
+    measure: Mapping[str, Any] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Paper:
+    """A paper. `prefix` begins the names of its rows.
+
+    `counters` and `settings` are names of the engine's: patterns of how often something happened,
+    and `section.key` of designs. They stand in one place, since they are not the paper's.
+    """
+
+    name: str
+    prefix: str
+    title: str
+    source: str
+    rows: Mapping[str, Row]
+    experiments: Mapping[str, Experiment]
+    traces: Mapping[str, Trace]
+    counters: Mapping[str, str]
+    settings: Mapping[str, str]
+    figures: tuple[Figure, ...]
+    deviations: Mapping[str, Deviation]
+    side_by_side: tuple[SideBySide, ...]
+    tables: tuple[PaperTable, ...]
+    measures: Mapping[str, Measure]
+
+    def experiments_of(self, row: Row) -> tuple[str, ...]:
+        """The experiments that a row looks at.
+
+        They are those that the arguments of its measure name, and those that the cause of its
+        deviation does.
+        """
+        deviation = self.deviations.get(row.id)
+        looks = [row.measure or {}, (deviation.measure or {}) if deviation is not None else {}]
+        return self.named(text for text in _texts(looks) if self._is_named(text))
+
+    def _is_named(self, text: str) -> bool:
+        return text in self.experiments or text.endswith(".*")
+
+    def named(self, patterns: Iterable[str]) -> tuple[str, ...]:
+        """The experiments of these names; `name.*` means the one of each trace.
+
+        Raises:
+            ConfigError: there is no such experiment.
+        """
+        found: list[str] = []
+        for pattern in patterns:
+            matching = (
+                [name for name in self.experiments if name.startswith(pattern[:-1])]
+                if pattern.endswith(".*")
+                else [pattern] * (pattern in self.experiments)
+            )
+            if not matching:
+                raise ConfigError(
+                    f'{self.name}: unknown experiment "{pattern}"'
+                    + suggestion(pattern, self.experiments)
+                )
+            found += [name for name in matching if name not in found]
+        return tuple(found)
+
+
+def _texts(value: Any) -> list[str]:
+    """All texts in tables and lists."""
+    if isinstance(value, str):
+        return [value]
+    inner = value.values() if isinstance(value, Mapping) else value
+    return (
+        [text for each in inner for text in _texts(each)]
+        if isinstance(value, Mapping | Sequence)
+        else []
+    )
+
+
+def tuples(table: Mapping[str, Any]) -> dict[str, Any]:
+    """A table whose lists cannot be changed."""
+    return {key: tuple(value) if isinstance(value, list) else value for key, value in table.items()}
