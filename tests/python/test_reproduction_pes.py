@@ -480,7 +480,7 @@ def test_reads_that_met_an_erase_are_told_from_others(tmp_path: Path) -> None:
         designs=("d-es",),
         device=SMALL,
         workload="randrw70-qd16",
-        requests=5000,
+        requests=40_000,
         cost_s=1,
         log=True,
         hit=("die_erase", "die_suspend"),
