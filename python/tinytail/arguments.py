@@ -141,11 +141,11 @@ def choice(parameter: str, value: object, allowed: Sequence[str]) -> str:
     return str(value)
 
 
-def state(values: object) -> dict[str, int | str]:
+def state(values: object) -> dict[str, float | str]:
     """Values of a starting state by their keys.
 
     Raises:
-        UsageError: they are no mapping of names to whole numbers and text.
+        UsageError: they are no mapping of names to numbers and text.
     """
     if not isinstance(values, Mapping):
         raise UsageError(
@@ -155,27 +155,36 @@ def state(values: object) -> dict[str, int | str]:
         text("a key of state", key): (
             text(f"state[{_shown(key)}]", value)
             if isinstance(value, str)
+            else number(f"state[{_shown(key)}]", value, 0, U32_MAX)
+            if isinstance(value, float)
             else whole_number(f"state[{_shown(key)}]", value, 0, U32_MAX)
         )
         for key, value in values.items()
     }
 
 
-def state_from_words(words: Sequence[str]) -> dict[str, int | str]:
+def state_from_words(words: Sequence[str]) -> dict[str, float | str]:
     """Values of a starting state from words such as `live_percent=80`.
 
     Raises:
         UsageError: a word of another form, or a key that is given twice.
     """
-    found: dict[str, int | str] = {}
+    found: dict[str, float | str] = {}
     for word in words:
         key, equals, value = word.partition("=")
         if not (key and equals and value):
             raise UsageError(f'--state must be KEY=VALUE, such as live_percent=80, not "{word}"')
         if key in found:
             raise UsageError(f'--state gives "{key}" twice')
-        found[key] = int(value) if value.isdecimal() else value
+        found[key] = _number_or_word(value)
     return found
+
+
+def _number_or_word(value: str) -> float | str:
+    whole, point, parts = value.partition(".")
+    if not point:
+        return int(value) if value.isdecimal() else value
+    return float(value) if whole.isdecimal() and parts.isdecimal() else value
 
 
 def _shown(value: object) -> str:

@@ -14,7 +14,7 @@ from tinytail import _native, arguments, transforms
 from tinytail.tracing import AddressUnit, Event, TimeUnit, TraceOptions
 from tinytail.transforms import Transform
 
-StateValue = int | str
+StateValue = float | str
 
 Control = _native.Control
 

@@ -40,7 +40,7 @@ def test_all_rows_are_there_and_each_has_a_measure() -> None:
 FTL = {
     "gc_hold": "preemptible",
     "join": "strict_all_planes",
-    "order": "read_first",
+    "order": "user_reads_first",
     "place": "super_page",
 }
 # What makes a row reproduced, and what is next to it and does not.

@@ -75,7 +75,7 @@ class Experiment:
     workload: str | Mapping[str, Any]
     cost_s: float
     overlays: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
-    state: Mapping[str, int | str] = field(default_factory=dict)
+    state: Mapping[str, float | str] = field(default_factory=dict)
     transform: Mapping[str, Any] = field(default_factory=dict)
     requests: int | None = None
     seed: int = 1

@@ -597,7 +597,9 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
                     closed |= !(own | sent | shared) | HOLD_BITS & 0xff << (8 * local);
                     die_held = true;
                 } else {
-                    closed |= 0xff << (8 * local) & !own;
+                    // A GC that yields to reads between two pages yields to them while its step waits for those of other GCs.
+                    let yields = self.state.gc_reads_ahead > 1 && gc.plan.release_each_page;
+                    closed |= 0xff << (8 * local) & !own & !if yields { READ_BITS } else { 0 };
                 }
             }
         }
@@ -612,7 +614,7 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
             closed |= self.not_gathered(die);
         }
         if self.state.registers.get(die as usize).is_some_and(|registers| registers.full != 0) {
-            closed |= !(READ_BITS | HOLD_BITS | self.gc_reads_on(die));
+            closed |= !(READ_BITS | self.gc_goes_on(die));
         }
         if held_by != NONE && held_by != die {
             closed = u64::MAX;

@@ -8,7 +8,7 @@ use crate::ftl::gc::GcState;
 use crate::ids::{DieIx, PlaneIx};
 use crate::observe::Observer;
 use crate::policy::Place;
-use crate::sched::ops::Class;
+use crate::sched::ops::{Class, HOLD_BITS};
 use crate::view::View;
 
 impl<O: Observer, Q: EventQueue> Drive<O, Q> {
@@ -42,11 +42,17 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
         self.gc_has_rested(plane)
     }
 
-    /// The next steps of the GCs of a die that may be taken although its cache registers are full: those that read, as they must
-    /// while a page of theirs is in one.
-    pub(super) fn gc_reads_on(&self, die: DieIx) -> u64 {
+    /// What GCs of a die may do although its cache registers are full. They may hold; but those that read ahead would then keep
+    /// host reads out until the registers are empty, and only one that has a page of its own there, and so reads next, goes on.
+    pub(super) fn gc_goes_on(&self, die: DieIx) -> u64 {
+        if self.state.gc_reads_ahead == 1 {
+            return HOLD_BITS;
+        }
         let reads = self.planes_of(die).filter(|&plane| self.state.gc[plane as usize].in_registers > 0);
-        reads.fold(0, |bits, plane| bits | 1 << (self.state.planes[plane as usize].shift + Class::Gc as u32))
+        reads.fold(0, |bits, plane| {
+            let shift = self.state.planes[plane as usize].shift;
+            bits | 1 << (shift + Class::Gc as u32) | 1 << (shift + Class::Hold as u32)
+        })
     }
 
     /// A page of a plane's GC waits to be programmed with others, or will: the GC reads on until there are those of one program.

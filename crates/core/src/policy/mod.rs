@@ -319,6 +319,8 @@ seam! {
         "fifo" => Fifo(order::fifo::Fifo),
         /// Reads before everything else at a die; the channel serves in order of arrival.
         "read_first" => ReadFirst(order::read_first::ReadFirst),
+        /// Reads of the host first, at dies and channels; otherwise as `read_first`.
+        "user_reads_first" => UserReadsFirst(order::user_reads_first::UserReadsFirst),
         /// GC before everything else at a die; then reads, then programs.
         "gc_first" => GcFirst(order::gc_first::GcFirst),
         /// Commands before data at a channel; otherwise as `read_first`.

@@ -4,3 +4,4 @@ pub mod emergency_external_background;
 pub mod fifo;
 pub mod gc_first;
 pub mod read_first;
+pub mod user_reads_first;

@@ -168,7 +168,7 @@ fn stripes() -> impl Strategy<Value = Stripes> {
 
 fn mix() -> impl Strategy<Value = Mix> {
     let shape = (1u32..3, 1u32..4, prop_oneof![Just(1u32), Just(2), Just(4)], 0u8..4, any::<bool>(), any::<bool>());
-    let rest = (0u8..5, any::<bool>(), any::<bool>(), 0u8..8, prop_oneof![Just(0u32), Just(2), Just(16)], 1u32..3, 0u64..3);
+    let rest = (0u8..6, any::<bool>(), any::<bool>(), 0u8..8, prop_oneof![Just(0u32), Just(2), Just(16)], 1u32..3, 0u64..3);
     let host = (
         prop_oneof![3 => Just(0), 1 => Just(70)],
         prop::option::of(prop_oneof![Just(20u32), Just(400)]),
@@ -337,6 +337,7 @@ impl Mix {
         design.order = match self.order {
             0 => design.order,
             1 => OrderPolicy::ReadFirst(ReadFirst {}),
+            5 => OrderPolicy::UserReadsFirst(crate::policy::order::user_reads_first::UserReadsFirst {}),
             3 => OrderPolicy::CommandsFirst(crate::policy::order::commands_first::CommandsFirst {}),
             4 => OrderPolicy::EmergencyExternalBackground(
                 crate::policy::order::emergency_external_background::EmergencyExternalBackground {},
