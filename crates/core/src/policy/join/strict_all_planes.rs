@@ -21,13 +21,7 @@
 //! **Cost.** Pages wait for each other; padding is write amplification that the counters of padded pages show. With `single`
 //! and one write point for host and GC, every GC costs padding. GCs of `single` take turns, and while one of a die is under way
 //! the host programs nothing there: once its first page has waited for `wait_us`, GCs that are not urgent begin or go on only
-//! after it. The planes that are ready meanwhile stand idle: 100,000 requests of `randwrite-qd32` on `lowlatency-240g` under
-//! `base+nearly-full+plane-blocking+through-controller+strict-programs` amplify writes 59 times with it, 37 times without.
-//!
-//! **Example.** On `lowlatency-240g`, 6,000,000 requests of `randrw70-qd16` under `base+nearly-full+plane-blocking` with
-//! `strict-programs`, against the same with `single`: write amplification 14.9 against 13.3, of which padding for GC is 0.15.
-//! A GC takes 140 ms instead of 75, but the eight of a die run together. The 99th percentile of reads falls from 68 to 64 ms,
-//! the 99.9th rises from 82 to 161 ms: a die is collected more rarely, and for longer.
+//! after it. The planes that are ready meanwhile stand idle.
 
 use crate::config::ConfigError;
 use crate::device::Device;
