@@ -1,6 +1,6 @@
 //! The books as part of an image.
 
-use crate::ftl::{Books, NOT_A_VICTIM};
+use crate::ftl::{Books, NOT_A_VICTIM, PADDING};
 use crate::ids::{BlockIx, NONE, PlaneIx};
 use crate::image::{LoadError, Sink, Source, put_all, take_all};
 use crate::mem::prefetch;
@@ -122,7 +122,11 @@ impl Books {
         }
         for ppn in first..first + pages {
             let lpn = self.reverse[ppn as usize];
-            let is_fit = if ppn < first + programmed { (lpn as usize) < self.map.len() } else { lpn == NONE && !self.is_valid(ppn) };
+            let is_fit = if ppn < first + programmed {
+                (lpn as usize) < self.map.len() || lpn == PADDING && !self.is_valid(ppn)
+            } else {
+                lpn == NONE && !self.is_valid(ppn)
+            };
             if !is_fit {
                 return Err(format!("physical page {ppn}, of block {block} with {programmed} programmed pages, holds logical page {lpn}"));
             }
