@@ -44,15 +44,15 @@ $(VENV)/.native: $(NATIVE_SOURCES) $(VENV)/.tools
 
 demo: setup
 	@if [ -z "$$TINYTAIL_TRACES" ]; then \
-		workload=standin-dtrs; why="TINYTAIL_TRACES is not set"; \
+		workload=examples/recordings/postgresql.trace.zst; why="TINYTAIL_TRACES is not set"; \
 	elif [ -f "$$TINYTAIL_TRACES/DTRS1K.trace.zst" ]; then \
 		workload=dtrs; why="found in $$TINYTAIL_TRACES"; \
 	else \
-		workload=standin-dtrs; why="no DTRS1K.trace.zst in $$TINYTAIL_TRACES"; \
+		workload=examples/recordings/postgresql.trace.zst; why="no DTRS1K.trace.zst in $$TINYTAIL_TRACES"; \
 	fi; \
 	case $$workload in \
 		dtrs) echo "Workload: the real DTRS trace ($$why)." ;; \
-		*) echo "Workload: a synthetic stand-in for the DTRS trace ($$why)." ;; \
+		*) echo "Workload: a recording of PostgreSQL instead of the real DTRS trace ($$why)." ;; \
 	esac; \
 	$(BIN)/tinytail compare base base+no-gc --reference base+no-gc --device ttflash-256g --workload $$workload
 

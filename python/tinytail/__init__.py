@@ -92,6 +92,7 @@ if TYPE_CHECKING:
         results_schema,
     )
     from tinytail.rotation import Rotation, analyze_rotation
+    from tinytail.serving import serve
     from tinytail.transforms import Transform
 
     __version__: str
@@ -167,6 +168,7 @@ __all__ = [
     "read_page_times",
     "read_results",
     "results_schema",
+    "serve",
     "trace_convert",
     "trace_info",
     "version",
@@ -188,6 +190,7 @@ _MODULES = (
     "transforms",
     "explaining",
     "certifying",
+    "serving",
 )
 
 

@@ -15,6 +15,7 @@ from typing import Any
 from tinytail import engine
 from tinytail.errors import RunError, TinytailError, UsageError, suggestion
 from tinytail.output import json_text
+from tinytail.serving import bench as serving
 
 # Linux counts in KiB, macOS in bytes.
 _MAXRSS_UNIT_BYTES = 1 if sys.platform == "darwin" else 1024
@@ -27,6 +28,7 @@ def check(cases: Sequence[str]) -> list[str]:
         UsageError: there is no such case, or it is named twice.
     """
     default, by_name = engine.bench_cases()
+    default = [*default, serving.NAME]
     known = default + by_name
     for position, case in enumerate(cases):
         if case not in known:
@@ -42,6 +44,8 @@ def run_here(case: str) -> dict[str, Any]:
     Peak memory is measured by the native module if it can; else it is that of the whole process,
     interpreter included.
     """
+    if case == serving.NAME:
+        return serving.measure()
     document = engine.bench(case, engine.Control())
     if document.get("peak_memory_bytes") is None:
         peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss

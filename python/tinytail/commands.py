@@ -45,6 +45,8 @@ from tinytail.render import (
 )
 from tinytail.reporting import Pictures
 from tinytail.results import Comparison
+from tinytail.serving import bench as serving_bench
+from tinytail.serving.command import serve
 from tinytail.tracing import NOTHING_SAID
 from tinytail.transforms import Transform
 
@@ -71,6 +73,10 @@ app.command(analyze)
 app.command(certify)
 certify.command(certify_act, name="act", usage="Usage: tinytail certify act [DESIGN...] [OPTIONS]")
 app.command(explain, usage="Usage: tinytail explain DIR [OPTIONS]")
+app.command(
+    serve,
+    usage="Usage: tinytail serve --device D --design X --nbd unix:PATH|tcp:HOST:PORT [OPTIONS]",
+)
 
 
 @app.command(usage="Usage: tinytail compare DESIGN... --device D --workload W [OPTIONS]")
@@ -96,6 +102,7 @@ def compare(
     stories: Annotated[int, Parameter(validator=Number(gte=0, lte=STORIES_MAX))] = STORIES,
     timeline: str | None = None,
     timeline_window: str | None = None,
+    no_warm_up: bool = False,
     trace: TraceFlags = NOTHING_SAID,
     transform: TransformOptions = Transform(),  # noqa: B008
 ) -> int:
@@ -151,6 +158,9 @@ def compare(
     timeline_window
         The simulated time that the timeline is of, as FROM..TO, such as 2s..2.1s; all of the
         measured part if not given.
+    no_warm_up
+        Start to measure from the starting state itself, as `tinytail serve` does, instead of
+        playing a trace once before, or a generator until it has filled the write buffer.
     transform
         What is done to the requests of a trace or a stand-in.
     """
@@ -172,6 +182,7 @@ def compare(
         stories=stories,
         timeline=timeline,
         timeline_window=timeline_window,
+        no_warm_up=no_warm_up,
         transform=transform,
     )
     plan.check()
@@ -525,18 +536,23 @@ def bench(
     Parameters
     ----------
     cases
-        Cases to run, one after the other; without any, those that are quick. By name alone run
-        ageing, statistical-layout, image, drive-sizes and run-lengths.
+        Cases to run, one after the other; without any, those that are quick, and `serve` where fio
+        is installed. By name alone run ageing, statistical-layout, image, drive-sizes and
+        run-lengths.
     json
         File for the results as JSON; - is standard output, and the table then goes to standard
         error.
     """
     names = benches.check(cases or [])
+    messages = stderr()
+    missing = serving_bench.lacks()
+    if not cases and missing is not None:
+        messages.print(f"{serving_bench.NAME}: left out: {missing}", markup=False)
+        names.remove(serving_bench.NAME)
     output = checked_output(json)
     done: list[dict[str, Any]] = []
     error: TinytailError | None = None
     interrupted = False
-    messages = stderr()
     try:
         for name in names:
             messages.print(f"{name}: running", markup=False)

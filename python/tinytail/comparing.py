@@ -64,6 +64,7 @@ class Plan:
     stories: int = STORIES
     timeline: str | None = None
     timeline_window: str | None = None
+    no_warm_up: bool = False
 
     @property
     def reference_design(self) -> str:
@@ -89,6 +90,8 @@ class Plan:
             words += ["--state", f"{key}={given}"]
         if self.verify:
             words.append("--verify")
+        if self.no_warm_up:
+            words.append("--no-warm-up")
         return shlex.join(words)
 
     def check(self) -> None:
@@ -168,6 +171,7 @@ class Plan:
         if self.jobs is not None:
             arguments.whole_number("jobs", self.jobs, 1)
         arguments.flag("verify", self.verify)
+        arguments.flag("no_warm_up", self.no_warm_up)
         arguments.state(self.state)
         if self.image is not None:
             arguments.file(self.image)
@@ -207,6 +211,7 @@ class Plan:
             log=self._log_target(design),
             windows=self.windows,
             timeline=self._timeline_target(design),
+            warm_up=not self.no_warm_up,
         )
 
     def command_alone(self, design: str) -> str:
@@ -499,6 +504,7 @@ def compare(
     stories: int = STORIES,
     timeline: str | os.PathLike[str] | None = None,
     timeline_window: str | None = None,
+    no_warm_up: bool = False,
     progress: ProgressCallback | None = None,
 ) -> Comparison:
     """Runs each design on the same workload from the same state.
@@ -535,6 +541,8 @@ def compare(
         timeline: file or directory for a timeline that opens in Perfetto; named as a log is.
         timeline_window: the simulated time that the timeline is of, such as `"2s..2.1s"`; None for
             all of the measured part.
+        no_warm_up: measure from the starting state itself, as `serve` does, instead of playing a
+            trace once before, or a generator until it has filled the write buffer.
         progress: called about ten times a second, in this thread, with the state of each design.
 
     Returns:
@@ -583,6 +591,7 @@ def compare(
         stories=stories,
         timeline=None if timeline is None else arguments.name("timeline", timeline),
         timeline_window=timeline_window,
+        no_warm_up=no_warm_up,
     )
     plan.check()
     comparison = execute(plan, progress)

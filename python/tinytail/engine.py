@@ -8,15 +8,19 @@ import os
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from tinytail import _native, arguments, transforms
+from tinytail.errors import RunError
 from tinytail.tracing import AddressUnit, Event, TimeUnit, TraceOptions
 from tinytail.transforms import Transform
 
 StateValue = float | str
 
 Control = _native.Control
+
+if TYPE_CHECKING:
+    Serving = _native.Serving
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,6 +125,7 @@ class RunSpec:
     without: tuple[str, ...] = ()
     timeline: TimelineTarget | None = None
     kinds: Mapping[str, Any] | None = None
+    warm_up: bool = True
 
     def to_json(self) -> str:
         """The specification in the form that the native module reads."""
@@ -163,6 +168,8 @@ def _to_json(spec: RunSpec | ImageSpec) -> str:
             document["timeline"] = asdict(spec.timeline)
         if spec.kinds is None:
             del document["kinds"]
+        if spec.warm_up:
+            del document["warm_up"]
     return json.dumps(document | spec.trace.to_document())
 
 
@@ -525,6 +532,17 @@ def image_fits(path: str, device: str, design: str) -> bool:
         ConfigError: the file is no image, or the device or the design is faulty.
     """
     return bool(_native.image_fits(path, device, design))
+
+
+def serving(control: Control) -> Serving:
+    """A drive that can be served.
+
+    Raises:
+        RunError: the system is not Linux.
+    """
+    if not hasattr(_native, "Serving"):
+        raise RunError("drives are served on Linux alone")
+    return _native.Serving(control)
 
 
 def bench_cases() -> tuple[list[str], list[str]]:

@@ -486,6 +486,9 @@ def bench_view(cases: Iterable[Mapping[str, Any]]) -> Table:
         ("keeping_wall_ratio", "kept:\nwall", humanize.number),
         ("cpu_seconds", "CPU-s", humanize.number),
         ("growth_ratio", "growth", humanize.number),
+        ("iops", "IOPS", humanize.rate),
+        ("late_us_depth_1", "late:\nQD 1", humanize.latency),
+        ("late_us_depth_16", "late:\nQD 16", humanize.latency),
         ("peak_memory_bytes", "peak\nmemory", humanize.memory),
     ]
     rows = list(cases)

@@ -69,9 +69,7 @@ def start(*words: str, **options: Any) -> subprocess.Popen[str]:
     code = "import sys; from tinytail.cli import main; sys.exit(main(sys.argv[1:]))"
     return subprocess.Popen(
         [sys.executable, "-c", code, *words],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
         text=True,
         env=os.environ | {"COLUMNS": "80"},
-        **options,
+        **{"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, **options},
     )

@@ -18,6 +18,7 @@ from fake_native import FakeControl, FakeNative, result
 from test_compare import fail, interrupt_then_finish
 from tinytail import bench
 from tinytail.output import JsonOutput
+from tinytail.serving import bench as serving_bench
 
 DRIVE = ("--device", "ttflash-256g", "--workload", "dtrs")
 COMPARE = ("compare", "base", "base+no-gc", *DRIVE)
@@ -393,6 +394,13 @@ def test_version_and_help(command: RunCommand) -> None:
     assert "DESIGN..." in command("compare", "--help").out
 
 
+@pytest.fixture
+def without_fio(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The case that needs fio is left out, wherever the tests run."""
+    monkeypatch.setattr(serving_bench, "lacks", lambda: "fio is not installed")
+
+
+@pytest.mark.usefixtures("without_fio")
 def test_bench_shows_and_writes_each_case(
     command: RunCommand, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
@@ -406,12 +414,37 @@ def test_bench_shows_and_writes_each_case(
     assert cases[0]["floor_ratio"] == 8.0
     assert cases[0]["peak_memory_bytes"] > 1_000_000
     assert "growth" not in outcome.out
+    assert "serve: left out: fio is not installed" in outcome.err
     by_name = command("bench", "ageing")
     assert by_name.code == 0
     assert "12.5" in by_name.out
     assert "floor" not in by_name.out
 
 
+def test_the_served_drive_is_a_bench_case_where_fio_is(
+    command: RunCommand, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    measure = serving_bench.measure
+    case = {"name": "serve", "iops": 73_000.0, "late_us_depth_1": 3.5, "late_us_depth_16": 7.25}
+    monkeypatch.setattr(bench, "run_apart", bench.run_here)
+    monkeypatch.setattr(serving_bench, "lacks", lambda: None)
+    monkeypatch.setattr(serving_bench, "measure", lambda: dict(case))
+    assert "serve" in command("bench").out
+    outcome = command("bench", "serve")
+    assert outcome.code == 0
+    missing = [
+        word
+        for word in ("serve", "IOPS", "73.0 K", "3.50 µs", "7.25 µs")
+        if word not in outcome.out
+    ]
+    assert missing == [], outcome.out
+    monkeypatch.setattr(serving_bench, "measure", measure)
+    monkeypatch.setattr(serving_bench, "lacks", lambda: "fio is not installed")
+    failed = command("bench", "serve")
+    assert (failed.code, "needs fio with its engine for NBD" in failed.err) == (1, True)
+
+
+@pytest.mark.usefixtures("without_fio")
 def test_a_failed_bench_case_keeps_the_earlier_ones(
     command: RunCommand, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
@@ -430,6 +463,7 @@ def test_a_failed_bench_case_keeps_the_earlier_ones(
     assert len(parsed["cases"]) == 1
 
 
+@pytest.mark.usefixtures("without_fio")
 def test_an_interrupted_bench_says_so(command: RunCommand, monkeypatch: pytest.MonkeyPatch) -> None:
     def run(_case: str) -> dict[str, Any]:
         raise KeyboardInterrupt

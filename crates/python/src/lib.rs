@@ -85,11 +85,42 @@ impl Control {
             Phase::Writing => "writing",
             Phase::WarmingUp => "warming up",
             Phase::Running => "running",
+            Phase::Serving => "serving",
         }
     }
 
     fn cancel(&self) {
         self.0.cancel();
+    }
+}
+
+/// A drive that is served, and its switch.
+#[cfg(target_os = "linux")]
+#[pyclass(frozen)]
+struct Serving {
+    control: Arc<Progress>,
+    live: Arc<tinytail_server::server::Live>,
+}
+
+#[cfg(target_os = "linux")]
+#[pymethods]
+impl Serving {
+    #[new]
+    fn new(control: &Control) -> Self {
+        Self { control: Arc::clone(&control.0), live: Arc::default() }
+    }
+
+    /// Serves until the control's switch.
+    fn serve(&self, py: Python<'_>, spec_json: &str) -> PyResult<String> {
+        let spec = serde_json::from_str(spec_json).map_err(|error| ConfigError::new_err(option_message(&error)))?;
+        let summary = py.detach(|| tinytail_server::serve::serve(&spec, &self.control, &self.live)).map_err(|error| failure(&error))?;
+        json(&summary)
+    }
+
+    /// How it stands; nothing before clients can come.
+    fn look(&self) -> PyResult<Option<String>> {
+        let snapshot = self.live.lock().map_err(|error| RunError::new_err(error.to_string()))?.clone();
+        snapshot.as_ref().map(json).transpose()
     }
 }
 
@@ -247,6 +278,9 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("WorkloadError", py.get_type::<WorkloadError>())?;
     module.add("RunError", py.get_type::<RunError>())?;
     module.add_class::<Control>()?;
+    // Sockets and timers as Linux has them.
+    #[cfg(target_os = "linux")]
+    module.add_class::<Serving>()?;
     for function in [
         wrap_pyfunction!(version, module)?,
         wrap_pyfunction!(devices, module)?,

@@ -18,9 +18,12 @@ pub enum Phase {
     WarmingUp,
     /// Measuring.
     Running,
+    /// Serving clients.
+    Serving,
 }
 
-const PHASES: [Phase; 6] = [Phase::Reading, Phase::Ageing, Phase::Loading, Phase::Writing, Phase::WarmingUp, Phase::Running];
+const PHASES: [Phase; 7] =
+    [Phase::Reading, Phase::Ageing, Phase::Loading, Phase::Writing, Phase::WarmingUp, Phase::Running, Phase::Serving];
 
 /// Progress of a run and the switch that ends it early. Shared between threads.
 #[derive(Debug, Default)]
@@ -57,17 +60,20 @@ impl Control {
         self.cancelled.load(Ordering::Relaxed)
     }
 
-    pub(crate) fn enter(&self, phase: Phase, total: u64) {
+    /// A phase begins, with so much to be done in it; 0 if that is not known.
+    pub fn enter(&self, phase: Phase, total: u64) {
         self.done.store(0, Ordering::Relaxed);
         self.total.store(total, Ordering::Relaxed);
         self.phase.store(phase as u8, Ordering::Relaxed);
     }
 
-    pub(crate) fn advance(&self, done: u64) {
+    /// So much of the phase is done.
+    pub fn advance(&self, done: u64) {
         self.done.store(done, Ordering::Relaxed);
     }
 
-    pub(crate) fn set_total(&self, total: u64) {
+    /// So much is to be done in the phase, as it turns out.
+    pub fn set_total(&self, total: u64) {
         self.total.store(total, Ordering::Relaxed);
     }
 }

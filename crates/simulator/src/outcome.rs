@@ -351,7 +351,7 @@ pub(crate) fn outcome<M: Measures>(
 }
 
 /// Pages programmed for each page programmed for the host.
-pub(crate) fn write_amplification(counters: &Counters) -> Option<f64> {
+pub fn write_amplification(counters: &Counters) -> Option<f64> {
     let programmed = counters.host_pages
         + counters.gc_pages
         + counters.padded_pages

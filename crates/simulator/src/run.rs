@@ -49,6 +49,9 @@ pub struct Spec {
     pub seed: u64,
     /// Check the data of every read.
     pub verify: bool,
+    /// The drive is warmed up before the measured part.
+    #[serde(default = "yes")]
+    pub warm_up: bool,
     /// Values of the starting state that replace the device's.
     #[serde(default)]
     pub state: toml::Table,
@@ -73,6 +76,10 @@ pub struct Spec {
     pub kinds: Option<KindsSpec>,
 }
 
+fn yes() -> bool {
+    true
+}
+
 impl Spec {
     /// A run of a device, a design and a workload as they are: from seed 1, without a check of the data, with nothing kept but its
     /// outcome and as many windows as a log has by default.
@@ -86,6 +93,7 @@ impl Spec {
             requests: None,
             seed: 1,
             verify: false,
+            warm_up: true,
             state: toml::Table::new(),
             image: None,
             log: None,
@@ -298,7 +306,7 @@ fn run_with<M: Measures>(
     let mut ending = if control.is_cancelled() { Ending::Cancelled } else { Ending::Complete };
     let mut warm_up = "none".to_string();
     let mut kept = None;
-    if ending == Ending::Complete {
+    if ending == Ending::Complete && spec.warm_up {
         (ending, warm_up, kept) = warm(&mut drive, workload, spec, &context, control)?;
     }
     drive.reset_counters();

@@ -94,6 +94,26 @@ fn a_run_from_an_image_is_the_run_that_aged_by_itself() {
 }
 
 #[test]
+fn padding_of_a_strict_drive_is_part_of_its_image() {
+    let folder = folder();
+    let path = folder.path().join("drive.image");
+    let (device, design) = ("lowlatency-240g-small", "erase-baseline");
+    let spec = CreateSpec {
+        out: path.to_str().unwrap().into(),
+        device: device.into(),
+        design: design.into(),
+        seed: 3,
+        state: state(""),
+        workload: None,
+        options: TraceOptions::default(),
+    };
+    image::create(&spec, &Control::default()).unwrap();
+    let of = |image| Spec { requests: Some(2000), image, ..Spec::new(device, design, "randrw70-qd16") };
+    let [here, there] = [None, Some(spec.out.clone())].map(|image| run(&of(image), &Control::default()).unwrap());
+    assert_eq!(here.event_hash, there.event_hash);
+}
+
+#[test]
 fn one_image_serves_every_design_of_its_layout() {
     let folder = folder();
     let path = folder.path().join("drive.image");

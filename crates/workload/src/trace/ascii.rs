@@ -8,7 +8,7 @@
 use crate::error::Column;
 use crate::trace::fields::{self, Amount, Fault};
 use crate::trace::units::{AddressUnit, OpCodes, TimeUnit};
-use crate::trace::{Format, Order, Parsed, Parser, Reader, Record, Settings, Time};
+use crate::trace::{Format, Op, Order, Parsed, Parser, Reader, Record, Settings, Time};
 
 const NAMES: [&str; 5] = ["time", "device", "address", "size", "op"];
 
@@ -56,12 +56,13 @@ impl Parser for Ascii {
         let time_ns = fields::time_ns(words[0], self.time_unit, column(0))?;
         let device = fields::device(words[1], column(1))?;
         let address = Amount::new(words[2], self.address_unit, column(2))?;
-        let (sector, sectors) = fields::extent(address, Amount::new(words[3], self.address_unit, column(3))?)?;
-        let kind = self
-            .ops
-            .kind(words[4])
-            .ok_or_else(|| Fault::new(column(4), words[4], format!("an operation code, {} (other codes can be given)", self.ops)))?;
-        Ok(Parsed::Request(Record { time_ns, device, op: kind.into(), sector, sectors }))
+        let size = Amount::new(words[3], self.address_unit, column(3))?;
+        let op = self.ops.op(words[4]);
+        // A flush has neither address nor size; both columns are numbers all the same.
+        let (sector, sectors) = if op == Some(Op::Flush) { (0, 0) } else { fields::extent(address, size)? };
+        let op =
+            op.ok_or_else(|| Fault::new(column(4), words[4], format!("an operation code, {} (other codes can be given)", self.ops)))?;
+        Ok(Parsed::Request(Record { time_ns, device, op, sector, sectors }))
     }
 }
 
@@ -71,7 +72,6 @@ mod tests {
     use tinytail_core::host::CommandKind;
 
     use super::*;
-    use crate::trace::Op;
 
     fn parser(time_unit: TimeUnit, address_unit: AddressUnit, ops: &str) -> Ascii {
         Ascii { time_unit, address_unit, ops: ops.parse().unwrap() }
@@ -94,6 +94,10 @@ mod tests {
         let record = Parsed::Request(Record { time_ns: 223_412_000, device: 2, op: Op::Write, sector: 6_170_600, sectors: 72 });
         assert_eq!(parser.parse("223.412 2 3159347200 36864 W"), Ok(record));
         assert_eq!(parser.parse("223.412 2 3159347200 36864 0").unwrap_err().column.number, 5);
+        let mut parser = self::parser(TimeUnit::Nanoseconds, AddressUnit::Sectors, "write=0,read=1,trim=2,flush=3");
+        let flush = Parsed::Request(Record { time_ns: 5, device: 0, op: Op::Flush, sector: 0, sectors: 0 });
+        assert_eq!(parser.parse("5 0 0 0 3"), Ok(flush));
+        assert_eq!(parser.parse("5 0 0 0 2").unwrap_err().column.number, 4);
     }
 
     #[test]

@@ -9,6 +9,7 @@ use serde::{Deserialize, Deserializer, Serialize};
 use tinytail_core::host::CommandKind;
 
 use crate::text;
+use crate::trace::Op;
 
 /// The unit of a trace's times.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -220,13 +221,15 @@ impl FromStr for AddressUnit {
     }
 }
 
-/// The words by which a trace says read, write and, if it does, trim, written `write=0,read=1` or `write=0,read=1,trim=2`.
+/// The words by which a trace says read, write and, if it does, trim and flush, written `write=0,read=1` or
+/// `write=0,read=1,trim=2,flush=3`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub struct OpCodes {
     read: String,
     write: String,
     trim: Option<String>,
+    flush: Option<String>,
 }
 
 impl OpCodes {
@@ -236,18 +239,32 @@ impl OpCodes {
         Self { trim: Some("2".into()), ..Self::default() }
     }
 
+    /// The default with words for trims, 2, and for flushes, 3.
+    #[must_use]
+    pub fn with_trim_and_flush() -> Self {
+        Self { flush: Some("3".into()), ..Self::with_trim() }
+    }
+
     /// What a trace's word means, if it is one of them.
     #[must_use]
-    pub fn kind(&self, word: &str) -> Option<CommandKind> {
+    pub fn op(&self, word: &str) -> Option<Op> {
         if word == self.read {
-            Some(CommandKind::Read)
+            Some(Op::Read)
         } else if word == self.write {
-            Some(CommandKind::Write)
+            Some(Op::Write)
         } else if self.trim.as_deref() == Some(word) {
-            Some(CommandKind::Trim)
+            Some(Op::Trim)
+        } else if self.flush.as_deref() == Some(word) {
+            Some(Op::Flush)
         } else {
             None
         }
+    }
+
+    /// The word for a flush, if there is one.
+    #[must_use]
+    pub fn flush_code(&self) -> Option<&str> {
+        self.flush.as_deref()
     }
 
     /// The word for a kind of command, if there is one.
@@ -264,14 +281,15 @@ impl OpCodes {
 /// The codes of DiskSim, SSDSim and MQSim: 0 writes, 1 reads.
 impl Default for OpCodes {
     fn default() -> Self {
-        Self { read: "1".into(), write: "0".into(), trim: None }
+        Self { read: "1".into(), write: "0".into(), trim: None, flush: None }
     }
 }
 
 impl fmt::Display for OpCodes {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "write={},read={}", self.write, self.read)?;
-        self.trim.as_ref().map_or(Ok(()), |trim| write!(f, ",trim={trim}"))
+        self.trim.as_ref().map_or(Ok(()), |trim| write!(f, ",trim={trim}"))?;
+        self.flush.as_ref().map_or(Ok(()), |flush| write!(f, ",flush={flush}"))
     }
 }
 
@@ -280,7 +298,7 @@ impl FromStr for OpCodes {
 
     fn from_str(codes: &str) -> Result<Self, String> {
         let fault = |what: &str| format!("`ops` is {}: {what}; expected for example `write=0,read=1`", text::quoted(codes));
-        let (mut read, mut write, mut trim) = (None, None, None);
+        let (mut read, mut write, mut trim, mut flush) = (None, None, None, None);
         for part in codes.split(',') {
             let (kind, code) = part.split_once('=').ok_or_else(|| fault("a part without `=`"))?;
             let code = code.trim();
@@ -291,19 +309,21 @@ impl FromStr for OpCodes {
                 "read" => &mut read,
                 "write" => &mut write,
                 "trim" => &mut trim,
+                "flush" => &mut flush,
                 other => {
-                    return Err(fault(&format!("{} is none of read, write and trim", text::quoted(other))));
+                    return Err(fault(&format!("{} is none of read, write, trim and flush", text::quoted(other))));
                 }
             };
             if slot.replace(code.to_owned()).is_some() {
                 return Err(fault("one of them is given twice"));
             }
         }
+        let codes: Vec<&String> = [&read, &write, &trim, &flush].into_iter().flatten().collect();
+        if codes.iter().enumerate().any(|(index, code)| codes[..index].contains(code)) {
+            return Err(fault("two of them have the same code"));
+        }
         match (read, write) {
-            (Some(read), Some(write)) if read == write || trim.as_ref().is_some_and(|trim| [&read, &write].contains(&trim)) => {
-                Err(fault("two of them have the same code"))
-            }
-            (Some(read), Some(write)) => Ok(Self { read, write, trim }),
+            (Some(read), Some(write)) => Ok(Self { read, write, trim, flush }),
             _ => Err(fault("one of read and write is missing")),
         }
     }
@@ -331,8 +351,8 @@ impl JsonSchema for OpCodes {
     fn json_schema(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
         schemars::json_schema!({
             "type": "string",
-            "description": "The words by which a trace says read, write and, if it does, trim, for example `write=0,read=1`.",
-            "pattern": "^\\s*(read|write|trim)\\s*=[^,=]+(,\\s*(read|write|trim)\\s*=[^,=]+){1,2}$"
+            "description": "The words by which a trace says read, write and, if it does, trim and flush, for example `write=0,read=1`.",
+            "pattern": "^\\s*(read|write|trim|flush)\\s*=[^,=]+(,\\s*(read|write|trim|flush)\\s*=[^,=]+){1,3}$"
         })
     }
 }
@@ -344,15 +364,19 @@ mod tests {
     #[test]
     fn op_codes_are_read_and_written() {
         let codes: OpCodes = "read=R, write=W".parse().unwrap();
-        assert_eq!(codes.kind("R"), Some(CommandKind::Read));
-        assert_eq!(codes.kind("W"), Some(CommandKind::Write));
-        assert_eq!(codes.kind("0"), None);
+        assert_eq!(codes.op("R"), Some(Op::Read));
+        assert_eq!(codes.op("W"), Some(Op::Write));
+        assert_eq!(codes.op("0"), None);
         assert_eq!(codes.to_string(), "write=W,read=R");
         assert_eq!("write=0,read=1".parse(), Ok(OpCodes::default()));
         assert_eq!("write=0,read=1,trim=2".parse(), Ok(OpCodes::with_trim()));
         let codes: OpCodes = "trim=D,read=R,write=W".parse().unwrap();
-        assert_eq!((codes.kind("D"), codes.code(CommandKind::Trim)), (Some(CommandKind::Trim), Some("D")));
+        assert_eq!((codes.op("D"), codes.code(CommandKind::Trim)), (Some(Op::Trim), Some("D")));
         assert_eq!(codes.to_string(), "write=W,read=R,trim=D");
+        assert_eq!("flush=3,write=0,trim=2,read=1".parse(), Ok(OpCodes::with_trim_and_flush()));
+        let codes: OpCodes = "write=W,read=R,flush=F".parse().unwrap();
+        assert_eq!((codes.op("F"), codes.flush_code(), codes.code(CommandKind::Trim)), (Some(Op::Flush), Some("F"), None));
+        assert_eq!(codes.to_string(), "write=W,read=R,flush=F");
     }
 
     #[test]
@@ -363,6 +387,7 @@ mod tests {
             ("write=0,read=0", "same code"),
             ("write=0,write=1", "twice"),
             ("write=0,read=1,trim=1", "same code"),
+            ("write=0,read=1,trim=2,flush=2", "same code"),
             ("write=0,trim=1", "missing"),
             ("write=0,raed=1", "`raed` is none of"),
             ("write=,read=1", "one word"),

@@ -1,0 +1,169 @@
+"""Serves a drive as a block device over NBD, in wall-clock time."""
+
+from __future__ import annotations
+
+import json
+import os
+import shlex
+import threading
+import time
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from tinytail import arguments, engine
+from tinytail.errors import UsageError
+
+Watch = Callable[[str, "dict[str, Any] | None"], None]
+
+# So often the thread that waits looks up: it shares the processors with the one that serves.
+_LOOK_SECONDS = 0.2
+_UNITS = {"": 1, "K": 2**10, "M": 2**20, "G": 2**30, "T": 2**40}
+
+
+def size_bytes(value: object) -> int:
+    """A size in bytes from a number of bytes or a word such as `16G`; units are powers of 1024.
+
+    >>> size_bytes("16G"), size_bytes("1.5MiB"), size_bytes("4096"), size_bytes(512)
+    (17179869184, 1572864, 4096, 512)
+
+    Raises:
+        UsageError: it is no size.
+    """
+    if not isinstance(value, str):
+        return arguments.whole_number("size", value, 1, arguments.I64_MAX)
+    refusal = UsageError(
+        f'size must be a number of bytes or such as 512M, 16G or 1T, not "{value}"'
+    )
+    word = value.strip().upper().removesuffix("IB").removesuffix("B")
+    digits = word.rstrip("KMGT")
+    unit = _UNITS.get(word[len(digits) :])
+    try:
+        found = float(digits) if "." in digits else int(digits)
+    except ValueError:
+        raise refusal from None
+    if unit is None or not 0 < found * unit <= arguments.I64_MAX or found * unit % 1 != 0:
+        raise refusal
+    return int(found * unit)
+
+
+def serve(
+    *,
+    device: str | os.PathLike[str],
+    design: str | os.PathLike[str],
+    nbd: str,
+    size: int | str | None = None,
+    image: str | os.PathLike[str] | None = None,
+    data: str | os.PathLike[str] | None = None,
+    record: str | os.PathLike[str] | None = None,
+    force: bool = False,
+    log: str | os.PathLike[str] | None = None,
+    seed: int = 1,
+    state: Mapping[str, engine.StateValue] | None = None,
+    dilate: float = 1.0,
+    no_delay: bool = False,
+    stop: threading.Event | None = None,
+    watch: Watch | None = None,
+) -> dict[str, Any]:
+    """Serves a drive until it is stopped, by `stop` or by Ctrl-C.
+
+    Args:
+        device: name of a drive or path of its file.
+        design: name of a design; overlays are added with plus signs.
+        nbd: where to listen: `unix:PATH` or `tcp:HOST:PORT`, on the loopback without a host.
+        size: what clients see, in bytes or as in `"16G"`; None for all that the drive has.
+        image: an image to start from instead of ageing; see `create_image`.
+        data: the file that holds the data, made if it is missing; None keeps them in memory.
+        record: the trace into which the arriving I/O is written; compressed by its name's ending.
+        force: replace a recording that is there.
+        log: file for a log of every request, in Parquet, with the latencies of the model.
+        seed: seed of the ageing.
+        state: values of the starting state that replace the device's.
+        dilate: how many times slower than the wall clock the drive's time passes.
+        no_delay: nothing takes any time in the drive, to measure the machine itself.
+        stop: ends it when it is set.
+        watch: called now and then, in this thread, with the phase and, once clients can come, a
+            document of where they find it and how late completions have been.
+
+    Returns:
+        What came of it: lateness and whether the figures can be trusted, latencies by the model.
+
+    Raises:
+        UsageError: an argument of the wrong type or out of range.
+        ConfigError: an unknown or faulty device, design, image, size, address or file of data.
+        WorkloadError: a name that no recording can have.
+        RunError: the system refused what is needed, or the drive could not go on.
+    """
+    spec: dict[str, Any] = {
+        "device": arguments.name("device", device),
+        "design": arguments.name("design", design),
+        "nbd": arguments.text("nbd", nbd),
+        "size_bytes": None if size is None else size_bytes(size),
+        "image": None if image is None else arguments.file(image),
+        "data": None if data is None else arguments.file(data),
+        "record": None if record is None else arguments.file(record),
+        "force": arguments.flag("force", force),
+        "seed": arguments.whole_number("seed", seed, 0, arguments.U64_MAX),
+        "state": {} if state is None else arguments.state(state),
+        "dilate": arguments.number("dilate", dilate, 1, None),
+        "no_delay": arguments.flag("no_delay", no_delay),
+    }
+    if log is not None:
+        path = arguments.file(log)
+        spec["log"] = {"path": path, "command": _command(spec) + f" --log {shlex.quote(path)}"}
+    control = engine.Control()
+    serving = engine.serving(control)
+    return _wait(serving, control, json.dumps(spec), stop, watch)
+
+
+def _command(spec: Mapping[str, Any]) -> str:
+    words = ["tinytail", "serve"]
+    options = {"size_bytes": "--size", "no_delay": "--no-delay"}
+    for key, value in spec.items():
+        option = options.get(key, f"--{key}")
+        if key == "state":
+            words += [word for name, given in value.items() for word in (option, f"{name}={given}")]
+        elif value is True:
+            words.append(option)
+        elif value is not None and value is not False:
+            words += [option, str(value)]
+    return shlex.join(words)
+
+
+def _wait(
+    serving: engine.Serving,
+    control: engine.Control,
+    spec: str,
+    stop: threading.Event | None,
+    watch: Watch | None,
+) -> dict[str, Any]:
+    results: list[str] = []
+    failures: list[BaseException] = []
+
+    def run() -> None:
+        try:
+            results.append(serving.serve(spec))
+        # A panic of the native module is not an Exception, and an error in a thread reaches nobody.
+        except BaseException as error:  # noqa: BLE001
+            failures.append(error)
+
+    thread = threading.Thread(target=run, daemon=True)
+    thread.start()
+    while not results and not failures:
+        try:
+            if stop is not None and stop.is_set():
+                control.cancel()
+            _look(serving, control, watch)
+            time.sleep(_LOOK_SECONDS)
+        except KeyboardInterrupt:
+            # The way in which it is meant to end.
+            control.cancel()
+    if failures:
+        raise failures[0]
+    document: dict[str, Any] = json.loads(results[0])
+    return document
+
+
+def _look(serving: engine.Serving, control: engine.Control, watch: Watch | None) -> None:
+    if watch is not None:
+        found = serving.look()
+        watch(control.phase(), None if found is None else json.loads(found))

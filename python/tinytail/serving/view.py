@@ -1,0 +1,69 @@
+"""What came of a served drive, as it is shown."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from rich import box
+from rich.console import Group, RenderableType
+from rich.table import Table
+from rich.text import Text
+
+from tinytail import humanize
+
+_KINDS = ("read", "write", "trim", "flush", "all")
+
+
+def served_view(summary: Mapping[str, Any]) -> RenderableType:
+    """Latencies by the model, how late completions left, and the verdict."""
+    parts: list[RenderableType] = []
+    if summary["lateness"]["all"]["count"] > 0:
+        parts += [_latencies(summary), _lateness(summary["lateness"]), _verdict(summary)]
+    for note in summary["notes"]:
+        parts.append(Text(f"note: {note}"))
+    if summary["recording"] is not None:
+        recording = summary["recording"]
+        parts.append(Text(f"recorded {recording['requests']:,} requests in {recording['path']}"))
+    return Group(*parts)
+
+
+def _table(*headings: str) -> Table:
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False)
+    table.add_column(headings[0], no_wrap=True)
+    for heading in headings[1:]:
+        table.add_column(heading, justify="right", no_wrap=True)
+    return table
+
+
+def _latencies(summary: Mapping[str, Any]) -> Table:
+    percentiles = ("p50", "p99", "p999", "p9999", "max")
+    table = _table("latency by the model", "count", "p50", "p99", "p99.9", "p99.99", "max")
+    for kind in ("read", "write"):
+        found = summary[kind]
+        if found["count"] > 0:
+            values = (humanize.latency(found[f"{name}_us"]) for name in percentiles)
+            table.add_row(kind, f"{found['count']:,}", *values)
+    return table
+
+
+def _lateness(lateness: Mapping[str, Any]) -> Table:
+    table = _table("left late by", "count", "p50", "p99", "p99.9", "max", "too late")
+    for kind in _KINDS:
+        found = lateness[kind]
+        if found["count"] > 0:
+            values = (
+                humanize.latency(found[f"{name}_us"]) for name in ("p50", "p99", "p999", "max")
+            )
+            share = humanize.percent(found["late_percent"])
+            table.add_row(kind, f"{found['count']:,}", *values, share)
+    return table
+
+
+def _verdict(summary: Mapping[str, Any]) -> Text:
+    why = summary["lateness"]["invalid"]
+    if why is None:
+        return Text("VALID: completions left when the model said, as far as that matters")
+    text = f"INVALID: {why}. Latencies that clients measured are not those of the drive"
+    hint = "; --dilate slows the drive's time down on a machine that is too slow"
+    return Text(text + hint, "bold red")
