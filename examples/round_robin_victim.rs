@@ -101,7 +101,7 @@ fn run(victim: VictimPolicy, kind: CommandKind, requests: u64) -> Figures {
         while submitted < requests && drive.outstanding() < 32 {
             let range = if scatter(submitted ^ 0x5eed) % 5 < 4 { pages / 5 } else { pages };
             let page = scatter(submitted) % range;
-            let command = Command { kind, sector: page * u64::from(sectors), sectors };
+            let command = Command { kind, sector: page * u64::from(sectors), sectors, critical: false };
             drive.submit(drive.now(), command).expect("an address on the drive");
             submitted += 1;
         }

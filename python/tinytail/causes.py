@@ -11,6 +11,7 @@ _WHOLE = {
     "buffer_full": "waiting for space in the write buffer",
     "buffer": "write buffer",
     "space": "waiting for a GC to free a page",
+    "placement": "waiting for an idle die that could program the page",
     "command": "own commands",
     "array": "own array time",
     "transfer": "own transfers",
@@ -58,7 +59,7 @@ def human_name(cause: str) -> str:
 
 
 _OWN = ("buffer", "command", "array", "transfer", "compute", "overhead", "link")
-_QUEUES = ("host_queue", "buffer_full", "space", "link_wait", "policy")
+_QUEUES = ("host_queue", "buffer_full", "space", "placement", "link_wait", "policy")
 _FAMILIES: dict[str, Family] = {
     "host_read": "host",
     "host_program": "host",

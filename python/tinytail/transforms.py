@@ -29,6 +29,8 @@ class Transform:
         fit: fold or clip requests that reach beyond the region, which are an error otherwise.
         region_bytes: size of the region to fit requests to; the rest of the drive if not given.
         offset_bytes: where the region begins; added to every address.
+        critical_writes: mark every write as critical, a hint that drives heed which place pages
+            late.
     """
 
     window_s: tuple[float, float] | None = None
@@ -41,6 +43,7 @@ class Transform:
     fit: Fit | None = None
     region_bytes: int | None = None
     offset_bytes: int | None = None
+    critical_writes: bool | None = None
 
     def given(self) -> dict[str, Any]:
         """What is not left as it is, by name, in the form in which the native module reads it."""
@@ -51,6 +54,9 @@ class Transform:
         """The options of a command line that say the same."""
         words: list[str] = []
         for name, value in self.given().items():
+            if isinstance(value, bool):
+                words.append(f"--{'' if value else 'no-'}{name.replace('_', '-')}")
+                continue
             values = value if isinstance(value, tuple) else (value,)
             words += [f"--{name.replace('_', '-')}", *map(str, values)]
         return words
@@ -76,6 +82,8 @@ class Transform:
         for name in ("repeat", "repeat_to_requests", "region_bytes", "offset_bytes"):
             if getattr(self, name) is not None:
                 arguments.whole_number(name, getattr(self, name), 0, arguments.U64_MAX)
+        if self.critical_writes is not None and not isinstance(self.critical_writes, bool):
+            raise UsageError(f"critical_writes must be True or False, not {self.critical_writes!r}")
         if self.fit is not None:
             arguments.choice("fit", self.fit, get_args(Fit))
 

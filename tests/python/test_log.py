@@ -49,7 +49,7 @@ def test_another_reader_finds_what_the_results_say(command: RunCommand, tmp_path
         assert max(columns["latency_ns"][row] for row in reads) == found["read"]["max_us"] * 1000
         causes = [name for name in columns if name.endswith("_ns")][5:]
         assert causes[:2] == ["host_queue_ns", "buffer_full_ns"]
-        assert len(causes) == 38
+        assert len(causes) == 39
         for cause in causes:
             assert sum(columns[cause][row] for row in reads) == found["blame"]["all_reads"][
                 "ns"

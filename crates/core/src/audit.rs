@@ -3,10 +3,14 @@
 use crate::drive::Drive;
 use crate::event::EventQueue;
 use crate::ftl::gc::GcState;
-use crate::ids::NONE;
+use crate::ftl::write_points::WritePoints;
+use crate::ids::{DieIx, NONE, PlaneIx};
 use crate::observe::Observer;
 use crate::oracle::Content;
-use crate::policy::Scope;
+use crate::policy::{Scope, Wish};
+use crate::sched::late::{EMERGENCY, EXTERNAL};
+use crate::sched::ops::{OpKind, Owner};
+use crate::view::{Unplaced, View};
 
 impl<O: Observer, Q: EventQueue> Drive<O, Q> {
     /// Checks every invariant between two events. For tests and `--verify`; it walks the whole drive.
@@ -50,6 +54,7 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
             }
         }
         self.audit_stripes()?;
+        self.audit_late()?;
         // No request is lost: when nothing is outstanding, nothing is busy or waiting.
         if state.outstanding() == 0 && state.buffer.in_flight() == 0 {
             for (index, plane) in state.planes.iter().enumerate() {
@@ -60,6 +65,36 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
             }
             if let Some(index) = state.channels.iter().position(|channel| channel.host_operations != 0) {
                 return Err(format!("channel {index} counts host operations and no request is outstanding"));
+            }
+        }
+        Ok(())
+    }
+
+    /// Checks the invariants of pages without a place.
+    fn audit_late(&self) -> Result<(), String> {
+        let Some(late) = &self.state.late else { return Ok(()) };
+        if late.points != WritePoints::new(&self.state.device, &self.state.books) {
+            return Err("the masks of the write points are not those of the books".into());
+        }
+        for (index, bound) in late.bound.iter().enumerate() {
+            let planes = self.state.planes_of(index as DieIx);
+            let waits = planes.flat_map(|plane| &self.state.planes[plane].head).filter(|&&op| op != NONE);
+            let programs = waits.filter(|&&op| self.state.ops[op as usize].kind == OpKind::Program).count();
+            if programs != usize::from(bound.is_some()) {
+                return Err(format!("die {index} has {programs} programs that wait there, and {} has its place", bound.is_some()));
+            }
+        }
+        // No wake-up is lost: no idle die could begin with a page that waits, unless its technique would rather wait.
+        if self.policies.page_choice.name() == "custom" {
+            return Ok(());
+        }
+        for &op in late.lines[EMERGENCY].iter().chain(late.lines[EXTERNAL].front()) {
+            let from = if let Owner::Gc(plane) = self.state.ops[op as usize].owner { plane } else { NONE };
+            let page = Unplaced { from, wish: Wish::Any, asking: NONE, confined: late.confined && from != NONE };
+            let view = View(&self.state);
+            let takes = |&plane: &PlaneIx| view.die_is_idle(self.state.die_of(plane)) && view.wished_points(plane, &page).is_some();
+            if let Some(plane) = (0..self.state.device.geometry.planes()).find(takes) {
+                return Err(format!("plane {plane} could take the page of operation {op}, which waits for a place"));
             }
         }
         Ok(())

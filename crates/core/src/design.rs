@@ -2,15 +2,15 @@
 
 use crate::config::{ConfigError, Document, Row, decode_section, latest_place, nearest_hint};
 use crate::device::Device;
-use crate::ftl::ageing::check_theory;
-use crate::ftl::rain::Stripes;
 use crate::policy::{
     FlushPlan, FlushPlanPolicy, GcGate, GcGatePolicy, GcHold, GcHoldPolicy, GcTrigger, GcTriggerPolicy, Join, JoinPolicy, Order,
-    OrderPolicy, Place, PlacePolicy, Reach, ReadPlan, ReadPlanPolicy, Scope, Scrub, ScrubPolicy, Suspend, SuspendPolicy, Victim,
-    VictimPolicy, WearLevel, WearLevelPolicy,
+    OrderPolicy, PageChoice, PageChoicePolicy, Place, PlacePolicy, Reach, ReadPlan, ReadPlanPolicy, Scrub, ScrubPolicy, Suspend,
+    SuspendPolicy, Victim, VictimPolicy, WearLevel, WearLevelPolicy,
 };
 use schemars::JsonSchema;
 use serde::Deserialize;
+
+mod check;
 
 /// How GC copies, and what the translation layer keeps for it.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize, JsonSchema)]
@@ -76,7 +76,7 @@ impl Destination {
         match self {
             Self::Plane => "any",
             Self::Die => "\"super_page\"",
-            Self::Drive => "\"idle_die\"",
+            Self::Drive => "\"idle_die\", \"next_idle\"",
         }
     }
 }
@@ -146,6 +146,8 @@ pub struct Design {
     pub victim: Vec<VictimPolicy>,
     /// Which waiting operation starts next.
     pub order: OrderPolicy,
+    /// Which pages of the write points writes get.
+    pub page_choice: PageChoicePolicy,
     /// Which operations share a command.
     pub join: JoinPolicy,
     /// Whether pulses make way for reads.
@@ -164,7 +166,7 @@ pub struct Design {
     pub(crate) files: Vec<Document>,
 }
 
-const SECTIONS: [&str; 13] = [
+const SECTIONS: [&str; 14] = [
     "gc",
     "place",
     "gc_trigger",
@@ -172,6 +174,7 @@ const SECTIONS: [&str; 13] = [
     "gc_hold",
     "victim",
     "order",
+    "page_choice",
     "join",
     "suspend",
     "read_plan",
@@ -320,6 +323,7 @@ impl Design {
             gc_hold: decode_section(documents, "gc_hold", section("gc_hold")?)?,
             victim: chain,
             order: decode_section(documents, "order", section("order")?)?,
+            page_choice: decode_section(documents, "page_choice", section("page_choice").unwrap_or_else(|_| policy("any")))?,
             join: decode_section(documents, "join", section("join")?)?,
             suspend: decode_section(documents, "suspend", section("suspend")?)?,
             read_plan: decode_section(documents, "read_plan", section("read_plan").unwrap_or_else(|_| policy("direct")))?,
@@ -350,6 +354,7 @@ impl Design {
                 (GcHoldPolicy::SECTION, schemars::schema_for!(GcHoldPolicy)),
                 (VictimPolicy::SECTION, schemars::schema_for!(Chain)),
                 (OrderPolicy::SECTION, schemars::schema_for!(OrderPolicy)),
+                (PageChoicePolicy::SECTION, schemars::schema_for!(PageChoicePolicy)),
                 (JoinPolicy::SECTION, schemars::schema_for!(JoinPolicy)),
                 (SuspendPolicy::SECTION, schemars::schema_for!(SuspendPolicy)),
                 (ReadPlanPolicy::SECTION, schemars::schema_for!(ReadPlanPolicy)),
@@ -361,162 +366,6 @@ impl Design {
         schema["properties"]["parts"] = serde_json::json!({ "type": "string" });
         schema["properties"]["alone"] = serde_json::json!({ "type": "string" });
         schema
-    }
-
-    /// Refuses a GC that should leave its plane and can't.
-    fn check_destination(&mut self) -> Result<(), ConfigError> {
-        if !self.gc.leaves_its_plane() {
-            return Ok(());
-        }
-        let reason = if !self.gc.copies_through_controller() {
-            "[gc] `copy` = \"copyback\", which stays inside a plane; allowed: \"controller\"".to_string()
-        } else if self.gc.ideal {
-            "[gc] `ideal` = true, whose GC stays inside its plane".to_string()
-        } else if self.place.reach() != self.gc.destination.reach() {
-            // Overwritten pages return to their planes, which those of others might have filled for good.
-            let (binds, allowed) = (self.place.reach().among(), self.gc.destination.placed_by());
-            format!("[place] `policy` = \"{}\", which places a page {binds}; allowed: {allowed}", self.place.name())
-        } else if self.gc.destination == Destination::Die && !self.gc_gate.alone_in_die() {
-            // Each may need a block's worth of what the planes of the die keep for GC together.
-            format!(
-                "[gc_gate] `policy` = \"{}\", which lets several planes of a die collect at a time; allowed: \"one_per_die\"",
-                self.gc_gate.name()
-            )
-        } else if self.gc.destination == Destination::Die && !self.gc_trigger.by_die() {
-            // A GC takes erased pages of all planes to free those of one.
-            format!(
-                "[gc_trigger] `policy` = \"{}\", which counts the erased pages of each plane; allowed: \"watermark\" with `of` = \"die\"",
-                self.gc_trigger.name()
-            )
-        } else if self.gc_hold.widest() > Scope::Die {
-            // Two GCs, each with its channel, would wait for the other's.
-            "a [gc_hold] `scope` wider than a die, because two GCs could wait for each other's channels; allowed: \"plane\", \"die\""
-                .to_string()
-        } else {
-            return Ok(());
-        };
-        Err(ConfigError(format!("{}: [gc] `destination` = \"{}\" contradicts {reason}", self.name, self.gc.destination.name())))
-    }
-
-    /// Refuses to place pages on whichever plane of a die where the die's programs do not take all planes, for one of them might
-    /// be filled with live pages for good; and where a block has room for a few such programs only, for GC would go on
-    /// collecting its own padding.
-    fn check_super_pages(&mut self, device: &Device) -> Result<(), ConfigError> {
-        if self.place.reach() != Reach::Die {
-            return Ok(());
-        }
-        let g = &device.geometry;
-        if g.pages_per_block < 3 * g.planes_per_die {
-            return Err(ConfigError(format!(
-                "{}: [place] `policy` = \"{}\" pads up to {} pages for each GC on this device, whose blocks have {} pages; allowed: {} or more",
-                self.name,
-                self.place.name(),
-                g.planes_per_die - 1,
-                g.pages_per_block,
-                3 * g.planes_per_die
-            )));
-        }
-        if self.join.gather_ns().is_some() {
-            return Ok(());
-        }
-        Err(ConfigError(format!(
-            "{}: [place] `policy` = \"{}\" fills programs of all planes of a die; [join] `policy` is \"{}\", allowed: \"strict_all_planes\"",
-            self.name,
-            self.place.name(),
-            self.join.name()
-        )))
-    }
-
-    /// Refuses scrubbing where no copy skips the ECC.
-    fn check_scrubbed_copies(&mut self) -> Result<(), ConfigError> {
-        let reason = if self.scrub.pause_ns().is_none() {
-            return Ok(());
-        } else if self.gc.copies_through_controller() {
-            "[gc] `copy` = \"controller\", with which every copied page passes the ECC; allowed: \"copyback\""
-        } else if self.gc.ideal {
-            "[gc] `ideal` = true, which copies nothing on the flash; allowed: false"
-        } else {
-            return Ok(());
-        };
-        Err(ConfigError(format!("{}: [scrub] `policy` = \"{}\" contradicts {reason}", self.name, self.scrub.name())))
-    }
-
-    /// Refuses GCs that should program on all planes of a die and can't.
-    fn check_gathered_gc(&mut self, device: &Device) -> Result<(), ConfigError> {
-        let planes = device.geometry.planes_per_die;
-        if planes == 1 || !self.join.gathers_gc() {
-            return Ok(());
-        }
-        let reason = if !self.gc.copies_through_controller() {
-            "[gc] `copy` = \"copyback\", whose pages never reach the controller; allowed: \"controller\"".to_string()
-        } else if self.gc.destination == Destination::Drive {
-            "[gc] `destination` = \"drive\", whose pages leave the die that would program them; allowed: \"plane\", \"die\"".to_string()
-        } else if self.gc_gate.alone_in_die() && !self.gc.leaves_its_plane() {
-            format!(
-                "[gc_gate] `policy` = \"{}\", which lets one plane of a die collect at a time, and all others would be padded",
-                self.gc_gate.name()
-            )
-        } else {
-            return Ok(());
-        };
-        Err(ConfigError(format!(
-            "{}: [join] `gc_programs` = \"all_planes\", on {planes} planes of a die, contradicts {reason}; or \
-             `gc_programs` = \"single\"",
-            self.name
-        )))
-    }
-
-    /// Refuses stripes that leave no over-provisioning once parity has its pages.
-    fn check_stripes_fit(&self, device: &Device, stripes: &Stripes, blocks_kept: u32) -> Result<(), ConfigError> {
-        let pages = u64::from(device.geometry.pages_per_block);
-        let usable = u64::from(device.geometry.blocks_per_plane - device.bad_blocks_per_plane());
-        let spare = usable.saturating_sub(u64::from(stripes.rows()).div_ceil(pages));
-        if u64::from(blocks_kept) < spare {
-            return Ok(());
-        }
-        let rows_most = (usable.saturating_sub(u64::from(blocks_kept) + 1) * pages).max(1) - 1;
-        let most = rows_most * u64::from(stripes.groups()) * u64::from(stripes.width() - 1) * 10_000 / device.geometry.physical_pages();
-        Err(ConfigError(format!(
-            "{}: [place] `stripe_width` {} adds a parity page to each {} pages, and with [host] `logical_permyriad` {} that leaves {spare} blocks \
-             of each plane; [gc] `reserve_blocks` {} and `write_points` {} keep {blocks_kept}, and one more must be left: `logical_permyriad` may \
-             be {most} at most",
-            self.name,
-            stripes.width(),
-            stripes.width() - 1,
-            device.host.logical_permyriad,
-            self.gc.reserve_blocks,
-            self.gc.write_points
-        )))
-    }
-
-    /// Refuses techniques that need stripes in a design that has none, and stripes without a buffer that holds one.
-    fn check_stripes(&mut self, device: &Device) -> Result<(), ConfigError> {
-        let Some(stripes) = self.place.stripes() else {
-            let needs = [
-                ("gc_gate", self.gc_gate.name(), self.gc_gate.needs_stripes()),
-                ("read_plan", self.read_plan.name(), self.read_plan.active()),
-                ("flush_plan", self.flush_plan.name(), self.flush_plan.needs_stripes()),
-                ("wear_level", self.wear_level.name(), self.wear_level.active()),
-            ];
-            let Some((section, name, _)) = needs.into_iter().find(|(.., needs)| *needs) else { return Ok(()) };
-            return Err(ConfigError(format!(
-                "{}: [{section}] `policy` = \"{name}\" needs stripes with parity, and [place] `policy` = \"{}\" has none; allowed: \"rain\"",
-                self.name,
-                self.place.name()
-            )));
-        };
-        let pages = u64::from(device.ram.buffer_kib) * 1024 / u64::from(device.geometry.page_bytes);
-        if pages < u64::from(stripes.width()) {
-            let least = u64::from(stripes.width()) * u64::from(device.geometry.page_bytes) / 1024;
-            return Err(ConfigError(format!(
-                "{}: [place] `policy` = \"rain\" writes whole stripes of {} pages from the buffer, and [ram] `buffer_kib` is {}; allowed: at least \
-                 {least} on this device",
-                self.name,
-                stripes.width(),
-                device.ram.buffer_kib
-            )));
-        }
-        Ok(())
     }
 
     /// Checks every technique against the device and against the others.
@@ -550,60 +399,6 @@ impl Design {
         ConfigError(format!("{}: {message}", latest_place(self.files.iter(), section, key)))
     }
 
-    fn check(&mut self, device: &Device) -> Result<(), ConfigError> {
-        let blocks = device.geometry.blocks_per_plane;
-        for (key, value) in [("write_points", self.gc.write_points), ("reserve_blocks", self.gc.reserve_blocks)] {
-            if value == 0 || value > blocks / 2 {
-                return Err(ConfigError(format!("{}: [gc] `{key}` is {value}; allowed: 1 to {} on this device", self.name, blocks / 2)));
-            }
-        }
-        self.place.prepare(device)?;
-        self.gc_trigger.prepare(device)?;
-        // The host may open no block of the reserve, and every write point but the one that is asked may be open: a plane
-        // that stalls a write has at most this much erased, and must be urgent, or nothing would ever free it.
-        let blocks_kept = self.gc.reserve_blocks + self.gc.write_points;
-        let least = blocks_kept * device.geometry.pages_per_block;
-        if let Some((key, pages)) = self.gc_trigger.urgent_below()
-            && pages < least
-        {
-            let percent = f64::from(least) * 100.0 / f64::from(device.geometry.pages_per_plane());
-            return Err(ConfigError(format!(
-                "{}: [gc_trigger] `{key}` makes a plane urgent below {pages} erased pages; with [gc] `reserve_blocks` {} and `write_points` {} it \
-                 must be {least} on this device: at least {percent:.3} percent",
-                self.name, self.gc.reserve_blocks, self.gc.write_points
-            )));
-        }
-        let spare = (u64::from(blocks) * (10_000 - u64::from(device.host.logical_permyriad)) / 10_000)
-            .saturating_sub(device.bad_blocks_per_plane().into());
-        if let Some(stripes) = self.place.stripes() {
-            self.check_stripes_fit(device, &stripes, blocks_kept)?;
-        } else if u64::from(blocks_kept) >= spare {
-            return Err(ConfigError(format!(
-                "{}: [gc] `reserve_blocks` {} and `write_points` {} keep {blocks_kept} blocks of each plane; the device's over-provisioning \
-                 is {spare} of {blocks}, and one more must be left",
-                self.name, self.gc.reserve_blocks, self.gc.write_points
-            )));
-        }
-        self.gc_gate.prepare(device)?;
-        self.gc_hold.prepare(device)?;
-        self.check_super_pages(device)?;
-        self.check_destination()?;
-        for policy in &mut self.victim {
-            policy.prepare(device)?;
-        }
-        self.order.prepare(device)?;
-        self.join.prepare(device)?;
-        self.check_gathered_gc(device)?;
-        self.check_scrubbed_copies()?;
-        self.suspend.prepare(device)?;
-        self.read_plan.prepare(device)?;
-        self.flush_plan.prepare(device)?;
-        self.scrub.prepare(device)?;
-        self.wear_level.prepare(device)?;
-        self.check_stripes(device)?;
-        check_theory(self, device)
-    }
-
     /// What the techniques remember that an image must hold, each with its place and name.
     pub(crate) fn memories(&self) -> Vec<(String, Vec<u8>)> {
         let mut memories = vec![
@@ -612,6 +407,7 @@ impl Design {
             (format!("gc_gate/{}", self.gc_gate.name()), self.gc_gate.save()),
             (format!("gc_hold/{}", self.gc_hold.name()), self.gc_hold.save()),
             (format!("order/{}", self.order.name()), self.order.save()),
+            (format!("page_choice/{}", self.page_choice.name()), self.page_choice.save()),
             (format!("join/{}", self.join.name()), self.join.save()),
             (format!("suspend/{}", self.suspend.name()), self.suspend.save()),
             (format!("read_plan/{}", self.read_plan.name()), self.read_plan.save()),
@@ -635,6 +431,7 @@ impl Design {
             "gc_gate" if self.gc_gate.name() == technique => self.gc_gate.restore(memory),
             "gc_hold" if self.gc_hold.name() == technique => self.gc_hold.restore(memory),
             "order" if self.order.name() == technique => self.order.restore(memory),
+            "page_choice" if self.page_choice.name() == technique => self.page_choice.restore(memory),
             "join" if self.join.name() == technique => self.join.restore(memory),
             "suspend" if self.suspend.name() == technique => self.suspend.restore(memory),
             "read_plan" if self.read_plan.name() == technique => self.read_plan.restore(memory),
@@ -663,6 +460,7 @@ impl Design {
             policy.seed(seed.wrapping_add((position as u64) << 32));
         }
         self.order.seed(seed);
+        self.page_choice.seed(seed);
         self.join.seed(seed);
         self.suspend.seed(seed);
         self.read_plan.seed(seed);

@@ -14,10 +14,11 @@ use crate::host_queue::Queued;
 use crate::ids::{BlockIx, DieIx, Lpn, NONE, PlaneIx};
 use crate::observe::{Blame, Blind, Completion, Observer, Occupant};
 use crate::oracle::{Fault, Oracle};
-use crate::policy::{Join, Opens, Place, Reach, ReadPlan, Suspend, WearLevel};
+use crate::policy::{GcTrigger, Join, Opens, Place, Reach, ReadPlan, Suspend, WearLevel};
 use crate::rain::{Rain, Violation};
 use crate::sched::fused::Partners;
 use crate::sched::gather::GcGather;
+use crate::sched::late::Late;
 use crate::state::{Counters, State};
 use crate::units::Ns;
 use crate::view::{Candidate, View};
@@ -163,8 +164,12 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
         if dynamic {
             state.bound = vec![0; device.geometry.planes() as usize];
         }
-        if state.gc_across {
+        let late = design.place.late();
+        if state.gc_across || late {
             state.gc_bound = vec![0; device.geometry.planes() as usize];
+        }
+        if late {
+            state.late = Some(Box::new(Late::new(&mut state, !gc.leaves_its_plane(), design.gc_trigger.thresholds())));
         }
         let oracle = verify.then(|| Box::new(Oracle::new(device, stripes.as_ref())));
         if let Some(stripes) = stripes {
@@ -329,6 +334,9 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
         }
         if !self.state.gather_until.is_empty() {
             self.align_write_points();
+        }
+        if self.state.late.is_some() {
+            self.find_write_points();
         }
         for plane in 0..self.state.device.geometry.planes() {
             self.consider_gc(plane);

@@ -22,6 +22,8 @@ pub struct Command {
     pub sector: u64,
     /// Number of sectors, at least one.
     pub sectors: u32,
+    /// Of a write, that the host waits for it: a hint to give it a fast page, which drives heed that place pages late.
+    pub critical: bool,
 }
 
 /// A command, the time at which the host issues it, and by which queue.

@@ -96,7 +96,7 @@ mod tests {
     use super::*;
 
     fn queued(id: u64) -> Queued {
-        Queued { id, asked: 0, arrived: 0, command: Command { kind: CommandKind::Read, sector: 0, sectors: 1 } }
+        Queued { id, asked: 0, arrived: 0, command: Command { kind: CommandKind::Read, sector: 0, sectors: 1, critical: false } }
     }
 
     #[test]

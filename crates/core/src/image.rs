@@ -304,7 +304,7 @@ mod tests {
             drive.wake();
             for turn in 0..400u64 {
                 let kind = if turn % 3 == 0 { crate::host::CommandKind::Read } else { crate::host::CommandKind::Write };
-                let command = crate::host::Command { kind, sector: turn * 37 % 150, sectors: 8 };
+                let command = crate::host::Command { kind, sector: turn * 37 % 150, sectors: 8, critical: false };
                 drive.submit(turn * 3000, command).unwrap();
             }
             drive.advance(10_000_000);
@@ -356,7 +356,7 @@ mod tests {
                 prop_assert_eq!(drive.audit(), Ok(()));
                 drive.wake();
                 for turn in 0..60u64 {
-                    let command = crate::host::Command { kind: crate::host::CommandKind::Write, sector: turn * 40 % 150, sectors: 8 };
+                    let command = crate::host::Command { kind: crate::host::CommandKind::Write, sector: turn * 40 % 150, sectors: 8, critical: false };
                     drive.submit(turn * 3000, command).unwrap();
                 }
                 drive.advance(10_000_000);

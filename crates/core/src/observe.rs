@@ -58,6 +58,7 @@ pub const PART_NAMES: [&str; PARTS] = [
     "buffer_full",
     "buffer",
     "space",
+    "placement",
     "command",
     "array",
     "transfer",
@@ -102,22 +103,24 @@ pub const BUFFER_FULL: usize = 1;
 pub const BUFFER: usize = 2;
 /// Waiting until a GC has freed a page to program.
 pub const SPACE: usize = 3;
+/// Waiting for a die that could program the page, where pages have no place before.
+pub const PLACE: usize = 4;
 /// The request's own commands.
-pub const COMMAND: usize = 4;
+pub const COMMAND: usize = 5;
 /// The request's own array time.
-pub const ARRAY: usize = 5;
+pub const ARRAY: usize = 6;
 /// The request's own transfers.
-pub const TRANSFER: usize = 6;
+pub const TRANSFER: usize = 7;
 /// The request's own computing, such as parity.
-pub const COMPUTE: usize = 7;
+pub const COMPUTE: usize = 8;
 /// The fixed time of every command.
-pub const OVERHEAD: usize = 8;
+pub const OVERHEAD: usize = 9;
 /// Waiting for the host's link.
-pub const LINK_WAIT: usize = 9;
+pub const LINK_WAIT: usize = 10;
 /// The request's own data on the host's link.
-pub const LINK: usize = 10;
+pub const LINK: usize = 11;
 /// First of the waits for a die, by occupant.
-pub const DIE: usize = 11;
+pub const DIE: usize = 12;
 /// First of the waits for a channel, by category.
 pub const CHANNEL: usize = DIE + OCCUPANTS;
 /// Number of parts.
@@ -296,6 +299,7 @@ mod tests {
 
     #[test]
     fn every_part_has_its_name() {
+        assert_eq!((PART_NAMES[SPACE], PART_NAMES[PLACE]), ("space", "placement"));
         assert_eq!((PART_NAMES[OVERHEAD], PART_NAMES[LINK_WAIT], PART_NAMES[LINK]), ("overhead", "link_wait", "link"));
         assert_eq!(PART_NAMES[DIE + Occupant::Erase as usize], "die_erase");
         assert_eq!(PART_NAMES[CHANNEL + Occupant::Flush as usize], "channel_flush");

@@ -15,6 +15,7 @@ use crate::rain::Rain;
 use crate::ram::WriteBuffer;
 use crate::sched::gather::GcGather;
 use crate::sched::jobs::Job;
+use crate::sched::late::Late;
 use crate::sched::ops::{CLASSES, Op, Pool, Waits};
 use crate::sched::registers::Registers;
 use crate::units::Ns;
@@ -414,6 +415,8 @@ pub struct State {
     pub(crate) gc_ideal: bool,
     /// The stripes that pages form with parity, if they do.
     pub(crate) rain: Option<Box<Rain>>,
+    /// Programs without a place, and GC as single operations, if the design places late.
+    pub(crate) late: Option<Box<Late>>,
     /// Bit errors, if the flash has any.
     pub(crate) errors: Option<Box<PageErrors>>,
     /// Stripes may move for the sake of wear, and the one that does.
@@ -517,6 +520,7 @@ impl State {
             gc_through_controller,
             gc_ideal,
             rain: None,
+            late: None,
             errors: PageErrors::new(device).map(Box::new),
             levels_wear: false,
             suspends: false,
@@ -604,6 +608,12 @@ impl State {
                 "{} stripes are on their way, and {} of their pages wait in RAM for GCs.",
                 rain.batches.in_use(),
                 rain.pinned
+            ));
+        }
+        if let Some(late) = &self.late {
+            let [emergency, external, background] = [0, 1, 2].map(|line: usize| late.lines[line].len());
+            lines.push(format!(
+                "{external} pages of the host wait for a die that could take them, {emergency} of urgent GCs and {background} of others."
             ));
         }
         for (index, plane) in self.planes.iter().enumerate().filter(|(_, plane)| plane.starved_head != NONE).take(4) {

@@ -12,6 +12,7 @@ use crate::policy::gc_hold::blocking::Blocking;
 use crate::policy::gc_trigger::watermark::Watermark;
 use crate::policy::join::none::Nothing;
 use crate::policy::order::fifo::Fifo;
+use crate::policy::page_choice::any::Any;
 use crate::policy::place::static_order::StaticOrder;
 use crate::policy::read_plan::direct::Direct;
 use crate::policy::scrub::never::Never as NoScrub;
@@ -19,10 +20,11 @@ use crate::policy::suspend::never::Never;
 use crate::policy::victim::greedy::Greedy;
 use crate::policy::wear_level::never::Never as NoLevelling;
 use crate::policy::{
-    FlushPlanPolicy, GcGatePolicy, GcHoldPolicy, GcTriggerPolicy, JoinPolicy, OrderPolicy, PlacePolicy, ReadPlanPolicy, Scope, ScrubPolicy,
-    SuspendPolicy, Victim, VictimPolicy, WearLevelPolicy,
+    FlushPlanPolicy, GcGatePolicy, GcHoldPolicy, GcTriggerPolicy, JoinPolicy, OrderPolicy, PageChoicePolicy, PlacePolicy, ReadPlanPolicy,
+    Scope, ScrubPolicy, SuspendPolicy, Victim, VictimPolicy, WearLevelPolicy,
 };
 use crate::rain::Rain;
+use crate::sched::late::Late;
 use crate::state::State;
 use crate::view::View;
 
@@ -85,6 +87,7 @@ pub fn plain_design(scope: Scope) -> Design {
         gc_hold: GcHoldPolicy::Blocking(Blocking::new(scope)),
         victim: vec![VictimPolicy::Greedy(Greedy {})],
         order: OrderPolicy::Fifo(Fifo {}),
+        page_choice: PageChoicePolicy::Any(Any {}),
         join: JoinPolicy::Nothing(Nothing {}),
         suspend: SuspendPolicy::Never(Never {}),
         read_plan: ReadPlanPolicy::Direct(Direct {}),
@@ -108,6 +111,29 @@ pub fn tiny_state() -> State {
     let device = tiny_device();
     let books = Books::new(&device.geometry, device.logical_pages(), 1, 1, false);
     State::new(&device, books, false, false)
+}
+
+/// The state of an erased tiny drive that places pages late, with fast and slow pages in turns and so many write points.
+pub fn late_state(write_points: u32) -> State {
+    let mut device = tiny_device();
+    device.geometry.blocks_per_plane = 24;
+    (device.timing.read_ns, device.timing.program_ns) = (vec![10, 20], vec![1000, 3000]);
+    device.timing.page_class_pattern = vec![0, 1];
+    let mut books = Books::new(&device.geometry, device.logical_pages(), write_points, 1, false);
+    books.count_live();
+    let mut state = State::new(&device, books, true, false);
+    (state.bound, state.gc_bound) = (vec![0; 2], vec![0; 2]);
+    state.late = Some(Box::new(Late::new(&mut state, false, Some((10, 2)))));
+    state
+}
+
+/// Takes pages of a write point of a drive that places pages late, in the books alone.
+pub fn take_pages(state: &mut State, plane: PlaneIx, write_point: usize, pages: u32) {
+    for _ in 0..pages {
+        state.books.take(plane, write_point, Claimant::Gc).expect("room for a test page");
+    }
+    let late = state.late.as_mut().expect("a drive that places late");
+    late.points.update(&state.books, plane, write_point);
 }
 
 /// The state of an erased tiny drive of these channels and dies on each, whose pages form stripes, with a buffer of 16 pages.

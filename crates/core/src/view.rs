@@ -5,6 +5,7 @@ use crate::ftl::Books;
 use crate::ftl::gc::GcState;
 use crate::ftl::rain::{Place, Stripes};
 use crate::ids::{DieIx, Lpn, NONE, PlaneIx};
+use crate::policy::Wish;
 use crate::sched::ops::{Class, OpKind};
 use crate::state::{Counters, State};
 use crate::units::Ns;
@@ -76,6 +77,53 @@ impl WrittenStripe {
         let parity = stripes.parity(self.stripe);
         (0..members).filter(move |member| self.written >> member & 1 == 1).map(move |member| first + member).chain([parity])
     }
+}
+
+/// A page that waits for the place where it is programmed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Unplaced {
+    /// The plane of the GC that has read it; `NONE` for a page of the host or the buffer.
+    pub from: PlaneIx,
+    /// What it would like best.
+    pub wish: Wish,
+    /// The die that could begin with it, if nothing could elsewhere; otherwise `NONE`.
+    pub asking: DieIx,
+    /// It stays in the plane that it comes from.
+    pub confined: bool,
+}
+
+/// The place of a page.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Spot {
+    /// The plane.
+    pub plane: PlaneIx,
+    /// Its write point.
+    pub write_point: usize,
+}
+
+/// What dies have done: numbers of operations, and the time that they take by themselves.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Work {
+    /// Programs of the host and the buffer.
+    pub host_programs: u64,
+    /// Their time.
+    pub host_ns: Ns,
+    /// Pages that GC has moved.
+    pub moves: u64,
+    /// Those that ended while pages of the host waited for a die.
+    pub moves_in_the_way: u64,
+    /// The time of GC's reads and programs.
+    pub move_ns: Ns,
+    /// Erases.
+    pub erases: u64,
+    /// Pages that had been moved out of the blocks that were erased.
+    pub moves_of_erased: u64,
+    /// Their time.
+    pub erase_ns: Ns,
+    /// The time of all operations of GC that ended while pages of the host waited for a die.
+    pub gc_in_the_way_ns: Ns,
+    /// Of that, the time of reads and programs.
+    pub moves_in_the_way_ns: Ns,
 }
 
 /// A stripe with dirty pages in the buffer.

@@ -35,7 +35,7 @@ impl Source for Given {
 fn played(bursts: &[(Ns, Vec<(bool, u64)>)], offset_ns: Ns, design: &str) -> Vec<Completion> {
     let request = |at: Ns, (writes, page): (bool, u64)| {
         let kind = if writes { CommandKind::Write } else { CommandKind::Read };
-        Arrival { at, command: Command { kind, sector: page * 8, sectors: 8 }, queue: 0 }
+        Arrival { at, command: Command { kind, sector: page * 8, sectors: 8, critical: false }, queue: 0 }
     };
     let requests: Vec<Arrival> = bursts.iter().flat_map(|(at, pages)| pages.iter().map(|&page| request(*at, page))).collect();
     let device = catalog::device("ttflash-small").unwrap();

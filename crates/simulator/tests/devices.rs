@@ -193,7 +193,7 @@ fn with_few_blocks(mut device: Device) -> Device {
 fn alone(drive: &mut Drive, kind: CommandKind, page: u64, bytes: u32) -> Ns {
     let per_page = u64::from(drive.view().geometry().sectors_per_page());
     let mut done: Vec<Completion> = Vec::new();
-    let id = drive.submit(drive.now() + SECOND, Command { kind, sector: page * per_page, sectors: bytes / 512 }).unwrap();
+    let id = drive.submit(drive.now() + SECOND, Command { kind, sector: page * per_page, sectors: bytes / 512, critical: false }).unwrap();
     while done.is_empty() {
         assert!(drive.has_completions() || drive.step());
         drive.take_completions(&mut done);
@@ -278,7 +278,7 @@ fn saturated(device: &Device, kind: CommandKind, multi_plane: bool, expected: f6
         if request == requests / 2 {
             half = (drive.counters().host_operations, drive.now());
         }
-        drive.submit(drive.now(), Command { kind, sector: request * u64::from(sectors), sectors }).unwrap();
+        drive.submit(drive.now(), Command { kind, sector: request * u64::from(sectors), sectors, critical: false }).unwrap();
         outstanding += 1;
     }
     ((drive.counters().host_operations - half.0) * page_bytes) as f64 * 1e9 / (drive.now() - half.1) as f64

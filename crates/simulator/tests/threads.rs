@@ -39,7 +39,11 @@ impl Source for Steps {
         for _ in 0..count {
             // Neighbours are on different planes, so that requests do not wait for each other alone.
             let sector = (self.first_page + self.given * 37 % 5000) * 8;
-            out.push(Arrival { at: self.given * self.gap_ns, command: Command { kind: self.kind, sector, sectors: 8 }, queue: self.queue });
+            out.push(Arrival {
+                at: self.given * self.gap_ns,
+                command: Command { kind: self.kind, sector, sectors: 8, critical: false },
+                queue: self.queue,
+            });
             self.given += 1;
         }
         Ok(count)

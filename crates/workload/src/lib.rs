@@ -15,6 +15,7 @@ mod burstiness;
 mod characteristics;
 mod claims;
 mod convert;
+mod critical;
 mod error;
 mod file;
 mod fio;

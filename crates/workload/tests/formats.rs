@@ -177,7 +177,7 @@ fn a_request_beyond_the_drive_is_named_by_its_line_in_the_file() {
 fn trims_are_played_and_measured() {
     let folder = Folder::new("trims");
     let path = folder.file("t", "fio version 3 iolog\n1 /a write 0 4096\n2 /a trim 0 8192\n3 /a sync\n");
-    let trim = Command { kind: CommandKind::Trim, sector: 0, sectors: 16 };
+    let trim = Command { kind: CommandKind::Trim, sector: 0, sectors: 16, critical: false };
     assert_eq!(play(&path, &none()).unwrap(), [write(0, 0, 8), Arrival { at: US, command: trim, queue: 0 }]);
     let notes = notes(&path, &none());
     assert!(notes.contains("1 flushes") && !notes.contains("trims"), "{notes}");

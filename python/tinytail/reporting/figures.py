@@ -168,6 +168,7 @@ _CAUSES = {
     "host_queue": "#cc79a7",
     "buffer_full": "#882d72",
     "space": "#5b2a86",
+    "placement": "#7a5195",
     "link_wait": "#e3b7d3",
     "policy": "#b39ddb",
 }

@@ -9,7 +9,7 @@ use crate::observe::{BUFFER, BUFFER_FULL, Completion, DIE, HOST_QUEUE, LINK, LIN
 use crate::policy::Place;
 use crate::ram::{Insert, WaitingWrite};
 use crate::sched::jobs::Stage;
-use crate::sched::ops::{Class, Op, OpKind, Owner};
+use crate::sched::ops::{CRITICAL, Class, Op, OpKind, Owner};
 use crate::sched::telling::tell_ends;
 use crate::state::Request;
 use crate::story::Passing;
@@ -311,6 +311,10 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
 
     /// The plane that a page goes to, booked as bound for it.
     fn place(&mut self, lpn: Lpn) -> PlaneIx {
+        if self.state.late.is_some() {
+            // It has none before it is programmed.
+            return NONE;
+        }
         let plane = self.policies.place.plane(View(&self.state), lpn);
         if let Some(bound) = self.state.bound.get_mut(plane as usize) {
             *bound += 1;
@@ -359,6 +363,7 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
         let per_page = self.state.device.geometry.sectors_per_page() as u16;
         let mut program = Op::new(OpKind::Program, Class::HostProgram, Occupant::HostProgram, Owner::Request(request), lpn, plane);
         program.sectors = per_page as u8;
+        program.bill |= CRITICAL * u8::from(self.state.requests[request as usize].command.critical);
         if void {
             program.give_up();
         }
@@ -502,12 +507,17 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
         }
         if let Some(bound) = self.state.bound.get_mut(entry.plane as usize) {
             *bound -= 1;
+            if self.state.late.is_some() {
+                self.note_work(op);
+            }
+            let entry = &self.state.ops[op as usize];
             let old = self.state.books.lookup(entry.lpn);
             if old != NONE && self.state.books.plane_of(old) != entry.plane {
                 left = self.state.books.plane_of(old);
                 self.state.counters.host_pages_elsewhere += 1;
             }
         }
+        let entry = &self.state.ops[op as usize];
         if entry.is_void() {
             self.programmed_in_vain(op);
             return NONE;

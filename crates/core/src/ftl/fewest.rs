@@ -60,6 +60,14 @@ impl Books {
         }
     }
 
+    /// No candidate of a plane has fewer valid pages than this.
+    #[inline]
+    pub fn least_valid_bound(&self, plane: PlaneIx) -> u32 {
+        let first = plane * self.geometry.blocks_per_plane;
+        let groups = (first / GROUP) as usize..(first + self.geometry.blocks_per_plane).div_ceil(GROUP) as usize;
+        self.least_counts[groups].iter().copied().min().unwrap_or(NOT_A_VICTIM) as u32
+    }
+
     /// Whether the least counts are right.
     pub(super) fn audit_least_counts(&self) -> Result<(), String> {
         for (group, (&least, counts)) in self.least_counts.iter().zip(self.counts.chunks(GROUP as usize)).enumerate() {
@@ -107,6 +115,7 @@ mod tests {
                 let expected: Vec<BlockIx> =
                     (plane * 700..).zip(counts).filter(|&(_, &count)| count == least).map(|(block, _)| block).collect();
                 assert_eq!(found, expected);
+                assert!(books.least_valid_bound(plane) <= least as u32);
                 let victim = found[found.len() / 2];
                 books.begin_collect(victim);
                 while let Some(page) = books.next_valid(victim, 0) {

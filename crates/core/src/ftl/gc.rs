@@ -97,6 +97,9 @@ impl Gc {
 impl<O: Observer, Q: EventQueue> Drive<O, Q> {
     /// Asks trigger and gate whether a GC starts in a plane.
     pub(crate) fn consider_gc(&mut self, plane: PlaneIx) {
+        if self.state.late.is_some() {
+            return self.consider_cleanup(plane);
+        }
         match self.state.gc[plane as usize].state {
             GcState::Idle => {}
             GcState::Claiming => return self.note_urgency(plane),
@@ -351,6 +354,9 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
 
     /// The step of a GC that was picked: the next valid page, or the erase. Returns whether the die is now busy.
     pub(crate) fn gc_step(&mut self, plane: PlaneIx) -> bool {
+        if self.state.late.is_some() {
+            return self.cleanup_step(plane);
+        }
         self.clear_ready(plane, Class::Gc);
         let gc = self.state.gc[plane as usize];
         let die = self.state.die_of(plane);
@@ -408,6 +414,9 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
 
     /// An operation of a plane's GC completed.
     pub(crate) fn gc_op_done(&mut self, plane: PlaneIx, op: u32) {
+        if self.state.late.is_some() {
+            return self.cleanup_op_done(plane, op);
+        }
         let done = &self.state.ops[op as usize];
         match done.kind {
             OpKind::Copyback | OpKind::Program => self.gc_page_moved(plane, op),

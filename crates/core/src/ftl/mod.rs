@@ -10,6 +10,7 @@ use rand_pcg::Pcg64Mcg;
 use std::collections::VecDeque;
 
 pub mod ageing;
+pub(crate) mod cleanup;
 mod fewest;
 pub(crate) mod gc;
 mod gc_at_once;
@@ -17,6 +18,7 @@ mod gc_elsewhere;
 mod image;
 pub mod rain;
 mod rename;
+pub(crate) mod write_points;
 
 /// Added to the count of a block that may not be a victim: erased, open, or being collected.
 const NOT_A_VICTIM: i16 = 0x4000;

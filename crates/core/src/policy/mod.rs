@@ -7,9 +7,10 @@
 use crate::config::ConfigError;
 use crate::device::Device;
 use crate::ftl::rain::{Place as StripePlace, Stripes};
+pub use crate::ftl::write_points::Rest;
 use crate::ids::{BlockIx, DieIx, Lpn, PlaneIx};
 use crate::units::Ns;
-use crate::view::{BlockedRead, Candidate, View, Waiting, WrittenStripe};
+use crate::view::{BlockedRead, Candidate, Spot, Unplaced, View, Waiting, WrittenStripe};
 use schemars::JsonSchema;
 use serde::Deserialize;
 
@@ -19,6 +20,7 @@ pub mod gc_hold;
 pub mod gc_trigger;
 pub mod join;
 pub mod order;
+pub mod page_choice;
 pub mod place;
 pub mod read_plan;
 pub mod scrub;
@@ -26,12 +28,19 @@ pub mod suspend;
 pub mod victim;
 pub mod wear_level;
 
-/// Declares a seam: its question, and the techniques that answer it.
+/// A method of a seam's trait, with what most techniques answer if the seam says so.
+macro_rules! question {
+    ([$($signature:tt)*]) => { $($signature)*; };
+    ([$($signature:tt)*] $usual:expr) => { $($signature)* { $usual } };
+}
+
+/// Declares a seam: its question, and the techniques that answer it. What most techniques of a seam answer stands behind a
+/// question as `[else ...]`, and only the others say something else.
 macro_rules! seam {
     (
         $(#[$trait_doc:meta])*
         trait $trait:ident {
-            $( $(#[$method_doc:meta])* fn $method:ident(&mut self $(, $arg:ident: $type:ty)* $(,)?) $(-> $answer:ty)?; )+
+            $( $(#[$method_doc:meta])* fn $method:ident(&mut self $(, $arg:ident: $type:ty)* $(,)?) $(-> $answer:ty)? $([else $usual:expr])?; )+
         }
         $(#[$enum_doc:meta])*
         enum $enum:ident in $section:literal $techniques:tt
@@ -58,7 +67,7 @@ macro_rules! seam {
             fn restore(&mut self, _state: &[u8]) -> Result<(), String> {
                 Err("this technique remembers nothing".into())
             }
-            $( $(#[$method_doc])* fn $method(&mut self $(, $arg: $type)*) $(-> $answer)?; )+
+            $( question! { [$(#[$method_doc])* fn $method(&mut self $(, $arg: $type)*) $(-> $answer)?] $($usual)? } )+
         }
 
         techniques! { $(#[$enum_doc])* $trait $enum $section $techniques }
@@ -156,6 +165,12 @@ seam! {
         fn write_point(&mut self, view: View<'_>, plane: PlaneIx, for_gc: bool) -> usize;
         /// Which of a plane's erased blocks is opened first. Asked when the drive starts to work.
         fn opens(&mut self) -> Opens;
+        /// Whether a page has no place until a die could begin to program it. Then `choose` says where it goes, and `plane`,
+        /// `gc_plane` and `write_point` are for ageing alone.
+        fn late(&mut self) -> bool [else false];
+        /// The place of a page that waits for one, among those that can take it now; nothing if it waits on. Asked when it begins
+        /// to wait, and whenever a die could begin with it.
+        fn choose(&mut self, _view: View<'_>, _page: &Unplaced) -> Option<Spot> [else None];
     }
     /// Techniques that answer `place`.
     enum PlacePolicy in "place" {
@@ -165,6 +180,8 @@ seam! {
         "super_page" => SuperPage(place::super_page::SuperPage),
         /// Dynamic: a page goes to an idle die without GC, or to the one with the shortest queue.
         "idle_die" => IdleDie(place::idle_die::IdleDie),
+        /// Late: a page waits until a die could program it; idle dies take turns.
+        "next_idle" => NextIdle(place::next_idle::NextIdle),
         /// As `static`, and the erased block that was erased least often is opened first.
         "least_worn" => LeastWorn(place::least_worn::LeastWorn),
         /// Static: stripes of consecutive logical pages and a rotated parity, each in one plane group.
@@ -192,6 +209,8 @@ seam! {
         fn by_die(&mut self) -> bool;
         /// The key and the number of erased pages below which a plane is urgent; nothing if GC never starts.
         fn urgent_below(&mut self) -> Option<(&'static str, u32)>;
+        /// The erased blocks of a plane below which it wants a GC, and those below which it is urgent, if that is how it decides.
+        fn thresholds(&mut self) -> Option<(u32, u32)> [else None];
     }
     /// Techniques that answer `gc_trigger`.
     enum GcTriggerPolicy in "gc_trigger" {
@@ -270,6 +289,8 @@ seam! {
         fn hold(&mut self, view: View<'_>, plane: PlaneIx, urgent: bool) -> HoldPlan;
         /// The widest scope that it ever holds.
         fn widest(&mut self) -> Scope;
+        /// Whether GC is no job that holds anything, but one flash operation at a time.
+        fn nothing(&mut self) -> bool [else false];
     }
     /// Techniques that answer `gc_hold`.
     enum GcHoldPolicy in "gc_hold" {
@@ -277,6 +298,8 @@ seam! {
         "blocking" => Blocking(gc_hold::blocking::Blocking),
         /// As blocking, but given up after every page until the plane is urgent.
         "preemptible" => Preemptible(gc_hold::preemptible::Preemptible),
+        /// Nothing: one flash operation at a time, each chosen when it starts.
+        "nothing" => Nothing(gc_hold::nothing::Nothing),
     }
 }
 
@@ -327,6 +350,59 @@ seam! {
         "commands_first" => CommandsFirst(order::commands_first::CommandsFirst),
         /// Urgent GC, then the host, then GC and flushes in the background.
         "emergency_external_background" => EmergencyExternalBackground(order::emergency_external_background::EmergencyExternalBackground),
+        /// As `emergency_external_background`, and under load GC gets the share of time in which it frees what the host writes.
+        "rate_match" => RateMatch(order::rate_match::RateMatch),
+    }
+}
+
+/// Who writes a page.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Writer {
+    /// The host, directly or from the buffer.
+    Host,
+    /// GC.
+    Gc,
+}
+
+/// Which page a write would like best.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Wish {
+    /// Any.
+    Any,
+    /// One of the fastest class that a write point offers; rather another than to wait.
+    Fast,
+    /// One of the slowest class that a write point offers; rather another than to wait.
+    Slow,
+    /// One that brings a write point nearer to its rest. It waits for such a page while there is one, be it on a busy die.
+    Restless(Rest),
+}
+
+seam! {
+    /// Which pages of the write points do writes get, and where are write points at rest? Asked only where pages have no place
+    /// until they are programmed.
+    trait PageChoice {
+        /// What a write would like best, asked whenever it might get its place. `urgent`: of a GC that its plane needs urgently.
+        /// Writes of the host that are critical have a fast page without being asked about.
+        fn wish(&mut self, view: View<'_>, writer: Writer, urgent: bool) -> Wish;
+        /// Where idle time leaves the write points, by moving pages beyond what GC needs; nothing if it does no such thing.
+        fn rest(&mut self) -> Option<Rest> [else None];
+        /// Whether it is worth asking at all; then pages must be placed late.
+        fn active(&mut self) -> bool [else true];
+    }
+    /// Techniques that answer `page_choice`.
+    enum PageChoicePolicy in "page_choice" {
+        /// Any page, in turns.
+        "any" => Any(page_choice::any::Any),
+        /// Fast pages for the host, and write points that idle time returns to fast pages.
+        "return_to_fast" => ReturnToFast(page_choice::return_to_fast::ReturnToFast),
+        /// Fast pages for GC, slow ones for the host.
+        "fast_gc" => FastGc(page_choice::fast_gc::FastGc),
+        /// Slow pages for GC, fast ones for the host.
+        "slow_gc" => SlowGc(page_choice::slow_gc::SlowGc),
+        /// As `fast_gc` or `slow_gc`, whichever suits the locality of what was written lately.
+        "by_locality" => ByLocality(page_choice::by_locality::ByLocality),
+        /// As `return_to_fast` in idle time and when a burst begins, and step by step as `by_locality` when it goes on.
+        "dynamic" => Dynamic(page_choice::dynamic::Dynamic),
     }
 }
 

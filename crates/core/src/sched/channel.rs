@@ -194,7 +194,14 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
                 return self.try_start(die);
             }
             let Some(startable) = self.startable(die) else { return self.resume(die) };
-            if startable == 0 || self.start_one(die, startable) {
+            if startable == 0 {
+                if self.state.late.is_some() {
+                    // A step of GC came to nothing, for which the die had left pages to others.
+                    self.try_start(die);
+                }
+                return;
+            }
+            if self.start_one(die, startable) {
                 return;
             }
         }

@@ -8,7 +8,7 @@ use crate::drive::Drive;
 use crate::event::EventQueue;
 use crate::ids::NONE;
 use crate::observe::{Blame, COMPUTE, Observer};
-use crate::sched::ops::{BILLED, OpKind, Owner};
+use crate::sched::ops::{BILLED, CRITICAL, OpKind, Owner};
 use crate::story::Passing;
 use crate::units::Ns;
 
@@ -63,7 +63,8 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
         let mut op = first;
         while op != NONE {
             self.state.ops[op as usize].owner = Owner::Job(job);
-            self.state.ops[op as usize].bill = bill;
+            let critical = self.state.ops[op as usize].bill & CRITICAL;
+            self.state.ops[op as usize].bill = bill | critical;
             op = self.state.ops[op as usize].next;
             count += 1;
         }

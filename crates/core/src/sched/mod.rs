@@ -21,6 +21,7 @@ mod channel;
 pub(crate) mod fused;
 pub(crate) mod gather;
 pub(crate) mod jobs;
+pub(crate) mod late;
 pub mod ops;
 pub(crate) mod registers;
 pub(crate) mod suspend;
@@ -65,6 +66,9 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
 
     /// An operation joins the line of its plane and class, and starts at once if it can.
     pub(crate) fn enqueue(&mut self, op: u32) {
+        if self.state.late.is_some() && self.state.ops[op as usize].kind == OpKind::Program {
+            return self.enqueue_late(op);
+        }
         let arrival = self.state.next_arrival();
         let now = self.state.now;
         let entry = &mut self.state.ops[op as usize];
@@ -143,6 +147,15 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
     }
 
     fn start_waiting(&mut self, die: DieIx) {
+        if self.state.late.is_some() {
+            return self.start_waiting_late(die);
+        }
+        self.start_lined_up(die);
+    }
+
+    /// Starts what has lined up at a die, or stands in line for it.
+    #[inline(always)]
+    fn start_lined_up(&mut self, die: DieIx) {
         let channel = self.state.channel_of(die);
         loop {
             let state = &self.state.dies[die as usize];
@@ -312,18 +325,22 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
                     // What the background programs goes to the host's write point.
                     self.pad_planes(die, home, class != Class::GcProgram);
                 }
-                let claimant = self.state.ops[op as usize].claimant();
-                let for_gc = class == Class::GcProgram;
-                let write_point = self.policies.place.write_point(View(&self.state), home, for_gc);
-                let Some(target) = self.state.books.take(home, write_point, claimant) else {
-                    match owner {
-                        Owner::Gc(home) => self.send_home(op, home),
-                        owner if owner.gives_up() => self.give_program_up(op),
-                        _ => self.starve(op),
-                    }
-                    return false;
-                };
-                self.state.ops[op as usize].target = target;
+                if self.state.late.is_some() {
+                    self.take_place(die, op);
+                } else {
+                    let claimant = self.state.ops[op as usize].claimant();
+                    let for_gc = class == Class::GcProgram;
+                    let write_point = self.policies.place.write_point(View(&self.state), home, for_gc);
+                    let Some(target) = self.state.books.take(home, write_point, claimant) else {
+                        match owner {
+                            Owner::Gc(home) => self.send_home(op, home),
+                            owner if owner.gives_up() => self.give_program_up(op),
+                            _ => self.starve(op),
+                        }
+                        return false;
+                    };
+                    self.state.ops[op as usize].target = target;
+                }
                 self.state.books.prefetch_copy(lpn);
             }
             OpKind::Read | OpKind::Copyback | OpKind::Erase => {}

@@ -140,7 +140,7 @@ pub struct Op {
     pub class: Class,
     /// What a die or channel is busy with while it runs.
     pub occupant: Occupant,
-    /// Whether somebody will ask for its blame, and what its `Waits` hold: `BILLED` and the bits after it.
+    /// Whether somebody will ask for its blame, what its `Waits` hold, and whether it is critical: `BILLED` and the bits after it.
     pub bill: u8,
     /// Whether it waited for something that a GC held.
     pub gc_blocked: bool,
@@ -202,6 +202,12 @@ impl Op {
         self.bill & BILLED != 0
     }
 
+    /// Whether the host has marked the write that it is of as critical.
+    #[inline]
+    pub(crate) fn is_critical(&self) -> bool {
+        self.bill & CRITICAL != 0
+    }
+
     /// Whether the host waits for it, at once or in the end.
     pub(crate) fn is_host(&self) -> bool {
         (self.class as u8) <= Class::Flush as u8
@@ -216,6 +222,8 @@ pub(crate) const WAITS_FOR_DIE: u8 = 2;
 pub(crate) const OWES_DIE: u8 = 4;
 /// It has waited for its channel, which is not in its blame yet.
 pub(crate) const OWES_CHANNEL: u8 = 8;
+/// It is of a write that the host has marked as critical.
+pub(crate) const CRITICAL: u8 = 16;
 
 /// The cumulative counters of a plane's resources when an operation began to wait there; once it waits no more, by how much
 /// they have grown.

@@ -164,6 +164,27 @@ pub struct Counters {
     pub moves_without_room: u64,
     /// The most stripes in that table at a time.
     pub moved_stripes_max: u64,
+    /// Pages that waited for a die that could take them, of the host and of GC. Counted, like all that follows up to the requests,
+    /// only where pages have no place before they are programmed.
+    pub placed_after_wait: u64,
+    /// Pages of the host that were programmed to pages of the fastest class.
+    pub fast_pages_host: u64,
+    /// Pages of GC that were.
+    pub fast_pages_gc: u64,
+    /// Pages of the host, critical ones apart, for which a fast page or a slow one was wished.
+    pub host_wishes: u64,
+    /// Those of them that got a page of the fastest or of the slowest class.
+    pub host_wishes_met: u64,
+    /// The same of GC.
+    pub gc_wishes: u64,
+    /// Those of them that got such a page.
+    pub gc_wishes_met: u64,
+    /// Pages of critical writes.
+    pub critical_pages: u64,
+    /// Those of them that got a page of the fastest class.
+    pub critical_pages_fast: u64,
+    /// Pages that GC read in idle time beyond its threshold, to bring write points to rest.
+    pub moves_for_rest: u64,
     /// Completed requests.
     pub completed: u64,
     /// Completed flash operations that the host waited for, at once or in the end.

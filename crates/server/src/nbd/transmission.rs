@@ -87,7 +87,7 @@ impl Request {
         } else {
             (self.offset / sector_bytes, end.div_ceil(sector_bytes))
         };
-        (first < end).then(|| Command { kind, sector: first, sectors: (end - first) as u32 })
+        (first < end).then(|| Command { kind, sector: first, sectors: (end - first) as u32, critical: false })
     }
 }
 
@@ -292,7 +292,7 @@ mod tests {
     #[test]
     fn the_drive_is_given_whole_sectors() {
         let command = |kind, offset, bytes| Request { kind, cookie: 0, offset, bytes, forced: false }.command();
-        let sectors = |kind, sector, sectors| Some(Command { kind, sector, sectors });
+        let sectors = |kind, sector, sectors| Some(Command { kind, sector, sectors, critical: false });
         assert_eq!(command(Kind::Read, 511, 2), sectors(CommandKind::Read, 0, 2));
         assert_eq!(command(Kind::Write, 512, 512), sectors(CommandKind::Write, 1, 1));
         assert_eq!(command(Kind::Zero { keep: true }, 512, 513), sectors(CommandKind::Write, 1, 2));

@@ -95,6 +95,7 @@ impl Job<'_> {
             volume,
             start_ns: self.time("startdelay", SECOND)?.unwrap_or(0),
             runtime_ns,
+            critical: false,
             salt,
         })
     }

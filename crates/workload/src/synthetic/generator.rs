@@ -7,6 +7,7 @@ use super::addresses::{HotCold, Places, Sequential, Shuffled, Uniform};
 use super::arrivals::{Arrivals, Bursty, Clock, Hyperexponential, Law, Metronome, NoClock, Poisson};
 use super::zipf::Zipf;
 use super::{Addresses, Blocks, Length, Start, Synthetic, Volume, too_late};
+use crate::critical::CriticalWrites;
 use crate::error::WorkloadError;
 use crate::limit::{Between, LimitedSectors};
 use crate::random::{Chance, Random, Weighted};
@@ -63,6 +64,9 @@ impl Synthetic {
                 Box::new(Apart { name: start.name.into(), random, clock, read, trim, reads, others, left, queue })
             }
         };
+        if self.critical {
+            source = Box::new(CriticalWrites { inner: source });
+        }
         // A number of requests that was asked for goes before both of its own.
         if let (Some(volume), None) = (self.volume, start.requests) {
             let left = match volume {
@@ -248,7 +252,11 @@ impl<P: Places, C: Clock, S: Sizes> Source for Generator<P, C, S> {
             let sectors = self.sizes.sectors(&mut random);
             let (slot, spare) = self.places.slot(&mut random, sectors);
             let kind = kind(self.read, self.trim, spare);
-            Arrival { at, command: Command { kind, sector: self.offset_sectors + slot * self.align_sectors, sectors }, queue: self.queue }
+            Arrival {
+                at,
+                command: Command { kind, sector: self.offset_sectors + slot * self.align_sectors, sectors, critical: false },
+                queue: self.queue,
+            }
         }));
         self.random = random;
         check_time(&self.name, out, count)
@@ -320,7 +328,7 @@ impl Source for Apart {
             let kind = kind(self.read, self.trim, self.random.bits());
             let extents = if kind == CommandKind::Read { &mut self.reads } else { &mut self.others };
             let (sector, sectors) = extents.next(&mut self.random);
-            out.push(Arrival { at, command: Command { kind, sector, sectors }, queue: self.queue });
+            out.push(Arrival { at, command: Command { kind, sector, sectors, critical: false }, queue: self.queue });
         }
         check_time(&self.name, out, count)
     }

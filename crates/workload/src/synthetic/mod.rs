@@ -46,6 +46,8 @@ pub(crate) struct Synthetic {
     pub(crate) start_ns: Ns,
     /// How long it issues requests.
     pub(crate) runtime_ns: Option<Ns>,
+    /// Whether its writes are marked as critical.
+    pub(crate) critical: bool,
     /// Mixed into the seed, so that another number gives other draws.
     pub(crate) salt: u64,
 }
@@ -174,9 +176,10 @@ impl Synthetic {
             sizes = format!("reads of {sizes}, others of {}", blocks.detail());
         }
         let reads = (self.read_share * 100.0).round();
+        let critical = if self.critical { ", critical writes" } else { "" };
         let trims = if self.trim_share > 0.0 { format!(", {} % trims", (self.trim_share * 100.0).round()) } else { String::new() };
         let apart = if self.kinds_apart { ", reads apart" } else { "" };
-        format!("{sizes}, {reads} % reads{trims}, {law}{apart}, {pacing}")
+        format!("{sizes}, {reads} % reads{trims}{critical}, {law}{apart}, {pacing}")
     }
 
     /// The first sector beyond every request, or none if that depends on the drive.

@@ -277,7 +277,7 @@ impl Flow {
     fn command(&mut self) -> Command {
         if let Some(sweep) = &mut self.sweep {
             let (sector, sectors) = sweep.next(&mut self.random, &self.start_sizes, &self.continuation_sizes);
-            return Command { kind: self.next_kind(), sector: sector + self.offset_sectors, sectors };
+            return Command { kind: self.next_kind(), sector: sector + self.offset_sectors, sectors, critical: false };
         }
         let (kind, sector, sectors, revisits) = self.continued().unwrap_or_else(|| self.started());
         let end_sector = sector + u64::from(sectors);
@@ -286,7 +286,7 @@ impl Flow {
             self.runs.insert(0, Run { end_sector, kind, revisits });
             self.runs.truncate(RUNS_MAX);
         }
-        Command { kind, sector: sector + self.offset_sectors, sectors }
+        Command { kind, sector: sector + self.offset_sectors, sectors, critical: false }
     }
 
     /// Whether a new run reads or writes.

@@ -68,6 +68,8 @@ pub(crate) struct SyntheticTable {
     start_ms: Option<Sourced<f64>>,
     /// How long it issues requests, in milliseconds and parts of them from its beginning; without it, until it has issued all.
     runtime_ms: Option<Sourced<f64>>,
+    /// Mark its writes as critical, a hint that drives heed which place pages late.
+    critical_writes: Option<Sourced<bool>>,
     /// Number of requests, unless the run asks for another; without it the run must. A thread without it goes on as long as
     /// others do.
     requests: Option<Sourced<u64>>,
@@ -169,6 +171,7 @@ impl SyntheticTable {
             volume: None,
             start_ns: time("start_ms", &self.start_ms, 0.0)?.unwrap_or(0),
             runtime_ns: time("runtime_ms", &self.runtime_ms, 1.0)?,
+            critical: self.critical_writes.as_ref().is_some_and(|critical| critical.value),
             salt: 0,
         })
     }

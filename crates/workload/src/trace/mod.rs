@@ -464,7 +464,7 @@ impl TraceSource {
                 let since_first_ns = record.time_ns - *self.first_ns.get_or_insert(record.time_ns);
                 self.last_at = self.last_at.max(since_first_ns.max(0) as u64);
             }
-            let command = Command { kind, sector, sectors: record.sectors };
+            let command = Command { kind, sector, sectors: record.sectors, critical: false };
             return Ok(Some(Arrival { at: self.last_at, command, queue }));
         }
     }

@@ -7,7 +7,8 @@
 //! 3. the factor of times, of the idle ones alone where there are bursts;
 //! 4. the factor of sizes;
 //! 5. repetition, in the new times;
-//! 6. place: what reaches beyond the region is folded or clipped, then the offset is added.
+//! 6. place: what reaches beyond the region is folded or clipped, then the offset is added;
+//! 7. the mark of critical writes.
 //!
 //! Several traces (tenants) have transforms each, are merged in order of time, and the whole may be transformed again. Last
 //! comes the number of requests that the run asks for. Each is a stage of a stream that holds one batch; only the search for
@@ -31,6 +32,7 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 use tinytail_core::units::{Ns, SECOND, SECTOR_BYTES, TIME_MAX};
 
+use crate::critical::CriticalWrites;
 use crate::error::WorkloadError;
 use crate::source::Source;
 use crate::text;
@@ -75,6 +77,8 @@ pub struct Transform {
     pub region_bytes: Option<u64>,
     /// Where the region begins: added to every address, in bytes.
     pub offset_bytes: Option<u64>,
+    /// Mark every write as critical, a hint that drives heed which place pages late.
+    pub critical_writes: Option<bool>,
 }
 
 impl Transform {
@@ -100,6 +104,7 @@ impl Transform {
             fit: self.fit.or(other.fit),
             region_bytes: self.region_bytes.or(other.region_bytes),
             offset_bytes: self.offset_bytes.or(other.offset_bytes),
+            critical_writes: self.critical_writes.or(other.critical_writes),
         }
     }
 
@@ -250,8 +255,13 @@ impl Transform {
             notes.push(format!("addresses shifted by {offset} bytes"));
         }
         let place = Place { offset: self.offset_bytes.map_or(0, sectors), region: self.region_bytes.map(sectors), fit: self.fit };
+        let critical = self.critical_writes == Some(true);
+        if critical {
+            notes.push("writes marked as critical".into());
+        }
         let burst_gap_ns = bursts.map(|bursts| bursts.gap_ns);
-        Ok(Prepared { window, burst_gap_ns, scale_time: self.scale_time, scale_size: self.scale_size, repeat, place, requests, notes })
+        let (scale_time, scale_size) = (self.scale_time, self.scale_size);
+        Ok(Prepared { window, burst_gap_ns, scale_time, scale_size, repeat, place, critical, requests, notes })
     }
 }
 
@@ -277,6 +287,8 @@ pub(crate) struct Prepared {
     scale_size: Option<f64>,
     repeat: Option<Repeat>,
     place: Place,
+    /// Whether writes are marked as critical.
+    critical: bool,
     /// How many requests there will be, if known; fewer if some are clipped.
     requests: Option<u64>,
     notes: Vec<String>,
@@ -300,10 +312,13 @@ impl Prepared {
             }
             Ok(source)
         });
-        let inner = match self.repeat {
+        let mut inner: Box<dyn Source> = match self.repeat {
             Some(repeat) => Box::new(Repeated::new(round, repeat)?),
             None => round()?,
         };
+        if self.critical {
+            inner = Box::new(CriticalWrites { inner });
+        }
         Ok(Box::new(Placed::new(name, inner, self.place, drive_sectors, counts)?))
     }
 }
@@ -311,6 +326,8 @@ impl Prepared {
 #[cfg(test)]
 mod tests {
     use super::testkit::{opener, read_all, times};
+    use tinytail_core::host::CommandKind;
+
     use super::*;
 
     #[test]
@@ -333,6 +350,22 @@ mod tests {
         let at: Vec<Ns> = out.iter().map(|arrival| arrival.at).collect();
         assert_eq!(at, [0, 30, 190, 285, 315, 475]);
         assert!(out.iter().all(|arrival| (arrival.command.sector, arrival.command.sectors) == (1, 1)));
+    }
+
+    #[test]
+    fn writes_alone_are_marked_as_critical() {
+        let mut given = times(&[0, 1, 2]);
+        given[1].command.kind = CommandKind::Write;
+        let open = opener(&given);
+        let marked = |critical_writes: Option<bool>| {
+            let transform = Transform { critical_writes, repeat: Some(2), ..Transform::default() };
+            let prepared = transform.prepare("w", &open, None).unwrap();
+            let out = read_all(prepared.source("w", open.clone(), 8, Arc::default()).unwrap(), 2);
+            out.iter().map(|arrival| arrival.command.critical).collect::<Vec<_>>()
+        };
+        assert_eq!(marked(Some(true)), [false, true, false, false, true, false]);
+        assert_eq!(marked(Some(false)), [false; 6]);
+        assert_eq!(marked(None), [false; 6]);
     }
 
     #[test]

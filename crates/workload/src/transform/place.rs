@@ -84,14 +84,14 @@ impl Placed {
 
     /// The request in the region, or nothing if it is left out.
     fn fitted(&self, fit: Fit, command: Command) -> Option<Command> {
-        let Command { kind, mut sector, mut sectors } = command;
+        let Command { mut sector, mut sectors, .. } = command;
         let one = |counter: &AtomicU64| counter.fetch_add(1, Ordering::Relaxed);
         match fit {
             Fit::Clip if sector >= self.region => None,
             Fit::Clip => {
                 one(&self.counts.cut);
                 // Less than `sectors`, since the request reaches across the end.
-                Some(Command { kind, sector, sectors: (self.region - sector) as u32 })
+                Some(Command { sectors: (self.region - sector) as u32, ..command })
             }
             Fit::Fold => {
                 let whole = if self.region < PAGE_SECTORS { self.region } else { self.region / PAGE_SECTORS * PAGE_SECTORS };
@@ -104,7 +104,7 @@ impl Placed {
                     sector = whole - u64::from(sectors);
                     one(&self.counts.moved);
                 }
-                Some(Command { kind, sector, sectors })
+                Some(Command { sector, sectors, ..command })
             }
         }
     }

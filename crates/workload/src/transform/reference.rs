@@ -92,7 +92,7 @@ fn requests() -> impl Strategy<Value = Vec<Arrival>> {
         let mut at = 0;
         let arrival = |(gap, sector, sectors, kind, queue)| {
             at += gap;
-            Arrival { at, command: Command { kind, sector, sectors }, queue }
+            Arrival { at, command: Command { kind, sector, sectors, critical: false }, queue }
         };
         requests.into_iter().map(arrival).collect()
     })
@@ -129,6 +129,7 @@ fn transforms() -> impl Strategy<Value = Transform> {
             fit: Some(fit),
             region_bytes: region.map(|sectors| sectors * 512),
             offset_bytes: offset.map(|sectors| sectors * 512),
+            critical_writes: None,
         },
     )
 }

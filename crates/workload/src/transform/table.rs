@@ -32,6 +32,8 @@ pub(crate) struct TransformTable {
     region_bytes: Option<Sourced<u64>>,
     /// Where the region begins, in bytes, a multiple of 512: added to every address.
     offset_bytes: Option<Sourced<u64>>,
+    /// Mark every write as critical, a hint that drives heed which place pages late.
+    critical_writes: Option<Sourced<bool>>,
 }
 
 /// One of several traces that share a drive.
@@ -61,6 +63,7 @@ impl TransformTable {
             fit: plain(&self.fit),
             region_bytes: plain(&self.region_bytes),
             offset_bytes: plain(&self.offset_bytes),
+            critical_writes: plain(&self.critical_writes),
         };
         match transform.problem() {
             Some((key, message)) => Err(Check { text, section }.fault(key, message)),

@@ -62,11 +62,11 @@ pub fn play_on(path: &Path, options: &TraceOptions, drive: SourceContext) -> Res
 }
 
 pub fn read(at: u64, sector: u64, sectors: u32) -> Arrival {
-    Arrival { at, command: Command { kind: CommandKind::Read, sector, sectors }, queue: 0 }
+    Arrival { at, command: Command { kind: CommandKind::Read, sector, sectors, critical: false }, queue: 0 }
 }
 
 pub fn write(at: u64, sector: u64, sectors: u32) -> Arrival {
-    Arrival { at, command: Command { kind: CommandKind::Write, sector, sectors }, queue: 0 }
+    Arrival { at, command: Command { kind: CommandKind::Write, sector, sectors, critical: false }, queue: 0 }
 }
 
 /// The message with the folder's path taken out.

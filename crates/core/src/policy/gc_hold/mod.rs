@@ -1,3 +1,4 @@
 //! What a GC blocks.
 pub mod blocking;
+pub mod nothing;
 pub mod preemptible;

@@ -6,9 +6,10 @@
 //! **Source.** The Harey Tortoise, section 3.1: both thresholds are numbers of erased blocks of a chip. The paper gives no
 //! values; the defaults leave 8 blocks for emergencies and room for 32 write points and 24 blocks in between.
 //!
-//! **Parameters.** `background_blocks` (default 64), `emergency_blocks` (default 8): erased blocks of a chip. A chip of
-//! several planes has them in equal shares, rounded up, because a plane opens no blocks but its own. Background must be
-//! above emergency, and below the spare blocks that over-provisioning leaves.
+//! **Parameters.** `background_blocks` (default 64), `emergency_blocks` (default 8): erased blocks of what `of` says, a `chip`
+//! (default) or a `die`, for where the dies are what the paper calls chips. Its planes have them in equal shares, rounded up,
+//! because a plane opens no blocks but its own. Background must be above emergency, and below the spare blocks that
+//! over-provisioning leaves.
 //!
 //! **Cost.** Blocks held erased are spare space that victims don't have: a higher background threshold means more copies.
 
@@ -20,7 +21,18 @@ use crate::view::View;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-/// Thresholds of erased blocks for each chip.
+/// What has the thresholds.
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum Of {
+    /// A chip with all its dies.
+    #[default]
+    Chip,
+    /// Each die.
+    Die,
+}
+
+/// Thresholds of erased blocks for each chip or die.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct BackgroundEmergency {
@@ -28,6 +40,8 @@ pub struct BackgroundEmergency {
     background_blocks: u32,
     #[serde(default = "emergency")]
     emergency_blocks: u32,
+    #[serde(default)]
+    of: Of,
     /// The shares of a plane.
     #[serde(skip)]
     background_share: u32,
@@ -48,14 +62,19 @@ fn emergency() -> u32 {
 impl BackgroundEmergency {
     /// Thresholds in erased blocks of a chip.
     pub fn new(background_blocks: u32, emergency_blocks: u32) -> Self {
-        Self { background_blocks, emergency_blocks, background_share: 0, emergency_share: 0, emergency_pages: 0 }
+        Self { background_blocks, emergency_blocks, of: Of::Chip, background_share: 0, emergency_share: 0, emergency_pages: 0 }
+    }
+
+    /// The same thresholds of a chip or of a die.
+    pub fn of(self, of: Of) -> Self {
+        Self { of, ..self }
     }
 }
 
 impl GcTrigger for BackgroundEmergency {
     fn prepare(&mut self, device: &Device) -> Result<(), ConfigError> {
         let g = &device.geometry;
-        let planes = g.dies_per_chip * g.planes_per_die;
+        let planes = g.planes_per_die * if self.of == Of::Die { 1 } else { g.dies_per_chip };
         self.background_share = self.background_blocks.div_ceil(planes);
         self.emergency_share = self.emergency_blocks.div_ceil(planes);
         // A plane that is full of live data can't have more erased, and its GC would never end.
@@ -79,6 +98,10 @@ impl GcTrigger for BackgroundEmergency {
     fn urgent_below(&mut self) -> Option<(&'static str, u32)> {
         // So few erased pages can't make more erased blocks.
         Some(("emergency_blocks", self.emergency_pages))
+    }
+
+    fn thresholds(&mut self) -> Option<(u32, u32)> {
+        Some((self.background_share, self.emergency_share))
     }
 
     #[inline]
@@ -129,6 +152,12 @@ mod tests {
         trigger.prepare(&device).unwrap();
         assert_eq!((trigger.background_share, trigger.emergency_share), (3, 2));
         assert_eq!(trigger.urgent_below(), Some(("emergency_blocks", 8)));
+        device.geometry.dies_per_chip = 2;
+        for (of, shares) in [(Of::Chip, (2, 1)), (Of::Die, (3, 2))] {
+            let mut trigger = BackgroundEmergency::new(5, 4).of(of);
+            trigger.prepare(&device).unwrap();
+            assert_eq!(trigger.thresholds(), Some(shares));
+        }
     }
 
     #[test]

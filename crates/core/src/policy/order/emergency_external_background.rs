@@ -20,7 +20,8 @@ use serde::Deserialize;
 #[serde(deny_unknown_fields)]
 pub struct EmergencyExternalBackground {}
 
-fn queue(view: View<'_>, candidate: &Candidate) -> u32 {
+/// The emergency queue, the external and the background one.
+pub(super) fn queue(view: View<'_>, candidate: &Candidate) -> u32 {
     match candidate.class {
         Class::Gc | Class::GcProgram | Class::Hold if candidate.urgent => 0,
         Class::HostRead | Class::AuxiliaryRead | Class::HostProgram => 1,

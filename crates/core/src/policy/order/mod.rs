@@ -3,5 +3,6 @@ pub mod commands_first;
 pub mod emergency_external_background;
 pub mod fifo;
 pub mod gc_first;
+pub mod rate_match;
 pub mod read_first;
 pub mod user_reads_first;

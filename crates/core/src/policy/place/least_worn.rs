@@ -143,7 +143,9 @@ mod tests {
         drive.wake();
         for index in 0..400 {
             let lpn = u64::from(page(index) % device.mapped_pages());
-            drive.submit(u64::from(index) * 30_000, Command { kind: CommandKind::Write, sector: lpn * 8, sectors: 8 }).unwrap();
+            drive
+                .submit(u64::from(index) * 30_000, Command { kind: CommandKind::Write, sector: lpn * 8, sectors: 8, critical: false })
+                .unwrap();
         }
         while drive.step() {}
         assert_eq!(drive.mismatch(), None);

@@ -1,6 +1,7 @@
 //! Where pages go.
 pub mod idle_die;
 pub mod least_worn;
+pub mod next_idle;
 pub mod rain;
 pub mod static_order;
 pub mod super_page;

@@ -16,7 +16,7 @@ fn a_read_is_command_array_and_transfer() {
 fn a_read_of_part_of_a_page_transfers_only_its_sectors() {
     let mut drive = drive(&tiny_device(), no_gc());
     drive.map_functionally([0]);
-    let id = drive.at(0, Command { kind: CommandKind::Read, sector: 3, sectors: 2 });
+    let id = drive.at(0, Command { kind: CommandKind::Read, sector: 3, sectors: 2, critical: false });
     drive.expect_completion(id, 1 + 10 + 25);
 }
 
@@ -129,7 +129,7 @@ fn part_of_a_mapped_page_is_read_modified_and_written() {
     device.geometry.channels = 1;
     let mut drive = drive(&device, no_gc());
     drive.map_functionally([0]);
-    let id = drive.at(0, Command { kind: CommandKind::Write, sector: 0, sectors: 2 });
+    let id = drive.at(0, Command { kind: CommandKind::Write, sector: 0, sectors: 2, critical: false });
     // Six sectors are read: 1 + 10 + 75; the whole page is programmed: 1 + 100 + 1000.
     drive.expect_completion(id, 86 + 1101);
     let whole = drive.at(5000, read(0));
@@ -142,8 +142,8 @@ fn part_of_a_mapped_page_is_read_modified_and_written() {
 fn writes_of_one_page_keep_their_order_without_buffer() {
     let mut drive = drive(&one_channel(1, 1), no_gc());
     drive.map_functionally([0]);
-    drive.at(0, Command { kind: CommandKind::Write, sector: 0, sectors: 2 });
-    let second = drive.at(1, Command { kind: CommandKind::Write, sector: 4, sectors: 1 });
+    drive.at(0, Command { kind: CommandKind::Write, sector: 0, sectors: 2, critical: false });
+    let second = drive.at(1, Command { kind: CommandKind::Write, sector: 4, sectors: 1, critical: false });
     let third = drive.at(2, write(0));
     drive.run();
     assert!(drive.finished_at(second) < drive.finished_at(third));
@@ -228,13 +228,13 @@ fn parts_of_a_multi_plane_program_complete_together() {
 fn commands_beyond_the_drive_and_of_no_sectors_are_refused() {
     let mut drive = drive(&tiny_device(), no_gc());
     let sectors = tiny_device().logical_sectors();
-    let beyond = Command { kind: CommandKind::Read, sector: sectors - 1, sectors: 2 };
+    let beyond = Command { kind: CommandKind::Read, sector: sectors - 1, sectors: 2, critical: false };
     assert!(drive.submit(0, beyond).unwrap_err().to_string().contains("beyond the drive"));
-    let far = Command { kind: CommandKind::Read, sector: u64::MAX, sectors: u32::MAX };
+    let far = Command { kind: CommandKind::Read, sector: u64::MAX, sectors: u32::MAX, critical: false };
     assert!(drive.submit(0, far).is_err());
-    let empty = Command { kind: CommandKind::Read, sector: 0, sectors: 0 };
+    let empty = Command { kind: CommandKind::Read, sector: 0, sectors: 0, critical: false };
     assert!(drive.submit(0, empty).is_err());
-    assert!(drive.submit(0, Command { kind: CommandKind::Read, sector: sectors - 1, sectors: 1 }).is_ok());
+    assert!(drive.submit(0, Command { kind: CommandKind::Read, sector: sectors - 1, sectors: 1, critical: false }).is_ok());
 }
 
 #[test]
@@ -284,7 +284,7 @@ fn a_partly_buffered_page_that_is_not_mapped_is_served_by_the_ram() {
     let mut device = tiny_device();
     device.ram.buffer_kib = 64;
     let mut drive = drive(&device, no_gc());
-    drive.at(0, Command { kind: CommandKind::Write, sector: 0, sectors: 2 });
+    drive.at(0, Command { kind: CommandKind::Write, sector: 0, sectors: 2, critical: false });
     let id = drive.at(10, read(0));
     drive.expect_completion(id, 13);
     assert_eq!(drive.mismatch(), None);

@@ -4,11 +4,11 @@ use super::*;
 use crate::observe::{BUFFER, BUFFER_FULL, LINK, LINK_WAIT, OVERHEAD};
 
 fn trim(first: Lpn, pages: u32) -> Command {
-    Command { kind: CommandKind::Trim, sector: u64::from(first) * 8, sectors: pages * 8 }
+    Command { kind: CommandKind::Trim, sector: u64::from(first) * 8, sectors: pages * 8, critical: false }
 }
 
 fn pages(kind: CommandKind, first: Lpn, pages: u32) -> Command {
-    Command { kind, sector: u64::from(first) * 8, sectors: pages * 8 }
+    Command { kind, sector: u64::from(first) * 8, sectors: pages * 8, critical: false }
 }
 
 /// A link on which a page takes 400 ns, four times as long as on a channel.
@@ -72,7 +72,7 @@ fn the_data_of_a_write_cross_the_link_before_they_are_programmed() {
     assert_eq!((blame.get(LINK_WAIT), blame.get(LINK)), (0, 1200));
     assert_eq!(blame.get(DIE + Occupant::HostProgram as usize), 301);
     // A part of a page takes its share.
-    let part = drive.at(10_000, Command { kind: CommandKind::Write, sector: 41, sectors: 3 });
+    let part = drive.at(10_000, Command { kind: CommandKind::Write, sector: 41, sectors: 3, critical: false });
     drive.expect_completion(part, 10_000 + 150 + 1101);
 }
 
@@ -205,7 +205,7 @@ fn a_trim_unmaps_whole_pages_in_ram_time_and_they_read_as_zeroes_at_once() {
     drive.map_functionally(0..4);
     let blocks = drive.state.books.valid_pages(0) + drive.state.books.valid_pages(8);
     // From the middle of page 0 to the middle of page 3: pages 1 and 2.
-    let id = drive.at(100, Command { kind: CommandKind::Trim, sector: 4, sectors: 24 });
+    let id = drive.at(100, Command { kind: CommandKind::Trim, sector: 4, sectors: 24, critical: false });
     assert_eq!(drive.state.books.lookup(1), NONE, "at once");
     drive.expect_completion(id, 103);
     assert_eq!(drive.blame_of(id).get(BUFFER), 3);
@@ -216,7 +216,7 @@ fn a_trim_unmaps_whole_pages_in_ram_time_and_they_read_as_zeroes_at_once() {
     let kept = drive.at(200, read(3));
     assert_eq!(drive.finished_at(zeroes), Some(200));
     drive.expect_completion(kept, 311);
-    let small = drive.at(400, Command { kind: CommandKind::Trim, sector: 1, sectors: 6 });
+    let small = drive.at(400, Command { kind: CommandKind::Trim, sector: 1, sectors: 6, critical: false });
     drive.expect_completion(small, 403);
     assert_eq!((drive.counters().trimmed_pages, drive.counters().trimmed_partly), (2, 3));
     drive.state.books.audit().unwrap();
@@ -253,10 +253,10 @@ fn a_page_trimmed_in_the_buffer_is_never_programmed() {
 fn trimmed_on_its_way(device: &Device, sectors: u32, at: Ns, again: Option<Ns>) -> TestDrive {
     let mut drive = drive(device, no_gc());
     drive.map_functionally([0]);
-    drive.at(0, Command { kind: CommandKind::Write, sector: 0, sectors });
+    drive.at(0, Command { kind: CommandKind::Write, sector: 0, sectors, critical: false });
     drive.at(at, trim(0, 1));
     if let Some(again) = again {
-        drive.at(again, Command { kind: CommandKind::Write, sector: 2, sectors: 2 });
+        drive.at(again, Command { kind: CommandKind::Write, sector: 2, sectors: 2, critical: false });
     }
     drive.at(at + 5, read(0));
     drive.run();

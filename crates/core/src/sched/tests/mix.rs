@@ -2,11 +2,16 @@
 
 use super::*;
 use crate::policy::join::strict_all_planes::GcPrograms;
-use crate::policy::{FlushPlanPolicy, GcHold, HoldPlan, Order, ReadAnswer, ReadPlan, ReadPlanPolicy};
+use crate::policy::{
+    FlushPlanPolicy, GcHold, HoldPlan, Join, Order, PageChoice, PageChoicePolicy, ReadAnswer, ReadPlan, ReadPlanPolicy, Rest, Wish, Writer,
+};
 use crate::view::{BlockedRead, Candidate};
 use rand_core::Rng;
 
 mod cases;
+mod late;
+
+use late::{LateMix, late};
 
 /// Answers every question at random.
 struct Wild(rand_pcg::Pcg64Mcg);
@@ -135,6 +140,8 @@ struct Mix {
     /// Bit errors: wrong bits of a page for each program, and from which percentage of 150 on a scrubbed page is written anew.
     errors: Option<(u64, u32)>,
     levels_wear: bool,
+    /// Late placement and GC of single operations, where there are no stripes.
+    late: Option<LateMix>,
     /// What takes no time: one bit for each occupant.
     free: u32,
     program_steps: u32,
@@ -185,6 +192,7 @@ fn mix() -> impl Strategy<Value = Mix> {
             prop::option::of(stripes()),
             prop::option::of((prop_oneof![Just(20u64), Just(100)], prop_oneof![Just(20u32), Just(80)])),
             prop_oneof![3 => Just(0), 1 => 0u32..1 << OCCUPANTS],
+            prop::option::weighted(0.3, late()),
         ),
         any::<u64>(),
     )
@@ -194,7 +202,7 @@ fn mix() -> impl Strategy<Value = Mix> {
                 (order, join, quiet, suspend, buffer_pages, write_points, command_ns),
                 (ideal, by_wear),
                 (sequence, wild, suspend_ns, flash, (blocks, dynamic, across, strict)),
-                ((overhead_ns, link_page_ns, queues, trims), rain, errors, free),
+                ((overhead_ns, link_page_ns, queues, trims), rain, errors, free, late),
                 seed,
             )| Mix {
                 channels,
@@ -227,6 +235,7 @@ fn mix() -> impl Strategy<Value = Mix> {
                 rain,
                 errors,
                 levels_wear: seed % 2 == 0,
+                late,
                 free,
                 program_steps: if seed / 256 % 2 == 0 { 1 } else { 3 },
                 worn_steps: seed / 512 % 2 == 0,
@@ -244,6 +253,10 @@ impl Mix {
         g.blocks_per_plane = 16;
         // A program of all planes must be a small part of a block.
         g.pages_per_block = if self.in_die() { 16 } else { g.pages_per_block };
+        if self.late().is_some() {
+            // Open blocks and those of the thresholds are spare blocks.
+            g.blocks_per_plane = 24;
+        }
         if let Some(stripes) = &self.rain {
             g.channels = stripes.channels;
             // Parity takes up to a half of the pages.
@@ -286,10 +299,15 @@ impl Mix {
         device
     }
 
+    /// What the design does that places pages late, if it does.
+    fn late(&self) -> Option<&LateMix> {
+        self.late.as_ref().filter(|_| self.rain.is_none())
+    }
+
     /// Whether pages go to any plane of their dies.
     fn in_die(&self) -> bool {
         let strict = self.strict && self.join && self.flash & 2 != 0;
-        self.dynamic && self.rain.is_none() && self.by_die & 11 == 11 && !self.blocks && self.wild & 2 == 0 && strict
+        self.dynamic && self.late.is_none() && self.rain.is_none() && self.by_die & 11 == 11 && !self.blocks && self.wild & 2 == 0 && strict
     }
 
     fn design(&self) -> Design {
@@ -374,14 +392,19 @@ impl Mix {
                 design.wear_level = crate::policy::WearLevelPolicy::Imbalance(level);
             }
         }
+        if let Some(late) = self.late() {
+            late.place_late(&mut design, self);
+        }
         let wild = |salt| Box::new(Wild::new(self.seed, salt));
         if self.wild & 1 != 0 {
             design.suspend = SuspendPolicy::Custom(wild(1));
         }
-        if self.wild & 2 != 0 {
+        if self.wild & 2 != 0 && self.late().is_none() {
             design.gc_gate = GcGatePolicy::Custom(wild(2));
         }
-        if self.wild & 4 != 0 {
+        if self.wild & 4 != 0 && self.late().is_some() {
+            design.page_choice = PageChoicePolicy::Custom(wild(6));
+        } else if self.wild & 4 != 0 {
             design.gc_hold = GcHoldPolicy::Custom(wild(3));
         }
         if self.wild & 8 != 0 {
@@ -464,10 +487,11 @@ impl Mix {
                 draw if draw < self.trims + (100 - self.trims) * 2 / 5 => CommandKind::Write,
                 _ => CommandKind::Read,
             };
+            let critical = self.late().is_some_and(|late| random.next_u32() % 100 < late.critical);
             drive.advance(now);
-            drive.submit_to(random.next_u32() % 5, now, Command { kind, sector, sectors: length }).unwrap();
-            // The oracle's walk over all stripes costs more than the request.
-            if random.next_u32().is_multiple_of(16) && self.rain.is_some() {
+            drive.submit_to(random.next_u32() % 5, now, Command { kind, sector, sectors: length, critical }).unwrap();
+            // The walk over the whole drive costs more than the request.
+            if random.next_u32().is_multiple_of(16) && (self.rain.is_some() || self.late().is_some()) {
                 drive.audit().unwrap();
             }
         }
@@ -484,6 +508,10 @@ impl Mix {
         while drive.step() {
             left -= 1;
             assert!(left > 0, "a drive without requests comes to rest: {:?}", drive.counters());
+        }
+        if let Some(late) = &drive.state.late {
+            assert!(late.lines.iter().all(|line| line.is_empty()), "pages wait for places and nothing comes: {late:?}");
+            assert_eq!(late.moving, 0, "pages of GC are on their way and nothing comes");
         }
         assert_eq!(drive.mismatch(), None);
         drive.state.books.audit().unwrap();
@@ -545,7 +573,7 @@ proptest! {
     /// Strict programs whose GC reads ahead and spreads its pages over the die, with and without cache registers.
     #[test]
     fn any_mix_whose_gc_fills_programs_of_its_die_returns_the_last_data(mut mix in mix()) {
-        (mix.rain, mix.blocks, mix.ideal, mix.planes) = (None, false, false, mix.planes.max(2));
+        (mix.rain, mix.late, mix.blocks, mix.ideal, mix.planes) = (None, None, false, false, mix.planes.max(2));
         (mix.strict, mix.join, mix.dynamic, mix.across, mix.controller) = (true, true, true, true, true);
         (mix.flash, mix.wild, mix.scope, mix.by_die) = (mix.flash | 2, mix.wild & !6, mix.scope % 2, mix.by_die | 11);
         assert!(mix.in_die());

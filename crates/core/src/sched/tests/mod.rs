@@ -35,6 +35,7 @@ mod errors;
 mod gathering;
 mod gc;
 mod host;
+mod late;
 mod levelling;
 mod mix;
 mod placement;
@@ -106,11 +107,11 @@ fn drive(device: &Device, design: Design) -> TestDrive {
 }
 
 fn read(lpn: Lpn) -> Command {
-    Command { kind: CommandKind::Read, sector: u64::from(lpn) * 8, sectors: 8 }
+    Command { kind: CommandKind::Read, sector: u64::from(lpn) * 8, sectors: 8, critical: false }
 }
 
 fn write(lpn: Lpn) -> Command {
-    Command { kind: CommandKind::Write, sector: u64::from(lpn) * 8, sectors: 8 }
+    Command { kind: CommandKind::Write, sector: u64::from(lpn) * 8, sectors: 8, critical: false }
 }
 
 impl<Q: EventQueue, const TOLD: bool> TestDrive<Q, TOLD> {

@@ -49,7 +49,7 @@ fn part_of_a_page_is_merged_with_the_copy_in_another_plane() {
     let mut drive = drive(&tiny_device(), dynamic(no_gc()));
     drive.map_functionally([0]);
     let busy = drive.at(0, read(0));
-    let id = drive.at(1, Command { kind: CommandKind::Write, sector: 2, sectors: 2 });
+    let id = drive.at(1, Command { kind: CommandKind::Write, sector: 2, sectors: 2, critical: false });
     drive.expect_completion(busy, 111);
     drive.run();
     assert!(drive.finished_at(id).is_some());

@@ -91,7 +91,7 @@ fn without_the_technique_it_waits_for_the_gc() {
 fn pages_that_the_request_reads_anyway_are_read_once() {
     let mut drive = with_gc(design(Some(Rule::Paper), false), &[0]);
     // A part of page 3 and all of pages 4 and 5.
-    let id = drive.at(100, Command { kind: CommandKind::Read, sector: 3 * 8 + 4, sectors: 20 });
+    let id = drive.at(100, Command { kind: CommandKind::Read, sector: 3 * 8 + 4, sectors: 20, critical: false });
     drive.expect_completion(id, 100 + READ_NS + XOR_NS);
     assert_eq!(drive.counters().reconstruction_reads, 1, "only the parity");
     assert_eq!(drive.mismatch(), None);
@@ -164,7 +164,7 @@ fn a_write_of_most_of_a_stripe_reads_what_does_not_change() {
 fn a_whole_stripe_reads_nothing() {
     let mut drive = mapped(no_gc_with_stripes());
     drive.state.buffer.set_flush_above_for_test(2);
-    let id = drive.at(0, Command { kind: CommandKind::Write, sector: 24, sectors: 24 });
+    let id = drive.at(0, Command { kind: CommandKind::Write, sector: 24, sectors: 24, critical: false });
     drive.expect_completion(id, 3);
     drive.advance(XOR_NS + 1100);
     assert_eq!((drive.counters().parity_reads, drive.counters().flushed), (0, 0));
@@ -204,7 +204,7 @@ fn a_stripe_goes_out_but_for_the_page_behind_a_gc() {
     // TTFLASH, section 4.5: pages 3 and 4 and the parity leave the RAM, and page 5 waits for the GC of plane 3.
     let mut drive = with_gc(design(None, true), &[3]);
     drive.state.buffer.set_flush_above_for_test(2);
-    drive.at(100, Command { kind: CommandKind::Write, sector: 24, sectors: 24 });
+    drive.at(100, Command { kind: CommandKind::Write, sector: 24, sectors: 24, critical: false });
     drive.advance(GC_NS - 1);
     let counters = drive.counters();
     assert_eq!((counters.host_pages, counters.parity_pages, counters.pinned_pages), (2, 1, 1));
@@ -222,7 +222,7 @@ fn a_parity_update_regenerates_the_page_behind_a_gc() {
     // are read in its place, and the new parity is of the old page 3 as well: the audit compares it.
     let mut drive = with_gc(design(None, true), &[0]);
     drive.state.buffer.set_flush_above_for_test(1);
-    drive.at(100, Command { kind: CommandKind::Write, sector: 32, sectors: 16 });
+    drive.at(100, Command { kind: CommandKind::Write, sector: 32, sectors: 16, critical: false });
     drive.advance(GC_NS - 1);
     let counters = drive.counters();
     assert_eq!((counters.parity_reads, counters.parity_forms_changed), (3, 1));
@@ -237,7 +237,7 @@ fn a_parity_update_regenerates_the_page_behind_a_gc() {
 #[test]
 fn an_old_page_that_every_form_needs_is_regenerated() {
     let mut drive = with_gc(design(None, true), &[0]);
-    drive.at(100, Command { kind: CommandKind::Write, sector: 24, sectors: 3 });
+    drive.at(100, Command { kind: CommandKind::Write, sector: 24, sectors: 3, critical: false });
     drive.advance(GC_NS - 1);
     let counters = drive.counters();
     assert_eq!((counters.parity_regenerations, counters.parity_reads, counters.parity_pages), (1, 3, 1));
@@ -331,14 +331,14 @@ fn a_reconstruction_that_a_later_gc_meets_turns_to_the_page_behind_the_former() 
 #[test]
 fn a_page_that_was_given_up_reads_as_zeroes_and_its_stripe_stays_whole() {
     let mut drive = with_gc(design(Some(Rule::Greedy), true), &[0]);
-    let trim = |lpn: Lpn| Command { kind: CommandKind::Trim, sector: u64::from(lpn) * 8, sectors: 8 };
+    let trim = |lpn: Lpn| Command { kind: CommandKind::Trim, sector: u64::from(lpn) * 8, sectors: 8, critical: false };
     drive.at(50, trim(4));
     let zeroes = drive.at(60, read(4));
     drive.expect_completion(zeroes, 60);
     let id = drive.at(100, read(3));
     drive.expect_completion(id, 100 + READ_NS + XOR_NS);
     // A part of it is written again: the rest is zeroes, not what it was.
-    drive.at(5000, Command { kind: CommandKind::Write, sector: 33, sectors: 2 });
+    drive.at(5000, Command { kind: CommandKind::Write, sector: 33, sectors: 2, critical: false });
     drive.run();
     drive.at(90_000, read(4));
     drive.run();

@@ -35,6 +35,7 @@ fn plain() -> Mix {
         rain: None,
         errors: None,
         levels_wear: false,
+        late: None,
         program_steps: 1,
         worn_steps: false,
         by_die: 0,

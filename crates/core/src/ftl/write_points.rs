@@ -1,0 +1,150 @@
+//! What the next page of each write point is, as masks: one bit for each write point, so that one of the wished kind is found
+//! without looking at every one of them.
+
+use crate::device::Device;
+use crate::ftl::Books;
+use crate::ids::{NONE, PlaneIx};
+
+/// The most write points of a plane: bits of a mask.
+pub(crate) const WRITE_POINTS_MAX: u32 = u64::BITS;
+
+/// Where a write point is at rest in idle time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Rest {
+    /// On any page of the fastest class.
+    Fast,
+    /// On a page of the fastest class that another of its block follows.
+    FastPair,
+}
+
+/// The masks of one plane.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Masks {
+    /// By the class of the next page; each write point is in one of them.
+    by_class: Vec<u64>,
+    /// Those of the fastest class whose page after the next is of that class as well.
+    pairs: u64,
+    /// Those that have an open block.
+    open: u64,
+}
+
+/// The masks of all planes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct WritePoints {
+    planes: Vec<Masks>,
+    all: u64,
+    /// The class of each page of a block, and whether it and the next one are of the fastest class.
+    pages: Vec<(u8, bool)>,
+}
+
+impl WritePoints {
+    /// Those of a drive whose books are as they are now.
+    pub(crate) fn new(device: &Device, books: &Books) -> Self {
+        let pattern = &device.timing.page_class_pattern;
+        let count = device.geometry.pages_per_block;
+        let class = |page: u32| pattern[page as usize % pattern.len()];
+        let pages = (0..count).map(|page| (class(page), page + 1 < count && class(page) == 0 && class(page + 1) == 0)).collect();
+        let masks = Masks { by_class: vec![0; device.timing.program_ns.len()], pairs: 0, open: 0 };
+        let points = books.write_points(0) as u32;
+        let all = u64::MAX >> (WRITE_POINTS_MAX - points);
+        let mut all_planes = Self { planes: vec![masks; device.geometry.planes() as usize], all, pages };
+        for plane in 0..device.geometry.planes() {
+            (0..points as usize).for_each(|point| all_planes.update(books, plane, point));
+        }
+        all_planes
+    }
+
+    /// A write point has taken a page.
+    #[inline]
+    pub(crate) fn update(&mut self, books: &Books, plane: PlaneIx, point: usize) {
+        let (class, pair) = self.pages[books.next_offset(plane, point) as usize];
+        let masks = &mut self.planes[plane as usize];
+        let bit = 1 << point;
+        masks.by_class.iter_mut().for_each(|mask| *mask &= !bit);
+        masks.by_class[usize::from(class)] |= bit;
+        masks.pairs = masks.pairs & !bit | if pair { bit } else { 0 };
+        masks.open = masks.open & !bit | if books.has_open_block(plane, point) { bit } else { 0 };
+    }
+
+    /// All write points of a plane.
+    pub(crate) fn all(&self) -> u64 {
+        self.all
+    }
+
+    /// Those that have an open block.
+    #[inline]
+    pub(crate) fn open(&self, plane: PlaneIx) -> u64 {
+        self.planes[plane as usize].open
+    }
+
+    /// Those whose next page is of a class; none if there is no such class.
+    #[inline]
+    pub(crate) fn of_class(&self, plane: PlaneIx, class: usize) -> u64 {
+        self.planes[plane as usize].by_class.get(class).copied().unwrap_or(0)
+    }
+
+    /// The number of classes.
+    pub(crate) fn classes(&self) -> usize {
+        self.planes[0].by_class.len()
+    }
+
+    /// Those that are not at rest.
+    #[inline]
+    pub(crate) fn restless(&self, plane: PlaneIx, rest: Rest) -> u64 {
+        let masks = &self.planes[plane as usize];
+        self.all
+            & !match rest {
+                Rest::Fast => masks.by_class[0],
+                Rest::FastPair => masks.pairs,
+            }
+    }
+
+    /// How many of all planes are not at rest.
+    pub(crate) fn restless_of_all(&self, rest: Rest) -> u32 {
+        (0..self.planes.len() as PlaneIx).map(|plane| self.restless(plane, rest).count_ones()).sum()
+    }
+}
+
+impl Books {
+    /// Whether a write point has an open block.
+    pub fn has_open_block(&self, plane: PlaneIx, write_point: usize) -> bool {
+        self.planes[plane as usize].open[write_point] != NONE
+    }
+
+    /// Erased blocks of each plane that only GC may open.
+    pub fn reserve_blocks(&self) -> u32 {
+        self.reserve_blocks
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ftl::Claimant;
+    use crate::testkit::tiny_device;
+
+    #[test]
+    fn masks_follow_the_pages_that_are_taken() {
+        let mut device = tiny_device();
+        device.geometry.pages_per_block = 8;
+        // MLC B: FFSFSFSS.
+        (device.timing.read_ns, device.timing.program_ns) = (vec![10, 20], vec![100, 900]);
+        device.timing.page_class_pattern = vec![0, 0, 1, 0, 1, 0, 1, 1];
+        let mut books = Books::new(&device.geometry, device.logical_pages(), 3, 1, false);
+        let mut points = WritePoints::new(&device, &books);
+        assert_eq!((points.all(), points.open(0), points.of_class(0, 0), points.classes()), (7, 0, 7, 2));
+        assert_eq!(points.restless(0, Rest::FastPair), 0, "an erased block begins with two fast pages");
+        for (taken, (class, pair)) in
+            [(0, false), (1, false), (0, false), (1, false), (0, false), (1, false), (1, false), (0, true)].into_iter().enumerate()
+        {
+            books.take(0, 1, Claimant::Host).unwrap();
+            points.update(&books, 0, 1);
+            assert_eq!(points, WritePoints::new(&device, &books), "as found anew");
+            assert_eq!(points.of_class(0, class) & 2, 2, "{taken}");
+            assert_eq!(points.restless(0, Rest::Fast) & 2 != 0, class == 1);
+            assert_eq!(points.restless(0, Rest::FastPair) & 2 == 0, pair);
+            assert_eq!(points.open(0), if taken < 7 { 2 } else { 0 }, "a full block is open no more");
+        }
+        assert_eq!(points.restless_of_all(Rest::Fast), 0);
+    }
+}

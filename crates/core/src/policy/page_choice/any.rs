@@ -1,0 +1,28 @@
+//! # Any page
+//!
+//! **What it does.** Nobody prefers a page: write points take turns. A critical write of the host has a fast page if an idle die
+//! offers one.
+//!
+//! **Source.** The Harey Tortoise, section 3.2: the baseline's round robin.
+//!
+//! **Parameters.** None. **Cost.** Whoever waits for a write meets fast and slow pages by chance.
+
+use crate::policy::{PageChoice, Wish, Writer};
+use crate::view::View;
+use schemars::JsonSchema;
+use serde::Deserialize;
+
+/// No preference.
+#[derive(Debug, Default, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Any {}
+
+impl PageChoice for Any {
+    fn wish(&mut self, _: View<'_>, _: Writer, _: bool) -> Wish {
+        Wish::Any
+    }
+
+    fn active(&mut self) -> bool {
+        false
+    }
+}

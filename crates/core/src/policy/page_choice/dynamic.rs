@@ -1,0 +1,137 @@
+//! # The dynamic FTL
+//!
+//! **What it does.** In idle time it is `return_to_fast`, and when a burst begins, too: the host has fast pages. As the burst uses up
+//! the pool of erased blocks, more and more writes go by `by_locality` instead: of all writes the part by which the pool has
+//! shrunk from the background threshold to a sustainable level. Below that level all do. With `[order] policy = "rate_match"`
+//! and `hand_over` GC gets its share of time in the same steps.
+//!
+//! **Source.** The Harey Tortoise, section 6: RTF for short bursts, then "a graceful degradation of performance", then rate
+//! matching until an idle period. Decision: which writes go by which rule follows evenly from the part, not by chance.
+//!
+//! **Parameters.** `rest`, as `return_to_fast` has it. `sustainable_percent` (default 25, 0 to 99): the sustainable level, in percent
+//! of the way from the emergency to the background threshold. `window_pages`, `hysteresis_percent` and `trial_windows`, as
+//! `by_locality` has them. It needs a `[gc_trigger]` with thresholds.
+//!
+//! **Cost.** That of `return_to_fast` in idle time. A sustained load starts with an empty reserve of fast pages.
+
+use crate::config::ConfigError;
+use crate::device::Device;
+use crate::policy::page_choice::by_locality::{ByLocality, hysteresis_percent, trial_windows, window_pages};
+use crate::policy::page_choice::return_to_fast::{ReturnToFast, Strength};
+use crate::policy::{PageChoice, Rest, Wish, Writer};
+use crate::view::View;
+use schemars::JsonSchema;
+use serde::Deserialize;
+
+/// Return to fast, and by locality as the pool shrinks.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Dynamic {
+    #[serde(default)]
+    rest: Strength,
+    #[serde(default = "sustainable_percent")]
+    sustainable_percent: u32,
+    #[serde(default = "window_pages")]
+    window_pages: u64,
+    #[serde(default = "hysteresis_percent")]
+    hysteresis_percent: u64,
+    #[serde(default = "trial_windows")]
+    trial_windows: u32,
+    #[serde(skip)]
+    early: ReturnToFast,
+    #[serde(skip)]
+    late: ByLocality,
+    /// What is owed to the first rule, for the host and for GC: writes, in thousandths.
+    #[serde(skip)]
+    owed: [u32; 2],
+}
+
+fn sustainable_percent() -> u32 {
+    25
+}
+
+impl Default for Dynamic {
+    fn default() -> Self {
+        Self {
+            rest: Strength::default(),
+            sustainable_percent: sustainable_percent(),
+            window_pages: window_pages(),
+            hysteresis_percent: hysteresis_percent(),
+            trial_windows: trial_windows(),
+            early: ReturnToFast::default(),
+            late: ByLocality::default(),
+            owed: [0; 2],
+        }
+    }
+}
+
+impl Dynamic {
+    /// A dynamic FTL with write points that rest so, and with windows of so many pages after each of which a trial comes.
+    pub fn new(rest: Strength, window_pages: u64) -> Self {
+        Self { rest, window_pages, trial_windows: 1, ..Self::default() }
+    }
+}
+
+impl PageChoice for Dynamic {
+    fn prepare(&mut self, device: &Device) -> Result<(), ConfigError> {
+        if self.sustainable_percent > 99 {
+            return Err(ConfigError(format!("[page_choice] `sustainable_percent` is {}; allowed: 0 to 99", self.sustainable_percent)));
+        }
+        self.early = ReturnToFast::new(self.rest);
+        self.late = ByLocality::new(self.window_pages, self.hysteresis_percent, self.trial_windows);
+        self.late.prepare(device)
+    }
+
+    fn wish(&mut self, view: View<'_>, writer: Writer, urgent: bool) -> Wish {
+        // It watches what is written whichever rule holds.
+        let late = self.late.wish(view, writer, urgent);
+        let early = self.early.wish(view, writer, urgent);
+        if matches!(early, Wish::Restless(_)) {
+            return early;
+        }
+        let owed = &mut self.owed[usize::from(writer == Writer::Gc)];
+        *owed += view.pool_permille(self.sustainable_percent);
+        if *owed >= 1000 {
+            *owed -= 1000;
+            return early;
+        }
+        late
+    }
+
+    fn rest(&mut self) -> Option<Rest> {
+        Some(self.rest.rest())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testkit::{late_state, take_pages};
+
+    #[test]
+    fn the_part_of_the_pool_that_is_left_goes_by_the_first_rule_evenly() {
+        // Thresholds of 10 and 2 erased blocks: the pool begins at 10, and ends at 4, a quarter of the way up from 2.
+        for (erased, early) in [(24, 8), (10, 8), (7, 4), (4, 0), (2, 0)] {
+            let mut state = late_state(1);
+            for plane in 0..2 {
+                take_pages(&mut state, plane, 0, (24 - erased) * 4);
+            }
+            let mut choice = Dynamic::default();
+            choice.prepare(&state.device).unwrap();
+            // GC is in the way, so that fast pages would be GC's by the second rule after a trial; before, they are the host's.
+            choice.late = ByLocality::new(1, 2, 1);
+            choice.late.prepare(&state.device).unwrap();
+            let work = &mut state.late.as_mut().unwrap().work;
+            (work.host_programs, work.moves_in_the_way) = (1, 1);
+            let wishes = [(); 8].map(|()| choice.wish(View(&state), Writer::Host, false));
+            assert_eq!(wishes.iter().filter(|&&wish| wish == Wish::Fast).count(), early, "{erased} erased blocks: {wishes:?}");
+        }
+    }
+
+    #[test]
+    fn a_level_above_the_pool_is_refused() {
+        let mut choice = Dynamic { sustainable_percent: 100, ..Dynamic::default() };
+        let error = choice.prepare(&crate::testkit::tiny_device()).unwrap_err();
+        assert!(error.0.contains("`sustainable_percent` is 100; allowed: 0 to 99"), "{error}");
+    }
+}

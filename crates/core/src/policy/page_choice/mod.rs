@@ -1,0 +1,7 @@
+//! Which pages writes get, fast or slow, and where write points are at rest.
+pub mod any;
+pub mod by_locality;
+pub mod dynamic;
+pub mod fast_gc;
+pub mod return_to_fast;
+pub mod slow_gc;

@@ -1,0 +1,238 @@
+//! # The next idle die
+//!
+//! **What it does.** A page that is to be programmed, by the host or by GC, has no place while it waits: it gets one when a die
+//! could begin with it. Of several idle dies the one takes it that has the kind of page which `[page_choice]` wishes, and among
+//! equals they take turns; one whose live pages exceed the mean of all by more than a block comes after the others, so that
+//! each keeps about as many. On the die one of its write points takes the page, in turns among those with the wished kind.
+//! A die whose GC is urgent takes no page of the host or of other dies, unless its GC finds nothing to do; when no die takes
+//! the page, it waits, and pages behind it do too. Reads go where the data are.
+//!
+//! **Source.** The Harey Tortoise, section 3.2: the data placement policy follows "a round robin approach which avoids busy chips
+//! and seeks to maintain a uniform number of valid LBAs on each chip"; section 3.1: a chip in an emergency diverts all
+//! incoming traffic to other chips, or blocks it; section 4.1: several write points for each chip.
+//!
+//! **Parameters.** `order`, one of the 24 orders of C, W, D and P in which the dies take turns; default `CWDP`.
+//!
+//! **Cost.** What was written together is spread by the load of that moment. A die begins no page before it is idle, so that one
+//! program at a time is under way in each of its planes' die, and none joins another in a multi-plane command. It needs
+//! `[gc_hold] policy = "nothing"`, since a die that is held would look idle.
+
+use crate::config::ConfigError;
+use crate::device::Device;
+use crate::ftl::rain::Stripes;
+use crate::ids::{DieIx, Lpn, NONE, PlaneIx};
+use crate::policy::place::static_order::planes_in_order;
+use crate::policy::{Opens, Place, Reach};
+use crate::view::{Spot, Unplaced, View};
+use rand_core::Rng;
+use rand_pcg::Pcg64Mcg;
+use schemars::JsonSchema;
+use serde::Deserialize;
+
+/// Choices after which the mean of the live pages is found anew. It changes by trims and by first writes alone.
+const CHOICES_FOR_MEAN: u32 = 1024;
+
+/// Late placement, in turns among equals.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct NextIdle {
+    #[serde(default = "cwdp")]
+    order: String,
+    #[serde(skip)]
+    planes: Vec<PlaneIx>,
+    /// Whose turn is next, as an index into `planes`.
+    #[serde(skip)]
+    turn: usize,
+    /// Of each plane, the write point whose turn is next.
+    #[serde(skip)]
+    points: Vec<u32>,
+    /// Live pages of a plane above which it comes after others, and choices until that is found anew.
+    #[serde(skip)]
+    full: u32,
+    #[serde(skip)]
+    until_mean: u32,
+    /// Which write points ageing fills, so that they begin anywhere in their blocks.
+    #[serde(skip)]
+    random: Option<Pcg64Mcg>,
+}
+
+fn cwdp() -> String {
+    "CWDP".into()
+}
+
+impl Default for NextIdle {
+    fn default() -> Self {
+        Self { order: cwdp(), planes: Vec::new(), turn: 0, points: Vec::new(), full: 0, until_mean: 0, random: None }
+    }
+}
+
+impl NextIdle {
+    /// The planes from the next turn on, each with its index.
+    fn in_turn(&self) -> impl Iterator<Item = (usize, PlaneIx)> + use<'_> {
+        let (before, after) = self.planes.split_at(self.turn);
+        let indexed = |from: usize| move |(index, &plane): (usize, &PlaneIx)| (from + index, plane);
+        after.iter().enumerate().map(indexed(self.turn)).chain(before.iter().enumerate().map(indexed(0)))
+    }
+
+    fn had_turn(&mut self, index: usize) {
+        self.turn = if index + 1 < self.planes.len() { index + 1 } else { 0 };
+    }
+
+    /// One of some write points of a plane, in turns.
+    fn point(&mut self, plane: PlaneIx, among: u64) -> usize {
+        let next = &mut self.points[plane as usize];
+        let point = (among.rotate_right(*next).trailing_zeros() + *next) % u64::BITS;
+        *next = (point + 1) % u64::BITS;
+        point as usize
+    }
+
+    fn find_mean(&mut self, view: View<'_>) {
+        if self.until_mean == 0 {
+            self.until_mean = CHOICES_FOR_MEAN;
+            let live: u64 = self.planes.iter().map(|&plane| u64::from(view.books().live_pages(plane))).sum();
+            self.full = (live / self.planes.len() as u64) as u32 + view.geometry().pages_per_block;
+        }
+        self.until_mean -= 1;
+    }
+}
+
+impl Place for NextIdle {
+    fn prepare(&mut self, device: &Device) -> Result<(), ConfigError> {
+        self.planes = planes_in_order(&self.order, &device.geometry)?;
+        self.points = vec![0; self.planes.len()];
+        Ok(())
+    }
+
+    fn seed(&mut self, seed: u64) {
+        self.random = Some(Pcg64Mcg::new(u128::from(seed) << 1 | 1 << 103 | 1));
+    }
+
+    fn plane(&mut self, view: View<'_>, _: Lpn) -> PlaneIx {
+        let found = self.in_turn().find(|&(_, plane)| view.has_room(plane));
+        let Some((index, plane)) = found else {
+            return self.planes.iter().copied().min_by_key(|&plane| view.books().live_pages(plane)).expect("a drive has planes");
+        };
+        self.had_turn(index);
+        plane
+    }
+
+    fn gc_plane(&mut self, _: View<'_>, from: PlaneIx) -> PlaneIx {
+        from
+    }
+
+    fn reach(&mut self) -> Reach {
+        Reach::Drive
+    }
+
+    fn stripes(&mut self) -> Option<Stripes> {
+        None
+    }
+
+    fn write_point(&mut self, view: View<'_>, plane: PlaneIx, _: bool) -> usize {
+        let count = view.books().write_points(plane);
+        self.random.as_mut().map_or(0, |random| random.next_u64() as usize % count)
+    }
+
+    fn opens(&mut self) -> Opens {
+        Opens::ErasedFirst
+    }
+
+    fn late(&mut self) -> bool {
+        true
+    }
+
+    fn choose(&mut self, view: View<'_>, page: &Unplaced) -> Option<Spot> {
+        self.find_mean(view);
+        let mut best: Option<((u32, bool), usize, u64)> = None;
+        let mut consider = |full: u32, index: usize, plane: PlaneIx| {
+            let Some((rank, points)) = view.wished_points(plane, page) else { return false };
+            let key = (rank, view.books().live_pages(plane) > full);
+            if best.is_none_or(|(least, ..)| key < least) {
+                best = Some((key, index, points));
+            }
+            key == (0, false)
+        };
+        if page.asking == NONE {
+            for (index, plane) in self.in_turn() {
+                if view.die_is_idle(view.geometry().die_of(plane)) && consider(self.full, index, plane) {
+                    break;
+                }
+            }
+        } else {
+            // Of what waits nothing could have begun elsewhere.
+            let asking: DieIx = page.asking;
+            let planes = view.planes_of(asking);
+            for (index, plane) in self.in_turn().filter(|(_, plane)| planes.contains(plane)) {
+                consider(self.full, index, plane);
+            }
+        }
+        let (_, index, points) = best.filter(|((rank, _), ..)| *rank == 0 || !view.waits_for_better(page))?;
+        let plane = self.planes[index];
+        self.had_turn(index);
+        Some(Spot { plane, write_point: self.point(plane, points) })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::policy::Wish;
+    use crate::state::State;
+    use crate::testkit::{late_state, take_pages};
+
+    const HOST: Unplaced = Unplaced { from: NONE, wish: Wish::Any, asking: NONE, confined: false };
+
+    fn chosen(place: &mut NextIdle, state: &State, page: &Unplaced) -> Option<(PlaneIx, usize)> {
+        place.choose(View(state), page).map(|spot| (spot.plane, spot.write_point))
+    }
+
+    fn next_idle(state: &State) -> NextIdle {
+        let mut place = NextIdle::default();
+        place.prepare(&state.device).unwrap();
+        place
+    }
+
+    #[test]
+    fn idle_dies_take_turns_and_so_do_their_write_points() {
+        let state = late_state(2);
+        let mut place = next_idle(&state);
+        let all = [0; 5].map(|_| chosen(&mut place, &state, &HOST).unwrap());
+        assert_eq!(all, [(0, 0), (1, 0), (0, 1), (1, 1), (0, 0)]);
+    }
+
+    #[test]
+    fn a_busy_die_is_passed_over_and_a_page_that_finds_none_waits() {
+        let mut state = late_state(1);
+        let mut place = next_idle(&state);
+        state.dies[0].running = 7;
+        assert_eq!([(); 2].map(|()| chosen(&mut place, &state, &HOST)), [Some((1, 0)); 2]);
+        state.dies[1].running = 8;
+        assert_eq!(chosen(&mut place, &state, &HOST), None);
+    }
+
+    #[test]
+    fn the_wished_page_goes_before_the_turn_and_before_even_planes() {
+        let mut state = late_state(2);
+        let mut place = next_idle(&state);
+        // Slow pages at one write point of the second die alone.
+        take_pages(&mut state, 1, 1, 1);
+        let slow = Unplaced { wish: Wish::Slow, ..HOST };
+        assert_eq!([(); 2].map(|()| chosen(&mut place, &state, &slow)), [Some((1, 1)); 2]);
+        let fast = Unplaced { wish: Wish::Fast, asking: 1, ..HOST };
+        assert_eq!(chosen(&mut place, &state, &fast), Some((1, 0)), "of the die that asks");
+    }
+
+    #[test]
+    fn a_plane_with_more_live_pages_than_others_comes_last() {
+        let mut state = late_state(1);
+        for lpn in 0..16 {
+            let ppn = state.books.take(0, 0, crate::ftl::Claimant::Host).unwrap();
+            state.books.commit_write(lpn, ppn);
+        }
+        let mut place = next_idle(&state);
+        // 16 live pages are more than the mean, 8, and a block of 4.
+        assert_eq!([(); 2].map(|()| chosen(&mut place, &state, &HOST)), [Some((1, 0)); 2]);
+        state.dies[1].running = 7;
+        assert_eq!(chosen(&mut place, &state, &HOST), Some((0, 0)), "rather than to wait");
+    }
+}
