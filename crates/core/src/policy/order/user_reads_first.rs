@@ -1,10 +1,11 @@
 //! # User reads first
 //!
 //! **What it does.** A free channel serves reads of the host before anything else, be it to start one or to bring its data;
-//! what else waits is served as by `read_first`, GC and other reads by age and programs of the host last. A free die starts reads before anything else, as `read_first` does.
+//! what else waits is served as by `read_first`, GC and other reads by age and programs of the host last. A free die starts
+//! reads before anything else, as `read_first` does.
 //!
-//! **Source.** Practical Erase Suspension, section 3.1: the I/O scheduler processes user reads with the highest priority. It
-//! extends MQSim, whose own scheduler knows no priorities at the channel.
+//! **Source.** Practical Erase Suspension, section 3.1: the I/O scheduler processes user reads with the highest priority.
+//! That this goes for the channel too, and what the rest of its line does, are decisions.
 //!
 //! **Parameters.** None.
 //!
