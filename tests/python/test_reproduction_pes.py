@@ -223,7 +223,8 @@ class Made:
     def device_of(self, _: str) -> dict[str, Any]:
         dies = {"channels": 2, "chips_per_channel": 1, "dies_per_chip": 1, "page_bytes": 4096}
         steps = {"erase_step_ns": 1_000_000, "erase_steps": 5, "transfer_page_ns": 10_000}
-        return {"geometry": dies, "timing": steps}
+        programs = {"program_ns": [50_000, 150_000]}
+        return {"geometry": dies | {"planes_per_die": 4}, "timing": steps | programs}
 
     def composition(self, *_: str) -> str:
         return "erase-baseline"
@@ -420,9 +421,34 @@ def test_what_a_design_first_failed_by() -> None:
     assert (found["multiplier"], found["value"], found["limit"]) == (8, 8, 5)
     found = measure("first_failure", lab, experiment="x", design="t", test="performance")
     assert found["multiplier"] == 4
+    printed = {"multiplier": 10, "read_kiops": 100, "write_kiops": 50}
+    found = measure("headroom", lab, experiment="x", design="t", test="stress", **printed)
+    # Ten times 2,000 pages and 24 times 32, of 100,000 and 50,000 a second.
+    assert found["reads_percent"] == pytest.approx(27.68)
+    assert found["writes_percent"] == pytest.approx(15.36)
+    assert found["failing"] == "8 times fails by the mean, 8.0 us where 5.0 us is allowed"
     steps[:] = steps[3:]
     with pytest.raises(Unavailable, match="passed at every"):
         measure("first_failure", lab, experiment="x", design="t", test="stress")
+    found = measure("headroom", lab, experiment="x", design="t", test="stress", **printed)
+    assert found["failing"] == "7 times, the most that is tried, passes"
+
+
+def test_late_erases_and_programs_may_need_more_time_than_a_die_has() -> None:
+    series = fake_result()["series"] | {"host_pages": [800, 0], "gc_pages": [0, 7200]}
+    late = {"delayed_ns": 20 * 40_000_000}
+    lab = Made(
+        fake_result("t", erases=20, simulated_seconds=1.0, techniques=late),
+        fake_result("base", erases=36, simulated_seconds=1.0, series=series),
+    )
+    found = measure("late_erases", lab, experiment="x", design="t", reference="base")
+    assert (found["late_ms"], found["ends"], found["asked"]) == (40, 10, 18)
+    # 18 erases a second of 5 and 40 ms each; 8,000 pages on two dies of four planes, 100 us each.
+    assert found["erase_percent"] == pytest.approx(81)
+    assert found["program_percent"] == pytest.approx(10)
+    still = Made(fake_result("t", erases=0, techniques=late), fake_result("base"))
+    with pytest.raises(Unavailable, match="t erases nothing in x"):
+        measure("late_erases", still, experiment="x", design="t", reference="base")
 
 
 # --- On the engine --------------------------------------------------------------------------------

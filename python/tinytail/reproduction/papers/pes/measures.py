@@ -7,12 +7,13 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from tinytail import engine
-from tinytail.certifying.act import LARGE_READS, LARGE_WRITES, LIMITS, SMALL_READS
+from tinytail.certifying.act import LARGE_READS, LARGE_WRITES, LIMITS, SMALL_READS, Test
 from tinytail.reproduction.lab import Lab, Unavailable
 from tinytail.reproduction.measures import (
     Values,
     device_source,
     drive_work,
+    first_failure,
     requests_per_second,
     run_values,
 )
@@ -205,6 +206,76 @@ def starving(lab: Lab, *, experiment: str, faster: str) -> Values:
     return found | {"reads_of_a_die": reads}
 
 
+def headroom(
+    lab: Lab,
+    *,
+    experiment: str,
+    design: str,
+    test: Test,
+    multiplier: int,
+    read_kiops: float,
+    write_kiops: float,
+) -> Values:
+    """What the load at a rating that the paper prints asks of the drive, and where a design fails.
+
+    The pages that it reads and writes, small reads as one each, as shares of the random reads and
+    writes that the paper's own simulator has in its Table 2; and, as `failing`, what first fails
+    at which multiplier.
+    """
+    document = lab.device_of(experiment)
+    large_pages = LARGE_READS.bytes // document["geometry"]["page_bytes"]
+    reads = SMALL_READS.rate_per_s + LARGE_READS.rate_per_s * large_pages
+    writes = LARGE_WRITES.rate_per_s * large_pages
+    found: Values = {
+        "reads_percent": multiplier * reads / (10 * read_kiops),
+        "writes_percent": multiplier * writes / (10 * write_kiops),
+    }
+    certification = lab.certification(experiment, design)
+    if certification.failed(test) is None:
+        found["failing"] = f"{certification.rating(test)} times, the most that is tried, passes"
+        return found
+    failure = first_failure(lab, experiment=experiment, design=design, test=test)
+    failing = f"{failure['multiplier']} times fails"
+    if failure["name"] is not None:
+        value, limit = (f"{failure[key]:,.1f} {failure['unit']}" for key in ("value", "limit"))
+        failing += f" by the {failure['name']}, {value} where {limit} is allowed"
+    found["failing"] = failing
+    return found
+
+
+def late_erases(lab: Lab, *, experiment: str, design: str, reference: str) -> Values:
+    """Whether a die has time for the erases that a load asks for, if each is as late as they are.
+
+    `late_ms` is what suspensions add to an erase on average. Of a die's time, `erase_percent` is
+    what the load's erases would take if each were as late, and `program_percent` what its programs
+    take, all planes at once; the load's are those of a reference that keeps up with it. `ends` and
+    `asked` are erases of a die each second, under the design and under the reference.
+    """
+    result, other = lab.result(experiment, design), lab.result(experiment, reference)
+    own = drive_work(lab, experiment=experiment, design=design)
+    asked = drive_work(lab, experiment=experiment, design=reference)["erases_of_a_die"]
+    delayed_ns = lab.counter(result, "delayed_ns")
+    device = lab.device_of(experiment)
+    geometry, timing = device["geometry"], device["timing"]
+    if not result.erases or not isinstance(asked, float):
+        raise Unavailable(f"{design} erases nothing in {experiment}")
+    late_ns = delayed_ns / result.erases
+    erase_ns = timing["erase_step_ns"] * timing["erase_steps"]
+    program_ns = sum(timing["program_ns"]) / len(timing["program_ns"])
+    planes = geometry["channels"] * geometry["chips_per_channel"] * geometry["dies_per_chip"]
+    planes *= geometry["planes_per_die"]
+    pages = sum(other.series.host_pages) + sum(other.series.gc_pages)
+    programs_a_second = pages / planes / other.simulated_seconds
+    return {
+        "late_ms": late_ns / 1e6,
+        "erase_percent": 100 * asked * (late_ns + erase_ns) / 1e9,
+        "program_percent": 100 * programs_a_second * program_ns / 1e9,
+        "ends": own["erases_of_a_die"],
+        "asked": asked,
+        "write_max_ms": own["write_max_ms"],
+    }
+
+
 # --- A probe --------------------------------------------------------------------------------------
 
 MS = 1_000_000
@@ -261,6 +332,8 @@ MEASURES: dict[str, Measure] = {
         beside_device,
         dram_rate,
         erase_alone,
+        headroom,
+        late_erases,
         little,
         page_interval,
         starving,
