@@ -9,14 +9,14 @@
 //! matching until an idle period. Decision: which writes go by which rule follows evenly from the part, not by chance.
 //!
 //! **Parameters.** `rest`, as `return_to_fast` has it. `sustainable_percent` (default 25, 0 to 99): the sustainable level, in percent
-//! of the way from the emergency to the background threshold. `window_pages`, `hysteresis_percent` and `trial_windows`, as
-//! `by_locality` has them. It needs a `[gc_trigger]` with thresholds.
+//! of the way from the emergency to the background threshold. `window_pages`,
+//! `measured_windows`, `hysteresis_percent` and `trial_windows`, as `by_locality` has them. It needs a `[gc_trigger]` with thresholds.
 //!
 //! **Cost.** That of `return_to_fast` in idle time. A sustained load starts with an empty reserve of fast pages.
 
 use crate::config::ConfigError;
 use crate::device::Device;
-use crate::policy::page_choice::by_locality::{ByLocality, hysteresis_percent, trial_windows, window_pages};
+use crate::policy::page_choice::by_locality::{ByLocality, hysteresis_percent, measured_windows, trial_windows, window_pages};
 use crate::policy::page_choice::return_to_fast::{ReturnToFast, Strength};
 use crate::policy::{PageChoice, Rest, Wish, Writer};
 use crate::view::View;
@@ -33,6 +33,8 @@ pub struct Dynamic {
     sustainable_percent: u32,
     #[serde(default = "window_pages")]
     window_pages: u64,
+    #[serde(default = "measured_windows")]
+    measured_windows: u32,
     #[serde(default = "hysteresis_percent")]
     hysteresis_percent: u64,
     #[serde(default = "trial_windows")]
@@ -56,6 +58,7 @@ impl Default for Dynamic {
             rest: Strength::default(),
             sustainable_percent: sustainable_percent(),
             window_pages: window_pages(),
+            measured_windows: measured_windows(),
             hysteresis_percent: hysteresis_percent(),
             trial_windows: trial_windows(),
             early: ReturnToFast::default(),
@@ -66,9 +69,9 @@ impl Default for Dynamic {
 }
 
 impl Dynamic {
-    /// A dynamic FTL with write points that rest so, and with windows of so many pages after each of which a trial comes.
+    /// A dynamic FTL with write points that rest so, and with windows of so many pages, every other of which begins a short trial.
     pub fn new(rest: Strength, window_pages: u64) -> Self {
-        Self { rest, window_pages, trial_windows: 1, ..Self::default() }
+        Self { rest, window_pages, measured_windows: 1, trial_windows: 2, ..Self::default() }
     }
 }
 
@@ -78,7 +81,7 @@ impl PageChoice for Dynamic {
             return Err(ConfigError(format!("[page_choice] `sustainable_percent` is {}; allowed: 0 to 99", self.sustainable_percent)));
         }
         self.early = ReturnToFast::new(self.rest);
-        self.late = ByLocality::new(self.window_pages, self.hysteresis_percent, self.trial_windows);
+        self.late = ByLocality::new(self.window_pages, self.measured_windows, self.hysteresis_percent, self.trial_windows);
         self.late.prepare(device)
     }
 
@@ -118,11 +121,8 @@ mod tests {
             }
             let mut choice = Dynamic::default();
             choice.prepare(&state.device).unwrap();
-            // GC is in the way, so that fast pages would be GC's by the second rule after a trial; before, they are the host's.
-            choice.late = ByLocality::new(1, 2, 1);
-            choice.late.prepare(&state.device).unwrap();
-            let work = &mut state.late.as_mut().unwrap().work;
-            (work.host_programs, work.moves_in_the_way) = (1, 1);
+            // By the first rule fast pages are the host's, by the second GC's.
+            choice.late = ByLocality::after_a_trial();
             let wishes = [(); 8].map(|()| choice.wish(View(&state), Writer::Host, false));
             assert_eq!(wishes.iter().filter(|&&wish| wish == Wish::Fast).count(), early, "{erased} erased blocks: {wishes:?}");
         }

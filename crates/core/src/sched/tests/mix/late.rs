@@ -70,7 +70,7 @@ impl LateMix {
             1 | 2 => PageChoicePolicy::ReturnToFast(ReturnToFast::new(rest)),
             3 => PageChoicePolicy::FastGc(crate::policy::page_choice::fast_gc::FastGc {}),
             4 => PageChoicePolicy::SlowGc(crate::policy::page_choice::slow_gc::SlowGc {}),
-            5 => PageChoicePolicy::ByLocality(ByLocality::new(4, 20, 1)),
+            5 => PageChoicePolicy::ByLocality(ByLocality::new(4, 1, 20, 2)),
             _ => PageChoicePolicy::Dynamic(Dynamic::new(rest, 4)),
         };
     }
