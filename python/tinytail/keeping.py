@@ -6,11 +6,14 @@ goes wrong before, results that were kept there earlier stay as they are.
 
 from __future__ import annotations
 
+import fcntl
+import glob
 import json
 import os
 import secrets
 import shlex
 import shutil
+import time
 import zlib
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
@@ -40,6 +43,8 @@ STORIES_MAX = 1_000_000
 # File names may have 255 bytes on most file systems, and a character up to four.
 NAME_CHARACTERS_MAX = 60
 CHUNK_BYTES = 1 << 22
+# A folder that is under way is locked long before.
+ABANDONED_SECONDS = 60
 
 
 def file_name(design: str) -> str:
@@ -126,8 +131,13 @@ class Keeping:
         self._names = folder_names(plan.designs)
         # Read now: a file that is altered while the designs run is not what they started from.
         self._inputs = _inputs(plan)
+        _remove_abandoned(self._target)
         try:
             self._folder.mkdir()
+            self._lock = os.open(self._folder, os.O_RDONLY | os.O_DIRECTORY)
+            # Some file systems have no locks; what is left there stays.
+            with suppress(OSError):
+                fcntl.flock(self._lock, fcntl.LOCK_EX)
             for name in self._names.values():
                 (self._folder / name).mkdir()
         except OSError as error:
@@ -139,6 +149,7 @@ class Keeping:
 
     def __exit__(self, *_: object) -> None:
         shutil.rmtree(self._folder, ignore_errors=True)
+        os.close(self._lock)
 
     def spec(self, spec: engine.RunSpec) -> engine.RunSpec:
         """A run that writes its log and its stories into the folder."""
@@ -281,6 +292,23 @@ def _target(given: str) -> Path:
 
 def _sibling(target: Path, ending: str) -> Path:
     return target.with_name(f".{target.name}.{secrets.token_hex(4)}.{ending}")
+
+
+def _remove_abandoned(target: Path) -> None:
+    """Removes what runs left under way that were to have this name and were killed.
+
+    Whoever writes a folder has it locked, and the system gives up the locks of who has died.
+    """
+    for path in target.parent.glob(f".{glob.escape(target.name)}.{'[0-9a-f]' * 8}.tmp"):
+        with suppress(OSError):
+            if time.time() - path.stat().st_mtime < ABANDONED_SECONDS:
+                continue
+            lock = os.open(path, os.O_RDONLY | os.O_DIRECTORY)
+            try:
+                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                shutil.rmtree(path, ignore_errors=True)
+            finally:
+                os.close(lock)
 
 
 def _hindrance(target: Path) -> str | None:

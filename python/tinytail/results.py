@@ -245,13 +245,15 @@ class Workload:
 class GcTimes:
     """How long garbage collections took, in microseconds.
 
-    `mean_us` and `max_us` are from the start of one to the end of its erase; `copy_mean_us` is the
-    part of it from the moment at which it holds all that it must to the end of its last page.
+    `mean_us` and `max_us` are from the start of one to the end of its erase; `turn_max_us` is the
+    longest until one had ended, also of those that found nothing to free; `copy_mean_us` is the
+    part of the mean from the moment at which it holds all that it must to the end of its last page.
     `gate_wait_mean_us` and `gate_wait_max_us` are the time before, for which the gate put it off.
     """
 
     mean_us: float
     max_us: float
+    turn_max_us: float
     copy_mean_us: float
     gate_wait_mean_us: float
     gate_wait_max_us: float

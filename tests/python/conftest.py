@@ -6,7 +6,7 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -64,11 +64,14 @@ def read_json(path: Path) -> dict[str, Any]:
     return document
 
 
-def start(*words: str, **options: Any) -> subprocess.Popen[str]:
-    """Starts the command in a process of its own, to be interrupted or limited."""
+def start(*words: str, before: Sequence[str] = (), **options: Any) -> subprocess.Popen[str]:
+    """Starts the command in a process of its own, to be interrupted or limited.
+
+    What stands in `before` is a command that runs it.
+    """
     code = "import sys; from tinytail.cli import main; sys.exit(main(sys.argv[1:]))"
     return subprocess.Popen(
-        [sys.executable, "-c", code, *words],
+        [*before, sys.executable, "-c", code, *words],
         text=True,
         env=os.environ | {"COLUMNS": "80"},
         **{"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, **options},

@@ -77,6 +77,7 @@ def result(design: str = "base", scale: float = 140.0, **changes: Any) -> dict[s
         "gc_times": {
             "mean_us": 17_300.0,
             "max_us": 19_600.0,
+            "turn_max_us": 21_000.0,
             "copy_mean_us": 15_300.0,
             "gate_wait_mean_us": 5_700.0,
             "gate_wait_max_us": 39_800.0,

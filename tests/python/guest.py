@@ -12,12 +12,12 @@ import os
 import re
 import shutil
 import subprocess
+from dataclasses import dataclass, field
 from pathlib import Path
 
-PROGRAMS = ("fio", "mkfs.ext4", "fsck.ext4", "mkfs.xfs", "xfs_repair")
 MODULES = ("virtio_pci", "virtio_blk", "xfs")
 
-_SCRIPT = """#!/bin/busybox sh
+_START = """#!/bin/busybox sh
 /bin/busybox --install -s /bin
 export PATH=/bin:/sbin:/usr/bin:/usr/sbin
 mount -t proc none /proc; mount -t sysfs none /sys; mount -t devtmpfs none /dev 2>/dev/null
@@ -26,6 +26,25 @@ check() {
     name=$1; shift
     if "$@" > /log 2>&1; then echo "GUEST $name ok"; else echo "GUEST $name FAILED"; cat /log; fi
 }
+"""
+
+_END = """
+echo "GUEST done"
+poweroff -f
+"""
+
+
+@dataclass(frozen=True)
+class Task:
+    """What a guest does, and what it needs besides busybox: programs, and files at its root."""
+
+    script: str
+    programs: tuple[str, ...]
+    files: dict[str, str] = field(default_factory=dict)
+
+
+FILE_SYSTEMS = Task(
+    """
 try() {
     system=$1; shift
     check "$system made" "$@"
@@ -44,9 +63,65 @@ try ext4 mkfs.ext4 -q -F /dev/vda
 check "ext4 checked" fsck.ext4 -f -n /dev/vda
 try xfs mkfs.xfs -q -f /dev/vda
 check "xfs checked" xfs_repair -n /dev/vda
-echo "GUEST done"
-poweroff -f
-"""
+""",
+    ("fio", "mkfs.ext4", "fsck.ext4", "mkfs.xfs", "xfs_repair"),
+)
+
+# The guest's page cache is emptied all the time, so that what fsx reads comes from the drive.
+FSX = Task(
+    """
+(while sync; do echo 1 > /proc/sys/vm/drop_caches; sleep 0.1; done) &
+check "drive fsx" fsx -f /drive.toml -N 1500 -S 1 -P / /dev/vda
+try() {
+    system=$1; shift
+    check "$system made" "$@"
+    check "$system mounted" mount -t $system /dev/vda /mnt
+    check "$system fsx" fsx -f /files.toml -N 1500 -S 2 -P / /mnt/file
+    check "$system unmounted" umount /mnt
+}
+try ext4 mkfs.ext4 -q -F /dev/vda
+check "ext4 checked" fsck.ext4 -f -n /dev/vda
+try xfs mkfs.xfs -q -f /dev/vda
+check "xfs checked" xfs_repair -n /dev/vda
+""",
+    ("fsx", "mkfs.ext4", "fsck.ext4", "mkfs.xfs", "xfs_repair"),
+    {
+        "files.toml": """flen = 4194304
+[weights]
+close_open = 2
+read = 20
+write = 20
+mapread = 10
+mapwrite = 10
+truncate = 5
+fsync = 3
+fdatasync = 2
+posix_fallocate = 2
+punch_hole = 4
+sendfile = 2
+posix_fadvise = 5
+copy_file_range = 3
+""",
+        # The drive's size does not change, and holes in it are whole sectors.
+        "drive.toml": """flen = 4194304
+blockmode = true
+nosizechecks = true
+[opsize]
+align = 512
+[weights]
+read = 20
+write = 20
+mapread = 10
+mapwrite = 10
+truncate = 0
+fsync = 3
+fdatasync = 2
+punch_hole = 4
+sendfile = 2
+posix_fadvise = 5
+""",
+    },
+)
 
 
 class MissingError(Exception):
@@ -112,20 +187,23 @@ def _archive(files: dict[str, tuple[int, bytes]]) -> bytes:
     return b"".join(parts) + _entry("TRAILER!!!", 0, b"", 0)
 
 
-def build(folder: Path) -> tuple[Path, Path]:
-    """Makes the guest's archive, and returns the kernel and the archive.
+def build(folder: Path, task: Task) -> tuple[Path, Path]:
+    """Makes the archive of a guest with a task, and returns the kernel and the archive.
 
     Raises:
         MissingError: something is not here.
     """
     kernel, modules, busybox = _kernel()
-    files = {"init": (0o755, _SCRIPT.encode()), "bin/busybox": (0o755, busybox.read_bytes())}
+    script = _START + task.script + _END
+    files = {"init": (0o755, script.encode()), "bin/busybox": (0o755, busybox.read_bytes())}
+    files |= {name: (0o644, content.encode()) for name, content in task.files.items()}
     ordered = _needed_modules(modules)
     for path in ordered:
         files[f"modules/{path.name}"] = (0o644, path.read_bytes())
     files["modules/order"] = (0o644, "".join(f"{path.name}\n" for path in ordered).encode())
-    for name in PROGRAMS:
-        program = shutil.which(name, path=f"{os.environ['PATH']}:/usr/sbin:/sbin")
+    for name in task.programs:
+        places = f"{os.environ['PATH']}:/usr/sbin:/sbin:{os.environ['TINYTAIL_GUEST']}/bin"
+        program = shutil.which(name, path=places)
         if program is None:
             raise MissingError(f"{name} is not installed")
         files[f"usr/bin/{name}"] = (0o755, Path(program).read_bytes())

@@ -506,8 +506,13 @@ def test_a_small_drive_is_rated() -> None:
     assert without_times(again.to_dict()) == without_times(document)
 
 
-def test_ctrl_c_ends_a_real_certification_with_130(tmp_path: Path) -> None:
-    file = tmp_path / "out.json"
+@pytest.mark.parametrize("by", [signal.SIGINT, signal.SIGTERM])
+def test_ctrl_c_ends_a_real_certification_with_130(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, by: signal.Signals
+) -> None:
+    file, temporary = tmp_path / "out.json", tmp_path / "temporary"
+    temporary.mkdir()
+    monkeypatch.setenv("TMPDIR", str(temporary))
     words = ("--device", SMALL, "--duration-s", "86400", "--json", str(file))
     process = start("certify", "act", "base+nearly-full+ideal-no-gc", *words)
     assert process.stderr is not None
@@ -516,9 +521,11 @@ def test_ctrl_c_ends_a_real_certification_with_130(tmp_path: Path) -> None:
         line = process.stderr.readline()
         assert line, said
         said += line
-    process.send_signal(signal.SIGINT)
+    assert list(temporary.iterdir()) != [], "there is an image"
+    process.send_signal(by)
     out, err = process.communicate(timeout=60)
     assert process.returncode == 130, said + err
+    assert list(temporary.iterdir()) == []
     assert "PARTIAL" in out
     assert "Traceback" not in err
     document = read_json(file)

@@ -308,6 +308,30 @@ sys.exit(main(["devices"]))
     assert (done.returncode, done.stdout, done.stderr) == (130, "", "error: interrupted\n")
 
 
+def test_ctrl_c_while_a_data_class_is_made_leaves_the_exit_code_alone(tmp_path: Path) -> None:
+    # Data classes are made by `exec`, after an interrupt of which `python -m` ends by its signal.
+    hook = """
+import sys
+
+class Interrupt:
+    def find_spec(self, name, path=None, target=None):
+        if name == "tinytail.commands":
+            exec("import signal; signal.raise_signal(signal.SIGINT)")
+
+sys.meta_path.insert(0, Interrupt())
+"""
+    (tmp_path / "sitecustomize.py").write_text(hook)
+    places = os.pathsep.join([str(tmp_path), *filter(None, [os.environ.get("PYTHONPATH")])])
+    done = subprocess.run(
+        [sys.executable, "-m", "tinytail", "devices"],
+        capture_output=True,
+        text=True,
+        env=os.environ | {"PYTHONPATH": places},
+        check=False,
+    )
+    assert (done.returncode, done.stdout, done.stderr) == (130, "", "error: interrupted\n")
+
+
 def test_lists_and_descriptions(command: RunCommand) -> None:
     assert "ttflash-256g" in command("devices").out
     assert "paper, table 1" in command("devices", "ttflash-256g").out

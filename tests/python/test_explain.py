@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import fcntl
 import json
+import os
 import random
 import resource
 import shutil
@@ -459,7 +461,7 @@ def test_a_full_disk_keeps_the_table_and_the_earlier_results(
     assert [path.name for path in kept.parent.iterdir()] == ["kept"]
 
 
-def interrupted(folder: Path) -> tuple[int, str]:
+def interrupted(folder: Path, by: signal.Signals) -> tuple[int, str]:
     process = start("compare", "base", *RUN, "--requests", "500000000", "--out", str(folder))
     deadline = time.monotonic() + 60
     while time.monotonic() < deadline:
@@ -467,14 +469,36 @@ def interrupted(folder: Path) -> tuple[int, str]:
         if any(path.stat().st_size > 100_000 for path in logs):
             break
         time.sleep(0.05)
-    process.send_signal(signal.SIGINT)
+    process.send_signal(by)
     _, err = process.communicate(timeout=60)
     return process.returncode, err
 
 
+def test_what_a_killed_run_left_is_removed_by_a_later_one(
+    command: RunCommand, tmp_path: Path
+) -> None:
+    folder = tmp_path / "out"
+    assert interrupted(folder, signal.SIGKILL)[0] == -signal.SIGKILL
+    (left,) = tmp_path.iterdir()
+    beside = [tmp_path / f".out.0000000{name}" for name in ("1.tmp", "2.tmp", "3.old")]
+    for path in beside:
+        path.mkdir()
+    being_written, just_made, replaced = beside
+    for path in (left, being_written, replaced):
+        os.utime(path, (0, 0))
+    lock = os.open(being_written, os.O_RDONLY)
+    fcntl.flock(lock, fcntl.LOCK_EX)
+    words = ("compare", "base", *RUN, "--requests", "900", "--out", str(folder))
+    assert command(*words).code == 0
+    assert set(tmp_path.iterdir()) == {folder, being_written, just_made, replaced}
+    os.close(lock)
+    assert command(*words).code == 0
+    assert set(tmp_path.iterdir()) == {folder, just_made, replaced}
+
+
 def test_an_interrupted_run_keeps_what_it_has(command: RunCommand, tmp_path: Path) -> None:
     folder = tmp_path / "out"
-    code, err = interrupted(folder)
+    code, err = interrupted(folder, signal.SIGINT)
     assert code == 130, err
     assert [path.name for path in tmp_path.iterdir()] == ["out"]
     assert read_json(folder / "manifest.json")["partial"] is True
@@ -488,7 +512,7 @@ def test_an_interrupted_run_keeps_what_it_has(command: RunCommand, tmp_path: Pat
 
 def test_an_interrupted_run_does_not_replace_whole_results(kept: Path) -> None:
     before = contents(kept)
-    code, err = interrupted(kept)
+    code, err = interrupted(kept, signal.SIGINT)
     assert code == 130, err
     assert "those that are there are whole and stay as they are" in err
     assert contents(kept) == before

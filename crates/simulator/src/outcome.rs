@@ -83,6 +83,8 @@ pub struct GcTimes {
     pub mean_us: f64,
     /// The longest.
     pub max_us: f64,
+    /// The longest time from a GC's start to its end, also of those that found nothing to free and do not count.
+    pub turn_max_us: f64,
     /// Mean part of it from the moment at which it holds all that it must to the end of its last page.
     pub copy_mean_us: f64,
     /// Mean time before it for which the gate put a GC off; 0 for one that it let pass at once.
@@ -226,6 +228,7 @@ fn gc_times(counters: &Counters) -> Option<GcTimes> {
     (counters.gc_ns > 0).then(|| GcTimes {
         mean_us: mean(counters.gc_ns),
         max_us: counters.gc_ns_max as f64 / 1e3,
+        turn_max_us: counters.gc_turn_ns_max as f64 / 1e3,
         copy_mean_us: mean(counters.gc_copy_ns),
         gate_wait_mean_us: mean(counters.gate_wait_ns),
         gate_wait_max_us: counters.gate_wait_ns_max as f64 / 1e3,

@@ -167,18 +167,33 @@ fn every_twin_runs_a_design_with_watermarks_that_fit_it_however_it_was_aged() {
     for device in all().into_iter().filter(|device| device.name.ends_with("-small")) {
         let design = if device.name == "ttflash-small" { "base" } else { "base+nearly-full" };
         for ageing in ["overwrite", "steady", "statistical"] {
-            let spec = Spec {
-                requests: Some(2_000),
-                verify: true,
-                state: toml::Table::from_iter([("ageing".to_string(), ageing.into())]),
-                windows: 200,
-                ..Spec::new(&device.name, design, "randrw70-qd16")
-            };
-            let outcome = run(&spec, &Control::default()).unwrap();
-            let ended = (outcome.stuck, outcome.partial, outcome.read.count + outcome.write.count);
-            assert_eq!(ended, (None, false, 2_000), "{} {ageing}", device.name);
+            runs_to_its_end(&device.name, design, ageing);
         }
     }
+}
+
+#[test]
+fn the_twins_of_the_harey_tortoise_hold_its_thresholds_and_write_points() {
+    for (twin, ageing) in [("harey-8g-small", "overwrite"), ("harey-8g-small", "steady"), ("harey-128g-small", "overwrite")] {
+        for design in ["harey-baseline", "harey-baseline+rate-match-auto+write-points-32"] {
+            assert!(runs_to_its_end(twin, design, ageing) > 0, "{twin} {design} {ageing}: it starts at its threshold");
+        }
+    }
+}
+
+/// Runs a design on a device, until 2,000 requests are done. Returns how many GCs there were.
+fn runs_to_its_end(device: &str, design: &str, ageing: &str) -> u64 {
+    let spec = Spec {
+        requests: Some(2_000),
+        verify: true,
+        state: toml::Table::from_iter([("ageing".to_string(), ageing.into())]),
+        windows: 200,
+        ..Spec::new(device, design, "randrw70-qd16")
+    };
+    let outcome = run(&spec, &Control::default()).unwrap();
+    let ended = (outcome.stuck, outcome.partial, outcome.read.count + outcome.write.count);
+    assert_eq!(ended, (None, false, 2_000), "{device} {design} {ageing}");
+    outcome.gc_count
 }
 
 /// The device with few blocks, which take no time, and data in every plane.

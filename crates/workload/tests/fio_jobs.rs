@@ -217,6 +217,35 @@ fn other_kinds_and_laws_mean_what_they_mean_to_fio() {
 }
 
 #[test]
+fn writes_of_the_real_time_class_are_critical() {
+    let marked = |options: &str| {
+        let arrivals = requests(&job(&format!("size=1m\n{options}")), 400);
+        let is_marked = |kind| arrivals.iter().filter(|arrival| arrival.command.kind == kind).all(|arrival| arrival.command.critical);
+        let any = arrivals.iter().any(|arrival| arrival.command.critical);
+        assert!(!any || is_marked(CommandKind::Write), "{options}: all writes or none");
+        assert!(arrivals.iter().all(|arrival| arrival.command.kind == CommandKind::Write || !arrival.command.critical), "{options}");
+        any
+    };
+    for (options, expected) in [
+        ("rw=randwrite", false),
+        ("rw=randwrite\nprioclass=0", false),
+        ("rw=randwrite\nprioclass=2", false),
+        ("rw=randwrite\nprioclass=1", true),
+        ("rw=write\ncmdprio_percentage=0", false),
+        ("rw=write\ncmdprio_percentage=100", true),
+        ("rw=write\ncmdprio_percentage=70,100\ncmdprio_class=1", true),
+        ("rw=randrw\nprioclass=2", false),
+        ("rw=randrw\ncmdprio_percentage=0,100", true),
+        ("rw=randrw\ncmdprio_percentage=,100", true),
+        ("rw=randrw\ncmdprio_percentage=0", false),
+    ] {
+        assert_eq!(marked(options), expected, "{options}");
+    }
+    let jobs = workload("[global]\nfilename=d\ndirect=1\nprioclass=1\n[reader]\nrw=randread\n[writer]\nrw=randwrite\n");
+    assert!(jobs.detail.contains("critical writes"), "{}", jobs.detail);
+}
+
+#[test]
 fn times_and_rates_are_those_of_the_thread() {
     let timing = |options: &str| {
         let [stream] = <[Stream; 1]>::try_from(streams(&workload(&job(options)))).ok().unwrap();
@@ -305,6 +334,19 @@ fn what_is_not_supported_is_refused_in_its_line() {
         ("direct=0", "4: [job] `direct` is given twice"),
         ("buffered=1", "4: [job] `buffered` is 1, and there is no page cache here; expected direct=1"),
         ("randrepeat=0", "4: [job] `randrepeat` is 0, and what is drawn here follows from the run's seed"),
+        ("prioclass=1", "4: [job] `prioclass` says nothing in a job that does not write"),
+        ("rw=trim\ncmdprio_percentage=100", "5: [job] `cmdprio_percentage` says nothing in a job that does not write"),
+        ("rw=write\nprioclass=3", "5: [job] `prioclass` is `3`; expected 1, the real-time class, or 0 or 2"),
+        ("rw=rw\nprioclass=1", "5: [job] `prioclass` is 1 in a job that reads as well, and reads have no priority here"),
+        ("rw=rw\ncmdprio_percentage=100", "5: [job] `cmdprio_percentage` is `100`; expected 0,100 or 0 in a job that reads"),
+        ("rw=write\ncmdprio_percentage=40", "5: [job] `cmdprio_percentage` is `40`; expected 0 or 100 for its writes; write one job"),
+        ("rw=write\ncmdprio_percentage=101", "5: [job] `cmdprio_percentage` is `101`; expected a share in percent, or those of reads"),
+        ("rw=write\ncmdprio_percentage=1,2,3", "5: [job] `cmdprio_percentage` is `1,2,3`; expected a share in percent"),
+        ("rw=write\ncmdprio_percentage", "5: [job] `cmdprio_percentage` is ``; expected a share in percent"),
+        ("rw=write\ncmdprio_percentage=0\nprioclass=0", "5: [job] `cmdprio_percentage` and `prioclass` are both given"),
+        ("rw=write\ncmdprio_class=1", "5: [job] `cmdprio_class` says nothing without `cmdprio_percentage`"),
+        ("rw=write\ncmdprio_percentage=100\ncmdprio_class=2", "6: [job] `cmdprio_class` is `2`; expected 1, the real-time class"),
+        ("cmdprio=3", "4: [job] the option `cmdprio` of fio is not supported: a drive knows no levels of priority"),
         ("iodepth=0", "4: [job] `iodepth` is `0`; expected 1 to 65,536"),
         ("iodepth=many", "4: [job] `iodepth` is `many`; expected a whole number"),
         ("iodepth=4\nthinktime=5", "5: [job] `thinktime` is given with `iodepth` above 1"),
@@ -355,6 +397,10 @@ fn engines_and_depths_must_agree_as_they_do_in_fio() {
         ("[job]\ndirect=1\nioengine=mmap\n", "3: [job] `ioengine` is `mmap`; expected one of io_uring, libaio, "),
         ("[job]\nioengine=libaio\n", "1: [job] `direct` is missing: fio's default is buffered I/O"),
         ("[global]\ndirect=0\n[job]\n", "2: [global] `direct` is 0, and there is no page cache here"),
+        (
+            "[job]\ndirect=1\nrw=write\ncmdprio_percentage=100\n",
+            "4: [job] `cmdprio_percentage` is an option of the engines io_uring and libaio",
+        ),
         ("[global]\nnorandommap\ndirect=1\n", "1: has no job; expected a section [NAME] besides [global]"),
         ("", "1: has no job"),
         ("direct=1\n[job]\n", "1: found `direct=1` before the first section"),

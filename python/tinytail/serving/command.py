@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import signal
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Annotated, Any
@@ -87,7 +86,7 @@ def serve(
     """
     output = checked_output(json)
     console = console_beside(output)
-    with _ended_by_sigterm(), _watcher(console, f"{design} on {device}") as watch:
+    with _watcher(console, f"{design} on {device}") as watch:
         summary = serving.serve(
             device=device,
             design=design,
@@ -110,16 +109,6 @@ def serve(
     for error in filter(None, errors):
         print_error(str(error))
     return RUN_FAILED if any(errors) else OK
-
-
-@contextmanager
-def _ended_by_sigterm() -> Iterator[None]:
-    """Lets SIGTERM do what Ctrl-C does, while the context lasts."""
-    before = signal.signal(signal.SIGTERM, signal.default_int_handler)
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGTERM, before)
 
 
 class _Watcher:

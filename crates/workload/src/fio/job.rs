@@ -33,6 +33,16 @@ struct Pattern {
     only: Option<Direction>,
 }
 
+impl Pattern {
+    fn reads(self) -> bool {
+        self.only.is_none_or(|only| only == Direction::Read)
+    }
+
+    fn writes(self) -> bool {
+        self.only.is_none_or(|only| only == Direction::Write)
+    }
+}
+
 /// How many requests, how much in all, and how long: the first of these that is reached ends a job.
 struct End {
     requests: Option<u64>,
@@ -95,7 +105,7 @@ impl Job<'_> {
             volume,
             start_ns: self.time("startdelay", SECOND)?.unwrap_or(0),
             runtime_ns,
-            critical: false,
+            critical: self.critical(pattern.reads(), pattern.writes())?,
             salt,
         })
     }
@@ -157,7 +167,7 @@ impl Job<'_> {
     }
 
     /// Options that say nothing in this job are left to the other jobs if a global section gives them.
-    fn check_not_idle(&self, names: &[&str], why: &str) -> Result<(), WorkloadError> {
+    pub(super) fn check_not_idle(&self, names: &[&str], why: &str) -> Result<(), WorkloadError> {
         let idle = |name: &&&str| self.values.get(**name).is_some_and(|value| value.section == self.name);
         names.iter().find(idle).map_or(Ok(()), |name| Err(self.fault(name, format_args!("says nothing {why}"))))
     }
@@ -358,7 +368,7 @@ impl Job<'_> {
         Err(self.fault("iodepth", message))
     }
 
-    fn kilo_base(&self) -> Result<KiloBase, WorkloadError> {
+    pub(super) fn kilo_base(&self) -> Result<KiloBase, WorkloadError> {
         match self.given("kb_base") {
             None | Some("1024") => Ok(KiloBase::Traditional),
             Some("1000") => Ok(KiloBase::Standard),
@@ -367,7 +377,7 @@ impl Job<'_> {
     }
 
     /// A whole number without a unit of its own.
-    fn count(&self, name: &str) -> Result<Option<u64>, WorkloadError> {
+    pub(super) fn count(&self, name: &str) -> Result<Option<u64>, WorkloadError> {
         let base = self.kilo_base()?;
         let read = |given| values::number(given, base).ok_or_else(|| self.unlike(name, "a whole number, without a calculation"));
         self.given(name).map(read).transpose()

@@ -9,6 +9,7 @@
 mod ini;
 mod job;
 mod options;
+mod priority;
 mod values;
 
 use std::collections::BTreeMap;
