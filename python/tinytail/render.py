@@ -98,11 +98,45 @@ def _of_bursts(name: str) -> Callable[[DesignResult], Figure]:
     return of
 
 
+ALL_PLANES = 100.0
 _BURST_ROWS = [
     _Row("bursts", _of_bursts("count"), humanize.count, has_ratio=False, starts_section=True),
     _Row("  mean", _of_bursts("mean_us"), humanize.latency, has_ratio=True),
     _Row("  written, MB/s", _of_bursts("write_mb_per_second"), _number, has_ratio=True),
     _Row("  read, MB/s", _of_bursts("read_mb_per_second"), _number, has_ratio=True),
+]
+_PLANE_ROWS = [
+    _Row(
+        "GC-affected reads, mean",
+        lambda result: result.gc_affected.reads.mean_us,
+        humanize.latency,
+        has_ratio=True,
+        starts_section=True,
+    ),
+    _Row(
+        "GC-affected writes, mean",
+        lambda result: result.gc_affected.writes.mean_us,
+        humanize.latency,
+        has_ratio=True,
+    ),
+    _Row(
+        "planes busy during GC",
+        lambda result: result.plane_utilization_during_gc_percent,
+        humanize.percent,
+        has_ratio=False,
+    ),
+    _Row(
+        "MB/s by makespan",
+        lambda result: result.throughput.makespan_mb_per_second,
+        _number,
+        has_ratio=True,
+    ),
+    _Row(
+        "MB/s by device busy time",
+        lambda result: result.throughput.device_busy_mb_per_second,
+        _number,
+        has_ratio=True,
+    ),
 ]
 _ROWS = [
     *_latency_rows("read"),
@@ -138,8 +172,14 @@ _ROWS = [
 
 
 def _rows(results: Sequence[DesignResult]) -> list[_Row]:
-    """The rows that a table of these results has: those of bursts only where there are bursts."""
-    return _BURST_ROWS + _ROWS if any(result.bursts for result in results) else _ROWS
+    """The rows that a table of these results has.
+
+    Those of bursts only where there are bursts, those of planes only where dies have several.
+    """
+    rows = _BURST_ROWS + _ROWS if any(result.bursts for result in results) else _ROWS
+    utilized = [result.plane_utilization_during_gc_percent for result in results]
+    several = any(percent is not None and percent < ALL_PLANES for percent in utilized)
+    return rows + _PLANE_ROWS if several else rows
 
 
 def comparison_view(comparison: Comparison, width: int) -> RenderableType:

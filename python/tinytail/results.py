@@ -260,6 +260,49 @@ class GcTimes:
 
 
 @dataclass(frozen=True, slots=True)
+class Affected:
+    """Requests of one kind that waited for what a garbage collection held.
+
+    `percent` is their share of all requests, and `mean_us` their mean latency in microseconds, None
+    if there were none.
+    """
+
+    count: int
+    percent: float
+    mean_us: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class GcAffected:
+    """Requests that waited for what a garbage collection held; `percent` of all requests."""
+
+    percent: float
+    reads: Affected
+    writes: Affected
+
+    @classmethod
+    def from_dict(cls, document: Mapping[str, Any]) -> GcAffected:
+        """Reads them from a result document."""
+        reads, writes = (Affected(**document[kind]) for kind in ("reads", "writes"))
+        return cls(percent=document["percent"], reads=reads, writes=writes)
+
+
+@dataclass(frozen=True, slots=True)
+class Throughput:
+    """How fast the host's data were read and written.
+
+    `makespan_mb_per_second` is by the time that passed, which means something where the host waits
+    for completions; `device_busy_mb_per_second` by the time in which dies ran something, as if all
+    of them did so at once. `die_busy_seconds` is that time over all dies. None where it is 0.
+    """
+
+    bytes: int
+    makespan_mb_per_second: float | None
+    die_busy_seconds: float
+    device_busy_mb_per_second: float | None
+
+
+@dataclass(frozen=True, slots=True)
 class Bursts:
     """How fast the bursts of a workload were done that is played in bursts.
 
@@ -338,6 +381,9 @@ class DesignResult:
     write: Latency
     distribution: Distribution
     gc_blocked_read_percent: float | None
+    gc_affected: GcAffected
+    plane_utilization_during_gc_percent: float | None
+    throughput: Throughput
     queue_blocked_read_percent: float | None
     write_amplification: float | None
     erases: int
@@ -389,6 +435,8 @@ class DesignResult:
             "series": Series.from_dict(document["series"]),
             "notes": tuple(document["notes"]),
             "gc_times": None if document["gc_times"] is None else GcTimes(**document["gc_times"]),
+            "gc_affected": GcAffected.from_dict(document["gc_affected"]),
+            "throughput": Throughput(**document["throughput"]),
             "bursts": None if document["bursts"] is None else Bursts(**document["bursts"]),
             "wear": Wear.from_dict(document["wear"]),
             "rotation_violations": tuple(
@@ -488,6 +536,31 @@ class Comparison:
                 return result
         raise KeyError(design)
 
+    def improvements(self) -> list[dict[str, str | float | None]]:
+        """By how many percent each design's GC-affected requests are faster than the reference's.
+
+        Those that a garbage collection made wait in the one are held against those that it made
+        wait in the other, by their mean latencies. None where one of them has none.
+        """
+        reference = next((r for r in self.results if r.design == self.reference), None)
+
+        def gain(mean_us: float | None, reference_us: float | None) -> float | None:
+            return 100.0 * (1.0 - mean_us / reference_us) if mean_us and reference_us else None
+
+        return [
+            {
+                "design": result.design,
+                "gc_affected_reads_percent": gain(
+                    result.gc_affected.reads.mean_us, reference.gc_affected.reads.mean_us
+                ),
+                "gc_affected_writes_percent": gain(
+                    result.gc_affected.writes.mean_us, reference.gc_affected.writes.mean_us
+                ),
+            }
+            for result in self.results
+            if reference is not None and result is not reference
+        ]
+
     def to_dict(self) -> dict[str, Any]:
         """The comparison as a document that follows `results_schema()`."""
         return {
@@ -506,6 +579,7 @@ class Comparison:
             "reference": self.reference,
             "configuration": [item.to_dict() for item in self.configuration],
             "results": [dict(result.document) for result in self.results],
+            "improvements": self.improvements(),
             "errors": [
                 {"design": error.design, "kind": error.kind, "message": error.message}
                 for error in self.errors

@@ -70,6 +70,18 @@ def result(design: str = "base", scale: float = 140.0, **changes: Any) -> dict[s
             "write_us": [2 * scale, 20 * scale, 800 * scale],
         },
         "gc_blocked_read_percent": 2.5,
+        "gc_affected": {
+            "percent": 2.6,
+            "reads": {"count": 2_827, "percent": 2.2, "mean_us": 9_000.0},
+            "writes": {"count": 500, "percent": 0.4, "mean_us": 11_000.0},
+        },
+        "plane_utilization_during_gc_percent": 100.0,
+        "throughput": {
+            "bytes": 1_500_000_000,
+            "makespan_mb_per_second": 5.0,
+            "die_busy_seconds": 60.0,
+            "device_busy_mb_per_second": 1_600.0,
+        },
         "queue_blocked_read_percent": 0.0,
         "write_amplification": 4.1,
         "erases": 1234,

@@ -111,3 +111,12 @@ def test_small_causes_are_summed_up(native: FakeNative) -> None:
 def test_verified_page_reads_are_said(native: FakeNative) -> None:
     native.runs["base"] = lambda spec, _: result(spec["design"], verified_page_reads=113_071)
     assert "reads: 113,071 (base)" in compare(native, ["base"], verify=True).table(80)
+
+
+def test_planes_have_rows_only_where_dies_have_several(native: FakeNative) -> None:
+    assert "planes busy during GC" not in compare(native, ["base"]).table(100)
+    half = {"plane_utilization_during_gc_percent": 50.0}
+    native.runs = {"base": lambda *_: result("base", **half), "ttflash": scaled(2)}
+    table = compare(native, ["base", "ttflash"]).table(100)
+    assert row(table, "planes busy during GC") == "planes busy during GC 50.0 % 100 %"
+    assert row(table, "GC-affected writes, mean").endswith("11.0 ms 11.0 ms 1.00×")

@@ -44,6 +44,41 @@ def test_a_run_without_reads_follows_the_schema(native: FakeNative) -> None:
     )
 
 
+def test_improvements_are_taken_to_the_reference(native: FakeNative) -> None:
+    def affected(reads_us: float, writes_us: float | None) -> dict[str, Any]:
+        of = {"count": 7, "percent": 1.0}
+        return {
+            "percent": 2.0,
+            "reads": of | {"mean_us": reads_us},
+            "writes": of | {"mean_us": writes_us},
+        }
+
+    native.runs = {
+        "base": lambda *_: result("base", gc_affected=affected(200.0, 400.0)),
+        "ttflash": lambda *_: result("ttflash", gc_affected=affected(50.0, 500.0)),
+        "design-a": lambda *_: result("design-a", gc_affected=affected(200.0, None)),
+    }
+    comparison = tinytail.compare(
+        ["ttflash", "base", "design-a"],
+        device="ttflash-256g",
+        workload="dtrs",
+        reference="base",
+    )
+    assert comparison.improvements() == [
+        {
+            "design": "ttflash",
+            "gc_affected_reads_percent": 75.0,
+            "gc_affected_writes_percent": -25.0,
+        },
+        {
+            "design": "design-a",
+            "gc_affected_reads_percent": 0.0,
+            "gc_affected_writes_percent": None,
+        },
+    ]
+    validate(json.loads(comparison.to_json()), tinytail.results_schema())
+
+
 def drop(*path: str | int) -> Change:
     def change(parsed: dict[str, Any]) -> None:
         place: Any = parsed

@@ -3,9 +3,9 @@
 use crate::config::{ConfigError, Document, Row, decode_section, latest_place, nearest_hint};
 use crate::device::Device;
 use crate::policy::{
-    FlushPlan, FlushPlanPolicy, GcGate, GcGatePolicy, GcHold, GcHoldPolicy, GcTrigger, GcTriggerPolicy, Join, JoinPolicy, Order,
-    OrderPolicy, PageChoice, PageChoicePolicy, Place, PlacePolicy, Reach, ReadPlan, ReadPlanPolicy, Scrub, ScrubPolicy, Suspend,
-    SuspendPolicy, Victim, VictimPolicy, WearLevel, WearLevelPolicy,
+    Align, AlignPolicy, FlushPlan, FlushPlanPolicy, GcGate, GcGatePolicy, GcHold, GcHoldPolicy, GcTrigger, GcTriggerPolicy, Join,
+    JoinPolicy, Order, OrderPolicy, PageChoice, PageChoicePolicy, Place, PlacePolicy, Reach, ReadPlan, ReadPlanPolicy, Scrub, ScrubPolicy,
+    Suspend, SuspendPolicy, Victim, VictimPolicy, WearLevel, WearLevelPolicy,
 };
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -150,6 +150,8 @@ pub struct Design {
     pub page_choice: PageChoicePolicy,
     /// Which operations share a command.
     pub join: JoinPolicy,
+    /// At which open blocks the planes of a die program.
+    pub align: AlignPolicy,
     /// Whether pulses make way for reads.
     pub suspend: SuspendPolicy,
     /// How reads behind a GC are served.
@@ -166,7 +168,7 @@ pub struct Design {
     pub(crate) files: Vec<Document>,
 }
 
-const SECTIONS: [&str; 14] = [
+const SECTIONS: [&str; 15] = [
     "gc",
     "place",
     "gc_trigger",
@@ -176,6 +178,7 @@ const SECTIONS: [&str; 14] = [
     "order",
     "page_choice",
     "join",
+    "align",
     "suspend",
     "read_plan",
     "flush_plan",
@@ -297,6 +300,17 @@ impl Design {
                 let target = target.as_table_mut().expect("only tables are merged");
                 let replaces = values.get("policy").is_some_and(|policy| target.get("policy").is_some_and(|held| held != policy));
                 if replaces {
+                    let names =
+                        |table: &toml::Table| table.get("policy").and_then(|policy| policy.as_str()).unwrap_or_default().to_string();
+                    let (held, new) = (names(target), names(values));
+                    if section == "place" && [held.as_str(), &new].contains(&"rain") && [held.as_str(), &new].contains(&"idle_die") {
+                        // Whoever adds the one to the other wants both, and the later would silently be without the earlier.
+                        return Err(ConfigError(format!(
+                            "{}: [place] `policy` = \"{new}\" contradicts [place] `policy` = \"{held}\" before it in {name}: the pages of stripes \
+                             with parity have fixed planes, dynamic allocation has none",
+                            document.place(section, "policy")
+                        )));
+                    }
                     target.clear();
                     rows.retain(|row| row.section != *section);
                 }
@@ -325,6 +339,7 @@ impl Design {
             order: decode_section(documents, "order", section("order")?)?,
             page_choice: decode_section(documents, "page_choice", section("page_choice").unwrap_or_else(|_| policy("any")))?,
             join: decode_section(documents, "join", section("join")?)?,
+            align: decode_section(documents, "align", section("align").unwrap_or_else(|_| policy("never")))?,
             suspend: decode_section(documents, "suspend", section("suspend")?)?,
             read_plan: decode_section(documents, "read_plan", section("read_plan").unwrap_or_else(|_| policy("direct")))?,
             flush_plan: decode_section(documents, "flush_plan", section("flush_plan").unwrap_or_else(|_| policy("lru")))?,
@@ -356,6 +371,7 @@ impl Design {
                 (OrderPolicy::SECTION, schemars::schema_for!(OrderPolicy)),
                 (PageChoicePolicy::SECTION, schemars::schema_for!(PageChoicePolicy)),
                 (JoinPolicy::SECTION, schemars::schema_for!(JoinPolicy)),
+                (AlignPolicy::SECTION, schemars::schema_for!(AlignPolicy)),
                 (SuspendPolicy::SECTION, schemars::schema_for!(SuspendPolicy)),
                 (ReadPlanPolicy::SECTION, schemars::schema_for!(ReadPlanPolicy)),
                 (FlushPlanPolicy::SECTION, schemars::schema_for!(FlushPlanPolicy)),
@@ -409,6 +425,7 @@ impl Design {
             (format!("order/{}", self.order.name()), self.order.save()),
             (format!("page_choice/{}", self.page_choice.name()), self.page_choice.save()),
             (format!("join/{}", self.join.name()), self.join.save()),
+            (format!("align/{}", self.align.name()), self.align.save()),
             (format!("suspend/{}", self.suspend.name()), self.suspend.save()),
             (format!("read_plan/{}", self.read_plan.name()), self.read_plan.save()),
             (format!("flush_plan/{}", self.flush_plan.name()), self.flush_plan.save()),
@@ -433,6 +450,7 @@ impl Design {
             "order" if self.order.name() == technique => self.order.restore(memory),
             "page_choice" if self.page_choice.name() == technique => self.page_choice.restore(memory),
             "join" if self.join.name() == technique => self.join.restore(memory),
+            "align" if self.align.name() == technique => self.align.restore(memory),
             "suspend" if self.suspend.name() == technique => self.suspend.restore(memory),
             "read_plan" if self.read_plan.name() == technique => self.read_plan.restore(memory),
             "flush_plan" if self.flush_plan.name() == technique => self.flush_plan.restore(memory),
@@ -462,6 +480,7 @@ impl Design {
         self.order.seed(seed);
         self.page_choice.seed(seed);
         self.join.seed(seed);
+        self.align.seed(seed);
         self.suspend.seed(seed);
         self.read_plan.seed(seed);
         self.flush_plan.seed(seed);

@@ -14,11 +14,12 @@ use crate::host_queue::Queued;
 use crate::ids::{BlockIx, DieIx, Lpn, NONE, PlaneIx};
 use crate::observe::{Blame, Blind, Completion, Observer, Occupant};
 use crate::oracle::{Fault, Oracle};
-use crate::policy::{GcTrigger, Join, Opens, Place, Reach, ReadPlan, Suspend, WearLevel};
+use crate::policy::{Align, GcTrigger, Join, Opens, Order, Place, Reach, ReadPlan, Suspend, WearLevel};
 use crate::rain::{Rain, Violation};
 use crate::sched::fused::Partners;
 use crate::sched::gather::GcGather;
 use crate::sched::late::Late;
+use crate::sched::registers::Registers;
 use crate::state::{Counters, State};
 use crate::units::Ns;
 use crate::view::{Candidate, View};
@@ -153,6 +154,12 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
         let mut state = State::new(device, books, gc.copies_through_controller(), gc.ideal);
         state.gc_across = gc.leaves_its_plane();
         state.suspends = design.suspend.active();
+        state.deadline_ns = design.order.deadline_ns().unwrap_or(Ns::MAX);
+        state.gc_joins = design.join.joins_gc();
+        if state.gc_joins {
+            state.registers = vec![Registers::EMPTY; state.dies.len()];
+        }
+        state.aligns = design.align.active();
         if design.join.gather_ns().is_some() {
             state.gather_until = vec![Ns::MAX; state.dies.len()];
             if design.join.gathers_gc() && device.geometry.planes_per_die > 1 && !gc.ideal {
@@ -248,6 +255,10 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
     /// Starts counting anew, as after warming up.
     pub fn reset_counters(&mut self) {
         self.state.counters = Counters::default();
+        self.state.die_busy_then = self.state.die_busy_ns();
+        for gc in &mut self.state.gc {
+            gc.count_from(self.state.now);
+        }
         self.state.plane_erases_then.clone_from(&self.state.plane_erases);
         if let Some(rain) = &mut self.state.rain {
             rain.violations.clear();

@@ -377,13 +377,15 @@ pub struct State {
     pub(crate) now: Ns,
     pub(crate) books: Books,
     pub(crate) dies: Vec<Die>,
-    /// The cache registers of each die; none where the flash has none.
+    /// The second registers of each die's planes; none where nothing uses any.
     pub(crate) registers: Vec<Registers>,
     pub(crate) planes: Vec<PlaneLines>,
     pub(crate) channels: Vec<Channel>,
     /// Channels that a GC holds.
     pub(crate) channels_held: u32,
     pub(crate) gc: Vec<Gc>,
+    /// Time in which dies ran something, over all of them, before counting began.
+    pub(crate) die_busy_then: Ns,
     /// GCs that have started.
     pub(crate) gcs_started: u64,
     /// Planes whose GC waits at the gate.
@@ -405,6 +407,10 @@ pub struct State {
     pub(crate) gather_until: Vec<Ns>,
     /// The programs of GCs that each die gathers; none where it gathers none.
     pub(crate) gc_gather: Vec<GcGather>,
+    /// Operations of the host may join those of GCs.
+    pub(crate) gc_joins: bool,
+    /// `align` chooses write points instead of `place`.
+    pub(crate) aligns: bool,
     /// GC may move pages to other planes.
     pub(crate) gc_across: bool,
     /// The pages that a GC may have read and not yet programmed.
@@ -413,6 +419,8 @@ pub struct State {
     pub(crate) gc_through_controller: bool,
     /// GC takes no time.
     pub(crate) gc_ideal: bool,
+    /// From a request's arrival to its deadline; `Ns::MAX` if it has none.
+    pub(crate) deadline_ns: Ns,
     /// The stripes that pages form with parity, if they do.
     pub(crate) rain: Option<Box<Rain>>,
     /// Programs without a place, and GC as single operations, if the design places late.
@@ -500,6 +508,7 @@ impl State {
             channels,
             channels_held: 0,
             gc: (0..g.planes()).map(|_| Gc::idle()).collect(),
+            die_busy_then: 0,
             gcs_started: 0,
             gated: vec![0; (g.planes() as usize).div_ceil(64)],
             ops: Pool::with_capacity(1024),
@@ -516,9 +525,12 @@ impl State {
             gc_reads_ahead: 1,
             gather_until: Vec::new(),
             gc_gather: Vec::new(),
+            gc_joins: false,
+            aligns: false,
             gc_across: false,
             gc_through_controller,
             gc_ideal,
+            deadline_ns: Ns::MAX,
             rain: None,
             late: None,
             errors: PageErrors::new(device).map(Box::new),
@@ -588,6 +600,11 @@ impl State {
     /// Whether anything is outstanding.
     pub fn outstanding(&self) -> usize {
         self.requests.in_use() + self.host.waiting()
+    }
+
+    /// Time in which dies ran something, over all of them, up to now.
+    pub(crate) fn die_busy_ns(&self) -> Ns {
+        self.dies.iter().map(|die| die.busy_ns.iter().sum::<Ns>() + die.unsettled(self.now)).sum()
     }
 
     /// What holds what, for a run in which requests stop completing.

@@ -6,6 +6,7 @@ use crate::ftl::gc::GcState;
 use crate::ftl::rain::Stripes;
 use crate::ftl::{Books, Claimant};
 use crate::ids::{BlockIx, PlaneIx};
+use crate::policy::align::never::Never as NoAligning;
 use crate::policy::flush_plan::lru::Lru;
 use crate::policy::gc_gate::free::Free;
 use crate::policy::gc_hold::blocking::Blocking;
@@ -20,8 +21,8 @@ use crate::policy::suspend::never::Never;
 use crate::policy::victim::greedy::Greedy;
 use crate::policy::wear_level::never::Never as NoLevelling;
 use crate::policy::{
-    FlushPlanPolicy, GcGatePolicy, GcHoldPolicy, GcTriggerPolicy, JoinPolicy, OrderPolicy, PageChoicePolicy, PlacePolicy, ReadPlanPolicy,
-    Scope, ScrubPolicy, SuspendPolicy, Victim, VictimPolicy, WearLevelPolicy,
+    AlignPolicy, FlushPlanPolicy, GcGatePolicy, GcHoldPolicy, GcTriggerPolicy, JoinPolicy, OrderPolicy, PageChoicePolicy, PlacePolicy,
+    ReadPlanPolicy, Scope, ScrubPolicy, SuspendPolicy, Victim, VictimPolicy, WearLevelPolicy,
 };
 use crate::rain::Rain;
 use crate::sched::late::Late;
@@ -89,6 +90,7 @@ pub fn plain_design(scope: Scope) -> Design {
         order: OrderPolicy::Fifo(Fifo {}),
         page_choice: PageChoicePolicy::Any(Any {}),
         join: JoinPolicy::Nothing(Nothing {}),
+        align: AlignPolicy::Never(NoAligning {}),
         suspend: SuspendPolicy::Never(Never {}),
         read_plan: ReadPlanPolicy::Direct(Direct {}),
         flush_plan: FlushPlanPolicy::Lru(Lru {}),

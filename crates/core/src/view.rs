@@ -6,6 +6,7 @@ use crate::ftl::gc::GcState;
 use crate::ftl::rain::{Place, Stripes};
 use crate::ids::{DieIx, Lpn, NONE, PlaneIx};
 use crate::policy::Wish;
+use crate::sched::fused::JOIN_SCAN_MAX;
 use crate::sched::ops::{Class, OpKind};
 use crate::state::{Counters, State};
 use crate::units::Ns;
@@ -205,6 +206,10 @@ impl<'a> View<'a> {
     pub fn has_room(self, plane: PlaneIx) -> bool {
         self.books().free_pages(plane) > self.books().pages_kept() + self.programs_for(plane)
     }
+    /// Time in which dies ran something since counting began, over all of them.
+    pub fn die_busy_ns(self) -> Ns {
+        self.0.die_busy_ns() - self.0.die_busy_then
+    }
     /// Erases of a plane since the drive began to run; those of its ageing do not count.
     pub fn erases_of(self, plane: PlaneIx) -> u64 {
         self.0.plane_erases[plane as usize]
@@ -220,6 +225,19 @@ impl<'a> View<'a> {
     /// The stripes that pages form, if they do.
     pub fn stripes(self) -> Option<&'a Stripes> {
         self.0.rain.as_ref().map(|rain| &rain.stripes)
+    }
+    /// The page offsets of the reads that wait for a plane, for the host or on the way to something else, those of the host
+    /// first; of each kind the ones that have waited longest. At most as many as `join` sees.
+    pub fn waiting_reads(self, plane: PlaneIx) -> impl Iterator<Item = u32> + 'a {
+        let (state, pages) = (self.0, self.geometry().pages_per_block);
+        let next = move |op: u32| Some(op).filter(|&op| op != NONE);
+        let line = move |class: Class| {
+            let head = state.planes[plane as usize].head[class as usize];
+            std::iter::successors(next(head), move |&op| next(state.ops[op as usize].next))
+        };
+        let reads = line(Class::HostRead).chain(line(Class::AuxiliaryRead)).take(JOIN_SCAN_MAX);
+        let ppns = reads.map(move |op| state.books.lookup(state.ops[op as usize].lpn));
+        ppns.filter(move |&ppn| ppn != NONE && state.books.plane_of(ppn) == plane).map(move |ppn| ppn % pages)
     }
     /// Whether a plane's GC waits at the gate.
     pub fn waits_at_gate(self, plane: PlaneIx) -> bool {
@@ -266,6 +284,20 @@ impl<'a> View<'a> {
     /// Whether a plane's GC has moved its pages and erases.
     pub fn gc_erases(self, plane: PlaneIx) -> bool {
         self.0.gc[plane as usize].state == GcState::Erasing
+    }
+    /// Whether a plane's GC has moved all pages of its victim and has nothing but the erase left.
+    pub fn gc_only_erases(self, plane: PlaneIx) -> bool {
+        let gc = &self.0.gc[plane as usize];
+        gc.victim != NONE && gc.in_ram == 0 && self.books().next_valid(gc.victim, gc.cursor).is_none()
+    }
+    /// Of each plane and class of work at a die that requests wait for, since when the first has waited.
+    pub fn waiting_since(self, die: DieIx) -> impl Iterator<Item = (Class, Ns)> + 'a {
+        let state = self.0;
+        let lines = self.planes_of(die).flat_map(|plane| {
+            [Class::HostRead, Class::AuxiliaryRead, Class::HostProgram]
+                .map(|class| (class, state.planes[plane as usize].head[class as usize]))
+        });
+        lines.filter(|&(_, head)| head != NONE).map(|(class, head)| (class, state.ops[head as usize].born))
     }
     /// Whether a plane's GC has read all pages of its victim, and waits until the last of them are programmed.
     pub fn gc_drains(self, plane: PlaneIx) -> bool {

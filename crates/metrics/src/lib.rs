@@ -24,7 +24,7 @@ use std::collections::BTreeMap;
 use timeline::Timeline;
 use tinytail_core::host::CommandKind;
 use tinytail_core::observe::{Blame, Completion, Observer, PART_NAMES, PARTS};
-use tinytail_core::units::Ns;
+use tinytail_core::units::{Ns, SECTOR_BYTES};
 use tinytail_core::view::View;
 
 /// Significant decimal digits of the histograms: percentiles are within 0.1 % of the truth.
@@ -120,6 +120,51 @@ pub struct SlowestSum {
     pub ns: BTreeMap<&'static str, u64>,
 }
 
+/// Requests of one kind that a GC made wait.
+#[derive(Debug, Clone, Copy, Default)]
+struct Affected {
+    count: u64,
+    sum_ns: u128,
+}
+
+impl Affected {
+    #[inline]
+    fn add(&mut self, ns: Ns) {
+        self.count += 1;
+        self.sum_ns += u128::from(ns);
+    }
+
+    fn summary(self, requests: u64) -> AffectedSummary {
+        AffectedSummary {
+            count: self.count,
+            percent: percent(self.count, requests),
+            mean_us: (self.count > 0).then(|| self.sum_ns as f64 / 1000.0 / self.count as f64),
+        }
+    }
+}
+
+/// Requests of one kind that a GC made wait.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub struct AffectedSummary {
+    /// How many.
+    pub count: u64,
+    /// Percent of all requests.
+    pub percent: f64,
+    /// Their mean latency; `None` if there were none.
+    pub mean_us: Option<f64>,
+}
+
+/// Requests of which some page waited for a resource that a GC held.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub struct GcAffected {
+    /// Percent of all requests.
+    pub percent: f64,
+    /// Reads among them.
+    pub reads: AffectedSummary,
+    /// Writes among them.
+    pub writes: AffectedSummary,
+}
+
 /// Blame of one class of latency.
 #[derive(Debug, Clone)]
 struct Class {
@@ -185,7 +230,10 @@ pub struct Metrics {
     /// Blame of reads by class of latency.
     classes: Vec<Class>,
     write_blame: Class,
-    gc_blocked_reads: u64,
+    /// Reads and writes that waited for what a GC held.
+    gc_affected: [Affected; 2],
+    /// Sectors of reads and writes.
+    sectors: u64,
     queue_blocked_reads: u64,
     series: Series,
     log: Option<Log>,
@@ -203,7 +251,8 @@ impl Metrics {
             writes: Latencies::new(),
             classes: vec![empty.clone(); class_of(Ns::MAX >> 12, CLASS_BITS) + 1],
             write_blame: empty,
-            gc_blocked_reads: 0,
+            gc_affected: [Affected::default(); 2],
+            sectors: 0,
             queue_blocked_reads: 0,
             series: Series::new(start_ns, windows),
             log,
@@ -248,10 +297,12 @@ impl Observer for Metrics {
             bursts.add(completion);
         }
         let latency = completion.completed - completion.arrived;
+        if completion.gc_blocked && completion.kind != CommandKind::Trim {
+            self.gc_affected[usize::from(completion.kind == CommandKind::Write)].add(latency);
+        }
         let class = match completion.kind {
             CommandKind::Read => {
                 self.reads.record(latency);
-                self.gc_blocked_reads += u64::from(completion.gc_blocked);
                 self.queue_blocked_reads += u64::from(completion.queue_blocked);
                 let last = self.classes.len() - 1;
                 &mut self.classes[class_of(latency, CLASS_BITS).min(last)]
@@ -263,6 +314,7 @@ impl Observer for Metrics {
             // The counters of the drive have them, and the log.
             CommandKind::Trim => return,
         };
+        self.sectors += u64::from(completion.sectors);
         class.count += 1;
         for (part, ns) in blame.parts() {
             class.ns[part] += ns;
@@ -312,7 +364,22 @@ impl Metrics {
 
     /// Percent of reads of which some page waited for a resource that a GC held. TTFLASH, section 6.1.
     pub fn gc_blocked_read_percent(&self) -> f64 {
-        percent(self.gc_blocked_reads, self.reads.histogram.len())
+        percent(self.gc_affected[0].count, self.reads.histogram.len())
+    }
+
+    /// The requests of which some page waited for a resource that a GC held. I/O-parallelized GC, section 5.
+    pub fn gc_affected(&self) -> GcAffected {
+        let [reads, writes] = self.gc_affected;
+        GcAffected {
+            percent: percent(reads.count + writes.count, self.requests()),
+            reads: reads.summary(self.requests()),
+            writes: writes.summary(self.requests()),
+        }
+    }
+
+    /// Bytes of reads and writes.
+    pub fn bytes(&self) -> u64 {
+        self.sectors * u64::from(SECTOR_BYTES)
     }
 
     /// Percent of reads that waited in the host while the device queue was full. TTFLASH, section 6.1.

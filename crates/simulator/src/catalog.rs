@@ -214,24 +214,24 @@ pub fn check(path: &str) -> Result<&'static str, ConfigError> {
     if kind == DesignKind::Design {
         let mut documents = Vec::new();
         expand_document(Document::parse(path, &text)?, &mut Vec::new(), &mut documents)?;
-        check_parameters(|| Design::compose(path, &documents.iter().collect::<Vec<_>>()))?;
+        check_parameters(path, || Design::compose(path, &documents.iter().collect::<Vec<_>>()))?;
         return Ok("design");
     }
     if let Some(alone) = Design::alone(&document)? {
         let mut documents = Vec::new();
         expand_named(&document, "alone", alone, &mut Vec::new(), &mut documents)?;
         documents.push(document);
-        check_parameters(|| Design::compose(path, &documents.iter().collect::<Vec<_>>()))?;
+        check_parameters(path, || Design::compose(path, &documents.iter().collect::<Vec<_>>()))?;
         return Ok("overlay");
     }
     // An overlay is right if it is right on the plainest design.
     let base = embedded(&DESIGNS).into_iter().find(|(name, _)| *name == "base").expect("base is built in");
     let base = Document::parse(base.0, base.1)?;
-    let plain = check_parameters(|| Design::compose(path, &[&base, &document]));
+    let plain = check_parameters(path, || Design::compose(path, &[&base, &document]));
     if plain.is_err() && !document.table.contains_key("place") {
         // Some techniques need stripes.
         let rain = Document::parse("rain", embedded(&DESIGNS).into_iter().find(|(name, _)| *name == "rain").expect("rain is built in").1)?;
-        if check_parameters(|| Design::compose(path, &[&base, &rain, &document])).is_ok() {
+        if check_parameters(path, || Design::compose(path, &[&base, &rain, &document])).is_ok() {
             return Ok("overlay");
         }
     }
@@ -262,16 +262,20 @@ fn neither(document: &Document, of_device: &[String], of_design: &[String]) -> C
     ))
 }
 
-/// Checks the parameters of a design. Some of them are limited by the device; what fits none of the built-in ones is wrong.
-fn check_parameters(compose: impl Fn() -> Result<Design, ConfigError>) -> Result<(), ConfigError> {
-    let mut first_error = None;
+/// Checks the parameters of a design. Some of them are limited by the device; what fits none of the built-in ones is wrong. Of
+/// all the faults found, the first that lies in the file itself is told, and not in one that it is composed with.
+fn check_parameters(path: &str, compose: impl Fn() -> Result<Design, ConfigError>) -> Result<(), ConfigError> {
+    let mut told: Option<String> = None;
     for listing in devices() {
         match compose()?.prepare(&device(&listing.name)?) {
             Ok(()) => return Ok(()),
-            Err(error) => first_error = first_error.or(Some(error.0.replace("this device", &listing.name))),
+            Err(error) if told.as_ref().is_none_or(|told| !told.contains(path) && error.0.contains(path)) => {
+                told = Some(error.0.replace("this device", &listing.name));
+            }
+            Err(_) => {}
         }
     }
-    first_error.map_or(Ok(()), |message| Err(ConfigError(message)))
+    told.map_or(Ok(()), |message| Err(ConfigError(message)))
 }
 
 /// What a file describes.

@@ -16,7 +16,7 @@ use tinytail_metrics::log::LogNote;
 use tinytail_metrics::series::SeriesSummary;
 use tinytail_metrics::stories::StoriesNote;
 use tinytail_metrics::timeline::TimelineNote;
-use tinytail_metrics::{BlameSum, BurstsNote, LatencySummary, Measures, SlowestSum};
+use tinytail_metrics::{BlameSum, BurstsNote, GcAffected, LatencySummary, Measures, SlowestSum};
 use tinytail_workload::{InputKind, Workload};
 
 /// What a run's workload was.
@@ -102,6 +102,19 @@ pub struct ViolationNote {
     pub plane: u32,
 }
 
+/// How fast the host's data were read and written: by the time that passed, and by that in which dies worked.
+#[derive(Debug, Clone, Copy, Serialize)]
+pub struct Throughput {
+    /// Bytes read and written by the host.
+    pub bytes: u64,
+    /// Millions of bytes for each second of simulated time. Means something where the host waits for completions.
+    pub makespan_mb_per_second: Option<f64>,
+    /// Time in which dies ran something, over all dies, in seconds.
+    pub die_busy_seconds: f64,
+    /// Millions of bytes for each second in which all dies would have worked.
+    pub device_busy_mb_per_second: Option<f64>,
+}
+
 /// The figures of one run.
 #[derive(Debug, Clone, Serialize)]
 pub struct Outcome {
@@ -115,6 +128,12 @@ pub struct Outcome {
     pub distribution: Distribution,
     /// Percent of reads that waited for a resource that a GC held.
     pub gc_blocked_read_percent: f64,
+    /// Requests that waited for a resource that a GC held.
+    pub gc_affected: GcAffected,
+    /// Percent of the planes of a die that work while a GC holds one of them or the die; `None` if no GC did.
+    pub plane_utilization_during_gc_percent: Option<f64>,
+    /// How fast the host's data were read and written.
+    pub throughput: Throughput,
     /// Percent of reads that waited in the host while the device queue was full.
     pub queue_blocked_read_percent: f64,
     /// Pages programmed for each page that the host had programmed; `None` if it had none.
@@ -289,6 +308,9 @@ pub(crate) fn outcome<M: Measures>(
         write: metrics.write(),
         distribution: metrics.distribution(),
         gc_blocked_read_percent: metrics.gc_blocked_read_percent(),
+        gc_affected: metrics.gc_affected(),
+        plane_utilization_during_gc_percent: plane_utilization(counters, device),
+        throughput: throughput(drive, device, metrics.bytes(), figures.start),
         queue_blocked_read_percent: metrics.queue_blocked_read_percent(),
         write_amplification: write_amplification(counters),
         erases: counters.erases,
@@ -364,6 +386,24 @@ pub fn write_amplification(counters: &Counters) -> Option<f64> {
     (counters.host_pages > 0).then(|| programmed as f64 / counters.host_pages as f64)
 }
 
+/// Percent of the planes of a die that work during GC: the GC's own all the time, others while something of theirs has joined it.
+fn plane_utilization(counters: &Counters, device: &Device) -> Option<f64> {
+    let whole = u64::from(device.geometry.planes_per_die) * counters.gc_held_ns;
+    (whole > 0).then(|| (counters.gc_held_ns + counters.joined_gc_ns) as f64 * 100.0 / whole as f64)
+}
+
+fn throughput<M: Measures>(drive: &Drive<M>, device: &Device, bytes: u64, start: u64) -> Throughput {
+    let busy = drive.view().die_busy_ns();
+    // Bytes for each microsecond are millions for each second.
+    let rate = |ns: f64| (ns > 0.0).then(|| bytes as f64 * 1e3 / ns);
+    Throughput {
+        bytes,
+        makespan_mb_per_second: rate((drive.now() - start) as f64),
+        die_busy_seconds: busy as f64 / SECOND as f64,
+        device_busy_mb_per_second: rate(busy as f64 / f64::from(device.geometry.dies())),
+    }
+}
+
 /// How often each technique and mechanism acted.
 fn techniques(design: &Design, counters: &Counters) -> BTreeMap<String, u64> {
     let victims: Vec<&str> = design.victim.iter().map(|policy| policy.name()).collect();
@@ -374,7 +414,15 @@ fn techniques(design: &Design, counters: &Counters) -> BTreeMap<String, u64> {
         (format!("gc_hold/{}: yielded", design.gc_hold.name()), counters.preemptions),
         (format!("victim/{}", victims.join("+")), counters.gcs),
         (format!("order/{}: overtook", design.order.name()), counters.overtakes),
+        (format!("order/{}: deadlines missed", design.order.name()), counters.deadlines_missed),
         (format!("join/{}", design.join.name()), counters.joined),
+        (format!("join/{}: reads beside GC's", design.join.name()), counters.joined_gc_reads),
+        (format!("join/{}: programs beside GC's", design.join.name()), counters.joined_gc_programs),
+        (format!("join/{}: ns of array time beside GC's", design.join.name()), counters.joined_gc_ns),
+        (format!("join/{}: of them ns of reads", design.join.name()), counters.joined_gc_read_ns),
+        (format!("join/{}: reads that waited at 99 % of GC's", design.join.name()), counters.reads_waiting_quantile(0.01).unwrap_or(0)),
+        (format!("victim/{}: most candidates", victims.join("+")), counters.victim_candidates_max),
+        (format!("align/{}: pages skipped", design.align.name()), counters.skipped_pages),
         (format!("suspend/{}", design.suspend.name()), counters.suspensions),
         (format!("suspend/{}: programs", design.suspend.name()), counters.program_suspensions),
         (format!("suspend/{}: ns of pulses forfeited", design.suspend.name()), counters.forfeited_ns),

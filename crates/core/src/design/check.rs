@@ -7,7 +7,7 @@ use crate::ftl::ageing::check_theory;
 use crate::ftl::rain::Stripes;
 use crate::ftl::write_points::WRITE_POINTS_MAX;
 use crate::policy::{
-    FlushPlan, GcGate, GcHold, GcTrigger, Join, Order, PageChoice, Place, Reach, ReadPlan, Scope, Scrub, Suspend, Victim, WearLevel,
+    Align, FlushPlan, GcGate, GcHold, GcTrigger, Join, Order, PageChoice, Place, Reach, ReadPlan, Scope, Scrub, Suspend, Victim, WearLevel,
 };
 
 impl Design {
@@ -178,6 +178,42 @@ impl Design {
         )))
     }
 
+    /// Refuses operations of the host that should join those of GCs where GC has none that they could, and what only serves that
+    /// purpose without it.
+    fn check_gc_partners(&mut self) -> Result<(), ConfigError> {
+        let fault = |what: String| Err(ConfigError(format!("{}: {what}", self.name)));
+        let join = self.join.name();
+        if !self.join.joins_gc() {
+            let needs = [
+                ("align", self.align.active().then(|| self.align.name())),
+                ("victim", self.victim.iter_mut().find_map(|policy| policy.needs_partners().then(|| policy.name()))),
+            ];
+            let Some((section, name)) = needs.into_iter().find_map(|(section, name)| Some((section, name?))) else { return Ok(()) };
+            let key = if section == "victim" { "chain" } else { "policy" };
+            return fault(format!(
+                "[{section}] `{key}` \"{name}\" finds partners for operations of GCs, and [join] `policy` = \"{join}\" makes none of them; \
+                 allowed: \"gc_par\""
+            ));
+        }
+        let contradiction = if !self.gc.copies_through_controller() {
+            "[gc] `copy` = \"copyback\", whose two pages would both have to be at the offsets of the host's; allowed: \"controller\""
+                .to_string()
+        } else if self.gc.ideal {
+            "[gc] `ideal` = true, whose GC has no operations; allowed: false".to_string()
+        } else if self.place.late() {
+            format!("[place] `policy` = \"{}\", whose programs have no plane while they wait", self.place.name())
+        } else if self.align.active() && self.gc.write_points < 2 {
+            return fault(format!(
+                "[align] `policy` = \"{}\" needs a second open block of each plane, and [gc] `write_points` is {}; allowed: 2 or more",
+                self.align.name(),
+                self.gc.write_points
+            ));
+        } else {
+            return Ok(());
+        };
+        fault(format!("[join] `policy` = \"{join}\" contradicts {contradiction}"))
+    }
+
     /// Refuses stripes that leave no over-provisioning once parity has its pages.
     fn check_stripes_fit(&self, device: &Device, stripes: &Stripes, blocks_kept: u32) -> Result<(), ConfigError> {
         let pages = u64::from(device.geometry.pages_per_block);
@@ -277,7 +313,9 @@ impl Design {
         self.page_choice.prepare(device)?;
         self.check_late(device)?;
         self.join.prepare(device)?;
+        self.align.prepare(device)?;
         self.check_gathered_gc(device)?;
+        self.check_gc_partners()?;
         self.check_scrubbed_copies()?;
         self.suspend.prepare(device)?;
         self.read_plan.prepare(device)?;

@@ -616,6 +616,7 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
         self.path_blame.clear();
         self.completions.push(completion);
         self.state.counters.completed += 1;
+        self.state.counters.deadlines_missed += u64::from(completed - arrived > self.state.deadline_ns);
         self.state.requests.remove(request);
         self.state.host.completed(command.kind);
     }

@@ -42,6 +42,10 @@ pub(crate) struct Gc {
     pub plan: HoldPlan,
     /// It holds its plane or die.
     pub holds: bool,
+    /// Since when.
+    holds_since: Ns,
+    /// The write point that takes its pages, if `align` has chosen it.
+    pub write_point: Option<u8>,
     /// The next channel to claim; those before it are held.
     claim: u32,
     pub urgent: bool,
@@ -77,6 +81,8 @@ impl Gc {
             fetched: 0,
             plan: HoldPlan { scope: Scope::Plane, release_each_page: false },
             holds: false,
+            holds_since: 0,
+            write_point: None,
             claim: 0,
             urgent: false,
             arrival: 0,
@@ -91,6 +97,13 @@ impl Gc {
             moved: 0,
             moved_at: 0,
         }
+    }
+}
+
+impl Gc {
+    /// Of a hold under way only what comes from now on counts.
+    pub fn count_from(&mut self, now: Ns) {
+        self.holds_since = now;
     }
 }
 
@@ -213,6 +226,7 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
         let first_only = self.policies.victim.len() == 1;
         let mut chain = self.policies.victim.iter_mut();
         chain.next()?.search(View(&self.state), plane, first_only, &mut found);
+        self.state.counters.victim_candidates_max = self.state.counters.victim_candidates_max.max(found.len() as u64);
         for policy in chain {
             if found.len() > 1 {
                 policy.narrow(View(&self.state), plane, &mut found);
@@ -252,8 +266,10 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
         self.clear_ready(plane, Class::Hold);
         let die = self.state.die_of(plane);
         self.settle_die(die);
+        let now = self.state.now;
         let gc = &mut self.state.gc[plane as usize];
         gc.holds = true;
+        gc.holds_since = now;
         gc.claim = 0;
         let scope = gc.plan.scope;
         self.update_closed(die);
@@ -341,6 +357,9 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
             gc.victim = victim;
             (gc.cursor, gc.fetched) = (0, 0);
             gc.held_since = self.state.now;
+            if self.state.aligns {
+                self.align_gc(plane);
+            }
         }
         if self.state.rain.as_ref().is_some_and(|rain| rain.plans_reads) {
             self.replan_reads(plane);
@@ -382,7 +401,11 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
                 oracle.read_flash(op, from, true);
             }
             self.state.gc[plane as usize].reads = true;
-            self.begin(die, op);
+            if self.state.gc_joins {
+                self.begin_with_partners(die, op);
+            } else {
+                self.begin(die, op);
+            }
             return true;
         }
         if gc.in_ram + gc.in_registers > 0 {
@@ -544,7 +567,10 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
         self.release_channels(plane);
         let die = self.state.die_of(plane);
         self.settle_die(die);
-        self.state.gc[plane as usize].holds = false;
+        let gc = &mut self.state.gc[plane as usize];
+        if std::mem::take(&mut gc.holds) {
+            self.state.counters.gc_held_ns += self.state.now - gc.holds_since;
+        }
         self.update_closed(die);
         self.try_start(die);
     }
@@ -622,7 +648,7 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
         if !self.state.gather_until.is_empty() {
             closed |= self.not_gathered(die);
         }
-        if self.state.registers.get(die as usize).is_some_and(|registers| registers.full != 0) {
+        if self.state.device.flash.cache_register && self.state.registers[die as usize].full != 0 {
             closed |= !(READ_BITS | self.gc_goes_on(die));
         }
         if held_by != NONE && held_by != die {

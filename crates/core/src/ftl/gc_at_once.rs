@@ -5,7 +5,7 @@ use crate::event::EventQueue;
 use crate::ftl::Claimant;
 use crate::ids::{BlockIx, PlaneIx};
 use crate::observe::Observer;
-use crate::policy::{GcTrigger, Place, Want};
+use crate::policy::{GcTrigger, Want};
 use crate::view::View;
 
 /// Pages whose map entries are fetched ahead.
@@ -43,7 +43,7 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
             ahead = self.fetch_ahead(victim, ahead);
             let from = victim * pages + offset;
             let lpn = self.state.books.owner(from);
-            let write_point = self.policies.place.write_point(View(&self.state), plane, true);
+            let write_point = self.ageing_point(plane, true);
             let to = self.state.books.take(plane, write_point, Claimant::Gc).expect("GC always has its reserved block");
             self.state.books.commit_move(lpn, from, to);
             if let Some(oracle) = &mut self.oracle {

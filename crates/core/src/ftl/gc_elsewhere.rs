@@ -97,7 +97,7 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
     }
 
     fn has_room_for_gc(&mut self, plane: PlaneIx) -> bool {
-        let write_point = self.policies.place.write_point(View(&self.state), plane, true);
+        let write_point = self.write_point(plane, true);
         self.state.books.can_take(plane, write_point, Claimant::Gc)
     }
 

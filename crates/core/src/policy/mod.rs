@@ -14,6 +14,7 @@ use crate::view::{BlockedRead, Candidate, Spot, Unplaced, View, Waiting, Written
 use schemars::JsonSchema;
 use serde::Deserialize;
 
+pub mod align;
 pub mod flush_plan;
 pub mod gc_gate;
 pub mod gc_hold;
@@ -312,6 +313,8 @@ seam! {
         /// Finds the best candidates of a whole plane, for the head of the chain; leaves `found` empty when there are none.
         /// `first_only`: nobody narrows them, and the one with the lowest index is enough.
         fn search(&mut self, view: View<'_>, plane: PlaneIx, first_only: bool, found: &mut Vec<BlockIx>);
+        /// Whether it has a meaning only where the host's operations join those of GCs.
+        fn needs_partners(&mut self) -> bool [else false];
     }
     /// Techniques that answer `victim`.
     enum VictimPolicy in "victim" {
@@ -325,6 +328,8 @@ seam! {
         "cost_benefit" => CostBenefit(victim::cost_benefit::CostBenefit),
         /// The fewest erases.
         "least_worn" => LeastWorn(victim::least_worn::LeastWorn),
+        /// The most pages at offsets at which reads wait in sibling planes.
+        "queue_match" => QueueMatch(victim::queue_match::QueueMatch),
     }
 }
 
@@ -335,6 +340,8 @@ seam! {
         fn at_die(&mut self, view: View<'_>, candidates: &[Candidate]) -> usize;
         /// The index of the operation that a free channel serves. Candidates stand in the order in which they began to wait.
         fn at_channel(&mut self, view: View<'_>, candidates: &[Candidate]) -> usize;
+        /// The time from a request's arrival to its deadline, if it has one. Those that take longer are counted.
+        fn deadline_ns(&mut self) -> Option<Ns> [else None];
     }
     /// Techniques that answer `order`.
     enum OrderPolicy in "order" {
@@ -350,6 +357,8 @@ seam! {
         "commands_first" => CommandsFirst(order::commands_first::CommandsFirst),
         /// Urgent GC, then the host, then GC and flushes in the background.
         "emergency_external_background" => EmergencyExternalBackground(order::emergency_external_background::EmergencyExternalBackground),
+        /// GC while it does not make a request miss its deadline, otherwise reads first.
+        "deadline_slack" => DeadlineSlack(order::deadline_slack::DeadlineSlack),
         /// As `emergency_external_background`, and under load GC gets the share of time in which it frees what the host writes.
         "rate_match" => RateMatch(order::rate_match::RateMatch),
     }
@@ -417,6 +426,8 @@ seam! {
         fn gather_ns(&mut self) -> Option<Ns>;
         /// Whether the programs of GCs wait for each other as well.
         fn gathers_gc(&mut self) -> bool;
+        /// Whether operations of the host may join those of GCs. Then it is asked about reads of GCs too.
+        fn joins_gc(&mut self) -> bool [else false];
     }
     /// Techniques that answer `join`.
     enum JoinPolicy in "join" {
@@ -426,6 +437,31 @@ seam! {
         "same_offset" => SameOffset(join::same_offset::SameOffset),
         /// As `same_offset`, and programs start on all planes of a die or not at all.
         "strict_all_planes" => StrictAllPlanes(join::strict_all_planes::StrictAllPlanes),
+        /// As `same_offset`, and the host's operations join those of GCs in sibling planes.
+        "gc_par" => GcPar(join::gc_par::GcPar),
+    }
+}
+
+seam! {
+    /// At which of their open blocks do the planes of a die program, so that their programs come to one page offset?
+    trait Align {
+        /// The write point that takes the pages which GC moves into a plane. Asked when a GC begins, for all its pages, and for
+        /// each page that the GC of another plane sends.
+        fn gc_point(&mut self, view: View<'_>, plane: PlaneIx) -> usize;
+        /// The write point of a program of the host's that starts in a plane.
+        fn host_point(&mut self, view: View<'_>, plane: PlaneIx) -> usize;
+        /// The write point at which a program of the host's joins one that starts at `offset` in another plane, of GC if
+        /// `for_gc`. If it is not there yet, the pages up to `offset` are skipped. Nothing if it should not join.
+        fn partner_point(&mut self, view: View<'_>, plane: PlaneIx, offset: u32, for_gc: bool) -> Option<usize>;
+        /// Whether it is worth asking at all; otherwise `place` chooses the write points.
+        fn active(&mut self) -> bool;
+    }
+    /// Techniques that answer `align`.
+    enum AlignPolicy in "align" {
+        /// `place` chooses the write points.
+        "never" => Never(align::never::Never),
+        /// Two open blocks for each plane, of which GC takes the one that is level with its siblings.
+        "active_blocks" => ActiveBlocks(align::active_blocks::ActiveBlocks),
     }
 }
 

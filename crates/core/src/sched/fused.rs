@@ -5,11 +5,13 @@
 
 use crate::drive::Drive;
 use crate::event::EventQueue;
-use crate::ids::{DieIx, NONE};
+use crate::ids::{DieIx, NONE, PlaneIx};
 use crate::observe::Observer;
 use crate::policy::{Join, Place};
 use crate::sched::Times;
-use crate::sched::ops::{CLASSES, Class, OpKind, Owner};
+use crate::sched::ops::{CLASSES, Class, Op, OpKind, Owner};
+use crate::state::Phase;
+use crate::units::Ns;
 use crate::view::{View, Waiting};
 
 /// The most waiting operations of one plane that `join` sees.
@@ -34,7 +36,24 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
     #[inline(never)]
     fn find_partners(&mut self, die: DieIx, lead: u32) {
         let lead_op = self.state.ops[lead as usize];
-        let kind = lead_op.kind;
+        let page = if lead_op.kind == OpKind::Read { lead_op.ppn } else { lead_op.target };
+        let offset = page % self.state.device.geometry.pages_per_block;
+        let lead_view = Waiting { kind: lead_op.kind, class: lead_op.class, plane: lead_op.plane, offset };
+        let partners = self.ask_partners(die, &lead_view);
+        for index in (0..partners.ops.len()).filter(|&index| partners.join[index]) {
+            self.fuse(lead, partners.ops[index], &lead_view);
+        }
+        self.partners = partners;
+    }
+
+    /// The waiting operations that could join one that starts, and which of them `join` lets.
+    fn ask_partners(&mut self, die: DieIx, lead: &Waiting) -> Partners {
+        let kind = lead.kind;
+        let mut partners = std::mem::take(&mut self.partners);
+        let Partners { waiting, ops, join } = &mut partners;
+        waiting.clear();
+        ops.clear();
+        join.clear();
         let flash = &self.state.device.flash;
         let can = match kind {
             OpKind::Read => flash.multi_plane_read,
@@ -42,15 +61,15 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
             OpKind::Copyback | OpKind::Erase => false,
         };
         if !can {
-            return;
+            return partners;
         }
-        let mut partners = std::mem::take(&mut self.partners);
-        let Partners { waiting, ops, join } = &mut partners;
-        waiting.clear();
-        ops.clear();
-        join.clear();
+        // What joins a read of GC needs the second register of its plane.
+        let steps_aside = lead.class == Class::Gc && !flash.cache_register;
         let planes_per_die = self.state.device.geometry.planes_per_die;
-        for plane in (die * planes_per_die..(die + 1) * planes_per_die).filter(|&plane| plane != lead_op.plane) {
+        for plane in (die * planes_per_die..(die + 1) * planes_per_die).filter(|&plane| plane != lead.plane) {
+            if steps_aside && self.register_is_full(plane) {
+                continue;
+            }
             let bound = waiting.len() + JOIN_SCAN_MAX;
             for class in 0..CLASSES {
                 let mut op = self.state.planes[plane as usize].head[class];
@@ -65,7 +84,7 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
                         continue;
                     }
                     if entry.kind == kind
-                        && let Some(offset) = self.join_offset(&entry)
+                        && let Some(offset) = self.join_offset(&entry, lead)
                     {
                         waiting.push(Waiting { kind, class: entry.class, plane, offset });
                         ops.push(op);
@@ -76,29 +95,84 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
             }
         }
         if !waiting.is_empty() {
-            let pages = self.state.device.geometry.pages_per_block;
-            let bound = if kind == OpKind::Read { lead_op.ppn } else { lead_op.target };
-            let lead_view = Waiting { kind, class: lead_op.class, plane: lead_op.plane, offset: bound % pages };
             join.resize(waiting.len(), false);
-            self.policies.join.partners(View(&self.state), &lead_view, waiting, join);
-            let mut planes_taken = 1u64 << (lead_op.plane % planes_per_die);
+            self.policies.join.partners(View(&self.state), lead, waiting, join);
+            let mut planes_taken = 1u64 << (lead.plane % planes_per_die);
             for index in (0..waiting.len()).filter(|&index| join[index]) {
                 let plane = 1 << (waiting[index].plane % planes_per_die);
                 assert!(
-                    waiting[index].offset == lead_view.offset && planes_taken & plane == 0,
+                    waiting[index].offset == lead.offset && planes_taken & plane == 0,
                     "a multi-plane command takes one page of each plane, at one offset"
                 );
                 planes_taken |= plane;
-                self.fuse(lead, ops[index]);
+            }
+        }
+        partners
+    }
+
+    /// A read of GC starts with what joins it. While the array reads, the channel takes the data of those programs to the die
+    /// that could join GC's next, as many as fit: the registers of their planes are free, so that the GC need not wait for them.
+    #[inline(never)]
+    pub(crate) fn begin_with_partners(&mut self, die: DieIx, op: u32) {
+        self.count_waiting_reads(die);
+        self.join(die, op);
+        self.settle_die(die);
+        self.mark_running(die);
+        let entry = self.state.ops[op as usize];
+        let Times { command, array, .. } = if entry.mate == NONE { self.times(&entry) } else { self.fused_times(op) };
+        let now = self.state.now;
+        let state = &mut self.state.dies[die as usize];
+        let channel = state.channel as usize;
+        (state.running, state.part, state.phase, state.occupant) = (op, op, Phase::ArrayRead, entry.occupant);
+        self.queue.schedule(die as usize, now + command + array);
+        let loads = self.state.channels[channel].line.is_empty() && !self.state.gc_across && self.state.dies[die as usize].ready != 0;
+        let loading = if loads { self.load_programs(die, entry.plane, array) } else { 0 };
+        self.use_channel(channel, command + loading, entry.occupant, entry.plane);
+        self.update_held_category(die);
+    }
+
+    fn count_waiting_reads(&mut self, die: DieIx) {
+        let most = 2 * self.state.counters.reads_waiting.len() - 1;
+        let mut waiting = 0;
+        for plane in self.planes_of(die) {
+            for class in [Class::HostRead, Class::AuxiliaryRead] {
+                let mut op = self.state.planes[plane as usize].head[class as usize];
+                while op != NONE && waiting < most {
+                    waiting += 1;
+                    op = self.state.ops[op as usize].next;
+                }
+            }
+        }
+        self.state.counters.reads_waiting[waiting / 2] += 1;
+    }
+
+    /// Takes the data of programs to the die that could join the next one of a plane's GC, for at most so long. Returns for how
+    /// long.
+    fn load_programs(&mut self, die: DieIx, plane: PlaneIx, most: Ns) -> Ns {
+        let point = self.write_point(plane, true);
+        let offset = self.state.books.next_offset(plane, point);
+        let lead = Waiting { kind: OpKind::Program, class: Class::GcProgram, plane, offset };
+        let partners = self.ask_partners(die, &lead);
+        let mut loading = 0;
+        for index in (0..partners.ops.len()).filter(|&index| partners.join[index]) {
+            let entry = &self.state.ops[partners.ops[index] as usize];
+            let transfer = self.times(entry).transfer;
+            if entry.is_host() && loading + transfer <= most {
+                loading += transfer;
+                self.state.ops[partners.ops[index] as usize].sectors = 0;
             }
         }
         self.partners = partners;
+        loading
     }
 
     /// The page offset that a waiting operation would have if it started now, unless it cannot.
-    fn join_offset(&mut self, entry: &crate::sched::ops::Op) -> Option<u32> {
+    fn join_offset(&mut self, entry: &Op, lead: &Waiting) -> Option<u32> {
         let pages = self.state.device.geometry.pages_per_block;
         if entry.kind == OpKind::Program {
+            if self.state.aligns {
+                return self.aligned_offset(entry, lead);
+            }
             let write_point = self.policies.place.write_point(View(&self.state), entry.plane, entry.class == Class::GcProgram);
             let books = &self.state.books;
             return books.can_take(entry.plane, write_point, entry.claimant()).then(|| books.next_offset(entry.plane, write_point));
@@ -110,11 +184,15 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
         Some(ppn % pages)
     }
 
-    fn fuse(&mut self, lead: u32, mate: u32) {
+    fn fuse(&mut self, lead: u32, mate: u32, lead_view: &Waiting) {
         self.remove_from_line(mate);
         let entry = self.state.ops[mate as usize];
         if entry.kind == OpKind::Program {
-            let write_point = self.policies.place.write_point(View(&self.state), entry.plane, entry.class == Class::GcProgram);
+            let write_point = if self.state.aligns {
+                self.bring_level(&entry, lead_view)
+            } else {
+                self.policies.place.write_point(View(&self.state), entry.plane, entry.class == Class::GcProgram)
+            };
             let target = self.state.books.take(entry.plane, write_point, entry.claimant()).expect("the page that the offset was read from");
             self.state.ops[mate as usize].target = target;
         } else if !matches!(entry.owner, Owner::Gc(_)) {
@@ -124,12 +202,30 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
         }
         self.bill_wait(mate);
         self.state.counters.joined += 1;
-        for part in [lead, mate] {
-            let part = &mut self.state.ops[part as usize];
-            part.rest = Some(part.occupant);
+        let lead_op = &mut self.state.ops[lead as usize];
+        let (of_gc, occupant) = (matches!(lead_op.owner, Owner::Gc(_)), lead_op.occupant);
+        lead_op.rest = Some(occupant);
+        let mate_op = &mut self.state.ops[mate as usize];
+        mate_op.rest = Some(if of_gc { occupant } else { mate_op.occupant });
+        if of_gc && entry.is_host() {
+            self.count_joined_gc(mate);
         }
         self.state.ops[mate as usize].mate = self.state.ops[lead as usize].mate;
         self.state.ops[lead as usize].mate = mate;
+    }
+
+    /// Counts an operation of the host that has joined one of a GC, and for how long its plane works meanwhile.
+    fn count_joined_gc(&mut self, mate: u32) {
+        let entry = &self.state.ops[mate as usize];
+        let (kind, array) = (entry.kind, self.times(entry).array);
+        let counters = &mut self.state.counters;
+        counters.joined_gc_ns += array;
+        if kind == OpKind::Read {
+            counters.joined_gc_reads += 1;
+            counters.joined_gc_read_ns += array;
+        } else {
+            counters.joined_gc_programs += 1;
+        }
     }
 
     pub(crate) fn remove_from_line(&mut self, op: u32) {

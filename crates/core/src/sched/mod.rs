@@ -8,7 +8,7 @@ use crate::drive::Drive;
 use crate::event::EventQueue;
 use crate::ids::{BlockIx, ChannelIx, DieIx, NONE, PlaneIx, Ppn};
 use crate::observe::{Observer, Occupant, SPACE};
-use crate::policy::{Order, Place};
+use crate::policy::Order;
 use crate::sched::ops::{BACKGROUND_BITS, CLASS_BY_NUMBER, CLASSES, Class, HOLD_BITS, Op, OpKind, Owner};
 use crate::sched::suspend::PulseEvent;
 use crate::state::{InLine, Phase, Wants};
@@ -16,6 +16,7 @@ use crate::story::Passing;
 use crate::units::Ns;
 use crate::view::{Candidate, View};
 
+mod align;
 mod billing;
 mod channel;
 pub(crate) mod fused;
@@ -329,8 +330,7 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
                     self.take_place(die, op);
                 } else {
                     let claimant = self.state.ops[op as usize].claimant();
-                    let for_gc = class == Class::GcProgram;
-                    let write_point = self.policies.place.write_point(View(&self.state), home, for_gc);
+                    let write_point = self.write_point(home, class == Class::GcProgram);
                     let Some(target) = self.state.books.take(home, write_point, claimant) else {
                         match owner {
                             Owner::Gc(home) => self.send_home(op, home),

@@ -130,7 +130,7 @@ pub struct Op {
     pub mate: u32,
     /// The plane.
     pub plane: PlaneIx,
-    /// Sectors that cross the channel.
+    /// Sectors that cross the channel; of a program none, if its data have reached the die before it starts.
     pub sectors: u8,
     /// First sector in the page. A program carries the whole page; `VOID` says that the host has given it up.
     pub first_sector: u8,

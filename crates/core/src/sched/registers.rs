@@ -2,14 +2,14 @@
 //! while this one waits for the channel or crosses it.
 //!
 //! The pages of a die cross its channel one at a time, in the order in which they were read. While a page is in a register
-//! the die starts nothing but reads: everything else of it is shut out, as if it were held. A drive whose flash has no such
-//! registers never gets here.
+//! the die starts nothing but reads: everything else of it is shut out, as if it were held. Where the flash is not said to have
+//! them, only pages that joined a read of GC use a second register, and shut nothing out.
 
 use crate::drive::{Drive, EXTRA_SLOTS};
 use crate::event::EventQueue;
-use crate::ids::{DieIx, NONE};
+use crate::ids::{DieIx, NONE, PlaneIx};
 use crate::observe::Observer;
-use crate::sched::ops::Owner;
+use crate::sched::ops::{Class, Owner};
 use crate::state::{InLine, Phase, Wants};
 
 /// The cache registers of a die's planes.
@@ -49,6 +49,9 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
     /// empty.
     #[inline(never)]
     pub(super) fn array_read_with_registers(&mut self, die: DieIx) {
+        if !self.state.device.flash.cache_register {
+            return self.partners_step_aside(die);
+        }
         let channel = self.state.channel_of(die);
         let mut part = self.state.dies[die as usize].running;
         let lead = &self.state.ops[part as usize];
@@ -96,12 +99,7 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
         let mut part = self.first_part(lead);
         while part != NONE {
             let next = self.next_part(lead, part);
-            let registers = &mut self.state.registers[die as usize];
-            match registers.tail {
-                NONE => registers.head = part,
-                tail => self.state.ops[tail as usize].next = part,
-            }
-            registers.tail = part;
+            self.wait_in_register(die, part);
             part = next;
         }
         self.update_held_category(die);
@@ -111,6 +109,44 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
         }
         self.try_start(die);
         self.claim_for_register(die);
+    }
+
+    /// A page that stands in its register crosses the channel after those before it.
+    fn wait_in_register(&mut self, die: DieIx, part: u32) {
+        let registers = &mut self.state.registers[die as usize];
+        match registers.tail {
+            NONE => registers.head = part,
+            tail => self.state.ops[tail as usize].next = part,
+        }
+        registers.tail = part;
+    }
+
+    /// The array of a die without cache registers has read. What has joined a read of GC steps aside: it stays in the second
+    /// registers of its planes until the channel has time for it, and the GC goes on.
+    fn partners_step_aside(&mut self, die: DieIx) {
+        let lead = self.state.dies[die as usize].running;
+        if self.state.ops[lead as usize].class != Class::Gc {
+            self.state.dies[die as usize].part = self.first_part(lead);
+            return self.claim_channel(die, Phase::TransferOut);
+        }
+        let channel = self.state.channel_of(die);
+        let mut part = std::mem::replace(&mut self.state.ops[lead as usize].mate, NONE);
+        while part != NONE {
+            self.open_channel_wait(part, channel);
+            let bit = self.register_bit(part);
+            self.state.registers[die as usize].full |= bit;
+            self.wait_in_register(die, part);
+            part = std::mem::replace(&mut self.state.ops[part as usize].mate, NONE);
+        }
+        self.claim_channel(die, Phase::TransferOut);
+        self.claim_for_register(die);
+    }
+
+    /// Whether the second register of a plane holds a page that joined a read of GC.
+    pub(super) fn register_is_full(&self, plane: PlaneIx) -> bool {
+        let bit = plane % self.state.device.geometry.planes_per_die;
+        let registers = self.state.registers.get(self.state.die_of(plane) as usize);
+        registers.is_some_and(|registers| registers.full >> bit & 1 == 1)
     }
 
     /// The next page of a die goes over its channel, or stands in line for it.

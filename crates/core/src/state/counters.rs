@@ -49,6 +49,22 @@ pub struct Counters {
     pub overtakes: u64,
     /// Operations that joined another in a multi-plane command.
     pub joined: u64,
+    /// Of them reads of the host that joined a read of a GC.
+    pub joined_gc_reads: u64,
+    /// Of them programs of the host that joined a program of a GC.
+    pub joined_gc_programs: u64,
+    /// Array time of both, in planes other than the GC's.
+    pub joined_gc_ns: u64,
+    /// Those of `joined_gc_reads`.
+    pub joined_gc_read_ns: u64,
+    /// Reads of GCs that the host's could join, by how many reads waited at the die then: two numbers in each, the last has all above.
+    pub reads_waiting: [u64; 32],
+    /// The most candidates that the first policy of a chain has left to the next.
+    pub victim_candidates_max: u64,
+    /// Time in which GCs held their plane or die, over all GCs.
+    pub gc_held_ns: u64,
+    /// Pages skipped so that a program of the host could join one of a GC.
+    pub skipped_pages: u64,
     /// Erases and programs cut.
     pub suspensions: u64,
     /// Those of programs among them.
@@ -185,8 +201,39 @@ pub struct Counters {
     pub critical_pages_fast: u64,
     /// Pages that GC read in idle time beyond its threshold, to bring write points to rest.
     pub moves_for_rest: u64,
+    /// Requests that took longer than their deadline, where they have one.
+    pub deadlines_missed: u64,
     /// Completed requests.
     pub completed: u64,
     /// Completed flash operations that the host waited for, at once or in the end.
     pub host_operations: u64,
+}
+
+impl Counters {
+    /// So many reads or one less waited at a GC's die when it read a page, in all but the given share of cases; at most 63.
+    /// `None` where the host's reads could join none.
+    pub fn reads_waiting_quantile(&self, share: f64) -> Option<u64> {
+        let all: u64 = self.reads_waiting.iter().sum();
+        let mut left = (all as f64 * share) as u64;
+        for (index, &count) in self.reads_waiting.iter().enumerate().rev() {
+            if count > left {
+                return Some(2 * index as u64 + 1);
+            }
+            left -= count;
+        }
+        None
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_reads_that_waited_are_found_up_to_two() {
+        let mut counters = Counters::default();
+        assert_eq!(counters.reads_waiting_quantile(0.01), None);
+        (counters.reads_waiting[0], counters.reads_waiting[3], counters.reads_waiting[31]) = (98, 1, 1);
+        assert_eq!([0.0, 0.01, 0.02].map(|share| counters.reads_waiting_quantile(share)), [Some(63), Some(7), Some(1)]);
+    }
 }

@@ -144,13 +144,16 @@ impl Teller {
     }
 
     /// What no other passage covers belongs to the innermost rest.
-    fn tell_rest(&mut self, leftovers: &[Passage], from: Ns, to: Ns) {
-        if to <= from {
-            return;
-        }
-        let covering = leftovers.iter().filter(|rest| rest.from <= from && to <= rest.to);
-        if let Some(&Passage { plane, what: Passing::Rest(part), .. }) = covering.min_by_key(|rest| rest.to - rest.from) {
-            self.append(Segment { from, to, part, plane, by_plane: plane, gc: NOBODY, page: NONE, request: NOBODY });
+    fn tell_rest(&mut self, leftovers: &[Passage], mut from: Ns, end: Ns) {
+        while from < end {
+            // One of them may begin or end in between.
+            let edges = leftovers.iter().flat_map(|rest| [rest.from, rest.to]);
+            let to = edges.filter(|&edge| from < edge && edge < end).min().unwrap_or(end);
+            let covering = leftovers.iter().filter(|rest| rest.from <= from && to <= rest.to);
+            if let Some(&Passage { plane, what: Passing::Rest(part), .. }) = covering.min_by_key(|rest| rest.to - rest.from) {
+                self.append(Segment { from, to, part, plane, by_plane: plane, gc: NOBODY, page: NONE, request: NOBODY });
+            }
+            from = to;
         }
     }
 

@@ -136,7 +136,7 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
     /// Writes a page in the books, and collects its plane down to the target.
     #[inline]
     pub(super) fn write_functionally(&mut self, lpn: Lpn, plane: PlaneIx, tally: &mut Tally) {
-        let write_point = self.policies.place.write_point(View(&self.state), plane, false);
+        let write_point = self.ageing_point(plane, false);
         let ppn = self.state.books.take(plane, write_point, Claimant::Host).expect("ageing keeps every plane above its reserve");
         self.state.books.commit_write(lpn, ppn);
         tally.written += 1;
@@ -162,7 +162,7 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
         let Some(victim) = self.victim_for_ageing(plane) else { return };
         tally.recent.push(plane, self.state.books.valid_pages(victim));
         tally.moved += u64::from(if tally.planewise {
-            let write_point = self.policies.place.write_point(View(&self.state), plane, true);
+            let write_point = self.ageing_point(plane, true);
             self.state.books.collect_whole(victim, write_point, &mut tally.owners)
         } else {
             self.collect_functionally(victim)

@@ -24,14 +24,7 @@ pub struct SameOffset {}
 
 impl Join for SameOffset {
     fn prepare(&mut self, device: &Device) -> Result<(), ConfigError> {
-        if device.flash.multi_plane_read || device.flash.multi_plane_program {
-            return Ok(());
-        }
-        Err(ConfigError(format!(
-            "[join] `policy` is \"same_offset\", which makes multi-plane commands; {} has none: its [flash] `multi_plane_read` and \
-             `multi_plane_program` are both false",
-            device.name
-        )))
+        check_multi_plane("same_offset", device)
     }
 
     fn partners(&mut self, _: View<'_>, lead: &Waiting, waiting: &[Waiting], join: &mut [bool]) {
@@ -56,6 +49,18 @@ impl Join for SameOffset {
     fn gathers_gc(&mut self) -> bool {
         false
     }
+}
+
+/// Refuses a technique of multi-plane commands on flash that has none.
+pub(super) fn check_multi_plane(policy: &str, device: &Device) -> Result<(), ConfigError> {
+    if device.flash.multi_plane_read || device.flash.multi_plane_program {
+        return Ok(());
+    }
+    Err(ConfigError(format!(
+        "[join] `policy` is \"{policy}\", which makes multi-plane commands; {} has none: its [flash] `multi_plane_read` and \
+         `multi_plane_program` are both false",
+        device.name
+    )))
 }
 
 #[cfg(test)]

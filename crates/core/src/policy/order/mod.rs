@@ -1,5 +1,6 @@
 //! Which waiting operation starts next.
 pub mod commands_first;
+pub mod deadline_slack;
 pub mod emergency_external_background;
 pub mod fifo;
 pub mod gc_first;

@@ -4,6 +4,7 @@ pub mod d_choices;
 pub mod fifo;
 pub mod greedy;
 pub mod least_worn;
+pub mod queue_match;
 
 use crate::ids::{BlockIx, PlaneIx};
 use crate::view::View;

@@ -149,6 +149,8 @@ struct Mix {
     worn_steps: bool,
     /// What goes by dies: the layout and GC, one GC at a time, GC that yields to its end, watermarks.
     by_die: u8,
+    /// Whether the host's operations join those of GC; aligned blocks, pages skipped for them, victims that match the queue.
+    gc_par: u8,
     seed: u64,
 }
 
@@ -175,7 +177,7 @@ fn stripes() -> impl Strategy<Value = Stripes> {
 
 fn mix() -> impl Strategy<Value = Mix> {
     let shape = (1u32..3, 1u32..4, prop_oneof![Just(1u32), Just(2), Just(4)], 0u8..4, any::<bool>(), any::<bool>());
-    let rest = (0u8..6, any::<bool>(), any::<bool>(), 0u8..8, prop_oneof![Just(0u32), Just(2), Just(16)], 1u32..3, 0u64..3);
+    let rest = (0u8..7, any::<bool>(), any::<bool>(), 0u8..8, prop_oneof![Just(0u32), Just(2), Just(16)], 1u32..3, 0u64..3);
     let host = (
         prop_oneof![3 => Just(0), 1 => Just(70)],
         prop::option::of(prop_oneof![Just(20u32), Just(400)]),
@@ -240,6 +242,7 @@ fn mix() -> impl Strategy<Value = Mix> {
                 program_steps: if seed / 256 % 2 == 0 { 1 } else { 3 },
                 worn_steps: seed / 512 % 2 == 0,
                 by_die: (seed / 1024 % 16) as u8,
+                gc_par: (seed / 16_384 % 16) as u8,
                 seed,
             },
         )
@@ -356,6 +359,7 @@ impl Mix {
             0 => design.order,
             1 => OrderPolicy::ReadFirst(ReadFirst {}),
             5 => OrderPolicy::UserReadsFirst(crate::policy::order::user_reads_first::UserReadsFirst {}),
+            6 => OrderPolicy::DeadlineSlack(crate::policy::order::deadline_slack::DeadlineSlack::new(3)),
             3 => OrderPolicy::CommandsFirst(crate::policy::order::commands_first::CommandsFirst {}),
             4 => OrderPolicy::EmergencyExternalBackground(
                 crate::policy::order::emergency_external_background::EmergencyExternalBackground {},
@@ -395,6 +399,7 @@ impl Mix {
         if let Some(late) = self.late() {
             late.place_late(&mut design, self);
         }
+        self.parallelize_gc(&mut design);
         let wild = |salt| Box::new(Wild::new(self.seed, salt));
         if self.wild & 1 != 0 {
             design.suspend = SuspendPolicy::Custom(wild(1));
@@ -439,6 +444,24 @@ impl Mix {
     /// Whether the gate lets one plane of a die collect at a time.
     fn blocks_gather(&self) -> bool {
         (self.rain.as_ref().is_some_and(|stripes| stripes.gate < 4) || self.by_die & 2 != 0) && self.wild & 2 == 0
+    }
+
+    /// Lets the host's operations join those of GC, with and without aligned blocks and victims that match the queue.
+    fn parallelize_gc(&self, design: &mut Design) {
+        use crate::policy::align::active_blocks::ActiveBlocks;
+        use crate::policy::{AlignPolicy, VictimPolicy};
+        let can = self.planes > 1 && self.controller && !self.ideal && self.late().is_none();
+        if !can || self.gc_par & 1 == 0 || design.join.name() != "same_offset" {
+            return;
+        }
+        design.join = JoinPolicy::GcPar(crate::policy::join::gc_par::GcPar {});
+        if self.gc_par & 2 != 0 && self.write_points > 1 {
+            let skips = if self.gc_par & 4 != 0 { 3 } else { 0 };
+            design.align = AlignPolicy::ActiveBlocks(ActiveBlocks::new(skips));
+        }
+        if self.gc_par & 8 != 0 {
+            design.victim.push(VictimPolicy::QueueMatch(crate::policy::victim::queue_match::QueueMatch::new(2)));
+        }
     }
 
     fn add_stripes(&self, design: &mut Design, stripes: &Stripes) {
@@ -577,6 +600,17 @@ proptest! {
         (mix.strict, mix.join, mix.dynamic, mix.across, mix.controller) = (true, true, true, true, true);
         (mix.flash, mix.wild, mix.scope, mix.by_die) = (mix.flash | 2, mix.wild & !6, mix.scope % 2, mix.by_die | 11);
         assert!(mix.in_die());
+        let (hash, completed, _) = mix.run::<Lanes, true>(300);
+        prop_assert_eq!(completed, 300);
+        let (again, ..) = mix.run::<PlainHeap, false>(300);
+        prop_assert_eq!(hash, again, "the plain heap, and nobody to be told, give the same run");
+    }
+
+    /// Operations of the host that join those of GC, with every hold, order and layout.
+    #[test]
+    fn any_mix_whose_host_joins_its_gc_returns_the_last_data(mut mix in mix()) {
+        (mix.late, mix.ideal, mix.planes, mix.controller) = (None, false, mix.planes.max(2), true);
+        (mix.join, mix.strict, mix.gc_par) = (true, false, mix.gc_par | 1);
         let (hash, completed, _) = mix.run::<Lanes, true>(300);
         prop_assert_eq!(completed, 300);
         let (again, ..) = mix.run::<PlainHeap, false>(300);

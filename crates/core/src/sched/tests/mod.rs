@@ -34,6 +34,7 @@ mod erase_suspension;
 mod errors;
 mod gathering;
 mod gc;
+mod gc_par;
 mod host;
 mod late;
 mod levelling;

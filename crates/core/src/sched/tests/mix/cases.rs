@@ -39,6 +39,7 @@ fn plain() -> Mix {
         program_steps: 1,
         worn_steps: false,
         by_die: 0,
+        gc_par: 0,
         free: 0,
         seed: 0,
     }
@@ -324,4 +325,33 @@ fn pages_that_are_programmed_together_are_booked_before_anything_is_padded() {
         ..plain()
     };
     assert_eq!(mix.run::<Lanes, true>(300).1, 300);
+}
+
+/// A write without buffer waited for another of its page and then joined a program of GC. Its own work took no time, so that what
+/// nothing else explained was one piece, which began before that program did and was told as if all of it were the wait.
+#[test]
+fn what_two_leftovers_of_a_request_cover_is_told_for_each() {
+    let mix = Mix {
+        channels: 2,
+        planes: 2,
+        scope: 3,
+        preemptible: true,
+        controller: true,
+        join: true,
+        suspend: 2,
+        buffer_pages: 0,
+        wild: 5,
+        link_page_ns: Some(400),
+        trims: 0,
+        levels_wear: true,
+        free: 1615,
+        worn_steps: true,
+        by_die: 13,
+        gc_par: 3,
+        seed: 3_418_546_830_898_370,
+        ..plain()
+    };
+    let (_, completed, counters) = mix.run::<Lanes, true>(300);
+    assert_eq!(completed, 300);
+    assert!(counters.joined_gc_programs > 0);
 }

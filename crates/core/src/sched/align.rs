@@ -1,0 +1,81 @@
+//! At which write points planes program: where `place` says, or, so that a die's planes come to one page offset, where `align`
+//! does.
+
+use crate::drive::Drive;
+use crate::event::EventQueue;
+use crate::ftl::Claimant;
+use crate::ids::PlaneIx;
+use crate::observe::Observer;
+use crate::policy::{Align, Place};
+use crate::sched::ops::{Class, Op};
+use crate::view::{View, Waiting};
+
+impl<O: Observer, Q: EventQueue> Drive<O, Q> {
+    /// The write point of a program that starts in a plane.
+    #[inline]
+    pub(crate) fn write_point(&mut self, plane: PlaneIx, for_gc: bool) -> usize {
+        if self.state.aligns {
+            return self.aligned_point(plane, for_gc);
+        }
+        self.policies.place.write_point(View(&self.state), plane, for_gc)
+    }
+
+    /// The write point of a page while the drive ages: always the first, where `align` would choose by what waits, so that the
+    /// starting state is that of a drive with one open block for each plane.
+    #[inline]
+    pub(crate) fn ageing_point(&mut self, plane: PlaneIx, for_gc: bool) -> usize {
+        if self.state.aligns { 0 } else { self.policies.place.write_point(View(&self.state), plane, for_gc) }
+    }
+
+    /// A plane's GC begins: the open block that takes its pages.
+    #[inline(never)]
+    pub(crate) fn align_gc(&mut self, plane: PlaneIx) {
+        let point = self.policies.align.gc_point(View(&self.state), plane);
+        self.state.gc[plane as usize].write_point = Some(point as u8);
+    }
+
+    #[inline(never)]
+    fn aligned_point(&mut self, plane: PlaneIx, for_gc: bool) -> usize {
+        if !for_gc {
+            return self.policies.align.host_point(View(&self.state), plane);
+        }
+        let point = match self.state.gc[plane as usize].write_point {
+            Some(point) => usize::from(point),
+            None => self.policies.align.gc_point(View(&self.state), plane),
+        };
+        let has_room = |&point: &usize| self.state.books.can_take(plane, point, Claimant::Gc);
+        // The block that was chosen may be full, and no erased one left but for what the others have.
+        if has_room(&point) { point } else { (0..self.state.books.write_points(plane)).find(has_room).unwrap_or(point) }
+    }
+
+    /// The offset at which a waiting program could join `lead`: of GC, that of its own block; of the host, the lead's or none.
+    #[inline(never)]
+    pub(super) fn aligned_offset(&mut self, entry: &Op, lead: &Waiting) -> Option<u32> {
+        let point = self.partner_point(entry, lead)?;
+        let books = &self.state.books;
+        let offset = books.next_offset(entry.plane, point);
+        let joins_at = if entry.class == Class::GcProgram { offset } else { lead.offset };
+        (offset <= joins_at && books.can_take(entry.plane, point, entry.claimant())).then_some(joins_at)
+    }
+
+    fn partner_point(&mut self, entry: &Op, lead: &Waiting) -> Option<usize> {
+        if entry.class == Class::GcProgram {
+            return Some(self.aligned_point(entry.plane, true));
+        }
+        self.policies.align.partner_point(View(&self.state), entry.plane, lead.offset, lead.class == Class::GcProgram)
+    }
+
+    /// Brings the write point of a program that joins `lead` to the lead's offset, and returns it.
+    #[inline(never)]
+    pub(super) fn bring_level(&mut self, entry: &Op, lead: &Waiting) -> usize {
+        let point = self.partner_point(entry, lead).expect("the point that the offset was read from");
+        while self.state.books.next_offset(entry.plane, point) < lead.offset {
+            assert!(self.state.books.pad(entry.plane, point, Claimant::Host), "a block that has the page at the offset has those before");
+            let counters = &mut self.state.counters;
+            counters.skipped_pages += 1;
+            counters.padded_pages += 1;
+            counters.padded_for_gc += 1;
+        }
+        point
+    }
+}
