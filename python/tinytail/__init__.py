@@ -95,6 +95,13 @@ if TYPE_CHECKING:
     from tinytail.rotation import Rotation, analyze_rotation
     from tinytail.serving import serve
     from tinytail.transforms import Transform
+    from tinytail.verifying import (
+        PowerCutError,
+        PowerCutResult,
+        PowerCuts,
+        RecoveryTimes,
+        verify_power_cut,
+    )
 
     __version__: str
 
@@ -129,9 +136,13 @@ __all__ = [
     "OutputError",
     "PageLayout",
     "Paired",
+    "PowerCutError",
+    "PowerCutResult",
+    "PowerCuts",
     "Ranking",
     "RateMatching",
     "Rating",
+    "RecoveryTimes",
     "ResultsError",
     "Rotation",
     "RunError",
@@ -173,6 +184,7 @@ __all__ = [
     "serve",
     "trace_convert",
     "trace_info",
+    "verify_power_cut",
     "version",
     "workload",
     "workload_claims",
@@ -193,6 +205,7 @@ _MODULES = (
     "explaining",
     "certifying",
     "serving",
+    "verifying",
 )
 
 

@@ -49,6 +49,7 @@ from tinytail.serving import bench as serving_bench
 from tinytail.serving.command import serve
 from tinytail.tracing import NOTHING_SAID
 from tinytail.transforms import Transform
+from tinytail.verify_command import verify
 
 app = App(
     name="tinytail",
@@ -70,6 +71,7 @@ app.command(trace)
 app.command(image)
 app.command(config)
 app.command(analyze)
+app.command(verify)
 app.command(certify)
 certify.command(certify_act, name="act", usage="Usage: tinytail certify act [DESIGN...] [OPTIONS]")
 app.command(explain, usage="Usage: tinytail explain DIR [OPTIONS]")

@@ -545,6 +545,36 @@ def serving(control: Control) -> Serving:
     return _native.Serving(control)
 
 
+@dataclass(frozen=True, slots=True)
+class PowerCase:
+    """A design whose power is cut, on a device.
+
+    The device may be made smaller, by `blocks_per_plane`, and may be given bit errors.
+    """
+
+    device: str
+    design: str
+    blocks_per_plane: int | None = None
+    bit_errors: bool = False
+
+
+def power_cases() -> tuple[PowerCase, ...]:
+    """Every design and overlay on a small drive of its paper."""
+    return tuple(PowerCase(**case) for case in json.loads(_native.power_cases()))
+
+
+def power_cut(case: PowerCase, *, cuts: int, seed: int, control: Control) -> dict[str, Any]:
+    """Cuts the power of a drive at random events, without the interpreter lock.
+
+    Raises:
+        ConfigError: a faulty device or design, or ones that do not go together.
+        RunError: the drive could not recover, or requests stopped completing.
+    """
+    spec = json.dumps(asdict(case) | {"cuts": cuts, "seed": seed})
+    result: dict[str, Any] = json.loads(_native.power_cut(spec, control))
+    return result
+
+
 def bench_cases() -> tuple[list[str], list[str]]:
     """The names of the bench cases: those that are run if none is named, and the others."""
     default, by_name = json.loads(_native.bench_cases())

@@ -20,6 +20,7 @@ from tinytail.page_layout import PageLayout
 from tinytail.rate_matching import Curves, RateMatching
 from tinytail.results import Comparison, DesignResult, Latency
 from tinytail.rotation import Analysis, Rotation
+from tinytail.verifying import PowerCuts
 
 LATENCY_ROWS = {
     "mean": "mean_us",
@@ -628,6 +629,31 @@ def rate_matching_view(found: RateMatching) -> RenderableType:
         title = f"{curves.form} form, MB/s: GC_BW = page x {curves.formula}"
         parts += [Text(), Text(title), table, Text(f"{curves.form} form: {_crossover(curves)}")]
     return Group(*parts)
+
+
+def power_cuts_view(found: PowerCuts) -> RenderableType:
+    """What came of the losses of power, design by design."""
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
+    table.add_column("design")
+    for column in ("cuts", "torn", "lost", "stale", "p50 ms", "p99 ms", "max ms"):
+        table.add_column(column, justify="right")
+    for result in found.results:
+        times = result.recovery
+        table.add_row(
+            Text(result.design),
+            str(result.cuts),
+            str(result.torn_pages + result.torn_blocks),
+            str(result.lost),
+            str(result.stale),
+            *(f"{ms:.1f}" for ms in (times.p50_ms, times.p99_ms, times.max_ms)),
+        )
+    acknowledged = sum(result.completed for result in found.results)
+    pages = sum(result.pages_read_back for result in found.results)
+    verdict = (
+        f"{found.cuts} losses of power after {acknowledged} requests, {pages} pages read back: "
+        f"{found.lost} lost, {found.stale} stale."
+    )
+    return Group(table, Text(verdict))
 
 
 def _us(ns: float) -> str:

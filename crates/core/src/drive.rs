@@ -9,6 +9,7 @@ use crate::drive::link::HostPath;
 use crate::drive::trim::VoidPages;
 use crate::event::{EventQueue, Lanes};
 use crate::ftl::Books;
+use crate::ftl::rain::Stripes;
 use crate::host::Command;
 use crate::host_queue::Queued;
 use crate::ids::{BlockIx, DieIx, Lpn, NONE, PlaneIx};
@@ -30,6 +31,7 @@ use thiserror::Error;
 pub(crate) mod batches;
 pub(crate) mod levelling;
 mod link;
+pub mod power;
 mod reconstruction;
 pub(crate) mod requests;
 pub(crate) mod scrub;
@@ -140,52 +142,16 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
     /// As for `new`.
     pub fn with_queue(device: &Device, mut design: Design, verify: bool, observer: O) -> Result<Self, ConfigError> {
         design.prepare(device)?;
-        let gc = &design.gc;
         let stripes = design.place.stripes();
-        let pages = stripes.as_ref().map_or(device.logical_pages(), |stripes| {
-            stripes.pages() + if design.wear_level.active() { u64::from(stripes.width()) } else { 0 }
-        });
+        let pages = pages_of_books(device, &mut design, stripes.as_ref());
+        let gc = &design.gc;
         check_memory(device, pages, gc.page_sequence, verify)?;
         let mut books = Books::new(&device.geometry, pages, gc.write_points, gc.reserve_blocks, gc.page_sequence);
-        let dynamic = design.place.reach() != Reach::Plane;
-        if dynamic {
+        if design.place.reach() != Reach::Plane {
             books.count_live();
         }
-        let mut state = State::new(device, books, gc.copies_through_controller(), gc.ideal);
-        state.gc_across = gc.leaves_its_plane();
-        state.suspends = design.suspend.active();
-        state.deadline_ns = design.order.deadline_ns().unwrap_or(Ns::MAX);
-        state.gc_joins = design.join.joins_gc();
-        if state.gc_joins {
-            state.registers = vec![Registers::EMPTY; state.dies.len()];
-        }
-        state.aligns = design.align.active();
-        if design.join.gather_ns().is_some() {
-            state.gather_until = vec![Ns::MAX; state.dies.len()];
-            if design.join.gathers_gc() && device.geometry.planes_per_die > 1 && !gc.ideal {
-                state.gc_gather = vec![GcGather::EMPTY; state.dies.len()];
-                // The pages of one GC fill a program of the whole die, if they may leave their plane.
-                state.gc_reads_ahead = if state.gc_across { device.geometry.planes_per_die } else { 1 };
-            }
-        }
-        if dynamic {
-            state.bound = vec![0; device.geometry.planes() as usize];
-        }
-        let late = design.place.late();
-        if state.gc_across || late {
-            state.gc_bound = vec![0; device.geometry.planes() as usize];
-        }
-        if late {
-            state.late = Some(Box::new(Late::new(&mut state, !gc.leaves_its_plane(), design.gc_trigger.thresholds())));
-        }
         let oracle = verify.then(|| Box::new(Oracle::new(device, stripes.as_ref())));
-        if let Some(stripes) = stripes {
-            let buffer_pages = state.buffer.capacity();
-            state.buffer.set_room(buffer_pages - Rain::reserve(&stripes, buffer_pages));
-            let rain = Rain::new(stripes, device.geometry.planes(), buffer_pages, design.read_plan.active());
-            state.rain = Some(Box::new(rain));
-            state.levels_wear = design.wear_level.active();
-        }
+        let state = state_at_rest(device, &mut design, books, stripes, 0);
         let slots = state.dies.len() + state.channels.len() + EXTRA_SLOTS as usize + state.registers.len();
         let mut drive = Self {
             state,
@@ -305,7 +271,7 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
         let oracle = self.oracle.as_mut().expect("faults are for drives with an oracle");
         match fault {
             Fault::Map { lpn, other } => self.state.books.break_map(lpn, other),
-            Fault::GcCopy | Fault::Buffer => oracle.armed = Some(fault),
+            Fault::GcCopy | Fault::Buffer | Fault::FirstCopy | Fault::Ram | Fault::Trims => oracle.armed = Some(fault),
         }
     }
 
@@ -515,6 +481,52 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
             self.accept(queued);
         }
     }
+}
+
+/// The logical pages of a drive's books: the host's, those of parity, and one for each place of a stripe that may move.
+fn pages_of_books(device: &Device, design: &mut Design, stripes: Option<&Stripes>) -> u64 {
+    stripes
+        .map_or(device.logical_pages(), |stripes| stripes.pages() + if design.wear_level.active() { u64::from(stripes.width()) } else { 0 })
+}
+
+/// The state of a drive in which nothing is under way. `gcs_started`: those so far, for the numbers of those to come.
+fn state_at_rest(device: &Device, design: &mut Design, books: Books, stripes: Option<Stripes>, gcs_started: u64) -> State {
+    let mut state = State::new(device, books, design.gc.copies_through_controller(), design.gc.ideal);
+    state.gcs_started = gcs_started;
+    state.gc_across = design.gc.leaves_its_plane();
+    state.suspends = design.suspend.active();
+    state.deadline_ns = design.order.deadline_ns().unwrap_or(Ns::MAX);
+    state.gc_joins = design.join.joins_gc();
+    if state.gc_joins {
+        state.registers = vec![Registers::EMPTY; state.dies.len()];
+    }
+    state.aligns = design.align.active();
+    if design.join.gather_ns().is_some() {
+        state.gather_until = vec![Ns::MAX; state.dies.len()];
+        if design.join.gathers_gc() && device.geometry.planes_per_die > 1 && !design.gc.ideal {
+            state.gc_gather = vec![GcGather::EMPTY; state.dies.len()];
+            // The pages of one GC fill a program of the whole die, if they may leave their plane.
+            state.gc_reads_ahead = if state.gc_across { device.geometry.planes_per_die } else { 1 };
+        }
+    }
+    if design.place.reach() != Reach::Plane {
+        state.bound = vec![0; device.geometry.planes() as usize];
+    }
+    let late = design.place.late();
+    if state.gc_across || late {
+        state.gc_bound = vec![0; device.geometry.planes() as usize];
+    }
+    if late {
+        state.late = Some(Box::new(Late::new(&mut state, !design.gc.leaves_its_plane(), design.gc_trigger.thresholds())));
+    }
+    if let Some(stripes) = stripes {
+        let buffer_pages = state.buffer.capacity();
+        state.buffer.set_room(buffer_pages - Rain::reserve(&stripes, buffer_pages));
+        let rain = Rain::new(stripes, device.geometry.planes(), buffer_pages, design.read_plan.active());
+        state.rain = Some(Box::new(rain));
+        state.levels_wear = design.wear_level.active();
+    }
+    state
 }
 
 /// Refuses a drive whose books the process can't allocate, with a sentence instead of an abort.

@@ -200,6 +200,14 @@ impl PageErrors {
         self.suspects[(ppn / self.pages_per_block) as usize] = true;
     }
 
+    /// The power failed: which pages were looked at is forgotten, and every block with copied pages is suspect.
+    pub fn forget_looks(&mut self) {
+        for (suspect, copies) in self.suspects.iter_mut().zip(self.copies.chunks_mut(self.pages_per_block as usize)) {
+            copies.iter_mut().for_each(|byte| *byte &= COPIES_MAX);
+            *suspect = copies.iter().any(|&byte| byte > 0);
+        }
+    }
+
     pub fn erased(&mut self, block: BlockIx) {
         let first = (block * self.pages_per_block) as usize;
         self.copies[first..first + self.pages_per_block as usize].fill(0);

@@ -95,7 +95,27 @@ pub enum Fault {
     GcCopy,
     /// The next page written to the buffer is forgotten.
     Buffer,
+    /// The next recovery from a loss of power takes the first copy of each page that it finds, not the youngest.
+    FirstCopy,
+    /// In the next loss of power the write buffer is lost.
+    Ram,
+    /// In the next loss of power the journal of trims is lost.
+    Trims,
 }
+
+/// What a page holds when it is read back after a loss of power.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum ReadBack {
+    /// What was written last.
+    Right,
+    /// Nothing, or what was never written there.
+    Lost,
+    /// What was written before.
+    Stale,
+}
+
+/// In every sector of a page that was torn: nobody writes that.
+const TORN: u32 = u32::MAX - 2;
 
 /// Expected and actual contents of the whole drive.
 #[derive(Debug)]
@@ -355,6 +375,51 @@ impl Oracle {
                 return;
             }
         }
+    }
+
+    /// The power failed while a page was programmed or erased: it holds what nobody wrote.
+    pub fn tear(&mut self, ppn: Ppn) {
+        self.flash.set(ppn, Content::Uniform(TORN));
+    }
+
+    /// The power failed: what operations carried is gone.
+    pub fn forget_operations(&mut self) {
+        self.carried.clear();
+        self.promised.clear();
+    }
+
+    /// Sectors of an entry of the buffer that were on their way to the flash are still in RAM; `flight`: those that nothing newer
+    /// has taken the place of.
+    pub fn return_flight(&mut self, entry: u32, flight: u64) {
+        let base = entry as usize * self.sectors;
+        for s in (0..self.sectors).filter(|s| flight >> s & 1 == 1) {
+            self.dirty[base + s] = self.flight[base + s];
+        }
+    }
+
+    /// Reads a page back after a loss of power: of sectors in RAM from the buffer's entry, `entry` with its dirty sectors and all that it
+    /// has, of the others from a physical page, or zeroes without one.
+    pub fn read_back(&mut self, lpn: Lpn, ppn: Option<Ppn>, entry: Option<(u32, u64, u64)>) -> ReadBack {
+        self.checked += 1;
+        let (flash, expected) = (ppn.map(|ppn| self.flash.get(ppn)), self.expected.get(lpn));
+        for s in 0..self.sectors {
+            let got = match entry {
+                Some((entry, dirty, _)) if dirty >> s & 1 == 1 => self.dirty[entry as usize * self.sectors + s],
+                Some((entry, _, present)) if present >> s & 1 == 1 => self.flight[entry as usize * self.sectors + s],
+                _ => flash.as_ref().map_or(0, |flash| flash.sector(s)),
+            };
+            let expected = expected.sector(s);
+            if got != expected {
+                // Tokens grow from write to write, and a page that was given up has 0.
+                let is_stale = got != 0 && got < self.token_end && (got < expected || expected == 0);
+                let what = if is_stale { "an older one" } else { "lost" };
+                self.fail(format!(
+                    "logical page {lpn}, sector {s}: token {got} was read back after a loss of power, {expected} was written last: {what}"
+                ));
+                return if is_stale { ReadBack::Stale } else { ReadBack::Lost };
+            }
+        }
+        ReadBack::Right
     }
 
     pub fn fail(&mut self, what: String) {

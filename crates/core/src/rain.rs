@@ -193,7 +193,7 @@ impl ActiveStripes {
 }
 
 /// A stripe on its way to the flash.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Batch {
     pub stripe: u32,
     /// The place of the stripe among the active ones.
@@ -330,6 +330,16 @@ impl Rain {
         let before = *word >> (lpn % 64) & 1 == 1;
         *word = *word & !(1 << (lpn % 64)) | u64::from(trimmed) << (lpn % 64);
         before
+    }
+
+    /// A stripe whose parity had been computed is still in RAM after a loss of power, and on its way again.
+    pub fn take_back(&mut self, batch: Batch) {
+        let stripe = batch.stripe;
+        let active = self.active.activate(stripe);
+        let batch = self.batches.insert(Batch { active, pending: 0, pinned: 0, waits_for_readers: false, ..batch });
+        let item = self.active.get_mut(active);
+        (item.batch, item.generation) = (batch, 1);
+        self.parity_pages += 1;
     }
 
     /// Notes that a page was written into the buffer.

@@ -106,6 +106,11 @@ impl WriteBuffer {
         self.room = room;
     }
 
+    /// The most pages that the host may have in it now.
+    pub fn room(&self) -> u32 {
+        self.room
+    }
+
     /// Whether the device has a buffer at all.
     pub fn exists(&self) -> bool {
         self.capacity > 0
@@ -282,6 +287,57 @@ impl WriteBuffer {
         }
         self.free(index);
         true
+    }
+
+    /// The entries that are taken, those that are on their way first and then those written longest ago.
+    pub fn taken(&self) -> Vec<u32> {
+        let mut is_free = vec![false; self.entries.len()];
+        self.free.iter().for_each(|&free| is_free[free as usize] = true);
+        let on_their_way =
+            (0..self.entries.len() as u32).filter(|&index| !is_free[index as usize] && self.entries[index as usize].older == IN_FLIGHT);
+        let link = |index: u32| (index != NONE).then_some(index);
+        let in_order = std::iter::successors(link(self.oldest), move |&index| link(self.entries[index as usize].newer));
+        on_their_way.chain(in_order).collect()
+    }
+
+    /// The program of an entry will not end: its sectors in flight wait for the next flush, before all others, unless they are
+    /// `given_up`. Returns those that came back, or nothing if the entry is free now.
+    pub fn return_flight(&mut self, index: u32, given_up: bool) -> Option<u64> {
+        crate::check!(self.entries[index as usize].older == IN_FLIGHT, "an entry that is on its way");
+        self.in_flight -= 1;
+        let entry = &mut self.entries[index as usize];
+        let flight = if given_up { 0 } else { entry.flight & !entry.dirty };
+        entry.dirty |= flight;
+        entry.flight = 0;
+        if entry.dirty == 0 {
+            self.free(index);
+            return None;
+        }
+        entry.older = NONE;
+        entry.newer = self.oldest;
+        match self.oldest {
+            NONE => self.newest = index,
+            oldest => self.entries[oldest as usize].older = index,
+        }
+        self.oldest = index;
+        Some(flight)
+    }
+
+    /// Forgets an entry and what it holds.
+    pub fn forget_all_of(&mut self, index: u32) {
+        if self.is_in_flight(index) {
+            self.in_flight -= 1;
+        } else {
+            self.unlink(index);
+        }
+        let entry = &mut self.entries[index as usize];
+        (entry.dirty, entry.flight) = (0, 0);
+        self.free(index);
+    }
+
+    /// Whether an entry is on its way to the flash.
+    pub fn is_in_flight(&self, index: u32) -> bool {
+        self.entries[index as usize].older == IN_FLIGHT
     }
 
     /// Notes which program carries an entry to the flash.

@@ -14,6 +14,7 @@ use std::sync::Arc;
 use tinytail_core::device::{PageTime, measured_layout};
 use tinytail_simulator::control::{Control as Progress, Phase};
 use tinytail_simulator::image::{self, CreateSpec};
+use tinytail_simulator::power::{self, PowerSpec};
 use tinytail_simulator::run::{RunError as Failure, Spec};
 use tinytail_simulator::{bench as benches, catalog, run as runs};
 use tinytail_workload::{Trace, TraceOptions, Transform, Workload, WorkloadError as Faulty};
@@ -257,6 +258,19 @@ fn image_fits(path: &str, device: &str, design: &str) -> PyResult<bool> {
 }
 
 #[pyfunction]
+fn power_cases() -> PyResult<String> {
+    json(&power::CASES.as_slice())
+}
+
+#[pyfunction]
+fn power_cut(py: Python<'_>, spec_json: &str, control: &Control) -> PyResult<String> {
+    let spec: PowerSpec = serde_json::from_str(spec_json).map_err(|error| ConfigError::new_err(option_message(&error)))?;
+    let progress = Arc::clone(&control.0);
+    let outcome = py.detach(|| power::cut_power(&spec, &progress)).map_err(|error| failure(&error))?;
+    json(&outcome)
+}
+
+#[pyfunction]
 fn bench_cases() -> PyResult<String> {
     json(&(benches::CASES, benches::CASES_BY_NAME))
 }
@@ -300,6 +314,8 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
         wrap_pyfunction!(image_create, module)?,
         wrap_pyfunction!(image_info, module)?,
         wrap_pyfunction!(image_fits, module)?,
+        wrap_pyfunction!(power_cases, module)?,
+        wrap_pyfunction!(power_cut, module)?,
         wrap_pyfunction!(bench_cases, module)?,
         wrap_pyfunction!(bench_case, module)?,
     ] {

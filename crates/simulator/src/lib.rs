@@ -7,6 +7,7 @@ pub mod image;
 pub mod kinds;
 pub mod outcome;
 pub mod play;
+pub mod power;
 pub mod run;
 pub mod wear;
 pub mod without;

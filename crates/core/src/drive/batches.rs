@@ -32,7 +32,7 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
     }
 
     /// Limits what the host may have in the buffer to what parity leaves of it.
-    fn settle_room(&mut self) {
+    pub(super) fn settle_room(&mut self) {
         let capacity = self.state.buffer.capacity();
         let rain = self.state.rain.as_ref().expect("only drives with stripes get here");
         let parity = rain.parity_pages.max(Rain::reserve(&rain.stripes, capacity));

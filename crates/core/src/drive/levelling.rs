@@ -142,6 +142,9 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
             oracle.program(op, target);
         }
         self.state.books.commit_write(lpn, target);
+        if let Some(page) = self.page_on_the_move(lpn) {
+            self.state.books.note_copy_of(target, page);
+        }
         self.state.counters.levelled_pages += 1;
         self.consider_gc(plane);
         if last {

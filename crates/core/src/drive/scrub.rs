@@ -112,6 +112,18 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
         }
     }
 
+    /// After a loss of power the next request wakes the scrubbers of dies with suspect blocks.
+    pub(super) fn scrub_after_cut(&mut self) {
+        let g = &self.state.device.geometry;
+        let blocks = g.planes_per_die * g.blocks_per_plane;
+        for die in 0..self.state.scrubbers.len() as DieIx {
+            let errors = self.state.errors.as_ref().expect("scrubbers are for devices with errors");
+            if (die * blocks..(die + 1) * blocks).any(|block| errors.is_suspect(block)) {
+                self.owe_a_round(die);
+            }
+        }
+    }
+
     fn owe_a_round(&mut self, die: DieIx) {
         self.state.scrubbers[die as usize].owes = true;
         self.state.scrubbing_owed = true;

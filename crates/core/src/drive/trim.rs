@@ -74,6 +74,7 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
         if let Some(oracle) = &mut self.oracle {
             oracle.trim(lpn);
         }
+        self.state.books.note_trim(lpn);
         let ppn = self.state.books.unmap(lpn);
         if ppn != NONE {
             self.state.counters.trimmed_pages += 1;

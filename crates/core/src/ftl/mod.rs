@@ -3,6 +3,7 @@
 //! Nothing here takes time. The timed drive and the functional ageing keep the same books by the same functions.
 
 use crate::device::Geometry;
+use crate::ftl::durable::Durable;
 use crate::ids::{BlockIx, Lpn, NONE, PlaneIx, Ppn};
 use crate::mem::{huge_vec, prefetch};
 use rand_core::Rng;
@@ -11,12 +12,14 @@ use std::collections::VecDeque;
 
 pub mod ageing;
 pub(crate) mod cleanup;
+pub(crate) mod durable;
 mod fewest;
 pub(crate) mod gc;
 mod gc_at_once;
 mod gc_elsewhere;
 mod image;
 pub mod rain;
+pub(crate) mod recovery;
 mod rename;
 pub(crate) mod write_points;
 
@@ -79,6 +82,10 @@ pub struct Books {
     /// Out-of-band sequence numbers, if the design asks for them.
     sequence: Vec<u64>,
     last_sequence: u64,
+    /// What a loss of power leaves, if one is to be survived; then it has the sequence numbers.
+    durable: Option<Box<Durable>>,
+    /// Programs get sequence numbers.
+    numbered: bool,
     /// Blocks of each plane that only GC may open.
     reserve_blocks: u32,
     /// Live pages of each plane, if the design asks for them.
@@ -127,6 +134,8 @@ impl Books {
             planes,
             sequence: if page_sequence { huge_vec(physical, 0) } else { Vec::new() },
             last_sequence: 0,
+            durable: None,
+            numbered: page_sequence,
             reserve_blocks,
             live: Vec::new(),
             by_wear: false,
@@ -217,7 +226,8 @@ impl Books {
 
     /// The out-of-band sequence number of a physical page, if the design keeps them.
     pub fn sequence(&self, ppn: Ppn) -> Option<u64> {
-        self.sequence.get(ppn as usize).copied()
+        let sequence = self.durable.as_ref().map_or(&self.sequence, |durable| &durable.sequence);
+        sequence.get(ppn as usize).copied()
     }
 
     /// Brings the map entry of a logical page near.
@@ -397,6 +407,9 @@ impl Books {
         let page = self.take(plane, write_point, claimant);
         if let Some(ppn) = page {
             self.programmed(ppn, PADDING, false);
+            if self.numbered {
+                self.number(ppn, PADDING, true);
+            }
         }
         page.is_some()
     }
@@ -421,10 +434,6 @@ impl Books {
             self.count_fell(block);
             self.closed_at[block as usize] = self.planes[self.pages_per_plane.divide(ppn) as usize].programs;
         }
-        if !self.sequence.is_empty() {
-            self.last_sequence += 1;
-            self.sequence[ppn as usize] = self.last_sequence;
-        }
     }
 
     /// Books a completed program of new data.
@@ -435,15 +444,21 @@ impl Books {
             self.invalidate(old);
         }
         self.programmed(ppn, lpn, true);
+        if self.numbered {
+            self.number(ppn, lpn, false);
+        }
     }
 
     /// Books a completed program of data that the host gave up meanwhile: nothing maps to it.
     pub fn commit_void(&mut self, lpn: Lpn, ppn: Ppn) {
         self.programmed(ppn, lpn, false);
+        if self.numbered {
+            self.number(ppn, lpn, true);
+        }
     }
 
-    /// Forgets a logical page. Returns the physical page that it had, or `NONE`. Out-of-band data do not say so: a map that is
-    /// rebuilt from them has the page again.
+    /// Forgets a logical page. Returns the physical page that it had, or `NONE`. Out-of-band data do not say so; a trim is noted
+    /// besides, by `note_trim`.
     pub fn unmap(&mut self, lpn: Lpn) -> Ppn {
         let old = std::mem::replace(&mut self.map[lpn as usize], NONE);
         if old != NONE {
@@ -461,6 +476,9 @@ impl Books {
             self.map[lpn as usize] = to;
         }
         self.programmed(to, lpn, current);
+        if self.numbered {
+            self.number_copy(from, to);
+        }
         current
     }
 
@@ -497,6 +515,9 @@ impl Books {
         self.reverse[range].fill(NONE);
         self.next_page[block as usize] = 0;
         self.erases[block as usize] += 1;
+        if self.numbered {
+            self.note_erase(block);
+        }
         let plane = &mut self.planes[self.geometry.plane_of(block) as usize];
         plane.free_pages += pages;
         let before = plane.erased.len();
@@ -543,24 +564,6 @@ impl Books {
             }
         }
         Ok(())
-    }
-
-    /// The map as it would be rebuilt from the out-of-band data of every programmed page: the highest sequence number wins.
-    /// `None` without sequence numbers. Harey Tortoise, section 3.1.
-    pub fn rebuild_map(&self) -> Option<Vec<Ppn>> {
-        if self.sequence.is_empty() {
-            return None;
-        }
-        let mut map = vec![NONE; self.map.len()];
-        for (ppn, &lpn) in self.reverse.iter().enumerate() {
-            if lpn < PADDING {
-                let held = map[lpn as usize];
-                if held == NONE || self.sequence[held as usize] < self.sequence[ppn] {
-                    map[lpn as usize] = ppn as Ppn;
-                }
-            }
-        }
-        Some(map)
     }
 
     /// Breaks the map on purpose, so that tests can see the oracle find it.
@@ -633,16 +636,6 @@ mod tests {
         assert_eq!((books.lookup(0), books.lookup(1), books.next_valid(0, 0)), (NONE, NONE, None));
         assert_eq!(books.victim_counts(0)[..2], [0, 0], "both blocks are full and hold nothing");
         books.audit().unwrap();
-    }
-
-    #[test]
-    fn the_map_can_be_rebuilt_from_the_out_of_band_data() {
-        let mut books = tiny();
-        for lpn in [0, 1, 0, 2, 1] {
-            let ppn = books.take(0, 0, Claimant::Host).unwrap();
-            books.commit_write(lpn, ppn);
-        }
-        assert_eq!(books.rebuild_map().unwrap(), books.map);
     }
 
     #[test]

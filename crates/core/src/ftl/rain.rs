@@ -167,8 +167,14 @@ impl Stripes {
     }
 
     /// Where the static layout has a stripe.
-    fn static_place(&self, stripe: u32) -> Place {
+    pub(crate) fn static_place(&self, stripe: u32) -> Place {
         Place { group: stripe % self.groups, parity_channel: self.parity_channel(stripe) }
+    }
+
+    /// The place of a stripe whose parity lies in a plane.
+    pub(crate) fn place_of_parity_in(&self, plane: PlaneIx) -> Place {
+        let (group, parity_channel) = self.group_and_channel(plane);
+        Place { group, parity_channel }
     }
 
     /// Where a stripe lies.

@@ -286,6 +286,15 @@ impl<T> Pool<T> {
         self.items.iter().zip(is_used).filter_map(|(item, is_used)| is_used.then_some(item))
     }
 
+    /// Takes all items in use out, in the order of their indices.
+    pub fn drain(&mut self) -> impl Iterator<Item = T> + use<T> {
+        let mut is_used = vec![true; self.items.len()];
+        for free in std::mem::take(&mut self.free) {
+            is_used[free as usize] = false;
+        }
+        std::mem::take(&mut self.items).into_iter().zip(is_used).filter_map(|(item, is_used)| is_used.then_some(item))
+    }
+
     /// The number of items ever made.
     pub fn len(&self) -> usize {
         self.items.len()

@@ -74,6 +74,43 @@ fn what_chance_explains_moves_nothing() {
     assert_eq!((planes_of_stripe_0(&drive), drive.counters().levelled_pages), (vec![0, 2, 4, 6], 0));
 }
 
+/// The power fails after each event of a write and the move that follows it: the stripe lies in one place as a whole, at the former
+/// one until the last of it has been programmed.
+#[test]
+fn a_stripe_is_in_one_place_whenever_the_power_fails() {
+    let (home, moved) = ([0, 2, 4, 6], [1, 3, 5, 7]);
+    let drive_after = |events: usize| {
+        let mut drive = levelling(true, true);
+        drive.prepare_for_power_cuts();
+        drive.state.plane_erases[2] = 16;
+        drive.at(0, write(1));
+        let ended = (0..events).any(|_| !drive.step());
+        (drive, ended)
+    };
+    let cut = |drive: &mut TestDrive| {
+        let read_back = drive.cut_power().unwrap().read_back.unwrap();
+        assert_eq!((read_back.lost, read_back.stale, drive.audit()), (0, 0, Ok(())), "{:?}", drive.mismatch());
+        planes_of_stripe_0(drive)
+    };
+    for events in 0.. {
+        let (mut drive, ended) = drive_after(events);
+        let was_moved = drive.counters().stripes_migrated > 0;
+        let planes = cut(&mut drive);
+        assert!(planes == home || was_moved && planes == moved, "{planes:?} after {events} events");
+        if ended {
+            assert!(was_moved);
+            break;
+        }
+    }
+    // What has been written at the new place is nowhere else.
+    let (mut drive, _) = drive_after(1000);
+    let now = drive.now();
+    drive.at(now, write(0));
+    drive.run();
+    assert_eq!(cut(&mut drive), moved);
+    assert_eq!(drive.state.rain.as_ref().unwrap().stripes.table_entries(), 1);
+}
+
 #[test]
 fn what_is_written_meanwhile_follows_the_stripe() {
     let mut drive = levelling(true, true);

@@ -10,6 +10,7 @@ use rand_core::Rng;
 
 mod cases;
 mod late;
+mod power;
 
 use late::{LateMix, late};
 
@@ -302,6 +303,14 @@ impl Mix {
         device
     }
 
+    /// Makes it one with strict programs whose GC reads ahead and spreads its pages over the die.
+    fn fill_programs_of_die(&mut self) {
+        (self.rain, self.late, self.blocks, self.ideal, self.planes) = (None, None, false, false, self.planes.max(2));
+        (self.strict, self.join, self.dynamic, self.across, self.controller) = (true, true, true, true, true);
+        (self.flash, self.wild, self.scope, self.by_die) = (self.flash | 2, self.wild & !6, self.scope % 2, self.by_die | 11);
+        assert!(self.in_die());
+    }
+
     /// What the design does that places pages late, if it does.
     fn late(&self) -> Option<&LateMix> {
         self.late.as_ref().filter(|_| self.rain.is_none())
@@ -487,6 +496,23 @@ impl Mix {
         }
     }
 
+    /// A random command: half of a page to five pages, or one whole page.
+    fn command(&self, device: &Device, random: &mut rand_pcg::Pcg64Mcg) -> Command {
+        let sectors = device.logical_sectors();
+        let length = if random.next_u32().is_multiple_of(3) { 1 + random.next_u32() % 40 } else { 8 };
+        let mut sector = u64::from(random.next_u32()) % (sectors - u64::from(length));
+        if length == 8 {
+            sector -= sector % 8;
+        }
+        let kind = match random.next_u32() % 100 {
+            draw if draw < self.trims => CommandKind::Trim,
+            draw if draw < self.trims + (100 - self.trims) * 2 / 5 => CommandKind::Write,
+            _ => CommandKind::Read,
+        };
+        let critical = self.late().is_some_and(|late| random.next_u32() % 100 < late.critical);
+        Command { kind, sector, sectors: length, critical }
+    }
+
     /// Runs a random open-loop mix to its end; returns the event hash and what completed.
     fn run<Q: EventQueue, const TOLD: bool>(&self, requests: u32) -> (u64, usize, crate::state::Counters) {
         let device = self.device();
@@ -495,24 +521,13 @@ impl Mix {
         drive.free = self.free;
         drive.age(self.seed, &[], |_, _| true);
         drive.wake();
-        let sectors = device.logical_sectors();
         let mut now = 0;
         for _ in 0..requests {
             // Bursts and pauses: half of the requests come together, the others after up to two programs' time.
             now += if random.next_u32().is_multiple_of(2) { 0 } else { u64::from(random.next_u32() % 2400) };
-            let length = if random.next_u32().is_multiple_of(3) { 1 + random.next_u32() % 40 } else { 8 };
-            let mut sector = u64::from(random.next_u32()) % (sectors - u64::from(length));
-            if length == 8 {
-                sector -= sector % 8;
-            }
-            let kind = match random.next_u32() % 100 {
-                draw if draw < self.trims => CommandKind::Trim,
-                draw if draw < self.trims + (100 - self.trims) * 2 / 5 => CommandKind::Write,
-                _ => CommandKind::Read,
-            };
-            let critical = self.late().is_some_and(|late| random.next_u32() % 100 < late.critical);
+            let command = self.command(&device, &mut random);
             drive.advance(now);
-            drive.submit_to(random.next_u32() % 5, now, Command { kind, sector, sectors: length, critical }).unwrap();
+            drive.submit_to(random.next_u32() % 5, now, command).unwrap();
             // The walk over the whole drive costs more than the request.
             if random.next_u32().is_multiple_of(16) && (self.rain.is_some() || self.late().is_some()) {
                 drive.audit().unwrap();
@@ -596,10 +611,7 @@ proptest! {
     /// Strict programs whose GC reads ahead and spreads its pages over the die, with and without cache registers.
     #[test]
     fn any_mix_whose_gc_fills_programs_of_its_die_returns_the_last_data(mut mix in mix()) {
-        (mix.rain, mix.late, mix.blocks, mix.ideal, mix.planes) = (None, None, false, false, mix.planes.max(2));
-        (mix.strict, mix.join, mix.dynamic, mix.across, mix.controller) = (true, true, true, true, true);
-        (mix.flash, mix.wild, mix.scope, mix.by_die) = (mix.flash | 2, mix.wild & !6, mix.scope % 2, mix.by_die | 11);
-        assert!(mix.in_die());
+        mix.fill_programs_of_die();
         let (hash, completed, _) = mix.run::<Lanes, true>(300);
         prop_assert_eq!(completed, 300);
         let (again, ..) = mix.run::<PlainHeap, false>(300);

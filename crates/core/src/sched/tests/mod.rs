@@ -40,6 +40,7 @@ mod late;
 mod levelling;
 mod mix;
 mod placement;
+mod power;
 mod rain;
 mod registers;
 mod suspension;

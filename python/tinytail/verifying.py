@@ -1,0 +1,310 @@
+"""What is verified of designs rather than measured: that they recover from losses of power.
+
+A drive of each design is used by a host that reads, writes and trims at random, and loses its power
+at random events. After each recovery every logical page is read back from flash and RAM and
+compared with what was written last.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections import deque
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from typing import Any, Literal
+
+from tinytail import arguments, engine
+from tinytail.comparing import (
+    POLL_SECONDS,
+    DesignProgress,
+    ProgressCallback,
+    cpu_count,
+    wait_until,
+)
+from tinytail.errors import ConfigError, TinytailError, UsageError
+from tinytail.output import json_text
+
+CUTS = 10_000
+
+
+@dataclass(frozen=True, slots=True)
+class RecoveryTimes:
+    """A distribution of simulated times."""
+
+    mean_ms: float
+    p50_ms: float
+    p99_ms: float
+    max_ms: float
+
+
+@dataclass(frozen=True, slots=True)
+class PowerCutResult:
+    """What came of the losses of power of one design.
+
+    `lost` counts pages that held nothing, or what was never written there, when they were read
+    back, `stale` those that held what was written before; `mismatch` says what the first of them
+    was. `recovery` is the time from the return of power until the drive takes commands: that of
+    reading out-of-band data (`scan`), of erases and collections that could not be put off
+    (`cleanup`), and of reading back what capacitors have saved (`restore`).
+    """
+
+    device: str
+    design: str
+    cuts: int
+    completed: int
+    requests_cut_off: int
+    pages_read_back: int
+    lost: int
+    stale: int
+    mismatch: str | None
+    torn_pages: int
+    torn_blocks: int
+    cleanup_erases: int
+    cleanup_moves: int
+    cleanup_padding: int
+    recovery: RecoveryTimes
+    scan: RecoveryTimes
+    cleanup: RecoveryTimes
+    restore: RecoveryTimes
+    event_hash: str
+    partial: bool
+
+    @classmethod
+    def from_dict(cls, document: dict[str, Any]) -> PowerCutResult:
+        """A result as the native module gives it."""
+        times = {
+            name: RecoveryTimes(**document[name])
+            for name in ("recovery", "scan", "cleanup", "restore")
+        }
+        return cls(**(document | times))
+
+
+@dataclass(frozen=True, slots=True)
+class PowerCutError:
+    """A design that could not be cut off to the end."""
+
+    design: str
+    kind: Literal["config", "run", "internal"]
+    message: str
+
+
+@dataclass(frozen=True, slots=True)
+class PowerCuts:
+    """The losses of power of all designs."""
+
+    version: str
+    seed: int
+    results: tuple[PowerCutResult, ...]
+    errors: tuple[PowerCutError, ...]
+    partial: bool
+
+    @property
+    def cuts(self) -> int:
+        """Losses of power in all."""
+        return sum(result.cuts for result in self.results)
+
+    @property
+    def lost(self) -> int:
+        """Pages that were lost, of all designs."""
+        return sum(result.lost for result in self.results)
+
+    @property
+    def stale(self) -> int:
+        """Pages that held what was written before, of all designs."""
+        return sum(result.stale for result in self.results)
+
+    @property
+    def holds(self) -> bool:
+        """Whether every design recovered each time with all that was written."""
+        wrong = any(result.mismatch is not None for result in self.results)
+        return not (wrong or self.errors or self.lost or self.stale)
+
+    def to_dict(self) -> dict[str, Any]:
+        """The document that `--json` writes."""
+        return {
+            "version": self.version,
+            "seed": self.seed,
+            "cuts": self.cuts,
+            "lost": self.lost,
+            "stale": self.stale,
+            "partial": self.partial,
+            "results": [asdict(result) for result in self.results],
+            "errors": [asdict(error) for error in self.errors],
+        }
+
+    def to_json(self) -> str:
+        """The document as text."""
+        return json_text(self.to_dict())
+
+
+@dataclass(frozen=True, slots=True)
+class PowerCutPlan:
+    """Which designs lose their power how often; see `verify_power_cut`."""
+
+    cases: tuple[engine.PowerCase, ...]
+    cuts: int
+    seed: int
+    jobs: int | None
+
+    @classmethod
+    def of(
+        cls,
+        designs: Sequence[str],
+        device: str | None,
+        *,
+        cuts: int,
+        seed: int,
+        jobs: int | None,
+    ) -> PowerCutPlan:
+        """A plan, checked.
+
+        Raises:
+            UsageError: a device without designs or the reverse, a design named twice, a value of
+                the wrong type or out of range.
+            ConfigError: an unknown or faulty device or design.
+        """
+        arguments.whole_number("cuts", cuts, 1, arguments.U64_MAX)
+        arguments.whole_number("seed", seed, 0, arguments.U64_MAX)
+        if jobs is not None:
+            arguments.whole_number("jobs", jobs, 1)
+        if not designs:
+            if device is not None:
+                raise UsageError(
+                    "a device was given and no design; without designs each one loses its power "
+                    "on a small drive of its own kind"
+                )
+            return cls(engine.power_cases(), cuts, seed, jobs)
+        arguments.names("designs", designs)
+        if device is None:
+            raise UsageError("designs were given and no device; name one with --device")
+        arguments.name("device", device)
+        engine.device(device)
+        for position, design in enumerate(designs):
+            engine.design(design)
+            if design in designs[:position]:
+                raise UsageError(f'design "{design}" is given twice')
+        cases = tuple(engine.PowerCase(device, design) for design in designs)
+        return cls(cases, cuts, seed, jobs)
+
+    def share(self, index: int) -> int:
+        """How often the design at an index loses its power: all together as often as is wanted."""
+        count = len(self.cases)
+        return self.cuts // count + (index < self.cuts % count)
+
+
+class _Job:
+    """One design. Written by its worker, read by the main thread."""
+
+    def __init__(self, case: engine.PowerCase, cuts: int) -> None:
+        self.case = case
+        self.design = case.design
+        self.cuts = cuts
+        self.control = engine.Control()
+        self.started = False
+        self.ended = False
+        self.result: PowerCutResult | None = None
+        self.error: PowerCutError | None = None
+
+    def run(self, seed: int) -> None:
+        """Cuts the power of the design. Every failure is kept: one in a thread reaches nobody."""
+        self.started = True
+        try:
+            document = engine.power_cut(self.case, cuts=self.cuts, seed=seed, control=self.control)
+            self.result = PowerCutResult.from_dict(document)
+        except ConfigError as error:
+            self.error = PowerCutError(self.design, "config", str(error))
+        except TinytailError as error:
+            self.error = PowerCutError(self.design, "run", str(error))
+        # A panic of the native module is not an Exception.
+        except BaseException as error:  # noqa: BLE001
+            message = f"internal error ({type(error).__name__}): {error}"
+            self.error = PowerCutError(self.design, "internal", message)
+        finally:
+            self.ended = True
+
+    def progress(self) -> DesignProgress:
+        """A snapshot."""
+        if self.error is not None:
+            return DesignProgress(self.design, "failed", "", 0, 0)
+        if self.result is not None:
+            return DesignProgress(self.design, "finished", "", 0, 0)
+        if not self.started:
+            return DesignProgress(self.design, "waiting", "", 0, 0)
+        control = self.control
+        phase = "losing power" if control.phase() == "running" else control.phase()
+        return DesignProgress(self.design, "running", phase, control.done(), control.total())
+
+
+def execute(plan: PowerCutPlan, progress: ProgressCallback | None = None) -> PowerCuts:
+    """Cuts the power of every design of a plan. Ctrl-C ends it early, with what there is so far."""
+    shares = [plan.share(index) for index in range(len(plan.cases))]
+    jobs = [_Job(case, cuts) for case, cuts in zip(plan.cases, shares, strict=True) if cuts > 0]
+    waiting = deque(jobs)
+    cancelled = threading.Event()
+
+    def work() -> None:
+        while not cancelled.is_set():
+            try:
+                job = waiting.popleft()
+            except IndexError:
+                return
+            job.run(plan.seed)
+
+    def ended() -> bool:
+        return all(job.ended for job in jobs if job.started or not cancelled.is_set())
+
+    for _ in range(min(plan.jobs or cpu_count(), len(jobs))):
+        threading.Thread(target=work, daemon=True).start()
+    try:
+        while not wait_until(ended, POLL_SECONDS):
+            if progress is not None:
+                # Bars of designs that have ended or not begun would fill the screen.
+                progress([job.progress() for job in jobs if job.started])
+    except KeyboardInterrupt:
+        cancelled.set()
+        for job in jobs:
+            job.control.cancel()
+        while not wait_until(ended, POLL_SECONDS):
+            pass
+    results = tuple(job.result for job in jobs if job.result is not None)
+    return PowerCuts(
+        version=engine.version(),
+        seed=plan.seed,
+        results=results,
+        errors=tuple(job.error for job in jobs if job.error is not None),
+        partial=cancelled.is_set() or any(result.partial for result in results),
+    )
+
+
+def verify_power_cut(
+    designs: Sequence[str | os.PathLike[str]] = (),
+    *,
+    device: str | os.PathLike[str] | None = None,
+    cuts: int = CUTS,
+    seed: int = 1,
+    jobs: int | None = None,
+    progress: ProgressCallback | None = None,
+) -> PowerCuts:
+    """Cuts the power at random events, and reads everything back after each recovery.
+
+    Args:
+        designs: names of designs; overlays are added with plus signs. Without any, every design
+            and overlay that comes with the program, each on a small drive of its paper.
+        device: name of a drive or path of its file, for the designs that are named.
+        cuts: losses of power, shared evenly by the designs.
+        seed: seed of starting states, requests and events.
+        jobs: how many designs may run at once; None for as many as there are processors.
+        progress: called about ten times a second, in this thread.
+
+    Returns:
+        What came of it; its `holds` says whether nothing was lost and nothing stale.
+
+    Raises:
+        UsageError: an argument of the wrong type, out of range, or missing.
+        ConfigError: an unknown or faulty device or design.
+    """
+    names = [arguments.name("designs", design) for design in designs]
+    of_device = None if device is None else arguments.name("device", device)
+    plan = PowerCutPlan.of(names, of_device, cuts=cuts, seed=seed, jobs=jobs)
+    return execute(plan, progress)
