@@ -18,7 +18,7 @@ from tinytail.reproduction.catalog import papers, select
 from tinytail.reproduction.certified import Certified
 from tinytail.reproduction.lab import Unavailable
 from tinytail.reproduction.logs import PERCENTS, SLOW_US, Log, Logged, classes
-from tinytail.reproduction.records import Experiment, Paper, Row
+from tinytail.reproduction.records import Experiment, Paper, Row, Trace
 from tinytail.reproduction.store import Outcome
 from tinytail.results import DesignResult
 
@@ -77,6 +77,8 @@ class Asked:
         self.experiments.add(experiment)
         document = fake_result(design)
         percents = [float(p) for p in range(1, 100)] + [99.9, 100.0]
+        document["bursts"] = {"count": 3, "writing": 2, "mean_us": 9.0, "max_us": 12.0}
+        document["bursts"] |= {"write_mb_per_second": 30.0, "read_mb_per_second": 90.0}
         document["distribution"] = {
             name: [p if name == "percent" else 7.0 for p in percents]
             for name in ("percent", "read_us", "write_us")
@@ -109,7 +111,8 @@ class Asked:
 
     def device_of(self, experiment: str) -> dict[str, Any]:
         self.experiments.add(experiment)
-        return engine.device_document("lowlatency-240g-small")
+        device = self.paper.experiments[experiment].device
+        return engine.device_document(device if isinstance(device, str) else device["base"])
 
     def result(self, experiment: str, design: str) -> DesignResult:
         return self.outcome(experiment, design).result
@@ -123,6 +126,10 @@ class Asked:
 
     def file(self, text: str, name: str) -> str:  # noqa: ARG002
         raise Unavailable(f"probe with {name}")
+
+    def trace(self, trace: Trace) -> str:
+        assert trace.stand_in is not None
+        return trace.stand_in
 
     def probe(self, experiment: Experiment) -> Outcome:
         raise Unavailable(f"probe {experiment.name}")

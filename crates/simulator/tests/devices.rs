@@ -112,6 +112,14 @@ fn the_drives_of_the_harey_tortoise_are_table_1() {
     close(mb_s(small.write.peak()), 40.1, 0.002);
     close(mb_s(small.write.peak()), 39.4, 0.02);
     close(mb_s(large.write.peak()), 16.0 * 40.14, 0.001);
+    // Fast pages alone, half as many, in as many blocks.
+    for name in ["harey-8g", "harey-128g"] {
+        let (all, fast) = (derived(name), derived(&format!("{name}-all-fast")));
+        assert_eq!((fast.physical_pages, fast.raw_bytes), (all.physical_pages / 2, all.raw_bytes / 2), "{name}");
+        assert_eq!((fast.read_page_ns, fast.write_page_ns), (vec![37_240], vec![263_240]), "{name}");
+        assert_eq!(device(&format!("{name}-all-fast")).geometry.blocks_per_plane, device(name).geometry.blocks_per_plane);
+    }
+    close(mb_s(derived("harey-8g-all-fast").write.peak()), 124.5, 0.001);
     let pattern = device("harey-8g").timing.page_class_pattern;
     assert_eq!((pattern.len(), pattern.iter().filter(|&&class| class == 0).count()), (128, 64));
     assert_eq!((&pattern[..8], &pattern[122..]), ([0, 0, 0, 0, 1, 1, 0, 0].as_slice(), [0, 0, 1, 1, 1, 1].as_slice()));

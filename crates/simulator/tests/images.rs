@@ -80,6 +80,7 @@ fn a_run_from_an_image_is_the_run_that_aged_by_itself() {
         (chosen.as_str(), "victims = \"design\"\noverwrite_percent = 100"),
         ("base+full-drive", "ageing = \"statistical\"\nlive_percent = 100\nfree_percent = 10"),
         ("base", "ageing = \"steady\"\nround_percent = 50"),
+        ("base+idle-die", ""),
     ] {
         let path = folder.path().join("drive.image");
         let info = create(&path, design, given);

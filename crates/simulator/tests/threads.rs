@@ -11,7 +11,7 @@ use tinytail_simulator::catalog;
 use tinytail_simulator::control::Control;
 use tinytail_simulator::play::{Ending, play, play_streams};
 use tinytail_simulator::run::{RunError, Spec, run};
-use tinytail_workload::{Pacing, Source, SourceContext, Stream, Streams, Timing, TraceOptions, Workload, WorkloadError};
+use tinytail_workload::{Pacing, Pulses, Source, SourceContext, Stream, Streams, Timing, TraceOptions, Workload, WorkloadError};
 
 /// Keeps every completion.
 #[derive(Default)]
@@ -207,6 +207,30 @@ fn a_thread_begins_and_ends_at_its_times() {
     assert!(reads.iter().all(|read| read.asked < end));
     let after = writes.iter().filter(|write| write.asked > end + MS).count();
     assert_eq!(after, 0, "writes go on only until the drive says that the time is over");
+}
+
+#[test]
+fn pulses_begin_at_their_times_and_issue_nothing_between() {
+    let pulses = Some(Pulses { pulse_ns: 3 * MS, pause_ns: 4 * MS });
+    for think_ns in [0, MS] {
+        let timing = Timing { start_ns: 2 * MS, runtime_ns: Some(21 * MS), pulses, think_ns, ..Timing::default() };
+        let [reads, writes] = played(vec![timed(closed(READ, 2, Some(1 << 40)), timing), closed(WRITE, 1, Some(9000))], u64::MAX);
+        let begin = writes[0].asked + 2 * MS;
+        for pulse in 0..3 {
+            let asked: Vec<Ns> = reads.iter().map(|read| read.asked - begin).filter(|at| at / (7 * MS) == pulse).collect();
+            assert!(asked.len() >= 4, "pulse {pulse}: {asked:?}");
+            let from = pulse * 7 * MS;
+            assert!(think_ns > 0 || asked[..2] == [from; 2], "as many as the queue holds: {asked:?}");
+            assert!(asked.iter().all(|at| (from..from + 3 * MS).contains(at)), "pulse {pulse}: {asked:?}");
+        }
+        assert!(reads.iter().all(|read| read.asked < begin + 21 * MS), "it ends");
+    }
+    // Alone on its drive it goes on after a pause as well, in which nothing is outstanding.
+    let timing = Timing { runtime_ns: Some(3000 * MS), pulses: Some(Pulses { pulse_ns: MS, pause_ns: 999 * MS }), ..Timing::default() };
+    let [reads, _] = played(vec![timed(closed(READ, 1, Some(1 << 40)), timing), closed(WRITE, 1, Some(1))], u64::MAX);
+    let mut begun: Vec<Ns> = reads.iter().map(|read| (read.asked - reads[0].asked) / MS).collect();
+    begun.dedup();
+    assert_eq!(begun, [0, 1000, 2000]);
 }
 
 #[test]

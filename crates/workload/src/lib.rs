@@ -35,7 +35,7 @@ pub use claims::CheckedClaim;
 pub use error::{Column, Position, WorkloadError};
 pub use file::Row;
 pub use source::{Source, SourceContext};
-pub use streams::{Pacing, Stream, Streams, Timing};
+pub use streams::{Pacing, Pulses, Stream, Streams, Timing};
 pub use trace::units::{AddressUnit, DeviceName, Event, OpCodes, TimeUnit};
 pub use trace::{Trace, TraceOptions};
 pub use trace_file::{Converted, Recorded, TraceFile};

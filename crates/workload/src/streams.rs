@@ -31,6 +31,18 @@ pub struct Timing {
     /// In open loop: a request whose time has come waits outside the drive, and is not asked for yet, while so many of the
     /// stream are outstanding. At least 1.
     pub outstanding_max: Option<u32>,
+    /// In closed loop: it issues requests in pulses; all the time without them.
+    pub pulses: Option<Pulses>,
+}
+
+/// Times of load with pauses between them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Pulses {
+    /// How long requests are issued, from the beginning of a pulse; the first one that would be issued at that time is not.
+    /// Above 0.
+    pub pulse_ns: Ns,
+    /// How long none are, until the next pulse begins.
+    pub pause_ns: Ns,
 }
 
 /// Requests that are paced together.

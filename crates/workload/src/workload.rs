@@ -407,12 +407,12 @@ impl Workload {
     }
 
     /// Whether which requests there are, and in which order, is known only with a drive: of several threads of which some wait
-    /// for it, and of one that does until its time is over.
+    /// for it, and of one that does until its time is over or in pulses.
     #[must_use]
     pub fn needs_drive(&self) -> bool {
         match &self.requests {
             Requests::Threads(threads) => threads.iter().any(|(_, thread)| thread.waits_for_drive()),
-            Requests::Synthetic(synthetic) => synthetic.waits_for_drive() && synthetic.runtime_ns.is_some(),
+            Requests::Synthetic(synthetic) => synthetic.waits_for_drive() && (synthetic.runtime_ns.is_some() || synthetic.pulses.is_some()),
             _ => false,
         }
     }

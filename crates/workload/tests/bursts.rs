@@ -150,6 +150,9 @@ fn bursts_are_made_by_rule() {
     assert!(workload.detail.contains("bursts of 4 requests, 1500.000 us after the last completion"), "{}", workload.detail);
     let late = [3_000_000; 2];
     assert_eq!(times(&workload), [&[0; 4][..], &[1_500_000; 4], &late].concat());
+    let path = file("synthetic", "burst_requests = 8\nburst_idle_us = 1500\nstart_ms = 2");
+    let workload = resolve(&path, &TraceOptions::default()).unwrap();
+    assert_eq!(times(&workload), [&[2_000_000; 8][..], &[3_500_000; 2]].concat(), "the first burst comes later");
     assert!(workload.convert(&folder.0.join("out"), 1, None, false).is_err());
     for (section, lines, expected) in [
         ("synthetic", "burst_requests = 4", "`synthetic.burst_requests` needs `burst_idle_us`"),

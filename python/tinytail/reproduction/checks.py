@@ -26,6 +26,12 @@ def check(paper: Paper) -> None:
             )
         if experiment.hit and not experiment.log:
             raise ConfigError(f'experiment "{experiment.name}": hit reads are found in a log only')
+        for label, place in experiment.elsewhere.items():
+            if label not in experiment.designs or set(place) != {"design", "device"}:
+                raise ConfigError(
+                    f'experiment "{experiment.name}": elsewhere has a design and a device for each '
+                    f'label, which designs names: not "{label}"'
+                )
         if experiment.quick is not None:
             experiment.in_tier("quick")
     for file, row_ids in (

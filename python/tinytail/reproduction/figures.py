@@ -4,11 +4,16 @@
   for each experiment. With `hit` it is of the reads that the experiment's log counts as hit.
 - `tails`: the latency at each of `percents`, a panel for each experiment and kind of `requests`.
   `marks` are values of the paper's: request, percent, us and design.
-- `bars`: one value for each design of each experiment: `mean_read_ms`, `erases`, or
-  `blocked_percent`, which stands on GC-blocked reads with the queue-blocked ones above.
+- `bars`: one value for each design of each experiment: `mean_read_ms`, `erases`,
+  `burst_write_mb_s`, or `blocked_percent`, which stands on GC-blocked reads with the queue-blocked
+  ones above.
+- `curves`: a value over `x`, which are numbers of the experiments, one line for each design; or,
+  with `curves`, numbers of the designs that each of them names in order. The value is one that
+  bars may have, `writes`, or `preferred_percent`, the wishes for fast and slow pages that were met.
 - `timeline`: a column of the series over time, `read_p99_ms`, `read_max_ms` or a column's own name.
 
-The panels are experiments with their titles. `relative_to` makes a design 100 %.
+The panels are experiments with their titles. `relative_to` makes a design 100 %. `levels` are the
+paper's values, drawn across bars and curves.
 """
 
 from __future__ import annotations
@@ -22,6 +27,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from tinytail.errors import ConfigError, suggestion
 from tinytail.reproduction import logs
 from tinytail.reproduction.lab import Lab, Unavailable
+from tinytail.reproduction.measures import wishes_met_percent
 from tinytail.reproduction.records import Figure, Paper
 from tinytail.reproduction.store import Outcome
 from tinytail.results import DesignResult
@@ -34,6 +40,7 @@ Format = Literal["svg", "png"]
 # Colours that most eyes tell apart (P. Okabe and K. Ito), and lines that greys do.
 COLOURS = ("#d55e00", "#e69f00", "#56b4e9", "#009e73", "#000000", "#cc79a7")
 STYLES = ("-", "--", "-.", "-", ":", "--")
+HATCHES = ("", "//", "..")
 PANELS_IN_A_ROW = 3
 
 
@@ -104,6 +111,7 @@ def _draw(figure: Figure, panels: _Panels, file: Path) -> None:
     # The same file for the same data, whoever draws it.
     with mpl.rc_context({"svg.hashsalt": figure.name, "svg.fonttype": "none", "font.size": 9}):
         alone = figure.kind == "bars" or (figure.kind == "cdf" and len(figure.designs) == 1)
+        alone = alone or (figure.kind == "curves" and not figure.curves)
         count = len(panels) * (len(figure.requests) if figure.kind == "tails" else 1)
         columns = 1 if alone else min(PANELS_IN_A_ROW, count)
         rows = 1 if alone else -(-count // columns)
@@ -117,6 +125,7 @@ def _draw(figure: Figure, panels: _Panels, file: Path) -> None:
             "bars": _bars,
             "tails": _tails,
             "timeline": _timeline,
+            "curves": _curves,
         }
         kinds[figure.kind](figure, panels, flat)
         for unused in flat[1 if alone else count :]:
@@ -254,15 +263,77 @@ def _bars(figure: Figure, panels: _Panels, axes: list[Axes]) -> None:
             heights.append(low)
             tops.append(high)
         colour = COLOURS[index % len(COLOURS)]
-        axis.bar(places, heights, width, color=colour, label=_label(figure, design))
+        hatch = HATCHES[index // len(COLOURS) % len(HATCHES)]
+        axis.bar(places, heights, width, color=colour, hatch=hatch, label=_label(figure, design))
         if any(tops):
             axis.bar(places, tops, width, bottom=heights, color=colour, alpha=0.4)
     axis.set_xticks(range(len(panels)), [figure.panels[name] for name in panels])
     axis.set_ylabel(figure.y_label)
     if figure.log_scale:
         axis.set_yscale("log")
+    _levels(figure, axis)
     axis.grid(visible=True, axis="y", linewidth=0.3)
     axis.set_axisbelow(True)
+
+
+def _levels(figure: Figure, axis: Axes) -> None:
+    """The paper's values, across the whole axis."""
+    for index, (label, value) in enumerate(figure.levels.items()):
+        style = ("--", ":", "-.")[index % 3]
+        axis.axhline(value, color="#666666", linestyle=style, linewidth=1.0, label=label)
+
+
+def _curves(figure: Figure, panels: _Panels, axes: list[Axes]) -> None:
+    if figure.curves:
+        for axis, (experiment, panel) in zip(axes, panels.items(), strict=False):
+            lines = {
+                label: [panel.get(design) for design in designs]
+                for label, designs in figure.curves.items()
+            }
+            whole = panel.get(figure.relative_to or "")
+            _lines(figure, axis, lines, [whole] * len(figure.x))
+            axis.set_title(figure.panels[experiment], fontsize=9)
+        return
+    columns = [panels.get(experiment, {}) for experiment in figure.panels]
+    lines = {
+        _label(figure, design): [panel.get(design) for panel in columns]
+        for design in figure.designs
+    }
+    _lines(figure, axes[0], lines, [panel.get(figure.relative_to or "") for panel in columns])
+
+
+def _lines(
+    figure: Figure,
+    axis: Axes,
+    lines: dict[str, list[Outcome | None]],
+    wholes: Sequence[Outcome | None],
+) -> None:
+    for index, (label, outcomes) in enumerate(lines.items()):
+        points = []
+        for x, outcome, whole in zip(figure.x, outcomes, wholes, strict=True):
+            if outcome is None or (figure.relative_to is not None and whole is None):
+                continue
+            y, _ = _bar(figure, outcome.result)
+            if whole is not None and figure.relative_to is not None:
+                y *= 100 / _bar(figure, whole.result)[0]
+            points.append((x, y))
+        axis.plot(
+            [x for x, _ in points],
+            [y for _, y in points],
+            color=COLOURS[index % len(COLOURS)],
+            linestyle=STYLES[index // len(COLOURS) % len(STYLES)],
+            marker="o",
+            markersize=3.0,
+            linewidth=1.2,
+            label=label,
+        )
+    axis.set_xscale("log", base=2)
+    axis.set_xticks(list(figure.x), [f"{x:g}" for x in figure.x])
+    axis.minorticks_off()
+    axis.set_xlabel(figure.x_label)
+    axis.set_ylabel(figure.y_label)
+    _levels(figure, axis)
+    axis.grid(visible=True, linewidth=0.3)
 
 
 def _bar(figure: Figure, result: DesignResult) -> tuple[float, float]:
@@ -272,11 +343,19 @@ def _bar(figure: Figure, result: DesignResult) -> tuple[float, float]:
             return (result.read.mean_us or 0.0) / 1000, 0.0
         case "erases":
             return float(result.erases), 0.0
+        case "burst_write_mb_s":
+            bursts = result.bursts
+            return (bursts.write_mb_per_second or 0.0) if bursts is not None else 0.0, 0.0
+        case "writes":
+            return float(result.write.count), 0.0
+        case "preferred_percent":
+            return wishes_met_percent(result) or 0.0, 0.0
         case "blocked_percent":
             queue = result.queue_blocked_read_percent or 0.0
             return result.gc_blocked_read_percent or 0.0, queue
         case other:
-            allowed = ("mean_read_ms", "erases", "blocked_percent")
+            allowed = ["mean_read_ms", "erases", "blocked_percent", "burst_write_mb_s", "writes"]
+            allowed.append("preferred_percent")
             raise ConfigError(
                 f'{figure.name}: unknown value "{other}"' + suggestion(other, allowed)
             )

@@ -255,11 +255,12 @@ class Lab:
     def _prepare(self, experiment: Experiment) -> tuple[Run, ...]:
         if experiment.log and not logs.can_be_read():
             raise Unavailable("needs pyarrow to read the log: pip install tinytail[reproduce]")
-        device, device_key = self._device(experiment.device)
         workload, options, workload_key = self._workload(experiment)
         runs = []
         for label in experiment.designs:
-            design, design_key = self._design(label, experiment)
+            place = experiment.elsewhere.get(label, {})
+            device, device_key = self._device(place.get("device", experiment.device))
+            design, design_key = self._design(place.get("design", label), experiment)
             parts = {
                 "kept": KEPT_VERSION,
                 "engine": self._engine,
@@ -285,6 +286,7 @@ class Lab:
                     image=None,
                     log=None,
                     windows=experiment.windows,
+                    warm_up=experiment.warm_up,
                 )
                 bare = replace(spec, device="", design="", workload="")
                 parts |= {"log": experiment.log, "hit": experiment.hit}
@@ -366,6 +368,10 @@ class Lab:
             return path
         if trace.real is not None and not self.is_stand_in(trace):
             return trace.real
+        if trace.stand_in is None:
+            raise Unavailable(
+                f"needs the recording of {trace.title}: {TRACES}, or --trace {trace.name}=FILE"
+            )
         try:
             engine.workload(trace.stand_in)
         except TinytailError:

@@ -325,6 +325,24 @@ def slowest_causes(lab: Lab, *, experiment: str, design: str, percent: float = 0
     raise ConfigError(f"results have no causes of the slowest {percent:g} %")
 
 
+def wishes_met(result: DesignResult, writer: str) -> tuple[int, int]:
+    """Wishes of the `host's` or `GC's` writes for fast or slow pages, and how many were met."""
+    made = met = 0
+    for key, value in result.techniques.items():
+        if key.startswith("page_choice/") and key.endswith(f": {writer} wishes"):
+            made = value
+        elif key.startswith("page_choice/") and key.endswith(f": {writer} wishes met"):
+            met = value
+    return made, met
+
+
+def wishes_met_percent(result: DesignResult) -> float | None:
+    """The share of all wishes for fast or slow pages that were met; None if there were none."""
+    pairs = [wishes_met(result, writer) for writer in ("host's", "GC's")]
+    made = sum(made for made, _ in pairs)
+    return 100 * sum(met for _, met in pairs) / made if made else None
+
+
 def first_failure(lab: Lab, *, experiment: str, design: str, test: Test) -> Values:
     """At which multiplier a design first fails a test of a certification, and by what.
 

@@ -46,11 +46,14 @@ class Row:
 
 @dataclass(frozen=True, slots=True)
 class Trace:
-    """A recorded workload of a paper, and what stands in for it where the recording is missing."""
+    """A recorded workload of a paper, and what stands in for it where the recording is missing.
+
+    `real` plays the recording. One without `stand_in` is played from its recording or not at all.
+    """
 
     name: str
     title: str
-    stand_in: str
+    stand_in: str | None = None
     real: str | None = None
 
 
@@ -58,6 +61,8 @@ class Trace:
 class Experiment:
     """Runs that rows share: designs on one device under one workload.
 
+    `elsewhere` has designs that run on another device, by the labels under which `designs` names
+    them: the `design` and its `device`.
     `about` says why the values that the paper leaves open are what they are. A device is a name or
     a table of a `base` and what differs from it (`set`); a workload is a name, `@` and the name of
     a trace, or the content of a workload file. `overlays` are design overlays of this experiment
@@ -75,12 +80,14 @@ class Experiment:
     workload: str | Mapping[str, Any]
     cost_s: float
     overlays: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    elsewhere: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     state: Mapping[str, float | str] = field(default_factory=dict)
     transform: Mapping[str, Any] = field(default_factory=dict)
     requests: int | None = None
     seed: int = 1
     windows: int = 200
     verify: bool = False
+    warm_up: bool = True
     log: bool = False
     hit: tuple[str, ...] = ()
     certify: Mapping[str, Any] | None = None
@@ -102,7 +109,7 @@ class Figure:
 
     name: str
     title: str
-    kind: Literal["cdf", "bars", "tails", "timeline"]
+    kind: Literal["cdf", "bars", "tails", "timeline", "curves"]
     panels: Mapping[str, str]
     designs: tuple[str, ...]
     value: str = ""
@@ -117,6 +124,10 @@ class Figure:
     log_scale: bool = False
     leave_out_sectors: int | None = None
     labels: Mapping[str, str] = field(default_factory=dict)
+    x: tuple[float, ...] = ()
+    x_label: str = ""
+    curves: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    levels: Mapping[str, float] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)

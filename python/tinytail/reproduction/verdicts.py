@@ -115,7 +115,9 @@ def evaluate(paper: Paper, row: Row, lab: Lab) -> RowResult:
     inputs = {workload.input for workload in workloads}
     kind: Input = "synthetic"
     if row.input == "trace":
-        kind = "stand-in" if "stand-in" in inputs else "real"
+        # What is known of a workload alone is measured without a run of it.
+        looked: Input = "stand-in" if "stand-in" in inputs else "real"
+        kind = looked if inputs else _expected_input(paper, row, lab)
     return RowResult(
         row=row,
         measured=measured,

@@ -21,6 +21,10 @@ struct Thread<'a> {
     begin: Ns,
     /// From this time on it issues nothing.
     end: Ns,
+    /// In pulses: when the pulse at hand is over, and `begin` that of the next one; never without them.
+    pulse_end: Ns,
+    /// From the beginning of a pulse to that of the next one.
+    period_ns: Ns,
     think_ns: Ns,
     /// In open loop, how many requests may be outstanding.
     outstanding_max: u32,
@@ -47,7 +51,7 @@ impl Thread<'_> {
             Pacing::Closed { depth } if u64::from(self.in_flight) + (self.thought.len() as u64) < u64::from(depth) => {
                 Some(self.begin.max(now))
             }
-            Pacing::Closed { .. } => self.thought.front().map(|at| (*at).max(now)),
+            Pacing::Closed { .. } => self.thought.front().map(|at| (*at).max(now).max(self.begin)),
             // No thread has bursts: `play_streams` refuses them.
             Pacing::Open | Pacing::Bursts => None,
         }
@@ -67,6 +71,15 @@ impl Thread<'_> {
         self.in_flight -= 1;
         if self.think_ns > 0 {
             self.thought.push_back(at + self.think_ns);
+        }
+    }
+
+    /// Waits for the next pulse if the one at hand is over.
+    fn turn(&mut self, now: Ns) {
+        if now >= self.pulse_end {
+            let turns_ns = ((now - self.pulse_end) / self.period_ns + 1) * self.period_ns;
+            self.begin += turns_ns;
+            self.pulse_end += turns_ns;
         }
     }
 
@@ -110,7 +123,7 @@ struct Threads<'a> {
     in_flight: u32,
     /// How many requests may still be issued.
     left: u64,
-    /// Whether time ends any thread.
+    /// Whether time ends any thread, or a pulse of any.
     any_end: bool,
 }
 
@@ -123,6 +136,7 @@ impl<'a> Threads<'a> {
             let timing = stream.timing;
             let origin = if stream.pacing == Pacing::Open { offset_ns } else { drive.now() };
             let begin = origin + timing.start_ns;
+            let pulse_end = timing.pulses.map_or(Ns::MAX, |pulses| begin.saturating_add(pulses.pulse_ns));
             threads.push(Thread {
                 ahead,
                 next,
@@ -131,13 +145,15 @@ impl<'a> Threads<'a> {
                 in_flight: 0,
                 begin,
                 end: timing.runtime_ns.map_or(Ns::MAX, |runtime_ns| begin.saturating_add(runtime_ns)),
+                pulse_end,
+                period_ns: timing.pulses.map_or(0, |pulses| pulses.pulse_ns + pulses.pause_ns),
                 think_ns: timing.think_ns,
                 outstanding_max: timing.outstanding_max.unwrap_or(u32::MAX),
                 thought: VecDeque::new(),
             });
         }
         let completions = Vec::with_capacity(BATCH);
-        let any_end = threads.iter().any(|thread| thread.end != Ns::MAX);
+        let any_end = threads.iter().any(|thread| thread.end.min(thread.pulse_end) != Ns::MAX);
         let mut all = Self { threads, owners: Owners::default(), completions, in_flight: 0, left: streams.requests, any_end };
         all.end_if_done();
         Ok(all)
@@ -149,9 +165,10 @@ impl<'a> Threads<'a> {
         self.threads.iter_mut().for_each(Thread::stop);
     }
 
-    /// Stops the threads whose time is over.
+    /// Stops the threads whose time is over, and has those wait whose pulse is.
     fn stop_ended(&mut self, now: Ns) {
         for thread in &mut self.threads {
+            thread.turn(now);
             if now >= thread.end && thread.next.is_some() {
                 thread.stop();
             }
@@ -236,6 +253,10 @@ impl<'a> Threads<'a> {
             if at >= self.threads[index].end {
                 self.threads[index].stop();
                 self.end_if_done();
+                continue;
+            }
+            if at >= self.threads[index].pulse_end {
+                self.threads[index].turn(at);
                 continue;
             }
             if at > TIME_MAX - super::TIME_MARGIN {

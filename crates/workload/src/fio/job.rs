@@ -105,6 +105,7 @@ impl Job<'_> {
             volume,
             start_ns: self.time("startdelay", SECOND)?.unwrap_or(0),
             runtime_ns,
+            pulses: None,
             critical: self.critical(pattern.reads(), pattern.writes())?,
             salt,
         })

@@ -50,8 +50,9 @@ pub(super) struct Bursty {
 }
 
 impl Bursty {
-    pub(super) fn new(requests: u64, idle_ns: Ns) -> Self {
-        Self { requests, idle_ns, given: 0, at: 0 }
+    /// The first burst is at `start_ns`.
+    pub(super) fn new(requests: u64, idle_ns: Ns, start_ns: Ns) -> Self {
+        Self { requests, idle_ns, given: 0, at: start_ns }
     }
 }
 
@@ -174,10 +175,10 @@ mod tests {
 
     #[test]
     fn bursts_are_of_equal_times_an_idle_time_apart() {
-        let mut clock = Bursty::new(3, 7);
+        let mut clock = Bursty::new(3, 7, 5);
         let mut random = Random::new(1);
         let at: Vec<Ns> = (0..8).map(|_| clock.next(&mut random)).collect();
-        assert_eq!(at, [0, 0, 0, 7, 7, 7, 14, 14]);
+        assert_eq!(at, [5, 5, 5, 12, 12, 12, 19, 19]);
     }
 
     #[test]

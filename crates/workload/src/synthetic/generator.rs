@@ -89,7 +89,7 @@ impl Synthetic {
     fn clock(&self) -> Box<dyn Clock> {
         match self.arrivals {
             Arrivals::Closed { .. } => Box::new(NoClock),
-            Arrivals::Bursts { requests, idle_ns } => Box::new(Bursty::new(requests, idle_ns)),
+            Arrivals::Bursts { requests, idle_ns } => Box::new(Bursty::new(requests, idle_ns, self.start_ns)),
             Arrivals::Open { rate_per_s, law, .. } => match law {
                 Law::Exponential => Box::new(Poisson::new(rate_per_s)),
                 Law::Fixed => Box::new(Metronome::new(rate_per_s)),
@@ -158,7 +158,10 @@ impl Build for Whole<'_> {
     fn build<P: Places + 'static, S: Sizes + 'static>(self, blocks: &Blocks, places: P, sizes: S) -> Box<dyn Source> {
         match self.synthetic.arrivals {
             Arrivals::Closed { .. } => self.at_times(blocks, places, sizes, NoClock),
-            Arrivals::Bursts { requests, idle_ns } => self.at_times(blocks, places, sizes, Bursty::new(requests, idle_ns)),
+            Arrivals::Bursts { requests, idle_ns } => {
+                let clock = Bursty::new(requests, idle_ns, self.synthetic.start_ns);
+                self.at_times(blocks, places, sizes, clock)
+            }
             Arrivals::Open { rate_per_s, law, .. } => match law {
                 Law::Exponential => self.at_times(blocks, places, sizes, Poisson::new(rate_per_s)),
                 Law::Fixed => self.at_times(blocks, places, sizes, Metronome::new(rate_per_s)),

@@ -13,7 +13,7 @@ mod zipf;
 use tinytail_core::units::{Ns, SECTOR_BYTES, TIME_MAX};
 
 use crate::error::WorkloadError;
-use crate::streams::{Pacing, Stream, Timing};
+use crate::streams::{Pacing, Pulses, Stream, Timing};
 use crate::text;
 use arrivals::{Arrivals, Law};
 
@@ -46,6 +46,8 @@ pub(crate) struct Synthetic {
     pub(crate) start_ns: Ns,
     /// How long it issues requests.
     pub(crate) runtime_ns: Option<Ns>,
+    /// In closed loop: times of load with pauses between them.
+    pub(crate) pulses: Option<Pulses>,
     /// Whether its writes are marked as critical.
     pub(crate) critical: bool,
     /// Mixed into the seed, so that another number gives other draws.
@@ -171,6 +173,10 @@ impl Synthetic {
         if let Some(runtime_ns) = self.runtime_ns {
             pacing += &format!(", for {}", text::duration(u128::from(runtime_ns)));
         }
+        if let Some(pulses) = self.pulses {
+            let [pulse, pause] = [pulses.pulse_ns, pulses.pause_ns].map(|ns| text::duration(u128::from(ns)));
+            pacing += &format!(", in pulses of {pulse} with pauses of {pause}");
+        }
         let mut sizes = self.blocks.detail();
         if let Some(blocks) = &self.write_blocks {
             sizes = format!("reads of {sizes}, others of {}", blocks.detail());
@@ -273,10 +279,11 @@ impl Synthetic {
     /// A range that does not hold its blocks.
     pub(crate) fn stream(&self, start: &Start<'_>, mapped_sectors: u64) -> Result<Stream, WorkloadError> {
         let mut timing = Timing::default();
-        if self.waits_for_drive() {
-            // In plain open loop the times of the requests say it all.
+        if self.waits_for_drive() && !matches!(self.arrivals, Arrivals::Bursts { .. }) {
+            // In plain open loop and in bursts the times of the requests say it all.
             (timing.start_ns, timing.runtime_ns) = (self.start_ns, self.runtime_ns);
         }
+        timing.pulses = self.pulses;
         match self.arrivals {
             Arrivals::Closed { think_ns, .. } => timing.think_ns = think_ns,
             Arrivals::Open { outstanding_max, .. } => timing.outstanding_max = outstanding_max,

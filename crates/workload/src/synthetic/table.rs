@@ -7,6 +7,7 @@ use super::arrivals::{Arrivals, Law};
 use super::{Addresses, Blocks, Length, RATE_PER_S_MAX, Synthetic};
 use crate::error::WorkloadError;
 use crate::file::{Check, Sourced, Text};
+use crate::streams::Pulses;
 use tinytail_core::units::{MS, Ns, SECOND, US};
 
 /// The longest time that a thread may think, wait or run.
@@ -68,6 +69,10 @@ pub(crate) struct SyntheticTable {
     start_ms: Option<Sourced<f64>>,
     /// How long it issues requests, in milliseconds and parts of them from its beginning; without it, until it has issued all.
     runtime_ms: Option<Sourced<f64>>,
+    /// Closed loop: how long it issues requests at a time, in milliseconds and parts of them; without it, without a pause.
+    pulse_ms: Option<Sourced<f64>>,
+    /// Closed loop: how long it issues none, in milliseconds and parts of them, between two pulses; needed with `pulse_ms`.
+    pause_ms: Option<Sourced<f64>>,
     /// Mark its writes as critical, a hint that drives heed which place pages late.
     critical_writes: Option<Sourced<bool>>,
     /// Number of requests, unless the run asks for another; without it the run must. A thread without it goes on as long as
@@ -157,6 +162,15 @@ impl SyntheticTable {
             Some(ms) if (least..=(DAY_NS / MS) as f64).contains(&ms.value) => Ok(Some((ms.value * MS as f64).round() as Ns)),
             Some(ms) => Err(check.fault(key, format_args!("is {}; expected {least} to 86,400,000 ms, a day", ms.value))),
         };
+        let pulses = match (time("pulse_ms", &self.pulse_ms, 1.0)?, time("pause_ms", &self.pause_ms, 1.0)?) {
+            (Some(pulse_ns), Some(pause_ns)) => Some(Pulses { pulse_ns, pause_ns }),
+            (Some(_), None) => return Err(check.fault("pulse_ms", "needs `pause_ms`")),
+            (None, Some(_)) => return Err(check.fault("pause_ms", "needs `pulse_ms`")),
+            (None, None) => None,
+        };
+        if pulses.is_some() && !matches!(arrivals, Arrivals::Closed { .. }) {
+            return Err(check.fault("pulse_ms", "is given without `queue_depth`; pulses are of closed loop"));
+        }
         Ok(Synthetic {
             arrivals,
             blocks,
@@ -171,6 +185,7 @@ impl SyntheticTable {
             volume: None,
             start_ns: time("start_ms", &self.start_ms, 0.0)?.unwrap_or(0),
             runtime_ns: time("runtime_ms", &self.runtime_ms, 1.0)?,
+            pulses,
             critical: self.critical_writes.as_ref().is_some_and(|critical| critical.value),
             salt: 0,
         })
@@ -213,7 +228,6 @@ impl SyntheticTable {
             ("outstanding_max", self.outstanding_max.is_some()),
             ("arrivals", self.arrivals.is_some()),
             ("arrivals_cv", self.arrivals_cv.is_some()),
-            ("start_ms", self.start_ms.is_some()),
             ("runtime_ms", self.runtime_ms.is_some()),
         ];
         if let Some((key, _)) = others.into_iter().find(|(_, given)| *given) {

@@ -75,9 +75,28 @@ impl IdleDie {
     }
 }
 
+/// The turn that a technique of this name has saved, among so many.
+///
+/// # Errors
+/// Bytes that it never gave.
+pub(super) fn saved_turn(name: &str, state: &[u8], count: usize) -> Result<usize, String> {
+    let state = state.try_into().map_err(|_| format!("{name} keeps 4 bytes, not {}", state.len()))?;
+    let turn = u32::from_le_bytes(state) as usize;
+    if turn < count { Ok(turn) } else { Err(format!("{name} keeps the turn {turn} of {count}")) }
+}
+
 impl Place for IdleDie {
     fn prepare(&mut self, device: &Device) -> Result<(), ConfigError> {
         self.planes = planes_in_order(&self.order, &device.geometry)?;
+        Ok(())
+    }
+
+    fn save(&self) -> Vec<u8> {
+        (self.turn as u32).to_le_bytes().to_vec()
+    }
+
+    fn restore(&mut self, state: &[u8]) -> Result<(), String> {
+        self.turn = saved_turn("idle_die", state, self.planes.len())?;
         Ok(())
     }
 

@@ -21,6 +21,7 @@ use crate::config::ConfigError;
 use crate::device::Device;
 use crate::ftl::rain::Stripes;
 use crate::ids::{DieIx, Lpn, NONE, PlaneIx};
+use crate::policy::place::idle_die::saved_turn;
 use crate::policy::place::static_order::planes_in_order;
 use crate::policy::{Opens, Place, Reach};
 use crate::view::{Spot, Unplaced, View};
@@ -105,6 +106,16 @@ impl Place for NextIdle {
 
     fn seed(&mut self, seed: u64) {
         self.random = Some(Pcg64Mcg::new(u128::from(seed) << 1 | 1 << 103 | 1));
+    }
+
+    // Ageing leaves nothing else behind: write points take their first turns, and the mean is found anew.
+    fn save(&self) -> Vec<u8> {
+        (self.turn as u32).to_le_bytes().to_vec()
+    }
+
+    fn restore(&mut self, state: &[u8]) -> Result<(), String> {
+        self.turn = saved_turn("next_idle", state, self.planes.len())?;
+        Ok(())
     }
 
     fn plane(&mut self, view: View<'_>, _: Lpn) -> PlaneIx {
@@ -198,6 +209,16 @@ mod tests {
         let mut place = next_idle(&state);
         let all = [0; 5].map(|_| chosen(&mut place, &state, &HOST).unwrap());
         assert_eq!(all, [(0, 0), (1, 0), (0, 1), (1, 1), (0, 0)]);
+    }
+
+    #[test]
+    fn whose_turn_it_is_is_kept() {
+        let state = late_state(1);
+        let (mut one, mut two) = (next_idle(&state), next_idle(&state));
+        chosen(&mut one, &state, &HOST);
+        two.restore(&one.save()).unwrap();
+        assert_eq!(chosen(&mut two, &state, &HOST), Some((1, 0)));
+        assert!(two.restore(&[1, 2]).is_err() && two.restore(&2_u32.to_le_bytes()).is_err(), "a drive of two planes");
     }
 
     #[test]

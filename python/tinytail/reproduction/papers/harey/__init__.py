@@ -1,0 +1,1 @@
+"""The Harey Tortoise: Grupp, Davis and Swanson, USENIX ATC 2013."""
