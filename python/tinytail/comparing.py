@@ -529,7 +529,8 @@ def compare(
         trace_device: number or name of the only device of a trace that is played.
         event: the event that counts as a request, for formats that record several.
         reorder_ms: how late a line of a trace may be, in ms; later ones are errors.
-        queue_depth: play a trace in closed loop, with so many requests always outstanding.
+        queue_depth: play a trace or a stand-in in closed loop, with so many requests always
+            outstanding.
         transform: what is done to the requests of a trace or a stand-in before they are played.
         log: file or directory for a log of every request, in Parquet; with several designs or in
             a directory, each design has a file of its own.

@@ -37,7 +37,7 @@ class TraceOptions:
     reorder_ms
         How late a line of a trace may be, in ms; later ones are errors.
     queue_depth
-        Play a trace in closed loop, with so many requests always outstanding.
+        Play a trace or a stand-in in closed loop, with so many requests always outstanding.
     """
 
     format: str | None = None

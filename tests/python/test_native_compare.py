@@ -339,8 +339,10 @@ def test_threads_run_beside_each_other() -> None:
 
 def test_the_stand_ins_are_what_they_claim() -> None:
     names = [entry.name for entry in tinytail.workloads() if entry.name.startswith("standin-")]
-    assert len(names) == 13
-    for name in names:
+    assert len(names) == 26
+    # Those whose names end in a number are weeks of millions of requests, and the engine's tests
+    # have them.
+    for name in [name for name in names if not name[-1].isdigit()] + ["standin-wdev_0"]:
         claims = tinytail.workload_claims(name, seed=9)
         assert len(claims) >= 10
         assert all(claim.holds for claim in claims), claims

@@ -252,12 +252,21 @@ impl Workload {
         traces: Option<&Path>,
     ) -> Result<Self, WorkloadError> {
         let CheckedFile { summary, table, transform } = file;
-        if !matches!(table, Table::Trace(_)) && *options != TraceOptions::default() {
+        // Of the options, a stand-in has the one that is not about a file.
+        let depth = options.queue_depth.filter(|_| matches!(table, Table::Profile { .. }));
+        if depth == Some(0) {
+            return Err(WorkloadError::Option {
+                path: file_path.into(),
+                message: "a queue depth of 0 (given as an option) would play nothing; expected 1 or more".into(),
+            });
+        }
+        if !matches!(table, Table::Trace(_)) && *options != (TraceOptions { queue_depth: depth, ..TraceOptions::default() }) {
             let why = if matches!(table, Table::Tenants(_)) { "the file of this workload gives them" } else { "this workload is none" };
             return Err(WorkloadError::Option {
                 path: file_path.into(),
                 message: format!(
-                    "format, time unit, operation codes, address unit, device, event, order and queue depth apply to traces, and {why}"
+                    "format, time unit, operation codes, address unit, device, event and order apply to traces, the queue depth to traces \
+                     and stand-ins, and {why}"
                 ),
             });
         }
@@ -289,8 +298,12 @@ impl Workload {
                 name,
                 summary,
                 input: InputKind::StandIn,
-                pacing: Pacing::Open,
-                detail: format!("calibrated stand-in for {stands_in_for}: about {} requests", text::grouped(profile.requests_expected())),
+                pacing: depth.map_or(Pacing::Open, |depth| Pacing::Closed { depth }),
+                detail: format!(
+                    "calibrated stand-in for {stands_in_for}: about {} requests{}",
+                    text::grouped(profile.requests_expected()),
+                    depth.map_or(String::new(), |depth| format!(", in closed loop at queue depth {depth}"))
+                ),
                 notes: vec![format!("not the recorded requests of {stands_in_for}, but requests made to be like them")],
                 requests: Requests::Profile { profile, claims },
             },
@@ -330,6 +343,9 @@ impl Workload {
             return Ok(self);
         }
         transform.check(&self.name)?;
+        if self.input == InputKind::StandIn && matches!(self.pacing, Pacing::Closed { .. }) {
+            transform.check_unpaced(&self.name)?;
+        }
         let (transformed, claims) = match self.requests {
             Requests::Trace(trace) => (Transformed::new(&self.name, Base::Trace(Box::new(trace)), self.notes, *transform)?, Vec::new()),
             Requests::Profile { profile, claims } => {

@@ -360,7 +360,7 @@ fn options_apply_to_traces_only() {
         TraceOptions { event: Some(Event::Queued), ..none() },
     ] {
         let error = Workload::resolve("zipf", &options).unwrap_err().to_string();
-        assert!(error.contains("apply to traces, and this workload is none"), "{error}");
+        assert!(error.contains("apply to traces, the queue depth to traces and stand-ins, and this workload is none"), "{error}");
     }
 }
 

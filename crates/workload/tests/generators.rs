@@ -333,11 +333,16 @@ fn streams_that_do_not_fit_are_refused() {
     assert!(message.contains("a hot and a cold part do not fit into a range of 8 sectors"), "{message}");
 }
 
-/// Every stand-in that is shipped is what it claims to be, for more than one seed.
+/// Of these stand-ins, each made by one rule with more requests than the others, the test would take most of its time.
+const LONG: [&str; 4] = ["standin-hm_0", "standin-prn_0", "standin-proj_0", "standin-prxy_0"];
+
+/// Every stand-in that is shipped is what it claims to be, for more than one seed; of the volumes of MSR Cambridge those below
+/// three million requests.
 #[test]
 fn stand_ins_are_what_they_claim() {
     let stand_ins: Vec<Workload> = list()
         .into_iter()
+        .filter(|listing| !LONG.contains(&listing.name.as_str()))
         .filter_map(|listing| Workload::resolve_in(&listing.name, &TraceOptions::default(), None).ok())
         .filter(|workload| workload.input == InputKind::StandIn)
         .collect();

@@ -349,11 +349,12 @@ class Lab:
                 given = {"synthetic": {**given["synthetic"], "requests": experiment.requests}}
             text = toml.dumps({"summary": experiment.name, **given})
             return self.file(text, f"{experiment.name}.toml"), NOTHING_SAID, text
+        said = TraceOptions(queue_depth=experiment.queue_depth)
         if not given.startswith("@"):
             _there("workload", given, engine.workload)
-            return given, NOTHING_SAID, given
+            return given, said, given
         path = self.trace(self.paper.traces[given[1:]])
-        return path, NOTHING_SAID, [path if not Path(path).exists() else "", _content(path)]
+        return path, said, [path if not Path(path).exists() else "", _content(path)]
 
     def trace(self, trace: Trace) -> str:
         """The workload that is played as this trace: the recording if it is there.

@@ -69,7 +69,9 @@ class Experiment:
     alone, which `designs` name with an `@`. `cost_s` is roughly what each run takes, in seconds of
     CPU time. With `log`, every request is logged; `hit` are the causes of blame by which its log
     tells reads that were hit from others. With `certify`, each design is certified, instead of
-    run once: arguments of `tinytail.certify_act`, whose load the workload must be. `quick` holds
+    run once: arguments of `tinytail.certify_act`, whose load the workload must be. With
+    `queue_depth`, a trace or stand-in is played in closed loop; without `warm_up`, it is measured
+    from the starting state, instead of being played once before. `quick` holds
     what differs in the quick tier; without it, that tier leaves the experiment out.
     """
 
@@ -90,6 +92,8 @@ class Experiment:
     warm_up: bool = True
     log: bool = False
     hit: tuple[str, ...] = ()
+    queue_depth: int | None = None
+    warm_up: bool = True
     certify: Mapping[str, Any] | None = None
     quick: Mapping[str, Any] | None = None
 

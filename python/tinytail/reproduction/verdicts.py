@@ -155,7 +155,8 @@ def _expected_input(paper: Paper, row: Row, lab: Lab) -> Input:
     """The input that a row would have had."""
     if row.input != "trace":
         return row.input
-    for name in paper.experiments_of(row):
+    # A row without a measure would look at any of them.
+    for name in paper.experiments_of(row) or paper.experiments:
         workload = paper.experiments[name].workload
         if isinstance(workload, str) and workload.startswith("@"):
             trace = paper.traces[workload[1:]]

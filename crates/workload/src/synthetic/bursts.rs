@@ -20,6 +20,10 @@ pub(super) struct Bursts {
     levels: u32,
     /// Factors of the poorer and of the richer half.
     factors: [f64; 2],
+    /// The period and the slot that were asked for last, and the factors of the intervals around that slot, from the whole
+    /// period to the slot itself: slots are asked for in order, and most of what is around one is also around the next.
+    last: Option<(u64, u64)>,
+    around: Vec<f64>,
 }
 
 /// A stretch of time with one factor.
@@ -35,11 +39,12 @@ impl Bursts {
     pub(super) fn new(bias: f64, period_ns: Ns, seed: u64) -> Self {
         let even = bias <= 0.5;
         let levels = if even { 0 } else { (period_ns / SLOT_MIN_NS).max(1).ilog2() };
-        Self { seed, period_ns, levels, factors: [2.0 * (1.0 - bias), 2.0 * bias] }
+        let factors = [2.0 * (1.0 - bias), 2.0 * bias];
+        Self { seed, period_ns, levels, factors, last: None, around: vec![1.0; levels as usize + 1] }
     }
 
     /// The slot that begins at or before `elapsed_ns` since the start of the flow and ends after it.
-    pub(super) fn slot(&self, elapsed_ns: Ns) -> Slot {
+    pub(super) fn slot(&mut self, elapsed_ns: Ns) -> Slot {
         let period = elapsed_ns / self.period_ns;
         if self.levels == 0 {
             return Slot { factor: 1.0, end_ns: (period + 1) * self.period_ns };
@@ -48,8 +53,17 @@ impl Bursts {
         // A slot begins at its number times the period divided by the number of slots, rounded up to a nanosecond.
         let slot = ((u128::from(within) << self.levels) / u128::from(self.period_ns)) as u64;
         let end = (u128::from(slot + 1) * u128::from(self.period_ns)).div_ceil(1 << self.levels) as u64;
-        let factor = (0..self.levels).map(|level| self.half(period, level, slot >> (self.levels - 1 - level))).product();
-        Slot { factor, end_ns: period * self.period_ns + end }
+        let known = match self.last {
+            // The halves of a level are numbered by the upper bits of the slots in them.
+            Some((last_period, last)) if last_period == period => self.levels - (u64::BITS - (last ^ slot).leading_zeros()),
+            _ => 0,
+        };
+        for level in known..self.levels {
+            let half = self.half(period, level, slot >> (self.levels - 1 - level));
+            self.around[level as usize + 1] = self.around[level as usize] * half;
+        }
+        self.last = Some((period, slot));
+        Slot { factor: self.around[self.levels as usize], end_ns: period * self.period_ns + end }
     }
 
     /// The factor of a half, by its number among the halves of its level.
@@ -68,7 +82,7 @@ mod tests {
     use super::*;
 
     /// The slots of the second period.
-    fn slots(bursts: &Bursts) -> Vec<Slot> {
+    fn slots(bursts: &mut Bursts) -> Vec<Slot> {
         let mut slots = vec![bursts.slot(bursts.period_ns)];
         while slots[slots.len() - 1].end_ns < 2 * bursts.period_ns {
             slots.push(bursts.slot(slots[slots.len() - 1].end_ns));
@@ -79,8 +93,8 @@ mod tests {
     #[test]
     fn a_period_keeps_its_mean_and_its_richest_slot_got_more_each_time() {
         for (period_ns, levels) in [(3600 * SECOND, 16), (7 * SECOND, 7), (SECOND, 4)] {
-            let bursts = Bursts::new(0.6, period_ns, 3);
-            let slots = slots(&bursts);
+            let mut bursts = Bursts::new(0.6, period_ns, 3);
+            let slots = slots(&mut bursts);
             assert_eq!((bursts.levels, slots.len()), (levels, 1 << levels));
             assert_eq!(slots[slots.len() - 1].end_ns, 2 * period_ns);
             let mean = slots.iter().map(|slot| slot.factor).sum::<f64>() / slots.len() as f64;
@@ -92,7 +106,7 @@ mod tests {
 
     #[test]
     fn a_slot_covers_its_time_and_no_more() {
-        let bursts = Bursts::new(0.7, 3 * SECOND, 5);
+        let mut bursts = Bursts::new(0.7, 3 * SECOND, 5);
         let mut begin = 0;
         for _ in 0..200 {
             let slot = bursts.slot(begin);
@@ -103,19 +117,28 @@ mod tests {
     }
 
     #[test]
+    fn a_slot_does_not_depend_on_what_was_asked_for_before() {
+        let mut bursts = Bursts::new(0.7, 60 * SECOND, 5);
+        for step in [0, 1, 2, 3, 599, 2, 1200, 1201, 600, 0] {
+            let at = step * 100 * MS;
+            assert_eq!(bursts.slot(at), Bursts::new(0.7, 60 * SECOND, 5).slot(at), "{step}");
+        }
+    }
+
+    #[test]
     fn seeds_and_periods_burst_at_different_times() {
-        let factors = |bursts: &Bursts, period: u64| -> Vec<u64> {
+        let factors = |mut bursts: Bursts, period: u64| -> Vec<u64> {
             (0..100).map(|step| bursts.slot(period * 10 * SECOND + step * 100 * MS).factor.to_bits()).collect()
         };
         let bursts = Bursts::new(0.7, 10 * SECOND, 5);
-        assert_eq!(factors(&bursts, 0), factors(&bursts.clone(), 0));
-        assert_ne!(factors(&bursts, 0), factors(&bursts, 1));
-        assert_ne!(factors(&bursts, 0), factors(&Bursts::new(0.7, 10 * SECOND, 6), 0));
+        assert_eq!(factors(bursts.clone(), 0), factors(bursts.clone(), 0));
+        assert_ne!(factors(bursts.clone(), 0), factors(bursts.clone(), 1));
+        assert_ne!(factors(bursts, 0), factors(Bursts::new(0.7, 10 * SECOND, 6), 0));
     }
 
     #[test]
     fn an_even_bias_leaves_the_rate_alone() {
-        let even = Bursts::new(0.5, 10 * SECOND, 1);
+        let mut even = Bursts::new(0.5, 10 * SECOND, 1);
         assert_eq!(even.slot(0), Slot { factor: 1.0, end_ns: 10 * SECOND });
         assert_eq!(even.slot(25 * SECOND), Slot { factor: 1.0, end_ns: 30 * SECOND });
     }

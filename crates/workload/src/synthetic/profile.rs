@@ -3,7 +3,8 @@
 //!
 //! A flow keeps the ends of its recent runs. A request continues one of them, mostly the most recent, or starts a new run:
 //! where an earlier run started, or else at a place that the flow has not touched yet, somewhere in one of its regions. So
-//! that new runs do not touch old places by accident, each MiB of the address space is a lane that fills from near its start.
+//! that new runs do not touch old places by accident, the address space is in lanes, of a MiB unless the profile says otherwise,
+//! each of which fills from near its start.
 //!
 //! A flow that sweeps goes through its regions in order instead, in chunks, several of them side by side.
 
@@ -19,9 +20,6 @@ use crate::source::Source;
 
 /// Runs start and end at multiples of 4 KiB; a run that does not end there is not continued.
 const PAGE_SECTORS: u64 = 4096 / SECTOR_BYTES as u64;
-
-/// Pages of a lane.
-const LANE_PAGES: u64 = 256;
 
 /// The first run of a lane begins at one of this many of its first pages, so that runs begin on all channels and planes alike.
 const LANE_STARTS: u64 = 64;
@@ -60,6 +58,8 @@ pub(crate) struct FlowProfile {
     pub(crate) sequential_share: f64,
     pub(crate) interleave_share: f64,
     pub(crate) revisit_share: f64,
+    pub(crate) revisit_evenly: bool,
+    pub(crate) lane_pages: u64,
     pub(crate) start_sizes: Vec<(u32, f64)>,
     pub(crate) continuation_sizes: Vec<(u32, f64)>,
     /// First page, number of pages, weight.
@@ -180,6 +180,9 @@ struct Flow {
     continues: Chance,
     interleaves: Chance,
     revisits: Chance,
+    /// Places are revisited alike, and not the more the more often they were.
+    evenly: bool,
+    lane_pages: u64,
     start_sizes: Weighted<u32>,
     continuation_sizes: Weighted<u32>,
     regions: Weighted<(u64, u64)>,
@@ -222,6 +225,8 @@ impl Flow {
             continues: Chance::new(profile.sequential_share),
             interleaves: Chance::new(profile.interleave_share),
             revisits: Chance::new(profile.revisit_share),
+            evenly: profile.revisit_evenly,
+            lane_pages: profile.lane_pages,
             start_sizes: Weighted::new(profile.start_sizes.iter().map(|(size, weight)| (*weight, *size))),
             continuation_sizes: Weighted::new(profile.continuation_sizes.iter().map(|(size, weight)| (*weight, *size))),
             regions: Weighted::new(profile.regions.iter().map(|(first, pages, weight)| (*weight, (*first, *pages)))),
@@ -312,7 +317,7 @@ impl Flow {
         let page = run.end_sector / PAGE_SECTORS;
         // With an offset, the run itself has touched the page in which it ended.
         let own = u64::from(self.offset_sectors > 0);
-        let free = run.revisits || page % LANE_PAGES + own >= self.front(page / LANE_PAGES);
+        let free = run.revisits || page % self.lane_pages + own >= self.front(page / self.lane_pages);
         let fits = run.end_sector + u64::from(sectors) <= self.end_sector;
         (free && fits).then_some((run.kind, run.end_sector, sectors, run.revisits))
     }
@@ -333,7 +338,9 @@ impl Flow {
         };
         // A request that would leave the span is moved to its end.
         let sector = sector.min((self.end_sector - u64::from(sectors)) / PAGE_SECTORS * PAGE_SECTORS);
-        if self.starts.len() < STARTS_MAX {
+        if revisits && self.evenly {
+            // It is among the starts.
+        } else if self.starts.len() < STARTS_MAX {
             self.starts.push(sector);
         } else {
             self.starts[self.starts_next] = sector;
@@ -351,10 +358,10 @@ impl Flow {
     fn untouched_page(&mut self) -> Option<u64> {
         for _ in 0..LANE_TRIES {
             let page = self.page_in_region();
-            let lane = page / LANE_PAGES;
+            let lane = page / self.lane_pages;
             let front = self.fronts.get(&lane).copied().unwrap_or(page % LANE_STARTS);
-            if front < LANE_PAGES {
-                return Some(lane * LANE_PAGES + front);
+            if front < self.lane_pages {
+                return Some(lane * self.lane_pages + front);
             }
         }
         None
@@ -366,8 +373,8 @@ impl Flow {
 
     /// Records that the pages from `first` to before `end` have been touched.
     fn fill_lanes(&mut self, first: u64, end: u64) {
-        for lane in first / LANE_PAGES..end.div_ceil(LANE_PAGES) {
-            let filled = (end - lane * LANE_PAGES).min(LANE_PAGES);
+        for lane in first / self.lane_pages..end.div_ceil(self.lane_pages) {
+            let filled = (end - lane * self.lane_pages).min(self.lane_pages);
             let front = self.fronts.entry(lane).or_default();
             *front = filled.max(*front);
         }

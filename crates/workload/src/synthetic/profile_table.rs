@@ -65,12 +65,18 @@ struct FlowTable {
     interleave_share: Sourced<f64>,
     /// Share of new runs that start where an earlier one did.
     revisit_share: Sourced<f64>,
+    /// Whether such runs choose among places, all alike; otherwise, which is the default, among earlier runs, so that what was
+    /// revisited often is revisited more often.
+    revisit_evenly: Option<Sourced<bool>>,
     /// Sizes of the requests that start a run: pairs of sectors and weight.
     start_sizes_sectors: Sourced<Vec<(u32, f64)>>,
     /// Sizes of the requests that continue a run: pairs of sectors and weight.
     continuation_sizes_sectors: Sourced<Vec<(u32, f64)>>,
     /// Where runs start: triples of first GiB, end in GiB and weight.
     regions_gib: Sourced<Vec<(f64, f64, f64)>>,
+    /// Length of the lanes of the address space, a multiple of 4 KiB from 256 KiB to 1 GiB, 1 MiB without it: each fills from a
+    /// start in its first 256 KiB.
+    lane_kib: Option<Sourced<u64>>,
     /// Added to every address, in sectors, from 0, the default, to 7: where partitions do not begin at a multiple of 4 KiB.
     offset_sectors: Option<Sourced<u64>>,
     /// Goes through the regions in order, in chunks of this size, a multiple of 4 KiB, each of which is a run. Where runs start is
@@ -131,6 +137,10 @@ impl FlowTable {
         if offset_sectors > 7 {
             return Err(check.fault("offset_sectors", format_args!("is {offset_sectors}; expected 0 to 7 sectors")));
         }
+        let lane_kib = self.lane_kib.as_ref().map_or(1024, |lane| lane.value);
+        if !(256..=1 << 20).contains(&lane_kib) || !lane_kib.is_multiple_of(4) {
+            return Err(check.fault("lane_kib", format_args!("is {lane_kib}; expected a multiple of 4 KiB from 256 to 1,048,576")));
+        }
         let flow = FlowProfile {
             kinds: self.kinds(check)?,
             start_s: self.start_s.as_ref().map_or(0, |start| start.value),
@@ -143,6 +153,8 @@ impl FlowTable {
             sequential_share: check.share("sequential_share", &self.sequential_share)?,
             interleave_share: check.share("interleave_share", &self.interleave_share)?,
             revisit_share: check.share("revisit_share", &self.revisit_share)?,
+            revisit_evenly: self.revisit_evenly.as_ref().is_some_and(|evenly| evenly.value),
+            lane_pages: lane_kib / 4,
             start_sizes: sizes("start_sizes_sectors", &self.start_sizes_sectors)?,
             continuation_sizes: sizes("continuation_sizes_sectors", &self.continuation_sizes_sectors)?,
             regions,
@@ -208,6 +220,11 @@ impl FlowTable {
         for (key, share) in shares {
             if share.value != 0.0 {
                 return Err(check.fault(key, format_args!("is {}; a flow with `sweep_chunk_kib` needs 0", share.value)));
+            }
+        }
+        for (key, given) in [("lane_kib", self.lane_kib.is_some()), ("revisit_evenly", self.revisit_evenly.is_some())] {
+            if given {
+                return Err(check.fault(key, "has no meaning in a flow with `sweep_chunk_kib`, whose places are given; leave it out"));
             }
         }
         Ok(Some(SweepProfile { chunk_sectors: chunk_kib * 2, parallel: parallel as usize }))

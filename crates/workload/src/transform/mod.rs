@@ -181,10 +181,24 @@ impl Transform {
             return Ok(());
         };
         let timeless = selects.into_iter().filter(|_| trace.settings().time_unit.is_none());
-        let meaningless = timeless
-            .chain([("burst_gap_s", self.burst_gap_s.is_some()), ("scale_time", self.scale_time.is_some())])
-            .find(|(_, given)| *given);
-        match meaningless {
+        Self::none_given(timeless.chain(self.pacing_keys()), name, why)
+    }
+
+    /// Checks that nothing is asked of the times of requests that they do not pace, of a stand-in in closed loop.
+    ///
+    /// # Errors
+    /// Names the key that does not apply.
+    pub(crate) fn check_unpaced(&self, name: &str) -> Result<(), WorkloadError> {
+        Self::none_given(self.pacing_keys(), name, "and in closed loop the times of a stand-in do not pace its requests")
+    }
+
+    /// Keys that change when requests come, and whether they are given.
+    fn pacing_keys(&self) -> impl Iterator<Item = (&'static str, bool)> + use<> {
+        [("burst_gap_s", self.burst_gap_s.is_some()), ("scale_time", self.scale_time.is_some())].into_iter()
+    }
+
+    fn none_given(mut keys: impl Iterator<Item = (&'static str, bool)>, name: &str, why: &str) -> Result<(), WorkloadError> {
+        match keys.find(|(_, given)| *given) {
             Some((key, _)) => {
                 Err(WorkloadError::Option { path: name.into(), message: format!("`{key}` is about times, {why}; leave it out") })
             }
