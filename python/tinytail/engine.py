@@ -549,12 +549,11 @@ def serving(control: Control) -> Serving:
 class PowerCase:
     """A design whose power is cut, on a device.
 
-    The device may be made smaller, by `blocks_per_plane`, and may be given bit errors.
+    `bit_errors` gives the device some, if it says nothing of them.
     """
 
     device: str
     design: str
-    blocks_per_plane: int | None = None
     bit_errors: bool = False
 
 

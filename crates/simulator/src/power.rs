@@ -35,35 +35,36 @@ pub struct Case {
     pub device: &'static str,
     /// Composition of the design.
     pub design: &'static str,
-    /// Blocks of each plane, if not the device's own.
-    pub blocks_per_plane: Option<u32>,
     /// The flash has bit errors.
     pub bit_errors: bool,
 }
 
 const fn ttflash(design: &'static str) -> Case {
-    Case { device: "ttflash-small", design, blocks_per_plane: None, bit_errors: false }
+    Case { device: "ttflash-small", design, bit_errors: false }
 }
 
 const fn ttflash_with_errors(design: &'static str) -> Case {
-    Case { device: "ttflash-small", design, blocks_per_plane: None, bit_errors: true }
+    Case { device: "ttflash-small", design, bit_errors: true }
 }
 
 const fn modern(design: &'static str) -> Case {
-    Case { device: "modern-tlc-2t-small", design, blocks_per_plane: None, bit_errors: false }
+    Case { device: "modern-tlc-2t-small", design, bit_errors: false }
 }
 
 const fn lowlatency(design: &'static str) -> Case {
-    Case { device: "lowlatency-240g-small", design, blocks_per_plane: None, bit_errors: false }
+    Case { device: "lowlatency-240g-small", design, bit_errors: false }
 }
 
 const fn harey(design: &'static str) -> Case {
-    Case { device: "harey-8g", design, blocks_per_plane: Some(512), bit_errors: false }
+    Case { device: "harey-8g-small", design, bit_errors: false }
 }
 
-/// Every design and overlay that comes with the program, on a small drive of its paper. The thresholds of The Harey Tortoise are 64
-/// blocks of each chip, which the small twins have not to spare.
-pub const CASES: [Case; 53] = [
+const fn hpdc(design: &'static str) -> Case {
+    Case { device: "hpdc-1t-small", design, bit_errors: false }
+}
+
+/// Every design and overlay that comes with the program, on a small drive of its paper.
+pub const CASES: [Case; 61] = [
     ttflash("base"),
     ttflash("base+no-gc"),
     ttflash("base+ideal-no-gc"),
@@ -117,6 +118,14 @@ pub const CASES: [Case; 53] = [
     harey("sgc+write-points-32"),
     harey("rate-match-auto"),
     harey("dynamic-ftl+write-points-8"),
+    hpdc("hpdc-baseline"),
+    hpdc("gc-par-basic"),
+    hpdc("gc-par"),
+    hpdc("gc-vic"),
+    hpdc("gc-vic+skip-pages"),
+    hpdc("gc-slack"),
+    hpdc("die-preemptible"),
+    Case { device: "hpdc-1t-rain-small", design: "hpdc-ttflash", bit_errors: false },
 ];
 
 /// What to cut off, and how often.
@@ -131,9 +140,6 @@ pub struct PowerSpec {
     pub cuts: u64,
     /// Seed of ageing, of the commands and of the events.
     pub seed: u64,
-    /// Blocks of each plane, if not the device's own.
-    #[serde(default)]
-    pub blocks_per_plane: Option<u32>,
     /// The flash has bit errors, if the device says nothing of them.
     #[serde(default)]
     pub bit_errors: bool,
@@ -142,16 +148,12 @@ pub struct PowerSpec {
 impl PowerSpec {
     /// A case of the list above.
     pub fn of(case: &Case, cuts: u64, seed: u64) -> Self {
-        let Case { device, design, blocks_per_plane, bit_errors } = *case;
-        Self { device: device.into(), design: design.into(), cuts, seed, blocks_per_plane, bit_errors }
+        let Case { device, design, bit_errors } = *case;
+        Self { device: device.into(), design: design.into(), cuts, seed, bit_errors }
     }
 
     fn device(&self) -> Result<Device, RunError> {
         let mut device = catalog::device(&self.device)?;
-        if let Some(blocks) = self.blocks_per_plane {
-            device.geometry.blocks_per_plane = blocks;
-            device.name = format!("{}, {blocks} blocks in each plane", device.name);
-        }
         if self.bit_errors && device.errors.is_none() {
             // Those of the experiment in docs/wear-and-scrubbing.md, on the drive at half its rated erases.
             device.errors = Some(Errors {

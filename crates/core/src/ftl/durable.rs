@@ -207,7 +207,7 @@ impl Books {
         let first = (plane * blocks_per_plane) as usize;
         let known = durable.blocks[first..first + blocks_per_plane as usize].iter().filter(|of| !of.bad && of.erases != UNKNOWN);
         let (sum, count) = known.fold((0u64, 0u64), |(sum, count), of| (sum + u64::from(of.erases), count + 1));
-        if count == 0 { 0 } else { ((sum + count / 2) / count) as u32 }
+        (sum + count / 2).checked_div(count).unwrap_or(0) as u32
     }
 }
 

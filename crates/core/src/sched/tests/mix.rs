@@ -629,17 +629,6 @@ proptest! {
         prop_assert_eq!(hash, again, "the plain heap, and nobody to be told, give the same run");
     }
 
-    /// Operations of the host that join those of GC, with every hold, order and layout.
-    #[test]
-    fn any_mix_whose_host_joins_its_gc_returns_the_last_data(mut mix in mix()) {
-        (mix.late, mix.ideal, mix.planes, mix.controller) = (None, false, mix.planes.max(2), true);
-        (mix.join, mix.strict, mix.gc_par) = (true, false, mix.gc_par | 1);
-        let (hash, completed, _) = mix.run::<Lanes, true>(300);
-        prop_assert_eq!(completed, 300);
-        let (again, ..) = mix.run::<PlainHeap, false>(300);
-        prop_assert_eq!(hash, again, "the plain heap, and nobody to be told, give the same run");
-    }
-
     /// Forced rotation with the greedy rule: no read ever waits for a GC, whatever the order and the traffic.
     #[test]
     fn no_read_waits_for_a_gc_where_rotation_always_holds(mut mix in mix(), mut stripes in stripes()) {

@@ -19,7 +19,7 @@ impl Mix {
     fn tight_design(&self) -> Design {
         use crate::policy::gc_trigger::watermark::Watermark;
         let mut design = self.design();
-        if self.seed / (1 << 20) % 2 == 0 && design.gc_trigger.name() == "watermark" && self.late().is_none() && !self.in_die() {
+        if (self.seed >> 20).is_multiple_of(2) && design.gc_trigger.name() == "watermark" && self.late().is_none() && !self.in_die() {
             let least =
                 f64::from(design.gc.reserve_blocks + design.gc.write_points) * 100.0 / f64::from(self.device().geometry.blocks_per_plane);
             design.gc_trigger = GcTriggerPolicy::Watermark(Watermark::new(least + 1.0, least));
