@@ -8,7 +8,7 @@ use crate::drive::Drive;
 use crate::event::EventQueue;
 use crate::ftl::Claimant;
 use crate::ftl::cleanup::Cleanup;
-use crate::ftl::write_points::WritePoints;
+use crate::ftl::write_points::{Rest, WritePoints};
 use crate::ids::{DieIx, NONE, PlaneIx};
 use crate::observe::{Observer, PLACE};
 use crate::policy::{Order, PageChoice, Place, Wish, Writer};
@@ -217,12 +217,13 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
     /// The first page of a line that a die could begin with, and its index. Of the host's pages the first stands for all.
     fn first_to_go(&mut self, die: DieIx, line: usize) -> Option<(usize, u32)> {
         let pages = self.late().lines[line].len();
+        let mut elsewhere = None;
         (0..if line == EXTERNAL { pages.min(1) } else { pages }).find_map(|index| {
             let op = self.late().lines[line][index];
             let page = self.unplaced(op, die);
             let view = View(&self.state);
             let rank = view.planes_of(die).filter_map(|plane| view.wished_points(plane, &page)).map(|(rank, _)| rank).min()?;
-            (rank == 0 || !view.waits_for_better(&page)).then_some((index, op))
+            (rank == 0 || !view.waits_for_better_than(&page, &mut elsewhere)).then_some((index, op))
         })
     }
 
@@ -395,7 +396,26 @@ impl View<'_> {
 
     /// Whether a page rather waits than to take what is not the very thing that was wished: there is such a thing elsewhere.
     pub fn waits_for_better(self, page: &Unplaced) -> bool {
-        let Wish::Restless(_) = page.wish else { return false };
-        (0..self.geometry().planes()).any(|plane| self.wished_points(plane, page).is_some_and(|(rank, _)| rank == 0))
+        self.waits_for_better_than(page, &mut None)
+    }
+
+    /// The same for one of several pages at one time. Whether there is such a thing for a page of the host is the same for all pages that
+    /// wish alike, and remembered `elsewhere`; a page of GC has its own plane beside, which takes from it whatever it takes from the host.
+    fn waits_for_better_than(self, page: &Unplaced, elsewhere: &mut Option<(Rest, bool)>) -> bool {
+        let Wish::Restless(rest) = page.wish else { return false };
+        let has = |plane: PlaneIx, page: &Unplaced| self.wished_points(plane, page).is_some_and(|(rank, _)| rank == 0);
+        if page.from != NONE && has(page.from, page) {
+            return true;
+        }
+        if page.confined {
+            return false;
+        }
+        let known = elsewhere.filter(|&(known, _)| known == rest).map(|(_, has)| has);
+        let found = known.unwrap_or_else(|| {
+            let page = Unplaced { from: NONE, ..*page };
+            (0..self.geometry().planes()).any(|plane| has(plane, &page))
+        });
+        *elsewhere = Some((rest, found));
+        found
     }
 }
