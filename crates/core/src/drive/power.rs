@@ -148,13 +148,13 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
         }
         let fault = self.oracle.as_mut().and_then(|oracle| oracle.armed.take());
         let mut recovery = Recovery { at: self.state.now, requests_lost: self.outstanding() as u64, ..Recovery::default() };
-        self.tear();
+        recovery.torn_pages = self.tear();
         if O::TOLD {
             self.tell_power_cut();
         }
         let batches = self.save_ram(fault == Some(Fault::Ram));
         let found = self.restart(&batches, fault);
-        (recovery.torn_pages, recovery.torn_blocks) = (found.torn_pages.into(), found.torn_blocks.len() as u64);
+        recovery.torn_blocks = found.torn_blocks.len() as u64;
         recovery.pages_scanned = found.reads.iter().map(|&reads| u64::from(reads)).sum();
         recovery.scan_ns = self.scan_ns(&found);
         let mut load = Load::of(&self.state);
@@ -175,8 +175,10 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
         Ok(recovery)
     }
 
-    /// Marks on the flash what was cut off. Before the array works, there is nothing to cut.
-    fn tear(&mut self) {
+    /// Marks on the flash what was cut off. Before the array works, there is nothing to cut. Returns the pages that were being
+    /// programmed.
+    fn tear(&mut self) -> u64 {
+        let mut torn_pages = 0;
         let now = self.state.now;
         let pages = self.state.device.geometry.pages_per_block;
         for die in &self.state.dies {
@@ -192,6 +194,7 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
                         block * pages..(block + 1) * pages
                     } else {
                         durable.tear_page(page);
+                        torn_pages += 1;
                         page..page + 1
                     };
                     if let Some(oracle) = &mut self.oracle {
@@ -201,6 +204,7 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
                 }
             }
         }
+        torn_pages
     }
 
     /// Tells the observer that nobody holds anything any more.

@@ -29,7 +29,6 @@ pub(crate) struct Frame<'a> {
 pub(crate) struct Found {
     /// Reads of out-of-band data in each block: its pages up to the first erased one, and that.
     pub reads: Vec<u32>,
-    pub torn_pages: u32,
     /// Blocks all of whose pages are torn: they are erased again.
     pub torn_blocks: Vec<BlockIx>,
 }
@@ -79,8 +78,6 @@ impl Books {
             let torn = durable.lpns[range].iter().filter(|&&lpn| lpn == TORN).count() as u32;
             if torn == pages {
                 found.torn_blocks.push(block);
-            } else {
-                found.torn_pages += torn;
             }
             found.reads.push((written + 1).min(pages));
             let books = &mut self.planes[plane as usize];
