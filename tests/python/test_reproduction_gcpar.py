@@ -35,6 +35,7 @@ def test_the_stand_ins_claim_what_table_2_prints() -> None:
     for name in VOLUMES:
         percent, kib, _ = GCPAR.rows[f"gcpar.table2.{name}"].paper_value.split(" / ")
         stand_in = GCPAR.traces[name].stand_in
+        assert stand_in is not None
         claims = {
             setting.key: setting.value
             for setting in engine.workload(stand_in).settings

@@ -93,7 +93,6 @@ class Experiment:
     log: bool = False
     hit: tuple[str, ...] = ()
     queue_depth: int | None = None
-    warm_up: bool = True
     certify: Mapping[str, Any] | None = None
     quick: Mapping[str, Any] | None = None
 
