@@ -8,11 +8,11 @@ from typing import Any
 
 import pytest
 
+from acceptance import accepted, accepts_anything
 from conftest import RunCommand, read_json
 from fake_native import result as fake_result
 from tinytail import engine
 from tinytail.reproduction.catalog import papers
-from tinytail.reproduction.conditions import holds
 from tinytail.reproduction.lab import FULL_TIER_ONLY, Lab, Unavailable
 from tinytail.reproduction.records import Row
 from tinytail.reproduction.store import Store
@@ -125,10 +125,6 @@ EDGES: list[tuple[str, dict[str, Any], dict[str, Any]]] = [
 ]
 
 
-def accepted(row: Row, values: Mapping[str, Any]) -> bool:
-    return all(holds(condition, values) for condition in row.accept)
-
-
 @pytest.mark.parametrize(("name", "within", "beyond"), EDGES, ids=[name for name, *_ in EDGES])
 def test_rows_are_accepted_up_to_their_edges(
     name: str, within: dict[str, Any], beyond: dict[str, Any]
@@ -136,6 +132,11 @@ def test_rows_are_accepted_up_to_their_edges(
     row = GCPAR.rows[f"gcpar.{name}"]
     assert accepted(row, within)
     assert not accepted(row, beyond)
+
+
+@pytest.mark.parametrize("row", GCPAR.rows.values(), ids=lambda row: row.id)
+def test_no_row_accepts_whatever_is_measured(row: Row) -> None:
+    assert row.measure is None or not accepts_anything(row)
 
 
 # --- Measures, on made-up results -----------------------------------------------------------------
