@@ -1,4 +1,4 @@
-"""How the numbers of The Harey Tortoise are taken from runs, from its drives and from its model."""
+"""How the numbers of The Harey Tortoise are taken; here those of the workloads of section 5."""
 
 from __future__ import annotations
 
@@ -9,387 +9,12 @@ from typing import Any
 
 from tinytail import engine
 from tinytail.errors import ConfigError, TinytailError
-from tinytail.rate_matching import analyze_rate_matching
 from tinytail.reproduction.lab import Lab, Unavailable
-from tinytail.reproduction.measures import Values, wishes_met, wishes_met_percent
+from tinytail.reproduction.measures import Values
+from tinytail.reproduction.papers.harey.bursts import BURSTS, burst_mb_s
+from tinytail.reproduction.papers.harey.drives import DRIVES
+from tinytail.reproduction.papers.harey.pulses import PULSES
 from tinytail.reproduction.records import Measure
-from tinytail.results import DesignResult
-
-# --- Table 1 and section 2.2 ----------------------------------------------------------------------
-
-
-def drive_facts(lab: Lab, *, facts: Mapping[str, Sequence[str]], per: float = 1) -> Values:  # noqa: ARG001
-    """Values of devices: a device and its keys, which are multiplied, by the row's names.
-
-    A key is `section.key`, with the place in a list behind it where the value is one.
-    """
-    found: Values = {}
-    for name, (device, *keys) in facts.items():
-        document = engine.device_document(device)
-        product = 1.0
-        for key in keys:
-            section, value_name, *place = key.split(".")
-            try:
-                value = document[section][value_name]
-                product *= value[int(place[0])] if place else value
-            except (KeyError, IndexError):
-                raise ConfigError(f'{device} has no "{key}"') from None
-        found[name] = product / per
-    return found
-
-
-def drive_facts_ratio(lab: Lab, *, above: Sequence[str], below: Sequence[str]) -> Values:
-    """One value of a device over another, each as in `drive_facts`."""
-    found = drive_facts(lab, facts={"above": above, "below": below})
-    parts: Any = (found["above"], found["below"])
-    return {"value": parts[0] / parts[1]}
-
-
-def bus(lab: Lab, *, devices: Sequence[str]) -> Values:  # noqa: ARG001
-    """Megabytes a second on the channel of each device, and the time of a page in microseconds."""
-    values: Values = {"mb_s": [], "page_us": []}
-    for device in devices:
-        document = engine.device_document(device)
-        page_us = document["timing"]["transfer_page_ns"] / 1000
-        for name, value in (
-            ("mb_s", document["geometry"]["page_bytes"] / page_us),
-            ("page_us", page_us),
-        ):
-            column: Any = values[name]
-            column.append(value)
-    return values
-
-
-def spare(lab: Lab, *, devices: Sequence[str]) -> Values:  # noqa: ARG001
-    """What of the physical pages is not logical, in percent."""
-    logical = [engine.device_document(device)["host"]["logical_permyriad"] for device in devices]
-    return {"percent": [100 - permyriad / 100 for permyriad in logical]}
-
-
-def layout(
-    lab: Lab,  # noqa: ARG001
-    *,
-    pattern: Sequence[tuple[str, int]],
-    times: Mapping[str, float],
-    device: str | None = None,
-) -> Values:
-    """What the detection of section 2.2 calls a pattern of pages, and how many it has of each kind.
-
-    The pattern is of letters, each part as often as its number says, and each letter has a time.
-    `misfits` are pages of which the layout of that name has another kind. `doubled` is the layout
-    of the pattern with each page twice. `device_rule` is the layout of a device.
-    """
-    letters = "".join(part * repeats for part, repeats in pattern)
-    found: Values = {"pages": len(letters)}
-    named = _named(letters, times)
-    found |= {"name": named["name"], "rule": named["layout"]}
-    found |= {"misfits": named["outliers"]}
-    try:
-        found["doubled"] = _named("".join(letter * 2 for letter in letters), times)["name"]
-    except TinytailError:
-        found["doubled"] = None
-    found |= {f"pages_{letter}": letters.count(letter) for letter in times}
-    if device is not None:
-        found["device_rule"] = engine.device_document(device)["timing"]["page_class_layout"]
-    return found
-
-
-def _named(letters: str, times: Mapping[str, float]) -> dict[str, Any]:
-    samples = [(page, float(times[letter])) for page, letter in enumerate(letters)]
-    return engine.page_layout(len(letters), samples)
-
-
-def skipped_pages(lab: Lab, *, experiment: str, designs: Sequence[str]) -> Values:
-    """Pages that designs skipped or padded, and how many they programmed.
-
-    The engine refuses a program of any page but the next of its block, in every build, and these
-    runs are verified; what it can do besides is to pad.
-    """
-    skipped = programmed = 0
-    for design in designs:
-        result = lab.result(experiment, design)
-        skipped += lab.counter(result, "padded_pages")
-        programmed += sum(result.series.host_pages) + sum(result.series.gc_pages)
-    return {"skipped": skipped, "programmed": programmed, "designs": len(designs)}
-
-
-# --- Section 4.2.1, Figure 5 ----------------------------------------------------------------------
-
-
-def burst_mb_s(result: DesignResult) -> float:
-    """What the bursts of a run wrote while they lasted, in 10^6 bytes a second, on average.
-
-    Raises:
-        Unavailable: no burst wrote.
-    """
-    if result.bursts is None or result.bursts.write_mb_per_second is None:
-        raise Unavailable(f"no burst of {result.workload.name} wrote")
-    return result.bursts.write_mb_per_second
-
-
-def burst_peak(lab: Lab, *, experiments: Sequence[str], design: str) -> Values:
-    """The most that bursts of any size wrote, and what those of each size did, in MB/s."""
-    rates = [burst_mb_s(lab.result(name, design)) for name in experiments]
-    return {"peak": max(rates), "rates": rates}
-
-
-def burst_steps(
-    lab: Lab, *, small: str, large: str, designs: Mapping[str, str], idle: str
-) -> Values:
-    """By what factor larger bursts are faster, and what bursts of a page reach of it in percent."""
-    values: Values = {}
-    for name, design in designs.items():
-        rate = burst_mb_s(lab.result(large, design))
-        values[name] = rate / burst_mb_s(lab.result(small, design))
-        values[f"{name}_single_percent"] = 100 * burst_mb_s(lab.result(idle, design)) / rate
-    return values
-
-
-def of_all_fast(lab: Lab, *, design: str, at: str, beyond: str) -> Values:
-    """What bursts of two sizes reach of the all-fast array with bursts as large, in percent."""
-    return {
-        name: 100
-        * burst_mb_s(lab.result(experiment, design))
-        / burst_mb_s(lab.result(experiment, "all-fast"))
-        for name, experiment in (("at_percent", at), ("beyond_percent", beyond))
-    }
-
-
-def guaranteed_bursts(
-    lab: Lab,
-    *,
-    experiments: Sequence[str],
-    pages: Sequence[int],
-    pairs: Mapping[str, Sequence[str]],
-    percent: float,
-) -> Values:
-    """The largest burst at this share of the all-fast array's speed: strong over weak, by pairs.
-
-    `pages` are the sizes of the experiments, in ascending order. No smaller burst may be slower.
-    """
-    values: Values = {}
-    sizes = dict(zip(experiments, pages, strict=True))
-    for name, designs in pairs.items():
-        weak, strong = (_largest(lab, sizes, design, percent) for design in designs)
-        values[name] = strong / weak if weak else None
-    return values
-
-
-def _largest(lab: Lab, sizes: Mapping[str, int], design: str, percent: float) -> int:
-    largest = 0
-    for experiment, pages in sizes.items():
-        whole = burst_mb_s(lab.result(experiment, "all-fast"))
-        if 100 * burst_mb_s(lab.result(experiment, design)) < percent * whole:
-            break
-        largest = pages
-    return largest
-
-
-def stored_fast_pages(
-    lab: Lab, *, experiment: str, write_points: int, designs: Mapping[str, str]
-) -> Values:
-    """Fast pages that a burst found at each write point, on average.
-
-    A burst of one page goes before, so that what the other finds is what idle time has left.
-    """
-    values: Values = {}
-    for name, design in designs.items():
-        fast = lab.counter(lab.result(experiment, design), "host_fast")
-        values[name] = (fast - 1) / write_points
-    return values
-
-
-def burst_fall(lab: Lab, *, experiments: Sequence[str], design: str, reference: str) -> Values:
-    """How often bursts get faster with their size, and how far the largest are off a reference."""
-    rates = [burst_mb_s(lab.result(name, design)) for name in experiments]
-    last = burst_mb_s(lab.result(experiments[-1], reference))
-    return {
-        "rises": sum(after > before for before, after in itertools.pairwise(rates)),
-        "above_percent": 100 * abs(rates[-1] / last - 1),
-        "rates": rates,
-    }
-
-
-# --- Section 4.3.1, Figure 6 ----------------------------------------------------------------------
-
-
-def crossover(lab: Lab, *, device: str) -> Values:  # noqa: ARG001
-    """Where FGC and SGC meet in the printed form: locality, pages moved, and MB/s there."""
-    printed = analyze_rate_matching(device).printed
-    point = printed.crossover
-    if point is None:
-        raise Unavailable(f"all pages of {device} are alike")
-    return {
-        "locality": point.locality_percent,
-        "moved": point.moved,
-        "matched": printed.matched_reads_crossover_percent,
-        "rates": [getattr(point, name).mb_s for name in ("baseline", "fgc", "sgc")],
-    }
-
-
-def model_order(lab: Lab, *, device: str, from_percent: int, to_percent: int) -> Values:  # noqa: ARG001
-    """At how many whole percents of locality the printed form has FGC above the baseline above SGC.
-
-    `reverse` is the number of those with the opposite order.
-    """
-    printed = analyze_rate_matching(device).printed
-    order = reverse = 0
-    for percent in range(from_percent, to_percent + 1):
-        point = printed.at(percent)
-        rates = [point.fgc.mb_s, point.baseline.mb_s, point.sgc.mb_s]
-        order += int(rates[0] > rates[1] > rates[2])
-        reverse += int(rates[0] < rates[1] < rates[2])
-    return {"order": order, "reverse": reverse, "points": to_percent - from_percent + 1}
-
-
-def model_gains(lab: Lab, *, device: str, locality: int) -> Values:  # noqa: ARG001
-    """FGC and SGC over the baseline in the printed form."""
-    point = analyze_rate_matching(device).printed.at(locality)
-    return {name: point.gain(name) for name in ("fgc", "sgc")}
-
-
-def model_crossovers(lab: Lab, *, device: str, spare_percents: Sequence[float]) -> Values:  # noqa: ARG001
-    """Where the printed form crosses with so much over-provisioning."""
-    return {
-        f"at_{percent:g}": analyze_rate_matching(
-            device, over_provisioning_percent=percent
-        ).printed.crossover_locality_percent
-        for percent in spare_percents
-    }
-
-
-def equation_errors(lab: Lab, *, device: str, equation: int) -> Values:  # noqa: ARG001
-    """The largest relative difference from an equation, over all localities and placements."""
-    found = analyze_rate_matching(device)
-    document = engine.device_document(device)
-    geometry, timing = document["geometry"], document["timing"]
-    page, pages = geometry["page_bytes"], geometry["pages_per_block"]
-    fast, slow = (ns / 1000 for ns in timing["program_ns"])
-    read_us = sum(timing["read_ns"]) / 2000
-    share = 1 - document["host"]["logical_permyriad"] / 10_000
-    mean = (fast + slow) / 2
-    errors = []
-    for percent in range(1, 100):
-        moved = pages * (100 - percent) / 100
-        for name, host_us, gc_us in (
-            ("baseline", mean, mean),
-            ("fgc", slow, fast),
-            ("sgc", fast, slow),
-        ):
-            rates = getattr(found.printed.at(percent), name)
-            if equation == 1:
-                wanted, got = page / host_us, rates.external_mb_s
-            else:
-                busy_us = moved * (read_us + gc_us) + timing["erase_step_ns"] / 1000
-                wanted, got = share * pages * page / busy_us, rates.gc_mb_s
-            errors.append(abs(got / wanted - 1))
-    return {"error": max(errors), "cases": len(errors)}
-
-
-# --- Section 4.3.2, Figures 7 and 8 ---------------------------------------------------------------
-
-
-def pulse_load(lab: Lab, *, workload: str) -> Values:  # noqa: ARG001
-    """The load of a workload in pulses, as its file says."""
-    settings = {each.key: each.value for each in engine.workload(workload).settings}
-    pulse, pause, runtime = (
-        float(settings[key].replace("_", "")) / 1000
-        for key in ("pulse_ms", "pause_ms", "runtime_ms")
-    )
-    return {
-        "pulse_s": pulse,
-        "idle_s": pause,
-        "pulses": runtime / (pulse + pause),
-        "read_share": float(settings["read_share"]),
-        "addresses": settings["addresses"].strip('"'),
-    }
-
-
-def preferred(lab: Lab, *, experiment: str, designs: Mapping[str, str]) -> Values:
-    """The share of operations that went to the kind of page that they prefer, in percent."""
-    return {
-        name: wishes_met_percent(lab.result(experiment, design)) for name, design in designs.items()
-    }
-
-
-def preferred_growth(
-    lab: Lab, *, experiment: str, fgc: Sequence[str], sgc: Sequence[str]
-) -> Values:
-    """How the share of preferred pages grows along designs with more write points.
-
-    `fast_growth` is that of the writes that prefer fast pages, GC's under FGC and the host's under
-    SGC, from the first design to the last, in percentage points; `slow_growth` that of the others.
-    """
-    values: Values = {}
-    growth: dict[str, list[float]] = {"fast": [], "slow": []}
-    falls = 0
-    for name, designs, writers in (
-        ("fgc", fgc, {"fast": "GC's", "slow": "host's"}),
-        ("sgc", sgc, {"fast": "host's", "slow": "GC's"}),
-    ):
-        results = [lab.result(experiment, design) for design in designs]
-        shares = [wishes_met_percent(result) or 0.0 for result in results]
-        values[name] = shares
-        falls += sum(after <= before for before, after in itertools.pairwise(shares))
-        for kind, writer in writers.items():
-            first, last = (
-                100 * met / made if made else 0.0
-                for made, met in (
-                    wishes_met(result, writer) for result in (results[0], results[-1])
-                )
-            )
-            growth[kind].append(last - first)
-    values["falls"] = falls
-    values["fast_growth"] = sum(growth["fast"]) / 2
-    values["slow_growth"] = sum(growth["slow"]) / 2
-    return values
-
-
-def pulse_gains(lab: Lab, *, experiment: str, designs: Sequence[str], reference: str) -> Values:
-    """Pages that the host wrote in all pulses, against a reference's, along designs."""
-    whole = lab.result(experiment, reference).write.count
-    ratios = [lab.result(experiment, design).write.count / whole for design in designs]
-    return {
-        "gain_percent": 100 * (ratios[-1] - 1),
-        "ratios": ratios,
-        "rises": sum(after > before for before, after in itertools.pairwise(ratios)),
-    }
-
-
-def decomposed(lab: Lab, *, experiment: str, design: str, reference: str) -> Values:
-    """The time of the dies for each page of the host, in what it is made of, for two designs.
-
-    Pages of the host, moves for each of them, and the mean times of programs: of the host's, of
-    GC's, and of both. Fast pages are half of all that are programmed, whoever has them.
-    """
-    values: Values = {}
-    timing = lab.device_of(experiment)["timing"]
-    fast_us, slow_us = (ns / 1000 for ns in timing["program_ns"])
-    for prefix, name in (("", design), ("reference_", reference)):
-        result = lab.result(experiment, name)
-        host, moved = sum(result.series.host_pages), sum(result.series.gc_pages)
-        if not host or not moved:
-            raise Unavailable(f"{name} moved nothing in {experiment}")
-        host_fast = lab.counter(result, "host_fast")
-        gc_fast = lab.counter(result, "gc_fast")
-        means = {
-            f"{writer}_us": (fast * fast_us + (pages - fast) * slow_us) / pages
-            for writer, fast, pages in (
-                ("host", host_fast, host),
-                ("gc", gc_fast, moved),
-                ("program", host_fast + gc_fast, host + moved),
-            )
-        }
-        values |= {
-            f"{prefix}pages": host / 1e6,
-            f"{prefix}moves": moved / host,
-            f"{prefix}fast_percent": 100 * (host_fast + gc_fast) / (host + moved),
-            **{f"{prefix}{key}": value for key, value in means.items()},
-        }
-    return values
-
-
-# --- Section 5 ------------------------------------------------------------------------------------
 
 
 def burst_statistics(
@@ -669,46 +294,29 @@ def pool_use(lab: Lab, *, experiment: str, design: str, reference: str) -> Value
     }
 
 
-MEASURES: dict[str, Measure] = {
-    measure.__name__: measure
-    for measure in (
-        along_write_points,
-        best_gain,
-        burst_fall,
-        burst_peak,
-        burst_statistics,
-        burst_steps,
-        bus,
-        crossover,
-        decomposed,
-        drive_facts,
-        drive_facts_ratio,
-        equation_errors,
-        gains,
-        guaranteed_bursts,
-        highest_gain,
-        inversion,
-        larger_gain,
-        layout,
-        mean_difference,
-        model_crossovers,
-        model_gains,
-        model_order,
-        moves_per_erase,
-        of_all_fast,
-        of_slc,
-        pool_use,
-        preferred,
-        preferred_growth,
-        pulse_gains,
-        pulse_load,
-        read_changes,
-        shares_of_gain,
-        skipped_pages,
-        spare,
-        stored_fast_pages,
-        third_best_share,
-        thresholds,
-        wear,
-    )
-}
+MEASURES: dict[str, Measure] = (
+    DRIVES
+    | BURSTS
+    | PULSES
+    | {
+        measure.__name__: measure
+        for measure in (
+            along_write_points,
+            best_gain,
+            burst_statistics,
+            gains,
+            highest_gain,
+            inversion,
+            larger_gain,
+            mean_difference,
+            moves_per_erase,
+            of_slc,
+            pool_use,
+            read_changes,
+            shares_of_gain,
+            third_best_share,
+            thresholds,
+            wear,
+        )
+    }
+)
