@@ -267,31 +267,46 @@ def larger_gain(lab: Lab, *, first: Mapping[str, Any], second: Mapping[str, Any]
     }
 
 
-def pool_use(lab: Lab, *, experiment: str, design: str, reference: str) -> Values:
-    """Why a workload has no sustained load: what it writes against what lies erased.
+def makeup(lab: Lab, *, cases: Mapping[str, Sequence[str]]) -> Values:
+    """What the bursts of runs are made of: an experiment and a design, by the names of the values.
 
-    `written` are pages that the host wrote, `burst` the mean of a burst, `erased` those erased at
-    the beginning; `waited_percent` is the share of the writes' time that they waited for a place.
+    `written` are thousands of pages that the host wrote, `written_percent` the same of the logical
+    size, `pages` those of a burst that writes, and `burst_us` the mean time of all bursts. Of the
+    writes' time `array_percent` is that of reads and programs of the writes themselves,
+    `placement_percent` the wait for a place. `moves` are GC's for each page of the host, `programs`
+    one more, `erases` all erases, and `fast_percent` of the host's programs are on fast pages.
     """
-    result = lab.result(experiment, design)
-    other = lab.result(experiment, reference)
-    geometry = lab.device_of(experiment)["geometry"]
-    blocks = geometry["blocks_per_plane"] * geometry["channels"] * geometry["chips_per_channel"]
-    blocks *= geometry["dies_per_chip"] * geometry["planes_per_die"]
-    free = float(result.state["free_percent"]) / 100 * blocks * geometry["pages_per_block"]
-    written = sum(result.series.host_pages)
-    bursts = result.bursts
-    blame = result.blame.all_writes
-    total = sum(blame.ns.values())
-    return {
-        "written": written,
-        "burst": written / bursts.writing if bursts is not None and bursts.writing else None,
-        "erased": free,
-        "waited_percent": 100 * blame.ns.get("placement", 0) / total if total else None,
-        "moves": sum(result.series.gc_pages) / written if written else None,
-        "rate_mb_s": burst_mb_s(result),
-        "reference_mb_s": burst_mb_s(other),
-    }
+    values: Values = {}
+    for name, (experiment, design) in cases.items():
+        result = lab.result(experiment, design)
+        geometry = lab.device_of(experiment)["geometry"]
+        written, moved = sum(result.series.host_pages), sum(result.series.gc_pages)
+        bursts = result.bursts
+        if bursts is None or not bursts.writing:
+            raise Unavailable(f"no burst of {experiment} wrote")
+        time = result.blame.all_writes.ns
+        total = sum(time.values())
+        found = {
+            "written": written / 1000,
+            "written_percent": 100 * written / _logical_pages(lab, experiment, geometry),
+            "pages": written / bursts.writing,
+            "burst_us": bursts.mean_us,
+            "array_percent": 100 * time.get("array", 0) / total,
+            "placement_percent": 100 * time.get("placement", 0) / total,
+            "moves": moved / written,
+            "programs": 1 + moved / written,
+            "erases": result.erases,
+            "fast_percent": 100 * lab.counter(result, "host_fast") / written,
+        }
+        values |= {f"{name}_{key}": value for key, value in found.items()}
+    return values
+
+
+def _logical_pages(lab: Lab, experiment: str, geometry: Mapping[str, int]) -> float:
+    pages = geometry["pages_per_block"] * geometry["blocks_per_plane"] * geometry["planes_per_die"]
+    for key in ("dies_per_chip", "chips_per_channel", "channels"):
+        pages *= geometry[key]
+    return pages * lab.device_of(experiment)["host"]["logical_permyriad"] / 10_000
 
 
 MEASURES: dict[str, Measure] = (
@@ -308,11 +323,11 @@ MEASURES: dict[str, Measure] = (
             highest_gain,
             inversion,
             larger_gain,
+        makeup,
             mean_difference,
             moves_per_erase,
             of_slc,
-            pool_use,
-            read_changes,
+                read_changes,
             shares_of_gain,
             third_best_share,
             thresholds,
