@@ -370,6 +370,23 @@ def test_figures_are_drawn_alike_each_time_and_say_what_they_lack(
         assert picture == (tmp_path / "again" / file.name).read_bytes()
 
 
+def test_bars_may_be_relative_to_a_design_that_is_not_drawn(
+    fakes: FakeNative, store: Store, tmp_path: Path
+) -> None:
+    del fakes
+    first, second = experiment().designs[:2]
+    drawings = []
+    for name, relative_to in (("alone", None), ("relative", first)):
+        bars = replace(FIGURES[1], name=name, designs=(second,), relative_to=relative_to)
+        of = paper(experiments=(experiment(),), figures=(bars,))
+        with Lab(of, "quick", store) as lab:
+            lab.make(["small"])
+            [drawn] = figures.draw_all(of, lab, ["small"], tmp_path, "svg")
+        assert drawn["lacks"] == []
+        drawings.append((tmp_path / f"{name}.svg").read_text("utf-8").count('id="patch_'))
+    assert drawings[0] == drawings[1]
+
+
 def test_the_page_is_what_the_results_give(results: tuple[dict[str, Any], Path]) -> None:
     document, folder = results
     files = pages.write(document, folder)

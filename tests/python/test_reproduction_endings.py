@@ -230,6 +230,11 @@ def test_tails_are_drawn_with_the_papers_values_and_what_starved(
         ),
         ({"figures": (replace(TAILS, marks=(MARK | {"percent": 98.0},)),)}, "at the percent 98.0"),
         ({"figures": (replace(TAILS, marks=(MARK | {"at": 1},)),)}, "not request, .*at"),
+        (
+            {"figures": (replace(TAILS, kind="bars", relative_to="bsae"),)},
+            '"small" has no design "bsae"; did you mean "base"',
+        ),
+        ({"figures": (replace(TAILS, relative_to="base"),)}, "for bars and curves, not for tails"),
         ({"side_by_side": (SideBySide("Two", ("small",), "base", ("p98",)),)}, 'no figure "p98"'),
         ({"experiments": (experiment(certify={}),)}, 'the load "act"'),
         ({"experiments": (experiment(hit=("die_erase",)),)}, "in a log only"),

@@ -54,6 +54,7 @@ def check(paper: Paper) -> None:
             _check_measure(paper, deviation.measure, where)
     for figure in paper.figures:
         paper.named(figure.panels)
+        _check_whole(paper, figure)
         for mark in figure.marks:
             _check_mark(paper, figure, mark)
     for beside in paper.side_by_side:
@@ -61,6 +62,22 @@ def check(paper: Paper) -> None:
         for name in beside.percentiles:
             if f"{name}_us" not in Latency.__dataclass_fields__:
                 raise ConfigError(f'{paper.name}/paper.toml: "{beside.title}": no figure "{name}"')
+
+
+def _check_whole(paper: Paper, figure: Figure) -> None:
+    """What is 100 % in a figure is among the designs of all its experiments."""
+    where = f'{paper.name}/figures.toml: "{figure.name}"'
+    if figure.relative_to is None:
+        return
+    if figure.kind not in ("bars", "curves"):
+        raise ConfigError(f"{where}: relative_to is for bars and curves, not for {figure.kind}")
+    for name in figure.panels:
+        designs = paper.experiments[name].designs
+        if figure.relative_to not in designs:
+            raise ConfigError(
+                f'{where}: relative_to: "{name}" has no design "{figure.relative_to}"'
+                + suggestion(figure.relative_to, designs)
+            )
 
 
 def _check_mark(paper: Paper, figure: Figure, mark: Mapping[str, Any]) -> None:

@@ -87,11 +87,13 @@ def _outcomes(figure: Figure, lab: Lab, experiments: Sequence[str]) -> tuple[_Pa
     """What there is to draw, by experiment and design, and what is missing."""
     found: _Panels = {}
     lacking = []
+    # What is 100 % need not be drawn itself.
+    whole = () if figure.relative_to is None else (figure.relative_to,)
     for experiment in figure.panels:
         if experiment not in experiments:
             lacking.append(experiment)
             continue
-        for design in figure.designs:
+        for design in dict.fromkeys((*figure.designs, *whole)):
             if design not in lab.paper.experiments[experiment].designs:
                 continue
             look = lab.ending if figure.kind == "tails" else lab.outcome
@@ -258,7 +260,9 @@ def _bars(figure: Figure, panels: _Panels, axes: list[Axes]) -> None:
                 if figure.relative_to not in panel:
                     continue
                 whole, _ = _bar(figure, panel[figure.relative_to].result)
-                low, high = (100 * low / whole, 0.0) if whole else (0.0, 0.0)
+                if not whole:
+                    continue
+                low, high = 100 * low / whole, 0.0
             places.append(position + width * (index - (len(figure.designs) - 1) / 2))
             heights.append(low)
             tops.append(high)

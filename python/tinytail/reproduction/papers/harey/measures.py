@@ -306,7 +306,8 @@ def _logical_pages(lab: Lab, experiment: str, geometry: Mapping[str, int]) -> fl
     pages = geometry["pages_per_block"] * geometry["blocks_per_plane"] * geometry["planes_per_die"]
     for key in ("dies_per_chip", "chips_per_channel", "channels"):
         pages *= geometry[key]
-    return pages * lab.device_of(experiment)["host"]["logical_permyriad"] / 10_000
+    permyriad: int = lab.device_of(experiment)["host"]["logical_permyriad"]
+    return pages * permyriad / 10_000
 
 
 MEASURES: dict[str, Measure] = (
@@ -323,11 +324,11 @@ MEASURES: dict[str, Measure] = (
             highest_gain,
             inversion,
             larger_gain,
-        makeup,
+            makeup,
             mean_difference,
             moves_per_erase,
             of_slc,
-                read_changes,
+            read_changes,
             shares_of_gain,
             third_best_share,
             thresholds,
