@@ -138,8 +138,9 @@ def _draw(figure: Figure, panels: _Panels, file: Path) -> None:
             for axis in flat
             for handle, label in zip(*axis.get_legend_handles_labels(), strict=True)
         }
+        across = max(1, int(width / 1.8))  # inches that most labels fit into
         drawing.legend(
-            named.values(), named.keys(), loc="outside lower center", ncols=4, frameon=False
+            named.values(), named.keys(), loc="outside lower center", ncols=across, frameon=False
         )
         metadata = {"Date": None} if file.suffix == ".svg" else None
         drawing.savefig(file, dpi=120, metadata=metadata)
