@@ -261,7 +261,7 @@ class GcTimes:
 
 @dataclass(frozen=True, slots=True)
 class Affected:
-    """Requests of one kind that waited for what a garbage collection held.
+    """Requests of one kind that waited for a garbage collection.
 
     `percent` is their share of all requests, and `mean_us` their mean latency in microseconds, None
     if there were none.
@@ -274,7 +274,7 @@ class Affected:
 
 @dataclass(frozen=True, slots=True)
 class GcAffected:
-    """Requests that waited for what a garbage collection held; `percent` of all requests."""
+    """Requests that waited for a garbage collection; `percent` of all requests."""
 
     percent: float
     reads: Affected

@@ -121,8 +121,12 @@ struct DirectWrite {
     request: u32,
     first_sector: u16,
     sectors: u16,
+    /// Since when.
+    since: Ns,
     /// The host has given the page up since.
     void: bool,
+    /// That one waited for a GC meanwhile.
+    gc_blocked: bool,
 }
 
 impl<O: Observer> Drive<O> {

@@ -223,7 +223,7 @@ pub struct Completion {
     pub arrived: Ns,
     /// When it completed.
     pub completed: Ns,
-    /// Some page of it waited for a resource that a GC held.
+    /// Some page of it waited for a resource that a GC held, for an erased page, or behind a write of the same page that did.
     pub gc_blocked: bool,
     /// Pages of it that were regenerated from the rest of their stripes, around a GC or because the ECC could not correct them.
     pub reconstructed: u16,

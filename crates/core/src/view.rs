@@ -6,7 +6,7 @@ use crate::ftl::gc::GcState;
 use crate::ftl::rain::{Place, Stripes};
 use crate::ids::{DieIx, Lpn, NONE, PlaneIx};
 use crate::policy::Wish;
-use crate::sched::fused::JOIN_SCAN_MAX;
+use crate::sched::fused::GC_SCAN_MAX;
 use crate::sched::ops::{Class, OpKind};
 use crate::state::{Counters, State};
 use crate::units::Ns;
@@ -235,7 +235,7 @@ impl<'a> View<'a> {
             let head = state.planes[plane as usize].head[class as usize];
             std::iter::successors(next(head), move |&op| next(state.ops[op as usize].next))
         };
-        let reads = line(Class::HostRead).chain(line(Class::AuxiliaryRead)).take(JOIN_SCAN_MAX);
+        let reads = line(Class::HostRead).chain(line(Class::AuxiliaryRead)).take(GC_SCAN_MAX);
         let ppns = reads.map(move |op| state.books.lookup(state.ops[op as usize].lpn));
         ppns.filter(move |&ppn| ppn != NONE && state.books.plane_of(ppn) == plane).map(move |ppn| ppn % pages)
     }

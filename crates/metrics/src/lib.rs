@@ -154,7 +154,7 @@ pub struct AffectedSummary {
     pub mean_us: Option<f64>,
 }
 
-/// Requests of which some page waited for a resource that a GC held.
+/// Requests of which some page waited for a GC, as `Completion::gc_blocked` says.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct GcAffected {
     /// Percent of all requests.
@@ -230,7 +230,7 @@ pub struct Metrics {
     /// Blame of reads by class of latency.
     classes: Vec<Class>,
     write_blame: Class,
-    /// Reads and writes that waited for what a GC held.
+    /// Reads and writes that waited for a GC.
     gc_affected: [Affected; 2],
     /// Sectors of reads and writes.
     sectors: u64,
@@ -367,7 +367,7 @@ impl Metrics {
         percent(self.gc_affected[0].count, self.reads.histogram.len())
     }
 
-    /// The requests of which some page waited for a resource that a GC held. I/O-parallelized GC, section 5.
+    /// The requests of which some page waited for a GC. I/O-parallelized GC, section 5.
     pub fn gc_affected(&self) -> GcAffected {
         let [reads, writes] = self.gc_affected;
         GcAffected {

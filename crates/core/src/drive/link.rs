@@ -4,7 +4,7 @@
 //! is ready, and an event is needed only where somebody waits for it: for each page of a write, and for the last of a read.
 
 use crate::device::Device;
-use crate::drive::{DirectWrite, Drive};
+use crate::drive::Drive;
 use crate::event::EventQueue;
 use crate::host::{Command, CommandKind};
 use crate::ids::{Lpn, NONE};
@@ -164,7 +164,7 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
         let command = state.command;
         if !self.state.buffer.exists() {
             let (first_sector, sectors) = self.part_of_page(&command, lpn);
-            return self.direct_write(lpn, DirectWrite { request, first_sector, sectors, void: false });
+            return self.direct_write(request, lpn, first_sector, sectors);
         }
         match self.state.buffer.waiting.back() {
             // Pages cross in order, so a write that waits already takes this one in its turn.

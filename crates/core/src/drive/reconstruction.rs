@@ -476,7 +476,8 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
         self.pay(op);
         let blame = self.state.blames[op as usize].clone();
         self.count_reconstruction(&sources);
-        self.rebuild(request, stripe, op, op, &sources, blame, entry.gc_blocked);
+        let gc_blocked = self.state.ops[op as usize].gc_blocked;
+        self.rebuild(request, stripe, op, op, &sources, blame, gc_blocked);
     }
 
     /// Takes an operation out of its line, with its wait billed.

@@ -342,12 +342,13 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
         let pages: u32 = self.pages(command).count() as u32;
         self.state.requests[request as usize].pending = pages;
         for (lpn, first_sector, sectors) in self.pages(command) {
-            self.direct_write(lpn, DirectWrite { request, first_sector, sectors, void: false });
+            self.direct_write(request, lpn, first_sector, sectors);
         }
     }
 
     /// A page of a write goes to the flash, behind earlier writes of the same page.
-    pub(super) fn direct_write(&mut self, lpn: Lpn, write: DirectWrite) {
+    pub(super) fn direct_write(&mut self, request: u32, lpn: Lpn, first_sector: u16, sectors: u16) {
+        let write = DirectWrite { request, first_sector, sectors, since: self.state.now, void: false, gc_blocked: false };
         match self.writing.get_mut(&lpn) {
             Some(line) => line.push_back(write),
             None => {
@@ -358,12 +359,13 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
     }
 
     pub(super) fn start_direct_write(&mut self, lpn: Lpn, write: DirectWrite) {
-        let DirectWrite { request, first_sector, sectors, void } = write;
+        let DirectWrite { request, first_sector, sectors, void, gc_blocked, .. } = write;
         let plane = self.place(lpn);
         let per_page = self.state.device.geometry.sectors_per_page() as u16;
         let mut program = Op::new(OpKind::Program, Class::HostProgram, Occupant::HostProgram, Owner::Request(request), lpn, plane);
         program.sectors = per_page as u8;
         program.bill |= CRITICAL * u8::from(self.state.requests[request as usize].command.critical);
+        program.gc_blocked = gc_blocked;
         if void {
             program.give_up();
         }
@@ -387,6 +389,19 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
                     self.writing.remove(&lpn);
                 }
             }
+        }
+    }
+
+    /// A GC has made an operation wait until now: so it has the writes that stand behind it in the order of its page.
+    #[inline(never)]
+    pub(crate) fn block_by_gc(&mut self, op: u32) {
+        let now = self.state.now;
+        let entry = &mut self.state.ops[op as usize];
+        entry.gc_blocked = true;
+        if matches!(entry.class, Class::HostProgram | Class::AuxiliaryRead)
+            && let Some(line) = self.writing.get_mut(&entry.lpn)
+        {
+            line.iter_mut().filter(|write| write.since < now).for_each(|write| write.gc_blocked = true);
         }
     }
 

@@ -117,10 +117,12 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
         let by_gc = waits.die[Occupant::GcRead as usize] | waits.die[Occupant::GcProgram as usize] | waits.die[Occupant::Erase as usize];
         let blocked = by_gc != 0 || gc_held != waits.gc_held;
         let entry = &mut self.state.ops[op as usize];
-        entry.gc_blocked |= blocked;
         entry.bill = entry.bill & !WAITS_FOR_DIE | OWES_DIE;
         if O::TOLD {
             waits.die_span = (entry.since, now, plane);
+        }
+        if blocked {
+            self.block_by_gc(op);
         }
     }
 
@@ -154,10 +156,12 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
             grow_since(&mut waits.channel, &channel.category_ns);
             channel.add_unsettled(&mut waits.channel, now);
             let held = channel.gc_held_ns(now) != waits.channel_gc_held;
-            entry.gc_blocked |= held && channel.held_by != die;
             entry.bill |= OWES_CHANNEL;
             if O::TOLD {
                 waits.channel_span = (entry.since, now);
+            }
+            if held && channel.held_by != die {
+                self.block_by_gc(op);
             }
         }
     }

@@ -15,7 +15,9 @@ use crate::units::Ns;
 use crate::view::{View, Waiting};
 
 /// The most waiting operations of one plane that `join` sees.
-pub(crate) const JOIN_SCAN_MAX: usize = 16;
+const JOIN_SCAN_MAX: usize = 16;
+/// The same for one of GC, where operations of the host may join it.
+pub(crate) const GC_SCAN_MAX: usize = 64;
 
 /// The operations that might join, kept so that nothing is allocated for each command.
 #[derive(Debug, Default)]
@@ -65,12 +67,13 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
         }
         // What joins a read of GC needs the second register of its plane.
         let steps_aside = lead.class == Class::Gc && !flash.cache_register;
+        let most = if lead.class == Class::Gc && self.policies.join.joins_gc() { GC_SCAN_MAX } else { JOIN_SCAN_MAX };
         let planes_per_die = self.state.device.geometry.planes_per_die;
         for plane in (die * planes_per_die..(die + 1) * planes_per_die).filter(|&plane| plane != lead.plane) {
             if steps_aside && self.register_is_full(plane) {
                 continue;
             }
-            let bound = waiting.len() + JOIN_SCAN_MAX;
+            let bound = waiting.len() + most;
             for class in 0..CLASSES {
                 let mut op = self.state.planes[plane as usize].head[class];
                 // Only the first program of a line can have the write point's next page.

@@ -162,10 +162,12 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
         entry.plane = plane;
         entry.since = now;
         if waited > 0 && entry.is_billed() {
-            entry.gc_blocked |= gc_ended > now - waited;
             self.state.blames[op as usize].add(PLACE, waited);
             if O::TOLD {
                 self.state.blames[op as usize].tell(now - waited, now, plane, Passing::Own(PLACE as u8));
+            }
+            if gc_ended > now - waited {
+                self.block_by_gc(op);
             }
         }
         self.state.counters.placed_after_wait += u64::from(waited > 0);

@@ -407,6 +407,9 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
             entry.since = now;
             let class = entry.class;
             self.state.blames[op as usize].add(SPACE, waited);
+            if waited > 0 && !self.state.gc_ideal {
+                self.block_by_gc(op);
+            }
             if O::TOLD {
                 self.state.blames[op as usize].tell(now - waited, now, plane, Passing::Own(SPACE as u8));
             }

@@ -142,7 +142,7 @@ pub struct Op {
     pub occupant: Occupant,
     /// Whether somebody will ask for its blame, what its `Waits` hold, and whether it is critical: `BILLED` and the bits after it.
     pub bill: u8,
-    /// Whether it waited for something that a GC held.
+    /// Whether it waited for something that a GC held, or stood behind one of its page that did.
     pub gc_blocked: bool,
     /// What the time on the die counts as that is not its own: of its mates, or while it was suspended.
     pub rest: Option<Occupant>,

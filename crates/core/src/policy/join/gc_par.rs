@@ -3,9 +3,9 @@
 //! **What it does.** A read of GC takes along waiting reads of the host, and of its read-modify-writes, that are for the same page
 //! offset in sibling planes of the die; a program of GC takes along waiting programs of the host or the buffer, where their
 //! planes' open blocks are at its offset. At most one operation of each sibling plane, the host's own reads before others, the
-//! one that has waited longest first; of each plane the 16 that have waited longest are looked at. What a GC's hold shuts out
-//! is served so. It is decided for each operation of GC when it starts, and so for requests that come during the GC. Nothing joins
-//! an erase. The host's operations join each other as with `same_offset`, and GC's do not join the host's.
+//! one that has waited longest first; of each plane the 64 reads that have waited longest are looked at. What a GC's hold shuts
+//! out is served so. It is decided for each operation of GC when it starts, and so for requests that come during the GC. Nothing
+//! joins an erase. The host's operations join each other as with `same_offset`, and GC's do not join the host's.
 //!
 //! **Source.** I/O-parallelized GC, section 4.1 and algorithm 2 (GC-PAR); section 4.4 for pages that go to another die, whose
 //! reads find partners where they are read and whose programs where they are programmed.
@@ -15,6 +15,8 @@
 //! **Cost.** The search for partners takes no time (hundreds of ns in the paper). Transfers are serial; GC's go first. A page that
 //! joined a read stays in a second register of its plane until the channel has time for it, and the data of a program that is to
 //! join cross it while GC's read works in the array, if they fit. A GC is prolonged by partners that came later than that only.
+//! Programs that join use up erased pages of their planes: where writes always wait, the next GC is due when one ends, and with
+//! `gc_first` the reads that joined none wait for a whole row of GCs.
 
 use crate::config::ConfigError;
 use crate::device::Device;

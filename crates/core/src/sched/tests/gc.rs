@@ -238,12 +238,14 @@ fn a_starved_write_waits_for_the_erase_and_is_billed_for_it() {
     let mut device = one_channel(1, 1);
     device.host.queue_depth = 64;
     let mut drive = drive(&device, design);
-    let ids: Vec<u64> = (0..64).map(|index| drive.at(0, write(index % 4))).collect();
+    drive.map_functionally((0..16).chain(0..4));
+    let ids: Vec<u64> = (0..64).map(|index| drive.at(0, write(index % 16))).collect();
     drive.run();
     assert_eq!(drive.outstanding(), 0, "{}", drive.explain_standstill());
     assert!(drive.counters().gcs > 0);
     let starved: Ns = ids.iter().map(|&id| drive.blame_of(id).get(SPACE)).sum();
-    assert_eq!(starved > 0, drive.counters().starved > 0);
+    assert!(starved > 0 && drive.counters().starved > 0);
+    assert!(ids.iter().all(|&id| drive.blame_of(id).get(SPACE) == 0 || drive.completion_of(id).gc_blocked));
 }
 
 #[test]
@@ -284,6 +286,37 @@ fn whoever_waits_behind_a_read_that_a_gc_blocks_is_blocked_as_well() {
     drive.run();
     assert!(drive.completion_of(first).gc_blocked);
     assert!(drive.completion_of(second).gc_blocked);
+}
+
+/// The second one's wait is billed to the program in front, which is what waits for the GC.
+#[test]
+fn a_write_behind_one_of_its_page_that_a_gc_blocks_is_blocked_as_well() {
+    let gc_ends = 1101 + 1012 + 10_001;
+    // Of a part of the page the old rest is read first, which waits in place of the program.
+    for sectors in [8, 4] {
+        for (at, blocked) in [(1300, true), (gc_ends - 1, true), (gc_ends, false)] {
+            let mut drive = at_the_brink(&one_channel(1, 1), plain_design(Scope::Plane), 2);
+            drive.at(0, write(0));
+            let first = drive.at(1200, Command { sectors, ..write(1) });
+            let second = drive.at(at, write(1));
+            drive.run();
+            assert_eq!(drive.counters().gcs, 1);
+            assert!(drive.completion_of(first).gc_blocked);
+            assert_eq!(drive.completion_of(second).gc_blocked, blocked, "it came at {at}");
+            let waited = drive.finished_at(first).unwrap() - at;
+            assert_eq!(drive.blame_of(second).get(DIE + Occupant::HostProgram as usize), waited);
+        }
+    }
+}
+
+#[test]
+fn a_write_behind_one_of_its_page_that_waits_for_no_gc_is_not_blocked() {
+    let mut drive = at_the_brink(&one_channel(1, 1), plain_design(Scope::Plane), 2);
+    let ids = [0, 1, 2].map(|at| drive.at(at, write(0)));
+    drive.run();
+    assert_eq!(drive.counters().gcs, 1);
+    // The first two are programmed before the GC begins, the third after it.
+    assert_eq!(ids.map(|id| drive.completion_of(id).gc_blocked), [false, false, true]);
 }
 
 /// The second GC asked to hold its die while the first one held the channel, and was once forgotten when that ended.

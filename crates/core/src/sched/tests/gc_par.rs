@@ -204,6 +204,25 @@ fn a_read_that_comes_during_the_gc_joins_the_first_later_read_at_its_offset() {
 }
 
 #[test]
+fn the_64_reads_that_have_waited_longest_are_looked_at() {
+    for (before, joins) in [(63, true), (64, false)] {
+        let mut device = figure_5();
+        device.host.queue_depth = 128;
+        let mut drive = drive(&device, gc_par());
+        prepare_figure_5(&mut drive, 4);
+        drive.at(0, read(page(0, 3, 0)));
+        for _ in 0..before {
+            drive.at(0, read(page(1, 3, 0)));
+        }
+        // The first page that GC reads is at its offset.
+        let matching = drive.at(0, read(page(1, 2, 3)));
+        drive.wake();
+        drive.run();
+        assert_eq!(drive.finished_at(matching).unwrap() == ZERO + 1, joins, "{before} reads wait before it");
+    }
+}
+
+#[test]
 fn four_planes_take_up_to_three_partners() {
     let mut device = figure_5();
     device.geometry.planes_per_die = 4;

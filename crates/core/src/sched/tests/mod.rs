@@ -59,6 +59,8 @@ impl<const TOLD: bool> Observer for Recorder<TOLD> {
 
     fn completed(&mut self, completion: &Completion, blame: &Blame) {
         assert_eq!(blame.total(), completion.completed - completion.arrived, "blame adds up: {blame:?}");
+        let for_gc = [Occupant::Erase, Occupant::GcHold].into_iter().any(|occupant| blame.get(DIE + occupant as usize) > 0);
+        assert!(completion.gc_blocked || !for_gc, "it waited for a GC: {completion:?}: {blame:?}");
         if TOLD {
             check_story(completion, blame, self.1.story(completion, blame));
             self.1.completed(completion.id);
