@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -19,7 +19,7 @@ from tinytail.errors import ConfigError, RunError
 from tinytail.reproduction import catalog, crew, figures, logs, pages, session
 from tinytail.reproduction.catalog import papers
 from tinytail.reproduction.lab import Lab, Unavailable
-from tinytail.reproduction.measures import MEASURES
+from tinytail.reproduction.measures import MEASURES, Values
 from tinytail.reproduction.records import (
     Deviation,
     Experiment,
@@ -385,6 +385,25 @@ def test_bars_may_be_relative_to_a_design_that_is_not_drawn(
         assert drawn["lacks"] == []
         drawings.append((tmp_path / f"{name}.svg").read_text("utf-8").count('id="patch_'))
     assert drawings[0] == drawings[1]
+
+
+def test_bars_may_be_what_a_measure_finds_of_each_run(fakes: FakeNative, store: Store) -> None:
+    del fakes
+    asked = []
+
+    def found(_: Lab, *, experiments: Sequence[str], design: str, factor: float) -> Values:
+        asked.append((*experiments, design))
+        if design == "ttflash":
+            raise Unavailable("there is none")
+        return {"height": 2 * factor}
+
+    bars = replace(FIGURES[1], value="height", measure={"use": "found", "factor": 3.0})
+    of = paper(experiments=(experiment(),), figures=(bars,), measures={"found": found})
+    with Lab(of, "quick", store) as lab:
+        lab.make(["small"])
+        panels, _ = figures._outcomes(bars, lab, ["small"])
+        assert figures._heights(bars, lab, panels) == {("small", "base"): (6.0, 0.0)}
+    assert asked == [("small", "base"), ("small", "ttflash")]
 
 
 def test_the_page_is_what_the_results_give(results: tuple[dict[str, Any], Path]) -> None:

@@ -235,6 +235,11 @@ def test_tails_are_drawn_with_the_papers_values_and_what_starved(
             '"small" has no design "bsae"; did you mean "base"',
         ),
         ({"figures": (replace(TAILS, relative_to="base"),)}, "for bars and curves, not for tails"),
+        ({"figures": (replace(TAILS, measure={"use": "run_values"}),)}, "for bars that are"),
+        (
+            {"figures": (replace(TAILS, kind="bars", measure={"use": "run_vales"}),)},
+            'did you mean "run_values"',
+        ),
         ({"side_by_side": (SideBySide("Two", ("small",), "base", ("p98",)),)}, 'no figure "p98"'),
         ({"experiments": (experiment(certify={}),)}, 'the load "act"'),
         ({"experiments": (experiment(hit=("die_erase",)),)}, "in a log only"),

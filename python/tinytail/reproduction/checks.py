@@ -55,6 +55,11 @@ def check(paper: Paper) -> None:
     for figure in paper.figures:
         paper.named(figure.panels)
         _check_whole(paper, figure)
+        if figure.measure is not None:
+            where = f'{paper.name}/figures.toml: "{figure.name}"'
+            if figure.kind != "bars" or figure.relative_to is not None:
+                raise ConfigError(f"{where}: a measure is for bars that are relative to nothing")
+            _check_measure(paper, figure.measure, where)
         for mark in figure.marks:
             _check_mark(paper, figure, mark)
     for beside in paper.side_by_side:

@@ -4,9 +4,11 @@
   for each experiment. With `hit` it is of the reads that the experiment's log counts as hit.
 - `tails`: the latency at each of `percents`, a panel for each experiment and kind of `requests`.
   `marks` are values of the paper's: request, percent, us and design.
-- `bars`: one value for each design of each experiment: `mean_read_ms`, `erases`,
-  `burst_write_mb_s`, or `blocked_percent`, which stands on GC-blocked reads with the queue-blocked
-  ones above.
+- `bars`: one value for each design of each experiment: `mean_ms` of all requests or `mean_read_ms`,
+  `erases`, `burst_write_mb_s`, `throughput_mb_s` by the time that passes, `gc_affected_percent`,
+  `plane_utilization_percent` during GC, or `blocked_percent`, which stands on GC-blocked reads with
+  the queue-blocked ones above. With a `measure`, whose arguments but `experiments` and `design` are
+  beside its name, it is one of those that the measure finds.
 - `curves`: a value over `x`, which are numbers of the experiments, one line for each design; or,
   with `curves`, numbers of the designs that each of them names in order. The value is one that
   bars may have, `writes`, or `preferred_percent`, the wishes for fast and slow pages that were met.
@@ -20,6 +22,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Sequence
+from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
@@ -58,9 +61,10 @@ def draw_all(
         found, lacking = _outcomes(figure, lab, experiments)
         if not found:
             continue
+        heights = _heights(figure, lab, found) if figure.kind == "bars" else {}
         folder.mkdir(parents=True, exist_ok=True)
         file = folder / f"{figure.name}.{format}"
-        _draw(figure, found, file)
+        _draw(figure, found, heights, file)
         drawn.append(
             {
                 "paper": paper.name,
@@ -81,6 +85,7 @@ def draw_all(
 
 
 _Panels = dict[str, dict[str, Outcome]]
+_Heights = dict[tuple[str, str], tuple[float, float]]
 
 
 def _outcomes(figure: Figure, lab: Lab, experiments: Sequence[str]) -> tuple[_Panels, list[str]]:
@@ -104,7 +109,34 @@ def _outcomes(figure: Figure, lab: Lab, experiments: Sequence[str]) -> tuple[_Pa
     return {name: panel for name, panel in found.items() if panel}, lacking
 
 
-def _draw(figure: Figure, panels: _Panels, file: Path) -> None:
+def _heights(figure: Figure, lab: Lab, panels: _Panels) -> _Heights:
+    """The bars of experiments and designs, and what stands on them, as far as they can be told."""
+    heights: _Heights = {}
+    for experiment, panel in panels.items():
+        for design, outcome in panel.items():
+            if figure.measure is None:
+                bar = _bar(figure, outcome.result)
+                if figure.relative_to is not None:
+                    whole = panel.get(figure.relative_to)
+                    of, _ = (0.0, 0.0) if whole is None else _bar(figure, whole.result)
+                    if not of:
+                        continue
+                    bar = (100 * bar[0] / of, 0.0)
+                heights[experiment, design] = bar
+                continue
+            given = dict(figure.measure)
+            measure = lab.paper.measures[given.pop("use")]
+            try:
+                found = measure(lab, experiments=[experiment], design=design, **given)
+            except Unavailable:
+                continue
+            value = found.get(figure.value)
+            if isinstance(value, int | float):
+                heights[experiment, design] = (float(value), 0.0)
+    return heights
+
+
+def _draw(figure: Figure, panels: _Panels, heights: _Heights, file: Path) -> None:
     import matplotlib as mpl
 
     mpl.use("agg")
@@ -124,7 +156,7 @@ def _draw(figure: Figure, panels: _Panels, file: Path) -> None:
         flat = list(axes.flat)
         kinds: dict[str, Callable[[Figure, _Panels, list[Axes]], None]] = {
             "cdf": _cdf,
-            "bars": _bars,
+            "bars": partial(_bars, heights),
             "tails": _tails,
             "timeline": _timeline,
             "curves": _curves,
@@ -248,22 +280,15 @@ def _tails(figure: Figure, panels: _Panels, axes: list[Axes]) -> None:
         axis.grid(visible=True, linewidth=0.3)
 
 
-def _bars(figure: Figure, panels: _Panels, axes: list[Axes]) -> None:
+def _bars(all_heights: _Heights, figure: Figure, panels: _Panels, axes: list[Axes]) -> None:
     axis = axes[0]
     width = 0.8 / len(figure.designs)
     for index, design in enumerate(figure.designs):
         places, heights, tops = [], [], []
-        for position, (_, panel) in enumerate(panels.items()):
-            if design not in panel:
+        for position, experiment in enumerate(panels):
+            if (experiment, design) not in all_heights:
                 continue
-            low, high = _bar(figure, panel[design].result)
-            if figure.relative_to is not None:
-                if figure.relative_to not in panel:
-                    continue
-                whole, _ = _bar(figure, panel[figure.relative_to].result)
-                if not whole:
-                    continue
-                low, high = 100 * low / whole, 0.0
+            low, high = all_heights[experiment, design]
             places.append(position + width * (index - (len(figure.designs) - 1) / 2))
             heights.append(low)
             tops.append(high)
@@ -344,6 +369,17 @@ def _lines(
 def _bar(figure: Figure, result: DesignResult) -> tuple[float, float]:
     """The height of a bar and of what stands on it."""
     match figure.value:
+        case "mean_ms":
+            both = (result.read, result.write)
+            count = sum(each.count for each in both)
+            total_us = sum(each.count * (each.mean_us or 0.0) for each in both)
+            return total_us / count / 1000 if count else 0.0, 0.0
+        case "gc_affected_percent":
+            return result.gc_affected.percent or 0.0, 0.0
+        case "plane_utilization_percent":
+            return result.plane_utilization_during_gc_percent or 0.0, 0.0
+        case "throughput_mb_s":
+            return result.throughput.makespan_mb_per_second or 0.0, 0.0
         case "mean_read_ms":
             return (result.read.mean_us or 0.0) / 1000, 0.0
         case "erases":
@@ -359,8 +395,9 @@ def _bar(figure: Figure, result: DesignResult) -> tuple[float, float]:
             queue = result.queue_blocked_read_percent or 0.0
             return result.gc_blocked_read_percent or 0.0, queue
         case other:
-            allowed = ["mean_read_ms", "erases", "blocked_percent", "burst_write_mb_s", "writes"]
-            allowed.append("preferred_percent")
+            allowed = ["mean_ms", "mean_read_ms", "erases", "blocked_percent", "burst_write_mb_s"]
+            allowed += ["gc_affected_percent", "plane_utilization_percent", "throughput_mb_s"]
+            allowed += ["writes", "preferred_percent"]
             raise ConfigError(
                 f'{figure.name}: unknown value "{other}"' + suggestion(other, allowed)
             )

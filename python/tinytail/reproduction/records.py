@@ -124,6 +124,7 @@ class Figure:
     x_max_ms: float | None = None
     y_from_percent: float = 0.0
     relative_to: str | None = None
+    measure: Mapping[str, Any] | None = None
     log_scale: bool = False
     leave_out_sectors: int | None = None
     labels: Mapping[str, str] = field(default_factory=dict)
