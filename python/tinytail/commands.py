@@ -16,7 +16,7 @@ from tinytail.arguments import state_from_words
 from tinytail.certifying.command import certify_act
 from tinytail.cli import BAD_INPUT, INTERRUPTED, OK, RUN_FAILED
 from tinytail.comparing import WINDOWS, WINDOWS_MAX, Plan, execute
-from tinytail.engine import Description, Entry
+from tinytail.engine import STARVED_AFTER_S, STARVED_AFTER_S_MAX, Description, Entry
 from tinytail.errors import OutputError, RunError, TinytailError, UsageError
 from tinytail.explaining.command import explain
 from tinytail.flags import JsonPath, PositiveOrNone, Seed, TraceFlags, TransformOptions
@@ -105,6 +105,9 @@ def compare(
     timeline: str | None = None,
     timeline_window: str | None = None,
     no_warm_up: bool = False,
+    starved_after_s: Annotated[
+        int, Parameter(validator=Number(gte=1, lte=STARVED_AFTER_S_MAX))
+    ] = STARVED_AFTER_S,
     trace: TraceFlags = NOTHING_SAID,
     transform: TransformOptions = Transform(),  # noqa: B008
 ) -> int:
@@ -163,6 +166,10 @@ def compare(
     no_warm_up
         Start to measure from the starting state itself, as `tinytail serve` does, instead of
         playing a trace once before, or a generator until it has filled the write buffer.
+    starved_after_s
+        Simulated seconds that a write may spend in the device. One that takes longer ends the run,
+        with what was served until then: writes that get nowhere would have it go on for ever. Where
+        bursts are more than a drive keeps up with, a backlog may last longer.
     transform
         What is done to the requests of a trace or a stand-in.
     """
@@ -185,6 +192,7 @@ def compare(
         timeline=timeline,
         timeline_window=timeline_window,
         no_warm_up=no_warm_up,
+        starved_after_s=starved_after_s,
         transform=transform,
     )
     plan.check()

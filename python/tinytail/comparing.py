@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from tinytail import arguments, engine, recording, transforms
+from tinytail.engine import STARVED_AFTER_S, STARVED_AFTER_S_MAX
 from tinytail.errors import (
     ConfigError,
     Interrupted,
@@ -65,6 +66,7 @@ class Plan:
     timeline: str | None = None
     timeline_window: str | None = None
     no_warm_up: bool = False
+    starved_after_s: int = STARVED_AFTER_S
 
     @property
     def reference_design(self) -> str:
@@ -81,6 +83,9 @@ class Plan:
             "--reference": self.reference,
             "--image": self.image,
             "--windows": None if self.windows == WINDOWS else self.windows,
+            "--starved-after-s": (
+                None if self.starved_after_s == STARVED_AFTER_S else self.starved_after_s
+            ),
         }
         for option, value in options.items():
             if value is not None:
@@ -172,6 +177,7 @@ class Plan:
             arguments.whole_number("jobs", self.jobs, 1)
         arguments.flag("verify", self.verify)
         arguments.flag("no_warm_up", self.no_warm_up)
+        arguments.whole_number("starved_after_s", self.starved_after_s, 1, STARVED_AFTER_S_MAX)
         arguments.state(self.state)
         if self.image is not None:
             arguments.file(self.image)
@@ -212,6 +218,7 @@ class Plan:
             windows=self.windows,
             timeline=self._timeline_target(design),
             warm_up=not self.no_warm_up,
+            starved_after_s=self.starved_after_s,
         )
 
     def command_alone(self, design: str) -> str:
@@ -505,6 +512,7 @@ def compare(
     timeline: str | os.PathLike[str] | None = None,
     timeline_window: str | None = None,
     no_warm_up: bool = False,
+    starved_after_s: int = STARVED_AFTER_S,
     progress: ProgressCallback | None = None,
 ) -> Comparison:
     """Runs each design on the same workload from the same state.
@@ -544,6 +552,8 @@ def compare(
             all of the measured part.
         no_warm_up: measure from the starting state itself, as `serve` does, instead of playing a
             trace once before, or a generator until it has filled the write buffer.
+        starved_after_s: simulated seconds that a write may spend in the device. One that takes
+            longer ends the run, because writes that get nowhere would have it go on for ever.
         progress: called about ten times a second, in this thread, with the state of each design.
 
     Returns:
@@ -593,6 +603,7 @@ def compare(
         timeline=None if timeline is None else arguments.name("timeline", timeline),
         timeline_window=timeline_window,
         no_warm_up=no_warm_up,
+        starved_after_s=starved_after_s,
     )
     plan.check()
     comparison = execute(plan, progress)

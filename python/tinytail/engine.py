@@ -23,6 +23,11 @@ if TYPE_CHECKING:
     Serving = _native.Serving
 
 
+# Simulated seconds that a write may spend in the device, if nothing else is said, and at most.
+STARVED_AFTER_S = 10
+STARVED_AFTER_S_MAX = 1_000_000
+
+
 @dataclass(frozen=True, slots=True)
 class Entry:
     """One line of a list of devices, designs or workloads.
@@ -126,6 +131,7 @@ class RunSpec:
     timeline: TimelineTarget | None = None
     kinds: Mapping[str, Any] | None = None
     warm_up: bool = True
+    starved_after_s: int = STARVED_AFTER_S
 
     def to_json(self) -> str:
         """The specification in the form that the native module reads."""
@@ -170,6 +176,8 @@ def _to_json(spec: RunSpec | ImageSpec) -> str:
             del document["kinds"]
         if spec.warm_up:
             del document["warm_up"]
+        if spec.starved_after_s == STARVED_AFTER_S:
+            del document["starved_after_s"]
     return json.dumps(document | spec.trace.to_document())
 
 

@@ -71,6 +71,7 @@ def test_no_color_leaves_out_every_escape(
         ((*COMPARE, "--requests", "many"), 'unable to convert "many" into int'),
         ((*COMPARE, "--jobs", "0"), "Must be >= 1"),
         ((*COMPARE, "--windows", "0"), "Must be >= 1"),
+        ((*COMPARE, "--starved-after-s", "0"), "Must be >= 1"),
         ((*COMPARE, "--windows", "10001"), "Must be <= 10000"),
         ((*COMPARE, "--log", ""), "the name of the log is empty"),
         ((*COMPARE, "--seed", "-1"), "Must be >= 0"),

@@ -2,6 +2,8 @@
 
 use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering};
 
+use tinytail_core::units::{Ns, SECOND};
+
 /// What a run is doing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
@@ -25,16 +27,44 @@ pub enum Phase {
 const PHASES: [Phase; 7] =
     [Phase::Reading, Phase::Ageing, Phase::Loading, Phase::Writing, Phase::WarmingUp, Phase::Running, Phase::Serving];
 
+/// Simulated seconds that a write may spend in the device, if nothing else is said.
+pub const STARVED_AFTER_S: u64 = 10;
+/// The most that may be said: some eleven days.
+pub const STARVED_AFTER_S_MAX: u64 = 1_000_000;
+
 /// Progress of a run and the switch that ends it early. Shared between threads.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct Control {
     done: AtomicU64,
     total: AtomicU64,
     phase: AtomicU8,
     cancelled: AtomicBool,
+    starved_after_s: AtomicU64,
+}
+
+impl Default for Control {
+    fn default() -> Self {
+        Self {
+            done: AtomicU64::default(),
+            total: AtomicU64::default(),
+            phase: AtomicU8::default(),
+            cancelled: AtomicBool::default(),
+            starved_after_s: AtomicU64::new(STARVED_AFTER_S),
+        }
+    }
 }
 
 impl Control {
+    /// Simulated time that a write may spend in the device; beyond it the run is stuck, although other requests complete.
+    pub fn starved_after(&self) -> Ns {
+        self.starved_after_s.load(Ordering::Relaxed) * SECOND
+    }
+
+    /// A write may spend so many simulated seconds in the device.
+    pub fn set_starved_after_s(&self, seconds: u64) {
+        self.starved_after_s.store(seconds, Ordering::Relaxed);
+    }
+
     /// Pages or requests done in the current phase.
     pub fn done(&self) -> u64 {
         self.done.load(Ordering::Relaxed)

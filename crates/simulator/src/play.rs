@@ -19,8 +19,6 @@ const AHEAD: usize = 16;
 const LOOK_EVERY: u32 = 1024;
 /// Simulated time without progress, while requests are outstanding, after which a run is stuck.
 const STUCK_AFTER_NS: Ns = 10 * SECOND;
-/// Simulated time that a write may spend in the device; beyond it the run is stuck, although other requests complete.
-const STARVED_AFTER_NS: Ns = 10 * SECOND;
 /// Simulated time between two looks at the oldest write.
 const LOOK_AT_WRITES_EVERY_NS: Ns = SECOND;
 /// Looks at a drive that handles events without progress after which a run is stuck, whatever its clock says.
@@ -251,10 +249,10 @@ impl<'a> Watch<'a> {
         self.looked_at_writes = drive.now();
         let waited = drive.now() - drive.oldest_write()?;
         let counters = drive.counters();
-        (waited > STARVED_AFTER_NS).then(|| {
+        (waited > self.control.starved_after()).then(|| {
             Ending::Stuck(format!(
                 "One of them, a write, has been in the device for {:.1} s of simulated time while others went on; erases and programs were \
-                 suspended {} times, and {} blocks were erased. {}",
+                 suspended {} times, and {} blocks were erased. A backlog is no starvation: `starved_after_s` lets writes wait longer. {}",
                 waited as f64 / SECOND as f64,
                 counters.suspensions,
                 counters.erases,

@@ -1,7 +1,7 @@
 //! One run: a design on a device under a workload, from the starting state to the figures.
 
 use crate::catalog;
-use crate::control::{Control, Phase};
+use crate::control::{Control, Phase, STARVED_AFTER_S, STARVED_AFTER_S_MAX};
 use crate::image::Image;
 use crate::kinds::KindsSpec;
 use crate::outcome::{Figures, Outcome, outcome};
@@ -52,6 +52,9 @@ pub struct Spec {
     /// The drive is warmed up before the measured part.
     #[serde(default = "yes")]
     pub warm_up: bool,
+    /// Simulated seconds that a write may spend in the device, 1 to `STARVED_AFTER_S_MAX`; longer, and the run ends as stuck.
+    #[serde(default = "starved_after_s")]
+    pub starved_after_s: u64,
     /// Values of the starting state that replace the device's.
     #[serde(default)]
     pub state: toml::Table,
@@ -80,6 +83,10 @@ fn yes() -> bool {
     true
 }
 
+fn starved_after_s() -> u64 {
+    STARVED_AFTER_S
+}
+
 impl Spec {
     /// A run of a device, a design and a workload as they are: from seed 1, without a check of the data, with nothing kept but its
     /// outcome and as many windows as a log has by default.
@@ -94,6 +101,7 @@ impl Spec {
             seed: 1,
             verify: false,
             warm_up: true,
+            starved_after_s: STARVED_AFTER_S,
             state: toml::Table::new(),
             image: None,
             log: None,
@@ -270,6 +278,10 @@ fn run_with<M: Measures>(
     control: &Control,
 ) -> Result<Outcome, RunError> {
     let Files { image, log } = files;
+    if !(1..=STARVED_AFTER_S_MAX).contains(&spec.starved_after_s) {
+        return Err(RunError::Failed(format!("`starved_after_s` is {}; allowed: 1 to {STARVED_AFTER_S_MAX}", spec.starved_after_s)));
+    }
+    control.set_starved_after_s(spec.starved_after_s);
     let context = source_context(device);
     workload.check_fits(context.logical_sectors)?;
     let footprint = footprint(device, drive.mapped_pages(), workload, spec.seed, spec.requests, &context, control)?;

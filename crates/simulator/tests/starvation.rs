@@ -6,7 +6,7 @@ use tinytail_core::host::{Arrival, Command, CommandKind};
 use tinytail_core::observe::{Blame, Completion, Observer};
 use tinytail_core::units::US;
 use tinytail_simulator::catalog;
-use tinytail_simulator::control::Control;
+use tinytail_simulator::control::{Control, STARVED_AFTER_S};
 use tinytail_simulator::play::{Ending, play_streams};
 use tinytail_workload::{Pacing, Source, Stream, Streams, Timing, WorkloadError};
 
@@ -43,8 +43,8 @@ fn one_die() -> Device {
     device
 }
 
-/// One thread that reads, one that writes; each has one request outstanding.
-fn ending(overlay: &str) -> (Ending, u64) {
+/// One thread that reads, one that writes; each has one request outstanding. A write may wait for so long.
+fn ending(overlay: &str, starved_after_s: u64) -> (Ending, u64) {
     let device = one_die();
     let design = catalog::design(&format!("base+nearly-full{overlay}")).unwrap();
     let mut drive = Drive::new(&device, design, false, Unobserved).unwrap();
@@ -57,19 +57,21 @@ fn ending(overlay: &str) -> (Ending, u64) {
         endless,
     };
     let streams = vec![thread(CommandKind::Read, u64::MAX, true), thread(CommandKind::Write, 20_000, false)];
-    let ending = play_streams(&mut drive, &mut Streams { streams, requests: u64::MAX }, 0, &Control::default(), |_| false);
+    let control = Control::default();
+    control.set_starved_after_s(starved_after_s);
+    let ending = play_streams(&mut drive, &mut Streams { streams, requests: u64::MAX }, 0, &control, |_| false);
     (ending, drive.counters().erases)
 }
 
 #[test]
 fn a_run_whose_writes_starve_ends_with_the_cause() {
-    for overlay in ["+es", "+i-es"] {
-        let (ending, erases) = ending(overlay);
+    for (overlay, after_s) in [("+es", STARVED_AFTER_S), ("+i-es", STARVED_AFTER_S), ("+i-es", 5)] {
+        let (ending, erases) = ending(overlay, after_s);
         let Ending::Stuck(why) = ending else { panic!("{overlay}: {ending:?} after {erases} erases") };
         // It is looked at every second.
         let seconds = why.strip_prefix("One of them, a write, has been in the device for ").and_then(|rest| rest.split(' ').next());
         let seconds: f64 = seconds.unwrap_or_else(|| panic!("{why}")).parse().unwrap();
-        assert!((10.0..=11.1).contains(&seconds), "{why}");
+        assert!((after_s as f64..=after_s as f64 + 1.1).contains(&seconds), "{why}");
         assert!(why.contains("while others went on; erases and programs were suspended"), "{why}");
     }
 }
@@ -77,7 +79,7 @@ fn a_run_whose_writes_starve_ends_with_the_cause() {
 #[test]
 fn a_run_whose_erases_are_deferred_or_timed_or_left_alone_comes_to_its_end() {
     for overlay in ["", "+d-es", "+t-es"] {
-        let (ending, erases) = ending(overlay);
+        let (ending, erases) = ending(overlay, STARVED_AFTER_S);
         assert_eq!(ending, Ending::Complete, "{overlay}");
         assert!(erases > 50, "{overlay}: {erases}");
     }

@@ -287,6 +287,7 @@ class Lab:
                     log=None,
                     windows=experiment.windows,
                     warm_up=experiment.warm_up,
+                    starved_after_s=experiment.starved_after_s,
                 )
                 bare = replace(spec, device="", design="", workload="")
                 parts |= {"log": experiment.log, "hit": experiment.hit}

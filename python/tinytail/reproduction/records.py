@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from typing import Any, Literal, get_args
 
+from tinytail.engine import STARVED_AFTER_S
 from tinytail.errors import ConfigError, suggestion
 from tinytail.reproduction import conditions
 
@@ -71,8 +72,9 @@ class Experiment:
     tells reads that were hit from others. With `certify`, each design is certified, instead of
     run once: arguments of `tinytail.certify_act`, whose load the workload must be. With
     `queue_depth`, a trace or stand-in is played in closed loop; without `warm_up`, it is measured
-    from the starting state, instead of being played once before. `quick` holds
-    what differs in the quick tier; without it, that tier leaves the experiment out.
+    from the starting state, instead of being played once before. A write may spend
+    `starved_after_s` simulated seconds in the device before the run ends. `quick` holds what
+    differs in the quick tier; without it, that tier leaves the experiment out.
     """
 
     name: str
@@ -90,6 +92,7 @@ class Experiment:
     windows: int = 200
     verify: bool = False
     warm_up: bool = True
+    starved_after_s: int = STARVED_AFTER_S
     log: bool = False
     hit: tuple[str, ...] = ()
     queue_depth: int | None = None
