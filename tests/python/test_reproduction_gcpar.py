@@ -316,6 +316,7 @@ CERTAIN = {
     *(row_id for row_id in GCPAR.rows if row_id.startswith("gcpar.table1.")),
     "gcpar.fig10.base",
     "gcpar.s66.base",
+    "gcpar.s41.gc_time",
     "gcpar.s42.frag",
 }
 
