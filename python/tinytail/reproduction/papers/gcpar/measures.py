@@ -134,7 +134,8 @@ def affected_gains(
     """By how many percent the requests that GC affects under the baseline are faster.
 
     The mean over volumes, its least and most; `still_affected` compares the requests that GC
-    affects under each design itself. `beside` are other experiments of the same volumes.
+    affects under each design itself. `fewest` is how many requests GC affects under the baseline
+    in the volume with the fewest. `beside` are other experiments of the same volumes.
     """
     gains = _affected_gains(lab, experiments, baseline, design, kind)
     found: Values = {
@@ -142,6 +143,10 @@ def affected_gains(
         "least": min(gains.values()),
         "most": max(gains.values()),
         "still_affected": _own_gains(lab, experiments, baseline, design, kind),
+        "fewest": min(
+            _affected_of(lab.result(name, baseline), kind).count
+            for name in lab.paper.named(experiments)
+        ),
         "volumes": len(gains),
     }
     if beside is not None:
@@ -278,7 +283,9 @@ def gc_company(lab: Lab, *, experiments: Sequence[str], design: str) -> Values:
 
     `pages` that one moves, `valid_percent` of its victim; `programs` of the host that join it, one
     for `per_program` of its own; `gc_ms` that it takes, `gcs` in all, and `affected_percent` of the
-    requests that they make wait.
+    requests that they make wait. `utilization_percent_max` is what the planes' utilisation can come
+    to by programs in the long run: the host programs as many pages as GCs free, which is what they
+    do not move, so that no more than these can be programmed beside each GC.
     """
     names = lab.paper.named(experiments)
     results = [lab.result(name, design) for name in names]
@@ -288,17 +295,22 @@ def gc_company(lab: Lab, *, experiments: Sequence[str], design: str) -> Values:
         raise Unavailable(f"there was no GC under {design}")
     copied = sum(lab.counter(each, "copied_pages") for each in results)
     programs = sum(lab.counter(each, "programs_beside_gc") for each in results)
-    block = lab.device_of(names[0])["geometry"]["pages_per_block"]
+    document = lab.device_of(names[0])
+    block, planes = (document["geometry"][key] for key in ("pages_per_block", "planes_per_die"))
+    program_ms = document["timing"]["program_ns"][0] / 1e6
     spent = sum(
         each.gc_count * time.mean_us for each, time in zip(results, times, strict=True) if time
     )
+    gc_ms = spent / gcs / 1000
+    beside = (block - copied / gcs) * program_ms / gc_ms
     return {
         "gcs": gcs,
+        "utilization_percent_max": 100 * (1 + beside) / planes,
         "pages": copied / gcs,
         "valid_percent": 100 * copied / gcs / block,
         "programs": programs / gcs,
         "per_program": copied / programs if programs else None,
-        "gc_ms": spent / gcs / 1000,
+        "gc_ms": gc_ms,
         "affected_percent": fmean(each.gc_affected.percent for each in results),
     }
 
