@@ -1,28 +1,30 @@
 //! I/O-parallelized GC, its baseline and the techniques that its paper holds against it, on its drive.
 
 use std::io::Write;
-use std::path::PathBuf;
+use tempfile::NamedTempFile;
 use tinytail_simulator::control::Control;
 use tinytail_simulator::outcome::Outcome;
 use tinytail_simulator::run::{RunError, Spec, run};
 
 /// Whole pages in closed loop, deep enough for requests to wait at every die.
-fn workload() -> PathBuf {
-    let path = std::env::temp_dir().join(format!("tinytail-{}-gc-par.toml", std::process::id()));
+fn workload() -> NamedTempFile {
+    let mut file = tempfile::Builder::new().suffix(".toml").tempfile().unwrap();
     let text = "summary = \"s\"\n[synthetic]\nqueue_depth = 512\nblock_bytes = 16384\nread_share = 0.4\naddresses = \"uniform\"\n";
-    std::fs::File::create(&path).unwrap().write_all(text.as_bytes()).unwrap();
-    path
+    file.write_all(text.as_bytes()).unwrap();
+    file
 }
 
 fn outcome(design: &str, device: &str, requests: u64) -> Outcome {
     let file = workload();
-    let spec = Spec { requests: Some(requests), verify: true, ..Spec::new(device, design, file.to_str().unwrap()) };
+    let path = file.path().to_str().unwrap();
+    let spec = Spec { requests: Some(requests), verify: true, ..Spec::new(device, design, path) };
     run(&spec, &Control::default()).unwrap()
 }
 
 fn refused(design: &str, device: &str) -> String {
     let file = workload();
-    let spec = Spec { requests: Some(10), ..Spec::new(device, design, file.to_str().unwrap()) };
+    let path = file.path().to_str().unwrap();
+    let spec = Spec { requests: Some(10), ..Spec::new(device, design, path) };
     match run(&spec, &Control::default()).unwrap_err() {
         RunError::Config(error) => error.to_string(),
         other => panic!("no fault of the configuration: {other}"),
@@ -78,6 +80,7 @@ fn four_planes_of_a_die_are_used_to_a_quarter() {
 fn what_contradicts_it_is_refused_with_its_keys() {
     for (design, device, words) in [
         ("base+through-controller+gc-par", "ttflash-small", ["`planes_per_die`", "gc_par"]),
+        ("gc-par", "ttflash-small", ["`planes_per_die`", "gc_par"]),
         ("hpdc-baseline+gc-vic", "hpdc-1t-small", ["[victim]", "[join] `policy` = \"same_offset\""]),
         ("hpdc-baseline+gc-par+ideal-no-gc", "hpdc-1t-small", ["[gc] `ideal` = true", "gc_par"]),
         ("base-rain+idle-die", "ttflash-small", ["[place] `policy` = \"idle_die\"", "[place] `policy` = \"rain\""]),

@@ -188,7 +188,7 @@ impl Workload {
     /// # Errors
     /// An unknown name, a faulty workload file, or whatever keeps a trace from being opened.
     pub fn resolve(name_or_path: &str, options: &TraceOptions) -> Result<Self, WorkloadError> {
-        let traces = std::env::var_os(TRACES_VARIABLE).map(PathBuf::from);
+        let traces = std::env::var_os(TRACES_VARIABLE).filter(|folder| !folder.is_empty()).map(PathBuf::from);
         Self::resolve_in(name_or_path, options, traces.as_deref())
     }
 
@@ -502,10 +502,11 @@ impl Workload {
         match self.end_sector() {
             Some(end_sector) if end_sector > logical_sectors => {
                 let gib = |sectors: u64| sectors as f64 * f64::from(SECTOR_BYTES) / f64::from(1 << 30);
+                let hint = if matches!(self.requests, Requests::Profile { .. }) { FIT_HINT } else { "" };
                 Err(WorkloadError::DoesNotFit {
                     name: self.name.clone(),
                     message: format!(
-                        "its addresses go up to {:.2} GiB, and the drive has {:.2} GiB",
+                        "its addresses go up to {:.2} GiB, and the drive has {:.2} GiB{hint}",
                         gib(end_sector),
                         gib(logical_sectors)
                     ),
@@ -573,11 +574,14 @@ impl Workload {
     }
 }
 
+/// What can be done about a request beyond the drive.
+const FIT_HINT: &str = "; the transform `fit` folds or clips such requests";
+
 /// Adds to the fault of a request beyond the drive that it can be made to fit.
 fn with_fit_hint(error: WorkloadError) -> WorkloadError {
     match error {
         WorkloadError::BeyondDrive { path, at, end_byte, drive_bytes, hint } => {
-            let hint = format!("{hint}; the transform `fit` folds or clips such requests");
+            let hint = format!("{hint}{FIT_HINT}");
             WorkloadError::BeyondDrive { path, at, end_byte, drive_bytes, hint }
         }
         other => other,

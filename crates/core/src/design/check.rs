@@ -275,6 +275,8 @@ impl Design {
             }
         }
         self.place.prepare(device)?;
+        // Whether it suits the device at all, before any number of it.
+        self.join.prepare(device)?;
         self.gc_trigger.prepare(device)?;
         // The host may open no block of the reserve, and every write point but the one that is asked may be open: a plane
         // that stalls a write has at most this much erased, and must be urgent, or nothing would ever free it.
@@ -312,7 +314,6 @@ impl Design {
         self.order.prepare(device)?;
         self.page_choice.prepare(device)?;
         self.check_late(device)?;
-        self.join.prepare(device)?;
         self.align.prepare(device)?;
         self.check_gathered_gc(device)?;
         self.check_gc_partners()?;
