@@ -9,6 +9,7 @@ use crate::policy::{
 };
 use schemars::JsonSchema;
 use serde::Deserialize;
+use std::collections::BTreeMap;
 
 mod check;
 
@@ -186,6 +187,24 @@ const SECTIONS: [&str; 15] = [
     "wear_level",
 ];
 
+/// The sections whose technique an overlay may choose instead of a design's, but not instead of another overlay's. When and where GC
+/// starts is left out: `no-gc` and watermarks go behind any composition.
+const TECHNIQUES: [&str; 11] =
+    ["place", "gc_hold", "victim", "order", "page_choice", "join", "align", "suspend", "read_plan", "flush_plan", "wear_level"];
+
+/// The key by which a section says which technique it chooses, if it does.
+fn technique_key(section: &str, values: &toml::Table) -> Option<&'static str> {
+    let keys = ["chain", "policy"].into_iter().find(|&key| values.contains_key(key))?;
+    // What a GC holds is a technique of its own, whatever the policy.
+    Some(if section == "gc_hold" && values.contains_key("scope") { "scope" } else { keys })
+}
+
+/// What tells one technique of a section from another.
+fn technique<'a>(section: &str, values: &'a toml::Table) -> [Option<&'a toml::Value>; 2] {
+    let scope = if section == "gc_hold" { "scope" } else { "chain" };
+    [values.get("policy"), values.get(scope)]
+}
+
 /// Whether a document stands alone or changes another.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum DesignKind {
@@ -258,6 +277,8 @@ impl Design {
         let mut merged = toml::Table::new();
         let mut rows: Vec<Row> = Vec::new();
         let mut summary = String::new();
+        // The overlay that has chosen the technique of a section since the last design.
+        let mut chosen_by: BTreeMap<&str, &Document> = BTreeMap::new();
         for (index, document) in documents.iter().enumerate() {
             let (kind, line) = describe(document)?;
             match (index, kind) {
@@ -280,6 +301,9 @@ impl Design {
                 }
                 (_, DesignKind::Overlay) => summary = format!("{summary}; with {}: {line}", document.name),
             }
+            if kind == DesignKind::Design {
+                chosen_by.clear();
+            }
             for (section, value) in &document.table {
                 let toml::Value::Table(values) = value else {
                     if !TOP_LEVEL.contains(&section.as_str()) {
@@ -298,6 +322,25 @@ impl Design {
                 }
                 let target = merged.entry(section.clone()).or_insert_with(|| toml::Value::Table(toml::Table::new()));
                 let target = target.as_table_mut().expect("only tables are merged");
+                if let Some(key) = technique_key(section, values)
+                    && let Some(&other) = chosen_by.get(section.as_str())
+                    && TECHNIQUES.contains(&section.as_str())
+                    && technique(section, target) != technique(section, values)
+                {
+                    return Err(ConfigError(format!(
+                        "{}: [{section}] `{key}` = {} contradicts [{section}] `{key}` = {} of {} in {name}: a section has one technique, and two \
+                         overlays choose one each; leave out {} or {}",
+                        document.place(section, key),
+                        values[key],
+                        target[key],
+                        other.name,
+                        other.name,
+                        document.name
+                    )));
+                }
+                if kind == DesignKind::Overlay && technique_key(section, values).is_some() {
+                    chosen_by.insert(section, document);
+                }
                 let replaces = values.get("policy").is_some_and(|policy| target.get("policy").is_some_and(|held| held != policy));
                 if replaces {
                     let names =

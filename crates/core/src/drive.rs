@@ -15,7 +15,7 @@ use crate::host_queue::Queued;
 use crate::ids::{BlockIx, DieIx, Lpn, NONE, PlaneIx};
 use crate::observe::{Blame, Blind, Completion, Observer, Occupant};
 use crate::oracle::{Fault, Oracle};
-use crate::policy::{Align, GcTrigger, Join, Opens, Order, Place, Reach, ReadPlan, Suspend, WearLevel};
+use crate::policy::{Align, GcTrigger, Join, Opens, Order, PageChoice, Place, Reach, ReadPlan, Suspend, WearLevel};
 use crate::rain::{Rain, Violation};
 use crate::sched::fused::Partners;
 use crate::sched::gather::GcGather;
@@ -505,6 +505,12 @@ fn state_at_rest(device: &Device, design: &mut Design, books: Books, stripes: Op
         state.registers = vec![Registers::EMPTY; state.dies.len()];
     }
     state.aligns = design.align.active();
+    if !design.place.late() {
+        let many = design.gc.write_points > 2 && !state.aligns;
+        state.chooses = many || design.page_choice.active();
+        state.rests = state.chooses && design.page_choice.rest().is_some() && !design.gc.ideal && !state.gc_across;
+    }
+    state.measures = design.place.late() || design.order.measures() || design.page_choice.measures();
     if design.join.gather_ns().is_some() {
         state.gather_until = vec![Ns::MAX; state.dies.len()];
         if design.join.gathers_gc() && device.geometry.planes_per_die > 1 && !design.gc.ideal {

@@ -19,6 +19,7 @@ use crate::sched::late::Late;
 use crate::sched::ops::{CLASSES, Op, Pool, Waits};
 use crate::sched::registers::Registers;
 use crate::units::Ns;
+use crate::view::Work;
 
 mod counters;
 
@@ -411,6 +412,13 @@ pub struct State {
     pub(crate) gc_joins: bool,
     /// `align` chooses write points instead of `place`.
     pub(crate) aligns: bool,
+    /// `page_choice` does, or the write points take turns.
+    pub(crate) chooses: bool,
+    /// Idle time brings write points to rest, by GC that ends when they are.
+    pub(crate) rests: bool,
+    /// The work of the dies is measured, and what was.
+    pub(crate) measures: bool,
+    pub(crate) work: Work,
     /// GC may move pages to other planes.
     pub(crate) gc_across: bool,
     /// The pages that a GC may have read and not yet programmed.
@@ -527,6 +535,10 @@ impl State {
             gc_gather: Vec::new(),
             gc_joins: false,
             aligns: false,
+            chooses: false,
+            rests: false,
+            measures: false,
+            work: Work::default(),
             gc_across: false,
             gc_through_controller,
             gc_ideal,

@@ -359,6 +359,30 @@ mod tests {
     }
 
     #[test]
+    fn of_two_overlays_that_choose_a_technique_of_one_section_neither_is_silently_without_effect() {
+        for (composition, parts) in [
+            (
+                "base+plane-blocking+preemptible",
+                ["[gc_hold] `scope` = \"channel\"", "of plane-blocking", "leave out plane-blocking or preemptible"],
+            ),
+            ("erase-baseline+i-es+d-es", ["[suspend] `policy` = \"d_es\"", "`policy` = \"i_es\" of i-es", "leave out i-es or d-es"]),
+            (
+                "base+fifo-victim+cost-benefit-victim",
+                ["[victim] `chain`", "of fifo-victim", "leave out fifo-victim or cost-benefit-victim"],
+            ),
+        ] {
+            let error = design(composition).err().expect(composition).0;
+            assert!(parts.iter().all(|part| error.contains(part)), "{error}");
+        }
+        // What a design has chosen, its parts included, is overridden, and the same twice is no contradiction.
+        for composition in
+            ["pb+preemptible", "ttflash+controller-blocking", "fgc+rate-match", "base+full-drive+nearly-full+no-gc", "gc-vic+skip-pages"]
+        {
+            design(composition).unwrap();
+        }
+    }
+
+    #[test]
     fn techniques_that_need_stripes_are_refused_without_them() {
         let device = device("ttflash-small").unwrap();
         for overlay in ["gtr", "rgc", "gtf"] {

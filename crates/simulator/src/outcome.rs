@@ -483,6 +483,7 @@ fn techniques(design: &Design, counters: &Counters) -> BTreeMap<String, u64> {
         (format!("wear_level/{}: moves refused by the full table", design.wear_level.name()), counters.moves_refused),
         (format!("wear_level/{}: moves refused by full planes", design.wear_level.name()), counters.moves_without_room),
         (format!("place/{}: waited for a die", design.place.name()), counters.placed_after_wait),
+        ("gc: pages at write points beyond the second".into(), counters.pages_spread),
         (format!("page_choice/{}: host's wishes", design.page_choice.name()), counters.host_wishes),
         (format!("page_choice/{}: host's wishes met", design.page_choice.name()), counters.host_wishes_met),
         (format!("page_choice/{}: GC's wishes", design.page_choice.name()), counters.gc_wishes),

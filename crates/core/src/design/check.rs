@@ -87,14 +87,8 @@ impl Design {
                     "[gc_hold] `policy` = \"{gc_hold}\" moves pages that have no place until they are programmed, and [place] `policy` = \
                      \"{place}\" places them before; allowed: \"next_idle\""
                 ))
-            } else if self.page_choice.active() {
-                fault(format!(
-                    "[page_choice] `policy` = \"{}\" chooses among the write points of idle dies, and [place] `policy` = \"{place}\" places \
-                     pages before dies are idle; allowed: \"next_idle\"",
-                    self.page_choice.name()
-                ))
             } else {
-                Ok(())
+                self.check_choice_in_planes()
             };
         }
         let contradiction = if !nothing {
@@ -134,6 +128,55 @@ impl Design {
             return fault(format!(
                 "[gc_trigger] `background_blocks` keeps {background} erased blocks of each plane and [gc] `write_points` {points} open ones; \
                  allowed: less than {spare} in all, the spare blocks of a plane"
+            ));
+        }
+        Ok(())
+    }
+
+    /// Refuses choices among the write points of a plane where there are none, or where something else has made them; and more write
+    /// points than anybody uses.
+    fn check_choice_in_planes(&mut self) -> Result<(), ConfigError> {
+        let fault = |what: String| Err(ConfigError(format!("{}: {what}", self.name)));
+        let (place, points, gathers) = (self.place.name(), self.gc.write_points, self.join.gather_ns().is_some());
+        let looks = [
+            ("order", self.order.looks_at_pool().then(|| self.order.name())),
+            ("page_choice", self.page_choice.looks_at_pool().then(|| self.page_choice.name())),
+        ];
+        if let Some((section, policy)) = looks.into_iter().find_map(|(section, policy)| Some((section, policy?))) {
+            return fault(format!(
+                "[{section}] `policy` = \"{policy}\" goes by how many erased blocks the drive has left, and [place] `policy` = \"{place}\" \
+                 leaves each plane its own; allowed: \"next_idle\""
+            ));
+        }
+        if gathers && points > 2 {
+            return fault(format!(
+                "[gc] `write_points` is {points}; [join] `policy` = \"{}\" has one for the host and one for GC, so that the planes of a die stay at \
+                 one offset; allowed: 1 or 2",
+                self.join.name()
+            ));
+        }
+        if !self.page_choice.active() {
+            return Ok(());
+        }
+        let choice = self.page_choice.name();
+        if points < 2 {
+            return fault(format!(
+                "[page_choice] `policy` = \"{choice}\" chooses among the write points of a page's plane, and [gc] `write_points` is {points}; \
+                 allowed: 2 or more, or [place] `policy` = \"next_idle\""
+            ));
+        }
+        if gathers {
+            return fault(format!(
+                "[page_choice] `policy` = \"{choice}\" contradicts [join] `policy` = \"{}\", whose programs take all planes of a die at one page \
+                 offset; allowed: \"none\", \"same_offset\", \"gc_par\"",
+                self.join.name()
+            ));
+        }
+        if self.page_choice.rest().is_some() && self.gc.leaves_its_plane() {
+            return fault(format!(
+                "[page_choice] `policy` = \"{choice}\" brings write points to rest by pages that stay in their planes, and [gc] `destination` is \
+                 \"{}\"; allowed: \"plane\", or [place] `policy` = \"next_idle\"",
+                self.gc.destination.name()
             ));
         }
         Ok(())

@@ -285,9 +285,7 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
         state.buffer = old.buffer;
         state.buffer.set_room(room);
         // What techniques have measured goes with what they remember.
-        if let (Some(late), Some(old)) = (&mut state.late, &old.late) {
-            late.work = old.work;
-        }
+        state.work = old.work;
         state.errors = old.errors.take();
         if let Some(errors) = &mut state.errors {
             // How often a page has been copied shows in its bit errors; which have been looked at is forgotten.

@@ -520,11 +520,12 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
         if entry.class == Class::HostProgram {
             self.programmed_last = entry.lpn;
         }
+        if self.state.measures {
+            self.note_work(op);
+        }
+        let entry = &self.state.ops[op as usize];
         if let Some(bound) = self.state.bound.get_mut(entry.plane as usize) {
             *bound -= 1;
-            if self.state.late.is_some() {
-                self.note_work(op);
-            }
             let entry = &self.state.ops[op as usize];
             let old = self.state.books.lookup(entry.lpn);
             if old != NONE && self.state.books.plane_of(old) != entry.plane {

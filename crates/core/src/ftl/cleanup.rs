@@ -257,7 +257,7 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
 
     fn block_was_erased(&mut self, plane: PlaneIx, block: BlockIx) {
         let opened = *self.opened(plane, block);
-        self.late().work.moves_of_erased += u64::from(opened.moved);
+        self.state.work.moves_of_erased += u64::from(opened.moved);
         let cleanup = &mut self.late().cleanup[plane as usize];
         cleanup.runs = false;
         cleanup.opened.retain(|opened| opened.block != block);

@@ -49,6 +49,8 @@ pub(crate) struct Gc {
     /// The next channel to claim; those before it are held.
     claim: u32,
     pub urgent: bool,
+    /// It is there to bring write points to rest, and ends when they are.
+    pub for_rest: bool,
     /// Its rank by arrival among waiting work.
     pub arrival: u64,
     pub started: Ns,
@@ -85,6 +87,7 @@ impl Gc {
             write_point: None,
             claim: 0,
             urgent: false,
+            for_rest: false,
             arrival: 0,
             started: 0,
             held_since: 0,
@@ -120,7 +123,11 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
         }
         let want = self.policies.gc_trigger.want(View(&self.state), plane);
         if want == Want::No {
-            return self.leave_gate(plane);
+            self.leave_gate(plane);
+            if self.state.rests && self.seeks_rest(plane) {
+                self.start_gc(plane, false, true);
+            }
+            return;
         }
         if !self.state.gc_gather.is_empty() && !self.is_worth_its_padding(plane, want == Want::Hard) {
             return self.leave_gate(plane);
@@ -144,7 +151,7 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
         if !self.state.gc_gather.is_empty() {
             self.note_wanted_gc(plane);
         }
-        self.start_gc(plane, want == Want::Hard);
+        self.start_gc(plane, want == Want::Hard, false);
     }
 
     /// A GC that still waits for what it must hold learns that its plane has become urgent.
@@ -238,7 +245,7 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
         victim
     }
 
-    pub(crate) fn start_gc(&mut self, plane: PlaneIx, urgent: bool) {
+    pub(crate) fn start_gc(&mut self, plane: PlaneIx, urgent: bool, for_rest: bool) {
         let plan = self.policies.gc_hold.hold(View(&self.state), plane, urgent);
         let arrival = self.state.next_arrival();
         let now = self.state.now;
@@ -248,7 +255,7 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
         let number = self.state.gcs_started;
         self.state.gcs_started += 1;
         let gc = &mut self.state.gc[plane as usize];
-        *gc = Gc { state: GcState::Claiming, plan, urgent, arrival, started: now, number, ..Gc::idle() };
+        *gc = Gc { state: GcState::Claiming, plan, urgent, for_rest, arrival, started: now, number, ..Gc::idle() };
         let channel = self.state.channel_of(self.state.die_of(plane));
         self.state.channels[channel].gcs += 1;
         self.ask_to_hold(plane);
@@ -377,6 +384,9 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
             return self.cleanup_step(plane);
         }
         self.clear_ready(plane, Class::Gc);
+        if self.state.gc[plane as usize].for_rest && self.rest_is_over(plane) {
+            return self.abandon_gc(plane);
+        }
         let gc = self.state.gc[plane as usize];
         let die = self.state.die_of(plane);
         let pages = self.state.device.geometry.pages_per_block;
@@ -393,13 +403,21 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
             op.sectors = self.state.device.geometry.sectors_per_page() as u8;
             op.since = self.state.now;
             if kind == OpKind::Copyback {
-                let write_point = self.policies.place.write_point(View(&self.state), plane, true);
+                let write_point = if self.state.chooses {
+                    self.chosen_point(plane, NONE)
+                } else {
+                    self.policies.place.write_point(View(&self.state), plane, true)
+                };
                 op.target = self.state.books.take(plane, write_point, Claimant::Gc).expect("GC always has its reserved block");
+                if self.state.chooses {
+                    self.note_choice(&op, write_point, op.target % pages);
+                }
             }
             let op = self.state.new_op(op);
             if let Some(oracle) = &mut self.oracle {
                 oracle.read_flash(op, from, true);
             }
+            self.state.counters.moves_for_rest += u64::from(gc.for_rest);
             self.state.gc[plane as usize].reads = true;
             if self.state.gc_joins {
                 self.begin_with_partners(die, op);
@@ -439,6 +457,9 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
     pub(crate) fn gc_op_done(&mut self, plane: PlaneIx, op: u32) {
         if self.state.late.is_some() {
             return self.cleanup_op_done(plane, op);
+        }
+        if self.state.measures {
+            self.note_work(op);
         }
         let done = &self.state.ops[op as usize];
         match done.kind {
@@ -530,6 +551,9 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
         let victim = self.state.gc[plane as usize].victim;
         self.state.counters.blocks_out_of_turn += u64::from(self.state.books.erased(victim));
         self.state.note_erase(plane, victim);
+        if self.state.measures {
+            self.state.work.moves_of_erased += u64::from(self.state.gc[plane as usize].moved);
+        }
         self.state.counters.erases += 1;
         self.state.counters.gcs += 1;
         let took = self.state.now - self.state.gc[plane as usize].started;
@@ -551,7 +575,7 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
         self.ask_gates(None);
     }
 
-    fn end_gc(&mut self, plane: PlaneIx) {
+    pub(crate) fn end_gc(&mut self, plane: PlaneIx) {
         let took = self.state.now - self.state.gc[plane as usize].started;
         self.state.counters.gc_turn_ns_max = self.state.counters.gc_turn_ns_max.max(took);
         self.state.gc[plane as usize] = Gc::idle();
@@ -563,7 +587,7 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
     }
 
     /// Gives up everything that a plane's GC holds.
-    pub(super) fn release(&mut self, plane: PlaneIx) {
+    pub(crate) fn release(&mut self, plane: PlaneIx) {
         self.release_channels(plane);
         let die = self.state.die_of(plane);
         self.settle_die(die);

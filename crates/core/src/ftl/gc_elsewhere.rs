@@ -5,7 +5,7 @@ use crate::drive::Drive;
 use crate::event::EventQueue;
 use crate::ftl::Claimant;
 use crate::ftl::gc::GcState;
-use crate::ids::{DieIx, PlaneIx};
+use crate::ids::{DieIx, NONE, PlaneIx};
 use crate::observe::Observer;
 use crate::policy::Place;
 use crate::sched::ops::{Class, HOLD_BITS};
@@ -97,7 +97,7 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
     }
 
     fn has_room_for_gc(&mut self, plane: PlaneIx) -> bool {
-        let write_point = self.write_point(plane, true);
+        let write_point = self.write_point(plane, NONE, true);
         self.state.books.can_take(plane, write_point, Claimant::Gc)
     }
 

@@ -489,6 +489,13 @@ impl Books {
         self.find_least_count(block / fewest::GROUP);
     }
 
+    /// Makes a block that was being collected a candidate again, with the pages that are left in it.
+    pub fn end_collect(&mut self, block: BlockIx) {
+        assert!(self.counts[block as usize] >= NOT_A_VICTIM, "block {block} is not being collected");
+        self.counts[block as usize] -= NOT_A_VICTIM;
+        self.count_fell(block);
+    }
+
     /// The first valid page of a block at offset `from` or later.
     #[inline]
     pub fn next_valid(&self, block: BlockIx, from: u32) -> Option<u32> {

@@ -342,6 +342,10 @@ seam! {
         fn at_channel(&mut self, view: View<'_>, candidates: &[Candidate]) -> usize;
         /// The time from a request's arrival to its deadline, if it has one. Those that take longer are counted.
         fn deadline_ns(&mut self) -> Option<Ns> [else None];
+        /// Whether it needs to know what dies did for the host and for GC.
+        fn measures(&mut self) -> bool [else false];
+        /// Whether it looks at the pool of erased blocks, which is known only where pages are placed late.
+        fn looks_at_pool(&mut self) -> bool [else false];
     }
     /// Techniques that answer `order`.
     enum OrderPolicy in "order" {
@@ -387,16 +391,21 @@ pub enum Wish {
 }
 
 seam! {
-    /// Which pages of the write points do writes get, and where are write points at rest? Asked only where pages have no place
-    /// until they are programmed.
+    /// Which pages of the write points do writes get, and where are write points at rest? Asked where pages have no place until
+    /// they are programmed, and else of the write points of each page's plane.
     trait PageChoice {
-        /// What a write would like best, asked whenever it might get its place. `urgent`: of a GC that its plane needs urgently.
+        /// What a write would like best, asked whenever it might get its place. `urgent`: of a GC that its plane needs urgently; where
+        /// planes are fixed, also of one whose die writes wait for, and of a write to a plane that a GC works in.
         /// Writes of the host that are critical have a fast page without being asked about.
         fn wish(&mut self, view: View<'_>, writer: Writer, urgent: bool) -> Wish;
         /// Where idle time leaves the write points, by moving pages beyond what GC needs; nothing if it does no such thing.
         fn rest(&mut self) -> Option<Rest> [else None];
-        /// Whether it is worth asking at all; then pages must be placed late.
+        /// Whether it is worth asking at all; then pages are placed late, or their planes have several write points.
         fn active(&mut self) -> bool [else true];
+        /// Whether it needs to know what dies did for the host and for GC.
+        fn measures(&mut self) -> bool [else false];
+        /// Whether it looks at the pool of erased blocks, which is known only where pages are placed late.
+        fn looks_at_pool(&mut self) -> bool [else false];
     }
     /// Techniques that answer `page_choice`.
     enum PageChoicePolicy in "page_choice" {

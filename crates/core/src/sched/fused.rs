@@ -152,7 +152,7 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
     /// Takes the data of programs to the die that could join the next one of a plane's GC, for at most so long. Returns for how
     /// long.
     fn load_programs(&mut self, die: DieIx, plane: PlaneIx, most: Ns) -> Ns {
-        let point = self.write_point(plane, true);
+        let point = self.write_point(plane, NONE, true);
         let offset = self.state.books.next_offset(plane, point);
         let lead = Waiting { kind: OpKind::Program, class: Class::GcProgram, plane, offset };
         let partners = self.ask_partners(die, &lead);
@@ -176,6 +176,9 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
             if self.state.aligns {
                 return self.aligned_offset(entry, lead);
             }
+            if self.state.chooses {
+                return self.point_at(entry, lead.offset).map(|_| lead.offset);
+            }
             let write_point = self.policies.place.write_point(View(&self.state), entry.plane, entry.class == Class::GcProgram);
             let books = &self.state.books;
             return books.can_take(entry.plane, write_point, entry.claimant()).then(|| books.next_offset(entry.plane, write_point));
@@ -193,11 +196,16 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
         if entry.kind == OpKind::Program {
             let write_point = if self.state.aligns {
                 self.bring_level(&entry, lead_view)
+            } else if self.state.chooses {
+                self.point_at(&entry, lead_view.offset).expect("the point that the offset was read from")
             } else {
                 self.policies.place.write_point(View(&self.state), entry.plane, entry.class == Class::GcProgram)
             };
             let target = self.state.books.take(entry.plane, write_point, entry.claimant()).expect("the page that the offset was read from");
             self.state.ops[mate as usize].target = target;
+            if self.state.chooses {
+                self.note_choice(&entry, write_point, lead_view.offset);
+            }
         } else if !matches!(entry.owner, Owner::Gc(_)) {
             let ppn = self.state.books.lookup(entry.lpn);
             self.state.ops[mate as usize].ppn = ppn;

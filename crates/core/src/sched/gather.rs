@@ -319,7 +319,7 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
                 && self.would_join(sibling, moves).is_some()
                 && (self.policies.gc_gate.may_start(View(&self.state), sibling, Want::Soft) == Gate::Open || passes)
             {
-                self.start_gc(sibling, false);
+                self.start_gc(sibling, false, false);
             }
         }
     }

@@ -12,11 +12,11 @@ use crate::ftl::write_points::{Rest, WritePoints};
 use crate::ids::{DieIx, NONE, PlaneIx};
 use crate::observe::{Observer, PLACE};
 use crate::policy::{Order, PageChoice, Place, Wish, Writer};
-use crate::sched::ops::{Class, Op, OpKind, Owner};
+use crate::sched::ops::{Class, Op, Owner};
 use crate::state::State;
 use crate::story::Passing;
 use crate::units::Ns;
-use crate::view::{Candidate, Spot, Unplaced, View, Work};
+use crate::view::{Candidate, Spot, Unplaced, View};
 use std::collections::VecDeque;
 
 /// The lines of pages without a place, in the order of the queues that they belong to.
@@ -34,7 +34,6 @@ pub(crate) struct Late {
     pub bound: Vec<Option<u8>>,
     /// When each die last ended an operation of a GC.
     pub gc_ended: Vec<Ns>,
-    pub work: Work,
     /// The GC of each plane.
     pub cleanup: Vec<Cleanup>,
     /// Pages that GCs have read or are reading and that have taken no page yet.
@@ -57,7 +56,6 @@ impl Late {
             points: WritePoints::new(&state.device, &state.books),
             bound: vec![None; state.dies.len()],
             gc_ended: vec![0; state.dies.len()],
-            work: Work::default(),
             cleanup: vec![Cleanup::default(); state.gc.len()],
             moving: 0,
             confined,
@@ -192,6 +190,7 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
         let target = self.state.books.take(plane, point, claimant).expect("room was seen when it got its place");
         late.points.update(&self.state.books, plane, point);
         late.moving -= u32::from(gc);
+        self.state.counters.pages_spread += u64::from(point > 1);
         self.state.counters.fast_pages_gc += u64::from(fast && gc);
         self.state.counters.fast_pages_host += u64::from(fast && !gc);
         self.state.ops[op as usize].target = target;
@@ -284,51 +283,12 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
         emergency.extend(background.iter().copied().filter(|&op| is_its(op)));
         background.retain(|&op| !is_its(op));
     }
-
-    /// Books what an operation took of its die's time, apart from waits for the channel.
-    #[inline(never)]
-    pub(crate) fn note_work(&mut self, op: u32) {
-        let entry = self.state.ops[op as usize];
-        let times = self.times(&entry);
-        let ns = times.command + times.array + times.transfer;
-        let (now, die) = (self.state.now, self.state.die_of(entry.plane));
-        let late = self.late();
-        let in_the_way = !late.lines[EXTERNAL].is_empty();
-        let work = &mut late.work;
-        if !matches!(entry.owner, Owner::Gc(_)) {
-            work.host_programs += 1;
-            work.host_ns += ns;
-            return;
-        }
-        late.gc_ended[die as usize] = now;
-        match entry.kind {
-            OpKind::Erase => {
-                work.erases += 1;
-                work.erase_ns += ns;
-            }
-            OpKind::Program => {
-                work.moves += 1;
-                work.move_ns += ns;
-                work.moves_in_the_way += u64::from(in_the_way);
-            }
-            OpKind::Read | OpKind::Copyback => work.move_ns += ns,
-        }
-        if in_the_way {
-            work.gc_in_the_way_ns += ns;
-            work.moves_in_the_way_ns += if entry.kind == OpKind::Erase { 0 } else { ns };
-        }
-    }
 }
 
 impl View<'_> {
     /// Whether writes of the host wait for a die. Only where pages are placed late.
     pub fn host_waits(self) -> bool {
         self.0.late.as_ref().is_some_and(|late| !late.lines[EXTERNAL].is_empty())
-    }
-
-    /// What was done since the drive began to run. Counted only where pages are placed late.
-    pub fn work(self) -> Work {
-        self.0.late.as_ref().map_or_else(Work::default, |late| late.work)
     }
 
     /// How much of the pool of erased blocks is left, in thousandths: 0 at the sustainable level, so many percent of the way from

@@ -19,6 +19,7 @@ use crate::view::{Candidate, View};
 mod align;
 mod billing;
 mod channel;
+mod choice;
 pub(crate) mod fused;
 pub(crate) mod gather;
 pub(crate) mod jobs;
@@ -29,6 +30,7 @@ pub(crate) mod suspend;
 pub(crate) mod telling;
 #[cfg(test)]
 mod tests;
+mod work;
 
 /// What an operation takes: of the channel for its command, of the die for its array, of the channel for its data.
 #[derive(Clone, Copy, Debug)]
@@ -330,7 +332,7 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
                     self.take_place(die, op);
                 } else {
                     let claimant = self.state.ops[op as usize].claimant();
-                    let write_point = self.write_point(home, class == Class::GcProgram);
+                    let write_point = self.write_point(home, op, class == Class::GcProgram);
                     let Some(target) = self.state.books.take(home, write_point, claimant) else {
                         match owner {
                             Owner::Gc(home) => self.send_home(op, home),
@@ -340,6 +342,10 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
                         return false;
                     };
                     self.state.ops[op as usize].target = target;
+                    if self.state.chooses {
+                        let (entry, offset) = (self.state.ops[op as usize], target % self.state.device.geometry.pages_per_block);
+                        self.note_choice(&entry, write_point, offset);
+                    }
                 }
                 self.state.books.prefetch_copy(lpn);
             }

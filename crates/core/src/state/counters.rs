@@ -183,6 +183,8 @@ pub struct Counters {
     /// Pages that waited for a die that could take them, of the host and of GC. Counted, like all that follows up to the requests,
     /// only where pages have no place before they are programmed.
     pub placed_after_wait: u64,
+    /// Pages programmed at other write points than the first two of their planes, where write points are chosen.
+    pub pages_spread: u64,
     /// Pages of the host that were programmed to pages of the fastest class.
     pub fast_pages_host: u64,
     /// Pages of GC that were.

@@ -16,7 +16,8 @@
 //! 1 to 65,536): erases over which moved pages are averaged. Decisions, made from the device alone: 500 ms are some 600 programs
 //! of a die and 170 erases' time; 64 erases are eight of each die of the smaller drive. `hand_over` (default `false`) and
 //! `sustainable_percent` (default 25, 0 to 99): the sustainable level, in percent of the way from the emergency to the
-//! background threshold; they need a `[gc_trigger]` with thresholds.
+//! background threshold; they need a `[gc_trigger]` with thresholds, and `[place] policy = "next_idle"`. `reads_first` (default
+//! `false`): reads of the host go before everything else, at dies and channels, as by `user_reads_first`.
 //!
 //! **Cost.** The host waits for GC before it must. Whatever the share, a drive that is busy all the time writes no more than its GC
 //! frees; rate matching decides when that is felt, not whether.
@@ -42,6 +43,8 @@ pub struct RateMatch {
     window_erases: u64,
     #[serde(default)]
     hand_over: bool,
+    #[serde(default)]
+    reads_first: bool,
     #[serde(default = "sustainable_percent")]
     sustainable_percent: u32,
     #[serde(skip)]
@@ -85,6 +88,7 @@ impl Default for RateMatch {
             window_ms: window_ms(),
             window_erases: window_erases(),
             hand_over: false,
+            reads_first: false,
             sustainable_percent: sustainable_percent(),
             measured: Measured::default(),
         }
@@ -95,6 +99,11 @@ impl RateMatch {
     /// Rate matching with a window of measured times, and with or without a hand-over to it.
     pub fn new(window_ms: u64, hand_over: bool) -> Self {
         Self { window_ms, hand_over, ..Self::default() }
+    }
+
+    /// The queue of a candidate; reads of the host may stand in one before all others.
+    fn queue(&self, view: View<'_>, candidate: &Candidate) -> u32 {
+        if self.reads_first && candidate.class == Class::HostRead { 0 } else { 1 + queue(view, candidate) }
     }
 
     /// Whether GC has had less than its share.
@@ -176,8 +185,9 @@ impl Order for RateMatch {
     }
 
     fn at_die(&mut self, view: View<'_>, candidates: &[Candidate]) -> usize {
-        let first = oldest(candidates, |candidate| queue(view, candidate));
-        let is_gc = |candidate: &Candidate| matches!(candidate.class, Class::Gc | Class::GcProgram);
+        let first = oldest(candidates, |candidate| self.queue(view, candidate));
+        // A GC that is a job begins with its request to hold.
+        let is_gc = |candidate: &Candidate| matches!(candidate.class, Class::Gc | Class::GcProgram | Class::Hold);
         let is_write = matches!(candidates[first].class, Class::HostProgram | Class::Flush) && queue(view, &candidates[first]) == 1;
         if is_write && candidates.iter().any(is_gc) && self.is_due(view) {
             return oldest(candidates, |candidate| u32::from(!is_gc(candidate)));
@@ -186,7 +196,15 @@ impl Order for RateMatch {
     }
 
     fn at_channel(&mut self, view: View<'_>, candidates: &[Candidate]) -> usize {
-        oldest(candidates, |candidate| queue(view, candidate))
+        oldest(candidates, |candidate| self.queue(view, candidate))
+    }
+
+    fn measures(&mut self) -> bool {
+        true
+    }
+
+    fn looks_at_pool(&mut self) -> bool {
+        self.hand_over
     }
 }
 
@@ -205,7 +223,7 @@ mod tests {
     fn state(gc_ns: u64) -> State {
         let mut state = late_state(1);
         state.now = 1000;
-        state.late.as_mut().unwrap().work = Work {
+        state.work = Work {
             host_programs: 10,
             host_ns: 10_000,
             moves: 200,
@@ -232,6 +250,19 @@ mod tests {
         for (gc_ns, chosen) in [(39_999, 1), (40_000, 0)] {
             let state = state(gc_ns);
             assert_eq!(prepared(false, &state).at_die(View(&state), &waiting), chosen, "{gc_ns}");
+        }
+    }
+
+    #[test]
+    fn a_gc_that_is_a_job_begins_by_its_share_and_reads_may_go_before_all() {
+        let waiting = [candidate(Class::HostProgram, 1, false), candidate(Class::Hold, 2, false), candidate(Class::HostRead, 3, false)];
+        for (gc_ns, chosen) in [(39_999, 1), (40_000, 0)] {
+            let state = state(gc_ns);
+            let mut order = prepared(false, &state);
+            assert_eq!(order.at_die(View(&state), &waiting), chosen, "{gc_ns}");
+            order.reads_first = true;
+            assert_eq!((order.at_die(View(&state), &waiting), order.at_channel(View(&state), &waiting)), (2, 2));
+            assert_eq!(order.at_die(View(&state), &waiting[..2]), chosen, "{gc_ns}");
         }
     }
 
@@ -269,7 +300,7 @@ mod tests {
         let mut order = prepared(false, &state);
         assert_eq!(order.at_die(View(&state), &waiting), 0, "GC has had more than its share");
         state.now += 600 * MS;
-        let work = &mut state.late.as_mut().unwrap().work;
+        let work = &mut state.work;
         (work.host_programs, work.host_ns) = (20, 20_000);
         assert_eq!(order.at_die(View(&state), &waiting), 1, "600 ms later only the last ten writes count");
     }

@@ -1,7 +1,8 @@
 //! # Any page
 //!
 //! **What it does.** Nobody prefers a page: write points take turns. A critical write of the host has a fast page if an idle die
-//! offers one.
+//! offers one. Where pages have their planes early and these have more than two write points, GC has the second one and the host's
+//! writes go to the emptiest of the others.
 //!
 //! **Source.** The Harey Tortoise, section 3.2: the baseline's round robin.
 //!

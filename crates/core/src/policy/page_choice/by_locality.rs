@@ -191,6 +191,10 @@ impl ByLocality {
 }
 
 impl PageChoice for ByLocality {
+    fn measures(&mut self) -> bool {
+        true
+    }
+
     fn prepare(&mut self, _: &Device) -> Result<(), ConfigError> {
         for (key, value, least, most) in [
             ("window_pages", self.window_pages, 1, 1 << 32),

@@ -10,7 +10,8 @@
 //!
 //! **Parameters.** `rest`, as `return_to_fast` has it. `sustainable_percent` (default 25, 0 to 99): the sustainable level, in percent
 //! of the way from the emergency to the background threshold. `window_pages`,
-//! `measured_windows`, `hysteresis_percent` and `trial_windows`, as `by_locality` has them. It needs a `[gc_trigger]` with thresholds.
+//! `measured_windows`, `hysteresis_percent` and `trial_windows`, as `by_locality` has them. It needs a `[gc_trigger]` with thresholds
+//! and `[place] policy = "next_idle"`.
 //!
 //! **Cost.** That of `return_to_fast` in idle time. A sustained load starts with an empty reserve of fast pages.
 
@@ -76,6 +77,14 @@ impl Dynamic {
 }
 
 impl PageChoice for Dynamic {
+    fn measures(&mut self) -> bool {
+        true
+    }
+
+    fn looks_at_pool(&mut self) -> bool {
+        true
+    }
+
     fn prepare(&mut self, device: &Device) -> Result<(), ConfigError> {
         if self.sustainable_percent > 99 {
             return Err(ConfigError(format!("[page_choice] `sustainable_percent` is {}; allowed: 0 to 99", self.sustainable_percent)));

@@ -1,7 +1,8 @@
 //! # Fast pages for GC (FGC)
 //!
 //! **What it does.** GC programs the fastest page that a write point of an idle die offers, the host the slowest. Neither waits
-//! for one: with one idle die and one write point they take what comes.
+//! for one: with one idle die and one write point they take what comes. Where pages have their planes early, the write points are
+//! those of the plane, two or more; parity and background work have slow pages.
 //!
 //! **Source.** The Harey Tortoise, section 4.3.1 (FGC). Section 4.3.2 and figure 6: the better choice where a block's GC frees
 //! fewer pages than it moves.

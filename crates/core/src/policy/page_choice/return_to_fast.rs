@@ -5,12 +5,17 @@
 //! is at rest: on any fast page (`weak`), or on a fast page behind which another follows (`strong`). Pages that GC moves in idle
 //! time go to no write point that is at rest, unless all of them are. No page is ever skipped.
 //!
+//! Where pages have their planes early, each plane has its write points, two or more, and its GC in idle time is a job like any
+//! other, which ends without an erase when they are at rest or a write waits for the die. Parity and background work have slow pages.
+//!
 //! **Source.** The Harey Tortoise, section 4.2: weakly and strongly RTF, and GC that is done early in idle time, which it calls
 //! preemptive. Decisions: idle is when no write of the host waits and the die has nothing else to do, without a least time;
 //! where all write points are at rest and GC is still wanted, it takes a fast page and steps on from there; the pages of an
 //! urgent GC prefer slow pages.
 //!
-//! **Parameters.** `rest`: `weak` (default) or `strong`.
+//! **Parameters.** `rest`: `weak` (default) or `strong`. `under_load`: who has fast pages while GC is in the way of writes, as by
+//! `slow_gc` the host (default) or as by `fast_gc` GC: the hand-over of section 6. Where pages have their planes early, GC is in the way
+//! of writes to a plane that it works in, and of all writes that wait for its die; with late placement, of all that wait for a place.
 //!
 //! **Cost.** Pages that are moved early may be overwritten before they would have had to move. A reserve of fast pages, one
 //! for each write point (weak) or two (strong), and 1.5 for weak on average; when a burst has used it up, the slow pages that
@@ -41,27 +46,50 @@ impl Strength {
     }
 }
 
+/// Who has fast pages while GC is in the way of writes.
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum UnderLoad {
+    /// The host.
+    #[default]
+    SlowGc,
+    /// GC.
+    FastGc,
+}
+
 /// The host on fast pages, GC in idle time on the others.
 #[derive(Debug, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ReturnToFast {
     #[serde(default)]
     rest: Strength,
+    #[serde(default)]
+    under_load: UnderLoad,
 }
 
 impl ReturnToFast {
     /// RTF with write points that rest so.
     pub fn new(rest: Strength) -> Self {
-        Self { rest }
+        Self { rest, under_load: UnderLoad::SlowGc }
+    }
+
+    /// RTF that hands fast pages over to GC while it is in the way of writes.
+    pub fn handing_over(rest: Strength) -> Self {
+        Self { rest, under_load: UnderLoad::FastGc }
     }
 }
 
 impl PageChoice for ReturnToFast {
     fn wish(&mut self, view: View<'_>, writer: Writer, urgent: bool) -> Wish {
-        match writer {
-            Writer::Host => Wish::Fast,
-            Writer::Gc if urgent || view.host_waits() => Wish::Slow,
-            Writer::Gc => Wish::Restless(self.rest.rest()),
+        let (of_host, of_gc) = match self.under_load {
+            UnderLoad::SlowGc => (Wish::Fast, Wish::Slow),
+            UnderLoad::FastGc => (Wish::Slow, Wish::Fast),
+        };
+        match (writer, urgent || view.host_waits()) {
+            (Writer::Host, true) => of_host,
+            (Writer::Host, false) => Wish::Fast,
+            (Writer::Gc, true) => of_gc,
+            (Writer::Gc, false) => Wish::Restless(self.rest.rest()),
         }
     }
 
@@ -85,6 +113,10 @@ mod tests {
             assert_eq!(choice.wish(View(&state), Writer::Gc, false), Wish::Restless(rest));
             assert_eq!(choice.wish(View(&state), Writer::Gc, true), Wish::Slow);
         }
+        let mut hands_over = ReturnToFast::handing_over(Strength::Weak);
+        assert_eq!(hands_over.wish(View(&state), Writer::Host, false), Wish::Fast);
+        assert_eq!(hands_over.wish(View(&state), Writer::Host, true), Wish::Slow);
+        assert_eq!(hands_over.wish(View(&state), Writer::Gc, true), Wish::Fast);
         state.late.as_mut().unwrap().lines[crate::sched::late::EXTERNAL].push_back(0);
         assert_eq!(ReturnToFast::default().wish(View(&state), Writer::Gc, false), Wish::Slow, "the host waits: no idle time");
     }

@@ -1,7 +1,8 @@
 //! # Slow pages for GC (SGC)
 //!
 //! **What it does.** The host programs the fastest page that a write point of an idle die offers, GC the slowest. Neither waits
-//! for one.
+//! for one. Where pages have their planes early, the write points are those of the plane, two or more; parity and background work
+//! have slow pages.
 //!
 //! **Source.** The Harey Tortoise, section 4.3.1 (SGC): the intuitive choice. Section 5.3: the better one where the locality of
 //! writes leaves GC little to move.

@@ -421,6 +421,7 @@ impl Mix {
         } else if self.wild & 4 != 0 {
             design.gc_hold = GcHoldPolicy::Custom(wild(3));
         }
+        self.choose_pages(&mut design);
         if self.wild & 8 != 0 {
             design.order = OrderPolicy::Custom(wild(4));
         }
@@ -471,6 +472,30 @@ impl Mix {
         if self.gc_par & 8 != 0 {
             design.victim.push(VictimPolicy::QueueMatch(crate::policy::victim::queue_match::QueueMatch::new(2)));
         }
+    }
+
+    /// Lets the write points of each plane be chosen, and GC have its share of time, where pages have their planes early.
+    fn choose_pages(&self, design: &mut Design) {
+        use crate::policy::page_choice::return_to_fast::{ReturnToFast, Strength};
+        use crate::policy::page_choice::{by_locality::ByLocality, fast_gc::FastGc, slow_gc::SlowGc};
+        if self.late().is_some() {
+            return;
+        }
+        if (self.seed / 262_144).is_multiple_of(4) {
+            design.order = OrderPolicy::RateMatch(crate::policy::order::rate_match::RateMatch::new(1 + self.seed % 2 * 499, false));
+        }
+        if design.join.gather_ns().is_some() || self.write_points < 2 {
+            return;
+        }
+        design.page_choice = match self.seed / 1_048_576 % 12 {
+            0 => PageChoicePolicy::FastGc(FastGc {}),
+            1 => PageChoicePolicy::SlowGc(SlowGc {}),
+            2 if !design.gc.leaves_its_plane() => PageChoicePolicy::ReturnToFast(ReturnToFast::new(Strength::Weak)),
+            3 if !design.gc.leaves_its_plane() => PageChoicePolicy::ReturnToFast(ReturnToFast::new(Strength::Strong)),
+            4 => PageChoicePolicy::ByLocality(ByLocality::new(4, 1, 20, 2)),
+            5 if !design.gc.leaves_its_plane() => PageChoicePolicy::Custom(Box::new(Wild::new(self.seed, 6))),
+            _ => return,
+        };
     }
 
     fn add_stripes(&self, design: &mut Design, stripes: &Stripes) {

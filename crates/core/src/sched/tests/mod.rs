@@ -30,6 +30,7 @@ use crate::view::View;
 use proptest::prelude::*;
 
 mod basics;
+mod choice;
 mod erase_suspension;
 mod errors;
 mod gathering;

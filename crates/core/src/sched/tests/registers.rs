@@ -62,7 +62,7 @@ fn a_gc_that_gathers_pages_reads_on_while_they_cross_the_channel() {
         let victim = drive.state.books.plane_of(drive.state.books.lookup(0));
         let stale: Vec<Lpn> = (0..16).filter(|&lpn| drive.state.books.plane_of(drive.state.books.lookup(lpn)) == victim).take(4).collect();
         drive.map_functionally(stale);
-        drive.start_gc(victim, false);
+        drive.start_gc(victim, false, false);
         drive.run();
         assert_eq!((drive.counters().gcs, drive.counters().gc_pages, drive.counters().padded_pages), (1, 4, 0));
         assert_eq!(drive.mismatch(), None);

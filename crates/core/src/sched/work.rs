@@ -1,0 +1,64 @@
+//! What dies do for the host and for GC, measured where the design asks for it.
+
+use crate::drive::Drive;
+use crate::event::EventQueue;
+use crate::ids::DieIx;
+use crate::observe::Observer;
+use crate::sched::late::EXTERNAL;
+use crate::sched::ops::{Class, OpKind, Owner, class_bits};
+use crate::view::{View, Work};
+
+/// Bits of the programs that a host may wait for.
+const PROGRAM_BITS: u64 = class_bits(Class::HostProgram) | class_bits(Class::Flush);
+
+impl<O: Observer, Q: EventQueue> Drive<O, Q> {
+    /// Books what an operation took of its die's time, apart from waits for the channel.
+    #[inline(never)]
+    pub(crate) fn note_work(&mut self, op: u32) {
+        let entry = self.state.ops[op as usize];
+        let times = self.times(&entry);
+        let ns = times.command + times.array + times.transfer;
+        let (now, die) = (self.state.now, self.state.die_of(entry.plane));
+        let in_the_way = match &self.state.late {
+            Some(late) => !late.lines[EXTERNAL].is_empty(),
+            None => View(&self.state).host_waits_at(die),
+        };
+        let work = &mut self.state.work;
+        if !matches!(entry.owner, Owner::Gc(_)) {
+            work.host_programs += 1;
+            work.host_ns += ns;
+            return;
+        }
+        match entry.kind {
+            OpKind::Erase => {
+                work.erases += 1;
+                work.erase_ns += ns;
+            }
+            OpKind::Program | OpKind::Copyback => {
+                work.moves += 1;
+                work.move_ns += ns;
+                work.moves_in_the_way += u64::from(in_the_way);
+            }
+            OpKind::Read => work.move_ns += ns,
+        }
+        if in_the_way {
+            work.gc_in_the_way_ns += ns;
+            work.moves_in_the_way_ns += if entry.kind == OpKind::Erase { 0 } else { ns };
+        }
+        if let Some(late) = &mut self.state.late {
+            late.gc_ended[die as usize] = now;
+        }
+    }
+}
+
+impl View<'_> {
+    /// What was done since the drive began to run. Counted only where pages are placed late, or the design asks for it.
+    pub fn work(self) -> Work {
+        self.0.work
+    }
+
+    /// Whether programs of the host or the buffer wait at a die.
+    pub fn host_waits_at(self, die: DieIx) -> bool {
+        self.0.dies[die as usize].ready & PROGRAM_BITS != 0
+    }
+}

@@ -1,0 +1,228 @@
+"""Every two techniques of the four papers on one drive: what is refused, and that the rest acts.
+
+What is expected of each pair stands in docs/pairs/pairs.toml.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import re
+import sys
+from collections.abc import Collection
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import pytest
+
+import tinytail
+
+ROOT = Path(__file__).parents[2]
+# Losses of power of each composition.
+CUTS = 12
+
+
+def _load() -> ModuleType:
+    spec = importlib.util.spec_from_file_location("pairs", ROOT / "docs" / "pairs.py")
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    # Its data classes look their module up.
+    sys.modules[spec.name] = module
+    spec.loader.exec_module(module)
+    return module
+
+
+pairs = _load()
+CATALOG: Any = pairs.Catalog()
+LEGAL = [pair for pair in CATALOG.pairs if pair.outcome != "error"]
+REFUSED = [pair for pair in CATALOG.pairs if pair.outcome == "error"]
+
+
+@pytest.fixture(autouse=True)
+def at_the_root(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Compositions name their files from the repository's root."""
+    monkeypatch.chdir(ROOT)
+
+
+def compare(designs: list[str]) -> tinytail.Comparison:
+    files = CATALOG.files
+    return tinytail.compare(
+        designs,
+        device=pairs.located(files["tiny"]),
+        workload=pairs.located(files["tiny_load"]),
+        verify=True,
+    )
+
+
+class Runs:
+    """A run of every composition that some legal pair asks for, with every read checked."""
+
+    def __init__(self) -> None:
+        designs = [CATALOG.composition(codes) for codes in CATALOG.designs()]
+        comparison = compare(designs)
+        assert comparison.errors == ()
+        self.results = {result.design: result for result in comparison.results}
+
+    def of(self, codes: Collection[str]) -> tinytail.DesignResult:
+        return self.results[CATALOG.composition(codes)]
+
+
+@pytest.fixture(scope="module")
+def runs() -> Runs:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(ROOT)
+        return Runs()
+
+
+def name(pair: Any) -> str:
+    return "+".join(pair.codes)
+
+
+def test_each_of_the_231_pairs_is_said_once() -> None:
+    order = CATALOG.order
+    assert (len(order), len(set(order))) == (22, 22)
+    expected = [(a, b) for place, a in enumerate(order) for b in order[place + 1 :]]
+    assert [pair.codes for pair in CATALOG.pairs] == expected
+    assert all(pair.meaning for pair in CATALOG.pairs)
+    refused = {pair.codes for pair in REFUSED}
+    exclusive = {pair.codes for pair in CATALOG.pairs if pair.symbol == "x"}
+    assert exclusive <= refused
+    # What is refused beyond that has its reason.
+    assert all(pair.reason for pair in REFUSED if pair.symbol != "x")
+    assert all(pair.reason for pair in LEGAL if pair.outcome == "nothing")
+
+
+def acts(result: tinytail.DesignResult, code: str, codes: Collection[str]) -> None:
+    technique = CATALOG.techniques[code]
+    for counter in CATALOG.counters(code, codes):
+        assert result.techniques.get(counter, 0) > 0, f"{code}: {counter}"
+    for cause in technique.blame:
+        waits = [
+            group.ns.get(cause, 0) for group in (result.blame.all_reads, result.blame.all_writes)
+        ]
+        assert sum(waits) > 0, f"{code}: nothing waited for {cause}"
+
+
+def does_without(result: tinytail.DesignResult, code: str, codes: Collection[str]) -> None:
+    """What is to show a technique is not there without it, or it would show nothing."""
+    technique = CATALOG.techniques[code]
+    for counter in CATALOG.counters(code, codes):
+        assert result.techniques.get(counter, 0) == 0, f"without {code}: {counter}"
+    for cause in technique.blame:
+        assert result.blame.all_reads.ns.get(cause, 0) == 0, f"without {code}: {cause}"
+
+
+@pytest.mark.parametrize("pair", LEGAL, ids=name)
+def test_both_techniques_of_a_pair_act(pair: Any, runs: Runs) -> None:
+    codes = CATALOG.closure(pair.codes)
+    both = runs.of(codes)
+    assert both.stuck is None
+    assert not both.partial
+    assert both.verified_page_reads is not None
+    assert both.verified_page_reads > 3000
+    assert both.gc_count > 20
+    for code, other in (pair.codes, pair.codes[::-1]):
+        acts(both, code, codes)
+        without = CATALOG.alone(pair, other)
+        if without is None:
+            # The other one has no meaning without it, and is nothing but the pair.
+            continue
+        result = runs.of(without)
+        does_without(result, code, codes)
+        adds_nothing = code == pair.adds_nothing
+        assert (result.event_hash == both.event_hash) == adds_nothing, f"without {code}"
+        if not adds_nothing:
+            for counter in CATALOG.techniques[code].shifts:
+                assert result.techniques.get(counter) != both.techniques.get(counter), counter
+
+
+@pytest.mark.parametrize("pair", REFUSED, ids=name)
+def test_what_cannot_go_together_is_an_error_that_names_both_keys(pair: Any) -> None:
+    message = pairs.refusal(CATALOG.composition(pair.codes))
+    keys = re.findall(r"\[(\w+)\] `(\w+)`", message)
+    assert len(keys) > 1, message
+    if len(set(keys)) == 1:
+        # Two overlays give one key, and both are named.
+        first, second = (set(CATALOG.composition([code]).split("+")) for code in pair.codes)
+        for own in (first - second, second - first):
+            assert any(part in message for part in own), message
+
+
+def test_an_overlay_may_choose_instead_of_a_design_but_not_of_another_overlay() -> None:
+    for design in (
+        "base+preemptible",
+        "ttflash+preemptible",
+        "ttflash+f-rgc",
+        "hpdc-baseline+gc-par+gc-vic",
+        "gc-vic+skip-pages",
+        "base+full-drive+no-gc",
+        "fgc+rate-match",
+    ):
+        assert tinytail.design(design).settings
+    for design, key in (
+        ("base+plane-blocking+preemptible", "scope"),
+        ("erase-baseline+es+t-es", "policy"),
+        ("rtf-weak+fgc", "policy"),
+        ("gc-vic+fifo-victim", "chain"),
+        ("base+rain+idle-die", "policy"),
+    ):
+        *_, first, second = design.split("+")
+        with pytest.raises(
+            tinytail.ConfigError, match=f"{second}:.*`{key}`.*contradicts"
+        ) as refused:
+            tinytail.design(design)
+        assert first in str(refused.value)
+
+
+def test_limit_cases_are_the_technique_that_they_are_the_limit_of(
+    runs: Runs, tmp_path: Path
+) -> None:
+    limits = [pair for pair in REFUSED if pair.limit]
+    assert len(limits) == 2
+    for pair in limits:
+        text = (ROOT / pairs.located("t-es-2ms.toml")).read_text("utf-8")
+        file = tmp_path / f"t-es-{pair.limit['of'].lower()}.toml"
+        file.write_text(
+            re.sub(
+                r"timeout_ms = \{ value = \d+",
+                f"timeout_ms = {{ value = {pair.limit['timeout_ms']}",
+                text,
+            ),
+            "utf-8",
+        )
+        design = CATALOG.composition(["TES"]).replace(pairs.located("t-es-2ms.toml"), str(file))
+        (result,) = compare([design]).results
+        assert result.event_hash == runs.of(CATALOG.closure([pair.limit["of"]])).event_hash
+        assert result.event_hash != runs.of(CATALOG.closure(["TES"])).event_hash
+
+
+def test_every_legal_pair_survives_losses_of_power() -> None:
+    designs = list(dict.fromkeys(CATALOG.composition(pair.codes) for pair in LEGAL))
+    found = tinytail.verify_power_cut(
+        designs, device=pairs.located(CATALOG.files["tiny"]), cuts=CUTS * len(designs), seed=11
+    )
+    assert found.errors == ()
+    assert {result.mismatch for result in found.results} == {None}
+    assert [result.cuts for result in found.results] == [CUTS] * len(designs)
+    assert (found.lost, found.stale) == (0, 0)
+    assert sum(result.torn_pages for result in found.results) > 0
+
+
+def test_the_page_of_pairs_is_made_from_what_was_measured() -> None:
+    head = (pairs.FOLDER / "head.md").read_text("utf-8")
+    kept = pairs.recorded()
+    made = pairs.page(CATALOG, kept, head)
+    assert made == pairs.PAGE.read_text("utf-8"), "run docs/pairs.py"
+    rows = re.findall(r"^\| (\w+) \+ (\w+) \| [^/\n]*? \| (.*)$", made, re.MULTILINE)
+    found = [(first, second) for first, second, text in rows if text.count("|") > 2]
+    assert found == [pair.codes for pair in CATALOG.pairs]
+    for pair in REFUSED:
+        message = pairs.refusal(CATALOG.composition(pair.codes)).replace("docs/pairs/", "")
+        assert kept["errors"]["+".join(pair.codes)] == message
+    # A percentile of 99.99 says something from so many requests on.
+    for pair in LEGAL:
+        for load, kind in (("dtrs", "read"), ("saturating", "read"), ("saturating", "write")):
+            assert pairs.line(CATALOG, kept, pair, load, kind) is not None, (pair.codes, load)
+            run = kept["runs"][pairs.bare(CATALOG.composition(pair.codes))][load]
+            assert run["stuck"] or run[kind]["count"] >= 100_000
