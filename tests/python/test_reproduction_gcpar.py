@@ -156,7 +156,8 @@ class Made:
         return result.techniques[name]
 
     def device_of(self, _: str) -> dict[str, Any]:
-        return {"geometry": {"pages_per_block": 512}}
+        geometry = {"pages_per_block": 512, "planes_per_die": 2}
+        return {"geometry": geometry, "timing": {"program_ns": [1_600_000]}}
 
 
 def measure(name: str, results: Mapping[tuple[str, str], Any], **arguments: Any) -> dict[str, Any]:
@@ -205,6 +206,7 @@ def test_affected_requests_gain_what_all_save() -> None:
         "least": pytest.approx(25),
         "most": pytest.approx(75),
         "still_affected": pytest.approx(62.5),
+        "fewest": 10,
         "volumes": 2,
     }
     vic = {(name, VIC): made(VIC, read_us=65) for name in (HM, MDS)}
@@ -280,6 +282,8 @@ def test_what_gcs_move_and_what_joins_them() -> None:
     assert (found["gcs"], found["pages"], found["valid_percent"]) == (4, 256, 50)
     assert (found["programs"], found["per_program"], found["gc_ms"]) == (1, 256, 2.5)
     assert found["affected_percent"] == 5
+    # All 256 pages that a GC frees are programmed in its time at most.
+    assert found["utilization_percent_max"] == pytest.approx(100 * (1 + 256 * 1.6 / 2.5) / 2)
     assert measure(
         "largest_count", runs, experiments=[HM, MDS], design=PAR, counter="copied_pages"
     ) == {
@@ -289,6 +293,22 @@ def test_what_gcs_move_and_what_joins_them() -> None:
     runs[HM, PAR]["gc_count"] = runs[MDS, PAR]["gc_count"] = 0
     with pytest.raises(Unavailable, match="there was no GC"):
         measure("gc_company", runs, experiments=[HM, MDS], design=PAR)
+
+
+def test_how_much_longer_a_gc_takes_is_told_by_the_page() -> None:
+    runs = {(HM, BASE): made(BASE), (HM, PAR): made(PAR)}
+    for design, copy_us, pages in ((BASE, 1000.0, 10), (PAR, 1212.0, 12)):
+        run = runs[HM, design]
+        run["gc_times"] = run["gc_times"] | {"copy_mean_us": copy_us}
+        run["gc_count"] = 2
+        run["techniques"] = {"copied_pages": 2 * pages}
+    given = {"experiment": HM, "baseline": BASE, "design": PAR}
+    found = measure("gc_lengthened", runs, **given)
+    assert (found["baseline_us"], found["us"]) == (100, 101)
+    assert found["percent"] == pytest.approx(1)
+    runs[HM, PAR]["techniques"] = {"copied_pages": 0}
+    with pytest.raises(Unavailable, match="no GC .* moved a page"):
+        measure("gc_lengthened", runs, **given)
 
 
 def test_latencies_against_gc_that_takes_no_time() -> None:
