@@ -1,6 +1,6 @@
 """tinytail, a laboratory for the tail latency of solid-state drives.
 
-Designs are compared on the same workload from the same state:
+Designs are compared on the same workload, on drives aged alike:
 
     import tinytail
 
@@ -44,6 +44,7 @@ if TYPE_CHECKING:
     from tinytail.errors import (
         ConfigError,
         Interrupted,
+        NoResultError,
         OutputError,
         ResultsError,
         RunError,
@@ -132,6 +133,7 @@ __all__ = [
     "Interrupted",
     "Latency",
     "Log",
+    "NoResultError",
     "Out",
     "OutputError",
     "PageLayout",

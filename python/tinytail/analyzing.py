@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from cyclopts import App
 
+from tinytail import conflicts
 from tinytail.cli import OK, RUN_FAILED
 from tinytail.errors import OutputError
 from tinytail.flags import JsonPath, PositiveOrNone
@@ -51,6 +52,7 @@ def analyze_rotation_command(
     json
         File for the calculation as JSON; - is standard output.
     """
+    conflicts.check([("--json", json)], [("--device", device)])
     output = checked_output(json)
     rotation = analyze_rotation(
         device,
@@ -88,6 +90,7 @@ def analyze_rate_matching_command(
     figures
         Folder for a figure of the curves, as SVG and as PDF.
     """
+    conflicts.check([("--json", json), ("--figures", figures)], [("--device", device)])
     output = checked_output(json)
     if figures is not None:
         check_figures(figures)
@@ -127,6 +130,7 @@ def analyze_page_layout_command(
     json
         File for the layout as JSON; - is standard output.
     """
+    conflicts.check([("--json", json)], [("FILE", file)])
     output = checked_output(json)
     times = read_page_times(file)
     found = analyze_page_layout(times, pages_per_block or pages_of(times))

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Annotated, Any, Literal
 
 from cyclopts import App, CycloptsError, Parameter
 from cyclopts.validators import Number
 
 from tinytail import bench as benches
-from tinytail import engine, imaging
+from tinytail import conflicts, engine, imaging
 from tinytail.analyzing import analyze
 from tinytail.arguments import state_from_words
 from tinytail.certifying.command import certify_act
@@ -20,7 +21,7 @@ from tinytail.engine import STARVED_AFTER_S, STARVED_AFTER_S_MAX, Description, E
 from tinytail.errors import OutputError, RunError, TinytailError, UsageError
 from tinytail.explaining.command import explain
 from tinytail.flags import JsonPath, PositiveOrNone, Seed, TraceFlags, TransformOptions
-from tinytail.keeping import STORIES, STORIES_MAX
+from tinytail.keeping import STORIES_MAX, stories_wanted
 from tinytail.output import (
     JsonOutput,
     checked_output,
@@ -101,7 +102,7 @@ def compare(
     figures: str | None = None,
     windows: Annotated[int, Parameter(validator=Number(gte=1, lte=WINDOWS_MAX))] = WINDOWS,
     out: str | None = None,
-    stories: Annotated[int, Parameter(validator=Number(gte=0, lte=STORIES_MAX))] = STORIES,
+    stories: Annotated[int | None, Parameter(validator=Number(gte=0, lte=STORIES_MAX))] = None,
     timeline: str | None = None,
     timeline_window: str | None = None,
     no_warm_up: bool = False,
@@ -111,7 +112,7 @@ def compare(
     trace: TraceFlags = NOTHING_SAID,
     transform: TransformOptions = Transform(),  # noqa: B008
 ) -> int:
-    """Run designs on the same workload from the same state, side by side.
+    """Run designs on the same workload, side by side, on drives aged alike.
 
     Prints one table of latencies, each with its ratio to the reference, and where the slowest reads
     spent their time.
@@ -130,7 +131,8 @@ def compare(
     seed
         Seed of whatever is random; the same seed gives the same results.
     jobs
-        How many designs may run at once; as many as there are processors if not given.
+        How many designs may run at once; as many as there are processors if not given, or
+        fewer if no more fit into the memory that is free.
     json
         File for all results as JSON; - is standard output, and the table then goes to standard
         error.
@@ -156,7 +158,8 @@ def compare(
         Folder to keep everything in that `tinytail explain` needs: results, logs of every request
         and stories of the slowest. One with earlier results is replaced when all went well.
     stories
-        Of how many of the slowest reads, and of how many writes, --out keeps stories.
+        Of how many of the slowest reads, and of how many writes, --out keeps stories; 1000 if not
+        given.
     timeline
         File for a timeline that opens in Perfetto (ui.perfetto.dev), commonly ending in .pftrace.
         Several designs and directories as for the log.
@@ -188,17 +191,21 @@ def compare(
         log=log,
         windows=windows,
         out=out,
-        stories=stories,
+        stories=stories_wanted(stories, out),
         timeline=timeline,
         timeline_window=timeline_window,
         no_warm_up=no_warm_up,
         starved_after_s=starved_after_s,
         transform=transform,
     )
-    plan.check()
+    plan.check([("--json", json), ("--report", report), ("--figures", figures)])
     output = checked_output(json)
     pictures = Pictures(report, figures)
     pictures.check()
+    fit = plan.fit()
+    if fit.note is not None:
+        stderr().print(f"note: {fit.note}", soft_wrap=True, markup=False)
+        plan = replace(plan, jobs=fit.jobs)
     with reporter(stderr()) as progress:
         comparison = execute(plan, progress)
     write_error = write_output(output, comparison.to_json)
@@ -234,6 +241,7 @@ def report_command(
     """
     if report is None and figures is None:
         raise UsageError("nothing to make: give --report FILE, --figures DIR or both")
+    conflicts.check([("--report", report), ("--figures", figures)], [("RESULTS", results)])
     pictures = Pictures(report, figures)
     comparison = read_results(results)
     pictures.check()
@@ -340,6 +348,7 @@ def info(
     json
         File for the characteristics as JSON; - is standard output.
     """
+    conflicts.check([("--json", json)], [("FILE", file), ("FILE", f"{file}.toml")])
     output = checked_output(json)
     return _show_facts(engine.describe_trace(file, options, transform), output)
 
@@ -445,6 +454,7 @@ def image_info(file: str, /, *, json: JsonPath = None) -> int:
     json
         File for the same as JSON; - is standard output.
     """
+    conflicts.check([("--json", json)], [("FILE", file)])
     return _show_facts(engine.image_info(file), checked_output(json))
 
 
@@ -518,6 +528,10 @@ def reproduce(
     """
     from tinytail.reproduction import command
 
+    conflicts.check(
+        [("--json", json), ("--docs", docs), ("--figures", figures)],
+        [("--trace", word.partition("=")[2]) for word in trace or ()],
+    )
     output = checked_output(json)
     chosen = command.Options(
         rows=tuple(rows or ()),

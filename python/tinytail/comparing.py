@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal
 
-from tinytail import arguments, engine, recording, transforms
+from tinytail import arguments, conflicts, engine, memory, recording, states, transforms
 from tinytail.engine import STARVED_AFTER_S, STARVED_AFTER_S_MAX
 from tinytail.errors import (
     ConfigError,
@@ -24,7 +24,7 @@ from tinytail.errors import (
     WorkloadError,
     suggestion,
 )
-from tinytail.keeping import STORIES, STORIES_MAX, Keeping, check_folder
+from tinytail.keeping import STORIES, STORIES_MAX, Keeping, check_folder, stories_wanted
 from tinytail.results import (
     Comparison,
     Configured,
@@ -99,12 +99,16 @@ class Plan:
             words.append("--no-warm-up")
         return shlex.join(words)
 
-    def check(self) -> None:
+    def check(self, beside: conflicts.Named = ()) -> None:
         """Finds, before anything runs, whatever is wrong without reading the workload.
+
+        Args:
+            beside: what else is going to be written of the comparison: options and their paths.
 
         Raises:
             UsageError: no design, a design named twice, a reference that is not among the designs,
-                a state beside an image, a value of the wrong type, or a number out of range.
+                a state beside an image, a value of the wrong type, a number out of range, or a file
+                that would be written twice, or read and written.
             ConfigError: an unknown or faulty device, design, workload or image.
             OutputError: results cannot be kept in the folder that is wanted.
         """
@@ -128,10 +132,20 @@ class Plan:
             engine.design(design)
         if not Path(self.workload).exists():
             engine.workload(self.workload)
-        self.logs()
+        conflicts.check([*self._written(), *beside], self._read(), [("--out", self.out)])
         if self.out is not None:
             check_folder(self.out)
-        self.timelines()
+
+    def fit(self) -> memory.Fit:
+        """How many designs run at once: no more than fit into memory, unless `jobs` says so.
+
+        Raises:
+            RunError: not even one of them fits.
+        """
+        needs = [
+            memory.drive_bytes(self.device, design, verify=self.verify) for design in self.designs
+        ]
+        return memory.fit(needs, jobs=self.jobs, jobs_default=cpu_count())
 
     def configuration(self) -> tuple[Configured, ...]:
         """Device, designs and workload in full; a trace is described by the results alone."""
@@ -155,16 +169,23 @@ class Plan:
         """The timeline file of each design; see `recording.file_names`.
 
         Raises:
-            UsageError: a name that no timeline can have, or that of a log; a window of no timeline.
+            UsageError: a name that no timeline can have; a window of no timeline.
         """
         if self.timeline is None and self.timeline_window is not None:
             raise UsageError("a timeline window was given, and no timeline is wanted")
-        files = recording.file_names(
+        return recording.file_names(
             "timeline", "binary file", ".pftrace", self.timeline, self.designs
         )
-        for taken in set(files.values()) & set(self.logs().values()):
-            raise UsageError(f"a log and a timeline would both be {taken}")
-        return files
+
+    def _written(self) -> list[tuple[str, str | None]]:
+        files = [("--log", path) for path in self.logs().values()]
+        files += [("--timeline", path) for path in self.timelines().values()]
+        return [*files, ("--out", self.out)]
+
+    def _read(self) -> list[tuple[str, str | None]]:
+        return conflicts.files_read(
+            device=self.device, designs=self.designs, workload=self.workload, image=self.image
+        )
 
     def _check_values(self) -> None:
         arguments.names("designs", self.designs)
@@ -386,7 +407,7 @@ class _Pool:
         self._plan = plan
         self._waiting = deque(self.jobs)
         self._cancelled = False
-        self._workers = min(plan.jobs or cpu_count(), len(self.jobs))
+        self._workers = plan.fit().jobs
 
     def start(self) -> None:
         """Starts the threads."""
@@ -473,7 +494,7 @@ def _gather(plan: Plan, configuration: tuple[Configured, ...], jobs: Sequence[_J
         command=plan.command(),
         device=first.device if first else plan.device,
         workload=first.workload if first else Workload(plan.workload, None, None),
-        state=first.state if first else None,
+        state=states.common([result.state for result in results]),
         seed=plan.seed,
         partial=any(result.interrupted for result in results)
         or any(error.kind == "interrupted" for error in errors),
@@ -508,14 +529,14 @@ def compare(
     log: str | os.PathLike[str] | None = None,
     windows: int = WINDOWS,
     out: str | os.PathLike[str] | None = None,
-    stories: int = STORIES,
+    stories: int | None = None,
     timeline: str | os.PathLike[str] | None = None,
     timeline_window: str | None = None,
     no_warm_up: bool = False,
     starved_after_s: int = STARVED_AFTER_S,
     progress: ProgressCallback | None = None,
 ) -> Comparison:
-    """Runs each design on the same workload from the same state.
+    """Runs each design on the same workload, on drives aged alike.
 
     Args:
         designs: names of designs; overlays are added with plus signs, as in `base+no-gc`.
@@ -523,7 +544,8 @@ def compare(
         workload: name of a workload, path of its file, or path of a trace.
         requests: how many requests to run; None for all that the workload has.
         seed: seed of whatever is random. The same input with the same seed gives the same result.
-        jobs: how many designs may run at once; None for as many as there are processors.
+        jobs: how many designs may run at once; None for as many as there are processors, or fewer
+            if no more fit into the memory that is free.
         verify: check every read against what was last written there.
         reference: the design that ratios are taken to; None for the first one.
         time_unit: unit of a trace's time column, for formats that do not fix it.
@@ -546,7 +568,8 @@ def compare(
         out: folder in which everything is kept that `explain` needs: results, logs of every
             request, stories of the slowest. Not together with `log`. What became of it is in the
             comparison's `out`.
-        stories: of how many of the slowest reads, and of how many writes, stories are kept.
+        stories: of how many of the slowest reads, and of how many writes, `out` keeps stories;
+            None for 1000.
         timeline: file or directory for a timeline that opens in Perfetto; named as a log is.
         timeline_window: the simulated time that the timeline is of, such as `"2s..2.1s"`; None for
             all of the measured part.
@@ -564,7 +587,7 @@ def compare(
         ConfigError: an unknown or faulty device, design, workload or image, or ones that do not go
             together.
         WorkloadError: a workload that cannot be read.
-        RunError: no design could be run to its end.
+        RunError: no design could be run to its end, or the memory that is free is not enough.
         OutputError: results cannot be kept in the folder `out`; found before anything runs.
         Interrupted: Ctrl-C; holds the partial comparison.
     """
@@ -599,7 +622,7 @@ def compare(
         log=None if log is None else arguments.name("log", log),
         windows=windows,
         out=None if out is None else arguments.name("out", out),
-        stories=stories,
+        stories=stories_wanted(stories, None if out is None else str(out)),
         timeline=None if timeline is None else arguments.name("timeline", timeline),
         timeline_window=timeline_window,
         no_warm_up=no_warm_up,

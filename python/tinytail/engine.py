@@ -266,7 +266,7 @@ def device_derived(name: str) -> dict[str, Any]:
     Raises:
         ConfigError: there is no such drive, or its file is faulty.
     """
-    return {row["key"]: row["value"] for row in json.loads(_native.device(name))["derived"]}
+    return {row["key"]: row["value"] for row in json.loads(_native.device(name)).get("derived", [])}
 
 
 def identity() -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 from tinytail import _native
 from tinytail._native import ConfigError, RunError, TinytailError, WorkloadError
@@ -11,6 +11,7 @@ from tinytail._native import ConfigError, RunError, TinytailError, WorkloadError
 __all__ = [
     "ConfigError",
     "Interrupted",
+    "NoResultError",
     "OutputError",
     "ResultsError",
     "RunError",
@@ -31,6 +32,22 @@ class OutputError(_native.TinytailError):
 
 class ResultsError(_native.TinytailError):
     """A file of results that cannot be read back."""
+
+
+class NoResultError(_native.TinytailError, KeyError):
+    """A design has no result: it failed, or it was not among those that were run."""
+
+    def __str__(self) -> str:
+        # A KeyError would show its message as a quoted key.
+        return str(self.args[0])
+
+    @classmethod
+    def of(cls, design: str, results: Iterable[str], failures: Mapping[str, str]) -> NoResultError:
+        """The error for a design, from the designs with results and the others' failures."""
+        if design in failures:
+            return cls(f'"{design}" has no result: {failures[design]}')
+        known = [*results, *failures]
+        return cls(f'there is no result of "{design}"' + suggestion(design, known))
 
 
 class Interrupted(KeyboardInterrupt):

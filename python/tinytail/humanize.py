@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
+from typing import Any
 
 MISSING = "–"
+# Of a longer list, only the first are shown.
+LIST_ITEMS_MAX = 16
 
 
 def number(value: float) -> str:
@@ -129,3 +133,37 @@ def duration(seconds: float) -> str:
     if whole < 3600:
         return f"{whole // 60} min {whole % 60} s"
     return f"{whole // 3600} h {whole % 3600 // 60} min"
+
+
+def words(key: str) -> str:
+    """A key of a document as words.
+
+    >>> words("free_pages_min")
+    'free pages min'
+    """
+    return key.replace("_", " ")
+
+
+def value(found: Any) -> str:
+    """A value of a document, whatever its type.
+
+    >>> value(891288), value(0.018), value(True), value([1, 2]), value({"a_b": None})
+    ('891,288', '0.018', 'yes', '1; 2', 'a b –')
+    """
+    match found:
+        case None:
+            return MISSING
+        case bool():
+            return "yes" if found else "no"
+        case int():
+            return f"{found:,}"
+        case float():
+            return exact_number(found)
+        case Mapping():
+            return ", ".join(f"{words(key)} {value(each)}" for key, each in found.items())
+        case list():
+            shown = "; ".join(map(value, found[:LIST_ITEMS_MAX]))
+            more = len(found) - LIST_ITEMS_MAX
+            return f"{shown}; and {more:,} more" if more > 0 else shown
+        case _:
+            return str(found)

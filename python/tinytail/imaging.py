@@ -6,7 +6,7 @@ import os
 from collections.abc import Mapping
 from typing import Any
 
-from tinytail import arguments, engine
+from tinytail import arguments, conflicts, engine, memory
 from tinytail.comparing import ProgressCallback, in_thread
 from tinytail.tracing import AddressUnit, Event, TimeUnit, TraceOptions
 
@@ -78,4 +78,7 @@ def create_image(
         workload=None if workload is None else arguments.name("workload", workload),
         trace=trace,
     )
+    read = conflicts.files_read(device=spec.device, designs=[spec.design], workload=spec.workload)
+    conflicts.check([("OUT", spec.out)], read)
+    memory.check(spec.device, spec.design)
     return in_thread(lambda control: engine.image_create(spec, control), spec.out, progress)

@@ -87,6 +87,17 @@ def manifest_checksum(manifest: Mapping[str, Any]) -> int:
     return zlib.crc32(json.dumps(said, sort_keys=True).encode())
 
 
+def stories_wanted(given: int | None, out: str | None) -> int:
+    """Of how many requests stories are kept, from what was given.
+
+    Raises:
+        UsageError: a number was given, and there is no folder to keep stories in.
+    """
+    if given is not None and out is None:
+        raise UsageError("--stories says what --out keeps, and no --out was given")
+    return STORIES if given is None else given
+
+
 def check_folder(given: str) -> None:
     """Makes sure, before anything runs, that results can be kept in a folder.
 

@@ -8,12 +8,12 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from rich import box
-from rich.cells import cell_len
+from rich.cells import cell_len, chop_cells
 from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from tinytail import humanize
+from tinytail import humanize, states
 from tinytail.causes import human_name
 from tinytail.engine import Claim, Description, Entry
 from tinytail.page_layout import PageLayout
@@ -34,8 +34,6 @@ LATENCY_ROWS = {
 }
 
 COLUMN_GAP = 2
-# Of a longer list of facts, only the first are shown.
-LIST_ITEMS_MAX = 16
 BLAME_SHOWN_PERCENT = 0.5
 
 Figure = float | int | None
@@ -199,11 +197,14 @@ def facts(comparison: Comparison) -> list[tuple[str, str]]:
     known = [("device", comparison.device)]
     name = workload.name if workload.input is None else f"{workload.name} ({workload.input})"
     known.append(("workload", f"{name}: {workload.detail}" if workload.detail else name))
-    if comparison.state is not None:
-        known.append(("state", _state(comparison.state)))
+    known += states.facts(comparison)
     known.append(("seed", f"{comparison.seed}, tinytail {comparison.version}"))
     if len(comparison.results) > 1:
-        known.append(("reference", f"{comparison.reference} (× is the ratio to it)"))
+        measured = any(result.design == comparison.reference for result in comparison.results)
+        why = (
+            "× is the ratio to it" if measured else "it has no result, so that there are no ratios"
+        )
+        known.append(("reference", f"{comparison.reference} ({why})"))
     verified = [
         f"{humanize.count(result.verified_page_reads)} ({result.design})"
         for result in comparison.results
@@ -252,20 +253,6 @@ def _header(comparison: Comparison) -> RenderableType:
     return grid
 
 
-def _state(state: Mapping[str, Any]) -> str:
-    words = []
-    for key, value in state.items():
-        if key == "name":
-            continue
-        if key.endswith("_percent") and isinstance(value, int | float):
-            shown = f"{_words(key.removesuffix('_percent'))} {humanize.percent(value)}"
-        else:
-            shown = f"{_words(key)} {_plain_value(value)}"
-        words.append(shown)
-    name = str(state.get("name", ""))
-    return f"{name}: {', '.join(words)}" if name and words else name or ", ".join(words)
-
-
 def _notes(results: Sequence[DesignResult]) -> list[str]:
     """Every note once; one that does not hold for all designs is marked with those it holds for."""
     designs_by_note: dict[str, list[str]] = {}
@@ -290,30 +277,30 @@ def _tables(comparison: Comparison, width: int) -> list[RenderableType]:
     results = list(comparison.results)
     reference = next((r for r in results if r.design == comparison.reference), None)
     rows = _rows(results)
+    label_width = max(cell_len(row.label) for row in rows)
+    width_max = max(1, width - label_width - COLUMN_GAP)
     for stacked in (False, True):
-        columns = [_Column(rows, result, reference, stacked=stacked) for result in results]
-        if _LABEL_WIDTH + sum(column.width + COLUMN_GAP for column in columns) <= width:
+        title_width = width_max if stacked else None
+        columns = [_Column(rows, result, reference, title_width) for result in results]
+        if label_width + sum(column.width + COLUMN_GAP for column in columns) <= width:
             return [_table(rows, columns)]
     tables: list[RenderableType] = []
     group: list[_Column] = []
-    used = _LABEL_WIDTH
+    used = label_width
     for column in columns:
         if group and used + column.width + COLUMN_GAP > width:
             tables.append(_table(rows, group))
-            group, used = [], _LABEL_WIDTH
+            group, used = [], label_width
         group.append(column)
         used += column.width + COLUMN_GAP
     return [*tables, _table(rows, group)]
 
 
-_LABEL_WIDTH = max(cell_len(row.label) for row in _BURST_ROWS + _ROWS)
-
-
 class _Column:
     """The cells of one design, aligned by hand so that units and ratios line up.
 
-    Stacked, a ratio stands under its value instead of beside it, and a long name is broken at its
-    plus signs.
+    With a width for its title it is stacked: a ratio stands under its value instead of beside it,
+    and a long name is broken at its plus signs, and wherever it is longer than that width.
     """
 
     def __init__(
@@ -321,18 +308,18 @@ class _Column:
         rows: Sequence[_Row],
         result: DesignResult,
         reference: DesignResult | None,
-        *,
-        stacked: bool,
+        title_width: int | None,
     ) -> None:
         values = [row.show(row.figure(result)) for row in rows]
         ratios = [_ratio(row, result, reference) for row in rows]
         title = [result.design]
-        if stacked:
+        if title_width is not None:
             first, *overlays = result.design.split("+")
-            title = [first, *(f"+{overlay}" for overlay in overlays)]
+            names = [first, *(f"+{overlay}" for overlay in overlays)]
+            title = [part for name in names for part in chop_cells(name, title_width)]
         value_width = max(map(cell_len, values))
         ratio_width = max(map(cell_len, ratios))
-        if stacked:
+        if title_width is not None:
             self.width = max(value_width, ratio_width, *map(cell_len, title))
             self.cells = [
                 "\n".join(_right(part, self.width) for part in (value, ratio) if part)
@@ -361,7 +348,8 @@ def _table(rows: Sequence[_Row], columns: Sequence[_Column]) -> Table:
     )
     table.add_column("", no_wrap=True)
     for column in columns:
-        table.add_column(Text(column.title), no_wrap=True)
+        # Where not even one design has room, figures are broken and not cut.
+        table.add_column(Text(column.title), overflow="fold")
     for index, row in enumerate(rows):
         style = "bold" if row.starts_section and not row.label.startswith(" ") else ""
         if row.starts_section and index:
@@ -484,35 +472,11 @@ def facts_view(document: Mapping[str, Any]) -> Table:
 def _flatten(document: Mapping[str, Any], prefix: str = "") -> Iterable[tuple[str, str]]:
     for key, value in document.items():
         if isinstance(value, Mapping):
-            yield from _flatten(value, f"{prefix}{_words(key)} ")
+            yield from _flatten(value, f"{prefix}{humanize.words(key)} ")
         elif key.endswith("_percent") and isinstance(value, int | float):
-            yield f"{prefix}{_words(key.removesuffix('_percent'))}", humanize.percent(value)
+            yield f"{prefix}{humanize.words(key.removesuffix('_percent'))}", humanize.percent(value)
         else:
-            yield f"{prefix}{_words(key)}", _plain_value(value)
-
-
-def _words(key: str) -> str:
-    return key.replace("_", " ")
-
-
-def _plain_value(value: Any) -> str:
-    match value:
-        case None:
-            return humanize.MISSING
-        case bool():
-            return "yes" if value else "no"
-        case int():
-            return f"{value:,}"
-        case float():
-            return humanize.exact_number(value)
-        case Mapping():
-            return ", ".join(f"{_words(key)} {_plain_value(each)}" for key, each in value.items())
-        case list():
-            shown = "; ".join(map(_plain_value, value[:LIST_ITEMS_MAX]))
-            more = len(value) - LIST_ITEMS_MAX
-            return f"{shown}; and {more:,} more" if more > 0 else shown
-        case _:
-            return str(value)
+            yield f"{prefix}{humanize.words(key)}", humanize.value(value)
 
 
 def bench_view(cases: Iterable[Mapping[str, Any]]) -> Table:
@@ -634,9 +598,9 @@ def rate_matching_view(found: RateMatching) -> RenderableType:
 def power_cuts_view(found: PowerCuts) -> RenderableType:
     """What came of the losses of power, design by design."""
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
-    table.add_column("design")
+    table.add_column("design", overflow="fold")
     for column in ("cuts", "torn", "lost", "stale", "p50 ms", "p99 ms", "max ms"):
-        table.add_column(column, justify="right")
+        table.add_column(column, justify="right", no_wrap=True)
     for result in found.results:
         times = result.recovery
         table.add_row(

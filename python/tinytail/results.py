@@ -17,6 +17,7 @@ from typing import Any, Literal
 
 from tinytail import arguments
 from tinytail.engine import Description, Setting
+from tinytail.errors import NoResultError
 from tinytail.output import json_text
 
 SCHEMA_VERSION = 1
@@ -503,8 +504,9 @@ class Configured:
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """Designs that served the same workload from the same state.
+    """Designs that served the same workload, on drives aged alike.
 
+    `state` has what their starting states have in common; each result has its own in full.
     `results` are in the order of the designs, without those that have none; `errors` tells why.
     `command` repeats the comparison. `partial` is true if it was interrupted. `reference` names
     the design that ratios are taken to. `configuration` has device, designs and workload in full.
@@ -529,12 +531,13 @@ class Comparison:
         """The result of one design.
 
         Raises:
-            KeyError: the design has no result.
+            NoResultError: the design has none; says why. It is a KeyError as well.
         """
         for result in self.results:
             if result.design == design:
                 return result
-        raise KeyError(design)
+        failures = {error.design: error.message for error in self.errors}
+        raise NoResultError.of(design, [result.design for result in self.results], failures)
 
     def improvements(self) -> list[dict[str, str | float | None]]:
         """By how many percent each design's GC-affected requests are faster than the reference's.

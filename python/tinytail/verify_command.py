@@ -7,6 +7,7 @@ from typing import Annotated
 from cyclopts import App, Parameter
 from cyclopts.validators import Number
 
+from tinytail import conflicts
 from tinytail.cli import BAD_INPUT, INTERRUPTED, OK, RUN_FAILED
 from tinytail.flags import JsonPath, PositiveOrNone, Seed
 from tinytail.output import checked_output, console_beside, print_error, stderr, write_output
@@ -55,6 +56,8 @@ def verify_power_cut_command(
         error.
     """
     plan = PowerCutPlan.of(designs or (), device, cuts=cuts, seed=seed, jobs=jobs)
+    read = conflicts.files_read(device=device, designs=designs or ())
+    conflicts.check([("--json", json)], read)
     output = checked_output(json)
     with reporter(stderr()) as progress:
         found = execute(plan, progress)

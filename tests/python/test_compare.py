@@ -13,6 +13,7 @@ import pytest
 import tinytail
 from fake_native import FakeControl, FakeNative, result
 from tinytail.comparing import DesignProgress, Plan
+from tinytail.reporting import page
 
 DRIVE: dict[str, Any] = {"device": "ttflash-256g", "workload": "dtrs"}
 
@@ -355,3 +356,35 @@ def test_the_lists_are_typed(native: FakeNative) -> None:
     description = tinytail.device("ttflash-256g")
     assert description.settings == (tinytail.Setting("timing", "read_us", "40", "paper, table 1"),)
     assert description.derived == (("physical_bytes", "1024"),)
+
+
+def test_a_design_without_result_is_told_of_by_its_reason_or_the_nearest_name(
+    native: FakeNative,
+) -> None:
+    native.runs = {
+        "base": fail(tinytail.ConfigError("the drive is too small")),
+        "ttflash": lambda spec, _: result(spec["design"]),
+        "base+no-gc": lambda spec, _: result(spec["design"]),
+    }
+    comparison = tinytail.compare(["base", "ttflash", "base+no-gc"], **DRIVE)
+    with pytest.raises(tinytail.NoResultError) as failed:
+        comparison.result("base")
+    assert str(failed.value) == '"base" has no result: the drive is too small'
+    assert isinstance(failed.value, KeyError)
+    assert isinstance(failed.value, tinytail.TinytailError)
+    with pytest.raises(KeyError, match='there is no result of "tflash"; did you mean "ttflash"'):
+        comparison.result("tflash")
+
+
+def test_a_reference_that_failed_is_not_announced_as_one(native: FakeNative) -> None:
+    native.runs = {
+        "base": fail(tinytail.RunError("it failed")),
+        "ttflash": lambda spec, _: result(spec["design"]),
+        "base+no-gc": lambda spec, _: result(spec["design"]),
+    }
+    comparison = tinytail.compare(["base", "ttflash", "base+no-gc"], **DRIVE)
+    table = comparison.table(100)
+    assert "reference" in table
+    assert "base (it has no result, so that there are no ratios)" in table
+    assert "×" not in table
+    assert "×" not in page.html(comparison).partition("The comparison")[2].partition("</table>")[0]

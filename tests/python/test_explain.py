@@ -588,3 +588,10 @@ def test_every_cause_is_documented() -> None:
     page = Path(__file__).parents[2] / "docs" / "explain.md"
     text = page.read_text("utf-8")
     assert all(f"| `{name}` | {meaning} |" in text for name, meaning in engine.causes().items())
+
+
+def test_a_number_of_stories_needs_a_folder_to_keep_them(command: RunCommand) -> None:
+    outcome = command(
+        "compare", "base", "--device", "ttflash-small", "--workload", "zipf", "--stories", "1000"
+    )
+    assert (outcome.code, "no --out was given" in outcome.err) == (2, True), outcome.err

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import io
 from typing import Any
 
+import jsonschema
 import pytest
 from rich.cells import cell_len
+from rich.console import Console
 
 import tinytail
 from fake_native import FakeNative, Run, result
+from tinytail.render import power_cuts_view
+from tinytail.verifying import PowerCutResult, PowerCuts, RecoveryTimes
 
 DESIGNS = ["base", "base+no-gc", "ttflash+t-es+no-gc", "design-a", "design-b", "design-c"]
 
@@ -39,6 +44,39 @@ def test_nothing_is_wider_than_the_terminal_and_no_figure_is_lost(
     assert sum(line.startswith("GC-blocked reads") for line in table.splitlines()) == 1
     assert len(row(table, "p99.99").split()) >= 1 + 2 * number
     assert row(table, "GCs") == "GCs" + " 567" * number
+
+
+def test_no_figure_is_cut_at_any_width_with_long_names_and_long_labels(native: FakeNative) -> None:
+    half = {"plane_utilization_during_gc_percent": 50.0}
+    designs = ["base", "base+no-gc", "ttflash+t-es+no-gc", "a/folder/with-a-name-of-some-length/x"]
+    native.known_designs.append(designs[-1])
+    for position, design in enumerate(designs):
+        scale = 140.0 * 7**position
+        native.runs[design] = lambda spec, _, scale=scale: result(spec["design"], scale, **half)
+    comparison = compare(native, designs)
+    for width in range(60, 140):
+        table = comparison.table(width)
+        assert max(map(cell_len, table.splitlines())) <= width
+        assert "…" not in table
+        blocked = [line for line in table.splitlines() if line.startswith("planes busy")]
+        assert sum(line.count("50.0 %") for line in blocked) == len(designs)
+
+
+def test_losses_of_power_have_whole_names() -> None:
+    times = RecoveryTimes(119.3, 119.3, 119.3, 119.3)
+    names = ["base+plane-blocking+through-controller+gc-anywhere"]
+    names += ["base+plane-blocking+through-controller"]
+    results = tuple(
+        PowerCutResult("d", name, *[0] * 6, None, *[0] * 5, *[times] * 4, "0", partial=False)
+        for name in names
+    )
+    console = Console(file=io.StringIO(), width=80)
+    with console.capture() as captured:
+        console.print(power_cuts_view(PowerCuts("9.9.9", 1, results, (), partial=False)))
+    shown = captured.get()
+    assert "…" not in shown
+    first = "".join(line.split(" ")[1] for line in shown.splitlines() if line.startswith(" "))
+    assert "".join(names) in first
 
 
 def test_designs_that_do_not_fit_side_by_side_are_shown_below(native: FakeNative) -> None:
@@ -120,3 +158,40 @@ def test_planes_have_rows_only_where_dies_have_several(native: FakeNative) -> No
     table = compare(native, ["base", "ttflash"]).table(100)
     assert row(table, "planes busy during GC") == "planes busy during GC 50.0 % 100 %"
     assert row(table, "GC-affected writes, mean").endswith("11.0 ms 11.0 ms 1.00×")
+
+
+def test_designs_that_start_from_one_state_have_one_line_of_it(native: FakeNative) -> None:
+    table = compare(native, ["base", "ttflash"]).table(100)
+    assert row(table, "state") == "state steady: free 5.00 %, victim valid 75.0 %"
+    assert "different states" not in table
+
+
+def test_states_that_differ_are_told_by_groups_of_designs(native: FakeNative) -> None:
+    def started(live: float) -> Run:
+        state = {"name": "aged", "live_percent": live, "free_percent": 5.0}
+        return lambda spec, _: result(spec["design"], state=state)
+
+    designs = ["base", "ttflash", "base+no-gc"]
+    native.runs = dict(zip(designs, [started(63.75), started(85.0), started(63.75)], strict=True))
+    comparison = compare(native, designs)
+    table = comparison.table(100)
+    states = [" ".join(line.split()) for line in table.splitlines() if line.startswith("state")]
+    assert states == [
+        "state aged: free 5.00 %",
+        "state of base, base+no-gc: live 63.8 %",
+        "state of ttflash: live 85.0 %",
+    ]
+    assert "designs start from different states" in table
+    document = comparison.to_dict()
+    assert document["state"] == {"name": "aged", "free_percent": 5.0}
+    assert [each["state"]["live_percent"] for each in document["results"]] == [63.75, 85.0, 63.75]
+    jsonschema.validate(document, tinytail.results_schema())
+
+
+def test_states_differ_for_parity_where_designs_with_it_stand_beside_those_without() -> None:
+    comparison = tinytail.compare(
+        ["base", "base+rain"], device="ttflash-small", workload="randrw70-qd16", requests=200
+    )
+    assert comparison.state is not None
+    assert "live_percent" not in comparison.state
+    assert "parity takes space" in " ".join(comparison.table(100).split())

@@ -461,6 +461,15 @@ PROBED = [
 ]
 
 
+def test_figures_that_nothing_run_is_part_of_are_said_to_be_missing(
+    reproduce: Callable[..., Any], tmp_path: Path
+) -> None:
+    folder = tmp_path / "figures"
+    outcome = reproduce("ttflash.table1", "--figures", str(folder))
+    assert (outcome.code, folder.exists()) == (0, False)
+    assert f"nothing was drawn into {folder}" in outcome.err
+
+
 def test_probes_of_the_engine_reproduce_their_rows(
     reproduce: Callable[..., Any], tmp_path: Path
 ) -> None:

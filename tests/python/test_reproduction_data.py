@@ -196,6 +196,19 @@ def test_names_begin_with_what_is_asked_for() -> None:
     assert chosen() == IDS
 
 
+def test_names_may_end_inside_a_part_unless_they_are_a_part() -> None:
+    def chosen(word: str) -> list[str]:
+        return [row.id for _, row in select([word])]
+
+    assert chosen("gcpar.table1.planes") == ["gcpar.table1.planes_per_die"]
+    assert chosen("gcpar.s4") == [row_id for row_id in IDS if row_id.startswith("gcpar.s4")] != []
+    assert chosen("gcp") == chosen("gcpar")
+    parts = {row_id.rpartition(".")[0] for row_id in IDS}
+    for part in (*parts, *IDS):
+        meant = [part] if part in IDS else [each for each in IDS if each.startswith(f"{part}.")]
+        assert chosen(part) == meant
+
+
 @pytest.mark.parametrize(
     ("name", "said"),
     [

@@ -529,3 +529,26 @@ def test_a_run_that_the_machine_held_up_is_called_invalid(tmp_path: Path) -> Non
         assert late["late_percent"] == 100
         assert "100.00 % of all completions left late" in summary["lateness"]["invalid"]
         assert "INVALID: half of all completions" in " ".join(running.out.split())
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (("--force",), "--force replaces a recording, and no --record was given"),
+        (("--no-delay", "--dilate", "2"), "--no-delay takes all times away"),
+    ],
+)
+def test_options_that_would_do_nothing_are_refused(
+    words: tuple[str, ...], message: str, command: RunCommand
+) -> None:
+    outcome = command("serve", *DRIVE, "--nbd", "unix:no/such/folder", *words)
+    assert (outcome.code, message in outcome.err) == (2, True), outcome.err
+
+
+def test_without_delays_there_is_no_verdict(tmp_path: Path) -> None:
+    with serving(tmp_path, *FAST, "--size", "1M") as running:
+        with Client(running.socket) as client:
+            client.read(0, 4096)
+        running.stop()
+    assert "no verdict: without delays" in " ".join(running.out.split())
+    assert "VALID" not in running.out

@@ -159,8 +159,6 @@ def test_names() -> None:
         "x.pb+gtr.pftrace",
     ]
     assert names("base", timeline="folder/", log="folder/") == ["folder/base.pftrace"]
-    with pytest.raises(tinytail.UsageError, match=r"a log and a timeline would both be x"):
-        names("base", timeline="x", log="x")
     with pytest.raises(tinytail.UsageError, match="the timeline is a binary file and cannot go"):
         names("base", timeline="-")
     with pytest.raises(tinytail.UsageError, match="no timeline is wanted"):

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from tinytail import arguments, engine
+from tinytail import arguments, engine, memory
 from tinytail.certifying.act import RULES, RuleName
 from tinytail.certifying.crew import Case, Common, Crew, Report
 from tinytail.certifying.results import (
@@ -102,6 +102,15 @@ class Plan:
             words += ["--state", f"{key}={given}"]
         return shlex.join(words)
 
+    def fit(self) -> memory.Fit:
+        """How many runs go on at once: no more than fit into memory, unless `jobs` says so.
+
+        Raises:
+            RunError: not even one of them fits.
+        """
+        needs = [memory.drive_bytes(self.device, design) for design in self.designs]
+        return memory.fit(needs * len(TESTS), jobs=self.jobs, jobs_default=cpu_count())
+
     def configuration(self) -> tuple[Configured, ...]:
         """Device, designs and workload in full."""
         items = [Configured.of("device", engine.device(self.device), self.state)]
@@ -124,7 +133,7 @@ def execute(plan: Plan, progress: Report | None = None) -> Certification:
     )
     searches = {design: Search(plan.max_multiplier, plan.resolution) for design in plan.designs}
     with tempfile.TemporaryDirectory(prefix="tinytail-") as folder:
-        crew = Crew(common, searches, Path(folder), plan.jobs or cpu_count())
+        crew = Crew(common, searches, Path(folder), plan.fit().jobs)
         finished = crew.work(progress)
     designs = tuple(_ratings(case) for case in crew.cases if case.steps)
     errors = tuple(error for case in crew.cases if (error := _error(case)) is not None)
@@ -191,7 +200,8 @@ def certify_act(
         max_multiplier: the largest multiplier that is tried.
         resolution: how far apart the multipliers may be that a rating lies between.
         seed: seed of whatever is random. The same input with the same seed gives the same result.
-        jobs: how many runs may go on at once; None for as many as there are processors.
+        jobs: how many runs may go on at once; None for as many as there are processors, or fewer
+            if no more fit into the memory that is free.
         state: values of the starting state that replace the device's.
         progress: called about ten times a second, in this thread, with how far each design is.
 

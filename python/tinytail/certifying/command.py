@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Annotated
 
 from cyclopts import Parameter
 
+from tinytail import conflicts
 from tinytail.arguments import state_from_words
 from tinytail.certifying import DEVICE, SCHEMES, Plan, execute
 from tinytail.certifying.act import RuleName
@@ -81,7 +83,13 @@ def certify_act(
         state=state_from_words(state or []),
     )
     plan.check()
+    read = conflicts.files_read(device=plan.device, designs=plan.designs)
+    conflicts.check([("--json", json)], read)
     output = checked_output(json)
+    fit = plan.fit()
+    if fit.note is not None:
+        stderr().print(f"note: {fit.note}", soft_wrap=True, markup=False)
+        plan = replace(plan, jobs=fit.jobs)
     with reporter(stderr()) as report:
         certification = execute(plan, report)
     problem = write_output(output, certification.to_json)

@@ -10,6 +10,7 @@ from typing import Any
 
 from tinytail.certifying.act import KINDS, RuleName, Test, Verdict
 from tinytail.certifying.search import TESTS, Bracket
+from tinytail.errors import NoResultError
 from tinytail.output import json_text
 from tinytail.results import Configured, DesignError
 
@@ -132,12 +133,13 @@ class Certification:
         """The ratings of a design.
 
         Raises:
-            KeyError: it has none.
+            NoResultError: it has none; says why. It is a KeyError as well.
         """
         for found in self.designs:
             if found.design == design:
                 return found
-        raise KeyError(design)
+        failures = {error.design: error.message for error in self.errors}
+        raise NoResultError.of(design, [found.design for found in self.designs], failures)
 
     def to_dict(self) -> dict[str, Any]:
         """The certification as a document that follows `certification_schema()`."""

@@ -10,7 +10,7 @@ from cyclopts import Parameter
 from cyclopts.validators import Number
 from rich.console import Console, RenderableType
 
-from tinytail import explaining
+from tinytail import conflicts, explaining
 from tinytail.arguments import I64_MAX
 from tinytail.cli import OK, RUN_FAILED
 from tinytail.errors import UsageError
@@ -62,6 +62,7 @@ def explain(
     json
         File for the same, in nanoseconds, as JSON; - is standard output.
     """
+    conflicts.check([("--json", json)], folders=[("DIR", folder)])
     output = checked_output(json)
     if without is not None:
         if slowest is not None or request is not None or replay:

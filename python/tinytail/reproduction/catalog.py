@@ -164,20 +164,31 @@ def _records(
 def select(wanted: Sequence[str]) -> list[tuple[Paper, Row]]:
     """The rows of these names or of names that begin with them; all if none is given.
 
-    `ttflash.fig5` means `ttflash.fig5.order` and whatever else follows a dot.
+    The whole name of a row means that row alone. A word that ends where a part of a name does means
+    that part: `ttflash.fig1` is not `ttflash.fig10`. Any other means all names that begin so.
 
     Raises:
-        UsageError: no row has such a name.
+        UsageError: no row has a name that begins so.
     """
     rows = [(paper, row) for paper in papers() for row in paper.rows.values()]
     if not wanted:
         return rows
-    names = {part for _, row in rows for part in _prefixes(row.id)}
-    for name in wanted:
-        if name not in names:
-            raise UsageError(f'no row is called "{name}"' + _nearest(name, names))
-    chosen = set(wanted)
-    return [(paper, row) for paper, row in rows if chosen & set(_prefixes(row.id))]
+    ids = [row.id for _, row in rows]
+    chosen = {row_id for name in wanted for row_id in _meant(name, ids)}
+    return [(paper, row) for paper, row in rows if row.id in chosen]
+
+
+def _meant(name: str, ids: Sequence[str]) -> list[str]:
+    """The rows that a word means."""
+    if name in ids:
+        return [name]
+    parts = {part for row_id in ids for part in _prefixes(row_id)}
+    found = [row_id for row_id in ids if name and row_id.startswith(name)]
+    if name in parts:
+        found = [row_id for row_id in found if name in _prefixes(row_id)]
+    if not found:
+        raise UsageError(f'no row is called "{name}"' + _nearest(name, parts))
+    return found
 
 
 def _prefixes(row_id: str) -> list[str]:

@@ -60,6 +60,13 @@ def reproduce(options: Options, output: JsonOutput | None) -> int:
     console.print(pages.results_view(document, console.width))
     if options.figures is not None and not figures.can_be_drawn():
         print_error("figures need matplotlib: pip install tinytail[reproduce]")
+    if wanted.figures is not None and not document["figures"]:
+        stderr().print(
+            f"note: nothing was drawn into {wanted.figures}: nothing was run of which the papers "
+            "have a figure",
+            soft_wrap=True,
+            markup=False,
+        )
     if problem is not None:
         print_error(str(problem))
     if document["partial"]:

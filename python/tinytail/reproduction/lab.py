@@ -476,7 +476,7 @@ def _content(workload: str) -> list[str]:
         return [] if recording is None else [_file_digest(recording)]
     found = [_file_digest(path)]
     if path.suffix == ".toml":
-        folders = [path.parent, Path(os.environ.get(TRACES, path.parent))]
+        folders = [path.parent, Path(os.environ.get(TRACES) or path.parent)]
         for name in _named_files(tomllib.loads(path.read_text("utf-8"))):
             found += [_file_digest(place / name) for place in folders if (place / name).is_file()]
     return found

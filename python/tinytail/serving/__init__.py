@@ -10,7 +10,7 @@ import time
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from tinytail import arguments, engine
+from tinytail import arguments, conflicts, engine, memory
 from tinytail.errors import UsageError
 
 Watch = Callable[[str, "dict[str, Any] | None"], None]
@@ -107,12 +107,43 @@ def serve(
         "dilate": arguments.number("dilate", dilate, 1, None),
         "no_delay": arguments.flag("no_delay", no_delay),
     }
+    if force and record is None:
+        raise UsageError("--force replaces a recording, and no --record was given")
+    if no_delay and dilate != 1:
+        raise UsageError("--no-delay takes all times away, and --dilate stretches them: only one")
     if log is not None:
         path = arguments.file(log)
         spec["log"] = {"path": path, "command": _command(spec) + f" --log {shlex.quote(path)}"}
+    check_files(spec, log)
+    memory.check(spec["device"], spec["design"])
     control = engine.Control()
     serving = engine.serving(control)
     return _wait(serving, control, json.dumps(spec), stop, watch)
+
+
+def check_files(
+    given: Mapping[str, Any], log: str | os.PathLike[str] | None, json: str | None = None
+) -> None:
+    """Makes sure that every file that serving writes is one of its own.
+
+    Args:
+        given: the arguments of `serve` that name files.
+        log: the log of every request.
+        json: the summary.
+
+    Raises:
+        UsageError: one file has two uses.
+    """
+    written = [(f"--{key}", given[key]) for key in ("data", "record")]
+    if given["record"] is not None:
+        written.append(("the sidecar file of --record", f"{given['record']}.toml"))
+    written += [("--log", None if log is None else os.fspath(log)), ("--json", json)]
+    if given["nbd"].startswith("unix:"):
+        written.append(("--nbd", given["nbd"].removeprefix("unix:")))
+    read = conflicts.files_read(
+        device=given["device"], designs=[given["design"]], image=given["image"]
+    )
+    conflicts.check(written, read)
 
 
 def _command(spec: Mapping[str, Any]) -> str:

@@ -84,9 +84,11 @@ def serve(
         File for the summary as JSON; - is standard output, and everything else then goes to
         standard error.
     """
+    given = {"device": device, "design": design, "nbd": nbd, "image": image}
+    serving.check_files(given | {"data": data, "record": record}, log, json)
     output = checked_output(json)
     console = console_beside(output)
-    with _watcher(console, f"{design} on {device}") as watch:
+    with _watcher(console, f"{design} on {device}", no_delay=no_delay) as watch:
         summary = serving.serve(
             device=device,
             design=design,
@@ -104,7 +106,7 @@ def serve(
             watch=watch,
         )
     write_error = write_output(output, lambda: json_text(summary))
-    console.print(served_view(summary))
+    console.print(served_view(summary, no_delay=no_delay))
     errors = [summary["error"], (summary["log"] or {}).get("error"), write_error]
     for error in filter(None, errors):
         print_error(str(error))
@@ -114,11 +116,20 @@ def serve(
 class _Watcher:
     """Says where clients find the drive, and on a terminal, in one line, how it stands."""
 
-    def __init__(self, console: Console, messages: Console, line: Live | None, what: str) -> None:
+    def __init__(
+        self,
+        console: Console,
+        messages: Console,
+        line: Live | None,
+        what: str,
+        *,
+        no_delay: bool,
+    ) -> None:
         self._console = console
         self._messages = messages
         self._line = line
         self._what = what
+        self._no_delay = no_delay
         self._phase: str | None = None
         self._announced = False
 
@@ -138,10 +149,13 @@ class _Watcher:
             # Whoever waits for this line may read it from a pipe.
             self._console.file.flush()
         if self._line is not None:
-            self._line.update(Text(_line(found), no_wrap=True, overflow="ellipsis"), refresh=True)
+            self._line.update(
+                Text(_line(found, no_delay=self._no_delay), no_wrap=True, overflow="ellipsis"),
+                refresh=True,
+            )
 
 
-def _line(found: dict[str, Any]) -> str:
+def _line(found: dict[str, Any], *, no_delay: bool) -> str:
     late, invalid = found["lateness"]["all"], found["lateness"]["invalid"]
     clients = "1 client" if found["clients"] == 1 else f"{found['clients']} clients"
     words = [clients, f"{late['count']:,} done"]
@@ -150,18 +164,19 @@ def _line(found: dict[str, Any]) -> str:
             f"late by {humanize.latency(late['p50_us'])} (median)",
             f"{humanize.latency(late['p99_us'])} (p99)",
             f"{humanize.latency(late['max_us'])} (max)",
-            f"{humanize.percent(late['late_percent'])} too late",
-            "INVALID" if invalid else "valid",
         ]
+        if not no_delay:
+            words.append(f"{humanize.percent(late['late_percent'])} too late")
+            words.append("INVALID" if invalid else "valid")
     return ", ".join(words)
 
 
 @contextmanager
-def _watcher(console: Console, what: str) -> Iterator[_Watcher]:
+def _watcher(console: Console, what: str, *, no_delay: bool) -> Iterator[_Watcher]:
     messages = stderr()
     if not messages.is_terminal or messages.is_dumb_terminal:
-        yield _Watcher(console, messages, None, what)
+        yield _Watcher(console, messages, None, what, no_delay=no_delay)
         return
     # Refreshed by hand: a thread of its own would take time from the one that serves.
     with Live(console=messages, auto_refresh=False, transient=True) as line:
-        yield _Watcher(console, messages, line, what)
+        yield _Watcher(console, messages, line, what, no_delay=no_delay)

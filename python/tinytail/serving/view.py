@@ -12,14 +12,19 @@ from rich.text import Text
 
 from tinytail import humanize
 
+NO_VERDICT = "no verdict: without delays the lateness is what the server itself takes for a request"
 _KINDS = ("read", "write", "trim", "flush", "all")
 
 
-def served_view(summary: Mapping[str, Any]) -> RenderableType:
-    """Latencies by the model, how late completions left, and the verdict."""
+def served_view(summary: Mapping[str, Any], *, no_delay: bool) -> RenderableType:
+    """Latencies by the model, how late completions left, and the verdict.
+
+    Where nothing took time in the drive there is none: nothing was due later than at once.
+    """
     parts: list[RenderableType] = []
     if summary["lateness"]["all"]["count"] > 0:
-        parts += [_latencies(summary), _lateness(summary["lateness"]), _verdict(summary)]
+        parts += [_latencies(summary), _lateness(summary["lateness"])]
+        parts.append(Text(NO_VERDICT) if no_delay else _verdict(summary))
     for note in summary["notes"]:
         parts.append(Text(f"note: {note}"))
     if summary["recording"] is not None:
