@@ -18,8 +18,8 @@ from tinytail.verifying import PowerCutResult, PowerCuts, RecoveryTimes
 DESIGNS = ["base", "base+no-gc", "ttflash+t-es+no-gc", "design-a", "design-b", "design-c"]
 
 
-def scaled(factor: int) -> Run:
-    return lambda spec, _: result(spec["design"], 140.0 * factor)
+def scaled(factor: float, **changes: Any) -> Run:
+    return lambda spec, _: result(spec["design"], 140.0 * factor, **changes)
 
 
 def compare(native: FakeNative, designs: list[str], **options: Any) -> tinytail.Comparison:
@@ -51,8 +51,7 @@ def test_no_figure_is_cut_at_any_width_with_long_names_and_long_labels(native: F
     designs = ["base", "base+no-gc", "ttflash+t-es+no-gc", "a/folder/with-a-name-of-some-length/x"]
     native.known_designs.append(designs[-1])
     for position, design in enumerate(designs):
-        scale = 140.0 * 7**position
-        native.runs[design] = lambda spec, _, scale=scale: result(spec["design"], scale, **half)
+        native.runs[design] = scaled(7**position, **half)
     comparison = compare(native, designs)
     for width in range(60, 140):
         table = comparison.table(width)
@@ -66,10 +65,15 @@ def test_losses_of_power_have_whole_names() -> None:
     times = RecoveryTimes(119.3, 119.3, 119.3, 119.3)
     names = ["base+plane-blocking+through-controller+gc-anywhere"]
     names += ["base+plane-blocking+through-controller"]
-    results = tuple(
-        PowerCutResult("d", name, *[0] * 6, None, *[0] * 5, *[times] * 4, "0", partial=False)
-        for name in names
-    )
+    counts = ("cuts", "completed", "requests_cut_off", "pages_read_back", "lost", "stale")
+    more = ("torn_pages", "torn_blocks", "cleanup_erases", "cleanup_moves", "cleanup_padding")
+    parts = ("recovery", "scan", "cleanup", "restore")
+    given: dict[str, Any] = {
+        **dict.fromkeys((*counts, *more), 0),
+        **dict.fromkeys(parts, times),
+        **{"device": "d", "mismatch": None, "event_hash": "0", "partial": False},
+    }
+    results = tuple(PowerCutResult(design=name, **given) for name in names)
     console = Console(file=io.StringIO(), width=80)
     with console.capture() as captured:
         console.print(power_cuts_view(PowerCuts("9.9.9", 1, results, (), partial=False)))

@@ -307,7 +307,7 @@ def test_how_much_longer_a_gc_takes_is_told_by_the_page() -> None:
     assert (found["baseline_us"], found["us"]) == (100, 101)
     assert found["percent"] == pytest.approx(1)
     runs[HM, PAR]["techniques"] = {"copied_pages": 0}
-    with pytest.raises(Unavailable, match="no GC .* moved a page"):
+    with pytest.raises(Unavailable, match=r"no GC .* moved a page"):
         measure("gc_lengthened", runs, **given)
 
 
