@@ -549,6 +549,7 @@ def test_without_delays_there_is_no_verdict(tmp_path: Path) -> None:
     with serving(tmp_path, *FAST, "--size", "1M") as running:
         with Client(running.socket) as client:
             client.read(0, 4096)
-        running.stop()
+        summary = running.stop()
+    assert summary["lateness"]["invalid"] is None
     assert "no verdict: without delays" in " ".join(running.out.split())
     assert "VALID" not in running.out

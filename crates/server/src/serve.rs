@@ -281,6 +281,11 @@ fn summary(served: Served<Metrics>, spec: &Spec, device: Device, size_bytes: u64
     if drive.observer().metrics().requests() == 0 {
         notes.push("no client has read or written anything".into());
     }
+    let mut lateness = lateness.summary();
+    if spec.no_delay {
+        // Nothing was due at any time; it is what the server itself took.
+        lateness.invalid = None;
+    }
     Summary {
         design: spec.design.clone(),
         device: device.name,
@@ -290,7 +295,7 @@ fn summary(served: Served<Metrics>, spec: &Spec, device: Device, size_bytes: u64
         wall_seconds: wall_ns as f64 / SECOND as f64,
         clients,
         failed,
-        lateness: lateness.summary(),
+        lateness,
         read: drive.observer().read(),
         write: drive.observer().write(),
         write_amplification: write_amplification(drive.counters()),

@@ -17,6 +17,7 @@ mod fewest;
 pub(crate) mod gc;
 mod gc_at_once;
 mod gc_elsewhere;
+mod gc_holds;
 mod image;
 pub mod rain;
 pub(crate) mod recovery;
