@@ -479,8 +479,12 @@ def _flatten(document: Mapping[str, Any], prefix: str = "") -> Iterable[tuple[st
             yield f"{prefix}{humanize.words(key)}", humanize.value(value)
 
 
+# Figures that a table of bench cases has columns for within 80 characters.
+BENCH_COLUMNS_MAX = 5
+
+
 def bench_view(cases: Iterable[Mapping[str, Any]]) -> Table:
-    """The results of bench cases; a column that none of them fills is left out."""
+    """The results of bench cases: a column for each figure, or a line where these are many."""
     columns: list[tuple[str, str, Callable[[Any], str]]] = [
         ("requests_per_cpu_second", "requests/\nCPU-s", humanize.rate),
         ("ns_per_event", "ns/event", humanize.number),
@@ -500,6 +504,16 @@ def bench_view(cases: Iterable[Mapping[str, Any]]) -> Table:
     shown = [column for column in columns if any(case.get(column[0]) is not None for case in rows)]
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False)
     table.add_column("case", no_wrap=True)
+    if len(shown) > BENCH_COLUMNS_MAX:
+        table.add_column("figures", overflow="fold")
+        for case in rows:
+            figures = [
+                heading.replace("/\n", "/").replace("\n", " ") + f" {words(case[key])}"
+                for key, heading, words in shown
+                if case.get(key) is not None
+            ]
+            table.add_row(Text(case["name"]), Text(", ".join(figures)))
+        return table
     for _, heading, _ in shown:
         table.add_column(heading, justify="right", no_wrap=True)
     for case in rows:

@@ -12,7 +12,7 @@ from rich.console import Console
 
 import tinytail
 from fake_native import FakeNative, Run, result
-from tinytail.render import power_cuts_view
+from tinytail.render import bench_view, power_cuts_view
 from tinytail.verifying import PowerCutResult, PowerCuts, RecoveryTimes
 
 DESIGNS = ["base", "base+no-gc", "ttflash+t-es+no-gc", "design-a", "design-b", "design-c"]
@@ -81,6 +81,21 @@ def test_losses_of_power_have_whole_names() -> None:
     assert "…" not in shown
     first = "".join(line.split(" ")[1] for line in shown.splitlines() if line.startswith(" "))
     assert "".join(names) in first
+
+
+def test_figures_of_many_kinds_of_bench_cases_are_whole() -> None:
+    cases: list[dict[str, Any]] = [
+        {"name": "steady-gc", "requests_per_cpu_second": 2.34e6, "ns_per_event": 102.0}
+        | {"floor_ratio": 6.22, "peak_memory_bytes": 503 << 20},
+        {"name": "serve", "iops": 214_000.0, "late_us_depth_1": 1.47, "late_us_depth_16": 1.01},
+    ]
+    console = Console(file=io.StringIO(), width=80)
+    with console.capture() as captured:
+        console.print(bench_view(cases))
+    shown = " ".join(captured.get().split())
+    assert "steady-gc requests/CPU-s 2.34 M, ns/event 102, × floor 6.22, peak memory" in shown
+    assert "serve IOPS 214 K, late: QD 1 1.47 µs, late: QD 16 1.01 µs" in shown
+    assert "…" not in shown
 
 
 def test_designs_that_do_not_fit_side_by_side_are_shown_below(native: FakeNative) -> None:
