@@ -233,11 +233,16 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
         let mut chain = self.policies.victim.iter_mut();
         chain.next()?.search(View(&self.state), plane, first_only, &mut found);
         self.state.counters.victim_candidates_max = self.state.counters.victim_candidates_max.max(found.len() as u64);
+        let best = if cfg!(any(test, debug_assertions)) { found.clone() } else { Vec::new() };
         for policy in chain {
             if found.len() > 1 {
                 policy.narrow(View(&self.state), plane, &mut found);
             }
         }
+        crate::check!(
+            best.is_empty() == found.is_empty() && found.iter().all(|block| best.contains(block)),
+            "a victim that the chain's head has not found"
+        );
         let victim =
             found.first().copied().filter(|&block| self.state.books.valid_pages(block) < self.state.device.geometry.pages_per_block);
         self.candidates = found;
