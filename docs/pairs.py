@@ -250,6 +250,20 @@ def refusal(design: str) -> str:
     return error.message
 
 
+def commit_of_the_checkout() -> str:
+    """The commit that is checked out, with a mark if more than what is measured here differs."""
+    made_here = [f":!{path.relative_to(ROOT)}" for path in (RESULTS, PAGE)]
+
+    def said(*words: str) -> str:
+        answer = subprocess.run(
+            ["git", *words], cwd=ROOT, capture_output=True, text=True, check=True
+        )
+        return answer.stdout.strip()
+
+    changed = said("status", "--porcelain", "--untracked-files=no", "--", ".", *made_here)
+    return said("rev-parse", "--short", "HEAD") + ("-dirty" if changed else "")
+
+
 def measure(catalog: Catalog) -> None:
     """Plays what has not been played yet, and keeps each run as soon as it is there."""
     import tinytail
@@ -258,13 +272,7 @@ def measure(catalog: Catalog) -> None:
         "dtrs": {"workload": "dtrs", "transform": tinytail.Transform(fit="fold")},
         "saturating": {"workload": located(catalog.files["saturating"])},
     }
-    commit = subprocess.run(
-        ["git", "describe", "--always", "--dirty"],
-        cwd=ROOT,
-        capture_output=True,
-        text=True,
-        check=True,
-    ).stdout.strip()
+    commit = commit_of_the_checkout()
     kept = recorded()
     kept["errors"] = {
         "+".join(pair.codes): refusal(catalog.composition(pair.codes)).replace("docs/pairs/", "")
