@@ -271,11 +271,7 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
         let begins = gc.victim == NONE;
         if begins {
             let Some(victim) = self.choose_victim(plane) else {
-                self.release(plane);
-                self.end_gc(plane);
-                if self.state.rain.is_some() {
-                    self.unpin(plane);
-                }
+                self.end_without_erase(plane);
                 if !self.state.gc_gather.is_empty() {
                     self.gather_without(plane);
                 }
@@ -500,7 +496,16 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
         self.ask_gates(None);
     }
 
-    pub(crate) fn end_gc(&mut self, plane: PlaneIx) {
+    /// Ends a GC that has found nothing to erase, or is not to.
+    pub(crate) fn end_without_erase(&mut self, plane: PlaneIx) {
+        self.release(plane);
+        self.end_gc(plane);
+        if self.state.rain.is_some() {
+            self.unpin(plane);
+        }
+    }
+
+    fn end_gc(&mut self, plane: PlaneIx) {
         let took = self.state.now - self.state.gc[plane as usize].started;
         self.state.counters.gc_turn_ns_max = self.state.counters.gc_turn_ns_max.max(took);
         self.state.gc[plane as usize] = Gc::idle();

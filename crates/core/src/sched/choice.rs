@@ -147,11 +147,7 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
     #[inline(never)]
     pub(crate) fn abandon_gc(&mut self, plane: PlaneIx) -> bool {
         self.state.books.end_collect(self.state.gc[plane as usize].victim);
-        self.release(plane);
-        self.end_gc(plane);
-        if self.state.rain.is_some() {
-            self.unpin(plane);
-        }
+        self.end_without_erase(plane);
         self.ask_gates(None);
         self.state.dies[self.state.die_of(plane) as usize].running != NONE
     }

@@ -24,7 +24,7 @@ use crate::device::Device;
 use crate::drive::EXTRA_SLOTS;
 use crate::event::SLOTS_MAX;
 use crate::policy::Join;
-use crate::policy::join::same_offset::check_multi_plane;
+use crate::policy::join::same_offset::{check_multi_plane, first_of_each_plane};
 use crate::sched::ops::Class;
 use crate::units::Ns;
 use crate::view::{View, Waiting};
@@ -65,15 +65,7 @@ impl Join for GcPar {
     }
 
     fn partners(&mut self, _: View<'_>, lead: &Waiting, waiting: &[Waiting], join: &mut [bool]) {
-        let mut taken = 1u64 << (lead.plane % 64);
-        for (candidate, join) in waiting.iter().zip(join) {
-            let plane = 1u64 << (candidate.plane % 64);
-            let fits = candidate.kind == lead.kind && candidate.offset == lead.offset && goes_with(lead.class, candidate.class);
-            if fits && taken & plane == 0 {
-                taken |= plane;
-                *join = true;
-            }
-        }
+        first_of_each_plane(lead, waiting, join, |candidate| goes_with(lead.class, candidate.class));
     }
 
     fn active(&mut self) -> bool {

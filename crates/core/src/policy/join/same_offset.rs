@@ -22,20 +22,25 @@ use serde::Deserialize;
 #[serde(deny_unknown_fields)]
 pub struct SameOffset {}
 
+/// Lets the first that fits of each plane join an operation of the same kind and page offset.
+pub(super) fn first_of_each_plane(lead: &Waiting, waiting: &[Waiting], join: &mut [bool], fits: impl Fn(&Waiting) -> bool) {
+    let mut taken = 1u64 << (lead.plane % 64);
+    for (candidate, join) in waiting.iter().zip(join) {
+        let plane = 1u64 << (candidate.plane % 64);
+        if candidate.kind == lead.kind && candidate.offset == lead.offset && fits(candidate) && taken & plane == 0 {
+            taken |= plane;
+            *join = true;
+        }
+    }
+}
+
 impl Join for SameOffset {
     fn prepare(&mut self, device: &Device) -> Result<(), ConfigError> {
         check_multi_plane("same_offset", device)
     }
 
     fn partners(&mut self, _: View<'_>, lead: &Waiting, waiting: &[Waiting], join: &mut [bool]) {
-        let mut taken = 1u64 << (lead.plane % 64);
-        for (candidate, join) in waiting.iter().zip(join) {
-            let plane = 1u64 << (candidate.plane % 64);
-            if candidate.kind == lead.kind && candidate.class == lead.class && candidate.offset == lead.offset && taken & plane == 0 {
-                taken |= plane;
-                *join = true;
-            }
-        }
+        first_of_each_plane(lead, waiting, join, |candidate| candidate.class == lead.class);
     }
 
     fn active(&mut self) -> bool {
