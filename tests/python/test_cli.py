@@ -419,6 +419,17 @@ def test_version_and_help(command: RunCommand) -> None:
     assert "DESIGN..." in command("compare", "--help").out
 
 
+def test_a_command_imports_no_other() -> None:
+    code = (
+        "import sys; from tinytail.cli import main; main(['--version']); "
+        "sys.exit(' '.join(name for name in sys.modules if name.startswith('tinytail.')))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    imported = done.stderr.split()
+    assert "tinytail.commands" in imported
+    assert not {"tinytail.comparing", "tinytail.render", "tinytail.results"} & set(imported)
+
+
 @pytest.fixture
 def without_fio(monkeypatch: pytest.MonkeyPatch) -> None:
     """The case that needs fio is left out, wherever the tests run."""

@@ -1,11 +1,11 @@
-"""The command `tinytail certify act`."""
+"""The commands of `tinytail certify`."""
 
 from __future__ import annotations
 
 from dataclasses import replace
 from typing import Annotated
 
-from cyclopts import Parameter
+from cyclopts import App, Parameter
 
 from tinytail import conflicts
 from tinytail.arguments import state_from_words
@@ -24,7 +24,10 @@ from tinytail.output import (
     write_output,
 )
 
+certify = App(name="certify", help="Rate drives as a certification test does.")
 
+
+@certify.command(name="act", usage="Usage: tinytail certify act [DESIGN...] [OPTIONS]")
 def certify_act(
     designs: Annotated[list[str] | None, Parameter(name="DESIGN")] = None,
     /,

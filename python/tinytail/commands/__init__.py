@@ -1,0 +1,92 @@
+"""The commands of `tinytail`: each is imported when it is called for."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+
+from cyclopts import App, CycloptsError, Parameter
+
+from tinytail.cli import BAD_INPUT, OK, RUN_FAILED
+from tinytail.errors import RunError, TinytailError
+from tinytail.output import discard_output, print_error, stdout
+
+
+def _version() -> str:
+    from tinytail import engine
+
+    return engine.version()
+
+
+app = App(
+    name="tinytail",
+    help="A laboratory for the tail latency of solid-state drives.",
+    help_epilogue=(
+        "Exit codes: 0 all went well; 1 a run failed or its results could not be written; "
+        "2 bad input (arguments, configuration or files); 130 interrupted."
+    ),
+    version=_version,
+    version_format="plaintext",
+    default_parameter=Parameter(negative=()),
+    result_action="return_value",
+    suppress_keyboard_interrupt=False,
+)
+# Where each command is, and its usage if that has to be said.
+_COMMANDS = {
+    "compare": ("commands.compare:compare", "compare DESIGN... --device D --workload W [OPTIONS]"),
+    "report": ("commands.report:report_command", "report RESULTS [--report FILE] [--figures DIR]"),
+    "devices": ("commands.listing:devices", None),
+    "designs": ("commands.listing:designs", None),
+    "workloads": ("commands.listing:workloads", None),
+    "trace": ("commands.trace:trace", None),
+    "image": ("commands.image:image", None),
+    "config": ("commands.config:config", None),
+    "analyze": ("analyzing:analyze", None),
+    "verify": ("verify_command:verify", None),
+    "certify": ("certifying.command:certify", None),
+    "explain": ("explaining.command:explain", "explain DIR [OPTIONS]"),
+    "serve": (
+        "serving.command:serve",
+        "serve --device D --design X --nbd unix:PATH|tcp:HOST:PORT [OPTIONS]",
+    ),
+    "reproduce": ("commands.reproduce:reproduce", "reproduce [ROW...] [OPTIONS]"),
+    "bench": ("commands.bench:bench", "bench [CASE...] [OPTIONS]"),
+}
+for _name, (_place, _usage) in _COMMANDS.items():
+    _more = {} if _usage is None else {"usage": f"Usage: tinytail {_usage}"}
+    app.command(f"tinytail.{_place}", name=_name, **_more)
+
+
+def run(arguments: Sequence[str]) -> int:
+    """Runs a command line and returns its exit code.
+
+    Args:
+        arguments: the words after the program's name.
+    """
+    for stream in (sys.stdout, sys.stderr):
+        # A terminal that cannot show "µ" shows something else instead of a traceback.
+        if hasattr(stream, "reconfigure"):
+            stream.reconfigure(errors="replace")
+    if not arguments or arguments[0] in app.help_flags:
+        # Help shows what each command is for.
+        app.resolved_commands()
+    try:
+        code = app(list(arguments), console=stdout(), exit_on_error=False, print_error=False)
+        sys.stdout.flush()
+    except CycloptsError as error:
+        print_error(str(error))
+        return BAD_INPUT
+    except BrokenPipeError:
+        discard_output()
+        return OK
+    except RunError as error:
+        print_error(str(error))
+        return RUN_FAILED
+    except TinytailError as error:
+        print_error(str(error))
+        return BAD_INPUT
+    except OSError as error:
+        place = f": {error.filename}" if error.filename else ""
+        print_error(f"{error.strerror or error}{place}")
+        return RUN_FAILED
+    return code if isinstance(code, int) else OK

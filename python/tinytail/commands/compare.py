@@ -1,0 +1,174 @@
+"""The command `tinytail compare`."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Annotated
+
+from cyclopts import Parameter
+from cyclopts.validators import Number
+
+from tinytail.arguments import state_from_words
+from tinytail.cli import BAD_INPUT, INTERRUPTED, OK, RUN_FAILED
+from tinytail.comparing import WINDOWS, WINDOWS_MAX, Plan, execute
+from tinytail.engine import STARVED_AFTER_S, STARVED_AFTER_S_MAX
+from tinytail.errors import OutputError
+from tinytail.flags import JsonPath, PositiveOrNone, Seed, TraceFlags, TransformOptions
+from tinytail.keeping import STORIES_MAX, stories_wanted
+from tinytail.output import checked_output, console_beside, print_error, stderr, write_output
+from tinytail.progress import reporter
+from tinytail.render import comparison_view
+from tinytail.reporting import Pictures
+from tinytail.results import Comparison
+from tinytail.tracing import NOTHING_SAID
+from tinytail.transforms import Transform
+
+
+def compare(
+    designs: Annotated[list[str], Parameter(name="DESIGN")],
+    /,
+    *,
+    device: str,
+    workload: str,
+    requests: PositiveOrNone = None,
+    seed: Seed = 1,
+    jobs: PositiveOrNone = None,
+    json: JsonPath = None,
+    verify: bool = False,
+    reference: str | None = None,
+    state: list[str] | None = None,
+    image: str | None = None,
+    log: str | None = None,
+    report: str | None = None,
+    figures: str | None = None,
+    windows: Annotated[int, Parameter(validator=Number(gte=1, lte=WINDOWS_MAX))] = WINDOWS,
+    out: str | None = None,
+    stories: Annotated[int | None, Parameter(validator=Number(gte=0, lte=STORIES_MAX))] = None,
+    timeline: str | None = None,
+    timeline_window: str | None = None,
+    no_warm_up: bool = False,
+    starved_after_s: Annotated[
+        int, Parameter(validator=Number(gte=1, lte=STARVED_AFTER_S_MAX))
+    ] = STARVED_AFTER_S,
+    trace: TraceFlags = NOTHING_SAID,
+    transform: TransformOptions = Transform(),  # noqa: B008
+) -> int:
+    """Run designs on the same workload, side by side, on drives aged alike.
+
+    Prints one table of latencies, each with its ratio to the reference, and where the slowest reads
+    spent their time.
+
+    Parameters
+    ----------
+    designs
+        Designs to compare; overlays are added with plus signs, as in base+no-gc.
+    device
+        Name of a drive (see `tinytail devices`) or path of its file.
+    workload
+        Name of a workload (see `tinytail workloads`), path of its file or of a job file of fio
+        (*.fio), or path of a trace.
+    requests
+        How many requests to run; all that the workload has if not given.
+    seed
+        Seed of whatever is random; the same seed gives the same results.
+    jobs
+        How many designs may run at once; as many as there are processors if not given, or
+        fewer if no more fit into the memory that is free.
+    json
+        File for all results as JSON; - is standard output, and the table then goes to standard
+        error.
+    verify
+        Check every read against what was last written there.
+    reference
+        The design that ratios are taken to; the first one if not given.
+    state
+        A value of the starting state that replaces the device's, as KEY=VALUE, such as
+        live_percent=80; may be given several times.
+    image
+        An image to start from instead of ageing; see `tinytail image create`.
+    log
+        File for a log of every request, in Parquet. With several designs each puts its name before
+        the file's ending; in a directory, each log is named after its design.
+    report
+        File for the results as one HTML page of pictures, tables and the whole configuration.
+    figures
+        Folder for figures for a paper, each as SVG and as PDF.
+    windows
+        The most windows that the series over time in the results may have.
+    out
+        Folder to keep everything in that `tinytail explain` needs: results, logs of every request
+        and stories of the slowest. One with earlier results is replaced when all went well.
+    stories
+        Of how many of the slowest reads, and of how many writes, --out keeps stories; 1000 if not
+        given.
+    timeline
+        File for a timeline that opens in Perfetto (ui.perfetto.dev), commonly ending in .pftrace.
+        Several designs and directories as for the log.
+    timeline_window
+        The simulated time that the timeline is of, as FROM..TO, such as 2s..2.1s; all of the
+        measured part if not given.
+    no_warm_up
+        Start to measure from the starting state itself, as `tinytail serve` does, instead of
+        playing a trace once before, or a generator until it has filled the write buffer.
+    starved_after_s
+        Simulated seconds that a write may spend in the device. One that takes longer ends the run,
+        with what was served until then: writes that get nowhere would have it go on for ever. Where
+        bursts are more than a drive keeps up with, a backlog may last longer.
+    transform
+        What is done to the requests of a trace or a stand-in.
+    """
+    plan = Plan(
+        designs=tuple(designs),
+        device=device,
+        workload=workload,
+        requests=requests,
+        seed=seed,
+        jobs=jobs,
+        verify=verify,
+        reference=reference,
+        state=state_from_words(state or []),
+        image=image,
+        trace=trace,
+        log=log,
+        windows=windows,
+        out=out,
+        stories=stories_wanted(stories, out),
+        timeline=timeline,
+        timeline_window=timeline_window,
+        no_warm_up=no_warm_up,
+        starved_after_s=starved_after_s,
+        transform=transform,
+    )
+    plan.check([("--json", json), ("--report", report), ("--figures", figures)])
+    output = checked_output(json)
+    pictures = Pictures(report, figures)
+    pictures.check()
+    fit = plan.fit()
+    if fit.note is not None:
+        stderr().print(f"note: {fit.note}", soft_wrap=True, markup=False)
+        plan = replace(plan, jobs=fit.jobs)
+    with reporter(stderr()) as progress:
+        comparison = execute(plan, progress)
+    write_error = write_output(output, comparison.to_json)
+    console = console_beside(output)
+    console.print(comparison_view(comparison, console.width))
+    errors = [] if write_error is None else [write_error]
+    if comparison.out is not None and comparison.out.error is not None:
+        errors.append(OutputError(comparison.out.error))
+    return _report_outcome(comparison, errors + pictures.write(comparison))
+
+
+def _report_outcome(comparison: Comparison, write_errors: Sequence[OutputError]) -> int:
+    designs_by_message: dict[str, list[str]] = {}
+    for error in comparison.errors:
+        designs_by_message.setdefault(error.message, []).append(error.design)
+    for message, designs in designs_by_message.items():
+        print_error(f"{', '.join(designs)}: {message}")
+    for write_error in write_errors:
+        print_error(str(write_error))
+    if comparison.partial:
+        return INTERRUPTED
+    if any(error.kind in ("config", "workload") for error in comparison.errors):
+        return BAD_INPUT
+    return RUN_FAILED if comparison.errors or write_errors else OK

@@ -1,0 +1,32 @@
+"""The commands of `tinytail config`."""
+
+from __future__ import annotations
+
+from cyclopts import App
+
+from tinytail import engine
+from tinytail.cli import OK
+from tinytail.output import JsonOutput, json_text, stdout
+
+config = App(name="config", help="Check configuration files.")
+
+
+@config.command
+def check(file: str, /) -> int:
+    """Check a device, design or workload file, or a job file of fio.
+
+    Parameters
+    ----------
+    file
+        The file.
+    """
+    kind = engine.config_check(file)
+    stdout().print(f"{file}: a valid {kind} file", soft_wrap=True, markup=False)
+    return OK
+
+
+@config.command
+def schema() -> int:
+    """Print the JSON Schema of device, design and workload files."""
+    JsonOutput("-").write(json_text(engine.config_schema()))
+    return OK

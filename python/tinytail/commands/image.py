@@ -1,0 +1,79 @@
+"""The commands of `tinytail image`."""
+
+from __future__ import annotations
+
+from cyclopts import App
+
+from tinytail import conflicts, engine, imaging
+from tinytail.arguments import state_from_words
+from tinytail.cli import OK
+from tinytail.commands.facts import show_facts
+from tinytail.flags import JsonPath, Seed, TraceFlags
+from tinytail.output import checked_output, stderr, stdout
+from tinytail.progress import reporter
+from tinytail.render import facts_view
+from tinytail.tracing import NOTHING_SAID
+
+image = App(name="image", help="Make images of aged drives, and look into them.")
+
+
+@image.command(
+    name="create", usage="Usage: tinytail image create OUT --device D --design X [OPTIONS]"
+)
+def image_create(
+    out: str,
+    /,
+    *,
+    device: str,
+    design: str,
+    seed: Seed = 1,
+    state: list[str] | None = None,
+    workload: str | None = None,
+    trace: TraceFlags = NOTHING_SAID,
+) -> int:
+    """Age a drive and write it to a file, from which `tinytail compare --image` starts.
+
+    Parameters
+    ----------
+    out
+        The file; one that is there is replaced.
+    device
+        Name of a drive (see `tinytail devices`) or path of its file.
+    design
+        Design whose layout the drive has; overlays are added with plus signs, as in base+no-gc.
+    seed
+        Seed of whatever is random; the same seed gives the same image.
+    state
+        A value of the starting state that replaces the device's, as KEY=VALUE, such as
+        live_percent=80; may be given several times.
+    workload
+        A workload whose pages are mapped too, as they are when it is run without image.
+    """
+    with reporter(stderr()) as report:
+        document = imaging.create_image(
+            out,
+            device=device,
+            design=design,
+            seed=seed,
+            state=state_from_words(state or []),
+            workload=workload,
+            **trace.to_document(),
+            progress=report,
+        )
+    stdout().print(facts_view(document))
+    return OK
+
+
+@image.command(name="info")
+def image_info(file: str, /, *, json: JsonPath = None) -> int:
+    """Show what an image holds, after a check of all its bytes.
+
+    Parameters
+    ----------
+    file
+        The image.
+    json
+        File for the same as JSON; - is standard output.
+    """
+    conflicts.check([("--json", json)], [("FILE", file)])
+    return show_facts(engine.image_info(file), checked_output(json))
