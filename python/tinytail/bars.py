@@ -31,7 +31,7 @@ def bar(share: float, width: int, *, unicode: bool) -> str:
     Nothing is as short as no character; anything more shows. No spaces follow.
 
     >>> bar(0.5, 8, unicode=True), bar(0.33, 4, unicode=True), bar(1e-9, 4, unicode=True)
-    ('████', '█▎', '▏')
+    ('████', '█▍', '▏')
     >>> bar(0.5, 8, unicode=False), bar(1e-9, 8, unicode=False), bar(0.0, 8, unicode=False)
     ('####', '#', '')
     """
