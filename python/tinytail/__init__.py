@@ -34,8 +34,6 @@ if TYPE_CHECKING:
         device,
         devices,
         image_info,
-        trace_convert,
-        trace_info,
         version,
         workload,
         workload_claims,
@@ -95,6 +93,7 @@ if TYPE_CHECKING:
     )
     from tinytail.rotation import Rotation, analyze_rotation
     from tinytail.serving import serve
+    from tinytail.traces import trace_convert, trace_info
     from tinytail.transforms import Transform
     from tinytail.verifying import (
         PowerCutError,
@@ -203,6 +202,7 @@ _MODULES = (
     "reading",
     "results",
     "rotation",
+    "traces",
     "transforms",
     "explaining",
     "certifying",

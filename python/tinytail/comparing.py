@@ -7,13 +7,12 @@ import shlex
 import threading
 import time
 from collections import deque
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
-from pathlib import Path
 from typing import Any, Literal
 
-from tinytail import arguments, conflicts, engine, memory, recording, states, transforms
+from tinytail import arguments, conflicts, engine, memory, recording, spooling, states, transforms
 from tinytail.engine import STARVED_AFTER_S, STARVED_AFTER_S_MAX
 from tinytail.errors import (
     ConfigError,
@@ -67,6 +66,8 @@ class Plan:
     timeline_window: str | None = None
     no_warm_up: bool = False
     starved_after_s: int = STARVED_AFTER_S
+    # The file that holds what a pipe gave, if the workload is one.
+    spooled: str | None = None
 
     @property
     def reference_design(self) -> str:
@@ -130,7 +131,7 @@ class Plan:
             engine.image_info(self.image)
         for design in self.designs:
             engine.design(design)
-        if not Path(self.workload).exists():
+        if not spooling.is_trace(self.workload):
             engine.workload(self.workload)
         conflicts.check([*self._written(), *beside], self._read(), [("--out", self.out)])
         if self.out is not None:
@@ -151,7 +152,7 @@ class Plan:
         """Device, designs and workload in full; a trace is described by the results alone."""
         items = [Configured.of("device", engine.device(self.device), self.state)]
         items += [Configured.of("design", engine.design(design)) for design in self.designs]
-        if Path(self.workload).suffix in (".toml", ".fio") or not Path(self.workload).exists():
+        if not spooling.is_trace(self.workload):
             # What is wrong with a file, the runs say.
             with suppress(TinytailError):
                 items.append(Configured.of("workload", engine.workload(self.workload)))
@@ -238,6 +239,7 @@ class Plan:
             log=self._log_target(design),
             windows=self.windows,
             timeline=self._timeline_target(design),
+            spooled=self.spooled,
             warm_up=not self.no_warm_up,
             starved_after_s=self.starved_after_s,
         )
@@ -336,6 +338,23 @@ def in_thread(
     return results[0]
 
 
+@contextmanager
+def spooled(
+    workload: str | None, options: TraceOptions, progress: ProgressCallback | None
+) -> Iterator[str | None]:
+    """As `spooling.spooled`, for a workload, with the progress of commands."""
+
+    def report(said: str, done_bytes: int) -> None:
+        if progress is not None:
+            progress([DesignProgress(said, "running", "reading", done_bytes, 0)])
+
+    def check(path: str) -> None:
+        engine.check_beginning(workload or "", options, path)
+
+    with spooling.spooled(workload, check, report) as path:
+        yield path
+
+
 class _Job:
     """One design, and what came of it. Written by its worker, read by the main thread."""
 
@@ -359,6 +378,9 @@ class _Job:
             self._fail("workload", str(error))
         except TinytailError as error:
             self._fail("run", str(error))
+        # What the native module raises where it was cancelled before it had a result.
+        except KeyboardInterrupt:
+            self._fail("interrupted", "interrupted before it could run")
         # A panic of the native module is not an Exception.
         except BaseException as error:  # noqa: BLE001
             self._fail("internal", f"internal error ({type(error).__name__}): {error}")
@@ -374,6 +396,8 @@ class _Job:
         if self.result.stuck is not None:
             why = self.result.stuck.removeprefix(STUCK)
             self._fail("run", f"stopped: requests stopped completing. {why}")
+        if self.result.unread is not None:
+            self._fail("run", f"stopped: {self.result.unread}")
         for written in (self.result.log, self.result.stories, self.result.timeline):
             if self.error is None and written is not None and written.error is not None:
                 self._fail("run", written.error)
@@ -448,15 +472,20 @@ def execute(plan: Plan, progress: ProgressCallback | None = None) -> Comparison:
     """Makes a comparison, whose errors and interruption are part of what is returned.
 
     Call `plan.check()` first. Ctrl-C cancels the runs and waits for what they have so far.
+    A workload that comes from a pipe is read to its end before anything runs.
 
     Raises:
+        UsageError, RunError, WorkloadError: what comes from a pipe cannot be kept or is no trace.
+        KeyboardInterrupt: by Ctrl-C while a pipe is read.
         OutputError: the folder for the results cannot be made. Nothing has run then.
     """
-    if plan.out is None:
-        return _execute(plan, progress, None)
-    with Keeping(plan) as keeping:
-        comparison = _execute(plan, progress, keeping)
-        return replace(comparison, out=keeping.finish(comparison))
+    with spooled(plan.workload, plan.trace, progress) as content:
+        plan = replace(plan, spooled=content)
+        if plan.out is None:
+            return _execute(plan, progress, None)
+        with Keeping(plan) as keeping:
+            comparison = _execute(plan, progress, keeping)
+            return replace(comparison, out=keeping.finish(comparison))
 
 
 def _execute(plan: Plan, progress: ProgressCallback | None, keeping: Keeping | None) -> Comparison:

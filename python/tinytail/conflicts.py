@@ -11,6 +11,7 @@ from pathlib import Path
 from tinytail import engine
 from tinytail.errors import TinytailError, UsageError
 from tinytail.keeping import without_multiplier
+from tinytail.spooling import is_trace
 
 # Options by their names, each with a path; None where the option was not given.
 Named = Iterable[tuple[str, str | None]]
@@ -70,14 +71,22 @@ def files_read(
 def _workload_files(workload: str) -> list[str]:
     """A workload's own file, the trace that it names, and what lies beside the trace."""
     found = [workload, without_multiplier(workload)]
-    # What is wrong with a workload, the run says; a trace has no description.
+    # What is wrong with a workload, the run says. A trace names no other file, and may be large.
+    if is_trace(workload):
+        return _with_sidecars(found)
     with suppress(TinytailError):
         for setting in engine.workload(workload).settings:
             if (setting.section, setting.key) == ("trace", "file"):
                 folder = Path(workload).parent
                 folders = [folder, Path(os.environ.get(TRACES) or folder)]
                 found += [str(folder / setting.value) for folder in folders]
-    for path in tuple(found):
+    return _with_sidecars(found)
+
+
+def _with_sidecars(paths: Sequence[str]) -> list[str]:
+    """Traces and what may lie beside them."""
+    found = [*paths]
+    for path in paths:
         found += [f"{path}.toml", *(f"{path.removesuffix(end)}.toml" for end in COMPRESSED)]
     return found
 

@@ -10,9 +10,9 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from tinytail import _native, arguments, transforms
+from tinytail import _native, arguments
 from tinytail.errors import RunError
-from tinytail.tracing import AddressUnit, Event, TimeUnit, TraceOptions
+from tinytail.tracing import TraceOptions
 from tinytail.transforms import Transform
 
 StateValue = float | str
@@ -129,6 +129,7 @@ class RunSpec:
     stories: StoriesTarget | None = None
     without: tuple[str, ...] = ()
     timeline: TimelineTarget | None = None
+    spooled: str | None = None
     kinds: Mapping[str, Any] | None = None
     warm_up: bool = True
     starved_after_s: int = STARVED_AFTER_S
@@ -149,6 +150,7 @@ class ImageSpec:
     state: Mapping[str, StateValue]
     workload: str | None
     trace: TraceOptions
+    spooled: str | None = None
 
     def to_json(self) -> str:
         """The specification in the form that the native module reads."""
@@ -158,6 +160,8 @@ class ImageSpec:
 def _to_json(spec: RunSpec | ImageSpec) -> str:
     document = {name: getattr(spec, name) for name in spec.__dataclass_fields__}
     del document["trace"]
+    if spec.spooled is None:
+        del document["spooled"]
     if isinstance(spec, RunSpec):
         document["transform"] = spec.transform.given()
         if spec.log is not None:
@@ -327,157 +331,55 @@ def workload_claims(name: str | os.PathLike[str], *, seed: int = 1) -> tuple[Cla
     return tuple(Claim(**claim) for claim in json.loads(document))
 
 
-def trace_info(
-    path: str | os.PathLike[str],
-    *,
-    time_unit: TimeUnit | None = None,
-    ops: str | None = None,
-    format: str | None = None,
-    unit: AddressUnit | None = None,
-    trace_device: str | None = None,
-    event: Event | None = None,
-    reorder_ms: int | None = None,
-    queue_depth: int | None = None,
-    transform: Transform | None = None,
-) -> dict[str, Any]:
-    """The characteristics of a block I/O trace: its format, size, mix, rate, span and locality.
-
-    Args:
-        path: the trace, plain or compressed with zstd or gzip.
-        time_unit: unit of the trace's time column, for formats that do not fix it.
-        ops: meaning of the operation codes, such as `"write=0,read=1"`, for formats that do not
-            fix it.
-        format: name of the trace's format; found from its content if not given.
-        unit: unit of addresses and sizes, for formats that do not fix it.
-        trace_device: number or name of the only device that is looked at.
-        event: the event that counts as a request, for formats that record several.
-        reorder_ms: how late a line may be, in ms; later ones are errors.
-        queue_depth: closed loop, in which the trace's times do not matter.
-        transform: what is done to the requests before they are measured.
-
-    Raises:
-        UsageError: an argument of the wrong type.
-        WorkloadError: the file is not a trace that can be read; says where and why.
-    """
-    options = TraceOptions(
-        format=format,
-        time_unit=time_unit,
-        ops=ops,
-        unit=unit,
-        trace_device=trace_device,
-        event=event,
-        reorder_ms=reorder_ms,
-        queue_depth=queue_depth,
-    )
-    return describe_trace(path, options, transforms.checked(transform))
-
-
 def describe_trace(
-    path: str | os.PathLike[str], options: TraceOptions, transform: Transform
+    path: str | os.PathLike[str],
+    options: TraceOptions,
+    transform: Transform,
+    control: Control,
+    spooled: str | None,
 ) -> dict[str, Any]:
-    """As `trace_info`, with the options in one."""
-    options.check()
-    transform.check()
-    document = json.dumps({"options": options.to_document(), "transform": transform.given()})
-    info: dict[str, Any] = json.loads(_native.trace_info(arguments.file(path), document))
+    """The characteristics of a trace; see `tinytail.trace_info`, which checks its arguments."""
+    document = json.dumps(_reading(options, transform, spooled))
+    info: dict[str, Any] = json.loads(_native.trace_info(os.fspath(path), document, control))
     return info
 
 
-def trace_convert(
-    workload: str | os.PathLike[str],
-    output: str | os.PathLike[str],
-    *,
-    transform: Transform | None = None,
-    requests: int | None = None,
-    seed: int = 1,
-    force: bool = False,
-    time_unit: TimeUnit | None = None,
-    ops: str | None = None,
-    format: str | None = None,
-    unit: AddressUnit | None = None,
-    trace_device: str | None = None,
-    event: Event | None = None,
-    reorder_ms: int | None = None,
-    queue_depth: int | None = None,
-) -> dict[str, Any]:
-    """Writes the requests of a workload as a trace with a sidecar file, which is read back as is.
-
-    Args:
-        workload: path of a trace or of a workload file, or name of an open-loop workload. A trace
-            in closed loop stays so.
-        output: the trace to be written; compressed if its name ends in `.zst` or `.gz`.
-        transform: what is done to the requests.
-        requests: how many requests are written at most; None for all.
-        seed: seed of whatever is random.
-        force: replace files that are there.
-        time_unit: unit of the trace's time column, for formats that do not fix it.
-        ops: meaning of the operation codes, such as `"write=0,read=1"`, for formats that do not
-            fix it.
-        format: name of the trace's format; found from its content if not given.
-        unit: unit of addresses and sizes, for formats that do not fix it.
-        trace_device: number or name of the only device that is written.
-        event: the event that counts as a request, for formats that record several.
-        reorder_ms: how late a line may be, in ms; later ones are errors.
-        queue_depth: closed loop, with so many requests always outstanding.
-
-    Returns:
-        What was written: `path`, `sidecar`, `compression`, `requests` and `notes`.
+def check_beginning(path: str, options: TraceOptions, spooled: str) -> None:
+    """Makes sure that the first bytes of a trace can be the beginning of one.
 
     Raises:
-        UsageError: an argument of the wrong type.
-        WorkloadError: the workload cannot be read or written as a trace, or a file is there
-            already.
-        RunError: the files cannot be written.
+        WorkloadError: they cannot; says why.
     """
-    options = TraceOptions(
-        format=format,
-        time_unit=time_unit,
-        ops=ops,
-        unit=unit,
-        trace_device=trace_device,
-        event=event,
-        reorder_ms=reorder_ms,
-        queue_depth=queue_depth,
-    )
-    return convert_trace(
-        workload,
-        output,
-        options,
-        transforms.checked(transform),
-        requests=requests,
-        seed=seed,
-        force=force,
-    )
+    _native.trace_beginning(path, json.dumps(_reading(options, Transform(), spooled)))
 
 
 def convert_trace(
-    workload: str | os.PathLike[str],
-    output: str | os.PathLike[str],
+    workload: str,
+    output: str,
     options: TraceOptions,
     transform: Transform,
+    control: Control,
+    spooled: str | None,
     *,
     requests: int | None,
     seed: int,
     force: bool,
 ) -> dict[str, Any]:
-    """As `trace_convert`, with the options in one."""
-    options.check()
-    transform.check()
-    conversion = {
+    """Writes a workload as a trace; see `tinytail.trace_convert`, which checks its arguments."""
+    document = _reading(options, transform, spooled)
+    conversion = json.dumps(document | {"requests": requests, "seed": seed, "force": force})
+    written: dict[str, Any] = json.loads(
+        _native.trace_convert(workload, output, conversion, control)
+    )
+    return written
+
+
+def _reading(options: TraceOptions, transform: Transform, spooled: str | None) -> dict[str, Any]:
+    return {
+        "spooled": spooled,
         "options": options.to_document(),
         "transform": transform.given(),
-        "requests": None
-        if requests is None
-        else arguments.whole_number("requests", requests, 1, arguments.U64_MAX),
-        "seed": arguments.whole_number("seed", seed, 0, arguments.U64_MAX),
-        "force": arguments.flag("force", force),
     }
-    document: dict[str, Any] = json.loads(
-        _native.trace_convert(
-            arguments.name("workload", workload), arguments.file(output), json.dumps(conversion)
-        )
-    )
-    return document
 
 
 def config_check(path: str | os.PathLike[str]) -> Literal["device", "design", "workload"]:

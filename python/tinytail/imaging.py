@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 from tinytail import arguments, conflicts, engine, memory
-from tinytail.comparing import ProgressCallback, in_thread
+from tinytail.comparing import ProgressCallback, in_thread, spooled
 from tinytail.tracing import AddressUnit, Event, TimeUnit, TraceOptions
 
 
@@ -81,4 +82,6 @@ def create_image(
     read = conflicts.files_read(device=spec.device, designs=[spec.design], workload=spec.workload)
     conflicts.check([("OUT", spec.out)], read)
     memory.check(spec.device, spec.design)
-    return in_thread(lambda control: engine.image_create(spec, control), spec.out, progress)
+    with spooled(spec.workload, trace, progress) as content:
+        spec = replace(spec, spooled=content)
+        return in_thread(lambda control: engine.image_create(spec, control), spec.out, progress)

@@ -43,7 +43,7 @@ class RateMeter:
 def _speed(phase: str, rate: float | None, seconds_left: float | None) -> str:
     words = []
     if rate is not None:
-        unit = " requests/s" if phase == "running" else "/s"
+        unit = {"running": " requests/s", "reading": "B/s"}.get(phase, "/s")
         words.append(f"{humanize.rate(rate)}{unit}")
     if seconds_left is not None:
         words.append(f"about {humanize.duration(seconds_left)} left")

@@ -371,7 +371,8 @@ class DesignResult:
     tells how often each technique acted. `event_hash` is the same for the same input on every
     machine. `verified_page_reads` is how many reads were checked against what was last written, or
     None. `partial` is true of a run that did not come to its end: it was interrupted, or `stuck`
-    tells what held what when its requests stopped completing. `log` is None if none was asked for.
+    tells what held what when its requests stopped completing, or `unread` what kept the workload
+    from being read to its end. `log` is None if none was asked for.
     `gc_times` is None if no collection took time, `bursts` if the workload is not played in bursts.
     `rotation_violations` are the first 1,000 of
     them, none in designs without rotation.
@@ -406,6 +407,7 @@ class DesignResult:
     verified_page_reads: int | None
     partial: bool
     stuck: str | None
+    unread: str | None
     device: str
     workload: Workload
     state: Mapping[str, Any]
@@ -420,7 +422,7 @@ class DesignResult:
     @property
     def interrupted(self) -> bool:
         """Whether Ctrl-C ended the run early."""
-        return self.partial and self.stuck is None
+        return self.partial and self.stuck is None and self.unread is None
 
     @classmethod
     def from_dict(cls, document: Mapping[str, Any]) -> DesignResult:
@@ -446,6 +448,7 @@ class DesignResult:
             "log": None if document["log"] is None else Log(**document["log"]),
             "stories": None if document["stories"] is None else Stories(**document["stories"]),
             "timeline": None if document["timeline"] is None else Timeline(**document["timeline"]),
+            "unread": document.get("unread"),
             "document": document,
         }
         plain = {name: document[name] for name in cls.__dataclass_fields__ if name not in converted}

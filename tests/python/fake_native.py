@@ -175,13 +175,17 @@ class FakeNative:
     def workload(self, name: str) -> str:
         return self._description(name, ["act", "dtrs"], "workload")
 
-    def trace_info(self, path: str, inspection_json: str) -> str:
+    def trace_info(self, path: str, inspection_json: str, control: FakeControl) -> str:
+        control.now = ("reading", 5, 10)
         inspection = json.loads(inspection_json)
         mix = {"write_percent": 11.0, "requests": 127_043}
         told = {"time_unit": inspection["options"]["time_unit"], "mix": mix}
         return json.dumps({"path": path, "transform": inspection["transform"], **told})
 
-    def trace_convert(self, workload: str, output: str, conversion_json: str) -> str:
+    def trace_convert(
+        self, workload: str, output: str, conversion_json: str, control: FakeControl
+    ) -> str:
+        control.now = ("reading", 5, 10)
         self.conversions.append((workload, output, json.loads(conversion_json)))
         return json.dumps({"path": output, "sidecar": f"{output}.toml", "requests": 3})
 

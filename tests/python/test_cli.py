@@ -362,6 +362,7 @@ def test_trace_convert(command: RunCommand, native: FakeNative) -> None:
     ((workload, output, conversion),) = native.conversions
     assert (workload, output) == ("a.trace", "b.zst")
     assert conversion == {
+        "spooled": None,
         "options": {
             "format": "ascii",
             "time_unit": "us",

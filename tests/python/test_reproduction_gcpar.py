@@ -11,7 +11,7 @@ import pytest
 from acceptance import accepted, accepts_anything
 from conftest import RunCommand, read_json
 from fake_native import result as fake_result
-from tinytail import engine
+from tinytail import engine, traces
 from tinytail.reproduction.catalog import papers
 from tinytail.reproduction.lab import FULL_TIER_ONLY, Lab, Unavailable
 from tinytail.reproduction.records import Row
@@ -380,4 +380,4 @@ def test_a_recording_takes_the_place_of_its_stand_in(tmp_path: Path) -> None:
         assert [spec.workload for spec in specs] == [str(file)] * 4
         assert not lab.is_stand_in(GCPAR.traces["mds_0"])
         assert lab.is_stand_in(GCPAR.traces["hm_0"])
-    assert engine.trace_info(file)["requests"] == 100
+    assert traces.trace_info(file)["requests"] == 100

@@ -6,10 +6,10 @@
 #![allow(unsafe_code)]
 
 use pyo3::create_exception;
-use pyo3::exceptions::PyException;
+use pyo3::exceptions::{PyException, PyKeyboardInterrupt};
 use pyo3::prelude::*;
 use serde::Serialize;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use tinytail_core::device::{PageTime, measured_layout};
 use tinytail_simulator::control::{Control as Progress, Phase};
@@ -17,7 +17,7 @@ use tinytail_simulator::image::{self, CreateSpec};
 use tinytail_simulator::power::{self, PowerSpec};
 use tinytail_simulator::run::{RunError as Failure, Spec};
 use tinytail_simulator::{bench as benches, catalog, run as runs};
-use tinytail_workload::{Trace, TraceOptions, Transform, Workload, WorkloadError as Faulty};
+use tinytail_workload::{Reading, Trace, TraceOptions, Transform, Workload, WorkloadError as Faulty};
 
 create_exception!(_native, TinytailError, PyException, "Anything that tinytail refuses or fails at.");
 create_exception!(_native, ConfigError, TinytailError, "A faulty device or design.");
@@ -42,6 +42,7 @@ fn config_error(error: impl ToString) -> PyErr {
 fn workload_error(error: &Faulty) -> PyErr {
     match error {
         Faulty::Output { .. } => RunError::new_err(error.to_string()),
+        Faulty::Interrupted => PyKeyboardInterrupt::new_err(error.to_string()),
         _ => WorkloadError::new_err(error.to_string()),
     }
 }
@@ -92,6 +93,14 @@ impl Control {
 
     fn cancel(&self) {
         self.0.cancel();
+    }
+}
+
+impl Control {
+    /// How a trace's file is read, under this switch.
+    fn reading(&self, spooled: Option<PathBuf>) -> Reading {
+        self.0.enter(Phase::Reading, 0);
+        Reading { spooled, watch: Arc::clone(self.0.watch()) }
     }
 }
 
@@ -175,21 +184,31 @@ fn workload(name_or_path: &str) -> PyResult<String> {
 #[derive(serde::Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Inspection {
+    spooled: Option<PathBuf>,
     options: TraceOptions,
     transform: Transform,
 }
 
 #[pyfunction]
-fn trace_info(py: Python<'_>, path: &str, inspection_json: &str) -> PyResult<String> {
-    let Inspection { options, transform } = options(inspection_json)?;
-    let inspect = || Trace::open(Path::new(path), &options)?.info_transformed(&transform);
+fn trace_info(py: Python<'_>, path: &str, inspection_json: &str, control: &Control) -> PyResult<String> {
+    let Inspection { spooled, options, transform } = options(inspection_json)?;
+    let reading = control.reading(spooled);
+    let inspect = || Trace::open_watched(Path::new(path), &options, &reading)?.info_transformed(&transform);
     json(&py.detach(inspect).map_err(|error| workload_error(&error))?)
+}
+
+#[pyfunction]
+fn trace_beginning(path: &str, inspection_json: &str) -> PyResult<()> {
+    let Inspection { spooled, options, .. } = options(inspection_json)?;
+    let reading = Reading { spooled, ..Reading::default() };
+    Trace::check_beginning(Path::new(path), &options, &reading).map_err(|error| workload_error(&error))
 }
 
 /// How a workload is written as a trace.
 #[derive(serde::Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Conversion {
+    spooled: Option<PathBuf>,
     options: TraceOptions,
     transform: Transform,
     requests: Option<u64>,
@@ -198,9 +217,11 @@ struct Conversion {
 }
 
 #[pyfunction]
-fn trace_convert(py: Python<'_>, input: &str, output: &str, conversion_json: &str) -> PyResult<String> {
-    let Conversion { options, transform, requests, seed, force } = options(conversion_json)?;
-    let convert = || Workload::resolve(input, &options)?.transformed(&transform)?.convert(Path::new(output), seed, requests, force);
+fn trace_convert(py: Python<'_>, input: &str, output: &str, conversion_json: &str, control: &Control) -> PyResult<String> {
+    let Conversion { spooled, options, transform, requests, seed, force } = options(conversion_json)?;
+    let reading = control.reading(spooled);
+    let convert =
+        || Workload::resolve_watched(input, &options, &reading)?.transformed(&transform)?.convert(Path::new(output), seed, requests, force);
     json(&py.detach(convert).map_err(|error| workload_error(&error))?)
 }
 
@@ -307,6 +328,7 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
         wrap_pyfunction!(workload, module)?,
         wrap_pyfunction!(workload_claims, module)?,
         wrap_pyfunction!(trace_info, module)?,
+        wrap_pyfunction!(trace_beginning, module)?,
         wrap_pyfunction!(trace_convert, module)?,
         wrap_pyfunction!(config_check, module)?,
         wrap_pyfunction!(config_schema, module)?,

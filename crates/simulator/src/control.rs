@@ -1,8 +1,10 @@
 //! What another thread may see of a run, and its switch.
 
-use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
 
 use tinytail_core::units::{Ns, SECOND};
+use tinytail_workload::Watch;
 
 /// What a run is doing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -38,7 +40,7 @@ pub struct Control {
     done: AtomicU64,
     total: AtomicU64,
     phase: AtomicU8,
-    cancelled: AtomicBool,
+    watch: Arc<Watch>,
     starved_after_s: AtomicU64,
 }
 
@@ -48,7 +50,7 @@ impl Default for Control {
             done: AtomicU64::default(),
             total: AtomicU64::default(),
             phase: AtomicU8::default(),
-            cancelled: AtomicBool::default(),
+            watch: Arc::default(),
             starved_after_s: AtomicU64::new(STARVED_AFTER_S),
         }
     }
@@ -65,14 +67,23 @@ impl Control {
         self.starved_after_s.store(seconds, Ordering::Relaxed);
     }
 
-    /// Pages or requests done in the current phase.
+    /// Pages, requests, or bytes of a file that is read, done in the current phase.
     pub fn done(&self) -> u64 {
-        self.done.load(Ordering::Relaxed)
+        if self.reads_file() { self.watch.read_bytes() } else { self.done.load(Ordering::Relaxed) }
     }
 
-    /// Pages or requests in all of the current phase; 0 if unknown.
+    /// Pages, requests or bytes in all of the current phase; 0 if unknown.
     pub fn total(&self) -> u64 {
-        self.total.load(Ordering::Relaxed)
+        if self.reads_file() { self.watch.file_bytes() } else { self.total.load(Ordering::Relaxed) }
+    }
+
+    fn reads_file(&self) -> bool {
+        self.phase() == Phase::Reading && self.watch.file_bytes() > 0
+    }
+
+    /// What watches the reading of files, and ends it when the run is asked to end.
+    pub fn watch(&self) -> &Arc<Watch> {
+        &self.watch
     }
 
     /// The current phase.
@@ -82,16 +93,17 @@ impl Control {
 
     /// Asks the run to end soon, with what it has.
     pub fn cancel(&self) {
-        self.cancelled.store(true, Ordering::Relaxed);
+        self.watch.cancel();
     }
 
     /// Whether the run was asked to end.
     pub fn is_cancelled(&self) -> bool {
-        self.cancelled.load(Ordering::Relaxed)
+        self.watch.is_cancelled()
     }
 
     /// A phase begins, with so much to be done in it; 0 if that is not known.
     pub fn enter(&self, phase: Phase, total: u64) {
+        self.watch.clear();
         self.done.store(0, Ordering::Relaxed);
         self.total.store(total, Ordering::Relaxed);
         self.phase.store(phase as u8, Ordering::Relaxed);

@@ -176,6 +176,9 @@ pub struct Outcome {
     pub partial: bool,
     /// Requests stopped completing: what holds what.
     pub stuck: Option<String>,
+    /// What kept the workload from being read to its end, so that the figures are of its requests until then.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub unread: Option<String>,
     /// Name of the device.
     pub device: String,
     /// The workload.
@@ -207,6 +210,7 @@ pub(crate) struct Figures {
     pub cpu_seconds: f64,
     pub partial: bool,
     pub stuck: Option<String>,
+    pub unread: Option<String>,
     /// Pages that the workload touches and the starting state lacks.
     pub unmapped: usize,
     pub warm_up: String,
@@ -337,6 +341,7 @@ pub(crate) fn outcome<M: Measures>(
         verified_page_reads: drive.verified(),
         partial: figures.partial,
         stuck: figures.stuck,
+        unread: figures.unread,
         device: device.name.clone(),
         workload: WorkloadNote { name: workload.name.clone(), input: workload.input, detail: workload.detail.clone() },
         state: StateNote {

@@ -35,10 +35,20 @@ pub enum Ending {
     Cancelled,
     /// Requests, or writes alone, stopped completing: what holds what.
     Stuck(String),
-    /// The host asked for something impossible, or the trace can't be read on.
+    /// The host asked for something impossible.
     Faulty(String),
+    /// The workload can't be read on: its trace has changed, say.
+    Unread(String),
     /// A read returned wrong data.
     WrongData(String),
+}
+
+/// How playing ends where its requests can't be read on.
+fn unread(error: WorkloadError) -> Ending {
+    match error {
+        WorkloadError::Interrupted => Ending::Cancelled,
+        _ => Ending::Unread(error.to_string()),
+    }
 }
 
 /// Requests ahead of the drive.
@@ -108,7 +118,7 @@ pub fn play<O: Observer>(
     };
     let mut next = match ahead.take(drive) {
         Ok(next) => next,
-        Err(error) => return Ending::Faulty(error.to_string()),
+        Err(error) => return unread(error),
     };
     loop {
         // Submit what is due: in closed loop up to the depth, in open loop whatever comes before the next event.
@@ -133,7 +143,7 @@ pub fn play<O: Observer>(
             in_flight += 1;
             next = match ahead.take(drive) {
                 Ok(next) => next,
-                Err(error) => return Ending::Faulty(error.to_string()),
+                Err(error) => return unread(error),
             };
             // A request may complete at once.
             if drive.has_completions() {

@@ -10,6 +10,8 @@ use crate::wear::erases_so_far;
 use crate::without::without;
 use nix::sys::resource::{UsageWho, getrusage};
 use serde::Deserialize;
+use std::path::PathBuf;
+use std::sync::Arc;
 use thiserror::Error;
 use tinytail_core::config::ConfigError;
 use tinytail_core::design::Design;
@@ -25,7 +27,7 @@ use tinytail_metrics::series::{WINDOWS, WINDOWS_MAX};
 use tinytail_metrics::stories::{Storied, Wanted};
 use tinytail_metrics::timeline::{Timeline, TimelineError, Wishes};
 use tinytail_metrics::{Measures, Metrics};
-use tinytail_workload::{InputKind, Pacing, Source, SourceContext, Streams, TraceOptions, Transform, Workload, WorkloadError};
+use tinytail_workload::{InputKind, Pacing, Reading, Source, SourceContext, Streams, TraceOptions, Transform, Workload, WorkloadError};
 
 /// What to run.
 #[derive(Debug, Clone, Deserialize)]
@@ -37,6 +39,9 @@ pub struct Spec {
     pub design: String,
     /// Name or path of the workload.
     pub workload: String,
+    /// The file that holds what was read from a pipe, if the workload's name is that of a pipe or `-`.
+    #[serde(default)]
+    pub spooled: Option<PathBuf>,
     /// How to read a trace.
     #[serde(flatten)]
     pub options: TraceOptions,
@@ -95,6 +100,7 @@ impl Spec {
             device: device.into(),
             design: design.into(),
             workload: workload.into(),
+            spooled: None,
             options: TraceOptions::default(),
             transform: Transform::default(),
             requests: None,
@@ -201,7 +207,9 @@ pub fn run(spec: &Spec, control: &Control) -> Result<Outcome, RunError> {
         image.check_fits(&device, &design)?;
         device.state = image.header.state.clone();
     }
-    let workload = Workload::resolve(&spec.workload, &spec.options)?.transformed(&spec.transform)?;
+    control.enter(Phase::Reading, 0);
+    let reading = Reading { spooled: spec.spooled.clone(), watch: Arc::clone(control.watch()) };
+    let workload = Workload::resolve_watched(&spec.workload, &spec.options, &reading)?.transformed(&spec.transform)?;
     if spec.requests == Some(0) {
         return Err(RunError::Failed("0 requests were asked for; at least 1 is needed".into()));
     }
@@ -291,6 +299,7 @@ fn run_with<M: Measures>(
             cpu_seconds: 0.0,
             partial: true,
             stuck: None,
+            unread: None,
             unmapped: 0,
             warm_up: "none".into(),
             erases_then: erases_so_far(&drive),
@@ -321,6 +330,9 @@ fn run_with<M: Measures>(
     if ending == Ending::Complete && spec.warm_up {
         (ending, warm_up, kept) = warm(&mut drive, workload, spec, &context, control)?;
     }
+    if let Ending::Unread(why) = ending {
+        return Err(RunError::Failed(why));
+    }
     drive.reset_counters();
     let start = drive.now();
     let erases_then = erases_so_far(&drive);
@@ -341,14 +353,20 @@ fn run_with<M: Measures>(
         ending = play_streams(&mut drive, &mut streams, start + MS, control, |drive| drive.observer().given_up().is_some());
         notes = streams.notes();
     }
+    if ending == Ending::Complete
+        && let Err(changed) = workload.check_unchanged()
+    {
+        ending = Ending::Unread(changed.to_string());
+    }
     if !spec.without.is_empty() {
         notes.push(format!("Made free: {}.", spec.without.join(", ")));
     }
     let cpu_seconds = thread_cpu_seconds() - cpu_start;
-    let (partial, stuck) = match ending {
-        Ending::Complete => (false, None),
-        Ending::Cancelled => (true, None),
-        Ending::Stuck(why) => (true, Some(stuck_message(&drive, &why))),
+    let (partial, stuck, unread) = match ending {
+        Ending::Complete => (false, None, None),
+        Ending::Cancelled => (true, None, None),
+        Ending::Stuck(why) => (true, Some(stuck_message(&drive, &why)), None),
+        Ending::Unread(why) => (true, None, Some(why)),
         Ending::Faulty(why) => return Err(RunError::Failed(why)),
         Ending::WrongData(what) => return Err(RunError::Failed(format!("{}: a read returned wrong data: {what}", spec.design))),
     };
@@ -356,7 +374,7 @@ fn run_with<M: Measures>(
         drive.audit().map_err(|what| RunError::Failed(format!("{}: an invariant does not hold: {what}", spec.design)))?;
     }
     let bursts = drive.observer_mut().metrics_mut().take_bursts();
-    let figures = Figures { start, cpu_seconds, partial, stuck, unmapped, warm_up, erases_then, bursts, notes };
+    let figures = Figures { start, cpu_seconds, partial, stuck, unread, unmapped, warm_up, erases_then, bursts, notes };
     let log = drive.observer_mut().metrics_mut().take_log();
     Ok(finish(outcome(&drive, device, workload, spec, &aged, figures), log, &mut drive, spec))
 }
@@ -455,7 +473,12 @@ fn warm<M: Measures>(
     control.enter(Phase::WarmingUp, requests.unwrap_or(0));
     let start = drive.now();
     if workload.input != InputKind::Synthetic {
-        let mut source = Keeping { inner: workload.source(spec.seed, context, spec.requests)?, arrivals: Some(Vec::new()) };
+        let arrivals = match requests {
+            // Nothing is kept of what is too much to be kept whole.
+            Some(requests) => usize::try_from(requests).ok().filter(|requests| *requests <= KEPT_MAX).map(Vec::with_capacity),
+            None => Some(Vec::new()),
+        };
+        let mut source = Keeping { inner: workload.source(spec.seed, context, spec.requests)?, arrivals };
         let ending = play(drive, &mut source, workload.pacing, start, control, |_| false);
         let notes = source.inner.notes();
         let kept = source.arrivals.map(|arrivals| Kept { arrivals, next: 0, notes });

@@ -105,6 +105,36 @@ fn bursts_beside_another_stream_are_refused() {
     assert!(matches!(&ending, Ending::Faulty(why) if why.contains("bursts are of a whole workload")), "{ending:?}");
 }
 
+/// Requests that can't be read on.
+struct Broken(Option<Arrival>, WorkloadError);
+
+impl Source for Broken {
+    fn fill(&mut self, out: &mut Vec<Arrival>, _: usize) -> Result<usize, WorkloadError> {
+        let first = self.0.take().ok_or(self.1.clone())?;
+        out.push(first);
+        Ok(1)
+    }
+}
+
+#[test]
+fn what_cannot_be_read_on_ends_the_run_in_its_own_way() {
+    let device = catalog::device("ttflash-small").unwrap();
+    let changed = WorkloadError::Changed { path: "t".into(), what: "it was written to".into() };
+    for pacing in [Pacing::Open, Pacing::Bursts, Pacing::Closed { depth: 4 }] {
+        for first in
+            [None, Some(Arrival { at: 0, command: Command { kind: CommandKind::Read, sector: 0, sectors: 8, critical: false }, queue: 0 })]
+        {
+            let ending = |error: &WorkloadError| {
+                let mut drive = Drive::new(&device, catalog::design("base").unwrap(), true, Log::default()).unwrap();
+                let mut streams = Streams::one(Box::new(Broken(first, error.clone())), pacing);
+                play_streams(&mut drive, &mut streams, 0, &Control::default(), |_| false)
+            };
+            assert_eq!(ending(&changed), Ending::Unread(changed.to_string()));
+            assert_eq!(ending(&WorkloadError::Interrupted), Ending::Cancelled);
+        }
+    }
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(40))]
 

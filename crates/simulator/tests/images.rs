@@ -33,6 +33,7 @@ fn create(out: &std::path::Path, design: &str, given: &str) -> image::Info {
         seed: 3,
         state: state(given),
         workload: None,
+        spooled: None,
         options: TraceOptions::default(),
     };
     image::create(&spec, &Control::default()).unwrap()
@@ -106,6 +107,7 @@ fn padding_of_a_strict_drive_is_part_of_its_image() {
         seed: 3,
         state: state(""),
         workload: None,
+        spooled: None,
         options: TraceOptions::default(),
     };
     image::create(&spec, &Control::default()).unwrap();
@@ -191,6 +193,7 @@ fn an_image_is_whole_or_not_there_at_all() {
         seed: 1,
         state: toml::Table::new(),
         workload: None,
+        spooled: None,
         options: TraceOptions::default(),
     };
     assert!(image::create(&spec, &control).is_err());
@@ -228,6 +231,7 @@ fn pages_that_the_image_lacks_are_told() {
         seed: spec.seed,
         state: toml::Table::new(),
         workload: Some(spec.workload.clone()),
+        spooled: None,
         options: TraceOptions::default(),
     };
     image::create(&create, &Control::default()).unwrap();

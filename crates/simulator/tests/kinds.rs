@@ -78,7 +78,8 @@ fn an_image_fits_designs_of_its_layout_unless_its_victims_are_those_of_another()
     let device = "lowlatency-240g-small";
     let create = |out: &str, state: toml::Table| {
         let (seed, workload, options) = (1, None, TraceOptions::default());
-        let spec = CreateSpec { out: out.into(), device: device.into(), design: "base".into(), seed, state, workload, options };
+        let spec =
+            CreateSpec { out: out.into(), device: device.into(), design: "base".into(), seed, state, workload, spooled: None, options };
         image::create(&spec, &Control::default()).unwrap();
     };
     let (shared, own) = (path("shared.image"), path("own.image"));

@@ -35,6 +35,20 @@ pub enum WorkloadError {
         /// What the decompressor said.
         reason: String,
     },
+    /// A trace that is not the same any more while it is being read or played.
+    #[error(
+        "{path}: it changed while it was read: {what}; what was read before and after does not belong together. \
+         Copy it, or wait until nobody writes to it, and run again"
+    )]
+    Changed {
+        /// The file.
+        path: String,
+        /// What has changed.
+        what: String,
+    },
+    /// Whoever watches the reading has ended it.
+    #[error("interrupted")]
+    Interrupted,
     /// A trace without a single request.
     #[error("{path}: the file is empty; expected a trace with at least one request")]
     Empty {
@@ -91,15 +105,14 @@ pub enum WorkloadError {
     /// A trace without times, asked to be played at them.
     #[error(
         "{path}: the format `{format}` has no times, so that its requests can't arrive at their own. \
-         Play it in closed loop, with a number of requests that are always outstanding: --queue-depth N, \
-         or `queue_depth = N` in {sidecar} beside the trace"
+         Play it in closed loop, with a number of requests that are always outstanding: --queue-depth N{sidecar}"
     )]
     NoTimes {
         /// The file.
         path: String,
         /// The format found.
         format: &'static str,
-        /// The name of the sidecar file in which the depth can be stated.
+        /// Where else the depth can be stated, as part of the sentence, or nothing.
         sidecar: String,
     },
     /// No format describes the first lines of a trace.
@@ -120,7 +133,7 @@ pub enum WorkloadError {
     /// A trace whose times have no stated unit.
     #[error(
         "{path}: the unit of its times is not stated and the format `{format}` does not fix one. \
-         Give it with --time-unit, or as `time_unit = \"...\"` in {sidecar} beside the trace; \
+         Give it with --time-unit{sidecar}; \
          if its times mean nothing, play it in closed loop with --queue-depth N.\n\
          What each choice would make of its {requests} requests:{choices}"
     )]
@@ -129,7 +142,7 @@ pub enum WorkloadError {
         path: String,
         /// The format found.
         format: &'static str,
-        /// The name of the sidecar file in which the unit can be stated.
+        /// Where else the unit can be stated, as part of the sentence, or nothing.
         sidecar: String,
         /// Number of requests, with separators.
         requests: String,

@@ -21,6 +21,7 @@ mod file;
 mod fio;
 mod limit;
 mod random;
+mod reading;
 mod source;
 mod streams;
 mod synthetic;
@@ -34,6 +35,7 @@ pub use characteristics::{Characteristics, CharacteristicsSummary, DeviceInfo, K
 pub use claims::CheckedClaim;
 pub use error::{Column, Position, WorkloadError};
 pub use file::Row;
+pub use reading::{Reading, Watch};
 pub use source::{Source, SourceContext};
 pub use streams::{Pacing, Pulses, Stream, Streams, Timing};
 pub use trace::units::{AddressUnit, DeviceName, Event, OpCodes, TimeUnit};

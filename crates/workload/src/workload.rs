@@ -13,6 +13,7 @@ use crate::file::{CheckedFile, NO_RATES, Row, Table, Text, TraceFile, WorkloadFi
 use crate::fio;
 use crate::limit::Limited;
 use crate::random::Random;
+use crate::reading::Reading;
 use crate::source::{Source, SourceContext};
 use crate::streams::{Pacing, Stream, Streams};
 use crate::synthetic::profile::Profile;
@@ -188,8 +189,20 @@ impl Workload {
     /// # Errors
     /// An unknown name, a faulty workload file, or whatever keeps a trace from being opened.
     pub fn resolve(name_or_path: &str, options: &TraceOptions) -> Result<Self, WorkloadError> {
+        Self::resolve_watched(name_or_path, options, &Reading::default())
+    }
+
+    /// As [`Workload::resolve`], and says how a trace's file is read, now and later. A name that stands for what was spooled is
+    /// a trace's.
+    ///
+    /// # Errors
+    /// As [`Workload::resolve`], and an interruption.
+    pub fn resolve_watched(name_or_path: &str, options: &TraceOptions, reading: &Reading) -> Result<Self, WorkloadError> {
         let traces = std::env::var_os(TRACES_VARIABLE).filter(|folder| !folder.is_empty()).map(PathBuf::from);
-        Self::resolve_in(name_or_path, options, traces.as_deref())
+        if reading.spooled.is_some() {
+            return Self::of_trace(name_or_path, options, reading);
+        }
+        Self::resolve_with(name_or_path, options, traces.as_deref(), reading)
     }
 
     /// As [`Workload::resolve`], with the folder of the traces given.
@@ -197,17 +210,21 @@ impl Workload {
     /// # Errors
     /// As [`Workload::resolve`].
     pub fn resolve_in(name_or_path: &str, options: &TraceOptions, traces: Option<&Path>) -> Result<Self, WorkloadError> {
+        Self::resolve_with(name_or_path, options, traces, &Reading::default())
+    }
+
+    fn resolve_with(name_or_path: &str, options: &TraceOptions, traces: Option<&Path>, reading: &Reading) -> Result<Self, WorkloadError> {
         let (base, multiplier) = split_multiplier(name_or_path)?;
         let named = |name: &str| multiplier.map_or_else(|| name.to_owned(), |multiplier| format!("{name}@{multiplier}"));
         if let Some(text) = embedded_named(base) {
-            return Self::from_file(named(base), text.workload(multiplier)?, text.path, None, options, traces);
+            return Self::from_file(named(base), text.workload(multiplier)?, text.path, None, options, traces, reading);
         }
         let path = Path::new(base);
         if is_workload_file(path) && path.is_file() && !fio::is_io_log(path) {
             let content = std::fs::read_to_string(path).map_err(|error| WorkloadError::io(path, &error))?;
             let name = path.file_stem().map_or_else(|| base.into(), |stem| stem.to_string_lossy());
             let file = Text { path: base, text: &content }.workload(multiplier)?;
-            return Self::from_file(named(&name), file, base, path.parent(), options, traces);
+            return Self::from_file(named(&name), file, base, path.parent(), options, traces, reading);
         }
         if !path.exists() {
             return Err(unknown(base));
@@ -215,8 +232,13 @@ impl Workload {
         if multiplier.is_some() {
             return Err(WorkloadError::Option { path: base.into(), message: format!("the multiplier {NO_RATES}") });
         }
-        let trace = Trace::open(path, options)?;
-        let name = path.file_name().map_or_else(|| name_or_path.into(), |name| name.to_string_lossy().into_owned());
+        Self::of_trace(base, options, reading)
+    }
+
+    fn of_trace(name_or_path: &str, options: &TraceOptions, reading: &Reading) -> Result<Self, WorkloadError> {
+        let path = Path::new(name_or_path);
+        let trace = Trace::open_watched(path, options, reading)?;
+        let name = trace.path().file_name().map_or_else(|| name_or_path.into(), |name| name.to_string_lossy().into_owned());
         let summary = format!("the trace {name}");
         Self::from_trace(name, summary, trace)
     }
@@ -250,6 +272,7 @@ impl Workload {
         folder: Option<&Path>,
         options: &TraceOptions,
         traces: Option<&Path>,
+        reading: &Reading,
     ) -> Result<Self, WorkloadError> {
         let CheckedFile { summary, table, transform } = file;
         // Of the options, a stand-in has the one that is not about a file.
@@ -272,11 +295,8 @@ impl Workload {
         }
         let open = |TraceFile { file, options: stated }: TraceFile| {
             let path = find_trace(&name, &file, folder, traces)?;
-            let origins = vec![
-                Origin { said: "given as an option".into(), options: options.clone() },
-                Origin { said: format!("from the workload {name}"), options: stated },
-            ];
-            Trace::open_with(&path, origins)
+            let origins = vec![Origin::given(options), Origin { said: format!("from the workload {name}"), options: stated }];
+            Trace::open_with(&path, origins, reading)
         };
         let workload = match table {
             Table::Trace(trace) => Self::from_trace(name.clone(), summary, open(trace)?)?,
@@ -558,6 +578,18 @@ impl Workload {
         }
         let summary = measure(&mut profile.source(seed, None))?;
         Ok(claims::compare(claims, &summary, bursts.as_ref()))
+    }
+
+    /// Makes sure that the files of its traces are as they were when it was resolved.
+    ///
+    /// # Errors
+    /// Names a file that has changed, and says how.
+    pub fn check_unchanged(&self) -> Result<(), WorkloadError> {
+        match &self.requests {
+            Requests::Trace(trace) => trace.check_unchanged(),
+            Requests::Transformed { transformed, .. } => transformed.base().check_unchanged(),
+            _ => Ok(()),
+        }
     }
 
     /// Runs through the stream of requests and measures it.

@@ -2,13 +2,14 @@
 
 mod support;
 
+use std::io::Write;
 use std::path::Path;
 
 use proptest::prelude::*;
 use support::{DRIVE, Folder, cases, gzip, message, microseconds, options, play, play_on, read, write, zstd};
 use tinytail_core::host::Arrival;
 use tinytail_core::units::{MS, SECOND, US};
-use tinytail_workload::{Pacing, SourceContext, TimeUnit, Trace, TraceOptions, Workload, WorkloadError};
+use tinytail_workload::{Pacing, Reading, SourceContext, TimeUnit, Trace, TraceOptions, Workload, WorkloadError};
 
 const LINES: &str = "100 0 8 16 1\n1100 0 800 1 0\n1100 0 24 8 1\n";
 
@@ -41,6 +42,73 @@ fn compression_is_found_from_the_content() {
     // Two compressed files put together are one.
     let both = [zstd(LINES), zstd("2000 0 0 1 1\n")].concat();
     assert_eq!(play(&folder.file("both", both), &microseconds()).unwrap().len(), 4);
+}
+
+#[test]
+fn files_in_several_pieces_are_one_trace() {
+    let folder = Folder::new("pieces");
+    let plain = play(&folder.file("plain", LINES), &microseconds()).unwrap();
+    let (first, second) = LINES.split_at(LINES.find("1100 0 24").unwrap());
+    // pzstd puts a frame before each of its own that says how long that is and is to be skipped.
+    let frame = |text: &str| {
+        let frame = zstd(text);
+        [&[0x50, 0x2a, 0x4d, 0x18, 4, 0, 0, 0][..], &(frame.len() as u32).to_le_bytes(), &frame].concat()
+    };
+    for (name, content) in [
+        ("pzstd", [frame(first), frame(second)].concat()),
+        ("zstd", [zstd(first), zstd(second)].concat()),
+        ("gzip", [gzip(first), gzip(second)].concat()),
+    ] {
+        assert_eq!(play(&folder.file(name, content), &microseconds()).unwrap(), plain, "{name}");
+    }
+}
+
+#[test]
+fn a_trace_that_changes_is_no_trace_any_more() {
+    let folder = Folder::new("changes");
+    let trace = folder.file("t", LINES);
+    let opened = || Workload::resolve(trace.to_str().unwrap(), &microseconds()).unwrap();
+    let check = |workload: &Workload, expected: &str| {
+        let mut arrivals = Vec::new();
+        let played = workload.source(0, &DRIVE, None).and_then(|mut source| source.fill(&mut arrivals, 32));
+        for message in [message(played, &folder), message(workload.check_unchanged(), &folder)] {
+            assert!(message.starts_with("t: it changed while it was read: ") && message.contains(expected), "{message}");
+        }
+    };
+    let workload = opened();
+    assert_eq!(workload.check_unchanged(), Ok(()));
+    std::fs::write(&trace, format!("{LINES}1200 0 8 8 1\n")).unwrap();
+    check(&workload, "it had 42 bytes and has 55");
+    let workload = opened();
+    std::fs::rename(folder.file("other", LINES), &trace).unwrap();
+    check(&workload, "another file has its name");
+    // In the middle of a pass.
+    let workload = opened();
+    let mut source = workload.source(0, &DRIVE, None).unwrap();
+    let mut arrivals = Vec::new();
+    assert_eq!(source.fill(&mut arrivals, 1), Ok(1));
+    std::fs::OpenOptions::new().append(true).open(&trace).unwrap().write_all(b"1 0 8\n").unwrap();
+    assert!(message(source.fill(&mut arrivals, 32), &folder).contains("it had 42 bytes and has 48"));
+}
+
+#[test]
+fn what_can_be_read_only_once_is_no_trace() {
+    let folder = Folder::new("once");
+    for (path, expected) in [("/dev/zero", "this is a device; expected a trace file"), ("/", "this is a folder; expected a trace file")] {
+        assert!(message(Trace::open(Path::new(path), &microseconds()), &folder).contains(expected));
+    }
+}
+
+#[test]
+fn reading_ends_when_it_is_asked_to() {
+    let folder = Folder::new("ends");
+    let trace = folder.file("t.zst", zstd(LINES));
+    let reading = Reading::default();
+    let opened = Trace::open_watched(&trace, &microseconds(), &reading).unwrap();
+    assert_eq!(reading.watch.read_bytes(), reading.watch.file_bytes());
+    reading.watch.cancel();
+    assert_eq!(opened.info().unwrap_err(), WorkloadError::Interrupted);
+    assert_eq!(Trace::open_watched(&trace, &microseconds(), &reading).unwrap_err(), WorkloadError::Interrupted);
 }
 
 #[test]
@@ -131,6 +199,7 @@ fn files_that_are_no_traces_are_refused() {
     check("empty", b"", "empty: the file is empty");
     check("blank", b"\n \n", "blank: the file is empty");
     check("empty.zst", &zstd(""), "empty.zst: the file is empty");
+    check("zeroes", &vec![0; 1 << 20], "zeroes, line 1: found a NUL byte, expected text");
     check("binary", b"\x7fELF\x02\x01\x01\x00\x00", "binary, line 1: found a NUL byte, expected text");
     check("latin", b"1 0 8 8 1\n\xe9t\xe9 0 8 8 1\n", "latin, line 2: found the byte 0xe9 at byte 1 of the line");
     check("long", &vec![b'1'; 1 << 20], "long, line 1: found a line longer than 65536 bytes");

@@ -30,7 +30,7 @@ def compare(
     /,
     *,
     device: str,
-    workload: str,
+    workload: Annotated[str, Parameter(allow_leading_hyphen=True)],
     requests: PositiveOrNone = None,
     seed: Seed = 1,
     jobs: PositiveOrNone = None,
@@ -67,7 +67,7 @@ def compare(
         Name of a drive (see `tinytail devices`) or path of its file.
     workload
         Name of a workload (see `tinytail workloads`), path of its file or of a job file of fio
-        (*.fio), or path of a trace.
+        (*.fio), or path of a trace; - is a trace on standard input.
     requests
         How many requests to run; all that the workload has if not given.
     seed

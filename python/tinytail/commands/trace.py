@@ -6,12 +6,14 @@ from typing import Annotated
 
 from cyclopts import App, Parameter
 
-from tinytail import conflicts, engine
+from tinytail import conflicts
 from tinytail.cli import OK
 from tinytail.commands.facts import show_facts
 from tinytail.flags import JsonPath, PositiveOrNone, Seed, TraceFlags, TransformOptions
-from tinytail.output import checked_output, stdout
+from tinytail.output import checked_output, stderr, stdout
+from tinytail.progress import reporter
 from tinytail.render import facts_view
+from tinytail.traces import convert_trace, describe_trace
 from tinytail.tracing import NOTHING_SAID
 from tinytail.transforms import Transform
 
@@ -20,7 +22,7 @@ trace = App(name="trace", help="Look into block I/O traces, and write them.")
 
 @trace.command
 def info(
-    file: str,
+    file: Annotated[str, Parameter(allow_leading_hyphen=True)],
     /,
     *,
     options: TraceFlags = NOTHING_SAID,
@@ -32,7 +34,7 @@ def info(
     Parameters
     ----------
     file
-        The trace, plain or compressed with zstd or gzip.
+        The trace, plain or compressed with zstd or gzip; - is standard input.
     transform
         What is done to the requests before they are measured.
     json
@@ -40,12 +42,14 @@ def info(
     """
     conflicts.check([("--json", json)], [("FILE", file), ("FILE", f"{file}.toml")])
     output = checked_output(json)
-    return show_facts(engine.describe_trace(file, options, transform), output)
+    with reporter(stderr()) as progress:
+        document = describe_trace(file, options, transform, progress)
+    return show_facts(document, output)
 
 
 @trace.command
 def convert(
-    workload: Annotated[str, Parameter(name="IN")],
+    workload: Annotated[str, Parameter(name="IN", allow_leading_hyphen=True)],
     output: Annotated[str, Parameter(name="OUT")],
     /,
     *,
@@ -62,7 +66,8 @@ def convert(
     Parameters
     ----------
     workload
-        A trace, a workload file, or the name of an open-loop workload.
+        A trace, a workload file, or the name of an open-loop workload; - is a trace on standard
+        input.
     output
         The trace to be written; compressed if its name ends in .zst or .gz.
     requests
@@ -74,8 +79,16 @@ def convert(
     transform
         What is done to the requests.
     """
-    document = engine.convert_trace(
-        workload, output, options, transform, requests=requests, seed=seed, force=force
-    )
+    with reporter(stderr()) as progress:
+        document = convert_trace(
+            workload,
+            output,
+            options,
+            transform,
+            requests=requests,
+            seed=seed,
+            force=force,
+            progress=progress,
+        )
     stdout().print(facts_view(document))
     return OK

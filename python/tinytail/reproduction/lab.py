@@ -406,7 +406,7 @@ class Lab:
             document = engine.run(spec, control)
             # A run that got stuck is an outcome: the same whenever it is made.
             if document["partial"] and document["stuck"] is None:
-                self._failures[run.key] = INTERRUPTED
+                self._failures[run.key] = document.get("unread") or INTERRUPTED
                 return
             log = logs.read(log_path, self._logged[run.key]) if spec.log is not None else None
             self._outcomes[run.key] = Outcome(DesignResult.from_dict(document), log)

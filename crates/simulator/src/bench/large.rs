@@ -58,6 +58,7 @@ pub(super) fn image(name: &str, control: &Control) -> Result<Case, RunError> {
         seed: 1,
         state: toml::Table::from_iter([("ageing".to_string(), "statistical".into())]),
         workload: None,
+        spooled: None,
         options: TraceOptions::default(),
     };
     let info = create(&spec, control)?;

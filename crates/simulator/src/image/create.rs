@@ -8,11 +8,12 @@ use serde::Deserialize;
 use std::fs::Permissions;
 use std::io::BufWriter;
 use std::os::unix::fs::PermissionsExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use tinytail_core::drive::Drive;
 use tinytail_core::image::Layout;
 use tinytail_core::observe::Blind;
-use tinytail_workload::{TraceOptions, Workload};
+use tinytail_workload::{Reading, TraceOptions, Workload};
 
 /// What an image is to hold.
 #[derive(Debug, Clone, Deserialize)]
@@ -31,6 +32,9 @@ pub struct CreateSpec {
     pub state: toml::Table,
     /// Name or path of a workload whose pages are to be mapped.
     pub workload: Option<String>,
+    /// The file that holds what was read from a pipe, if the workload's name is that of a pipe or `-`.
+    #[serde(default)]
+    pub spooled: Option<PathBuf>,
     /// How to read a trace.
     #[serde(flatten)]
     pub options: TraceOptions,
@@ -44,7 +48,9 @@ pub fn create(spec: &CreateSpec, control: &Control) -> Result<Info, RunError> {
     let device = catalog::device(&spec.device)?.with_state("the given state", spec.state.clone())?;
     let design = catalog::design(&spec.design)?;
     let layout = Layout::of(&device, &design);
-    let workload = spec.workload.as_ref().map(|name| Workload::resolve(name, &spec.options)).transpose()?;
+    control.enter(Phase::Reading, 0);
+    let reading = Reading { spooled: spec.spooled.clone(), watch: Arc::clone(control.watch()) };
+    let workload = spec.workload.as_ref().map(|name| Workload::resolve_watched(name, &spec.options, &reading)).transpose()?;
     let target = destination(&spec.out)?;
     let folder = target.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
     if !folder.is_dir() {

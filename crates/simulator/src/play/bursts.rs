@@ -1,6 +1,6 @@
 //! Bursts of requests, each of which waits for the completion of the one before and for a time besides.
 
-use super::{Ahead, BATCH, Ending, TIME_MARGIN, Watch, too_late};
+use super::{Ahead, BATCH, Ending, TIME_MARGIN, Watch, too_late, unread};
 use crate::control::Control;
 use tinytail_core::drive::Drive;
 use tinytail_core::host::Arrival;
@@ -50,7 +50,7 @@ impl Player<'_> {
             }
             drive.submit_to(arrival.queue, due, arrival.command).map_err(|error| Ending::Faulty(error.to_string()))?;
             self.in_flight += 1;
-            self.next = self.ahead.take(drive).map_err(|error| Ending::Faulty(error.to_string()))?;
+            self.next = self.ahead.take(drive).map_err(unread)?;
             // A request may complete at once.
             self.collect(drive, watch);
         }
@@ -83,7 +83,7 @@ pub(super) fn play_bursts<O: Observer>(
     let mut watch = Watch::new(drive, control);
     let mut player = match start(drive, source, offset_ns) {
         Ok(player) => player,
-        Err(error) => return Ending::Faulty(error.to_string()),
+        Err(error) => return unread(error),
     };
     loop {
         if let Err(ending) = player.issue_due(drive, &mut watch) {

@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use super::{Ahead, BATCH, Ending, Watch, too_late};
+use super::{Ahead, BATCH, Ending, Watch, too_late, unread};
 use crate::control::Control;
 use tinytail_core::drive::Drive;
 use tinytail_core::host::Arrival;
@@ -204,7 +204,7 @@ impl<'a> Threads<'a> {
         thread.issued();
         self.in_flight += 1;
         self.left -= 1;
-        thread.next = thread.ahead.take(drive).map_err(|error| Ending::Faulty(error.to_string()))?;
+        thread.next = thread.ahead.take(drive).map_err(unread)?;
         if self.left == 0 || thread.next.is_none() {
             self.end_if_done();
         }
@@ -278,7 +278,7 @@ pub(super) fn play_threads<O: Observer>(
     let mut watch = Watch::new(drive, control);
     let mut threads = match Threads::new(drive, streams, offset_ns) {
         Ok(threads) => threads,
-        Err(error) => return Ending::Faulty(error.to_string()),
+        Err(error) => return unread(error),
     };
     loop {
         if let Err(ending) = threads.issue_due(drive, &mut watch) {

@@ -1,12 +1,11 @@
 //! What a trace file is packed in: gzip or zstd, and inside of it, or without it, a tar archive of one file.
 
 use std::fmt;
-use std::fs::File;
 use std::io::{self, BufReader, Chain, Cursor, Read};
-use std::path::Path;
 
 use serde::Serialize;
 
+use crate::reading::{TraceContent, WatchedFile};
 use crate::text;
 
 /// How a file is compressed, found from its first bytes.
@@ -53,9 +52,14 @@ enum Inner {
 }
 
 enum Decompressed {
-    None(Replayed<File>),
-    Zstd(zstd::stream::read::Decoder<'static, BufReader<Replayed<File>>>),
-    Gzip(flate2::bufread::MultiGzDecoder<BufReader<Replayed<File>>>),
+    None(Replayed<WatchedFile>),
+    Zstd(zstd::stream::read::Decoder<'static, BufReader<Replayed<WatchedFile>>>),
+    Gzip(flate2::bufread::MultiGzDecoder<BufReader<Replayed<WatchedFile>>>),
+}
+
+/// Whether a file that begins so is of Zstandard: a frame of it, or one to be skipped, with which `pzstd` begins.
+fn is_zstd(head: &[u8]) -> bool {
+    matches!(head, [0x28, 0xb5, 0x2f, 0xfd] | [0x50..=0x5f, 0x2a, 0x4d, 0x18])
 }
 
 /// Reads up to `bytes` bytes and puts them back in front.
@@ -67,21 +71,19 @@ fn replayed<R: Read>(mut reader: R, bytes: usize) -> io::Result<(Vec<u8>, Replay
 
 impl Content {
     /// Opens a file and finds out what it is packed in.
-    pub(crate) fn open(path: &Path) -> io::Result<Self> {
-        let file = File::open(path)?;
-        if file.metadata()?.is_dir() {
-            return Err(io::Error::other("this is a folder; expected a trace file"));
-        }
-        let (head, file) = replayed(file, 4)?;
+    pub(crate) fn open(content: &TraceContent) -> io::Result<Self> {
+        let (head, file) = replayed(content.open()?, 4)?;
         let buffered = |file| BufReader::with_capacity(1 << 16, file);
-        let (compression, decompressed) = if head.starts_with(&[0x28, 0xb5, 0x2f, 0xfd]) {
+        let (compression, decompressed) = if is_zstd(&head) {
             (Compression::Zstd, Decompressed::Zstd(zstd::stream::read::Decoder::with_buffer(buffered(file))?))
         } else if head.starts_with(&[0x1f, 0x8b]) {
             (Compression::Gzip, Decompressed::Gzip(flate2::bufread::MultiGzDecoder::new(buffered(file))))
         } else {
             (Compression::None, Decompressed::None(file))
         };
-        let packed = |error: io::Error| if compression == Compression::None { error } else { unpacking(compression, &error) };
+        let packed = |error: io::Error| {
+            if compression == Compression::None || content.own_error(&error).is_some() { error } else { unpacking(compression, &error) }
+        };
         let (head, decompressed) = replayed(decompressed, BLOCK_BYTES).map_err(packed)?;
         let inner = match header(&head) {
             Some(_) => Inner::Tar(TarFile::open(decompressed).map_err(packed)?),

@@ -4,6 +4,7 @@ use std::io::{self, BufRead, BufReader, Read};
 use std::path::{Path, PathBuf};
 
 use crate::error::{Position, WorkloadError};
+use crate::reading::{STANDARD_INPUT, STANDARD_INPUT_SAID, TraceContent};
 use crate::text;
 use crate::trace::container::{Content, Unfit, read_whole};
 
@@ -15,7 +16,7 @@ const LINE_BYTES_MAX: u64 = 64 * 1024;
 
 /// Reads a trace file line by line, or record by record, holding one at a time.
 pub(crate) struct Input {
-    path: PathBuf,
+    content: TraceContent,
     reader: BufReader<Content>,
     buffer: Vec<u8>,
     position: Position,
@@ -24,11 +25,11 @@ pub(crate) struct Input {
 }
 
 impl Input {
-    pub(crate) fn open(path: &Path) -> Result<Self, WorkloadError> {
-        let content = Content::open(path).map_err(|error| WorkloadError::io(path, &error))?;
+    pub(crate) fn open(content: &TraceContent) -> Result<Self, WorkloadError> {
+        let fault = |error: io::Error| content.own_error(&error).unwrap_or_else(|| WorkloadError::io(&content.path, &error));
         Ok(Self {
-            path: path.to_owned(),
-            reader: BufReader::with_capacity(1 << 16, content),
+            content: content.clone(),
+            reader: BufReader::with_capacity(1 << 16, Content::open(content).map_err(fault)?),
             buffer: Vec::new(),
             position: Position::Line(0),
             byte_order_mark: false,
@@ -54,7 +55,7 @@ impl Input {
 
     /// The file's name, with that of the file in the archive if it is one.
     pub(crate) fn path(&self) -> String {
-        let path = self.path.display();
+        let path = self.content.path.display();
         self.content().member().map_or_else(|| path.to_string(), |member| format!("{path} ({member})"))
     }
 
@@ -84,6 +85,9 @@ impl Input {
             }
             if self.buffer.contains(&0) {
                 if self.buffer.iter().any(|byte| *byte != 0) {
+                    return Err(self.binary("a NUL byte".into()));
+                }
+                if self.position == Position::Line(1) {
                     return Err(self.binary("a NUL byte".into()));
                 }
                 self.nul_bytes = self.buffer.len() as u64;
@@ -153,7 +157,18 @@ impl Input {
         WorkloadError::Binary { path: self.path(), line: self.position.number(), found }
     }
 
+    /// What was found wrong, or that the file has changed, which goes before.
+    pub(crate) fn unless_changed(&self, error: WorkloadError) -> WorkloadError {
+        match error {
+            WorkloadError::Interrupted => error,
+            _ => self.content.check_unchanged().err().unwrap_or(error),
+        }
+    }
+
     fn read_error(&self, error: &io::Error) -> WorkloadError {
+        if let Some(own) = self.content.own_error(error) {
+            return own;
+        }
         let compression = self.content().compression();
         let fault_of_archive = error.get_ref().is_some_and(|inner| inner.is::<Unfit>());
         if compression == super::Compression::None || fault_of_archive {
@@ -177,9 +192,16 @@ pub(crate) fn sidecar_paths(trace: &Path) -> Vec<PathBuf> {
     paths
 }
 
-/// The name of the sidecar file in which a message asks to state something.
-pub(crate) fn sidecar_name(trace: &Path) -> String {
-    sidecar_paths(trace)[0].file_name().map_or_else(String::new, |name| name.to_string_lossy().into_owned())
+/// The sidecar file of a trace, if it has one. What comes from standard input has none.
+pub(crate) fn sidecar(trace: &Path) -> Option<PathBuf> {
+    let paths = if trace == Path::new(STANDARD_INPUT) { Vec::new() } else { sidecar_paths(trace) };
+    paths.into_iter().find(|sidecar| sidecar.is_file())
+}
+
+/// The part of a message that asks to state something in a sidecar file, if the trace can have one.
+pub(crate) fn in_sidecar(trace: &Path, what: &str) -> String {
+    let name = sidecar_paths(trace)[0].file_name().map_or_else(String::new, |name| name.to_string_lossy().into_owned());
+    if trace == Path::new(STANDARD_INPUT_SAID) { String::new() } else { format!(", or as `{what}` in {name} beside the trace") }
 }
 
 #[cfg(test)]

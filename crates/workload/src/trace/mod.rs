@@ -32,7 +32,7 @@ mod vscsi;
 mod wiscsee;
 
 use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use rustc_hash::FxHashMap;
 use schemars::JsonSchema;
@@ -42,6 +42,7 @@ use tinytail_core::units::{SECTOR_BYTES, TIME_MAX};
 
 use crate::characteristics::{CharacteristicsSummary, DeviceInfo, TraceInfo, measure};
 use crate::error::WorkloadError;
+use crate::reading::{Reading, TraceContent};
 use crate::source::Source;
 use crate::text;
 use crate::transform::BurstSummary;
@@ -109,6 +110,12 @@ pub(crate) struct Origin {
     pub(crate) options: TraceOptions,
 }
 
+impl Origin {
+    pub(crate) fn given(options: &TraceOptions) -> Self {
+        Self { said: "given as an option".into(), options: options.clone() }
+    }
+}
+
 /// The first origin that has a value wins.
 fn first<'a, T>(origins: &'a [Origin], get: impl Fn(&'a TraceOptions) -> Option<T>) -> Option<(T, &'a str)> {
     origins.iter().find_map(|origin| get(&origin.options).map(|value| (value, origin.said.as_str())))
@@ -137,7 +144,7 @@ struct DeviceScan {
 /// A trace that has been read once and can be played.
 #[derive(Clone, Debug)]
 pub struct Trace {
-    path: PathBuf,
+    content: TraceContent,
     format: &'static Format,
     compression: Compression,
     settings: Settings,
@@ -155,14 +162,30 @@ impl Trace {
     /// # Errors
     /// A file that can't be read, an unknown format, an option that does not apply, a missing time unit, or a faulty line.
     pub fn open(path: &Path, options: &TraceOptions) -> Result<Self, WorkloadError> {
-        Self::open_with(path, vec![Origin { said: "given as an option".into(), options: options.clone() }])
+        Self::open_watched(path, options, &Reading::default())
+    }
+
+    /// As [`Trace::open`], and says how the file is read, now and later.
+    ///
+    /// # Errors
+    /// As [`Trace::open`], and an interruption.
+    pub fn open_watched(path: &Path, options: &TraceOptions, reading: &Reading) -> Result<Self, WorkloadError> {
+        Self::open_with(path, vec![Origin::given(options)], reading)
+    }
+
+    /// Makes sure that the first bytes of a trace, of which more is to come, can be the beginning of one.
+    ///
+    /// # Errors
+    /// An unknown format, a faulty sidecar file, or what is no text and no binary trace.
+    pub fn check_beginning(path: &Path, options: &TraceOptions, reading: &Reading) -> Result<(), WorkloadError> {
+        opening::check_beginning(path, options, reading)
     }
 
     fn records(&self, late_ns_max: i128) -> Result<Records, WorkloadError> {
         // In closed loop nothing is simulated at these times.
         let span_ns_max = i128::from(if self.queue_depth.is_some() { u64::MAX / 2 } else { TIME_MAX });
         let limits = self.settings.time_unit.map(|_| TimeLimits { span_ns_max, late_ns_max });
-        Records::open(&self.path, self.format, &self.settings, limits)
+        Records::open(&self.content, self.format, &self.settings, limits)
     }
 
     /// Checks every line, and measures the devices.
@@ -249,7 +272,7 @@ impl Trace {
                     .and_then(|size| offset_sectors.checked_add(size))
                     .filter(|end| *end <= u64::MAX / u64::from(SECTOR_BYTES))
                     .ok_or_else(|| WorkloadError::Option {
-                        path: self.path.display().to_string(),
+                        path: self.content.path.display().to_string(),
                         message: format!(
                             "{found} devices side by side are larger than 2^64 bytes; choose one by `device` (--trace-device)"
                         ),
@@ -279,7 +302,7 @@ impl Trace {
             said += &format!(" and {} more", text::grouped((names.len() - NAMES_MAX) as u64));
         }
         WorkloadError::Option {
-            path: self.path.display().to_string(),
+            path: self.content.path.display().to_string(),
             message: format!("no request is to device {chosen}; the trace's devices are {said}"),
         }
     }
@@ -293,9 +316,9 @@ impl Trace {
             return Ok(());
         }
         Err(WorkloadError::NoTimes {
-            path: self.path.display().to_string(),
+            path: self.content.path.display().to_string(),
             format: self.format.name,
-            sidecar: input::sidecar_name(&self.path),
+            sidecar: input::in_sidecar(&self.content.path, "queue_depth = N"),
         })
     }
 
@@ -366,7 +389,15 @@ impl Trace {
     /// The file.
     #[must_use]
     pub fn path(&self) -> &Path {
-        &self.path
+        &self.content.path
+    }
+
+    /// Makes sure that the file is as it was when it was opened.
+    ///
+    /// # Errors
+    /// Says what has changed.
+    pub(crate) fn check_unchanged(&self) -> Result<(), WorkloadError> {
+        self.content.check_unchanged()
     }
 
     /// The format's name.
@@ -399,7 +430,7 @@ impl Trace {
             offset_bytes: device.offset_sectors * u64::from(SECTOR_BYTES),
         });
         TraceInfo {
-            path: self.path.display().to_string(),
+            path: self.content.path.display().to_string(),
             format: self.format.name.into(),
             compression: self.compression,
             time_unit: self.settings.time_unit,
@@ -473,7 +504,8 @@ impl TraceSource {
 impl Source for TraceSource {
     fn fill(&mut self, out: &mut Vec<Arrival>, limit: usize) -> Result<usize, WorkloadError> {
         for count in 0..limit {
-            match self.next()? {
+            let next = self.next().map_err(|error| self.records.records.input.unless_changed(error));
+            match next? {
                 Some(arrival) => out.push(arrival),
                 None => return Ok(count),
             }

@@ -6,12 +6,13 @@ use tinytail_core::units::SECTOR_BYTES;
 
 use crate::error::WorkloadError;
 use crate::file;
+use crate::reading::{Reading, TraceContent};
 use crate::text;
 use crate::trace::fields;
 use crate::trace::input::{self, Input};
 use crate::trace::records::{Records, TimeLimits};
 use crate::trace::units::{AddressUnit, OpCodes, TimeUnit};
-use crate::trace::{FORMATS, Format, LATE_NS_MAX, Order, Origin, Reader, Scan, Settings, Time, Trace, first};
+use crate::trace::{FORMATS, Format, LATE_NS_MAX, Order, Origin, Reader, Scan, Settings, Time, Trace, TraceOptions, first};
 
 /// How many lines are looked at to find the format.
 const SNIFFED_LINES: usize = 8;
@@ -28,15 +29,13 @@ struct Settling<'a> {
 }
 
 impl Trace {
-    pub(crate) fn open_with(path: &Path, mut origins: Vec<Origin>) -> Result<Self, WorkloadError> {
-        if let Some(sidecar) = input::sidecar_paths(path).into_iter().find(|sidecar| sidecar.is_file()) {
-            let options = file::read_sidecar(&sidecar)?;
-            origins.push(Origin { said: format!("from {}", sidecar.display()), options });
-        }
-        let (format, compression) = find_format(path, &origins)?;
+    pub(crate) fn open_with(path: &Path, mut origins: Vec<Origin>, reading: &Reading) -> Result<Self, WorkloadError> {
+        origins.extend(sidecar_origin(path)?);
+        let content = TraceContent::new(path, reading);
+        let (format, compression) = find_format(&content, &origins)?;
         let origin = first(&origins, |options| options.format.as_ref()).map_or("found from the content", |(_, origin)| origin);
         let mut settling = Settling {
-            path: path.display().to_string(),
+            path: content.path.display().to_string(),
             format,
             origins: &origins,
             notes: vec![format!("format {}, {origin}: {}", format.name, format.summary)],
@@ -50,23 +49,30 @@ impl Trace {
         let notes = settling.notes;
         let settings = Settings { time_unit, address_unit, ops, event };
         if time_unit.is_none() && format.time == Time::Given && queue_depth.is_none() {
-            return Err(missing_time_unit(path, format, settings, late_ns_max));
+            return Err(missing_time_unit(&content, format, settings, late_ns_max));
         }
-        let mut trace = Self {
-            path: path.to_owned(),
-            format,
-            compression,
-            settings,
-            late_ns_max,
-            queue_depth,
-            device: None,
-            notes,
-            scan: Scan::default(),
-        };
+        let mut trace =
+            Self { content, format, compression, settings, late_ns_max, queue_depth, device: None, notes, scan: Scan::default() };
         trace.first_pass()?;
         trace.lay_out_devices(first(&origins, |options| options.device.as_ref()).map(|(device, _)| device))?;
         Ok(trace)
     }
+}
+
+fn sidecar_origin(trace: &Path) -> Result<Option<Origin>, WorkloadError> {
+    let Some(sidecar) = input::sidecar(trace) else { return Ok(None) };
+    Ok(Some(Origin { said: format!("from {}", sidecar.display()), options: file::read_sidecar(&sidecar)? }))
+}
+
+pub(super) fn check_beginning(path: &Path, options: &TraceOptions, reading: &Reading) -> Result<(), WorkloadError> {
+    let mut origins = vec![Origin::given(options)];
+    origins.extend(sidecar_origin(path)?);
+    let content = TraceContent::new(path, reading);
+    let (format, _) = find_format(&content, &origins)?;
+    if matches!(format.reader, Reader::Lines { .. }) {
+        Input::open(&content)?.next_line()?;
+    }
+    Ok(())
 }
 
 impl Settling<'_> {
@@ -205,8 +211,8 @@ impl Settling<'_> {
 
 /// Finds the format of a file: the one that is asked for, or else the first that claims its beginning or one of its first
 /// lines.
-fn find_format(path: &Path, origins: &[Origin]) -> Result<(&'static Format, super::Compression), WorkloadError> {
-    let input = Input::open(path)?;
+fn find_format(content: &TraceContent, origins: &[Origin]) -> Result<(&'static Format, super::Compression), WorkloadError> {
+    let input = Input::open(content)?;
     let compression = input.content().compression();
     if let Some((name, origin)) = first(origins, |options| options.format.as_deref()) {
         return match FORMATS.iter().find(|format| format.name == name) {
@@ -231,7 +237,7 @@ fn find_format(path: &Path, origins: &[Origin]) -> Result<(&'static Format, supe
     if let Some(format) = binary {
         return Ok((format, compression));
     }
-    let mut input = Input::open(path)?;
+    let mut input = Input::open(content)?;
     let mut head: Vec<String> = Vec::new();
     while head.len() < SNIFFED_LINES
         && let Some((_, line)) = input.next_line()?
@@ -274,12 +280,12 @@ fn unknown_format(path: String, first_line: &str) -> WorkloadError {
 }
 
 /// Says what each unit would make of the trace. Reads it in seconds, so that the digits after the point are kept.
-fn missing_time_unit(path: &Path, format: &'static Format, mut settings: Settings, late_ns_max: i128) -> WorkloadError {
+fn missing_time_unit(content: &TraceContent, format: &'static Format, mut settings: Settings, late_ns_max: i128) -> WorkloadError {
     settings.time_unit = Some(TimeUnit::Seconds);
     let measure = || {
         // How late a line may be can't be judged without the unit.
         let late_ns_max = if late_ns_max > 0 { i128::MAX } else { 0 };
-        let mut records = Records::open(path, format, &settings, Some(TimeLimits { span_ns_max: i128::MAX, late_ns_max }))?;
+        let mut records = Records::open(content, format, &settings, Some(TimeLimits { span_ns_max: i128::MAX, late_ns_max }))?;
         let (mut requests, mut earliest_ns, mut latest_ns) = (0_u64, i128::MAX, i128::MIN);
         while let Some(request) = records.next()? {
             requests += 1;
@@ -287,7 +293,7 @@ fn missing_time_unit(path: &Path, format: &'static Format, mut settings: Setting
             latest_ns = latest_ns.max(request.record.time_ns);
         }
         if requests == 0 {
-            return Err(WorkloadError::Empty { path: path.display().to_string() });
+            return Err(WorkloadError::Empty { path: content.path.display().to_string() });
         }
         Ok((requests, (latest_ns - earliest_ns).unsigned_abs()))
     };
@@ -306,9 +312,9 @@ fn missing_time_unit(path: &Path, format: &'static Format, mut settings: Setting
         format!("\n  {unit}: it would last {} at {rate} requests per second", text::duration(span_ns))
     });
     WorkloadError::MissingTimeUnit {
-        path: path.display().to_string(),
+        path: content.path.display().to_string(),
         format: format.name,
-        sidecar: input::sidecar_name(path),
+        sidecar: input::in_sidecar(&content.path, "time_unit = \"...\""),
         requests: text::grouped(requests),
         choices: choices.concat(),
     }

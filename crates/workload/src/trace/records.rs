@@ -3,11 +3,11 @@
 
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
-use std::path::Path;
 
 use tinytail_core::host::CommandKind;
 
 use crate::error::{Position, WorkloadError};
+use crate::reading::TraceContent;
 use crate::text;
 use crate::trace::fields::Fault;
 use crate::trace::input::Input;
@@ -96,13 +96,13 @@ struct Clock {
 impl Records {
     /// Opens a trace; without limits its times are not looked at.
     pub(super) fn open(
-        path: &Path,
+        content: &TraceContent,
         format: &'static Format,
         settings: &Settings,
         limits: Option<TimeLimits>,
     ) -> Result<Self, WorkloadError> {
         Ok(Self {
-            input: Input::open(path)?,
+            input: Input::open(content)?,
             reader: match format.reader {
                 Reader::Lines { parser, .. } => Units::Lines(parser(settings)),
                 Reader::Records { bytes, parse, .. } => Units::Records { bytes, parse },
@@ -119,7 +119,12 @@ impl Records {
     }
 
     /// The next request in the order of the file.
+    #[inline]
     pub(super) fn next(&mut self) -> Result<Option<Request>, WorkloadError> {
+        self.read_next().map_err(|error| self.input.unless_changed(error))
+    }
+
+    fn read_next(&mut self) -> Result<Option<Request>, WorkloadError> {
         loop {
             let (at, parsed) = match &mut self.reader {
                 Units::Lines(parser) => match self.input.next_line()? {

@@ -42,6 +42,17 @@ pub(crate) enum Base {
     Tenants(Vec<Tenant>),
 }
 
+impl Base {
+    /// Makes sure that the files of its traces are as they were when they were opened.
+    pub(crate) fn check_unchanged(&self) -> Result<(), WorkloadError> {
+        match self {
+            Self::Trace(trace) => trace.check_unchanged(),
+            Self::Profile(_) => Ok(()),
+            Self::Tenants(tenants) => tenants.iter().try_for_each(|tenant| tenant.trace.check_unchanged()),
+        }
+    }
+}
+
 /// A workload with transforms.
 #[derive(Clone, Debug)]
 pub(crate) struct Transformed {

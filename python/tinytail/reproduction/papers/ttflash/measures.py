@@ -7,7 +7,7 @@ import math
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from tinytail import engine
+from tinytail import engine, traces
 from tinytail.errors import ConfigError
 from tinytail.reproduction import toml
 from tinytail.reproduction.lab import Lab, Unavailable
@@ -341,8 +341,8 @@ def stream(lab: Lab, *, experiment: str, requests: int) -> Values:
     text = toml.dumps({"summary": experiment, "synthetic": rule})
     path = Path(lab.file(text, "stream.toml"))
     trace = path.with_suffix(".trace")
-    engine.trace_convert(path, trace, force=True)
-    info = engine.trace_info(trace)
+    traces.trace_convert(path, trace, force=True)
+    info = traces.trace_info(trace)
     return {
         "kib": [info["read"]["mean_kib"], info["write"]["mean_kib"]],
         "every_us": info["duration_s"] * 1e6 / (requests - 1),

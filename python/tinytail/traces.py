@@ -1,0 +1,178 @@
+"""Looks into traces and writes them, from files and from pipes, and heeds Ctrl-C meanwhile."""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+
+from tinytail import arguments, engine, transforms
+from tinytail.comparing import ProgressCallback, in_thread, spooled
+from tinytail.tracing import AddressUnit, Event, TimeUnit, TraceOptions
+from tinytail.transforms import Transform
+
+
+def trace_info(
+    path: str | os.PathLike[str],
+    *,
+    time_unit: TimeUnit | None = None,
+    ops: str | None = None,
+    format: str | None = None,
+    unit: AddressUnit | None = None,
+    trace_device: str | None = None,
+    event: Event | None = None,
+    reorder_ms: int | None = None,
+    queue_depth: int | None = None,
+    transform: Transform | None = None,
+) -> dict[str, Any]:
+    """The characteristics of a block I/O trace: its format, size, mix, rate, span and locality.
+
+    Args:
+        path: the trace, plain or compressed with zstd or gzip; `"-"` is standard input.
+        time_unit: unit of the trace's time column, for formats that do not fix it.
+        ops: meaning of the operation codes, such as `"write=0,read=1"`, for formats that do not
+            fix it.
+        format: name of the trace's format; found from its content if not given.
+        unit: unit of addresses and sizes, for formats that do not fix it.
+        trace_device: number or name of the only device that is looked at.
+        event: the event that counts as a request, for formats that record several.
+        reorder_ms: how late a line may be, in ms; later ones are errors.
+        queue_depth: closed loop, in which the trace's times do not matter.
+        transform: what is done to the requests before they are measured.
+
+    Raises:
+        UsageError: an argument of the wrong type.
+        WorkloadError: the file is not a trace that can be read; says where and why.
+    """
+    options = TraceOptions(
+        format=format,
+        time_unit=time_unit,
+        ops=ops,
+        unit=unit,
+        trace_device=trace_device,
+        event=event,
+        reorder_ms=reorder_ms,
+        queue_depth=queue_depth,
+    )
+    return describe_trace(path, options, transforms.checked(transform))
+
+
+def describe_trace(
+    path: str | os.PathLike[str],
+    options: TraceOptions,
+    transform: Transform,
+    progress: ProgressCallback | None = None,
+) -> dict[str, Any]:
+    """As `trace_info`, with the options in one, and with progress."""
+    options.check()
+    transform.check()
+    name = arguments.file(path)
+    with spooled(name, options, progress) as content:
+        return in_thread(
+            lambda control: engine.describe_trace(name, options, transform, control, content),
+            name,
+            progress,
+        )
+
+
+def trace_convert(
+    workload: str | os.PathLike[str],
+    output: str | os.PathLike[str],
+    *,
+    transform: Transform | None = None,
+    requests: int | None = None,
+    seed: int = 1,
+    force: bool = False,
+    time_unit: TimeUnit | None = None,
+    ops: str | None = None,
+    format: str | None = None,
+    unit: AddressUnit | None = None,
+    trace_device: str | None = None,
+    event: Event | None = None,
+    reorder_ms: int | None = None,
+    queue_depth: int | None = None,
+) -> dict[str, Any]:
+    """Writes the requests of a workload as a trace with a sidecar file, which is read back as is.
+
+    Args:
+        workload: path of a trace or of a workload file, or name of an open-loop workload. A trace
+            in closed loop stays so.
+        output: the trace to be written; compressed if its name ends in `.zst` or `.gz`.
+        transform: what is done to the requests.
+        requests: how many requests are written at most; None for all.
+        seed: seed of whatever is random.
+        force: replace files that are there.
+        time_unit: unit of the trace's time column, for formats that do not fix it.
+        ops: meaning of the operation codes, such as `"write=0,read=1"`, for formats that do not
+            fix it.
+        format: name of the trace's format; found from its content if not given.
+        unit: unit of addresses and sizes, for formats that do not fix it.
+        trace_device: number or name of the only device that is written.
+        event: the event that counts as a request, for formats that record several.
+        reorder_ms: how late a line may be, in ms; later ones are errors.
+        queue_depth: closed loop, with so many requests always outstanding.
+
+    Returns:
+        What was written: `path`, `sidecar`, `compression`, `requests` and `notes`.
+
+    Raises:
+        UsageError: an argument of the wrong type.
+        WorkloadError: the workload cannot be read or written as a trace, or a file is there
+            already.
+        RunError: the files cannot be written.
+    """
+    options = TraceOptions(
+        format=format,
+        time_unit=time_unit,
+        ops=ops,
+        unit=unit,
+        trace_device=trace_device,
+        event=event,
+        reorder_ms=reorder_ms,
+        queue_depth=queue_depth,
+    )
+    return convert_trace(
+        workload,
+        output,
+        options,
+        transforms.checked(transform),
+        requests=requests,
+        seed=seed,
+        force=force,
+    )
+
+
+def convert_trace(
+    workload: str | os.PathLike[str],
+    output: str | os.PathLike[str],
+    options: TraceOptions,
+    transform: Transform,
+    *,
+    requests: int | None,
+    seed: int,
+    force: bool,
+    progress: ProgressCallback | None = None,
+) -> dict[str, Any]:
+    """As `trace_convert`, with the options in one, and with progress."""
+    options.check()
+    transform.check()
+    name, out = arguments.name("workload", workload), arguments.file(output)
+    if requests is not None:
+        requests = arguments.whole_number("requests", requests, 1, arguments.U64_MAX)
+    seed = arguments.whole_number("seed", seed, 0, arguments.U64_MAX)
+    force = arguments.flag("force", force)
+    with spooled(name, options, progress) as content:
+        return in_thread(
+            lambda control: engine.convert_trace(
+                name,
+                out,
+                options,
+                transform,
+                control,
+                content,
+                requests=requests,
+                seed=seed,
+                force=force,
+            ),
+            name,
+            progress,
+        )

@@ -1,0 +1,164 @@
+"""Traces from files and pipes: what is read is one thing, and reading can be watched and ended."""
+
+from __future__ import annotations
+
+import errno
+import gzip
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+import tinytail
+from tinytail import engine, spooling
+
+COMPARE = ("compare", "base", "--device", "ttflash-small", "--requests", "300")
+LINES = "".join(f"{n * 500000} 0 {n * 7919 % 100000 * 8} 8 {int(n % 3 > 0)}\n" for n in range(4000))
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder with a trace and its sidecar, and one for temporary files."""
+    monkeypatch.chdir(tmp_path)
+    Path("t.trace").write_text(LINES)
+    Path("t.trace.toml").write_text('time_unit = "ns"\n')
+    (tmp_path / "temporary").mkdir()
+    monkeypatch.setenv("TMPDIR", str(tmp_path / "temporary"))
+    return tmp_path
+
+
+def start(*words: str, **options: object) -> subprocess.Popen[str]:
+    """The command in a process of its own."""
+    line = [sys.executable, "-m", "tinytail", *words]
+    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+    return subprocess.Popen(line, text=True, **(pipes | options))  # type: ignore[call-overload,no-any-return]
+
+
+def test_a_pipe_gives_what_the_file_gives(folder: Path) -> None:
+    hashes = []
+    for workload in ("t.trace", "-"):
+        given = LINES if workload == "-" else ""
+        running = start(*COMPARE, "--workload", workload, "--time-unit", "ns", "--json", "-")
+        out, err = running.communicate(given)
+        assert running.returncode == 0, err
+        (result,) = json.loads(out)["results"]
+        hashes.append(result["event_hash"])
+        assert result["workload"]["name"] == ("standard input" if given else "t.trace")
+    assert hashes[0] == hashes[1]
+    assert list((folder / "temporary").iterdir()) == []
+
+
+@pytest.mark.parametrize("packed", [False, True])
+def test_a_fifo_is_read_once_and_keeps_its_sidecar(folder: Path, packed: bool) -> None:
+    os.mkfifo("fifo")
+    Path("fifo.toml").write_text('time_unit = "ns"\n')
+    content = gzip.compress(LINES.encode()) if packed else LINES.encode()
+    threading.Thread(target=Path("fifo").write_bytes, args=(content,), daemon=True).start()
+    info = tinytail.trace_info("fifo")
+    assert (info["path"], info["requests"]) == ("fifo", 4000)
+    threading.Thread(target=Path("fifo").write_bytes, args=(content,), daemon=True).start()
+    written = tinytail.trace_convert("fifo", "out.trace")
+    assert written["requests"] == 4000
+    assert Path("out.trace").read_text() == LINES
+    assert list((folder / "temporary").iterdir()) == []
+
+
+def test_what_is_no_trace_ends_early() -> None:
+    with Path("/dev/zero").open("rb") as zeroes:
+        running = start("trace", "info", "-", stdin=zeroes)
+        # It is a device and not a pipe, and is read like one.
+        _, err = running.communicate(timeout=60)
+    assert running.returncode == 2
+    assert "standard input, line 1: found a NUL byte" in err
+    with pytest.raises(tinytail.WorkloadError, match="this is a device; expected a trace file"):
+        tinytail.trace_info("/dev/zero")
+    running = start("trace", "info", "-")
+    _, err = running.communicate("1 2 3\n" * 400_000, timeout=60)
+    assert running.returncode == 2
+    assert "no known trace format fits its first line" in err
+
+
+def test_a_full_disk_is_said_in_words(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Full:
+        def write(self, _: object) -> int:
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr(spooling, "_temporary", lambda _folder, _stack: (Full(), "nowhere"))
+    os.mkfifo("fifo")
+    threading.Thread(target=Path("fifo").write_text, args=(LINES,), daemon=True).start()
+    with pytest.raises(tinytail.RunError, match=r"No space left on device; set TMPDIR to a folder"):
+        tinytail.trace_info("fifo")
+
+
+@pytest.mark.parametrize("sign", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize("words", [("trace", "info", "fifo"), (*COMPARE, "--workload", "fifo")])
+def test_a_pipe_that_nobody_writes_to_can_be_given_up(
+    words: tuple[str, ...], sign: signal.Signals
+) -> None:
+    os.mkfifo("fifo")
+    running = start(*words)
+    time.sleep(1.0)
+    running.send_signal(sign)
+    _, err = running.communicate(timeout=30)
+    assert (running.returncode, err) == (130, "error: interrupted\n")
+
+
+@pytest.fixture
+def endless(folder: Path) -> Iterator[Path]:
+    """A trace that takes long to read: 300 times a million requests."""
+    path = folder / "long.trace.gz"
+    path.write_bytes(gzip.compress(b"5 0 8 8 1\n" * 1_000_000) * 300)
+    path.with_name("long.trace.toml").write_text('time_unit = "ns"\n')
+    yield path
+    path.unlink()
+
+
+def test_cancelled_reading_ends_as_interrupted(endless: Path) -> None:
+    control = engine.Control()
+    control.cancel()
+    with pytest.raises(KeyboardInterrupt):
+        engine.describe_trace(
+            endless, tinytail.tracing.TraceOptions(), tinytail.Transform(), control, None
+        )
+
+
+@pytest.mark.parametrize("sign", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize(
+    "words", [("trace", "info"), ("trace", "convert"), (*COMPARE, "--workload")]
+)
+def test_signals_are_heeded_while_a_trace_is_read(
+    endless: Path, words: tuple[str, ...], sign: signal.Signals
+) -> None:
+    after = ("out.trace",) if words[-1] == "convert" else ()
+    running = start(*words, str(endless), *after)
+    assert running.stderr is not None
+    assert "reading" in running.stderr.readline()
+    running.send_signal(sign)
+    _, err = running.communicate(timeout=30)
+    assert running.returncode == 130
+    assert re.search("interrupted", err)
+    assert not Path("out.trace").exists()
+
+
+def test_figures_of_a_run_whose_trace_has_changed_are_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    native = engine.run
+
+    def run(spec: engine.RunSpec, control: engine.Control) -> dict[str, object]:
+        document = native(spec, control)
+        return document | {"partial": True, "unread": "t.trace: it changed"}
+
+    monkeypatch.setattr(engine, "run", run)
+    comparison = tinytail.compare(
+        ["base"], device="ttflash-small", workload="t.trace", requests=300
+    )
+    assert comparison.result("base").unread == "t.trace: it changed"
+    assert not comparison.partial
+    assert [error.message for error in comparison.errors] == ["stopped: t.trace: it changed"]
