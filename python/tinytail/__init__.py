@@ -64,6 +64,7 @@ if TYPE_CHECKING:
         explain,
     )
     from tinytail.imaging import create_image
+    from tinytail.noise import compare_within_noise
     from tinytail.page_layout import PageLayout, analyze_page_layout, read_page_times
     from tinytail.rate_matching import RateMatching, analyze_rate_matching
     from tinytail.reading import read_results
@@ -80,9 +81,11 @@ if TYPE_CHECKING:
         Distribution,
         GcAffected,
         GcTimes,
+        Interval,
         Latency,
         Log,
         Out,
+        Replicate,
         Series,
         Stories,
         Timeline,
@@ -130,6 +133,7 @@ __all__ = [
     "GcAffected",
     "GcTimes",
     "Interrupted",
+    "Interval",
     "Latency",
     "Log",
     "NoResultError",
@@ -144,6 +148,7 @@ __all__ = [
     "RateMatching",
     "Rating",
     "RecoveryTimes",
+    "Replicate",
     "ResultsError",
     "Rotation",
     "RunError",
@@ -169,6 +174,7 @@ __all__ = [
     "certification_schema",
     "certify_act",
     "compare",
+    "compare_within_noise",
     "config_check",
     "config_schema",
     "counterfactual",
@@ -197,6 +203,7 @@ _MODULES = (
     "engine",
     "errors",
     "imaging",
+    "noise",
     "page_layout",
     "rate_matching",
     "reading",

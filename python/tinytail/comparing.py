@@ -12,7 +12,17 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
-from tinytail import arguments, conflicts, engine, memory, recording, spooling, states, transforms
+from tinytail import (
+    arguments,
+    conflicts,
+    engine,
+    memory,
+    recording,
+    replicates,
+    spooling,
+    states,
+    transforms,
+)
 from tinytail.engine import STARVED_AFTER_S, STARVED_AFTER_S_MAX
 from tinytail.errors import (
     ConfigError,
@@ -40,6 +50,7 @@ LOOK_SECONDS = 0.01
 STUCK = "Requests stopped completing. "
 WINDOWS = 200
 WINDOWS_MAX = 10_000
+SEEDS_MAX = 1000
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,6 +79,7 @@ class Plan:
     starved_after_s: int = STARVED_AFTER_S
     # The file that holds what a pipe gave, if the workload is one.
     spooled: str | None = None
+    seeds: int = 1
 
     @property
     def reference_design(self) -> str:
@@ -81,6 +93,7 @@ class Plan:
         options = {
             "--requests": self.requests,
             "--seed": self.seed,
+            "--seeds": None if self.seeds == 1 else self.seeds,
             "--reference": self.reference,
             "--image": self.image,
             "--windows": None if self.windows == WINDOWS else self.windows,
@@ -146,6 +159,7 @@ class Plan:
         needs = [
             memory.drive_bytes(self.device, design, verify=self.verify) for design in self.designs
         ]
+        needs *= self.seeds
         return memory.fit(needs, jobs=self.jobs, jobs_default=cpu_count())
 
     def configuration(self) -> tuple[Configured, ...]:
@@ -195,6 +209,7 @@ class Plan:
         if self.requests is not None:
             arguments.whole_number("requests", self.requests, 1, arguments.U64_MAX)
         arguments.whole_number("seed", self.seed, 0, arguments.U64_MAX)
+        self._check_seeds()
         if self.jobs is not None:
             arguments.whole_number("jobs", self.jobs, 1)
         arguments.flag("verify", self.verify)
@@ -222,6 +237,18 @@ class Plan:
         arguments.whole_number("stories", self.stories, 0, STORIES_MAX)
         self.trace.check()
         self.transform.check()
+
+    def _check_seeds(self) -> None:
+        arguments.whole_number("seeds", self.seeds, 1, SEEDS_MAX)
+        if self.seed + self.seeds - 1 > arguments.U64_MAX:
+            raise UsageError(f"seed is {self.seed}, and {self.seeds} seeds from there go too far")
+        files = {"log": self.log, "timeline": self.timeline, "out": self.out}
+        for name, given in files.items():
+            if self.seeds > 1 and given is not None:
+                raise UsageError(
+                    f"seeds and {name} exclude each other: {name} keeps what one run did; leave "
+                    "out seeds, and say which one by seed"
+                )
 
     def run_spec(self, design: str) -> engine.RunSpec:
         """What the run of one of the designs needs."""
@@ -356,10 +383,11 @@ def spooled(
 
 
 class _Job:
-    """One design, and what came of it. Written by its worker, read by the main thread."""
+    """A design with a seed, and what came of it. Written by its worker, read by the main thread."""
 
-    def __init__(self, design: str, keeping: Keeping | None) -> None:
+    def __init__(self, design: str, seed: int, keeping: Keeping | None) -> None:
         self.design = design
+        self.seed = seed
         self._keeping = keeping
         self.control = engine.Control()
         self.started = False
@@ -427,7 +455,9 @@ class _Pool:
     """
 
     def __init__(self, plan: Plan, keeping: Keeping | None) -> None:
-        self.jobs = [_Job(design, keeping) for design in plan.designs]
+        seeds = range(plan.seed, plan.seed + plan.seeds)
+        # Designs that start from the same state come after each other.
+        self.jobs = [_Job(design, seed, keeping) for seed in seeds for design in plan.designs]
         self._plan = plan
         self._waiting = deque(self.jobs)
         self._cancelled = False
@@ -444,7 +474,15 @@ class _Pool:
                 job = self._waiting.popleft()
             except IndexError:
                 return
-            job.run(self._plan.run_spec(job.design))
+            job.run(replace(self._plan, seed=job.seed, seeds=1).run_spec(job.design))
+
+    def progress(self) -> list[DesignProgress]:
+        """How far each design is: with several seeds, as the run that is furthest behind."""
+        return [_together([j.progress() for j in self.of(d)]) for d in self._plan.designs]
+
+    def of(self, design: str) -> list[_Job]:
+        """The jobs of a design, in the order of their seeds."""
+        return [job for job in self.jobs if job.design == design]
 
     def wait(self, timeout_seconds: float) -> bool:
         """Waits until every job has ended that will; False if the time ran out before."""
@@ -459,6 +497,20 @@ class _Pool:
         self._cancelled = True
         for job in self.jobs:
             job.control.cancel()
+
+
+def _together(runs: Sequence[DesignProgress]) -> DesignProgress:
+    first = runs[0]
+    if len(runs) == 1:
+        return first
+    ended = sum(run.status in ("finished", "failed") for run in runs)
+    running = [run for run in runs if run.status == "running"]
+    if ended == len(runs):
+        return next((run for run in runs if run.status == "failed"), first)
+    if not running:
+        return replace(first, status="running" if ended else "waiting", phase="", done=0, total=0)
+    behind = running[-1]
+    return replace(behind, phase=f"{behind.phase}, {ended} of {len(runs)} seeds done")
 
 
 def cpu_count() -> int:
@@ -494,7 +546,7 @@ def _execute(plan: Plan, progress: ProgressCallback | None, keeping: Keeping | N
 
     def report() -> None:
         if progress is not None:
-            progress([job.progress() for job in pool.jobs])
+            progress(pool.progress())
 
     try:
         pool.start()
@@ -508,15 +560,16 @@ def _execute(plan: Plan, progress: ProgressCallback | None, keeping: Keeping | N
     except BaseException:
         pool.cancel()
         raise
-    return _gather(plan, configuration, pool.jobs)
+    return _gather(plan, configuration, pool)
 
 
-def _gather(plan: Plan, configuration: tuple[Configured, ...], jobs: Sequence[_Job]) -> Comparison:
-    results = tuple(job.result for job in jobs if job.result is not None)
-    for job in jobs:
+def _gather(plan: Plan, configuration: tuple[Configured, ...], pool: _Pool) -> Comparison:
+    for job in pool.jobs:
         if job.result is None and job.error is None:
             job.error = DesignError(job.design, "interrupted", "interrupted before it could run")
-    errors = tuple(job.error for job in jobs if job.error is not None)
+    found = [_combined(pool.of(design)) for design in plan.designs]
+    results = tuple(result for result in found if result is not None)
+    errors = tuple(error for design in plan.designs for error in _errors(pool.of(design)))
     first = results[0] if results else None
     return Comparison(
         version=engine.version(),
@@ -525,13 +578,32 @@ def _gather(plan: Plan, configuration: tuple[Configured, ...], jobs: Sequence[_J
         workload=first.workload if first else Workload(plan.workload, None, None),
         state=states.common([result.state for result in results]),
         seed=plan.seed,
-        partial=any(result.interrupted for result in results)
+        partial=any(job.result is not None and job.result.interrupted for job in pool.jobs)
         or any(error.kind == "interrupted" for error in errors),
         reference=plan.reference_design,
         configuration=configuration,
         results=results,
         errors=errors,
+        seeds=plan.seeds,
     )
+
+
+def _combined(jobs: Sequence[_Job]) -> DesignResult | None:
+    """The result of a design: of all its seeds that came to their end, or else of the first."""
+    results = [job.result for job in jobs if job.result is not None]
+    whole = [result for result in results if not result.partial]
+    if len(whole) > 1:
+        document = replicates.combined([result.document for result in whole])
+        return DesignResult.from_dict(document)
+    return next(iter(whole or results), None)
+
+
+def _errors(jobs: Sequence[_Job]) -> list[DesignError]:
+    """What went wrong with a design; what went wrong with every seed is said once."""
+    failed = [(job.seed, job.error) for job in jobs if job.error is not None]
+    if len({(error.kind, error.message) for _, error in failed}) == 1 and len(failed) == len(jobs):
+        return [failed[0][1]]
+    return [replace(error, message=f"seed {seed}: {error.message}") for seed, error in failed]
 
 
 def compare(
@@ -563,6 +635,7 @@ def compare(
     timeline_window: str | None = None,
     no_warm_up: bool = False,
     starved_after_s: int = STARVED_AFTER_S,
+    seeds: int = 1,
     progress: ProgressCallback | None = None,
 ) -> Comparison:
     """Runs each design on the same workload, on drives aged alike.
@@ -606,6 +679,8 @@ def compare(
             trace once before, or a generator until it has filled the write buffer.
         starved_after_s: simulated seconds that a write may spend in the device. One that takes
             longer ends the run, because writes that get nowhere would have it go on for ever.
+        seeds: with how many seeds each design is run, from `seed` on; its figures are then means
+            over them. Not together with `log`, `timeline` and `out`, which are of one run.
         progress: called about ten times a second, in this thread, with the state of each design.
 
     Returns:
@@ -656,6 +731,7 @@ def compare(
         timeline_window=timeline_window,
         no_warm_up=no_warm_up,
         starved_after_s=starved_after_s,
+        seeds=arguments.whole_number("seeds", seeds, 1, SEEDS_MAX),
     )
     plan.check()
     comparison = execute(plan, progress)

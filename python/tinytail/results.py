@@ -47,6 +47,43 @@ class Latency:
 
 
 @dataclass(frozen=True, slots=True)
+class Interval:
+    """Where a figure lies, from `low` to `high`, in the figure's unit.
+
+    Of such intervals `level_percent` hold the truth. `method` is `"seeds"` where `n` runs differ in
+    their seed, and `"blocks"` where `n` blocks of one run were resampled.
+    """
+
+    low: float
+    high: float
+    level_percent: float
+    method: str
+    n: int
+
+
+@dataclass(frozen=True, slots=True)
+class Replicate:
+    """What a design did with one seed, where it was run with several."""
+
+    seed: int
+    event_hash: str
+    read: Latency
+    write: Latency
+    gc_blocked_read_percent: float | None
+    queue_blocked_read_percent: float | None
+    write_amplification: float | None
+    erases: int
+    gc_count: int
+    simulated_seconds: float
+
+    @classmethod
+    def from_dict(cls, document: Mapping[str, Any]) -> Replicate:
+        """Reads an item of the part `replicates` of a result document."""
+        latencies = {kind: Latency.from_dict(document[kind]) for kind in ("read", "write")}
+        return cls(**{**document, **latencies})
+
+
+@dataclass(frozen=True, slots=True)
 class Distribution:
     """Where the latencies of a run lie: the latency of each percentile, in microseconds.
 
@@ -373,6 +410,10 @@ class DesignResult:
     None. `partial` is true of a run that did not come to its end: it was interrupted, or `stuck`
     tells what held what when its requests stopped completing, or `unread` what kept the workload
     from being read to its end. `log` is None if none was asked for.
+    `intervals` says by name, such as `"read.p99_us"`, how far a figure may be off; a figure of
+    which too little was seen has none. With several seeds each figure is the mean over them, a
+    maximum the largest, blame the sum, `replicates` has each, and what has no mean, such as
+    `series` and `event_hash`, is that of the first.
     `gc_times` is None if no collection took time, `bursts` if the workload is not played in bursts.
     `rotation_violations` are the first 1,000 of
     them, none in designs without rotation.
@@ -382,6 +423,8 @@ class DesignResult:
     read: Latency
     write: Latency
     distribution: Distribution
+    intervals: Mapping[str, Interval]
+    replicates: tuple[Replicate, ...]
     gc_blocked_read_percent: float | None
     gc_affected: GcAffected
     plane_utilization_during_gc_percent: float | None
@@ -424,6 +467,17 @@ class DesignResult:
         """Whether Ctrl-C ended the run early."""
         return self.partial and self.stuck is None and self.unread is None
 
+    def figure(self, name: str) -> float | None:
+        """A figure by its name in `intervals`, such as `"read.p99_us"` or `"erases"`.
+
+        Raises:
+            KeyError: there is no such figure.
+        """
+        value: Any = self.document
+        for part in name.split("."):
+            value = value[part]
+        return None if value is None else float(value)
+
     @classmethod
     def from_dict(cls, document: Mapping[str, Any]) -> DesignResult:
         """Reads a result document, which is kept unaltered in `document`."""
@@ -431,6 +485,10 @@ class DesignResult:
             "read": Latency.from_dict(document["read"]),
             "write": Latency.from_dict(document["write"]),
             "distribution": Distribution.from_dict(document["distribution"]),
+            "intervals": {
+                name: Interval(**interval) for name, interval in document["intervals"].items()
+            },
+            "replicates": tuple(map(Replicate.from_dict, document.get("replicates", ()))),
             "blame": Blame.from_dict(document["blame"]),
             "workload": Workload(
                 **{k: document["workload"][k] for k in ("name", "input", "detail")}
@@ -512,7 +570,8 @@ class Comparison:
     `state` has what their starting states have in common; each result has its own in full.
     `results` are in the order of the designs, without those that have none; `errors` tells why.
     `command` repeats the comparison. `partial` is true if it was interrupted. `reference` names
-    the design that ratios are taken to. `configuration` has device, designs and workload in full.
+    the design that ratios are taken to. `seeds` is how many seeds each design ran with, from `seed`
+    on. `configuration` has device, designs and workload in full.
     `out` tells what became of the folder in which the results were to be kept; None if there was to
     be none.
     """
@@ -529,6 +588,7 @@ class Comparison:
     results: tuple[DesignResult, ...]
     errors: tuple[DesignError, ...]
     out: Out | None = None
+    seeds: int = 1
 
     def result(self, design: str) -> DesignResult:
         """The result of one design.
@@ -581,6 +641,7 @@ class Comparison:
             },
             "state": None if self.state is None else dict(self.state),
             "seed": self.seed,
+            "seeds": self.seeds,
             "partial": self.partial,
             "reference": self.reference,
             "configuration": [item.to_dict() for item in self.configuration],
@@ -607,6 +668,7 @@ class Comparison:
             configuration=tuple(map(Configured.from_dict, document["configuration"])),
             results=tuple(map(DesignResult.from_dict, document["results"])),
             errors=tuple(DesignError(**error) for error in document["errors"]),
+            seeds=document["seeds"],
         )
 
     def to_json(self) -> str:

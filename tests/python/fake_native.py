@@ -69,6 +69,12 @@ def result(design: str = "base", scale: float = 140.0, **changes: Any) -> dict[s
             "read_us": [scale, 10 * scale, 400 * scale],
             "write_us": [2 * scale, 20 * scale, 800 * scale],
         },
+        "intervals": {
+            "read.p99_us": {
+                **{"low": 9 * scale, "high": 12 * scale, "level_percent": 90},
+                **{"method": "blocks", "n": 30},
+            }
+        },
         "gc_blocked_read_percent": 2.5,
         "gc_affected": {
             "percent": 2.6,

@@ -3,6 +3,7 @@
 mod bursts;
 mod classes;
 pub mod distribution;
+pub mod intervals;
 pub mod kinds;
 pub mod log;
 pub mod series;
@@ -16,6 +17,7 @@ use bursts::BurstMeter;
 use classes::{class_from, class_of};
 use distribution::Distribution;
 use hdrhistogram::Histogram;
+use intervals::{Interval, intervals};
 use kinds::KindSummary;
 use log::Log;
 use serde::Serialize;
@@ -360,6 +362,14 @@ impl Metrics {
     pub fn distribution(&self) -> Distribution {
         let (reads, writes) = (&self.reads, &self.writes);
         Distribution::new((&reads.histogram, reads.max_ns), (&writes.histogram, writes.max_ns))
+    }
+
+    /// Where the figures of [`Metrics::read`] and [`Metrics::write`] lie, by names such as `read.p99_us`.
+    pub fn intervals(&self) -> BTreeMap<String, Interval> {
+        let [reads, writes] = self.series.classes();
+        let mut found = intervals("read", &reads, &self.read());
+        found.extend(intervals("write", &writes, &self.write()));
+        found
     }
 
     /// Percent of reads of which some page waited for a resource that a GC held. TTFLASH, section 6.1.

@@ -18,7 +18,7 @@ pub const WINDOWS_MAX: u32 = 10_000;
 /// The width of the first windows.
 const FIRST_WINDOW_NS: Ns = 100_000;
 /// Latencies are counted in classes, this many bits for each doubling: 0.8 % wide.
-const BITS: u32 = 7;
+pub(crate) const BITS: u32 = 7;
 /// Bytes of a sector.
 const SECTOR_BYTES: u64 = 512;
 
@@ -49,6 +49,53 @@ impl Work {
     }
 }
 
+/// Requests by class of latency, in order; only classes that have any.
+pub(crate) type Classes = Vec<(u16, u32)>;
+
+/// The least latency of a class.
+pub(crate) fn class_first(class: u16) -> Ns {
+    class_from(usize::from(class), BITS)
+}
+
+/// The greatest latency of a class.
+pub(crate) fn class_last(class: u16) -> Ns {
+    class_from(usize::from(class) + 1, BITS) - 1
+}
+
+/// Requests of one kind by class of latency, in the present window since the last look.
+#[derive(Debug, Clone)]
+struct OpenClasses {
+    counts: Vec<u32>,
+    /// The classes that have any.
+    touched: Vec<u16>,
+}
+
+impl OpenClasses {
+    fn new() -> Self {
+        Self { counts: vec![0; class_of(Ns::MAX >> 12, BITS) + 1], touched: Vec::new() }
+    }
+
+    #[inline]
+    fn record(&mut self, latency: Ns) {
+        let class = class_of(latency, BITS).min(self.counts.len() - 1);
+        if self.counts[class] == 0 {
+            self.touched.push(class as u16);
+        }
+        self.counts[class] = self.counts[class].saturating_add(1);
+    }
+
+    fn take(&mut self) -> Classes {
+        if self.touched.len() > self.counts.len() / 32 {
+            // Looking through all of them is faster than sorting many.
+            self.touched.clear();
+            self.touched.extend((0..self.counts.len() as u16).filter(|&class| self.counts[usize::from(class)] > 0));
+        } else {
+            self.touched.sort_unstable();
+        }
+        self.touched.drain(..).map(|class| (class, std::mem::take(&mut self.counts[usize::from(class)]))).collect()
+    }
+}
+
 /// What happened in one window.
 #[derive(Debug, Clone, Default)]
 struct Window {
@@ -57,8 +104,10 @@ struct Window {
     read_sectors: u64,
     write_sectors: u64,
     read_max_ns: Ns,
-    /// Reads by class of latency, in order; only classes that have any.
-    latencies: Vec<(u16, u32)>,
+    /// Reads by class of latency.
+    read_classes: Classes,
+    /// Writes by class of latency.
+    write_classes: Classes,
     work: Work,
     free: Option<FreeBlocks>,
 }
@@ -79,10 +128,12 @@ impl Window {
             }
             (one, two) => one.or(two),
         };
-        if self.latencies.is_empty() {
-            self.latencies.clone_from(&other.latencies);
-        } else if !other.latencies.is_empty() {
-            self.latencies = merged(&self.latencies, &other.latencies);
+        for (classes, more) in [(&mut self.read_classes, &other.read_classes), (&mut self.write_classes, &other.write_classes)] {
+            if classes.is_empty() {
+                classes.clone_from(more);
+            } else if !more.is_empty() {
+                *classes = merged(classes, more);
+            }
         }
     }
 
@@ -90,16 +141,16 @@ impl Window {
     fn read_us(&self, quantile: f64) -> Option<f64> {
         let wanted = ((self.reads as f64 * quantile).ceil() as u64).max(1);
         let mut seen = 0;
-        let class = self.latencies.iter().find(|&&(_, count)| {
+        let class = self.read_classes.iter().find(|&&(_, count)| {
             seen += u64::from(count);
             seen >= wanted
         });
-        class.map(|&(class, _)| (class_from(usize::from(class) + 1, BITS) - 1).min(self.read_max_ns) as f64 / 1000.0)
+        class.map(|&(class, _)| class_last(class).min(self.read_max_ns) as f64 / 1000.0)
     }
 }
 
 /// Two lists of counts by class as one.
-fn merged(one: &[(u16, u32)], two: &[(u16, u32)]) -> Vec<(u16, u32)> {
+fn merged(one: &Classes, two: &Classes) -> Classes {
     let mut all = Vec::with_capacity(one.len() + two.len());
     let (mut i, mut j) = (0, 0);
     while i < one.len() && j < two.len() {
@@ -124,8 +175,10 @@ fn merged(one: &[(u16, u32)], two: &[(u16, u32)]) -> Vec<(u16, u32)> {
 /// A run over simulated time. Takes a comparison and a few counters for each request, and a bounded amount of memory.
 #[derive(Debug, Clone)]
 pub struct Series {
-    /// Windows at most.
+    /// Windows at most, while it goes on. Intervals need many, however few are shown.
     limit: usize,
+    /// Windows at most, in the end.
+    shown: usize,
     start_ns: Ns,
     window_ns: Ns,
     /// Where the present window ends.
@@ -134,9 +187,8 @@ pub struct Series {
     present: usize,
     /// What is in the present window since the last look, but for its latencies.
     open: Window,
-    /// Reads of the present window since the last look by class of latency; classes that have any are in `touched`.
-    counts: Vec<u32>,
-    touched: Vec<u16>,
+    open_reads: OpenClasses,
+    open_writes: OpenClasses,
     /// What the drive had done at the last look.
     work: Work,
     windows: Vec<Window>,
@@ -146,14 +198,15 @@ impl Series {
     /// A series that starts at `start_ns`, of at most `limit` windows (at least one).
     pub fn new(start_ns: Ns, limit: u32) -> Self {
         Self {
-            limit: limit.max(1) as usize,
+            limit: limit.max(WINDOWS) as usize,
+            shown: limit.max(1) as usize,
             start_ns,
             window_ns: FIRST_WINDOW_NS,
             end_ns: start_ns + FIRST_WINDOW_NS,
             present: 0,
             open: Window::default(),
-            counts: vec![0; class_of(Ns::MAX >> 12, BITS) + 1],
-            touched: Vec::new(),
+            open_reads: OpenClasses::new(),
+            open_writes: OpenClasses::new(),
             work: Work::default(),
             windows: Vec::new(),
         }
@@ -168,21 +221,18 @@ impl Series {
     /// Counts a request in the present window.
     #[inline]
     pub fn record(&mut self, completion: &Completion) {
+        let latency = completion.completed - completion.arrived;
         match completion.kind {
             CommandKind::Read => {
-                let latency = completion.completed - completion.arrived;
                 self.open.reads += 1;
                 self.open.read_sectors += u64::from(completion.sectors);
                 self.open.read_max_ns = self.open.read_max_ns.max(latency);
-                let class = class_of(latency, BITS).min(self.counts.len() - 1);
-                if self.counts[class] == 0 {
-                    self.touched.push(class as u16);
-                }
-                self.counts[class] = self.counts[class].saturating_add(1);
+                self.open_reads.record(latency);
             }
             CommandKind::Write => {
                 self.open.writes += 1;
                 self.open.write_sectors += u64::from(completion.sectors);
+                self.open_writes.record(latency);
             }
             CommandKind::Trim => {}
         }
@@ -203,16 +253,7 @@ impl Series {
     /// Puts what is open into the present window.
     fn end_window(&mut self, free: FreeBlocks, work: Work) {
         let mut open = std::mem::take(&mut self.open);
-        if self.touched.len() > self.counts.len() / 32 {
-            // Looking through all of them is faster than sorting many.
-            self.touched.clear();
-            self.touched.extend((0..self.counts.len() as u16).filter(|&class| self.counts[usize::from(class)] > 0));
-        } else {
-            self.touched.sort_unstable();
-        }
-        for class in self.touched.drain(..) {
-            open.latencies.push((class, std::mem::take(&mut self.counts[usize::from(class)])));
-        }
+        (open.read_classes, open.write_classes) = (self.open_reads.take(), self.open_writes.take());
         open.free = Some(free);
         open.work = work.since(self.work);
         self.work = work;
@@ -224,7 +265,14 @@ impl Series {
 
     /// Makes the window of a time the present one, widening the windows as often as needed.
     fn go_to(&mut self, now: Ns) {
-        while (now - self.start_ns) / self.window_ns >= self.limit as u64 {
+        self.widen(now, self.limit);
+        self.present = ((now - self.start_ns) / self.window_ns) as usize;
+        self.end_ns = self.start_ns + (self.present as Ns + 1) * self.window_ns;
+    }
+
+    /// Makes windows wider until a time is in one of the first `limit`.
+    fn widen(&mut self, now: Ns, limit: usize) {
+        while (now - self.start_ns) / self.window_ns >= limit as u64 {
             self.window_ns *= 2;
             self.windows = self
                 .windows
@@ -236,8 +284,6 @@ impl Series {
                 })
                 .collect();
         }
-        self.present = ((now - self.start_ns) / self.window_ns) as usize;
-        self.end_ns = self.start_ns + (self.present as Ns + 1) * self.window_ns;
     }
 
     /// The series up to the drive's time. Its sums are the run's.
@@ -245,10 +291,18 @@ impl Series {
         let mut all = self.clone();
         all.look(view);
         let length = view.now() - all.start_ns;
+        all.widen(view.now(), all.shown);
         // At the very end of the last window nothing of the next one has passed.
         let windows = length.div_ceil(all.window_ns).max(all.windows.len() as u64);
         all.windows.resize_with(windows as usize, Window::default);
         all.columns(length)
+    }
+
+    /// Reads and writes by class of latency, window by window, up to now.
+    pub(crate) fn classes(&self) -> [Vec<Classes>; 2] {
+        let mut all = self.clone();
+        all.end_window(FreeBlocks { min: 0, mean_sum: 0.0, looks: 1 }, self.work);
+        all.windows.into_iter().map(|window| (window.read_classes, window.write_classes)).unzip::<_, _, Vec<_>, Vec<_>>().into()
     }
 
     fn columns(&self, length: Ns) -> SeriesSummary {

@@ -11,6 +11,7 @@ use tinytail_core::ftl::ageing::Aged;
 use tinytail_core::state::Counters;
 use tinytail_core::units::SECOND;
 use tinytail_metrics::distribution::Distribution;
+use tinytail_metrics::intervals::Interval;
 use tinytail_metrics::kinds::KindSummary;
 use tinytail_metrics::log::LogNote;
 use tinytail_metrics::series::SeriesSummary;
@@ -126,6 +127,8 @@ pub struct Outcome {
     pub write: LatencySummary,
     /// Where they lie.
     pub distribution: Distribution,
+    /// How far figures of latency may be off, by names such as `read.p99_us`; those that too little was seen of are left out.
+    pub intervals: BTreeMap<String, Interval>,
     /// Percent of reads that waited for a resource that a GC held.
     pub gc_blocked_read_percent: f64,
     /// Requests that waited for a resource that a GC held.
@@ -311,6 +314,7 @@ pub(crate) fn outcome<M: Measures>(
         read: metrics.read(),
         write: metrics.write(),
         distribution: metrics.distribution(),
+        intervals: metrics.intervals(),
         gc_blocked_read_percent: metrics.gc_blocked_read_percent(),
         gc_affected: metrics.gc_affected(),
         plane_utilization_during_gc_percent: plane_utilization(counters, device),

@@ -11,7 +11,7 @@ from cyclopts.validators import Number
 
 from tinytail.arguments import state_from_words
 from tinytail.cli import BAD_INPUT, INTERRUPTED, OK, RUN_FAILED
-from tinytail.comparing import WINDOWS, WINDOWS_MAX, Plan, execute
+from tinytail.comparing import SEEDS_MAX, WINDOWS, WINDOWS_MAX, Plan, execute
 from tinytail.engine import STARVED_AFTER_S, STARVED_AFTER_S_MAX
 from tinytail.errors import OutputError
 from tinytail.flags import JsonPath, PositiveOrNone, Seed, TraceFlags, TransformOptions
@@ -33,6 +33,7 @@ def compare(
     workload: Annotated[str, Parameter(allow_leading_hyphen=True)],
     requests: PositiveOrNone = None,
     seed: Seed = 1,
+    seeds: Annotated[int, Parameter(validator=Number(gte=1, lte=SEEDS_MAX))] = 1,
     jobs: PositiveOrNone = None,
     json: JsonPath = None,
     verify: bool = False,
@@ -72,6 +73,9 @@ def compare(
         How many requests to run; all that the workload has if not given.
     seed
         Seed of whatever is random; the same seed gives the same results.
+    seeds
+        With how many seeds each design is run, from --seed on. Figures are then means over the
+        seeds, with intervals from how the seeds differ; else intervals are from blocks of the run.
     jobs
         How many designs may run at once; as many as there are processors if not given, or
         fewer if no more fit into the memory that is free.
@@ -124,6 +128,7 @@ def compare(
         workload=workload,
         requests=requests,
         seed=seed,
+        seeds=seeds,
         jobs=jobs,
         verify=verify,
         reference=reference,

@@ -55,6 +55,7 @@ fn series_of(steps: &[Step], limit: u32) -> SeriesSummary {
     }
     let last = steps.last().unwrap();
     look(&mut series, last);
+    series.widen(last.completion.completed, limit as usize);
     series.columns(last.completion.completed - 1_000_000)
 }
 

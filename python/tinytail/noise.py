@@ -1,0 +1,34 @@
+"""Whether two results differ by more than chance."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from tinytail.results import DesignResult
+
+
+def compare_within_noise(result: DesignResult, reference: DesignResult, figure: str) -> bool | None:
+    """Whether a figure of two results differs by no more than their intervals explain.
+
+    The interval of the difference is made of the sides of both that face each other, by the root of
+    the sum of their squares, as for independent runs. Within noise is what has 0 in it.
+
+    Args:
+        result: a result.
+        reference: the result that it is held against.
+        figure: name of a figure as in `DesignResult.intervals`, such as `"read.p99_us"`.
+
+    Returns:
+        None if one of the two has no interval for the figure.
+    """
+    one, other = result.intervals.get(figure), reference.intervals.get(figure)
+    if one is None or other is None:
+        return None
+    value, was = result.figure(figure), reference.figure(figure)
+    if value is None or was is None:
+        return None
+    if value < was:
+        (value, one), (was, other) = (was, other), (value, one)
+    return value - was <= math.hypot(value - one.low, other.high - was)
