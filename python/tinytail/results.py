@@ -13,12 +13,18 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from importlib import resources
 from types import MappingProxyType
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
-from tinytail import arguments
+from tinytail import arguments, humanize
 from tinytail.engine import Description, Setting
 from tinytail.errors import NoResultError
+from tinytail.frames import Tables, library
 from tinytail.output import json_text
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+    from tinytail.reporting.plots import Plot
 
 SCHEMA_VERSION = 1
 
@@ -83,7 +89,7 @@ class Replicate:
         return cls(**{**document, **latencies})
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class Distribution:
     """Where the latencies of a run lie: the latency of each percentile, in microseconds.
 
@@ -93,6 +99,9 @@ class Distribution:
     percent: tuple[float, ...]
     read_us: tuple[float | None, ...]
     write_us: tuple[float | None, ...]
+
+    def __repr__(self) -> str:
+        return f"<Distribution of {len(self.percent)} percentiles>"
 
     @classmethod
     def from_dict(cls, document: Mapping[str, Any]) -> Distribution:
@@ -176,7 +185,7 @@ class Blame:
         )
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class Series:
     """A run over simulated time, in columns of one value for each window.
 
@@ -202,6 +211,9 @@ class Series:
     gc_pages: tuple[int, ...]
     gcs: tuple[int, ...]
     write_amplification: tuple[float | None, ...]
+
+    def __repr__(self) -> str:
+        return f"<Series of {len(self.reads)} windows of {self.window_seconds:g} s>"
 
     @classmethod
     def from_dict(cls, document: Mapping[str, Any]) -> Series:
@@ -398,8 +410,8 @@ class Violation:
     plane: int
 
 
-@dataclass(frozen=True, slots=True)
-class DesignResult:
+@dataclass(frozen=True, slots=True, repr=False)
+class DesignResult(Tables):
     """What one design did.
 
     `gc_blocked_read_percent` counts reads that waited for a resource held by a garbage collection
@@ -461,6 +473,22 @@ class DesignResult:
     stories: Stories | None
     timeline: Timeline | None
     document: Mapping[str, Any] = field(repr=False, compare=False)
+
+    def __repr__(self) -> str:
+        return f"<DesignResult of {self.design} on {self.device}: {_told(self)}>"
+
+    def _results(self) -> tuple[DesignResult]:
+        return (self,)
+
+    def plot(
+        self, kind: Plot = "tail", *, ax: Axes | None = None, column: str = "read_p99_us"
+    ) -> Axes:
+        """Draws the result on axes of matplotlib; see `Comparison.plot`.
+
+        Raises:
+            UsageError: there is no such kind, nothing to draw, or matplotlib is missing.
+        """
+        return Comparison.of(self).plot(kind, ax=ax, column=column)
 
     @property
     def interrupted(self) -> bool:
@@ -563,8 +591,8 @@ class Configured:
         return asdict(self) | {"settings": [asdict(setting) for setting in self.settings]}
 
 
-@dataclass(frozen=True, slots=True)
-class Comparison:
+@dataclass(frozen=True, slots=True, repr=False)
+class Comparison(Tables):
     """Designs that served the same workload, on drives aged alike.
 
     `state` has what their starting states have in common; each result has its own in full.
@@ -589,6 +617,53 @@ class Comparison:
     errors: tuple[DesignError, ...]
     out: Out | None = None
     seeds: int = 1
+
+    def __repr__(self) -> str:
+        told = [f"{result.design}: {_told(result)}" for result in self.results]
+        told += [f"{error.design}: {error.kind} error" for error in self.errors]
+        what = f"{self.workload.name} on {self.device}"
+        return f"<Comparison under {what}; {'; '.join(told)}>"
+
+    def _results(self) -> tuple[DesignResult, ...]:
+        return self.results
+
+    @classmethod
+    def of(cls, result: DesignResult) -> Comparison:
+        """A comparison that has one result alone, of which the command is not known."""
+        return cls(
+            version=result.version,
+            command="",
+            device=result.device,
+            workload=result.workload,
+            state=result.state,
+            seed=result.seed,
+            partial=result.interrupted,
+            reference=result.design,
+            configuration=(),
+            results=(result,),
+            errors=(),
+            seeds=max(1, len(result.replicates)),
+        )
+
+    def plot(
+        self, kind: Plot = "tail", *, ax: Axes | None = None, column: str = "read_p99_us"
+    ) -> Axes:
+        """Draws the comparison on axes of matplotlib, which it returns.
+
+        Args:
+            kind: `"tail"`: latencies of reads by percentile, and the slowest; `"write_tail"`: the
+                same of writes; `"attribution"`: where the slowest 0.1 % of reads spent their time;
+                `"series"`: a column of `Series` over simulated time.
+            ax: the axes to draw on; None for new ones.
+            column: the column of `"series"`.
+
+        Raises:
+            UsageError: there is no such kind, nothing to draw, or matplotlib is missing.
+        """
+        library("matplotlib", "plot")
+        from tinytail.reporting.plots import plot
+
+        return plot(self, kind, ax, column)
 
     def result(self, design: str) -> DesignResult:
         """The result of one design.
@@ -711,6 +786,17 @@ class Comparison:
         pictures.check()
         for error in pictures.write(self):
             raise error
+
+
+def _told(result: DesignResult) -> str:
+    """Requests and tail of a result, in a few words."""
+    told = [
+        f"{humanize.count(latency.count)} {kind}s, p99 {humanize.latency(latency.p99_us)}, "
+        f"max {humanize.latency(latency.max_us)}"
+        for kind, latency in (("read", result.read), ("write", result.write))
+        if latency.count
+    ]
+    return ", ".join([*told, *(["partial"] if result.partial else [])]) or "no requests"
 
 
 def results_schema() -> dict[str, Any]:

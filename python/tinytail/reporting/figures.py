@@ -260,7 +260,8 @@ class Row:
     second: tuple[Line, ...] = ()
 
 
-def _mean(values: Sequence[float]) -> float:
+def mean(values: Sequence[float]) -> float:
+    """The mean of some values."""
     return sum(values) / len(values)
 
 
@@ -269,7 +270,7 @@ def over_time(comparison: Comparison) -> list[Row]:
 
     def lines(column: str, merge: Merge, per: float = 1.0) -> list[Line]:
         return [
-            _line(result, style(position), column, merge, per)
+            line_over_time(result, style(position), column, merge, per)
             for position, result in enumerate(comparison.results)
         ]
 
@@ -293,10 +294,10 @@ def over_time(comparison: Comparison) -> list[Row]:
             lines=lines("free_blocks_min", min),
             from_zero=False,
             second_title="mean of all planes",
-            second=tuple(lines("free_blocks_mean", _mean)),
+            second=tuple(lines("free_blocks_mean", mean)),
         )
     )
-    load = lines("requests_per_second", _mean)
+    load = lines("requests_per_second", mean)
     rows.append(Row("requests per second", "count", is_log=False, lines=load))
     return rows
 
@@ -306,7 +307,10 @@ def windows_merged(series: Series) -> int:
     return max(1, math.ceil(len(series.reads) / WINDOWS_DRAWN_MAX))
 
 
-def _line(result: DesignResult, style: Style, column: str, merge: Merge, per: float) -> Line:
+def line_over_time(
+    result: DesignResult, style: Style, column: str, merge: Merge, per: float
+) -> Line:
+    """A column over simulated time, several windows as one where there are very many."""
     series = result.series
     values: tuple[float | None, ...] = getattr(series, column)
     step = windows_merged(series)
@@ -320,7 +324,7 @@ def _line(result: DesignResult, style: Style, column: str, merge: Merge, per: fl
 
 def _gcs(result: DesignResult, style: Style) -> Line:
     """GCs per second: windows may be of one length for one design and of another for the next."""
-    line = _line(result, style, "gcs", sum, 1.0)
+    line = line_over_time(result, style, "gcs", sum, 1.0)
     ends = [*line.x[1:], result.simulated_seconds]
     lengths = [end - start for start, end in zip(line.x, ends, strict=False)]
     y = [

@@ -122,11 +122,8 @@ def _legend_below(figure: Figure, axis: Axes, columns: int) -> None:
     figure.legend(handles, labels, loc="outside lower center", ncols=columns)
 
 
-def _latency(tails: list[figures.Tail], label: str) -> Figure | None:
-    if not tails:
-        return None
-    figure = _figure(NARROW, 2.7)
-    axis = figure.subplots()
+def draw_tail(axis: Axes, tails: list[figures.Tail], label: str) -> None:
+    """Draws latencies by percentile, and the slowest request apart from them at the end."""
     furthest = max([1.0, *(x for tail in tails for x in tail.x)])
     marked = [p for p in figures.MARKED if figures.tail_scale(p) <= furthest + figures.ROUNDING]
     end = furthest + figures.MAX_GAP
@@ -139,6 +136,14 @@ def _latency(tails: list[figures.Tail], label: str) -> Figure | None:
     axis.set_ylabel(label)
     values = [each for tail in tails for each in (*tail.seconds, tail.max_seconds)]
     _log_axis(axis, values, 12)
+
+
+def _latency(tails: list[figures.Tail], label: str) -> Figure | None:
+    if not tails:
+        return None
+    figure = _figure(NARROW, 2.7)
+    axis = figure.subplots()
+    draw_tail(axis, tails, label)
     _legend_below(figure, axis, 2)
     return figure
 
@@ -154,29 +159,38 @@ def _blame(comparison: Comparison) -> Figure | None:
         len(tails), 1, sharex=True, squeeze=False, gridspec_kw={"height_ratios": bars}
     )
     longest = max(bar.mean_seconds for tail in tails for bar in tail.bars) or figures.US
-    unit, unit_seconds = figures.time_unit(longest)
     for axis, tail in zip(axes[:, 0], tails, strict=True):
-        for position, bar in enumerate(tail.bars):
-            left = 0.0
-            for cause in causes:
-                width = bar.parts.get(cause.key, 0.0) / unit_seconds
-                axis.barh(position, width, 0.7, left=left, **_fill(cause))
-                left += width
-            words = humanize.latency(bar.mean_seconds / figures.US)
-            axis.text(left + 0.008 * longest / unit_seconds, position, words, va="center")
-        axis.set_title(f"slowest {tail.share_percent:g} % of reads")
-        axis.set_yticks(range(len(tail.bars)), [_short(bar.design) for bar in tail.bars])
-        axis.set_ylim(len(tail.bars) - 0.5, -0.5)
-        axis.grid(visible=False, axis="y")
-    last = axes[-1, 0]
-    last.set_xlim(0, 1.12 * longest / unit_seconds)
-    last.set_xlabel(f"mean time per read ({unit})")
-    figure.legend(
-        handles=[Patch(label=cause.name, **_fill(cause)) for cause in causes],
-        loc="outside lower center",
-        ncols=2,
-    )
+        draw_bars(axis, causes, tail, longest)
+    unit, _ = figures.time_unit(longest)
+    axes[-1, 0].set_xlabel(f"mean time per read ({unit})")
+    figure.legend(handles=patches(causes), loc="outside lower center", ncols=2)
     return figure
+
+
+def draw_bars(
+    axis: Axes, causes: Sequence[figures.Cause], tail: figures.BlameTail, longest_seconds: float
+) -> None:
+    """Draws where a share of the slowest reads spent their time: a stacked bar for each design."""
+    _, unit_seconds = figures.time_unit(longest_seconds)
+    longest = longest_seconds / unit_seconds
+    for position, bar in enumerate(tail.bars):
+        left = 0.0
+        for cause in causes:
+            width = bar.parts.get(cause.key, 0.0) / unit_seconds
+            axis.barh(position, width, 0.7, left=left, **_fill(cause))
+            left += width
+        words = humanize.latency(bar.mean_seconds / figures.US)
+        axis.text(left + 0.008 * longest, position, words, va="center")
+    axis.set_title(f"slowest {tail.share_percent:g} % of reads")
+    axis.set_yticks(range(len(tail.bars)), [_short(bar.design) for bar in tail.bars])
+    axis.set_ylim(len(tail.bars) - 0.5, -0.5)
+    axis.set_xlim(0, 1.12 * longest)
+    axis.grid(visible=False, axis="y")
+
+
+def patches(causes: Sequence[figures.Cause]) -> list[Patch]:
+    """The legend of bars."""
+    return [Patch(label=cause.name, **_fill(cause)) for cause in causes]
 
 
 def _fill(cause: figures.Cause) -> dict[str, Any]:
@@ -197,9 +211,9 @@ def _over_time(comparison: Comparison) -> Figure | None:
     unit = figures.time_unit(max(result.simulated_seconds for result in comparison.results))
     for axis, row in zip(axes, rows, strict=True):
         for line in row.lines:
-            _plot(axis, line, unit[1], 1.0, _short(line.design))
+            draw_line(axis, line, unit[1], 1.0, _short(line.design))
         for line in row.second:
-            _plot(axis, line, unit[1], 0.5, "")
+            draw_line(axis, line, unit[1], 0.5, "")
         axis.set_title(
             f"{row.title} (thick: least, thin: {row.second_title})" if row.second else row.title
         )
@@ -217,7 +231,8 @@ def _over_time(comparison: Comparison) -> Figure | None:
     return figure
 
 
-def _plot(axis: Axes, line: figures.Line, unit: float, width: float, label: str) -> None:
+def draw_line(axis: Axes, line: figures.Line, unit: float, width: float, label: str) -> None:
+    """Draws a line that may have gaps."""
     gaps = [float("nan") if y is None else y for y in line.y]
     around = [None, *line.y, None]
     # A line has no length between gaps.
