@@ -13,6 +13,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from tinytail.caching import clear_image_cache, image_cache
     from tinytail.certifying import (
         Certification,
         DesignRatings,
@@ -173,6 +174,7 @@ __all__ = [
     "analyze_rotation",
     "certification_schema",
     "certify_act",
+    "clear_image_cache",
     "compare",
     "compare_within_noise",
     "config_check",
@@ -184,6 +186,7 @@ __all__ = [
     "device",
     "devices",
     "explain",
+    "image_cache",
     "image_info",
     "read_page_times",
     "read_results",
@@ -199,6 +202,7 @@ __all__ = [
 ]
 
 _MODULES = (
+    "caching",
     "comparing",
     "engine",
     "errors",

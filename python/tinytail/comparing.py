@@ -6,6 +6,7 @@ import os
 import shlex
 import threading
 import time
+import warnings
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
@@ -14,6 +15,7 @@ from typing import Any, Literal
 
 from tinytail import (
     arguments,
+    caching,
     conflicts,
     engine,
     memory,
@@ -47,6 +49,7 @@ from tinytail.transforms import Transform
 
 POLL_SECONDS = 0.1
 LOOK_SECONDS = 0.01
+FIRST_LOOK_SECONDS = 0.0001
 STUCK = "Requests stopped completing. "
 WINDOWS = 200
 WINDOWS_MAX = 10_000
@@ -80,6 +83,7 @@ class Plan:
     # The file that holds what a pipe gave, if the workload is one.
     spooled: str | None = None
     seeds: int = 1
+    no_cache: bool = False
 
     @property
     def reference_design(self) -> str:
@@ -160,7 +164,10 @@ class Plan:
             memory.drive_bytes(self.device, design, verify=self.verify) for design in self.designs
         ]
         needs *= self.seeds
-        return memory.fit(needs, jobs=self.jobs, jobs_default=cpu_count())
+        beside = 0
+        if self.no_cache or caching.place() is None:
+            beside = memory.shared_bytes(self.device, self.designs)
+        return memory.fit(needs, jobs=self.jobs, jobs_default=cpu_count(), beside=beside)
 
     def configuration(self) -> tuple[Configured, ...]:
         """Device, designs and workload in full; a trace is described by the results alone."""
@@ -214,6 +221,8 @@ class Plan:
             arguments.whole_number("jobs", self.jobs, 1)
         arguments.flag("verify", self.verify)
         arguments.flag("no_warm_up", self.no_warm_up)
+        arguments.flag("no_cache", self.no_cache)
+        caching.limit_bytes()
         arguments.whole_number("starved_after_s", self.starved_after_s, 1, STARVED_AFTER_S_MAX)
         arguments.state(self.state)
         if self.image is not None:
@@ -312,15 +321,17 @@ ProgressCallback = Callable[[Sequence[DesignProgress]], None]
 def wait_until(happened: Callable[[], bool], timeout_seconds: float) -> bool:
     """Waits until something has happened; False if the time ran out before.
 
-    It sleeps and looks. A join that Ctrl-C interrupts takes its thread for dead, and a wait for an
-    event may be interrupted at the instant at which it has taken the event's lock and not yet
-    noted that it must give it back: then neither it nor the thread that sets the event goes on.
+    It sleeps and looks, at short intervals at first, so that short runs are not long waits. A join
+    that Ctrl-C interrupts takes its thread for dead, and a wait for an event may be interrupted at
+    the instant at which it has taken the event's lock and not yet noted that it must give it back:
+    then neither it nor the thread that sets the event goes on.
     """
-    deadline = time.monotonic() + timeout_seconds
+    began = time.monotonic()
     while not happened():
-        if time.monotonic() >= deadline:
+        passed = time.monotonic() - began
+        if passed >= timeout_seconds:
             return False
-        time.sleep(LOOK_SECONDS)
+        time.sleep(min(LOOK_SECONDS, FIRST_LOOK_SECONDS + passed / 4))
     return True
 
 
@@ -385,10 +396,13 @@ def spooled(
 class _Job:
     """A design with a seed, and what came of it. Written by its worker, read by the main thread."""
 
-    def __init__(self, design: str, seed: int, keeping: Keeping | None) -> None:
+    def __init__(
+        self, design: str, seed: int, keeping: Keeping | None, shared: engine.Shared
+    ) -> None:
         self.design = design
         self.seed = seed
         self._keeping = keeping
+        self._shared = shared
         self.control = engine.Control()
         self.started = False
         self.ended = False
@@ -417,9 +431,10 @@ class _Job:
 
     def _run(self, spec: engine.RunSpec) -> None:
         if self._keeping is None:
-            document = engine.run(spec, self.control)
+            document = engine.run(spec, self.control, self._shared)
         else:
-            document = self._keeping.named(engine.run(self._keeping.spec(spec), self.control))
+            kept = self._keeping.spec(spec)
+            document = self._keeping.named(engine.run(kept, self.control, self._shared))
         self.result = DesignResult.from_dict(document)
         if self.result.stuck is not None:
             why = self.result.stuck.removeprefix(STUCK)
@@ -457,7 +472,10 @@ class _Pool:
     def __init__(self, plan: Plan, keeping: Keeping | None) -> None:
         seeds = range(plan.seed, plan.seed + plan.seeds)
         # Designs that start from the same state come after each other.
-        self.jobs = [_Job(design, seed, keeping) for seed in seeds for design in plan.designs]
+        runs = [(design, seed) for seed in seeds for design in plan.designs]
+        specs = [replace(plan, seed=seed, seeds=1).run_spec(design) for design, seed in runs]
+        self.shared = engine.share(specs, cache=not plan.no_cache)
+        self.jobs = [_Job(design, seed, keeping, self.shared) for design, seed in runs]
         self._plan = plan
         self._waiting = deque(self.jobs)
         self._cancelled = False
@@ -520,11 +538,16 @@ def cpu_count() -> int:
     return os.cpu_count() or 1
 
 
-def execute(plan: Plan, progress: ProgressCallback | None = None) -> Comparison:
+def execute(
+    plan: Plan,
+    progress: ProgressCallback | None = None,
+    say: Callable[[str], None] = warnings.warn,
+) -> Comparison:
     """Makes a comparison, whose errors and interruption are part of what is returned.
 
     Call `plan.check()` first. Ctrl-C cancels the runs and waits for what they have so far.
-    A workload that comes from a pipe is read to its end before anything runs.
+    A workload that comes from a pipe is read to its end before anything runs. What is to be said
+    beside the results, such as that the cache cannot be written, goes to `say`.
 
     Raises:
         UsageError, RunError, WorkloadError: what comes from a pipe cannot be kept or is no trace.
@@ -534,13 +557,18 @@ def execute(plan: Plan, progress: ProgressCallback | None = None) -> Comparison:
     with spooled(plan.workload, plan.trace, progress) as content:
         plan = replace(plan, spooled=content)
         if plan.out is None:
-            return _execute(plan, progress, None)
+            return _execute(plan, progress, say, None)
         with Keeping(plan) as keeping:
-            comparison = _execute(plan, progress, keeping)
+            comparison = _execute(plan, progress, say, keeping)
             return replace(comparison, out=keeping.finish(comparison))
 
 
-def _execute(plan: Plan, progress: ProgressCallback | None, keeping: Keeping | None) -> Comparison:
+def _execute(
+    plan: Plan,
+    progress: ProgressCallback | None,
+    say: Callable[[str], None],
+    keeping: Keeping | None,
+) -> Comparison:
     configuration = plan.configuration()
     pool = _Pool(plan, keeping)
 
@@ -560,6 +588,8 @@ def _execute(plan: Plan, progress: ProgressCallback | None, keeping: Keeping | N
     except BaseException:
         pool.cancel()
         raise
+    for note in pool.shared.take_notes():
+        say(note)
     return _gather(plan, configuration, pool)
 
 
@@ -636,6 +666,7 @@ def compare(
     no_warm_up: bool = False,
     starved_after_s: int = STARVED_AFTER_S,
     seeds: int = 1,
+    no_cache: bool = False,
     progress: ProgressCallback | None = None,
 ) -> Comparison:
     """Runs each design on the same workload, on drives aged alike.
@@ -681,6 +712,7 @@ def compare(
             longer ends the run, because writes that get nowhere would have it go on for ever.
         seeds: with how many seeds each design is run, from `seed` on; its figures are then means
             over them. Not together with `log`, `timeline` and `out`, which are of one run.
+        no_cache: age anew, and keep no aged drive for later runs; see `image_cache`.
         progress: called about ten times a second, in this thread, with the state of each design.
 
     Returns:
@@ -732,6 +764,7 @@ def compare(
         no_warm_up=no_warm_up,
         starved_after_s=starved_after_s,
         seeds=arguments.whole_number("seeds", seeds, 1, SEEDS_MAX),
+        no_cache=no_cache,
     )
     plan.check()
     comparison = execute(plan, progress)

@@ -5,12 +5,12 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from tinytail import _native, arguments
+from tinytail import _native, arguments, caching
 from tinytail.errors import RunError
 from tinytail.tracing import TraceOptions
 from tinytail.transforms import Transform
@@ -21,6 +21,7 @@ Control = _native.Control
 
 if TYPE_CHECKING:
     Serving = _native.Serving
+    Shared = _native.Shared
 
 
 # Simulated seconds that a write may spend in the device, if nothing else is said, and at most.
@@ -400,15 +401,35 @@ def config_schema() -> dict[str, Any]:
     return schema
 
 
-def run(spec: RunSpec, control: Control) -> dict[str, Any]:
-    """Runs one design, without the interpreter lock; returns the result document.
+def share(specs: Sequence[RunSpec], *, cache: bool = True) -> Shared:
+    """What runs of one command share: each aged drive is made once.
+
+    Args:
+        specs: the runs, in the order in which they will be made.
+        cache: aged drives are looked for in the user's cache, and kept there.
 
     Raises:
+        UsageError: the limit of the cache is no number.
+    """
+    return _native.Shared([spec.to_json() for spec in specs], caching.place() if cache else None)
+
+
+def run(spec: RunSpec, control: Control, shared: Shared | None = None) -> dict[str, Any]:
+    """Runs one design, without the interpreter lock; returns the result document.
+
+    Args:
+        spec: the run.
+        control: its progress and its switch.
+        shared: what it shares with other runs; None if it stands alone.
+
+    Raises:
+        UsageError: the limit of the cache is no number.
         ConfigError: the device, design and workload do not go together.
         WorkloadError: the workload cannot be read.
         RunError: the run failed.
     """
-    result: dict[str, Any] = json.loads(_native.run(spec.to_json(), control))
+    shared = share([spec]) if shared is None else shared
+    result: dict[str, Any] = json.loads(_native.run(spec.to_json(), control, shared))
     return result
 
 

@@ -55,6 +55,20 @@ def drive_bytes(device: str, design: str, *, verify: bool = False) -> int | None
     return int(each * pages + MAP * logical + BLOCK * blocks) + RUN
 
 
+def shared_bytes(device: str, designs: Sequence[str]) -> int:
+    """About how much memory the aged drives take that designs copy, where no cache holds them.
+
+    Raises:
+        ConfigError: an unknown or faulty device or design.
+    """
+    groups: dict[tuple[tuple[str, str], ...], list[int]] = {}
+    for design in designs:
+        rules = engine.design(design).settings
+        place = tuple((row.key, row.value) for row in rules if row.section == "place")
+        groups.setdefault(place, []).append((drive_bytes(device, design) or RUN) - RUN)
+    return sum(max(group) for group in groups.values() if len(group) > 1)
+
+
 def available_bytes() -> int | None:
     """The memory that processes may still take without swapping; None if the system has no say."""
     try:
@@ -67,13 +81,16 @@ def available_bytes() -> int | None:
     return None
 
 
-def fit(needs: Sequence[int | None], *, jobs: int | None, jobs_default: int) -> Fit:
+def fit(
+    needs: Sequence[int | None], *, jobs: int | None, jobs_default: int, beside: int = 0
+) -> Fit:
     """How many of these runs may go on at once.
 
     Args:
         needs: what each of them takes, in bytes.
         jobs: how many the user wants. So many run, with a warning if they may not fit.
         jobs_default: how many run if the user says nothing and they fit.
+        beside: what is taken beside them, in bytes.
 
     Raises:
         RunError: not even one of them fits, and the user has not said how many are to run.
@@ -84,11 +101,11 @@ def fit(needs: Sequence[int | None], *, jobs: int | None, jobs_default: int) -> 
     if free is None or not known:
         return Fit(wanted)
     fitting = wanted
-    while fitting > 0 and sum(known[:fitting]) > free:
+    while fitting > 0 and beside + sum(known[:fitting]) > free:
         fitting -= 1
     if fitting == wanted:
         return Fit(wanted)
-    said = _said(known[0], free)
+    said = _said(known[0] + beside, free)
     if jobs is not None:
         return Fit(wanted, f"{said}: the system may end the process for want of memory")
     if fitting == 0:

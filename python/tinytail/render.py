@@ -479,6 +479,40 @@ def _flatten(document: Mapping[str, Any], prefix: str = "") -> Iterable[tuple[st
             yield f"{prefix}{humanize.words(key)}", humanize.value(value)
 
 
+def cache_view(found: Mapping[str, Any], now_unix_s: float) -> RenderableType:
+    """The aged drives that are kept."""
+    entries = found["entries"]
+    limit = humanize.memory(found["limit_bytes"])
+    if not entries:
+        return Text(f"No aged drives, of {limit} at most, in {found['folder']}")
+    kept = "1 aged drive" if len(entries) == 1 else f"{len(entries)} aged drives"
+    head = Text(f"{kept}, {humanize.memory(found['bytes'])} of {limit}, in {found['folder']}")
+    table = _list_table("device", "design", "live", "aged by", "seed", "size", "made", "used")
+    for entry in entries:
+        table.add_row(*(Text(cell) for cell in _kept_drive(entry, now_unix_s)))
+    return Group(head, table)
+
+
+def _kept_drive(entry: Mapping[str, Any], now_unix_s: float) -> list[str]:
+    size = humanize.memory(entry["bytes"])
+    used = _ago(now_unix_s - entry["used_unix_s"])
+    if "recipe" not in entry:
+        return [entry["file"], "damaged", "", "", "", size, "", used]
+    state = entry["recipe"]["state"]
+    live = humanize.percent(state["live_percent"])
+    ageing = f"{state['ageing']} {humanize.percent(state['overwrite_percent'])}"
+    made = _ago(now_unix_s - entry["made_unix_s"])
+    device, design, seed = entry["device"], entry["design"], str(entry["seed"])
+    return [device, design, live, ageing, seed, size, made, used]
+
+
+def _ago(seconds: float) -> str:
+    for unit, length in (("d", 86_400), ("h", 3_600), ("min", 60)):
+        if seconds >= length:
+            return f"{int(seconds // length)} {unit} ago"
+    return "now"
+
+
 # Figures that a table of bench cases has columns for within 80 characters.
 BENCH_COLUMNS_MAX = 5
 

@@ -137,8 +137,21 @@ def result(design: str = "base", scale: float = 140.0, **changes: Any) -> dict[s
     return copy.deepcopy(document | changes)
 
 
+class FakeShared:
+    """The contract of the native `Shared`."""
+
+    def __init__(self, specs_json: list[str], cache: tuple[str, int] | None) -> None:
+        self.specs = [json.loads(spec) for spec in specs_json]
+        self.cache = cache
+
+    def take_notes(self) -> list[str]:
+        return []
+
+
 class FakeNative:
     """The functions of the native module. `runs` tells what a design's run does."""
+
+    Shared = FakeShared
 
     def __init__(self) -> None:
         self.runs: dict[str, Run] = {}
@@ -210,8 +223,9 @@ class FakeNative:
     def config_schema(self) -> str:
         return json.dumps({"type": "object"})
 
-    def run(self, spec_json: str, control: FakeControl) -> str:
+    def run(self, spec_json: str, control: FakeControl, shared: FakeShared) -> str:
         spec = json.loads(spec_json)
+        assert shared.specs
         self.specs.append(spec)
         run = self.runs.get(spec["design"])
         return json.dumps(result(spec["design"]) if run is None else run(spec, control))

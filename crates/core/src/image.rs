@@ -4,9 +4,12 @@
 //! that of the functions below. What follows from other parts is not held but made anew and checked: the map and the valid
 //! pages of each block follow from the reverse map and the validity of pages, the oracle's tokens from the map. So whatever
 //! the bytes are, either the books are in order or the image is refused.
+//!
+//! A snapshot is the same for bytes that nobody else has had: it holds all of the books, so that a drive takes it over as
+//! fast as memory is copied. Its [`Recipe`] is what two drives must agree in for the one to be the other's copy.
 
 use crate::design::Design;
-use crate::device::{Device, Geometry};
+use crate::device::{AgeingVictims, Device, Geometry, StartingState};
 use crate::drive::Drive;
 use crate::event::EventQueue;
 use crate::ids::{Lpn, NONE};
@@ -115,6 +118,29 @@ impl Layout {
     }
 }
 
+/// Everything that decides what ageing makes of a drive, but its seed and its footprint: what holds here decides, whatever it was
+/// made of.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Recipe {
+    /// Everything that decides where data may lie; its logical pages are those of the books, with parity.
+    pub layout: Layout,
+    /// Pages that the starting state maps.
+    pub mapped_pages: u32,
+    /// Blocks of each plane that are bad from the factory.
+    pub bad_blocks_per_plane: u32,
+    /// The starting state.
+    pub state: StartingState,
+    /// The design's section `[victim]`, if its own victims are collected.
+    pub victims: Vec<String>,
+    /// The planes of a die are programmed together.
+    pub gathers: bool,
+    /// GC may move pages to other planes.
+    pub gc_leaves_its_plane: bool,
+    /// Open blocks are brought to one offset.
+    pub aligns: bool,
+}
+
 /// The longest memory of a policy, in bytes.
 const MEMORY_MAX: u32 = 1 << 20;
 /// The longest name of a policy, in bytes.
@@ -131,6 +157,31 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
     pub fn save<S: Sink>(&self, sink: &mut S) -> Result<(), S::Error> {
         assert!(self.state.now == 0 && self.outstanding() == 0, "an image is made of a drive that has served no request");
         self.state.books.save(sink)?;
+        self.save_memories(sink)
+    }
+
+    /// As `save`, with what follows from other parts too.
+    ///
+    /// # Errors
+    /// Those of the sink.
+    ///
+    /// # Panics
+    /// As for `save`.
+    pub fn snapshot<S: Sink>(&self, sink: &mut S) -> Result<(), S::Error> {
+        assert!(self.state.now == 0 && self.outstanding() == 0, "a snapshot is made of a drive that has served no request");
+        self.state.books.snapshot(sink)?;
+        self.save_memories(sink)
+    }
+
+    /// Bytes that a snapshot has, but for what policies remember.
+    pub fn snapshot_bytes(&self) -> u64 {
+        let books = &self.state.books;
+        let of_planes = u64::from(self.state.device.geometry.planes()) * u64::from(16 + 4 * books.write_points(0) as u32);
+        // Each erased block stands in its plane's line.
+        books.bytes() as u64 + of_planes + 4 * u64::from(self.state.device.geometry.planes() * self.state.device.geometry.blocks_per_plane)
+    }
+
+    fn save_memories<S: Sink>(&self, sink: &mut S) -> Result<(), S::Error> {
         let memories = self.policies.memories();
         sink.put(&(memories.len() as u32).to_le_bytes())?;
         for (name, memory) in memories {
@@ -148,23 +199,67 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
     /// # Errors
     /// Those of the source; bytes that are those of no drive of this layout. The drive is of no use then.
     pub fn load<S: Source>(&mut self, seed: u64, source: &mut S) -> Result<(), LoadError<S::Error>> {
+        self.seed(seed);
+        self.state.books.load(self.state.device.bad_blocks_per_plane(), source)?;
+        self.take_memories(source)?;
+        self.check_stripes_loaded().map_err(LoadError::Faulty)?;
+        self.tell_oracle_of_all();
+        Ok(())
+    }
+
+    /// Takes everything that `snapshot` gave, into a drive just made, of the same recipe. The bytes must be those that were
+    /// given; they are not checked as those of an image are.
+    ///
+    /// # Errors
+    /// Those of the source; bytes that can't be those of a snapshot of such a drive. The drive is of no use then.
+    pub fn restore<S: Source>(&mut self, seed: u64, source: &mut S) -> Result<(), LoadError<S::Error>> {
+        self.seed(seed);
+        self.state.books.restore(source)?;
+        self.take_memories(source)?;
+        self.tell_oracle_of_all();
+        Ok(())
+    }
+
+    /// Tells everything that is random of the run's seed.
+    pub(crate) fn seed(&mut self, seed: u64) {
         self.policies.seed(seed);
         if let Some(errors) = &mut self.state.errors {
             errors.seed(seed);
         }
-        self.state.books.load(self.state.device.bad_blocks_per_plane(), source)?;
+    }
+
+    fn take_memories<S: Source>(&mut self, source: &mut S) -> Result<(), LoadError<S::Error>> {
         for _ in 0..take_u32(source)? {
             let name = take_bytes(source, NAME_MAX)?;
             let memory = take_bytes(source, MEMORY_MAX)?;
             let name = String::from_utf8(name).map_err(|_| LoadError::Faulty("the name of a policy is not text".into()))?;
             self.policies.remember(&name, &memory).map_err(LoadError::Faulty)?;
         }
-        self.check_stripes_loaded().map_err(LoadError::Faulty)?;
+        Ok(())
+    }
+
+    fn tell_oracle_of_all(&mut self) {
         let books = &self.state.books;
         let live: Vec<Lpn> =
             if self.oracle.is_some() { (0..books.logical_pages()).filter(|&lpn| books.lookup(lpn) != NONE).collect() } else { Vec::new() };
         self.tell_oracle(live.into_iter());
-        Ok(())
+    }
+
+    /// Everything that decides what ageing makes of the drive, but its seed and its footprint.
+    pub fn recipe(&self) -> Recipe {
+        let device = &self.state.device;
+        let own_victims = device.state.victims == AgeingVictims::Design;
+        let rows = self.policies.rows.iter().filter(|row| own_victims && row.section == "victim");
+        Recipe {
+            layout: Layout { logical_pages: self.state.books.logical_pages().into(), ..Layout::of(device, &self.policies) },
+            mapped_pages: self.mapped_pages(),
+            bad_blocks_per_plane: device.bad_blocks_per_plane(),
+            state: device.state.clone(),
+            victims: rows.map(|row| format!("{} = {}", row.key, row.value)).collect(),
+            gathers: !self.state.gather_until.is_empty(),
+            gc_leaves_its_plane: self.state.gc_across,
+            aligns: self.state.aligns,
+        }
     }
 }
 
@@ -291,11 +386,29 @@ mod tests {
     #[test]
     fn a_loaded_drive_is_the_one_that_was_saved() {
         let bytes = image();
+        let mut source = &bytes[..];
+        let mut loaded = drive(true);
+        loaded.load(1, &mut source).unwrap();
+        goes_on_like_an_aged_one(loaded, source);
+    }
+
+    #[test]
+    fn a_restored_drive_is_the_one_that_the_snapshot_is_of() {
+        let mut aged = drive(false);
+        aged.age(7, &[20, 21, 40], |_, _| true);
+        let mut bytes = Vec::new();
+        aged.snapshot(&mut bytes).unwrap();
+        let mut source = &bytes[..];
+        let mut restored = drive(true);
+        assert_eq!(restored.recipe(), aged.recipe());
+        restored.restore(1, &mut source).unwrap();
+        goes_on_like_an_aged_one(restored, source);
+        assert!(drive(false).restore(1, &mut &bytes[..bytes.len() - 1]).is_err(), "bytes that are cut off");
+    }
+
+    fn goes_on_like_an_aged_one(mut loaded: Drive<Blind>, source: &[u8]) {
         let mut aged = drive(true);
         aged.age(7, &[20, 21, 40], |_, _| true);
-        let mut loaded = drive(true);
-        let mut source = &bytes[..];
-        loaded.load(1, &mut source).unwrap();
         assert!(source.is_empty());
         assert!(loaded.state.books == aged.state.books, "the books differ");
         assert_eq!(loaded.policies.memories(), aged.policies.memories(), "what d_choices remembers is the image's, not the seed's");

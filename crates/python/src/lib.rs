@@ -12,6 +12,7 @@ use serde::Serialize;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use tinytail_core::device::{PageTime, measured_layout};
+use tinytail_simulator::aged::{self, Cache};
 use tinytail_simulator::control::{Control as Progress, Phase};
 use tinytail_simulator::image::{self, CreateSpec};
 use tinytail_simulator::power::{self, PowerSpec};
@@ -83,6 +84,7 @@ impl Control {
         match self.0.phase() {
             Phase::Reading => "reading",
             Phase::Ageing => "ageing",
+            Phase::Waiting => "waiting for an aged drive",
             Phase::Loading => "loading",
             Phase::Writing => "writing",
             Phase::WarmingUp => "warming up",
@@ -101,6 +103,24 @@ impl Control {
     fn reading(&self, spooled: Option<PathBuf>) -> Reading {
         self.0.enter(Phase::Reading, 0);
         Reading { spooled, watch: Arc::clone(self.0.watch()) }
+    }
+}
+
+/// What the runs of one command share, and the cache that they use, if any: its folder and the bytes that may lie there.
+#[pyclass(frozen)]
+struct Shared(aged::Shared);
+
+#[pymethods]
+impl Shared {
+    #[new]
+    fn new(specs_json: Vec<String>, cache: Option<(PathBuf, u64)>) -> PyResult<Self> {
+        let specs: Result<Vec<Spec>, PyErr> = specs_json.iter().map(|json| run_spec(json)).collect();
+        Ok(Self(aged::Shared::new(specs?, cache.map(|(folder, limit_bytes)| Cache { folder, limit_bytes }))))
+    }
+
+    /// What is to be said since the last call.
+    fn take_notes(&self) -> Vec<String> {
+        self.0.take_notes()
     }
 }
 
@@ -252,12 +272,26 @@ fn config_schema() -> PyResult<String> {
     }))
 }
 
+fn run_spec(json: &str) -> PyResult<Spec> {
+    serde_json::from_str(json).map_err(|error| ConfigError::new_err(option_message(&error)))
+}
+
 #[pyfunction]
-fn run(py: Python<'_>, spec_json: &str, control: &Control) -> PyResult<String> {
-    let spec: Spec = serde_json::from_str(spec_json).map_err(|error| ConfigError::new_err(option_message(&error)))?;
+fn run(py: Python<'_>, spec_json: &str, control: &Control, shared: &Shared) -> PyResult<String> {
+    let spec = run_spec(spec_json)?;
     let progress = Arc::clone(&control.0);
-    let outcome = py.detach(|| runs::run(&spec, &progress)).map_err(|error| failure(&error))?;
+    let outcome = py.detach(|| runs::run_beside(&spec, &progress, &shared.0)).map_err(|error| failure(&error))?;
     json(&outcome)
+}
+
+#[pyfunction]
+fn cache_list(py: Python<'_>, folder: PathBuf) -> PyResult<String> {
+    json(&py.detach(|| Cache { folder, limit_bytes: 0 }.list()))
+}
+
+#[pyfunction]
+fn cache_clear(py: Python<'_>, folder: PathBuf) -> PyResult<(u64, u64)> {
+    py.detach(|| Cache { folder, limit_bytes: 0 }.clear()).map_err(|error| RunError::new_err(error.to_string()))
 }
 
 #[pyfunction]
@@ -313,6 +347,7 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("WorkloadError", py.get_type::<WorkloadError>())?;
     module.add("RunError", py.get_type::<RunError>())?;
     module.add_class::<Control>()?;
+    module.add_class::<Shared>()?;
     // Sockets and timers as Linux has them.
     #[cfg(target_os = "linux")]
     module.add_class::<Serving>()?;
@@ -333,6 +368,8 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
         wrap_pyfunction!(config_check, module)?,
         wrap_pyfunction!(config_schema, module)?,
         wrap_pyfunction!(run, module)?,
+        wrap_pyfunction!(cache_list, module)?,
+        wrap_pyfunction!(cache_clear, module)?,
         wrap_pyfunction!(image_create, module)?,
         wrap_pyfunction!(image_info, module)?,
         wrap_pyfunction!(image_fits, module)?,

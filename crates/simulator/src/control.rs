@@ -14,7 +14,9 @@ pub enum Phase {
     Reading,
     /// Bringing the drive into its starting state.
     Ageing,
-    /// Loading the starting state from an image.
+    /// Waiting for another run to bring its drive into the starting state.
+    Waiting,
+    /// Loading the starting state from an image or from a state that was kept.
     Loading,
     /// Writing an image.
     Writing,
@@ -26,8 +28,8 @@ pub enum Phase {
     Serving,
 }
 
-const PHASES: [Phase; 7] =
-    [Phase::Reading, Phase::Ageing, Phase::Loading, Phase::Writing, Phase::WarmingUp, Phase::Running, Phase::Serving];
+const PHASES: [Phase; 8] =
+    [Phase::Reading, Phase::Ageing, Phase::Waiting, Phase::Loading, Phase::Writing, Phase::WarmingUp, Phase::Running, Phase::Serving];
 
 /// Simulated seconds that a write may spend in the device, if nothing else is said.
 pub const STARVED_AFTER_S: u64 = 10;

@@ -7,7 +7,7 @@ use tinytail_core::units::SECTOR_BYTES;
 use tinytail_metrics::kinds::{ByKind, Kind, Limits, SLICES_MAX};
 
 /// Kinds of requests whose latencies are kept apart and held against limits. Not together with stories or a timeline.
-#[derive(Debug, Clone, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct KindsSpec {
     /// The kinds.
@@ -21,7 +21,7 @@ pub struct KindsSpec {
 }
 
 /// Requests of one kind and size.
-#[derive(Debug, Clone, Copy, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct KindSpec {
     /// What they do.
@@ -35,7 +35,7 @@ pub struct KindSpec {
 }
 
 /// A read or a write.
-#[derive(Debug, Clone, Copy, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum ReadOrWrite {
     /// Reads.

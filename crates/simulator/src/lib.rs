@@ -1,5 +1,6 @@
 //! Runs drives in virtual time: finds devices and designs by name, ages the drive or loads its image, warms it up, measures.
 
+pub mod aged;
 pub mod bench;
 pub mod catalog;
 pub mod control;

@@ -1,5 +1,6 @@
 //! One run: a design on a device under a workload, from the starting state to the figures.
 
+use crate::aged::Shared;
 use crate::catalog;
 use crate::control::{Control, Phase, STARVED_AFTER_S, STARVED_AFTER_S_MAX};
 use crate::image::Image;
@@ -30,7 +31,7 @@ use tinytail_metrics::{Measures, Metrics};
 use tinytail_workload::{InputKind, Pacing, Reading, Source, SourceContext, Streams, TraceOptions, Transform, Workload, WorkloadError};
 
 /// What to run.
-#[derive(Debug, Clone, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Spec {
     /// Name or path of the device.
@@ -121,7 +122,7 @@ impl Spec {
 }
 
 /// Stories of requests of the measured part.
-#[derive(Debug, Clone, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct StoriesSpec {
     /// The folder of their files, which must exist.
@@ -134,7 +135,7 @@ pub struct StoriesSpec {
 }
 
 /// A timeline of the measured part or of a window of it.
-#[derive(Debug, Clone, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct TimelineSpec {
     /// The file, which is replaced if it exists.
@@ -153,7 +154,7 @@ pub struct TimelineSpec {
 }
 
 /// A log of every request of the measured part.
-#[derive(Debug, Clone, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct LogSpec {
     /// The file, which is replaced if it exists.
@@ -197,6 +198,14 @@ pub(crate) fn thread_cpu_seconds() -> f64 {
 /// # Errors
 /// A faulty device, design or workload; wrong data under `verify`.
 pub fn run(spec: &Spec, control: &Control) -> Result<Outcome, RunError> {
+    run_beside(spec, control, &Shared::default())
+}
+
+/// As `run`, for one of several runs that share what they can.
+///
+/// # Errors
+/// As for `run`.
+pub fn run_beside(spec: &Spec, control: &Control, shared: &Shared) -> Result<Outcome, RunError> {
     let mut device = catalog::device(&spec.device)?.with_state("the given state", spec.state.clone())?;
     let (design, free) = without(&spec.without, &mut device, &spec.design)?;
     let image = spec.image.as_deref().map(Image::open).transpose()?;
@@ -223,7 +232,7 @@ pub fn run(spec: &Spec, control: &Control) -> Result<Outcome, RunError> {
     // A file that cannot be written is found before the work.
     let log = spec.log.as_ref().map(|log| Log::create(&log.path)).transpose()?;
     let timeline = spec.timeline.as_ref().map(|timeline| open_timeline(timeline, &device)).transpose()?;
-    run_on(&device, design, &free, &workload, Files { image, log }, timeline, spec, control)
+    run_on(&device, design, &free, &workload, Files { image, log }, timeline, spec, control, shared)
 }
 
 /// The files that a run has opened before its work.
@@ -259,22 +268,23 @@ fn run_on(
     timeline: Option<Timeline>,
     spec: &Spec,
     control: &Control,
+    shared: &Shared,
 ) -> Result<Outcome, RunError> {
     if let Some(kinds) = &spec.kinds {
         let mut drive = Drive::new(device, design, spec.verify, kinds.observer()?)?;
         drive.make_free(free);
-        return run_with(drive, device, workload, files, spec, control);
+        return run_with(drive, device, workload, files, spec, control, shared);
     }
     if spec.stories.is_none() && timeline.is_none() {
         let mut drive = Drive::new(device, design, spec.verify, Metrics::default())?;
         drive.make_free(free);
-        return run_with(drive, device, workload, files, spec, control);
+        return run_with(drive, device, workload, files, spec, control, shared);
     }
     let stories = spec.stories.as_ref();
     let wanted = stories.map(|stories| Wanted { slowest: stories.slowest, requests: stories.requests.iter().copied().collect() });
     let mut drive = Drive::new(device, design, spec.verify, Storied::new(device, wanted, timeline))?;
     drive.make_free(free);
-    run_with(drive, device, workload, files, spec, control)
+    run_with(drive, device, workload, files, spec, control, shared)
 }
 
 fn run_with<M: Measures>(
@@ -284,6 +294,7 @@ fn run_with<M: Measures>(
     files: Files,
     spec: &Spec,
     control: &Control,
+    shared: &Shared,
 ) -> Result<Outcome, RunError> {
     let Files { image, log } = files;
     if !(1..=STARVED_AFTER_S_MAX).contains(&spec.starved_after_s) {
@@ -313,14 +324,7 @@ fn run_with<M: Measures>(
             control.enter(Phase::Loading, 0);
             image.load(&mut drive, spec.seed)?
         }
-        None => {
-            control.enter(Phase::Ageing, 0);
-            drive.age(spec.seed, &footprint, |done, total| {
-                control.set_total(total);
-                control.advance(done);
-                !control.is_cancelled()
-            })
-        }
+        None => shared.age(&mut drive, spec, &footprint, control)?,
     };
     let unmapped = footprint.iter().filter(|&&lpn| drive.view().books().lookup(lpn) == NONE).count();
     drive.wake();

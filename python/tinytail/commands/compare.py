@@ -52,6 +52,7 @@ def compare(
     starved_after_s: Annotated[
         int, Parameter(validator=Number(gte=1, lte=STARVED_AFTER_S_MAX))
     ] = STARVED_AFTER_S,
+    no_cache: bool = False,
     trace: TraceFlags = NOTHING_SAID,
     transform: TransformOptions = Transform(),  # noqa: B008
 ) -> int:
@@ -119,6 +120,8 @@ def compare(
         Simulated seconds that a write may spend in the device. One that takes longer ends the run,
         with what was served until then: writes that get nowhere would have it go on for ever. Where
         bursts are more than a drive keeps up with, a backlog may last longer.
+    no_cache
+        Age the drives anew, and keep none of them for later runs; see `tinytail image cache`.
     transform
         What is done to the requests of a trace or a stand-in.
     """
@@ -143,6 +146,7 @@ def compare(
         timeline_window=timeline_window,
         no_warm_up=no_warm_up,
         starved_after_s=starved_after_s,
+        no_cache=no_cache,
         transform=transform,
     )
     plan.check([("--json", json), ("--report", report), ("--figures", figures)])
@@ -151,10 +155,10 @@ def compare(
     pictures.check()
     fit = plan.fit()
     if fit.note is not None:
-        stderr().print(f"note: {fit.note}", soft_wrap=True, markup=False)
+        _note(fit.note)
         plan = replace(plan, jobs=fit.jobs)
     with reporter(stderr()) as progress:
-        comparison = execute(plan, progress)
+        comparison = execute(plan, progress, _note)
     write_error = write_output(output, comparison.to_json)
     console = console_beside(output)
     console.print(comparison_view(comparison, console.width))
@@ -162,6 +166,10 @@ def compare(
     if comparison.out is not None and comparison.out.error is not None:
         errors.append(OutputError(comparison.out.error))
     return _report_outcome(comparison, errors + pictures.write(comparison))
+
+
+def _note(what: str) -> None:
+    stderr().print(f"note: {what}", soft_wrap=True, markup=False)
 
 
 def _report_outcome(comparison: Comparison, write_errors: Sequence[OutputError]) -> int:

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import time
+
 from cyclopts import App
 
-from tinytail import conflicts, engine, imaging
+from tinytail import caching, conflicts, engine, imaging
 from tinytail.arguments import state_from_words
-from tinytail.cli import OK
+from tinytail.cli import OK, RUN_FAILED
 from tinytail.commands.facts import show_facts
 from tinytail.flags import JsonPath, Seed, TraceFlags
-from tinytail.output import checked_output, stderr, stdout
+from tinytail.output import checked_output, json_text, show_results, stderr, stdout
 from tinytail.progress import reporter
-from tinytail.render import facts_view
+from tinytail.render import cache_view, facts_view
 from tinytail.tracing import NOTHING_SAID
 
 image = App(name="image", help="Make images of aged drives, and look into them.")
@@ -77,3 +79,28 @@ def image_info(file: str, /, *, json: JsonPath = None) -> int:
     """
     conflicts.check([("--json", json)], [("FILE", file)])
     return show_facts(engine.image_info(file), checked_output(json))
+
+
+@image.command(name="cache")
+def image_cache(*, clear: bool = False, json: JsonPath = None) -> int:
+    """Show the aged drives that are kept for later runs, or remove them.
+
+    A run whose drive takes long to age keeps it, and runs that start from the same state copy it.
+    What was used longest ago makes room. The environment variable TINYTAIL_CACHE_GIB says how much
+    may be kept, 8 if it is not set; 0 turns the cache off.
+
+    Parameters
+    ----------
+    clear
+        Remove all of them.
+    json
+        File for the same as JSON; - is standard output.
+    """
+    output = checked_output(json)
+    if clear:
+        entries, size = caching.clear_image_cache()
+        document = {"folder": str(caching.folder()), "removed": entries, "removed_bytes": size}
+        return show_facts(document, output)
+    found = caching.image_cache()
+    done = show_results(output, lambda: json_text(found), lambda _: cache_view(found, time.time()))
+    return OK if done else RUN_FAILED

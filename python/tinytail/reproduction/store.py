@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypeVar
 
+from tinytail.caching import user_folder
 from tinytail.reproduction import logs
 from tinytail.results import DesignResult
 
@@ -70,5 +71,4 @@ class Store:
 
 def default_store() -> Path:
     """Where outcomes are kept unless the user names another folder."""
-    base = os.environ.get("XDG_CACHE_HOME") or "~/.cache"
-    return Path(base).expanduser() / "tinytail" / "reproduce"
+    return user_folder() / "reproduce"

@@ -25,9 +25,27 @@ impl Books {
         put_all(sink, &self.sequence, u64::to_le_bytes)
     }
 
-    /// Takes everything that `save` gave, into the books of an erased drive of the same layout. `bad_per_plane`: bad blocks that
-    /// each plane must have.
-    pub(crate) fn load<S: Source>(&mut self, bad_per_plane: u32, source: &mut S) -> Result<(), LoadError<S::Error>> {
+    /// Gives everything, what follows from the rest too, so that `restore` has nothing to work out.
+    pub(crate) fn snapshot<S: Sink>(&self, sink: &mut S) -> Result<(), S::Error> {
+        self.save(sink)?;
+        put_all(sink, &self.counts, i16::to_le_bytes)?;
+        put_all(sink, &self.live, u32::to_le_bytes)?;
+        put_all(sink, &self.map, u32::to_le_bytes)
+    }
+
+    /// Takes everything that `snapshot` gave, into the books of an erased drive of the same layout. Hardly anything is checked:
+    /// the bytes must be those that were given.
+    pub(crate) fn restore<S: Source>(&mut self, source: &mut S) -> Result<(), LoadError<S::Error>> {
+        self.take_saved(source)?;
+        take_all(source, &mut self.counts, i16::from_le_bytes)?;
+        take_all(source, &mut self.live, u32::from_le_bytes)?;
+        take_all(source, &mut self.map, u32::from_le_bytes)?;
+        self.find_least_counts();
+        Ok(())
+    }
+
+    /// Takes what `save` gave.
+    fn take_saved<S: Source>(&mut self, source: &mut S) -> Result<(), LoadError<S::Error>> {
         take_all(source, &mut self.next_page, u16::from_le_bytes)?;
         take_all(source, &mut self.erases, u32::from_le_bytes)?;
         take_all(source, &mut self.closed_at, u64::from_le_bytes)?;
@@ -40,6 +58,13 @@ impl Books {
         take_all(source, &mut last, u64::from_le_bytes)?;
         self.last_sequence = last[0];
         take_all(source, &mut self.sequence, u64::from_le_bytes)?;
+        Ok(())
+    }
+
+    /// Takes everything that `save` gave, into the books of an erased drive of the same layout. `bad_per_plane`: bad blocks that
+    /// each plane must have.
+    pub(crate) fn load<S: Source>(&mut self, bad_per_plane: u32, source: &mut S) -> Result<(), LoadError<S::Error>> {
+        self.take_saved(source)?;
         if self.sequence.iter().any(|&sequence| sequence > self.last_sequence) {
             return Err(LoadError::Faulty(format!("a page has a sequence number above the last, {}", self.last_sequence)));
         }

@@ -163,7 +163,7 @@ impl<R: Read> Image<R> {
     /// Contents that are damaged or those of no drive.
     pub fn load<O: Observer>(self, drive: &mut Drive<O>, seed: u64) -> Result<Aged, ConfigError> {
         let refuse = |what: String| ConfigError::new(format!("{}: {what}", self.name));
-        let contents = Summed { inner: self.contents.take(self.contents_bytes), sum: Hasher::new(), bytes: 0 };
+        let contents = Summed::new(self.contents.take(self.contents_bytes));
         let mut source = Contents(Decoder::new(contents).map_err(|error| refuse(error.to_string()))?.single_frame());
         source.0.window_log_max(WINDOW_LOG_MAX).map_err(|error| refuse(error.to_string()))?;
         let loaded = drive.load(seed, &mut source);
@@ -183,7 +183,7 @@ impl<R: Read> Image<R> {
     /// Checks the contents against their checksum, without loading them.
     fn verify(self) -> Result<(), ConfigError> {
         let refuse = |what: String| ConfigError::new(format!("{}: {what}", self.name));
-        let mut contents = Summed { inner: self.contents.take(self.contents_bytes), sum: Hasher::new(), bytes: 0 };
+        let mut contents = Summed::new(self.contents.take(self.contents_bytes));
         io::copy(&mut BufReader::with_capacity(1 << 20, &mut contents), &mut io::sink()).map_err(|error| refuse(error.to_string()))?;
         contents.check(self.contents_bytes, self.contents_sum).map_err(refuse)
     }
@@ -250,16 +250,16 @@ pub fn write<O: Observer, W: Write + io::Seek>(drive: &Drive<O>, header: &Header
     let json = serde_json::to_vec(header)?;
     out.write_all(&[0; PREFIX_BYTES as usize])?;
     out.write_all(&json)?;
-    let contents = Summed { inner: &mut out, sum: Hasher::new(), bytes: 0 };
+    let contents = Summed::new(&mut out);
     let mut sink = Contents(zstd::stream::write::Encoder::new(contents, 1)?);
     drive.save(&mut sink)?;
-    let Summed { sum, bytes, .. } = sink.0.finish()?;
+    let (sum, bytes) = sink.0.finish()?.finish();
     let mut prefix = Vec::with_capacity(PREFIX_BYTES as usize);
     prefix.extend(MAGIC);
     prefix.extend(VERSION.to_le_bytes());
     prefix.extend((json.len() as u32).to_le_bytes());
     prefix.extend(bytes.to_le_bytes());
-    prefix.extend(sum.finalize().to_le_bytes());
+    prefix.extend(sum.to_le_bytes());
     let mut header_sum = Hasher::new();
     header_sum.update(&prefix);
     header_sum.update(&json);
@@ -269,8 +269,8 @@ pub fn write<O: Observer, W: Write + io::Seek>(drive: &Drive<O>, header: &Header
     out.flush()
 }
 
-/// Compressed contents, as the core writes and reads them.
-struct Contents<T>(T);
+/// Contents, as the core writes and reads them.
+pub(crate) struct Contents<T>(pub T);
 
 impl<W: Write> Sink for Contents<W> {
     type Error = io::Error;
@@ -287,13 +287,22 @@ impl<R: Read> Source for Contents<R> {
 }
 
 /// A stream whose bytes are counted and summed as they pass.
-struct Summed<T> {
+pub(crate) struct Summed<T> {
     inner: T,
     sum: Hasher,
     bytes: u64,
 }
 
 impl<T> Summed<T> {
+    pub fn new(inner: T) -> Self {
+        Self { inner, sum: Hasher::new(), bytes: 0 }
+    }
+
+    /// The checksum of what has passed, and its bytes.
+    pub fn finish(self) -> (u32, u64) {
+        (self.sum.finalize(), self.bytes)
+    }
+
     fn pass(&mut self, bytes: &[u8]) {
         self.sum.update(bytes);
         self.bytes += bytes.len() as u64;

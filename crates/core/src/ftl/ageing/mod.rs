@@ -139,10 +139,7 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
             beyond.extend(touched.into_iter().map(|stripe| stripes.parity(stripe)));
         }
         let live = LivePages { mapped, stripes: stripes.as_ref(), beyond: &beyond };
-        self.policies.seed(seed);
-        if let Some(errors) = &mut self.state.errors {
-            errors.seed(seed);
-        }
+        self.seed(seed);
         // Nobody reads while a drive ages, so the oracle hears of the outcome alone.
         let oracle = self.oracle.take();
         let mut aged = match device.state.ageing {

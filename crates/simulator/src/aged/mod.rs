@@ -1,0 +1,277 @@
+//! Aged drives that runs share: each state is made once.
+//!
+//! A state is looked for under a key, a digest of everything that decides it. Of runs that want the same state at the same
+//! time one makes it and the others wait. What takes hardly longer to make than to copy is neither stored nor shared.
+
+use crate::catalog;
+use crate::control::{Control, Phase};
+use crate::run::{RunError, Spec};
+use std::collections::HashMap;
+use std::hash::{DefaultHasher, Hash, Hasher};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use tinytail_core::device::AgeingMethod;
+use tinytail_core::drive::Drive;
+use tinytail_core::ftl::ageing::Aged;
+use tinytail_core::ids::Lpn;
+use tinytail_core::image::Recipe;
+use tinytail_core::observe::Observer;
+
+mod cache;
+mod entry;
+
+pub use cache::{Cache, Found, Listed};
+pub use entry::{Entry, Header};
+
+/// A digest of the sources that decide what ageing makes: the core's, and the versions of what it is built on.
+pub const ENGINE: &str = env!("TINYTAIL_ENGINE");
+
+/// Time to write a page of a state, in nanoseconds, by and large; a layout is drawn faster.
+const WRITE_NS: u64 = 40;
+const LAY_OUT_NS: u64 = 20;
+/// Time to copy one, and how much longer making must take than copying.
+const COPY_NS: u64 = 5;
+const TIMES: u64 = 5;
+/// Less than this is not worth a file.
+const WORTH_NS: u64 = 250_000_000;
+/// How long a wait may go on without a look whether the run is cancelled.
+const LOOK: Duration = Duration::from_millis(20);
+
+/// What the runs of one command share. Each has a part in it by its specification.
+#[derive(Debug, Default)]
+pub struct Shared {
+    cache: Option<Cache>,
+    keeps_all: bool,
+    state: Mutex<State>,
+    changed: Condvar,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    slots: HashMap<String, Slot>,
+    /// Runs that have not had their aged drive yet.
+    pending: Vec<Spec>,
+    /// What is to be said, such as that the cache can't be written.
+    notes: Vec<String>,
+}
+
+#[derive(Debug, Clone)]
+enum Slot {
+    Making,
+    Made(Arc<Entry>),
+}
+
+impl Shared {
+    /// What these runs share, with a cache or without.
+    pub fn new(runs: Vec<Spec>, cache: Option<Cache>) -> Self {
+        let state = State { pending: runs.iter().map(origin).collect(), ..State::default() };
+        Self { cache, state: Mutex::new(state), ..Self::default() }
+    }
+
+    /// Keeps every state, however fast it is made.
+    pub fn keep_all(self) -> Self {
+        Self { keeps_all: true, ..self }
+    }
+
+    /// How many states it has at hand.
+    pub fn held(&self) -> usize {
+        self.state().slots.len()
+    }
+
+    /// What is to be said since the last call.
+    pub fn take_notes(&self) -> Vec<String> {
+        std::mem::take(&mut self.state().notes)
+    }
+
+    /// Ages a drive that was just made, or gives it the state that another one has aged to. A run that is cancelled leaves the
+    /// drive as far as it got.
+    ///
+    /// # Errors
+    /// A state that was kept and is of no use.
+    pub fn age<O: Observer>(&self, drive: &mut Drive<O>, spec: &Spec, footprint: &[Lpn], control: &Control) -> Result<Aged, RunError> {
+        let recipe = drive.recipe();
+        if !self.keeps_all && !is_worth_keeping(&recipe, footprint.len() as u64) {
+            return Ok(age(drive, spec.seed, footprint, control));
+        }
+        let key = key(&recipe, spec.seed, footprint);
+        let aged = self.age_or_copy(drive, spec, recipe, &key, footprint, control);
+        let mut state = self.state();
+        if let Some(position) = state.pending.iter().position(|run| *run == origin(spec)) {
+            state.pending.swap_remove(position);
+        }
+        if self.cache.is_none() && !state.is_wanted(spec) {
+            state.slots.remove(&key);
+        }
+        aged
+    }
+
+    fn age_or_copy<O: Observer>(
+        &self,
+        drive: &mut Drive<O>,
+        spec: &Spec,
+        recipe: Recipe,
+        key: &str,
+        footprint: &[Lpn],
+        control: &Control,
+    ) -> Result<Aged, RunError> {
+        let Some(making) = self.wait_or_make(key, control) else { return Ok(Aged::default()) };
+        let making = match making {
+            Turn::Copy(entry) => return copy(&entry, drive, spec.seed, control),
+            Turn::Make(making) => making,
+        };
+        match self.cache.as_ref().map_or(Found::Nothing, |cache| cache.find(key)) {
+            Found::Whole(entry) => {
+                making.made(Arc::clone(&entry));
+                return copy(&entry, drive, spec.seed, control);
+            }
+            Found::Damaged => self.note("an aged drive in the cache was damaged and is made anew".into()),
+            Found::Nothing => {}
+        }
+        let aged = age(drive, spec.seed, footprint, control);
+        if control.is_cancelled() {
+            return Ok(aged);
+        }
+        let header = Header {
+            engine: ENGINE.into(),
+            device: drive.view().device().name.clone(),
+            design: spec.design.clone(),
+            made_unix_s: SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs(),
+            recipe,
+            seed: spec.seed,
+            footprint_pages: footprint.len() as u64,
+            aged: aged.clone(),
+        };
+        let bytes_about = drive.snapshot_bytes() + (1 << 20);
+        let kept = match &self.cache {
+            Some(cache) => cache.store(key, drive, &header, bytes_about).map_err(|error| {
+                let folder = cache.folder.display();
+                self.note(format!("aged drives can't be kept in {folder}: {error}. The next command ages anew"));
+            }),
+            None if self.state().is_wanted(spec) => Entry::hold(drive, &header, bytes_about).map(Some).map_err(|_| ()),
+            None => Ok(None),
+        };
+        if let Ok(Some(entry)) = kept {
+            making.made(Arc::new(entry));
+        }
+        Ok(aged)
+    }
+
+    /// Waits for the one who makes a state, or becomes that one; `None` if the run is cancelled meanwhile.
+    fn wait_or_make<'a>(&'a self, key: &'a str, control: &Control) -> Option<Turn<'a>> {
+        let mut state = self.state();
+        loop {
+            match state.slots.get(key) {
+                Some(Slot::Made(entry)) => return Some(Turn::Copy(Arc::clone(entry))),
+                Some(Slot::Making) => control.enter(Phase::Waiting, 0),
+                None => {
+                    state.slots.insert(key.into(), Slot::Making);
+                    return Some(Turn::Make(Making { shared: self, key }));
+                }
+            }
+            state = self.changed.wait_timeout(state, LOOK).unwrap_or_else(PoisonError::into_inner).0;
+            if control.is_cancelled() {
+                return None;
+            }
+        }
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn note(&self, note: String) {
+        let notes = &mut self.state().notes;
+        if !notes.contains(&note) {
+            notes.push(note);
+        }
+    }
+}
+
+impl State {
+    /// Whether a run that is to come may start from the same state.
+    fn is_wanted(&self, spec: &Spec) -> bool {
+        let place = |design: &str| {
+            let rows = catalog::design(design).map(|design| design.rows).unwrap_or_default();
+            rows.into_iter().filter(|row| row.section == "place").map(|row| (row.key, row.value.to_string())).collect::<Vec<_>>()
+        };
+        let mine = origin(spec);
+        self.pending.iter().any(|other| {
+            let is_alike = Spec { design: mine.design.clone(), ..other.clone() } == mine;
+            other.design != mine.design && is_alike && place(&other.design) == place(&mine.design)
+        })
+    }
+}
+
+/// What of a run may decide its starting state.
+fn origin(spec: &Spec) -> Spec {
+    let spec = spec.clone();
+    Spec { log: None, stories: None, timeline: None, windows: 0, ..spec }
+}
+
+enum Turn<'a> {
+    Copy(Arc<Entry>),
+    Make(Making<'a>),
+}
+
+/// Whoever makes a state. Without success the next one tries.
+struct Making<'a> {
+    shared: &'a Shared,
+    key: &'a str,
+}
+
+impl Making<'_> {
+    fn made(self, entry: Arc<Entry>) {
+        self.shared.state().slots.insert(self.key.into(), Slot::Made(entry));
+    }
+}
+
+impl Drop for Making<'_> {
+    fn drop(&mut self) {
+        let mut state = self.shared.state();
+        if matches!(state.slots.get(self.key), Some(Slot::Making)) {
+            state.slots.remove(self.key);
+        }
+        self.shared.changed.notify_all();
+    }
+}
+
+fn age<O: Observer>(drive: &mut Drive<O>, seed: u64, footprint: &[Lpn], control: &Control) -> Aged {
+    control.enter(Phase::Ageing, 0);
+    drive.age(seed, footprint, |done, total| {
+        control.set_total(total);
+        control.advance(done);
+        !control.is_cancelled()
+    })
+}
+
+fn copy<O: Observer>(entry: &Entry, drive: &mut Drive<O>, seed: u64, control: &Control) -> Result<Aged, RunError> {
+    control.enter(Phase::Loading, 0);
+    let refuse = |what| RunError::Failed(format!("an aged drive that was kept is of no use: {what}; try --no-cache"));
+    entry.restore(drive, seed).map_err(refuse)
+}
+
+/// Whether a state takes so much longer to make than to copy that it is worth to keep.
+fn is_worth_keeping(recipe: &Recipe, footprint: u64) -> bool {
+    let pages = u64::from(recipe.mapped_pages) + footprint;
+    let of_live = |percent: u32| pages * u64::from(percent) / 100;
+    let state = &recipe.state;
+    let making = match state.ageing {
+        AgeingMethod::Statistical => pages * LAY_OUT_NS,
+        AgeingMethod::Overwrite => (pages + of_live(state.overwrite_percent)) * WRITE_NS,
+        // Steadiness is judged by five rounds.
+        AgeingMethod::Steady => (pages + of_live(state.overwrite_percent) + 5 * of_live(state.round_percent())) * WRITE_NS,
+    };
+    let copying = recipe.layout.geometry.physical_pages() * COPY_NS;
+    making >= WORTH_NS && making >= TIMES * copying
+}
+
+/// A digest of everything that decides a state.
+fn key(recipe: &Recipe, seed: u64, footprint: &[Lpn]) -> String {
+    let recipe = serde_json::to_string(recipe).expect("numbers and words");
+    let half = |salt: u8| {
+        let mut hasher = DefaultHasher::new();
+        (salt, ENGINE, &recipe, seed, footprint).hash(&mut hasher);
+        hasher.finish()
+    };
+    format!("{:016x}{:016x}", half(0), half(1))
+}

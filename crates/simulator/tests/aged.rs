@@ -1,0 +1,234 @@
+//! Aged drives that are made once: whoever makes them, and wherever they are kept, runs are the same.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::Path;
+use std::sync::Arc;
+use std::time::{Duration, SystemTime};
+use tinytail_simulator::aged::{Cache, Shared};
+use tinytail_simulator::control::{Control, Phase};
+use tinytail_simulator::power::CASES;
+use tinytail_simulator::run::{Spec, run, run_beside};
+
+fn cache(folder: &Path, limit_bytes: u64) -> Cache {
+    Cache { folder: folder.into(), limit_bytes }
+}
+
+fn with_cache(folder: &Path) -> Shared {
+    Shared::new(Vec::new(), Some(cache(folder, u64::MAX))).keep_all()
+}
+
+fn spec(device: &str, design: &str) -> Spec {
+    Spec { requests: Some(300), seed: 7, ..Spec::new(device, design, "randrw70-qd16") }
+}
+
+/// The results of a run, but for what they took.
+fn result(spec: &Spec, shared: &Shared) -> serde_json::Value {
+    let mut outcome = serde_json::to_value(run_beside(spec, &Control::default(), shared).unwrap()).unwrap();
+    for measured in ["cpu_seconds", "requests_per_cpu_second", "ns_per_event"] {
+        outcome[measured].take();
+    }
+    outcome
+}
+
+fn files(folder: &Path) -> Vec<std::path::PathBuf> {
+    let mut files: Vec<_> = fs::read_dir(folder).unwrap().map(|file| file.unwrap().path()).collect();
+    files.sort();
+    files
+}
+
+#[test]
+fn results_are_the_same_from_a_drive_made_anew_from_the_cache_and_from_memory() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut seen = BTreeSet::new();
+    // Designs that agree in everything that decides the state find each other's.
+    for case in CASES.iter().filter(|case| !case.bit_errors && seen.insert((case.device, case.design))) {
+        let spec = spec(case.device, case.design);
+        let alone = result(&spec, &Shared::default());
+        for turn in 0..2 {
+            assert_eq!(result(&spec, &with_cache(folder.path())), alone, "{} on {}, turn {turn}", case.design, case.device);
+        }
+    }
+    let (kept, runs) = (files(folder.path()).len(), seen.len());
+    assert!(kept > 1 && kept < runs / 2, "{kept} states of {runs} runs");
+}
+
+#[test]
+fn states_that_differ_in_anything_are_apart() {
+    let folder = tempfile::tempdir().unwrap();
+    let plain = spec("ttflash-small", "base");
+    let state = |text: &str| Spec { state: text.parse().unwrap(), ..plain.clone() };
+    let specs = [
+        plain.clone(),
+        Spec { seed: 8, ..plain.clone() },
+        state("live_percent = 41"),
+        state("overwrite_percent = 99"),
+        state("ageing = \"statistical\""),
+        state("victims = \"design\""),
+        spec("ttflash-small", "ttflash"),
+    ];
+    for (index, spec) in specs.iter().enumerate() {
+        let found = result(spec, &with_cache(folder.path()));
+        assert_eq!(found, result(spec, &Shared::default()));
+        assert_eq!(files(folder.path()).len(), index + 1);
+    }
+    // A workload that fits into the live pages leaves them as they are, and so do designs that only work otherwise.
+    for design in ["base+no-gc", "base+plane-blocking"] {
+        result(&Spec { workload: "zipf".into(), ..spec("ttflash-small", design) }, &with_cache(folder.path()));
+    }
+    assert_eq!(files(folder.path()).len(), specs.len());
+}
+
+#[test]
+fn designs_of_one_command_share_a_drive_in_memory() {
+    let designs = ["base", "base+no-gc", "ttflash", "base+plane-blocking"];
+    let specs = designs.map(|design| spec("ttflash-small", design));
+    let shared = Arc::new(Shared::new(specs.to_vec(), None).keep_all());
+    let alone = specs.clone().map(|spec| result(&spec, &Shared::default()));
+    let threads = specs.map(|spec| {
+        let shared = Arc::clone(&shared);
+        std::thread::spawn(move || result(&spec, &shared))
+    });
+    assert_eq!(threads.map(|thread| thread.join().unwrap()), alone);
+    assert_eq!(shared.held(), 0, "nobody wants them any more");
+}
+
+#[test]
+fn a_design_waits_for_another_s_drive_until_it_is_cancelled() {
+    // Large enough to be at it for a while.
+    let aged_long = |design: &str| Spec { state: "overwrite_percent = 5000".parse().unwrap(), ..spec("ttflash-48g", design) };
+    let specs = ["base", "base+no-gc"].map(aged_long);
+    let shared = Arc::new(Shared::new(specs.to_vec(), None));
+    let controls = [(); 2].map(|()| Arc::new(Control::default()));
+    let threads: Vec<_> = specs
+        .into_iter()
+        .zip(&controls)
+        .map(|(spec, control)| {
+            let (shared, control) = (Arc::clone(&shared), Arc::clone(control));
+            std::thread::spawn(move || run_beside(&spec, &control, &shared).unwrap().partial)
+        })
+        .collect();
+    while BTreeSet::from_iter(controls.iter().map(|control| control.phase() as u8))
+        != BTreeSet::from([Phase::Ageing as u8, Phase::Waiting as u8])
+    {
+        std::thread::sleep(Duration::from_millis(1));
+    }
+    controls.iter().for_each(|control| control.cancel());
+    assert!(threads.into_iter().all(|thread| thread.join().unwrap()), "both are partial");
+}
+
+#[test]
+fn damaged_entries_are_noticed_and_made_anew() {
+    let folder = tempfile::tempdir().unwrap();
+    let spec = spec("ttflash-small", "base");
+    let expected = result(&spec, &with_cache(folder.path()));
+    let file = files(folder.path()).remove(0);
+    let whole = fs::read(&file).unwrap();
+    let changed = |at: usize| {
+        let mut bytes = whole.clone();
+        bytes[at] ^= 4;
+        bytes
+    };
+    let longer = [&whole[..], b"!"].concat();
+    let damaged = [changed(3), changed(17), changed(60), changed(whole.len() / 2), changed(whole.len() - 1), longer]
+        .into_iter()
+        .chain([0, 10, 40, 200, whole.len() - 1].map(|length| whole[..length].to_vec()));
+    for bytes in damaged {
+        fs::write(&file, &bytes).unwrap();
+        let shared = with_cache(folder.path());
+        assert_eq!(result(&spec, &shared), expected);
+        assert_eq!(shared.take_notes(), ["an aged drive in the cache was damaged and is made anew"]);
+        let shared = with_cache(folder.path());
+        assert_eq!(result(&spec, &shared), expected);
+        assert!(shared.take_notes().is_empty());
+    }
+    fs::write(&file, &whole[..200]).unwrap();
+    let listed = cache(folder.path(), 0).list();
+    assert_eq!((listed.len(), listed[0].bytes, listed[0].header.is_none()), (1, 200, true));
+}
+
+#[test]
+fn what_was_used_longest_ago_makes_room() {
+    let folder = tempfile::tempdir().unwrap();
+    let specs = [1, 2, 3].map(|seed| Spec { seed, ..spec("ttflash-small", "base") });
+    let keep = |spec: &Spec, limit| {
+        let shared = Shared::new(Vec::new(), Some(cache(folder.path(), limit))).keep_all();
+        run_beside(spec, &Control::default(), &shared).unwrap();
+        assert!(shared.take_notes().is_empty());
+        let mut seeds: Vec<u64> = cache(folder.path(), limit).list().into_iter().map(|listed| listed.header.unwrap().seed).collect();
+        seeds.sort_unstable();
+        seeds
+    };
+    assert_eq!(keep(&specs[0], u64::MAX), [1]);
+    // Room is made by an estimate, which is a little more than an entry has.
+    let limit = fs::metadata(&files(folder.path())[0]).unwrap().len() * 2 + (2 << 20);
+    assert_eq!(keep(&specs[1], limit), [1, 2]);
+    for (index, file) in files(folder.path()).iter().enumerate() {
+        let used = SystemTime::now() - Duration::from_secs(1000 + index as u64);
+        fs::File::open(file).unwrap().set_modified(used).unwrap();
+    }
+    // Whichever it was, its use makes it the last.
+    assert_eq!(keep(&specs[0], limit), [1, 2]);
+    assert_eq!(keep(&specs[2], limit), [1, 3]);
+    assert_eq!(keep(&specs[1], 1000), [1, 3], "what is larger than the cache is not kept");
+    assert_eq!(cache(folder.path(), 0).clear().unwrap().0, 2);
+    assert!(files(folder.path()).is_empty());
+}
+
+#[test]
+fn a_reader_keeps_what_is_removed_meanwhile() {
+    let folder = tempfile::tempdir().unwrap();
+    let spec = spec("ttflash-small", "base");
+    let expected = result(&spec, &with_cache(folder.path()));
+    let shared = with_cache(folder.path());
+    assert_eq!(result(&spec, &shared), expected);
+    cache(folder.path(), 0).clear().unwrap();
+    assert_eq!(result(&Spec { windows: 100, ..spec.clone() }, &shared)["event_hash"], expected["event_hash"]);
+    assert!(files(folder.path()).is_empty(), "the second run started from what the first has mapped");
+}
+
+#[test]
+fn a_cache_that_cannot_be_written_is_a_note() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("file");
+    fs::write(&file, "").unwrap();
+    let spec = spec("ttflash-small", "base");
+    let shared = with_cache(&file.join("cache"));
+    assert_eq!(result(&spec, &shared), result(&spec, &Shared::default()));
+    let notes = shared.take_notes();
+    assert!(notes.len() == 1 && notes[0].starts_with("aged drives can't be kept in "), "{notes:?}");
+}
+
+#[test]
+fn what_a_crash_leaves_is_removed_and_what_is_being_written_is_not() {
+    let folder = tempfile::tempdir().unwrap();
+    let old = SystemTime::now() - Duration::from_secs(3600);
+    let leave = |name: &str| {
+        let path = folder.path().join(name);
+        let file = fs::File::create(&path).unwrap();
+        file.set_modified(old).unwrap();
+        (path, file)
+    };
+    let (left, _) = leave(".unfinished-left");
+    let (written, file) = leave(".unfinished-written");
+    rustix::fs::flock(&file, rustix::fs::FlockOperation::LockExclusive).unwrap();
+    let (fresh, file_of_fresh) = leave(".unfinished-fresh");
+    file_of_fresh.set_modified(SystemTime::now()).unwrap();
+    result(&spec("ttflash-small", "base"), &with_cache(folder.path()));
+    assert_eq!((left.exists(), written.exists(), fresh.exists()), (false, true, true));
+    assert_eq!(cache(folder.path(), 0).list().len(), 1);
+}
+
+#[test]
+fn what_is_as_fast_to_make_is_not_kept() {
+    let folder = tempfile::tempdir().unwrap();
+    let shared = Shared::new(Vec::new(), Some(cache(folder.path(), u64::MAX)));
+    run_beside(&spec("ttflash-small", "base"), &Control::default(), &shared).unwrap();
+    assert!(files(folder.path()).is_empty());
+    let much = Spec { state: "overwrite_percent = 10000".parse().unwrap(), ..spec("ttflash-small", "base") };
+    run_beside(&much, &Control::default(), &shared).unwrap();
+    assert_eq!(files(folder.path()).len(), 1);
+    // A run by itself has no cache.
+    run(&Spec { seed: 9, ..much }, &Control::default()).unwrap();
+    assert_eq!(files(folder.path()).len(), 1);
+}
