@@ -605,7 +605,7 @@ def _gather(plan: Plan, configuration: tuple[Configured, ...], pool: _Pool) -> C
         version=engine.version(),
         command=plan.command(),
         device=first.device if first else plan.device,
-        workload=first.workload if first else Workload(plan.workload, None, None),
+        workload=first.workload if first else Workload(plan.workload, None, None, None),
         state=states.common([result.state for result in results]),
         seed=plan.seed,
         partial=any(job.result is not None and job.result.interrupted for job in pool.jobs)

@@ -15,7 +15,7 @@ from importlib import resources
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Literal
 
-from tinytail import arguments, humanize
+from tinytail import arguments, findings, humanize
 from tinytail.engine import Description, Setting
 from tinytail.errors import NoResultError
 from tinytail.frames import Tables, library
@@ -166,13 +166,15 @@ class BlameGroup:
 class Blame:
     """Where requests spent their time.
 
-    `slowest_reads` are the slowest 0.1 %; `tails` are the slowest 1 %, 0.1 % and 0.01 %.
+    `slowest_reads` are the slowest 0.1 %; `tails` are the slowest 10 %, 1 %, 0.1 %, 0.01 % and
+    0.001 % of reads, and `write_tails` the same of writes.
     """
 
     all_reads: BlameGroup
     slowest_reads: BlameGroup
     tails: tuple[BlameGroup, ...]
     all_writes: BlameGroup
+    write_tails: tuple[BlameGroup, ...]
 
     @classmethod
     def from_dict(cls, document: Mapping[str, Any]) -> Blame:
@@ -182,6 +184,7 @@ class Blame:
             slowest_reads=BlameGroup.from_dict(document["slowest_reads"]),
             tails=tuple(BlameGroup.from_dict(tail) for tail in document["tails"]),
             all_writes=BlameGroup.from_dict(document["all_writes"]),
+            write_tails=tuple(BlameGroup.from_dict(tail) for tail in document["write_tails"]),
         )
 
 
@@ -282,13 +285,34 @@ class Timeline:
 class Workload:
     """The workload of a run.
 
-    `input` is `"real"`, `"synthetic"` or `"stand-in"`, and `detail` says more; both are None if
-    no design ran.
+    `input` is `"real"`, `"synthetic"` or `"stand-in"`, and `detail` says more. `pacing` is `"open"`
+    where requests come at their own times, `"closed"` where they wait for completions, or
+    `"bursts"`. All three are None if no design ran.
     """
 
     name: str
     input: str | None
     detail: str | None
+    pacing: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """Something that makes a result, or a comparison, mean less than it seems to.
+
+    `code` says what sort of thing it is and `message` the same in words; `figures` are the numbers
+    that it rests on. `designs` are those that a comparison's finding is about.
+    """
+
+    code: str
+    message: str
+    figures: Mapping[str, float]
+    designs: tuple[str, ...] = ()
+
+    @classmethod
+    def from_dict(cls, document: Mapping[str, Any]) -> Finding:
+        """Reads a finding of a result document."""
+        return cls(document["code"], document["message"], document["figures"])
 
 
 @dataclass(frozen=True, slots=True)
@@ -427,8 +451,8 @@ class DesignResult(Tables):
     maximum the largest, blame the sum, `replicates` has each, and what has no mean, such as
     `series` and `event_hash`, is that of the first.
     `gc_times` is None if no collection took time, `bursts` if the workload is not played in bursts.
-    `rotation_violations` are the first 1,000 of
-    them, none in designs without rotation.
+    `rotation_violations` are the first 1,000 of them, none in designs without rotation. `findings`
+    are what makes these figures mean less than they seem to, the gravest first.
     """
 
     design: str
@@ -448,6 +472,7 @@ class DesignResult(Tables):
     gc_times: GcTimes | None
     bursts: Bursts | None
     rotation_violations: tuple[Violation, ...]
+    findings: tuple[Finding, ...]
     blame: Blame
     series: Series
     wear: Wear
@@ -519,10 +544,11 @@ class DesignResult(Tables):
             "replicates": tuple(map(Replicate.from_dict, document.get("replicates", ()))),
             "blame": Blame.from_dict(document["blame"]),
             "workload": Workload(
-                **{k: document["workload"][k] for k in ("name", "input", "detail")}
+                **{k: document["workload"][k] for k in Workload.__dataclass_fields__}
             ),
             "series": Series.from_dict(document["series"]),
             "notes": tuple(document["notes"]),
+            "findings": tuple(map(Finding.from_dict, document["findings"])),
             "gc_times": None if document["gc_times"] is None else GcTimes(**document["gc_times"]),
             "gc_affected": GcAffected.from_dict(document["gc_affected"]),
             "throughput": Throughput(**document["throughput"]),
@@ -702,6 +728,13 @@ class Comparison(Tables):
             if reference is not None and result is not reference
         ]
 
+    def findings(self) -> list[Finding]:
+        """What makes the comparison mean less than it seems to, and what is worse than expected.
+
+        They concern several results together; each result has findings of its own.
+        """
+        return findings.compared(self)
+
     def to_dict(self) -> dict[str, Any]:
         """The comparison as a document that follows `results_schema()`."""
         return {
@@ -713,6 +746,7 @@ class Comparison(Tables):
                 "name": self.workload.name,
                 "input": self.workload.input,
                 "detail": self.workload.detail,
+                "pacing": self.workload.pacing,
             },
             "state": None if self.state is None else dict(self.state),
             "seed": self.seed,
@@ -722,6 +756,9 @@ class Comparison(Tables):
             "configuration": [item.to_dict() for item in self.configuration],
             "results": [dict(result.document) for result in self.results],
             "improvements": self.improvements(),
+            "findings": [
+                asdict(finding) | {"designs": list(finding.designs)} for finding in self.findings()
+            ],
             "errors": [
                 {"design": error.design, "kind": error.kind, "message": error.message}
                 for error in self.errors

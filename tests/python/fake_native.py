@@ -102,6 +102,7 @@ def result(design: str = "base", scale: float = 140.0, **changes: Any) -> dict[s
         },
         "bursts": None,
         "rotation_violations": [],
+        "findings": [],
         "wear": {"erases_most": 21, "erases_least": 18, "variation_percent": 3.1, "blocks": blocks},
         "blame": {
             "all_reads": {"count": 113_071, "ns": causes},
@@ -111,6 +112,10 @@ def result(design: str = "base", scale: float = 140.0, **changes: Any) -> dict[s
                 for share, count in ((1.0, 1131), (0.1, 113), (0.01, 11))
             ],
             "all_writes": {"count": 13_972, "ns": {"buffer": 14_000_000}},
+            "write_tails": [
+                slowest | {"share_percent": share, "count": count, "ns": {"buffer": 14_000 * count}}
+                for share, count in ((1.0, 140), (0.1, 14))
+            ],
         },
         "series": series(),
         "techniques": {"greedy": 567},
@@ -125,7 +130,8 @@ def result(design: str = "base", scale: float = 140.0, **changes: Any) -> dict[s
         "partial": False,
         "stuck": None,
         "device": "ttflash-256g",
-        "workload": {"name": "dtrs", "input": "real", "detail": "127,043 requests of 300 s"},
+        "workload": {"name": "dtrs", "input": "real", "detail": "127,043 requests of 300 s"}
+        | {"pacing": "open"},
         "state": {"name": "steady", "free_percent": 5.0, "victim_valid_percent": 75.0},
         "seed": 1,
         "version": "9.9.9",

@@ -109,14 +109,14 @@ pub struct BlameSum {
     pub ns: BTreeMap<&'static str, u64>,
 }
 
-/// Blame of the slowest reads.
+/// Blame of the slowest requests of a kind.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct SlowestSum {
-    /// The share asked for, in percent of all reads.
+    /// The share asked for, in percent of all requests of the kind.
     pub share_percent: f64,
-    /// Reads: the share asked for, or more where many reads have the latency at its edge.
+    /// Requests: the share asked for, or more where many have the latency at its edge.
     pub count: u64,
-    /// The latency from which on reads belong to them, in microseconds.
+    /// The latency from which on requests belong to them, in microseconds.
     pub latency_us_from: Option<f64>,
     /// Nanoseconds by cause.
     pub ns: BTreeMap<&'static str, u64>,
@@ -229,14 +229,14 @@ impl Measures for Metrics {
 pub struct Metrics {
     reads: Latencies,
     writes: Latencies,
-    /// Blame of reads by class of latency.
-    classes: Vec<Class>,
-    write_blame: Class,
+    /// Blame of reads and of writes by class of latency.
+    classes: [Vec<Class>; 2],
     /// Reads and writes that waited for a GC.
     gc_affected: [Affected; 2],
     /// Sectors of reads and writes.
     sectors: u64,
     queue_blocked_reads: u64,
+    last_arrival: Ns,
     series: Series,
     log: Option<Log>,
     /// Where the host issues bursts.
@@ -247,15 +247,15 @@ impl Metrics {
     /// Metrics of what happens from `start_ns` on, over time in at most `windows` windows, each request in the log if there
     /// is one.
     pub fn new(start_ns: Ns, windows: u32, log: Option<Log>) -> Self {
-        let empty = Class { count: 0, ns: [0; PARTS] };
+        let empty = vec![Class { count: 0, ns: [0; PARTS] }; class_of(Ns::MAX >> 12, CLASS_BITS) + 1];
         Self {
             reads: Latencies::new(),
             writes: Latencies::new(),
-            classes: vec![empty.clone(); class_of(Ns::MAX >> 12, CLASS_BITS) + 1],
-            write_blame: empty,
+            classes: [empty.clone(), empty],
             gc_affected: [Affected::default(); 2],
             sectors: 0,
             queue_blocked_reads: 0,
+            last_arrival: start_ns,
             series: Series::new(start_ns, windows),
             log,
             bursts: None,
@@ -302,21 +302,23 @@ impl Observer for Metrics {
         if completion.gc_blocked && completion.kind != CommandKind::Trim {
             self.gc_affected[usize::from(completion.kind == CommandKind::Write)].add(latency);
         }
-        let class = match completion.kind {
+        self.last_arrival = self.last_arrival.max(completion.arrived);
+        let classes = match completion.kind {
             CommandKind::Read => {
                 self.reads.record(latency);
                 self.queue_blocked_reads += u64::from(completion.queue_blocked);
-                let last = self.classes.len() - 1;
-                &mut self.classes[class_of(latency, CLASS_BITS).min(last)]
+                &mut self.classes[0]
             }
             CommandKind::Write => {
                 self.writes.record(latency);
-                &mut self.write_blame
+                &mut self.classes[1]
             }
             // The counters of the drive have them, and the log.
             CommandKind::Trim => return,
         };
         self.sectors += u64::from(completion.sectors);
+        let last = classes.len() - 1;
+        let class = &mut classes[class_of(latency, CLASS_BITS).min(last)];
         class.count += 1;
         for (part, ns) in blame.parts() {
             class.ns[part] += ns;
@@ -397,41 +399,54 @@ impl Metrics {
         percent(self.queue_blocked_reads, self.reads.histogram.len())
     }
 
+    /// When the last of the requests arrived that have completed.
+    pub fn last_arrival_ns(&self) -> Ns {
+        self.last_arrival
+    }
+
     /// Blame of all reads.
     pub fn all_reads(&self) -> BlameSum {
-        let (count, ns) = self.sum_classes(0);
-        BlameSum { count, ns }
+        sum(&self.classes[0])
     }
 
     /// Blame of all writes.
     pub fn all_writes(&self) -> BlameSum {
-        BlameSum { count: self.write_blame.count, ns: named(&self.write_blame.ns) }
+        sum(&self.classes[1])
     }
 
     /// Blame of the slowest reads: at least `share_percent` of them, by whole classes of latency.
     pub fn slowest_reads(&self, share_percent: f64) -> SlowestSum {
-        let wanted = (self.reads.histogram.len() as f64 * share_percent / 100.0).ceil() as u64;
-        let mut from = self.classes.len();
-        let mut count = 0;
-        while from > 0 && count < wanted {
-            from -= 1;
-            count += self.classes[from].count;
-        }
-        let (count, ns) = self.sum_classes(from);
-        SlowestSum { share_percent, count, latency_us_from: (count > 0).then(|| class_from(from, CLASS_BITS) as f64 / 1000.0), ns }
+        slowest(&self.classes[0], self.reads.histogram.len(), share_percent)
     }
 
-    fn sum_classes(&self, from: usize) -> (u64, BTreeMap<&'static str, u64>) {
-        let mut sum = [0; PARTS];
-        let mut count = 0;
-        for class in &self.classes[from..] {
-            count += class.count;
-            for (sum, ns) in sum.iter_mut().zip(&class.ns) {
-                *sum += ns;
-            }
-        }
-        (count, named(&sum))
+    /// The same of writes.
+    pub fn slowest_writes(&self, share_percent: f64) -> SlowestSum {
+        slowest(&self.classes[1], self.writes.histogram.len(), share_percent)
     }
+}
+
+fn slowest(classes: &[Class], requests: u64, share_percent: f64) -> SlowestSum {
+    let wanted = (requests as f64 * share_percent / 100.0).ceil() as u64;
+    let mut from = classes.len();
+    let mut count = 0;
+    while from > 0 && count < wanted {
+        from -= 1;
+        count += classes[from].count;
+    }
+    let BlameSum { count, ns } = sum(&classes[from..]);
+    SlowestSum { share_percent, count, latency_us_from: (count > 0).then(|| class_from(from, CLASS_BITS) as f64 / 1000.0), ns }
+}
+
+fn sum(classes: &[Class]) -> BlameSum {
+    let mut ns = [0; PARTS];
+    let mut count = 0;
+    for class in classes {
+        count += class.count;
+        for (sum, ns) in ns.iter_mut().zip(&class.ns) {
+            *sum += ns;
+        }
+    }
+    BlameSum { count, ns: named(&ns) }
 }
 
 #[cfg(test)]

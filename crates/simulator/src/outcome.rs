@@ -1,7 +1,10 @@
 //! What a run reports: its figures, what they were made of, and what is to be known with them.
 
+mod findings;
+
 use crate::run::Spec;
 use crate::wear::{Wear, block_erases, wear_spread};
+use findings::{Finding, findings};
 use serde::Serialize;
 use std::collections::BTreeMap;
 use tinytail_core::design::Design;
@@ -18,7 +21,7 @@ use tinytail_metrics::series::SeriesSummary;
 use tinytail_metrics::stories::StoriesNote;
 use tinytail_metrics::timeline::TimelineNote;
 use tinytail_metrics::{BlameSum, BurstsNote, GcAffected, LatencySummary, Measures, SlowestSum};
-use tinytail_workload::{InputKind, Workload};
+use tinytail_workload::{InputKind, Pacing, Workload};
 
 /// What a run's workload was.
 #[derive(Debug, Clone, Serialize)]
@@ -29,6 +32,8 @@ pub struct WorkloadNote {
     pub input: InputKind,
     /// What exactly was played.
     pub detail: String,
+    /// When its requests were issued: `open`, `closed` or `bursts`.
+    pub pacing: &'static str,
 }
 
 /// The state in which a run started.
@@ -75,6 +80,8 @@ pub struct BlameNote {
     pub tails: Vec<SlowestSum>,
     /// Of all writes.
     pub all_writes: BlameSum,
+    /// Of the slowest writes by share, the largest share first.
+    pub write_tails: Vec<SlowestSum>,
 }
 
 /// How long GCs took, in the measured part.
@@ -112,7 +119,8 @@ pub struct Throughput {
     pub makespan_mb_per_second: Option<f64>,
     /// Time in which dies ran something, over all dies, in seconds.
     pub die_busy_seconds: f64,
-    /// Millions of bytes for each second in which all dies would have worked.
+    /// Millions of bytes for each second in which all dies would have worked, or the host's link if it takes longer. `None` where
+    /// no die worked for the host and there is no link.
     pub device_busy_mb_per_second: Option<f64>,
 }
 
@@ -151,6 +159,8 @@ pub struct Outcome {
     pub bursts: Option<BurstsNote>,
     /// The first GCs that started beside another of their plane group although GC rotates; none where it does not.
     pub rotation_violations: Vec<ViolationNote>,
+    /// What makes these figures mean less than they seem to, the gravest first.
+    pub findings: Vec<Finding>,
     /// Where the time went.
     pub blame: BlameNote,
     /// The run over simulated time.
@@ -214,6 +224,8 @@ pub(crate) struct Figures {
     pub partial: bool,
     pub stuck: Option<String>,
     pub unread: Option<String>,
+    /// How many requests the run was to have, if that is known.
+    pub requests_expected: Option<u64>,
     /// Pages that the workload touches and the starting state lacks.
     pub unmapped: usize,
     pub warm_up: String,
@@ -240,8 +252,8 @@ fn state_notes(aged: &Aged, unmapped: usize) -> Vec<String> {
     notes
 }
 
-/// The shares of the slowest reads that are blamed apart, in percent.
-const TAIL_SHARES_PERCENT: [f64; 3] = [1.0, 0.1, 0.01];
+/// The shares of the slowest requests that are blamed apart, in percent: those beyond p90 to p99.999.
+const TAIL_SHARES_PERCENT: [f64; 5] = [10.0, 1.0, 0.1, 0.01, 0.001];
 
 /// The violations of rotation that are listed in a note with their times.
 const VIOLATIONS_LISTED: usize = 10;
@@ -309,10 +321,25 @@ pub(crate) fn outcome<M: Measures>(
     let per_plane = f64::from(device.geometry.pages_per_plane());
     let requests = metrics.requests();
     let rate = |count: u64, per: f64| (count > 0 && per > 0.0).then(|| count as f64 / per);
+    let (read, write, series) = (metrics.read(), metrics.write(), metrics.series(drive.view()));
+    let simulated_seconds = (drive.now() - figures.start) as f64 / SECOND as f64;
+    let findings = findings(&findings::Run {
+        collects: drive.design().gc_trigger.name() != "never",
+        counters,
+        pacing: workload.pacing,
+        read: &read,
+        write: &write,
+        series: &series,
+        queue_blocked_read_percent: metrics.queue_blocked_read_percent(),
+        partial: figures.partial,
+        requests_expected: figures.requests_expected,
+        seconds: simulated_seconds,
+        arrivals_seconds: metrics.last_arrival_ns().saturating_sub(figures.start) as f64 / SECOND as f64,
+    });
     Outcome {
         design: spec.design.clone(),
-        read: metrics.read(),
-        write: metrics.write(),
+        read,
+        write,
         distribution: metrics.distribution(),
         intervals: metrics.intervals(),
         gc_blocked_read_percent: metrics.gc_blocked_read_percent(),
@@ -331,8 +358,10 @@ pub(crate) fn outcome<M: Measures>(
             slowest_reads: metrics.slowest_reads(0.1),
             tails: TAIL_SHARES_PERCENT.map(|share| metrics.slowest_reads(share)).into(),
             all_writes: metrics.all_writes(),
+            write_tails: TAIL_SHARES_PERCENT.map(|share| metrics.slowest_writes(share)).into(),
         },
-        series: metrics.series(drive.view()),
+        findings,
+        series,
         techniques: techniques(drive.design(), counters),
         wear: Wear { blocks: block_erases(drive, device, &figures.erases_then), ..wear_spread(drive.view().erases_counted()) },
         event_hash: format!("{:016x}", drive.event_hash()),
@@ -340,14 +369,19 @@ pub(crate) fn outcome<M: Measures>(
         cpu_seconds: figures.cpu_seconds,
         ns_per_event: (counters.events > 0).then(|| figures.cpu_seconds * 1e9 / counters.events as f64),
         events: counters.events,
-        simulated_seconds: (drive.now() - figures.start) as f64 / SECOND as f64,
+        simulated_seconds,
         unmapped_read_pages: counters.unmapped_reads,
         verified_page_reads: drive.verified(),
         partial: figures.partial,
         stuck: figures.stuck,
         unread: figures.unread,
         device: device.name.clone(),
-        workload: WorkloadNote { name: workload.name.clone(), input: workload.input, detail: workload.detail.clone() },
+        workload: WorkloadNote {
+            name: workload.name.clone(),
+            input: workload.input,
+            detail: workload.detail.clone(),
+            pacing: pacing(workload.pacing),
+        },
         state: StateNote {
             name: match device.state.ageing {
                 AgeingMethod::Overwrite => "aged",
@@ -401,15 +435,26 @@ fn plane_utilization(counters: &Counters, device: &Device) -> Option<f64> {
     (whole > 0).then(|| (counters.gc_held_ns + counters.joined_gc_ns) as f64 * 100.0 / whole as f64)
 }
 
+fn pacing(pacing: Pacing) -> &'static str {
+    match pacing {
+        Pacing::Open => "open",
+        Pacing::Closed { .. } => "closed",
+        Pacing::Bursts => "bursts",
+    }
+}
+
 fn throughput<M: Measures>(drive: &Drive<M>, device: &Device, bytes: u64, start: u64) -> Throughput {
     let busy = drive.view().die_busy_ns();
+    // Without a link, RAM serves the host in no time, which is no speed.
+    let by_flash = device.host.link_bytes_per_us.is_some() || drive.counters().host_operations > 0;
+    let busy_ns = (busy as f64 / f64::from(device.geometry.dies())).max(device.host.link_ns(bytes) as f64);
     // Bytes for each microsecond are millions for each second.
     let rate = |ns: f64| (ns > 0.0).then(|| bytes as f64 * 1e3 / ns);
     Throughput {
         bytes,
         makespan_mb_per_second: rate((drive.now() - start) as f64),
         die_busy_seconds: busy as f64 / SECOND as f64,
-        device_busy_mb_per_second: rate(busy as f64 / f64::from(device.geometry.dies())),
+        device_busy_mb_per_second: rate(busy_ns).filter(|_| by_flash),
     }
 }
 

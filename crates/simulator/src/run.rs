@@ -311,6 +311,7 @@ fn run_with<M: Measures>(
             partial: true,
             stuck: None,
             unread: None,
+            requests_expected: requests_expected(workload, spec),
             unmapped: 0,
             warm_up: "none".into(),
             erases_then: erases_so_far(&drive),
@@ -349,7 +350,7 @@ fn run_with<M: Measures>(
     let cpu_start = thread_cpu_seconds();
     let mut notes = Vec::new();
     if ending == Ending::Complete {
-        control.enter(Phase::Running, spec.requests.or(workload.request_count_hint()).unwrap_or(0));
+        control.enter(Phase::Running, requests_expected(workload, spec).unwrap_or(0));
         let mut streams = match kept {
             Some(kept) => Streams::one(Box::new(kept), workload.pacing),
             None => workload.streams(spec.seed, &context, spec.requests)?,
@@ -378,9 +379,16 @@ fn run_with<M: Measures>(
         drive.audit().map_err(|what| RunError::Failed(format!("{}: an invariant does not hold: {what}", spec.design)))?;
     }
     let bursts = drive.observer_mut().metrics_mut().take_bursts();
-    let figures = Figures { start, cpu_seconds, partial, stuck, unread, unmapped, warm_up, erases_then, bursts, notes };
+    let requests_expected = requests_expected(workload, spec);
+    let figures = Figures { start, cpu_seconds, partial, stuck, unread, requests_expected, unmapped, warm_up, erases_then, bursts, notes };
     let log = drive.observer_mut().metrics_mut().take_log();
     Ok(finish(outcome(&drive, device, workload, spec, &aged, figures), log, &mut drive, spec))
+}
+
+/// How many requests a run has, if that is known before.
+fn requests_expected(workload: &Workload, spec: &Spec) -> Option<u64> {
+    let limit = spec.requests.unwrap_or(u64::MAX);
+    workload.request_count_hint().map(|count| count.min(limit)).or(spec.requests)
 }
 
 /// Ends the log and the timeline and writes the stories, where they are wanted, with what is known of the run by now.

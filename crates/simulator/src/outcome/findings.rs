@@ -1,0 +1,208 @@
+//! What makes the figures of a run mean less than they seem to.
+
+use serde::Serialize;
+use std::collections::BTreeMap;
+use tinytail_core::state::Counters;
+use tinytail_metrics::LatencySummary;
+use tinytail_metrics::series::SeriesSummary;
+use tinytail_workload::Pacing;
+
+/// Something that makes a result mean less.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Finding {
+    /// What sort of thing it is, for programs.
+    pub code: &'static str,
+    /// The same in words.
+    pub message: String,
+    /// The numbers that it rests on.
+    pub figures: BTreeMap<&'static str, f64>,
+}
+
+/// What of a run the findings rest on.
+pub(super) struct Run<'a> {
+    /// Whether its design has a GC.
+    pub collects: bool,
+    pub counters: &'a Counters,
+    pub pacing: Pacing,
+    pub read: &'a LatencySummary,
+    pub write: &'a LatencySummary,
+    pub series: &'a SeriesSummary,
+    pub queue_blocked_read_percent: f64,
+    pub partial: bool,
+    pub requests_expected: Option<u64>,
+    /// Simulated seconds of the measured part.
+    pub seconds: f64,
+    /// From its beginning to the arrival of the last request that completed.
+    pub arrivals_seconds: f64,
+}
+
+/// A percentile is a statement about the requests beyond it: so many at least.
+const SAMPLES_BEYOND: u64 = 10;
+/// The percentiles of the table, each with one request in how many beyond it.
+const PERCENTILES: [(&str, u64); 5] = [("p50", 2), ("p90", 10), ("p99", 100), ("p99.9", 1000), ("p99.99", 10_000)];
+/// A drive is saturated if this share of the requests is outstanding when the last one arrives, and takes this share of the time.
+const BACKLOG_SHARE: f64 = 0.05;
+/// In fewer requests a backlog is no more than the requests that are under way at any time.
+const BACKLOG_REQUESTS: u64 = 1000;
+/// The device queue is full most of the time if more reads than this wait for it.
+const QUEUE_BLOCKED_PERCENT: f64 = 50.0;
+
+/// The findings of a run, the gravest first.
+pub(super) fn findings(run: &Run<'_>) -> Vec<Finding> {
+    [partial(run), saturated(run), queue_full(run), unflushed(run), no_gc(run), few_samples(run)].into_iter().flatten().collect()
+}
+
+fn finding<const N: usize>(code: &'static str, message: String, figures: [(&'static str, f64); N]) -> Finding {
+    Finding { code, message, figures: figures.into() }
+}
+
+fn partial(run: &Run<'_>) -> Option<Finding> {
+    let done = run.counters.completed;
+    let expected = run.requests_expected.map_or(String::new(), |expected| format!(" of {}", grouped(expected)));
+    run.partial.then(|| {
+        let mut found = finding(
+            "partial",
+            format!("the run ended early, after {}{expected} requests: no ratio is taken to it", grouped(done)),
+            [("requests", done as f64)],
+        );
+        found.figures.extend(run.requests_expected.map(|expected| ("requests_expected", expected as f64)));
+        found
+    })
+}
+
+/// In open loop: the last completion comes long after the last arrival, and not for the sake of a few requests.
+fn saturated(run: &Run<'_>) -> Option<Finding> {
+    let done = run.read.count + run.write.count;
+    if run.partial || run.pacing != Pacing::Open || done < BACKLOG_REQUESTS || run.arrivals_seconds <= 0.0 {
+        return None;
+    }
+    let first = (run.arrivals_seconds / run.series.window_seconds).ceil() as usize;
+    let outstanding: u64 = run.series.reads.iter().zip(&run.series.writes).skip(first).map(|(reads, writes)| reads + writes).sum();
+    let drain = run.seconds - run.arrivals_seconds;
+    let (offered, served) = (done as f64 / run.arrivals_seconds, done as f64 / run.seconds);
+    (drain >= BACKLOG_SHARE * run.seconds && outstanding as f64 >= BACKLOG_SHARE * done as f64).then(|| {
+        finding(
+            "saturated",
+            format!("saturated: {} requests/s arrive and {} are served, so latencies grow with the run", rate(offered), rate(served)),
+            [("offered_per_second", offered), ("served_per_second", served), ("outstanding_at_last_arrival", outstanding as f64)],
+        )
+    })
+}
+
+fn queue_full(run: &Run<'_>) -> Option<Finding> {
+    let percent = run.queue_blocked_read_percent;
+    (run.pacing != Pacing::Bursts && percent > QUEUE_BLOCKED_PERCENT).then(|| {
+        finding(
+            "queue_full",
+            format!("overloaded: {percent:.0} % of the reads found the device queue full"),
+            [("queue_blocked_read_percent", percent)],
+        )
+    })
+}
+
+/// The host wrote, and none of it reached the flash.
+fn unflushed(run: &Run<'_>) -> Option<Finding> {
+    let counters = run.counters;
+    (run.write.count > 0 && counters.host_pages == 0).then(|| {
+        let meanwhile = match counters.gc_pages {
+            0 => String::new(),
+            copied => format!("; GC copied {} pages meanwhile", grouped(copied)),
+        };
+        finding(
+            "no_host_programs",
+            format!("all {} writes stayed in the write buffer, so there is no write amplification{meanwhile}", grouped(run.write.count)),
+            [("writes", run.write.count as f64), ("merged_writes", counters.merged as f64), ("gc_pages", counters.gc_pages as f64)],
+        )
+    })
+}
+
+/// A design that collects garbage had none to collect.
+fn no_gc(run: &Run<'_>) -> Option<Finding> {
+    (run.collects && run.counters.gcs == 0)
+        .then(|| finding("no_gc", "no GC ran, so this says nothing about what the design does about GC".into(), []))
+}
+
+fn few_samples(run: &Run<'_>) -> Option<Finding> {
+    let mut kinds = Vec::new();
+    let mut figures = BTreeMap::new();
+    for (name, key, latencies) in [("reads", "reads", run.read), ("writes", "writes", run.write)] {
+        let lacking = PERCENTILES.iter().find(|(_, one_in)| latencies.count / one_in < SAMPLES_BEYOND);
+        if let Some((percentile, _)) = lacking.filter(|_| latencies.count > 0) {
+            kinds.push(format!("{} {name} lie beyond {percentile}", grouped(latencies.count)));
+            figures.insert(key, latencies.count as f64);
+        }
+    }
+    (!kinds.is_empty()).then(|| Finding { code: "few_samples", message: format!("fewer than ten of {}", kinds.join(", of ")), figures })
+}
+
+/// A rate in three significant digits, or more where it has more before the point.
+fn rate(per_second: f64) -> String {
+    match per_second {
+        whole if whole >= 100.0 => grouped(whole.round() as u64),
+        small => format!("{small:.1}"),
+    }
+}
+
+/// A number with its thousands set apart.
+fn grouped(number: u64) -> String {
+    let digits = number.to_string();
+    let mut shown = String::new();
+    for (index, digit) in digits.chars().enumerate() {
+        if index > 0 && (digits.len() - index).is_multiple_of(3) {
+            shown.push(',');
+        }
+        shown.push(digit);
+    }
+    shown
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn latencies(count: u64) -> LatencySummary {
+        let us = (count > 0).then_some(1.0);
+        LatencySummary {
+            count,
+            mean_us: us,
+            p50_us: us,
+            p90_us: us,
+            p95_us: us,
+            p99_us: us,
+            p999_us: us,
+            p9999_us: us,
+            p99999_us: us,
+            max_us: us,
+        }
+    }
+
+    #[test]
+    fn a_percentile_has_ten_samples_beyond_it_or_is_named() {
+        let named = |reads: u64, writes: u64| {
+            let series = SeriesSummary::default();
+            let run = Run {
+                collects: true,
+                counters: &Counters { gcs: 1, host_pages: 1, ..Counters::default() },
+                pacing: Pacing::Open,
+                read: &latencies(reads),
+                write: &latencies(writes),
+                series: &series,
+                queue_blocked_read_percent: 0.0,
+                partial: false,
+                requests_expected: None,
+                seconds: 1.0,
+                arrivals_seconds: 1.0,
+            };
+            few_samples(&run).map(|found| found.message)
+        };
+        assert_eq!(named(100_000, 0), None);
+        assert_eq!(named(99_999, 100_000).unwrap(), "fewer than ten of 99,999 reads lie beyond p99.99");
+        assert_eq!(named(1000, 999).unwrap(), "fewer than ten of 1,000 reads lie beyond p99.9, of 999 writes lie beyond p99");
+        assert_eq!(named(19, 0).unwrap(), "fewer than ten of 19 reads lie beyond p50");
+    }
+
+    #[test]
+    fn thousands_are_set_apart() {
+        assert_eq!([0, 999, 1000, 1_234_567].map(grouped), ["0", "999", "1,000", "1,234,567"]);
+    }
+}

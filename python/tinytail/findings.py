@@ -1,0 +1,114 @@
+"""What a comparison's figures mean less for than they seem to, beyond what each run says itself."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
+
+from tinytail import humanize
+from tinytail.headline import Headline, headline
+
+if TYPE_CHECKING:
+    from tinytail.results import Comparison, DesignResult, Finding
+
+# Closer than this, latencies are the same: percentiles are within 0.1 % of the truth.
+SAME_PERCENT = 2.0
+# Rates that differ by more are different loads.
+SAME_RATE_PERCENT = 5.0
+
+
+def usable_reference(comparison: Comparison) -> DesignResult | None:
+    """The result that ratios are taken to; None if there is none or it is of a part of a run."""
+    for result in comparison.results:
+        if result.design == comparison.reference and not result.partial:
+            return result
+    return None
+
+
+def requests_per_second(result: DesignResult) -> float | None:
+    """Reads and writes completed in each second of simulated time; None where no time passed."""
+    requests = result.read.count + result.write.count
+    return requests / result.simulated_seconds if result.simulated_seconds else None
+
+
+def within_noise(result: DesignResult, other: DesignResult, judged_by: Headline) -> bool | None:
+    """Whether two results differ by no more than chance; None if that is not known."""
+    del result, other, judged_by
+    return None
+
+
+def quotient(value: float | None, reference: float | None) -> float | None:
+    """How many times the reference a value is; None where that has no meaning."""
+    return value / reference if value is not None and reference else None
+
+
+def same(ratio: float) -> bool:
+    """Whether a ratio is so near to 1 that it says nothing."""
+    return abs(ratio - 1) * 100 <= SAME_PERCENT
+
+
+def compared(comparison: Comparison) -> list[Finding]:
+    """The findings that concern several results together, the gravest first."""
+    whole = [result for result in comparison.results if not result.partial]
+    return [*_closed_loop(whole), *_no_gc(whole), *_against_reference(comparison, whole)]
+
+
+def _finding(
+    code: str, message: str, figures: dict[str, float], designs: Sequence[DesignResult]
+) -> Finding:
+    from tinytail.results import Finding
+
+    return Finding(code, message, figures, tuple(result.design for result in designs))
+
+
+def _closed_loop(results: Sequence[DesignResult]) -> Iterator[Finding]:
+    if len(results) < 2 or any(result.workload.pacing != "closed" for result in results):
+        return
+    rates = [rate for rate in map(requests_per_second, results) if rate is not None]
+    if not rates or max(rates) <= min(rates) * (1 + SAME_RATE_PERCENT / 100):
+        return
+    low, high = min(rates), max(rates)
+    yield _finding(
+        "closed_loop",
+        f"closed loop: designs serve {humanize.rate(low)} to {humanize.rate(high)} requests/s, "
+        "so their latencies are of different loads",
+        {"least_per_second": low, "most_per_second": high},
+        results,
+    )
+
+
+def _no_gc(results: Sequence[DesignResult]) -> Iterator[Finding]:
+    without = [each for each in results if any(f.code == "no_gc" for f in each.findings)]
+    if len(results) > 1 and without and not any(result.gc_count for result in results):
+        yield _finding(
+            "no_gc",
+            "no GC ran in any design, so what they do about GC made no difference",
+            {},
+            results,
+        )
+
+
+def _against_reference(
+    comparison: Comparison, results: Sequence[DesignResult]
+) -> Iterator[Finding]:
+    """Designs that make the headline worse, or differ from the reference by chance alone."""
+    reference, judged_by = usable_reference(comparison), headline(results)
+    if reference is None or judged_by is None:
+        return
+    was = judged_by.of(reference)
+    for result in results:
+        value = judged_by.of(result)
+        ratio = quotient(value, was)
+        if result is reference or ratio is None or value is None or was is None:
+            continue
+        what = f"{judged_by.percentile.name} of {judged_by.kind}s"
+        figures = {"latency_us": value, "reference_us": was}
+        shown = f"{humanize.latency(value)}, and that of {reference.design} {humanize.latency(was)}"
+        if within_noise(result, reference, judged_by):
+            message = f"{what} of {result.design} differs within noise: {shown}"
+            yield _finding("within_noise", message, figures, [result])
+        elif ratio > 1 and not same(ratio):
+            message = f"{result.design} makes {what} worse: {shown}"
+            yield _finding("worse", message, figures, [result])
+
+
