@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Protocol
 
 FULL = "█"
@@ -41,3 +42,27 @@ def bar(share: float, width: int, *, unicode: bool) -> str:
     length = min(max(1, round(share * width * steps)), width * steps)
     whole, part = divmod(length, steps)
     return (FULL if unicode else "#") * whole + (EIGHTHS[part] if part else "")
+
+
+# What the parts of a stacked bar are drawn with, the largest first; the last is for all others.
+SHADES = "█▓▒░▞·"
+SHADES_ASCII = "#=+:-."
+
+
+def stacked(shares: Sequence[float], width: int, *, unicode: bool) -> list[str]:
+    """The parts of a bar of `width` characters, one for each share, each in a shade of its own.
+
+    Shares are parts of 1, at most as many as there are shades. Each part ends where the sum of the
+    shares up to it does, to the nearest character.
+
+    >>> stacked([0.5, 0.3, 0.2], 10, unicode=False), stacked([0.99, 0.01], 4, unicode=True)
+    (['#####', '===', '++'], ['████', ''])
+    """
+    shades = SHADES if unicode else SHADES_ASCII
+    parts, reached, total = [], 0, 0.0
+    for shade, share in zip(shades, shares, strict=False):
+        total += max(0.0, share)
+        until = min(width, round(total * width))
+        parts.append(shade * (until - reached))
+        reached = until
+    return parts

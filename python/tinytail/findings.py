@@ -70,8 +70,8 @@ def _closed_loop(results: Sequence[DesignResult]) -> Iterator[Finding]:
     low, high = min(rates), max(rates)
     yield _finding(
         "closed_loop",
-        f"closed loop: designs serve {humanize.rate(low)} to {humanize.rate(high)} requests/s, "
-        "so their latencies are of different loads",
+        f"closed loop: {humanize.rate(low)} to {humanize.rate(high)} requests/s, so latencies are "
+        "of different loads",
         {"least_per_second": low, "most_per_second": high},
         results,
     )
@@ -110,5 +110,3 @@ def _against_reference(
         elif ratio > 1 and not same(ratio):
             message = f"{result.design} makes {what} worse: {shown}"
             yield _finding("worse", message, figures, [result])
-
-

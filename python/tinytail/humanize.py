@@ -96,17 +96,16 @@ def percent(value: float | None) -> str:
 
 
 def ratio(value: float | None, reference: float | None) -> str:
-    """How many times the reference a value is; below a tenth, as a fraction of it.
+    """How many times the reference a value is.
 
     >>> ratio(300.0, 200.0), ratio(5000.0, 2.0), ratio(2.0, 476.0), ratio(1.0, 0.0)
-    ('1.50×', '2500×', '1/238', '–')
+    ('1.50×', '2500×', '0.0042×', '–')
     """
     if value is None or not reference:
         return MISSING
     quotient = value / reference
     if 0 < quotient < 0.1:
-        inverse = 1 / quotient
-        return f"1/{inverse:.1e}" if inverse >= 10_000 else f"1/{number(inverse)}"
+        return f"{quotient:.2g}×"
     return f"{quotient:.1e}×" if quotient >= 10_000 else f"{number(quotient)}×"
 
 

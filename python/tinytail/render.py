@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any
 
 from rich import box
 from rich.cells import cell_len, chop_cells
@@ -16,21 +16,26 @@ from rich.text import Text
 from tinytail import humanize, states
 from tinytail.causes import human_name
 from tinytail.engine import Claim, Description, Entry
+from tinytail.findings import usable_reference
+from tinytail.headline import SAMPLES_BEYOND, Kind, latency_of
 from tinytail.page_layout import PageLayout
 from tinytail.rate_matching import Curves, RateMatching
-from tinytail.results import Comparison, DesignResult, Latency
+from tinytail.results import Comparison, DesignResult
 from tinytail.rotation import Analysis, Rotation
+from tinytail.verdict import warnings
 from tinytail.verifying import PowerCuts
 
+# The figures of latencies, each with one request in how many beyond it: a percentile that fewer
+# than ten lie beyond says nothing. 0: whatever their number.
 LATENCY_ROWS = {
-    "mean": "mean_us",
-    "p50": "p50_us",
-    "p90": "p90_us",
-    "p95": "p95_us",
-    "p99": "p99_us",
-    "p99.9": "p999_us",
-    "p99.99": "p9999_us",
-    "max": "max_us",
+    "mean": ("mean_us", 0),
+    "p50": ("p50_us", 2),
+    "p90": ("p90_us", 10),
+    "p95": ("p95_us", 20),
+    "p99": ("p99_us", 100),
+    "p99.9": ("p999_us", 1000),
+    "p99.99": ("p9999_us", 10_000),
+    "max": ("max_us", 0),
 }
 
 COLUMN_GAP = 2
@@ -61,28 +66,26 @@ class TableRow:
     starts_section: bool
 
 
-def _latency_rows(kind: Literal["read", "write"]) -> list[_Row]:
+def _latency_rows(kind: Kind) -> list[_Row]:
     def count(result: DesignResult) -> Figure:
-        return _latency_of(result, kind).count
+        return latency_of(result, kind).count
 
-    def figure(name: str) -> Callable[[DesignResult], Figure]:
+    def figure(name: str, one_in: int) -> Callable[[DesignResult], Figure]:
         def of(result: DesignResult) -> Figure:
-            latency = _latency_of(result, kind)
+            latency = latency_of(result, kind)
+            if not latency.count or (one_in and latency.count // one_in < SAMPLES_BEYOND):
+                return None
             value: float | None = getattr(latency, name)
-            return value if latency.count else None
+            return value
 
         return of
 
     rows = [_Row(f"{kind}s", count, humanize.count, has_ratio=False, starts_section=True)]
     rows += [
-        _Row(f"  {label}", figure(name), humanize.latency, has_ratio=True)
-        for label, name in LATENCY_ROWS.items()
+        _Row(f"  {label}", figure(*figures), humanize.latency, has_ratio=True)
+        for label, figures in LATENCY_ROWS.items()
     ]
     return rows
-
-
-def _latency_of(result: DesignResult, kind: Literal["read", "write"]) -> Latency:
-    return result.read if kind == "read" else result.write
 
 
 def _number(value: float | None) -> str:
@@ -200,9 +203,11 @@ def facts(comparison: Comparison) -> list[tuple[str, str]]:
     known += states.facts(comparison)
     known.append(("seed", f"{comparison.seed}, tinytail {comparison.version}"))
     if len(comparison.results) > 1:
-        measured = any(result.design == comparison.reference for result in comparison.results)
+        measured = usable_reference(comparison) is not None
         why = (
-            "× is the ratio to it" if measured else "it has no result, so that there are no ratios"
+            "× is the ratio to it"
+            if measured
+            else "it has no whole result, so that there are no ratios"
         )
         known.append(("reference", f"{comparison.reference} ({why})"))
     verified = [
@@ -212,6 +217,7 @@ def facts(comparison: Comparison) -> list[tuple[str, str]]:
     ]
     if verified:
         known.append(("verified", "reads: " + ", ".join(verified)))
+    known += [("finding", warning) for warning in warnings(comparison)]
     known += [("note", note) for note in _notes(comparison.results)]
     stopped = [result.design for result in comparison.results if result.stuck is not None]
     if stopped:
@@ -225,7 +231,7 @@ def facts(comparison: Comparison) -> list[tuple[str, str]]:
 def table_rows(comparison: Comparison) -> list[TableRow]:
     """The comparison's table, row by row."""
     results = comparison.results
-    reference = next((r for r in results if r.design == comparison.reference), None)
+    reference = usable_reference(comparison)
     return [
         TableRow(
             row.label,
@@ -238,7 +244,7 @@ def table_rows(comparison: Comparison) -> list[TableRow]:
 
 
 def _ratio(row: _Row, result: DesignResult, reference: DesignResult | None) -> str:
-    if reference is None or reference is result or not row.has_ratio:
+    if reference is None or reference is result or result.partial or not row.has_ratio:
         return ""
     return humanize.ratio(row.figure(result), row.figure(reference))
 
@@ -275,7 +281,7 @@ def _partial(comparison: Comparison) -> str:
 def _tables(comparison: Comparison, width: int) -> list[RenderableType]:
     """One table; more than one only if the designs do not fit side by side at all."""
     results = list(comparison.results)
-    reference = next((r for r in results if r.design == comparison.reference), None)
+    reference = usable_reference(comparison)
     rows = _rows(results)
     label_width = max(cell_len(row.label) for row in rows)
     width_max = max(1, width - label_width - COLUMN_GAP)

@@ -23,6 +23,7 @@ from tinytail.output import json_text
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+    from rich.console import RenderableType
 
     from tinytail.reporting.plots import Plot
 
@@ -787,16 +788,21 @@ class Comparison(Tables):
         """The document of `to_dict` as JSON text."""
         return json_text(self.to_dict())
 
-    def table(self, width: int = 100) -> str:
-        """The comparison as plain text of at most `width` columns."""
-        from rich.console import Console
+    def verdict(self, width: int = 80) -> str:
+        """What the comparison says, as plain text of at most `width` columns.
 
+        A sentence for each design, one table, and where the tail spent its time; what makes the
+        figures mean less stands first.
+        """
+        from tinytail.verdict_view import verdict_view
+
+        return _plain_text(verdict_view(self, width, unicode=True), width)
+
+    def table(self, width: int = 100) -> str:
+        """All figures of the comparison as plain text of at most `width` columns."""
         from tinytail.render import comparison_view
 
-        console = Console(file=io.StringIO(), width=width, color_system=None, legacy_windows=False)
-        with console.capture() as captured:
-            console.print(comparison_view(self, width))
-        return "".join(f"{line.rstrip()}\n" for line in captured.get().splitlines())
+        return _plain_text(comparison_view(self, width), width)
 
     def report(self, path: str | os.PathLike[str]) -> None:
         """Writes the comparison as one HTML page that needs no network.
@@ -834,6 +840,15 @@ def _told(result: DesignResult) -> str:
         if latency.count
     ]
     return ", ".join([*told, *(["partial"] if result.partial else [])]) or "no requests"
+
+
+def _plain_text(view: RenderableType, width: int) -> str:
+    from rich.console import Console
+
+    console = Console(file=io.StringIO(), width=width, color_system=None, legacy_windows=False)
+    with console.capture() as captured:
+        console.print(view)
+    return "".join(f"{line.rstrip()}\n" for line in captured.get().splitlines())
 
 
 def results_schema() -> dict[str, Any]:

@@ -209,7 +209,7 @@ EVIL = "<script>alert('x')</script>&\"<a href='https://example.org'>"
 
 
 def test_names_are_text_whatever_they_are(native: FakeNative) -> None:
-    workload = {"name": EVIL, "input": "real", "detail": EVIL}
+    workload = {"name": EVIL, "input": "real", "detail": EVIL, "pacing": "open"}
     blame = result()["blame"]
     for tail in blame["tails"]:
         tail["ns"] = {EVIL: 1000}
@@ -296,7 +296,7 @@ def test_the_command_writes_report_and_figures(
     report, folder = tmp_path / "out.html", tmp_path / "figures"
     outcome = command(*COMPARE, "--report", str(report), "--figures", str(folder))
     assert outcome.code == 0, outcome.err
-    assert "GC-blocked reads" in outcome.out
+    assert "p99.99 of reads" in outcome.out
     assert report.stat().st_size < 10_000_000
     assert len(list(folder.iterdir())) == 2 * len(NAMES)
     assert native.specs
@@ -338,7 +338,7 @@ def test_a_report_that_cannot_be_written_in_the_end_leaves_table_and_file(
     monkeypatch.setattr(FileOutput, "_replace", full)
     outcome = command(*COMPARE, "--report", str(report), "--figures", str(tmp_path / "figures"))
     assert outcome.code == 1
-    assert "GC-blocked reads" in outcome.out
+    assert "p99.99 of reads" in outcome.out
     assert outcome.err.count("No space left on device") == 2
     assert report.read_text("utf-8") == "earlier"
     assert native.specs

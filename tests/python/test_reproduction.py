@@ -266,7 +266,7 @@ def test_a_stand_in_shows_as_one_and_a_recording_goes_before_it(
 
     recording = tmp_path / "mail.trace"
     recording.write_text("0 0 0 8 1\n", "utf-8")
-    real = {"name": "mail.trace", "input": "real", "detail": "1 request"}
+    real = {"name": "mail.trace", "input": "real", "detail": "1 request", "pacing": "open"}
     for name in ("base", "ttflash"):
         fakes.runs[name] = lambda *_: fake_result("base", workload=real)
     found = judged(traced(), store, traces={"mail": str(recording)})

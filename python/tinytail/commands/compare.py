@@ -8,8 +8,11 @@ from typing import Annotated
 
 from cyclopts import Parameter
 from cyclopts.validators import Number
+from rich.console import Group
+from rich.text import Text
 
 from tinytail.arguments import state_from_words
+from tinytail.bars import can_draw
 from tinytail.cli import BAD_INPUT, INTERRUPTED, OK, RUN_FAILED
 from tinytail.comparing import SEEDS_MAX, WINDOWS, WINDOWS_MAX, Plan, execute
 from tinytail.engine import STARVED_AFTER_S, STARVED_AFTER_S_MAX
@@ -23,6 +26,7 @@ from tinytail.reporting import Pictures
 from tinytail.results import Comparison
 from tinytail.tracing import NOTHING_SAID
 from tinytail.transforms import Transform
+from tinytail.verdict_view import verdict_view
 
 
 def compare(
@@ -36,6 +40,7 @@ def compare(
     seeds: Annotated[int, Parameter(validator=Number(gte=1, lte=SEEDS_MAX))] = 1,
     jobs: PositiveOrNone = None,
     json: JsonPath = None,
+    details: bool = False,
     verify: bool = False,
     reference: str | None = None,
     state: list[str] | None = None,
@@ -58,8 +63,8 @@ def compare(
 ) -> int:
     """Run designs on the same workload, side by side, on drives aged alike.
 
-    Prints one table of latencies, each with its ratio to the reference, and where the slowest reads
-    spent their time.
+    Prints what makes the figures mean less than they seem to, a sentence for each design, one
+    table, and where the tail spent its time.
 
     Parameters
     ----------
@@ -83,6 +88,9 @@ def compare(
     json
         File for all results as JSON; - is standard output, and the table then goes to standard
         error.
+    details
+        Print all figures too: the whole table, every cause, the curve of the tail, what each
+        technique did, and the starting state.
     verify
         Check every read against what was last written there.
     reference
@@ -161,7 +169,9 @@ def compare(
         comparison = execute(plan, progress, _note)
     write_error = write_output(output, comparison.to_json)
     console = console_beside(output)
-    console.print(comparison_view(comparison, console.width))
+    console.print(verdict_view(comparison, console.width, unicode=can_draw(console)))
+    if details:
+        console.print(Group(Text(), comparison_view(comparison, console.width)))
     errors = [] if write_error is None else [write_error]
     if comparison.out is not None and comparison.out.error is not None:
         errors.append(OutputError(comparison.out.error))

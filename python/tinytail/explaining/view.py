@@ -11,22 +11,13 @@ from rich.table import Table
 from rich.text import Text
 
 from tinytail import humanize
-from tinytail.causes import Family, family, human_name
+from tinytail.causes import COLOURS, Family, family, human_name
 from tinytail.explaining import Counterfactual, Explanation
 from tinytail.explaining.ranking import CauseRank, Ranking
 from tinytail.explaining.stories import Story
 from tinytail.explaining.telling import ago, lines
 from tinytail.render import COLUMN_GAP
 
-# Colours that most eyes tell apart (P. Okabe and K. Ito), by families as in reports.
-COLOURS: dict[Family, str] = {
-    "gc": "#e69f00",
-    "host": "#56b4e9",
-    "parity": "#009e73",
-    "queue": "#cc79a7",
-    "own": "#999999",
-    "other": "#f0e442",
-}
 BAR_WIDTH = 10
 EIGHTHS = " ▏▎▍▌▋▊▉"
 # A cause that is nowhere so much of a latency stands among the others.

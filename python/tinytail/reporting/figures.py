@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 from tinytail.causes import human_name
+from tinytail.headline import SAMPLES_BEYOND
 from tinytail.results import BlameGroup, Comparison, DesignResult, Series
 
 US = 1e-6
@@ -24,6 +25,8 @@ MARKED = (50.0, 90.0, 99.0, 99.9, 99.99, 99.999)
 FINEST = MARKED[-1]
 # Percentiles are decimal fractions, which are not exact in binary ones.
 ROUNDING = 1e-9
+# Of so many shares of the slowest reads there are pictures.
+SHARES_MAX = 3
 # How far beyond the last percentile the slowest request stands.
 MAX_GAP = 0.7
 # More windows than a picture is wide would only make a page slow.
@@ -201,13 +204,20 @@ class BlameTail:
 def blame(comparison: Comparison) -> tuple[list[Cause], list[BlameTail]]:
     """Where the slowest reads spent their time, by share, and the causes in the order of stacking.
 
-    Causes that are small everywhere are summed under `OTHERS`.
+    The shares are the three smallest that ten reads of a design belong to. Causes that are small
+    everywhere are summed under `OTHERS`.
     """
     groups: dict[float, list[tuple[str, BlameGroup]]] = {}
     for result in comparison.results:
         for tail in result.blame.tails:
             if tail.count and tail.share_percent is not None:
                 groups.setdefault(tail.share_percent, []).append((result.design, tail))
+    enough = [
+        percent
+        for percent, bars in groups.items()
+        if any(tail.count >= SAMPLES_BEYOND for _, tail in bars)
+    ]
+    groups = {percent: groups[percent] for percent in sorted(enough)[:SHARES_MAX]}
     shown = {
         share.cause
         for bars in groups.values()

@@ -125,14 +125,18 @@ fn no_gc(run: &Run<'_>) -> Option<Finding> {
 fn few_samples(run: &Run<'_>) -> Option<Finding> {
     let mut kinds = Vec::new();
     let mut figures = BTreeMap::new();
-    for (name, key, latencies) in [("reads", "reads", run.read), ("writes", "writes", run.write)] {
+    for (name, latencies) in [("reads", run.read), ("writes", run.write)] {
         let lacking = PERCENTILES.iter().find(|(_, one_in)| latencies.count / one_in < SAMPLES_BEYOND);
         if let Some((percentile, _)) = lacking.filter(|_| latencies.count > 0) {
-            kinds.push(format!("{} {name} lie beyond {percentile}", grouped(latencies.count)));
-            figures.insert(key, latencies.count as f64);
+            kinds.push(format!("{percentile} of {} {name}", grouped(latencies.count)));
+            figures.insert(name, latencies.count as f64);
         }
     }
-    (!kinds.is_empty()).then(|| Finding { code: "few_samples", message: format!("fewer than ten of {}", kinds.join(", of ")), figures })
+    (!kinds.is_empty()).then(|| Finding {
+        code: "few_samples",
+        message: format!("fewer than ten samples beyond {}", kinds.join(" and ")),
+        figures,
+    })
 }
 
 /// A rate in three significant digits, or more where it has more before the point.
@@ -196,9 +200,9 @@ mod tests {
             few_samples(&run).map(|found| found.message)
         };
         assert_eq!(named(100_000, 0), None);
-        assert_eq!(named(99_999, 100_000).unwrap(), "fewer than ten of 99,999 reads lie beyond p99.99");
-        assert_eq!(named(1000, 999).unwrap(), "fewer than ten of 1,000 reads lie beyond p99.9, of 999 writes lie beyond p99");
-        assert_eq!(named(19, 0).unwrap(), "fewer than ten of 19 reads lie beyond p50");
+        assert_eq!(named(99_999, 100_000).unwrap(), "fewer than ten samples beyond p99.99 of 99,999 reads");
+        assert_eq!(named(9_999, 999).unwrap(), "fewer than ten samples beyond p99.9 of 9,999 reads and p99 of 999 writes");
+        assert_eq!(named(19, 0).unwrap(), "fewer than ten samples beyond p50 of 19 reads");
     }
 
     #[test]

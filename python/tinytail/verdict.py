@@ -1,0 +1,244 @@
+"""What a comparison says, in sentences: what makes it mean less, then one for each design.
+
+Nothing here draws. The rules: a percentile is named only where ten requests lie beyond it, a ratio
+is taken only between runs that came to their end, and the design that ratios are taken to is named
+where it is not the first.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from textwrap import shorten
+from typing import Any, Literal
+
+from tinytail import causes, humanize
+from tinytail.findings import (
+    SAME_RATE_PERCENT,
+    quotient,
+    requests_per_second,
+    same,
+    usable_reference,
+    within_noise,
+)
+from tinytail.headline import Headline, Kind, deepest, headline, latency_of
+from tinytail.results import Comparison, DesignError, DesignResult, Finding
+
+Tone = Literal["better", "worse", "doubtful", "plain"]
+
+# What the sentences of the designs say already.
+_TOLD_BY_SENTENCES = {"partial", "worse", "within_noise"}
+_ADJUSTED = "adjusted"
+_ORDER = (
+    *("saturated", "queue_full", "closed_loop", "no_host_programs", "no_gc"),
+    *(_ADJUSTED, "few_samples"),
+)
+# From here on a difference of erases or of the slowest request of the other kind is a cost.
+_ERASES_PERCENT = 5.0
+_ERASES_MIN = 20
+_SLOWEST_RATIO = 1.5
+_ERROR_CHARACTERS_MAX = 110
+
+
+@dataclass(frozen=True, slots=True)
+class Sentence:
+    """A sentence about a design, and whether it is good news."""
+
+    design: str
+    text: str
+    tone: Tone
+
+    def __str__(self) -> str:
+        return f"{self.design}: {self.text}"
+
+
+def warnings(comparison: Comparison) -> list[str]:
+    """Findings and adjustments in words, the gravest first, each once with its designs."""
+    found: list[tuple[str, str, list[str]]] = []
+
+    def add(code: str, message: str, designs: Sequence[str]) -> None:
+        for known, text, among in found:
+            if (known, text) == (code, message):
+                among += designs
+                return
+        found.append((code, message, list(designs)))
+
+    together = comparison.findings()
+    codes = {finding.code for finding in together} | _TOLD_BY_SENTENCES
+    for finding in together:
+        if finding.code not in _TOLD_BY_SENTENCES:
+            add(finding.code, finding.message, finding.designs)
+    for result in comparison.results:
+        for finding in _of_run(result, codes):
+            add(finding.code, finding.message, [result.design])
+        for adjustment in _adjustments(result):
+            add(_ADJUSTED, adjustment, [result.design])
+    found.sort(key=lambda each: _ORDER.index(each[0]) if each[0] in _ORDER else len(_ORDER))
+    every = [result.design for result in comparison.results]
+    return [
+        message if designs == every or not designs else f"{', '.join(designs)}: {message}"
+        for _, message, designs in found
+    ]
+
+
+def _of_run(result: DesignResult, told: set[str]) -> list[Finding]:
+    return [finding for finding in result.findings if finding.code not in told]
+
+
+def _adjustments(result: DesignResult) -> list[str]:
+    adjusted: Sequence[dict[str, Any]] = result.document.get("adjusted", ())
+    return [str(each["message"]) for each in adjusted]
+
+
+def sentences(comparison: Comparison) -> list[Sentence]:
+    """A sentence for each design, in the order of the results; then those that have none."""
+    judged_by = headline(comparison.results)
+    reference = usable_reference(comparison)
+    told = []
+    is_named = False
+    for result in comparison.results:
+        if result.partial:
+            told.append(_partial(result))
+        elif judged_by is None or judged_by.of(result) is None:
+            told.append(_few(result))
+        else:
+            told.append(_whole(comparison, result, reference, judged_by, is_named=is_named))
+            is_named = True
+    with_result = {result.design for result in comparison.results}
+    failed = [error for error in comparison.errors if error.design not in with_result]
+    return told + [_failed(error) for error in failed]
+
+
+def _whole(
+    comparison: Comparison,
+    result: DesignResult,
+    reference: DesignResult | None,
+    judged_by: Headline,
+    *,
+    is_named: bool,
+) -> Sentence:
+    value = judged_by.of(result)
+    shown = humanize.latency(value)
+    words = [shown if is_named else f"{judged_by.percentile.name} of {judged_by.kind}s {shown}"]
+    was = None if reference is None else judged_by.of(reference)
+    ratio = quotient(value, was)
+    if reference is None or result is reference or ratio is None:
+        words += _main_cause(result, judged_by)
+        return Sentence(result.design, f"{', '.join(words)}.", "plain")
+    than = "" if comparison.results[0] is reference else f" than {reference.design}"
+    if within_noise(result, reference, judged_by) or same(ratio):
+        noise = " within noise" if within_noise(result, reference, judged_by) else ""
+        words.append(f"the same as {reference.design}{noise}")
+        tone: Tone = "plain"
+    else:
+        tone = "better" if ratio < 1 else "worse"
+        words.append(f"{_times(ratio)} {tone}{than}")
+    if tone == "worse":
+        words += _main_cause(result, judged_by)
+    costs = _costs(result, reference, judged_by.kind)
+    if costs:
+        words.append(f"{'for' if tone == 'better' else 'with'} {_and(costs)}")
+    rate = _rate(result, reference)
+    if rate is not None:
+        words.append(rate)
+    return Sentence(result.design, f"{', '.join(words)}.", tone)
+
+
+def _main_cause(result: DesignResult, judged_by: Headline) -> list[str]:
+    """What most of the headline's tail was spent on: GC as a whole, or else one group."""
+    tail = judged_by.tail(result)
+    total = sum(tail.ns.values())
+    if not tail.count or not total:
+        return []
+    groups: dict[str, int] = {}
+    for cause, ns in tail.ns.items():
+        name = "GC" if causes.family(cause) == "gc" else causes.group(cause)
+        groups[name] = groups.get(name, 0) + ns
+    name, ns = max(groups.items(), key=lambda each: each[1])
+    return [f"{100 * ns / total:.0f} % of it {name}"]
+
+
+def _times(ratio: float) -> str:
+    """How much better or worse a ratio of latencies is.
+
+    >>> [_times(ratio) for ratio in (0.00917, 0.4, 0.9, 1.33, 3.67)]
+    ['109 times', '2.5 times', '10 %', '33 %', '3.7 times']
+    """
+    if 0.5 < ratio < 2:
+        return f"{abs(1 - ratio) * 100:.0f} %"
+    if ratio == 0:
+        return "infinitely"
+    factor = max(ratio, 1 / ratio)
+    return f"{factor:,.0f} times" if factor >= 9.95 else f"{factor:.1f} times"
+
+
+def _costs(result: DesignResult, reference: DesignResult, judged: Kind) -> list[str]:
+    costs = []
+    more = quotient(result.erases, reference.erases)
+    if more is not None and reference.erases >= _ERASES_MIN:
+        if more >= 2:
+            costs.append(f"{_times(more)} as many erases")
+        elif (more - 1) * 100 >= _ERASES_PERCENT:
+            costs.append(f"{(more - 1) * 100:.0f} % more erases")
+    other: Kind = "write" if judged == "read" else "read"
+    slowest = latency_of(result, other).max_us
+    longer = quotient(slowest, latency_of(reference, other).max_us)
+    if longer is not None and longer >= _SLOWEST_RATIO:
+        costs.append(f"{other}s of up to {humanize.latency(slowest)}")
+    return costs
+
+
+def _rate(result: DesignResult, reference: DesignResult) -> str | None:
+    """How many more requests it serves than the reference, if that makes a difference."""
+    ratio = quotient(requests_per_second(result), requests_per_second(reference))
+    if ratio is None or abs(ratio - 1) * 100 <= SAME_RATE_PERCENT:
+        return None
+    if ratio >= 2:
+        return f"at {_times(ratio)} the requests/s"
+    return f"at {abs(ratio - 1) * 100:.0f} % {'more' if ratio > 1 else 'fewer'} requests/s"
+
+
+def _and(words: Sequence[str]) -> str:
+    *first, last = words
+    return f"{', '.join(first)} and {last}" if first else last
+
+
+def _partial(result: DesignResult) -> Sentence:
+    done = result.read.count + result.write.count
+    requests = f"{humanize.count(done)} requests"
+    for finding in result.findings:
+        expected = finding.figures.get("requests_expected")
+        if finding.code == "partial":
+            done = int(finding.figures["requests"])
+            of = "" if expected is None else f" of {humanize.count(int(expected))}"
+            requests = f"{humanize.count(done)}{of} requests"
+    why = "PARTIAL: interrupted" if result.stuck is None else "STOPPED"
+    words = [f"{why} after {requests}"]
+    own = headline([result])
+    if own is not None:
+        value = humanize.latency(own.of(result))
+        words.append(f"{own.percentile.name} of {own.kind}s so far {value}")
+    return Sentence(result.design, f"{', '.join(words)}; not compared.", "doubtful")
+
+
+def _few(result: DesignResult) -> Sentence:
+    """A run that has no percentile which ten requests lie beyond in all runs."""
+    kinds: list[Kind] = [kind for kind in ("read", "write") if latency_of(result, kind).count]
+    if not kinds:
+        return Sentence(result.design, "no reads and no writes, so no latencies.", "doubtful")
+    words = []
+    for kind in kinds:
+        latency = latency_of(result, kind)
+        many = "" if latency.count == 1 else "s"
+        slowest = humanize.latency(latency.max_us)
+        words.append(f"{humanize.count(latency.count)} {kind}{many} of up to {slowest}")
+    few = "" if any(deepest(latency_of(result, kind).count) for kind in kinds) else ", too few"
+    return Sentence(result.design, f"{_and(words)}{few and few + ' for a percentile'}.", "doubtful")
+
+
+def _failed(error: DesignError) -> Sentence:
+    if error.kind == "interrupted":
+        return Sentence(error.design, "interrupted before it ran.", "doubtful")
+    first = error.message.strip().splitlines()[0] if error.message.strip() else "it failed"
+    why = shorten(first, _ERROR_CHARACTERS_MAX, placeholder=" ...")
+    return Sentence(error.design, f"no result: {why}", "doubtful")

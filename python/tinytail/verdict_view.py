@@ -1,0 +1,398 @@
+"""Draws a comparison's verdict: sentences, one table, a bar for each design; a screen of text.
+
+Every line is laid out by hand, so that their number and their width are known.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+
+from rich.cells import cell_len, chop_cells
+from rich.console import Console, Group, RenderableType
+from rich.text import Text
+
+from tinytail import bars, causes, humanize
+from tinytail.causes import COLOURS, Family
+from tinytail.findings import quotient, requests_per_second, same, usable_reference
+from tinytail.headline import PERCENTILES, Headline, Kind, Percentile, headline, latency_of
+from tinytail.results import BlameGroup, Comparison, DesignResult
+from tinytail.verdict import Tone, sentences, warnings
+
+# What is shown of three designs fits a screen of 80 columns.
+LINES_MAX = 23
+WARNINGS_MAX = 5
+GAP = 2
+GROUPS_MAX = len(bars.SHADES) - 1
+OTHERS = "other"
+BAR_MIN = 12
+# Below this width labels are shorter.
+NARROW = 60
+# The percentiles of the table; that of the headline is among them in any case.
+SHOWN = ("p50", "p99", "p99.9", "p99.99")
+# A latency of writes that differs less between designs is not shown.
+WRITES_DIFFER = 1.05
+
+# A space that no line ends at: the pattern of those before a unit, and what stands in their place.
+_UNIT = re.compile(r"(\d) (%|µs|ms|s\b|times\b)")
+_TOGETHER = "\ue000"
+_TONES: dict[Tone, str] = {"better": "green", "worse": "red", "doubtful": "yellow", "plain": ""}
+
+
+def verdict_view(comparison: Comparison, width: int, *, unicode: bool) -> RenderableType:
+    """The verdict in lines of at most `width` columns, findings first."""
+    told = _sentences(comparison, width)
+    table = _table(comparison, width)
+    tails = _tails(comparison, width, unicode=unicode)
+    found = warnings(comparison)
+    used = len(told) + len(table) + len(tails) + 1
+    shown: list[Text] = []
+    number = 0
+    for warning in found[:WARNINGS_MAX]:
+        lines = _wrapped(Text.assemble(("! ", "bold yellow"), warning), width, indent=2)
+        if number and used + len(shown) + len(lines) > LINES_MAX:
+            break
+        shown += lines
+        number += 1
+    parts = [shown + told, table, tails]
+    blank = used + len(shown) + 2 <= LINES_MAX
+    lines = []
+    for part in parts:
+        if lines and part and blank:
+            lines.append(Text())
+        lines += part
+    return Group(*lines, *_footer(comparison, len(found) - number, width))
+
+
+def _footer(comparison: Comparison, hidden: int, width: int) -> list[Text]:
+    about = f"{comparison.device}, {comparison.workload.name}, seed {comparison.seed}."
+    more = "More: --details" if not hidden else f"{hidden} more and all else: --details"
+    return _wrapped(Text(f"{about} {more}", "dim"), width)
+
+
+def _sentences(comparison: Comparison, width: int) -> list[Text]:
+    lines = []
+    for sentence in sentences(comparison):
+        text = Text.assemble(
+            (sentence.design, "bold"), ": ", (sentence.text, _TONES[sentence.tone])
+        )
+        lines += _wrapped(text, width, indent=2)
+    return lines
+
+
+def _wrapped(text: Text, width: int, *, indent: int = 0) -> list[Text]:
+    """A text in lines of at most so many columns; those that follow the first are indented.
+
+    A number and its unit stay together.
+    """
+    text = text.copy()
+    text.plain = _UNIT.sub(rf"\1{_TOGETHER}\2", text.plain)
+    width = max(1, width)
+    indent = indent if width > 4 * indent else 0
+    console = Console(width=width)
+    lines = list(text.wrap(console, width)) or [Text()]
+    if len(lines) > 1:
+        # What follows the first line is wrapped again, to the width that the indent leaves.
+        rest = text.plain[len(lines[0].plain) :]
+        following = text[len(text) - len(rest.lstrip()) :]
+        lines[1:] = following.wrap(console, width - indent)
+        for line in lines[1:]:
+            line.pad_left(indent)
+    for line in lines:
+        line.plain = line.plain.replace(_TOGETHER, " ")
+        line.rstrip()
+    return lines
+
+
+@dataclass(frozen=True, slots=True)
+class _Row:
+    label: str
+    values: list[str]
+    ratios: list[str] = field(default_factory=list)
+
+
+@dataclass(frozen=True, slots=True)
+class _Column:
+    title: str
+    values: list[str]
+    ratios: list[str]
+
+    def body(self, *, with_ratios: bool) -> int:
+        """The width of its cells without its title."""
+        values = max(map(cell_len, self.values))
+        ratios = max(map(cell_len, self.ratios)) if with_ratios else 0
+        return values + ratios + (1 if ratios else 0)
+
+
+def _table(comparison: Comparison, width: int) -> list[Text]:
+    results = list(comparison.results)
+    rows = _rows(
+        comparison, amplification="write amp." if width < NARROW else "write amplification"
+    )
+    if not rows:
+        return []
+    columns = [
+        _Column(
+            f"{result.design} (partial)" if result.partial and len(results) > 1 else result.design,
+            [row.values[index] for row in rows],
+            [row.ratios[index] if row.ratios else "" for row in rows],
+        )
+        for index, result in enumerate(results)
+    ]
+    label = min(max(cell_len(row.label) for row in rows), max(1, width // 2))
+    lines: list[Text] = []
+    for group, with_ratios in _groups(columns, width - label):
+        if lines:
+            lines.append(Text())
+        lines += _lines(rows, group, label, width, with_ratios=with_ratios)
+    return lines
+
+
+def _groups(columns: list[_Column], room: int) -> list[tuple[list[_Column], bool]]:
+    """The columns, all beside each other if they fit, if need be without ratios; else in groups."""
+    for with_ratios in (True, False):
+        if sum(_width(column, room, with_ratios=with_ratios) + GAP for column in columns) <= room:
+            return [(columns, with_ratios)]
+    groups: list[list[_Column]] = []
+    used = 0
+    for column in columns:
+        taken = _width(column, room, with_ratios=False) + GAP
+        if not groups or used + taken > room:
+            groups.append([])
+            used = 0
+        groups[-1].append(column)
+        used += taken
+    return [(group, False) for group in groups]
+
+
+def _width(column: _Column, room: int, *, with_ratios: bool) -> int:
+    """The width of a column: of its cells, and of the longest part of its title."""
+    parts = _title(column.title, max(1, room - GAP))
+    return min(max(1, room - GAP), max(column.body(with_ratios=with_ratios), *map(cell_len, parts)))
+
+
+def _title(title: str, width: int) -> list[str]:
+    """A title in lines, broken before its plus signs and wherever it is too long."""
+    first, *overlays = title.split("+")
+    parts = [first, *(f"+{overlay}" for overlay in overlays)]
+    return [piece for part in parts for piece in chop_cells(part, width)]
+
+
+def _lines(
+    rows: Sequence[_Row], columns: Sequence[_Column], label: int, width: int, *, with_ratios: bool
+) -> list[Text]:
+    room = width - label
+    widths = [_width(column, room, with_ratios=with_ratios) for column in columns]
+    left = room - sum(each + GAP for each in widths)
+    titles = []
+    for position, column in enumerate(columns):
+        # A title that fits in one line has one, if there is room left.
+        missing = max(0, cell_len(column.title) - widths[position])
+        if missing <= left:
+            widths[position] += missing
+            left -= missing
+        whole = cell_len(column.title) <= widths[position]
+        titles.append([column.title] if whole else _title(column.title, widths[position]))
+    height = max(map(len, titles))
+    titles = [[""] * (height - len(title)) + title for title in titles]
+    lines = []
+    for level in range(height):
+        cells = (_right(title[level], each) for title, each in zip(titles, widths, strict=True))
+        lines.append(Text(_joined("", label, cells), "bold"))
+    bodies = [
+        _cells(column, each, with_ratios=with_ratios)
+        for column, each in zip(columns, widths, strict=True)
+    ]
+    for index, row in enumerate(rows):
+        name = chop_cells(row.label, label)[0]
+        lines.append(Text(_joined(name, label, (body[index] for body in bodies))))
+    for line in lines:
+        line.rstrip()
+    return lines
+
+
+def _cells(column: _Column, width: int, *, with_ratios: bool) -> list[str]:
+    if not with_ratios:
+        return [_right(value, width) for value in column.values]
+    values = max(map(cell_len, column.values))
+    ratios = max(map(cell_len, column.ratios))
+    gap = " " if ratios else ""
+    return [
+        _right(_right(value, values) + gap + _right(ratio, ratios), width)
+        for value, ratio in zip(column.values, column.ratios, strict=True)
+    ]
+
+
+def _joined(label: str, width: int, cells: Iterable[str]) -> str:
+    return label + " " * (width - cell_len(label)) + "".join(" " * GAP + cell for cell in cells)
+
+
+def _right(text: str, width: int) -> str:
+    return " " * (width - cell_len(text)) + text
+
+
+def _rows(comparison: Comparison, amplification: str) -> list[_Row]:
+    """The rows of the table: of the kind that is judged all, of the other what differs."""
+    results = comparison.results
+    if not results:
+        return []
+    judged_by = headline(results)
+    kind: Kind = judged_by.kind if judged_by is not None else "read"
+    if not any(latency_of(result, kind).count for result in results):
+        kind = "write" if kind == "read" else "read"
+    reference = usable_reference(comparison)
+    rows = []
+    for percentile in PERCENTILES:
+        is_headline = judged_by is not None and percentile is judged_by.percentile
+        if percentile.name in SHOWN or is_headline:
+            rows += _percentile_row(results, reference, kind, percentile)
+    rows += _latency_row(
+        f"{kind}s max", results, reference, lambda result: latency_of(result, kind).max_us
+    )
+    rows += _other_kind(results, reference, "write" if kind == "read" else "read")
+    rows.append(_Row("IOPS, MB/s", [_rates(result) for result in results]))
+    rows += _amplification(results, amplification)
+    rows.append(_Row("erases", [humanize.count(result.erases) for result in results]))
+    return rows
+
+
+def _percentile_row(
+    results: Sequence[DesignResult],
+    reference: DesignResult | None,
+    kind: Kind,
+    percentile: Percentile,
+) -> list[_Row]:
+    def figure(result: DesignResult) -> float | None:
+        return percentile.of(latency_of(result, kind))
+
+    return _latency_row(f"{kind}s {percentile.name}", results, reference, figure)
+
+
+def _latency_row(
+    label: str,
+    results: Sequence[DesignResult],
+    reference: DesignResult | None,
+    figure: Callable[[DesignResult], float | None],
+) -> list[_Row]:
+    """A row of latencies with ratios where they say something; none where no design has one."""
+    values = [figure(result) for result in results]
+    if all(value is None for value in values):
+        return []
+    ratios = []
+    for result, value in zip(results, values, strict=True):
+        was = None if reference is None or result.partial else figure(reference)
+        ratio = None if result is reference else quotient(value, was)
+        ratios.append("" if ratio is None or same(ratio) else humanize.ratio(value, was))
+    return [_Row(label, [humanize.latency(value) for value in values], ratios)]
+
+
+def _other_kind(
+    results: Sequence[DesignResult], reference: DesignResult | None, kind: Kind
+) -> list[_Row]:
+    rows = []
+    for percentile in PERCENTILES:
+        if percentile.name not in ("p99", "p99.99"):
+            continue
+        values = [percentile.of(latency_of(result, kind)) for result in results]
+        known = [value for value in values if value is not None]
+        differ = len(results) == 1 or (known and max(known) > WRITES_DIFFER * min(known))
+        if known and differ:
+            rows += _percentile_row(results, reference, kind, percentile)
+    return rows
+
+
+def _rates(result: DesignResult) -> str:
+    rate = result.throughput.makespan_mb_per_second
+    megabytes = humanize.MISSING if rate is None else humanize.number(rate)
+    return f"{humanize.rate(requests_per_second(result))}, {megabytes}"
+
+
+def _amplification(results: Sequence[DesignResult], label: str) -> list[_Row]:
+    """Write amplification; where it has no meaning, the pages that GC copied say more."""
+    values = [result.write_amplification for result in results]
+    rows = []
+    if any(value is not None for value in values):
+        shown = [humanize.MISSING if value is None else humanize.number(value) for value in values]
+        rows.append(_Row(label, shown))
+    copied = [result.techniques.get("gc: copied pages", 0) for result in results]
+    if any(value is None and pages for value, pages in zip(values, copied, strict=True)):
+        rows.append(_Row("pages GC copied", [humanize.count(pages) for pages in copied]))
+    return rows
+
+
+def _tails(comparison: Comparison, width: int, *, unicode: bool) -> list[Text]:
+    """A bar for each design of where the headline's tail spent its time, below what shades mean."""
+    judged_by = headline(comparison.results)
+    if judged_by is None:
+        return []
+    tails = [(result, judged_by.tail(result)) for result in comparison.results]
+    tails = [(result, tail) for result, tail in tails if tail.count and sum(tail.ns.values())]
+    if not tails:
+        return []
+    shares = [_shares(tail) for _, tail in tails]
+    names = sorted(
+        {name for each in shares for name in each},
+        key=lambda name: (-max(each.get(name, 0.0) for each in shares), name),
+    )[:GROUPS_MAX]
+    families = _families(tails)
+    lines = _legend(judged_by, names, shares, families, width, unicode=unicode)
+    means = [humanize.latency(tail.mean_us) for _, tail in tails]
+    mean_width = max(map(cell_len, means))
+    name_width = max(cell_len(result.design) for result, _ in tails)
+    room = width - mean_width - name_width - 2 * GAP
+    for (result, _), share, mean in zip(tails, shares, means, strict=True):
+        parts = [share.get(name, 0.0) for name in names]
+        parts.append(max(0.0, 1.0 - sum(parts)))
+        text = Text(no_wrap=True)
+        if room >= BAR_MIN:
+            text.append(result.design + " " * (name_width - cell_len(result.design) + GAP))
+        else:
+            lines += _wrapped(Text(result.design), width)
+        length = room if room >= BAR_MIN else width - mean_width - GAP
+        for index, piece in enumerate(bars.stacked(parts, max(1, length), unicode=unicode)):
+            family = families.get(names[index], "other") if index < len(names) else "other"
+            text.append(piece, COLOURS[family])
+        text.append(" " * GAP + _right(mean, mean_width))
+        lines.append(text)
+    return lines
+
+
+def _legend(
+    judged_by: Headline,
+    names: Sequence[str],
+    shares: Sequence[dict[str, float]],
+    families: dict[str, Family],
+    width: int,
+    *,
+    unicode: bool,
+) -> list[Text]:
+    shades = bars.SHADES if unicode else bars.SHADES_ASCII
+    shown = list(names)
+    if any(set(each) - set(names) for each in shares):
+        shown.append(OTHERS)
+    tail = judged_by.tail_name
+    lines = [Text(f"{tail[0].upper()}{tail[1:]}, mean:", "bold")]
+    for shade, name in zip(shades, shown, strict=False):
+        entry = Text(no_wrap=True)
+        entry.append(shade, COLOURS[families.get(name, "other")])
+        entry.append(f" {name}")
+        if lines[-1].cell_len + GAP + entry.cell_len <= width:
+            lines[-1] = Text.assemble(lines[-1], " " * GAP, entry)
+        else:
+            lines += _wrapped(entry, width)
+    return lines
+
+
+def _shares(tail: BlameGroup) -> dict[str, float]:
+    total = sum(tail.ns.values())
+    shares: dict[str, float] = {}
+    for cause, ns in tail.ns.items():
+        if ns:
+            name = causes.group(cause)
+            shares[name] = shares.get(name, 0.0) + ns / total
+    return shares
+
+
+def _families(tails: Sequence[tuple[DesignResult, BlameGroup]]) -> dict[str, Family]:
+    return {causes.group(cause): causes.family(cause) for _, tail in tails for cause in tail.ns}

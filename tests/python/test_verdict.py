@@ -1,0 +1,259 @@
+"""What a comparison says in sentences, and the screen that they are drawn on."""
+
+from __future__ import annotations
+
+import re
+from random import Random
+from typing import Any
+
+import pytest
+from rich.cells import cell_len
+
+import tinytail
+from fake_native import latency, result
+from tinytail.headline import PERCENTILES, deepest, headline
+from tinytail.results import Comparison, DesignError, DesignResult
+from tinytail.verdict import sentences, warnings
+
+NAMES = ["base", "ttflash", "base+no-gc", "ttflash+t-es+no-gc", "a/folder/of-some-length/mine"]
+NAMES += ["design-a", "design-b", "design-c"]
+
+
+def few(count: int, scale: float) -> dict[str, Any]:
+    """Latencies of so many requests; None where there is none."""
+    document = latency(count, scale)
+    return document if count else dict.fromkeys(document) | {"count": 0}
+
+
+def finding(code: str, message: str, **figures: float) -> dict[str, Any]:
+    return {"code": code, "message": message, "figures": figures}
+
+
+def compared(
+    *documents: dict[str, Any], reference: str | None = None, errors: tuple[DesignError, ...] = ()
+) -> Comparison:
+    results = tuple(map(DesignResult.from_dict, documents))
+    first = results[0].design if results else errors[0].design
+    return Comparison(
+        version="9.9.9",
+        command="tinytail compare",
+        device="ttflash-256g",
+        workload=results[0].workload
+        if results
+        else tinytail.results.Workload("w", None, None, None),
+        state=None,
+        seed=1,
+        partial=False,
+        reference=reference or first,
+        configuration=(),
+        results=results,
+        errors=errors,
+    )
+
+
+def told(*documents: dict[str, Any], **options: Any) -> list[str]:
+    return list(map(str, sentences(compared(*documents, **options))))
+
+
+def test_a_design_is_judged_by_the_deepest_percentile_that_ten_requests_of_all_lie_beyond() -> None:
+    assert told(result(), result("ttflash", 1.4)) == [
+        "base: p99.99 of reads 28.0 ms, 83 % of it GC.",
+        "ttflash: 280 µs, 100 times better.",
+    ]
+    fewer = result("ttflash", 1.4, read=few(99_999, 1.4))
+    assert told(result(), fewer)[0] == "base: p99.9 of reads 11.2 ms, 83 % of it GC."
+
+
+def test_a_reference_that_is_not_the_first_design_is_named() -> None:
+    assert told(result(), result("ttflash", 1.4), reference="ttflash") == [
+        "base: p99.99 of reads 28.0 ms, 100 times worse than ttflash, 83 % of it GC, "
+        "with writes of up to 112 ms.",
+        "ttflash: 280 µs, 83 % of it GC.",
+    ]
+
+
+def test_what_an_improvement_costs_is_said() -> None:
+    better = result("ttflash", 1.4, erases=1420, write=few(13_972, 900.0), simulated_seconds=400.0)
+    assert told(result(), better)[1] == (
+        "ttflash: 280 µs, 100 times better, for 15 % more erases and writes of up to 360 ms, "
+        "at 25 % fewer requests/s."
+    )
+
+
+def test_what_is_the_same_is_not_called_better_or_worse() -> None:
+    assert told(result(), result("ttflash", 140.0 * 1.019))[1].endswith("the same as base.")
+    assert "2 % worse" in told(result(), result("ttflash", 140.0 * 1.021))[1]
+
+
+def test_a_workload_of_writes_alone_is_judged_by_its_writes() -> None:
+    first, second = (result(name, read=few(0, 1.0)) for name in ("base", "ttflash"))
+    assert told(first, second)[0] == "base: p99.9 of writes 22.4 ms, 100 % of it own work."
+    shown = compared(first, second).verdict(80)
+    assert "writes p99.9 " in shown
+    assert "reads" not in shown
+    assert "The slowest 0.1 % of writes, mean:" in shown
+
+
+def test_no_ratio_is_taken_to_a_run_that_ended_early() -> None:
+    stopped = result(
+        partial=True,
+        stuck="Requests stopped completing.",
+        findings=[finding("partial", "ended early", requests=5996, requests_expected=42_015)],
+    )
+    comparison = compared(stopped, result("ttflash", 1.4))
+    assert list(map(str, sentences(comparison))) == [
+        "base: STOPPED after 5,996 of 42,015 requests, p99.99 of reads so far 28.0 ms; "
+        "not compared.",
+        "ttflash: p99.99 of reads 280 µs, 83 % of it GC.",
+    ]
+    assert "×" not in comparison.verdict(80)
+    assert "×" not in comparison.table(80)
+    assert comparison.findings() == []
+
+
+def test_designs_without_a_result_have_a_sentence() -> None:
+    errors = (
+        DesignError("ttflash", "config", "ttflash: no room for parity\nmore of it"),
+        DesignError("base+no-gc", "interrupted", "interrupted before it could run"),
+    )
+    assert told(result(), errors=errors)[1:] == [
+        "ttflash: no result: ttflash: no room for parity",
+        "base+no-gc: interrupted before it ran.",
+    ]
+    assert told(errors=errors)[0].startswith("ttflash: no result")
+    assert compared(errors=errors).verdict(80)
+
+
+def test_too_few_requests_have_no_percentile() -> None:
+    document = result(read=few(12, 1.0), write=few(0, 1.0))
+    assert told(document) == ["base: 12 reads of up to 400 µs, too few for a percentile."]
+    shown = compared(document).verdict(80)
+    assert "p50" not in shown
+    assert "reads max" in shown
+
+
+def test_findings_come_first_each_once_the_gravest_before_others() -> None:
+    saturated = finding("saturated", "saturated: 9 requests/s arrive and 5 are served")
+    lacking = finding("few_samples", "fewer than ten samples beyond p99.99 of 9 reads")
+    first = result(findings=[saturated, lacking])
+    second = result("ttflash", findings=[lacking], adjusted=[{"code": "gc", "message": "4.1 %"}])
+    assert warnings(compared(first, second)) == [
+        "base: saturated: 9 requests/s arrive and 5 are served",
+        "ttflash: 4.1 %",
+        "fewer than ten samples beyond p99.99 of 9 reads",
+    ]
+    lines = compared(first, second).verdict(80).splitlines()
+    assert lines[0].startswith("! base: saturated")
+
+
+def test_more_findings_than_fit_are_counted() -> None:
+    many = [{"code": str(number), "message": f"adjusted {number}"} for number in range(8)]
+    lines = compared(result(adjusted=many)).verdict(80).splitlines()
+    assert sum(line.startswith("! ") for line in lines) == 5
+    assert "3 more and all else: --details" in lines[-1]
+    assert compared(result(adjusted=many)).table(80).count("adjusted") == 8
+
+
+def test_zero_gc_in_all_designs_is_one_finding() -> None:
+    none = {"gc_count": 0, "findings": [finding("no_gc", "no GC ran")]}
+    comparison = compared(result(**none), result("ttflash", **none))
+    assert [found.code for found in comparison.findings()] == ["no_gc"]
+    assert len(warnings(comparison)) == 1
+    assert warnings(compared(result(**none), result("ttflash"))) == ["base: no GC ran"]
+
+
+@pytest.mark.parametrize(("seconds", "codes"), [(286.0, []), (285.0, ["closed_loop"])])
+def test_a_closed_loop_whose_designs_differ_in_rate_is_a_finding(
+    seconds: float, codes: list[str]
+) -> None:
+    closed = result()["workload"] | {"pacing": "closed"}
+    faster = result("ttflash", workload=closed, simulated_seconds=seconds)
+    comparison = compared(result(workload=closed), faster)
+    assert [found.code for found in comparison.findings()] == codes
+    assert compared(result(), result("ttflash", simulated_seconds=100.0)).findings() == []
+
+
+def test_a_design_that_makes_the_headline_worse_is_a_finding() -> None:
+    comparison = compared(result(), result("ttflash", 514.0))
+    (worse,) = comparison.findings()
+    assert (worse.code, worse.designs) == ("worse", ("ttflash",))
+    assert worse.message == (
+        "ttflash makes p99.99 of reads worse: 103 ms, and that of base 28.0 ms"
+    )
+
+
+def test_pages_that_gc_copied_stand_where_there_is_no_write_amplification() -> None:
+    copied = {"gc: copied pages": 2_700_000}
+    shown = compared(result(write_amplification=None, techniques=copied)).verdict(80)
+    assert "write amplification" not in shown
+    assert "pages GC copied" in shown
+    assert "2,700,000" in shown
+
+
+def test_percentiles_without_samples_are_not_in_the_whole_table() -> None:
+    table = compared(result(read=few(999, 1.0), write=few(0, 1.0))).table(80)
+    reads = [line.split() for line in table[: table.index("writes")].splitlines() if line.strip()]
+    lines = {line[0]: line[1:] for line in reads}
+    assert lines["p95"] == ["3.00", "µs"]
+    assert lines["p99"] == ["–"]
+
+
+def a_run(random: Random, design: str) -> dict[str, Any]:
+    """A result of any numbers of requests, whole or not."""
+
+    def latencies() -> dict[str, Any]:
+        most = random.choice([0, 30, 3000, 300_000, 5_000_000])
+        return few(random.randint(0, most), 10 ** random.uniform(-3, 6))
+
+    partial = random.random() < 0.2
+    words = " ".join("saturated " * random.randint(1, 20))
+    return result(
+        design,
+        read=latencies(),
+        write=latencies(),
+        erases=random.choice([0, 30, 10_000_000]),
+        partial=partial,
+        stuck="Requests stopped completing." if partial and random.random() < 0.5 else None,
+        write_amplification=random.choice([None, 1.0, 43.21]),
+        simulated_seconds=random.choice([0.0, 0.001, 300.0]),
+        findings=[finding("saturated", words)] * random.randint(0, 8),
+    )
+
+
+def a_comparison(random: Random) -> Comparison:
+    names = random.sample(NAMES, random.randint(1, len(NAMES)))
+    failed = [name for name in names if random.random() < 0.1]
+    errors = tuple(
+        DesignError(name, random.choice(["config", "run", "interrupted"]), "why not \n" * 30)
+        for name in failed
+    )
+    documents = [a_run(random, name) for name in names if name not in failed]
+    return compared(*documents, reference=random.choice(names), errors=errors)
+
+
+@pytest.mark.parametrize("seed", range(300))
+def test_whatever_is_compared_the_verdict_keeps_its_rules(seed: int) -> None:
+    random = Random(seed)
+    comparison, width = a_comparison(random), random.randint(20, 140)
+    shown = comparison.verdict(width)
+    assert all(cell_len(line) <= width for line in shown.splitlines())
+    said = sentences(comparison)
+    assert {sentence.design for sentence in said} == {
+        *(each.design for each in comparison.results),
+        *(each.design for each in comparison.errors),
+    }
+    whole = {each.design: each for each in comparison.results if not each.partial}
+    judged_by = headline(comparison.results)
+    for sentence in said:
+        for name in re.findall(r"p\d+(?:\.\d+)?(?= of)", sentence.text):
+            among = [each for each in comparison.results if each.design == sentence.design]
+            percentile = next(each for each in PERCENTILES if each.name == name)
+            kind = "read" if f"{name} of reads" in sentence.text else "write"
+            assert getattr(among[0], kind).count // percentile.one_in >= 10
+        if re.search("better|worse|same as", sentence.text):
+            assert {sentence.design, comparison.reference} <= set(whole)
+    if judged_by is not None and whole:
+        count = min(getattr(each, judged_by.kind).count for each in whole.values())
+        assert judged_by.percentile == deepest(count)
+    if len(comparison.results) == 1 or comparison.reference not in whole:
+        assert "×" not in shown
