@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from tinytail import humanize
 from tinytail.headline import Headline, headline
+from tinytail.noise import compare_within_noise
 
 if TYPE_CHECKING:
     from tinytail.results import Comparison, DesignResult, Finding
@@ -33,8 +34,8 @@ def requests_per_second(result: DesignResult) -> float | None:
 
 def within_noise(result: DesignResult, other: DesignResult, judged_by: Headline) -> bool | None:
     """Whether two results differ by no more than chance; None if that is not known."""
-    del result, other, judged_by
-    return None
+    figure = f"{judged_by.kind}.{judged_by.percentile.key}"
+    return compare_within_noise(result, other, figure)
 
 
 def quotient(value: float | None, reference: float | None) -> float | None:

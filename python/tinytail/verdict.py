@@ -118,7 +118,7 @@ def _whole(
     is_named: bool,
 ) -> Sentence:
     value = judged_by.of(result)
-    shown = humanize.latency(value)
+    shown = f"{humanize.latency(value)}{_interval(result, judged_by)}"
     words = [shown if is_named else f"{judged_by.percentile.name} of {judged_by.kind}s {shown}"]
     was = None if reference is None else judged_by.of(reference)
     ratio = quotient(value, was)
@@ -142,6 +142,14 @@ def _whole(
     if rate is not None:
         words.append(rate)
     return Sentence(result.design, f"{', '.join(words)}.", tone)
+
+
+def _interval(result: DesignResult, judged_by: Headline) -> str:
+    """How far the headline may be off, if that is known."""
+    interval = result.intervals.get(f"{judged_by.kind}.{judged_by.percentile.key}")
+    if interval is None:
+        return ""
+    return f" ({humanize.latency(interval.low)} to {humanize.latency(interval.high)})"
 
 
 def _main_cause(result: DesignResult, judged_by: Headline) -> list[str]:
@@ -212,7 +220,9 @@ def _partial(result: DesignResult) -> Sentence:
             done = int(finding.figures["requests"])
             of = "" if expected is None else f" of {humanize.count(int(expected))}"
             requests = f"{humanize.count(done)}{of} requests"
-    why = "PARTIAL: interrupted" if result.stuck is None else "STOPPED"
+    why = "STOPPED" if result.stuck is not None else "PARTIAL: interrupted"
+    if result.unread is not None:
+        why = "PARTIAL: its workload could be read no further"
     words = [f"{why} after {requests}"]
     own = headline([result])
     if own is not None:

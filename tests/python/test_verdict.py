@@ -155,7 +155,7 @@ def test_more_findings_than_fit_are_counted() -> None:
 
 
 def test_zero_gc_in_all_designs_is_one_finding() -> None:
-    none = {"gc_count": 0, "findings": [finding("no_gc", "no GC ran")]}
+    none: dict[str, Any] = {"gc_count": 0, "findings": [finding("no_gc", "no GC ran")]}
     comparison = compared(result(**none), result("ttflash", **none))
     assert [found.code for found in comparison.findings()] == ["no_gc"]
     assert len(warnings(comparison)) == 1
@@ -257,3 +257,19 @@ def test_whatever_is_compared_the_verdict_keeps_its_rules(seed: int) -> None:
         assert judged_by.percentile == deepest(count)
     if len(comparison.results) == 1 or comparison.reference not in whole:
         assert "×" not in shown
+
+
+def test_what_differs_by_chance_is_the_same() -> None:
+    def of(design: str, value: float, low: float, high: float) -> dict[str, Any]:
+        of_seeds = {"low": low, "high": high, "level_percent": 90, "method": "seeds", "n": 5}
+        return result(design, value, intervals={"read.p9999_us": of_seeds})
+
+    first = of("base", 140.0, 24_000.0, 32_000.0)
+    assert told(first, of("ttflash", 165.0, 28_000.0, 38_000.0)) == [
+        "base: p99.99 of reads 28.0 ms (24.0 ms to 32.0 ms), 83 % of it GC.",
+        "ttflash: 33.0 ms (28.0 ms to 38.0 ms), the same as base within noise.",
+    ]
+    apart = compared(first, of("ttflash", 200.0, 39_000.0, 41_000.0))
+    assert [found.code for found in apart.findings()] == ["worse"]
+    near = compared(first, of("ttflash", 165.0, 28_000.0, 38_000.0))
+    assert [found.code for found in near.findings()] == ["within_noise"]
