@@ -13,6 +13,8 @@ from contextlib import contextmanager
 
 OK = 0
 RUN_FAILED = 1
+# Of `tinytail diff`, as of diff(1).
+DIFFERENT = 1
 BAD_INPUT = 2
 INTERRUPTED = 130
 

@@ -217,7 +217,6 @@ def facts(comparison: Comparison) -> list[tuple[str, str]]:
     ]
     if verified:
         known.append(("verified", "reads: " + ", ".join(verified)))
-    known += [("finding", warning) for warning in warnings(comparison)]
     known += [("note", note) for note in _notes(comparison.results)]
     stopped = [result.design for result in comparison.results if result.stuck is not None]
     if stopped:
@@ -253,7 +252,8 @@ def _header(comparison: Comparison) -> RenderableType:
     grid = Table.grid(padding=(0, COLUMN_GAP))
     grid.add_column(no_wrap=True)
     grid.add_column(overflow="fold")
-    for label, fact in facts(comparison):
+    found = [("finding", warning) for warning in warnings(comparison)]
+    for label, fact in [*found, *facts(comparison)]:
         style = "bold yellow" if label in ("PARTIAL", "STOPPED") else "dim"
         grid.add_row(Text(label, style), Text(fact))
     return grid

@@ -132,7 +132,7 @@ def _whole(
         tone: Tone = "plain"
     else:
         tone = "better" if ratio < 1 else "worse"
-        words.append(f"{_times(ratio)} {tone}{than}")
+        words.append(f"{times(ratio)} {tone}{than}")
     if tone == "worse":
         words += _main_cause(result, judged_by)
     costs = _costs(result, reference, judged_by.kind)
@@ -166,10 +166,10 @@ def _main_cause(result: DesignResult, judged_by: Headline) -> list[str]:
     return [f"{100 * ns / total:.0f} % of it {name}"]
 
 
-def _times(ratio: float) -> str:
+def times(ratio: float) -> str:
     """How much better or worse a ratio of latencies is.
 
-    >>> [_times(ratio) for ratio in (0.00917, 0.4, 0.9, 1.33, 3.67)]
+    >>> [times(ratio) for ratio in (0.00917, 0.4, 0.9, 1.33, 3.67)]
     ['109 times', '2.5 times', '10 %', '33 %', '3.7 times']
     """
     if 0.5 < ratio < 2:
@@ -185,7 +185,7 @@ def _costs(result: DesignResult, reference: DesignResult, judged: Kind) -> list[
     more = quotient(result.erases, reference.erases)
     if more is not None and reference.erases >= _ERASES_MIN:
         if more >= 2:
-            costs.append(f"{_times(more)} as many erases")
+            costs.append(f"{times(more)} as many erases")
         elif (more - 1) * 100 >= _ERASES_PERCENT:
             costs.append(f"{(more - 1) * 100:.0f} % more erases")
     other: Kind = "write" if judged == "read" else "read"
@@ -202,7 +202,7 @@ def _rate(result: DesignResult, reference: DesignResult) -> str | None:
     if ratio is None or abs(ratio - 1) * 100 <= SAME_RATE_PERCENT:
         return None
     if ratio >= 2:
-        return f"at {_times(ratio)} the requests/s"
+        return f"at {times(ratio)} the requests/s"
     return f"at {abs(ratio - 1) * 100:.0f} % {'more' if ratio > 1 else 'fewer'} requests/s"
 
 

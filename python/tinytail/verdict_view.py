@@ -50,7 +50,7 @@ def verdict_view(comparison: Comparison, width: int, *, unicode: bool) -> Render
     shown: list[Text] = []
     number = 0
     for warning in found[:WARNINGS_MAX]:
-        lines = _wrapped(Text.assemble(("! ", "bold yellow"), warning), width, indent=2)
+        lines = wrapped(Text.assemble(("! ", "bold yellow"), warning), width, indent=2)
         if number and used + len(shown) + len(lines) > LINES_MAX:
             break
         shown += lines
@@ -68,7 +68,7 @@ def verdict_view(comparison: Comparison, width: int, *, unicode: bool) -> Render
 def _footer(comparison: Comparison, hidden: int, width: int) -> list[Text]:
     about = f"{comparison.device}, {comparison.workload.name}, seed {comparison.seed}."
     more = "More: --details" if not hidden else f"{hidden} more and all else: --details"
-    return _wrapped(Text(f"{about} {more}", "dim"), width)
+    return wrapped(Text(f"{about} {more}", "dim"), width)
 
 
 def _sentences(comparison: Comparison, width: int) -> list[Text]:
@@ -77,11 +77,11 @@ def _sentences(comparison: Comparison, width: int) -> list[Text]:
         text = Text.assemble(
             (sentence.design, "bold"), ": ", (sentence.text, _TONES[sentence.tone])
         )
-        lines += _wrapped(text, width, indent=2)
+        lines += wrapped(text, width, indent=2)
     return lines
 
 
-def _wrapped(text: Text, width: int, *, indent: int = 0) -> list[Text]:
+def wrapped(text: Text, width: int, *, indent: int = 0) -> list[Text]:
     """A text in lines of at most so many columns; those that follow the first are indented.
 
     A number and its unit stay together.
@@ -348,7 +348,7 @@ def _tails(comparison: Comparison, width: int, *, unicode: bool) -> list[Text]:
         if room >= BAR_MIN:
             text.append(result.design + " " * (name_width - cell_len(result.design) + GAP))
         else:
-            lines += _wrapped(Text(result.design), width)
+            lines += wrapped(Text(result.design), width)
         length = room if room >= BAR_MIN else width - mean_width - GAP
         for index, piece in enumerate(bars.stacked(parts, max(1, length), unicode=unicode)):
             family = families.get(names[index], "other") if index < len(names) else "other"
@@ -380,7 +380,7 @@ def _legend(
         if lines[-1].cell_len + GAP + entry.cell_len <= width:
             lines[-1] = Text.assemble(lines[-1], " " * GAP, entry)
         else:
-            lines += _wrapped(entry, width)
+            lines += wrapped(entry, width)
     return lines
 
 

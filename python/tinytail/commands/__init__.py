@@ -35,6 +35,7 @@ app = App(
 _COMMANDS = {
     "compare": ("commands.compare:compare", "compare DESIGN... --device D --workload W [OPTIONS]"),
     "report": ("commands.report:report_command", "report RESULTS [--report FILE] [--figures DIR]"),
+    "diff": ("commands.diff:diff", "diff BEFORE AFTER [OPTIONS]"),
     "devices": ("commands.listing:devices", None),
     "designs": ("commands.listing:designs", None),
     "workloads": ("commands.listing:workloads", None),

@@ -15,9 +15,11 @@ from plotly.io import to_html
 from plotly.offline import get_plotlyjs
 
 from tinytail import humanize
+from tinytail.headline import PERCENTILES
 from tinytail.render import facts, table_rows
 from tinytail.reporting import figures
 from tinytail.results import Comparison, DesignResult
+from tinytail.verdict import sentences, warnings
 
 INK = "#1a1a1a"
 GRID = "#e3e3e3"
@@ -30,6 +32,8 @@ BARS_MAX = 30
 # So many erases have a place on the axis even if no block has them.
 ERASES_SHOWN = 4
 BAR_HEIGHT = 30
+# The percentiles that stand beside the names of designs.
+TILES = ("p99", "p99.9", "p99.99")
 ROW_HEIGHT = 128
 
 INPUTS = {
@@ -43,6 +47,7 @@ INPUTS = {
 def html(comparison: Comparison) -> str:
     """The page. The same comparison gives the same page."""
     causes, blamed = figures.blame(comparison)
+    measured = {result.design for result in comparison.results}
     environment = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=True)
     source = resources.files("tinytail.reporting").joinpath("page.html.jinja").read_text("utf-8")
     return environment.from_string(source).render(
@@ -52,6 +57,8 @@ def html(comparison: Comparison) -> str:
             for position, result in enumerate(comparison.results)
         ],
         tiles=[_tile(result) for result in comparison.results],
+        warnings=warnings(comparison),
+        sentences=[told for told in sentences(comparison) if told.design in measured],
         facts=facts(comparison),
         input_meaning=INPUTS.get(comparison.workload.input or "", ""),
         read=_embed("latency-read", _latency(figures.tails(comparison, "read"))),
@@ -101,9 +108,11 @@ def _tile(result: DesignResult) -> list[tuple[str, str]]:
     read = result.read
     amplification = result.write_amplification
     return [
-        ("read p99", humanize.latency(read.p99_us)),
-        ("read p99.9", humanize.latency(read.p999_us)),
-        ("read p99.99", humanize.latency(read.p9999_us)),
+        *(
+            (f"read {percentile.name}", humanize.latency(percentile.of(read)))
+            for percentile in PERCENTILES
+            if percentile.name in TILES
+        ),
         ("GC-blocked reads", humanize.percent(result.gc_blocked_read_percent)),
         (
             "write amplification",

@@ -1,0 +1,38 @@
+"""The command `tinytail diff`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from tinytail.cli import DIFFERENT, OK
+from tinytail.diff_view import difference_view
+from tinytail.diffing import difference
+from tinytail.keeping import RESULTS
+from tinytail.output import stdout
+from tinytail.reading import read_results
+from tinytail.results import Comparison
+
+
+def diff(before: str, after: str, /, *, details: bool = False) -> int:
+    """Say what changed between two results that were kept.
+
+    What was configured differently stands first, then the figures that differ. The exit code is 0
+    if nothing differs and 1 if something does. How fast the simulator was does not count.
+
+    Parameters
+    ----------
+    before
+        A file that `tinytail compare --json` wrote, or a folder of `--out`.
+    after
+        Another.
+    details
+        Print every setting and figure that differs, and what techniques did.
+    """
+    found = difference(_read(before), _read(after))
+    console = stdout()
+    console.print(difference_view(found, console.width, details=details))
+    return DIFFERENT if found else OK
+
+
+def _read(path: str) -> Comparison:
+    return read_results(str(Path(path, RESULTS)) if Path(path).is_dir() else path)

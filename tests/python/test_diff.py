@@ -1,0 +1,96 @@
+"""What changed between two results that were kept."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from conftest import RunCommand
+from fake_native import result
+from test_verdict import compared
+from tinytail.diffing import difference
+from tinytail.results import Comparison
+
+Document = dict[str, Any]
+OTHER_HASH = "f" * 16
+
+
+def kept(*documents: Document) -> Document:
+    setting = {"section": "timing", "key": "read_us", "value": "40", "source": "paper"}
+    device = {"kind": "device", "name": "ttflash-256g", "summary": "", "settings": [setting]}
+    return compared(*documents).to_dict() | {"configuration": [device]}
+
+
+def changes(before: Document, after: Document) -> tuple[list[str], list[str], list[str]]:
+    found = difference(Comparison.from_dict(before), Comparison.from_dict(after))
+    configured = [f"{each.what}: {each.before} -> {each.after}" for each in found.configuration]
+    figures = [f"{each.what}: {each.before} -> {each.after}" for each in found.figures]
+    return list(found.sentences), configured, figures
+
+
+def test_the_same_results_have_no_difference() -> None:
+    document = kept(result(), result("ttflash"))
+    assert changes(document, document) == (["The same: 2 designs, event for event."], [], [])
+
+
+def test_the_speed_of_the_simulator_and_paths_are_no_difference() -> None:
+    log = {"path": "a.parquet", "requests": 1, "bytes": 1, "error": None}
+    other = kept(result(cpu_seconds=9.9, requests_per_cpu_second=1.0, ns_per_event=1.0, log=log))
+    assert changes(kept(result()), other)[1:] == ([], [])
+
+
+def test_configuration_stands_before_figures_that_changed() -> None:
+    after = kept(result(scale=280.0, event_hash=OTHER_HASH, erases=1235, seed=2)) | {"seed": 2}
+    after["configuration"][0]["settings"][0]["value"] = "50"
+    told, configured, figures = changes(kept(result()), after)
+    assert told == ["base: p99.99 of reads 28.0 ms became 56.0 ms, 2.0 times worse."]
+    assert configured == ["seed: 1 -> 2", "[timing] read_us: 40 -> 50"]
+    assert "reads p99.99: 28.0 ms -> 56.0 ms" in figures
+    assert figures[-1] == "erases: 1,234 -> 1,235"
+
+
+def test_one_design_of_another_name_is_held_against_the_other() -> None:
+    told, *_ = changes(kept(result()), kept(result("ttflash", 1.4, event_hash=OTHER_HASH)))
+    assert told == ["base to ttflash: p99.99 of reads 28.0 ms became 280 µs, 100 times better."]
+
+
+def test_runs_that_ended_early_are_not_compared() -> None:
+    told, *_ = changes(kept(result()), kept(result(partial=True, event_hash=OTHER_HASH)))
+    assert told == ["base: a run that ended early is not compared."]
+
+
+def test_what_is_found_is_the_same_both_ways() -> None:
+    one, other = kept(result()), kept(result(scale=1.4, event_hash=OTHER_HASH), result("ttflash"))
+    forth, back = changes(one, other), changes(other, one)
+    for left, right in zip(forth[1:], back[1:], strict=True):
+        turned = [
+            f"{what}: {' -> '.join(reversed(values.split(' -> ')))}"
+            for what, values in (line.split(": ", 1) for line in right)
+        ]
+        assert sorted(left) == sorted(turned)
+
+
+@pytest.mark.parametrize("place", [lambda folder: folder / "a.json", lambda folder: folder])
+def test_the_exit_code_is_that_of_diff(
+    command: RunCommand, tmp_path: Path, place: Callable[[Path], Path]
+) -> None:
+    for name in ("a.json", "results.json"):
+        (tmp_path / name).write_text(json.dumps(kept(result())), "utf-8")
+    other = tmp_path / "b.json"
+    other.write_text(json.dumps(kept(result(scale=280.0, event_hash=OTHER_HASH))), "utf-8")
+    before = str(place(tmp_path))
+    same = command("diff", before, str(tmp_path / "a.json"))
+    assert (same.code, same.out) == (0, "The same: 1 design, event for event.\n")
+    differs = command("diff", before, str(other))
+    assert differs.code == 1
+    assert "reads p99.99  28.0 ms  56.0 ms  2.00×" in differs.out
+    assert "more: --details" in differs.out
+    assert "reads p90" not in differs.out
+    assert "reads p90" in command("diff", before, str(other), "--details").out
+    nowhere = command("diff", before, str(tmp_path / "nowhere.json"))
+    assert nowhere.code == 2
+    assert "nowhere.json" in nowhere.err
