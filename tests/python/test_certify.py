@@ -268,7 +268,10 @@ def test_designs_are_rated_from_one_image(
     tested = [step["multiplier"] for step in document["steps"] if step["design"] == "base"]
     assert tested == sorted(set(tested))
     assert {14, 15, 32, 33} <= set(tested)
-    for words in ("14×", "32×", "stress only", "p95 of small reads", "base: finished\n"):
+    said = " ".join(outcome.out.split())
+    assert "base: bears performance 14× and stress 32×; fails performance at 15×: " in said
+    assert len(outcome.out.splitlines()) <= 25
+    for words in ("14×", "32×", "p95 of small reads", "base: finished\n"):
         assert words in outcome.out + outcome.err
     assert not Path(images[0]["out"]).exists()
 
@@ -277,7 +280,7 @@ def test_four_runs_leave_room_for_the_names_of_conditions(
     native: FakeNative, command: RunCommand
 ) -> None:
     native.runs = {"base": act_run(14, 32, mean_us=567.8), "base+t-es": act_run(1, 1)}
-    outcome = command(*ACT, "--rule", "paper-large-period")
+    outcome = command(*ACT, "--rule", "paper-large-period", "--details")
     assert outcome.code == 0, outcome.err
     lines = [line.split() for line in outcome.out.splitlines()]
     assert [

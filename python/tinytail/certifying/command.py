@@ -41,6 +41,7 @@ def certify_act(
     jobs: PositiveOrNone = None,
     state: list[str] | None = None,
     json: JsonPath = None,
+    details: bool = False,
 ) -> int:
     """Find the largest load of Aerospike's certification tool at which a drive passes its tests.
 
@@ -73,6 +74,8 @@ def certify_act(
     json
         File for all results as JSON; - is standard output, and the table then goes to standard
         error.
+    details
+        Print the rule too, and how far each condition was from its limit.
     """
     plan = Plan(
         designs=tuple(designs) if designs else SCHEMES,
@@ -96,7 +99,8 @@ def certify_act(
     with reporter(stderr()) as report:
         certification = execute(plan, report)
     problem = write_output(output, certification.to_json)
-    console_beside(output).print(certification_view(certification))
+    console = console_beside(output)
+    console.print(certification_view(certification, console.width, details=details))
     for message, names in _by_message(certification).items():
         print_error(f"{', '.join(names)}: {message}")
     if problem is not None:

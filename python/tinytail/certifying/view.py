@@ -11,20 +11,48 @@ from tinytail import humanize
 from tinytail.certifying.act import RULES, Condition
 from tinytail.certifying.results import Certification, DesignRatings, Rating, Step
 from tinytail.certifying.search import TESTS
+from tinytail.verdict_view import wrapped
 
 COLUMN_GAP = 2
 # Of the longest name of a condition on the mean of one kind.
 NAME_WIDTH = len("mean of large writes")
 
 
-def certification_view(certification: Certification) -> RenderableType:
-    """What was tested, the ratings, and the margins of each condition on both sides of them."""
-    parts: list[RenderableType] = [_header(certification)]
+def certification_view(
+    certification: Certification, width: int, *, details: bool = False
+) -> RenderableType:
+    """A sentence for each design, then the ratings.
+
+    With details, what was tested, and the margins of each condition on both sides of the ratings.
+    """
+    parts: list[RenderableType] = []
+    if certification.partial:
+        text = Text("PARTIAL: interrupted before every rating was found", "bold yellow")
+        parts += wrapped(text, width)
+    for note in _notes(certification):
+        parts += wrapped(Text.assemble(("! ", "bold yellow"), note), width, indent=2)
+    for found in certification.designs:
+        sentence = Text.assemble((found.design, "bold"), f": {_sentence(found)}")
+        parts += wrapped(sentence, width, indent=2)
+    for error in certification.errors:
+        parts += wrapped(Text.assemble((error.design, "bold"), ": no rating."), width)
     if certification.designs:
         parts += [Text(), _ratings(certification)]
-    for found in certification.designs:
-        parts += [Text(), _margins(found)]
+    if details:
+        parts += [Text(), _header(certification)]
+        for found in certification.designs:
+            parts += [Text(), _margins(found)]
+    else:
+        about = f"{certification.device}, {certification.duration_s} s at each multiplier"
+        parts += wrapped(Text(f"{about}. Margins and rule: --details", "dim"), width)
     return Group(*parts)
+
+
+def _sentence(found: DesignRatings) -> str:
+    """What a design bears, and what it fails at."""
+    borne = [f"{test} {_rating(found.rating(test))}" for test in TESTS]
+    failures = _first_failures(found)
+    return f"bears {' and '.join(borne)}{f'; fails {failures}' if failures else ''}."
 
 
 def _header(certification: Certification) -> Table:
@@ -35,14 +63,11 @@ def _header(certification: Certification) -> Table:
         ("rule", f"{rule.name}: {rule.meaning}"),
         ("seed", f"{certification.seed}, tinytail {certification.version}"),
     ]
-    facts += [("note", note) for note in _notes(certification)]
-    if certification.partial:
-        facts.append(("PARTIAL", "interrupted before every rating was found"))
     grid = Table.grid(padding=(0, COLUMN_GAP))
     grid.add_column(no_wrap=True)
     grid.add_column(overflow="fold")
     for label, fact in facts:
-        grid.add_row(Text(label, "bold yellow" if label == "PARTIAL" else "dim"), Text(fact))
+        grid.add_row(Text(label, "dim"), Text(fact))
     return grid
 
 
@@ -62,13 +87,12 @@ def _notes(certification: Certification) -> list[str]:
 
 def _ratings(certification: Certification) -> Table:
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False)
-    table.add_column("design", no_wrap=True)
+    table.add_column("design", overflow="fold")
     for test in TESTS:
         table.add_column(test, justify="right", no_wrap=True)
-    table.add_column("fails", overflow="fold")
     for found in certification.designs:
         ratings = [found.rating(test) for test in TESTS]
-        table.add_row(Text(found.design), *map(_rating, ratings), Text(_first_failures(found)))
+        table.add_row(Text(found.design), *map(_rating, ratings))
     return table
 
 
