@@ -16,7 +16,7 @@ from rich.console import RenderableType
 from rich.text import Text
 
 import tinytail
-from tinytail.explaining.view import counterfactual_view, explanation_view
+from tinytail.explaining.view import Look, counterfactual_view, explanation_view
 
 FOLDER = Path(__file__).parent
 CAUSES = ("gc-program", "gc-program,erase")
@@ -29,7 +29,8 @@ def main() -> None:
         tinytail.compare(["base", "ttflash"], device="ttflash-256g", workload="dtrs", out=kept)
         explanation = tinytail.explain(kept)
         without = [tinytail.counterfactual(kept, without=names.split(",")) for names in CAUSES]
-    view = explanation_view(explanation, COLUMNS, with_bars=True)
+    look = Look(with_bars=True, unicode=True, details=False)
+    view = explanation_view(explanation, COLUMNS, look)
     write("explain", Text("$ tinytail explain kept\n", "bold"), view)
     shown: list[RenderableType] = []
     for names, found in zip(CAUSES, without, strict=True):

@@ -7,7 +7,7 @@ where it is not the first.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from textwrap import shorten
 from typing import Any, Literal
@@ -154,16 +154,25 @@ def _interval(result: DesignResult, judged_by: Headline) -> str:
 
 def _main_cause(result: DesignResult, judged_by: Headline) -> list[str]:
     """What most of the headline's tail was spent on: GC as a whole, or else one group."""
-    tail = judged_by.tail(result)
-    total = sum(tail.ns.values())
-    if not tail.count or not total:
-        return []
+    cause = main_cause(judged_by.tail(result).ns)
+    return [] if cause is None else [cause]
+
+
+def main_cause(spent: Mapping[str, int]) -> str | None:
+    """What most of a time was spent on, in words, from nanoseconds by cause; None if it was none.
+
+    >>> main_cause({"die_gc_read": 300, "die_gc_program": 200, "array": 400, "die_flush": 100})
+    '50 % of it GC'
+    """
     groups: dict[str, int] = {}
-    for cause, ns in tail.ns.items():
+    for cause, ns in spent.items():
         name = "GC" if causes.family(cause) == "gc" else causes.group(cause)
         groups[name] = groups.get(name, 0) + ns
+    total = sum(groups.values())
+    if not total:
+        return None
     name, ns = max(groups.items(), key=lambda each: each[1])
-    return [f"{100 * ns / total:.0f} % of it {name}"]
+    return f"{100 * ns / total:.0f} % of it {name}"
 
 
 def times(ratio: float) -> str:

@@ -6,7 +6,7 @@ Every line is laid out by hand, so that their number and their width are known.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from rich.cells import cell_len, chop_cells
@@ -16,8 +16,8 @@ from rich.text import Text
 from tinytail import bars, causes, humanize
 from tinytail.causes import COLOURS, Family
 from tinytail.findings import quotient, requests_per_second, same, usable_reference
-from tinytail.headline import PERCENTILES, Headline, Kind, Percentile, headline, latency_of
-from tinytail.results import BlameGroup, Comparison, DesignResult
+from tinytail.headline import PERCENTILES, Kind, Percentile, headline, latency_of
+from tinytail.results import Comparison, DesignResult
 from tinytail.verdict import Tone, sentences, warnings
 
 # What is shown of three designs fits a screen of 80 columns.
@@ -327,39 +327,57 @@ def _tails(comparison: Comparison, width: int, *, unicode: bool) -> list[Text]:
     if judged_by is None:
         return []
     tails = [(result, judged_by.tail(result)) for result in comparison.results]
-    tails = [(result, tail) for result, tail in tails if tail.count and sum(tail.ns.values())]
-    if not tails:
+    spent = [
+        (result.design, tail.ns, humanize.latency(tail.mean_us))
+        for result, tail in tails
+        if tail.count and sum(tail.ns.values())
+    ]
+    name = judged_by.tail_name
+    return cause_bars(f"{name[0].upper()}{name[1:]}, mean:", spent, width, unicode=unicode)
+
+
+def cause_bars(
+    title: str, spent: Sequence[tuple[str, Mapping[str, int], str]], width: int, *, unicode: bool
+) -> list[Text]:
+    """Stacked bars of equal length, one for each name with its time by cause; empty for none.
+
+    Args:
+        title: stands before the legend.
+        spent: names, nanoseconds by cause, and what stands behind the bar.
+        width: columns that there are.
+        unicode: whether block characters can be shown.
+    """
+    if not spent:
         return []
-    shares = [_shares(tail) for _, tail in tails]
+    shares = [_shares(ns) for _, ns, _ in spent]
     names = sorted(
         {name for each in shares for name in each},
         key=lambda name: (-max(each.get(name, 0.0) for each in shares), name),
     )[:GROUPS_MAX]
-    families = _families(tails)
-    lines = _legend(judged_by, names, shares, families, width, unicode=unicode)
-    means = [humanize.latency(tail.mean_us) for _, tail in tails]
-    mean_width = max(map(cell_len, means))
-    name_width = max(cell_len(result.design) for result, _ in tails)
-    room = width - mean_width - name_width - 2 * GAP
-    for (result, _), share, mean in zip(tails, shares, means, strict=True):
-        parts = [share.get(name, 0.0) for name in names]
+    families = {causes.group(cause): causes.family(cause) for _, ns, _ in spent for cause in ns}
+    lines = _legend(title, names, shares, families, width, unicode=unicode)
+    end_width = max(cell_len(end) for _, _, end in spent)
+    name_width = max(cell_len(name) for name, _, _ in spent)
+    room = width - end_width - name_width - 2 * GAP
+    for (name, _, end), share in zip(spent, shares, strict=True):
+        parts = [share.get(each, 0.0) for each in names]
         parts.append(max(0.0, 1.0 - sum(parts)))
         text = Text(no_wrap=True)
         if room >= BAR_MIN:
-            text.append(result.design + " " * (name_width - cell_len(result.design) + GAP))
+            text.append(name + " " * (name_width - cell_len(name) + GAP))
         else:
-            lines += wrapped(Text(result.design), width)
-        length = room if room >= BAR_MIN else width - mean_width - GAP
+            lines += wrapped(Text(name), width)
+        length = room if room >= BAR_MIN else width - end_width - GAP
         for index, piece in enumerate(bars.stacked(parts, max(1, length), unicode=unicode)):
             family = families.get(names[index], "other") if index < len(names) else "other"
             text.append(piece, COLOURS[family])
-        text.append(" " * GAP + _right(mean, mean_width))
+        text.append(" " * GAP + _right(end, end_width))
         lines.append(text)
     return lines
 
 
 def _legend(
-    judged_by: Headline,
+    title: str,
     names: Sequence[str],
     shares: Sequence[dict[str, float]],
     families: dict[str, Family],
@@ -371,8 +389,7 @@ def _legend(
     shown = list(names)
     if any(set(each) - set(names) for each in shares):
         shown.append(OTHERS)
-    tail = judged_by.tail_name
-    lines = [Text(f"{tail[0].upper()}{tail[1:]}, mean:", "bold")]
+    lines = wrapped(Text(title, "bold"), width)
     for shade, name in zip(shades, shown, strict=False):
         entry = Text(no_wrap=True)
         entry.append(shade, COLOURS[families.get(name, "other")])
@@ -384,15 +401,11 @@ def _legend(
     return lines
 
 
-def _shares(tail: BlameGroup) -> dict[str, float]:
-    total = sum(tail.ns.values())
+def _shares(spent: Mapping[str, int]) -> dict[str, float]:
+    total = sum(spent.values())
     shares: dict[str, float] = {}
-    for cause, ns in tail.ns.items():
+    for cause, ns in spent.items():
         if ns:
             name = causes.group(cause)
             shares[name] = shares.get(name, 0.0) + ns / total
     return shares
-
-
-def _families(tails: Sequence[tuple[DesignResult, BlameGroup]]) -> dict[str, Family]:
-    return {causes.group(cause): causes.family(cause) for _, tail in tails for cause in tail.ns}

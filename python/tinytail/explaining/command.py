@@ -12,9 +12,10 @@ from rich.console import Console, RenderableType
 
 from tinytail import conflicts, explaining
 from tinytail.arguments import I64_MAX
+from tinytail.bars import can_draw
 from tinytail.cli import OK, RUN_FAILED
 from tinytail.errors import UsageError
-from tinytail.explaining.view import counterfactual_view, explanation_view
+from tinytail.explaining.view import Look, counterfactual_view, explanation_view
 from tinytail.flags import JsonPath, PositiveOrNone
 from tinytail.output import JsonOutput, checked_output, json_text, show_results, stderr
 from tinytail.progress import reporter
@@ -32,6 +33,7 @@ def explain(
     replay: bool = False,
     without: list[str] | None = None,
     json: JsonPath = None,
+    details: bool = False,
 ) -> int:
     """Tell why requests were slow, from results that `tinytail compare --out DIR` has kept.
 
@@ -61,6 +63,8 @@ def explain(
         stories and causes. Several are given one after the other, or with commas between.
     json
         File for the same, in nanoseconds, as JSON; - is standard output.
+    details
+        Tell stories with every nanosecond, and every cause with its time.
     """
     conflicts.check([("--json", json)], folders=[("DIR", folder)])
     output = checked_output(json)
@@ -94,7 +98,9 @@ def explain(
     return _show(
         output,
         explanation.to_dict(),
-        lambda console: explanation_view(explanation, console.width, with_bars=console.is_terminal),
+        lambda console: explanation_view(
+            explanation, console.width, Look(console.is_terminal, can_draw(console), details)
+        ),
     )
 
 

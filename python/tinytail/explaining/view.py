@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from typing import Any, TypeVar
 
 from rich import box
 from rich.console import Group, RenderableType
@@ -11,47 +12,94 @@ from rich.table import Table
 from rich.text import Text
 
 from tinytail import humanize
+from tinytail.bars import bar
 from tinytail.causes import COLOURS, Family, family, human_name
 from tinytail.explaining import Counterfactual, Explanation
 from tinytail.explaining.ranking import CauseRank, Ranking
 from tinytail.explaining.stories import Story
 from tinytail.explaining.telling import ago, lines
 from tinytail.render import COLUMN_GAP
+from tinytail.verdict import main_cause
+from tinytail.verdict_view import cause_bars, wrapped
 
 BAR_WIDTH = 10
-EIGHTHS = " ▏▎▍▌▋▊▉"
+# Of a story that is told in short, so many parts are shown.
+STORY_LINES = 4
 # A cause that is nowhere so much of a latency stands among the others.
 SHOWN_PERCENT = 0.5
 CAUSE_WIDTH = 46
 DESIGN_WIDTH = 22
 
 
-def explanation_view(explanation: Explanation, width: int, *, with_bars: bool) -> RenderableType:
-    """Stories, each with every nanosecond, then the causes of the tail."""
+@dataclass(frozen=True, slots=True)
+class Look:
+    """How an explanation is shown: with bars beside stories, in Unicode or ASCII, in full."""
+
+    with_bars: bool
+    unicode: bool
+    details: bool
+
+
+def explanation_view(explanation: Explanation, width: int, look: Look) -> RenderableType:
+    """What the slow requests waited for in sentences, stories in short, and bars of the causes.
+
+    With details, stories with every nanosecond, and each cause with its time.
+    """
     parts: list[RenderableType] = []
     if explanation.partial:
         parts.append(Text("PARTIAL: the comparison was interrupted", "bold yellow"))
+    for sentence in sentences(explanation):
+        parts += wrapped(Text(sentence), width, indent=2)
     for story in explanation.stories:
-        parts += [_story(explanation, story, with_bars=with_bars), Text()]
-    parts += _rankings(explanation.rankings, width)
+        parts += [Text(), _story(explanation, story, look)]
+    if explanation.rankings:
+        parts.append(Text())
+    if look.details:
+        parts += _rankings(explanation.rankings, width)
+    else:
+        parts += _bars(explanation.rankings, width, unicode=look.unicode)
+        parts += wrapped(Text("Every piece and every cause: --details", "dim"), width)
     parts += [Text(f"note: {note}", "dim") for note in explanation.notes]
     while parts and isinstance(parts[-1], Text) and not parts[-1].plain:
         parts.pop()
     return Group(*parts)
 
 
-def _story(explanation: Explanation, story: Story, *, with_bars: bool) -> RenderableType:
+def sentences(explanation: Explanation) -> list[str]:
+    """What each tail and each story comes to, a sentence each."""
+    told = []
+    for ranking in explanation.rankings:
+        kinds = f"{ranking.kind}s" if ranking.count > 1 else ranking.kind
+        mean = humanize.latency(ranking.mean_ns / 1000)
+        words = [
+            f"{ranking.design}: {humanize.count(ranking.count)} {kinds} beyond "
+            f"p{ranking.percentile:g} took {mean}{' on average' if ranking.count > 1 else ''}"
+        ]
+        cause = main_cause({rank.cause: rank.ns for rank in ranking.causes})
+        told.append(_sentence(words, cause))
+    for story in explanation.stories:
+        words = [f"{story.design}: {story.kind} {story.id} took {ago(story.latency_ns)}"]
+        told.append(_sentence(words, main_cause(story.parts)))
+    return told
+
+
+def _sentence(words: list[str], cause: str | None) -> str:
+    return f"{', '.join([*words, *([] if cause is None else [cause])])}."
+
+
+def _story(explanation: Explanation, story: Story, look: Look) -> RenderableType:
     grid = Table.grid(padding=(0, COLUMN_GAP))
     for _ in range(3):
         grid.add_column(justify="right", no_wrap=True)
-    if with_bars:
+    if look.with_bars:
         grid.add_column(no_wrap=True)
     grid.add_column(overflow="fold")
-    headings = ["after", "for", "share", *([""] if with_bars else []), ""]
-    grid.add_row(*(Text(heading, "dim") for heading in headings))
-    for cells in _rows(explanation, story, with_bars=with_bars):
+    headings = ["after", "for", "share", *([""] if look.with_bars else []), ""]
+    first = "" if look.details else f"{story.kind} {story.id} of {story.design}"
+    grid.add_row(*(Text(heading, "dim") for heading in headings[:-1]), Text(first, "dim"))
+    for cells in _rows(explanation, story, look):
         grid.add_row(*cells)
-    return Group(*_title(story), grid)
+    return Group(*(_title(story) if look.details else ()), grid)
 
 
 def _title(story: Story) -> Iterator[Text]:
@@ -76,28 +124,59 @@ def _title(story: Story) -> Iterator[Text]:
     yield Text(f"  {'; '.join(facts)}", "dim")
 
 
-def _rows(
-    explanation: Explanation, story: Story, *, with_bars: bool
-) -> Iterator[Sequence[RenderableType]]:
+def _bars(rankings: Sequence[Ranking], width: int, *, unicode: bool) -> list[Text]:
+    """A bar of causes for each design."""
+    if not rankings:
+        return []
+    spent = [
+        (
+            ranking.design,
+            {rank.cause: rank.ns for rank in ranking.causes},
+            humanize.latency(ranking.mean_ns / 1000),
+        )
+        for ranking in rankings
+    ]
+    first = rankings[0]
+    title = f"{first.kind.capitalize()}s beyond p{first.percentile:g}, mean:"
+    return cause_bars(title, spent, width, unicode=unicode)
+
+
+def _rows(explanation: Explanation, story: Story, look: Look) -> Iterator[Sequence[RenderableType]]:
     def row(
-        after: str, ns: int, sort: Family, text: str, details: Sequence[str] = ()
+        after: str, ns: int, sort: Family, text: str, more: Sequence[str] = ()
     ) -> Sequence[RenderableType]:
         share = ns / story.latency_ns if story.latency_ns else 0.0
         words = Text(text)
-        for detail in details:
-            words.append(f"\n{detail}", "dim")
-        bar = [Text(_bar(share), COLOURS[sort])] if with_bars else []
-        return after, ago(ns), humanize.percent(100 * share), *bar, words
+        for line in more:
+            words.append(f"\n{line}", "dim")
+        drawn = (
+            [Text(bar(share, BAR_WIDTH, unicode=look.unicode), COLOURS[sort])]
+            if look.with_bars
+            else []
+        )
+        return after, ago(ns), humanize.percent(100 * share), *drawn, words
 
+    told: list[tuple[str, int, Family, str, Sequence[str]]]
     if story.segments is None:
-        for cause, ns in story.parts.items():
-            yield row("", ns, family(cause), human_name(cause))
+        told = [("", ns, family(cause), human_name(cause), ()) for cause, ns in story.parts.items()]
         what = f"{len(story.parts)} causes"
     else:
-        for line in lines(story, explanation.geometry):
-            after = ago(line.from_ns - story.arrived_ns)
-            yield row(after, line.duration_ns, line.family, line.text, line.details)
+        told = [
+            (
+                *(ago(line.from_ns - story.arrived_ns), line.duration_ns),
+                *(line.family, line.text, line.details if look.details else ()),
+            )
+            for line in lines(story, explanation.geometry)
+        ]
         what = f"{len(story.segments)} pieces"
+    shown = told if look.details else _longest(told)
+    for each in shown:
+        yield row(*each)
+    rest = sum(each[1] for each in told) - sum(each[1] for each in shown)
+    if rest or len(shown) < len(told):
+        yield row("", rest, "other", f"{len(told) - len(shown)} shorter parts")
+    if not look.details:
+        return
     total = sum(story.parts.values())
     end = ago(story.latency_ns) if story.segments is not None else ""
     yield (
@@ -106,14 +185,20 @@ def _rows(
         Text(
             humanize.percent(100.0 * total / story.latency_ns) if story.latency_ns else "", "bold"
         ),
-        *([Text()] if with_bars else []),
+        *([Text()] if look.with_bars else []),
         Text(f"in all: {total:,} ns of {story.latency_ns:,} ns, in {what}", "bold"),
     )
 
 
-def _bar(share: float) -> str:
-    whole, part = divmod(round(share * BAR_WIDTH * 8), 8)
-    return "█" * whole + EIGHTHS[part].strip()
+Told = TypeVar("Told", bound=tuple[Any, ...])
+
+
+def _longest(told: Sequence[Told]) -> list[Told]:
+    """The longest parts of a story, in their order; all but one part would hide no more."""
+    if len(told) <= STORY_LINES + 1:
+        return list(told)
+    ranked = sorted(range(len(told)), key=lambda index: -told[index][1])
+    return [told[index] for index in sorted(ranked[:STORY_LINES])]
 
 
 def _rankings(rankings: Sequence[Ranking], width: int) -> Iterator[RenderableType]:
