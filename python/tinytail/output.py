@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 import json
 import os
 import secrets
@@ -14,6 +15,20 @@ from rich.console import Console, RenderableType
 from rich.text import Text
 
 from tinytail.errors import OutputError
+
+# The name of the error handler by which characters that cannot be encoded are written in ASCII.
+PLAINLY = "tinytail-plainly"
+_PLAIN = str.maketrans("µ×–…≥≤·█▓▒░▞", "ux-~><.#=+:-")
+
+
+def _plainly(error: UnicodeError) -> tuple[str, int]:
+    if not isinstance(error, UnicodeEncodeError):
+        raise error
+    text = error.object[error.start : error.end].translate(_PLAIN)
+    return text.encode("ascii", "replace").decode("ascii"), error.end
+
+
+codecs.register_error(PLAINLY, _plainly)
 
 
 class _QuietConsole(Console):

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import os
 import re
+import subprocess
+import sys
+from pathlib import Path
 from random import Random
 from typing import Any
 
@@ -273,3 +277,30 @@ def test_what_differs_by_chance_is_the_same() -> None:
     assert [found.code for found in apart.findings()] == ["worse"]
     near = compared(first, of("ttflash", 165.0, 28_000.0, 38_000.0))
     assert [found.code for found in near.findings()] == ["within_noise"]
+
+
+@pytest.mark.parametrize("width", [40, 80])
+def test_without_unicode_and_colour_everything_is_still_told(width: int) -> None:
+    script = """
+import sys
+from fake_native import FakeControl, FakeNative
+from tinytail import cli, engine
+engine._native, engine.Control = FakeNative(), FakeControl
+sys.exit(cli.main(sys.argv[1:]))
+"""
+    words = ("compare", "base", "ttflash", "--device", "ttflash-256g", "--workload", "dtrs")
+    done = subprocess.run(
+        [sys.executable, "-c", script, *words],
+        capture_output=True,
+        check=True,
+        env=os.environ
+        | {"PYTHONIOENCODING": "ascii", "COLUMNS": str(width), "NO_COLOR": "1"}
+        | {"PYTHONPATH": str(Path(__file__).parent)},
+    )
+    shown = done.stdout.decode("ascii")
+    assert "?" not in shown
+    assert "\x1b" not in shown
+    assert "140 us" in shown
+    assert "# GC programs" in shown
+    assert "= other reads" in shown
+    assert max(map(len, shown.splitlines())) <= width

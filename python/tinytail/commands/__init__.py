@@ -9,7 +9,7 @@ from cyclopts import App, CycloptsError, Parameter
 
 from tinytail.cli import BAD_INPUT, OK, RUN_FAILED
 from tinytail.errors import RunError, TinytailError
-from tinytail.output import discard_output, print_error, stdout
+from tinytail.output import PLAINLY, discard_output, print_error, stdout
 
 
 def _version() -> str:
@@ -65,9 +65,9 @@ def run(arguments: Sequence[str]) -> int:
         arguments: the words after the program's name.
     """
     for stream in (sys.stdout, sys.stderr):
-        # A terminal that cannot show "µ" shows something else instead of a traceback.
+        # A terminal that cannot show "µ" shows "u" instead of a traceback.
         if hasattr(stream, "reconfigure"):
-            stream.reconfigure(errors="replace")
+            stream.reconfigure(errors=PLAINLY)
     if not arguments or arguments[0] in app.help_flags:
         # Help shows what each command is for.
         app.resolved_commands()
