@@ -15,6 +15,7 @@ from rich.text import Text
 
 from tinytail import humanize, states
 from tinytail.causes import human_name
+from tinytail.curve import curve
 from tinytail.engine import Claim, Description, Entry
 from tinytail.findings import usable_reference
 from tinytail.headline import SAMPLES_BEYOND, Kind, latency_of
@@ -190,6 +191,8 @@ def comparison_view(comparison: Comparison, width: int) -> RenderableType:
     if comparison.results:
         parts.append(Text())
         parts += _tables(comparison, width)
+        drawn = curve(comparison, width)
+        parts += [Text(), *drawn] if drawn else []
         parts.append(_blame(comparison))
     return Group(*parts)
 
