@@ -7,7 +7,6 @@ Run it after `make setup`, from the root of the repository:
 
 from __future__ import annotations
 
-import dataclasses
 import io
 import re
 import sys
@@ -18,9 +17,9 @@ from rich.terminal_theme import SVG_EXPORT_THEME
 from rich.text import Text
 
 import tinytail
-from tinytail.render import comparison_view
+from tinytail.verdict_view import verdict_view
 
-COLUMNS = 100
+COLUMNS = 80
 PICTURE = Path(__file__).with_suffix(".svg")
 
 
@@ -37,18 +36,14 @@ def terminal(title: str, unique_id: str, *shown: RenderableType) -> str:
 def draw(comparison: tinytail.Comparison) -> str:
     """The comparison as a terminal shows it."""
     command = Text(f"$ {comparison.command}\n", "bold")
-    return terminal("make demo", "demo", command, comparison_view(comparison, COLUMNS))
+    return terminal("make demo", "demo", command, verdict_view(comparison, COLUMNS, unicode=True))
 
 
 def main() -> None:
     """Runs the demo and writes the picture."""
     comparison = tinytail.compare(
-        ["base", "base+no-gc"], device="ttflash-256g", workload="dtrs", reference="base+no-gc"
+        ["base", "ttflash", "base+no-gc"], device="ttflash-256g", workload="dtrs"
     )
-    # The folder of the trace tells a reader nothing.
-    name, _, rest = (comparison.workload.detail or "").partition(", ")
-    workload = dataclasses.replace(comparison.workload, detail=f"{Path(name).name}, {rest}")
-    comparison = dataclasses.replace(comparison, workload=workload)
     PICTURE.write_text(draw(comparison), "utf-8")
     sys.stdout.write(f"{PICTURE.name}: {PICTURE.stat().st_size // 1024} KiB\n")
 

@@ -46,9 +46,8 @@ def curve(comparison: Comparison, width: int) -> list[Text]:
     lines = [Text(f"Latency of {kind}s by percentile, log scale", "bold")]
     for index, row in enumerate(rows):
         label = labels.get(index, "")
-        lines.append(
-            Text(f"{' ' * (margin - 2 - cell_len(label))}{label} |{''.join(row)}".rstrip())
-        )
+        before = " " * (margin - 2 - cell_len(label)) + label
+        lines.append(Text(f"{before} |{''.join(row)}".rstrip()))
     lines.append(Text(" " * margin + _axis(plot, depth)))
     legend = [f"{mark} {each.design}" for mark, each in zip(MARKS, results, strict=False)]
     several = ["* several"] if any("*" in row for row in rows) else []
