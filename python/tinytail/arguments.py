@@ -7,7 +7,11 @@ import operator
 import os
 from collections.abc import Iterable, Mapping, Sequence
 
+from tinytail import toml
 from tinytail.errors import UsageError, suggestion
+
+# Values by section and key, or words as they stand behind `--set`.
+Settings = Mapping[str, object] | Sequence[str]
 
 U32_MAX = 2**32 - 1
 I64_MAX = 2**63 - 1
@@ -178,6 +182,52 @@ def state_from_words(words: Sequence[str]) -> dict[str, float | str]:
             raise UsageError(f'--state gives "{key}" twice')
         found[key] = _number_or_word(value)
     return found
+
+
+def settings(values: object) -> tuple[str, ...]:
+    """Words such as `gc.write_points=4`, from such words or from values by section and key.
+
+    >>> settings({"gc.write_points": 4, "gc.copy": "controller", "timing.read_ns": [40_000]})
+    ('gc.write_points=4', 'gc.copy="controller"', 'timing.read_ns=[40000]')
+
+    Raises:
+        UsageError: they are neither, or hold what no file could.
+    """
+    if values is None:
+        return ()
+    if isinstance(values, list | tuple):
+        return tuple(text(f"settings[{position}]", word) for position, word in enumerate(values))
+    if not isinstance(values, Mapping):
+        raise UsageError(
+            f'settings must map names to values, such as {{"gc.write_points": 4}}, '
+            f"not {_shown(values)}"
+        )
+    return tuple(
+        f"{text('a key of settings', key)}={_toml(f'settings[{_shown(key)}]', value)}"
+        for key, value in values.items()
+    )
+
+
+def _toml(parameter: str, value: object) -> str:
+    try:
+        if value is not None:
+            return text(parameter, toml.value(value))
+    except TypeError:
+        pass
+    raise UsageError(
+        f"{parameter} must be a number, text, True, False or a list of these, not {_shown(value)}"
+    )
+
+
+def without_state(words: Sequence[str]) -> tuple[str, ...]:
+    """The words that are not of the starting state.
+
+    >>> without_state(["state.live_percent=80", "device.state.ageing=steady", "gc.write_points=4"])
+    ('gc.write_points=4',)
+    """
+    return tuple(
+        word for word in words if not word.strip().removeprefix("device.").startswith("state.")
+    )
 
 
 def _number_or_word(value: str) -> float | str:

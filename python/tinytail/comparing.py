@@ -84,6 +84,7 @@ class Plan:
     spooled: str | None = None
     seeds: int = 1
     no_cache: bool = False
+    settings: tuple[str, ...] = ()
 
     @property
     def reference_design(self) -> str:
@@ -111,6 +112,8 @@ class Plan:
         words += self.transform.words()
         for key, given in self.state.items():
             words += ["--state", f"{key}={given}"]
+        for word in self.settings:
+            words += ["--set", word]
         if self.verify:
             words.append("--verify")
         if self.no_warm_up:
@@ -143,13 +146,15 @@ class Plan:
             )
         if self.image is not None and self.state:
             raise UsageError("state and image exclude each other: an image has its own state")
-        engine.device(self.device)
+        if self.image is not None and arguments.without_state(self.settings) != self.settings:
+            raise UsageError("--set gives a value of the state, and an image has its own state")
+        engine.device(self.device, settings=self.settings)
         if self.image is not None:
             engine.image_info(self.image)
         for design in self.designs:
-            engine.design(design)
+            engine.design(design, settings=self.settings)
         if not spooling.is_trace(self.workload):
-            engine.workload(self.workload)
+            engine.workload(self.workload, settings=self.settings)
         conflicts.check([*self._written(), *beside], self._read(), [("--out", self.out)])
         if self.out is not None:
             check_folder(self.out)
@@ -161,22 +166,27 @@ class Plan:
             RunError: not even one of them fits.
         """
         needs = [
-            memory.drive_bytes(self.device, design, verify=self.verify) for design in self.designs
+            memory.drive_bytes(self.device, design, self.settings, verify=self.verify)
+            for design in self.designs
         ]
         needs *= self.seeds
         beside = 0
         if self.no_cache or caching.place() is None:
-            beside = memory.shared_bytes(self.device, self.designs)
+            beside = memory.shared_bytes(self.device, self.designs, self.settings)
         return memory.fit(needs, jobs=self.jobs, jobs_default=cpu_count(), beside=beside)
 
     def configuration(self) -> tuple[Configured, ...]:
         """Device, designs and workload in full; a trace is described by the results alone."""
-        items = [Configured.of("device", engine.device(self.device), self.state)]
-        items += [Configured.of("design", engine.design(design)) for design in self.designs]
+        device = engine.device(self.device, settings=self.settings)
+        items = [Configured.of("device", device, self.state)]
+        for design in self.designs:
+            described = engine.design(design, settings=self.settings)
+            items.append(Configured.of("design", described))
         if not spooling.is_trace(self.workload):
             # What is wrong with a file, the runs say.
             with suppress(TinytailError):
-                items.append(Configured.of("workload", engine.workload(self.workload)))
+                described = engine.workload(self.workload, settings=self.settings)
+                items.append(Configured.of("workload", described))
         return tuple(items)
 
     def logs(self) -> dict[str, str]:
@@ -225,6 +235,7 @@ class Plan:
         caching.limit_bytes()
         arguments.whole_number("starved_after_s", self.starved_after_s, 1, STARVED_AFTER_S_MAX)
         arguments.state(self.state)
+        arguments.settings(self.settings)
         if self.image is not None:
             arguments.file(self.image)
         if self.reference is not None:
@@ -278,6 +289,7 @@ class Plan:
             spooled=self.spooled,
             warm_up=not self.no_warm_up,
             starved_after_s=self.starved_after_s,
+            settings=self.settings,
         )
 
     def command_alone(self, design: str) -> str:
@@ -667,6 +679,7 @@ def compare(
     starved_after_s: int = STARVED_AFTER_S,
     seeds: int = 1,
     no_cache: bool = False,
+    settings: arguments.Settings | None = None,
     progress: ProgressCallback | None = None,
 ) -> Comparison:
     """Runs each design on the same workload, on drives aged alike.
@@ -713,6 +726,8 @@ def compare(
         seeds: with how many seeds each design is run, from `seed` on; its figures are then means
             over them. Not together with `log`, `timeline` and `out`, which are of one run.
         no_cache: age anew, and keep no aged drive for later runs; see `image_cache`.
+        settings: values that replace those of the files of device, designs and workload, by
+            section and key, such as `{"gc.write_points": 4}`. Those of a design go for each design.
         progress: called about ten times a second, in this thread, with the state of each design.
 
     Returns:
@@ -765,6 +780,7 @@ def compare(
         starved_after_s=starved_after_s,
         seeds=arguments.whole_number("seeds", seeds, 1, SEEDS_MAX),
         no_cache=no_cache,
+        settings=arguments.settings(settings),
     )
     plan.check()
     comparison = execute(plan, progress)

@@ -16,6 +16,7 @@ from tinytail.tracing import TraceOptions
 from tinytail.transforms import Transform
 
 StateValue = float | str
+Kind = Literal["device", "design", "workload"]
 
 Control = _native.Control
 
@@ -134,6 +135,7 @@ class RunSpec:
     kinds: Mapping[str, Any] | None = None
     warm_up: bool = True
     starved_after_s: int = STARVED_AFTER_S
+    settings: Sequence[str] = ()
 
     def to_json(self) -> str:
         """The specification in the form that the native module reads."""
@@ -152,6 +154,7 @@ class ImageSpec:
     workload: str | None
     trace: TraceOptions
     spooled: str | None = None
+    settings: Sequence[str] = ()
 
     def to_json(self) -> str:
         """The specification in the form that the native module reads."""
@@ -161,6 +164,8 @@ class ImageSpec:
 def _to_json(spec: RunSpec | ImageSpec) -> str:
     document = {name: getattr(spec, name) for name in spec.__dataclass_fields__}
     del document["trace"]
+    if not spec.settings:
+        del document["settings"]
     if spec.spooled is None:
         del document["spooled"]
     if isinstance(spec, RunSpec):
@@ -221,22 +226,26 @@ def devices() -> list[Entry]:
     return _entries(_native.devices())
 
 
-def device(name: str | os.PathLike[str]) -> Description:
+def device(name: str | os.PathLike[str], *, settings: Sequence[str] = ()) -> Description:
     """A drive in full, given by name or by the path of its file.
 
+    Args:
+        name: its name or path.
+        settings: values that replace its own, such as `"host.queue_depth=64"`.
+
     Raises:
-        ConfigError: there is no such drive, or its file is faulty.
+        ConfigError: there is no such drive, or its file or a value is faulty.
     """
-    return _description(_native.device(arguments.name("device", name)))
+    return _description(_native.device(arguments.name("device", name), list(settings)))
 
 
-def device_document(name: str) -> dict[str, Any]:
+def device_document(name: str, settings: Sequence[str] = ()) -> dict[str, Any]:
     """A drive as the content of a device file, without the sources of its values.
 
     Raises:
-        ConfigError: there is no such drive, or its file is faulty.
+        ConfigError: there is no such drive, or its file or a value is faulty.
     """
-    item = json.loads(_native.device(name))
+    item = json.loads(_native.device(name, list(settings)))
     document: dict[str, Any] = {"name": item["name"], "summary": item["summary"]}
     for row in item["rows"]:
         document.setdefault(row["section"], {})[row["key"]] = row["value"]
@@ -265,13 +274,27 @@ def design_value(name: str, section: str, key: str) -> Any:
     return None
 
 
-def device_derived(name: str) -> dict[str, Any]:
+def device_derived(name: str, settings: Sequence[str] = ()) -> dict[str, Any]:
     """What follows from a device's values, by name.
 
     Raises:
-        ConfigError: there is no such drive, or its file is faulty.
+        ConfigError: there is no such drive, or its file or a value is faulty.
     """
-    return {row["key"]: row["value"] for row in json.loads(_native.device(name)).get("derived", [])}
+    item = json.loads(_native.device(name, list(settings)))
+    return {row["key"]: row["value"] for row in item.get("derived", [])}
+
+
+def check_settings(settings: Sequence[str], *, without_workload: str | None = None) -> None:
+    """Makes sure that values are of sections that there are.
+
+    Args:
+        settings: the values, such as `"gc.write_points=4"`.
+        without_workload: why there is no workload that one of them could be of, if there is none.
+
+    Raises:
+        ConfigError: one of them is not; says why.
+    """
+    _native.settings_check(list(settings), without_workload)
 
 
 def identity() -> str:
@@ -288,13 +311,17 @@ def designs() -> list[Entry]:
     return _entries(_native.designs())
 
 
-def design(name: str | os.PathLike[str]) -> Description:
+def design(name: str | os.PathLike[str], *, settings: Sequence[str] = ()) -> Description:
     """A design in full, given by name; overlays are added with plus signs, as in `base+no-gc`.
 
+    Args:
+        name: its name or path.
+        settings: values that replace its own, such as `"gc.write_points=4"`.
+
     Raises:
-        ConfigError: there is no such design or overlay.
+        ConfigError: there is no such design or overlay, or a value is faulty.
     """
-    return _description(_native.design(arguments.name("design", name)))
+    return _description(_native.design(arguments.name("design", name), list(settings)))
 
 
 def causes() -> dict[str, str]:
@@ -307,13 +334,37 @@ def workloads() -> list[Entry]:
     return _entries(_native.workloads())
 
 
-def workload(name: str | os.PathLike[str]) -> Description:
+def workload(name: str | os.PathLike[str], *, settings: Sequence[str] = ()) -> Description:
     """A workload in full, given by name or by the path of its file.
 
+    Args:
+        name: its name or path.
+        settings: values that replace its own, such as `"synthetic.read_share=0.5"`.
+
     Raises:
-        ConfigError: there is no such workload, or its file is faulty.
+        WorkloadError: there is no such workload, or its file or a value is faulty.
+        ConfigError: a value of no section that there is.
     """
-    return _description(_native.workload(arguments.name("workload", name)))
+    return _description(_native.workload(arguments.name("workload", name), list(settings)))
+
+
+def file_text(kind: Kind, name: str | os.PathLike[str], *, settings: Sequence[str] = ()) -> str:
+    """A device, a design as composed, or a workload as the text of a file that says the same.
+
+    Args:
+        kind: which of them it is.
+        name: its name or path.
+        settings: values that replace its own.
+
+    Raises:
+        ConfigError, WorkloadError: there is no such thing, or its file or a value is faulty.
+    """
+    write = {
+        "device": _native.device_file,
+        "design": _native.design_file,
+        "workload": _native.workload_file,
+    }[kind]
+    return write(arguments.name(kind, name), list(settings))
 
 
 def workload_claims(name: str | os.PathLike[str], *, seed: int = 1) -> tuple[Claim, ...]:
@@ -365,10 +416,14 @@ def convert_trace(
     requests: int | None,
     seed: int,
     force: bool,
+    settings: Sequence[str] = (),
 ) -> dict[str, Any]:
     """Writes a workload as a trace; see `tinytail.trace_convert`, which checks its arguments."""
     document = _reading(options, transform, spooled)
-    conversion = json.dumps(document | {"requests": requests, "seed": seed, "force": force})
+    document |= {"requests": requests, "seed": seed, "force": force}
+    if settings:
+        document["settings"] = list(settings)
+    conversion = json.dumps(document)
     written: dict[str, Any] = json.loads(
         _native.trace_convert(workload, output, conversion, control)
     )
@@ -456,13 +511,13 @@ def image_info(path: str | os.PathLike[str]) -> dict[str, Any]:
     return info
 
 
-def image_fits(path: str, device: str, design: str) -> bool:
+def image_fits(path: str, device: str, design: str, settings: Sequence[str] = ()) -> bool:
     """Whether runs of a design on a device may start from an image.
 
     Raises:
         ConfigError: the file is no image, or the device or the design is faulty.
     """
-    return bool(_native.image_fits(path, device, design))
+    return bool(_native.image_fits(path, device, design, list(settings)))
 
 
 def serving(control: Control) -> Serving:
@@ -493,14 +548,17 @@ def power_cases() -> tuple[PowerCase, ...]:
     return tuple(PowerCase(**case) for case in json.loads(_native.power_cases()))
 
 
-def power_cut(case: PowerCase, *, cuts: int, seed: int, control: Control) -> dict[str, Any]:
+def power_cut(
+    case: PowerCase, *, cuts: int, seed: int, control: Control, settings: Sequence[str] = ()
+) -> dict[str, Any]:
     """Cuts the power of a drive at random events, without the interpreter lock.
 
     Raises:
         ConfigError: a faulty device or design, or ones that do not go together.
         RunError: the drive could not recover, or requests stopped completing.
     """
-    spec = json.dumps(asdict(case) | {"cuts": cuts, "seed": seed})
+    given = {"cuts": cuts, "seed": seed, "settings": list(settings)}
+    spec = json.dumps(asdict(case) | given)
     result: dict[str, Any] = json.loads(_native.power_cut(spec, control))
     return result
 

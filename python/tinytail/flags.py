@@ -19,6 +19,7 @@ def _check_file_name(_type: object, path: str | None) -> None:
 
 # A hyphen stands for standard output, so hyphens are let in here and checked by hand.
 JsonPath = Annotated[str | None, Parameter(allow_leading_hyphen=True, validator=_check_file_name)]
+SetWords = Annotated[list[str] | None, Parameter(name="--set")]
 # The fields become options of the command itself.
 TraceFlags = Annotated[TraceOptions, Parameter(name="*")]
 PositiveOrNone = Annotated[int | None, Parameter(validator=Number(gte=1))]

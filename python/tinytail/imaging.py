@@ -19,6 +19,7 @@ def create_image(
     design: str | os.PathLike[str],
     seed: int = 1,
     state: Mapping[str, engine.StateValue] | None = None,
+    settings: arguments.Settings | None = None,
     workload: str | os.PathLike[str] | None = None,
     time_unit: TimeUnit | None = None,
     ops: str | None = None,
@@ -39,6 +40,8 @@ def create_image(
             alike and keep as many blocks can start from the same image.
         seed: seed of whatever is random.
         state: values of the starting state that replace the device's.
+        settings: values that replace those of the files of device, design and workload, by section
+            and key, such as `{"gc.write_points": 4}`.
         workload: a workload whose pages are mapped too, as they are when it is run without image.
         time_unit: unit of a trace's time column, for formats that do not fix it.
         ops: meaning of a trace's operation codes, for formats that do not fix it.
@@ -78,10 +81,11 @@ def create_image(
         state={} if state is None else arguments.state(state),
         workload=None if workload is None else arguments.name("workload", workload),
         trace=trace,
+        settings=arguments.settings(settings),
     )
     read = conflicts.files_read(device=spec.device, designs=[spec.design], workload=spec.workload)
     conflicts.check([("OUT", spec.out)], read)
-    memory.check(spec.device, spec.design)
+    memory.check(spec.device, spec.design, spec.settings)
     with spooled(spec.workload, trace, progress) as content:
         spec = replace(spec, spooled=content)
         return in_thread(lambda control: engine.image_create(spec, control), spec.out, progress)

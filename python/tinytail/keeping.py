@@ -264,7 +264,7 @@ def plan_document(plan: Plan) -> dict[str, Any]:
     """Every argument of a comparison, in a form from which it can be made again."""
     names = (
         *("designs", "device", "workload", "requests", "seed", "jobs", "verify", "reference"),
-        *("state", "image", "windows", "stories", "no_warm_up", "starved_after_s"),
+        *("state", "image", "windows", "stories", "no_warm_up", "starved_after_s", "settings"),
     )
     document = {name: getattr(plan, name) for name in names}
     return document | {"trace": plan.trace.to_document(), "transform": plan.transform.given()}

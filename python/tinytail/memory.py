@@ -35,18 +35,21 @@ class Fit:
     note: str | None = None
 
 
-def drive_bytes(device: str, design: str, *, verify: bool = False) -> int | None:
+def drive_bytes(
+    device: str, design: str, settings: Sequence[str] = (), *, verify: bool = False
+) -> int | None:
     """About how much memory a run takes; None if the drive's pages are not known.
 
     Raises:
         ConfigError: an unknown or faulty device or design.
     """
-    derived = engine.device_derived(device)
+    derived = engine.device_derived(device, settings)
     pages, logical = derived.get("physical_pages"), derived.get("logical_pages")
     if pages is None or logical is None:
         return None
-    document = engine.device_document(device)
-    rules = {(row.section, row.key): row.value for row in engine.design(design).settings}
+    document = engine.device_document(device, settings)
+    described = engine.design(design, settings=settings)
+    rules = {(row.section, row.key): row.value for row in described.settings}
     each = REVERSE_MAP + VALIDITY
     each += STRIPES * (rules.get(("place", "policy")) == "rain")
     each += SEQUENCE_NUMBER * (rules.get(("gc", "page_sequence")) == "true")
@@ -55,7 +58,7 @@ def drive_bytes(device: str, design: str, *, verify: bool = False) -> int | None
     return int(each * pages + MAP * logical + BLOCK * blocks) + RUN
 
 
-def shared_bytes(device: str, designs: Sequence[str]) -> int:
+def shared_bytes(device: str, designs: Sequence[str], settings: Sequence[str] = ()) -> int:
     """About how much memory the aged drives take that designs copy, where no cache holds them.
 
     Raises:
@@ -63,9 +66,9 @@ def shared_bytes(device: str, designs: Sequence[str]) -> int:
     """
     groups: dict[tuple[tuple[str, str], ...], list[int]] = {}
     for design in designs:
-        rules = engine.design(design).settings
+        rules = engine.design(design, settings=settings).settings
         place = tuple((row.key, row.value) for row in rules if row.section == "place")
-        groups.setdefault(place, []).append((drive_bytes(device, design) or RUN) - RUN)
+        groups.setdefault(place, []).append((drive_bytes(device, design, settings) or RUN) - RUN)
     return sum(max(group) for group in groups.values() if len(group) > 1)
 
 
@@ -113,14 +116,14 @@ def fit(
     return Fit(fitting, f"{said}: {fitting} run at once instead of {wanted}")
 
 
-def check(device: str, design: str) -> None:
+def check(device: str, design: str, settings: Sequence[str] = ()) -> None:
     """Makes sure that one drive fits into the memory that is free.
 
     Raises:
         ConfigError: an unknown or faulty device or design.
         RunError: it does not fit.
     """
-    need, free = drive_bytes(device, design), available_bytes()
+    need, free = drive_bytes(device, design, settings), available_bytes()
     if need is not None and free is not None and need > free:
         raise RunError(f"{_said(need, free)}; fewer blocks need less")
 

@@ -90,6 +90,7 @@ def trace_convert(
     event: Event | None = None,
     reorder_ms: int | None = None,
     queue_depth: int | None = None,
+    settings: arguments.Settings | None = None,
 ) -> dict[str, Any]:
     """Writes the requests of a workload as a trace with a sidecar file, which is read back as is.
 
@@ -110,6 +111,7 @@ def trace_convert(
         event: the event that counts as a request, for formats that record several.
         reorder_ms: how late a line may be, in ms; later ones are errors.
         queue_depth: closed loop, with so many requests always outstanding.
+        settings: values that replace those of a workload's file, by section and key.
 
     Returns:
         What was written: `path`, `sidecar`, `compression`, `requests` and `notes`.
@@ -138,6 +140,7 @@ def trace_convert(
         requests=requests,
         seed=seed,
         force=force,
+        settings=settings,
     )
 
 
@@ -150,6 +153,7 @@ def convert_trace(
     requests: int | None,
     seed: int,
     force: bool,
+    settings: arguments.Settings | None = None,
     progress: ProgressCallback | None = None,
 ) -> dict[str, Any]:
     """As `trace_convert`, with the options in one, and with progress."""
@@ -160,6 +164,7 @@ def convert_trace(
         requests = arguments.whole_number("requests", requests, 1, arguments.U64_MAX)
     seed = arguments.whole_number("seed", seed, 0, arguments.U64_MAX)
     force = arguments.flag("force", force)
+    words = arguments.settings(settings)
     with spooled(name, options, progress) as content:
         return in_thread(
             lambda control: engine.convert_trace(
@@ -172,6 +177,7 @@ def convert_trace(
                 requests=requests,
                 seed=seed,
                 force=force,
+                settings=words,
             ),
             name,
             progress,

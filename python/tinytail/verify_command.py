@@ -9,7 +9,7 @@ from cyclopts.validators import Number
 
 from tinytail import conflicts
 from tinytail.cli import BAD_INPUT, INTERRUPTED, OK, RUN_FAILED
-from tinytail.flags import JsonPath, PositiveOrNone, Seed
+from tinytail.flags import JsonPath, PositiveOrNone, Seed, SetWords
 from tinytail.output import checked_output, console_beside, print_error, stderr, write_output
 from tinytail.progress import reporter
 from tinytail.render import power_cuts_view
@@ -30,6 +30,7 @@ def verify_power_cut_command(
     cuts: Annotated[int, Parameter(validator=Number(gte=1))] = CUTS,
     seed: Seed = 1,
     jobs: PositiveOrNone = None,
+    settings: SetWords = None,
     json: JsonPath = None,
 ) -> int:
     """Cut the power at random events, and read everything back after each recovery.
@@ -51,11 +52,15 @@ def verify_power_cut_command(
         Seed of whatever is random; the same seed gives the same results.
     jobs
         How many designs may run at once; as many as there are processors if not given.
+    settings
+        A value that replaces one of the files of device and designs, as SECTION.KEY=VALUE, such as
+        gc.write_points=4; may be given several times.
     json
         File for all results as JSON; - is standard output, and the table then goes to standard
         error.
     """
-    plan = PowerCutPlan.of(designs or (), device, cuts=cuts, seed=seed, jobs=jobs)
+    words = tuple(settings or ())
+    plan = PowerCutPlan.of(designs or (), device, cuts=cuts, seed=seed, jobs=jobs, settings=words)
     read = conflicts.files_read(device=device, designs=designs or ())
     conflicts.check([("--json", json)], read)
     output = checked_output(json)

@@ -146,6 +146,7 @@ class PowerCutPlan:
     cuts: int
     seed: int
     jobs: int | None
+    settings: tuple[str, ...] = ()
 
     @classmethod
     def of(
@@ -156,6 +157,7 @@ class PowerCutPlan:
         cuts: int,
         seed: int,
         jobs: int | None,
+        settings: tuple[str, ...] = (),
     ) -> PowerCutPlan:
         """A plan, checked.
 
@@ -168,24 +170,27 @@ class PowerCutPlan:
         arguments.whole_number("seed", seed, 0, arguments.U64_MAX)
         if jobs is not None:
             arguments.whole_number("jobs", jobs, 1)
+        arguments.settings(settings)
+        why = "losses of power have a host of their own, and no workload"
+        engine.check_settings(settings, without_workload=why)
         if not designs:
             if device is not None:
                 raise UsageError(
                     "a device was given and no design; without designs each one loses its power "
                     "on a small drive of its own kind"
                 )
-            return cls(engine.power_cases(), cuts, seed, jobs)
+            return cls(engine.power_cases(), cuts, seed, jobs, settings)
         arguments.names("designs", designs)
         if device is None:
             raise UsageError("designs were given and no device; name one with --device")
         arguments.name("device", device)
-        engine.device(device)
+        engine.device(device, settings=settings)
         for position, design in enumerate(designs):
-            engine.design(design)
+            engine.design(design, settings=settings)
             if design in designs[:position]:
                 raise UsageError(f'design "{design}" is given twice')
         cases = tuple(engine.PowerCase(device, design) for design in designs)
-        return cls(cases, cuts, seed, jobs)
+        return cls(cases, cuts, seed, jobs, settings)
 
     def share(self, index: int) -> int:
         """How often the design at an index loses its power: all together as often as is wanted."""
@@ -206,11 +211,13 @@ class _Job:
         self.result: PowerCutResult | None = None
         self.error: PowerCutError | None = None
 
-    def run(self, seed: int) -> None:
+    def run(self, seed: int, settings: tuple[str, ...]) -> None:
         """Cuts the power of the design. Every failure is kept: one in a thread reaches nobody."""
         self.started = True
         try:
-            document = engine.power_cut(self.case, cuts=self.cuts, seed=seed, control=self.control)
+            document = engine.power_cut(
+                self.case, cuts=self.cuts, seed=seed, control=self.control, settings=settings
+            )
             self.result = PowerCutResult.from_dict(document)
         except ConfigError as error:
             self.error = PowerCutError(self.design, "config", str(error))
@@ -249,7 +256,7 @@ def execute(plan: PowerCutPlan, progress: ProgressCallback | None = None) -> Pow
                 job = waiting.popleft()
             except IndexError:
                 return
-            job.run(plan.seed)
+            job.run(plan.seed, plan.settings)
 
     def ended() -> bool:
         return all(job.ended for job in jobs if job.started or not cancelled.is_set())
@@ -284,6 +291,7 @@ def verify_power_cut(
     cuts: int = CUTS,
     seed: int = 1,
     jobs: int | None = None,
+    settings: arguments.Settings | None = None,
     progress: ProgressCallback | None = None,
 ) -> PowerCuts:
     """Cuts the power at random events, and reads everything back after each recovery.
@@ -295,6 +303,7 @@ def verify_power_cut(
         cuts: losses of power, shared evenly by the designs.
         seed: seed of starting states, requests and events.
         jobs: how many designs may run at once; None for as many as there are processors.
+        settings: values that replace those of the files of device and designs, by section and key.
         progress: called about ten times a second, in this thread.
 
     Returns:
@@ -306,5 +315,6 @@ def verify_power_cut(
     """
     names = [arguments.name("designs", design) for design in designs]
     of_device = None if device is None else arguments.name("device", device)
-    plan = PowerCutPlan.of(names, of_device, cuts=cuts, seed=seed, jobs=jobs)
+    words = arguments.settings(settings)
+    plan = PowerCutPlan.of(names, of_device, cuts=cuts, seed=seed, jobs=jobs, settings=words)
     return execute(plan, progress)

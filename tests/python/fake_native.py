@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 import json
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from tinytail.errors import ConfigError, WorkloadError
@@ -180,14 +180,17 @@ class FakeNative:
     def devices(self) -> str:
         return json.dumps([{"name": "ttflash-256g", "summary": "the drive of a paper"}])
 
-    def device(self, name: str) -> str:
+    def settings_check(self, given: Sequence[str], without_workload: str | None) -> None:
+        pass
+
+    def device(self, name: str, _given: Sequence[str] = ()) -> str:
         return self._description(name, ["ttflash-256g"], "device")
 
     def designs(self) -> str:
         base = {"name": "base", "summary": "plain", "kind": "design"}
         return json.dumps([base, {"name": "no-gc", "summary": "never", "kind": "overlay"}])
 
-    def design(self, name: str) -> str:
+    def design(self, name: str, _given: Sequence[str] = ()) -> str:
         first, *overlays = name.split("+")
         for overlay in overlays:
             self._description(overlay, self.known_overlays, "overlay")
@@ -197,7 +200,7 @@ class FakeNative:
     def workloads(self) -> str:
         return json.dumps([{"name": "dtrs", "summary": "a real trace"}])
 
-    def workload(self, name: str) -> str:
+    def workload(self, name: str, _given: Sequence[str] = ()) -> str:
         return self._description(name, ["act", "dtrs"], "workload")
 
     def trace_info(self, path: str, inspection_json: str, control: FakeControl) -> str:
@@ -249,7 +252,7 @@ class FakeNative:
             raise ConfigError(f"{path}: the image is cut off: it has 3 bytes of 1024")
         return json.dumps({"path": path, "bytes": 1024, "state": {"live_percent": 40}})
 
-    def image_fits(self, path: str, device: str, design: str) -> bool:
+    def image_fits(self, path: str, device: str, design: str, _given: Sequence[str] = ()) -> bool:
         """Overlays leave the layout as it is here."""
         self.device(device)
         made = next(spec["design"] for spec in self.specs if spec.get("out") == path)

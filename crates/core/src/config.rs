@@ -2,8 +2,13 @@
 
 use serde::Serialize;
 use serde::de::DeserializeOwned;
+use std::collections::BTreeMap;
 use thiserror::Error;
 use toml::de::DeTable;
+
+mod given;
+
+pub use given::{GIVEN, Given};
 
 /// A faulty device, design or name, described for the person who wrote it.
 #[derive(Debug, Error, Clone, PartialEq, Eq)]
@@ -30,12 +35,21 @@ pub struct Row {
     pub source: String,
 }
 
+/// Where the values of a document stand.
+#[derive(Debug, Clone)]
+enum Origin {
+    /// In a file of this text.
+    File(String),
+    /// In options of a command, by section and key.
+    Options(BTreeMap<(String, String), String>),
+}
+
 /// A parsed document: plain values for decoding, rows with sources for showing, the text for finding lines.
 #[derive(Debug, Clone)]
 pub struct Document {
     /// File name or built-in name, for messages.
     pub name: String,
-    text: String,
+    origin: Origin,
     /// The values without their sources.
     pub table: toml::Table,
     /// Every value with its source, in the order of the document.
@@ -52,7 +66,7 @@ impl Document {
             let line = error.span().map_or(1, |span| text[..span.start.min(text.len())].matches('\n').count() + 1);
             ConfigError(format!("{name}:{line}: {}", error.message()))
         })?;
-        let mut document = Self { name: name.into(), text: text.into(), table: toml::Table::new(), rows: Vec::new() };
+        let mut document = Self { name: name.into(), origin: Origin::File(text.into()), table: toml::Table::new(), rows: Vec::new() };
         for (key, value) in raw {
             let value = match value {
                 toml::Value::Table(section) if !section.contains_key("value") => {
@@ -101,37 +115,44 @@ impl Document {
         self.table.get(section).and_then(toml::Value::as_table).is_some_and(|values| values.contains_key(key))
     }
 
-    /// `file:line` of a key, or of its section, or just the file.
+    /// `file:line` of a key, or of its section, or just the file; of what options give, the option.
     pub fn place(&self, section: &str, key: &str) -> String {
-        let line = self.line(section, key).or_else(|| self.line(section, ""));
-        line.map_or_else(|| self.name.clone(), |line| format!("{}:{line}", self.name))
+        self.find(section, key).or_else(|| self.find(section, "")).unwrap_or_else(|| self.name.clone())
     }
 
-    /// The line of a key, from 1; that of the section itself if `key` is empty.
-    fn line(&self, section: &str, key: &str) -> Option<usize> {
-        let document = DeTable::parse(&self.text).ok()?;
-        let mut table = document.get_ref();
-        let mut start = None;
-        for name in [section, key].into_iter().filter(|name| !name.is_empty()) {
-            let (found, value) = table.iter().find(|(found, _)| found.get_ref() == name)?;
-            start = Some(found.span().start);
-            match value.get_ref().as_table() {
-                Some(inner) => table = inner,
-                None if name == section && !key.is_empty() => return None,
-                None => break,
+    /// The place of a key; that of the section itself if `key` is empty.
+    fn find(&self, section: &str, key: &str) -> Option<String> {
+        match &self.origin {
+            Origin::File(text) => line(text, section, key).map(|line| format!("{}:{line}", self.name)),
+            Origin::Options(options) => {
+                let mut named = options.iter().filter(|((of, name), _)| of == section && (key.is_empty() || name == key));
+                named.next().map(|(_, option)| option.clone())
             }
         }
-        start.map(|start| self.text.as_bytes()[..start].iter().filter(|byte| **byte == b'\n').count() + 1)
     }
 }
 
-/// `file:line` of a key, or of its section, in the last document that has it; just their names if none does.
-pub(crate) fn latest_place<'a>(documents: impl DoubleEndedIterator<Item = &'a Document> + Clone, section: &str, key: &str) -> String {
-    let line = |key: &str| documents.clone().rev().find_map(|document| Some((document, document.line(section, key)?)));
-    match line(key).or_else(|| line("")) {
-        Some((document, line)) => format!("{}:{line}", document.name),
-        None => documents.map(|document| document.name.as_str()).collect::<Vec<_>>().join("+"),
+/// The line of a key, from 1; that of the section itself if `key` is empty.
+fn line(text: &str, section: &str, key: &str) -> Option<usize> {
+    let document = DeTable::parse(text).ok()?;
+    let mut table = document.get_ref();
+    let mut start = None;
+    for name in [section, key].into_iter().filter(|name| !name.is_empty()) {
+        let (found, value) = table.iter().find(|(found, _)| found.get_ref() == name)?;
+        start = Some(found.span().start);
+        match value.get_ref().as_table() {
+            Some(inner) => table = inner,
+            None if name == section && !key.is_empty() => return None,
+            None => break,
+        }
     }
+    start.map(|start| text.as_bytes()[..start].iter().filter(|byte| **byte == b'\n').count() + 1)
+}
+
+/// The place of a key, or of its section, in the last document that has it; just their names if none does.
+pub(crate) fn latest_place<'a>(documents: impl DoubleEndedIterator<Item = &'a Document> + Clone, section: &str, key: &str) -> String {
+    let find = |key: &str| documents.clone().rev().find_map(|document| document.find(section, key));
+    find(key).or_else(|| find("")).unwrap_or_else(|| documents.map(|document| document.name.as_str()).collect::<Vec<_>>().join("+"))
 }
 
 /// Decodes one section, naming the line and the nearest right key when it does not fit.
@@ -205,7 +226,10 @@ fn explain(decode: Decode<'_>, table: &toml::Table) -> Option<(String, String)> 
             let allowed = match known.as_slice() {
                 [] if table.contains_key(TAG) => "this policy has no parameters".to_string(),
                 [] => "no key is allowed here".to_string(),
-                known => format!("allowed: {}", known.join(", ")),
+                known => match table.get(TAG) {
+                    Some(policy) => format!("allowed with `{TAG}` = {policy}: {}", known.join(", ")),
+                    None => format!("allowed: {}", known.join(", ")),
+                },
             };
             let what = format!("unknown key `{key}`{hint}; {allowed}");
             Some((key, what))
@@ -268,7 +292,7 @@ fn explain_value(subject: &str, value: &toml::Value, message: &str, decode: &dyn
     }
     match message.rsplit_once(", expected ") {
         Some((_, expected)) if message.starts_with("invalid") => {
-            format!("{subject} is {}; allowed: {}", shown(value), allowed(expected))
+            format!("{subject} is {}; allowed: {}", shown(value), allowed(expected, &value.to_string()))
         }
         _ => format!("{subject} is {}: {message}", shown(value)),
     }
@@ -284,12 +308,18 @@ fn shown(value: &toml::Value) -> String {
     }
 }
 
-/// What a decoder expects, such as `u32`, in the words of a file's author.
-pub fn allowed(expected: &str) -> String {
+/// What a decoder expects, such as `u32`, in place of what it found, in the words of a file's author. Bounds beyond those of the
+/// type are not known here, so only the one that was overstepped is named.
+pub fn allowed(expected: &str, found: &str) -> String {
+    let whole = |most: u64| match found.parse::<i128>() {
+        Ok(number) if number < 0 => "a whole number that is not negative".into(),
+        Ok(_) => format!("a whole number of at most {most}"),
+        Err(_) => "a whole number".into(),
+    };
     match expected {
-        "u8" => format!("a whole number from 0 to {}", u8::MAX),
-        "u32" => format!("a whole number from 0 to {}", u32::MAX),
-        "u64" | "usize" => "a whole number, 0 or more".into(),
+        "u8" => whole(u8::MAX.into()),
+        "u32" => whole(u32::MAX.into()),
+        "u64" | "usize" => whole(i64::MAX as u64),
         "i64" => "a whole number".into(),
         "f32" | "f64" => "a number".into(),
         "bool" | "a boolean" => "true or false".into(),
@@ -380,7 +410,7 @@ mod tests {
     #[test]
     fn a_list_in_the_place_of_a_number_is_wrong_as_a_list() {
         let message = section("[timing]\nread_ns = [0]\n").unwrap_err().0;
-        assert_eq!(message, "d.toml:2: [timing] `read_ns` is [0]; allowed: a whole number, 0 or more");
+        assert_eq!(message, "d.toml:2: [timing] `read_ns` is [0]; allowed: a whole number");
     }
 
     #[test]
@@ -459,7 +489,7 @@ mod tests {
             ("on = 1", "d.toml:3: [part] `on` is 1; allowed: true or false"),
             ("times = [1, 2]\non = { value = 1, source = \"s\" }", "d.toml:4: [part] `on` is 1; allowed: true or false"),
             ("times = 3\non = true", "d.toml:3: [part] `times` is 3; allowed: a list in square brackets"),
-            ("on = true\ntimes = [1, -2]", "d.toml:4: [part] entry 2 of `times` is -2; allowed: a whole number, 0 or more"),
+            ("on = true\ntimes = [1, -2]", "d.toml:4: [part] entry 2 of `times` is -2; allowed: a whole number that is not negative"),
             ("on = true\ncopy = \"plain\"", "d.toml:4: [part] `copy` is \"plain\" (did you mean `plane`?); allowed: plane, channel"),
             ("on = true\ncopy = 7", "d.toml:4: [part] `copy` is 7; allowed: plane, channel"),
             ("share = 0.5", "d.toml:2: [part] `on` is missing"),
@@ -474,9 +504,11 @@ mod tests {
     #[test]
     fn a_whole_number_must_fit() {
         let error = error::<Blocking>("scope = \"plane\"\npages = 8.5");
-        assert_eq!(error, "d.toml:4: [part] `pages` is 8.5; allowed: a whole number from 0 to 4294967295");
+        assert_eq!(error, "d.toml:4: [part] `pages` is 8.5; allowed: a whole number");
         let error = self::error::<Blocking>("scope = \"plane\"\npages = -1");
-        assert!(error.contains("`pages` is -1; allowed: a whole number from 0 to 4294967295"), "{error}");
+        assert!(error.ends_with("`pages` is -1; allowed: a whole number that is not negative"), "{error}");
+        let error = self::error::<Blocking>("scope = \"plane\"\npages = 4294967296");
+        assert!(error.ends_with("`pages` is 4294967296; allowed: a whole number of at most 4294967295"), "{error}");
     }
 
     #[test]
@@ -496,10 +528,7 @@ mod tests {
             ("scope = \"plane\"", "d.toml:2: [part] `policy` is missing"),
             ("policy = \"blocking\"", "d.toml:2: [part] `scope` is missing"),
             ("policy = \"blocking\"\nscope = 7", "d.toml:4: [part] `scope` is 7; allowed: plane, channel"),
-            (
-                "scope = \"plane\"\npolicy = \"blocking\"\npages = true",
-                "d.toml:5: [part] `pages` is true; allowed: a whole number from 0 to 4294967295",
-            ),
+            ("scope = \"plane\"\npolicy = \"blocking\"\npages = true", "d.toml:5: [part] `pages` is true; allowed: a whole number"),
             ("policy = \"never\"\nscope = 7", "d.toml:4: [part] unknown key `scope`; this policy has no parameters"),
         ] {
             assert_eq!(error::<Hold>(values), message, "{values}");

@@ -280,8 +280,10 @@ impl Design {
         // The overlay that has chosen the technique of a section since the last design.
         let mut chosen_by: BTreeMap<&str, &Document> = BTreeMap::new();
         for (index, document) in documents.iter().enumerate() {
-            let (kind, line) = describe(document)?;
+            // What options give is an overlay without a word about it.
+            let (kind, line) = if document.is_given() { (DesignKind::Overlay, String::new()) } else { describe(document)? };
             match (index, kind) {
+                (1.., _) if document.is_given() => {}
                 // Its parts stand before it, and what it says itself is added to them.
                 (1.., DesignKind::Design) if document.table.contains_key("parts") => summary = line,
                 (0, DesignKind::Overlay) => {

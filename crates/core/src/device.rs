@@ -1,6 +1,6 @@
 //! The drive as data: geometry, timing, what the flash can do, capacity, RAM and starting state.
 
-use crate::config::{ConfigError, Document, decode_section};
+use crate::config::{ConfigError, Document, decode_section, latest_place};
 use crate::ids::{BlockIx, ChannelIx, DieIx, Lpn, PlaneIx, Ppn};
 use crate::units::{Ns, SECTOR_BYTES};
 use schemars::JsonSchema;
@@ -335,44 +335,55 @@ impl Device {
     /// # Errors
     /// Unknown keys or sections, impossible geometry, no over-provisioning: with file, line and what is allowed.
     pub fn from_document(document: &Document) -> Result<Self, ConfigError> {
-        let mut top = document.table.clone();
+        Self::from_documents(&[document])
+    }
+
+    /// As `from_document`, of a device whose values later documents replace.
+    ///
+    /// # Errors
+    /// As for `from_document`.
+    pub fn from_documents(documents: &[&Document]) -> Result<Self, ConfigError> {
+        let mut top = toml::Table::new();
+        for (key, value) in documents.iter().flat_map(|document| &document.table) {
+            match (top.get_mut(key), value) {
+                (Some(toml::Value::Table(held)), toml::Value::Table(values)) => held.extend(values.clone()),
+                _ => _ = top.insert(key.clone(), value.clone()),
+            }
+        }
+        let place = |section: &str, key: &str| latest_place(documents.iter().copied(), section, key);
         // A misspelt section is named before the one that is missing because of it.
         if let Some((key, _)) = top.iter().find(|(key, value)| value.is_table() && !SECTIONS.contains(&key.as_str())) {
             let hint = crate::config::nearest_hint(key, &SECTIONS);
-            return Err(ConfigError(format!(
-                "{}: unknown section [{key}]{hint}; a device has {}",
-                document.place(key, ""),
-                SECTIONS.join(", ")
-            )));
+            return Err(ConfigError(format!("{}: unknown section [{key}]{hint}; a device has {}", place(key, ""), SECTIONS.join(", "))));
         }
         let has_errors = top.contains_key("errors");
         let mut section = |name: &str| match top.remove(name) {
             Some(toml::Value::Table(table)) => Ok(table),
-            Some(other) => Err(ConfigError(format!("{}: `{name}` is {other}; it must be a section, [{name}]", document.place("", name)))),
+            Some(other) => Err(ConfigError(format!("{}: `{name}` is {other}; it must be a section, [{name}]", place("", name)))),
             None if OPTIONAL.contains(&name) => Ok(toml::Table::new()),
-            None => Err(ConfigError(format!("{}: the section [{name}] is missing; a device has {}", document.name, SECTIONS.join(", ")))),
+            None => {
+                Err(ConfigError(format!("{}: the section [{name}] is missing; a device has {}", documents[0].name, SECTIONS.join(", "))))
+            }
         };
         let [geometry, timing, flash, host, ram, state, errors] = SECTIONS.map(&mut section);
         let (geometry, timing, flash, host, ram, state, errors) = (geometry?, timing?, flash?, host?, ram?, state?, errors?);
-        let documents = [document];
-        let error = |section: &str, key: &str, message: String| {
-            ConfigError(format!("{}: [{section}] `{key}` {message}", document.place(section, key)))
-        };
+        let error =
+            |section: &str, key: &str, message: String| ConfigError(format!("{}: [{section}] `{key}` {message}", place(section, key)));
         if timing.contains_key("page_class_layout") && timing.contains_key("page_class_pattern") {
             let message = "stands beside `page_class_pattern`; only one of them says where the page classes lie";
             return Err(error("timing", "page_class_layout", message.into()));
         }
-        let top: Top = decode_section(&documents, "", top)?;
+        let top: Top = decode_section(documents, "", top)?;
         let mut device = Self {
             name: top.name,
             summary: top.summary,
-            geometry: decode_section(&documents, "geometry", geometry)?,
-            timing: decode_section(&documents, "timing", timing)?,
-            flash: decode_section(&documents, "flash", flash)?,
-            host: decode_section(&documents, "host", host)?,
-            ram: decode_section(&documents, "ram", ram)?,
-            state: decode_section(&documents, "state", state)?,
-            errors: if has_errors { Some(decode_section(&documents, "errors", errors)?) } else { None },
+            geometry: decode_section(documents, "geometry", geometry)?,
+            timing: decode_section(documents, "timing", timing)?,
+            flash: decode_section(documents, "flash", flash)?,
+            host: decode_section(documents, "host", host)?,
+            ram: decode_section(documents, "ram", ram)?,
+            state: decode_section(documents, "state", state)?,
+            errors: if has_errors { Some(decode_section(documents, "errors", errors)?) } else { None },
         };
         device.check(error)?;
         if let Some(layout) = device.timing.page_class_layout {

@@ -17,6 +17,7 @@ use tinytail_simulator::control::{Control as Progress, Phase};
 use tinytail_simulator::image::{self, CreateSpec};
 use tinytail_simulator::power::{self, PowerSpec};
 use tinytail_simulator::run::{RunError as Failure, Spec};
+use tinytail_simulator::settings::Settings;
 use tinytail_simulator::{bench as benches, catalog, run as runs};
 use tinytail_workload::{Reading, Trace, TraceOptions, Transform, Workload, WorkloadError as Faulty};
 
@@ -59,6 +60,11 @@ fn failure(error: &Failure) -> PyErr {
         Failure::Workload(error) => workload_error(error),
         Failure::Log(_) | Failure::Timeline(_) | Failure::Failed(_) => RunError::new_err(error.to_string()),
     }
+}
+
+/// Values that are given beside files, as `section.key=value`.
+fn settings(words: Vec<String>) -> PyResult<Settings> {
+    Settings::try_from(words).map_err(config_error)
 }
 
 /// Progress and switch of a run.
@@ -165,8 +171,31 @@ fn devices() -> PyResult<String> {
 }
 
 #[pyfunction]
-fn device(name_or_path: &str) -> PyResult<String> {
-    json(&catalog::describe_device(name_or_path).map_err(config_error)?)
+#[pyo3(signature = (name_or_path, given=vec![]))]
+fn device(name_or_path: &str, given: Vec<String>) -> PyResult<String> {
+    json(&catalog::describe_device(name_or_path, &settings(given)?).map_err(config_error)?)
+}
+
+#[pyfunction]
+fn settings_check(given: Vec<String>, without_workload: Option<&str>) -> PyResult<()> {
+    let settings = settings(given)?;
+    without_workload.map_or(Ok(()), |why| settings.without_workload(why)).map_err(config_error)
+}
+
+#[pyfunction]
+fn device_file(name_or_path: &str, given: Vec<String>) -> PyResult<String> {
+    catalog::device_file(name_or_path, &settings(given)?).map_err(config_error)
+}
+
+#[pyfunction]
+fn design_file(name: &str, given: Vec<String>) -> PyResult<String> {
+    catalog::design_file(name, &settings(given)?).map_err(config_error)
+}
+
+#[pyfunction]
+fn workload_file(name_or_path: &str, given: Vec<String>) -> PyResult<String> {
+    let settings = settings(given)?;
+    tinytail_workload::workload_file(name_or_path, settings.workload()).map_err(|error| workload_error(&error))
 }
 
 #[pyfunction]
@@ -181,8 +210,9 @@ fn designs() -> PyResult<String> {
 }
 
 #[pyfunction]
-fn design(name: &str) -> PyResult<String> {
-    json(&catalog::describe_design(name).map_err(config_error)?)
+#[pyo3(signature = (name, given=vec![]))]
+fn design(name: &str, given: Vec<String>) -> PyResult<String> {
+    json(&catalog::describe_design(name, &settings(given)?).map_err(config_error)?)
 }
 
 #[pyfunction]
@@ -196,8 +226,10 @@ fn workloads() -> PyResult<String> {
 }
 
 #[pyfunction]
-fn workload(name_or_path: &str) -> PyResult<String> {
-    json(&tinytail_workload::describe(name_or_path).map_err(|error| workload_error(&error))?)
+#[pyo3(signature = (name_or_path, given=vec![]))]
+fn workload(name_or_path: &str, given: Vec<String>) -> PyResult<String> {
+    let settings = settings(given)?;
+    json(&tinytail_workload::describe_with(name_or_path, settings.workload()).map_err(|error| workload_error(&error))?)
 }
 
 /// How a trace is read and what is done to its requests before it is described.
@@ -234,14 +266,16 @@ struct Conversion {
     requests: Option<u64>,
     seed: u64,
     force: bool,
+    #[serde(default)]
+    settings: Settings,
 }
 
 #[pyfunction]
 fn trace_convert(py: Python<'_>, input: &str, output: &str, conversion_json: &str, control: &Control) -> PyResult<String> {
-    let Conversion { spooled, options, transform, requests, seed, force } = options(conversion_json)?;
+    let Conversion { spooled, options, transform, requests, seed, force, settings } = options(conversion_json)?;
     let reading = control.reading(spooled);
-    let convert =
-        || Workload::resolve_watched(input, &options, &reading)?.transformed(&transform)?.convert(Path::new(output), seed, requests, force);
+    let resolve = || Workload::resolve_watched(input, &options, settings.workload(), &reading)?.transformed(&transform);
+    let convert = || resolve()?.convert(Path::new(output), seed, requests, force);
     json(&py.detach(convert).map_err(|error| workload_error(&error))?)
 }
 
@@ -308,8 +342,9 @@ fn image_info(py: Python<'_>, path: &str) -> PyResult<String> {
 }
 
 #[pyfunction]
-fn image_fits(path: &str, device: &str, design: &str) -> PyResult<bool> {
-    image::fits(path, device, design).map_err(config_error)
+#[pyo3(signature = (path, device, design, given=vec![]))]
+fn image_fits(path: &str, device: &str, design: &str, given: Vec<String>) -> PyResult<bool> {
+    image::fits(path, device, design, &settings(given)?).map_err(config_error)
 }
 
 #[pyfunction]
@@ -355,6 +390,10 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
         wrap_pyfunction!(version, module)?,
         wrap_pyfunction!(devices, module)?,
         wrap_pyfunction!(device, module)?,
+        wrap_pyfunction!(settings_check, module)?,
+        wrap_pyfunction!(device_file, module)?,
+        wrap_pyfunction!(design_file, module)?,
+        wrap_pyfunction!(workload_file, module)?,
         wrap_pyfunction!(page_layout, module)?,
         wrap_pyfunction!(designs, module)?,
         wrap_pyfunction!(design, module)?,

@@ -20,6 +20,7 @@ use tinytail_simulator::control::{Control, Phase};
 use tinytail_simulator::image::Image;
 use tinytail_simulator::outcome::write_amplification;
 use tinytail_simulator::run::{LogSpec, RunError};
+use tinytail_simulator::settings::Settings;
 use tinytail_workload::Converted;
 
 /// The most that the drive's time can be stretched.
@@ -58,6 +59,9 @@ pub struct Spec {
     /// Values of the starting state that replace the device's.
     #[serde(default)]
     pub state: toml::Table,
+    /// Values that are given beside the files of device and design.
+    #[serde(default)]
+    pub settings: Settings,
     /// How many times slower than the wall clock the drive's time passes.
     pub dilate: f64,
     /// Whatever takes time in the drive takes none.
@@ -123,13 +127,15 @@ struct Opened {
 /// # Errors
 /// A faulty device, design, image, size or address, files that can't be opened, a system that refuses what is needed.
 pub fn serve(spec: &Spec, control: &Control, live: &Live) -> Result<Summary, RunError> {
-    let mut device = catalog::device(&spec.device)?.with_state("the given state", spec.state.clone())?;
-    let design = catalog::design(&spec.design)?;
+    let mut device = catalog::device_with(&spec.device, &spec.settings)?.with_state("the given state", spec.state.clone())?;
+    spec.settings.without_workload("a served drive has clients in place of a workload")?;
+    let design = catalog::design_with(&spec.design, &spec.settings, None)?;
     let image = spec.image.as_deref().map(Image::open).transpose()?;
     if let Some(image) = &image {
         if !spec.state.is_empty() {
             return Err(ConfigError::new("a starting state and an image were both given; an image has its own state").into());
         }
+        spec.settings.without_state()?;
         image.check_fits(&device, &design)?;
         device.state = image.header.state.clone();
     }

@@ -1,5 +1,6 @@
 //! Devices and designs by name or by file.
 
+use crate::settings::Settings;
 use include_dir::{Dir, include_dir};
 use serde::Serialize;
 use std::path::Path;
@@ -48,14 +49,17 @@ fn embedded(folder: &'static Dir<'static>) -> Vec<(&'static str, &'static str)> 
 
 /// A document by its built-in name or by its path.
 fn document(what: &str, folder: &'static Dir<'static>, name_or_path: &str) -> Result<Document, ConfigError> {
+    Document::parse(name_or_path, &text(what, folder, name_or_path)?)
+}
+
+/// The text of a file by its built-in name or by its path.
+fn text(what: &str, folder: &'static Dir<'static>, name_or_path: &str) -> Result<String, ConfigError> {
     let known = embedded(folder);
-    if let Some((name, text)) = known.iter().find(|(name, _)| *name == name_or_path) {
-        return Document::parse(name, text);
+    if let Some((_, text)) = known.iter().find(|(name, _)| *name == name_or_path) {
+        return Ok((*text).into());
     }
-    let path = Path::new(name_or_path);
-    if path.extension().is_some_and(|extension| extension == "toml") {
-        let text = std::fs::read_to_string(path).map_err(|error| ConfigError::new(format!("{name_or_path}: {error}")))?;
-        return Document::parse(name_or_path, &text);
+    if Path::new(name_or_path).extension().is_some_and(|extension| extension == "toml") {
+        return std::fs::read_to_string(name_or_path).map_err(|error| ConfigError::new(format!("{name_or_path}: {error}")));
     }
     Err(unknown(what, name_or_path, &known.iter().map(|(name, _)| *name).collect::<Vec<_>>()))
 }
@@ -87,18 +91,34 @@ pub fn devices() -> Vec<Listing> {
 /// # Errors
 /// An unknown name with the nearest one, or a faulty file.
 pub fn device(name_or_path: &str) -> Result<Device, ConfigError> {
-    Device::from_document(&document("device", &DEVICES, name_or_path)?)
+    device_with(name_or_path, &Settings::default())
+}
+
+/// As `device`, with values that are given beside its file.
+///
+/// # Errors
+/// As for `device`; a value that does not fit.
+pub fn device_with(name_or_path: &str, settings: &Settings) -> Result<Device, ConfigError> {
+    let document = document("device", &DEVICES, name_or_path)?;
+    Device::from_documents(&std::iter::once(&document).chain(settings.device()).collect::<Vec<_>>())
 }
 
 /// Everything that a device says.
 ///
 /// # Errors
-/// As for `device`.
-pub fn describe_device(name_or_path: &str) -> Result<Description, ConfigError> {
-    let document = document("device", &DEVICES, name_or_path)?;
-    let device = Device::from_document(&document)?;
+/// As for `device_with`.
+pub fn describe_device(name_or_path: &str, settings: &Settings) -> Result<Description, ConfigError> {
+    let device = device_with(name_or_path, settings)?;
     let derived = device.derived().rows();
-    let rows = document.rows.into_iter().filter(|row| !row.section.is_empty()).collect();
+    let mut rows = document("device", &DEVICES, name_or_path)?.rows;
+    rows.retain(|row| !row.section.is_empty());
+    for given in settings.device().iter().flat_map(|document| &document.rows) {
+        let behind = rows.iter().rposition(|row| row.section == given.section).map_or(rows.len(), |last| last + 1);
+        match rows.iter().position(|row| (&row.section, &row.key) == (&given.section, &given.key)) {
+            Some(position) => rows[position] = given.clone(),
+            None => rows.insert(behind, given.clone()),
+        }
+    }
     Ok(Description { name: device.name, summary: device.summary, rows, derived })
 }
 
@@ -130,9 +150,22 @@ fn check_parts(composition: &str) -> Result<(), ConfigError> {
 /// # Errors
 /// An unknown part with the nearest known one, or a faulty file.
 pub fn design(composition: &str) -> Result<Design, ConfigError> {
+    design_with(composition, &Settings::default(), None)
+}
+
+/// As `design`, with values that are given beside its files, and with an overlay behind them.
+///
+/// # Errors
+/// As for `design`; a value that does not fit.
+pub fn design_with(composition: &str, settings: &Settings, overlay: Option<&str>) -> Result<Design, ConfigError> {
     let mut documents = Vec::new();
     expand(composition, &mut Vec::new(), &mut documents)?;
-    Design::compose(composition, &documents.iter().collect::<Vec<_>>())
+    documents.extend(settings.design().cloned());
+    if let Some(overlay) = overlay {
+        documents.push(document("design", &DESIGNS, overlay)?);
+    }
+    let name = std::iter::once(composition).chain(overlay).collect::<Vec<_>>().join("+");
+    Design::compose(&name, &documents.iter().collect::<Vec<_>>())
 }
 
 /// The documents of a composition, in order. A design that is made of others stands behind its parts; `within` names the
@@ -179,18 +212,68 @@ fn expand_document(document: Document, within: &mut Vec<String>, documents: &mut
 /// Everything that a design says, as composed.
 ///
 /// # Errors
-/// As for `design`. An overlay is described by itself.
-pub fn describe_design(composition: &str) -> Result<Description, ConfigError> {
+/// As for `design_with`. An overlay is described by itself if no values are given.
+pub fn describe_design(composition: &str, settings: &Settings) -> Result<Description, ConfigError> {
     check_parts(composition)?;
-    if !composition.contains('+') {
+    if !composition.contains('+') && settings.design().is_none() {
         let document = document("design", &DESIGNS, composition)?;
         if let (DesignKind::Overlay, summary) = describe(&document)? {
             let rows = document.rows.into_iter().filter(|row| !row.section.is_empty()).collect();
             return Ok(Description { name: composition.into(), summary, rows, derived: Vec::new() });
         }
     }
-    let design = design(composition)?;
+    let design = design_with(composition, settings, None)?;
     Ok(Description { name: design.name, summary: design.summary, rows: design.rows, derived: Vec::new() })
+}
+
+/// The file of a device, or one that says the same with the values that are given beside it.
+///
+/// # Errors
+/// As for `device_with`.
+pub fn device_file(name_or_path: &str, settings: &Settings) -> Result<String, ConfigError> {
+    device_with(name_or_path, settings)?;
+    if settings.device().is_none() {
+        return text("device", &DEVICES, name_or_path);
+    }
+    let Description { name, summary, rows, .. } = describe_device(name_or_path, settings)?;
+    file(&[("name", name.into()), ("summary", summary.into())], &rows)
+}
+
+/// The file of a design or of an overlay; of a composition, and with the values that are given beside it, one that says the same.
+///
+/// # Errors
+/// As for `describe_design`.
+pub fn design_file(composition: &str, settings: &Settings) -> Result<String, ConfigError> {
+    let Description { name, summary, rows, .. } = describe_design(composition, settings)?;
+    if !composition.contains('+') && settings.design().is_none() {
+        let document = document("design", &DESIGNS, composition)?;
+        if Design::parts(&document)?.is_none() {
+            return text("design", &DESIGNS, composition);
+        }
+    }
+    file(&[("name", name.into()), ("kind", "design".into()), ("summary", summary.into())], &rows)
+}
+
+/// A file with texts at its top, and sections of rows.
+fn file(top: &[(&str, toml::Value)], rows: &[Row]) -> Result<String, ConfigError> {
+    let mut text: String = top.iter().map(|(key, value)| format!("{key} = {value}\n")).collect();
+    let mut sections: Vec<&str> = Vec::new();
+    for row in rows {
+        if !sections.contains(&row.section.as_str()) {
+            sections.push(&row.section);
+        }
+    }
+    for section in sections {
+        text += &format!("\n[{section}]\n");
+        for Row { key, value, source, .. } in rows.iter().filter(|row| row.section == section) {
+            let value = toml::Value::try_from(value).map_err(|error| ConfigError(format!("[{section}] `{key}`: {error}")))?;
+            text += &match source.as_str() {
+                "" => format!("{key} = {value}\n"),
+                source => format!("{key} = {{ value = {value}, source = {} }}\n", toml::Value::from(source)),
+            };
+        }
+    }
+    Ok(text)
 }
 
 /// Checks a device, design or overlay file. Returns which of them it is.
@@ -224,23 +307,23 @@ pub fn check(path: &str) -> Result<&'static str, ConfigError> {
         check_parameters(path, || Design::compose(path, &documents.iter().collect::<Vec<_>>()))?;
         return Ok("overlay");
     }
-    // An overlay is right if it is right on the plainest design.
-    let base = embedded(&DESIGNS).into_iter().find(|(name, _)| *name == "base").expect("base is built in");
-    let base = Document::parse(base.0, base.1)?;
-    let plain = check_parameters(path, || Design::compose(path, &[&base, &document]));
-    if plain.is_err() && !document.table.contains_key("place") {
-        // Some techniques need stripes.
-        let rain = Document::parse("rain", embedded(&DESIGNS).into_iter().find(|(name, _)| *name == "rain").expect("rain is built in").1)?;
-        if check_parameters(path, || Design::compose(path, &[&base, &rain, &document])).is_ok() {
-            return Ok("overlay");
-        }
+    // An overlay is right if it is right on any design: it may change a key of a policy that only some have.
+    let right_on = |composition: &str| {
+        let mut documents = Vec::new();
+        expand(composition, &mut Vec::new(), &mut documents)?;
+        documents.push(document.clone());
+        check_parameters(path, || Design::compose(path, &documents.iter().collect::<Vec<_>>()))
+    };
+    let plain = right_on("base");
+    let all = || designs().into_iter().filter(|listing| listing.kind == Some("design"));
+    if plain.is_err() && right_on("base+rain").is_err() && !all().any(|listing| right_on(&listing.name).is_ok()) {
+        plain?;
     }
-    plain?;
     Ok("overlay")
 }
 
 /// The sections of a file, by its schema.
-fn sections(schema: &serde_json::Value) -> Vec<String> {
+pub(crate) fn sections(schema: &serde_json::Value) -> Vec<String> {
     let properties = schema["properties"].as_object().into_iter().flatten();
     properties.map(|(name, _)| name.clone()).filter(|name| !TOP_LEVEL.contains(&name.as_str())).collect()
 }
@@ -322,14 +405,14 @@ mod tests {
     #[test]
     fn every_built_in_device_and_design_is_right_and_sourced() {
         for listing in devices() {
-            let description = describe_device(&listing.name).unwrap();
+            let description = describe_device(&listing.name, &Settings::default()).unwrap();
             for row in description.rows {
                 assert!(!row.source.is_empty(), "{}: {} has no source", listing.name, row.key);
             }
             assert_eq!(description.name, listing.name);
         }
         for listing in designs() {
-            let description = describe_design(&listing.name).unwrap();
+            let description = describe_design(&listing.name, &Settings::default()).unwrap();
             assert!(description.rows.iter().all(|row| !row.source.is_empty()), "{}", listing.name);
             if listing.kind == Some("overlay") {
                 design(&format!("base+{}", listing.name)).unwrap();
@@ -342,13 +425,81 @@ mod tests {
     }
 
     #[test]
+    fn a_printed_file_says_the_same_again() {
+        let none = Settings::default();
+        let given = Settings::try_from(vec!["host.queue_depth=7".to_string()]).unwrap();
+        for Listing { name, .. } in devices() {
+            let changed = Document::parse("changed", &device_file(&name, &given).unwrap()).unwrap();
+            assert_eq!(Device::from_document(&changed).unwrap(), device_with(&name, &given).unwrap(), "{name}");
+            let printed = Document::parse("printed", &device_file(&name, &none).unwrap()).unwrap();
+            assert_eq!(Device::from_document(&printed).unwrap(), device(&name).unwrap(), "{name}");
+            assert_eq!(printed.rows, document("device", &DEVICES, &name).unwrap().rows, "{name}");
+        }
+        let compositions = designs().into_iter().map(|listing| listing.name).chain(["base+no-gc".into(), "ttflash+level-wear".into()]);
+        for name in compositions {
+            let printed = Document::parse("printed", &design_file(&name, &none).unwrap()).unwrap();
+            let said = describe_design(&name, &none).unwrap();
+            assert_eq!(describe(&printed).unwrap().1, said.summary);
+            let rows: Vec<Row> = printed.rows.iter().filter(|row| !row.section.is_empty()).cloned().collect();
+            assert!(said.rows.iter().all(|row| rows.contains(row)) && rows.len() == said.rows.len(), "{name}");
+            if describe(&printed).unwrap().0 == DesignKind::Design && Design::parts(&printed).unwrap().is_none() {
+                Design::compose("printed", &[&printed]).unwrap();
+            }
+        }
+    }
+
+    #[test]
+    fn given_values_stand_in_the_place_of_the_files_own() {
+        let given = |words: &[&str]| Settings::try_from(words.iter().map(ToString::to_string).collect::<Vec<_>>()).unwrap();
+        let settings = given(&["host.logical_permyriad=7000", "flash.bad_block_permyriad=10", "gc.write_points=4"]);
+        assert_eq!(device_with("ttflash-small", &settings).unwrap().host.logical_permyriad, 7000);
+        let design = design_with("base+no-gc", &settings, None).unwrap();
+        assert_eq!(design.gc.write_points, 4);
+        let rows = describe_device("ttflash-small", &settings).unwrap().rows;
+        let told: Vec<_> = rows.iter().filter(|row| row.source == "--set").map(|row| row.key.as_str()).collect();
+        assert_eq!(told, ["logical_permyriad", "bad_block_permyriad"]);
+        for (word, message) in [
+            ("gc.write_pionts=4", "[gc] unknown key `write_pionts` (did you mean `write_points`?)"),
+            ("gc.write_points=\"four\"", "[gc] `write_points` is \"four\"; allowed: a whole number"),
+            ("host.logical_permyriad=10001", "[host] `logical_permyriad` "),
+            ("geometry.channels=8.0", "[geometry] `channels` is 8.0; allowed: a whole number"),
+        ] {
+            let settings = given(&[word]);
+            let error = device_with("ttflash-small", &settings).map(|_| ()).and_then(|()| design_with("base", &settings, None).map(|_| ()));
+            let error = error.unwrap_err().0;
+            assert!(error.starts_with(&format!("--set {word}: {message}")), "{error}");
+        }
+        let mut design = design_with("base", &given(&["gc.write_points=0"]), None).unwrap();
+        let error = design.prepare(&device("ttflash-small").unwrap()).unwrap_err().0;
+        assert!(error.starts_with("--set gc.write_points=0: [gc] `write_points` is 0"), "{error}");
+    }
+
+    #[test]
+    fn one_key_of_a_policy_is_changed_without_the_policy_and_another_policy_keeps_none() {
+        let given = |words: &[&str]| Settings::try_from(words.iter().map(ToString::to_string).collect::<Vec<_>>()).unwrap();
+        let value = |composition: &str, words: &[&str], section: &str, key: &str| {
+            let rows = describe_design(composition, &given(words)).unwrap().rows;
+            rows.into_iter().find(|row| row.section == section && row.key == key).map(|row| row.value.to_string())
+        };
+        assert_eq!(value("ttflash", &["place.stripe_width=4"], "place", "stripe_width").as_deref(), Some("4"));
+        assert_eq!(value("ttflash", &["place.stripe_width=4"], "place", "policy").as_deref(), Some("\"rain\""));
+        // The order of the options does not matter.
+        for words in [["gc_trigger.policy=never", "gc.write_points=2"], ["gc.write_points=2", "gc_trigger.policy=never"]] {
+            assert_eq!(value("base", &words, "gc_trigger", "soft_free_percent"), None);
+        }
+        let error = describe_design("base", &given(&["place.stripe_width=4"])).unwrap_err().0;
+        let message = "[place] unknown key `stripe_width`; allowed with `policy` = \"static\": order";
+        assert_eq!(error, format!("--set place.stripe_width=4: {message}"));
+    }
+
+    #[test]
     fn a_design_made_of_others_has_their_sections_and_its_own() {
         let ttflash = design("ttflash+no-gc").unwrap();
         let choices = (ttflash.place.name(), ttflash.gc_gate.name(), ttflash.read_plan.name(), ttflash.gc_trigger.name());
         assert_eq!(choices, ("rain", "rotating", "gc_tolerant", "never"));
         assert!(ttflash.summary.starts_with("TTFLASH: plane-blocking"), "{}", ttflash.summary);
         let value = |design: &str, key: &str| {
-            let rows = describe_design(design).unwrap().rows;
+            let rows = describe_design(design, &Settings::default()).unwrap().rows;
             rows.into_iter().find(|row| row.key == key).map(|row| row.value.to_string())
         };
         assert_eq!(value("pb", "one_per_channel").as_deref(), Some("false"));
@@ -424,7 +575,7 @@ mod tests {
 
     #[test]
     fn designs_and_overlays_are_listed_apart() {
-        let error = describe_design("nosuch").unwrap_err().0;
+        let error = describe_design("nosuch", &Settings::default()).unwrap_err().0;
         let (designs, overlays) = error.split_once("; overlays, written behind a design as in base+no-gc: ").expect("two lists");
         assert!(designs.starts_with("unknown design `nosuch`; designs: ") && designs.contains("base"), "{error}");
         assert!(overlays.contains("no-gc") && !overlays.contains("base,"), "{error}");
@@ -440,7 +591,7 @@ mod tests {
             ("base+", "behind the last plus sign is empty"),
             ("base++no-gc", "between two plus signs is empty"),
         ] {
-            for error in [design(composition).err(), describe_design(composition).err()] {
+            for error in [design(composition).err(), describe_design(composition, &Settings::default()).err()] {
                 let error = error.expect(composition).0;
                 assert!(error.contains(message), "{composition}: {error}");
             }
@@ -482,5 +633,10 @@ mod tests {
         }
         let overlay = "summary = \"s\"\nkind = \"overlay\"\n[gc]\nreserve_blocks = 2\n";
         assert_eq!(check_text("overlay", overlay), Ok("overlay"));
+        // One key of a policy, without the policy.
+        for values in ["[place]\nstripe_width = 4", "[gc_gate]\none_per_channel = true"] {
+            let overlay = format!("summary = \"s\"\nkind = \"overlay\"\n{values}\n");
+            assert_eq!(check_text("one-key", &overlay), Ok("overlay"), "{values}");
+        }
     }
 }

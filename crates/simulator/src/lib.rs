@@ -10,5 +10,6 @@ pub mod outcome;
 pub mod play;
 pub mod power;
 pub mod run;
+pub mod settings;
 pub mod wear;
 pub mod without;

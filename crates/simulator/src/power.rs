@@ -3,6 +3,7 @@
 use crate::catalog;
 use crate::control::{Control, Phase};
 use crate::run::RunError;
+use crate::settings::Settings;
 use rand_core::Rng;
 use rand_pcg::Pcg64Mcg;
 use serde::{Deserialize, Serialize};
@@ -143,17 +144,20 @@ pub struct PowerSpec {
     /// The flash has bit errors, if the device says nothing of them.
     #[serde(default)]
     pub bit_errors: bool,
+    /// Values that are given beside the files of device and design.
+    #[serde(default)]
+    pub settings: Settings,
 }
 
 impl PowerSpec {
     /// A case of the list above.
     pub fn of(case: &Case, cuts: u64, seed: u64) -> Self {
         let Case { device, design, bit_errors } = *case;
-        Self { device: device.into(), design: design.into(), cuts, seed, bit_errors }
+        Self { device: device.into(), design: design.into(), cuts, seed, bit_errors, settings: Settings::default() }
     }
 
     fn device(&self) -> Result<Device, RunError> {
-        let mut device = catalog::device(&self.device)?;
+        let mut device = catalog::device_with(&self.device, &self.settings)?;
         if self.bit_errors && device.errors.is_none() {
             // Those of the experiment in docs/wear-and-scrubbing.md, on the drive at half its rated erases.
             device.errors = Some(Errors {
@@ -278,8 +282,9 @@ impl Host {
 /// A faulty device or design; a drive that can't recover, or whose invariants do not hold then; requests that stop completing. Wrong
 /// data are no error but an outcome.
 pub fn cut_power(spec: &PowerSpec, control: &Control) -> Result<PowerOutcome, RunError> {
+    spec.settings.without_workload("losses of power have a host of their own, and no workload")?;
     let device = spec.device()?;
-    let mut drive = Drive::new(&device, catalog::design(&spec.design)?, true, Blind)?;
+    let mut drive = Drive::new(&device, catalog::design_with(&spec.design, &spec.settings, None)?, true, Blind)?;
     control.enter(Phase::Ageing, 0);
     drive.age(spec.seed, &[], |done, total| {
         control.set_total(total);

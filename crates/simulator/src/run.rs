@@ -7,6 +7,7 @@ use crate::image::Image;
 use crate::kinds::KindsSpec;
 use crate::outcome::{Figures, Outcome, outcome};
 use crate::play::{Ending, play, play_streams};
+use crate::settings::Settings;
 use crate::wear::erases_so_far;
 use crate::without::without;
 use nix::sys::resource::{UsageWho, getrusage};
@@ -64,6 +65,9 @@ pub struct Spec {
     /// Values of the starting state that replace the device's.
     #[serde(default)]
     pub state: toml::Table,
+    /// Values that are given beside the files of device, design and workload.
+    #[serde(default)]
+    pub settings: Settings,
     /// Path of an image to start from, instead of ageing.
     #[serde(default)]
     pub image: Option<String>,
@@ -110,6 +114,7 @@ impl Spec {
             warm_up: true,
             starved_after_s: STARVED_AFTER_S,
             state: toml::Table::new(),
+            settings: Settings::default(),
             image: None,
             log: None,
             windows: WINDOWS,
@@ -206,19 +211,21 @@ pub fn run(spec: &Spec, control: &Control) -> Result<Outcome, RunError> {
 /// # Errors
 /// As for `run`.
 pub fn run_beside(spec: &Spec, control: &Control, shared: &Shared) -> Result<Outcome, RunError> {
-    let mut device = catalog::device(&spec.device)?.with_state("the given state", spec.state.clone())?;
-    let (design, free) = without(&spec.without, &mut device, &spec.design)?;
+    let mut device = catalog::device_with(&spec.device, &spec.settings)?.with_state("the given state", spec.state.clone())?;
+    let (design, free) = without(&spec.without, &mut device, &spec.design, &spec.settings)?;
     let image = spec.image.as_deref().map(Image::open).transpose()?;
     if let Some(image) = &image {
         if !spec.state.is_empty() {
             return Err(ConfigError::new("a starting state and an image were both given; an image has its own state").into());
         }
+        spec.settings.without_state()?;
         image.check_fits(&device, &design)?;
         device.state = image.header.state.clone();
     }
     control.enter(Phase::Reading, 0);
     let reading = Reading { spooled: spec.spooled.clone(), watch: Arc::clone(control.watch()) };
-    let workload = Workload::resolve_watched(&spec.workload, &spec.options, &reading)?.transformed(&spec.transform)?;
+    let resolved = Workload::resolve_watched(&spec.workload, &spec.options, spec.settings.workload(), &reading)?;
+    let workload = resolved.transformed(&spec.transform)?;
     if spec.requests == Some(0) {
         return Err(RunError::Failed("0 requests were asked for; at least 1 is needed".into()));
     }

@@ -1,6 +1,7 @@
 //! Counterfactuals: a run in which something takes no time.
 
 use crate::catalog;
+use crate::settings::Settings;
 use serde::Serialize;
 use tinytail_core::config::{ConfigError, nearest_hint};
 use tinytail_core::design::Design;
@@ -69,20 +70,23 @@ fn cause(name: &str) -> Result<&'static Cause, ConfigError> {
     })
 }
 
-/// A device and a design without some causes, and what of the work of dies and channels is to be made free. Where that is all
-/// of GC, the design's GC is ideal instead.
+/// A device and a design with some values and without some causes, and what of the work of dies and channels is to be made free.
+/// Where that is all of GC, the design's GC is ideal instead.
 ///
 /// # Errors
 /// A name that is no cause; a faulty design.
-pub(crate) fn without(names: &[String], device: &mut Device, composition: &str) -> Result<(Design, Vec<Occupant>), ConfigError> {
+pub(crate) fn without(
+    names: &[String],
+    device: &mut Device,
+    composition: &str,
+    settings: &Settings,
+) -> Result<(Design, Vec<Occupant>), ConfigError> {
     let mut free = Vec::new();
     for name in names {
         let cause = cause(name)?;
         (cause.change)(device);
         free.extend(cause.occupants);
     }
-    if GC.iter().all(|occupant| free.contains(occupant)) {
-        return Ok((catalog::design(&format!("{composition}+ideal-no-gc"))?, free));
-    }
-    Ok((catalog::design(composition)?, free))
+    let without_gc = GC.iter().all(|occupant| free.contains(occupant));
+    Ok((catalog::design_with(composition, settings, without_gc.then_some("ideal-no-gc"))?, free))
 }

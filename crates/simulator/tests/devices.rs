@@ -12,6 +12,7 @@ use tinytail_core::units::{Ns, SECOND};
 use tinytail_simulator::catalog;
 use tinytail_simulator::control::Control;
 use tinytail_simulator::run::{Spec, run};
+use tinytail_simulator::settings::Settings;
 
 fn device(name: &str) -> Device {
     catalog::device(name).unwrap()
@@ -164,7 +165,7 @@ fn the_modern_drives_are_near_their_public_data() {
     close(mb_s(tlc.write.planes), 32.0 * 82.0, 0.07);
     close(tlc.read_page_ns.iter().map(|&ns| ns as f64).sum::<f64>() / 3.0, 15_000.0 + 300.0 + 45_000.0 + 13_653.0 + 2_521.0, 1e-5);
     for name in ["modern-tlc-2t", "modern-qlc-4t"] {
-        for row in catalog::describe_device(name).unwrap().rows {
+        for row in catalog::describe_device(name, &Settings::default()).unwrap().rows {
             assert!(!row.source.starts_with("estimate") || row.source.starts_with("estimate: "), "{name}: {}", row.key);
         }
     }

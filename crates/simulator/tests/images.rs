@@ -14,6 +14,7 @@ use tinytail_simulator::control::Control;
 use tinytail_simulator::image::{self, CreateSpec, Header, Image, VERSION};
 use tinytail_simulator::outcome::Outcome;
 use tinytail_simulator::run::{Spec, run};
+use tinytail_simulator::settings::Settings;
 use tinytail_workload::TraceOptions;
 
 /// A folder of its own for each test.
@@ -32,6 +33,7 @@ fn create(out: &std::path::Path, design: &str, given: &str) -> image::Info {
         design: design.into(),
         seed: 3,
         state: state(given),
+        settings: Settings::default(),
         workload: None,
         spooled: None,
         options: TraceOptions::default(),
@@ -106,6 +108,7 @@ fn padding_of_a_strict_drive_is_part_of_its_image() {
         design: design.into(),
         seed: 3,
         state: state(""),
+        settings: Settings::default(),
         workload: None,
         spooled: None,
         options: TraceOptions::default(),
@@ -192,6 +195,7 @@ fn an_image_is_whole_or_not_there_at_all() {
         design: "base".into(),
         seed: 1,
         state: toml::Table::new(),
+        settings: Settings::default(),
         workload: None,
         spooled: None,
         options: TraceOptions::default(),
@@ -230,6 +234,7 @@ fn pages_that_the_image_lacks_are_told() {
         design: "base".into(),
         seed: spec.seed,
         state: toml::Table::new(),
+        settings: Settings::default(),
         workload: Some(spec.workload.clone()),
         spooled: None,
         options: TraceOptions::default(),

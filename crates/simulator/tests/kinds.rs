@@ -5,6 +5,7 @@ use tinytail_simulator::image::{self, CreateSpec};
 use tinytail_simulator::kinds::{KindSpec, KindsSpec, ReadOrWrite};
 use tinytail_simulator::outcome::Outcome;
 use tinytail_simulator::run::{RunError, Spec, StoriesSpec, run};
+use tinytail_simulator::settings::Settings;
 use tinytail_workload::TraceOptions;
 
 fn small_reads() -> KindSpec {
@@ -21,6 +22,10 @@ fn spec(workload: &str, requests: u64, small: KindSpec) -> Spec {
 
 fn outcome(spec: &Spec) -> Outcome {
     run(spec, &Control::default()).unwrap()
+}
+
+fn none() -> Settings {
+    Settings::default()
 }
 
 #[test]
@@ -78,18 +83,27 @@ fn an_image_fits_designs_of_its_layout_unless_its_victims_are_those_of_another()
     let device = "lowlatency-240g-small";
     let create = |out: &str, state: toml::Table| {
         let (seed, workload, options) = (1, None, TraceOptions::default());
-        let spec =
-            CreateSpec { out: out.into(), device: device.into(), design: "base".into(), seed, state, workload, spooled: None, options };
+        let spec = CreateSpec {
+            out: out.into(),
+            device: device.into(),
+            design: "base".into(),
+            seed,
+            state,
+            settings: none(),
+            workload,
+            spooled: None,
+            options,
+        };
         image::create(&spec, &Control::default()).unwrap();
     };
     let (shared, own) = (path("shared.image"), path("own.image"));
     create(&shared, toml::Table::new());
     create(&own, toml::Table::from_iter([("victims".into(), "design".into())]));
-    let fits = |image: &str, design: &str| image::fits(image, device, design).unwrap();
+    let fits = |image: &str, design: &str| image::fits(image, device, design, &none()).unwrap();
     assert!(fits(&shared, "base") && fits(&shared, "base+t-es"));
     assert!(!fits(&shared, "base+strict-programs"), "two write points");
     assert!(fits(&own, "base") && !fits(&own, "base+t-es"));
-    assert!(!image::fits(&shared, "ttflash-small", "base").unwrap());
-    assert!(image::fits(&shared, device, "nosuch").is_err());
-    assert!(image::fits(&path("missing.image"), device, "base").is_err());
+    assert!(!image::fits(&shared, "ttflash-small", "base", &none()).unwrap());
+    assert!(image::fits(&shared, device, "nosuch", &none()).is_err());
+    assert!(image::fits(&path("missing.image"), device, "base", &none()).is_err());
 }

@@ -12,6 +12,7 @@ use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::de::value::{MapAccessDeserializer, SeqAccessDeserializer};
 use serde::de::{Error as _, IntoDeserializer, MapAccess, SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize};
+use tinytail_core::config::{GIVEN, Given};
 use tinytail_core::units::SECTOR_BYTES;
 use toml::de::{DeTable, DeValue};
 
@@ -157,15 +158,67 @@ impl TraceTable {
 pub(crate) struct Text<'a> {
     pub(crate) path: &'a str,
     pub(crate) text: &'a str,
+    /// Values that options have put into the text; none if it is the file's own.
+    set: Option<Set<'a>>,
+}
+
+/// Values that options give beside a file.
+#[derive(Clone, Copy)]
+struct Set<'a> {
+    given: &'a [Given],
+    /// The text of the file.
+    original: &'a str,
 }
 
 impl<'a> Text<'a> {
+    pub(crate) fn new(path: &'a str, text: &'a str) -> Self {
+        Self { path, text, set: None }
+    }
+
+    /// Does something with the text in which values are those that options give.
+    pub(crate) fn with<T>(self, given: &[Given], use_it: impl FnOnce(Text<'_>) -> Result<T, WorkloadError>) -> Result<T, WorkloadError> {
+        let Some(first) = given.first() else { return use_it(self) };
+        let refuse = |message: String| WorkloadError::Option { path: first.option.clone(), message };
+        if fio::is_job_file(Path::new(self.path)) {
+            return Err(refuse(format!("{} is a job file of fio, and has none of these values", self.path)));
+        }
+        // What is no TOML is said of the file itself.
+        let Ok(mut table) = self.text.parse::<toml::Table>() else { return use_it(self) };
+        for Given { path, value, option } in given {
+            let (key, sections) = path.split_last().expect("a path has a key");
+            let mut held = &mut table;
+            for section in sections {
+                let inner = held.entry(section.clone()).or_insert_with(|| toml::Value::Table(toml::Table::new()));
+                held = inner.as_table_mut().ok_or_else(|| WorkloadError::Option {
+                    path: option.clone(),
+                    message: format!("`{section}` is a value in {}, and has no keys", self.path),
+                })?;
+            }
+            held.insert(key.clone(), value.clone());
+        }
+        let text = toml::to_string(&table).map_err(|error| refuse(error.to_string()))?;
+        use_it(Text { path: self.path, text: &text, set: Some(Set { given, original: self.text }) })
+    }
+
     fn parse<T: serde::de::DeserializeOwned>(self) -> Result<T, WorkloadError> {
         toml::from_str(self.text).map_err(|error| {
             let offset = error.span().map_or(0, |span| span.start.min(self.text.len()));
-            let line = self.text.as_bytes()[..offset].iter().filter(|byte| **byte == b'\n').count() + 1;
-            WorkloadError::Config { path: self.path.into(), line, message: self.explain(error.message(), offset) }
+            let message = self.explain(error.message(), offset);
+            let Some(set) = self.set else {
+                return WorkloadError::Config { path: self.path.into(), line: line_at(self.text, offset), message };
+            };
+            let path = DeTable::parse(self.text).ok().map(|document| path_at(document.get_ref(), offset)).unwrap_or_default();
+            let path: Vec<&str> = path.iter().map(String::as_str).collect();
+            self.faulty(set.option_of(&path), line_of(set.original, &path), message)
         })
+    }
+
+    /// A fault of an option, or else of a line of the file.
+    fn faulty(self, option: Option<&str>, line: usize, message: String) -> WorkloadError {
+        match option {
+            Some(option) => WorkloadError::Option { path: option.into(), message },
+            None => WorkloadError::Config { path: self.path.into(), line, message },
+        }
     }
 
     /// Adds to a decoder's message the key whose value is meant.
@@ -177,7 +230,7 @@ impl<'a> Text<'a> {
         };
         match message.rsplit_once(", expected ") {
             Some((_, expected)) if message.starts_with("invalid") => {
-                format!("`{name}` is {}; expected {}", text::one_line(found), tinytail_core::config::allowed(expected))
+                format!("`{name}` is {}; expected {}", text::one_line(found), tinytail_core::config::allowed(expected, found))
             }
             _ => format!("`{name}`: {}", with_nearest(message)),
         }
@@ -197,22 +250,9 @@ impl<'a> Text<'a> {
 
     /// A fault of the value at `section` and `key`.
     pub(crate) fn fault(self, section: &[&str], key: &str, message: impl fmt::Display) -> WorkloadError {
-        let mut line = 1;
-        if let Ok(document) = DeTable::parse(self.text) {
-            let mut table = Some(document.get_ref());
-            for name in section.iter().chain([&key]) {
-                let entry = table.and_then(|table| table.iter().find(|(found, _)| found.get_ref() == name));
-                table = match entry {
-                    Some((found, value)) => {
-                        line = self.text.as_bytes()[..found.span().start].iter().filter(|b| **b == b'\n').count() + 1;
-                        value.get_ref().as_table()
-                    }
-                    None => None,
-                };
-            }
-        }
-        let name = if section.is_empty() { key.to_owned() } else { format!("{}.{key}", section.join(".")) };
-        WorkloadError::Config { path: self.path.into(), line, message: format!("`{name}` {message}") }
+        let path: Vec<&str> = section.iter().chain([&key]).copied().collect();
+        let line = line_of(self.set.map_or(self.text, |set| set.original), &path);
+        self.faulty(self.set.and_then(|set| set.option_of(&path)), line, format!("`{}` {message}", path.join(".")))
     }
 
     /// Reads a workload file, and checks it. A multiplier that is given holds instead of the file's own.
@@ -289,6 +329,12 @@ impl<'a> Text<'a> {
         if let Ok(document) = DeTable::parse(self.text) {
             self.add_rows(document.get_ref(), "", &mut rows);
         }
+        for row in rows.iter_mut().filter(|row| row.source.is_empty()) {
+            let path: Vec<&str> = row.section.split('.').filter(|name| !name.is_empty()).chain([row.key.as_str()]).collect();
+            if self.set.is_some_and(|set| set.option_of(&path).is_some()) {
+                row.source = GIVEN.into();
+            }
+        }
         rows
     }
 
@@ -326,6 +372,42 @@ impl<'a> Text<'a> {
     }
 }
 
+impl<'a> Set<'a> {
+    /// The option that gives the value at a path, or the whole table that it is in.
+    fn option_of(self, path: &[&str]) -> Option<&'a str> {
+        let gives = |given: &&Given| given.path.len() <= path.len() && given.path.iter().zip(path).all(|(name, found)| name == found);
+        self.given.iter().find(gives).map(|given| given.option.as_str())
+    }
+}
+
+/// The line of a place in a text, from 1.
+fn line_at(text: &str, offset: usize) -> usize {
+    text.as_bytes()[..offset].iter().filter(|byte| **byte == b'\n').count() + 1
+}
+
+/// The line of the value at a path, or of the last part of the path that is there; 1 if nothing is.
+fn line_of(text: &str, path: &[&str]) -> usize {
+    let Ok(document) = DeTable::parse(text) else { return 1 };
+    let (mut line, mut table) = (1, Some(document.get_ref()));
+    for name in path {
+        let Some((found, value)) = table.and_then(|table| table.iter().find(|(found, _)| found.get_ref() == name)) else { break };
+        line = line_at(text, found.span().start);
+        table = value.get_ref().as_table();
+    }
+    line
+}
+
+/// The names of the tables and of the key that a place in a file belongs to.
+fn path_at(table: &DeTable<'_>, offset: usize) -> Vec<String> {
+    for (key, value) in table {
+        let inner = value.get_ref().as_table().map(|inner| path_at(inner, offset)).unwrap_or_default();
+        if !inner.is_empty() || key.span().contains(&offset) || value.span().contains(&offset) {
+            return std::iter::once(key.get_ref().to_string()).chain(inner).collect();
+        }
+    }
+    Vec::new()
+}
+
 /// One value of a workload file.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Row {
@@ -343,7 +425,7 @@ pub struct Row {
 pub(crate) fn read_sidecar(path: &Path) -> Result<TraceOptions, WorkloadError> {
     let content = std::fs::read_to_string(path).map_err(|error| WorkloadError::io(path, &error))?;
     let name = path.display().to_string();
-    let text = Text { path: &name, text: &content };
+    let text = Text::new(&name, &content);
     let table: TraceTable = text.parse()?;
     if table.file.is_some() {
         return Err(text.fault(&[], "file", "does not belong in a sidecar file: it is named after its trace"));

@@ -42,4 +42,6 @@ pub use trace::units::{AddressUnit, DeviceName, Event, OpCodes, TimeUnit};
 pub use trace::{Trace, TraceOptions};
 pub use trace_file::{Converted, Recorded, TraceFile};
 pub use transform::{BurstGap, BurstSummary, Fit, MeanGap, Transform};
-pub use workload::{Description, InputKind, Listing, TRACES_VARIABLE, Workload, check_file, describe, list, workload_schema};
+pub use workload::{
+    Description, InputKind, Listing, TRACES_VARIABLE, Workload, check_file, describe, describe_with, list, workload_file, workload_schema,
+};

@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 
 use include_dir::{Dir, include_dir};
 use serde::Serialize;
+use tinytail_core::config::Given;
 use tinytail_core::units::SECTOR_BYTES;
 
 use crate::characteristics::{CharacteristicsSummary, measure};
@@ -101,6 +102,14 @@ pub fn list() -> Vec<Listing> {
 /// # Errors
 /// An unknown name, or a faulty file.
 pub fn describe(name_or_path: &str) -> Result<Description, WorkloadError> {
+    describe_with(name_or_path, &[])
+}
+
+/// As [`describe`], with values that are given beside the file.
+///
+/// # Errors
+/// As for [`describe`]; a value that does not fit.
+pub fn describe_with(name_or_path: &str, given: &[Given]) -> Result<Description, WorkloadError> {
     let (base, multiplier) = split_multiplier(name_or_path)?;
     let describe = |text: Text<'_>| {
         let summary = text.workload(multiplier)?.summary;
@@ -113,14 +122,31 @@ pub fn describe(name_or_path: &str) -> Result<Description, WorkloadError> {
         Ok(Description { name: name_or_path.into(), summary, rows })
     };
     if let Some(text) = embedded_named(base) {
-        return describe(text);
+        return text.with(given, describe);
     }
     let path = Path::new(base);
     if !path.is_file() {
         return Err(unknown(base));
     }
     let content = std::fs::read_to_string(path).map_err(|error| WorkloadError::io(path, &error))?;
-    describe(Text { path: base, text: &content })
+    Text::new(base, &content).with(given, describe)
+}
+
+/// The file of a named workload, or a workload file, with the values that are given beside it in their places.
+///
+/// # Errors
+/// An unknown name, or a faulty file or value.
+pub fn workload_file(name_or_path: &str, given: &[Given]) -> Result<String, WorkloadError> {
+    let print = |text: Text<'_>| text.workload(None).map(|_| text.text.to_owned());
+    if let Some(text) = embedded_named(name_or_path) {
+        return text.with(given, print);
+    }
+    let path = Path::new(name_or_path);
+    if !path.is_file() {
+        return Err(unknown(name_or_path));
+    }
+    let content = std::fs::read_to_string(path).map_err(|error| WorkloadError::io(path, &error))?;
+    Text::new(name_or_path, &content).with(given, print)
 }
 
 /// Checks a workload file without opening its trace.
@@ -129,7 +155,7 @@ pub fn describe(name_or_path: &str) -> Result<Description, WorkloadError> {
 /// Names the line and what is wrong there.
 pub fn check_file(path: &Path) -> Result<(), WorkloadError> {
     let content = std::fs::read_to_string(path).map_err(|error| WorkloadError::io(path, &error))?;
-    Text { path: &path.display().to_string(), text: &content }.workload(None).map(|_| ())
+    Text::new(&path.display().to_string(), &content).workload(None).map(|_| ())
 }
 
 /// The JSON Schema of workload files.
@@ -142,7 +168,7 @@ fn embedded() -> impl Iterator<Item = (&'static str, Text<'static>)> {
     EMBEDDED.files().filter_map(|file| {
         let name = file.path().file_stem()?.to_str()?;
         let path = file.path().to_str()?;
-        is_workload_file(file.path()).then_some((name, Text { path, text: file.contents_utf8()? }))
+        is_workload_file(file.path()).then_some((name, Text::new(path, file.contents_utf8()?)))
     })
 }
 
@@ -189,20 +215,20 @@ impl Workload {
     /// # Errors
     /// An unknown name, a faulty workload file, or whatever keeps a trace from being opened.
     pub fn resolve(name_or_path: &str, options: &TraceOptions) -> Result<Self, WorkloadError> {
-        Self::resolve_watched(name_or_path, options, &Reading::default())
+        Self::resolve_watched(name_or_path, options, &[], &Reading::default())
     }
 
-    /// As [`Workload::resolve`], and says how a trace's file is read, now and later. A name that stands for what was spooled is
-    /// a trace's.
+    /// As [`Workload::resolve`], with values that are given beside the file, and says how a trace's file is read, now and later. A
+    /// name that stands for what was spooled is a trace's.
     ///
     /// # Errors
-    /// As [`Workload::resolve`], and an interruption.
-    pub fn resolve_watched(name_or_path: &str, options: &TraceOptions, reading: &Reading) -> Result<Self, WorkloadError> {
+    /// As [`Workload::resolve`], a value that does not fit, and an interruption.
+    pub fn resolve_watched(name_or_path: &str, options: &TraceOptions, given: &[Given], reading: &Reading) -> Result<Self, WorkloadError> {
         let traces = std::env::var_os(TRACES_VARIABLE).filter(|folder| !folder.is_empty()).map(PathBuf::from);
         if reading.spooled.is_some() {
-            return Self::of_trace(name_or_path, options, reading);
+            return Self::of_trace(name_or_path, options, given, reading);
         }
-        Self::resolve_with(name_or_path, options, traces.as_deref(), reading)
+        Self::resolve_with(name_or_path, options, traces.as_deref(), given, reading)
     }
 
     /// As [`Workload::resolve`], with the folder of the traces given.
@@ -210,20 +236,27 @@ impl Workload {
     /// # Errors
     /// As [`Workload::resolve`].
     pub fn resolve_in(name_or_path: &str, options: &TraceOptions, traces: Option<&Path>) -> Result<Self, WorkloadError> {
-        Self::resolve_with(name_or_path, options, traces, &Reading::default())
+        Self::resolve_with(name_or_path, options, traces, &[], &Reading::default())
     }
 
-    fn resolve_with(name_or_path: &str, options: &TraceOptions, traces: Option<&Path>, reading: &Reading) -> Result<Self, WorkloadError> {
+    fn resolve_with(
+        name_or_path: &str,
+        options: &TraceOptions,
+        traces: Option<&Path>,
+        given: &[Given],
+        reading: &Reading,
+    ) -> Result<Self, WorkloadError> {
         let (base, multiplier) = split_multiplier(name_or_path)?;
         let named = |name: &str| multiplier.map_or_else(|| name.to_owned(), |multiplier| format!("{name}@{multiplier}"));
         if let Some(text) = embedded_named(base) {
-            return Self::from_file(named(base), text.workload(multiplier)?, text.path, None, options, traces, reading);
+            let file = text.with(given, |text| text.workload(multiplier))?;
+            return Self::from_file(named(base), file, text.path, None, options, traces, reading);
         }
         let path = Path::new(base);
         if is_workload_file(path) && path.is_file() && !fio::is_io_log(path) {
             let content = std::fs::read_to_string(path).map_err(|error| WorkloadError::io(path, &error))?;
             let name = path.file_stem().map_or_else(|| base.into(), |stem| stem.to_string_lossy());
-            let file = Text { path: base, text: &content }.workload(multiplier)?;
+            let file = Text::new(base, &content).with(given, |text| text.workload(multiplier))?;
             return Self::from_file(named(&name), file, base, path.parent(), options, traces, reading);
         }
         if !path.exists() {
@@ -232,10 +265,14 @@ impl Workload {
         if multiplier.is_some() {
             return Err(WorkloadError::Option { path: base.into(), message: format!("the multiplier {NO_RATES}") });
         }
-        Self::of_trace(base, options, reading)
+        Self::of_trace(base, options, given, reading)
     }
 
-    fn of_trace(name_or_path: &str, options: &TraceOptions, reading: &Reading) -> Result<Self, WorkloadError> {
+    fn of_trace(name_or_path: &str, options: &TraceOptions, given: &[Given], reading: &Reading) -> Result<Self, WorkloadError> {
+        if let Some(Given { option, .. }) = given.first() {
+            let message = format!("{name_or_path} is a trace without a workload file, and has options for its values; see --help");
+            return Err(WorkloadError::Option { path: option.clone(), message });
+        }
         let path = Path::new(name_or_path);
         let trace = Trace::open_watched(path, options, reading)?;
         let name = trace.path().file_name().map_or_else(|| name_or_path.into(), |name| name.to_string_lossy().into_owned());

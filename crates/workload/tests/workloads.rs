@@ -457,7 +457,7 @@ fn faulty_workload_files_name_the_line() {
         ("0.7", "{ value = 0.7, sauce = \"x\" }", 5, "unknown field `sauce`"),
         ("4096", "4000", 4, "expected a multiple of 512 bytes"),
         ("4096", "0", 4, "above 0"),
-        ("4096", "-1", 4, "`synthetic.block_bytes` is -1; expected a whole number, 0 or more"),
+        ("4096", "-1", 4, "`synthetic.block_bytes` is -1; expected a whole number that is not negative"),
         ("queue_depth = 4", "queue_depth = { value = -4, source = \"s\" }", 3, "`synthetic.queue_depth` is {"),
         ("queue_depth = 4", "queue_depth = 0", 3, "`synthetic.queue_depth` is 0"),
         ("queue_depth = 4", "queue_depth = 4\nrate_per_s = 1", 4, "both given"),

@@ -64,6 +64,7 @@ class Plan:
     seed: int = 1
     jobs: int | None = None
     state: Mapping[str, engine.StateValue] = field(default_factory=dict)
+    settings: tuple[str, ...] = ()
 
     def check(self) -> None:
         """Finds, before anything runs, whatever can be found.
@@ -88,9 +89,11 @@ class Plan:
         for position, design in enumerate(self.designs):
             if design in self.designs[:position]:
                 raise UsageError(f'design "{design}" is given twice')
-        engine.device(self.device)
+        arguments.settings(self.settings)
+        engine.check_settings(self.settings, without_workload="the workload is ACT's load")
+        engine.device(self.device, settings=self.settings)
         for design in self.designs:
-            engine.design(design)
+            engine.design(design, settings=self.settings)
 
     def command(self) -> str:
         """The command line that makes this certification."""
@@ -100,6 +103,8 @@ class Plan:
         words += ["--resolution", str(self.resolution), "--seed", str(self.seed)]
         for key, given in self.state.items():
             words += ["--state", f"{key}={given}"]
+        for word in self.settings:
+            words += ["--set", word]
         return shlex.join(words)
 
     def fit(self) -> memory.Fit:
@@ -108,13 +113,16 @@ class Plan:
         Raises:
             RunError: not even one of them fits.
         """
-        needs = [memory.drive_bytes(self.device, design) for design in self.designs]
+        needs = [memory.drive_bytes(self.device, design, self.settings) for design in self.designs]
         return memory.fit(needs * len(TESTS), jobs=self.jobs, jobs_default=cpu_count())
 
     def configuration(self) -> tuple[Configured, ...]:
         """Device, designs and workload in full."""
-        items = [Configured.of("device", engine.device(self.device), self.state)]
-        items += [Configured.of("design", engine.design(design)) for design in self.designs]
+        device = engine.device(self.device, settings=self.settings)
+        items = [Configured.of("device", device, self.state)]
+        for design in self.designs:
+            described = engine.design(design, settings=self.settings)
+            items.append(Configured.of("design", described))
         return (*items, Configured.of("workload", engine.workload("act")))
 
 
@@ -130,6 +138,7 @@ def execute(plan: Plan, progress: Report | None = None) -> Certification:
         duration_s=plan.duration_s,
         seed=plan.seed,
         state=dict(plan.state),
+        settings=plan.settings,
     )
     searches = {design: Search(plan.max_multiplier, plan.resolution) for design in plan.designs}
     with tempfile.TemporaryDirectory(prefix="tinytail-") as folder:
@@ -188,6 +197,7 @@ def certify_act(
     seed: int = 1,
     jobs: int | None = None,
     state: Mapping[str, engine.StateValue] | None = None,
+    settings: arguments.Settings | None = None,
     progress: Report | None = None,
 ) -> Certification:
     """Finds the largest multipliers of ACT's load at which designs pass its tests.
@@ -203,6 +213,7 @@ def certify_act(
         jobs: how many runs may go on at once; None for as many as there are processors, or fewer
             if no more fit into the memory that is free.
         state: values of the starting state that replace the device's.
+        settings: values that replace those of the files of device and designs, by section and key.
         progress: called about ten times a second, in this thread, with how far each design is.
 
     Returns:
@@ -227,6 +238,7 @@ def certify_act(
         seed=seed,
         jobs=jobs,
         state={} if state is None else arguments.state(state),
+        settings=arguments.settings(settings),
     )
     plan.check()
     certification = execute(plan, progress)

@@ -15,7 +15,7 @@ from tinytail.certifying.progress import reporter
 from tinytail.certifying.results import Certification
 from tinytail.certifying.view import certification_view
 from tinytail.cli import BAD_INPUT, INTERRUPTED, OK, RUN_FAILED
-from tinytail.flags import JsonPath, PositiveOrNone, Seed
+from tinytail.flags import JsonPath, PositiveOrNone, Seed, SetWords
 from tinytail.output import (
     checked_output,
     console_beside,
@@ -40,6 +40,7 @@ def certify_act(
     seed: Seed = 1,
     jobs: PositiveOrNone = None,
     state: list[str] | None = None,
+    settings: SetWords = None,
     json: JsonPath = None,
     details: bool = False,
 ) -> int:
@@ -71,6 +72,9 @@ def certify_act(
     state
         A value of the starting state that replaces the device's, as KEY=VALUE, such as
         ageing=steady; may be given several times.
+    settings
+        A value that replaces one of the files of device and designs, as SECTION.KEY=VALUE, such as
+        gc.write_points=4; may be given several times.
     json
         File for all results as JSON; - is standard output, and the table then goes to standard
         error.
@@ -87,6 +91,7 @@ def certify_act(
         seed=seed,
         jobs=jobs,
         state=state_from_words(state or []),
+        settings=tuple(settings or ()),
     )
     plan.check()
     read = conflicts.files_read(device=plan.device, designs=plan.designs)

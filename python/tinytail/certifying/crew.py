@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from tinytail import engine
+from tinytail import arguments, engine
 from tinytail.certifying.act import LIMITS, RATE_PER_S, SLICES, Rule, judge
 from tinytail.certifying.results import Step
 from tinytail.certifying.search import Search
@@ -29,6 +29,7 @@ class Common:
     duration_s: int
     seed: int
     state: dict[str, engine.StateValue]
+    settings: tuple[str, ...]
 
     def requests(self, multiplier: int) -> int:
         """How many requests a run at a multiplier has."""
@@ -47,6 +48,8 @@ class Common:
             verify=False,
             state={},
             image=image,
+            # The image has the state.
+            settings=arguments.without_state(self.settings),
             log=None,
             windows=1,
             kinds={
@@ -165,7 +168,7 @@ class Crew:
                 case.fail(*_kind_of(error))
 
     def _fits(self, image: str, case: Case) -> bool:
-        return engine.image_fits(image, self._common.device, case.design)
+        return engine.image_fits(image, self._common.device, case.design, self._common.settings)
 
     def _aged(self, case: Case, number: int, report: Report | None) -> str:
         path = str(self._folder / f"{number}.image")
@@ -178,6 +181,7 @@ class Crew:
             state=common.state,
             workload=None,
             trace=NOTHING_SAID,
+            settings=common.settings,
         )
 
         def tell(designs: Sequence[Any]) -> None:

@@ -17,7 +17,14 @@ from tinytail.cli import BAD_INPUT, INTERRUPTED, OK, RUN_FAILED
 from tinytail.comparing import SEEDS_MAX, WINDOWS, WINDOWS_MAX, Plan, execute
 from tinytail.engine import STARVED_AFTER_S, STARVED_AFTER_S_MAX
 from tinytail.errors import OutputError
-from tinytail.flags import JsonPath, PositiveOrNone, Seed, TraceFlags, TransformOptions
+from tinytail.flags import (
+    JsonPath,
+    PositiveOrNone,
+    Seed,
+    SetWords,
+    TraceFlags,
+    TransformOptions,
+)
 from tinytail.keeping import STORIES_MAX, stories_wanted
 from tinytail.output import checked_output, console_beside, print_error, stderr, write_output
 from tinytail.progress import reporter
@@ -44,6 +51,7 @@ def compare(
     verify: bool = False,
     reference: str | None = None,
     state: list[str] | None = None,
+    settings: SetWords = None,
     image: str | None = None,
     log: str | None = None,
     report: str | None = None,
@@ -98,6 +106,10 @@ def compare(
     state
         A value of the starting state that replaces the device's, as KEY=VALUE, such as
         live_percent=80; may be given several times.
+    settings
+        A value that replaces one of the files of device, designs and workload, as
+        SECTION.KEY=VALUE, such as gc.write_points=4; may be given several times. One of a design
+        goes for each design.
     image
         An image to start from instead of ageing; see `tinytail image create`.
     log
@@ -155,6 +167,7 @@ def compare(
         no_warm_up=no_warm_up,
         starved_after_s=starved_after_s,
         no_cache=no_cache,
+        settings=tuple(settings or ()),
         transform=transform,
     )
     plan.check([("--json", json), ("--report", report), ("--figures", figures)])

@@ -10,7 +10,7 @@ from tinytail import caching, conflicts, engine, imaging
 from tinytail.arguments import state_from_words
 from tinytail.cli import OK, RUN_FAILED
 from tinytail.commands.facts import show_facts
-from tinytail.flags import JsonPath, Seed, TraceFlags
+from tinytail.flags import JsonPath, Seed, SetWords, TraceFlags
 from tinytail.output import checked_output, json_text, show_results, stderr, stdout
 from tinytail.progress import reporter
 from tinytail.render import cache_view, facts_view
@@ -30,6 +30,7 @@ def image_create(
     design: str,
     seed: Seed = 1,
     state: list[str] | None = None,
+    settings: SetWords = None,
     workload: str | None = None,
     trace: TraceFlags = NOTHING_SAID,
 ) -> int:
@@ -48,6 +49,9 @@ def image_create(
     state
         A value of the starting state that replaces the device's, as KEY=VALUE, such as
         live_percent=80; may be given several times.
+    settings
+        A value that replaces one of the files of device, design and workload, as
+        SECTION.KEY=VALUE, such as gc.write_points=4; may be given several times.
     workload
         A workload whose pages are mapped too, as they are when it is run without image.
     """
@@ -58,6 +62,7 @@ def image_create(
             design=design,
             seed=seed,
             state=state_from_words(state or []),
+            settings=settings,
             workload=workload,
             **trace.to_document(),
             progress=report,

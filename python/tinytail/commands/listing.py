@@ -2,52 +2,77 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Sequence
 
 from tinytail import engine
 from tinytail.cli import OK, RUN_FAILED
-from tinytail.engine import Description, Entry
 from tinytail.errors import UsageError
-from tinytail.flags import Seed
-from tinytail.output import print_error, stdout
+from tinytail.flags import Seed, SetWords
+from tinytail.output import JsonOutput, print_error, stdout
 from tinytail.render import claims_view, description_view, entries_view
 
 
 def _show(
+    kind: engine.Kind,
     name: str | None,
-    describe: Callable[[str], Description],
-    list_all: Callable[[], list[Entry]],
+    settings: Sequence[str],
+    *,
+    toml: bool,
 ) -> int:
     if name is None:
-        stdout().print(entries_view(list_all()))
+        if toml or settings:
+            raise UsageError(f"name a {kind}: --toml and --set are about one of them")
+        lists = {"device": engine.devices, "design": engine.designs, "workload": engine.workloads}
+        stdout().print(entries_view(lists[kind]()))
+    elif toml:
+        JsonOutput("-").write(engine.file_text(kind, name, settings=settings))
     else:
-        stdout().print(description_view(describe(name)))
+        describe = {"device": engine.device, "design": engine.design, "workload": engine.workload}
+        stdout().print(description_view(describe[kind](name, settings=settings)))
     return OK
 
 
-def devices(name: str | None = None, /) -> int:
+def devices(name: str | None = None, /, *, toml: bool = False, settings: SetWords = None) -> int:
     """List the drives, or show one with the source of each number.
 
     Parameters
     ----------
     name
         Name of a drive or path of its file.
+    toml
+        Print it as a device file: a template for one of your own.
+    settings
+        A value that replaces one of its own, as SECTION.KEY=VALUE, such as host.queue_depth=64; may
+        be given several times.
     """
-    return _show(name, engine.device, engine.devices)
+    return _show("device", name, settings or (), toml=toml)
 
 
-def designs(name: str | None = None, /) -> int:
+def designs(name: str | None = None, /, *, toml: bool = False, settings: SetWords = None) -> int:
     """List the designs and overlays, or show one, composed or not.
 
     Parameters
     ----------
     name
         Name of a design; overlays are added with plus signs, as in base+no-gc.
+    toml
+        Print it as a design file, as composed: a template for one of your own.
+    settings
+        A value that replaces one of its own, as SECTION.KEY=VALUE, such as gc.write_points=4; may
+        be given several times.
     """
-    return _show(name, engine.design, engine.designs)
+    return _show("design", name, settings or (), toml=toml)
 
 
-def workloads(name: str | None = None, /, *, check: bool = False, seed: Seed = 1) -> int:
+def workloads(
+    name: str | None = None,
+    /,
+    *,
+    check: bool = False,
+    seed: Seed = 1,
+    toml: bool = False,
+    settings: SetWords = None,
+) -> int:
     """List the workloads, or show one.
 
     Parameters
@@ -58,9 +83,16 @@ def workloads(name: str | None = None, /, *, check: bool = False, seed: Seed = 1
         Generate the stand-in and show whether it is what it claims to be.
     seed
         Seed of whatever is random, for the check.
+    toml
+        Print it as a workload file, or a job file of fio: a template for one of your own.
+    settings
+        A value that replaces one of its own, as SECTION.KEY=VALUE, such as
+        synthetic.read_share=0.5; may be given several times. Not with --check.
     """
     if not check:
-        return _show(name, engine.workload, engine.workloads)
+        return _show("workload", name, settings or (), toml=toml)
+    if toml or settings:
+        raise UsageError("--check is of a stand-in as it is, without --toml and --set")
     if name is None:
         raise UsageError("--check needs the name of a stand-in")
     claims = engine.workload_claims(name, seed=seed)

@@ -9,7 +9,7 @@ from cyclopts import App, Parameter
 from tinytail import conflicts
 from tinytail.cli import OK
 from tinytail.commands.facts import show_facts
-from tinytail.flags import JsonPath, PositiveOrNone, Seed, TraceFlags, TransformOptions
+from tinytail.flags import JsonPath, PositiveOrNone, Seed, SetWords, TraceFlags, TransformOptions
 from tinytail.output import checked_output, stderr, stdout
 from tinytail.progress import reporter
 from tinytail.render import facts_view
@@ -56,6 +56,7 @@ def convert(
     requests: PositiveOrNone = None,
     seed: Seed = 1,
     force: bool = False,
+    settings: SetWords = None,
     options: TraceFlags = NOTHING_SAID,
     transform: TransformOptions = Transform(),  # noqa: B008
 ) -> int:
@@ -76,6 +77,9 @@ def convert(
         Seed of whatever is random.
     force
         Replace files that are there.
+    settings
+        A value that replaces one of the workload's file, as SECTION.KEY=VALUE, such as
+        synthetic.read_share=0.5; may be given several times.
     transform
         What is done to the requests.
     """
@@ -88,6 +92,7 @@ def convert(
             requests=requests,
             seed=seed,
             force=force,
+            settings=settings,
             progress=progress,
         )
     stdout().print(facts_view(document))

@@ -140,6 +140,7 @@ class KeptResults:
         document["designs"] = tuple(
             "+".join(map(located, design.split("+"))) for design in document["designs"]
         )
+        document["settings"] = tuple(document.get("settings", ()))
         # In other places the reference has another name, and a repetition does not need it.
         document["reference"] = None
         transform = document["transform"]

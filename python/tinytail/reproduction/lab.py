@@ -15,10 +15,10 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, TypeVar
 
-from tinytail import engine
+from tinytail import engine, toml
 from tinytail.certifying import Plan
 from tinytail.errors import ConfigError, TinytailError, UsageError, WorkloadError, suggestion
-from tinytail.reproduction import certified, logs, toml
+from tinytail.reproduction import certified, logs
 from tinytail.reproduction.certified import Certified, Supervision
 from tinytail.reproduction.crew import Control, Crew, Report, Run, control_of
 from tinytail.reproduction.records import Experiment, Paper, Tier, Trace

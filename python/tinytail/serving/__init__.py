@@ -59,6 +59,7 @@ def serve(
     log: str | os.PathLike[str] | None = None,
     seed: int = 1,
     state: Mapping[str, engine.StateValue] | None = None,
+    settings: arguments.Settings | None = None,
     dilate: float = 1.0,
     no_delay: bool = False,
     stop: threading.Event | None = None,
@@ -78,6 +79,8 @@ def serve(
         log: file for a log of every request, in Parquet, with the latencies of the model.
         seed: seed of the ageing.
         state: values of the starting state that replace the device's.
+        settings: values that replace those of the files of device and design, by section and key,
+            such as `{"gc.write_points": 4}`.
         dilate: how many times slower than the wall clock the drive's time passes.
         no_delay: nothing takes any time in the drive, to measure the machine itself.
         stop: ends it when it is set.
@@ -93,6 +96,9 @@ def serve(
         WorkloadError: a name that no recording can have.
         RunError: the system refused what is needed, or the drive could not go on.
     """
+    words = arguments.settings(settings)
+    why = "a served drive has clients in place of a workload"
+    engine.check_settings(words, without_workload=why)
     spec: dict[str, Any] = {
         "device": arguments.name("device", device),
         "design": arguments.name("design", design),
@@ -104,6 +110,7 @@ def serve(
         "force": arguments.flag("force", force),
         "seed": arguments.whole_number("seed", seed, 0, arguments.U64_MAX),
         "state": {} if state is None else arguments.state(state),
+        "settings": list(words),
         "dilate": arguments.number("dilate", dilate, 1, None),
         "no_delay": arguments.flag("no_delay", no_delay),
     }
@@ -115,7 +122,7 @@ def serve(
         path = arguments.file(log)
         spec["log"] = {"path": path, "command": _command(spec) + f" --log {shlex.quote(path)}"}
     check_files(spec, log)
-    memory.check(spec["device"], spec["design"])
+    memory.check(spec["device"], spec["design"], words)
     control = engine.Control()
     serving = engine.serving(control)
     return _wait(serving, control, json.dumps(spec), stop, watch)
@@ -153,6 +160,8 @@ def _command(spec: Mapping[str, Any]) -> str:
         option = options.get(key, f"--{key}")
         if key == "state":
             words += [word for name, given in value.items() for word in (option, f"{name}={given}")]
+        elif key == "settings":
+            words += [each for word in value for each in ("--set", word)]
         elif value is True:
             words.append(option)
         elif value is not None and value is not False:

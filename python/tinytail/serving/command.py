@@ -15,7 +15,7 @@ from rich.text import Text
 from tinytail import humanize, serving
 from tinytail.arguments import state_from_words
 from tinytail.cli import OK, RUN_FAILED
-from tinytail.flags import JsonPath, Seed
+from tinytail.flags import JsonPath, Seed, SetWords
 from tinytail.output import (
     checked_output,
     console_beside,
@@ -40,6 +40,7 @@ def serve(
     log: str | None = None,
     seed: Seed = 1,
     state: list[str] | None = None,
+    settings: SetWords = None,
     dilate: Annotated[float, Parameter(validator=Number(gte=1))] = 1.0,
     no_delay: bool = False,
     json: JsonPath = None,
@@ -75,6 +76,9 @@ def serve(
     state
         A value of the starting state that replaces the device's, as KEY=VALUE, such as
         live_percent=80; may be given several times.
+    settings
+        A value that replaces one of the files of device and design, as SECTION.KEY=VALUE, such as
+        gc.write_points=4; may be given several times.
     dilate
         How many times slower than the wall clock the drive's time passes, for a machine that is too
         slow.
@@ -101,6 +105,7 @@ def serve(
             log=log,
             seed=seed,
             state=state_from_words(state or []),
+            settings=settings,
             dilate=dilate,
             no_delay=no_delay,
             watch=watch,

@@ -191,7 +191,7 @@ impl State {
     /// Whether a run that is to come may start from the same state.
     fn is_wanted(&self, spec: &Spec) -> bool {
         let place = |design: &str| {
-            let rows = catalog::design(design).map(|design| design.rows).unwrap_or_default();
+            let rows = catalog::design_with(design, &spec.settings, None).map(|design| design.rows).unwrap_or_default();
             rows.into_iter().filter(|row| row.section == "place").map(|row| (row.key, row.value.to_string())).collect::<Vec<_>>()
         };
         let mine = origin(spec);

@@ -6,6 +6,7 @@ use crate::catalog;
 use crate::control::{Control, Phase};
 use crate::image::{CreateSpec, Image, create};
 use crate::run::{RunError, thread_cpu_seconds};
+use crate::settings::Settings;
 use std::time::Instant;
 use tinytail_core::device::{AgeingMethod, Device};
 use tinytail_core::drive::Drive;
@@ -57,6 +58,7 @@ pub(super) fn image(name: &str, control: &Control) -> Result<Case, RunError> {
         design: DESIGN.into(),
         seed: 1,
         state: toml::Table::from_iter([("ageing".to_string(), "statistical".into())]),
+        settings: Settings::default(),
         workload: None,
         spooled: None,
         options: TraceOptions::default(),

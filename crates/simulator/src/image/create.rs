@@ -4,6 +4,7 @@ use crate::catalog;
 use crate::control::{Control, Phase};
 use crate::image::{CpuSeconds, Header, Info, VERSION, destination, write};
 use crate::run::{RunError, footprint, source_context, thread_cpu_seconds};
+use crate::settings::Settings;
 use serde::Deserialize;
 use std::fs::Permissions;
 use std::io::BufWriter;
@@ -30,6 +31,9 @@ pub struct CreateSpec {
     /// Values of the starting state that replace the device's.
     #[serde(default)]
     pub state: toml::Table,
+    /// Values that are given beside the files of device, design and workload.
+    #[serde(default)]
+    pub settings: Settings,
     /// Name or path of a workload whose pages are to be mapped.
     pub workload: Option<String>,
     /// The file that holds what was read from a pipe, if the workload's name is that of a pipe or `-`.
@@ -45,12 +49,16 @@ pub struct CreateSpec {
 /// # Errors
 /// A faulty device, design or workload; a file that can't be written, which is found out before anything is aged.
 pub fn create(spec: &CreateSpec, control: &Control) -> Result<Info, RunError> {
-    let device = catalog::device(&spec.device)?.with_state("the given state", spec.state.clone())?;
-    let design = catalog::design(&spec.design)?;
+    let device = catalog::device_with(&spec.device, &spec.settings)?.with_state("the given state", spec.state.clone())?;
+    let design = catalog::design_with(&spec.design, &spec.settings, None)?;
     let layout = Layout::of(&device, &design);
+    if spec.workload.is_none() {
+        spec.settings.without_workload("no workload is named whose value that could be")?;
+    }
     control.enter(Phase::Reading, 0);
     let reading = Reading { spooled: spec.spooled.clone(), watch: Arc::clone(control.watch()) };
-    let workload = spec.workload.as_ref().map(|name| Workload::resolve_watched(name, &spec.options, &reading)).transpose()?;
+    let resolve = |name: &String| Workload::resolve_watched(name, &spec.options, spec.settings.workload(), &reading);
+    let workload = spec.workload.as_ref().map(resolve).transpose()?;
     let target = destination(&spec.out)?;
     let folder = target.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
     if !folder.is_dir() {
@@ -83,7 +91,7 @@ pub fn create(spec: &CreateSpec, control: &Control) -> Result<Info, RunError> {
     let header = Header {
         tinytail: env!("CARGO_PKG_VERSION").into(),
         device: device.name.clone(),
-        design: spec.design.clone(),
+        design: spec.settings.named(&spec.design),
         workload: workload.map(|workload| workload.name),
         seed: spec.seed,
         state: device.state,

@@ -5,7 +5,9 @@
 //! it too, that of the contents the compressed bytes. Nothing is believed before it is checked, and nothing is allocated
 //! by what a file says: the drive that an image is loaded into has been made from the device's own data.
 
+use crate::catalog;
 use crate::run::RunError;
+use crate::settings::Settings;
 use crc32fast::Hasher;
 use serde::{Deserialize, Serialize};
 use std::fs::File;
@@ -232,10 +234,10 @@ pub fn info(path: &str) -> Result<Info, ConfigError> {
 ///
 /// # Errors
 /// As for `Image::open`; a faulty device or design.
-pub fn fits(path: &str, device: &str, design: &str) -> Result<bool, ConfigError> {
+pub fn fits(path: &str, device: &str, design: &str, settings: &Settings) -> Result<bool, ConfigError> {
     let image = Image::open(path)?;
-    let layout = Layout::of(&crate::catalog::device(device)?, &crate::catalog::design(design)?);
-    let is_its_own = image.header.state.victims != AgeingVictims::Design || image.header.design == design;
+    let layout = Layout::of(&catalog::device_with(device, settings)?, &catalog::design_with(design, settings, None)?);
+    let is_its_own = image.header.state.victims != AgeingVictims::Design || image.header.design == settings.named(design);
     Ok(is_its_own && image.header.layout.differences(&layout).is_empty())
 }
 

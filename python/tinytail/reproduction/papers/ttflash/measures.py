@@ -7,9 +7,8 @@ import math
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from tinytail import engine, traces
+from tinytail import engine, toml, traces
 from tinytail.errors import ConfigError
-from tinytail.reproduction import toml
 from tinytail.reproduction.lab import Lab, Unavailable
 from tinytail.reproduction.measures import Values, read_percentile
 from tinytail.reproduction.papers.ttflash.probes import DEVICE, PROBES

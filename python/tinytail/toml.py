@@ -24,15 +24,15 @@ def dumps(document: Mapping[str, Any]) -> str:
 
 def _tables(table: Mapping[str, Any], path: tuple[str, ...]) -> list[str]:
     plain = [
-        f"{_key(key)} = {_value(value)}"
-        for key, value in table.items()
-        if value is not None and not isinstance(value, Mapping)
+        f"{_key(key)} = {value(given)}"
+        for key, given in table.items()
+        if given is not None and not isinstance(given, Mapping)
     ]
     heading = [f"[{'.'.join(map(_key, path))}]"] if path else []
     parts = ["\n".join(heading + plain)] if plain or path else []
-    for key, value in table.items():
-        if isinstance(value, Mapping):
-            parts += _tables(value, (*path, key))
+    for key, given in table.items():
+        if isinstance(given, Mapping):
+            parts += _tables(given, (*path, key))
     return parts
 
 
@@ -40,10 +40,11 @@ def _key(key: str) -> str:
     return key if key.replace("_", "").replace("-", "").isalnum() else json.dumps(key)
 
 
-def _value(value: Any) -> str:
-    if isinstance(value, Mapping):
-        inner = ", ".join(f"{_key(key)} = {_value(each)}" for key, each in value.items())
+def value(given: Any) -> str:
+    """A value as it stands behind an equals sign."""
+    if isinstance(given, Mapping):
+        inner = ", ".join(f"{_key(key)} = {value(each)}" for key, each in given.items())
         return f"{{ {inner} }}"
-    if isinstance(value, list | tuple):
-        return f"[{', '.join(map(_value, value))}]"
-    return json.dumps(value, ensure_ascii=False)
+    if isinstance(given, list | tuple):
+        return f"[{', '.join(map(value, given))}]"
+    return json.dumps(given, ensure_ascii=False)
