@@ -668,6 +668,7 @@ def compare(
     event: Event | None = None,
     reorder_ms: int | None = None,
     queue_depth: int | None = None,
+    columns: str | None = None,
     transform: Transform | None = None,
     log: str | os.PathLike[str] | None = None,
     windows: int = WINDOWS,
@@ -707,6 +708,8 @@ def compare(
         reorder_ms: how late a line of a trace may be, in ms; later ones are errors.
         queue_depth: play a trace or a stand-in in closed loop, with so many requests always
             outstanding.
+        columns: what the columns of a delimited text mean, with units, such as
+            `"time:us,op,lba:sectors,len:bytes"`.
         transform: what is done to the requests of a trace or a stand-in before they are played.
         log: file or directory for a log of every request, in Parquet; with several designs or in
             a directory, each design has a file of its own.
@@ -768,6 +771,7 @@ def compare(
             event=event,
             reorder_ms=reorder_ms,
             queue_depth=queue_depth,
+            columns=columns,
         ),
         transform=transforms.checked(transform),
         log=None if log is None else arguments.name("log", log),

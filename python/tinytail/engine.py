@@ -297,6 +297,18 @@ def check_settings(settings: Sequence[str], *, without_workload: str | None = No
     _native.settings_check(list(settings), without_workload)
 
 
+def logical_bytes(name: str) -> int:
+    """How many bytes of a drive the host sees.
+
+    Raises:
+        ConfigError: there is no such drive, or its file is faulty.
+    """
+    item = json.loads(_native.device(name))
+    derived = {row["key"]: row["value"] for row in item["derived"]}
+    values = {(row["section"], row["key"]): row["value"] for row in item["rows"]}
+    return int(derived["logical_pages"]) * int(values["geometry", "page_bytes"])
+
+
 def identity() -> str:
     """A digest of the native module: engine, devices, designs and workloads."""
     module = _native.__file__

@@ -29,6 +29,7 @@ def create_image(
     event: Event | None = None,
     reorder_ms: int | None = None,
     queue_depth: int | None = None,
+    columns: str | None = None,
     progress: ProgressCallback | None = None,
 ) -> dict[str, Any]:
     """Ages a drive and writes it to a file, which is whole or not there at all.
@@ -51,6 +52,8 @@ def create_image(
         event: the event that counts as a request, for formats that record several.
         reorder_ms: how late a line of a trace may be, in ms; later ones are errors.
         queue_depth: closed loop, in which a trace's times do not matter.
+        columns: what the columns of a delimited text mean, with units, such as
+            `"time:us,op,lba:sectors,len:bytes"`.
         progress: called about ten times a second, in this thread.
 
     Returns:
@@ -71,6 +74,7 @@ def create_image(
         event=event,
         reorder_ms=reorder_ms,
         queue_depth=queue_depth,
+        columns=columns,
     )
     trace.check()
     spec = engine.ImageSpec(

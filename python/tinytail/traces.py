@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from functools import cache
 from typing import Any
 
 from tinytail import arguments, engine, transforms
@@ -22,6 +23,7 @@ def trace_info(
     event: Event | None = None,
     reorder_ms: int | None = None,
     queue_depth: int | None = None,
+    columns: str | None = None,
     transform: Transform | None = None,
 ) -> dict[str, Any]:
     """The characteristics of a block I/O trace: its format, size, mix, rate, span and locality.
@@ -37,6 +39,8 @@ def trace_info(
         event: the event that counts as a request, for formats that record several.
         reorder_ms: how late a line may be, in ms; later ones are errors.
         queue_depth: closed loop, in which the trace's times do not matter.
+        columns: what the columns of a delimited text mean, with units, such as
+            `"time:us,op,lba:sectors,len:bytes"`.
         transform: what is done to the requests before they are measured.
 
     Raises:
@@ -52,6 +56,7 @@ def trace_info(
         event=event,
         reorder_ms=reorder_ms,
         queue_depth=queue_depth,
+        columns=columns,
     )
     return describe_trace(path, options, transforms.checked(transform))
 
@@ -67,11 +72,22 @@ def describe_trace(
     transform.check()
     name = arguments.file(path)
     with spooled(name, options, progress) as content:
-        return in_thread(
+        info = in_thread(
             lambda control: engine.describe_trace(name, options, transform, control, content),
             name,
             progress,
         )
+    drives = [
+        {"name": drive, "logical_bytes": size, "holds": info["end_bytes"] <= size}
+        for drive, size in _stock_drives()
+    ]
+    return info | {"drives": drives}
+
+
+@cache
+def _stock_drives() -> tuple[tuple[str, int], ...]:
+    """The stock drives and how many bytes each has for the host."""
+    return tuple((entry.name, engine.logical_bytes(entry.name)) for entry in engine.devices())
 
 
 def trace_convert(
@@ -90,6 +106,7 @@ def trace_convert(
     event: Event | None = None,
     reorder_ms: int | None = None,
     queue_depth: int | None = None,
+    columns: str | None = None,
     settings: arguments.Settings | None = None,
 ) -> dict[str, Any]:
     """Writes the requests of a workload as a trace with a sidecar file, which is read back as is.
@@ -111,6 +128,8 @@ def trace_convert(
         event: the event that counts as a request, for formats that record several.
         reorder_ms: how late a line may be, in ms; later ones are errors.
         queue_depth: closed loop, with so many requests always outstanding.
+        columns: what the columns of a delimited text mean, with units, such as
+            `"time:us,op,lba:sectors,len:bytes"`.
         settings: values that replace those of a workload's file, by section and key.
 
     Returns:
@@ -131,6 +150,7 @@ def trace_convert(
         event=event,
         reorder_ms=reorder_ms,
         queue_depth=queue_depth,
+        columns=columns,
     )
     return convert_trace(
         workload,

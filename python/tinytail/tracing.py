@@ -38,6 +38,9 @@ class TraceOptions:
         How late a line of a trace may be, in ms; later ones are errors.
     queue_depth
         Play a trace or a stand-in in closed loop, with so many requests always outstanding.
+    columns
+        What the columns of a delimited text are, with the units of time, lba and len, such as
+        time:us,op,lba:sectors,len:bytes; _ skips one. By names: time=TIME:us,op=TYPE, and so on.
     """
 
     format: str | None = None
@@ -48,6 +51,7 @@ class TraceOptions:
     event: Event | None = None
     reorder_ms: int | None = None
     queue_depth: int | None = None
+    columns: str | None = None
 
     def check(self) -> None:
         """Refuses values of the wrong type or out of range.
@@ -58,7 +62,7 @@ class TraceOptions:
         for name, kind in (("time_unit", TimeUnit), ("unit", AddressUnit), ("event", Event)):
             if getattr(self, name) is not None:
                 arguments.choice(name, getattr(self, name), get_args(kind))
-        for name in ("ops", "format", "trace_device"):
+        for name in ("ops", "format", "trace_device", "columns"):
             if getattr(self, name) is not None:
                 arguments.text(name, getattr(self, name))
         if self.reorder_ms is not None:

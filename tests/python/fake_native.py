@@ -154,6 +154,55 @@ class FakeShared:
         return []
 
 
+def trace_info(**changes: Any) -> dict[str, Any]:
+    """What the native module says of a trace with several devices, reads and writes."""
+    sizes = [{"up_to_kib": 0.5 * 2**power, "requests": 1000 + power} for power in range(12)]
+    kind: dict[str, Any] = {
+        "requests": 113_070,
+        "mean_kib": 55.6,
+        "median_kib": 64.0,
+        "max_kib": 1024.0,
+    }
+    kind |= {"pages": 1_600_000, "footprint_mib": 4316.0, "sizes": sizes}
+    hottest = [
+        {"pages_percent": pages, "accesses_percent": share}
+        for pages, share in ((1, 20.0), (5, 41.5), (20, 70.0), (50, 90.0))
+    ]
+    device = {"requests": 60, "end_byte": 5 << 30, "offset_bytes": 0}
+    document = {
+        "path": "a.trace",
+        "format": "ascii",
+        "compression": "none",
+        "time_unit": "us",
+        "address_unit": "sectors",
+        "columns": None,
+        "ops": "write=0,read=1",
+        "devices": [device | {"device": str(number)} for number in range(2038)],
+        "notes": ["format ascii", "not played: 1 header lines"],
+        "requests": 127_043,
+        "duration_s": 300.0,
+        "write_percent": 11.0,
+        "read": kind,
+        "write": kind | {"requests": 13_973},
+        "trim": kind | {"requests": 0, "sizes": []},
+        "iops_mean": 423.0,
+        "iops_peak": 1011,
+        "peak_to_mean": 2.39,
+        "peak_to_mean_100ms": 12.0,
+        "mb_per_s_mean": 24.0,
+        "interarrival_cv": 2.0,
+        "interarrival": [{"up_to_us": 10.0**power, "gaps": 9000} for power in range(-2, 8)],
+        "locality": {"pages": 65536, "sampled": True, "once_percent": 60.0, "hottest": hottest},
+        "end_bytes": 154 << 30,
+        "span_gib": 153.2,
+        "footprint_mib": 5000.0,
+        "overwrite_percent": 0.9,
+        "sequential_percent": 84.7,
+        "bursts": None,
+    }
+    return document | changes
+
+
 class FakeNative:
     """The functions of the native module. `runs` tells what a design's run does."""
 
@@ -206,9 +255,8 @@ class FakeNative:
     def trace_info(self, path: str, inspection_json: str, control: FakeControl) -> str:
         control.now = ("reading", 5, 10)
         inspection = json.loads(inspection_json)
-        mix = {"write_percent": 11.0, "requests": 127_043}
-        told = {"time_unit": inspection["options"]["time_unit"], "mix": mix}
-        return json.dumps({"path": path, "transform": inspection["transform"], **told})
+        given = {"time_unit": inspection["options"]["time_unit"], "path": path}
+        return json.dumps(trace_info() | given | {"transform": inspection["transform"]})
 
     def trace_convert(
         self, workload: str, output: str, conversion_json: str, control: FakeControl

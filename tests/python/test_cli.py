@@ -350,7 +350,8 @@ def test_trace_info(command: RunCommand, tmp_path: Path) -> None:
     outcome = command("trace", "info", "a.trace", *options)
     assert outcome.code == 0
     assert read_json(file)["transform"] == {"repeat": 2}
-    assert "11.0 %" in outcome.out
+    assert "11 % writes of 55.6 KiB" in outcome.out
+    assert "write                11.0 %" in command("trace", "info", "a.trace", "--details").out
     assert read_json(file)["time_unit"] == "us"
 
 
@@ -374,6 +375,7 @@ def test_trace_convert(command: RunCommand, native: FakeNative) -> None:
             "event": None,
             "reorder_ms": 5,
             "queue_depth": None,
+            "columns": None,
         },
         "transform": {"window_s": [1.0, 2.5], "fit": "clip", "region_bytes": 4096},
         "requests": 9,

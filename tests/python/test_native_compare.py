@@ -242,7 +242,7 @@ def test_a_transformed_trace_is_written_and_compared(command: RunCommand, tmp_pa
     drive = ("--device", "ttflash-small", "--workload", str(trace), "--time-unit", "us")
     outcome = command("compare", "base", *drive)
     assert outcome.code == 2
-    assert "the transform `fit` folds or clips such requests" in outcome.err
+    assert "--fit fold folds such requests into it, --fit clip cuts them off" in outcome.err
     outcome = command("compare", "base", *drive, "--fit", "fold", "--scale-time", "10")
     assert outcome.code == 0, outcome.err
     said = " ".join((outcome.out + outcome.err).split())

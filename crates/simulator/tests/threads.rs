@@ -360,7 +360,7 @@ fn what_was_folded_is_said_with_the_result() {
     let mut spec = spec(path.to_str().unwrap(), None);
     spec.options.time_unit = Some("us".parse().unwrap());
     let error = run(&spec, &Control::default()).unwrap_err();
-    assert!(matches!(error, RunError::Workload(_)) && error.to_string().contains("`fit` folds or clips"), "{error}");
+    assert!(matches!(error, RunError::Workload(_)) && error.to_string().contains("--fit fold folds"), "{error}");
     spec.transform.fit = Some(tinytail_workload::Fit::Fold);
     spec.transform.repeat = Some(2);
     let outcome = run(&spec, &Control::default()).unwrap();

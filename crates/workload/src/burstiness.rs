@@ -2,6 +2,9 @@
 
 use tinytail_core::units::{MS, Ns, SECOND};
 
+/// One class for no time at all, and one for each power of ten of nanoseconds.
+const GAP_DIGITS: usize = 21;
+
 /// The times of a stream of requests, measured as they pass.
 #[derive(Clone, Debug)]
 pub(crate) struct Burstiness {
@@ -10,6 +13,8 @@ pub(crate) struct Burstiness {
     gaps: u64,
     gap_mean_ns: f64,
     gap_squares_ns2: f64,
+    /// Of each number of digits, how many times between requests have so many in ns; the first are 0.
+    gap_digits: [u64; GAP_DIGITS],
     seconds: Counts,
     tenths: Counts,
 }
@@ -35,6 +40,7 @@ impl Default for Burstiness {
             gaps: 0,
             gap_mean_ns: 0.0,
             gap_squares_ns2: 0.0,
+            gap_digits: [0; GAP_DIGITS],
             seconds: Counts::new(SECOND),
             tenths: Counts::new(100 * MS),
         }
@@ -47,7 +53,11 @@ impl Burstiness {
         if self.first_ns.is_some() {
             // Welford's running mean and sum of squared differences.
             self.gaps += 1;
-            let gap_ns = (at - self.last_ns) as f64;
+            let gap = at - self.last_ns;
+            // Up to 10 ns, up to 100 ns, and so on.
+            let digits = if gap == 0 { 0 } else { (gap - 1).checked_ilog10().map_or(1, |digits| digits as usize + 1) };
+            self.gap_digits[digits] += 1;
+            let gap_ns = gap as f64;
             let difference = gap_ns - self.gap_mean_ns;
             self.gap_mean_ns += difference / self.gaps as f64;
             self.gap_squares_ns2 += difference * (gap_ns - self.gap_mean_ns);
@@ -67,6 +77,17 @@ impl Burstiness {
     /// Coefficient of variation of the times between requests; 0 without times.
     pub(crate) fn interarrival_cv(&self) -> f64 {
         if self.gap_mean_ns > 0.0 { (self.gap_squares_ns2 / self.gaps as f64).sqrt() / self.gap_mean_ns } else { 0.0 }
+    }
+
+    /// How many times between requests are up to a power of ten of nanoseconds; those of nothing come first.
+    pub(crate) fn gap_classes(&self) -> impl Iterator<Item = (f64, u64)> {
+        let up_to_ns = |digits: usize| if digits == 0 { 0.0 } else { 10_f64.powi(digits as i32) };
+        self.gap_digits.iter().enumerate().filter(|(_, count)| **count > 0).map(move |(digits, count)| (up_to_ns(digits), *count))
+    }
+
+    /// Requests in the busiest second over those of all seconds on average, and the same of 100 ms. Neither is below 1.
+    pub(crate) fn peaks_to_mean(&self) -> (f64, f64) {
+        (self.seconds.peak_to_mean(), self.tenths.peak_to_mean())
     }
 
     /// Requests in the busiest second, and in the busiest 100 ms.
@@ -105,10 +126,19 @@ impl Counts {
         self.count = 0;
     }
 
+    fn intervals(&self) -> f64 {
+        (self.current - self.first + 1) as f64
+    }
+
+    fn peak_to_mean(&self) -> f64 {
+        let mean = (self.sum + self.count as f64) / self.intervals();
+        if mean > 0.0 { self.peak as f64 / mean } else { 0.0 }
+    }
+
     fn dispersion(&self) -> f64 {
         let mut ended = self.clone();
         ended.end_interval();
-        let intervals = (self.current - self.first + 1) as f64;
+        let intervals = self.intervals();
         let mean = ended.sum / intervals;
         if mean > 0.0 { (ended.squares / intervals - mean * mean) / mean } else { 0.0 }
     }
@@ -149,6 +179,27 @@ mod tests {
     fn a_late_start_adds_no_empty_intervals() {
         let late = measured((0..2000).map(|index| 100 * SECOND + index * MS));
         assert_eq!(late.dispersions(), (0.0, 0.0));
+    }
+
+    #[test]
+    fn a_peak_is_not_below_the_mean() {
+        // The busiest second has less than a second's share of the time from the first to the last.
+        let ends = measured((0..10).map(|index| if index < 5 { 0 } else { 3 * SECOND / 2 }));
+        assert_eq!(ends.peaks_to_mean(), (1.0, 8.0));
+        assert_eq!(measured([0, MS]).peaks_to_mean(), (1.0, 1.0));
+    }
+
+    #[test]
+    fn gaps_are_classed_by_powers_of_ten() {
+        let gaps = [0, 0, 1, 10, 11, 100, 101, SECOND];
+        let mut at = 5;
+        let classes: Vec<_> = measured(std::iter::once(5).chain(gaps.map(|gap| {
+            at += gap;
+            at
+        })))
+        .gap_classes()
+        .collect();
+        assert_eq!(classes, [(0.0, 2), (10.0, 2), (100.0, 2), (1000.0, 1), (1e9, 1)]);
     }
 
     #[test]

@@ -3,16 +3,17 @@
 use std::collections::BTreeMap;
 use std::ops::Range;
 
-use rustc_hash::FxHashMap;
+use roaring::RoaringTreemap;
 use serde::Serialize;
 use tinytail_core::host::{Arrival, Command, CommandKind};
 use tinytail_core::units::SECTOR_BYTES;
 
 use crate::burstiness::Burstiness;
 use crate::error::WorkloadError;
+use crate::locality::{Locality, LocalitySummary};
 use crate::source::Source;
-use crate::trace::Compression;
 use crate::trace::units::{AddressUnit, OpCodes, TimeUnit};
+use crate::trace::{Columns, Compression};
 use crate::transform::BurstSummary;
 
 /// The page of which footprints are counted, whatever the drive's page is.
@@ -52,6 +53,8 @@ pub struct TraceInfo {
     pub time_unit: Option<TimeUnit>,
     /// Unit of the recorded addresses and sizes.
     pub address_unit: AddressUnit,
+    /// What its columns mean, where that was said.
+    pub columns: Option<Columns>,
     /// Operation codes, where the format has them.
     pub ops: Option<OpCodes>,
     /// The devices that are played, by number.
@@ -93,13 +96,20 @@ pub struct CharacteristicsSummary {
     pub write: KindSummary,
     /// The trims.
     pub trim: KindSummary,
+    /// How many times between requests are how long, in classes that end at powers of ten; classes without any are left out,
+    /// and so are all where arrivals have no times.
+    pub interarrival: Vec<GapClass>,
+    /// How unevenly accesses are spread over pages.
+    pub locality: LocalitySummary,
+    /// The first byte beyond all requests.
+    pub end_bytes: u64,
     /// Requests per second over the duration.
     pub iops_mean: f64,
     /// Requests in the busiest second, seconds being counted from the time 0.
     pub iops_peak: u64,
-    /// The busiest second over the mean.
+    /// Requests in the busiest second over those of all seconds on average; 1 if all are in one.
     pub peak_to_mean: f64,
-    /// The rate of the busiest 100 ms over the mean.
+    /// The same of 100 ms.
     pub peak_to_mean_100ms: f64,
     /// Megabytes (10^6 bytes) per second over the duration, read and written.
     pub mb_per_s_mean: f64,
@@ -117,6 +127,15 @@ pub struct CharacteristicsSummary {
     pub overwrite_percent: f64,
     /// Share of requests that start where one of the 32 before ended.
     pub sequential_percent: f64,
+}
+
+/// How many times between one request and the next are up to so long, and longer than those of the class before.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct GapClass {
+    /// The longest of them; 0 where requests come at once.
+    pub up_to_us: f64,
+    /// How many there are.
+    pub gaps: u64,
 }
 
 /// What the reads, the writes or the trims of a stream are like.
@@ -155,6 +174,7 @@ pub struct Characteristics {
     read: Kind,
     write: Kind,
     trim: Kind,
+    locality: Locality,
     overwritten_pages: u64,
     recent_ends: [u64; RECENT_REQUESTS],
     sequential: u64,
@@ -167,7 +187,7 @@ struct Kind {
     sizes: BTreeMap<u32, u64>,
     pages: u64,
     unique_pages: u64,
-    seen: FxHashMap<u64, u64>,
+    seen: RoaringTreemap,
 }
 
 impl Default for Characteristics {
@@ -178,6 +198,7 @@ impl Default for Characteristics {
             read: Kind::default(),
             write: Kind::default(),
             trim: Kind::default(),
+            locality: Locality::default(),
             overwritten_pages: 0,
             recent_ends: [u64::MAX; RECENT_REQUESTS],
             sequential: 0,
@@ -200,6 +221,7 @@ impl Characteristics {
         self.highest_sector = self.highest_sector.max(end);
 
         let pages = pages_of(&command);
+        self.locality.add(pages.clone());
         match command.kind {
             CommandKind::Read => {
                 self.read.add(command.sectors, pages);
@@ -218,7 +240,10 @@ impl Characteristics {
         let write = self.write.summary();
         let duration_s = self.times.duration_s();
         let iops_mean = ratio(self.requests as f64, duration_s);
-        let (peak, peak_100ms) = if duration_s > 0.0 { self.times.peaks() } else { (0, 0) };
+        let timed = duration_s > 0.0;
+        let (peak, _) = if timed { self.times.peaks() } else { (0, 0) };
+        let (peak_to_mean, peak_to_mean_100ms) = if timed { self.times.peaks_to_mean() } else { (0.0, 0.0) };
+        let gaps = self.times.gap_classes().filter(|_| timed).map(|(up_to_ns, gaps)| GapClass { up_to_us: up_to_ns / 1e3, gaps });
         let (dispersion_1s, dispersion_100ms) = if duration_s > 0.0 { self.times.dispersions() } else { (0.0, 0.0) };
         let span_sectors = self.highest_sector.saturating_sub(self.lowest_sector);
         let megabytes = (self.read.sectors() + self.write.sectors()) as f64 * f64::from(SECTOR_BYTES) / 1e6;
@@ -228,8 +253,11 @@ impl Characteristics {
             write_percent: percent(write.requests, self.requests),
             iops_mean,
             iops_peak: peak,
-            peak_to_mean: ratio(peak as f64, iops_mean),
-            peak_to_mean_100ms: ratio(peak_100ms as f64 * 10.0, iops_mean),
+            peak_to_mean,
+            peak_to_mean_100ms,
+            interarrival: gaps.collect(),
+            locality: self.locality.summary(),
+            end_bytes: self.highest_sector.saturating_mul(u64::from(SECTOR_BYTES)),
             mb_per_s_mean: ratio(megabytes, duration_s),
             interarrival_cv: self.times.interarrival_cv(),
             dispersion_1s,
@@ -251,18 +279,7 @@ impl Kind {
         *self.sizes.entry(sectors).or_default() += 1;
         let count = pages.end - pages.start;
         self.pages += count;
-        let mut new = 0;
-        let mut page = pages.start;
-        while page < pages.end {
-            // 64 pages share a word.
-            let word = page / 64;
-            let end = pages.end.min((word + 1) * 64);
-            let mask = (u64::MAX >> (64 - (end - page))) << (page % 64);
-            let seen = self.seen.entry(word).or_default();
-            new += u64::from((mask & !*seen).count_ones());
-            *seen |= mask;
-            page = end;
-        }
+        let new = self.seen.insert_range(pages);
         self.unique_pages += new;
         count - new
     }
@@ -273,8 +290,7 @@ impl Kind {
 
     /// How many different pages this kind or the other touched.
     fn union_pages(&self, other: &Self) -> u64 {
-        let beyond = |(word, seen): (&u64, &u64)| u64::from((seen & !other.seen.get(word).unwrap_or(&0)).count_ones());
-        other.unique_pages + self.seen.iter().map(beyond).sum::<u64>()
+        self.seen.union_len(&other.seen)
     }
 
     /// Sizes in classes that end at powers of two.

@@ -117,15 +117,17 @@ pub enum WorkloadError {
     },
     /// No format describes the first lines of a trace.
     #[error(
-        "{path}: no known trace format fits its first line, {first_line}; {reasons}. \
-         The formats are {formats}; --format chooses one"
+        "{path}: no known trace format fits its first line, {first_line}; {columns}.\n\
+         {reasons}The known formats are {formats}; --format chooses one"
     )]
     UnknownFormat {
         /// The file.
         path: String,
         /// The first line, quoted.
         first_line: String,
-        /// For the formats that fit it best, what does not fit.
+        /// How its columns could be said, as part of the sentence.
+        columns: String,
+        /// For the formats that fit it best, what does not fit, as a sentence, or nothing.
         reasons: String,
         /// The names of all formats.
         formats: String,
@@ -147,6 +149,25 @@ pub enum WorkloadError {
         /// Number of requests, with separators.
         requests: String,
         /// One line for each unit: the trace's duration and rate.
+        choices: String,
+    },
+    /// A trace whose columns have been said, and not all of their units.
+    #[error(
+        "{path}: the unit of its {missing} is not stated. Give it with the column, as in --columns {example}{sidecar}.\n\
+         What each choice would make of its {requests} requests:{choices}"
+    )]
+    MissingUnits {
+        /// The file.
+        path: String,
+        /// What has no unit.
+        missing: String,
+        /// The columns with units that they may have.
+        example: String,
+        /// Where else they can be stated, as part of the sentence, or nothing.
+        sidecar: String,
+        /// Number of requests, with separators.
+        requests: String,
+        /// One line for each unit.
         choices: String,
     },
     /// An option that does not apply to the trace.

@@ -24,8 +24,8 @@ use crate::synthetic::profile::Profile;
 use crate::synthetic::profile_table::ProfileTable;
 use crate::synthetic::table::SyntheticTable;
 use crate::text;
-use crate::trace::TraceOptions;
 use crate::trace::units::{AddressUnit, DeviceName, Event, OpCodes, TimeUnit};
+use crate::trace::{Columns, TraceOptions};
 use crate::transform::Transform;
 use crate::transform::table::{TenantTable, TransformTable};
 
@@ -125,6 +125,8 @@ pub(crate) struct TraceTable {
     reorder_ms: Option<Sourced<u64>>,
     /// Play in closed loop: this many requests are always outstanding.
     queue_depth: Option<Sourced<u32>>,
+    /// What the columns of a delimited text mean, such as `time:us,op,lba:sectors,len:bytes`.
+    columns: Option<Sourced<Columns>>,
 }
 
 impl TraceTable {
@@ -149,6 +151,7 @@ impl TraceTable {
             event: plain(&self.event),
             reorder_ms: plain(&self.reorder_ms),
             queue_depth: plain(&self.queue_depth),
+            columns: plain(&self.columns),
         }
     }
 }

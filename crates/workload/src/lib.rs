@@ -20,6 +20,7 @@ mod error;
 mod file;
 mod fio;
 mod limit;
+mod locality;
 mod random;
 mod reading;
 mod source;
@@ -31,15 +32,16 @@ mod trace_file;
 mod transform;
 mod workload;
 
-pub use characteristics::{Characteristics, CharacteristicsSummary, DeviceInfo, KindSummary, SizeClass, TraceInfo};
+pub use characteristics::{Characteristics, CharacteristicsSummary, DeviceInfo, GapClass, KindSummary, SizeClass, TraceInfo};
 pub use claims::CheckedClaim;
 pub use error::{Column, Position, WorkloadError};
 pub use file::Row;
+pub use locality::{Hottest, LocalitySummary};
 pub use reading::{Reading, Watch};
 pub use source::{Source, SourceContext};
 pub use streams::{Pacing, Pulses, Stream, Streams, Timing};
 pub use trace::units::{AddressUnit, DeviceName, Event, OpCodes, TimeUnit};
-pub use trace::{Trace, TraceOptions};
+pub use trace::{Columns, Trace, TraceOptions};
 pub use trace_file::{Converted, Recorded, TraceFile};
 pub use transform::{BurstGap, BurstSummary, Fit, MeanGap, Transform};
 pub use workload::{

@@ -65,6 +65,15 @@ pub(crate) fn binary_size(bytes: u64) -> String {
     }
 }
 
+/// Phrases one after another: `a, b and c`.
+pub(crate) fn listed(parts: &[String]) -> String {
+    match parts.split_last() {
+        None => String::new(),
+        Some((last, [])) => last.clone(),
+        Some((last, before)) => format!("{} and {last}", before.join(", ")),
+    }
+}
+
 /// The candidate most like `word`, when one is near enough to have been meant.
 pub(crate) fn nearest<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     candidates

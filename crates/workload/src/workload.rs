@@ -644,7 +644,7 @@ impl Workload {
 }
 
 /// What can be done about a request beyond the drive.
-const FIT_HINT: &str = "; the transform `fit` folds or clips such requests";
+const FIT_HINT: &str = "; --fit fold folds such requests into it, --fit clip cuts them off";
 
 /// Adds to the fault of a request beyond the drive that it can be made to fit.
 fn with_fit_hint(error: WorkloadError) -> WorkloadError {

@@ -6,7 +6,7 @@ use proptest::prelude::*;
 use support::{DRIVE, Folder, cases, gzip, message, microseconds, options, play, read, write, zstd};
 use tinytail_core::host::{Arrival, Command, CommandKind};
 use tinytail_core::units::{MS, SECOND, US};
-use tinytail_workload::{Event, Pacing, SourceContext, Trace, TraceOptions, Workload, WorkloadError};
+use tinytail_workload::{AddressUnit, Event, Pacing, SourceContext, TimeUnit, Trace, TraceOptions, Workload, WorkloadError};
 
 fn none() -> TraceOptions {
     options(None)
@@ -169,7 +169,7 @@ fn a_request_beyond_the_drive_is_named_by_its_line_in_the_file() {
     let workload = Workload::resolve(path.to_str().unwrap(), &none()).unwrap();
     assert_eq!(
         message(workload.check_fits(1), &folder),
-        "t, line 4: the request ends at byte 1536, beyond the drive's 512 bytes; the transform `fit` folds or clips such requests"
+        "t, line 4: the request ends at byte 1536, beyond the drive's 512 bytes; --fit fold folds such requests into it, --fit clip cuts them off"
     );
 }
 
@@ -349,7 +349,75 @@ fn nul_bytes_at_the_end_are_skipped_and_said() {
     assert!(notes(&path, &none()).contains("200,000 NUL bytes after the last line are skipped"));
     let text = message(play(&folder.file("t", [lines.as_bytes(), &vec![0; 200_000], lines.as_bytes()].concat()), &none()), &folder);
     assert!(text.starts_with("t, line 3: found a NUL byte, expected text"), "{text}");
-    assert!(matches!(Trace::open(&folder.file("t", [0; 9]), &none()), Err(WorkloadError::Empty { .. })));
+    assert!(matches!(Trace::open(&folder.file("t", [0; 9]), &none()), Err(WorkloadError::Binary { line: 1, .. })));
+}
+
+#[test]
+fn names_of_columns_before_the_first_request_are_skipped_and_said() {
+    let folder = Folder::new("headers");
+    for (lines, options) in [
+        ("Timestamp,Hostname,DiskNumber,Type,Offset,Size,ResponseTime\n128166391024154329,prxy,0,Write,4096,1024,1514\n", none()),
+        ("Timestamp,Response,IOType,LUN,Offset,Size\n1456095145.133076000,0.000806000,W,0,4096,1024\n", none()),
+        ("device_id,opcode,offset,length,timestamp\n419,W,4096,1024,1577808000000046\n", none()),
+        ("time device lba size op\n1 0 8 2 0\n", microseconds()),
+    ] {
+        let path = folder.file("t", lines);
+        assert_eq!(play(&path, &options).unwrap(), [write(0, 8, 2)], "{lines}");
+        assert!(notes(&path, &options).contains("not played: 1 header lines"), "{lines}");
+        // Anywhere else they are faults.
+        let path = folder.file("t", lines.lines().rev().collect::<Vec<_>>().join("\n"));
+        assert!(message(play(&path, &options), &folder).starts_with("t, line 2, column "), "{lines}");
+    }
+}
+
+#[test]
+fn any_delimited_text_is_read_by_its_columns() {
+    let folder = Folder::new("columns");
+    let trace = folder.file("t", "timestamp,op,lba,len\n100,R,4096,8192\n1100,W,409600,512\n");
+    let columns = |columns: &str| TraceOptions { columns: Some(columns.parse().unwrap()), ..none() };
+    let expected = [read(0, 8, 16), write(MS, 800, 1)];
+    let proposal = message(play(&trace, &none()), &folder);
+    assert!(
+        proposal.contains("`timestamp,op,lba,len`; it can be read with --columns time:us,op,lba:bytes,len:bytes, if its times"),
+        "{proposal}"
+    );
+    assert_eq!(play(&trace, &columns("time:us,op,lba:bytes,len:bytes")).unwrap(), expected);
+    assert!(notes(&trace, &columns("time:us,op,lba:bytes,len:bytes")).contains("1 header lines"));
+    let by_options = TraceOptions { time_unit: Some(TimeUnit::Microseconds), unit: Some(AddressUnit::Bytes), ..columns("time,op,lba,len") };
+    assert_eq!(play(&trace, &by_options).unwrap(), expected);
+    assert_eq!(play(&trace, &columns("op=op,time=timestamp:us,lba=3:bytes,len=len:bytes")).unwrap(), expected);
+    // What is left open is asked for, with what it would come to.
+    let text = message(play(&trace, &columns("time,op,lba,len")), &folder);
+    for part in [
+        "t: the unit of its times and of its addresses and sizes is not stated",
+        "as in --columns time:us,op,lba:bytes,len:bytes, or `columns = \"time:us,op,lba:bytes,len:bytes\"` in t.toml beside the trace",
+        "of its 2 requests:",
+        "times in ms: it would last 1.00 s at 2.000 requests per second",
+        "addresses in bytes: it would reach 400.5 KiB in requests of 4.2 KiB on average",
+    ] {
+        assert!(text.contains(part), "{part} in {text}");
+    }
+    let text = message(play(&trace, &columns("time:us,op,lba,len:bytes")), &folder);
+    assert!(text.contains("the unit of its addresses and sizes is not stated") && !text.contains("times in"), "{text}");
+    // Without times, in closed loop.
+    let untimed = folder.file("u", "R 8 8\nW 16 8\n");
+    let order = columns("op,lba:sectors,len:sectors");
+    assert!(message(play(&untimed, &order), &folder).contains("has no times"));
+    assert_eq!(play(&untimed, &TraceOptions { queue_depth: Some(1), ..order }).unwrap(), [read(0, 8, 8), write(0, 16, 8)]);
+    for (options, expected) in [
+        (TraceOptions { format: Some("msr".into()), ..columns("time:us,op,lba:bytes,len:bytes") }, "exclude each other"),
+        (TraceOptions { format: Some("columns".into()), ..none() }, "--columns time:us,op,lba:sectors,len:bytes"),
+        (TraceOptions { time_unit: Some(TimeUnit::Seconds), ..columns("time:us,op,lba:bytes,len:bytes") }, "contradicts the columns"),
+        (TraceOptions { unit: Some(AddressUnit::Bytes), ..columns("time:us,op,lba:bytes,len:bytes") }, "has nothing to say beside"),
+    ] {
+        let text = message(play(&trace, &options), &folder);
+        assert!(text.contains(expected), "{text}");
+    }
+    // The sidecar file says it once; a faulty mapping is a fault of that file.
+    folder.file("t.toml", "columns = { value = \"time:us,op,lba:bytes,len:bytes\", source = \"its author\" }\n");
+    assert_eq!(play(&trace, &none()).unwrap(), expected);
+    folder.file("t.toml", "columns = \"time:us,op\"\n");
+    assert!(message(play(&trace, &none()), &folder).contains("t.toml, line 1: `columns`"), "{}", message(play(&trace, &none()), &folder));
 }
 
 #[test]

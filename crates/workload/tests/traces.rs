@@ -206,7 +206,7 @@ fn files_that_are_no_traces_are_refused() {
     check(
         "spc",
         b"0,303567,3584,rw,0.000000\n",
-        "spc: no known trace format fits its first line, `0,303567,3584,rw,0.000000`; as spc, column 4 (Opcode): found `rw`",
+        "spc: no known trace format fits its first line, `0,303567,3584,rw,0.000000`; --columns says what",
     );
     let many: String = (0..50_000).map(|time| format!("{time} 0 {} 8 1\n", time * 7919 % 100_000)).collect();
     for (name, whole, compression) in [("cut.zst", zstd(&many), "zstd"), ("cut.gz", gzip(&many), "gzip")] {
@@ -262,7 +262,7 @@ fn a_request_beyond_the_drive_is_named() {
     let workload = Workload::resolve(trace.to_str().unwrap(), &microseconds()).unwrap();
     assert_eq!(workload.check_fits(101), Ok(()));
     let checked = message(workload.check_fits(100), &folder);
-    assert_eq!(checked, format!("{played}; the transform `fit` folds or clips such requests"));
+    assert_eq!(checked, format!("{played}; --fit fold folds such requests into it, --fit clip cuts them off"));
 }
 
 #[test]

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Annotated
 
 from cyclopts import App, Parameter
 
 from tinytail import conflicts
-from tinytail.cli import OK
+from tinytail.cli import OK, RUN_FAILED
 from tinytail.commands.facts import show_facts
 from tinytail.flags import JsonPath, PositiveOrNone, Seed, SetWords, TraceFlags, TransformOptions
-from tinytail.output import checked_output, stderr, stdout
+from tinytail.output import checked_output, json_text, show_results, stderr, stdout
 from tinytail.progress import reporter
 from tinytail.render import facts_view
+from tinytail.trace_view import trace_view
 from tinytail.traces import convert_trace, describe_trace
 from tinytail.tracing import NOTHING_SAID
 from tinytail.transforms import Transform
@@ -27,9 +29,10 @@ def info(
     *,
     options: TraceFlags = NOTHING_SAID,
     transform: TransformOptions = Transform(),  # noqa: B008
+    details: bool = False,
     json: JsonPath = None,
 ) -> int:
-    """Show the characteristics of a trace: format, size, mix, rate, span and locality.
+    """Show what a trace is like: two sentences, histograms, and which stock drives hold it.
 
     Parameters
     ----------
@@ -37,6 +40,8 @@ def info(
         The trace, plain or compressed with zstd or gzip; - is standard input.
     transform
         What is done to the requests before they are measured.
+    details
+        Show everything that is known, a line each.
     json
         File for the characteristics as JSON; - is standard output.
     """
@@ -44,7 +49,10 @@ def info(
     output = checked_output(json)
     with reporter(stderr()) as progress:
         document = describe_trace(file, options, transform, progress)
-    return show_facts(document, output)
+    if details:
+        return show_facts(document, output)
+    text = partial(json_text, document)
+    return OK if show_results(output, text, partial(trace_view, document)) else RUN_FAILED
 
 
 @trace.command

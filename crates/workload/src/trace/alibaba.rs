@@ -24,7 +24,7 @@ pub const FORMAT: Format = Format {
     op_codes: false,
     events: &[],
     order: Order::RoughlyTime,
-    reader: Reader::Lines { sniff, parser: |_| Box::new(Alibaba { lines: 0 }) },
+    reader: Reader::Lines { sniff, parser: |_| Box::new(Alibaba) },
 };
 
 fn sniff(line: &str) -> bool {
@@ -32,17 +32,11 @@ fn sniff(line: &str) -> bool {
         .is_ok_and(|words| words == NAMES || (fields::letter_op(words[1]).is_some() && fields::unsigned(words[0], column(0)).is_ok()))
 }
 
-struct Alibaba {
-    lines: u64,
-}
+struct Alibaba;
 
 impl Parser for Alibaba {
     fn parse(&mut self, line: &str) -> Result<Parsed, Fault> {
         let words = fields::columns(line.split(',').map(str::trim), NAMES)?;
-        self.lines += 1;
-        if self.lines == 1 && words == NAMES {
-            return Ok(Parsed::Other("header lines"));
-        }
         let device = fields::device(words[0], column(0))?;
         let op = fields::letter_op(words[1]).ok_or_else(|| Fault::new(column(1), words[1], "R or W"))?;
         let address = Amount::new(words[2], AddressUnit::Bytes, column(2))?;
@@ -59,21 +53,13 @@ mod tests {
     use crate::trace::testing::assert_faults;
 
     fn parse(line: &str) -> Result<Parsed, Fault> {
-        Alibaba { lines: 1 }.parse(line)
+        Alibaba.parse(line)
     }
 
     #[test]
     fn a_line_is_five_columns() {
         let record = Record { time_ns: 1_577_808_000_000_046_000, device: 419, op: Op::Write, sector: 24, sectors: 8 };
         assert_eq!(parse("419,W,12288,4096,1577808000000046"), Ok(Parsed::Request(record)));
-    }
-
-    #[test]
-    fn a_header_may_stand_first() {
-        let mut parser = Alibaba { lines: 0 };
-        let header = "device_id,opcode,offset,length,timestamp";
-        assert_eq!(parser.parse(header), Ok(Parsed::Other("header lines")));
-        assert_eq!(parser.parse(header).unwrap_err().column.number, 1);
     }
 
     #[test]

@@ -117,8 +117,8 @@ impl Parser for Etw {
         }
         let words = fields::columns(line.split(',').map(str::trim).take(NAMES.len()), NAMES)?;
         let completed_ns = fields::time_ns(words[1], TimeUnit::Microseconds, column(1))?;
-        let address = Amount::hexadecimal_bytes(words[5], column(5))?;
-        let (sector, sectors) = fields::extent(address, Amount::hexadecimal_bytes(words[6], column(6))?)?;
+        let address = Amount::hexadecimal(words[5], AddressUnit::Bytes, column(5))?;
+        let (sector, sectors) = fields::extent(address, Amount::hexadecimal(words[6], AddressUnit::Bytes, column(6))?)?;
         let elapsed_ns = fields::time_ns(words[7], TimeUnit::Microseconds, column(7))?;
         let device = fields::device(words[8], column(8))?;
         Ok(Parsed::Request(Record { time_ns: completed_ns - elapsed_ns, device, op, sector, sectors }))

@@ -172,9 +172,9 @@ impl<'a> Amount<'a> {
         Ok(Self { value: unsigned(field, column)?, unit, field, column })
     }
 
-    /// A hexadecimal number of bytes.
-    pub(crate) fn hexadecimal_bytes(field: &'a str, column: Column) -> Result<Self, Fault> {
-        Ok(Self { value: hexadecimal(field, column)?, unit: AddressUnit::Bytes, field, column })
+    /// A hexadecimal number of units.
+    pub(crate) fn hexadecimal(field: &'a str, unit: AddressUnit, column: Column) -> Result<Self, Fault> {
+        Ok(Self { value: hexadecimal(field, column)?, unit, field, column })
     }
 
     fn fault(self, expected: impl Into<String>) -> Fault {

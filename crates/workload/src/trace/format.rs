@@ -3,6 +3,7 @@
 use tinytail_core::host::CommandKind;
 
 use crate::error::Column;
+use crate::trace::columns::Columns;
 use crate::trace::fields::Fault;
 use crate::trace::units::{AddressUnit, Event, OpCodes, TimeUnit};
 
@@ -80,6 +81,11 @@ pub trait Parser: Send {
     /// Names the column that is not what the format says.
     fn parse(&mut self, line: &str) -> Result<Parsed, Fault>;
 
+    /// Where times stand in this trace, if that is not the same in all of the format.
+    fn time_column(&self) -> Option<Column> {
+        None
+    }
+
     /// What the trace calls a device that was read: its number, unless the format has names.
     fn device_name(&self, device: u32) -> String {
         device.to_string()
@@ -156,4 +162,6 @@ pub struct Settings {
     pub ops: OpCodes,
     /// The event that counts as a request's arrival, where a format has several.
     pub event: Option<Event>,
+    /// What the columns mean, in the format that needs to be told.
+    pub columns: Option<Columns>,
 }

@@ -201,7 +201,7 @@ pub(crate) fn sidecar(trace: &Path) -> Option<PathBuf> {
 /// The part of a message that asks to state something in a sidecar file, if the trace can have one.
 pub(crate) fn in_sidecar(trace: &Path, what: &str) -> String {
     let name = sidecar_paths(trace)[0].file_name().map_or_else(String::new, |name| name.to_string_lossy().into_owned());
-    if trace == Path::new(STANDARD_INPUT_SAID) { String::new() } else { format!(", or as `{what}` in {name} beside the trace") }
+    if trace == Path::new(STANDARD_INPUT_SAID) { String::new() } else { format!(", or `{what}` in {name} beside the trace") }
 }
 
 #[cfg(test)]

@@ -11,6 +11,7 @@
 mod alibaba;
 mod ascii;
 mod blkparse;
+pub(crate) mod columns;
 mod container;
 mod etw;
 mod fields;
@@ -46,6 +47,7 @@ use crate::reading::{Reading, TraceContent};
 use crate::source::Source;
 use crate::text;
 use crate::transform::BurstSummary;
+pub use columns::Columns;
 pub use container::Compression;
 pub use fields::Fault;
 pub use format::{Format, Op, Order, Parsed, Parser, Reader, Record, Settings, Time};
@@ -69,6 +71,7 @@ pub const FORMATS: &[Format] = &[
     fiu::FORMAT,
     wiscsee::FORMAT,
     flashnet::FORMAT,
+    columns::FORMAT,
 ];
 
 /// The devices of a trace are laid one after another at multiples of 1 MiB.
@@ -101,6 +104,8 @@ pub struct TraceOptions {
     pub reorder_ms: Option<u64>,
     /// Play in closed loop: this many requests are always outstanding, and times do not matter.
     pub queue_depth: Option<u32>,
+    /// What the columns of a delimited text mean, such as `time:us,op,lba:sectors,len:bytes`.
+    pub columns: Option<Columns>,
 }
 
 /// Options and where they come from, as a phrase for the notes.
@@ -202,7 +207,7 @@ impl Trace {
                 slot = *slots.entry(record.device).or_insert(devices.len());
                 if slot == devices.len() {
                     if slot == DEVICES_MAX {
-                        let column = self.format.device_column.unwrap_or(self.format.time_column);
+                        let column = self.format.device_column.unwrap_or(records.time_column());
                         let expected = format!("one of at most {} devices", text::grouped(DEVICES_MAX as u64));
                         return Err(records.fault(request.at, Fault::new(column, &records.device_name(record.device), expected)));
                     }
@@ -435,7 +440,12 @@ impl Trace {
             compression: self.compression,
             time_unit: self.settings.time_unit,
             address_unit: self.settings.address_unit,
-            ops: self.format.op_codes.then(|| self.settings.ops.clone()),
+            columns: self.settings.columns.clone(),
+            ops: self
+                .format
+                .op_codes
+                .then(|| self.settings.ops.clone())
+                .filter(|_| self.settings.columns.as_ref().is_none_or(|columns| columns.codes.is_some())),
             devices: devices.collect(),
             notes,
             characteristics,

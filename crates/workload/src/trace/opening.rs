@@ -8,6 +8,7 @@ use crate::error::WorkloadError;
 use crate::file;
 use crate::reading::{Reading, TraceContent};
 use crate::text;
+use crate::trace::columns::{self, Columns};
 use crate::trace::fields;
 use crate::trace::input::{self, Input};
 use crate::trace::records::{Records, TimeLimits};
@@ -41,15 +42,23 @@ impl Trace {
             notes: vec![format!("format {}, {origin}: {}", format.name, format.summary)],
         };
         let queue_depth = settling.queue_depth()?;
-        let time_unit = settling.time_unit()?;
+        let mut columns = settling.columns()?;
+        let time_unit = settling.time_unit(columns.as_ref())?;
         let late_ns_max = settling.late_ns_max(time_unit, queue_depth)?;
-        let address_unit = settling.address_unit()?;
-        let ops = settling.ops()?;
+        let address_unit = settling.address_unit(columns.as_mut())?;
+        let ops = settling.ops(columns.as_mut())?;
         let event = settling.event()?;
         let notes = settling.notes;
-        let settings = Settings { time_unit, address_unit, ops, event };
-        if time_unit.is_none() && format.time == Time::Given && queue_depth.is_none() {
-            return Err(missing_time_unit(&content, format, settings, late_ns_max));
+        let timeless = columns.as_ref().is_some_and(|columns| !columns.has_times());
+        let untimed = time_unit.is_none() && format.time == Time::Given && queue_depth.is_none() && !timeless;
+        let settings = Settings { time_unit, address_unit, ops, event, columns };
+        let is_without_unit = |columns: &Columns| untimed || columns.lba_unit.is_none() || columns.len_unit.is_none();
+        match &settings.columns {
+            Some(columns) if is_without_unit(columns) => {
+                return Err(missing_units(&content, columns.clone(), untimed, settings, late_ns_max));
+            }
+            None if untimed => return Err(missing_time_unit(&content, format, settings, late_ns_max)),
+            _ => {}
         }
         let mut trace =
             Self { content, format, compression, settings, late_ns_max, queue_depth, device: None, notes, scan: Scan::default() };
@@ -89,10 +98,40 @@ impl Settling<'_> {
         Ok(Some(depth))
     }
 
+    /// What the columns mean, in the format that needs to be told.
+    fn columns(&mut self) -> Result<Option<Columns>, WorkloadError> {
+        match first(self.origins, |options| options.columns.as_ref()) {
+            Some((columns, origin)) => {
+                self.notes.push(format!("columns {columns}, {origin}"));
+                Ok(Some(columns.clone()))
+            }
+            None if self.format.name == columns::NAME => {
+                Err(self.fault(format!("the format columns is read by what is said of them: --columns {}", columns::EXAMPLE)))
+            }
+            None => Ok(None),
+        }
+    }
+
     /// The unit of time, or none if there are no times or if nobody knows their unit.
-    fn time_unit(&mut self) -> Result<Option<TimeUnit>, WorkloadError> {
+    fn time_unit(&mut self, columns: Option<&Columns>) -> Result<Option<TimeUnit>, WorkloadError> {
         let given = first(self.origins, |options| options.time_unit);
         let name = self.format.name;
+        if let Some(columns) = columns {
+            return match (columns.time_unit, given) {
+                (_, Some((unit, origin))) if !columns.has_times() => {
+                    Err(self
+                        .fault(format!("the time unit {unit} ({origin}) does not apply to the columns {columns}, of which none has times")))
+                }
+                _ if !columns.has_times() => {
+                    self.notes.push("no times, only an order".into());
+                    Ok(None)
+                }
+                (Some(said), Some((unit, origin))) if unit != said => {
+                    Err(self.fault(format!("the time unit {unit} ({origin}) contradicts the columns {columns}; leave one of them out")))
+                }
+                (said, given) => Ok(said.or(given.map(|(unit, _)| unit))),
+            };
+        }
         Ok(match (self.format.time, given) {
             (Time::Fixed(fixed), Some((unit, origin))) if unit != fixed => {
                 return Err(self.fault(format!(
@@ -138,8 +177,18 @@ impl Settling<'_> {
         }
     }
 
-    fn address_unit(&mut self) -> Result<AddressUnit, WorkloadError> {
+    fn address_unit(&mut self, columns: Option<&mut Columns>) -> Result<AddressUnit, WorkloadError> {
         let given = first(self.origins, |options| options.unit);
+        if let Some(columns) = columns {
+            if let (Some((unit, origin)), Some(_), Some(_)) = (given, columns.lba_unit, columns.len_unit) {
+                return Err(
+                    self.fault(format!("the address unit {unit} ({origin}) has nothing to say beside the columns {columns}; leave it out"))
+                );
+            }
+            columns.lba_unit = columns.lba_unit.or(given.map(|(unit, _)| unit));
+            columns.len_unit = columns.len_unit.or(given.map(|(unit, _)| unit));
+            return Ok(columns.lba_unit.unwrap_or(AddressUnit::Sectors));
+        }
         Ok(match (self.format.address_unit, given) {
             (Some(fixed), Some((unit, origin))) if unit != fixed => {
                 return Err(self.fault(format!(
@@ -160,7 +209,13 @@ impl Settling<'_> {
         })
     }
 
-    fn ops(&mut self) -> Result<OpCodes, WorkloadError> {
+    fn ops(&mut self, columns: Option<&mut Columns>) -> Result<OpCodes, WorkloadError> {
+        if let Some(columns) = columns {
+            let given = first(self.origins, |options| options.ops.clone());
+            self.notes.extend(given.as_ref().map(|(ops, origin)| format!("operation codes {ops}, {origin}")));
+            columns.codes = given.map(|(ops, _)| ops);
+            return Ok(columns.codes.clone().unwrap_or_default());
+        }
         Ok(match (self.format.op_codes, first(self.origins, |options| options.ops.clone())) {
             (false, Some((ops, origin))) => {
                 return Err(self.fault(format!(
@@ -214,7 +269,15 @@ impl Settling<'_> {
 fn find_format(content: &TraceContent, origins: &[Origin]) -> Result<(&'static Format, super::Compression), WorkloadError> {
     let input = Input::open(content)?;
     let compression = input.content().compression();
-    if let Some((name, origin)) = first(origins, |options| options.format.as_deref()) {
+    let named = first(origins, |options| options.format.as_deref());
+    if let Some((said, origin)) = first(origins, |options| options.columns.as_ref()) {
+        let Some((name, named_by)) = named.filter(|(name, _)| *name != columns::NAME) else { return Ok((&columns::FORMAT, compression)) };
+        return Err(WorkloadError::Option {
+            path: input.path(),
+            message: format!("the columns {said} ({origin}) and the format {name} ({named_by}) exclude each other; leave one of them out"),
+        });
+    }
+    if let Some((name, origin)) = named {
         return match FORMATS.iter().find(|format| format.name == name) {
             Some(format) => Ok((format, compression)),
             None => {
@@ -244,27 +307,30 @@ fn find_format(content: &TraceContent, origins: &[Origin]) -> Result<(&'static F
     {
         head.push(line.to_owned());
     }
-    let Some(first_line) = head.first() else {
+    if head.is_empty() {
         return Err(WorkloadError::Empty { path: input.path() });
-    };
+    }
     let claims = |format: &&Format| match format.reader {
         Reader::Lines { sniff, .. } => head.iter().any(|line| sniff(line)),
         Reader::Records { .. } => false,
     };
     match FORMATS.iter().find(claims) {
         Some(format) => Ok((format, compression)),
-        None => Err(unknown_format(input.path(), first_line)),
+        None => Err(unknown_format(input.path(), &head)),
     }
 }
 
 /// Says of the formats that fit a line best what does not fit.
-fn unknown_format(path: String, first_line: &str) -> WorkloadError {
+fn unknown_format(path: String, head: &[String]) -> WorkloadError {
     const SAID: usize = 3;
-    let settings = Settings { time_unit: None, address_unit: AddressUnit::Sectors, ops: OpCodes::default(), event: None };
-    let mut faults: Vec<_> = FORMATS
-        .iter()
+    let settings = Settings { time_unit: None, address_unit: AddressUnit::Sectors, ops: OpCodes::default(), event: None, columns: None };
+    let first_line = head[0].as_str();
+    // The names of columns fit no format.
+    let judged = head.get(1).filter(|_| columns::looks_like_header(first_line)).map_or(first_line, String::as_str);
+    let known = || FORMATS.iter().filter(|format| format.name != columns::NAME);
+    let mut faults: Vec<_> = known()
         .filter_map(|format| match format.reader {
-            Reader::Lines { parser, .. } => Some((format.name, parser(&settings).parse(first_line).err()?)),
+            Reader::Lines { parser, .. } => Some((format.name, parser(&settings).parse(judged).err()?)),
             Reader::Records { .. } => None,
         })
         .collect();
@@ -275,47 +341,112 @@ fn unknown_format(path: String, first_line: &str) -> WorkloadError {
         .take(SAID)
         .map(|(name, fault)| format!("as {name}, {}: found {}, expected {}", fault.column, fault.found, fault.expected))
         .collect();
-    let names: Vec<&str> = FORMATS.iter().map(|format| format.name).collect();
-    WorkloadError::UnknownFormat { path, first_line: text::quoted(first_line), reasons: reasons.join("; "), formats: names.join(", ") }
+    let names: Vec<&str> = known().map(|format| format.name).collect();
+    let proposal = columns::proposal(head);
+    let reasons = if proposal.is_some() { String::new() } else { format!("The nearest: {}. ", reasons.join("; ")) };
+    let columns = proposal
+        .unwrap_or_else(|| format!("--columns says what the columns of any delimited text are, as in --columns {}", columns::EXAMPLE));
+    let formats = names.join(", ");
+    WorkloadError::UnknownFormat { path, first_line: text::quoted(first_line), columns, reasons, formats }
 }
 
-/// Says what each unit would make of the trace. Reads it in seconds, so that the digits after the point are kept.
-fn missing_time_unit(content: &TraceContent, format: &'static Format, mut settings: Settings, late_ns_max: i128) -> WorkloadError {
-    settings.time_unit = Some(TimeUnit::Seconds);
-    let measure = || {
+/// What a trace whose units are not known comes to in each unit.
+struct Unmeasured {
+    requests: u64,
+    /// In units of 10^-9 of whatever the file's unit of time is.
+    span: u128,
+    /// In the file's units of addresses, if they are read as sectors.
+    end: u64,
+    /// The sum of all sizes in the file's units, if they are read as sectors.
+    size: u64,
+}
+
+impl Unmeasured {
+    /// Reads times in seconds, so that the digits after the point are kept.
+    fn read(content: &TraceContent, format: &'static Format, mut settings: Settings, late_ns_max: i128) -> Result<Self, WorkloadError> {
+        let timed = settings.columns.as_ref().is_none_or(Columns::has_times);
+        settings.time_unit = timed.then_some(TimeUnit::Seconds);
         // How late a line may be can't be judged without the unit.
         let late_ns_max = if late_ns_max > 0 { i128::MAX } else { 0 };
-        let mut records = Records::open(content, format, &settings, Some(TimeLimits { span_ns_max: i128::MAX, late_ns_max }))?;
-        let (mut requests, mut earliest_ns, mut latest_ns) = (0_u64, i128::MAX, i128::MIN);
+        let limits = settings.time_unit.map(|_| TimeLimits { span_ns_max: i128::MAX, late_ns_max });
+        let mut records = Records::open(content, format, &settings, limits)?;
+        let mut read = Self { requests: 0, span: 0, end: 0, size: 0 };
+        let (mut earliest_ns, mut latest_ns) = (i128::MAX, i128::MIN);
         while let Some(request) = records.next()? {
-            requests += 1;
-            earliest_ns = earliest_ns.min(request.record.time_ns);
-            latest_ns = latest_ns.max(request.record.time_ns);
+            let record = request.record;
+            read.requests += 1;
+            earliest_ns = earliest_ns.min(record.time_ns);
+            latest_ns = latest_ns.max(record.time_ns);
+            read.end = read.end.max(record.sector + u64::from(record.sectors));
+            read.size += u64::from(record.sectors);
         }
-        if requests == 0 {
+        if read.requests == 0 {
             return Err(WorkloadError::Empty { path: content.path.display().to_string() });
         }
-        Ok((requests, (latest_ns - earliest_ns).unsigned_abs()))
-    };
-    let (requests, span) = match measure() {
-        Ok(measured) => measured,
+        read.span = (latest_ns - earliest_ns).unsigned_abs();
+        Ok(read)
+    }
+
+    /// How long the trace would last and how fast its requests would come, in a unit of time.
+    fn in_time(&self, unit: TimeUnit) -> String {
+        let span_ns = self.span / 1_000_000_000 * u128::from(unit.ns()) + self.span % 1_000_000_000 * u128::from(unit.ns()) / 1_000_000_000;
+        if span_ns == 0 {
+            return "all at once".into();
+        }
+        let per_second = self.requests as f64 * 1e9 / span_ns as f64;
+        let rate = if per_second < 10.0 { format!("{per_second:.3}") } else { text::grouped(per_second.round() as u64) };
+        format!("it would last {} at {rate} requests per second", text::duration(span_ns))
+    }
+
+    /// How large the trace would be and how large its requests, in a unit of addresses.
+    fn in_space(&self, unit: AddressUnit) -> String {
+        let unit_bytes = if unit == AddressUnit::Sectors { u64::from(SECTOR_BYTES) } else { 1 };
+        let bytes = |units: u64| text::binary_size(units.saturating_mul(unit_bytes));
+        format!("it would reach {} in requests of {} on average", bytes(self.end), bytes(self.size / self.requests))
+    }
+}
+
+/// Says what each unit of time would make of the trace.
+fn missing_time_unit(content: &TraceContent, format: &'static Format, settings: Settings, late_ns_max: i128) -> WorkloadError {
+    let read = match Unmeasured::read(content, format, settings, late_ns_max) {
+        Ok(read) => read,
         Err(error) => return error,
     };
-    let choices = TimeUnit::ALL.map(|unit| {
-        // The span is in units of 10^-9 of whatever the file's unit is.
-        let span_ns = span / 1_000_000_000 * u128::from(unit.ns()) + span % 1_000_000_000 * u128::from(unit.ns()) / 1_000_000_000;
-        if span_ns == 0 {
-            return format!("\n  {unit}: all at once");
-        }
-        let per_second = requests as f64 * 1e9 / span_ns as f64;
-        let rate = if per_second < 10.0 { format!("{per_second:.3}") } else { text::grouped(per_second.round() as u64) };
-        format!("\n  {unit}: it would last {} at {rate} requests per second", text::duration(span_ns))
-    });
     WorkloadError::MissingTimeUnit {
         path: content.path.display().to_string(),
         format: format.name,
         sidecar: input::in_sidecar(&content.path, "time_unit = \"...\""),
-        requests: text::grouped(requests),
-        choices: choices.concat(),
+        requests: text::grouped(read.requests),
+        choices: TimeUnit::ALL.map(|unit| format!("\n  {unit}: {}", read.in_time(unit))).concat(),
+    }
+}
+
+/// Says what each unit would make of a trace whose columns have been said without all of their units.
+fn missing_units(content: &TraceContent, columns: Columns, untimed: bool, mut settings: Settings, late_ns_max: i128) -> WorkloadError {
+    let unplaced = columns.lba_unit.is_none() || columns.len_unit.is_none();
+    if unplaced && let Some(columns) = &mut settings.columns {
+        (columns.lba_unit, columns.len_unit) = (Some(AddressUnit::Sectors), Some(AddressUnit::Sectors));
+    }
+    let read = match Unmeasured::read(content, &columns::FORMAT, settings, late_ns_max) {
+        Ok(read) => read,
+        Err(error) => return error,
+    };
+    let example = columns.with_units(Some(TimeUnit::Microseconds), Some(AddressUnit::Bytes));
+    let missing = [untimed.then_some("times"), unplaced.then_some("addresses and sizes")];
+    let mut choices = String::new();
+    if untimed {
+        choices += &TimeUnit::ALL.map(|unit| format!("\n  times in {unit}: {}", read.in_time(unit))).concat();
+    }
+    if unplaced {
+        choices +=
+            &[AddressUnit::Sectors, AddressUnit::Bytes].map(|unit| format!("\n  addresses in {unit}: {}", read.in_space(unit))).concat();
+    }
+    WorkloadError::MissingUnits {
+        path: content.path.display().to_string(),
+        missing: missing.into_iter().flatten().collect::<Vec<_>>().join(" and of its "),
+        sidecar: input::in_sidecar(&content.path, &format!("columns = \"{example}\"")),
+        example,
+        requests: text::grouped(read.requests),
+        choices,
     }
 }

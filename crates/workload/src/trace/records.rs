@@ -6,9 +6,10 @@ use std::collections::{BinaryHeap, VecDeque};
 
 use tinytail_core::host::CommandKind;
 
-use crate::error::{Position, WorkloadError};
+use crate::error::{Column, Position, WorkloadError};
 use crate::reading::TraceContent;
 use crate::text;
+use crate::trace::columns::looks_like_header;
 use crate::trace::fields::Fault;
 use crate::trace::input::Input;
 use crate::trace::{Format, Parsed, Parser, Reader, Record, Settings};
@@ -53,8 +54,7 @@ impl Skipped {
     /// `1,695 Q events and 3 flushes`, or nothing.
     pub(super) fn said(&self) -> Option<String> {
         let parts: Vec<String> = self.counts.iter().map(|(what, count)| format!("{} {what}", text::grouped(*count))).collect();
-        let (last, before) = parts.split_last()?;
-        Some(if before.is_empty() { last.clone() } else { format!("{} and {last}", before.join(", ")) })
+        (!parts.is_empty()).then(|| text::listed(&parts))
     }
 }
 
@@ -73,6 +73,7 @@ pub(super) struct Records {
     format: &'static Format,
     limits: Option<TimeLimits>,
     clock: Option<Clock>,
+    at_beginning: bool,
     read: u64,
     /// The places at which the time was later than ever before, as far back as is held.
     peaks: VecDeque<(u64, i128)>,
@@ -110,6 +111,7 @@ impl Records {
             format,
             limits,
             clock: None,
+            at_beginning: true,
             read: 0,
             peaks: VecDeque::new(),
             latest_before_peaks_ns: None,
@@ -126,9 +128,14 @@ impl Records {
 
     fn read_next(&mut self) -> Result<Option<Request>, WorkloadError> {
         loop {
+            let is_first = std::mem::take(&mut self.at_beginning);
             let (at, parsed) = match &mut self.reader {
                 Units::Lines(parser) => match self.input.next_line()? {
-                    Some((at, line)) => (at, parser.parse(line)),
+                    Some((at, line)) => match parser.parse(line) {
+                        // Many write the names of the columns first.
+                        Err(_) if is_first && looks_like_header(line) => (at, Ok(Parsed::Other("header lines"))),
+                        parsed => (at, parsed),
+                    },
                     None => return Ok(None),
                 },
                 Units::Records { bytes, parse } => match self.input.next_record(*bytes)? {
@@ -244,8 +251,14 @@ impl Records {
         Ok(())
     }
 
+    /// Where the times stand.
+    pub(super) fn time_column(&self) -> Column {
+        let of_parser = if let Units::Lines(parser) = &self.reader { parser.time_column() } else { None };
+        of_parser.unwrap_or(self.format.time_column)
+    }
+
     fn time_fault(&self, time_ns: i128, expected: String) -> Fault {
-        Fault { column: self.format.time_column, found: format!("a time of {} ns", text::signed(time_ns)), expected }
+        Fault { column: self.time_column(), found: format!("a time of {} ns", text::signed(time_ns)), expected }
     }
 }
 

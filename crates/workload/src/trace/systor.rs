@@ -26,7 +26,7 @@ pub const FORMAT: Format = Format {
     op_codes: false,
     events: &[],
     order: Order::RoughlyTime,
-    reader: Reader::Lines { sniff, parser: |_| Box::new(Systor { lines: 0 }) },
+    reader: Reader::Lines { sniff, parser: |_| Box::new(Systor) },
 };
 
 fn sniff(line: &str) -> bool {
@@ -35,17 +35,11 @@ fn sniff(line: &str) -> bool {
     })
 }
 
-struct Systor {
-    lines: u64,
-}
+struct Systor;
 
 impl Parser for Systor {
     fn parse(&mut self, line: &str) -> Result<Parsed, Fault> {
         let words = fields::columns(line.split(',').map(str::trim), NAMES)?;
-        self.lines += 1;
-        if self.lines == 1 && words == NAMES {
-            return Ok(Parsed::Other("header lines"));
-        }
         let time_ns = fields::time_ns(words[0], TimeUnit::Seconds, column(0))?;
         if !words[1].is_empty() {
             fields::time_ns(words[1], TimeUnit::Seconds, column(1))?;
@@ -65,7 +59,7 @@ mod tests {
     use crate::trace::testing::assert_faults;
 
     fn parse(line: &str) -> Result<Parsed, Fault> {
-        Systor { lines: 1 }.parse(line)
+        Systor.parse(line)
     }
 
     #[test]
@@ -73,14 +67,6 @@ mod tests {
         let record = Record { time_ns: 1_456_095_145_133_076_000, device: 2, op: Op::Read, sector: 8, sectors: 8 };
         assert_eq!(parse("1456095145.133076000,0.000806000,R,2,4096,4096"), Ok(Parsed::Request(record)));
         assert_eq!(parse("1456095145.133076000,,R,2,4096,4096"), Ok(Parsed::Request(record)));
-    }
-
-    #[test]
-    fn its_header_may_stand_first() {
-        let mut parser = Systor { lines: 0 };
-        let header = "Timestamp,Response,IOType,LUN,Offset,Size";
-        assert_eq!(parser.parse(header), Ok(Parsed::Other("header lines")));
-        assert_eq!(parser.parse(header).unwrap_err().column.number, 1);
     }
 
     #[test]

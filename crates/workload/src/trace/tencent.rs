@@ -26,7 +26,7 @@ pub const FORMAT: Format = Format {
     op_codes: false,
     events: &[],
     order: Order::RoughlyTime,
-    reader: Reader::Lines { sniff, parser: |_| Box::new(Tencent { lines: 0 }) },
+    reader: Reader::Lines { sniff, parser: |_| Box::new(Tencent) },
 };
 
 fn op(word: &str) -> Option<Op> {
@@ -44,17 +44,11 @@ fn sniff(line: &str) -> bool {
     })
 }
 
-struct Tencent {
-    lines: u64,
-}
+struct Tencent;
 
 impl Parser for Tencent {
     fn parse(&mut self, line: &str) -> Result<Parsed, Fault> {
         let words = fields::columns(line.split(',').map(str::trim), NAMES)?;
-        self.lines += 1;
-        if self.lines == 1 && words == NAMES {
-            return Ok(Parsed::Other("header lines"));
-        }
         let time_ns = fields::time_ns(words[0], TimeUnit::Seconds, column(0))?;
         let address = Amount::new(words[1], AddressUnit::Sectors, column(1))?;
         let (sector, sectors) = fields::extent(address, Amount::new(words[2], AddressUnit::Sectors, column(2))?)?;
@@ -70,7 +64,7 @@ mod tests {
     use crate::trace::testing::assert_faults;
 
     fn parse(line: &str) -> Result<Parsed, Fault> {
-        Tencent { lines: 1 }.parse(line)
+        Tencent.parse(line)
     }
 
     #[test]

@@ -117,7 +117,10 @@ impl Placed {
         };
         WorkloadError::DoesNotFit {
             name: self.name.clone(),
-            message: format!("request {} ends at byte {end}, beyond {limit}; `fit` folds or clips such requests", text::grouped(request)),
+            message: format!(
+                "request {} ends at byte {end}, beyond {limit}; --fit fold folds such requests into it, --fit clip cuts them off",
+                text::grouped(request)
+            ),
         }
     }
 }
@@ -218,7 +221,10 @@ mod tests {
         let place = Place { offset: 10, ..Place::default() };
         assert_eq!(placed(&reads(&[(0, 8), (82, 8)]), place, 100).unwrap(), (reads(&[(10, 8), (92, 8)]), vec![]));
         let error = placed(&reads(&[(0, 8), (82, 8), (83, 8)]), place, 100).unwrap_err().to_string();
-        assert_eq!(error, "workload `w`: request 3 ends at byte 51712, beyond the drive's 51200 bytes; `fit` folds or clips such requests");
+        assert_eq!(
+            error,
+            "workload `w`: request 3 ends at byte 51712, beyond the drive's 51200 bytes; --fit fold folds such requests into it, --fit clip cuts them off"
+        );
         let place = Place { offset: 10, region: Some(20), fit: None };
         assert_eq!(placed(&reads(&[(12, 8)]), place, 100).unwrap().0, reads(&[(22, 8)]));
         let error = placed(&reads(&[(13, 8)]), place, 100).unwrap_err().to_string();

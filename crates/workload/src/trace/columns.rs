@@ -1,0 +1,689 @@
+//! Any delimited text, by a mapping of its columns: `time:us,op,lba:sectors,len:bytes`.
+//!
+//! The mapping names the columns in their order, or says for each role which column it is, by its number or by its name in
+//! the header line: `time=3:us,op=Type,lba=Offset:bytes,len=Size:bytes`. A unit that is said nowhere is asked for, never
+//! guessed; only the proposal that an error makes has one, and says that it is an assumption.
+
+use std::borrow::Cow;
+use std::fmt;
+use std::str::FromStr;
+
+use rustc_hash::FxHashMap;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::error::Column;
+use crate::text;
+use crate::trace::fields::{self, Amount, Fault};
+use crate::trace::units::{AddressUnit, OpCodes, TimeUnit};
+use crate::trace::{Format, Op, Order, Parsed, Parser, Reader, Record, Settings, Time};
+
+/// The name of the format that a mapping of columns is read by.
+pub(crate) const NAME: &str = "columns";
+
+/// The row of this format, which no content claims.
+pub const FORMAT: Format = Format {
+    name: NAME,
+    summary: "delimited text, by a mapping of its columns",
+    time_column: Column { number: 1, name: "time" },
+    device_column: Some(Column { number: 1, name: "device" }),
+    time: Time::Given,
+    address_unit: None,
+    op_codes: true,
+    events: &[],
+    order: Order::Time,
+    reader: Reader::Lines { sniff: |_| false, parser: |settings| Box::new(Delimited::new(settings)) },
+};
+
+/// A mapping as it is written in messages.
+pub(crate) const EXAMPLE: &str = "time:us,op,lba:sectors,len:bytes";
+
+/// What a column means.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Role {
+    Time,
+    Op,
+    Lba,
+    Len,
+    Device,
+}
+
+const ROLES: usize = 5;
+
+impl Role {
+    const ALL: [Self; ROLES] = [Self::Time, Self::Op, Self::Lba, Self::Len, Self::Device];
+
+    fn name(self) -> &'static str {
+        match self {
+            Self::Time => "time",
+            Self::Op => "op",
+            Self::Lba => "lba",
+            Self::Len => "len",
+            Self::Device => "device",
+        }
+    }
+
+    /// What the column may be called, in a mapping and in header lines.
+    fn words(self) -> &'static [&'static str] {
+        match self {
+            Self::Time => &["time", "timestamp", "ts", "arrival", "clock", "date"],
+            Self::Op => &["op", "type", "operation", "opcode", "rw", "rwbs", "iotype", "action", "cmd", "command"],
+            Self::Lba => &["lba", "offset", "address", "addr", "sector", "block", "lbn", "start", "position"],
+            Self::Len => &["len", "length", "size", "bytes", "sectors", "blocks", "count", "nblocks"],
+            Self::Device => &["device", "dev", "disk", "disknumber", "lun", "volume", "asu"],
+        }
+    }
+
+    fn of(word: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|role| role.words().contains(&word))
+    }
+}
+
+/// Where a column is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Place {
+    /// Counted from 1.
+    Number(usize),
+    /// By its name in the header line.
+    Name(String),
+}
+
+/// Which columns of a delimited text mean what, and in which units.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
+pub struct Columns {
+    written: String,
+    /// By role; time and device may be missing.
+    places: [Option<Place>; ROLES],
+    /// Unit of the times, if the mapping says one.
+    pub(crate) time_unit: Option<TimeUnit>,
+    /// Unit of the addresses, if known.
+    pub(crate) lba_unit: Option<AddressUnit>,
+    /// Unit of the sizes, if known.
+    pub(crate) len_unit: Option<AddressUnit>,
+    /// The words of operations; those that everybody understands without it.
+    pub(crate) codes: Option<OpCodes>,
+}
+
+impl Columns {
+    /// Whether there are times.
+    pub(crate) fn has_times(&self) -> bool {
+        self.places[Role::Time as usize].is_some()
+    }
+
+    /// The same mapping with these units, where it has them.
+    pub(crate) fn with_units(&self, time: Option<TimeUnit>, address: Option<AddressUnit>) -> String {
+        let unit_of = |role: Role| match role {
+            Role::Time => self.time_unit.or(time).map(|unit| unit.name()),
+            Role::Lba => self.lba_unit.or(address).map(|unit| unit.name()),
+            Role::Len => self.len_unit.or(address).map(|unit| unit.name()),
+            Role::Op | Role::Device => None,
+        };
+        let part = |part: &str| {
+            let bare = part.trim().rsplit_once(':').map_or(part.trim(), |(bare, _)| bare);
+            let role = Role::of(bare.split_once('=').map_or(bare, |(role, _)| role));
+            role.and_then(unit_of).map_or_else(|| part.trim().to_owned(), |unit| format!("{bare}:{unit}"))
+        };
+        self.written.split(',').map(part).collect::<Vec<_>>().join(",")
+    }
+}
+
+impl fmt::Display for Columns {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.written)
+    }
+}
+
+impl FromStr for Columns {
+    type Err = String;
+
+    fn from_str(written: &str) -> Result<Self, String> {
+        let fault = |what: String| Err(format!("`columns` is {}: {what}; expected for example `{EXAMPLE}`", text::quoted(written)));
+        let mut columns =
+            Self { written: written.into(), places: Default::default(), time_unit: None, lba_unit: None, len_unit: None, codes: None };
+        let by_name = written.contains('=');
+        for (number, part) in (1..).zip(written.split(',').map(str::trim)) {
+            if matches!(part, "" | "-" | "_") && !by_name {
+                continue;
+            }
+            let (bare, unit) = part.rsplit_once(':').map_or((part, None), |(bare, unit)| (bare.trim(), Some(unit.trim())));
+            let (word, place) = match bare.split_once('=') {
+                Some((_, "")) => return fault(format!("{} names no column", text::quoted(part))),
+                Some((word, place)) => (word.trim(), place.trim().parse().map_or_else(|_| Place::Name(place.trim().into()), Place::Number)),
+                None if by_name => return fault(format!("{} does not say which column it is, as others do by `=`", text::quoted(part))),
+                None => (bare, Place::Number(number)),
+            };
+            let Some(role) = Role::of(word) else {
+                let names = Role::ALL.map(Role::name);
+                let nearest = text::nearest(word, names).map_or_else(String::new, |nearest| format!(", did you mean `{nearest}`?"));
+                return fault(format!(
+                    "{} is none of {} and `_` for a column that is skipped{nearest}",
+                    text::quoted(word),
+                    names.join(", ")
+                ));
+            };
+            if place == Place::Number(0) {
+                return fault("columns are counted from 1".into());
+            }
+            if columns.places[role as usize].replace(place).is_some() {
+                return fault(format!("{} is given twice", role.name()));
+            }
+            let Some(unit) = unit else { continue };
+            let known = match role {
+                Role::Time => unit.parse().map(|unit| columns.time_unit = Some(unit)),
+                Role::Lba => unit.parse().map(|unit| columns.lba_unit = Some(unit)),
+                Role::Len => unit.parse().map(|unit| columns.len_unit = Some(unit)),
+                Role::Op | Role::Device => Err(format!("{} has no unit", role.name())),
+            };
+            if let Err(what) = known {
+                return fault(what);
+            }
+        }
+        for role in [Role::Op, Role::Lba, Role::Len] {
+            if columns.places[role as usize].is_none() {
+                return fault(format!("{} is missing", role.name()));
+            }
+        }
+        Ok(columns)
+    }
+}
+
+impl TryFrom<String> for Columns {
+    type Error = String;
+
+    fn try_from(written: String) -> Result<Self, String> {
+        written.parse()
+    }
+}
+
+impl From<Columns> for String {
+    fn from(columns: Columns) -> Self {
+        columns.written
+    }
+}
+
+impl JsonSchema for Columns {
+    fn schema_name() -> Cow<'static, str> {
+        "Columns".into()
+    }
+
+    fn json_schema(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
+        schemars::json_schema!({
+            "type": "string",
+            "description": "What the columns of a delimited text mean, for example `time:us,op,lba:sectors,len:bytes`."
+        })
+    }
+}
+
+/// What is between the fields of a line.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Delimiter {
+    Letter(char),
+    WhiteSpace,
+}
+
+impl Delimiter {
+    const ALL: [Self; 5] = [Self::Letter(','), Self::Letter(';'), Self::Letter('\t'), Self::Letter('|'), Self::WhiteSpace];
+
+    /// The first one that makes at least so many fields of a line.
+    fn of(line: &str, fields: usize) -> Option<Self> {
+        Self::ALL.into_iter().find(|delimiter| delimiter.split(line).count() >= fields)
+    }
+
+    /// The fields, without the white space and the quotation marks around them.
+    fn split(self, line: &str) -> impl Iterator<Item = &str> {
+        let (letter, white) = match self {
+            Self::Letter(letter) => (Some(line.split(letter)), None),
+            Self::WhiteSpace => (None, Some(line.split_ascii_whitespace())),
+        };
+        letter.into_iter().flatten().chain(white.into_iter().flatten()).map(|field| field.trim().trim_matches('"').trim())
+    }
+}
+
+/// Whether a line looks like the names of columns: at least three words, of which none begins like a number.
+pub(super) fn looks_like_header(line: &str) -> bool {
+    let is_name =
+        |field: &str| field.trim_start_matches('#').trim_start().starts_with(|letter: char| letter.is_alphabetic() || letter == '_');
+    Delimiter::of(line, 3).is_some_and(|delimiter| delimiter.split(line).all(is_name))
+}
+
+fn op(word: &str) -> Option<Op> {
+    const WORDS: [(Op, &[&str]); 4] = [
+        (Op::Read, &["r", "read", "rd", "rs", "ra", "rm"]),
+        (Op::Write, &["w", "write", "wr", "ws", "wm", "wfs", "fwfs", "fws"]),
+        (Op::Trim, &["d", "t", "trim", "discard", "unmap", "ds"]),
+        (Op::Flush, &["f", "flush", "sync", "fsync"]),
+    ];
+    let is_one = |words: &[&str]| words.iter().any(|known| known.eq_ignore_ascii_case(word));
+    WORDS.into_iter().find_map(|(op, words)| is_one(words).then_some(op))
+}
+
+/// Reads lines by a mapping whose units are known.
+struct Delimited {
+    columns: Option<Columns>,
+    time_unit: TimeUnit,
+    /// Known from the first line on: what is between the fields, and the place of each role, counted from 0.
+    found: Option<(Delimiter, [Option<usize>; ROLES])>,
+    devices: FxHashMap<String, u32>,
+    device_names: Vec<String>,
+}
+
+impl Delimited {
+    fn new(settings: &Settings) -> Self {
+        Self {
+            columns: settings.columns.clone(),
+            time_unit: settings.time_unit.unwrap_or(TimeUnit::Nanoseconds),
+            found: None,
+            devices: FxHashMap::default(),
+            device_names: Vec::new(),
+        }
+    }
+
+    /// Finds out, from the first line, what is between fields and where each column is; whether it is a header line.
+    fn begin(&mut self, line: &str) -> Result<bool, Fault> {
+        let places = self.columns.iter().flat_map(|columns| columns.places.iter().flatten());
+        let wanted = places.map(|place| if let Place::Number(number) = place { *number } else { 2 }).max().unwrap_or(2);
+        // A line that is too short has its fault when it is read.
+        let delimiter = Delimiter::of(line, wanted).or_else(|| Delimiter::of(line, 2)).unwrap_or(Delimiter::WhiteSpace);
+        let names: Vec<&str> = delimiter.split(line).map(|name| name.trim_start_matches('#').trim()).collect();
+        let mut at = [None; ROLES];
+        let mut by_name = false;
+        for (role, place) in Role::ALL.into_iter().zip(self.columns.iter().flat_map(|columns| &columns.places)) {
+            at[role as usize] = match place {
+                None => None,
+                Some(Place::Number(number)) => Some(number - 1),
+                Some(Place::Name(wanted)) => {
+                    by_name = true;
+                    Some(
+                        names
+                            .iter()
+                            .position(|name| name.eq_ignore_ascii_case(wanted))
+                            .ok_or_else(|| no_such_column(role, wanted, &names))?,
+                    )
+                }
+            };
+        }
+        let numbers = [Role::Time, Role::Lba, Role::Len];
+        let is_number = |role: &Role| {
+            let field = at[*role as usize].and_then(|index| names.get(index).copied());
+            field.is_some_and(|field| field.starts_with(|letter: char| letter.is_ascii_digit() || letter == '-' || letter == '.'))
+        };
+        let header = by_name || (names.len() > 1 && !numbers.iter().any(is_number) && looks_like_header(line));
+        self.found = Some((delimiter, at));
+        Ok(header)
+    }
+
+    fn column(&self, role: Role) -> Column {
+        let at = self.found.and_then(|(_, at)| at[role as usize]);
+        Column { number: at.map_or(1, |index| index + 1), name: role.name() }
+    }
+
+    fn device(&mut self, name: &str) -> u32 {
+        if let Some(number) = self.devices.get(name) {
+            return *number;
+        }
+        let number = self.device_names.len() as u32;
+        self.devices.insert(name.to_owned(), number);
+        self.device_names.push(name.to_owned());
+        number
+    }
+
+    fn op(&self, word: &str) -> Result<Op, Fault> {
+        let codes = self.columns.as_ref().and_then(|columns| columns.codes.as_ref());
+        let found = match codes {
+            Some(codes) => codes.op(word),
+            None => op(word),
+        };
+        found.ok_or_else(|| {
+            let expected = match codes {
+                Some(codes) => format!("an operation code, {codes}"),
+                None => "a word for read, write, trim or flush, such as R or W; other codes are given, as in --ops write=0,read=1".into(),
+            };
+            Fault::new(self.column(Role::Op), word, expected)
+        })
+    }
+}
+
+fn no_such_column(role: Role, wanted: &str, names: &[&str]) -> Fault {
+    const NAMES_MAX: usize = 12;
+    let more = if names.len() > NAMES_MAX { ", ..." } else { "" };
+    let nearest = text::nearest(wanted, names.iter().copied());
+    let nearest = nearest.map_or_else(String::new, |nearest| format!("; did you mean `{nearest}`?"));
+    Fault {
+        column: Column { number: 1, name: role.name() },
+        found: format!("the header {}{more}", names[..names.len().min(NAMES_MAX)].join(", ")),
+        expected: format!("a column that is called {}{nearest}", text::quoted(wanted)),
+    }
+}
+
+fn amount(field: &str, unit: Option<AddressUnit>, column: Column) -> Result<Amount<'_>, Fault> {
+    // Where nobody looks at it, any unit does.
+    let unit = unit.unwrap_or(AddressUnit::Sectors);
+    if field.starts_with("0x") || field.starts_with("0X") {
+        Amount::hexadecimal(field, unit, column)
+    } else {
+        Amount::new(field, unit, column)
+    }
+}
+
+impl Parser for Delimited {
+    fn parse(&mut self, line: &str) -> Result<Parsed, Fault> {
+        if self.found.is_none() && self.begin(line)? {
+            return Ok(Parsed::Other("header lines"));
+        }
+        if line.starts_with('#') {
+            return Ok(Parsed::Other("comment lines"));
+        }
+        let Some((delimiter, at)) = self.found else { return Ok(Parsed::Other("header lines")) };
+        let mut words = [""; ROLES];
+        let mut count = 0;
+        for field in delimiter.split(line) {
+            for (word, index) in words.iter_mut().zip(at) {
+                if index == Some(count) {
+                    *word = field;
+                }
+            }
+            count += 1;
+        }
+        if let Some(role) = Role::ALL.into_iter().find(|role| at[*role as usize].is_some_and(|index| index >= count)) {
+            let expected = format!("at least {} columns", at.into_iter().flatten().max().map_or(1, |index| index + 1));
+            return Err(Fault { column: self.column(role), found: fields::END_OF_LINE.into(), expected });
+        }
+        let op = self.op(words[Role::Op as usize])?;
+        let time_ns = match at[Role::Time as usize] {
+            Some(_) => fields::time_ns(words[Role::Time as usize], self.time_unit, self.column(Role::Time))?,
+            None => 0,
+        };
+        let (lba_unit, len_unit) = self.columns.as_ref().map_or((None, None), |columns| (columns.lba_unit, columns.len_unit));
+        let (sector, sectors) = match op {
+            // A flush has neither address nor size.
+            Op::Flush => (0, 0),
+            _ => fields::extent(
+                amount(words[Role::Lba as usize], lba_unit, self.column(Role::Lba))?,
+                amount(words[Role::Len as usize], len_unit, self.column(Role::Len))?,
+            )?,
+        };
+        let device = if at[Role::Device as usize].is_some() { self.device(words[Role::Device as usize]) } else { 0 };
+        Ok(Parsed::Request(Record { time_ns, device, op, sector, sectors }))
+    }
+
+    fn device_name(&self, device: u32) -> String {
+        self.device_names.get(device as usize).cloned().unwrap_or_else(|| device.to_string())
+    }
+
+    fn time_column(&self) -> Option<Column> {
+        Some(self.column(Role::Time))
+    }
+}
+
+/// What the options would be that read a text of these first lines, and what they assume, as a sentence; nothing if its
+/// columns can't be told.
+pub(super) fn proposal(head: &[String]) -> Option<String> {
+    let first = head.first()?;
+    let header = looks_like_header(first).then_some(first);
+    let data: Vec<&str> =
+        head.iter().skip(usize::from(header.is_some())).map(String::as_str).filter(|line| !line.starts_with('#')).collect();
+    let delimiter = Delimiter::of(data.first()?, 3)?;
+    let rows: Vec<Vec<&str>> = data.iter().map(|line| delimiter.split(line).collect()).collect();
+    let width = rows.iter().map(Vec::len).min().filter(|width| *width >= 3)?;
+    let names: Option<Vec<String>> = header.map(|line| delimiter.split(line).map(str::to_lowercase).collect());
+    let roles = match names.as_ref().filter(|names| names.len() >= width) {
+        Some(names) => roles_by_name(&names[..width]),
+        None => roles_by_content(&rows, width),
+    }?;
+    let field = |role: Role| roles.iter().position(|each| *each == Some(role));
+    let column = |index: usize| rows.iter().map(move |row| row[index]);
+    let named_unit = |index: usize| names.as_ref().and_then(|names| unit_word(&names[index]));
+    let mut assumed = Vec::new();
+    let mut parts = Vec::new();
+    let (mut time_said, mut address_said) = (true, true);
+    let address_unit = plausible_address_unit(column(field(Role::Len)?));
+    let time_unit = field(Role::Time).map(|index| plausible_time_unit(column(index)));
+    for (index, role) in roles.iter().enumerate() {
+        parts.push(match role {
+            None => "_".into(),
+            Some(role @ (Role::Op | Role::Device)) => role.name().into(),
+            Some(Role::Time) => {
+                let said = named_unit(index).and_then(|word| word.parse::<TimeUnit>().ok());
+                time_said = said.is_some();
+                format!("time:{}", said.or(time_unit)?)
+            }
+            Some(role @ (Role::Lba | Role::Len)) => {
+                let said = named_unit(index).and_then(|word| word.parse::<AddressUnit>().ok());
+                address_said &= said.is_some();
+                format!("{}:{}", role.name(), said.unwrap_or(address_unit))
+            }
+        });
+    }
+    while parts.last().is_some_and(|part| part == "_") {
+        parts.pop();
+    }
+    if !time_said {
+        assumed.push(format!("its times are in {}", time_unit?));
+    }
+    if !address_said {
+        assumed.push(format!("its addresses and sizes in {address_unit}"));
+    }
+    let mut options = format!("--columns {}", parts.join(","));
+    let mut ops = column(field(Role::Op)?);
+    if ops.clone().all(|word| matches!(word, "0" | "1")) {
+        options += " --ops write=0,read=1";
+        assumed.push("0 writes and 1 reads".into());
+    } else if !ops.all(|word| op(word).is_some()) {
+        return None;
+    }
+    let assumed = if assumed.is_empty() { String::new() } else { format!(", if {}", text::listed(&assumed)) };
+    Some(format!("it can be read with {options}{assumed}"))
+}
+
+type Roles = Vec<Option<Role>>;
+
+/// Whether all that must be there is there.
+fn complete(roles: Roles) -> Option<Roles> {
+    let needed = [Role::Time, Role::Op, Role::Lba, Role::Len];
+    needed.into_iter().all(|role| roles.contains(&Some(role))).then_some(roles)
+}
+
+fn roles_by_name(names: &[String]) -> Option<Roles> {
+    let mut roles: Roles = vec![None; names.len()];
+    // The whole name goes before a word of it.
+    for whole in [true, false] {
+        for (index, name) in names.iter().enumerate() {
+            let words = || name.split(|letter: char| !letter.is_alphanumeric()).filter(|word| !word.is_empty());
+            let found = if whole { Role::of(name) } else { words().find_map(Role::of) };
+            if let Some(role) = found
+                && roles[index].is_none()
+                && !roles.contains(&Some(role))
+            {
+                roles[index] = Some(role);
+            }
+        }
+    }
+    complete(roles)
+}
+
+/// The unit that a column's name ends in, such as `offset_bytes` or `time (us)`, by the name by which it is known here.
+fn unit_word(name: &str) -> Option<&'static str> {
+    match name.split(|letter: char| !letter.is_alphanumeric()).rfind(|word| !word.is_empty())? {
+        "ns" | "nsec" | "nanoseconds" => Some("ns"),
+        "us" | "µs" | "usec" | "microseconds" => Some("us"),
+        "ms" | "msec" | "milliseconds" => Some("ms"),
+        "s" | "sec" | "secs" | "seconds" => Some("s"),
+        "b" | "byte" | "bytes" => Some("bytes"),
+        "sector" | "sectors" => Some("sectors"),
+        _ => None,
+    }
+}
+
+/// The operation is what is nothing else; of the numbers, times never fall, and addresses are larger than sizes.
+fn roles_by_content(rows: &[Vec<&str>], width: usize) -> Option<Roles> {
+    let number = |field: &str| field.parse::<f64>().ok().filter(|value| *value >= 0.0);
+    let numbers = |index: usize| rows.iter().map(|row| number(row[index])).collect::<Option<Vec<f64>>>();
+    let mut roles: Roles = vec![None; width];
+    let is_op = |index: usize| rows.iter().all(|row| op(row[index]).is_some());
+    roles[(0..width).find(|index| is_op(*index))?] = Some(Role::Op);
+    let grows = |values: &[f64]| values.is_sorted() && values.first() < values.last();
+    let time = (0..width).find(|index| numbers(*index).is_some_and(|values| grows(&values)))?;
+    roles[time] = Some(Role::Time);
+    let rest: Vec<(usize, f64)> = (0..width)
+        .filter(|index| roles[*index].is_none())
+        .filter_map(|index| Some((index, numbers(index)?.into_iter().fold(0.0, f64::max))))
+        .collect();
+    // With more numbers it could be any of them.
+    let [(first, first_max), (second, second_max)] = rest[..] else { return None };
+    let (lba, len) = if first_max >= second_max { (first, second) } else { (second, first) };
+    roles[lba] = Some(Role::Lba);
+    roles[len] = Some(Role::Len);
+    complete(roles)
+}
+
+fn plausible_address_unit<'a>(mut sizes: impl Iterator<Item = &'a str>) -> AddressUnit {
+    let whole_sectors = sizes.all(|size| size.parse::<u64>().is_ok_and(|size| size.is_multiple_of(512)));
+    if whole_sectors { AddressUnit::Bytes } else { AddressUnit::Sectors }
+}
+
+/// Times since 1970, or since the first second of 1601 where Windows counts, have so many digits; others are most often in us.
+fn plausible_time_unit<'a>(mut times: impl Iterator<Item = &'a str>) -> TimeUnit {
+    let first = times.next().unwrap_or_default();
+    match (first.contains('.'), first.split('.').next().map_or(0, str::len)) {
+        (_, 19) => TimeUnit::Nanoseconds,
+        (_, 18) => TimeUnit::HundredNanoseconds,
+        (_, 16) => TimeUnit::Microseconds,
+        (_, 13) => TimeUnit::Milliseconds,
+        (true, _) | (_, 10) => TimeUnit::Seconds,
+        _ => TimeUnit::Microseconds,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::trace::testing::assert_faults;
+
+    fn parser(columns: &str, time_unit: TimeUnit, ops: Option<&str>) -> Delimited {
+        let mut columns: Columns = columns.parse().unwrap();
+        columns.codes = ops.map(|ops| ops.parse().unwrap());
+        Delimited::new(&Settings {
+            time_unit: Some(time_unit),
+            address_unit: AddressUnit::Sectors,
+            ops: OpCodes::default(),
+            event: None,
+            columns: Some(columns),
+        })
+    }
+
+    fn record(time_ns: i128, device: u32, op: Op, sector: u64, sectors: u32) -> Parsed {
+        Parsed::Request(Record { time_ns, device, op, sector, sectors })
+    }
+
+    #[test]
+    fn columns_are_found_by_their_places_whatever_is_between_them() {
+        for line in
+            ["5,R,4096,1024", "5;R;4096;1024", "5\tR\t4096\t1024", "5|R|4096|1024", "5  R 4096   1024", " \"5\" , \"R\",4096,1024,rest"]
+        {
+            let mut parser = parser("time,op,lba:bytes,len:bytes", TimeUnit::Microseconds, None);
+            assert_eq!(parser.parse(line), Ok(record(5_000, 0, Op::Read, 8, 2)), "{line}");
+        }
+        let mut parser = parser("_,lba:sectors,len:bytes,-,op,device,time", TimeUnit::Seconds, Some("write=2,read=1,flush=0"));
+        assert_eq!(parser.parse("x,0x10,513,y,2,sda,0.5"), Ok(record(500_000_000, 0, Op::Write, 16, 2)));
+        assert_eq!(parser.parse("x,8,512,y,1,sdb,1"), Ok(record(1_000_000_000, 1, Op::Read, 8, 1)));
+        assert_eq!(parser.parse("x,,,y,0,sda,1"), Ok(record(1_000_000_000, 0, Op::Flush, 0, 0)));
+        assert_eq!((parser.device_name(0), parser.device_name(1)), ("sda".into(), "sdb".into()));
+        assert_eq!(parser.time_column().unwrap().number, 7);
+    }
+
+    #[test]
+    fn columns_are_found_by_their_names_in_the_header() {
+        let mut by_name = parser("len=Size:bytes,lba=Offset:bytes,time=1:us,op=Type", TimeUnit::Microseconds, None);
+        assert_eq!(by_name.parse("#stamp, type, OFFSET, size"), Ok(Parsed::Other("header lines")));
+        assert_eq!(by_name.parse("5,write,4096,512"), Ok(record(5_000, 0, Op::Write, 8, 1)));
+        let mut missing = parser("time=t:us,op=type,lba=offsett:bytes,len=size:bytes", TimeUnit::Microseconds, None);
+        let fault = missing.parse("t,type,offset,size").unwrap_err();
+        assert_eq!(fault.found, "the header t, type, offset, size");
+        assert!(fault.expected.contains("`offsett`; did you mean `offset`?"), "{}", fault.expected);
+    }
+
+    #[test]
+    fn headers_and_comments_are_no_requests() {
+        let mut parser = parser("time,op,lba:sectors,len:sectors", TimeUnit::Microseconds, None);
+        assert_eq!(parser.parse("timestamp,op,lba,len"), Ok(Parsed::Other("header lines")));
+        assert_eq!(parser.parse("# half of it"), Ok(Parsed::Other("comment lines")));
+        assert_eq!(parser.parse("1,R,8,8"), Ok(record(1_000, 0, Op::Read, 8, 8)));
+        assert_eq!(parser.parse("timestamp,op,lba,len").unwrap_err().column.number, 2);
+        for (line, expected) in [
+            ("Timestamp,Type,Offset", true),
+            ("a b c", true),
+            ("# time op lba", true),
+            ("a b", false),
+            ("1,2,3", false),
+            ("8,R,x", false),
+            ("/dev/sda add x", false),
+        ] {
+            assert_eq!(looks_like_header(line), expected, "{line}");
+        }
+    }
+
+    #[test]
+    fn faults_name_the_column_and_what_was_expected() {
+        let mut parser = parser("time,_,op,lba:bytes,len:bytes", TimeUnit::Microseconds, None);
+        assert_faults(
+            |line| parser.parse(line),
+            &[
+                ("x,y,R,0,512", 1, "`x`", "a time in us"),
+                ("1,y,1,0,512", 3, "`1`", "--ops write=0,read=1"),
+                ("1,y,R,-1,512", 4, "`-1`", "0 or more"),
+                ("1,y,R,0,0", 5, "`0`", "1 or more bytes"),
+                ("1,y,R,0", 5, "the end of the line", "at least 5 columns"),
+            ],
+        );
+    }
+
+    #[test]
+    fn faulty_mappings_say_what_is_wrong() {
+        for (columns, expected) in [
+            ("time,op,lba", "len is missing"),
+            ("time,op,lba,len,op", "op is given twice"),
+            ("time,opp,lba,len", "`opp` is none of time, op, lba, len, device and `_` for a column that is skipped, did you mean `op`?"),
+            ("time:bytes,op,lba,len", "`bytes` is not a time unit"),
+            ("time,op,lba:us,len", "`us` is not an address unit"),
+            ("time,op:us,lba,len", "op has no unit"),
+            ("time=0,op=2,lba=3,len=4", "columns are counted from 1"),
+            ("time=,op=2,lba=3,len=4", "`time=` names no column"),
+            ("time,op=2,lba=3,len=4", "`time` does not say which column it is"),
+            ("", "op is missing"),
+        ] {
+            let message = columns.parse::<Columns>().unwrap_err();
+            assert!(message.contains(expected) && message.contains("expected for example `time:us,"), "{message}");
+        }
+        let columns: Columns = "timestamp,op,offset,size".parse().unwrap();
+        assert_eq!(columns.with_units(Some(TimeUnit::Microseconds), Some(AddressUnit::Bytes)), "timestamp:us,op,offset:bytes,size:bytes");
+        let named: Columns = "time=t:ms,op=2,lba=x,len=y:bytes".parse().unwrap();
+        assert_eq!(named.with_units(Some(TimeUnit::Microseconds), Some(AddressUnit::Sectors)), "time=t:ms,op=2,lba=x:sectors,len=y:bytes");
+    }
+
+    #[test]
+    fn a_proposal_says_what_it_assumes() {
+        let proposal = |lines: &[&str]| proposal(&lines.iter().map(|line| (*line).to_owned()).collect::<Vec<_>>());
+        for (lines, expected) in [
+            (
+                &["timestamp,op,lba,len", "10,R,4096,4096", "20,W,8192,512"][..],
+                "it can be read with --columns time:us,op,lba:bytes,len:bytes, if its times are in us and its addresses and sizes in bytes",
+            ),
+            (&["time_ms;offset_bytes;size_bytes;rw", "1;0;512;W"], "it can be read with --columns time:ms,lba:bytes,len:bytes,op"),
+            (
+                &["a b 1690000000.5 R 1000 8", "a c 1690000001.5 W 900 16"],
+                "it can be read with --columns _,_,time:s,op,lba:sectors,len:sectors, if its times are in s and its addresses and sizes in sectors",
+            ),
+            (
+                &["id,op,ts,disk,lbn,blocks", "1,0,5,sda,8,3", "2,1,6,sda,8,3"],
+                "it can be read with --columns _,op,time:us,device,lba:sectors,len:sectors --ops write=0,read=1, if its times are in us, its \
+                 addresses and sizes in sectors and 0 writes and 1 reads",
+            ),
+        ] {
+            assert_eq!(proposal(lines).as_deref(), Some(expected));
+        }
+        for lines in [&["hello"][..], &["a,b,c", "1,2,3"], &["1 2 3 4 5 6 R", "1 2 3 4 5 6 R"], &[]] {
+            assert_eq!(proposal(lines), None, "{lines:?}");
+        }
+    }
+}
