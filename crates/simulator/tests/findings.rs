@@ -1,0 +1,87 @@
+//! What a run says of itself that makes its figures mean less.
+
+use std::path::PathBuf;
+use tinytail_simulator::catalog;
+use tinytail_simulator::control::Control;
+use tinytail_simulator::outcome::Outcome;
+use tinytail_simulator::run::{Spec, run};
+use tinytail_workload::TimeUnit;
+
+fn file(name: &str, text: &str) -> PathBuf {
+    let path = std::env::temp_dir().join(format!("tinytail-{}-{name}", std::process::id()));
+    std::fs::write(&path, text).unwrap();
+    path
+}
+
+fn played(spec: &Spec, file: PathBuf) -> Outcome {
+    let outcome = run(spec, &Control::default()).unwrap();
+    std::fs::remove_file(file).unwrap();
+    outcome
+}
+
+fn open_loop(design: &str, rate_per_s: u32) -> Outcome {
+    let keys = "block_bytes = 4096\nread_share = 0.7\naddresses = \"uniform\"\nrequests = 8000\n";
+    let file = file(&format!("{design}-{rate_per_s}.toml"), &format!("summary = \"s\"\n[synthetic]\nrate_per_s = {rate_per_s}\n{keys}"));
+    played(&Spec::new("ttflash-small", design, file.to_str().unwrap()), file.clone())
+}
+
+/// Reads and writes of one page, over and over: it never leaves the RAM.
+fn one_page(device: &str) -> Outcome {
+    let lines: String = (0..3000).map(|i| format!("{} 0 0 8 {}\n", i * 10, i % 2)).collect();
+    let file = file(&format!("{device}.trace"), &lines);
+    let mut spec = Spec::new(device, "base", file.to_str().unwrap());
+    spec.options.time_unit = Some(TimeUnit::Us);
+    played(&spec, file.clone())
+}
+
+fn codes(outcome: &Outcome) -> Vec<&'static str> {
+    outcome.findings.iter().map(|finding| finding.code).collect()
+}
+
+#[test]
+fn a_drive_is_saturated_if_more_arrives_than_it_serves() {
+    let borne = open_loop("base+ideal-no-gc", 10_000);
+    assert!(!codes(&borne).contains(&"saturated"), "{:?}", borne.findings);
+    let swamped = open_loop("base+ideal-no-gc", 400_000);
+    let finding = swamped.findings.iter().find(|finding| finding.code == "saturated").expect("more than the drive serves");
+    let (offered, served) = (finding.figures["offered_per_second"], finding.figures["served_per_second"]);
+    assert!((offered / 400_000.0 - 1.0).abs() < 0.1, "{offered}");
+    assert!(served < 0.9 * offered, "{served} of {offered}");
+    assert!(finding.figures["outstanding_at_last_arrival"] >= 400.0, "{finding:?}");
+}
+
+#[test]
+fn a_design_whose_gc_never_ran_says_so_and_one_without_gc_does_not() {
+    let spec = |design: &str| Spec { requests: Some(300), ..Spec::new("ttflash-small", design, "randread-qd1") };
+    let found = |design: &str| codes(&run(&spec(design), &Control::default()).unwrap()).contains(&"no_gc");
+    assert!(found("base"));
+    assert!(!found("base+no-gc"));
+}
+
+#[test]
+fn writes_that_stay_in_the_buffer_have_no_write_amplification_and_it_is_said_why() {
+    let outcome = one_page("ttflash-small");
+    assert_eq!(outcome.write_amplification, None);
+    let finding = outcome.findings.iter().find(|finding| finding.code == "no_host_programs").expect("nothing was flushed");
+    assert_eq!(finding.figures["writes"], 1500.0);
+    assert!(finding.message.starts_with("all 1,500 writes stayed in the write buffer"), "{}", finding.message);
+    assert_eq!(outcome.throughput.device_busy_mb_per_second, None, "without a link RAM has no speed");
+}
+
+#[test]
+fn nothing_is_faster_than_the_link() {
+    for name in ["mqsim-default-small", "modern-tlc-2t-small"] {
+        let device = catalog::device(name).unwrap();
+        let link = f64::from(device.host.link_bytes_per_us.unwrap());
+        let told = one_page(name).throughput.device_busy_mb_per_second.unwrap();
+        assert!(told > 0.0 && told <= link * 1.000_001, "{name}: {told} of {link}");
+    }
+}
+
+#[test]
+fn percentiles_that_the_requests_do_not_reach_are_named() {
+    let outcome = run(&Spec { requests: Some(3000), ..Spec::new("ttflash-small", "base", "randrw70-qd16") }, &Control::default()).unwrap();
+    let finding = outcome.findings.iter().find(|finding| finding.code == "few_samples").unwrap();
+    assert_eq!(finding.figures["reads"] as u64, outcome.read.count);
+    assert!(finding.message.contains("p99.9 of 2,"), "{}", finding.message);
+}
