@@ -98,14 +98,17 @@ def percent(value: float | None) -> str:
 def ratio(value: float | None, reference: float | None) -> str:
     """How many times the reference a value is.
 
-    >>> ratio(300.0, 200.0), ratio(5000.0, 2.0), ratio(2.0, 476.0), ratio(1.0, 0.0)
-    ('1.50×', '2500×', '0.0042×', '–')
+    >>> ratio(300.0, 200.0), ratio(5000.0, 2.0), ratio(2.0, 476.0), ratio(1.0, 36_100.0)
+    ('1.50×', '2500×', '0.0042×', '0.000028×')
+    >>> ratio(1.0, 0.0)
+    '–'
     """
     if value is None or not reference:
         return MISSING
     quotient = value / reference
     if 0 < quotient < 0.1:
-        return f"{quotient:.2g}×"
+        decimals = 1 - math.floor(math.log10(quotient))
+        return f"{quotient:.{decimals}f}×"
     return f"{quotient:.1e}×" if quotient >= 10_000 else f"{number(quotient)}×"
 
 

@@ -145,6 +145,15 @@ def test_the_bars_add_up_to_the_mean_of_each_tail(native: FakeNative) -> None:
             assert total * unit == pytest.approx(mean)
 
 
+def test_what_makes_figures_mean_less_stands_before_them(native: FakeNative) -> None:
+    found = {"code": "saturated", "message": "saturated: <9> arrive", "figures": {}}
+    adjusted = [{"code": "gc_trigger", "message": "4.1 % are used"}]
+    text = page.html(comparison(native, findings=[found], adjusted=adjusted))
+    marked = ["saturated: &lt;9&gt; arrive", "4.1 % are used", "p99.99 of reads", 'id="latency"']
+    places = [text.index(each) for each in marked]
+    assert places == sorted(places)
+
+
 def test_the_page_shows_the_series_and_the_wear(native: FakeNative) -> None:
     found = Page(page.html(comparison(native)))
     traces, _ = plotted(found, "over-time")
