@@ -16,6 +16,8 @@ from rich.text import Text
 
 from tinytail.errors import OutputError
 
+# Columns that are assumed where nobody says how many there are.
+WIDTH_UNKNOWN = 80
 # The name of the error handler by which characters that cannot be encoded are written in ASCII.
 PLAINLY = "tinytail-plainly"
 _PLAIN = str.maketrans("µ×–…≥≤·█▓▒░▞", "ux-~><.#=+:-")
@@ -63,7 +65,14 @@ def stderr() -> Console:
 def _console(*, stderr: bool) -> Console:
     # Rich leaves bold and dim in when NO_COLOR is set; without a colour system it leaves out all.
     plain = bool(os.environ.get("NO_COLOR"))
-    return _QuietConsole(stderr=stderr, highlight=False, color_system=None if plain else "auto")
+    # Some shells say that there are 0 columns where they do not know; Rich would show nothing.
+    unknown = os.environ.get("COLUMNS", "").strip("0") == "" and "COLUMNS" in os.environ
+    return _QuietConsole(
+        stderr=stderr,
+        highlight=False,
+        color_system=None if plain else "auto",
+        width=WIDTH_UNKNOWN if unknown else None,
+    )
 
 
 def print_error(message: str) -> None:

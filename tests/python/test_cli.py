@@ -41,6 +41,13 @@ def test_compare_prints_the_table_and_plain_progress(command: RunCommand) -> Non
     assert "\x1b" not in outcome.out + outcome.err
 
 
+def test_a_width_of_0_is_taken_for_80(command: RunCommand, monkeypatch: pytest.MonkeyPatch) -> None:
+    usual = command(*COMPARE).out
+    monkeypatch.setenv("COLUMNS", "0")
+    assert command(*COMPARE).out == usual
+    assert usual
+
+
 def test_no_color_leaves_out_every_escape(
     command: RunCommand, monkeypatch: pytest.MonkeyPatch
 ) -> None:

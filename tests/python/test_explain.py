@@ -564,7 +564,7 @@ def json_of(folder: Path) -> dict[str, str]:
 def test_the_command_says_what_a_cause_costs(command: RunCommand, made: Path) -> None:
     outcome = command("explain", str(made), "--without", "erase,gc-program", "--kind", "write")
     assert outcome.code == 0
-    assert "base without erase, gc-program" in outcome.out
+    assert "base without erase, gc-program: p99" in outcome.out.splitlines()[0]
     assert "writes, each held against itself" in outcome.out
     document = command("explain", str(made), "--without", "erase", "--json", "-").out
     found = json.loads(document)

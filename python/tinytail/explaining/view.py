@@ -18,8 +18,10 @@ from tinytail.explaining import Counterfactual, Explanation
 from tinytail.explaining.ranking import CauseRank, Ranking
 from tinytail.explaining.stories import Story
 from tinytail.explaining.telling import ago, lines
+from tinytail.findings import quotient, same
+from tinytail.headline import PERCENTILES, SAMPLES_BEYOND
 from tinytail.render import COLUMN_GAP
-from tinytail.verdict import main_cause
+from tinytail.verdict import main_cause, times
 from tinytail.verdict_view import cause_bars, wrapped
 
 BAR_WIDTH = 10
@@ -266,7 +268,7 @@ def _cells(rank: CauseRank | None) -> tuple[str, str]:
 def counterfactual_view(found: Counterfactual) -> RenderableType:
     """What a design would be without some causes."""
     without = ", ".join(found.without)
-    title = Text.assemble((found.design, "bold"), " without ", (without, "bold"))
+    title = Text.assemble((found.design, "bold"), " without ", (without, "bold"), _answer(found))
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False)
     table.add_column(f"{found.kind}s", no_wrap=True)
     for heading in ("as it is", "without", "", "gained"):
@@ -275,6 +277,9 @@ def counterfactual_view(found: Counterfactual) -> RenderableType:
     label = f"mean beyond p{found.beyond_percentile:g}"
     rows = [*found.changes, *([] if beyond is None else [replace(beyond, name=label)])]
     for change in rows:
+        if change.name in _lacking(found):
+            table.add_row(change.name, humanize.MISSING, humanize.MISSING)
+            continue
         was, becomes = change.with_ns, change.without_ns
         times = humanize.latency(was / 1000), humanize.latency(becomes / 1000)
         table.add_row(change.name, *times, humanize.ratio(becomes, was), _signed(was - becomes))
@@ -297,6 +302,27 @@ def counterfactual_view(found: Counterfactual) -> RenderableType:
             each.append(f"{what}: {', '.join(told)}")
     parts += [Text(line) for line in each]
     return Group(*parts)
+
+
+def _lacking(found: Counterfactual) -> set[str]:
+    """The percentiles that fewer than ten requests lie beyond."""
+    return {each.name for each in PERCENTILES if found.requests // each.one_in < SAMPLES_BEYOND}
+
+
+def _answer(found: Counterfactual) -> str:
+    """What becomes of the deepest percentile that ten requests lie beyond."""
+    names = {each.name for each in PERCENTILES} - _lacking(found)
+    known = [change for change in found.changes if change.name in names]
+    if not known:
+        return ": too few requests for a percentile."
+    deepest = known[-1]
+    was, becomes = (humanize.latency(ns / 1000) for ns in (deepest.with_ns, deepest.without_ns))
+    ratio = quotient(deepest.without_ns, deepest.with_ns)
+    if ratio is None or same(ratio):
+        gain = "the same"
+    else:
+        gain = f"{times(ratio)} {'better' if ratio < 1 else 'worse'}"
+    return f": {deepest.name} of {found.kind}s {was} becomes {becomes}, {gain}."
 
 
 def _signed(ns: float) -> str:
