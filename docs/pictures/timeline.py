@@ -28,7 +28,7 @@ TraceProcessor = runpy.run_path(str(ROOT / "experiments" / "timeline_in_perfetto
 # What is drawn in which colour, by how its name begins; the first that fits. Colours that most eyes
 # tell apart.
 COLOURS = {
-    "host_queue": ("waits in the host for a place in the queue", "#bbbbbb"),
+    "host queue": ("waits in the host for a place in the queue", "#bbbbbb"),
     "channel_held": ("waits for the channel that a GC holds", "#ee6677"),
     "channel_gc": ("waits for the channel that a GC holds", "#ee6677"),
     "held": ("a GC holds the channel", "#aa3377"),
@@ -49,7 +49,8 @@ def rows_of(trace: Path) -> tuple[dict[str, Any], list[tuple[str, list[dict[str,
             "select id, name, ts, dur from slice where category = 'read' order by dur desc limit 1"
         )
         segments = processor.query(
-            f"select name, ts, dur, extract_arg(arg_set_id, 'debug.plane') as plane from slice "
+            "select iif(extract_arg(arg_set_id, 'debug.in_host'), 'host queue', name) as name, "
+            "ts, dur, extract_arg(arg_set_id, 'debug.plane') as plane from slice "
             f"where parent_id = {read['id']} order by ts"
         )
         plane = next(s["plane"] for s in reversed(segments) if s["plane"] is not None)

@@ -17,7 +17,8 @@ COLOURS: dict[Family, str] = {
 }
 
 _WHOLE = {
-    "host_queue": "waiting in the host: device queue full",
+    "overhead_wait": "waiting for the fixed time of other commands",
+    "buffer_wait": "waiting for the write buffer to serve others",
     "buffer_full": "waiting for space in the write buffer",
     "buffer": "write buffer",
     "space": "waiting for a GC to free a page",
@@ -69,7 +70,10 @@ def human_name(cause: str) -> str:
 
 
 _OWN = ("buffer", "command", "array", "transfer", "compute", "overhead", "link")
-_QUEUES = ("host_queue", "buffer_full", "space", "placement", "link_wait", "policy")
+_QUEUES = (
+    *("overhead_wait", "buffer_wait", "link_wait"),
+    *("buffer_full", "space", "placement", "policy"),
+)
 _FAMILIES: dict[str, Family] = {
     "host_read": "host",
     "host_program": "host",
@@ -83,8 +87,8 @@ _FAMILIES: dict[str, Family] = {
 def holder(cause: str) -> str:
     """What occupied a resource that was waited for; a cause that is no such wait is itself.
 
-    >>> holder("die_gc_program"), holder("channel_host_read"), holder("host_queue")
-    ('gc_program', 'host_read', 'host_queue')
+    >>> holder("die_gc_program"), holder("channel_host_read"), holder("link_wait")
+    ('gc_program', 'host_read', 'link_wait')
     """
     resource, _, rest = cause.partition("_")
     return rest if resource in _RESOURCES and rest else cause
@@ -93,7 +97,7 @@ def holder(cause: str) -> str:
 def family(cause: str) -> Family:
     """To which sort a cause belongs.
 
-    >>> family("array"), family("host_queue"), family("die_flush"), family("channel_held_gc_read")
+    >>> family("array"), family("link_wait"), family("die_flush"), family("channel_held_gc_read")
     ('own', 'queue', 'host', 'gc')
     >>> family("die_erase"), family("controller_gc"), family("die_suspend"), family("new")
     ('gc', 'gc', 'other', 'other')

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 FORMAT = "tinytail results"
 # Raised when a folder of this version could be misread.
-FORMAT_VERSION = 1
+FORMAT_VERSION = 2
 MANIFEST = "manifest.json"
 RESULTS = "results.json"
 LOG = "requests.parquet"

@@ -409,6 +409,12 @@ def _design_blame(result: DesignResult) -> RenderableType:
             Text(f"{len(rest)} smaller causes" if len(rest) > 1 else human_name(rest[0].cause)),
         )
     parts: list[RenderableType] = [title, grid]
+    if slowest.queue_blocked:
+        share = humanize.percent(slowest.host_queue_percent)
+        reads = humanize.count(slowest.queue_blocked)
+        parts.append(
+            Text(f"  {share} of it in the host: the device queue was full for {reads} reads")
+        )
     acted = [f"{name} {humanize.count(n)}" for name, n in result.techniques.items() if n > 0]
     if acted:
         parts.append(Text(f"  techniques acted: {', '.join(acted)}"))

@@ -127,12 +127,16 @@ class CauseShare:
 class BlameGroup:
     """The summed latency of a group of requests, by cause, in nanoseconds.
 
-    The parts add up to the latencies exactly. `share_percent` and `latency_us_from` say of the
+    The parts add up to the latencies exactly. `queue_blocked` of the requests waited in the host
+    because the device queue was full, for `host_queue_ns` together; `ns` has that time by what kept
+    the device's slots taken. `share_percent` and `latency_us_from` say of the
     slowest reads how many they are and from which latency on a read is one of them.
     """
 
     count: int
     ns: Mapping[str, int]
+    queue_blocked: int = 0
+    host_queue_ns: int = 0
     share_percent: float | None = None
     latency_us_from: float | None = None
 
@@ -142,6 +146,8 @@ class BlameGroup:
         return cls(
             count=document["count"],
             ns=document["ns"],
+            queue_blocked=document["queue_blocked"],
+            host_queue_ns=document["host_queue_ns"],
             share_percent=document.get("share_percent"),
             latency_us_from=document.get("latency_us_from"),
         )
@@ -150,6 +156,12 @@ class BlameGroup:
     def mean_us(self) -> float | None:
         """The mean latency of the group, in microseconds."""
         return sum(self.ns.values()) / 1000 / self.count if self.count else None
+
+    @property
+    def host_queue_percent(self) -> float | None:
+        """The share of the latencies that passed in the host, because the device queue was full."""
+        total_ns = sum(self.ns.values())
+        return 100 * self.host_queue_ns / total_ns if total_ns else None
 
     def ranked(self) -> list[CauseShare]:
         """The causes that contributed anything, the largest first."""

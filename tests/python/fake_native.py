@@ -58,7 +58,10 @@ def result(design: str = "base", scale: float = 140.0, **changes: Any) -> dict[s
         "transfer": 20_000_000,
         "command": 0,
     }
+    nobody = {"queue_blocked": 0, "host_queue_ns": 0}
+    waited = {"queue_blocked": 40, "host_queue_ns": 1_500_000_000}
     slowest = {"share_percent": 0.1, "count": 113, "latency_us_from": 53760.0, "ns": causes}
+    slowest |= waited
     blocks = {"erases": [0, 1, 3], "blocks": [80, 40, 8]}
     document = {
         "design": design,
@@ -105,15 +108,17 @@ def result(design: str = "base", scale: float = 140.0, **changes: Any) -> dict[s
         "findings": [],
         "wear": {"erases_most": 21, "erases_least": 18, "variation_percent": 3.1, "blocks": blocks},
         "blame": {
-            "all_reads": {"count": 113_071, "ns": causes},
+            "all_reads": {"count": 113_071, "ns": causes, **waited},
             "slowest_reads": slowest,
             "tails": [
                 slowest | {"share_percent": share, "count": count}
                 for share, count in ((1.0, 1131), (0.1, 113), (0.01, 11))
             ],
-            "all_writes": {"count": 13_972, "ns": {"buffer": 14_000_000}},
+            "all_writes": {"count": 13_972, "ns": {"buffer": 14_000_000}, **nobody},
             "write_tails": [
-                slowest | {"share_percent": share, "count": count, "ns": {"buffer": 14_000 * count}}
+                slowest
+                | {"share_percent": share, "count": count, "ns": {"buffer": 14_000 * count}}
+                | nobody
                 for share, count in ((1.0, 140), (0.1, 14))
             ],
         },

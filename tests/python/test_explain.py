@@ -339,7 +339,7 @@ def remove_manifest(folder: Path) -> None:
         (edit_file, r"base/requests\.parquet: it is not what was written: its checksum"),
         (edit_manifest, r"manifest\.json: it is not what was written"),
         (cut_manifest, r"manifest\.json: cut off or altered"),
-        (newer, "its format has version 99, and only 1 can be read"),
+        (newer, "its format has version 99, and only 2 can be read"),
         (foreign, "not a folder of results: manifest.json is another program's"),
         (remove_manifest, "not a folder of results: it has no manifest.json"),
         (shutil.rmtree, "there is no such folder"),

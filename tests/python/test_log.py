@@ -47,9 +47,12 @@ def test_another_reader_finds_what_the_results_say(command: RunCommand, tmp_path
         reads = [row for row, kind in enumerate(columns["kind"]) if kind == "read"]
         assert len(reads) == found["read"]["count"]
         assert max(columns["latency_ns"][row] for row in reads) == found["read"]["max_us"] * 1000
-        causes = [name for name in columns if name.endswith("_ns")][5:]
-        assert causes[:2] == ["host_queue_ns", "buffer_full_ns"]
-        assert len(causes) == 39
+        causes = [name for name in columns if name.endswith("_ns")][6:]
+        assert causes[:2] == ["overhead_wait_ns", "buffer_wait_ns"]
+        assert len(causes) == 40
+        in_host = [columns["host_queue_ns"][row] for row in reads]
+        assert [ns > 0 for ns in in_host] == [columns["queue_blocked"][row] for row in reads]
+        assert sum(in_host) == found["blame"]["all_reads"]["host_queue_ns"]
         for cause in causes:
             assert sum(columns[cause][row] for row in reads) == found["blame"]["all_reads"][
                 "ns"

@@ -351,7 +351,7 @@ def test_what_a_drive_was_busy_with() -> None:
     # 100 pages read, 100 programmed and 400 moved by way of the controller, on two channels.
     assert found["channel_percent"] == pytest.approx(100 * 1000 * 10e-6 / 0.2)
     assert (found["gc_max_ms"], found["write_amplification"]) == (19.6, 4.1)
-    assert (found["space_percent"], found["queue_percent"]) == (0, 0)
+    assert (found["space_percent"], found["queue_percent"]) == (0, 25)
     unmeasured = Made(fake_result("t", simulated_seconds=0.0))
     with pytest.raises(Unavailable, match="nothing was measured"):
         measure("drive_work", unmeasured, experiment="x", design="t")

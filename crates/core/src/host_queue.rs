@@ -1,6 +1,7 @@
 //! The device queues: bounded inside, unbounded in the host.
 
 use crate::host::{Command, CommandKind};
+use crate::slot_waits::SlotWaits;
 use crate::units::Ns;
 use std::collections::VecDeque;
 
@@ -11,6 +12,8 @@ pub(crate) struct Queued {
     pub asked: Ns,
     pub arrived: Ns,
     pub command: Command,
+    /// When it began to wait, as `SlotWaits::begin` says it.
+    pub since: u64,
 }
 
 /// The device takes `depth` commands at a time, from all queues together. In each queue others wait in order of arrival; the
@@ -26,6 +29,8 @@ pub(crate) struct HostQueue {
     /// The queue whose turn it is, and how many commands it may still give.
     turn: usize,
     left: u32,
+    /// What those who wait are waiting for.
+    pub waits: SlotWaits,
 }
 
 impl HostQueue {
@@ -38,6 +43,7 @@ impl HostQueue {
             weights: weights.to_vec(),
             turn: 0,
             left: weights[0],
+            waits: SlotWaits::new(depth),
         }
     }
 
@@ -51,7 +57,11 @@ impl HostQueue {
     }
 
     /// A command lines up in a queue, whose number is taken modulo the number of queues.
-    pub fn push(&mut self, queue: u32, queued: Queued) {
+    pub fn push(&mut self, queue: u32, mut queued: Queued) {
+        queued.since = self.waits.begin(self.waiting == 0, || {
+            let fronts = self.lines.iter().filter_map(VecDeque::front);
+            fronts.map(|front| front.since).min().unwrap_or(0)
+        });
         let queue = queue as usize % self.lines.len();
         self.lines[queue].push_back(queued);
         self.waiting += 1;
@@ -96,7 +106,7 @@ mod tests {
     use super::*;
 
     fn queued(id: u64) -> Queued {
-        Queued { id, asked: 0, arrived: 0, command: Command { kind: CommandKind::Read, sector: 0, sectors: 1, critical: false } }
+        Queued { id, asked: 0, arrived: 0, command: Command { kind: CommandKind::Read, sector: 0, sectors: 1, critical: false }, since: 0 }
     }
 
     #[test]

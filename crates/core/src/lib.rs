@@ -32,6 +32,7 @@ pub mod policy;
 pub mod rain;
 mod ram;
 pub mod sched;
+mod slot_waits;
 pub mod state;
 pub mod story;
 #[cfg(test)]

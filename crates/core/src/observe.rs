@@ -54,7 +54,8 @@ pub(crate) const CHANNEL_CATEGORIES: usize = CHANNEL_OCCUPANTS + 5;
 
 /// Names of the parts that a latency is the sum of, in the order of their indices.
 pub const PART_NAMES: [&str; PARTS] = [
-    "host_queue",
+    "overhead_wait",
+    "buffer_wait",
     "buffer_full",
     "buffer",
     "space",
@@ -95,32 +96,34 @@ pub const PART_NAMES: [&str; PARTS] = [
     "policy",
 ];
 
-/// Waiting in the host while the device queue is full.
-pub const HOST_QUEUE: usize = 0;
+/// Waiting in the host for a slot whose request was in its command's fixed time.
+pub const OVERHEAD_WAIT: usize = 0;
+/// Waiting in the host for a slot whose request the RAM served.
+pub const BUFFER_WAIT: usize = 1;
 /// Waiting for space in the write buffer.
-pub const BUFFER_FULL: usize = 1;
+pub const BUFFER_FULL: usize = 2;
 /// Service by the RAM.
-pub const BUFFER: usize = 2;
+pub const BUFFER: usize = 3;
 /// Waiting until a GC has freed a page to program.
-pub const SPACE: usize = 3;
+pub const SPACE: usize = 4;
 /// Waiting for a die that could program the page, where pages have no place before.
-pub const PLACE: usize = 4;
+pub const PLACE: usize = 5;
 /// The request's own commands.
-pub const COMMAND: usize = 5;
+pub const COMMAND: usize = 6;
 /// The request's own array time.
-pub const ARRAY: usize = 6;
+pub const ARRAY: usize = 7;
 /// The request's own transfers.
-pub const TRANSFER: usize = 7;
+pub const TRANSFER: usize = 8;
 /// The request's own computing, such as parity.
-pub const COMPUTE: usize = 8;
+pub const COMPUTE: usize = 9;
 /// The fixed time of every command.
-pub const OVERHEAD: usize = 9;
+pub const OVERHEAD: usize = 10;
 /// Waiting for the host's link.
-pub const LINK_WAIT: usize = 10;
+pub const LINK_WAIT: usize = 11;
 /// The request's own data on the host's link.
-pub const LINK: usize = 11;
+pub const LINK: usize = 12;
 /// First of the waits for a die, by occupant.
-pub const DIE: usize = 12;
+pub const DIE: usize = 13;
 /// First of the waits for a channel, by category.
 pub const CHANNEL: usize = DIE + OCCUPANTS;
 /// Number of parts.
@@ -234,8 +237,16 @@ pub struct Completion {
     pub gc_waits_forced: u16,
     /// When the first of these waits began; 0 if there was none.
     pub gc_wait_since: Ns,
-    /// It waited in the host while the device queue was full.
-    pub queue_blocked: bool,
+    /// How long it waited in the host because the device queue was full. The blame has this time by what kept the slots taken.
+    pub host_queue_ns: Ns,
+}
+
+impl Completion {
+    /// It waited in the host because the device queue was full.
+    #[inline]
+    pub fn queue_blocked(&self) -> bool {
+        self.host_queue_ns > 0
+    }
 }
 
 /// Hears of every completed request.
@@ -299,6 +310,7 @@ mod tests {
 
     #[test]
     fn every_part_has_its_name() {
+        assert_eq!((PART_NAMES[OVERHEAD_WAIT], PART_NAMES[BUFFER_WAIT]), ("overhead_wait", "buffer_wait"));
         assert_eq!((PART_NAMES[SPACE], PART_NAMES[PLACE]), ("space", "placement"));
         assert_eq!((PART_NAMES[OVERHEAD], PART_NAMES[LINK_WAIT], PART_NAMES[LINK]), ("overhead", "link_wait", "link"));
         assert_eq!(PART_NAMES[DIE + Occupant::Erase as usize], "die_erase");

@@ -350,6 +350,8 @@ pub(crate) struct Request {
     pub asked: Ns,
     pub arrived: Ns,
     pub accepted: Ns,
+    /// What it waited for in the host, as `SlotWaits::mix` says it; `NONE`: it did not.
+    pub slot_mix: u32,
     pub command: Command,
     /// Parts that have not completed.
     pub pending: u32,

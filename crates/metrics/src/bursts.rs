@@ -126,7 +126,7 @@ mod tests {
             gc_waits: 0,
             gc_waits_forced: 0,
             gc_wait_since: 0,
-            queue_blocked: false,
+            host_queue_ns: 0,
         }
     }
 

@@ -105,21 +105,24 @@ pub struct LatencySummary {
 pub struct BlameSum {
     /// Requests.
     pub count: u64,
+    /// Those among them that waited in the host because the device queue was full.
+    pub queue_blocked: u64,
+    /// For how many nanoseconds they did. `ns` has these too, by what kept the device's slots taken.
+    pub host_queue_ns: u64,
     /// Nanoseconds by cause; they add up to the requests' latencies.
     pub ns: BTreeMap<&'static str, u64>,
 }
 
-/// Blame of the slowest requests of a kind.
+/// Blame of the slowest requests of a kind: the share asked for, or more where many have the latency at its edge.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct SlowestSum {
     /// The share asked for, in percent of all requests of the kind.
     pub share_percent: f64,
-    /// Requests: the share asked for, or more where many have the latency at its edge.
-    pub count: u64,
     /// The latency from which on requests belong to them, in microseconds.
     pub latency_us_from: Option<f64>,
-    /// Nanoseconds by cause.
-    pub ns: BTreeMap<&'static str, u64>,
+    /// What they are, and where their time went.
+    #[serde(flatten)]
+    pub sum: BlameSum,
 }
 
 /// Requests of one kind that a GC made wait.
@@ -171,7 +174,22 @@ pub struct GcAffected {
 #[derive(Debug, Clone)]
 struct Class {
     count: u64,
+    queue_blocked: u64,
+    host_queue_ns: u64,
     ns: [u64; PARTS],
+}
+
+impl Class {
+    const EMPTY: Self = Self { count: 0, queue_blocked: 0, host_queue_ns: 0, ns: [0; PARTS] };
+
+    fn add(&mut self, other: &Self) {
+        self.count += other.count;
+        self.queue_blocked += other.queue_blocked;
+        self.host_queue_ns += other.host_queue_ns;
+        for (sum, ns) in self.ns.iter_mut().zip(&other.ns) {
+            *sum += ns;
+        }
+    }
 }
 
 /// An observer that measures, whatever else it does.
@@ -235,7 +253,6 @@ pub struct Metrics {
     gc_affected: [Affected; 2],
     /// Sectors of reads and writes.
     sectors: u64,
-    queue_blocked_reads: u64,
     last_arrival: Ns,
     series: Series,
     log: Option<Log>,
@@ -247,14 +264,13 @@ impl Metrics {
     /// Metrics of what happens from `start_ns` on, over time in at most `windows` windows, each request in the log if there
     /// is one.
     pub fn new(start_ns: Ns, windows: u32, log: Option<Log>) -> Self {
-        let empty = vec![Class { count: 0, ns: [0; PARTS] }; class_of(Ns::MAX >> 12, CLASS_BITS) + 1];
+        let empty = vec![Class::EMPTY; class_of(Ns::MAX >> 12, CLASS_BITS) + 1];
         Self {
             reads: Latencies::new(),
             writes: Latencies::new(),
             classes: [empty.clone(), empty],
             gc_affected: [Affected::default(); 2],
             sectors: 0,
-            queue_blocked_reads: 0,
             last_arrival: start_ns,
             series: Series::new(start_ns, windows),
             log,
@@ -306,7 +322,6 @@ impl Observer for Metrics {
         let classes = match completion.kind {
             CommandKind::Read => {
                 self.reads.record(latency);
-                self.queue_blocked_reads += u64::from(completion.queue_blocked);
                 &mut self.classes[0]
             }
             CommandKind::Write => {
@@ -320,6 +335,8 @@ impl Observer for Metrics {
         let last = classes.len() - 1;
         let class = &mut classes[class_of(latency, CLASS_BITS).min(last)];
         class.count += 1;
+        class.queue_blocked += u64::from(completion.queue_blocked());
+        class.host_queue_ns += completion.host_queue_ns;
         for (part, ns) in blame.parts() {
             class.ns[part] += ns;
         }
@@ -334,10 +351,6 @@ impl Observer for Metrics {
     fn look(&mut self, view: View<'_>) {
         self.series.look(view);
     }
-}
-
-fn named(ns: &[u64; PARTS]) -> BTreeMap<&'static str, u64> {
-    PART_NAMES.iter().copied().zip(ns.iter().copied()).filter(|&(_, ns)| ns > 0).collect()
 }
 
 fn percent(part: u64, whole: u64) -> f64 {
@@ -396,7 +409,7 @@ impl Metrics {
 
     /// Percent of reads that waited in the host while the device queue was full. TTFLASH, section 6.1.
     pub fn queue_blocked_read_percent(&self) -> f64 {
-        percent(self.queue_blocked_reads, self.reads.histogram.len())
+        percent(self.classes[0].iter().map(|class| class.queue_blocked).sum(), self.reads.histogram.len())
     }
 
     /// When the last of the requests arrived that have completed.
@@ -433,31 +446,27 @@ fn slowest(classes: &[Class], requests: u64, share_percent: f64) -> SlowestSum {
         from -= 1;
         count += classes[from].count;
     }
-    let BlameSum { count, ns } = sum(&classes[from..]);
-    SlowestSum { share_percent, count, latency_us_from: (count > 0).then(|| class_from(from, CLASS_BITS) as f64 / 1000.0), ns }
+    let latency_us_from = (count > 0).then(|| class_from(from, CLASS_BITS) as f64 / 1000.0);
+    SlowestSum { share_percent, latency_us_from, sum: sum(&classes[from..]) }
 }
 
 fn sum(classes: &[Class]) -> BlameSum {
-    let mut ns = [0; PARTS];
-    let mut count = 0;
-    for class in classes {
-        count += class.count;
-        for (sum, ns) in ns.iter_mut().zip(&class.ns) {
-            *sum += ns;
-        }
-    }
-    BlameSum { count, ns: named(&ns) }
+    let mut all = Class::EMPTY;
+    classes.iter().for_each(|class| all.add(class));
+    let Class { count, queue_blocked, host_queue_ns, ns } = all;
+    let ns = PART_NAMES.iter().copied().zip(ns).filter(|&(_, ns)| ns > 0).collect();
+    BlameSum { count, queue_blocked, host_queue_ns, ns }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use tinytail_core::observe::{ARRAY, HOST_QUEUE};
+    use tinytail_core::observe::{ARRAY, DIE, Occupant};
 
     fn read(metrics: &mut Metrics, latency: Ns, waited: Ns) {
         let mut blame = Blame::default();
         blame.add(ARRAY, latency - waited);
-        blame.add(HOST_QUEUE, waited);
+        blame.add(DIE + Occupant::Erase as usize, waited);
         let completion = Completion {
             id: 0,
             kind: CommandKind::Read,
@@ -471,7 +480,7 @@ mod tests {
             gc_waits: 0,
             gc_waits_forced: 0,
             gc_wait_since: 0,
-            queue_blocked: waited > 0,
+            host_queue_ns: waited,
         };
         metrics.completed(&completion, &blame);
     }
@@ -499,13 +508,14 @@ mod tests {
         }
         read(&mut metrics, 5000, 4900);
         let slowest = metrics.slowest_reads(0.1);
-        assert_eq!(slowest.count, 1);
-        assert_eq!(slowest.ns["host_queue"], 4900);
-        assert_eq!(slowest.ns["array"], 100);
+        assert_eq!((slowest.sum.count, slowest.sum.queue_blocked, slowest.sum.host_queue_ns), (1, 1, 4900));
+        assert_eq!(slowest.sum.ns["die_erase"], 4900);
+        assert_eq!(slowest.sum.ns["array"], 100);
         assert_eq!(metrics.all_reads().ns["array"], 999 * 100 + 100);
         assert!((metrics.queue_blocked_read_percent() - 0.1).abs() < 1e-9);
         let wider = metrics.slowest_reads(1.0);
-        assert_eq!((wider.count, wider.latency_us_from), (1000, Some(0.1)), "the other 999 have one latency");
+        assert_eq!((wider.sum.count, wider.sum.queue_blocked), (1000, 1), "the other 999 have one latency");
+        assert_eq!(wider.latency_us_from, Some(0.1));
         assert_eq!(metrics.slowest_reads(0.01), SlowestSum { share_percent: 0.01, ..slowest });
     }
 
@@ -513,7 +523,7 @@ mod tests {
     fn without_requests_there_are_no_figures() {
         let metrics = Metrics::default();
         assert_eq!(metrics.read().p99_us, None);
-        assert_eq!(metrics.slowest_reads(0.1).count, 0);
+        assert_eq!(metrics.slowest_reads(0.1).sum.count, 0);
         assert_eq!(metrics.gc_blocked_read_percent(), 0.0);
     }
 }

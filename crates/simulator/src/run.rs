@@ -189,7 +189,7 @@ pub enum RunError {
 }
 
 /// Raised when a log of this version could be misread.
-const LOG_VERSION: u32 = 1;
+const LOG_VERSION: u32 = 2;
 
 /// User CPU time of this thread, in seconds.
 pub(crate) fn thread_cpu_seconds() -> f64 {

@@ -76,7 +76,7 @@ fn a_log_holds_every_request_of_the_measured_part_and_changes_nothing() {
     assert_eq!((note.error.as_ref(), note.requests, note.bytes), (None, 20_000, std::fs::metadata(file.path()).unwrap().len()));
     let (about, sums) = sums(&file.path());
     let expected = [
-        ("log_version", "1"),
+        ("log_version", "2"),
         ("device", "ttflash-small"),
         ("design", "base"),
         ("workload", "randrw70-qd16"),

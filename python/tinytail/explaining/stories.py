@@ -62,6 +62,9 @@ class Story:
     `parts` are ns by cause and add up to `latency_ns` exactly. `segments` are the same in order,
     without a gap from arrival to completion; None if the order was not kept. `gcs` are those of the
     segments that ended in the measured part.
+
+    Of the latency, `host_queue_ns` passed first, in the host, because the device queue was full.
+    Segments of that time say what the requests in the device waited for, the largest share first.
     """
 
     design: str
@@ -72,6 +75,7 @@ class Story:
     arrived_ns: int
     completed_ns: int
     latency_ns: int
+    host_queue_ns: int
     gc_blocked: bool
     queue_blocked: bool
     reconstructed: int
@@ -85,6 +89,10 @@ class Story:
     def gc(self, number: int | None) -> StoryGc | None:
         """A GC by its number; None if there is nothing about it."""
         return next((gc for gc in self.gcs if gc.gc == number), None)
+
+    def in_host(self, segment: StorySegment) -> bool:
+        """Whether the request waited in the host for a place in the device queue."""
+        return segment.to_ns <= self.arrived_ns + self.host_queue_ns
 
     def gc_of(self, segment: StorySegment) -> int | None:
         """The GC that a segment waited for.
@@ -102,6 +110,7 @@ class Story:
 
 _FACTS = (
     *("id", "kind", "sector", "sectors", "arrived_ns", "completed_ns", "latency_ns"),
+    "host_queue_ns",
     *("gc_blocked", "queue_blocked", "reconstructed", "gc_waits", "gc_waits_forced"),
 )
 _NOBODY = -1

@@ -78,7 +78,9 @@ def _briefly(causes: Sequence[str]) -> list[str]:
 
 
 def _key(story: Story, segment: StorySegment) -> tuple[Hashable, ...]:
-    """What makes neighbours one line: one GC, other work of one sort, own work in one place."""
+    """What makes neighbours one line: the host, one GC, other work of one sort, own work."""
+    if story.in_host(segment):
+        return ("host",)
     of = family(segment.cause)
     gc = story.gc_of(segment)
     if gc is not None or of == "gc":
@@ -109,14 +111,17 @@ class _Teller:
     def line(self, key: tuple[Hashable, ...], segments: tuple[StorySegment, ...]) -> Line:
         first = segments[0]
         details: list[str] = []
-        if key[0] == "gc":
+        if key[0] == "host":
+            text = "waited in the host for a place in the full device queue"
+            details.append(f"requests in the device, meanwhile: {sums(segments)}")
+        elif key[0] == "gc":
             text = self._gc(segments, details)
         elif key[0] == "own":
             text = self._own(segments)
         else:
             text = self._wait(segments)
         several = len({segment.cause for segment in segments}) > 1
-        if several and key[0] != "own":
+        if several and key[0] not in ("own", "host"):
             details.insert(0, sums(segments))
         return Line(
             first.from_ns,
@@ -138,8 +143,6 @@ class _Teller:
 
     def _wait(self, segments: Sequence[StorySegment]) -> str:
         first = segments[0]
-        if first.cause == "host_queue":
-            return "waited in the host, until the full device queue had a place"
         if holder(first.cause) == first.cause:
             words = human_name(first.cause).replace("waiting", "waited", 1)
             return words if first.plane is None else f"{words}, at {self._place(first.plane)}"

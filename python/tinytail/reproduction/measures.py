@@ -295,7 +295,7 @@ def drive_work(lab: Lab, *, experiment: str, design: str) -> Values:
         "reads_of_a_die": result.read.count / seconds / dies,
         "writes_per_s": result.write.count / seconds,
         "space_percent": _share(blame.all_writes, "buffer_full"),
-        "queue_percent": _share(blame.all_reads, "host_queue"),
+        "queue_percent": blame.all_reads.host_queue_percent,
         "write_max_ms": (result.write.max_us or 0.0) / 1000,
         "read_max_ms": (result.read.max_us or 0.0) / 1000,
     }

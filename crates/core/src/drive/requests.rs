@@ -5,12 +5,12 @@ use crate::event::EventQueue;
 use crate::host::{Command, CommandKind};
 use crate::host_queue::Queued;
 use crate::ids::{Lpn, NONE, PlaneIx, Ppn};
-use crate::observe::{BUFFER, BUFFER_FULL, Completion, DIE, HOST_QUEUE, LINK, LINK_WAIT, OVERHEAD, Observer, Occupant};
+use crate::observe::{BUFFER, BUFFER_FULL, Completion, DIE, LINK, LINK_WAIT, OVERHEAD, Observer, Occupant};
 use crate::policy::Place;
 use crate::ram::{Insert, WaitingWrite};
 use crate::sched::jobs::Stage;
 use crate::sched::ops::{CRITICAL, Class, Op, OpKind, Owner};
-use crate::sched::telling::tell_ends;
+use crate::sched::telling::{tell_ends, tell_slot_wait};
 use crate::state::Request;
 use crate::story::Passing;
 use crate::view::View;
@@ -28,13 +28,15 @@ pub(crate) fn mask(first: u16, count: u16) -> u64 {
 impl<O: Observer, Q: EventQueue> Drive<O, Q> {
     /// The device takes a command.
     pub(super) fn accept(&mut self, queued: Queued) {
-        let Queued { id, asked, arrived, command } = queued;
+        let Queued { id, asked, arrived, command, since } = queued;
         let now = self.state.now;
+        let slot_mix = if now > arrived { self.state.host.waits.mix(since) } else { NONE };
         let request = self.state.requests.insert(Request {
             id,
             asked,
             arrived,
             accepted: now,
+            slot_mix,
             command,
             pending: 0,
             gc_blocked: false,
@@ -586,8 +588,8 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
     /// A request is complete; the blame of its last operation, or `path_blame`, covers it from the moment at which the device
     /// took it.
     pub(super) fn complete(&mut self, request: u32, op: Option<u32>) {
-        let Request { id, asked, arrived, accepted, command, gc_blocked, reconstructed, gc_waits, gc_waits_forced, gc_wait_since, .. } =
-            self.state.requests[request as usize];
+        let Request { id, asked, arrived, accepted, slot_mix, command, .. } = self.state.requests[request as usize];
+        let Request { gc_blocked, reconstructed, gc_waits, gc_waits_forced, gc_wait_since, .. } = self.state.requests[request as usize];
         let completed = self.state.now;
         if self.observer.wants_look(completed) {
             self.observer.look(View(&self.state));
@@ -598,7 +600,6 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
             Some(op) => &mut self.state.blames[op as usize],
             None => &mut self.path_blame,
         };
-        blame.add(HOST_QUEUE, accepted - arrived);
         if takes_time {
             blame.add(OVERHEAD, self.path.overhead_ns);
             blame.add(LINK_WAIT, link_wait_ns);
@@ -606,8 +607,23 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
         }
         if command.kind == CommandKind::Write && !self.state.buffer.exists() {
             // What is left was spent behind an earlier write of the same page.
-            let rest = (completed - arrived).saturating_sub(blame.total());
+            let rest = (completed - accepted).saturating_sub(blame.total());
             blame.add(DIE + Occupant::HostProgram as usize, rest);
+        }
+        if self.state.host.waiting() > 0 {
+            self.state.host.waits.completed(command.kind, blame);
+        }
+        if slot_mix != NONE {
+            let mut told = Vec::new();
+            self.state.host.waits.end(slot_mix, accepted - arrived, |part, ns| {
+                blame.add(part, ns);
+                if O::TOLD {
+                    told.push((ns, part));
+                }
+            });
+            if O::TOLD {
+                tell_slot_wait(blame, arrived, told);
+            }
         }
         crate::check!(blame.total() == completed - arrived, "blame adds up: {blame:?}");
         if O::TOLD {
@@ -626,7 +642,7 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
             gc_waits,
             gc_waits_forced,
             gc_wait_since,
-            queue_blocked: accepted > arrived,
+            host_queue_ns: accepted - arrived,
         };
         self.observer.completed(&completion, blame);
         self.path_blame.clear();

@@ -5,12 +5,13 @@ use crate::event::EventQueue;
 use crate::ftl::gc::Gc;
 use crate::host::CommandKind;
 use crate::ids::{DieIx, NONE, PlaneIx};
-use crate::observe::{ARRAY, Blame, COMMAND, DIE, HOST_QUEUE, LINK, LINK_WAIT, OVERHEAD, Observer, Occupant, TRANSFER};
+use crate::observe::{ARRAY, Blame, COMMAND, DIE, LINK, LINK_WAIT, OVERHEAD, Observer, Occupant, TRANSFER};
 use crate::policy::Scope;
 use crate::sched::Times;
 use crate::sched::ops::{OWES_DIE, OpKind, Owner};
 use crate::story::{GcRecord, NOBODY, Passing, Run, Use};
 use crate::units::Ns;
+use std::cmp::Reverse;
 
 impl<O: Observer, Q: EventQueue> Drive<O, Q> {
     /// What a die has run since `from`, and runs or has run up to now.
@@ -91,13 +92,23 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
     }
 }
 
-/// The trail of a request outside the flash: when it arrived, was accepted and completed; the fixed time, and the times of
+/// The trail of a wait for a slot: its parts, the largest first.
+#[inline(never)]
+pub(crate) fn tell_slot_wait(blame: &mut Blame, arrived: Ns, mut parts: Vec<(Ns, usize)>) {
+    parts.sort_unstable_by_key(|&(ns, part)| (Reverse(ns), part));
+    let mut told = arrived;
+    for (ns, part) in parts {
+        blame.tell(told, told + ns, NONE, Passing::Own(part as u8));
+        told += ns;
+    }
+}
+
+/// The trail of a request outside the flash, from its acceptance on: when it arrived, was accepted and completed; the fixed time, and the times of
 /// waiting for the link and of using it.
 #[inline(never)]
 pub(crate) fn tell_ends(blame: &mut Blame, at: (Ns, Ns, Ns), path: (Ns, Ns, Ns), kind: CommandKind) {
     let (arrived, accepted, completed) = at;
     let (overhead, link_wait, link) = path;
-    blame.tell(arrived, accepted, NONE, Passing::Own(HOST_QUEUE as u8));
     let begun = accepted + overhead;
     blame.tell(accepted, begun, NONE, Passing::Own(OVERHEAD as u8));
     // Writes cross the link first, reads last.

@@ -18,7 +18,7 @@ use std::io::{self, Write};
 use std::path::Path;
 use std::sync::Arc;
 use tinytail_core::host::CommandKind;
-use tinytail_core::observe::{PART_NAMES, PARTS};
+use tinytail_core::observe::{Completion, PART_NAMES, PARTS};
 
 /// Rows of a row group, which is what the table keeps in memory.
 pub(super) const GROUP: usize = 1 << 15;
@@ -27,7 +27,7 @@ pub(super) const GROUP: usize = 1 << 15;
 const DICTIONARY_BYTES: usize = 1 << 15;
 
 /// Columns of 64-bit numbers before the parts of blame.
-const NUMBERS: [&str; 6] = ["id", "sector", "asked_ns", "arrived_ns", "completed_ns", "latency_ns"];
+const NUMBERS: [&str; 7] = ["id", "sector", "asked_ns", "arrived_ns", "completed_ns", "latency_ns", "host_queue_ns"];
 
 /// The columns that count pages of reads behind a GC.
 const AROUND_GC: [&str; 3] = ["reconstructed", "gc_waits", "gc_waits_forced"];
@@ -108,14 +108,15 @@ impl Table {
             self.kinds.push(kind.clone());
             self.sectors.push(completion.sectors as i32);
             self.gc_blocked.push(completion.gc_blocked);
-            self.queue_blocked.push(completion.queue_blocked);
+            self.queue_blocked.push(completion.queue_blocked());
             let pages = [completion.reconstructed, completion.gc_waits, completion.gc_waits_forced];
             for (column, pages) in self.around_gc.iter_mut().zip(pages) {
                 column.push(pages.into());
             }
             self.gc_wait_since.push(completion.gc_wait_since as i64);
             let latency = completion.completed - completion.arrived;
-            let row = [completion.id, completion.sector, completion.asked, completion.arrived, completion.completed, latency];
+            let Completion { id, sector, asked, arrived, completed, host_queue_ns, .. } = *completion;
+            let row = [id, sector, asked, arrived, completed, latency, host_queue_ns];
             for (column, value) in self.numbers.iter_mut().zip(row) {
                 column.push(value as i64);
             }
@@ -137,12 +138,12 @@ impl Table {
     fn write_group(&mut self) -> Result<(), ParquetError> {
         let columns: Vec<ColumnDescPtr> = self.writer.schema_descr().columns().to_vec();
         let mut group = self.writer.next_row_group()?;
-        let [ids, first_sectors, asked, arrived, completed, latencies] = &self.numbers;
+        let [ids, first_sectors, asked, arrived, completed, latencies, host_queue] = &self.numbers;
         column::<Int64Type>(&mut group, ids)?;
         column::<ByteArrayType>(&mut group, &self.kinds)?;
         column::<Int64Type>(&mut group, first_sectors)?;
         column::<Int32Type>(&mut group, &self.sectors)?;
-        for times in [asked, arrived, completed, latencies] {
+        for times in [asked, arrived, completed, latencies, host_queue] {
             column::<Int64Type>(&mut group, times)?;
         }
         column::<BoolType>(&mut group, &self.gc_blocked)?;
@@ -218,6 +219,7 @@ fn schema() -> String {
             required int64 arrived_ns;
             required int64 completed_ns;
             required int64 latency_ns;
+            required int64 host_queue_ns;
             required boolean gc_blocked;
             required boolean queue_blocked;\n",
     );

@@ -4,7 +4,7 @@ use parquet::record::Row;
 use std::fs::File;
 use std::path::PathBuf;
 use tinytail_core::host::CommandKind;
-use tinytail_core::observe::{ARRAY, HOST_QUEUE, PART_NAMES, PARTS};
+use tinytail_core::observe::{ARRAY, OVERHEAD_WAIT, PART_NAMES, PARTS};
 
 /// A folder of one test, removed with it.
 struct Folder(PathBuf);
@@ -36,7 +36,7 @@ fn request(number: u64) -> (Completion, Blame) {
     let mut blame = Blame::default();
     blame.add(ARRAY, 40_000);
     if number.is_multiple_of(3) {
-        blame.add(HOST_QUEUE, number + 1);
+        blame.add(OVERHEAD_WAIT, number + 1);
     }
     // A part that only a few requests have, so that some row groups have none of it.
     if number > 150_000 {
@@ -56,7 +56,7 @@ fn request(number: u64) -> (Completion, Blame) {
         gc_waits: (number % 7) as u16,
         gc_waits_forced: (number % 2) as u16,
         gc_wait_since: if number.is_multiple_of(2) { 0 } else { arrived },
-        queue_blocked: number.is_multiple_of(3),
+        host_queue_ns: if number.is_multiple_of(3) { number + 1 } else { 0 },
     };
     (completion, blame)
 }
@@ -111,7 +111,8 @@ fn every_request_is_read_back_as_it_was() {
             assert_eq!(number(&row, "completed_ns"), expected.completed as i64 - 1000);
             assert_eq!(number(&row, "latency_ns"), blame.total() as i64);
             assert_eq!(number(&row, "gc_blocked"), i64::from(expected.gc_blocked));
-            assert_eq!(number(&row, "queue_blocked"), i64::from(expected.queue_blocked));
+            assert_eq!(number(&row, "queue_blocked"), i64::from(expected.queue_blocked()));
+            assert_eq!(number(&row, "host_queue_ns"), expected.host_queue_ns as i64);
             assert_eq!(number(&row, "reconstructed"), i64::from(expected.reconstructed));
             assert_eq!(number(&row, "gc_waits"), i64::from(expected.gc_waits));
             assert_eq!(number(&row, "gc_waits_forced"), i64::from(expected.gc_waits_forced));

@@ -32,7 +32,7 @@ fn steps(gap: std::ops::Range<u64>) -> impl Strategy<Value = Vec<Step>> {
                     gc_waits: 0,
                     gc_waits_forced: 0,
                     gc_wait_since: 0,
-                    queue_blocked: false,
+                    host_queue_ns: 0,
                 };
                 Step { completion, work, free }
             })
@@ -115,7 +115,7 @@ fn at(completed: Ns, (host_pages, gc_pages, gcs): (u64, u64, u64)) -> Step {
         gc_waits: 0,
         gc_waits_forced: 0,
         gc_wait_since: 0,
-        queue_blocked: false,
+        host_queue_ns: 0,
     };
     Step { completion, work: Work { host_pages, gc_pages, gcs }, free: 3 }
 }

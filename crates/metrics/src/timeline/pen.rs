@@ -310,7 +310,7 @@ impl Pen {
             ("sectors", Value::Number(request.sectors.into())),
             ("latency_ns", Value::Number((request.completed - request.arrived) as i64)),
             ("gc_blocked", Value::Truth(request.gc_blocked)),
-            ("queue_blocked", Value::Truth(request.queue_blocked)),
+            ("queue_blocked", Value::Truth(request.queue_blocked())),
         ];
         let track = self.tracks.slow(lane);
         let name = format!("read {id}");
@@ -338,7 +338,8 @@ impl Pen {
                 };
                 self.event(frame, segment.from.max(frame.from), event);
             }
-            let args = segment_args(segment, frame);
+            let in_host = segment.to <= request.arrived + request.host_queue_ns;
+            let args = segment_args(segment, in_host, frame);
             let slice = Slice { ending_flows, ..Slice::new(track, "segment", PART_NAMES[usize::from(segment.part)], &args) };
             self.slice(frame, (segment.from, segment.to), slice);
         }
@@ -475,8 +476,12 @@ fn request_number(name: &'static str, id: u64, frame: Frame) -> Option<Arg> {
     number.map(|number| (name, Value::Number(number as i64)))
 }
 
-fn segment_args(segment: &Segment, frame: Frame) -> Vec<Arg> {
+/// `in_host`: the request waited there for a slot of the device.
+fn segment_args(segment: &Segment, in_host: bool, frame: Frame) -> Vec<Arg> {
     let mut args = Vec::new();
+    if in_host {
+        args.push(("in_host", Value::Truth(true)));
+    }
     for (name, number) in [("plane", segment.plane), ("by_plane", segment.by_plane), ("by_page", segment.page)] {
         if number != NONE {
             args.push((name, Value::Number(number.into())));

@@ -93,8 +93,8 @@ fn the_device_queue_is_bounded_and_the_rest_waits_in_the_host() {
     drive.at(0, read(0));
     let second = drive.at(10, read(1));
     drive.expect_completion(second, 222);
-    assert_eq!(drive.blame_of(second).get(HOST_QUEUE), 101);
-    assert!(drive.completion_of(second).queue_blocked);
+    assert_eq!(drive.blame_of(second).get(DIE + Occupant::HostRead as usize), 101);
+    assert_eq!(drive.completion_of(second).host_queue_ns, 101);
 }
 
 #[test]

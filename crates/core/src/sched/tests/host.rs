@@ -1,7 +1,7 @@
 //! Overhead, link, device queues and trims.
 
 use super::*;
-use crate::observe::{BUFFER, BUFFER_FULL, LINK, LINK_WAIT, OVERHEAD};
+use crate::observe::{BUFFER, BUFFER_FULL, LINK, LINK_WAIT, OVERHEAD, OVERHEAD_WAIT};
 
 fn trim(first: Lpn, pages: u32) -> Command {
     Command { kind: CommandKind::Trim, sector: u64::from(first) * 8, sectors: pages * 8, critical: false }
@@ -41,7 +41,9 @@ fn every_command_takes_its_fixed_time_and_holds_nothing_else_meanwhile() {
     drive.expect_completion(third, 1161 + 50 + 3);
     assert_eq!((drive.blame_of(first).get(OVERHEAD), drive.blame_of(first).get(ARRAY)), (50, 10));
     let blame = drive.blame_of(third);
-    assert_eq!((blame.get(HOST_QUEUE), blame.get(OVERHEAD), blame.get(BUFFER), blame.get(BUFFER_FULL)), (161, 50, 3, 0));
+    assert_eq!((blame.get(OVERHEAD), blame.get(BUFFER), blame.get(BUFFER_FULL)), (50, 3, 0));
+    assert_eq!((blame.get(OVERHEAD_WAIT), blame.get(DIE + Occupant::HostRead as usize)), (50, 111), "the slot's request, for 161 ns");
+    assert_eq!(drive.completion_of(third).host_queue_ns, 161);
 }
 
 #[test]
@@ -361,4 +363,40 @@ fn a_read_that_waited_for_a_page_trimmed_meanwhile_gets_zeroes() {
     drive.expect_completion(waits, 111);
     assert_eq!(drive.blame_of(waits).get(DIE + Occupant::HostRead as usize), 110);
     assert_eq!(drive.mismatch(), None);
+}
+
+/// What waits in the host behind a read that a GC delays waited for the GC; what never waited there knows nothing of that.
+#[test]
+fn a_wait_for_a_slot_is_for_what_the_request_in_it_waited_for() {
+    let device = |queue_depth| {
+        let mut device = one_channel(1, 2);
+        device.host.queue_depth = queue_depth;
+        device
+    };
+    let run = |queue_depth| {
+        let device = device(queue_depth);
+        let mut drive = at_the_brink(&device, plain_design(Scope::Die), 2);
+        drive.map_functionally([1, 3]);
+        drive.at(0, write(0));
+        let behind_gc = drive.at(1500, read(1));
+        let behind_it = drive.at(1600, read(3));
+        drive.run();
+        (drive, behind_gc, behind_it)
+    };
+    let (drive, behind_gc, behind_it) = run(1);
+    let (in_device, waits) = (drive.completion_of(behind_gc), drive.completion_of(behind_it));
+    assert_eq!(in_device.host_queue_ns, 0);
+    assert_eq!(waits.host_queue_ns, in_device.completed - 1600);
+    let (first, second) = (drive.blame_of(behind_gc), drive.blame_of(behind_it));
+    let for_gc = [Occupant::GcRead, Occupant::GcProgram, Occupant::Erase, Occupant::GcHold].map(|occupant| DIE + occupant as usize);
+    let sum = |blame: &Blame| for_gc.iter().map(|&part| blame.get(part)).sum::<Ns>();
+    let latency = in_device.completed - in_device.arrived;
+    assert!(sum(first) * 10 > latency * 9, "{first:?}");
+    assert!((sum(first) * waits.host_queue_ns / latency).abs_diff(sum(second)) <= 4, "{first:?} {second:?}");
+    assert_eq!(second.get(ARRAY), first.get(ARRAY), "its own work is its own");
+    assert!(second.get(DIE + Occupant::HostRead as usize) > 0, "the work of the other was a wait");
+    // With a slot for each, nobody waits in the host, and the second read waits for the GC itself.
+    let (drive, _, behind_it) = run(2);
+    assert_eq!(drive.completion_of(behind_it).host_queue_ns, 0);
+    assert!(sum(drive.blame_of(behind_it)) > 0);
 }
