@@ -169,3 +169,12 @@ def value(found: Any) -> str:
             return f"{shown}; and {more:,} more" if more > 0 else shown
         case _:
             return str(found)
+
+
+def seeds(first: int, number: int) -> str:
+    """Seeds by their numbers.
+
+    >>> seeds(7, 1), seeds(7, 5)
+    ('7', '7 to 11')
+    """
+    return f"{first}" if number == 1 else f"{first} to {first + number - 1}"

@@ -32,3 +32,13 @@ def compare_within_noise(result: DesignResult, reference: DesignResult, figure: 
     if value < was:
         (value, one), (was, other) = (was, other), (value, one)
     return value - was <= math.hypot(value - one.low, other.high - was)
+
+
+def margin(result: DesignResult, figure: str) -> str:
+    """How far a figure may be off, in percent: the longer side of its interval; or nothing."""
+    interval = result.intervals.get(figure)
+    value = None if interval is None else result.figure(figure)
+    if interval is None or not value:
+        return ""
+    percent = 100 * max(interval.high - value, value - interval.low) / value
+    return f"±{max(1.0, percent):.0f} %"

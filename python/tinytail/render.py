@@ -19,6 +19,7 @@ from tinytail.curve import curve
 from tinytail.engine import Claim, Description, Entry
 from tinytail.findings import usable_reference
 from tinytail.headline import SAMPLES_BEYOND, Kind, latency_of
+from tinytail.noise import margin
 from tinytail.page_layout import PageLayout
 from tinytail.rate_matching import Curves, RateMatching
 from tinytail.results import Comparison, DesignResult
@@ -52,17 +53,20 @@ class _Row:
     show: Callable[[Any], str]
     has_ratio: bool
     starts_section: bool = False
+    # Name of the figure's interval.
+    name: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class TableRow:
     """One row of the comparison's table: a value for each design, and its ratio to the reference.
 
-    A ratio that has no meaning is empty.
+    A ratio that has no meaning is empty, and so is a margin that is not known.
     """
 
     label: str
     values: list[str]
+    margins: list[str]
     ratios: list[str]
     starts_section: bool
 
@@ -83,7 +87,13 @@ def _latency_rows(kind: Kind) -> list[_Row]:
 
     rows = [_Row(f"{kind}s", count, humanize.count, has_ratio=False, starts_section=True)]
     rows += [
-        _Row(f"  {label}", figure(*figures), humanize.latency, has_ratio=True)
+        _Row(
+            f"  {label}",
+            figure(*figures),
+            humanize.latency,
+            has_ratio=True,
+            name=f"{kind}.{figures[0]}",
+        )
         for label, figures in LATENCY_ROWS.items()
     ]
     return rows
@@ -162,9 +172,10 @@ _ROWS = [
         lambda result: result.write_amplification,
         _number,
         has_ratio=False,
+        name="write_amplification",
     ),
-    _Row("erases", lambda result: result.erases, humanize.count, has_ratio=False),
-    _Row("GCs", lambda result: result.gc_count, humanize.count, has_ratio=False),
+    _Row("erases", lambda result: result.erases, humanize.count, has_ratio=False, name="erases"),
+    _Row("GCs", lambda result: result.gc_count, humanize.count, has_ratio=False, name="gc_count"),
     _Row(
         "requests/CPU-second",
         lambda result: result.requests_per_cpu_second,
@@ -204,7 +215,8 @@ def facts(comparison: Comparison) -> list[tuple[str, str]]:
     name = workload.name if workload.input is None else f"{workload.name} ({workload.input})"
     known.append(("workload", f"{name}: {workload.detail}" if workload.detail else name))
     known += states.facts(comparison)
-    known.append(("seed", f"{comparison.seed}, tinytail {comparison.version}"))
+    seeds = humanize.seeds(comparison.seed, comparison.seeds)
+    known.append(("seed", f"{seeds}, tinytail {comparison.version}"))
     if len(comparison.results) > 1:
         measured = usable_reference(comparison) is not None
         why = (
@@ -238,11 +250,17 @@ def table_rows(comparison: Comparison) -> list[TableRow]:
         TableRow(
             row.label,
             [row.show(row.figure(result)) for result in results],
+            [_margin(row, result) for result in results],
             [_ratio(row, result, reference) for result in results],
             starts_section=row.starts_section,
         )
         for row in _rows(results)
     ]
+
+
+def _margin(row: _Row, result: DesignResult) -> str:
+    shown = bool(row.name) and row.figure(result) is not None
+    return margin(result, row.name) if shown else ""
 
 
 def _ratio(row: _Row, result: DesignResult, reference: DesignResult | None) -> str:
@@ -320,6 +338,11 @@ class _Column:
         title_width: int | None,
     ) -> None:
         values = [row.show(row.figure(result)) for row in rows]
+        margins = [_margin(row, result) for row in rows]
+        room = max(map(cell_len, margins))
+        if room and title_width is None:
+            pairs = zip(values, margins, strict=True)
+            values = [f"{value} {_right(found, room)}" for value, found in pairs]
         ratios = [_ratio(row, result, reference) for row in rows]
         title = [result.design]
         if title_width is not None:

@@ -515,6 +515,9 @@ class DesignResult(Tables):
     def __repr__(self) -> str:
         return f"<DesignResult of {self.design} on {self.device}: {_told(self)}>"
 
+    def _repr_html_(self) -> str:
+        return Comparison.of(self)._repr_html_()
+
     def _results(self) -> tuple[DesignResult]:
         return (self,)
 
@@ -662,6 +665,12 @@ class Comparison(Tables):
         told += [f"{error.design}: {error.kind} error" for error in self.errors]
         what = f"{self.workload.name} on {self.device}"
         return f"<Comparison under {what}; {'; '.join(told)}>"
+
+    def _repr_html_(self) -> str:
+        """What a notebook shows: the verdict, a table, bars and the curve of the tail."""
+        from tinytail.reporting import notebook
+
+        return notebook.html(self)
 
     def _results(self) -> tuple[DesignResult, ...]:
         return self.results

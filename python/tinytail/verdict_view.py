@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from rich.cells import cell_len, chop_cells
 from rich.console import Console, Group, RenderableType
@@ -17,6 +17,7 @@ from tinytail import bars, causes, humanize
 from tinytail.causes import COLOURS, Family
 from tinytail.findings import quotient, requests_per_second, same, usable_reference
 from tinytail.headline import PERCENTILES, Kind, Percentile, headline, latency_of
+from tinytail.noise import margin
 from tinytail.results import Comparison, DesignResult
 from tinytail.verdict import Tone, sentences, warnings
 
@@ -66,7 +67,8 @@ def verdict_view(comparison: Comparison, width: int, *, unicode: bool) -> Render
 
 
 def _footer(comparison: Comparison, hidden: int, width: int) -> list[Text]:
-    about = f"{comparison.device}, {comparison.workload.name}, seed {comparison.seed}."
+    seeds = humanize.seeds(comparison.seed, comparison.seeds)
+    about = f"{comparison.device}, {comparison.workload.name}, seed {seeds}."
     more = "More: --details" if not hidden else f"{hidden} more and all else: --details"
     return wrapped(Text(f"{about} {more}", "dim"), width)
 
@@ -110,19 +112,30 @@ class _Row:
     label: str
     values: list[str]
     ratios: list[str] = field(default_factory=list)
+    # How far values may be off.
+    margins: list[str] = field(default_factory=list)
 
 
 @dataclass(frozen=True, slots=True)
 class _Column:
+    """The cells of a design, in parts that are aligned each for itself."""
+
     title: str
     values: list[str]
+    margins: list[str]
     ratios: list[str]
 
-    def body(self, *, with_ratios: bool) -> int:
+    def parts(self, level: int) -> list[list[str]]:
+        """The parts that are shown: values, with ratios from 1 on, and with margins at 2."""
+        shown = [self.values, self.margins, self.ratios][: level + 1]
+        if level == 1:
+            shown = [self.values, self.ratios]
+        return [part for part in shown if any(part)]
+
+    def body(self, level: int) -> int:
         """The width of its cells without its title."""
-        values = max(map(cell_len, self.values))
-        ratios = max(map(cell_len, self.ratios)) if with_ratios else 0
-        return values + ratios + (1 if ratios else 0)
+        widths = [max(map(cell_len, part)) for part in self.parts(level)]
+        return sum(widths) + len(widths) - 1
 
 
 def _table(comparison: Comparison, width: int) -> list[Text]:
@@ -136,40 +149,41 @@ def _table(comparison: Comparison, width: int) -> list[Text]:
         _Column(
             f"{result.design} (partial)" if result.partial and len(results) > 1 else result.design,
             [row.values[index] for row in rows],
+            [row.margins[index] if row.margins else "" for row in rows],
             [row.ratios[index] if row.ratios else "" for row in rows],
         )
         for index, result in enumerate(results)
     ]
     label = min(max(cell_len(row.label) for row in rows), max(1, width // 2))
     lines: list[Text] = []
-    for group, with_ratios in _groups(columns, width - label):
+    for group, level in _groups(columns, width - label):
         if lines:
             lines.append(Text())
-        lines += _lines(rows, group, label, width, with_ratios=with_ratios)
+        lines += _lines(rows, group, label, width, level)
     return lines
 
 
-def _groups(columns: list[_Column], room: int) -> list[tuple[list[_Column], bool]]:
-    """The columns, all beside each other if they fit, if need be without ratios; else in groups."""
-    for with_ratios in (True, False):
-        if sum(_width(column, room, with_ratios=with_ratios) + GAP for column in columns) <= room:
-            return [(columns, with_ratios)]
+def _groups(columns: list[_Column], room: int) -> list[tuple[list[_Column], int]]:
+    """The columns, all beside each other if they fit, if need be in fewer parts; else in groups."""
+    for level in (2, 1, 0):
+        if sum(_width(column, room, level) + GAP for column in columns) <= room:
+            return [(columns, level)]
     groups: list[list[_Column]] = []
     used = 0
     for column in columns:
-        taken = _width(column, room, with_ratios=False) + GAP
+        taken = _width(column, room, 0) + GAP
         if not groups or used + taken > room:
             groups.append([])
             used = 0
         groups[-1].append(column)
         used += taken
-    return [(group, False) for group in groups]
+    return [(group, 0) for group in groups]
 
 
-def _width(column: _Column, room: int, *, with_ratios: bool) -> int:
+def _width(column: _Column, room: int, level: int) -> int:
     """The width of a column: of its cells, and of the longest part of its title."""
     parts = _title(column.title, max(1, room - GAP))
-    return min(max(1, room - GAP), max(column.body(with_ratios=with_ratios), *map(cell_len, parts)))
+    return min(max(1, room - GAP), max(column.body(level), *map(cell_len, parts)))
 
 
 def _title(title: str, width: int) -> list[str]:
@@ -180,10 +194,10 @@ def _title(title: str, width: int) -> list[str]:
 
 
 def _lines(
-    rows: Sequence[_Row], columns: Sequence[_Column], label: int, width: int, *, with_ratios: bool
+    rows: Sequence[_Row], columns: Sequence[_Column], label: int, width: int, level: int
 ) -> list[Text]:
     room = width - label
-    widths = [_width(column, room, with_ratios=with_ratios) for column in columns]
+    widths = [_width(column, room, level) for column in columns]
     left = room - sum(each + GAP for each in widths)
     titles = []
     for position, column in enumerate(columns):
@@ -197,13 +211,10 @@ def _lines(
     height = max(map(len, titles))
     titles = [[""] * (height - len(title)) + title for title in titles]
     lines = []
-    for level in range(height):
-        cells = (_right(title[level], each) for title, each in zip(titles, widths, strict=True))
+    for step in range(height):
+        cells = (_right(title[step], each) for title, each in zip(titles, widths, strict=True))
         lines.append(Text(_joined("", label, cells), "bold"))
-    bodies = [
-        _cells(column, each, with_ratios=with_ratios)
-        for column, each in zip(columns, widths, strict=True)
-    ]
+    bodies = [_cells(column, each, level) for column, each in zip(columns, widths, strict=True)]
     for index, row in enumerate(rows):
         name = chop_cells(row.label, label)[0]
         lines.append(Text(_joined(name, label, (body[index] for body in bodies))))
@@ -212,15 +223,11 @@ def _lines(
     return lines
 
 
-def _cells(column: _Column, width: int, *, with_ratios: bool) -> list[str]:
-    if not with_ratios:
-        return [_right(value, width) for value in column.values]
-    values = max(map(cell_len, column.values))
-    ratios = max(map(cell_len, column.ratios))
-    gap = " " if ratios else ""
+def _cells(column: _Column, width: int, level: int) -> list[str]:
+    parts = column.parts(level)
+    widths = [max(map(cell_len, part)) for part in parts]
     return [
-        _right(_right(value, values) + gap + _right(ratio, ratios), width)
-        for value, ratio in zip(column.values, column.ratios, strict=True)
+        _right(" ".join(map(_right, cells, widths)), width) for cells in zip(*parts, strict=True)
     ]
 
 
@@ -253,7 +260,8 @@ def _rows(comparison: Comparison, amplification: str) -> list[_Row]:
     rows += _other_kind(results, reference, "write" if kind == "read" else "read")
     rows.append(_Row("IOPS, MB/s", [_rates(result) for result in results]))
     rows += _amplification(results, amplification)
-    rows.append(_Row("erases", [humanize.count(result.erases) for result in results]))
+    erases = [humanize.count(result.erases) for result in results]
+    rows.append(_Row("erases", erases, margins=[margin(each, "erases") for each in results]))
     return rows
 
 
@@ -266,7 +274,9 @@ def _percentile_row(
     def figure(result: DesignResult) -> float | None:
         return percentile.of(latency_of(result, kind))
 
-    return _latency_row(f"{kind}s {percentile.name}", results, reference, figure)
+    rows = _latency_row(f"{kind}s {percentile.name}", results, reference, figure)
+    margins = [margin(result, f"{kind}.{percentile.key}") for result in results]
+    return [replace(row, margins=margins) for row in rows]
 
 
 def _latency_row(
@@ -314,7 +324,8 @@ def _amplification(results: Sequence[DesignResult], label: str) -> list[_Row]:
     rows = []
     if any(value is not None for value in values):
         shown = [humanize.MISSING if value is None else humanize.number(value) for value in values]
-        rows.append(_Row(label, shown))
+        margins = [margin(result, "write_amplification") for result in results]
+        rows.append(_Row(label, shown, margins=margins))
     copied = [result.techniques.get("gc: copied pages", 0) for result in results]
     if any(value is None and pages for value, pages in zip(values, copied, strict=True)):
         rows.append(_Row("pages GC copied", [humanize.count(pages) for pages in copied]))

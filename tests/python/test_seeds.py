@@ -13,6 +13,7 @@ import tinytail
 from fake_native import FakeControl, FakeNative, result
 from tinytail.comparing import DesignProgress, _together
 from tinytail.noise import compare_within_noise
+from tinytail.render import table_rows
 from tinytail.replicates import SAME_NOTE, TRACE_NOTE, combined, student
 from tinytail.results import DesignResult
 
@@ -206,3 +207,31 @@ def test_few_windows_over_time_leave_the_intervals_as_they_are() -> None:
 
     assert len(run(7).series.reads) <= 7
     assert run(7).intervals == run(200).intervals
+
+
+def test_tables_say_how_far_figures_may_be_off(native: FakeNative) -> None:
+    native.runs = {"base": lambda *_: result(), "ttflash": lambda *_: result("ttflash", 70.0)}
+    comparison = tinytail.compare(["base", "ttflash"], **DRIVE)
+    # 1.26 to 1.68 ms around 1.40 ms.
+    row = next(row for row in table_rows(comparison) if row.label.strip() == "p99")
+    assert row.margins == ["±20 %", "±20 %"]
+    assert comparison.table(width=100).count("±20 %") >= 2
+    narrow = comparison.table(width=40)
+    assert all(len(line) <= 40 for line in narrow.splitlines())
+
+
+def test_a_progress_function_that_raises_ends_the_runs(native: FakeNative) -> None:
+    def run(spec: dict[str, Any], control: FakeControl) -> dict[str, Any]:
+        assert control.cancelled.wait(10)
+        return seeded(spec, control) | {"partial": True}
+
+    def stop(_designs: object) -> None:
+        raise KeyboardInterrupt
+
+    native.runs = {"base": run}
+    with pytest.raises(tinytail.Interrupted) as stopped:
+        tinytail.compare(["base"], seeds=3, progress=stop, **DRIVE)
+    comparison = stopped.value.comparison
+    assert isinstance(comparison, tinytail.Comparison)
+    assert comparison.partial
+    assert comparison.result("base").partial

@@ -61,7 +61,14 @@ def _attribution(comparison: Comparison, axis: Axes) -> None:
     longest = max(bar.mean_seconds for bar in tail.bars) or figures.US
     paper.draw_bars(axis, used, tail, longest)
     axis.set_xlabel(f"mean time per read ({figures.time_unit(longest)[0]})")
-    axis.legend(handles=paper.patches(used), frameon=False, fontsize="small")
+    # Beside the bars, which go from side to side.
+    axis.legend(
+        handles=paper.patches(used),
+        frameon=False,
+        fontsize="small",
+        loc="upper left",
+        bbox_to_anchor=(1.0, 1.0),
+    )
 
 
 def _series(comparison: Comparison, axis: Axes, column: str) -> None:
