@@ -101,8 +101,9 @@ def _distribution(result: DesignResult) -> Iterable[Row]:
 
 def _attribution(result: DesignResult) -> Iterable[Row]:
     blame = result.blame
-    groups: list[tuple[str, BlameGroup]] = [("read", tail) for tail in blame.tails]
-    groups = [("read", blame.all_reads), *groups, ("write", blame.all_writes)]
+    groups: list[tuple[str, BlameGroup]] = [("read", blame.all_reads), ("write", blame.all_writes)]
+    groups += [("read", tail) for tail in blame.tails]
+    groups += [("write", tail) for tail in blame.write_tails]
     for kind, group in groups:
         share = 100.0 if group.share_percent is None else group.share_percent
         for cause in group.ranked():

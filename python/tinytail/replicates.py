@@ -11,6 +11,8 @@ from collections.abc import Mapping, Sequence
 from statistics import fmean, stdev
 from typing import Any
 
+from tinytail.headline import PERCENTILES, SAMPLES_BEYOND
+
 LEVEL_PERCENT = 90
 # Student's t for an interval of 90 %, by degrees of freedom from 1 on.
 _STUDENT = (
@@ -19,17 +21,7 @@ _STUDENT = (
     *(1.721, 1.717, 1.714, 1.711, 1.708, 1.706, 1.703, 1.701, 1.699, 1.697),
 )
 _NORMAL = 1.6449
-# A percentile is a statement about the requests beyond it: so many at least, in each run.
-SAMPLES_BEYOND = 10
-_ONE_IN = {
-    "p50_us": 2,
-    "p90_us": 10,
-    "p95_us": 20,
-    "p99_us": 100,
-    "p999_us": 1000,
-    "p9999_us": 10_000,
-    "p99999_us": 100_000,
-}
+_ONE_IN = {percentile.key: percentile.one_in for percentile in PERCENTILES} | {"p95_us": 20}
 _OF_THE_FIRST = (
     *("series", "wear", "rotation_violations", "state", "workload", "seed", "adjusted", "kinds"),
     *("distribution", "read", "write", "blame", "notes", "findings", "replicates", "intervals"),
@@ -132,7 +124,9 @@ def _sum(groups: Sequence[Any]) -> Any:
         return {name: _sum([group[name] for group in groups]) for name in first}
     causes = sorted({cause for group in groups for cause in group["ns"]})
     total = {cause: sum(group["ns"].get(cause, 0) for group in groups) for cause in causes}
-    added = first | {"count": sum(group["count"] for group in groups), "ns": total}
+    added = first | {"ns": total}
+    for name in ("count", "queue_blocked", "host_queue_ns"):
+        added[name] = sum(group[name] for group in groups)
     if "latency_us_from" in first:
         lowest = [g["latency_us_from"] for g in groups if g["latency_us_from"] is not None]
         added["latency_us_from"] = min(lowest, default=None)

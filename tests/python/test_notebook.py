@@ -137,7 +137,7 @@ def test_a_comparison_without_results_says_why(native: FakeNative) -> None:
 
 def test_a_run_without_requests_is_shown(native: FakeNative) -> None:
     nothing = dict.fromkeys(result()["read"]) | {"count": 0}
-    empty = {"count": 0, "ns": {}}
+    empty: dict[str, Any] = {"count": 0, "queue_blocked": 0, "host_queue_ns": 0, "ns": {}}
     tails = [empty | {"share_percent": 0.1, "latency_us_from": None}]
     blame = {"all_reads": empty, "slowest_reads": tails[0], "all_writes": empty}
     native.runs = {

@@ -54,6 +54,7 @@ def test_figures_are_means_maxima_the_largest_and_blame_the_sum(native: FakeNati
     assert base.blame.all_reads.count == 3 * alone.blame.all_reads.count
     summed = sum(base.blame.all_reads.ns.values())
     assert summed == 3 * sum(alone.blame.all_reads.ns.values())
+    assert base.blame.slowest_reads.host_queue_ns == 3 * alone.blame.slowest_reads.host_queue_ns
     assert TRACE_NOTE in base.notes
 
 
