@@ -33,8 +33,8 @@ GIVEN: dict[str, dict[str, object]] = {
     "ssdTrace-only-write.txt": {"queue_depth": 16},
 }
 
-# Drives to try in turn, each with the design that suits it.
-DRIVES = [("ttflash-256g", "base"), ("modern-tlc-2t", "base+nearly-full")]
+# Drives to try in turn, each with its design for comparison.
+DRIVES = [("ttflash-256g", "base"), ("modern-tlc-2t", "base")]
 
 
 def rotation(trace: Path, folder: str) -> str:

@@ -18,6 +18,7 @@ from tinytail import (
     caching,
     conflicts,
     engine,
+    fitting,
     memory,
     recording,
     replicates,
@@ -85,6 +86,8 @@ class Plan:
     seeds: int = 1
     no_cache: bool = False
     settings: tuple[str, ...] = ()
+    strict: bool = False
+    beside: tuple[str, ...] = ()
 
     @property
     def reference_design(self) -> str:
@@ -118,6 +121,8 @@ class Plan:
             words.append("--verify")
         if self.no_warm_up:
             words.append("--no-warm-up")
+        for design in self.beside:
+            words += ["--beside", design]
         return shlex.join(words)
 
     def check(self, beside: conflicts.Named = ()) -> None:
@@ -130,7 +135,8 @@ class Plan:
             UsageError: no design, a design named twice, a reference that is not among the designs,
                 a state beside an image, a value of the wrong type, a number out of range, or a file
                 that would be written twice, or read and written.
-            ConfigError: an unknown or faulty device, design, workload or image.
+            ConfigError: an unknown or faulty device, design, workload or image; designs that can't
+                run on the device, all of them with what can.
             OutputError: results cannot be kept in the folder that is wanted.
         """
         self._check_values()
@@ -151,8 +157,18 @@ class Plan:
         engine.device(self.device, settings=self.settings)
         if self.image is not None:
             engine.image_info(self.image)
-        for design in self.designs:
-            engine.design(design, settings=self.settings)
+        engine.fits(self.device, self.beside, settings=self.settings)
+        fitting.check(
+            self.device,
+            self.designs,
+            command=lambda design, device: replace(
+                self, designs=(design,), device=device, reference=None
+            ).command(),
+            state=self.state,
+            image=self.image,
+            settings=self.settings,
+            strict=self.strict,
+        )
         if not spooling.is_trace(self.workload):
             engine.workload(self.workload, settings=self.settings)
         conflicts.check([*self._written(), *beside], self._read(), [("--out", self.out)])
@@ -233,6 +249,8 @@ class Plan:
         arguments.flag("no_warm_up", self.no_warm_up)
         arguments.flag("no_cache", self.no_cache)
         caching.limit_bytes()
+        arguments.flag("strict", self.strict)
+        arguments.names("beside", self.beside)
         arguments.whole_number("starved_after_s", self.starved_after_s, 1, STARVED_AFTER_S_MAX)
         arguments.state(self.state)
         arguments.settings(self.settings)
@@ -290,11 +308,28 @@ class Plan:
             warm_up=not self.no_warm_up,
             starved_after_s=self.starved_after_s,
             settings=self.settings,
+            beside=self._smaller_beside(design),
         )
 
     def command_alone(self, design: str) -> str:
         """The command line that runs one of the designs alone."""
-        return replace(self, designs=(design,), reference=None).command()
+        alone = replace(
+            self, designs=(design,), reference=None, beside=self._smaller_beside(design)
+        )
+        return alone.command()
+
+    def _smaller_beside(self, design: str) -> tuple[str, ...]:
+        """The other designs under which the drive is smaller: all use the same addresses."""
+        if len(self.designs) == 1:
+            return self.beside
+        fits = engine.fits(
+            self.device, [*self.designs, *self.beside], state=self.state, settings=self.settings
+        )
+        sizes = {fit.design: fit.logical_bytes for fit in fits}
+        least = min(sizes.values())
+        if sizes[design] == least:
+            return ()
+        return tuple(other for other in sizes if sizes[other] == least)
 
     def _log_target(self, design: str) -> engine.LogTarget | None:
         path = self.logs().get(design)
@@ -649,7 +684,7 @@ def _errors(jobs: Sequence[_Job]) -> list[DesignError]:
 
 
 def compare(
-    designs: Sequence[str | os.PathLike[str]],
+    designs: Sequence[str | os.PathLike[str]] = (),
     *,
     device: str | os.PathLike[str],
     workload: str | os.PathLike[str],
@@ -681,12 +716,15 @@ def compare(
     seeds: int = 1,
     no_cache: bool = False,
     settings: arguments.Settings | None = None,
+    strict: bool = False,
+    beside: Sequence[str | os.PathLike[str]] = (),
     progress: ProgressCallback | None = None,
 ) -> Comparison:
     """Runs each design on the same workload, on drives aged alike.
 
     Args:
-        designs: names of designs; overlays are added with plus signs, as in `base+no-gc`.
+        designs: names of designs; overlays are added with plus signs, as in `base+no-gc`. Without
+            any, the design that the device names as its own.
         device: name of a drive or path of its file.
         workload: name of a workload, path of its file, or path of a trace.
         requests: how many requests to run; None for all that the workload has.
@@ -731,6 +769,9 @@ def compare(
         no_cache: age anew, and keep no aged drive for later runs; see `image_cache`.
         settings: values that replace those of the files of device, designs and workload, by
             section and key, such as `{"gc.write_points": 4}`. Those of a design go for each design.
+        strict: refuse designs of which something follows the drive, as `adjusted` names it.
+        beside: designs that are not run, and whose capacity bounds the workload's addresses as if
+            they were.
         progress: called about ten times a second, in this thread, with the state of each design.
 
     Returns:
@@ -748,7 +789,9 @@ def compare(
     if progress is not None and not callable(progress):
         raise UsageError(f"progress must be a function, not {progress!r}")
     plan = Plan(
-        designs=arguments.names("designs", designs),
+        designs=fitting.designs_or_own(
+            arguments.names("designs", designs), arguments.name("device", device)
+        ),
         device=arguments.name("device", device),
         workload=arguments.name("workload", workload),
         requests=(
@@ -785,6 +828,8 @@ def compare(
         seeds=arguments.whole_number("seeds", seeds, 1, SEEDS_MAX),
         no_cache=no_cache,
         settings=arguments.settings(settings),
+        strict=strict,
+        beside=arguments.names("beside", beside),
     )
     plan.check()
     comparison = execute(plan, progress)

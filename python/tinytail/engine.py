@@ -136,6 +136,7 @@ class RunSpec:
     warm_up: bool = True
     starved_after_s: int = STARVED_AFTER_S
     settings: Sequence[str] = ()
+    beside: tuple[str, ...] = ()
 
     def to_json(self) -> str:
         """The specification in the form that the native module reads."""
@@ -186,9 +187,54 @@ def _to_json(spec: RunSpec | ImageSpec) -> str:
             del document["kinds"]
         if spec.warm_up:
             del document["warm_up"]
+        if not spec.beside:
+            del document["beside"]
         if spec.starved_after_s == STARVED_AFTER_S:
             del document["starved_after_s"]
     return json.dumps(document | spec.trace.to_document())
+
+
+@dataclass(frozen=True, slots=True)
+class Adjustment:
+    """A value of a design, of its capacity or of its starting state that follows the drive.
+
+    The run used `used` and not `wanted`, which stands as `key` in `section` of the design's file or
+    of the device's. `code` is `"gc_thresholds"`, `"gc_gate"`, `"write_points"`,
+    `"starting_state"`, `"padding"` or `"parity_capacity"`; `message` is a sentence with the reason.
+    """
+
+    code: str
+    section: str
+    key: str
+    wanted: float | str
+    used: float | str
+    message: str
+
+
+@dataclass(frozen=True, slots=True)
+class Refusal:
+    """Why a design can't run on a device.
+
+    `design` is a composition near to it that runs there, and `device` a drive that comes with
+    tinytail on which it runs itself; None where there is none.
+    """
+
+    message: str
+    design: str | None
+    device: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Fit:
+    """How a design suits a device: what of it follows the drive, and the bytes a host can use.
+
+    `refusal` says why it can't run there, if it can't.
+    """
+
+    design: str
+    adjusted: tuple[Adjustment, ...]
+    logical_bytes: int
+    refusal: Refusal | None
 
 
 def version() -> str:
@@ -334,6 +380,32 @@ def design(name: str | os.PathLike[str], *, settings: Sequence[str] = ()) -> Des
         ConfigError: there is no such design or overlay, or a value is faulty.
     """
     return _description(_native.design(arguments.name("design", name), list(settings)))
+
+
+def fits(
+    device: str,
+    designs: Sequence[str],
+    *,
+    state: Mapping[str, StateValue] | None = None,
+    image: str | None = None,
+    settings: Sequence[str] = (),
+) -> tuple[Fit, ...]:
+    """How each of some designs suits a device. Nothing is aged for it.
+
+    Raises:
+        ConfigError: an unknown or faulty device, state or image, an unknown design.
+    """
+    spec: dict[str, Any] = {"device": device, "designs": list(designs)}
+    spec |= {"state": dict(state or {}), "image": image, "settings": list(settings)}
+    return tuple(
+        Fit(
+            item["design"],
+            tuple(Adjustment(**adjustment) for adjustment in item["adjusted"]),
+            item["logical_bytes"],
+            None if item["refusal"] is None else Refusal(**item["refusal"]),
+        )
+        for item in json.loads(_native.fits(json.dumps(spec)))
+    )
 
 
 def causes() -> dict[str, str]:

@@ -265,6 +265,7 @@ def plan_document(plan: Plan) -> dict[str, Any]:
     names = (
         *("designs", "device", "workload", "requests", "seed", "jobs", "verify", "reference"),
         *("state", "image", "windows", "stories", "no_warm_up", "starved_after_s", "settings"),
+        "beside",
     )
     document = {name: getattr(plan, name) for name in names}
     return document | {"trace": plan.trace.to_document(), "transform": plan.transform.given()}

@@ -16,7 +16,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Literal
 
 from tinytail import arguments, findings, humanize
-from tinytail.engine import Description, Setting
+from tinytail.engine import Adjustment, Description, Setting
 from tinytail.errors import NoResultError
 from tinytail.frames import Tables, library
 from tinytail.output import json_text
@@ -457,8 +457,9 @@ class DesignResult(Tables):
     tells how often each technique acted. `event_hash` is the same for the same input on every
     machine. `verified_page_reads` is how many reads were checked against what was last written, or
     None. `partial` is true of a run that did not come to its end: it was interrupted, or `stuck`
-    tells what held what when its requests stopped completing, or `unread` what kept the workload
-    from being read to its end. `log` is None if none was asked for.
+    tells how its requests stopped completing and what helps, and `standstill` what held what then,
+    or `unread` what kept the workload from being read to its end. `log` is None if none was asked
+    for.
     `intervals` says by name, such as `"read.p99_us"`, how far a figure may be off; a figure of
     which too little was seen has none. With several seeds each figure is the mean over them, a
     maximum the largest, blame the sum, `replicates` has each, and what has no mean, such as
@@ -501,12 +502,14 @@ class DesignResult(Tables):
     partial: bool
     stuck: str | None
     unread: str | None
+    standstill: str | None
     device: str
     workload: Workload
     state: Mapping[str, Any]
     seed: int
     version: str
     notes: tuple[str, ...]
+    adjusted: tuple[Adjustment, ...]
     log: Log | None
     stories: Stories | None
     timeline: Timeline | None
@@ -565,6 +568,9 @@ class DesignResult(Tables):
             "series": Series.from_dict(document["series"]),
             "notes": tuple(document["notes"]),
             "findings": tuple(map(Finding.from_dict, document["findings"])),
+            "standstill": document.get("standstill"),
+            # A result that was kept by an earlier version has none.
+            "adjusted": tuple(Adjustment(**item) for item in document.get("adjusted", [])),
             "gc_times": None if document["gc_times"] is None else GcTimes(**document["gc_times"]),
             "gc_affected": GcAffected.from_dict(document["gc_affected"]),
             "throughput": Throughput(**document["throughput"]),

@@ -8,13 +8,14 @@ compared with what was written last.
 from __future__ import annotations
 
 import os
+import shlex
 import threading
 from collections import deque
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
-from tinytail import arguments, engine
+from tinytail import arguments, engine, fitting
 from tinytail.comparing import (
     POLL_SECONDS,
     DesignProgress,
@@ -184,9 +185,18 @@ class PowerCutPlan:
         if device is None:
             raise UsageError("designs were given and no device; name one with --device")
         arguments.name("device", device)
-        engine.device(device, settings=settings)
+        fitting.check(
+            device,
+            designs,
+            command=lambda design, device: shlex.join(
+                [
+                    *("tinytail", "verify", "power-cut", design, "--device", device),
+                    *(word for given in settings for word in ("--set", given)),
+                ]
+            ),
+            settings=settings,
+        )
         for position, design in enumerate(designs):
-            engine.design(design, settings=settings)
             if design in designs[:position]:
                 raise UsageError(f'design "{design}" is given twice')
         cases = tuple(engine.PowerCase(device, design) for design in designs)

@@ -134,6 +134,7 @@ def result(design: str = "base", scale: float = 140.0, **changes: Any) -> dict[s
         "verified_page_reads": None,
         "partial": False,
         "stuck": None,
+        "standstill": None,
         "device": "ttflash-256g",
         "workload": {"name": "dtrs", "input": "real", "detail": "127,043 requests of 300 s"}
         | {"pacing": "open"},
@@ -141,6 +142,7 @@ def result(design: str = "base", scale: float = 140.0, **changes: Any) -> dict[s
         "seed": 1,
         "version": "9.9.9",
         "notes": ["times are read as microseconds"],
+        "adjusted": [],
         "log": None,
         "stories": None,
         "timeline": None,
@@ -239,6 +241,14 @@ class FakeNative:
 
     def device(self, name: str, _given: Sequence[str] = ()) -> str:
         return self._description(name, ["ttflash-256g"], "device")
+
+    def fits(self, spec_json: str) -> str:
+        spec = json.loads(spec_json)
+        self.device(spec["device"])
+        for design in spec["designs"]:
+            self.design(design)
+        nothing: dict[str, Any] = {"adjusted": [], "logical_bytes": 1024, "refusal": None}
+        return json.dumps([nothing | {"design": design} for design in spec["designs"]])
 
     def designs(self) -> str:
         base = {"name": "base", "summary": "plain", "kind": "design"}

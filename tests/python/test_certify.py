@@ -487,7 +487,7 @@ def test_progress_is_a_line_a_run_or_a_bar_a_design() -> None:
 
 
 def test_a_small_drive_is_rated() -> None:
-    designs = ["base+nearly-full", "base+nearly-full+ideal-no-gc"]
+    designs = ["base", "base+ideal-no-gc"]
     found = tinytail.certify_act(designs, device=SMALL, duration_s=1, max_multiplier=12)
     document = found.to_dict()
     validate(document, tinytail.certification_schema())
@@ -517,7 +517,7 @@ def test_ctrl_c_ends_a_real_certification_with_130(
     temporary.mkdir()
     monkeypatch.setenv("TMPDIR", str(temporary))
     words = ("--device", SMALL, "--duration-s", "86400", "--json", str(file))
-    process = start("certify", "act", "base+nearly-full+ideal-no-gc", *words)
+    process = start("certify", "act", "base+ideal-no-gc", *words)
     assert process.stderr is not None
     said = ""
     while "running" not in said:
@@ -539,7 +539,7 @@ def test_ctrl_c_ends_a_real_certification_with_130(
 def test_every_rule_judges_a_small_drive() -> None:
     ratings = {
         rule: tinytail.certify_act(
-            ["base+nearly-full+ideal-no-gc"],
+            ["base+ideal-no-gc"],
             device=SMALL,
             duration_s=1,
             max_multiplier=3,

@@ -156,7 +156,7 @@ def test_an_overlay_may_choose_instead_of_a_design_but_not_of_another_overlay() 
         "ttflash+f-rgc",
         "hpdc-baseline+gc-par+gc-vic",
         "gc-vic+skip-pages",
-        "base+full-drive+no-gc",
+        "base+background-emergency+no-gc",
         "fgc+rate-match",
     ):
         assert tinytail.design(design).settings

@@ -74,7 +74,7 @@ def test_a_design_that_a_tier_leaves_out_is_not_run_and_no_error(
 
 # --- Certifications -------------------------------------------------------------------------------
 
-DESIGN = "base+nearly-full+ideal-no-gc"
+DESIGN = "base+ideal-no-gc"
 DEVICE = "lowlatency-240g-small"
 ACT: dict[str, Any] = {
     "designs": (DESIGN,),

@@ -12,6 +12,9 @@ use serde::Deserialize;
 use std::collections::BTreeMap;
 
 mod check;
+mod fit;
+
+pub use fit::{Adjustment, Room, Threshold, Thresholds};
 
 /// How GC copies, and what the translation layer keeps for it.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize, JsonSchema)]

@@ -308,6 +308,17 @@ pub struct Device {
     /// Bit errors of the flash; none: it has none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub errors: Option<Errors>,
+    /// What runs on it if nobody says.
+    pub defaults: Defaults,
+}
+
+/// What runs on a drive if nobody says.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Defaults {
+    /// Composition of the design that is the drive's own.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub design: Option<String>,
 }
 
 #[derive(Deserialize)]
@@ -318,8 +329,8 @@ struct Top {
 }
 
 /// The sections of a device file. All but `OPTIONAL` must be there.
-const SECTIONS: [&str; 7] = ["geometry", "timing", "flash", "host", "ram", "state", "errors"];
-const OPTIONAL: [&str; 2] = ["flash", "errors"];
+const SECTIONS: [&str; 8] = ["geometry", "timing", "flash", "host", "ram", "state", "errors", "defaults"];
+const OPTIONAL: [&str; 3] = ["flash", "errors", "defaults"];
 
 impl Device {
     /// Steps of the erase of a block that has been erased so many times in the run.
@@ -365,8 +376,9 @@ impl Device {
                 Err(ConfigError(format!("{}: the section [{name}] is missing; a device has {}", documents[0].name, SECTIONS.join(", "))))
             }
         };
-        let [geometry, timing, flash, host, ram, state, errors] = SECTIONS.map(&mut section);
-        let (geometry, timing, flash, host, ram, state, errors) = (geometry?, timing?, flash?, host?, ram?, state?, errors?);
+        let [geometry, timing, flash, host, ram, state, errors, defaults] = SECTIONS.map(&mut section);
+        let (geometry, timing, flash, host, ram, state, errors, defaults) =
+            (geometry?, timing?, flash?, host?, ram?, state?, errors?, defaults?);
         let error =
             |section: &str, key: &str, message: String| ConfigError(format!("{}: [{section}] `{key}` {message}", place(section, key)));
         if timing.contains_key("page_class_layout") && timing.contains_key("page_class_pattern") {
@@ -384,6 +396,7 @@ impl Device {
             ram: decode_section(documents, "ram", ram)?,
             state: decode_section(documents, "state", state)?,
             errors: if has_errors { Some(decode_section(documents, "errors", errors)?) } else { None },
+            defaults: decode_section(documents, "defaults", defaults)?,
         };
         device.check(error)?;
         if let Some(layout) = device.timing.page_class_layout {
@@ -421,6 +434,7 @@ impl Device {
                 ("ram", schemars::schema_for!(Ram)),
                 ("state", schemars::schema_for!(StartingState)),
                 ("errors", schemars::schema_for!(Errors)),
+                ("defaults", schemars::schema_for!(Defaults)),
             ],
         )
     }

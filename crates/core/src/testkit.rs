@@ -73,6 +73,7 @@ pub fn tiny_device() -> Device {
             round_percent: None,
         },
         errors: None,
+        defaults: crate::device::Defaults::default(),
     }
 }
 

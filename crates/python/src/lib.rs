@@ -18,7 +18,7 @@ use tinytail_simulator::image::{self, CreateSpec};
 use tinytail_simulator::power::{self, PowerSpec};
 use tinytail_simulator::run::{RunError as Failure, Spec};
 use tinytail_simulator::settings::Settings;
-use tinytail_simulator::{bench as benches, catalog, run as runs};
+use tinytail_simulator::{bench as benches, catalog, fitting, run as runs};
 use tinytail_workload::{Reading, Trace, TraceOptions, Transform, Workload, WorkloadError as Faulty};
 
 create_exception!(_native, TinytailError, PyException, "Anything that tinytail refuses or fails at.");
@@ -216,6 +216,11 @@ fn design(name: &str, given: Vec<String>) -> PyResult<String> {
 }
 
 #[pyfunction]
+fn fits(spec_json: &str) -> PyResult<String> {
+    json(&fitting::fits(&options(spec_json)?).map_err(config_error)?)
+}
+
+#[pyfunction]
 fn causes() -> PyResult<String> {
     json(&tinytail_simulator::without::CAUSES)
 }
@@ -398,6 +403,7 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
         wrap_pyfunction!(designs, module)?,
         wrap_pyfunction!(design, module)?,
         wrap_pyfunction!(causes, module)?,
+        wrap_pyfunction!(fits, module)?,
         wrap_pyfunction!(workloads, module)?,
         wrap_pyfunction!(workload, module)?,
         wrap_pyfunction!(workload_claims, module)?,

@@ -9,6 +9,7 @@ use crate::server::{Live, Options, Served, Server, ServerError};
 use serde::{Deserialize, Serialize};
 use std::path::Path;
 use tinytail_core::config::ConfigError;
+use tinytail_core::design::Adjustment;
 use tinytail_core::device::Device;
 use tinytail_core::drive::Drive;
 use tinytail_core::observe::Occupant;
@@ -106,6 +107,8 @@ pub struct Summary {
     pub log: Option<LogNote>,
     /// What is to be known with the figures.
     pub notes: Vec<String>,
+    /// What of the design, its capacity and its starting state follows the drive, and is not what the files say.
+    pub adjusted: Vec<Adjustment>,
     /// Why something went wrong at the end; the figures are those until then.
     pub error: Option<String>,
     /// Seed.
@@ -129,15 +132,18 @@ struct Opened {
 pub fn serve(spec: &Spec, control: &Control, live: &Live) -> Result<Summary, RunError> {
     let mut device = catalog::device_with(&spec.device, &spec.settings)?.with_state("the given state", spec.state.clone())?;
     spec.settings.without_workload("a served drive has clients in place of a workload")?;
-    let design = catalog::design_with(&spec.design, &spec.settings, None)?;
+    let mut design = catalog::design_with(&spec.design, &spec.settings, None)?;
     let image = spec.image.as_deref().map(Image::open).transpose()?;
     if let Some(image) = &image {
         if !spec.state.is_empty() {
             return Err(ConfigError::new("a starting state and an image were both given; an image has its own state").into());
         }
         spec.settings.without_state()?;
-        image.check_fits(&device, &design)?;
         device.state = image.header.state.clone();
+    }
+    let adjusted = design.fit(&mut device, image.is_some());
+    if let Some(image) = &image {
+        image.check_fits(&device, &design)?;
     }
     let size_bytes = size(spec.size_bytes, &device)?;
     if !(1.0..=DILATION_MAX).contains(&spec.dilate) {
@@ -194,7 +200,7 @@ pub fn serve(spec: &Spec, control: &Control, live: &Live) -> Result<Summary, Run
     if let (violations, Some(last)) = served.violations {
         served.notes.push(format!("{violations} connections were ended because the client broke the protocol; the last time: {last}"));
     }
-    Ok(summary(served, spec, device, size_bytes, error))
+    Ok(Summary { adjusted, ..summary(served, spec, device, size_bytes, error) })
 }
 
 /// Everything that takes time of dies and channels.
@@ -310,6 +316,7 @@ fn summary(served: Served<Metrics>, spec: &Spec, device: Device, size_bytes: u64
         recording,
         log,
         notes,
+        adjusted: Vec::new(),
         error,
         seed: spec.seed,
         version: env!("CARGO_PKG_VERSION"),

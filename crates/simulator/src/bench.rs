@@ -10,9 +10,13 @@ use serde::Serialize;
 use std::path::Path;
 use std::time::Instant;
 use tinytail_core::config::ConfigError;
+use tinytail_core::design::Design;
 use tinytail_core::device::{AgeingMethod, Device};
 use tinytail_core::drive::Drive;
 use tinytail_core::host::{Arrival, CommandKind};
+use tinytail_core::policy::gc_gate::free::Free;
+use tinytail_core::policy::gc_trigger::watermark::Watermark;
+use tinytail_core::policy::{GcGatePolicy, GcTriggerPolicy};
 use tinytail_metrics::Metrics;
 use tinytail_metrics::log::Log;
 use tinytail_metrics::series::WINDOWS;
@@ -73,8 +77,8 @@ impl Case {
 /// An unknown case, with the nearest; a missing trace.
 pub fn bench(case: &str, control: &Control) -> Result<Case, RunError> {
     match case {
-        "steady-gc" => steady(case, "base+plane-blocking+full-drive", control),
-        "steady-gc-controller" => steady(case, "base+plane-blocking+full-drive+through-controller", control),
+        "steady-gc" => steady(case, "base+plane-blocking", control),
+        "steady-gc-controller" => steady(case, "base+plane-blocking+through-controller", control),
         "dtrs" => dtrs(control),
         "mqsim-no-gc" => mqsim_no_gc(control),
         "log" => in_folder(|folder| log(folder, control)),
@@ -107,18 +111,21 @@ impl Steady {
 
     /// A full drive in its steady state.
     fn full_of(mut device: Device, design: &str, warm_up: u64, control: &Control) -> Result<Self, RunError> {
-        // Full to its logical size, at the watermark of `full-drive`.
+        // Full to its logical size, with GC at the share that such a drive keeps at a write amplification of about 4.
         device.state.live_percent = 100;
         device.state.free_percent = 10.0;
         device.state.overwrite_percent = 100;
+        let mut design = catalog::design(design)?;
+        design.gc_trigger = GcTriggerPolicy::Watermark(Watermark::new(10.0, 5.0));
+        design.gc_gate = GcGatePolicy::Free(Free::default());
         Self::prepare(&device, design, warm_up, control)
     }
 
     /// A device aged to its starting state, and warmed up. The requests go to the part of it that holds data.
-    fn prepare(device: &Device, design: &str, warm_up: u64, control: &Control) -> Result<Self, RunError> {
+    fn prepare(device: &Device, design: Design, warm_up: u64, control: &Control) -> Result<Self, RunError> {
         let workload = Workload::resolve("randrw70-qd16", &TraceOptions::default())?;
         let logical_sectors = device.logical_sectors();
-        let mut drive = Drive::new(device, catalog::design(design)?, false, Metrics::default())?;
+        let mut drive = Drive::new(device, design, false, Metrics::default())?;
         let mapped_sectors = u64::from(drive.mapped_pages()) * u64::from(device.geometry.sectors_per_page());
         let context = SourceContext { logical_sectors, mapped_sectors };
         control.enter(Phase::Ageing, 0);
@@ -190,7 +197,7 @@ fn in_folder(case: impl FnOnce(&Path) -> Result<Case, RunError>) -> Result<Case,
 
 /// The work of `steady-gc` with a log of every request, and without.
 fn log(folder: &Path, control: &Control) -> Result<Case, RunError> {
-    let design = "base+plane-blocking+full-drive";
+    let design = "base+plane-blocking";
     let mut steady = Steady::full(design, control)?;
     control.enter(Phase::Running, REQUESTS);
     let (mut plain, mut logged, mut events, mut bytes) = ((0.0, 0.0), (0.0, 0.0), 0, 0);
@@ -269,7 +276,7 @@ fn mqsim_no_gc(control: &Control) -> Result<Case, RunError> {
     device.state.live_percent = 50;
     device.state.free_percent = 40.0;
     device.state.overwrite_percent = 0;
-    let mut steady = Steady::prepare(&device, design, REQUESTS / 10, control)?;
+    let mut steady = Steady::prepare(&device, catalog::design(design)?, REQUESTS / 10, control)?;
     control.enter(Phase::Running, REQUESTS);
     let (timed, _) = steady.play(1, REQUESTS, None, control)?;
     let counters = *steady.drive.counters();

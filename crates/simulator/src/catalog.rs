@@ -5,7 +5,7 @@ use include_dir::{Dir, include_dir};
 use serde::Serialize;
 use std::path::Path;
 use tinytail_core::config::{ConfigError, Document, Row, nearest_hint};
-use tinytail_core::design::{Design, DesignKind, TOP_LEVEL, describe};
+use tinytail_core::design::{Adjustment, Design, DesignKind, TOP_LEVEL, describe};
 use tinytail_core::device::Device;
 
 static DEVICES: Dir<'_> = include_dir!("$CARGO_MANIFEST_DIR/../../devices");
@@ -166,6 +166,32 @@ pub fn design_with(composition: &str, settings: &Settings, overlay: Option<&str>
     }
     let name = std::iter::once(composition).chain(overlay).collect::<Vec<_>>().join("+");
     Design::compose(&name, &documents.iter().collect::<Vec<_>>())
+}
+
+/// A design by its composition, and the device that it is for: whatever of them has no room on the drive is adjusted, and named.
+///
+/// # Errors
+/// As for `design`.
+pub fn fitted(composition: &str, device: &mut Device, settings: &Settings) -> Result<(Design, Vec<Adjustment>), ConfigError> {
+    let mut design = design_with(composition, settings, None)?;
+    let adjusted = design.fit(device, false);
+    Ok((design, adjusted))
+}
+
+/// Every part of a composition is known, whether or not they go together.
+///
+/// # Errors
+/// An unknown part with the nearest known one, or a file that can't be read.
+pub(crate) fn check_names(composition: &str) -> Result<(), ConfigError> {
+    check_parts(composition)?;
+    composition.split('+').try_for_each(|part| document("design", &DESIGNS, part).map(drop))
+}
+
+/// The design that a composition is made of in the end.
+pub(crate) fn root(composition: &str) -> Option<String> {
+    let mut documents = Vec::new();
+    expand(composition, &mut Vec::new(), &mut documents).ok()?;
+    documents.into_iter().next().map(|document| document.name)
 }
 
 /// The documents of a composition, in order. A design that is made of others stands behind its parts; `within` names the
@@ -527,7 +553,7 @@ mod tests {
         }
         // What a design has chosen, its parts included, is overridden, and the same twice is no contradiction.
         for composition in
-            ["pb+preemptible", "ttflash+controller-blocking", "fgc+rate-match", "base+full-drive+nearly-full+no-gc", "gc-vic+skip-pages"]
+            ["pb+preemptible", "ttflash+controller-blocking", "fgc+rate-match", "base+background-emergency+no-gc", "gc-vic+skip-pages"]
         {
             design(composition).unwrap();
         }

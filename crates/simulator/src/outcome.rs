@@ -7,7 +7,7 @@ use crate::wear::{Wear, block_erases, wear_spread};
 use findings::{Finding, findings};
 use serde::Serialize;
 use std::collections::BTreeMap;
-use tinytail_core::design::Design;
+use tinytail_core::design::{Adjustment, Design};
 use tinytail_core::device::{AgeingMethod, AgeingVictims, Device};
 use tinytail_core::drive::Drive;
 use tinytail_core::ftl::ageing::Aged;
@@ -187,11 +187,13 @@ pub struct Outcome {
     pub verified_page_reads: Option<u64>,
     /// The run was ended early.
     pub partial: bool,
-    /// Requests stopped completing: what holds what.
+    /// Requests stopped completing: how, and what helps.
     pub stuck: Option<String>,
     /// What kept the workload from being read to its end, so that the figures are of its requests until then.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub unread: Option<String>,
+    /// What held what then.
+    pub standstill: Option<String>,
     /// Name of the device.
     pub device: String,
     /// The workload.
@@ -204,6 +206,8 @@ pub struct Outcome {
     pub version: &'static str,
     /// What is to be known with the figures.
     pub notes: Vec<String>,
+    /// What of the design, its capacity and its starting state follows the drive, and is not what the files say.
+    pub adjusted: Vec<Adjustment>,
     /// What became of the log; `None` if none was asked for.
     pub log: Option<LogNote>,
     /// What became of the stories; `None` if none were asked for.
@@ -226,6 +230,7 @@ pub(crate) struct Figures {
     pub unread: Option<String>,
     /// How many requests the run was to have, if that is known.
     pub requests_expected: Option<u64>,
+    pub standstill: Option<String>,
     /// Pages that the workload touches and the starting state lacks.
     pub unmapped: usize,
     pub warm_up: String,
@@ -235,6 +240,8 @@ pub(crate) struct Figures {
     pub bursts: Option<BurstsNote>,
     /// What became of the workload's requests.
     pub notes: Vec<String>,
+    /// What follows the drive.
+    pub adjusted: Vec<Adjustment>,
 }
 
 /// What is to be known of the starting state.
@@ -375,6 +382,7 @@ pub(crate) fn outcome<M: Measures>(
         partial: figures.partial,
         stuck: figures.stuck,
         unread: figures.unread,
+        standstill: figures.standstill,
         device: device.name.clone(),
         workload: WorkloadNote {
             name: workload.name.clone(),
@@ -410,6 +418,7 @@ pub(crate) fn outcome<M: Measures>(
             .chain(rotation_notes(drive, figures.start))
             .chain(figures.notes)
             .collect(),
+        adjusted: figures.adjusted,
         log: None,
         stories: None,
         timeline: None,

@@ -16,14 +16,14 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use thiserror::Error;
 use tinytail_core::config::ConfigError;
-use tinytail_core::design::Design;
+use tinytail_core::design::{Adjustment, Design};
 use tinytail_core::device::Device;
 use tinytail_core::drive::Drive;
 use tinytail_core::ftl::ageing::Aged;
 use tinytail_core::host::{Arrival, CommandKind};
 use tinytail_core::ids::{Lpn, NONE};
 use tinytail_core::observe::Occupant;
-use tinytail_core::units::MS;
+use tinytail_core::units::{MS, SECOND};
 use tinytail_metrics::log::{Log, LogError};
 use tinytail_metrics::series::{WINDOWS, WINDOWS_MAX};
 use tinytail_metrics::stories::{Storied, Wanted};
@@ -87,6 +87,9 @@ pub struct Spec {
     /// Which kinds of requests are measured apart, if any are.
     #[serde(default)]
     pub kinds: Option<KindsSpec>,
+    /// Other designs, whose capacity bounds the workload's addresses as well: those that this one is compared with.
+    #[serde(default)]
+    pub beside: Vec<String>,
 }
 
 fn yes() -> bool {
@@ -122,6 +125,7 @@ impl Spec {
             without: Vec::new(),
             timeline: None,
             kinds: None,
+            beside: Vec::new(),
         }
     }
 }
@@ -212,15 +216,19 @@ pub fn run(spec: &Spec, control: &Control) -> Result<Outcome, RunError> {
 /// As for `run`.
 pub fn run_beside(spec: &Spec, control: &Control, shared: &Shared) -> Result<Outcome, RunError> {
     let mut device = catalog::device_with(&spec.device, &spec.settings)?.with_state("the given state", spec.state.clone())?;
-    let (design, free) = without(&spec.without, &mut device, &spec.design, &spec.settings)?;
+    let (mut design, free) = without(&spec.without, &mut device, &spec.design, &spec.settings)?;
     let image = spec.image.as_deref().map(Image::open).transpose()?;
     if let Some(image) = &image {
         if !spec.state.is_empty() {
             return Err(ConfigError::new("a starting state and an image were both given; an image has its own state").into());
         }
         spec.settings.without_state()?;
-        image.check_fits(&device, &design)?;
         device.state = image.header.state.clone();
+    }
+    let addresses = Addresses::of(&device, spec.beside.iter().chain([&spec.design]), &spec.settings)?;
+    let adjusted = design.fit(&mut device, image.is_some());
+    if let Some(image) = &image {
+        image.check_fits(&device, &design)?;
     }
     control.enter(Phase::Reading, 0);
     let reading = Reading { spooled: spec.spooled.clone(), watch: Arc::clone(control.watch()) };
@@ -239,19 +247,51 @@ pub fn run_beside(spec: &Spec, control: &Control, shared: &Shared) -> Result<Out
     // A file that cannot be written is found before the work.
     let log = spec.log.as_ref().map(|log| Log::create(&log.path)).transpose()?;
     let timeline = spec.timeline.as_ref().map(|timeline| open_timeline(timeline, &device)).transpose()?;
-    run_on(&device, design, &free, &workload, Files { image, log }, timeline, spec, control, shared)
+    let prepared = Prepared { image, log, adjusted, addresses };
+    run_on(&device, design, &free, &workload, prepared, timeline, spec, control, shared)
 }
 
-/// The files that a run has opened before its work.
-struct Files {
+/// What a run has opened and found out before its work.
+struct Prepared {
     image: Option<Image>,
     log: Option<Log>,
+    adjusted: Vec<Adjustment>,
+    addresses: Addresses,
 }
 
-/// What a source needs to know of a drive.
-pub(crate) fn source_context(device: &Device) -> SourceContext {
-    let per_page = u64::from(device.geometry.sectors_per_page());
-    SourceContext { logical_sectors: device.logical_sectors(), mapped_sectors: u64::from(device.mapped_pages()) * per_page }
+/// The addresses that a workload may use on a drive: those that each of the designs compared can hold.
+pub(crate) struct Addresses {
+    pub context: SourceContext,
+    /// Why that is less than the drive has.
+    note: Option<String>,
+}
+
+impl Addresses {
+    /// The addresses that all of some designs can hold on a device.
+    pub fn of<'a>(device: &Device, designs: impl IntoIterator<Item = &'a String>, settings: &Settings) -> Result<Self, ConfigError> {
+        let (mut least, mut note) = (device.clone(), None);
+        for design in designs {
+            let mut fitted = device.clone();
+            let adjusted = catalog::design_with(design, settings, None)?.fit(&mut fitted, true);
+            if fitted.host.logical_permyriad < least.host.logical_permyriad {
+                least.host = fitted.host;
+                note = adjusted.into_iter().find(|item| item.code == "parity_capacity").map(|item| item.message);
+            }
+        }
+        let per_page = u64::from(device.geometry.sectors_per_page());
+        let context =
+            SourceContext { logical_sectors: least.logical_sectors(), mapped_sectors: u64::from(least.mapped_pages()) * per_page };
+        Ok(Self { context, note })
+    }
+
+    /// Refuses a workload that goes beyond them.
+    pub fn check(&self, workload: &Workload) -> Result<(), RunError> {
+        let Err(error) = workload.check_fits(self.context.logical_sectors) else { return Ok(()) };
+        Err(match &self.note {
+            Some(note) => WorkloadError::DoesNotFit { name: workload.name.clone(), message: format!("{error}. Note that {note}") }.into(),
+            None => error.into(),
+        })
+    }
 }
 
 fn open_timeline(spec: &TimelineSpec, device: &Device) -> Result<Timeline, RunError> {
@@ -271,7 +311,7 @@ fn run_on(
     design: Design,
     free: &[Occupant],
     workload: &Workload,
-    files: Files,
+    prepared: Prepared,
     timeline: Option<Timeline>,
     spec: &Spec,
     control: &Control,
@@ -280,36 +320,36 @@ fn run_on(
     if let Some(kinds) = &spec.kinds {
         let mut drive = Drive::new(device, design, spec.verify, kinds.observer()?)?;
         drive.make_free(free);
-        return run_with(drive, device, workload, files, spec, control, shared);
+        return run_with(drive, device, workload, prepared, spec, control, shared);
     }
     if spec.stories.is_none() && timeline.is_none() {
         let mut drive = Drive::new(device, design, spec.verify, Metrics::default())?;
         drive.make_free(free);
-        return run_with(drive, device, workload, files, spec, control, shared);
+        return run_with(drive, device, workload, prepared, spec, control, shared);
     }
     let stories = spec.stories.as_ref();
     let wanted = stories.map(|stories| Wanted { slowest: stories.slowest, requests: stories.requests.iter().copied().collect() });
     let mut drive = Drive::new(device, design, spec.verify, Storied::new(device, wanted, timeline))?;
     drive.make_free(free);
-    run_with(drive, device, workload, files, spec, control, shared)
+    run_with(drive, device, workload, prepared, spec, control, shared)
 }
 
 fn run_with<M: Measures>(
     mut drive: Drive<M>,
     device: &Device,
     workload: &Workload,
-    files: Files,
+    prepared: Prepared,
     spec: &Spec,
     control: &Control,
     shared: &Shared,
 ) -> Result<Outcome, RunError> {
-    let Files { image, log } = files;
+    let Prepared { image, log, adjusted, addresses } = prepared;
     if !(1..=STARVED_AFTER_S_MAX).contains(&spec.starved_after_s) {
         return Err(RunError::Failed(format!("`starved_after_s` is {}; allowed: 1 to {STARVED_AFTER_S_MAX}", spec.starved_after_s)));
     }
     control.set_starved_after_s(spec.starved_after_s);
-    let context = source_context(device);
-    workload.check_fits(context.logical_sectors)?;
+    addresses.check(workload)?;
+    let context = addresses.context;
     let footprint = footprint(device, drive.mapped_pages(), workload, spec.seed, spec.requests, &context, control)?;
     if control.is_cancelled() {
         let figures = Figures {
@@ -319,11 +359,13 @@ fn run_with<M: Measures>(
             stuck: None,
             unread: None,
             requests_expected: requests_expected(workload, spec),
+            standstill: None,
             unmapped: 0,
             warm_up: "none".into(),
             erases_then: erases_so_far(&drive),
             bursts: None,
             notes: Vec::new(),
+            adjusted,
         };
         return Ok(finish(outcome(&drive, device, workload, spec, &Aged::default(), figures), log, &mut drive, spec));
     }
@@ -377,7 +419,7 @@ fn run_with<M: Measures>(
     let (partial, stuck, unread) = match ending {
         Ending::Complete => (false, None, None),
         Ending::Cancelled => (true, None, None),
-        Ending::Stuck(why) => (true, Some(stuck_message(&drive, &why)), None),
+        Ending::Stuck(why) => (true, Some(stuck_message(&drive, &why, spec)), None),
         Ending::Unread(why) => (true, None, Some(why)),
         Ending::Faulty(why) => return Err(RunError::Failed(why)),
         Ending::WrongData(what) => return Err(RunError::Failed(format!("{}: a read returned wrong data: {what}", spec.design))),
@@ -385,9 +427,24 @@ fn run_with<M: Measures>(
     if spec.verify && !partial {
         drive.audit().map_err(|what| RunError::Failed(format!("{}: an invariant does not hold: {what}", spec.design)))?;
     }
+    let standstill = stuck.is_some().then(|| drive.explain_standstill());
     let bursts = drive.observer_mut().metrics_mut().take_bursts();
     let requests_expected = requests_expected(workload, spec);
-    let figures = Figures { start, cpu_seconds, partial, stuck, unread, requests_expected, unmapped, warm_up, erases_then, bursts, notes };
+    let figures = Figures {
+        start,
+        cpu_seconds,
+        partial,
+        stuck,
+        standstill,
+        unread,
+        requests_expected,
+        unmapped,
+        warm_up,
+        erases_then,
+        bursts,
+        notes,
+        adjusted,
+    };
     let log = drive.observer_mut().metrics_mut().take_log();
     Ok(finish(outcome(&drive, device, workload, spec, &aged, figures), log, &mut drive, spec))
 }
@@ -557,11 +614,19 @@ impl Source for Kept {
     }
 }
 
-fn stuck_message<M: Measures>(drive: &Drive<M>, why: &str) -> String {
-    let hint = if drive.design().gc_trigger.name() == "never" {
-        " GC never starts in this design, so the drive ran out of erased pages; `ideal-no-gc` is the overlay in which GC frees space in no time."
+/// That a run got stuck, how, and what helps.
+fn stuck_message<M: Measures>(drive: &Drive<M>, why: &str, spec: &Spec) -> String {
+    let suspend = drive.design().suspend.name().replace('_', "-");
+    let remedy = if drive.design().gc_trigger.name() == "never" {
+        "GC never starts in this design, so the drive ran out of erased pages; `ideal-no-gc` is the overlay in which GC frees space in no time."
+            .into()
+    } else if drive.counters().suspensions > 0 && ["es", "i-es"].contains(&suspend.as_str()) {
+        format!("Reads suspend erases without end under `{suspend}`; with the overlay `t-es` in its place, erases come to their end.")
+    } else if drive.oldest_write().is_some_and(|since| drive.now() - since > spec.starved_after_s * SECOND) {
+        format!("If that is a backlog, --starved-after-s {} lets writes wait longer.", (spec.starved_after_s * 10).min(STARVED_AFTER_S_MAX))
     } else {
-        ""
+        let live = drive.view().device().state.live_percent;
+        format!("--state live_percent={} starts with more spare space.", live.saturating_sub(10).max(1))
     };
-    format!("Requests stopped completing. {why}{hint}")
+    format!("Requests stopped completing. {why} {remedy}")
 }

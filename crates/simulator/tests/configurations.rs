@@ -337,7 +337,7 @@ fn the_small_devices_are_right_before_they_are_damaged() {
         let (_folder, path) = written(text.as_bytes());
         let device = catalog::device(&path).unwrap();
         assert!(device.geometry.physical_pages() <= PAGES_MAX, "{text}");
-        assert_eq!(played(spec(&path, "base+full-drive", "randrw70-qd16")).err(), None, "{text}");
+        assert_eq!(played(spec(&path, "base", "randrw70-qd16")).err(), None, "{text}");
     }
 }
 
@@ -354,11 +354,11 @@ proptest! {
             Ok(device) if device.geometry.physical_pages() > PAGES_MAX => {
                 in_time(move || device.derived().rows());
             }
-            Ok(_) => match played(spec(&path, "base+full-drive+plane-blocking", "randrw70-qd16")) {
+            Ok(_) => match played(spec(&path, "base+plane-blocking", "randrw70-qd16")) {
                 Ok(outcome) => prop_assert_eq!(outcome.stuck, None),
                 // The thresholds of a design may not suit the drive.
                 Err(message) => {
-                    let unfit = message.contains("full-drive:") || message.contains("base:");
+                    let unfit = message.contains("base:");
                     prop_assert!(unfit || holds_too_little(&message), "{}", message);
                 }
             },
@@ -373,7 +373,7 @@ proptest! {
             prop_assert!(names_file_and_key(&error.0, &path), "{}", error);
         }
         let (_other, device) = written(device.get(&small_devices()).as_bytes());
-        let design = if checked == Ok("overlay") { format!("base+full-drive+{path}") } else { path.clone() };
+        let design = if checked == Ok("overlay") { format!("base+{path}") } else { path.clone() };
         match played(spec(&device, &design, "randrw70-qd16")) {
             Ok(outcome) => prop_assert!(outcome.stuck.is_none_or(|stuck| stuck.contains("ideal-no-gc")), "{}", design),
             Err(message) => prop_assert!(names_file_and_key(&message, &path) || message.contains("] `"), "{}", message),

@@ -81,7 +81,7 @@ fn a_run_from_an_image_is_the_run_that_aged_by_itself() {
     for (design, given) in [
         ("base", ""),
         (chosen.as_str(), "victims = \"design\"\noverwrite_percent = 100"),
-        ("base+full-drive", "ageing = \"statistical\"\nlive_percent = 100\nfree_percent = 10"),
+        ("base", "ageing = \"statistical\"\nlive_percent = 100\nfree_percent = 10"),
         ("base", "ageing = \"steady\"\nround_percent = 50"),
         ("base+idle-die", ""),
     ] {
@@ -247,7 +247,7 @@ fn pages_that_the_image_lacks_are_told() {
 fn tiny() -> (Device, Design) {
     let mut device = catalog::device("ttflash-small").unwrap();
     (device.geometry.channels, device.geometry.chips_per_channel, device.geometry.pages_per_block) = (1, 2, 8);
-    (device, catalog::design("base+full-drive").unwrap())
+    (device, catalog::design("base").unwrap())
 }
 
 /// A whole image of a tiny drive.

@@ -17,7 +17,7 @@ fn spec(workload: &str, requests: u64, small: KindSpec) -> Spec {
     let of = vec![small, large(ReadOrWrite::Read), large(ReadOrWrite::Write)];
     let limits_ns = vec![1, 1_000_000, u64::MAX];
     let kinds = KindsSpec { of, limits_ns, duration_ns: 1_000_000_000, slices: 4 };
-    Spec { requests: Some(requests), kinds: Some(kinds), ..Spec::new("lowlatency-240g-small", "base+nearly-full", workload) }
+    Spec { requests: Some(requests), kinds: Some(kinds), ..Spec::new("lowlatency-240g-small", "base", workload) }
 }
 
 fn outcome(spec: &Spec) -> Outcome {

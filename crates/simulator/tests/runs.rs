@@ -154,7 +154,7 @@ fn a_strict_drive_programs_on_all_planes_for_gc_too() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("marks.toml");
     std::fs::write(&path, "kind = \"overlay\"\nsummary = \"s\"\n[gc_trigger]\nsoft_free_percent = 2.5\nhard_free_percent = 1.3\n").unwrap();
-    let mut spec = spec(&format!("base+nearly-full+strict-programs+{}", path.display()), "randrw70-qd16", 20_000);
+    let mut spec = spec(&format!("base+strict-programs+{}", path.display()), "randrw70-qd16", 20_000);
     spec.device = "mqsim-default-small".into();
     let outcome = run(&spec, &Control::default()).unwrap();
     let count = |what: &str| outcome.techniques[&format!("join/strict_all_planes: {what}")];
@@ -175,9 +175,9 @@ fn a_design_that_does_not_fit_the_device_is_refused_with_file_line_and_key() {
         error.replace(path.to_str().unwrap(), "overlay.toml")
     };
     for (text, state, expected) in [
-        ("[gc]\n\nwrite_points = 33\n", "", "overlay.toml:5: [gc] `write_points` is 33; allowed: 1 to 32 on this device"),
+        ("[gc]\n\nwrite_points = 0\n", "", "overlay.toml:5: [gc] `write_points` is 0; allowed: 1 to 32 on this device"),
         ("[gc_trigger]\nhard_free_percent = 30\n", "", "overlay.toml:4: [gc_trigger] `soft_free_percent` is 30 and `hard_free_percent` 30"),
-        ("[gc]\nreserve_blocks = 8\n", "", "overlay.toml:4: [gc_trigger] `hard_free_percent` makes a plane urgent"),
+        ("[gc]\nreserve_blocks = 33\n", "", "overlay.toml:4: [gc] `reserve_blocks` is 33; allowed: 1 to 32 on this device"),
         ("[join]\npolicy = \"strict_all_planes\"\nwait_us = 0\n", "", "overlay.toml:5: [join] `wait_us` is 0"),
         ("[gc_hold]\npolicy = \"preemptible\"\n", "", "overlay.toml:3: [gc_hold] `scope` is missing"),
         ("[victim]\nchain = []\n", "", "overlay.toml:4: [victim] `chain` is empty"),
@@ -195,7 +195,7 @@ fn a_design_that_does_not_fit_the_device_is_refused_with_file_line_and_key() {
 #[test]
 fn reads_get_on_while_every_plane_of_a_full_drive_collects() {
     // The planes start below the threshold, every one of them, and GC holds their channels.
-    for design in ["base", "base+nearly-full+background-emergency"] {
+    for design in ["base", "base+background-emergency"] {
         let mut spec = spec(design, "randrw70-qd16", 3000);
         spec.device = "modern-qlc-4t-small".into();
         let outcome = run(&spec, &Control::default()).unwrap();

@@ -9,7 +9,7 @@ fn outcome(overlay: &str) -> Outcome {
         requests: Some(60_000),
         verify: true,
         windows: 10,
-        ..Spec::new("lowlatency-240g-small", &format!("base+nearly-full{overlay}"), "randrw70-qd16")
+        ..Spec::new("lowlatency-240g-small", &format!("base{overlay}"), "randrw70-qd16")
     };
     run(&spec, &Control::default()).unwrap()
 }

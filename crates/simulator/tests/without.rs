@@ -41,8 +41,8 @@ fn what_is_made_free_is_in_no_blame() {
         ("ttflash-small", "base", "flush", &["die_flush", "channel_flush"]),
         ("ttflash-small", "base-rain", "parity", &["die_parity", "channel_parity"]),
         ("ttflash-small", "ttflash", "reconstruction", &["die_reconstruction", "channel_reconstruction"]),
-        ("lowlatency-240g-small", "base+nearly-full", "overhead", &["overhead"]),
-        ("lowlatency-240g-small", "base+nearly-full", "link", &["link", "link_wait"]),
+        ("lowlatency-240g-small", "base", "overhead", &["overhead"]),
+        ("lowlatency-240g-small", "base", "link", &["link", "link_wait"]),
     ];
     for (device, design, cause, parts) in cases {
         let (with, without) = (outcome(device, design, &[]), outcome(device, design, &[cause]));

@@ -6,11 +6,11 @@ import os
 import shlex
 import tempfile
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from tinytail import arguments, engine, memory
+from tinytail import arguments, engine, fitting, memory
 from tinytail.certifying.act import RULES, RuleName
 from tinytail.certifying.crew import Case, Common, Crew, Report
 from tinytail.certifying.results import (
@@ -91,9 +91,15 @@ class Plan:
                 raise UsageError(f'design "{design}" is given twice')
         arguments.settings(self.settings)
         engine.check_settings(self.settings, without_workload="the workload is ACT's load")
-        engine.device(self.device, settings=self.settings)
-        for design in self.designs:
-            engine.design(design, settings=self.settings)
+        fitting.check(
+            self.device,
+            self.designs,
+            command=lambda design, device: replace(
+                self, designs=(design,), device=device
+            ).command(),
+            state=self.state,
+            settings=self.settings,
+        )
 
     def command(self) -> str:
         """The command line that makes this certification."""

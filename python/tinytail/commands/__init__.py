@@ -33,7 +33,10 @@ app = App(
 )
 # Where each command is, and its usage if that has to be said.
 _COMMANDS = {
-    "compare": ("commands.compare:compare", "compare DESIGN... --device D --workload W [OPTIONS]"),
+    "compare": (
+        "commands.compare:compare",
+        "compare [DESIGN...] --device D --workload W [OPTIONS]",
+    ),
     "report": ("commands.report:report_command", "report RESULTS [--report FILE] [--figures DIR]"),
     "diff": ("commands.diff:diff", "diff BEFORE AFTER [OPTIONS]"),
     "devices": ("commands.listing:devices", None),

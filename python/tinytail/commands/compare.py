@@ -11,6 +11,7 @@ from cyclopts.validators import Number
 from rich.console import Group
 from rich.text import Text
 
+from tinytail import fitting
 from tinytail.arguments import state_from_words
 from tinytail.bars import can_draw
 from tinytail.cli import BAD_INPUT, INTERRUPTED, OK, RUN_FAILED
@@ -37,7 +38,7 @@ from tinytail.verdict_view import verdict_view
 
 
 def compare(
-    designs: Annotated[list[str], Parameter(name="DESIGN")],
+    designs: Annotated[list[str] | None, Parameter(name="DESIGN")] = None,
     /,
     *,
     device: str,
@@ -66,6 +67,8 @@ def compare(
         int, Parameter(validator=Number(gte=1, lte=STARVED_AFTER_S_MAX))
     ] = STARVED_AFTER_S,
     no_cache: bool = False,
+    strict: bool = False,
+    beside: list[str] | None = None,
     trace: TraceFlags = NOTHING_SAID,
     transform: TransformOptions = Transform(),  # noqa: B008
 ) -> int:
@@ -77,7 +80,8 @@ def compare(
     Parameters
     ----------
     designs
-        Designs to compare; overlays are added with plus signs, as in base+no-gc.
+        Designs to compare; overlays are added with plus signs, as in base+no-gc. Without any, the
+        design that the device names as its own.
     device
         Name of a drive (see `tinytail devices`) or path of its file.
     workload
@@ -142,11 +146,16 @@ def compare(
         bursts are more than a drive keeps up with, a backlog may last longer.
     no_cache
         Age the drives anew, and keep none of them for later runs; see `tinytail image cache`.
+    strict
+        Refuse designs of which something follows the drive; without it, that is done and named.
+    beside
+        A design that is not run, and whose capacity bounds the workload's addresses as if it were;
+        may be given several times.
     transform
         What is done to the requests of a trace or a stand-in.
     """
     plan = Plan(
-        designs=tuple(designs),
+        designs=fitting.designs_or_own(designs or (), device),
         device=device,
         workload=workload,
         requests=requests,
@@ -168,6 +177,8 @@ def compare(
         starved_after_s=starved_after_s,
         no_cache=no_cache,
         settings=tuple(settings or ()),
+        strict=strict,
+        beside=tuple(beside or ()),
         transform=transform,
     )
     plan.check([("--json", json), ("--report", report), ("--figures", figures)])

@@ -141,6 +141,7 @@ class KeptResults:
             "+".join(map(located, design.split("+"))) for design in document["designs"]
         )
         document["settings"] = tuple(document.get("settings", ()))
+        document["beside"] = tuple(document.get("beside", ()))
         # In other places the reference has another name, and a repetition does not need it.
         document["reference"] = None
         transform = document["transform"]

@@ -194,7 +194,8 @@ def _told(result: DesignResult, pattern: str) -> float | None:
     """A number of the words in which a run says that it got stuck; 0 if it did not."""
     if result.stuck is None:
         return 0.0
-    found = re.search(pattern, result.stuck)
+    # Runs that were kept by earlier versions have both in one.
+    found = re.search(pattern, f"{result.stuck} {result.standstill or ''}")
     return None if found is None else float(found[1])
 
 

@@ -433,6 +433,8 @@ seam! {
         fn active(&mut self) -> bool;
         /// For how long a program of the host's waits until every plane of its die has one; nothing if it starts alone.
         fn gather_ns(&mut self) -> Option<Ns>;
+        /// For how long a program of GC's waits likewise.
+        fn gc_gather_ns(&mut self) -> Ns [else 0];
         /// Whether the programs of GCs wait for each other as well.
         fn gathers_gc(&mut self) -> bool;
         /// Whether operations of the host may join those of GCs. Then it is asked about reads of GCs too.

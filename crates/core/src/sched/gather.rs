@@ -122,7 +122,8 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
 
     fn await_partners(&mut self, die: DieIx, for_gc: bool) {
         let waits = self.planes_of(die).any(|plane| self.waits_to_program(plane, for_gc));
-        let wait = self.policies.join.gather_ns().unwrap_or(0);
+        let join = &mut self.policies.join;
+        let wait = if for_gc { join.gc_gather_ns() } else { join.gather_ns().unwrap_or(0) };
         let now = self.state.now;
         let until = self.gather_until(die, for_gc);
         if !waits {

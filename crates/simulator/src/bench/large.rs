@@ -15,11 +15,12 @@ use tinytail_workload::TraceOptions;
 
 /// The drive that is aged: 550 GB, 67 million pages, full.
 const DEVICE: &str = "mqsim-default";
-const DESIGN: &str = "base+nearly-full";
+const DESIGN: &str = "base";
 
 /// Ages an erased drive and returns it with the user CPU time that this took.
-fn aged(device: &Device, control: &Control) -> Result<(Drive<Blind>, f64), RunError> {
-    let mut drive = Drive::new(device, catalog::design(DESIGN)?, false, Blind)?;
+fn aged(device: &mut Device, control: &Control) -> Result<(Drive<Blind>, f64), RunError> {
+    let (design, _) = catalog::fitted(DESIGN, device, &Settings::default())?;
+    let mut drive = Drive::new(device, design, false, Blind)?;
     control.enter(Phase::Ageing, 0);
     let start = thread_cpu_seconds();
     drive.age(1, &[], |done, total| {
@@ -34,7 +35,7 @@ fn aged(device: &Device, control: &Control) -> Result<(Drive<Blind>, f64), RunEr
 pub(super) fn ageing(name: &str, method: AgeingMethod, control: &Control) -> Result<Case, RunError> {
     let mut device = catalog::device(DEVICE)?;
     device.state.ageing = method;
-    let (drive, cpu_seconds) = aged(&device, control)?;
+    let (drive, cpu_seconds) = aged(&mut device, control)?;
     let pages = device.mapped_pages();
     let how = match method {
         AgeingMethod::Statistical => "laid out by theory",
@@ -67,7 +68,7 @@ pub(super) fn image(name: &str, control: &Control) -> Result<Case, RunError> {
     control.enter(Phase::Loading, 0);
     let (start, wall) = (thread_cpu_seconds(), Instant::now());
     let mut device = catalog::device(DEVICE)?;
-    let design = catalog::design(DESIGN)?;
+    let (design, _) = catalog::fitted(DESIGN, &mut device, &Settings::default())?;
     let image = Image::open(&path)?;
     image.check_fits(&device, &design)?;
     device.state = image.header.state.clone();
@@ -91,7 +92,7 @@ pub(super) fn drives(name: &str, control: &Control) -> Result<Case, RunError> {
         let mut device = catalog::device("ttflash-256g")?;
         device.geometry.blocks_per_plane = blocks_per_plane;
         device.state.ageing = AgeingMethod::Statistical;
-        Steady::full_of(device, "base+plane-blocking+full-drive", SLICE, control)
+        Steady::full_of(device, "base+plane-blocking", SLICE, control)
     };
     let (mut small, mut large) = (steady(2048)?, steady(65_536)?);
     control.enter(Phase::Running, 0);
@@ -124,7 +125,7 @@ const SHORT_RUNS: u64 = 20;
 pub(super) fn lengths(name: &str, control: &Control) -> Result<Case, RunError> {
     let mut device = catalog::device("ttflash-256g")?;
     device.state.ageing = AgeingMethod::Statistical;
-    let mut steady = Steady::full_of(device, "base+plane-blocking+full-drive", LONG / 10, control)?;
+    let mut steady = Steady::full_of(device, "base+plane-blocking", LONG / 10, control)?;
     control.enter(Phase::Running, 0);
     let mut short = 0.0;
     let mut play_short = |steady: &mut Steady, seeds: std::ops::Range<u64>| {

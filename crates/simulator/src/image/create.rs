@@ -3,7 +3,7 @@
 use crate::catalog;
 use crate::control::{Control, Phase};
 use crate::image::{CpuSeconds, Header, Info, VERSION, destination, write};
-use crate::run::{RunError, footprint, source_context, thread_cpu_seconds};
+use crate::run::{Addresses, RunError, footprint, thread_cpu_seconds};
 use crate::settings::Settings;
 use serde::Deserialize;
 use std::fs::Permissions;
@@ -49,8 +49,9 @@ pub struct CreateSpec {
 /// # Errors
 /// A faulty device, design or workload; a file that can't be written, which is found out before anything is aged.
 pub fn create(spec: &CreateSpec, control: &Control) -> Result<Info, RunError> {
-    let device = catalog::device_with(&spec.device, &spec.settings)?.with_state("the given state", spec.state.clone())?;
-    let design = catalog::design_with(&spec.design, &spec.settings, None)?;
+    let mut device = catalog::device_with(&spec.device, &spec.settings)?.with_state("the given state", spec.state.clone())?;
+    let addresses = Addresses::of(&device, [&spec.design], &spec.settings)?;
+    let (design, adjusted) = catalog::fitted(&spec.design, &mut device, &spec.settings)?;
     let layout = Layout::of(&device, &design);
     if spec.workload.is_none() {
         spec.settings.without_workload("no workload is named whose value that could be")?;
@@ -70,9 +71,8 @@ pub fn create(spec: &CreateSpec, control: &Control) -> Result<Info, RunError> {
         tempfile::Builder::new().permissions(Permissions::from_mode(0o666)).prefix(".tinytail-").tempfile_in(folder).map_err(failed)?;
     let touched = match &workload {
         Some(workload) => {
-            let context = source_context(&device);
-            workload.check_fits(context.logical_sectors)?;
-            footprint(&device, drive.mapped_pages(), workload, spec.seed, None, &context, control)?
+            addresses.check(workload)?;
+            footprint(&device, drive.mapped_pages(), workload, spec.seed, None, &addresses.context, control)?
         }
         None => Vec::new(),
     };
@@ -104,5 +104,5 @@ pub fn create(spec: &CreateSpec, control: &Control) -> Result<Info, RunError> {
     let writing = thread_cpu_seconds() - start;
     let bytes = file.as_file().metadata().map_err(failed)?.len();
     file.persist(target).map_err(|error| failed(error.error))?;
-    Ok(Info { path: spec.out.clone(), bytes, image_version: VERSION, header, cpu_seconds: Some(CpuSeconds { ageing, writing }) })
+    Ok(Info { path: spec.out.clone(), bytes, image_version: VERSION, header, cpu_seconds: Some(CpuSeconds { ageing, writing }), adjusted })
 }

@@ -14,7 +14,7 @@ use std::fs::File;
 use std::io::{self, BufReader, Read, Write};
 use std::path::Path;
 use tinytail_core::config::ConfigError;
-use tinytail_core::design::Design;
+use tinytail_core::design::{Adjustment, Design};
 use tinytail_core::device::{AgeingVictims, Device, StartingState};
 use tinytail_core::drive::Drive;
 use tinytail_core::ftl::ageing::Aged;
@@ -206,6 +206,9 @@ pub struct Info {
     /// User CPU time of ageing and of writing the image, in seconds; only when it is made.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cpu_seconds: Option<CpuSeconds>,
+    /// What follows the drive, and is not what the files of device and design say; only when it is made.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub adjusted: Vec<Adjustment>,
 }
 
 /// What making an image took, in seconds of user CPU time.
@@ -226,7 +229,7 @@ pub fn info(path: &str) -> Result<Info, ConfigError> {
     let header = image.header.clone();
     let bytes = image.contents.metadata().map_err(|error| ConfigError::new(format!("{path}: {error}")))?.len();
     image.verify()?;
-    Ok(Info { path: path.into(), bytes, image_version: VERSION, header, cpu_seconds: None })
+    Ok(Info { path: path.into(), bytes, image_version: VERSION, header, cpu_seconds: None, adjusted: Vec::new() })
 }
 
 /// Whether a design on a device can start from an image. Ageing that collects the design's own victims makes a state that is
@@ -236,7 +239,11 @@ pub fn info(path: &str) -> Result<Info, ConfigError> {
 /// As for `Image::open`; a faulty device or design.
 pub fn fits(path: &str, device: &str, design: &str, settings: &Settings) -> Result<bool, ConfigError> {
     let image = Image::open(path)?;
-    let layout = Layout::of(&catalog::device_with(device, settings)?, &catalog::design_with(design, settings, None)?);
+    let mut device = catalog::device_with(device, settings)?;
+    device.state = image.header.state.clone();
+    let mut fitted = catalog::design_with(design, settings, None)?;
+    fitted.fit(&mut device, true);
+    let layout = Layout::of(&device, &fitted);
     let is_its_own = image.header.state.victims != AgeingVictims::Design || image.header.design == settings.named(design);
     Ok(is_its_own && image.header.layout.differences(&layout).is_empty())
 }

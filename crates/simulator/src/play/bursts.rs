@@ -1,6 +1,6 @@
 //! Bursts of requests, each of which waits for the completion of the one before and for a time besides.
 
-use super::{Ahead, BATCH, Ending, TIME_MARGIN, Watch, too_late, unread};
+use super::{Ahead, BATCH, Ending, STANDSTILL, TIME_MARGIN, Watch, too_late, unread};
 use crate::control::Control;
 use tinytail_core::drive::Drive;
 use tinytail_core::host::Arrival;
@@ -93,7 +93,7 @@ pub(super) fn play_bursts<O: Observer>(
             return watch.end(drive);
         }
         if !drive.step() {
-            return Ending::Stuck(drive.explain_standstill());
+            return Ending::Stuck(STANDSTILL.into());
         }
         player.collect(drive, &mut watch);
         watch.until_look -= 1;

@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use super::{Ahead, BATCH, Ending, Watch, too_late, unread};
+use super::{Ahead, BATCH, Ending, STANDSTILL, Watch, too_late, unread};
 use crate::control::Control;
 use tinytail_core::drive::Drive;
 use tinytail_core::host::Arrival;
@@ -288,7 +288,7 @@ pub(super) fn play_threads<O: Observer>(
             return watch.end(drive);
         }
         if !drive.step() {
-            return Ending::Stuck(drive.explain_standstill());
+            return Ending::Stuck(STANDSTILL.into());
         }
         threads.collect(drive, &mut watch);
         watch.until_look -= 1;

@@ -70,6 +70,11 @@ impl Rotating {
         Self { strict, turn, start, wants: Vec::new(), last: Vec::new() }
     }
 
+    /// Lets GC start without a quiet channel. Returns whether it waited for one.
+    pub(crate) fn start_at_once(&mut self) -> bool {
+        std::mem::replace(&mut self.start, Start::Immediate) == Start::QuietChannel
+    }
+
     fn is_ready(&self, view: View<'_>, plane: PlaneIx) -> bool {
         let urgent = self.wants[plane as usize] == Want::Hard;
         urgent || self.start == Start::Immediate || view.host_operations_on_channel_of(plane) == 0

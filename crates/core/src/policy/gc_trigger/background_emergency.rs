@@ -9,12 +9,13 @@
 //! **Parameters.** `background_blocks` (default 64), `emergency_blocks` (default 8): erased blocks of what `of` says, a `chip`
 //! (default) or a `die`, for where the dies are what the paper calls chips. Its planes have them in equal shares, rounded up,
 //! because a plane opens no blocks but its own. Background must be above emergency, and below the spare blocks that
-//! over-provisioning leaves.
+//! over-provisioning leaves. On a drive that has no room for them, the two follow its spare space.
 //!
 //! **Cost.** Blocks held erased are spare space that victims don't have: a higher background threshold means more copies.
 
 use crate::config::ConfigError;
-use crate::device::Device;
+use crate::design::{Room, Threshold, Thresholds};
+use crate::device::{Device, Geometry};
 use crate::ids::PlaneIx;
 use crate::policy::{GcTrigger, Want};
 use crate::view::View;
@@ -69,12 +70,43 @@ impl BackgroundEmergency {
     pub fn of(self, of: Of) -> Self {
         Self { of, ..self }
     }
+
+    /// The planes that share the thresholds.
+    fn planes(&self, geometry: &Geometry) -> u32 {
+        geometry.planes_per_die * if self.of == Of::Die { 1 } else { geometry.dies_per_chip }
+    }
+
+    /// Lets the thresholds follow a drive's space. Returns each that changes, and both as pages of a plane as wanted and as used.
+    /// What is wrong on any drive is left for `prepare`.
+    pub(crate) fn fit(&mut self, room: &Room, device: &Device) -> (Vec<Threshold>, Thresholds, Thresholds) {
+        let planes = self.planes(&device.geometry);
+        let pages = |blocks: u32| blocks.div_ceil(planes).saturating_mul(room.block);
+        let wanted = Thresholds { soft: pages(self.background_blocks), hard: pages(self.emergency_blocks) };
+        let mut used = if wanted.hard < wanted.soft { room.fit(wanted) } else { wanted };
+        let mut changes = Vec::new();
+        if used.soft < wanted.soft {
+            // The paper's own are eight to one.
+            used.hard = wanted.hard.min(room.spare / 12).next_multiple_of(room.block).max(room.least);
+        }
+        for (key, blocks, wanted, used) in [
+            ("background_blocks", &mut self.background_blocks, wanted.soft, &mut used.soft),
+            ("emergency_blocks", &mut self.emergency_blocks, wanted.hard, &mut used.hard),
+        ] {
+            *used = used.next_multiple_of(room.block);
+            if *used != wanted {
+                let blocks_used = *used / room.block * planes;
+                changes.push(Threshold { key, wanted: (*blocks).into(), used: blocks_used.into() });
+                *blocks = blocks_used;
+            }
+        }
+        (changes, wanted, used)
+    }
 }
 
 impl GcTrigger for BackgroundEmergency {
     fn prepare(&mut self, device: &Device) -> Result<(), ConfigError> {
         let g = &device.geometry;
-        let planes = g.planes_per_die * if self.of == Of::Die { 1 } else { g.dies_per_chip };
+        let planes = self.planes(g);
         self.background_share = self.background_blocks.div_ceil(planes);
         self.emergency_share = self.emergency_blocks.div_ceil(planes);
         // A plane that is full of live data can't have more erased, and its GC would never end.

@@ -7,12 +7,14 @@
 //! one of the authors' released simulator.
 //!
 //! **Parameters.** `soft_free_percent` (default 30), `hard_free_percent` (default 10): shares of pages that are erased. Soft
-//! must be above hard. `soft_free_blocks` and `hard_free_blocks`, instead of the two: their pages in blocks of a plane. `of`: the pages of the `plane` (default) or of the `die`, whose planes then
-//! want a GC together; one without room beyond GC's reserve wants it urgently by itself.
+//! must be above hard. `soft_free_blocks` and `hard_free_blocks`, instead of the two: their pages in blocks of a plane. `of`: the
+//! pages of the `plane` (default) or of the `die`, whose planes then want a GC together; one without room beyond GC's reserve
+//! wants it urgently by itself. On a drive that has no room for them, the two follow its spare space.
 //!
 //! **Cost.** A higher share means earlier GC of fuller blocks: more write amplification.
 
 use crate::config::ConfigError;
+use crate::design::{Room, Threshold, Thresholds};
 use crate::device::{Device, Geometry};
 use crate::ids::PlaneIx;
 use crate::policy::{GcTrigger, Want};
@@ -78,6 +80,47 @@ impl Watermark {
 }
 
 impl Watermark {
+    /// Lets the watermarks follow a drive's space. Returns each that changes, and both in pages as wanted and as used. What is
+    /// wrong on any drive is left for `prepare`.
+    pub(crate) fn fit(&mut self, room: &Room) -> (Vec<Threshold>, Thresholds, Thresholds) {
+        let in_blocks = self.soft_free_blocks.zip(self.hard_free_blocks);
+        let wanted = match in_blocks {
+            Some((soft, hard)) => Thresholds { soft: soft.saturating_mul(room.block), hard: hard.saturating_mul(room.block) },
+            None => Thresholds {
+                soft: (f64::from(room.plane) * self.soft_free_percent / 100.0).round() as u32,
+                hard: (f64::from(room.plane) * self.hard_free_percent / 100.0).round() as u32,
+            },
+        };
+        let used = if wanted.hard < wanted.soft { room.fit(wanted) } else { wanted };
+        let mut changes = Vec::new();
+        for (is_hard, wanted, used) in [(false, wanted.soft, used.soft), (true, wanted.hard, used.hard)] {
+            if wanted == used {
+                continue;
+            }
+            changes.push(if in_blocks.is_some() {
+                let (key, blocks) = if is_hard {
+                    ("hard_free_blocks", &mut self.hard_free_blocks)
+                } else {
+                    ("soft_free_blocks", &mut self.soft_free_blocks)
+                };
+                let blocks_used = used.div_ceil(room.block);
+                let blocks_wanted = blocks.replace(blocks_used);
+                Threshold { key, wanted: blocks_wanted.into(), used: blocks_used.into() }
+            } else {
+                let (key, percent) = if is_hard {
+                    ("hard_free_percent", &mut self.hard_free_percent)
+                } else {
+                    ("soft_free_percent", &mut self.soft_free_percent)
+                };
+                // Two decimals, upwards, so that no fewer pages are meant.
+                let percent_used = (f64::from(used) * 10_000.0 / f64::from(room.plane)).ceil() / 100.0;
+                let percent_wanted = std::mem::replace(percent, percent_used);
+                Threshold { key, wanted: percent_wanted.into(), used: percent_used.into() }
+            });
+        }
+        (changes, wanted, used)
+    }
+
     /// Watermarks in blocks take the place of those in percent.
     fn count_blocks(&mut self, geometry: &Geometry) -> Result<(), ConfigError> {
         let (soft, hard) = match (self.soft_free_blocks, self.hard_free_blocks) {

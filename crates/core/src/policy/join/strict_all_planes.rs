@@ -15,6 +15,7 @@
 //! incomplete groups, nor of GC's.
 //!
 //! **Parameters.** `wait_us` (default 1000): microseconds for which the first page waits for the others, 1 to 1,000,000.
+//! On a drive without a write buffer the host's pages are padded at once, since each write would wait for so long; a run names it.
 //! `gc_programs`: `all_planes` (default), which needs `copy = "controller"` in `[gc]`, and with `destination = "plane"` there a
 //! gate that lets planes of one die collect together; or `single`, a program for each page that a GC moves.
 //!
@@ -40,6 +41,9 @@ pub struct StrictAllPlanes {
     wait_us: u64,
     #[serde(default)]
     gc_programs: GcPrograms,
+    /// The host's pages wait for none but those of their own moment.
+    #[serde(skip)]
+    pads_at_once: bool,
 }
 
 /// What the programs of GCs take.
@@ -60,7 +64,13 @@ fn wait() -> u64 {
 impl StrictAllPlanes {
     /// A first page waits for so many microseconds, of GCs too if they take all planes.
     pub fn new(wait_us: u64, gc_programs: GcPrograms) -> Self {
-        Self { wait_us, gc_programs }
+        Self { wait_us, gc_programs, pads_at_once: false }
+    }
+
+    /// The host's pages do not wait for others any more. Returns how long they did, in microseconds.
+    pub(crate) fn pad_at_once(&mut self) -> u64 {
+        self.pads_at_once = true;
+        self.wait_us
     }
 }
 
@@ -88,7 +98,12 @@ impl Join for StrictAllPlanes {
     }
 
     fn gather_ns(&mut self) -> Option<Ns> {
-        Some(self.wait_us * 1000)
+        // The pages of a request come one after the other in the same nanosecond.
+        Some(if self.pads_at_once { 1 } else { self.wait_us * 1000 })
+    }
+
+    fn gc_gather_ns(&mut self) -> Ns {
+        self.wait_us * 1000
     }
 
     fn gathers_gc(&mut self) -> bool {

@@ -1,0 +1,282 @@
+//! What of a design follows the drive: numbers that a paper chose for its own drive, where another one has no room for them.
+//!
+//! A design keeps its numbers where they fit. Else they follow the drive's spare space, and each change is named. Nothing here
+//! makes one technique of another, but for a gate that lowered thresholds would keep shut; what a drive can't do at all is left
+//! as it is, for `prepare` to refuse.
+
+use crate::design::Design;
+use crate::device::Device;
+use crate::policy::gc_gate::free::Free;
+use crate::policy::{GcGatePolicy, GcTriggerPolicy, JoinPolicy, Place};
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+/// A value of a design or of the starting state that a run uses instead of the one that was asked for.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Adjustment {
+    /// What kind of change it is: `parity_capacity`, `write_points`, `gc_thresholds`, `gc_gate`,
+    /// `padding` or `starting_state`.
+    pub code: String,
+    /// Section of the design's file or of the device's.
+    pub section: String,
+    /// Key in the section.
+    pub key: String,
+    /// The value that was asked for.
+    pub wanted: Value,
+    /// The value that is used.
+    pub used: Value,
+    /// A sentence that says so, with the reason.
+    pub message: String,
+}
+
+/// The space of each plane beyond what a full drive holds, in pages.
+#[derive(Debug, Clone, Copy)]
+pub struct Room {
+    /// Pages in a plane.
+    pub plane: u32,
+    /// Pages in a block.
+    pub block: u32,
+    /// Spare pages after parity, bad blocks, GC's reserve and open blocks.
+    pub spare: u32,
+    /// Erased pages below which a plane must be urgent, or nothing would ever free it.
+    pub least: u32,
+    /// Erased pages in which a run starts.
+    pub at_start: u32,
+}
+
+/// GC starts below `soft` erased pages of a plane and is urgent below `hard`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Thresholds {
+    /// Erased pages.
+    pub soft: u32,
+    /// Erased pages.
+    pub hard: u32,
+}
+
+impl Room {
+    /// A share of the plane, in percent.
+    fn percent(&self, pages: u32) -> f64 {
+        f64::from(pages) * 100.0 / f64::from(self.plane)
+    }
+
+    /// The thresholds that this drive has room for: those that are wanted, where the run starts with as much erased or a third of
+    /// the spare space is enough for them; else a third and a sixth of it. GC is never urgent later than it must be.
+    pub fn fit(&self, wanted: Thresholds) -> Thresholds {
+        let fits = wanted.soft <= self.at_start.max(self.spare / 3);
+        let Thresholds { soft, hard } =
+            if fits { wanted } else { Thresholds { soft: self.spare / 3, hard: wanted.hard.min(self.spare / 6) } };
+        let hard = hard.max(self.least);
+        Thresholds { soft: if soft > hard { soft } else { hard + self.block }, hard }
+    }
+}
+
+/// A threshold of GC in the unit of its key: asked for, and used.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Threshold {
+    /// Its key.
+    pub key: &'static str,
+    /// Asked for.
+    pub wanted: Value,
+    /// Used.
+    pub used: Value,
+}
+
+impl Design {
+    /// Lets what this design asks of a drive follow the drive's space where there is no room for it: the logical size under
+    /// stripes with parity, open blocks, thresholds of GC and the gate before it, and the erased share in which runs start,
+    /// unless the drive `has_aged` already. Returns each change.
+    pub fn fit(&mut self, device: &mut Device, has_aged: bool) -> Vec<Adjustment> {
+        let mut adjusted = Vec::new();
+        adjusted.extend(self.fit_padding(device));
+        adjusted.extend(self.fit_parity(device));
+        if self.place.prepare(device).is_err() {
+            return adjusted;
+        }
+        adjusted.extend(self.fit_write_points(device));
+        let room = self.room(device);
+        let (changes, wanted, used) = match &mut self.gc_trigger {
+            GcTriggerPolicy::Watermark(watermark) => watermark.fit(&room),
+            GcTriggerPolicy::BackgroundEmergency(blocks) => blocks.fit(&room, device),
+            GcTriggerPolicy::Never(_) | GcTriggerPolicy::Custom(_) => return adjusted,
+        };
+        adjusted.extend(changes.into_iter().map(|change| self.threshold_adjusted(change, &room)));
+        if used.soft < wanted.soft {
+            adjusted.extend(self.fit_gate());
+        }
+        if self.place.late() {
+            adjusted.extend(self.write_points_at_most((used.soft - used.hard) / room.block));
+        }
+        if !has_aged && room.at_start < used.hard {
+            adjusted.push(self.state_lifted(device, &room, used.soft));
+        }
+        adjusted
+    }
+
+    /// Without a write buffer a write would take as long as it waits for pages to be programmed with.
+    fn fit_padding(&mut self, device: &Device) -> Option<Adjustment> {
+        let JoinPolicy::StrictAllPlanes(strict) = &mut self.join else { return None };
+        if device.ram.buffer_kib > 0 || device.geometry.planes_per_die == 1 {
+            return None;
+        }
+        let wanted = strict.pad_at_once();
+        Some(Adjustment {
+            code: "padding".into(),
+            section: "join".into(),
+            key: "wait_us".into(),
+            wanted: wanted.into(),
+            used: 0.into(),
+            message: format!(
+                "{} lets a page wait up to {wanted} µs for those of its die's other planes; this drive has no write buffer, and they are padded \
+                 at once",
+                self.name
+            ),
+        })
+    }
+
+    /// Parity takes its share of the capacity where it would leave less than a third of the drive's own spare space.
+    fn fit_parity(&mut self, device: &mut Device) -> Option<Adjustment> {
+        self.place.prepare(device).ok()?;
+        let width = self.place.stripes()?.width();
+        let without = device.logical_pages().div_ceil(device.geometry.planes().into()) as u32;
+        let spare = |held: u32| usable_pages(device).saturating_sub(held);
+        if spare(self.pages_held(device)) >= spare(without) / 3 {
+            return None;
+        }
+        let gigabytes = |device: &Device| {
+            let bytes = device.logical_pages() * u64::from(device.geometry.page_bytes);
+            if bytes < 100_000_000_000 { format!("{:.2} GB", bytes as f64 / 1e9) } else { format!("{:.0} GB", bytes as f64 / 1e9) }
+        };
+        let (wanted, held_without) = (device.host.logical_permyriad, gigabytes(device));
+        let used = wanted * (width - 1) / width;
+        device.host.logical_permyriad = used;
+        Some(Adjustment {
+            code: "parity_capacity".into(),
+            section: "host".into(),
+            key: "logical_permyriad".into(),
+            wanted: wanted.into(),
+            used: used.into(),
+            message: format!(
+                "one page in {width} is parity: the drive holds {} under {}, and {held_without} without parity",
+                gigabytes(device),
+                self.name
+            ),
+        })
+    }
+
+    /// Where the open blocks of a plane would take all its spare ones, they take a quarter.
+    fn fit_write_points(&mut self, device: &Device) -> Option<Adjustment> {
+        let spare_blocks = usable_pages(device).saturating_sub(self.pages_held(device)) / device.geometry.pages_per_block;
+        if self.place.late() || self.gc.reserve_blocks + self.gc.write_points < spare_blocks {
+            return None;
+        }
+        self.write_points_at_most((spare_blocks / 4).saturating_sub(self.gc.reserve_blocks))
+    }
+
+    fn write_points_at_most(&mut self, most: u32) -> Option<Adjustment> {
+        let (wanted, used) = (self.gc.write_points, most.max(1));
+        if wanted <= used {
+            return None;
+        }
+        self.gc.write_points = used;
+        Some(Adjustment {
+            code: "write_points".into(),
+            section: "gc".into(),
+            key: "write_points".into(),
+            wanted: wanted.into(),
+            used: used.into(),
+            message: format!("{} wants {wanted} open blocks in each plane; this drive has spare blocks for {used}", self.name),
+        })
+    }
+
+    /// Under a load that never pauses no channel falls quiet, and lowered thresholds leave no time to wait for that.
+    fn fit_gate(&mut self) -> Option<Adjustment> {
+        let (key, used) = match &mut self.gc_gate {
+            GcGatePolicy::QuietChannel(_) => {
+                self.gc_gate = GcGatePolicy::Free(Free::default());
+                ("policy", "free")
+            }
+            GcGatePolicy::Rotating(rotating) => {
+                if !rotating.start_at_once() {
+                    return None;
+                }
+                ("start", "immediate")
+            }
+            _ => return None,
+        };
+        Some(Adjustment {
+            code: "gc_gate".into(),
+            section: "gc_gate".into(),
+            key: key.into(),
+            wanted: "quiet_channel".into(),
+            used: used.into(),
+            message: format!("{} lets GC wait for a quiet channel; below lowered thresholds it does not wait", self.name),
+        })
+    }
+
+    /// A run whose GC would be urgent from the start begins where GC rests.
+    fn state_lifted(&self, device: &mut Device, room: &Room, soft: u32) -> Adjustment {
+        let wanted = device.state.free_percent;
+        // Rounded up, so that no fewer pages are erased.
+        let used = (room.percent(soft) * 100.0).ceil() / 100.0;
+        device.state.free_percent = used;
+        Adjustment {
+            code: "starting_state".into(),
+            section: "state".into(),
+            key: "free_percent".into(),
+            wanted: wanted.into(),
+            used: used.into(),
+            message: format!(
+                "with {wanted} % of the pages erased, as the drive's starting state has it, GC of {} would be urgent; it starts with {used} %",
+                self.name
+            ),
+        }
+    }
+
+    fn threshold_adjusted(&self, change: Threshold, room: &Room) -> Adjustment {
+        let Threshold { key, wanted, used } = change;
+        let unit = if key.ends_with("percent") { "% of the pages" } else { "blocks" };
+        let lowered = used.as_f64() < wanted.as_f64();
+        let reason = if lowered {
+            format!("this drive has {:.1} % spare", room.percent(room.spare))
+        } else {
+            format!("GC's reserve and open blocks take {:.2} % of this drive", room.percent(room.least))
+        };
+        Adjustment {
+            code: "gc_thresholds".into(),
+            section: "gc_trigger".into(),
+            key: key.into(),
+            message: format!("{} wants [gc_trigger] {key} = {wanted}: {reason}, and {used} {unit} are used", self.name),
+            wanted,
+            used,
+        }
+    }
+
+    /// Pages of each plane that the data of a full drive take, with their parity.
+    fn pages_held(&mut self, device: &Device) -> u32 {
+        match self.place.stripes() {
+            Some(stripes) => stripes.rows(),
+            None => device.logical_pages().div_ceil(device.geometry.planes().into()) as u32,
+        }
+    }
+
+    fn room(&mut self, device: &Device) -> Room {
+        let g = &device.geometry;
+        // A page that is placed late goes to whichever open block has room, and open blocks have theirs between the thresholds.
+        let (kept, least) = match (self.gc.reserve_blocks, self.gc.write_points) {
+            (reserve, _) if self.place.late() => (reserve, reserve + 1),
+            (reserve, points) => (reserve + points, reserve + points),
+        };
+        Room {
+            plane: g.pages_per_plane(),
+            block: g.pages_per_block,
+            spare: usable_pages(device).saturating_sub(self.pages_held(device)).saturating_sub(kept * g.pages_per_block),
+            least: least * g.pages_per_block,
+            at_start: (f64::from(g.pages_per_plane()) * device.state.free_percent / 100.0).round() as u32,
+        }
+    }
+}
+
+/// Pages of a plane outside bad blocks.
+fn usable_pages(device: &Device) -> u32 {
+    (device.geometry.blocks_per_plane - device.bad_blocks_per_plane()) * device.geometry.pages_per_block
+}

@@ -1,0 +1,97 @@
+"""Designs on drives that are not their papers': what follows the drive, and what is refused."""
+
+from __future__ import annotations
+
+import shlex
+import time
+from pathlib import Path
+
+import pytest
+
+import tinytail
+from tinytail import cli, engine
+from tinytail.errors import ConfigError, WorkloadError
+
+SMALL = "modern-tlc-2t-small"
+
+
+def one_channel(folder: Path) -> str:
+    text = Path(__file__, "../../../devices/ttflash-small.toml").resolve().read_text("utf-8")
+    path = folder / "one-channel.toml"
+    path.write_text(text.replace("channels = { value = 8", "channels = { value = 1"), "utf-8")
+    return str(path)
+
+
+def test_what_follows_the_drive_stands_in_the_result_and_in_the_table(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    words = ["compare", "base", "--device", SMALL, "--workload", "randrw70-qd16"]
+    assert cli.main([*words, "--requests", "200"]) == 0
+    shown = " ".join(capsys.readouterr().out.split())
+    assert "soft_free_percent 30" in shown
+    found = tinytail.compare(
+        ["base"], device=SMALL, workload="randrw70-qd16", requests=200
+    ).results[0]
+    codes = [item.code for item in found.adjusted]
+    assert codes == ["gc_thresholds", "gc_thresholds", "gc_gate"]
+    soft = found.adjusted[0]
+    assert (soft.section, soft.key, soft.wanted) == ("gc_trigger", "soft_free_percent", 30.0)
+    assert isinstance(soft.used, float)
+    assert str(soft.used) in soft.message
+
+
+def test_strict_refuses_what_would_follow_the_drive() -> None:
+    with pytest.raises(ConfigError, match=r"base does not run on .* as its file says: .*30"):
+        tinytail.compare(["base"], device=SMALL, workload="randrw70-qd16", requests=9, strict=True)
+    own = tinytail.compare(
+        ["base"], device="ttflash-small", workload="randrw70-qd16", requests=99, strict=True
+    )
+    assert own.results[0].adjusted == ()
+
+
+def test_all_refusals_come_at_once_each_with_a_command_that_runs(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    device = one_channel(tmp_path)
+    words = ["--device", device, "--workload", "randrw70-qd16", "--requests", "50"]
+    started = time.process_time()
+    assert cli.main(["compare", "ttflash", "base", "base+gtr", *words]) == 2
+    assert time.process_time() - started < 30
+    lines = capsys.readouterr().err.splitlines()
+    assert len(lines) == 2, lines
+    for line in lines:
+        _, command = line.split("This runs: ")
+        assert cli.main(shlex.split(command)[1:]) == 0, command
+
+
+def test_without_a_design_the_devices_own_one_runs() -> None:
+    for device in ("hpdc-1t-small", SMALL):
+        own = engine.device_document(device)["defaults"]["design"]
+        found = tinytail.compare(device=device, workload="randrw70-qd16", requests=99)
+        assert [result.design for result in found.results] == [own]
+    for entry in tinytail.devices():
+        assert tinytail.design(engine.device_document(entry.name)["defaults"]["design"])
+
+
+def test_designs_of_a_comparison_use_the_same_addresses() -> None:
+    alone = tinytail.compare(["base"], device=SMALL, workload="randrw70-qd16", requests=300)
+    both = tinytail.compare(
+        ["base", "ttflash"], device=SMALL, workload="randrw70-qd16", requests=300
+    )
+    beside = tinytail.compare(
+        ["base"], device=SMALL, workload="randrw70-qd16", requests=300, beside=["ttflash"]
+    )
+    assert "parity_capacity" in [item.code for item in both.results[1].adjusted]
+    assert both.results[0].event_hash == beside.results[0].event_hash
+    assert both.results[0].event_hash != alone.results[0].event_hash
+
+
+def test_a_trace_beyond_a_reduced_capacity_is_refused_with_the_reason(tmp_path: Path) -> None:
+    fits = {fit.design: fit.logical_bytes for fit in engine.fits(SMALL, ["base", "ttflash"])}
+    offset = fits["ttflash"]
+    assert offset < fits["base"]
+    trace = tmp_path / "trace.txt"
+    trace.write_text(f"0 0 {offset // 512} 8 0\n1 0 0 8 1\n", "utf-8")
+    with pytest.raises(WorkloadError, match="one page in 8 is parity"):
+        tinytail.compare(["ttflash"], device=SMALL, workload=trace, time_unit="us")
+    assert tinytail.compare(["base"], device=SMALL, workload=trace, time_unit="us").results
