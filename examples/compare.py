@@ -13,7 +13,7 @@ import tinytail
 
 
 def main() -> None:
-    """Prints the table, and what of the tail is the fault of garbage collection."""
+    """Prints the verdict, and what of the tail is the fault of garbage collection."""
     comparison = tinytail.compare(
         ["base", "base+plane-blocking", "base+no-gc"],
         device="ttflash-small",
@@ -21,7 +21,7 @@ def main() -> None:
         requests=20_000,
         reference="base+no-gc",
     )
-    lines = [comparison.table(width=100)]
+    lines = [comparison.verdict(width=80)]
     for result in comparison.results:
         slowest = result.blame.slowest_reads
         gc_percent = sum(
