@@ -452,7 +452,7 @@ fn slowest(classes: &[Class], requests: u64, share_percent: f64) -> SlowestSum {
 
 fn sum(classes: &[Class]) -> BlameSum {
     let mut all = Class::EMPTY;
-    classes.iter().for_each(|class| all.add(class));
+    classes.iter().filter(|class| class.count > 0).for_each(|class| all.add(class));
     let Class { count, queue_blocked, host_queue_ns, ns } = all;
     let ns = PART_NAMES.iter().copied().zip(ns).filter(|&(_, ns)| ns > 0).collect();
     BlameSum { count, queue_blocked, host_queue_ns, ns }
