@@ -91,7 +91,7 @@ fn saturated(run: &Run<'_>) -> Option<Finding> {
 
 fn queue_full(run: &Run<'_>) -> Option<Finding> {
     let percent = run.queue_blocked_read_percent;
-    (run.pacing != Pacing::Bursts && percent > QUEUE_BLOCKED_PERCENT).then(|| {
+    (run.pacing == Pacing::Open && percent > QUEUE_BLOCKED_PERCENT).then(|| {
         finding(
             "queue_full",
             format!("overloaded: {percent:.0} % of the reads found the device queue full"),
