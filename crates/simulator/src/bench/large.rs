@@ -94,6 +94,10 @@ pub(super) fn drives(name: &str, control: &Control) -> Result<Case, RunError> {
         device.state.ageing = AgeingMethod::Statistical;
         Steady::full_of(device, "base+plane-blocking", SLICE, control)
     };
+    let gib = |steady: &Steady| {
+        let geometry = &steady.drive.view().device().geometry;
+        geometry.physical_pages() * u64::from(geometry.page_bytes) >> 30
+    };
     let (mut small, mut large) = (steady(2048)?, steady(65_536)?);
     control.enter(Phase::Running, 0);
     let (mut short, mut long, mut events) = (0.0, 0.0, 0);
@@ -108,7 +112,9 @@ pub(super) fn drives(name: &str, control: &Control) -> Result<Case, RunError> {
         ns_per_event: Some(long * 1e9 / events as f64),
         growth_ratio: Some(long / short),
         detail: format!(
-            "4 KB random 70/30 on full drives of 32 GiB and 1 TiB, {SLICES} slices of {SLICE} requests each: {:.0} and {:.0} ns a request",
+            "4 KB random 70/30 on full drives of {} and {} GiB, {SLICES} slices of {SLICE} requests each: {:.0} and {:.0} ns a request",
+            gib(&small),
+            gib(&large),
             short * 1e9 / requests,
             long * 1e9 / requests
         ),
