@@ -18,6 +18,7 @@ use tinytail_metrics::log::{Log, LogNote};
 use tinytail_metrics::{LatencySummary, Measures, Metrics};
 use tinytail_simulator::catalog;
 use tinytail_simulator::control::{Control, Phase};
+use tinytail_simulator::crew::Crew;
 use tinytail_simulator::image::Image;
 use tinytail_simulator::outcome::write_amplification;
 use tinytail_simulator::run::{LogSpec, RunError};
@@ -169,7 +170,7 @@ pub fn serve(spec: &Spec, control: &Control, live: &Live) -> Result<Summary, Run
         }
         None => {
             control.enter(Phase::Ageing, 0);
-            drive.age(spec.seed, &[], |done, total| {
+            drive.age_with(&Crew::default(), spec.seed, &[], |done, total| {
                 control.set_total(total);
                 control.advance(done);
                 !control.is_cancelled()

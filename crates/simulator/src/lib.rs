@@ -4,6 +4,7 @@ pub mod aged;
 pub mod bench;
 pub mod catalog;
 pub mod control;
+pub mod crew;
 pub mod fitting;
 pub mod image;
 pub mod kinds;

@@ -3,6 +3,7 @@
 use crate::aged::Shared;
 use crate::catalog;
 use crate::control::{Control, Phase, STARVED_AFTER_S, STARVED_AFTER_S_MAX};
+use crate::crew::AtWork;
 use crate::image::Image;
 use crate::kinds::KindsSpec;
 use crate::outcome::{Figures, Outcome, outcome};
@@ -248,6 +249,7 @@ pub fn run_beside(spec: &Spec, control: &Control, shared: &Shared) -> Result<Out
     let log = spec.log.as_ref().map(|log| Log::create(&log.path)).transpose()?;
     let timeline = spec.timeline.as_ref().map(|timeline| open_timeline(timeline, &device)).transpose()?;
     let prepared = Prepared { image, log, adjusted, addresses };
+    let _at_work = AtWork::new();
     run_on(&device, design, &free, &workload, prepared, timeline, spec, control, shared)
 }
 

@@ -107,7 +107,17 @@ pub enum Claimant {
 impl Books {
     /// The books of an erased drive.
     pub fn new(geometry: &Geometry, logical_pages: u64, write_points: u32, reserve_blocks: u32, page_sequence: bool) -> Self {
+        let mut books = Self::without_maps(geometry, write_points, reserve_blocks);
         let physical = geometry.physical_pages() as usize;
+        books.map = huge_vec(logical_pages as usize, NONE);
+        books.reverse = huge_vec(physical, NONE);
+        books.sequence = if page_sequence { huge_vec(physical, 0) } else { Vec::new() };
+        books.numbered = page_sequence;
+        books
+    }
+
+    /// The same without a map and a reverse map.
+    fn without_maps(geometry: &Geometry, write_points: u32, reserve_blocks: u32) -> Self {
         let blocks = (geometry.planes() * geometry.blocks_per_plane) as usize;
         let planes = (0..geometry.planes())
             .map(|plane| {
@@ -124,19 +134,19 @@ impl Books {
             geometry: geometry.clone(),
             pages_per_block: Divisor::new(geometry.pages_per_block),
             pages_per_plane: Divisor::new(geometry.pages_per_plane()),
-            map: huge_vec(logical_pages as usize, NONE),
-            reverse: huge_vec(physical, NONE),
-            valid: huge_vec(physical.div_ceil(64), 0),
+            map: Vec::new(),
+            reverse: Vec::new(),
+            valid: huge_vec(geometry.physical_pages().div_ceil(64) as usize, 0),
             counts: vec![NOT_A_VICTIM; blocks],
             least_counts: vec![NOT_A_VICTIM; blocks.div_ceil(fewest::GROUP as usize)],
             next_page: vec![0; blocks],
             erases: vec![0; blocks],
             closed_at: vec![0; blocks],
             planes,
-            sequence: if page_sequence { huge_vec(physical, 0) } else { Vec::new() },
+            sequence: Vec::new(),
             last_sequence: 0,
             durable: None,
-            numbered: page_sequence,
+            numbered: false,
             reserve_blocks,
             live: Vec::new(),
             by_wear: false,

@@ -2,6 +2,7 @@
 
 use crate::catalog;
 use crate::control::{Control, Phase};
+use crate::crew::{AtWork, Crew};
 use crate::image::{CpuSeconds, Header, Info, VERSION, destination, write};
 use crate::run::{Addresses, RunError, footprint, thread_cpu_seconds};
 use crate::settings::Settings;
@@ -76,14 +77,16 @@ pub fn create(spec: &CreateSpec, control: &Control) -> Result<Info, RunError> {
         }
         None => Vec::new(),
     };
+    let _at_work = AtWork::new();
     control.enter(Phase::Ageing, 0);
     let start = thread_cpu_seconds();
-    let aged = drive.age(spec.seed, &touched, |done, total| {
+    let crew = Crew::default();
+    let aged = drive.age_with(&crew, spec.seed, &touched, |done, total| {
         control.set_total(total);
         control.advance(done);
         !control.is_cancelled()
     });
-    let ageing = thread_cpu_seconds() - start;
+    let ageing = thread_cpu_seconds() - start + crew.others_cpu_seconds();
     if control.is_cancelled() {
         return Err(RunError::Failed("interrupted; no image was written".into()));
     }

@@ -31,6 +31,23 @@ mod writing;
 
 pub(crate) use layout::check_theory;
 
+/// Does pieces of work that know nothing of each other. The core has no threads; whoever calls it may have some.
+pub trait Workers {
+    /// Does the work of every item, with scratch of the one who does it, until one returns false. Returns whether none did.
+    fn each<T: Send, S>(&self, items: &mut [T], scratch: impl Fn() -> S + Sync, work: impl Fn(&mut S, &mut T) -> bool + Sync) -> bool;
+}
+
+/// One piece after the other.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct OneByOne;
+
+impl Workers for OneByOne {
+    fn each<T: Send, S>(&self, items: &mut [T], scratch: impl Fn() -> S + Sync, work: impl Fn(&mut S, &mut T) -> bool + Sync) -> bool {
+        let mut scratch = scratch();
+        items.iter_mut().all(|item| work(&mut scratch, item))
+    }
+}
+
 /// What ageing did.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -125,7 +142,12 @@ impl<'a> LivePages<'a> {
 impl<O: Observer, Q: EventQueue> Drive<O, Q> {
     /// Ages an erased drive to its device's starting state, after its bad blocks have been drawn from the seed. `footprint` lists pages that must be mapped in any case. `progress` is
     /// told pages done and pages in all, and stops the ageing by returning false.
-    pub fn age(&mut self, seed: u64, footprint: &[Lpn], mut progress: impl FnMut(u64, u64) -> bool) -> Aged {
+    pub fn age(&mut self, seed: u64, footprint: &[Lpn], progress: impl Fn(u64, u64) -> bool + Sync) -> Aged {
+        self.age_with(&OneByOne, seed, footprint, progress)
+    }
+
+    /// As `age`. Where planes are independent of each other, the workers share them.
+    pub fn age_with(&mut self, workers: &impl Workers, seed: u64, footprint: &[Lpn], progress: impl Fn(u64, u64) -> bool + Sync) -> Aged {
         let device = self.state.device.clone();
         self.state.books.draw_bad_blocks(device.bad_blocks_per_plane(), seed);
         let mapped = self.mapped_pages();
@@ -145,9 +167,9 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
         let mut aged = match device.state.ageing {
             AgeingMethod::Overwrite | AgeingMethod::Steady => {
                 let planewise = Planewise::new(self);
-                self.age_by_writing(live, seed, planewise, &mut progress)
+                self.age_by_writing(live, seed, planewise, workers, &progress)
             }
-            AgeingMethod::Statistical => self.lay_out(live, seed, &mut progress),
+            AgeingMethod::Statistical => self.lay_out(live, seed, &progress),
         };
         if !self.state.gather_until.is_empty() {
             self.make_strict(&mut aged);

@@ -1,83 +1,122 @@
-//! Writing a drive plane after plane.
+//! Writing a drive plane by plane, several of them at a time where there are workers.
 //!
 //! Where a logical page's plane is fixed, planes know nothing of each other, and it makes no difference whether pages are
 //! written in the order of the stream or plane after plane. A plane's books fit a processor's cache and the drive's do not,
-//! so the latter is several times faster. Each plane's share of the stream is set aside in the memory of the map, which is
-//! not needed meanwhile: while a plane is written, the books number its logical pages from 0 and have a map of them alone,
-//! made anew from the reverse map.
+//! so the latter is several times faster. While a drive is written, each plane has books of its own, of a drive of one plane
+//! whose logical pages are numbered from 0. Each plane's share of the stream is set aside in the memory of the drive's map,
+//! which is not needed meanwhile. Whoever writes a plane takes its part of the drive's reverse map into memory of its own,
+//! and makes the plane's map anew from it.
 
 use crate::design::Design;
+use crate::device::{Device, Geometry};
 use crate::drive::Drive;
 use crate::event::EventQueue;
-use crate::ftl::ageing::Layout;
-use crate::ftl::ageing::writing::Tally;
+use crate::ftl::ageing::writing::{Aim, RecentVictims, Sum};
+use crate::ftl::ageing::{Layout, Workers, designs_own_victims};
 use crate::ftl::{Books, Claimant, NOT_A_VICTIM};
-use crate::ids::{BlockIx, Lpn, NONE, PlaneIx};
+use crate::ids::{BlockIx, Lpn, NONE, PlaneIx, Ppn};
 use crate::mem::prefetch;
 use crate::observe::Observer;
-use crate::policy::VictimPolicy;
 
 /// Writes ahead of which a map entry is fetched.
 const AHEAD: usize = 16;
+/// Pages that are put together at a time.
+const CHUNK: usize = 1024;
 
-/// Writes pages plane after plane.
+/// Writes pages plane by plane.
 pub(super) struct Planewise {
     layout: Layout,
+    /// The books of each plane, in the order of the layout; all but its maps.
+    planes: Vec<OnePlane>,
+    /// The drive's reverse map, with logical pages as numbers inside their planes.
+    reverse: Vec<Lpn>,
     /// The memory of the map: pages to be written, by plane, as numbers inside the plane.
     shares: Vec<Lpn>,
+    aim: Aim,
+}
+
+/// Memory of those who write planes.
+struct Scratch {
+    map: Vec<Ppn>,
+    reverse: Vec<Lpn>,
+    owners: Vec<Lpn>,
+}
+
+/// What a plane's writer gets.
+struct Work<'a> {
+    plane: &'a mut OnePlane,
+    reverse: &'a mut [Lpn],
+    share: &'a [Lpn],
+}
+
+/// A plane as a drive of its own. It has its maps only while somebody writes it.
+struct OnePlane {
+    books: Books,
+    recent: RecentVictims,
+    sum: Sum,
 }
 
 /// Whether planes are independent of each other, and nobody can see that logical pages are numbered otherwise. Sequence
-/// numbers tell the order of writes in different planes, and policies from outside may look at the map.
-fn applies(design: &Design, planes: u32) -> Option<Layout> {
-    let custom = design.victim.iter().any(|policy| matches!(policy, VictimPolicy::Custom(_)));
-    if custom || design.gc.page_sequence { None } else { Layout::of(&design.place, planes) }
+/// numbers tell the order of writes in different planes, and a design's own victims may depend on anything.
+fn applies(design: &Design, device: &Device) -> Option<Layout> {
+    if designs_own_victims(device) || design.gc.page_sequence { None } else { Layout::of(&design.place, device.geometry.planes()) }
 }
 
 impl Planewise {
-    /// Takes the map of an erased drive for its own use, until `finish` returns it; `None` if pages must be written in the
-    /// order of the stream.
+    /// Takes the books of an erased drive apart, until `finish` puts them together; `None` if pages must be written in the order
+    /// of the stream.
     pub fn new<O: Observer, Q: EventQueue>(drive: &mut Drive<O, Q>) -> Option<Self> {
-        let layout = applies(&drive.policies, drive.state.device.geometry.planes())?;
-        let of_plane = layout.pages_of_plane(drive.state.books.map.len() as u32);
-        let shares = std::mem::replace(&mut drive.state.books.map, vec![NONE; of_plane as usize]);
-        Some(Self { layout, shares })
+        let layout = applies(&drive.policies, &drive.state.device)?;
+        let aim = Aim { host_point: drive.ageing_point(0, false), gc_point: drive.ageing_point(0, true), ..drive.aim() };
+        let books = &mut drive.state.books;
+        let shares = std::mem::take(&mut books.map);
+        let reverse = std::mem::take(&mut books.reverse);
+        let planes = (0..layout.planes())
+            .map(|index| OnePlane { books: books.one_plane(layout.plane(index)), recent: RecentVictims::default(), sum: Sum::default() })
+            .collect();
+        Some(Self { layout, planes, reverse, shares, aim })
     }
 
     /// Writes `count` pages of a stream. Returns false if `progress` said so, before all were written.
-    pub fn write<O: Observer, Q: EventQueue, N: FnMut() -> Lpn + Clone>(
+    pub fn write<N: FnMut() -> Lpn + Clone>(
         &mut self,
-        drive: &mut Drive<O, Q>,
-        tally: &mut Tally,
+        workers: &impl Workers,
         count: u64,
         next: &mut N,
-        progress: &mut dyn FnMut(u64) -> bool,
+        progress: &(dyn Fn(u64) -> bool + Sync),
     ) -> bool {
+        let of_plane = self.layout.pages_of_plane(self.shares.len() as u32) as usize;
         let mut left = count;
         while left > 0 {
             let part = left.min(self.shares.len() as u64);
             let ends = self.share_out(part, next);
+            let aim = self.aim;
+            let per_plane = self.reverse.len() / self.planes.len();
+            let mut reverse: Vec<&mut [Lpn]> = self.reverse.chunks_mut(per_plane).collect();
             let mut start = 0;
-            for (index, &end) in ends.iter().enumerate() {
-                let plane = self.layout.plane(index);
+            let mut work = Vec::with_capacity(ends.len());
+            for (index, (plane, &end)) in self.planes.iter_mut().zip(&ends).enumerate() {
+                let reverse = std::mem::take(&mut reverse[self.layout.plane(index) as usize]);
                 let share = &self.shares[start as usize..end as usize];
-                if !share.is_empty() {
-                    drive.state.books.map_one_plane(plane);
-                    for (index, &lpn) in share.iter().enumerate() {
-                        if let Some(&ahead) = share.get(index + AHEAD) {
-                            drive.state.books.prefetch(ahead);
-                        }
-                        drive.write_functionally(lpn, plane, tally);
-                    }
-                }
+                work.push(Work { plane, reverse, share });
                 start = end;
-                if !progress(tally.written) {
-                    return false;
-                }
+            }
+            let scratch = || Scratch { map: vec![NONE; of_plane], reverse: vec![NONE; per_plane], owners: Vec::new() };
+            let goes_on = workers.each(&mut work, scratch, |scratch, work| {
+                work.plane.write(work.share, work.reverse, aim, scratch);
+                progress(work.share.len() as u64)
+            });
+            if !goes_on {
+                return false;
             }
             left -= part;
         }
         true
+    }
+
+    /// What has been done so far, in all planes.
+    pub fn sum(&self) -> Sum {
+        self.planes.iter().fold(Sum::default(), |sum, plane| sum + plane.sum)
     }
 
     /// Sets aside each plane's share of the next `count` pages of a stream; returns where the shares end.
@@ -102,14 +141,51 @@ impl Planewise {
         ends
     }
 
-    /// Returns the map, with every logical page under its own number again.
-    pub fn finish<O: Observer, Q: EventQueue>(mut self, drive: &mut Drive<O, Q>) {
+    /// Puts the drive's books together, with every logical page under its own number again. Returns the last victims of each plane.
+    pub fn finish<O: Observer, Q: EventQueue>(mut self, drive: &mut Drive<O, Q>) -> Vec<RecentVictims> {
         self.shares.fill(NONE);
         let books = &mut drive.state.books;
         books.map = self.shares;
-        for index in 0..self.layout.planes() {
-            books.number_whole_drive(self.layout.plane(index), |inside| self.layout.join(index, inside));
+        books.reverse = self.reverse;
+        let mut recent = Vec::with_capacity(self.planes.len());
+        for (index, plane) in self.planes.into_iter().enumerate() {
+            books.take_plane(self.layout.plane(index), plane.books, |inside| self.layout.join(index, inside));
+            recent.push(plane.recent);
         }
+        books.find_least_counts();
+        recent
+    }
+}
+
+impl OnePlane {
+    /// Writes pages.
+    fn write(&mut self, share: &[Lpn], reverse: &mut [Lpn], aim: Aim, scratch: &mut Scratch) {
+        if share.is_empty() {
+            return;
+        }
+        let books = &mut self.books;
+        std::mem::swap(&mut books.map, &mut scratch.map);
+        std::mem::swap(&mut books.reverse, &mut scratch.reverse);
+        books.reverse.copy_from_slice(reverse);
+        books.map_again();
+        for (index, &lpn) in share.iter().enumerate() {
+            if let Some(&ahead) = share.get(index + AHEAD) {
+                books.prefetch(ahead);
+            }
+            let ppn = books.take(0, aim.host_point, Claimant::Host).expect("ageing keeps every plane above its reserve");
+            books.commit_write(lpn, ppn);
+            if books.free_pages(0) < aim.target
+                && let Some(victim) = books.greedy_victim(0)
+            {
+                self.recent.push(books.valid_pages(victim));
+                self.sum.moved += u64::from(books.collect_whole(victim, aim.gc_point, &mut scratch.owners));
+                self.sum.erases += 1;
+            }
+        }
+        self.sum.written += share.len() as u64;
+        reverse.copy_from_slice(&books.reverse);
+        std::mem::swap(&mut books.map, &mut scratch.map);
+        std::mem::swap(&mut books.reverse, &mut scratch.reverse);
     }
 }
 
@@ -126,7 +202,7 @@ fn words(first: u32, count: u32) -> impl Iterator<Item = (usize, u64)> {
 impl Books {
     /// Moves every valid page of a block to one write point and erases the block, as `collect_functionally` does page by page.
     /// `owners` is scratch.
-    pub(super) fn collect_whole(&mut self, victim: BlockIx, write_point: usize, owners: &mut Vec<Lpn>) -> u32 {
+    fn collect_whole(&mut self, victim: BlockIx, write_point: usize, owners: &mut Vec<Lpn>) -> u32 {
         const LPNS_PER_LINE: usize = 64 / size_of::<Lpn>();
         self.begin_collect(victim);
         let pages = self.geometry.pages_per_block;
@@ -179,37 +255,61 @@ impl Books {
         owners.len() as u32
     }
 
-    /// Makes the map one of a single plane, from the reverse map.
-    fn map_one_plane(&mut self, plane: PlaneIx) {
-        self.map.fill(NONE);
+    /// The books of one of its planes alone, without maps. The drive is erased.
+    fn one_plane(&self, plane: PlaneIx) -> Self {
+        let geometry = Geometry { channels: 1, chips_per_channel: 1, dies_per_chip: 1, planes_per_die: 1, ..self.geometry.clone() };
+        let mut one = Self::without_maps(&geometry, self.write_points(plane) as u32, self.reserve_blocks);
         let first = plane * self.geometry.blocks_per_plane;
-        for block in first..first + self.geometry.blocks_per_plane {
-            let pages = block * self.geometry.pages_per_block;
-            let mut from = 0;
-            while let Some(page) = self.next_valid(block, from) {
-                self.map[self.reverse[(pages + page) as usize] as usize] = pages + page;
-                from = page + 1;
-            }
-        }
+        let blocks = first as usize..(first + self.geometry.blocks_per_plane) as usize;
+        one.next_page.copy_from_slice(&self.next_page[blocks]);
+        let (of_one, of_drive) = (&mut one.planes[0], &self.planes[plane as usize]);
+        of_one.erased = of_drive.erased.iter().map(|&block| block - first).collect();
+        of_one.free_pages = of_drive.free_pages;
+        one
     }
 
-    /// Gives the logical pages of a plane the numbers that they have in the drive, and maps them.
-    fn number_whole_drive(&mut self, plane: PlaneIx, number: impl Fn(Lpn) -> Lpn) {
-        let first = plane * self.geometry.blocks_per_plane;
-        for block in first..first + self.geometry.blocks_per_plane {
-            if self.is_bad(block) {
-                continue;
-            }
-            let pages = block * self.geometry.pages_per_block;
-            let programmed = pages as usize..pages as usize + usize::from(self.next_page[block as usize]);
-            for lpn in &mut self.reverse[programmed] {
+    /// Takes over what happened in one plane, but for its reverse map, which is here. `number` gives its logical pages the numbers
+    /// that they have in the drive.
+    fn take_plane(&mut self, plane: PlaneIx, one: Self, number: impl Fn(Lpn) -> Lpn) {
+        let g = &self.geometry;
+        let (first, pages) = (plane * g.blocks_per_plane, plane * g.pages_per_plane());
+        let blocks = first as usize..(first + g.blocks_per_plane) as usize;
+        assert!(self.live.is_empty(), "live pages are counted where pages may change their planes");
+        for chunk in (0..g.pages_per_plane()).step_by(CHUNK) {
+            let end = g.pages_per_plane().min(chunk + CHUNK as u32);
+            for lpn in self.reverse[(pages + chunk) as usize..(pages + end) as usize].iter_mut().filter(|lpn| **lpn != NONE) {
                 *lpn = number(*lpn);
                 prefetch(&self.map, *lpn as usize);
             }
-            let mut from = 0;
-            while let Some(page) = self.next_valid(block, from) {
-                self.map[self.reverse[(pages + page) as usize] as usize] = pages + page;
-                from = page + 1;
+            for (word, mask) in words(chunk, end - chunk) {
+                let mut valid = one.valid[word] & mask;
+                while valid != 0 {
+                    let ppn = pages + word as u32 * 64 + valid.trailing_zeros();
+                    self.valid[(ppn / 64) as usize] |= 1 << (ppn % 64);
+                    self.map[self.reverse[ppn as usize] as usize] = ppn;
+                    valid &= valid - 1;
+                }
+            }
+        }
+        self.counts[blocks.clone()].copy_from_slice(&one.counts);
+        self.next_page[blocks.clone()].copy_from_slice(&one.next_page);
+        self.erases[blocks.clone()].copy_from_slice(&one.erases);
+        self.closed_at[blocks].copy_from_slice(&one.closed_at);
+        let mut of_one = { one.planes }.pop().expect("one plane");
+        of_one.erased.iter_mut().for_each(|block| *block += first);
+        of_one.open.iter_mut().filter(|block| **block != NONE).for_each(|block| *block += first);
+        self.planes[plane as usize] = of_one;
+    }
+
+    /// Makes the map anew, from the reverse map.
+    fn map_again(&mut self) {
+        self.map.fill(NONE);
+        for word in 0..self.valid.len() {
+            let mut valid = self.valid[word];
+            while valid != 0 {
+                let ppn = word as u32 * 64 + valid.trailing_zeros();
+                self.map[self.reverse[ppn as usize] as usize] = ppn;
+                valid &= valid - 1;
             }
         }
     }

@@ -173,19 +173,43 @@ fn shapes(victims: &'static [&'static str]) -> impl Strategy<Value = Shape> {
     )
 }
 
+/// So many threads.
+struct Several(usize);
+
+impl Workers for Several {
+    fn each<T: Send, S>(&self, items: &mut [T], scratch: impl Fn() -> S + Sync, work: impl Fn(&mut S, &mut T) -> bool + Sync) -> bool {
+        let items = std::sync::Mutex::new(items.iter_mut());
+        let some = || {
+            let mut scratch = scratch();
+            while let Some(item) = { items.lock().unwrap().next() } {
+                assert!(work(&mut scratch, item));
+            }
+        };
+        std::thread::scope(|scope| (0..self.0).for_each(|_| drop(scope.spawn(some))));
+        true
+    }
+}
+
 proptest! {
     #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(ProptestConfig::default().cases.div_ceil(2)) })]
 
-    /// The plain order of the stream is what planes one after another are checked against.
+    /// The plain order of the stream is what planes on their own, by one worker and by several, are checked against.
     #[test]
-    fn planes_one_after_another_end_as_pages_in_the_order_of_the_stream(
-        shape in shapes(&["{ policy = \"greedy\" }", "{ policy = \"fifo\" }", "{ policy = \"cost_benefit\" }, { policy = \"least_worn\" }"])
+    fn planes_on_their_own_end_as_pages_in_the_order_of_the_stream(
+        shape in shapes(&["{ policy = \"greedy\" }"]), steady in any::<bool>(), bad_blocks in 0u32..2, workers in 1usize..4
     ) {
-        let mut drives = [(); 2].map(|()| drive(&shape.device, shape.design()));
+        let mut device = shape.device.clone();
+        device.state.victims = AgeingVictims::Greedy;
+        device.state.ageing = if steady { AgeingMethod::Steady } else { AgeingMethod::Overwrite };
+        let mut drives = [(); 2].map(|()| drive(&device, shape.design()));
+        let needed = shape.live().count().div_ceil(u64::from(device.geometry.planes())) as u32 / device.geometry.pages_per_block;
+        if needed + shape.write_points + shape.reserve_blocks + 3 < device.geometry.blocks_per_plane {
+            drives.iter_mut().for_each(|drive| drive.state.books.draw_bad_blocks(bad_blocks, shape.seed));
+        }
         let planewise = Planewise::new(&mut drives[0]);
         prop_assert!(planewise.is_some());
-        let by_plane = drives[0].age_by_writing(shape.live(), shape.seed, planewise, &mut |_, _| true);
-        let by_page = drives[1].age_by_writing(shape.live(), shape.seed, None, &mut |_, _| true);
+        let by_plane = drives[0].age_by_writing(shape.live(), shape.seed, planewise, &Several(workers), &|_, _| true);
+        let by_page = drives[1].age_by_writing(shape.live(), shape.seed, None, &OneByOne, &|_, _| true);
         prop_assert_eq!(by_plane, by_page);
         prop_assert!(drives[0].state.books == drives[1].state.books, "the books differ");
         prop_assert_eq!(drives[0].audit(), Ok(()));

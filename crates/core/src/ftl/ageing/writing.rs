@@ -3,100 +3,125 @@
 use crate::device::AgeingMethod;
 use crate::drive::Drive;
 use crate::event::EventQueue;
-use crate::ftl::Claimant;
 use crate::ftl::ageing::planewise::Planewise;
-use crate::ftl::ageing::{Aged, LivePages, designs_own_victims, free_target, steady};
+use crate::ftl::ageing::{Aged, LivePages, Workers, designs_own_victims, free_target, steady};
+use crate::ftl::{Books, Claimant};
 use crate::ids::{BlockIx, Lpn, NONE, PlaneIx};
 use crate::observe::Observer;
 use crate::policy::Place;
 use crate::view::View;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 /// Pages that ageing looks ahead, so that map entries are near when they are needed.
 const BATCH: usize = 32;
 
 /// Hears pages done and pages in all, and says whether to go on.
-pub(super) type Progress<'a> = &'a mut dyn FnMut(u64, u64) -> bool;
+pub(super) type Progress<'a> = &'a (dyn Fn(u64, u64) -> bool + Sync);
 
-/// What writes in the books aim at, and what they have done.
+/// What writes in the books aim at.
+#[derive(Clone, Copy, Default)]
+pub(super) struct Aim {
+    /// Erased pages below which a plane is collected.
+    pub target: u32,
+    /// The write points of new pages and of pages that GC moves, where planes are written one by one.
+    pub host_point: usize,
+    pub gc_point: usize,
+}
+
+/// What was done.
+#[derive(Clone, Copy, Default)]
+pub(super) struct Sum {
+    pub written: u64,
+    pub moved: u64,
+    pub erases: u64,
+}
+
+impl std::ops::Add for Sum {
+    type Output = Self;
+    fn add(self, other: Self) -> Self {
+        Self { written: self.written + other.written, moved: self.moved + other.moved, erases: self.erases + other.erases }
+    }
+}
+
+/// What writes page by page aim at, and what they have done.
 #[derive(Default)]
 pub(super) struct Tally {
-    /// Erased pages below which a plane is collected.
     target: u32,
-    /// One plane is written after the other.
-    planewise: bool,
-    pub written: u64,
-    moved: u64,
-    erases: u64,
-    recent: RecentVictims,
-    /// Scratch of a collection.
-    owners: Vec<Lpn>,
+    sum: Sum,
+    /// Of each plane; of none, if nobody will ask.
+    recent: Vec<RecentVictims>,
 }
 
 impl<O: Observer, Q: EventQueue> Drive<O, Q> {
-    fn tally(&self) -> Tally {
+    pub(super) fn aim(&mut self) -> Aim {
         let mut target = free_target(&self.state.device, &self.policies);
         if self.state.late.is_some() {
             // Erased pages in open blocks, half of each, are none of a pool that counts erased blocks.
             target += self.policies.gc.write_points * self.state.device.geometry.pages_per_block / 2;
         }
-        Tally { target, ..Tally::default() }
+        Aim { target, ..Aim::default() }
     }
 
-    /// Writes pages in the order of the stream, or plane after plane.
+    /// Writes pages in the order of the stream, or plane by plane.
     pub(super) fn age_by_writing(
         &mut self,
         live: LivePages<'_>,
         seed: u64,
         mut planewise: Option<Planewise>,
+        workers: &impl Workers,
         progress: Progress<'_>,
     ) -> Aged {
         let state = self.state.device.state.clone();
         let of_live = |percent: u32| live.count() * u64::from(percent) / 100;
         let (overwrites, round) = (of_live(state.overwrite_percent), of_live(state.round_percent()));
-        let recent = RecentVictims::new(self.state.device.geometry.planes());
-        let mut tally = Tally { planewise: planewise.is_some(), recent, ..self.tally() };
+        let recent = vec![RecentVictims::default(); self.state.device.geometry.planes() as usize];
+        let mut tally = Tally { recent, target: self.aim().target, ..Tally::default() };
         let mut random = live.at_random(seed);
         let mut total = live.count() + overwrites;
         let mut rounds = Vec::new();
         let mut steady = None;
+        let done = AtomicU64::new(0);
+        let tell = |written, total| progress(done.fetch_add(written, Ordering::Relaxed) + written, total);
         let mut goes_on = self
-            .write_pages(&mut planewise, &mut tally, live.count(), &mut live.in_order(), &mut |done| progress(done, total))
-            && self.write_pages(&mut planewise, &mut tally, overwrites, &mut random, &mut |done| progress(done, total));
+            .write_pages(&mut planewise, &mut tally, live.count(), &mut live.in_order(), workers, &|done| tell(done, total))
+            && self.write_pages(&mut planewise, &mut tally, overwrites, &mut random, workers, &|done| tell(done, total));
+        let sum = |planewise: &Option<Planewise>, tally: &Tally| planewise.as_ref().map_or(tally.sum, Planewise::sum);
         if state.ageing == AgeingMethod::Steady {
             let is_steady = loop {
                 if !goes_on || round == 0 || rounds.len() == steady::ROUNDS_MAX {
                     break false;
                 }
-                total = tally.written + round * steady::WINDOW.saturating_sub(rounds.len()).max(1) as u64;
-                let moved = tally.moved;
-                goes_on = self.write_pages(&mut planewise, &mut tally, round, &mut random, &mut |done| progress(done, total));
-                rounds.push((round + tally.moved - moved) as f64 / round as f64);
+                let before = sum(&planewise, &tally);
+                total = before.written + round * steady::WINDOW.saturating_sub(rounds.len()).max(1) as u64;
+                goes_on = self.write_pages(&mut planewise, &mut tally, round, &mut random, workers, &|done| tell(done, total));
+                rounds.push((round + sum(&planewise, &tally).moved - before.moved) as f64 / round as f64);
                 if steady::is_steady(&rounds) {
                     break true;
                 }
             };
             steady = Some(is_steady);
         }
+        let Sum { written, moved, erases } = sum(&planewise, &tally);
         if let Some(planewise) = planewise {
-            planewise.finish(self);
+            tally.recent = planewise.finish(self);
         }
-        progress(tally.written, tally.written);
-        let victim_valid_permille = tally.recent.mean_permille(self.state.device.geometry.pages_per_block);
-        let Tally { written, moved, erases, .. } = tally;
+        progress(written, written);
+        let victim_valid_permille = mean_permille(&tally.recent, self.state.device.geometry.pages_per_block);
         Aged { written_pages: written, moved_pages: moved, erases, victim_valid_permille, rounds, steady, ..Aged::default() }
     }
 
-    /// Writes `count` pages of a stream. Returns false if `progress` said so, before all were written.
+    /// Writes `count` pages of a stream. Returns false if `progress`, which hears of pages as they are written, said so.
     fn write_pages<N: FnMut() -> Lpn + Clone>(
         &mut self,
         planewise: &mut Option<Planewise>,
         tally: &mut Tally,
         count: u64,
         next: &mut N,
-        progress: &mut dyn FnMut(u64) -> bool,
+        workers: &impl Workers,
+        progress: &(dyn Fn(u64) -> bool + Sync),
     ) -> bool {
         match planewise {
-            Some(planewise) => planewise.write(self, tally, count, next, progress),
+            Some(planewise) => planewise.write(workers, count, next, progress),
             None => self.write_page_by_page(tally, count, next, progress),
         }
     }
@@ -106,11 +131,11 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
         tally: &mut Tally,
         count: u64,
         next: &mut impl FnMut() -> Lpn,
-        progress: &mut dyn FnMut(u64) -> bool,
+        progress: &(dyn Fn(u64) -> bool + Sync),
     ) -> bool {
         let mut batch = [0 as Lpn; BATCH];
         let mut left = count;
-        let mut batches = 0u32;
+        let (mut batches, mut told) = (0u32, count);
         while left > 0 {
             let batch = &mut batch[..left.min(BATCH as u64) as usize];
             for lpn in batch.iter_mut() {
@@ -126,11 +151,11 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
             }
             left -= batch.len() as u64;
             batches += 1;
-            if batches & 0x7fff == 0 && !progress(tally.written) {
+            if batches & 0x7fff == 0 && !progress(std::mem::replace(&mut told, left) - left) {
                 return false;
             }
         }
-        true
+        progress(told)
     }
 
     /// Writes a page in the books, and collects its plane down to the target.
@@ -139,7 +164,7 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
         let write_point = self.ageing_point(plane, false);
         let ppn = self.state.books.take(plane, write_point, Claimant::Host).expect("ageing keeps every plane above its reserve");
         self.state.books.commit_write(lpn, ppn);
-        tally.written += 1;
+        tally.sum.written += 1;
         if self.state.books.free_pages(plane) < tally.target {
             self.collect_for_ageing(plane, tally);
         }
@@ -150,24 +175,17 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
         if designs_own_victims(&self.state.device) {
             return self.choose_victim(plane);
         }
-        let counts = self.state.books.victim_counts(plane);
-        let least = counts.iter().copied().min().unwrap_or(i16::MAX);
-        let index = counts.iter().position(|&count| count == least).unwrap_or(0) as u32;
-        let g = &self.state.device.geometry;
-        (least < g.pages_per_block as i16).then_some(plane * g.blocks_per_plane + index)
+        self.state.books.greedy_victim(plane)
     }
 
     fn collect_for_ageing(&mut self, plane: PlaneIx, tally: &mut Tally) {
         // If nothing is stale yet, the live data alone exceed the target, and only the reserve bounds the plane.
         let Some(victim) = self.victim_for_ageing(plane) else { return };
-        tally.recent.push(plane, self.state.books.valid_pages(victim));
-        tally.moved += u64::from(if tally.planewise {
-            let write_point = self.ageing_point(plane, true);
-            self.state.books.collect_whole(victim, write_point, &mut tally.owners)
-        } else {
-            self.collect_functionally(victim)
-        });
-        tally.erases += 1;
+        if let Some(recent) = tally.recent.get_mut(plane as usize) {
+            recent.push(self.state.books.valid_pages(victim));
+        }
+        tally.sum.moved += u64::from(self.collect_functionally(victim));
+        tally.sum.erases += 1;
     }
 
     /// The floor of a run's time: page requests (whether a write, and first sector) through map and GC bookkeeping alone, at
@@ -186,7 +204,7 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
                 self.state.books.prefetch_copy(lpn);
             }
         }
-        let mut tally = self.tally();
+        let mut tally = Tally { target: self.aim().target, ..Tally::default() };
         let mut mapped = 0;
         for &(write, lpn) in &batch[..count] {
             if write {
@@ -204,35 +222,41 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
 impl<O: Observer, Q: EventQueue> Drive<O, Q> {
     /// Overwrites random live pages. Returns the pages that GC moved.
     pub(super) fn overwrite_for_test(&mut self, live: LivePages<'_>, count: u64, seed: u64) -> u64 {
-        let mut tally = self.tally();
-        self.write_page_by_page(&mut tally, count, &mut live.at_random(seed), &mut |_| true);
-        tally.moved
+        let mut tally = Tally { target: self.aim().target, ..Tally::default() };
+        self.write_page_by_page(&mut tally, count, &mut live.at_random(seed), &|_| true);
+        tally.sum.moved
     }
 }
 
 /// Victims of each plane whose valid pages are remembered.
 const VICTIMS_KEPT: usize = 8;
 
-/// The valid pages of the last victims of each plane, and how many victims there were; of no planes, if nobody will ask.
-#[derive(Default)]
-struct RecentVictims(Vec<([u16; VICTIMS_KEPT], u64)>);
+/// The valid pages of the last victims of a plane, and how many victims there were.
+#[derive(Clone, Default)]
+pub(super) struct RecentVictims([u16; VICTIMS_KEPT], u64);
 
 impl RecentVictims {
-    fn new(planes: u32) -> Self {
-        Self(vec![([0; VICTIMS_KEPT], 0); planes as usize])
+    pub fn push(&mut self, valid: u32) {
+        self.0[self.1 as usize % VICTIMS_KEPT] = valid as u16;
+        self.1 += 1;
     }
+}
 
-    fn push(&mut self, plane: PlaneIx, valid: u32) {
-        if let Some((kept, seen)) = self.0.get_mut(plane as usize) {
-            kept[*seen as usize % VICTIMS_KEPT] = valid as u16;
-            *seen += 1;
-        }
-    }
+fn mean_permille(planes: &[RecentVictims], pages_per_block: u32) -> u32 {
+    let kept = || planes.iter().map(|RecentVictims(valid, seen)| &valid[..VICTIMS_KEPT.min(*seen as usize)]);
+    let sum: u64 = kept().flatten().map(|&valid| u64::from(valid)).sum();
+    let victims: usize = kept().map(<[u16]>::len).sum();
+    (sum * 1000 / (victims.max(1) as u64 * u64::from(pages_per_block))) as u32
+}
 
-    fn mean_permille(&self, pages_per_block: u32) -> u32 {
-        let kept = || self.0.iter().map(|(valid, seen)| &valid[..VICTIMS_KEPT.min(*seen as usize)]);
-        let sum: u64 = kept().flatten().map(|&valid| u64::from(valid)).sum();
-        let victims: usize = kept().map(<[u16]>::len).sum();
-        (sum * 1000 / (victims.max(1) as u64 * u64::from(pages_per_block))) as u32
+impl Books {
+    /// The block of a plane with the fewest valid pages; none if nothing is stale.
+    #[inline]
+    pub(super) fn greedy_victim(&self, plane: PlaneIx) -> Option<BlockIx> {
+        let counts = self.victim_counts(plane);
+        let least = counts.iter().copied().min().unwrap_or(i16::MAX);
+        let index = counts.iter().position(|&count| count == least).unwrap_or(0) as u32;
+        let g = &self.geometry;
+        (least < g.pages_per_block as i16).then_some(plane * g.blocks_per_plane + index)
     }
 }
