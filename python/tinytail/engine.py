@@ -5,8 +5,9 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
+from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -254,6 +255,25 @@ def _entries(document: str) -> list[Entry]:
     ]
 
 
+_Read = Callable[[str, list[str]], str]
+
+
+@lru_cache(maxsize=256)
+def _built_in(read: _Read, name: str, settings: tuple[str, ...]) -> str:
+    return read(name, list(settings))
+
+
+def _document(read: _Read, name: str, settings: Sequence[str] = ()) -> str:
+    """What the native module says of a device or a design.
+
+    What is built in stays as it is; files may change, and their names end in `.toml`.
+    """
+    if ".toml" in name:
+        return read(name, list(settings))
+    return _built_in(read, name, tuple(settings))
+
+
+@lru_cache(maxsize=256)
 def _description(document: str) -> Description:
     item = json.loads(document)
     return Description(
@@ -282,7 +302,7 @@ def device(name: str | os.PathLike[str], *, settings: Sequence[str] = ()) -> Des
     Raises:
         ConfigError: there is no such drive, or its file or a value is faulty.
     """
-    return _description(_native.device(arguments.name("device", name), list(settings)))
+    return _description(_document(_native.device, arguments.name("device", name), settings))
 
 
 def device_document(name: str, settings: Sequence[str] = ()) -> dict[str, Any]:
@@ -291,7 +311,7 @@ def device_document(name: str, settings: Sequence[str] = ()) -> dict[str, Any]:
     Raises:
         ConfigError: there is no such drive, or its file or a value is faulty.
     """
-    item = json.loads(_native.device(name, list(settings)))
+    item = json.loads(_document(_native.device, name, settings))
     document: dict[str, Any] = {"name": item["name"], "summary": item["summary"]}
     for row in item["rows"]:
         document.setdefault(row["section"], {})[row["key"]] = row["value"]
@@ -314,7 +334,7 @@ def design_value(name: str, section: str, key: str) -> Any:
     Raises:
         ConfigError: there is no such design.
     """
-    for row in json.loads(_native.design(name))["rows"]:
+    for row in json.loads(_document(_native.design, name))["rows"]:
         if (row["section"], row["key"]) == (section, key):
             return row["value"]
     return None
@@ -326,7 +346,7 @@ def device_derived(name: str, settings: Sequence[str] = ()) -> dict[str, Any]:
     Raises:
         ConfigError: there is no such drive, or its file or a value is faulty.
     """
-    item = json.loads(_native.device(name, list(settings)))
+    item = json.loads(_document(_native.device, name, settings))
     return {row["key"]: row["value"] for row in item.get("derived", [])}
 
 
@@ -349,7 +369,7 @@ def logical_bytes(name: str) -> int:
     Raises:
         ConfigError: there is no such drive, or its file is faulty.
     """
-    item = json.loads(_native.device(name))
+    item = json.loads(_document(_native.device, name))
     derived = {row["key"]: row["value"] for row in item["derived"]}
     values = {(row["section"], row["key"]): row["value"] for row in item["rows"]}
     return int(derived["logical_pages"]) * int(values["geometry", "page_bytes"])
@@ -379,7 +399,7 @@ def design(name: str | os.PathLike[str], *, settings: Sequence[str] = ()) -> Des
     Raises:
         ConfigError: there is no such design or overlay, or a value is faulty.
     """
-    return _description(_native.design(arguments.name("design", name), list(settings)))
+    return _description(_document(_native.design, arguments.name("design", name), settings))
 
 
 def fits(

@@ -3,7 +3,9 @@
 use crate::settings::Settings;
 use include_dir::{Dir, include_dir};
 use serde::Serialize;
+use std::collections::HashMap;
 use std::path::Path;
+use std::sync::{LazyLock, Mutex, PoisonError};
 use tinytail_core::config::{ConfigError, Document, Row, nearest_hint};
 use tinytail_core::design::{Adjustment, Design, DesignKind, TOP_LEVEL, describe};
 use tinytail_core::device::Device;
@@ -49,7 +51,18 @@ fn embedded(folder: &'static Dir<'static>) -> Vec<(&'static str, &'static str)> 
 
 /// A document by its built-in name or by its path.
 fn document(what: &str, folder: &'static Dir<'static>, name_or_path: &str) -> Result<Document, ConfigError> {
-    Document::parse(name_or_path, &text(what, folder, name_or_path)?)
+    /// What is built in, by what it is and its name, once it has been asked for.
+    static PARSED: LazyLock<Mutex<HashMap<(String, String), Document>>> = LazyLock::new(Mutex::default);
+    let key = (what.to_string(), name_or_path.to_string());
+    let parsed = || PARSED.lock().unwrap_or_else(PoisonError::into_inner);
+    if let Some(document) = parsed().get(&key) {
+        return Ok(document.clone());
+    }
+    let document = Document::parse(name_or_path, &text(what, folder, name_or_path)?)?;
+    if Path::new(name_or_path).extension().is_none() {
+        parsed().insert(key, document.clone());
+    }
+    Ok(document)
 }
 
 /// The text of a file by its built-in name or by its path.

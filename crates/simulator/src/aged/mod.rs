@@ -5,8 +5,9 @@
 
 use crate::catalog;
 use crate::control::{Control, Phase};
+use crate::crew::{Crew, Waiting};
 use crate::run::{RunError, Spec};
-use std::collections::HashMap;
+use std::collections::{HashMap, VecDeque};
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
@@ -90,10 +91,14 @@ impl Shared {
     /// A state that was kept and is of no use.
     pub fn age<O: Observer>(&self, drive: &mut Drive<O>, spec: &Spec, footprint: &[Lpn], control: &Control) -> Result<Aged, RunError> {
         let recipe = drive.recipe();
-        if !self.keeps_all && !is_worth_keeping(&recipe, footprint.len() as u64) {
+        let worth = if self.keeps_all { Worth::File } else { Worth::of(&recipe, footprint.len() as u64) };
+        if worth == Worth::Nothing || worth == Worth::Memory && self.cache.is_none() {
             return Ok(age(drive, spec.seed, footprint, control));
         }
         let key = key(&recipe, spec.seed, footprint);
+        if worth == Worth::Memory {
+            return self.age_small(drive, spec, recipe, key, footprint, control);
+        }
         let aged = self.age_or_copy(drive, spec, recipe, &key, footprint, control);
         let mut state = self.state();
         if let Some(position) = state.pending.iter().position(|run| *run == origin(spec)) {
@@ -131,16 +136,7 @@ impl Shared {
         if control.is_cancelled() {
             return Ok(aged);
         }
-        let header = Header {
-            engine: ENGINE.into(),
-            device: drive.view().device().name.clone(),
-            design: spec.design.clone(),
-            made_unix_s: SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs(),
-            recipe,
-            seed: spec.seed,
-            footprint_pages: footprint.len() as u64,
-            aged: aged.clone(),
-        };
+        let header = header(drive, spec, recipe, footprint, &aged);
         let bytes_about = drive.snapshot_bytes() + (1 << 20);
         let kept = match &self.cache {
             Some(cache) => cache.store(key, drive, &header, bytes_about).map_err(|error| {
@@ -156,13 +152,46 @@ impl Shared {
         Ok(aged)
     }
 
+    /// Copies a small drive that this process has aged before, or ages it and keeps it in memory.
+    fn age_small<O: Observer>(
+        &self,
+        drive: &mut Drive<O>,
+        spec: &Spec,
+        recipe: Recipe,
+        key: String,
+        footprint: &[Lpn],
+        control: &Control,
+    ) -> Result<Aged, RunError> {
+        let recent = || RECENT.lock().unwrap_or_else(PoisonError::into_inner);
+        let found = recent().iter().find(|(other, _)| *other == key).map(|(_, entry)| Arc::clone(entry));
+        if let Some(entry) = found {
+            return copy(&entry, drive, spec.seed, control);
+        }
+        let aged = age(drive, spec.seed, footprint, control);
+        if !control.is_cancelled() {
+            let header = header(drive, spec, recipe, footprint, &aged);
+            if let Ok(entry) = Entry::hold(drive, &header, drive.snapshot_bytes() + SMALL_HEADER_BYTES) {
+                let mut recent = recent();
+                recent.push_back((key, Arc::new(entry)));
+                if recent.len() > RECENT_MAX {
+                    recent.pop_front();
+                }
+            }
+        }
+        Ok(aged)
+    }
+
     /// Waits for the one who makes a state, or becomes that one; `None` if the run is cancelled meanwhile.
     fn wait_or_make<'a>(&'a self, key: &'a str, control: &Control) -> Option<Turn<'a>> {
         let mut state = self.state();
+        let mut waiting = None;
         loop {
             match state.slots.get(key) {
                 Some(Slot::Made(entry)) => return Some(Turn::Copy(Arc::clone(entry))),
-                Some(Slot::Making) => control.enter(Phase::Waiting, 0),
+                Some(Slot::Making) => {
+                    control.enter(Phase::Waiting, 0);
+                    waiting.get_or_insert_with(Waiting::new);
+                }
                 None => {
                     state.slots.insert(key.into(), Slot::Making);
                     return Some(Turn::Make(Making { shared: self, key }));
@@ -237,7 +266,7 @@ impl Drop for Making<'_> {
 
 fn age<O: Observer>(drive: &mut Drive<O>, seed: u64, footprint: &[Lpn], control: &Control) -> Aged {
     control.enter(Phase::Ageing, 0);
-    drive.age(seed, footprint, |done, total| {
+    drive.age_with(&Crew::default(), seed, footprint, |done, total| {
         control.set_total(total);
         control.advance(done);
         !control.is_cancelled()
@@ -250,19 +279,61 @@ fn copy<O: Observer>(entry: &Entry, drive: &mut Drive<O>, seed: u64, control: &C
     entry.restore(drive, seed).map_err(refuse)
 }
 
-/// Whether a state takes so much longer to make than to copy that it is worth to keep.
-fn is_worth_keeping(recipe: &Recipe, footprint: u64) -> bool {
+fn header<O: Observer>(drive: &Drive<O>, spec: &Spec, recipe: Recipe, footprint: &[Lpn], aged: &Aged) -> Header {
+    Header {
+        engine: ENGINE.into(),
+        device: drive.view().device().name.clone(),
+        design: spec.design.clone(),
+        made_unix_s: SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs(),
+        recipe,
+        seed: spec.seed,
+        footprint_pages: footprint.len() as u64,
+        aged: aged.clone(),
+    }
+}
+
+/// Small drives that this process has aged, the last of them at the end.
+static RECENT: Mutex<VecDeque<(String, Arc<Entry>)>> = Mutex::new(VecDeque::new());
+/// How many, and of how many pages at most: 16 MiB in all.
+const RECENT_MAX: usize = 8;
+const SMALL_PAGES: u64 = 1 << 18;
+const SMALL_HEADER_BYTES: u64 = 1 << 12;
+
+/// Where a state is worth to be kept.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Worth {
+    Nothing,
+    Memory,
+    File,
+}
+
+impl Worth {
+    /// A state must take so much longer to make than to copy.
+    fn of(recipe: &Recipe, footprint: u64) -> Self {
+        let (making, copying) = (making_ns(recipe, footprint), recipe.layout.geometry.physical_pages() * COPY_NS);
+        if making < TIMES * copying {
+            Self::Nothing
+        } else if making >= WORTH_NS {
+            Self::File
+        } else if recipe.layout.geometry.physical_pages() <= SMALL_PAGES {
+            Self::Memory
+        } else {
+            Self::Nothing
+        }
+    }
+}
+
+/// About how long a state takes to make.
+fn making_ns(recipe: &Recipe, footprint: u64) -> u64 {
     let pages = u64::from(recipe.mapped_pages) + footprint;
     let of_live = |percent: u32| pages * u64::from(percent) / 100;
     let state = &recipe.state;
-    let making = match state.ageing {
+    match state.ageing {
         AgeingMethod::Statistical => pages * LAY_OUT_NS,
         AgeingMethod::Overwrite => (pages + of_live(state.overwrite_percent)) * WRITE_NS,
         // Steadiness is judged by five rounds.
         AgeingMethod::Steady => (pages + of_live(state.overwrite_percent) + 5 * of_live(state.round_percent())) * WRITE_NS,
-    };
-    let copying = recipe.layout.geometry.physical_pages() * COPY_NS;
-    making >= WORTH_NS && making >= TIMES * copying
+    }
 }
 
 /// A digest of everything that decides a state.
