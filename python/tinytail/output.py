@@ -20,7 +20,7 @@ from tinytail.errors import OutputError
 WIDTH_UNKNOWN = 80
 # The name of the error handler by which characters that cannot be encoded are written in ASCII.
 PLAINLY = "tinytail-plainly"
-_PLAIN = str.maketrans("µ×–…≥≤±·█▓▒░▞", "ux-~><~.#=+:-")
+_PLAIN = str.maketrans("µ×–…≥≤±→·█▓▒░▞", "ux-~><~>.#=+:-")
 
 
 def _plainly(error: UnicodeError) -> tuple[str, int]:

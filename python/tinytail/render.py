@@ -233,7 +233,6 @@ def facts(comparison: Comparison) -> list[tuple[str, str]]:
     if verified:
         known.append(("verified", "reads: " + ", ".join(verified)))
     known += [("note", note) for note in _notes(comparison.results)]
-    known += adjustments(comparison.results)
     stopped = [result.design for result in comparison.results if result.stuck is not None]
     if stopped:
         why = "requests stopped completing"
@@ -290,19 +289,6 @@ def _notes(results: Sequence[DesignResult]) -> list[str]:
     return [
         note if len(designs) == len(results) else f"{', '.join(designs)}: {note}"
         for note, designs in designs_by_note.items()
-    ]
-
-
-def adjustments(results: Sequence[DesignResult]) -> list[tuple[str, str]]:
-    """What of each design follows the drive, a line for each: a label and what is used."""
-    return [
-        (
-            "adjusted",
-            f"{result.design}: "
-            + ", ".join(f"{item.key} {item.wanted} → {item.used}" for item in result.adjusted),
-        )
-        for result in results
-        if result.adjusted
     ]
 
 

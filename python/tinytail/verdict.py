@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from textwrap import shorten
-from typing import Any, Literal
+from typing import Literal
 
 from tinytail import causes, humanize
 from tinytail.findings import (
@@ -86,8 +86,14 @@ def _of_run(result: DesignResult, told: set[str]) -> list[Finding]:
 
 
 def _adjustments(result: DesignResult) -> list[str]:
-    adjusted: Sequence[dict[str, Any]] = result.document.get("adjusted", ())
-    return [str(each["message"]) for each in adjusted]
+    """What of a design follows the drive: its capacity in a sentence, all else in one line."""
+    lost = [item.message for item in result.adjusted if item.code == "parity_capacity"]
+    changed = [
+        f"{item.key} {item.wanted} → {item.used}"
+        for item in result.adjusted
+        if item.code != "parity_capacity"
+    ]
+    return [*lost, *([f"adjusted to the drive: {', '.join(changed)}"] if changed else [])]
 
 
 def sentences(comparison: Comparison) -> list[Sentence]:

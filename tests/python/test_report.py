@@ -147,9 +147,17 @@ def test_the_bars_add_up_to_the_mean_of_each_tail(native: FakeNative) -> None:
 
 def test_what_makes_figures_mean_less_stands_before_them(native: FakeNative) -> None:
     found = {"code": "saturated", "message": "saturated: <9> arrive", "figures": {}}
-    adjusted = [{"code": "gc_trigger", "message": "4.1 % are used"}]
+    adjusted = [
+        {"code": "gc_thresholds", "section": "gc_trigger", "key": "soft_free_percent"}
+        | {"wanted": 30.0, "used": 4.1, "message": "4.1 % are used"}
+    ]
     text = page.html(comparison(native, findings=[found], adjusted=adjusted))
-    marked = ["saturated: &lt;9&gt; arrive", "4.1 % are used", "p99.99 of reads", 'id="latency"']
+    marked = [
+        "saturated: &lt;9&gt; arrive",
+        "soft_free_percent 30.0 → 4.1",
+        "p99.99 of reads",
+        'id="latency"',
+    ]
     places = [text.index(each) for each in marked]
     assert places == sorted(places)
 
