@@ -6,9 +6,9 @@
 //! those that are still in the device do not count; over a wait in which many complete, each cause counts for as long as it kept
 //! slots taken.
 //!
-//! Requests that wait at about the same time share one mix of causes. Its completions begin up to a quarter of the queue's depth
-//! before the wait does, or by 1/256 of the longest wait that there is then, but never before the line formed; and the last eighth
-//! of them may be missing. So a line of any length keeps a few hundred marks, and most waits take no sum of their own. Nothing here
+//! Requests that wait at about the same time share one mix of causes. Its completions begin up to a queue's depth of them before
+//! the wait does, or by 1/256 of the longest wait that there is then, but never before the line formed; and the last quarter of
+//! them may be missing. So a line of any length keeps a few hundred marks, and most waits take no sum of their own. Nothing here
 //! costs anything while nobody waits.
 
 use crate::host::CommandKind;
@@ -87,7 +87,7 @@ pub(crate) struct SlotWaits {
 impl SlotWaits {
     pub fn new(queue_depth: u32) -> Self {
         Self {
-            spacing: u64::from(queue_depth / 4).max(1),
+            spacing: queue_depth.into(),
             completed: 0,
             spent: [0; PARTS],
             marks: VecDeque::new(),
@@ -139,7 +139,7 @@ impl SlotWaits {
     #[inline]
     pub fn mix(&mut self, since: u64) -> u32 {
         let fits = self.current != NONE && (self.from..self.before).contains(&since);
-        if !fits || (self.completed - self.to) * 8 > self.to - self.from {
+        if !fits || (self.completed - self.to) * 4 > self.to - self.from {
             self.make(since);
         }
         self.mixes[self.current as usize].users += 1;
@@ -235,7 +235,7 @@ mod tests {
 
     #[test]
     fn a_wait_is_divided_like_the_time_of_those_that_completed_in_it() {
-        let mut waits = SlotWaits::new(2);
+        let mut waits = SlotWaits::new(1);
         let first = waits.begin(true, || unreachable!());
         waits.completed(CommandKind::Read, &blame(&[(ARRAY, 10), (ERASE, 190)]));
         let second = waits.begin(false, || first);
