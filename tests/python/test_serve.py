@@ -16,8 +16,8 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -83,6 +83,12 @@ def tool(name: str) -> str:
     return found
 
 
+def resident_mib(process: subprocess.Popen[str]) -> int:
+    """Memory of a process that is not shared with files, in MiB."""
+    status = Path(f"/proc/{process.pid}/status").read_text()
+    return int(status.split("RssAnon:")[1].split()[0]) // 1024
+
+
 def run(*words: str, **options: Any) -> str:
     done: subprocess.CompletedProcess[str] = subprocess.run(
         words, capture_output=True, text=True, check=False, timeout=60, **options
@@ -114,7 +120,8 @@ def test_a_served_drive_is_stopped_in_good_order(tmp_path: Path, by: signal.Sign
 
 def test_it_serves_over_tcp_on_the_loopback_unless_told_otherwise(tmp_path: Path) -> None:
     for address, warned in (("tcp::0", False), ("tcp:0.0.0.0:0", True)):
-        process = start("serve", *FAST, "--size", "1M", "--nbd", address, cwd=tmp_path)
+        words = (*FAST, "--size", "1M", *(["--insecure"] if warned else []))
+        process = start("serve", *words, "--nbd", address, cwd=tmp_path)
         assert process.stdout is not None
         line = process.stdout.readline()
         assert ("serving at nbd://127.0.0.1:" in line) != warned
@@ -125,6 +132,70 @@ def test_it_serves_over_tcp_on_the_loopback_unless_told_otherwise(tmp_path: Path
         _, error = process.communicate(timeout=30)
         assert process.returncode == 0
         assert ("can read and write the drive" in error) == warned
+
+
+def test_an_address_that_others_reach_is_refused_unless_it_is_asked_for(
+    command: RunCommand,
+) -> None:
+    refused = command("serve", *FAST, "--nbd", "tcp:0.0.0.0:4711")
+    assert refused.code == 2
+    said = " ".join(refused.err.split())
+    assert "whoever reaches it can read and write the drive" in said
+    assert "tcp:127.0.0.1:4711" in said
+    assert "--insecure" in said
+
+
+@pytest.mark.parametrize(
+    ("harm", "said"),
+    [
+        (lambda data: data.unlink(), "was removed"),
+        (lambda data: os.truncate(data, 5), "has 5 bytes now instead of 67108864"),
+        (lambda data: data.rename(data.with_name("other")), "is not there any more"),
+    ],
+)
+def test_a_data_file_that_is_harmed_is_noticed_at_the_next_flush(
+    tmp_path: Path, harm: Callable[[Path], object], said: str
+) -> None:
+    data = tmp_path / "data"
+    with serving(tmp_path, *FAST, "--size", "64M", "--data", str(data)) as running:
+        with Client(running.socket) as client:
+            assert client.ask(WRITE, 0, 4, b"data") == 0
+            assert client.ask(FLUSH, 0, 0) == 0
+            harm(data)
+            assert client.ask(FLUSH, 0, 0) == errno.EIO
+            assert client.ask(WRITE, 0, 4, b"more", FUA) == errno.EIO
+            assert client.ask(FLUSH, 0, 0) == errno.EIO
+        running.process.send_signal(signal.SIGTERM)
+        out, error = running.process.communicate(timeout=30)
+    assert running.process.returncode == 1
+    out, error = (" ".join(text.split()) for text in (out, error))
+    assert said in error
+    assert out.count("from now on every flush fails") == 1
+
+
+def test_memory_is_bounded_whatever_clients_leave_unread(tmp_path: Path) -> None:
+    size = ("--size", "64M", "--client-memory", "80M")
+    with serving(tmp_path, *FAST, *size) as running, ExitStack() as stack:
+        before = resident_mib(running.process)
+        greedy = [stack.enter_context(Client(running.socket)) for _ in range(12)]
+        for client in greedy:
+            for cookie in range(4):
+                client.send(READ, cookie, 0, 32 * MIB)
+        small = stack.enter_context(Client(running.socket))
+        for _ in range(200):
+            assert small.read(0, 8) == bytes(8)
+        grown = resident_mib(running.process) - before
+        # 80 MiB for all, half a MiB for each client, and what the process itself takes.
+        assert grown < 130
+        summary = running.stop()
+    assert summary["failed"] == 0
+
+
+def test_too_little_memory_for_one_client_is_refused(command: RunCommand, tmp_path: Path) -> None:
+    words = ("--nbd", f"unix:{tmp_path / 'socket'}", "--client-memory", "79M")
+    refused = command("serve", *FAST, *words)
+    assert refused.code == 2
+    assert "give 80M or more" in " ".join(refused.err.split())
 
 
 def test_from_python_it_is_stopped_by_an_event(tmp_path: Path) -> None:
@@ -325,10 +396,6 @@ def test_a_recording_is_replayed_to_the_same_latencies(command: RunCommand, tmp_
 
 
 def test_memory_grows_with_what_is_written(tmp_path: Path) -> None:
-    def resident_mib(process: subprocess.Popen[str]) -> int:
-        status = Path(f"/proc/{process.pid}/status").read_text()
-        return int(status.split("RssAnon:")[1].split()[0]) // 1024
-
     with serving(tmp_path, *FAST) as running:
         with Client(running.socket) as client:
             before = resident_mib(running.process)

@@ -39,6 +39,23 @@ impl Address {
         }
     }
 
+    /// Refuses an address that others than this machine may reach, unless they are to.
+    ///
+    /// # Errors
+    /// What could happen, and what helps.
+    pub fn check_reach(&self, insecure: bool) -> Result<(), String> {
+        let Self::Tcp(address) = self else { return Ok(()) };
+        if insecure || address.ip().to_canonical().is_loopback() {
+            return Ok(());
+        }
+        let port = address.port();
+        Err(format!(
+            "{self} can be reached from other machines, and whoever reaches it can read and write the drive: there is no password and no \
+             encryption. Listen on tcp:127.0.0.1:{port} or unix:PATH, and let others in through a tunnel such as \
+             `ssh -L {port}:127.0.0.1:{port}`; or add --insecure"
+        ))
+    }
+
     /// Begins to listen.
     ///
     /// # Errors
@@ -152,7 +169,7 @@ impl Listener {
                 let path = std::path::absolute(path).unwrap_or_else(|_| path.clone());
                 Place { uri: format!("nbd+unix:///?socket={}", path.display()), open_to_others: false }
             }
-            Self::Tcp(_, address) => Place { uri: format!("nbd://{address}"), open_to_others: !address.ip().is_loopback() },
+            Self::Tcp(_, address) => Place { uri: format!("nbd://{address}"), open_to_others: !address.ip().to_canonical().is_loopback() },
         }
     }
 }
@@ -279,6 +296,26 @@ mod tests {
         assert!(path.exists());
         let long = Address::Unix(folder.path().join("x".repeat(120)));
         assert!(long.listen().unwrap_err().contains("can't be listened on"));
+    }
+
+    #[test]
+    fn an_address_that_others_can_reach_is_refused_unless_it_is_asked_for() {
+        for (text, open) in [
+            ("unix:/s", false),
+            ("tcp", false),
+            ("tcp:127.9.9.9:1", false),
+            ("tcp:[::1]:1", false),
+            ("tcp:[::ffff:127.0.0.1]:1", false),
+            ("tcp:0.0.0.0:1", true),
+            ("tcp:[::]:1", true),
+            ("tcp:192.0.2.1:4711", true),
+        ] {
+            let address = Address::parse(text).unwrap();
+            assert_eq!(address.check_reach(false).is_err(), open, "{text}");
+            assert_eq!(address.check_reach(true), Ok(()));
+        }
+        let refusal = Address::parse("tcp:192.0.2.1:4711").unwrap().check_reach(false).unwrap_err();
+        assert!(refusal.contains("tcp:127.0.0.1:4711") && refusal.contains("--insecure"), "{refusal}");
     }
 
     #[test]

@@ -2,6 +2,7 @@
 
 use crate::address::Stream;
 use crate::lateness::Io;
+use crate::memory::Share;
 use crate::nbd::handshake::Handshake;
 use rustix::event::epoll::EventFlags;
 use std::collections::VecDeque;
@@ -10,8 +11,9 @@ use tinytail_core::units::Ns;
 
 /// Bytes that are asked for at a time, at least.
 const READ_BYTES: usize = 256 << 10;
-/// Buffers that are larger are given back when they are empty.
-const KEPT_BYTES: usize = 1 << 20;
+/// Bytes that a client may have come, and as many to be sent, without a share of the memory of all; and what buffers grow by.
+/// Those that are larger are given back when they are empty.
+pub const ALLOWED_BYTES: usize = READ_BYTES;
 /// With more bytes of replies waiting, nothing more is done for the client until it has read them.
 const UNSENT_BYTES_MAX: usize = 1 << 20;
 /// Requests of one client that may be under way at a time; others stay in the socket.
@@ -62,6 +64,12 @@ pub struct Connection {
     pub leaving: bool,
     /// Bytes that have come were left unread, because too much is under way.
     pub stalled: bool,
+    /// What it has of the memory of all clients.
+    pub share: Share,
+    /// When it came, on the wall clock.
+    pub came_at: u64,
+    /// When it last got memory, or bytes of it came or went.
+    pub moved_at: u64,
     /// Replies since something was sent last.
     pub released: Vec<Released>,
     /// What is to be sent.
@@ -76,7 +84,7 @@ pub struct Connection {
 
 impl Connection {
     /// A client that has just come.
-    pub fn new(stream: Stream, generation: u32) -> Self {
+    pub fn new(stream: Stream, generation: u32, now: u64) -> Self {
         Self {
             stream,
             generation,
@@ -88,6 +96,9 @@ impl Connection {
             backlog: VecDeque::new(),
             leaving: false,
             stalled: false,
+            share: Share::default(),
+            came_at: now,
+            moved_at: now,
             released: Vec::new(),
             out: Vec::new(),
             sent: 0,
@@ -110,6 +121,7 @@ impl Connection {
         // Twice what has come, at most: what a client says it will send is not believed before it does.
         let room = self.wanted.clamp(READ_BYTES, READ_BYTES.max(2 * self.end)).max(self.end + 1);
         if self.input.len() < room {
+            self.input.reserve_exact(room - self.input.len());
             self.input.resize(room, 0);
         }
         loop {
@@ -137,7 +149,7 @@ impl Connection {
         debug_assert!(self.start <= self.end);
         if self.start == self.end {
             (self.start, self.end) = (0, 0);
-            if self.input.len() > KEPT_BYTES {
+            if self.input.len() > ALLOWED_BYTES {
                 self.input = Vec::new();
             }
         }
@@ -165,32 +177,45 @@ impl Connection {
         self.out.is_empty()
     }
 
-    /// Sends what there is room for.
+    /// By how much the buffer of what is to be sent must grow to hold so many bytes more.
+    pub fn growth(&self, bytes: usize) -> usize {
+        let needed = (self.out.len() + bytes).next_multiple_of(ALLOWED_BYTES);
+        needed.saturating_sub(self.out.capacity().max(ALLOWED_BYTES))
+    }
+
+    /// Lets that buffer grow.
+    pub fn grow(&mut self, bytes: usize) {
+        self.out.reserve_exact(self.out.capacity().max(ALLOWED_BYTES) + bytes - self.out.len());
+    }
+
+    /// Sends what there is room for. Returns whether anything has gone.
     ///
     /// # Errors
     /// The client has vanished.
-    pub fn send(&mut self) -> io::Result<()> {
+    pub fn send(&mut self) -> io::Result<bool> {
+        let before = self.sent;
         while self.sent < self.out.len() {
             match self.stream.write(&self.out[self.sent..]) {
                 Ok(0) => return Err(io::ErrorKind::WriteZero.into()),
                 Ok(count) => self.sent += count,
-                Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(()),
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(self.sent > before),
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
                 Err(error) => return Err(error),
             }
         }
+        let has_sent = self.sent > before;
         self.sent = 0;
         self.out.clear();
-        if self.out.capacity() > 2 * KEPT_BYTES {
+        if self.out.capacity() > ALLOWED_BYTES {
             self.out = Vec::new();
         }
-        Ok(())
+        Ok(has_sent)
     }
 
     /// What the system should watch.
     pub fn interest(&self) -> EventFlags {
         let mut flags = EventFlags::empty();
-        if !self.leaving && !self.stalled {
+        if !self.leaving && !self.stalled && self.share.lacks_bytes == 0 {
             flags |= EventFlags::IN;
         }
         if !self.is_sent() {

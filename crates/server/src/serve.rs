@@ -28,6 +28,11 @@ use tinytail_workload::Converted;
 /// The most that the drive's time can be stretched.
 pub const DILATION_MAX: f64 = 10_000.0;
 
+/// What the data of requests and replies of all clients may take if nothing is said, beside half a MiB for each client.
+pub const MEMORY_BYTES: u64 = 256 << 20;
+/// The least of it: a client may have the largest write half sent and the largest replies unread.
+pub const MEMORY_BYTES_MIN: u64 = 80 << 20;
+
 /// What to serve.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -50,6 +55,12 @@ pub struct Spec {
     /// Where to record the arriving I/O, if anywhere.
     #[serde(default)]
     pub record: Option<String>,
+    /// Others than this machine may reach the address.
+    #[serde(default)]
+    pub insecure: bool,
+    /// The most that the data of requests and replies of all clients may take; [`MEMORY_BYTES`] if not given.
+    #[serde(default)]
+    pub client_memory_bytes: Option<u64>,
     /// A recording that is there is replaced.
     #[serde(default)]
     pub force: bool,
@@ -153,6 +164,8 @@ pub fn serve(spec: &Spec, control: &Control, live: &Live) -> Result<Summary, Run
         );
     }
     let address = Address::parse(&spec.nbd).map_err(ConfigError::new)?;
+    address.check_reach(spec.insecure).map_err(ConfigError::new)?;
+    let memory_bytes = memory(spec.client_memory_bytes)?;
     if spec.no_delay {
         device.host.overhead_ns = 0;
         device.host.link_bytes_per_us = None;
@@ -187,6 +200,7 @@ pub fn serve(spec: &Spec, control: &Control, live: &Live) -> Result<Summary, Run
     let options = Options {
         export: Export { bytes: size_bytes, preferred_bytes },
         dilation: spec.dilate,
+        memory_bytes,
         recorder: opened.recorder,
         log: opened.log,
         notes,
@@ -199,7 +213,10 @@ pub fn serve(spec: &Spec, control: &Control, live: &Live) -> Result<Summary, Run
     let unsafe_data = sync.and_then(|sync| sync().err()).map(|error| format!("the data could not be made safe at the end: {error}"));
     let error = served.error.take().map(|error| error.to_string()).or(unsafe_data);
     if let (violations, Some(last)) = served.violations {
-        served.notes.push(format!("{violations} connections were ended because the client broke the protocol; the last time: {last}"));
+        served.notes.push(format!("{violations} connections were ended by the server; the last time: {last}"));
+    }
+    if served.refused > 0 {
+        served.notes.push(format!("clients were refused {} times because there were too many", served.refused));
     }
     Ok(Summary { adjusted, ..summary(served, spec, device, size_bytes, error) })
 }
@@ -234,6 +251,17 @@ fn size(given: Option<u64>, device: &Device) -> Result<u64, ConfigError> {
         ))),
         Some(bytes) => Ok(bytes),
     }
+}
+
+/// What the data of all clients may take.
+fn memory(given: Option<u64>) -> Result<usize, ConfigError> {
+    let bytes = given.unwrap_or(MEMORY_BYTES);
+    usize::try_from(bytes).ok().filter(|_| bytes >= MEMORY_BYTES_MIN).ok_or_else(|| {
+        let least = MEMORY_BYTES_MIN >> 20;
+        ConfigError::new(format!(
+            "{bytes} bytes of memory for clients were asked for; one client alone may need {least} MiB, so give {least}M or more"
+        ))
+    })
 }
 
 fn open(spec: &Spec, size_bytes: u64, address: &Address) -> Result<Opened, RunError> {

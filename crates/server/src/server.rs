@@ -16,6 +16,7 @@ use crate::clock::{ModelTime, TIMER, Waiting, wall_ns};
 use crate::connection::{Connection, Released};
 use crate::data::{Data, Syncing};
 use crate::lateness::{Lateness, LatenessSummary};
+use crate::memory::Memory;
 use crate::nbd::transmission::{Errno, Kind, Request};
 use crate::nbd::{Export, Violation};
 use crate::record::Recorder;
@@ -55,8 +56,15 @@ const LOOK_NS: u64 = SECOND / 2;
 const LOOK_NS_MAX: u64 = 3 * SECOND;
 /// When it stops, the server waits for so long for what is under way.
 const STOP_NS: u64 = 3 * SECOND;
-/// Clients at a time.
+/// Clients at a time that have taken the export.
 const CLIENTS_MAX: usize = 256;
+/// Clients at a time that negotiate, so that as many may come at once as may be served; for one more, the one that has done so
+/// for longest is hung up on.
+const NEGOTIATING_MAX: usize = CLIENTS_MAX;
+/// A client that negotiates for so long is hung up on.
+const NEGOTIATION_NS: u64 = 10 * SECOND;
+/// So is one that has memory of all clients, and moves no byte for so long while others wait for some.
+const PATIENCE_NS: u64 = 10 * SECOND;
 /// The drive's time at which a server must end.
 const TIME_NS_MAX: Ns = TIME_MAX - 3600 * SECOND;
 
@@ -102,6 +110,8 @@ pub struct Options {
     pub export: Export,
     /// How many times slower than the wall clock the drive's time passes.
     pub dilation: f64,
+    /// The most that the data of requests and replies of all clients may take.
+    pub memory_bytes: usize,
     /// Where arrivals are recorded, if anywhere.
     pub recorder: Option<Recorder>,
     /// Where every request is logged, if anywhere.
@@ -128,7 +138,9 @@ pub struct Served<M: Measures> {
     pub clients: u64,
     /// Requests that were refused, or failed.
     pub failed: u64,
-    /// Clients whose connection was ended because they broke the protocol, and what the last one did.
+    /// Clients that were refused because there were too many.
+    pub refused: u64,
+    /// Clients whose connection was ended for what they did, and what the last one did.
     pub violations: (u64, Option<Violation>),
     /// From the first request to the end, on the wall clock.
     pub wall_ns: u64,
@@ -157,6 +169,7 @@ pub struct Server<M: Measures> {
     time: Option<(ModelTime, Ns)>,
     clients: Vec<Option<Box<Connection>>>,
     requests: Requests,
+    memory: Memory,
     /// Requests that wait for nothing any more.
     ready: Vec<u32>,
     /// Clients for whom there is something to be sent.
@@ -173,6 +186,7 @@ pub struct Server<M: Measures> {
     /// The listener rests, because the system gave no descriptor.
     deaf: bool,
     failed: u64,
+    refused: u64,
     violations: (u64, Option<Violation>),
 }
 
@@ -189,6 +203,7 @@ impl<M: Measures> Server<M> {
             epoll::add(waiting.epoll(), syncing.wakes(), epoll::EventData::new_u64(SYNCED), EventFlags::IN)?;
         }
         Ok(Self {
+            memory: Memory::new(options.memory_bytes),
             drive,
             data,
             options,
@@ -210,6 +225,7 @@ impl<M: Measures> Server<M> {
             looked_at: 0,
             deaf: false,
             failed: 0,
+            refused: 0,
             violations: (0, None),
         })
     }
@@ -227,6 +243,7 @@ impl<M: Measures> Server<M> {
             notes: self.options.notes,
             clients: self.generation.into(),
             failed: self.failed,
+            refused: self.refused,
             violations: self.violations,
             wall_ns: if self.time.is_some() { wall_ns() - self.begun_at } else { 0 },
         }
@@ -247,6 +264,9 @@ impl<M: Measures> Server<M> {
             }
             let behind = self.advance(now);
             self.answer();
+            if self.memory.is_short() {
+                self.share_out(now);
+            }
             // Reading on where a client had been stalled may have made something ready.
             let is_busy = behind || !self.ready.is_empty();
             let until = if is_busy { Until::Now } else { self.next_look()? };
@@ -343,6 +363,7 @@ impl<M: Measures> Server<M> {
 
     fn look(&mut self, now: u64, live: &Live) {
         self.looked_at = now;
+        self.hang_up_on_idlers(now);
         let snapshot = Snapshot {
             place: self.listener.place(),
             clients: self.clients.iter().flatten().count(),
@@ -392,7 +413,11 @@ impl<M: Measures> Server<M> {
 
     fn take_synced(&mut self) {
         let Some(syncing) = &self.syncing else { return };
-        syncing.take_done(&mut self.synced);
+        if let Some(why) = syncing.take_done(&mut self.synced) {
+            self.options.notes.push(format!("from now on every flush fails: {why}"));
+            // Whoever watches is to hear of it soon.
+            self.looked_at = 0;
+        }
         for (place, succeeded) in self.synced.drain(..) {
             let pending = self.requests.get(place as u32);
             pending.waits &= !SYNC;
@@ -474,7 +499,8 @@ impl<M: Measures> Server<M> {
             };
             client.released.push(Released { io: pending.io(), due: pending.due, latency_ns: pending.latency_ns });
             self.dirty.push(index);
-            if client.is_full() || !client.backlog.is_empty() {
+            let can_be_put = !client.is_full() && client.backlog.is_empty();
+            if !can_be_put || !clients::make_room(&mut self.memory, client, pending.client, &pending) {
                 client.backlog.push_back(place);
             } else {
                 self.failed += u64::from(clients::put_reply(client, self.data.as_mut(), &pending));

@@ -4,7 +4,8 @@ mod common;
 
 use common::{Client, DISC, EINVAL, EIO, ENOSPC, FLUSH, FUA, READ, TRIM, WRITE, ZERO, drive, header, start};
 use proptest::prelude::*;
-use std::io::{self, Write};
+use std::io::{self, Read, Write};
+use std::os::unix::net::UnixStream;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use tinytail_core::observe::Occupant;
@@ -131,6 +132,92 @@ fn a_client_that_does_not_read_its_replies_waits_for_itself_alone() {
     }
     writer.join().unwrap();
     running.stop();
+}
+
+/// Asks for the export so that a refusal can be told. Returns the answer's kind and text.
+fn go(stream: &mut UnixStream) -> (u32, String) {
+    stream.set_read_timeout(Some(std::time::Duration::from_secs(20))).unwrap();
+    stream.read_exact(&mut [0; 18]).unwrap();
+    stream.write_all(b"\0\0\0\x03IHAVEOPT\0\0\0\x07\0\0\0\x06\0\0\0\0\0\0").unwrap();
+    let mut head = [0; 20];
+    stream.read_exact(&mut head).unwrap();
+    let at = |at: usize| u32::from_be_bytes(head[at..at + 4].try_into().unwrap());
+    let mut text = vec![0; at(16) as usize];
+    stream.read_exact(&mut text).unwrap();
+    (at(12), String::from_utf8_lossy(&text).into_owned())
+}
+
+#[test]
+fn one_client_too_many_is_told_so() {
+    let running = start(drive("base"), memory(), SIZE, None);
+    let mut clients: Vec<Client> = (0..256).map(|_| running.client()).collect();
+    let mut refused = UnixStream::connect(&running.socket).unwrap();
+    let (kind, text) = go(&mut refused);
+    assert_eq!(kind, 1 << 31 | 2, "by policy");
+    assert!(text.contains("256 clients use this drive"), "{text}");
+    // The older way to ask for the export has no words for it.
+    let mut untold = UnixStream::connect(&running.socket).unwrap();
+    untold.read_exact(&mut [0; 18]).unwrap();
+    untold.write_all(b"\0\0\0\x03IHAVEOPT\0\0\0\x01\0\0\0\0").unwrap();
+    assert_eq!(untold.read(&mut [0]).unwrap(), 0);
+    assert_eq!(clients[0].read(0, 4), [0; 4]);
+    let served = running.stop();
+    assert_eq!((served.refused, served.clients, served.violations.0), (2, 256 + 2, 0));
+}
+
+#[test]
+fn clients_that_say_nothing_shut_nobody_out() {
+    let running = start(drive("base"), memory(), SIZE, None);
+    let mut early = running.client();
+    let silent: Vec<_> = (0..300).map(|_| UnixStream::connect(&running.socket).unwrap()).collect();
+    let mut late = running.client();
+    assert_eq!((early.read(0, 4), late.read(0, 4)), (vec![0; 4], vec![0; 4]));
+    // The first of them made way.
+    let mut first = &silent[0];
+    first.set_read_timeout(Some(std::time::Duration::from_secs(20))).unwrap();
+    first.read_to_end(&mut Vec::new()).expect("hung up on");
+    let served = running.stop();
+    assert!(served.violations.0 >= 45, "{:?}", served.violations);
+    assert_eq!((served.refused, served.clients), (0, 302));
+}
+
+#[test]
+fn large_requests_of_many_clients_take_turns_in_little_memory() {
+    const BYTES: usize = 32 << 20;
+    let mut drive = drive("base");
+    drive.make_free(&EVERYTHING);
+    let running = start(drive, memory(), SIZE, None);
+    // Each of them has sent the beginning of a write: two have room, and the others wait for it.
+    let mut writers: Vec<Client> = (0..6).map(|_| running.client()).collect();
+    let data: Vec<Vec<u8>> = (1..=6).map(|number| vec![number; BYTES]).collect();
+    for (writer, data) in writers.iter_mut().zip(&data) {
+        writer.send(0, WRITE, 1, 0, BYTES as u32, &data[..100_000]);
+    }
+    // Small requests need none.
+    let mut small = running.client();
+    for _ in 0..50 {
+        small.write(MIB * 40, b"small");
+        assert_eq!(small.read(MIB * 40, 5), b"small");
+    }
+    let threads: Vec<_> = writers
+        .into_iter()
+        .zip(data)
+        .map(|(mut writer, data)| {
+            std::thread::spawn(move || {
+                writer.stream.write_all(&data[100_000..]).unwrap();
+                assert_eq!(writer.reply(|_| 0), (1, 0, Vec::new()));
+                // Several replies at once are more than there is room for.
+                (0..4).for_each(|cookie| writer.send(0, READ, cookie, 0, BYTES as u32, &[]));
+                for _ in 0..4 {
+                    let (_, error, found) = writer.reply(|_| BYTES);
+                    assert!(error == 0 && found.iter().all(|&byte| byte == found[0]), "one whole write");
+                }
+            })
+        })
+        .collect();
+    threads.into_iter().for_each(|thread| thread.join().unwrap());
+    let served = running.stop();
+    assert_eq!((served.failed, served.violations.0), (0, 0));
 }
 
 /// Data that run out of space, or can't be made safe, when told to.

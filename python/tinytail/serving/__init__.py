@@ -20,7 +20,7 @@ _LOOK_SECONDS = 0.2
 _UNITS = {"": 1, "K": 2**10, "M": 2**20, "G": 2**30, "T": 2**40}
 
 
-def size_bytes(value: object) -> int:
+def size_bytes(value: object, what: str = "size") -> int:
     """A size in bytes from a number of bytes or a word such as `16G`; units are powers of 1024.
 
     >>> size_bytes("16G"), size_bytes("1.5MiB"), size_bytes("4096"), size_bytes(512)
@@ -30,9 +30,9 @@ def size_bytes(value: object) -> int:
         UsageError: it is no size.
     """
     if not isinstance(value, str):
-        return arguments.whole_number("size", value, 1, arguments.I64_MAX)
+        return arguments.whole_number(what, value, 1, arguments.I64_MAX)
     refusal = UsageError(
-        f'size must be a number of bytes or such as 512M, 16G or 1T, not "{value}"'
+        f'{what} must be a number of bytes or such as 512M, 16G or 1T, not "{value}"'
     )
     word = value.strip().upper().removesuffix("IB").removesuffix("B")
     digits = word.rstrip("KMGT")
@@ -62,6 +62,8 @@ def serve(
     settings: arguments.Settings | None = None,
     dilate: float = 1.0,
     no_delay: bool = False,
+    insecure: bool = False,
+    client_memory: int | str | None = None,
     stop: threading.Event | None = None,
     watch: Watch | None = None,
 ) -> dict[str, Any]:
@@ -83,6 +85,9 @@ def serve(
             such as `{"gc.write_points": 4}`.
         dilate: how many times slower than the wall clock the drive's time passes.
         no_delay: nothing takes any time in the drive, to measure the machine itself.
+        insecure: listen where other machines can reach the drive, without password and encryption.
+        client_memory: what data of requests and replies may take, of all clients together, in bytes
+            or as in `"256M"`, which is what None means; whoever finds no room waits.
         stop: ends it when it is set.
         watch: called now and then, in this thread, with the phase and, once clients can come, a
             document of where they find it and how late completions have been.
@@ -113,6 +118,10 @@ def serve(
         "settings": list(words),
         "dilate": arguments.number("dilate", dilate, 1, None),
         "no_delay": arguments.flag("no_delay", no_delay),
+        "insecure": arguments.flag("insecure", insecure),
+        "client_memory_bytes": (
+            None if client_memory is None else size_bytes(client_memory, "client_memory")
+        ),
     }
     if force and record is None:
         raise UsageError("--force replaces a recording, and no --record was given")
@@ -155,7 +164,11 @@ def check_files(
 
 def _command(spec: Mapping[str, Any]) -> str:
     words = ["tinytail", "serve"]
-    options = {"size_bytes": "--size", "no_delay": "--no-delay"}
+    options = {
+        "size_bytes": "--size",
+        "no_delay": "--no-delay",
+        "client_memory_bytes": "--client-memory",
+    }
     for key, value in spec.items():
         option = options.get(key, f"--{key}")
         if key == "state":

@@ -43,6 +43,8 @@ def serve(
     settings: SetWords = None,
     dilate: Annotated[float, Parameter(validator=Number(gte=1))] = 1.0,
     no_delay: bool = False,
+    insecure: bool = False,
+    client_memory: str | None = None,
     json: JsonPath = None,
 ) -> int:
     """Serve a drive as a real block device whose every I/O completes when the model says so.
@@ -58,6 +60,7 @@ def serve(
         Design of the drive; overlays are added with plus signs, as in base+no-gc.
     nbd
         Where to listen: unix:PATH or tcp:HOST:PORT. Without a host, tcp::PORT is the loopback.
+        Others need --insecure.
     size
         What clients see, in bytes or such as 16G; all that a host can address if not given.
     image
@@ -84,6 +87,12 @@ def serve(
         slow.
     no_delay
         Nothing takes any time in the drive: what is left is what the machine itself takes.
+    insecure
+        Listen where other machines can reach the drive: whoever does can read and write it, without
+        password and without encryption.
+    client_memory
+        What data of requests and replies may take, of all clients together, in bytes or such as
+        256M, which it is if not given; at least 80M. Whoever finds no room waits.
     json
         File for the summary as JSON; - is standard output, and everything else then goes to
         standard error.
@@ -108,6 +117,8 @@ def serve(
             settings=settings,
             dilate=dilate,
             no_delay=no_delay,
+            insecure=insecure,
+            client_memory=client_memory,
             watch=watch,
         )
     write_error = write_output(output, lambda: json_text(summary))
@@ -137,6 +148,7 @@ class _Watcher:
         self._no_delay = no_delay
         self._phase: str | None = None
         self._announced = False
+        self._told = 0
 
     def __call__(self, phase: str, found: dict[str, Any] | None) -> None:
         """Shows what is new since the last call."""
@@ -145,10 +157,11 @@ class _Watcher:
                 self._messages.print(f"{self._what}: {phase}", soft_wrap=True, markup=False)
             self._phase = phase
             return
+        for note in found["notes"][self._told :]:
+            self._messages.print(f"note: {note}", soft_wrap=True, markup=False)
+        self._told = len(found["notes"])
         if not self._announced:
             self._announced = True
-            for note in found["notes"]:
-                self._messages.print(f"note: {note}", soft_wrap=True, markup=False)
             where = found["place"]["uri"]
             self._console.print(f"{self._what}: serving at {where}", soft_wrap=True, markup=False)
             # Whoever waits for this line may read it from a pipe.

@@ -5,8 +5,8 @@ use rustix::fs::{FallocateFlags, FlockOperation, fallocate, flock};
 use rustix::io::Errno;
 use std::fs::{File, OpenOptions};
 use std::io;
-use std::os::unix::fs::FileExt;
-use std::path::Path;
+use std::os::unix::fs::{FileExt, MetadataExt};
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 /// Zeroes that are written at a time where space can't be given up, or is to be kept.
@@ -16,6 +16,8 @@ static ZEROES: [u8; 64 << 10] = [0; 64 << 10];
 #[derive(Debug)]
 pub struct FileData {
     file: Arc<File>,
+    path: PathBuf,
+    bytes: u64,
     /// The file system can give space up, or keep it, without writing; found out when it is asked to.
     zeroes: bool,
 }
@@ -50,7 +52,9 @@ impl FileData {
             }
             _ => {}
         }
-        Ok(Self { file: Arc::new(file), zeroes: true })
+        // A name stays the same when the process goes elsewhere.
+        let path = std::path::absolute(path).map_err(|error| refuse(error.to_string()))?;
+        Ok(Self { file: Arc::new(file), path, bytes, zeroes: true })
     }
 
     fn write_zeroes(&mut self, mut offset: u64, bytes: u64) -> io::Result<()> {
@@ -61,6 +65,23 @@ impl FileData {
             offset += some;
         }
         Ok(())
+    }
+}
+
+/// Makes sure that what is in the file will be found under its name, whole.
+fn check_kept(file: &File, path: &Path, bytes: u64) -> io::Result<()> {
+    let lost = |what: String| Err(io::Error::other(format!("{}: {what}, and data that clients wrote may be lost", path.display())));
+    let here = file.metadata()?;
+    if here.nlink() == 0 {
+        return lost("the file of data was removed while it was served".into());
+    }
+    if here.len() != bytes {
+        return lost(format!("the file of data has {} bytes now instead of {bytes}", here.len()));
+    }
+    match path.metadata() {
+        Ok(there) if (there.dev(), there.ino()) == (here.dev(), here.ino()) => Ok(()),
+        Ok(_) => lost("another file has taken the place of the file of data".into()),
+        Err(error) => lost(format!("the file of data is not there any more ({error})")),
     }
 }
 
@@ -97,8 +118,11 @@ impl Data for FileData {
     }
 
     fn sync(&self) -> Option<Sync> {
-        let file = Arc::clone(&self.file);
-        Some(Arc::new(move || file.sync_data()))
+        let (file, path, bytes) = (Arc::clone(&self.file), self.path.clone(), self.bytes);
+        Some(Arc::new(move || {
+            file.sync_data()?;
+            check_kept(&file, &path, bytes)
+        }))
     }
 }
 
@@ -107,8 +131,6 @@ mod tests {
     use super::*;
     use crate::data::MemoryData;
     use proptest::prelude::*;
-    use std::os::unix::fs::MetadataExt;
-
     #[test]
     fn one_server_at_a_time_has_a_file_of_the_right_size() {
         let folder = tempfile::tempdir().unwrap();
@@ -125,6 +147,33 @@ mod tests {
         assert_eq!(out, b"kept");
         assert!(FileData::open(folder.path(), 1).is_err());
         assert!(FileData::open(&folder.path().join("no/data"), 1).unwrap_err().contains("No such file"));
+    }
+
+    #[test]
+    fn a_file_that_is_removed_replaced_or_cut_short_is_safe_no_more() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("data");
+        let other = folder.path().join("other");
+        let harms: [(&str, &dyn Fn()); 4] = [
+            ("was removed", &|| std::fs::remove_file(&path).unwrap()),
+            ("1000 bytes now instead of 4096", &|| File::options().write(true).open(&path).unwrap().set_len(1000).unwrap()),
+            ("is not there any more", &|| std::fs::rename(&path, &other).unwrap()),
+            ("another file has taken the place", &|| {
+                std::fs::rename(&path, &other).unwrap();
+                std::fs::write(&path, [0; 4096]).unwrap();
+            }),
+        ];
+        for (what, harm) in harms {
+            let mut data = FileData::open(&path, 4096).unwrap();
+            data.write(0, b"data").unwrap();
+            let sync = data.sync().unwrap();
+            sync().unwrap();
+            harm();
+            let error = sync().unwrap_err().to_string();
+            assert!(error.contains(what) && error.starts_with(&path.display().to_string()), "{error}");
+            drop(data);
+            let _ = std::fs::remove_file(&path);
+        }
     }
 
     #[test]

@@ -8,8 +8,8 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
 
-/// Orders that were carried out, and whether they succeeded.
-type Done = Arc<Mutex<Vec<(u64, bool)>>>;
+/// Orders that were carried out, and whether they succeeded; and once, why the first failed.
+type Done = Arc<Mutex<(Vec<(u64, bool)>, Option<String>)>>;
 
 /// The thread, its orders, and what it has done.
 #[derive(Debug)]
@@ -43,12 +43,14 @@ impl Syncing {
         }
     }
 
-    /// Takes the tokens of the orders that are done, and whether each succeeded.
-    pub fn take_done(&self, into: &mut Vec<(u64, bool)>) {
+    /// Takes the tokens of the orders that are done, and whether each succeeded. Returns why one failed, the first time.
+    pub fn take_done(&self, into: &mut Vec<(u64, bool)>) -> Option<String> {
         let mut counter = [0; 8];
         // Nothing to read means that nobody has woken it.
         let _ = rustix::io::read(&self.wake, &mut counter);
-        into.append(&mut self.done.lock().expect("a thread that does not panic"));
+        let mut done = self.done.lock().expect("a thread that does not panic");
+        into.append(&mut done.0);
+        done.1.take()
     }
 
     /// What becomes readable when orders are done.
@@ -72,8 +74,14 @@ fn work(orders: &Receiver<u64>, sync: &Sync, done: &Done, wake: &OwnedFd) {
     while let Ok(first) = orders.recv() {
         // All that have come by now are served at once.
         let tokens: Vec<u64> = std::iter::once(first).chain(orders.try_iter()).collect();
-        failed |= sync().is_err();
-        done.lock().expect("a thread that does not panic").extend(tokens.into_iter().map(|token| (token, !failed)));
+        let why = sync().err().filter(|_| !failed).map(|error| error.to_string());
+        failed |= why.is_some();
+        let mut done = done.lock().expect("a thread that does not panic");
+        done.0.extend(tokens.into_iter().map(|token| (token, !failed)));
+        if why.is_some() {
+            done.1 = why;
+        }
+        drop(done);
         let _ = rustix::io::write(wake, &1u64.to_ne_bytes());
     }
 }
@@ -83,10 +91,10 @@ mod tests {
     use super::*;
     use std::sync::atomic::{AtomicU32, Ordering};
 
-    fn wait(syncing: &Syncing, count: usize) -> Vec<(u64, bool)> {
+    fn wait(syncing: &Syncing, count: usize, whys: &mut Vec<String>) -> Vec<(u64, bool)> {
         let mut done = Vec::new();
         while done.len() < count {
-            syncing.take_done(&mut done);
+            whys.extend(syncing.take_done(&mut done));
             std::thread::yield_now();
         }
         done
@@ -101,12 +109,14 @@ mod tests {
             _ => Ok(()),
         });
         let syncing = Syncing::start(sync).unwrap();
+        let mut whys = Vec::new();
         for token in 0..4 {
             syncing.order(token);
-            assert_eq!(wait(&syncing, 1), [(token, token == 0)]);
+            assert_eq!(wait(&syncing, 1, &mut whys), [(token, token == 0)]);
         }
         (10..20).for_each(|token| syncing.order(token));
-        assert_eq!(wait(&syncing, 10).iter().map(|&(token, _)| token).collect::<Vec<_>>(), (10..20).collect::<Vec<_>>());
+        assert_eq!(wait(&syncing, 10, &mut whys).iter().map(|&(token, _)| token).collect::<Vec<_>>(), (10..20).collect::<Vec<_>>());
+        assert_eq!(whys, ["lost"], "said once");
         assert!(calls.load(Ordering::Relaxed) <= 14);
     }
 }

@@ -20,6 +20,7 @@ const REP_ACK: u32 = 1;
 const REP_SERVER: u32 = 2;
 const REP_INFO: u32 = 3;
 const REP_ERR_UNSUP: u32 = 1 << 31 | 1;
+const REP_ERR_POLICY: u32 = 1 << 31 | 2;
 const REP_ERR_INVALID: u32 = 1 << 31 | 3;
 const REP_ERR_UNKNOWN: u32 = 1 << 31 | 6;
 const REP_ERR_TOO_BIG: u32 = 1 << 31 | 9;
@@ -52,7 +53,8 @@ pub enum Progress {
         /// Reads are to be answered with structured replies.
         structured: bool,
     },
-    /// The client has left in good order; the connection is to be closed when the answer is sent.
+    /// The client has left in good order, or can't be told that there is no place for it; the connection is to be closed when the
+    /// answer is sent.
     Left,
 }
 
@@ -72,6 +74,10 @@ pub struct Handshake {
     state: State,
     structured: bool,
     no_zeroes: bool,
+    /// So many clients have the export that no other may take it.
+    full: Option<usize>,
+    /// It was refused for that.
+    pub was_refused: bool,
 }
 
 impl Handshake {
@@ -80,15 +86,18 @@ impl Handshake {
         out.extend(NBDMAGIC.to_be_bytes());
         out.extend(IHAVEOPT.to_be_bytes());
         out.extend((FLAG_FIXED_NEWSTYLE | FLAG_NO_ZEROES).to_be_bytes());
-        Self { export, state: State::Flags, structured: false, no_zeroes: false }
+        Self { export, state: State::Flags, structured: false, no_zeroes: false, full: None, was_refused: false }
     }
 
     /// Takes what it can of `bytes`, appends its answers to `out`, and returns how many bytes it has used, and where the
     /// negotiation stands. Bytes that are left are to be given again, with more behind them.
     ///
+    /// `full`: so many clients have the export that no other may take it.
+    ///
     /// # Errors
     /// What a client did that no answer can set right.
-    pub fn feed(&mut self, bytes: &[u8], out: &mut Vec<u8>) -> Result<(usize, Progress), Violation> {
+    pub fn feed(&mut self, bytes: &[u8], full: Option<usize>, out: &mut Vec<u8>) -> Result<(usize, Progress), Violation> {
+        self.full = full;
         let mut used = 0;
         loop {
             let rest = &bytes[used..];
@@ -145,6 +154,11 @@ impl Handshake {
 
     fn option(&mut self, option: u32, data: &[u8], out: &mut Vec<u8>) -> Result<(), Violation> {
         match option {
+            // This option is answered with the export alone.
+            OPT_EXPORT_NAME if data.is_empty() && self.full.is_some() => {
+                self.was_refused = true;
+                self.state = State::Ended(Progress::Left);
+            }
             OPT_EXPORT_NAME if data.is_empty() => {
                 out.extend(self.export.bytes.to_be_bytes());
                 out.extend(self.transmission_flags().to_be_bytes());
@@ -180,6 +194,11 @@ impl Handshake {
         };
         if !name.is_empty() {
             return reply(out, option, REP_ERR_UNKNOWN, b"there is one export here, and its name is empty");
+        }
+        if let (OPT_GO, Some(clients)) = (option, self.full) {
+            self.was_refused = true;
+            let why = format!("{clients} clients use this drive, and it takes no more at a time; try again when one has left");
+            return reply(out, option, REP_ERR_POLICY, why.as_bytes());
         }
         let mut info = INFO_EXPORT.to_be_bytes().to_vec();
         info.extend(self.export.bytes.to_be_bytes());
@@ -247,8 +266,8 @@ mod tests {
         let mut handshake = Handshake::begin(EXPORT, &mut greeting);
         assert_eq!(greeting, b"NBDMAGICIHAVEOPT\x00\x03");
         let mut out = Vec::new();
-        assert_eq!(handshake.feed(&flags.to_be_bytes(), &mut out), Ok((4, Progress::Negotiating)));
-        let result = handshake.feed(bytes, &mut out);
+        assert_eq!(handshake.feed(&flags.to_be_bytes(), None, &mut out), Ok((4, Progress::Negotiating)));
+        let result = handshake.feed(bytes, None, &mut out);
         (result, out)
     }
 
@@ -334,7 +353,7 @@ mod tests {
     fn what_cannot_be_understood_ends_the_connection() {
         let mut out = Vec::new();
         let mut handshake = Handshake::begin(EXPORT, &mut out);
-        assert_eq!(handshake.feed(&8u32.to_be_bytes(), &mut out), Err(Violation::ClientFlags(8)));
+        assert_eq!(handshake.feed(&8u32.to_be_bytes(), None, &mut out), Err(Violation::ClientFlags(8)));
         let (result, _) = after_flags(3, &[1; 16]);
         assert_eq!(result, Err(Violation::OptionMagic(0x0101_0101_0101_0101)));
         let (result, _) = after_flags(3, &[&IHAVEOPT.to_be_bytes()[..], &[0, 0, 0, 1, 0xff, 0, 0, 0]].concat());
@@ -355,14 +374,14 @@ mod tests {
         #[test]
         fn how_bytes_are_cut_changes_nothing(bytes in some_options(), cuts in prop::collection::vec(1usize..30, 1..20)) {
             let mut whole = Vec::new();
-            let result = Handshake::begin(EXPORT, &mut whole).feed(&bytes, &mut whole);
+            let result = Handshake::begin(EXPORT, &mut whole).feed(&bytes, None, &mut whole);
             let mut pieces = Vec::new();
             let mut handshake = Handshake::begin(EXPORT, &mut pieces);
             let (mut from, mut upto) = (0, 0);
             let mut last = Ok((0, Progress::Negotiating));
             for cut in cuts.iter().cycle() {
                 upto = (upto + cut).min(bytes.len());
-                last = handshake.feed(&bytes[from..upto], &mut pieces);
+                last = handshake.feed(&bytes[from..upto], None, &mut pieces);
                 let Ok((used, progress)) = last else { break };
                 from += used;
                 if upto == bytes.len() || progress != Progress::Negotiating {

@@ -31,6 +31,12 @@ pub enum Violation {
     /// An export that is not there, asked for in a way that allows no answer.
     #[error("the client asked for an export by a name that is not there")]
     UnknownExport,
+    /// A negotiation that takes too long.
+    #[error("the client did not take the export within 10 s, or before 256 others came")]
+    Hesitates,
+    /// Memory that others wait for, and nothing that moves in it.
+    #[error("the client had sent a part of a write or left replies unread, and did not go on for 10 s while others waited for memory")]
+    Blocks,
     /// A request that does not begin as requests do.
     #[error("a request begins with {0:#010x} instead of 0x25609513")]
     RequestMagic(u32),

@@ -33,6 +33,9 @@ pub const EIO: u32 = 5;
 pub const EINVAL: u32 = 22;
 pub const ENOSPC: u32 = 28;
 
+/// Enough for two of the largest requests and little more.
+pub const MEMORY_BYTES: usize = 80 << 20;
+
 /// Keeps what completes.
 #[derive(Default)]
 pub struct Watcher {
@@ -92,7 +95,8 @@ pub fn start(drive: Drive<Watcher>, data: impl Data + Send + 'static, bytes: u64
     let listener = Address::Unix(socket.clone()).listen().unwrap();
     let control = Arc::new(Control::default());
     let switch = Arc::clone(&control);
-    let options = Options { export: Export { bytes, preferred_bytes: 4096 }, dilation: 1.0, recorder, log: None, notes: Vec::new() };
+    let export = Export { bytes, preferred_bytes: 4096 };
+    let options = Options { export, dilation: 1.0, memory_bytes: MEMORY_BYTES, recorder, log: None, notes: Vec::new() };
     let thread = std::thread::spawn(move || Server::new(drive, Box::new(data), listener, options).unwrap().run(&switch, &Live::default()));
     Running { folder, socket, control, thread }
 }
