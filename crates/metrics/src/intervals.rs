@@ -130,6 +130,10 @@ impl<'a> Blocks<'a> {
     fn mean(&self) -> Option<(f64, f64)> {
         let middle = |class: u16| (class_first(class) + class_last(class)) as f64 / 2.0;
         let sum: f64 = self.total.iter().map(|&(class, count)| middle(class) * count).sum();
+        // Where requests take no time at all, there is nothing to be off.
+        if sum <= 0.0 {
+            return None;
+        }
         let squares: f64 = self.total.iter().map(|&(class, count)| middle(class).powi(2) * count).sum();
         let mean = sum / self.requests;
         let in_window = |window: &Classes| window.iter().map(|&(class, count)| middle(class) * f64::from(count)).sum::<f64>();

@@ -178,6 +178,8 @@ fn an_interval_holds_its_figure_and_that_of_equal_latencies_is_one_class() {
     let equal = of(&[240_200; 30_000]);
     let Interval { low, high, .. } = equal["read.p999_us"];
     assert!(low > 238.0 && low <= 240.2 && high == 240.2, "{low} to {high}");
+    let no_time = of(&[0; 30_000]);
+    assert!(!no_time.contains_key("read.mean_us") && no_time.values().all(|interval| interval.low <= interval.high));
     let latencies = collecting(&mut Random(3), 60_000, 50.0, 1000.0);
     let (found, summary) = (of(&latencies), summary(&latencies));
     for (name, figure) in [("read.mean_us", summary.mean_us), ("read.p50_us", summary.p50_us), ("read.p99_us", summary.p99_us)] {
