@@ -96,7 +96,7 @@ pub(super) fn drives(name: &str, control: &Control) -> Result<Case, RunError> {
     };
     let gib = |steady: &Steady| {
         let geometry = &steady.drive.view().device().geometry;
-        geometry.physical_pages() * u64::from(geometry.page_bytes) >> 30
+        (geometry.physical_pages() * u64::from(geometry.page_bytes)) >> 30
     };
     let (mut small, mut large) = (steady(2048)?, steady(65_536)?);
     control.enter(Phase::Running, 0);
