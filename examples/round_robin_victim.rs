@@ -9,18 +9,19 @@
 //! **Cost.** Victims hold more valid pages than greedy ones, so more is copied. In return every block is erased about as
 //! often as any other.
 //!
-//! Nothing in the core knows of it: it implements the trait of the seam `victim` and goes into a design as
-//! `VictimPolicy::Custom`. Run it with `cargo run --release -p tinytail-core --example round_robin_victim`.
+//! Nothing in the tree knows of it: it implements the trait of the seam `victim` and goes into a design as
+//! `VictimPolicy::Custom`. Run it with
+//! `cargo run --release -p tinytail-simulator --example round_robin_victim -- [DEVICE [WORKLOAD]]`; a workload may be a trace.
 
-use tinytail_core::config::{ConfigError, Document};
-use tinytail_core::design::Design;
+use std::process::ExitCode;
+use tinytail_core::config::ConfigError;
 use tinytail_core::device::Device;
-use tinytail_core::drive::Drive;
-use tinytail_core::host::{Command, CommandKind};
 use tinytail_core::ids::{BlockIx, PlaneIx};
-use tinytail_core::observe::Blind;
 use tinytail_core::policy::{Victim, VictimPolicy};
 use tinytail_core::view::View;
+use tinytail_simulator::control::Control;
+use tinytail_simulator::outcome::Outcome;
+use tinytail_simulator::run::{RunError, Spec, run, run_with_policies};
 
 /// The blocks of each plane in turn.
 #[derive(Debug, Default)]
@@ -59,86 +60,62 @@ impl Victim for RoundRobin {
     }
 }
 
-/// What a run did.
-#[derive(Debug)]
-struct Figures {
-    gcs: u64,
-    pages_copied: u64,
-    /// Blocks that were never erased.
-    blocks_left_out: usize,
-    event_hash: u64,
+/// Base, on a device and under a workload, every read checked.
+fn base(device: &str, workload: &str, requests: Option<u64>) -> Spec {
+    Spec { requests, verify: true, ..Spec::new(device, "base", workload) }
 }
 
-/// Spreads consecutive numbers over all of 64 bits.
-fn scatter(number: u64) -> u64 {
-    let mixed = (number ^ number >> 31).wrapping_mul(0x9e37_79b9_7f4a_7c15);
-    (mixed ^ mixed >> 29).wrapping_mul(0xbf58_476d_1ce4_e5b9) ^ mixed >> 32
+/// Base with its greedy victims, and with victims in turn.
+fn compare(spec: &Spec) -> Result<[Outcome; 2], RunError> {
+    let greedy = run(spec, &Control::default())?;
+    let in_turn = run_with_policies(spec, &Control::default(), |design| {
+        design.victim = vec![VictimPolicy::Custom(Box::new(RoundRobin::default()))];
+    })?;
+    Ok([greedy, in_turn])
 }
 
-/// Runs Base on the small TTFLASH drive with the given victim policy: 4 KB requests at queue depth 32, four in five of them to
-/// a fifth of the data.
-fn run(victim: VictimPolicy, kind: CommandKind, requests: u64) -> Figures {
-    let document = |name, text| Document::parse(name, text).expect("a file that comes with tinytail");
-    let device = document("ttflash-small", include_str!("../devices/ttflash-small.toml"));
-    let device = Device::from_document(&device).expect("a device that comes with tinytail");
-    let base = document("base", include_str!("../designs/base.toml"));
-    let mut design = Design::compose("base", &[&base]).expect("a design that comes with tinytail");
-    design.victim = vec![victim];
+/// Blocks that were never erased.
+fn blocks_left_out(outcome: &Outcome) -> u64 {
+    let blocks = &outcome.wear.blocks;
+    blocks.erases.iter().zip(&blocks.blocks).filter(|&(&erases, _)| erases == 0).map(|(_, &count)| count).sum()
+}
 
-    let mut drive = Drive::new(&device, design, true, Blind).expect("parameters that fit the device");
-    drive.age(1, &[], |_, _| true);
-    drive.wake();
-    drive.reset_counters();
-    let blocks = device.geometry.planes() * device.geometry.blocks_per_plane;
-    let erases = |drive: &Drive<Blind>| -> Vec<u32> { (0..blocks).map(|block| drive.view().books().erase_count(block)).collect() };
-    let before = erases(&drive);
-
-    let pages = u64::from(device.mapped_pages());
-    let sectors = device.geometry.sectors_per_page();
-    let mut completions = Vec::new();
-    let mut submitted = 0;
-    loop {
-        while submitted < requests && drive.outstanding() < 32 {
-            let range = if scatter(submitted ^ 0x5eed) % 5 < 4 { pages / 5 } else { pages };
-            let page = scatter(submitted) % range;
-            let command = Command { kind, sector: page * u64::from(sectors), sectors, critical: false };
-            drive.submit(drive.now(), command).expect("an address on the drive");
-            submitted += 1;
+fn show(victims: &str, outcome: &Outcome) {
+    let us = |latency: Option<f64>| latency.map_or("-".into(), |us| format!("{us:.0}"));
+    println!("{} with {victims}", outcome.design);
+    for (kind, latency) in [("reads", &outcome.read), ("writes", &outcome.write)] {
+        if latency.count > 0 {
+            let (p50, p99, p999) = (us(latency.p50_us), us(latency.p99_us), us(latency.p999_us));
+            println!("  {kind}, µs: p50 {p50}, p99 {p99}, p99.9 {p999}, max {}", us(latency.max_us));
         }
-        if drive.outstanding() == 0 {
-            break;
-        }
-        assert!(drive.step(), "requests are outstanding and nothing happens: {}", drive.explain_standstill());
-        drive.take_completions(&mut completions);
-        completions.clear();
     }
-    assert_eq!(drive.mismatch(), None, "every read returned what was written last");
-    drive.audit().expect("every invariant holds");
-    let blocks_left_out = erases(&drive).iter().zip(&before).filter(|(after, before)| after == before).count();
-    let counters = drive.counters();
-    Figures { gcs: counters.gcs, pages_copied: counters.gc_pages, blocks_left_out, event_hash: drive.event_hash() }
+    let amplification = outcome.write_amplification.map_or("-".into(), |figure| format!("{figure:.2}"));
+    println!("  {} GCs, write amplification {amplification}, {} blocks never erased", outcome.gc_count, blocks_left_out(outcome));
+    for (kind, sum) in [("reads", &outcome.blame.all_reads), ("writes", &outcome.blame.all_writes)] {
+        let all: u64 = sum.ns.values().sum();
+        if let Some((cause, ns)) = sum.ns.iter().max_by_key(|&(_, &ns)| ns).filter(|_| all > 0) {
+            println!("  {kind} spend most of their time on: {cause} ({} %)", 100 * ns / all);
+        }
+    }
+    println!("  event hash {}", outcome.event_hash);
 }
 
-fn greedy() -> VictimPolicy {
-    VictimPolicy::Greedy(tinytail_core::policy::victim::greedy::Greedy {})
-}
-
-fn round_robin() -> VictimPolicy {
-    VictimPolicy::Custom(Box::new(RoundRobin::default()))
-}
-
-fn main() {
-    println!("{:<12}{:>8}{:>14}{:>20}{:>18}", "victim", "GCs", "pages copied", "blocks left out", "event hash");
-    let show = |name: &str, figures: &Figures| {
-        let Figures { gcs, pages_copied, blocks_left_out, event_hash } = figures;
-        println!("{name:<12}{gcs:>8}{pages_copied:>14}{blocks_left_out:>20}{event_hash:>18x}");
-    };
-    let greedy = run(greedy(), CommandKind::Write, 300_000);
-    let round_robin = run(round_robin(), CommandKind::Write, 300_000);
-    show("greedy", &greedy);
-    show("round robin", &round_robin);
-    assert!(round_robin.pages_copied > greedy.pages_copied, "victims that are not the emptiest are copied at a price");
-    assert!(round_robin.blocks_left_out < greedy.blocks_left_out, "which buys even wear");
+fn main() -> ExitCode {
+    let mut arguments = std::env::args().skip(1);
+    let device = arguments.next().unwrap_or_else(|| "ttflash-small".into());
+    let workload = arguments.next();
+    let requests = workload.is_none().then_some(300_000);
+    match compare(&base(&device, workload.as_deref().unwrap_or("hotcold-write"), requests)) {
+        Ok(outcomes) => {
+            show("greedy victims", &outcomes[0]);
+            show("victims in turn", &outcomes[1]);
+            ExitCode::SUCCESS
+        }
+        Err(error) => {
+            eprintln!("error: {error}");
+            ExitCode::FAILURE
+        }
+    }
 }
 
 #[cfg(test)]
@@ -147,17 +124,15 @@ mod tests {
 
     #[test]
     fn it_copies_more_and_wears_evenly() {
-        let greedy = run(greedy(), CommandKind::Write, 100_000);
-        let round_robin = run(round_robin(), CommandKind::Write, 100_000);
-        assert!(round_robin.gcs > 0 && round_robin.pages_copied > greedy.pages_copied, "{greedy:?} {round_robin:?}");
-        assert!(round_robin.blocks_left_out < greedy.blocks_left_out, "{greedy:?} {round_robin:?}");
+        let [greedy, in_turn] = compare(&base("ttflash-small", "hotcold-write", Some(100_000))).unwrap();
+        assert!(in_turn.gc_count > 0 && in_turn.write_amplification > greedy.write_amplification);
+        assert!(blocks_left_out(&in_turn) < blocks_left_out(&greedy));
     }
 
     #[test]
     fn without_gc_it_changes_nothing() {
-        let greedy = run(greedy(), CommandKind::Read, 10_000);
-        let round_robin = run(round_robin(), CommandKind::Read, 10_000);
-        assert_eq!((greedy.gcs, round_robin.gcs), (0, 0));
-        assert_eq!(greedy.event_hash, round_robin.event_hash);
+        let [greedy, in_turn] = compare(&base("ttflash-small", "randread-qd1", Some(10_000))).unwrap();
+        assert_eq!((greedy.gc_count, in_turn.gc_count), (0, 0));
+        assert_eq!(greedy.event_hash, in_turn.event_hash);
     }
 }

@@ -216,8 +216,21 @@ pub fn run(spec: &Spec, control: &Control) -> Result<Outcome, RunError> {
 /// # Errors
 /// As for `run`.
 pub fn run_beside(spec: &Spec, control: &Control, shared: &Shared) -> Result<Outcome, RunError> {
+    run_changed(spec, control, shared, |_| {})
+}
+
+/// As `run`, of the design after a change that no file can make, such as a policy from outside the core.
+///
+/// # Errors
+/// As for `run`; a policy that does not fit the device.
+pub fn run_with_policies(spec: &Spec, control: &Control, change: impl FnOnce(&mut Design)) -> Result<Outcome, RunError> {
+    run_changed(spec, control, &Shared::default(), change)
+}
+
+fn run_changed(spec: &Spec, control: &Control, shared: &Shared, change: impl FnOnce(&mut Design)) -> Result<Outcome, RunError> {
     let mut device = catalog::device_with(&spec.device, &spec.settings)?.with_state("the given state", spec.state.clone())?;
     let (mut design, free) = without(&spec.without, &mut device, &spec.design, &spec.settings)?;
+    change(&mut design);
     let image = spec.image.as_deref().map(Image::open).transpose()?;
     if let Some(image) = &image {
         if !spec.state.is_empty() {
