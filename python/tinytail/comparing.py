@@ -157,7 +157,8 @@ class Plan:
         engine.device(self.device, settings=self.settings)
         if self.image is not None:
             engine.image_info(self.image)
-        engine.fits(self.device, self.beside, settings=self.settings)
+        if self.beside:
+            engine.fits(self.device, self.beside, settings=self.settings)
         fitting.check(
             self.device,
             self.designs,

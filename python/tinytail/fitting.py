@@ -58,7 +58,7 @@ def check(
     if strict:
         refused += [
             f"{fit.design} does not run on {device} as its file says: "
-            + "; ".join(item.message for item in fit.adjusted)
+            + "; ".join(dict.fromkeys(item.message for item in fit.adjusted))
             + ". Without --strict it does."
             for fit in fits
             if fit.adjusted

@@ -25,8 +25,8 @@ def served_view(summary: Mapping[str, Any], *, no_delay: bool) -> RenderableType
     if summary["lateness"]["all"]["count"] > 0:
         parts += [_latencies(summary), _lateness(summary["lateness"])]
         parts.append(Text(NO_VERDICT) if no_delay else _verdict(summary))
-    for item in summary["adjusted"]:
-        parts.append(Text(f"adjusted: {item['message']}"))
+    for message in dict.fromkeys(item["message"] for item in summary["adjusted"]):
+        parts.append(Text(f"adjusted: {message}"))
     for note in summary["notes"]:
         parts.append(Text(f"note: {note}"))
     if summary["recording"] is not None:

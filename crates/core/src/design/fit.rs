@@ -60,13 +60,17 @@ impl Room {
     }
 
     /// The thresholds that this drive has room for: those that are wanted, where the run starts with as much erased or a third of
-    /// the spare space is enough for them; else a third and a sixth of it. GC is never urgent later than it must be.
+    /// the spare space is enough for them; else a third and a sixth of it. GC is never urgent later than it must be. Those that
+    /// contradict each other are left as they are.
     pub fn fit(&self, wanted: Thresholds) -> Thresholds {
+        if wanted.hard >= wanted.soft {
+            return wanted;
+        }
         let fits = wanted.soft <= self.at_start.max(self.spare / 3);
         let Thresholds { soft, hard } =
             if fits { wanted } else { Thresholds { soft: self.spare / 3, hard: wanted.hard.min(self.spare / 6) } };
         let hard = hard.max(self.least);
-        Thresholds { soft: if soft > hard { soft } else { hard + self.block }, hard }
+        Thresholds { soft: if soft > hard { soft } else { hard.saturating_add(self.block) }, hard }
     }
 }
 
@@ -94,20 +98,20 @@ impl Design {
         }
         adjusted.extend(self.fit_write_points(device));
         let room = self.room(device);
-        let (changes, wanted, used) = match &mut self.gc_trigger {
+        let (thresholds, wanted, used) = match &mut self.gc_trigger {
             GcTriggerPolicy::Watermark(watermark) => watermark.fit(&room),
             GcTriggerPolicy::BackgroundEmergency(blocks) => blocks.fit(&room, device),
             GcTriggerPolicy::Never(_) | GcTriggerPolicy::Custom(_) => return adjusted,
         };
-        adjusted.extend(changes.into_iter().map(|change| self.threshold_adjusted(change, &room)));
+        adjusted.extend(Self::thresholds_adjusted(thresholds, &room));
         if used.soft < wanted.soft {
             adjusted.extend(self.fit_gate());
         }
         if self.place.late() {
-            adjusted.extend(self.write_points_at_most((used.soft - used.hard) / room.block));
+            adjusted.extend(self.write_points_at_most(used.soft.saturating_sub(used.hard) / room.block));
         }
         if !has_aged && room.at_start < used.hard {
-            adjusted.push(self.state_lifted(device, &room, used.soft));
+            adjusted.push(Self::state_lifted(device, &room, used.soft));
         }
         adjusted
     }
@@ -125,11 +129,7 @@ impl Design {
             key: "wait_us".into(),
             wanted: wanted.into(),
             used: 0.into(),
-            message: format!(
-                "{} lets a page wait up to {wanted} µs for those of its die's other planes; this drive has no write buffer, and they are padded \
-                 at once",
-                self.name
-            ),
+            message: format!("pages are padded at once in place of after {wanted} µs: this drive has no write buffer for them to wait in"),
         })
     }
 
@@ -166,7 +166,7 @@ impl Design {
     /// Where the open blocks of a plane would take all its spare ones, they take a quarter.
     fn fit_write_points(&mut self, device: &Device) -> Option<Adjustment> {
         let spare_blocks = usable_pages(device).saturating_sub(self.pages_held(device)) / device.geometry.pages_per_block;
-        if self.place.late() || self.gc.reserve_blocks + self.gc.write_points < spare_blocks {
+        if self.place.late() || self.gc.reserve_blocks.saturating_add(self.gc.write_points) < spare_blocks {
             return None;
         }
         self.write_points_at_most((spare_blocks / 4).saturating_sub(self.gc.reserve_blocks))
@@ -184,7 +184,7 @@ impl Design {
             key: "write_points".into(),
             wanted: wanted.into(),
             used: used.into(),
-            message: format!("{} wants {wanted} open blocks in each plane; this drive has spare blocks for {used}", self.name),
+            message: format!("each plane has {used} open blocks in place of {wanted}: there are spare blocks for no more"),
         })
     }
 
@@ -209,12 +209,12 @@ impl Design {
             key: key.into(),
             wanted: "quiet_channel".into(),
             used: used.into(),
-            message: format!("{} lets GC wait for a quiet channel; below lowered thresholds it does not wait", self.name),
+            message: "GC does not wait for a quiet channel: its thresholds are lower, and under load no channel falls quiet".into(),
         })
     }
 
     /// A run whose GC would be urgent from the start begins where GC rests.
-    fn state_lifted(&self, device: &mut Device, room: &Room, soft: u32) -> Adjustment {
+    fn state_lifted(device: &mut Device, room: &Room, soft: u32) -> Adjustment {
         let wanted = device.state.free_percent;
         // Rounded up, so that no fewer pages are erased.
         let used = (room.percent(soft) * 100.0).ceil() / 100.0;
@@ -225,30 +225,33 @@ impl Design {
             key: "free_percent".into(),
             wanted: wanted.into(),
             used: used.into(),
-            message: format!(
-                "with {wanted} % of the pages erased, as the drive's starting state has it, GC of {} would be urgent; it starts with {used} %",
-                self.name
-            ),
+            message: format!("the drive starts with {used} % of its pages erased in place of {wanted} %, with which GC would be urgent"),
         }
     }
 
-    fn threshold_adjusted(&self, change: Threshold, room: &Room) -> Adjustment {
-        let Threshold { key, wanted, used } = change;
-        let unit = if key.ends_with("percent") { "% of the pages" } else { "blocks" };
-        let lowered = used.as_f64() < wanted.as_f64();
-        let reason = if lowered {
+    /// Those of the thresholds that have changed, with one sentence on both.
+    fn thresholds_adjusted(thresholds: [Threshold; 2], room: &Room) -> Vec<Adjustment> {
+        let [soft, hard] = &thresholds;
+        let unit = if soft.key.ends_with("percent") { "% of the pages" } else { "blocks" };
+        let reason = if soft.used.as_f64() < soft.wanted.as_f64() {
             format!("this drive has {:.1} % spare", room.percent(room.spare))
         } else {
-            format!("GC's reserve and open blocks take {:.2} % of this drive", room.percent(room.least))
+            format!("GC's reserve and open blocks take {:.1} % of this drive", room.percent(room.least))
         };
-        Adjustment {
+        let message = format!(
+            "GC starts below {} {unit} erased and is urgent below {}, in place of {} and {}: {reason}",
+            soft.used, hard.used, soft.wanted, hard.wanted
+        );
+        let changed = thresholds.into_iter().filter(|threshold| threshold.wanted != threshold.used);
+        let adjustment = |Threshold { key, wanted, used }| Adjustment {
             code: "gc_thresholds".into(),
             section: "gc_trigger".into(),
             key: key.into(),
-            message: format!("{} wants [gc_trigger] {key} = {wanted}: {reason}, and {used} {unit} are used", self.name),
             wanted,
             used,
-        }
+            message: message.clone(),
+        };
+        changed.map(adjustment).collect()
     }
 
     /// Pages of each plane that the data of a full drive take, with their parity.
@@ -263,14 +266,14 @@ impl Design {
         let g = &device.geometry;
         // A page that is placed late goes to whichever open block has room, and open blocks have theirs between the thresholds.
         let (kept, least) = match (self.gc.reserve_blocks, self.gc.write_points) {
-            (reserve, _) if self.place.late() => (reserve, reserve + 1),
-            (reserve, points) => (reserve + points, reserve + points),
+            (reserve, _) if self.place.late() => (reserve, reserve.saturating_add(1)),
+            (reserve, points) => (reserve.saturating_add(points), reserve.saturating_add(points)),
         };
         Room {
             plane: g.pages_per_plane(),
             block: g.pages_per_block,
-            spare: usable_pages(device).saturating_sub(self.pages_held(device)).saturating_sub(kept * g.pages_per_block),
-            least: least * g.pages_per_block,
+            spare: usable_pages(device).saturating_sub(self.pages_held(device)).saturating_sub(kept.saturating_mul(g.pages_per_block)),
+            least: least.saturating_mul(g.pages_per_block),
             at_start: (f64::from(g.pages_per_plane()) * device.state.free_percent / 100.0).round() as u32,
         }
     }

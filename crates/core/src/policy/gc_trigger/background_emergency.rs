@@ -76,30 +76,32 @@ impl BackgroundEmergency {
         geometry.planes_per_die * if self.of == Of::Die { 1 } else { geometry.dies_per_chip }
     }
 
-    /// Lets the thresholds follow a drive's space. Returns each that changes, and both as pages of a plane as wanted and as used.
-    /// What is wrong on any drive is left for `prepare`.
-    pub(crate) fn fit(&mut self, room: &Room, device: &Device) -> (Vec<Threshold>, Thresholds, Thresholds) {
+    /// Lets the thresholds follow a drive's space. Returns both in blocks, and in pages of a plane as wanted and as used. What is
+    /// wrong on any drive is left for `prepare`.
+    pub(crate) fn fit(&mut self, room: &Room, device: &Device) -> ([Threshold; 2], Thresholds, Thresholds) {
         let planes = self.planes(&device.geometry);
         let pages = |blocks: u32| blocks.div_ceil(planes).saturating_mul(room.block);
-        let wanted = Thresholds { soft: pages(self.background_blocks), hard: pages(self.emergency_blocks) };
-        let mut used = if wanted.hard < wanted.soft { room.fit(wanted) } else { wanted };
-        let mut changes = Vec::new();
+        let (background, emergency) = (self.background_blocks, self.emergency_blocks);
+        let wanted = Thresholds { soft: pages(background), hard: pages(emergency) };
+        let mut used = room.fit(wanted);
         if used.soft < wanted.soft {
             // The paper's own are eight to one.
-            used.hard = wanted.hard.min(room.spare / 12).next_multiple_of(room.block).max(room.least);
+            used.hard = wanted.hard.min(room.spare / 12).max(room.least);
         }
-        for (key, blocks, wanted, used) in [
-            ("background_blocks", &mut self.background_blocks, wanted.soft, &mut used.soft),
-            ("emergency_blocks", &mut self.emergency_blocks, wanted.hard, &mut used.hard),
-        ] {
-            *used = used.next_multiple_of(room.block);
-            if *used != wanted {
-                let blocks_used = *used / room.block * planes;
-                changes.push(Threshold { key, wanted: (*blocks).into(), used: blocks_used.into() });
-                *blocks = blocks_used;
+        let whole = |pages: u32| pages.div_ceil(room.block).saturating_mul(room.block);
+        used = Thresholds { soft: whole(used.soft), hard: whole(used.hard) };
+        for (blocks, wanted, used) in
+            [(&mut self.background_blocks, wanted.soft, used.soft), (&mut self.emergency_blocks, wanted.hard, used.hard)]
+        {
+            if wanted != used {
+                *blocks = (used / room.block).saturating_mul(planes);
             }
         }
-        (changes, wanted, used)
+        let thresholds = [
+            Threshold { key: "background_blocks", wanted: background.into(), used: self.background_blocks.into() },
+            Threshold { key: "emergency_blocks", wanted: emergency.into(), used: self.emergency_blocks.into() },
+        ];
+        (thresholds, wanted, used)
     }
 }
 

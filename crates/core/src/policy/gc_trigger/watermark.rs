@@ -80,45 +80,39 @@ impl Watermark {
 }
 
 impl Watermark {
-    /// Lets the watermarks follow a drive's space. Returns each that changes, and both in pages as wanted and as used. What is
-    /// wrong on any drive is left for `prepare`.
-    pub(crate) fn fit(&mut self, room: &Room) -> (Vec<Threshold>, Thresholds, Thresholds) {
-        let in_blocks = self.soft_free_blocks.zip(self.hard_free_blocks);
-        let wanted = match in_blocks {
-            Some((soft, hard)) => Thresholds { soft: soft.saturating_mul(room.block), hard: hard.saturating_mul(room.block) },
-            None => Thresholds {
-                soft: (f64::from(room.plane) * self.soft_free_percent / 100.0).round() as u32,
-                hard: (f64::from(room.plane) * self.hard_free_percent / 100.0).round() as u32,
-            },
-        };
-        let used = if wanted.hard < wanted.soft { room.fit(wanted) } else { wanted };
-        let mut changes = Vec::new();
-        for (is_hard, wanted, used) in [(false, wanted.soft, used.soft), (true, wanted.hard, used.hard)] {
-            if wanted == used {
-                continue;
-            }
-            changes.push(if in_blocks.is_some() {
-                let (key, blocks) = if is_hard {
-                    ("hard_free_blocks", &mut self.hard_free_blocks)
-                } else {
-                    ("soft_free_blocks", &mut self.soft_free_blocks)
-                };
-                let blocks_used = used.div_ceil(room.block);
-                let blocks_wanted = blocks.replace(blocks_used);
-                Threshold { key, wanted: blocks_wanted.into(), used: blocks_used.into() }
-            } else {
-                let (key, percent) = if is_hard {
-                    ("hard_free_percent", &mut self.hard_free_percent)
-                } else {
-                    ("soft_free_percent", &mut self.soft_free_percent)
-                };
-                // Two decimals, upwards, so that no fewer pages are meant.
-                let percent_used = (f64::from(used) * 10_000.0 / f64::from(room.plane)).ceil() / 100.0;
-                let percent_wanted = std::mem::replace(percent, percent_used);
-                Threshold { key, wanted: percent_wanted.into(), used: percent_used.into() }
-            });
+    /// Lets the watermarks follow a drive's space. Returns both in the unit of their keys, and in pages as wanted and as used. What
+    /// is wrong on any drive is left for `prepare`.
+    pub(crate) fn fit(&mut self, room: &Room) -> ([Threshold; 2], Thresholds, Thresholds) {
+        let in_pages = |percent: f64| (f64::from(room.plane) * percent / 100.0).round() as u32;
+        if let (Some(soft), Some(hard)) = (self.soft_free_blocks, self.hard_free_blocks) {
+            let pages = |blocks: u32| blocks.saturating_mul(room.block);
+            let wanted = Thresholds { soft: pages(soft), hard: pages(hard) };
+            let used = room.fit(wanted);
+            let blocks = [used.soft, used.hard].map(|pages| pages.div_ceil(room.block));
+            [self.soft_free_blocks, self.hard_free_blocks] = blocks.map(Some);
+            let thresholds = [
+                Threshold { key: "soft_free_blocks", wanted: soft.into(), used: blocks[0].into() },
+                Threshold { key: "hard_free_blocks", wanted: hard.into(), used: blocks[1].into() },
+            ];
+            return (thresholds, wanted, used);
         }
-        (changes, wanted, used)
+        let (soft, hard) = (self.soft_free_percent, self.hard_free_percent);
+        let wanted = Thresholds { soft: in_pages(soft), hard: in_pages(hard) };
+        let used = room.fit(wanted);
+        // Two decimals, upwards, so that no fewer pages are meant.
+        let in_percent = |pages: u32| (f64::from(pages) * 10_000.0 / f64::from(room.plane)).ceil() / 100.0;
+        for (percent, wanted, used) in
+            [(&mut self.soft_free_percent, wanted.soft, used.soft), (&mut self.hard_free_percent, wanted.hard, used.hard)]
+        {
+            if wanted != used {
+                *percent = in_percent(used);
+            }
+        }
+        let thresholds = [
+            Threshold { key: "soft_free_percent", wanted: soft.into(), used: self.soft_free_percent.into() },
+            Threshold { key: "hard_free_percent", wanted: hard.into(), used: self.hard_free_percent.into() },
+        ];
+        (thresholds, wanted, used)
     }
 
     /// Watermarks in blocks take the place of those in percent.
