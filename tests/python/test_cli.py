@@ -357,7 +357,7 @@ def test_trace_info(command: RunCommand, tmp_path: Path) -> None:
     outcome = command("trace", "info", "a.trace", *options)
     assert outcome.code == 0
     assert read_json(file)["transform"] == {"repeat": 2}
-    assert "11 % writes of 55.6 KiB" in outcome.out
+    assert "11 % writes of 55.6 KiB" in " ".join(outcome.out.split())
     assert "write                11.0 %" in command("trace", "info", "a.trace", "--details").out
     assert read_json(file)["time_unit"] == "us"
 

@@ -14,10 +14,12 @@ import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 import tinytail
+from conftest import RunCommand
 from tinytail import engine, spooling
 
 COMPARE = ("compare", "base", "--device", "ttflash-small", "--requests", "300")
@@ -151,8 +153,8 @@ def test_signals_are_heeded_while_a_trace_is_read(
 def test_figures_of_a_run_whose_trace_has_changed_are_kept(monkeypatch: pytest.MonkeyPatch) -> None:
     native = engine.run
 
-    def run(spec: engine.RunSpec, control: engine.Control) -> dict[str, object]:
-        document = native(spec, control)
+    def run(*given: Any) -> dict[str, object]:
+        document = native(*given)
         return document | {"partial": True, "unread": "t.trace: it changed"}
 
     monkeypatch.setattr(engine, "run", run)
@@ -162,3 +164,53 @@ def test_figures_of_a_run_whose_trace_has_changed_are_kept(monkeypatch: pytest.M
     assert comparison.result("base").unread == "t.trace: it changed"
     assert not comparison.partial
     assert [error.message for error in comparison.errors] == ["stopped: t.trace: it changed"]
+
+
+def test_the_proposal_for_text_of_ones_own_works_when_typed(command: RunCommand) -> None:
+    rows = [f"{n * 1000},{'RW'[n % 2]},{n * 7919 % 1000 * 4096},4096" for n in range(400)]
+    Path("own.csv").write_text("\n".join(["timestamp,op,lba,len", *rows]))
+    refused = command("trace", "info", "own.csv")
+    assert refused.code == 2
+    found = re.search(r"it can be read with (--columns \S+), if its times are in us", refused.err)
+    assert found is not None, refused.err
+    shown = command("trace", "info", "own.csv", *found[1].split())
+    assert shown.code == 0
+    assert "own.csv: 400 requests in 399 ms, 50 % reads of 4 KiB" in shown.out
+    assert "Skipped: 1 header lines." in shown.out
+    columns = found[1].split()[1]
+    comparison = tinytail.compare(
+        ["base"], device="ttflash-small", workload="own.csv", columns=columns, requests=300
+    )
+    assert "not played: 1 header lines" in comparison.result("base").notes
+    # By the names in the header line, and in a sidecar file and a workload file.
+    named = "op=op,time=timestamp:us,lba=lba:bytes,len=len:bytes"
+    assert tinytail.trace_info("own.csv", columns=named)["requests"] == 400
+    Path("w.toml").write_text(f'summary = "w"\n[trace]\nfile = "own.csv"\ncolumns = "{columns}"\n')
+    again = tinytail.compare(["base"], device="ttflash-small", workload="w.toml", requests=300)
+    assert again.result("base").event_hash == comparison.result("base").event_hash
+    Path("own.csv.toml").write_text(f'columns = "{columns}"\n')
+    assert tinytail.trace_info("own.csv")["columns"] == columns
+    refused = command("trace", "info", "own.csv", "--columns", "time,opp,lba,len")
+    assert (refused.code, "did you mean `op`?" in refused.err) == (2, True)
+
+
+def test_a_large_text_takes_no_memory() -> None:
+    lines = "".join(f"{n} 0 {n * 7919 % 1000000 * 8} 8 {n % 2}\n" for n in range(100_000))
+    peaks = []
+    for rounds in (1, 20):
+        Path("long.trace").write_text(lines)
+        with Path("long.trace").open("a") as file:
+            for _ in range(1, rounds):
+                file.write(lines)
+        run = (
+            "import resource; from tinytail import conflicts, trace_info;"
+            "conflicts.files_read(workload='long.trace');"
+            "trace_info('long.trace', queue_depth=1);"
+            "print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)"
+        )
+        done = subprocess.run(
+            [sys.executable, "-c", run], capture_output=True, text=True, check=True
+        )
+        peaks.append(int(done.stdout))
+    # In KiB: the files have 2 and 40 MB.
+    assert peaks[1] - peaks[0] < 10_000

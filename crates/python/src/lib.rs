@@ -108,7 +108,7 @@ impl Control {
     /// How a trace's file is read, under this switch.
     fn reading(&self, spooled: Option<PathBuf>) -> Reading {
         self.0.enter(Phase::Reading, 0);
-        Reading { spooled, watch: Arc::clone(self.0.watch()) }
+        Reading { spooled, watch: Arc::clone(self.0.watch()), ..Reading::default() }
     }
 }
 

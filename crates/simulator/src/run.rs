@@ -245,7 +245,7 @@ fn run_changed(spec: &Spec, control: &Control, shared: &Shared, change: impl FnO
         image.check_fits(&device, &design)?;
     }
     control.enter(Phase::Reading, 0);
-    let reading = Reading { spooled: spec.spooled.clone(), watch: Arc::clone(control.watch()) };
+    let reading = Reading { spooled: spec.spooled.clone(), watch: Arc::clone(control.watch()), seen: Arc::clone(shared.seen()) };
     let resolved = Workload::resolve_watched(&spec.workload, &spec.options, spec.settings.workload(), &reading)?;
     let workload = resolved.transformed(&spec.transform)?;
     if spec.requests == Some(0) {

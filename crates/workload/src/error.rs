@@ -117,18 +117,16 @@ pub enum WorkloadError {
     },
     /// No format describes the first lines of a trace.
     #[error(
-        "{path}: no known trace format fits its first line, {first_line}; {columns}.\n\
-         {reasons}The known formats are {formats}; --format chooses one"
+        "{path}: no known trace format fits its first line, {first_line}; {advice}\
+         The known formats are {formats}; --format chooses one"
     )]
     UnknownFormat {
         /// The file.
         path: String,
         /// The first line, quoted.
         first_line: String,
-        /// How its columns could be said, as part of the sentence.
-        columns: String,
-        /// For the formats that fit it best, what does not fit, as a sentence, or nothing.
-        reasons: String,
+        /// How its columns could be said, as the end of the sentence, and for the formats that fit it best, what does not fit.
+        advice: String,
         /// The names of all formats.
         formats: String,
     },
@@ -153,21 +151,17 @@ pub enum WorkloadError {
     },
     /// A trace whose columns have been said, and not all of their units.
     #[error(
-        "{path}: the unit of its {missing} is not stated. Give it with the column, as in --columns {example}{sidecar}.\n\
-         What each choice would make of its {requests} requests:{choices}"
+        "{path}: the unit of its {missing} is not stated. Give it with the column, as in {example}.\n\
+         What each choice would make of its {choices}"
     )]
     MissingUnits {
         /// The file.
         path: String,
         /// What has no unit.
         missing: String,
-        /// The columns with units that they may have.
+        /// The columns with units that they may have, as an option and where else they can be stated.
         example: String,
-        /// Where else they can be stated, as part of the sentence, or nothing.
-        sidecar: String,
-        /// Number of requests, with separators.
-        requests: String,
-        /// One line for each unit.
+        /// Number of requests, and one line for each unit.
         choices: String,
     },
     /// An option that does not apply to the trace.

@@ -37,7 +37,7 @@ pub use claims::CheckedClaim;
 pub use error::{Column, Position, WorkloadError};
 pub use file::Row;
 pub use locality::{Hottest, LocalitySummary};
-pub use reading::{Reading, Watch};
+pub use reading::{Reading, Seen, Watch};
 pub use source::{Source, SourceContext};
 pub use streams::{Pacing, Pulses, Stream, Streams, Timing};
 pub use trace::units::{AddressUnit, DeviceName, Event, OpCodes, TimeUnit};

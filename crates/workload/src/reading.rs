@@ -1,12 +1,13 @@
 //! Reading the file of a trace: who may watch and end it, and how a file is noticed that changes meanwhile.
 
+use std::collections::HashMap;
 use std::fmt;
 use std::fs::{File, Metadata};
 use std::io::{self, Read};
 use std::os::unix::fs::{FileTypeExt, MetadataExt};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use crate::error::WorkloadError;
 use crate::text;
@@ -67,6 +68,27 @@ pub struct Reading {
     pub spooled: Option<PathBuf>,
     /// Who watches.
     pub watch: Arc<Watch>,
+    /// What files were when they were first opened, by this or by others that must read the same.
+    pub seen: Arc<Seen>,
+}
+
+/// What files were when they were first opened. Shared by all that must read the same of them.
+#[derive(Debug, Default)]
+pub struct Seen(Mutex<HashMap<PathBuf, Identity>>);
+
+impl Seen {
+    fn files(&self) -> MutexGuard<'_, HashMap<PathBuf, Identity>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// What a file was when it was first opened, which is now if it has not been before.
+    fn first(&self, path: &Path, now: Identity) -> Identity {
+        *self.files().entry(path.into()).or_insert(now)
+    }
+
+    fn of(&self, path: &Path) -> Option<Identity> {
+        self.files().get(path).copied()
+    }
 }
 
 /// What is the same of a file that has not changed.
@@ -110,7 +132,7 @@ pub(crate) struct TraceContent {
     /// The one that is opened.
     opened: PathBuf,
     watch: Arc<Watch>,
-    identity: Arc<OnceLock<Identity>>,
+    seen: Arc<Seen>,
 }
 
 impl TraceContent {
@@ -120,7 +142,7 @@ impl TraceContent {
             path: said.into(),
             opened: reading.spooled.clone().unwrap_or_else(|| name.into()),
             watch: Arc::clone(&reading.watch),
-            identity: Arc::default(),
+            seen: Arc::clone(&reading.seen),
         }
     }
 
@@ -140,7 +162,7 @@ impl TraceContent {
         }
         let file = File::open(&self.opened)?;
         let now = Identity::of(&file.metadata()?);
-        let identity = *self.identity.get_or_init(|| now);
+        let identity = self.seen.first(&self.opened, now);
         if let Some(change) = identity.change(&now) {
             return Err(io::Error::other(Changed(change)));
         }
@@ -153,7 +175,7 @@ impl TraceContent {
     /// # Errors
     /// Says what has changed.
     pub(crate) fn check_unchanged(&self) -> Result<(), WorkloadError> {
-        let Some(identity) = self.identity.get() else { return Ok(()) };
+        let Some(identity) = self.seen.of(&self.opened) else { return Ok(()) };
         let change = match std::fs::metadata(&self.opened) {
             Ok(now) => identity.change(&Identity::of(&now)),
             Err(error) => Some(error.to_string()),

@@ -14,7 +14,7 @@ use crate::file::{CheckedFile, NO_RATES, Row, Table, Text, TraceFile, WorkloadFi
 use crate::fio;
 use crate::limit::Limited;
 use crate::random::Random;
-use crate::reading::Reading;
+use crate::reading::{Reading, STANDARD_INPUT, STANDARD_INPUT_SAID};
 use crate::source::{Source, SourceContext};
 use crate::streams::{Pacing, Stream, Streams};
 use crate::synthetic::profile::Profile;
@@ -258,6 +258,12 @@ impl Workload {
             let name = path.file_stem().map_or_else(|| base.into(), |stem| stem.to_string_lossy());
             let file = Text::new(base, &content).with(given, |text| text.workload(multiplier))?;
             return Self::from_file(named(&name), file, base, path.parent(), options, traces, reading);
+        }
+        if base == STANDARD_INPUT {
+            return Err(WorkloadError::Option {
+                path: STANDARD_INPUT_SAID.into(),
+                message: "what came from it is gone; to run it again, save the trace to a file and name that".into(),
+            });
         }
         if !path.exists() {
             return Err(unknown(base));

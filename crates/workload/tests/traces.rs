@@ -4,6 +4,7 @@ mod support;
 
 use std::io::Write;
 use std::path::Path;
+use std::sync::Arc;
 
 use proptest::prelude::*;
 use support::{DRIVE, Folder, cases, gzip, message, microseconds, options, play, play_on, read, write, zstd};
@@ -92,11 +93,26 @@ fn a_trace_that_changes_is_no_trace_any_more() {
 }
 
 #[test]
+fn all_that_share_what_they_have_seen_read_the_same() {
+    let folder = Folder::new("same");
+    let trace = folder.file("t", LINES);
+    let reading = Reading::default();
+    let open = |reading: &Reading| Trace::open_watched(&trace, &microseconds(), reading).map(|trace| trace.requests());
+    assert_eq!(open(&reading), Ok(3));
+    std::fs::write(&trace, "0 0 8 8 1\n").unwrap();
+    let beside = Reading { seen: Arc::clone(&reading.seen), ..Reading::default() };
+    assert!(message(open(&beside), &folder).contains("it had 42 bytes and has 10"));
+    assert_eq!(open(&Reading::default()), Ok(1));
+}
+
+#[test]
 fn what_can_be_read_only_once_is_no_trace() {
     let folder = Folder::new("once");
     for (path, expected) in [("/dev/zero", "this is a device; expected a trace file"), ("/", "this is a folder; expected a trace file")] {
         assert!(message(Trace::open(Path::new(path), &microseconds()), &folder).contains(expected));
     }
+    let gone = message(Workload::resolve("-", &microseconds()), &folder);
+    assert!(gone.starts_with("standard input: what came from it is gone"), "{gone}");
 }
 
 #[test]

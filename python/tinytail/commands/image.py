@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import time
+from typing import Annotated
 
-from cyclopts import App
+from cyclopts import App, Parameter
 
 from tinytail import caching, conflicts, engine, imaging
 from tinytail.arguments import state_from_words
@@ -31,7 +32,7 @@ def image_create(
     seed: Seed = 1,
     state: list[str] | None = None,
     settings: SetWords = None,
-    workload: str | None = None,
+    workload: Annotated[str | None, Parameter(allow_leading_hyphen=True)] = None,
     trace: TraceFlags = NOTHING_SAID,
 ) -> int:
     """Age a drive and write it to a file, from which `tinytail compare --image` starts.

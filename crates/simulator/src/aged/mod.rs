@@ -17,6 +17,7 @@ use tinytail_core::ftl::ageing::Aged;
 use tinytail_core::ids::Lpn;
 use tinytail_core::image::Recipe;
 use tinytail_core::observe::Observer;
+use tinytail_workload::Seen;
 
 mod cache;
 mod entry;
@@ -45,6 +46,7 @@ pub struct Shared {
     keeps_all: bool,
     state: Mutex<State>,
     changed: Condvar,
+    seen: Arc<Seen>,
 }
 
 #[derive(Debug, Default)]
@@ -72,6 +74,11 @@ impl Shared {
     /// Keeps every state, however fast it is made.
     pub fn keep_all(self) -> Self {
         Self { keeps_all: true, ..self }
+    }
+
+    /// What the traces were when the first of the runs opened them, so that all play the same.
+    pub fn seen(&self) -> &Arc<Seen> {
+        &self.seen
     }
 
     /// How many states it has at hand.

@@ -58,7 +58,7 @@ pub fn create(spec: &CreateSpec, control: &Control) -> Result<Info, RunError> {
         spec.settings.without_workload("no workload is named whose value that could be")?;
     }
     control.enter(Phase::Reading, 0);
-    let reading = Reading { spooled: spec.spooled.clone(), watch: Arc::clone(control.watch()) };
+    let reading = Reading { spooled: spec.spooled.clone(), watch: Arc::clone(control.watch()), ..Reading::default() };
     let resolve = |name: &String| Workload::resolve_watched(name, &spec.options, spec.settings.workload(), &reading);
     let workload = spec.workload.as_ref().map(resolve).transpose()?;
     let target = destination(&spec.out)?;

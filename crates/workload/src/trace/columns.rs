@@ -271,7 +271,7 @@ struct Delimited {
 impl Delimited {
     fn new(settings: &Settings) -> Self {
         Self {
-            columns: settings.columns.clone(),
+            columns: settings.columns.as_deref().cloned(),
             time_unit: settings.time_unit.unwrap_or(TimeUnit::Nanoseconds),
             found: None,
             devices: FxHashMap::default(),
@@ -568,7 +568,7 @@ mod tests {
             address_unit: AddressUnit::Sectors,
             ops: OpCodes::default(),
             event: None,
-            columns: Some(columns),
+            columns: Some(Box::new(columns)),
         })
     }
 

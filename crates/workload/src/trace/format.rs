@@ -163,5 +163,5 @@ pub struct Settings {
     /// The event that counts as a request's arrival, where a format has several.
     pub event: Option<Event>,
     /// What the columns mean, in the format that needs to be told.
-    pub columns: Option<Columns>,
+    pub columns: Option<Box<Columns>>,
 }

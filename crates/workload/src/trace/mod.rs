@@ -440,7 +440,7 @@ impl Trace {
             compression: self.compression,
             time_unit: self.settings.time_unit,
             address_unit: self.settings.address_unit,
-            columns: self.settings.columns.clone(),
+            columns: self.settings.columns.as_deref().cloned(),
             ops: self
                 .format
                 .op_codes

@@ -51,11 +51,11 @@ impl Trace {
         let notes = settling.notes;
         let timeless = columns.as_ref().is_some_and(|columns| !columns.has_times());
         let untimed = time_unit.is_none() && format.time == Time::Given && queue_depth.is_none() && !timeless;
-        let settings = Settings { time_unit, address_unit, ops, event, columns };
+        let settings = Settings { time_unit, address_unit, ops, event, columns: columns.map(Box::new) };
         let is_without_unit = |columns: &Columns| untimed || columns.lba_unit.is_none() || columns.len_unit.is_none();
         match &settings.columns {
             Some(columns) if is_without_unit(columns) => {
-                return Err(missing_units(&content, columns.clone(), untimed, settings, late_ns_max));
+                return Err(missing_units(&content, (**columns).clone(), untimed, settings, late_ns_max));
             }
             None if untimed => return Err(missing_time_unit(&content, format, settings, late_ns_max)),
             _ => {}
@@ -342,12 +342,15 @@ fn unknown_format(path: String, head: &[String]) -> WorkloadError {
         .map(|(name, fault)| format!("as {name}, {}: found {}, expected {}", fault.column, fault.found, fault.expected))
         .collect();
     let names: Vec<&str> = known().map(|format| format.name).collect();
-    let proposal = columns::proposal(head);
-    let reasons = if proposal.is_some() { String::new() } else { format!("The nearest: {}. ", reasons.join("; ")) };
-    let columns = proposal
-        .unwrap_or_else(|| format!("--columns says what the columns of any delimited text are, as in --columns {}", columns::EXAMPLE));
-    let formats = names.join(", ");
-    WorkloadError::UnknownFormat { path, first_line: text::quoted(first_line), columns, reasons, formats }
+    let advice = match columns::proposal(head) {
+        Some(proposal) => format!("{proposal}.\n"),
+        None => format!(
+            "--columns says what the columns of any delimited text are, as in --columns {}.\nThe nearest: {}. ",
+            columns::EXAMPLE,
+            reasons.join("; ")
+        ),
+    };
+    WorkloadError::UnknownFormat { path, first_line: text::quoted(first_line), advice, formats: names.join(", ") }
 }
 
 /// What a trace whose units are not known comes to in each unit.
@@ -364,7 +367,7 @@ struct Unmeasured {
 impl Unmeasured {
     /// Reads times in seconds, so that the digits after the point are kept.
     fn read(content: &TraceContent, format: &'static Format, mut settings: Settings, late_ns_max: i128) -> Result<Self, WorkloadError> {
-        let timed = settings.columns.as_ref().is_none_or(Columns::has_times);
+        let timed = settings.columns.as_deref().is_none_or(Columns::has_times);
         settings.time_unit = timed.then_some(TimeUnit::Seconds);
         // How late a line may be can't be judged without the unit.
         let late_ns_max = if late_ns_max > 0 { i128::MAX } else { 0 };
@@ -444,9 +447,7 @@ fn missing_units(content: &TraceContent, columns: Columns, untimed: bool, mut se
     WorkloadError::MissingUnits {
         path: content.path.display().to_string(),
         missing: missing.into_iter().flatten().collect::<Vec<_>>().join(" and of its "),
-        sidecar: input::in_sidecar(&content.path, &format!("columns = \"{example}\"")),
-        example,
-        requests: text::grouped(read.requests),
-        choices,
+        example: format!("--columns {example}{}", input::in_sidecar(&content.path, &format!("columns = \"{example}\""))),
+        choices: format!("{} requests:{choices}", text::grouped(read.requests)),
     }
 }

@@ -47,7 +47,7 @@ fn settings(format: &Format) -> Settings {
         address_unit: AddressUnit::Sectors,
         ops: OpCodes::default(),
         event: format.events.first().copied(),
-        columns: (format.name == "columns").then(|| "time,op,lba:bytes,len:bytes,device".parse().unwrap()),
+        columns: (format.name == "columns").then(|| Box::new("time,op,lba:bytes,len:bytes,device".parse().unwrap())),
     }
 }
 
