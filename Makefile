@@ -1,14 +1,16 @@
 # Every target does all of its own set-up. Needed beforehand: Rust stable, Python 3.11 or later, make.
+#
+# Paths in here are relative, since make cannot name files in a directory whose own path has a space.
 
 PYTHON ?= python3
 
-VENV := $(CURDIR)/.venv
+VENV := .venv
 BIN := $(VENV)/bin
-TARGET := $(abspath $(or $(CARGO_TARGET_DIR),target))
+TARGET := "$$(realpath -m -- "$${CARGO_TARGET_DIR:-target}")"
 
 # The native module does not link to libpython: the interpreter that loads it brings those symbols.
 export PYO3_BUILD_EXTENSION_MODULE := 1
-export PYO3_PYTHON := $(BIN)/python
+export PYO3_PYTHON := $(CURDIR)/$(BIN)/python
 
 # What the native module is made of; the data files are part of it.
 NATIVE_SOURCES := Cargo.toml Cargo.lock pyproject.toml \
@@ -27,6 +29,7 @@ $(BIN)/python:
 	@command -v cargo >/dev/null || { echo "cargo is missing: install Rust, https://rustup.rs" >&2; exit 1; }
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
 		{ echo "Python 3.11 or later is needed; name one with: make PYTHON=python3.12" >&2; exit 1; }
+	@echo "Setting up, once; about 3 minutes on two cores. First Python's packages into $(VENV) ..."
 	$(PYTHON) -m venv $(VENV)
 
 # pyproject.toml is the one list of what is needed to build, to run and to test.
@@ -35,11 +38,12 @@ $(VENV)/.tools: pyproject.toml | $(BIN)/python
 		project = tomllib.load(open("pyproject.toml", "rb")); \
 		print(*project["build-system"]["requires"], *project["project"]["dependencies"], \
 			*project["project"]["optional-dependencies"]["dev"], sep="\n")' > $(VENV)/requirements.txt
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -r $(VENV)/requirements.txt
+	$(BIN)/python -m pip install --disable-pip-version-check --progress-bar off -r $(VENV)/requirements.txt
 	@touch $@
 
 $(VENV)/.native: $(NATIVE_SOURCES) $(VENV)/.tools
-	VIRTUAL_ENV=$(VENV) $(BIN)/maturin develop --release --locked
+	@echo "Compiling the engine; about 2 minutes on two cores if nothing of it is there yet ..."
+	VIRTUAL_ENV="$$PWD/$(VENV)" $(BIN)/maturin develop --release --locked
 	@touch $@
 
 demo: setup
@@ -54,7 +58,8 @@ demo: setup
 		dtrs) echo "Workload: the real DTRS trace ($$why)." ;; \
 		*) echo "Workload: a recording of PostgreSQL instead of the real DTRS trace ($$why)." ;; \
 	esac; \
-	$(BIN)/tinytail compare base base+no-gc --reference base+no-gc --device ttflash-256g --workload $$workload
+	echo "Three designs on aged drives of 256 GB; their ageing is kept, so that the next time takes seconds."; \
+	$(BIN)/python -m tinytail compare base ttflash base+no-gc --device ttflash-256g --workload $$workload
 
 # The same cases of every property in every run: what fails here fails everywhere.
 test: export PROPTEST_RNG_SEED ?= 1
@@ -64,7 +69,7 @@ test: setup
 	$(CARGO) test --release --workspace --locked
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
-	$(BIN)/mypy
+	$(BIN)/python -m mypy
 	$(BIN)/python -m pytest
 
 # New cases of every property, twenty times as many, with arithmetic that must not overflow.
@@ -75,7 +80,7 @@ soak: setup
 	cargo test --release --workspace --locked --no-fail-fast --target-dir $(TARGET)/soak
 
 bench: setup
-	$(BIN)/tinytail bench
+	$(BIN)/python -m tinytail bench
 
 clean:
 	rm -rf $(VENV) $(TARGET) python/tinytail/_native*.so .mypy_cache .pytest_cache .ruff_cache
