@@ -6,11 +6,11 @@ import math
 import os
 from collections.abc import Iterable
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 from tinytail import arguments, engine
 from tinytail.errors import ConfigError, UsageError
+from tinytail.files import TABLE_MIB_MAX, read_text
 from tinytail.output import json_text
 
 
@@ -89,7 +89,7 @@ def read_page_times(file: str | os.PathLike[str]) -> list[tuple[int, float]]:
     """
     path = arguments.file(file)
     try:
-        lines = Path(path).read_text("utf-8-sig").splitlines()
+        lines = read_text(path, TABLE_MIB_MAX).splitlines()
     except (OSError, UnicodeDecodeError) as error:
         reason = error.strerror if isinstance(error, OSError) else "it is no UTF-8 text"
         raise ConfigError(f"{path}: {reason}") from error

@@ -5,11 +5,11 @@ from __future__ import annotations
 import json
 import math
 import os
-from pathlib import Path
 from typing import Any
 
 from tinytail import arguments
 from tinytail.errors import ResultsError, UsageError
+from tinytail.files import RESULTS_MIB_MAX, read_text
 from tinytail.results import SCHEMA_VERSION, Comparison, results_schema
 
 # Of a value that should not be in a file of results, only the beginning is shown.
@@ -25,7 +25,7 @@ def read_results(path: str | os.PathLike[str]) -> Comparison:
     """
     path = arguments.file(path)
     try:
-        text = Path(path).read_text("utf-8")
+        text = read_text(path, RESULTS_MIB_MAX)
         document = json.loads(text, parse_int=_whole, parse_float=_finite, parse_constant=_finite)
         # Half of a surrogate pair, which JSON can spell and no text can hold.
         json.dumps(document, ensure_ascii=False).encode()
@@ -61,7 +61,7 @@ def _fault(document: Any) -> str | None:
     try:
         import jsonschema
     except ImportError as error:
-        needs = "reading results needs jsonschema: pip install tinytail[report]"
+        needs = "reading results needs jsonschema: pip install jsonschema"
         raise UsageError(needs) from error
     version = document.get("schema_version") if isinstance(document, dict) else None
     if isinstance(version, int) and version != SCHEMA_VERSION:

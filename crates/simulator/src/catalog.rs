@@ -9,6 +9,7 @@ use std::sync::{LazyLock, Mutex, PoisonError};
 use tinytail_core::config::{ConfigError, Document, Row, nearest_hint};
 use tinytail_core::design::{Adjustment, Design, DesignKind, TOP_LEVEL, describe};
 use tinytail_core::device::Device;
+use tinytail_workload::read_text;
 
 static DEVICES: Dir<'_> = include_dir!("$CARGO_MANIFEST_DIR/../../devices");
 static DESIGNS: Dir<'_> = include_dir!("$CARGO_MANIFEST_DIR/../../designs");
@@ -72,7 +73,7 @@ fn text(what: &str, folder: &'static Dir<'static>, name_or_path: &str) -> Result
         return Ok((*text).into());
     }
     if Path::new(name_or_path).extension().is_some_and(|extension| extension == "toml") {
-        return std::fs::read_to_string(name_or_path).map_err(|error| ConfigError::new(format!("{name_or_path}: {error}")));
+        return read_text(Path::new(name_or_path)).map_err(|error| ConfigError::new(format!("{name_or_path}: {error}")));
     }
     Err(unknown(what, name_or_path, &known.iter().map(|(name, _)| *name).collect::<Vec<_>>()))
 }
@@ -320,7 +321,7 @@ fn file(top: &[(&str, toml::Value)], rows: &[Row]) -> Result<String, ConfigError
 /// # Errors
 /// What is wrong, with file and line.
 pub fn check(path: &str) -> Result<&'static str, ConfigError> {
-    let text = std::fs::read_to_string(path).map_err(|error| ConfigError::new(format!("{path}: {error}")))?;
+    let text = read_text(Path::new(path)).map_err(|error| ConfigError::new(format!("{path}: {error}")))?;
     let document = Document::parse(path, &text)?;
     let (of_device, of_design) = (sections(&device_schema()), sections(&design_schema()));
     let has = |sections: &[String]| sections.iter().any(|section| document.table.contains_key(section));
@@ -417,7 +418,7 @@ pub fn kind_of(path: &str) -> Result<FileKind, ConfigError> {
     if Path::new(path).extension().is_some_and(|extension| extension == "fio") {
         return Ok(FileKind::Workload);
     }
-    let text = std::fs::read_to_string(path).map_err(|error| ConfigError::new(format!("{path}: {error}")))?;
+    let text = read_text(Path::new(path)).map_err(|error| ConfigError::new(format!("{path}: {error}")))?;
     let document = Document::parse(path, &text);
     // A workload nests deeper than devices and designs, whose documents are flat.
     const WORKLOAD_TABLES: [&str; 6] = ["[synthetic", "[threads", "[profile", "[trace", "[tenants", "[transform"];

@@ -19,6 +19,7 @@ use toml::de::{DeTable, DeValue};
 use crate::claims::Claim;
 use crate::error::WorkloadError;
 use crate::fio;
+use crate::read::read_text;
 use crate::synthetic::Synthetic;
 use crate::synthetic::profile::Profile;
 use crate::synthetic::profile_table::ProfileTable;
@@ -426,7 +427,7 @@ pub struct Row {
 
 /// Reads the sidecar file of a trace.
 pub(crate) fn read_sidecar(path: &Path) -> Result<TraceOptions, WorkloadError> {
-    let content = std::fs::read_to_string(path).map_err(|error| WorkloadError::io(path, &error))?;
+    let content = read_text(path).map_err(|error| WorkloadError::io(path, &error))?;
     let name = path.display().to_string();
     let text = Text::new(&name, &content);
     let table: TraceTable = text.parse()?;

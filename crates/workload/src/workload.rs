@@ -14,6 +14,7 @@ use crate::file::{CheckedFile, NO_RATES, Row, Table, Text, TraceFile, WorkloadFi
 use crate::fio;
 use crate::limit::Limited;
 use crate::random::Random;
+use crate::read::read_text;
 use crate::reading::{Reading, STANDARD_INPUT, STANDARD_INPUT_SAID};
 use crate::source::{Source, SourceContext};
 use crate::streams::{Pacing, Stream, Streams};
@@ -128,7 +129,7 @@ pub fn describe_with(name_or_path: &str, given: &[Given]) -> Result<Description,
     if !path.is_file() {
         return Err(unknown(base));
     }
-    let content = std::fs::read_to_string(path).map_err(|error| WorkloadError::io(path, &error))?;
+    let content = read_text(path).map_err(|error| WorkloadError::io(path, &error))?;
     Text::new(base, &content).with(given, describe)
 }
 
@@ -145,7 +146,7 @@ pub fn workload_file(name_or_path: &str, given: &[Given]) -> Result<String, Work
     if !path.is_file() {
         return Err(unknown(name_or_path));
     }
-    let content = std::fs::read_to_string(path).map_err(|error| WorkloadError::io(path, &error))?;
+    let content = read_text(path).map_err(|error| WorkloadError::io(path, &error))?;
     Text::new(name_or_path, &content).with(given, print)
 }
 
@@ -154,7 +155,7 @@ pub fn workload_file(name_or_path: &str, given: &[Given]) -> Result<String, Work
 /// # Errors
 /// Names the line and what is wrong there.
 pub fn check_file(path: &Path) -> Result<(), WorkloadError> {
-    let content = std::fs::read_to_string(path).map_err(|error| WorkloadError::io(path, &error))?;
+    let content = read_text(path).map_err(|error| WorkloadError::io(path, &error))?;
     Text::new(&path.display().to_string(), &content).workload(None).map(|_| ())
 }
 
@@ -254,7 +255,7 @@ impl Workload {
         }
         let path = Path::new(base);
         if is_workload_file(path) && path.is_file() && !fio::is_io_log(path) {
-            let content = std::fs::read_to_string(path).map_err(|error| WorkloadError::io(path, &error))?;
+            let content = read_text(path).map_err(|error| WorkloadError::io(path, &error))?;
             let name = path.file_stem().map_or_else(|| base.into(), |stem| stem.to_string_lossy());
             let file = Text::new(base, &content).with(given, |text| text.workload(multiplier))?;
             return Self::from_file(named(&name), file, base, path.parent(), options, traces, reading);

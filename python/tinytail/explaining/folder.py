@@ -13,6 +13,7 @@ from typing import Any
 from tinytail import engine
 from tinytail.comparing import Plan
 from tinytail.errors import ResultsError, UsageError, suggestion
+from tinytail.files import RESULTS_MIB_MAX, read_text
 from tinytail.keeping import (
     DESIGN_FILES,
     FORMAT,
@@ -111,7 +112,7 @@ class KeptResults:
 
     def geometry(self) -> Geometry:
         """Where the device's planes lie."""
-        document = json.loads(Path(self.path, RESULTS).read_text("utf-8"))
+        document = json.loads(read_text(Path(self.path, RESULTS), RESULTS_MIB_MAX))
         values = {
             setting["key"]: int(setting["value"])
             for item in document["configuration"]
@@ -219,7 +220,7 @@ def open_results(path: str) -> KeptResults:
 def _manifest(folder: Path, path: str) -> dict[str, Any]:
     file = folder / MANIFEST
     try:
-        manifest = json.loads(file.read_text("utf-8"))
+        manifest = json.loads(read_text(file, RESULTS_MIB_MAX))
     except FileNotFoundError as error:
         raise ResultsError(
             f"{path}: not a folder of results: it has no {MANIFEST}; "

@@ -1,0 +1,24 @@
+"""Reads text files that a user names, each up to a bound."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+MIB = 1 << 20
+# The JSON of a comparison has series of each design.
+RESULTS_MIB_MAX = 256
+TABLE_MIB_MAX = 16
+
+
+def read_text(path: str | Path, mib_max: int) -> str:
+    """The text of a file.
+
+    Raises:
+        OSError: it cannot be read, is a folder, or is too long; `strerror` says which.
+        UnicodeDecodeError: it is no UTF-8.
+    """
+    with Path(path).open("rb") as file:
+        content = file.read(mib_max * MIB + 1)
+    if len(content) > mib_max * MIB:
+        raise OSError(0, f"it is longer than {mib_max} MiB, or has no end")
+    return content.decode("utf-8-sig")
