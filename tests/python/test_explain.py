@@ -400,7 +400,7 @@ def test_it_says_what_to_install(
     monkeypatch.setattr(explaining, "find_spec", lambda _: None)
     outcome = command("explain", str(made))
     assert outcome.code == 2
-    assert "pip install tinytail[explain]" in outcome.err
+    assert "pip install pyarrow" in outcome.err
 
 
 def test_what_is_something_else_is_not_replaced(command: RunCommand, tmp_path: Path) -> None:

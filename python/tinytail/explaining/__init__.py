@@ -176,7 +176,7 @@ def counterfactual(
 
 def _check_library() -> None:
     if find_spec("pyarrow") is None:
-        raise UsageError("explaining needs pyarrow: pip install tinytail[explain]")
+        raise UsageError("explaining needs pyarrow: pip install pyarrow")
 
 
 def _check_values(

@@ -95,7 +95,8 @@ def _check_libraries(what: str, names: Sequence[str]) -> None:
     missing = [name for name in names if find_spec(name) is None]
     if missing:
         needed = " and ".join(missing)
-        raise UsageError(f"{what} cannot be made without {needed}: pip install tinytail[report]")
+        install = f"pip install {' '.join(missing)}"
+        raise UsageError(f"{what} cannot be made without {needed}: {install}")
 
 
 def _check_folder(folder: str) -> None:

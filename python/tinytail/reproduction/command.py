@@ -59,7 +59,7 @@ def reproduce(options: Options, output: JsonOutput | None) -> int:
     console = console_beside(output)
     console.print(pages.results_view(document, console.width))
     if options.figures is not None and not figures.can_be_drawn():
-        print_error("figures need matplotlib: pip install tinytail[reproduce]")
+        print_error("figures need matplotlib: pip install matplotlib")
     if wanted.figures is not None and not document["figures"]:
         stderr().print(
             f"note: nothing was drawn into {wanted.figures}: nothing was run of which the papers "
@@ -96,7 +96,7 @@ def _wanted(options: Options) -> session.Wanted:
                     f"--docs needs all rows of a paper: tinytail reproduce {paper.prefix}"
                 )
         if not figures.can_be_drawn():
-            raise UsageError("--docs needs matplotlib: pip install tinytail[reproduce]")
+            raise UsageError("--docs needs matplotlib: pip install matplotlib")
         folder = options.docs
     for path in {options.docs, options.figures} - {None}:
         if path is not None and Path(path).exists() and not Path(path).is_dir():

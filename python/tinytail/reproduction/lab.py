@@ -254,7 +254,7 @@ class Lab:
 
     def _prepare(self, experiment: Experiment) -> tuple[Run, ...]:
         if experiment.log and not logs.can_be_read():
-            raise Unavailable("needs pyarrow to read the log: pip install tinytail[reproduce]")
+            raise Unavailable("needs pyarrow to read the log: pip install pyarrow")
         workload, options, workload_key = self._workload(experiment)
         runs = []
         for label in experiment.designs:
