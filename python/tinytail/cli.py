@@ -7,9 +7,11 @@ from __future__ import annotations
 
 import os
 import signal
+import stat
 import sys
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from types import FrameType
 
 OK = 0
 RUN_FAILED = 1
@@ -17,16 +19,25 @@ RUN_FAILED = 1
 DIFFERENT = 1
 BAD_INPUT = 2
 INTERRUPTED = 130
+# The one table of exit codes; docs/results.md shows it.
+MEANINGS = {
+    OK: "all went well",
+    RUN_FAILED: "a run failed or got stuck, a claim does not hold, or what was made could not be "
+    "written",
+    BAD_INPUT: "bad input: arguments, configuration, traces, images, results, and places that "
+    "cannot be written to",
+    INTERRUPTED: "interrupted by Ctrl-C, SIGTERM or SIGHUP",
+}
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Runs the command line and returns its exit code. SIGTERM does what Ctrl-C does.
+    """Runs the command line and returns its exit code. SIGTERM and SIGHUP do what Ctrl-C does.
 
     Args:
         arguments: the words after the program's name; None for those it was called with.
     """
     try:
-        with _interrupted_by_sigterm():
+        with _interrupted_by_signals():
             _open_closed_streams()
             from tinytail import commands
 
@@ -41,13 +52,28 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 @contextmanager
-def _interrupted_by_sigterm() -> Iterator[None]:
-    """Lets SIGTERM interrupt, so that files that are under way are ended or removed."""
-    before = signal.signal(signal.SIGTERM, signal.default_int_handler)
+def _interrupted_by_signals() -> Iterator[None]:
+    """Lets SIGTERM and SIGHUP interrupt, so that files under way are ended or removed."""
+    before = {signal.SIGTERM: signal.signal(signal.SIGTERM, signal.default_int_handler)}
+    # Whoever starts it with nohup wants it to outlive the terminal.
+    if signal.getsignal(signal.SIGHUP) != signal.SIG_IGN:
+        before[signal.SIGHUP] = signal.signal(signal.SIGHUP, _hung_up)
     try:
         yield
     finally:
-        signal.signal(signal.SIGTERM, before)
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+def _hung_up(number: int, frame: FrameType | None) -> None:
+    """Interrupts, with nothing more written to a terminal: it is gone."""
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    for descriptor in (1, 2):
+        with suppress(OSError):
+            if stat.S_ISCHR(os.fstat(descriptor).st_mode):
+                os.dup2(nowhere, descriptor)
+    os.close(nowhere)
+    signal.default_int_handler(number, frame)
 
 
 def _open_closed_streams() -> None:

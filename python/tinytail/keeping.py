@@ -7,9 +7,9 @@ goes wrong before, results that were kept there earlier stay as they are.
 from __future__ import annotations
 
 import fcntl
-import glob
 import json
 import os
+import re
 import secrets
 import shlex
 import shutil
@@ -23,6 +23,7 @@ from typing import TYPE_CHECKING, Any
 
 from tinytail import arguments, engine
 from tinytail.errors import OutputError, UsageError
+from tinytail.files import RESULTS_MIB_MAX, read_text
 from tinytail.output import json_text
 from tinytail.results import Comparison, DesignResult, Out
 
@@ -43,6 +44,8 @@ STORIES_MAX = 1_000_000
 # File names may have 255 bytes on most file systems, and a character up to four.
 NAME_CHARACTERS_MAX = 60
 CHUNK_BYTES = 1 << 22
+# Folders under way and replaced ones, beside the one whose name they have in theirs.
+_HIDDEN = re.compile(r"\.(?P<name>.+)\.[0-9a-f]{8}\.(?P<ending>tmp|old)")
 # A folder that is under way is locked long before.
 ABANDONED_SECONDS = 60
 
@@ -142,7 +145,7 @@ class Keeping:
         self._names = folder_names(plan.designs)
         # Read now: a file that is altered while the designs run is not what they started from.
         self._inputs = _inputs(plan)
-        _remove_abandoned(self._target)
+        _remove_abandoned(self._target.parent)
         try:
             self._folder.mkdir()
             self._lock = os.open(self._folder, os.O_RDONLY | os.O_DIRECTORY)
@@ -306,21 +309,34 @@ def _sibling(target: Path, ending: str) -> Path:
     return target.with_name(f".{target.name}.{secrets.token_hex(4)}.{ending}")
 
 
-def _remove_abandoned(target: Path) -> None:
-    """Removes what runs left under way that were to have this name and were killed.
+def _remove_abandoned(parent: Path) -> None:
+    """Removes what killed runs left in a directory: folders under way, and replaced ones.
 
-    Whoever writes a folder has it locked, and the system gives up the locks of who has died.
+    Whoever writes a folder has it locked, and the system gives up the locks of who has died. A
+    replaced folder is removed only where the one that replaced it is in its place.
     """
-    for path in target.parent.glob(f".{glob.escape(target.name)}.{'[0-9a-f]' * 8}.tmp"):
+    for path in parent.glob(".*.*"):
+        found = _HIDDEN.fullmatch(path.name)
+        if found is None or not (found["ending"] == "tmp" or (parent / found["name"]).is_dir()):
+            continue
         with suppress(OSError):
             if time.time() - path.stat().st_mtime < ABANDONED_SECONDS:
                 continue
-            lock = os.open(path, os.O_RDONLY | os.O_DIRECTORY)
+            lock = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
             try:
                 fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                shutil.rmtree(path, ignore_errors=True)
+                if _is_ours(path):
+                    shutil.rmtree(path, ignore_errors=True)
             finally:
                 os.close(lock)
+
+
+def _is_ours(path: Path) -> bool:
+    """Whether a hidden folder has nothing in it but what results are made of."""
+    known = {MANIFEST, RESULTS, *DESIGN_FILES}
+    names = [re.sub(r"^\.(.*)\.\d+-\d+\.tmp$", r"\1", each.name) for each in path.glob("**/*")]
+    folders = {each.name for each in path.iterdir() if each.is_dir()}
+    return all(name in known or name in folders for name in names)
 
 
 def _hindrance(target: Path) -> str | None:
@@ -348,7 +364,7 @@ def _hindrance(target: Path) -> str | None:
 def _manifest(target: Path) -> dict[str, Any] | None:
     """The manifest of a folder of results, of whatever version; None if that has none."""
     try:
-        manifest = json.loads((target / MANIFEST).read_text("utf-8"))
+        manifest = json.loads(read_text(target / MANIFEST, RESULTS_MIB_MAX))
     except (OSError, ValueError, RecursionError):
         return None
     is_ours = isinstance(manifest, dict) and manifest.get("format") == FORMAT

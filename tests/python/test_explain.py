@@ -497,12 +497,38 @@ def test_what_a_killed_run_left_is_removed_by_a_later_one(
     assert set(tmp_path.iterdir()) == {folder, being_written, just_made, replaced}
     os.close(lock)
     assert command(*words).code == 0
-    assert set(tmp_path.iterdir()) == {folder, just_made, replaced}
+    assert set(tmp_path.iterdir()) == {folder, just_made}
 
 
-def test_an_interrupted_run_keeps_what_it_has(command: RunCommand, tmp_path: Path) -> None:
+def test_what_killed_runs_of_other_names_left_is_removed_and_nothing_else(
+    command: RunCommand, tmp_path: Path
+) -> None:
+    names = {
+        "left": ".other.00000001.tmp",
+        "only copy": ".gone.00000002.old",
+        "foreign": ".other.00000003.tmp",
+        "alike": ".other.0000000x.tmp",
+    }
+    paths = {what: tmp_path / name for what, name in names.items()}
+    for path in paths.values():
+        (path / "base").mkdir(parents=True)
+        (path / "base" / "requests.parquet").touch()
+    (paths["left"] / "base" / ".told.parquet.77-3.tmp").touch()
+    (paths["foreign"] / "thesis.tex").touch()
+    for path in paths.values():
+        os.utime(path, (0, 0))
+    words = ("compare", "base", *RUN, "--requests", "900", "--out", str(tmp_path / "mine"))
+    assert command(*words).code == 0
+    kept = {paths[what] for what in ("only copy", "foreign", "alike")}
+    assert set(tmp_path.iterdir()) == {tmp_path / "mine", *kept}
+
+
+@pytest.mark.parametrize("by", [signal.SIGINT, signal.SIGHUP])
+def test_an_interrupted_run_keeps_what_it_has(
+    command: RunCommand, tmp_path: Path, by: signal.Signals
+) -> None:
     folder = tmp_path / "out"
-    code, err = interrupted(folder, signal.SIGINT)
+    code, err = interrupted(folder, by)
     assert code == 130, err
     assert [path.name for path in tmp_path.iterdir()] == ["out"]
     assert read_json(folder / "manifest.json")["partial"] is True
