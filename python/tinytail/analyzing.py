@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from typing import Annotated
+
 from cyclopts import App
 
 from tinytail import conflicts
 from tinytail.cli import OK, RUN_FAILED
 from tinytail.errors import OutputError
-from tinytail.flags import JsonPath, PositiveOrNone
+from tinytail.flags import DeviceName, JsonPath, PositiveOrNone, whole
 from tinytail.output import checked_output, print_error, show_results
 from tinytail.page_layout import analyze_page_layout, pages_of, read_page_times
 from tinytail.rate_matching import analyze_rate_matching
@@ -21,11 +23,11 @@ analyze = App(name="analyze", help="Work out what follows from a device without 
 @analyze.command(name="rotation")
 def analyze_rotation_command(
     *,
-    device: str = "ttflash-256g",
+    device: DeviceName = "ttflash-256g",
     dwpd: float = 5.0,
     valid: float = 0.25,
     day_hours: float = 8.0,
-    width: int = 8,
+    width: Annotated[int, whole(1)] = 8,
     write_mib_s: float | None = None,
     json: JsonPath = None,
 ) -> int:
@@ -69,7 +71,7 @@ def analyze_rotation_command(
 @analyze.command(name="rate-matching")
 def analyze_rate_matching_command(
     *,
-    device: str = "harey-8g",
+    device: DeviceName = "harey-8g",
     over_provisioning_percent: float | None = None,
     json: JsonPath = None,
     figures: str | None = None,

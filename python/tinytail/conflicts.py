@@ -9,7 +9,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from tinytail import engine
-from tinytail.errors import TinytailError, UsageError
+from tinytail.errors import OutputError, TinytailError, UsageError
 from tinytail.keeping import without_multiplier
 from tinytail.spooling import is_trace
 
@@ -20,7 +20,7 @@ COMPRESSED = (".zst", ".gz")
 
 
 def check(outputs: Named, inputs: Named = (), folders: Named = ()) -> None:
-    """Makes sure that every file written is one of its own.
+    """Makes sure that every file written has a place, and is one of its own.
 
     Args:
         outputs: what is written; `-` is standard output, and pipes and devices are nobody's.
@@ -30,7 +30,9 @@ def check(outputs: Named, inputs: Named = (), folders: Named = ()) -> None:
     Raises:
         UsageError: two options write the same file, one writes what another one reads, or one
             writes into such a folder.
+        OutputError: the directory of a file is not there.
     """
+    outputs = list(outputs)
     kept = [(option, os.path.realpath(path)) for option, path in folders if path]
     read = {_identity(path): option for option, path in inputs if path and Path(path).is_file()}
     written: dict[object, str] = {}
@@ -48,6 +50,10 @@ def check(outputs: Named, inputs: Named = (), folders: Named = ()) -> None:
             if option != whole and Path(os.path.realpath(path)).is_relative_to(folder):
                 raise UsageError(f"{option} would write {path} into the folder of {whole}")
         written[identity] = option
+    for option, path in outputs:
+        parent = Path(os.path.realpath(path or ".")).parent
+        if path not in (None, "", "-") and not parent.is_dir():
+            raise OutputError(f"cannot write {path} ({option}): there is no directory {parent}")
 
 
 def files_read(

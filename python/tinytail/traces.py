@@ -6,7 +6,7 @@ import os
 from functools import cache
 from typing import Any
 
-from tinytail import arguments, engine, transforms
+from tinytail import arguments, conflicts, engine, transforms
 from tinytail.comparing import ProgressCallback, in_thread, spooled
 from tinytail.tracing import AddressUnit, Event, TimeUnit, TraceOptions
 from tinytail.transforms import Transform
@@ -185,6 +185,7 @@ def convert_trace(
     seed = arguments.whole_number("seed", seed, 0, arguments.U64_MAX)
     force = arguments.flag("force", force)
     words = arguments.settings(settings)
+    conflicts.check([("OUT", out)])
     with spooled(name, options, progress) as content:
         return in_thread(
             lambda control: engine.convert_trace(

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from cyclopts import App, Parameter
-from cyclopts.validators import Number
+from cyclopts import App
 
 from tinytail import conflicts
 from tinytail.cli import BAD_INPUT, INTERRUPTED, OK, RUN_FAILED
-from tinytail.flags import JsonPath, PositiveOrNone, Seed, SetWords
+from tinytail.flags import DESIGNS, DeviceName, JsonPath, PositiveOrNone, Seed, SetWords, whole
 from tinytail.output import checked_output, console_beside, print_error, stderr, write_output
 from tinytail.progress import reporter
 from tinytail.render import power_cuts_view
@@ -23,11 +22,11 @@ verify = App(name="verify", help="Verify what no design may break.")
     usage="Usage: tinytail verify power-cut [DESIGN... --device D] [OPTIONS]",
 )
 def verify_power_cut_command(
-    designs: Annotated[list[str] | None, Parameter(name="DESIGN")] = None,
+    designs: Annotated[list[str] | None, DESIGNS] = None,
     /,
     *,
-    device: str | None = None,
-    cuts: Annotated[int, Parameter(validator=Number(gte=1))] = CUTS,
+    device: DeviceName | None = None,
+    cuts: Annotated[int, whole(1)] = CUTS,
     seed: Seed = 1,
     jobs: PositiveOrNone = None,
     settings: SetWords = None,

@@ -422,7 +422,7 @@ def test_ctrl_c_while_a_drive_ages(native: FakeNative, command: RunCommand) -> N
         (("base",), 'design "base" is given twice'),
         (("--duration-s", "0"), "duration_s must be a whole number from 1 to 86400"),
         (("--duration-s", "-5"), "duration_s must be a whole number from 1 to 86400"),
-        (("--duration-s", "long"), "unable to convert"),
+        (("--duration-s", "long"), "is not a whole number"),
         (("--resolution", "0"), "resolution must be a whole number from 1 to 64"),
         (("--resolution", "65"), "resolution must be a whole number from 1 to 64"),
         (("--max-multiplier", "0"), "max_multiplier must be a whole number from 1 to 1000"),

@@ -77,7 +77,7 @@ def test_no_color_leaves_out_every_escape(
             "requests must be a whole number from 1 to 1844674407",
         ),
         ((*COMPARE, "--json", ""), "its name is empty"),
-        ((*COMPARE, "--requests", "many"), 'unable to convert "many" into int'),
+        ((*COMPARE, "--requests", "many"), '"many" is not a whole number'),
         ((*COMPARE, "--jobs", "0"), "Must be >= 1"),
         ((*COMPARE, "--windows", "0"), "Must be >= 1"),
         ((*COMPARE, "--starved-after-s", "0"), "Must be >= 1"),
@@ -86,7 +86,7 @@ def test_no_color_leaves_out_every_escape(
         ((*COMPARE, "--seed", "-1"), "Must be >= 0"),
         ((*COMPARE, "--json", "--verify"), "Name a file, or - for standard output"),
         ((*COMPARE, "--reference", "no-gc"), 'did you mean "base+no-gc"?'),
-        (("compare", "base", "--workload", "dtrs"), "--device requires an argument"),
+        (("compare", "base", "--workload", "dtrs"), "--device is missing: Name of a drive"),
         (("compare", *DRIVE), "no design given, and ttflash-256g names none as its own"),
         (("compare", "base", "base", *DRIVE), 'design "base" is given twice'),
         (("compare", "bsae", *DRIVE), 'unknown design "bsae"'),
@@ -209,14 +209,19 @@ def test_json_to_standard_output_has_it_for_itself(command: RunCommand) -> None:
 
 @pytest.mark.parametrize(
     ("place", "message"),
-    [("missing/out.json", "there is no directory"), ("", "it is a directory")],
+    [
+        ("missing/out.json", "(--json): there is no directory"),
+        ("", "it is a directory"),
+    ],
 )
 def test_json_that_cannot_be_written_is_found_before_running(
     command: RunCommand, native: FakeNative, tmp_path: Path, place: str, message: str
 ) -> None:
     outcome = command(*COMPARE, "--json", str(tmp_path / place))
     assert outcome.code == 2
-    assert f"error: cannot write results to {tmp_path / place}: {message}" in outcome.err
+    assert outcome.err.startswith("error: cannot write ")
+    assert str(tmp_path / place) in outcome.err
+    assert message in outcome.err
     assert native.specs == []
 
 

@@ -57,7 +57,11 @@ def test_no_more_designs_run_at_once_than_jobs(native: FakeNative) -> None:
     assert len(comparison.results) == 3
 
 
-def test_every_option_reaches_the_run_and_the_command(native: FakeNative) -> None:
+def test_every_option_reaches_the_run_and_the_command(
+    native: FakeNative, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("logs").mkdir()
     comparison = tinytail.compare(
         ["base"],
         device="ttflash-256g",

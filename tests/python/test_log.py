@@ -149,8 +149,8 @@ def test_a_log_that_cannot_be_written_is_refused_before_the_run(
 ) -> None:
     path = tmp_path / "none" / "log.parquet"
     outcome = command("compare", "base", *RUN, "--requests", "999999999", "--log", str(path))
-    assert outcome.code == 1
-    assert f"cannot write the log to {path}: there is no directory {path.parent}" in outcome.err
+    assert outcome.code == 2
+    assert f"cannot write {path} (--log): there is no directory {path.parent}" in outcome.err
 
 
 def test_ctrl_c_leaves_a_valid_log_that_is_marked(tmp_path: Path) -> None:

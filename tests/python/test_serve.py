@@ -236,7 +236,7 @@ def test_from_python_it_is_stopped_by_an_event(tmp_path: Path) -> None:
         (("--nbd", "unix:s", "--dilate", "1e9"), 2, "1 to 10000 times"),
         (("--nbd", "unix:s", "--design", "bsae"), 2, "did you mean `base`"),
         (("--nbd", "unix:s", "--data", "."), 2, "Is a directory"),
-        (("--nbd", "unix:s", "--record", "no/such/trace"), 1, "there is no folder no/such"),
+        (("--nbd", "unix:s", "--record", "no/such/trace"), 2, "there is no directory "),
         (("--nbd", "unix:s", "--record", "x.toml"), 2, "is a workload file's"),
         (("--nbd", "unix:s", "--image", "no.image"), 2, "No such file"),
         (("--nbd", "unix:s", "--log", "no/such/log"), 1, "no/such/log"),

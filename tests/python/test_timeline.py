@@ -197,5 +197,5 @@ def test_a_file_that_cannot_be_written_is_refused_before_the_run(
 ) -> None:
     path = tmp_path / "none" / "x.pftrace"
     outcome = command("compare", "base", *RUN, "--requests", "999999999", "--timeline", str(path))
-    assert outcome.code == 1
-    assert f"cannot write the timeline to {path}: there is no directory" in outcome.err
+    assert outcome.code == 2
+    assert f"cannot write {path} (--timeline): there is no directory" in outcome.err

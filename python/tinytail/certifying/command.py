@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Annotated
 
-from cyclopts import App, Parameter
+from cyclopts import App
 
 from tinytail import conflicts
 from tinytail.arguments import state_from_words
@@ -15,7 +15,7 @@ from tinytail.certifying.progress import reporter
 from tinytail.certifying.results import Certification
 from tinytail.certifying.view import certification_view
 from tinytail.cli import BAD_INPUT, INTERRUPTED, OK, RUN_FAILED
-from tinytail.flags import JsonPath, PositiveOrNone, Seed, SetWords
+from tinytail.flags import DESIGNS, DeviceName, JsonPath, PositiveOrNone, Seed, SetWords, whole
 from tinytail.output import (
     checked_output,
     console_beside,
@@ -29,14 +29,14 @@ certify = App(name="certify", help="Rate drives as a certification test does.")
 
 @certify.command(name="act", usage="Usage: tinytail certify act [DESIGN...] [OPTIONS]")
 def certify_act(
-    designs: Annotated[list[str] | None, Parameter(name="DESIGN")] = None,
+    designs: Annotated[list[str] | None, DESIGNS] = None,
     /,
     *,
-    device: str = DEVICE,
+    device: DeviceName = DEVICE,
     rule: RuleName = "paper",
-    duration_s: int = 60,
-    max_multiplier: int = 64,
-    resolution: int = 1,
+    duration_s: Annotated[int, whole(1)] = 60,
+    max_multiplier: Annotated[int, whole(1)] = 64,
+    resolution: Annotated[int, whole(1)] = 1,
     seed: Seed = 1,
     jobs: PositiveOrNone = None,
     state: list[str] | None = None,

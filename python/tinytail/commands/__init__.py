@@ -5,9 +5,9 @@ from __future__ import annotations
 import sys
 from collections.abc import Sequence
 
-from cyclopts import App, CycloptsError, Parameter
+from cyclopts import App, CycloptsError, MissingArgumentError, Parameter
 
-from tinytail.cli import BAD_INPUT, OK, RUN_FAILED
+from tinytail.cli import BAD_INPUT, MEANINGS, OK, RUN_FAILED
 from tinytail.errors import RunError, TinytailError
 from tinytail.output import PLAINLY, discard_output, print_error, stdout
 
@@ -21,11 +21,10 @@ def _version() -> str:
 app = App(
     name="tinytail",
     help="A laboratory for the tail latency of solid-state drives.",
-    help_epilogue=(
-        "Exit codes: 0 all went well; 1 a run failed or its results could not be written; "
-        "2 bad input (arguments, configuration or files); 130 interrupted."
-    ),
+    help_epilogue="Exit codes: "
+    + "; ".join(f"{code} {meaning}" for code, meaning in MEANINGS.items()),
     version=_version,
+    version_flags=["--version", "-V"],
     version_format="plaintext",
     default_parameter=Parameter(negative=()),
     result_action="return_value",
@@ -45,6 +44,7 @@ _COMMANDS = {
     "trace": ("commands.trace:trace", None),
     "image": ("commands.image:image", None),
     "config": ("commands.config:config", None),
+    "completion": ("commands.completion:completion", "completion bash|zsh|fish"),
     "analyze": ("analyzing:analyze", None),
     "verify": ("verify_command:verify", None),
     "certify": ("certifying.command:certify", None),
@@ -59,6 +59,19 @@ _COMMANDS = {
 for _name, (_place, _usage) in _COMMANDS.items():
     _more = {} if _usage is None else {"usage": f"Usage: tinytail {_usage}"}
     app.command(f"tinytail.{_place}", name=_name, **_more)
+
+
+def _missing(error: MissingArgumentError) -> str:
+    """Which option or argument is missing, or lacks its value, and what it is."""
+    assert error.argument is not None
+    assert error.app is not None
+    name = error.argument.name
+    what = "needs a value" if name in (error.root_input_tokens or ()) else "is missing"
+    command = " ".join(("tinytail", *(error.command_chain or ())))
+    described = error.app.assemble_argument_collection(parse_docstring=True)
+    meanings = [each.parameter.help for each in described if each.name == name]
+    meaning = " ".join((meanings[0] if meanings and meanings[0] else "see its help").split())
+    return f"{name} {what}: {meaning.rstrip('.')} (`{command} --help` has more)"
 
 
 def run(arguments: Sequence[str]) -> int:
@@ -77,6 +90,9 @@ def run(arguments: Sequence[str]) -> int:
     try:
         code = app(list(arguments), console=stdout(), exit_on_error=False, print_error=False)
         sys.stdout.flush()
+    except MissingArgumentError as error:
+        print_error(_missing(error))
+        return BAD_INPUT
     except CycloptsError as error:
         print_error(str(error))
         return BAD_INPUT

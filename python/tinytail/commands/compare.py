@@ -6,8 +6,6 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Annotated
 
-from cyclopts import Parameter
-from cyclopts.validators import Number
 from rich.console import Group
 from rich.text import Text
 
@@ -19,12 +17,18 @@ from tinytail.comparing import SEEDS_MAX, WINDOWS, WINDOWS_MAX, Plan, execute
 from tinytail.engine import STARVED_AFTER_S, STARVED_AFTER_S_MAX
 from tinytail.errors import OutputError
 from tinytail.flags import (
+    DESIGNS,
+    NO_TRACE_FLAGS,
+    NO_TRANSFORM_FLAGS,
+    DeviceName,
     JsonPath,
     PositiveOrNone,
     Seed,
     SetWords,
     TraceFlags,
     TransformOptions,
+    WorkloadName,
+    whole,
 )
 from tinytail.keeping import STORIES_MAX, stories_wanted
 from tinytail.output import checked_output, console_beside, print_error, stderr, write_output
@@ -32,20 +36,18 @@ from tinytail.progress import reporter
 from tinytail.render import comparison_view
 from tinytail.reporting import Pictures
 from tinytail.results import Comparison
-from tinytail.tracing import NOTHING_SAID
-from tinytail.transforms import Transform
 from tinytail.verdict_view import verdict_view
 
 
 def compare(
-    designs: Annotated[list[str] | None, Parameter(name="DESIGN")] = None,
+    designs: Annotated[list[str] | None, DESIGNS] = None,
     /,
     *,
-    device: str,
-    workload: Annotated[str, Parameter(allow_leading_hyphen=True)],
+    device: DeviceName,
+    workload: WorkloadName,
     requests: PositiveOrNone = None,
     seed: Seed = 1,
-    seeds: Annotated[int, Parameter(validator=Number(gte=1, lte=SEEDS_MAX))] = 1,
+    seeds: Annotated[int, whole(1, SEEDS_MAX)] = 1,
     jobs: PositiveOrNone = None,
     json: JsonPath = None,
     details: bool = False,
@@ -57,20 +59,18 @@ def compare(
     log: str | None = None,
     report: str | None = None,
     figures: str | None = None,
-    windows: Annotated[int, Parameter(validator=Number(gte=1, lte=WINDOWS_MAX))] = WINDOWS,
+    windows: Annotated[int, whole(1, WINDOWS_MAX)] = WINDOWS,
     out: str | None = None,
-    stories: Annotated[int | None, Parameter(validator=Number(gte=0, lte=STORIES_MAX))] = None,
+    stories: Annotated[int | None, whole(0, STORIES_MAX)] = None,
     timeline: str | None = None,
     timeline_window: str | None = None,
     no_warm_up: bool = False,
-    starved_after_s: Annotated[
-        int, Parameter(validator=Number(gte=1, lte=STARVED_AFTER_S_MAX))
-    ] = STARVED_AFTER_S,
+    starved_after_s: Annotated[int, whole(1, STARVED_AFTER_S_MAX)] = STARVED_AFTER_S,
     no_cache: bool = False,
     strict: bool = False,
     beside: list[str] | None = None,
-    trace: TraceFlags = NOTHING_SAID,
-    transform: TransformOptions = Transform(),  # noqa: B008
+    trace: TraceFlags = NO_TRACE_FLAGS,
+    transform: TransformOptions = NO_TRANSFORM_FLAGS,
 ) -> int:
     """Run designs on the same workload, side by side, on drives aged alike.
 

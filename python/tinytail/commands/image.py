@@ -3,19 +3,26 @@
 from __future__ import annotations
 
 import time
-from typing import Annotated
 
-from cyclopts import App, Parameter
+from cyclopts import App
 
 from tinytail import caching, conflicts, engine, imaging
 from tinytail.arguments import state_from_words
 from tinytail.cli import OK, RUN_FAILED
 from tinytail.commands.facts import show_facts
-from tinytail.flags import JsonPath, Seed, SetWords, TraceFlags
+from tinytail.flags import (
+    NO_TRACE_FLAGS,
+    DesignName,
+    DeviceName,
+    JsonPath,
+    Seed,
+    SetWords,
+    TraceFlags,
+    WorkloadName,
+)
 from tinytail.output import checked_output, json_text, show_results, stderr, stdout
 from tinytail.progress import reporter
 from tinytail.render import cache_view, facts_view
-from tinytail.tracing import NOTHING_SAID
 
 image = App(name="image", help="Make images of aged drives, and look into them.")
 
@@ -27,13 +34,13 @@ def image_create(
     out: str,
     /,
     *,
-    device: str,
-    design: str,
+    device: DeviceName,
+    design: DesignName,
     seed: Seed = 1,
     state: list[str] | None = None,
     settings: SetWords = None,
-    workload: Annotated[str | None, Parameter(allow_leading_hyphen=True)] = None,
-    trace: TraceFlags = NOTHING_SAID,
+    workload: WorkloadName | None = None,
+    trace: TraceFlags = NO_TRACE_FLAGS,
 ) -> int:
     """Age a drive and write it to a file, from which `tinytail compare --image` starts.
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from tinytail import engine
 from tinytail.cli import OK, RUN_FAILED
 from tinytail.errors import UsageError
-from tinytail.flags import Seed, SetWords
+from tinytail.flags import DesignName, DeviceName, Seed, SetWords, WorkloadName
 from tinytail.output import JsonOutput, print_error, stdout
 from tinytail.render import claims_view, description_view, entries_view
 
@@ -32,7 +32,9 @@ def _show(
     return OK
 
 
-def devices(name: str | None = None, /, *, toml: bool = False, settings: SetWords = None) -> int:
+def devices(
+    name: DeviceName | None = None, /, *, toml: bool = False, settings: SetWords = None
+) -> int:
     """List the drives, or show one with the source of each number.
 
     Parameters
@@ -48,7 +50,9 @@ def devices(name: str | None = None, /, *, toml: bool = False, settings: SetWord
     return _show("device", name, settings or (), toml=toml)
 
 
-def designs(name: str | None = None, /, *, toml: bool = False, settings: SetWords = None) -> int:
+def designs(
+    name: DesignName | None = None, /, *, toml: bool = False, settings: SetWords = None
+) -> int:
     """List the designs and overlays, or show one, composed or not.
 
     Parameters
@@ -65,7 +69,7 @@ def designs(name: str | None = None, /, *, toml: bool = False, settings: SetWord
 
 
 def workloads(
-    name: str | None = None,
+    name: WorkloadName | None = None,
     /,
     *,
     check: bool = False,

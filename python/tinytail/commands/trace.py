@@ -10,14 +10,21 @@ from cyclopts import App, Parameter
 from tinytail import conflicts
 from tinytail.cli import OK, RUN_FAILED
 from tinytail.commands.facts import show_facts
-from tinytail.flags import JsonPath, PositiveOrNone, Seed, SetWords, TraceFlags, TransformOptions
+from tinytail.flags import (
+    NO_TRACE_FLAGS,
+    NO_TRANSFORM_FLAGS,
+    JsonPath,
+    PositiveOrNone,
+    Seed,
+    SetWords,
+    TraceFlags,
+    TransformOptions,
+)
 from tinytail.output import checked_output, json_text, show_results, stderr, stdout
 from tinytail.progress import reporter
 from tinytail.render import facts_view
 from tinytail.trace_view import trace_view
 from tinytail.traces import convert_trace, describe_trace
-from tinytail.tracing import NOTHING_SAID
-from tinytail.transforms import Transform
 
 trace = App(name="trace", help="Look into block I/O traces, and write them.")
 
@@ -27,8 +34,8 @@ def info(
     file: Annotated[str, Parameter(allow_leading_hyphen=True)],
     /,
     *,
-    options: TraceFlags = NOTHING_SAID,
-    transform: TransformOptions = Transform(),  # noqa: B008
+    options: TraceFlags = NO_TRACE_FLAGS,
+    transform: TransformOptions = NO_TRANSFORM_FLAGS,
     details: bool = False,
     json: JsonPath = None,
 ) -> int:
@@ -65,8 +72,8 @@ def convert(
     seed: Seed = 1,
     force: bool = False,
     settings: SetWords = None,
-    options: TraceFlags = NOTHING_SAID,
-    transform: TransformOptions = Transform(),  # noqa: B008
+    options: TraceFlags = NO_TRACE_FLAGS,
+    transform: TransformOptions = NO_TRANSFORM_FLAGS,
 ) -> int:
     """Write the requests of a trace, transformed or not, as a trace that needs no options.
 

@@ -7,7 +7,6 @@ from contextlib import nullcontext
 from typing import Annotated, Any, Literal
 
 from cyclopts import Parameter
-from cyclopts.validators import Number
 from rich.console import Console, RenderableType
 
 from tinytail import conflicts, explaining
@@ -16,7 +15,7 @@ from tinytail.bars import can_draw
 from tinytail.cli import OK, RUN_FAILED
 from tinytail.errors import UsageError
 from tinytail.explaining.view import Look, counterfactual_view, explanation_view
-from tinytail.flags import JsonPath, PositiveOrNone
+from tinytail.flags import JsonPath, PositiveOrNone, whole
 from tinytail.output import JsonOutput, checked_output, json_text, show_results, stderr
 from tinytail.progress import reporter
 
@@ -27,7 +26,7 @@ def explain(
     *,
     design: str | None = None,
     slowest: PositiveOrNone = None,
-    request: Annotated[int | None, Parameter(validator=Number(gte=0, lte=I64_MAX))] = None,
+    request: Annotated[int | None, whole(0, I64_MAX)] = None,
     percentile: float | None = None,
     kind: Literal["read", "write"] = "read",
     replay: bool = False,

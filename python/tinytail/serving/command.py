@@ -15,7 +15,7 @@ from rich.text import Text
 from tinytail import humanize, serving
 from tinytail.arguments import state_from_words
 from tinytail.cli import OK, RUN_FAILED
-from tinytail.flags import JsonPath, Seed, SetWords
+from tinytail.flags import DesignName, DeviceName, JsonPath, Seed, SetWords
 from tinytail.output import (
     checked_output,
     console_beside,
@@ -29,8 +29,8 @@ from tinytail.serving.view import served_view
 
 def serve(
     *,
-    device: str,
-    design: str,
+    device: DeviceName,
+    design: DesignName,
     nbd: str,
     size: str | None = None,
     image: str | None = None,
