@@ -242,8 +242,8 @@ impl Delimiter {
 
 /// Whether a line looks like the names of columns: at least three words, of which none begins like a number.
 pub(super) fn looks_like_header(line: &str) -> bool {
-    let is_name =
-        |field: &str| field.trim_start_matches('#').trim_start().starts_with(|letter: char| letter.is_alphabetic() || letter == '_');
+    let line = line.trim_start_matches('#');
+    let is_name = |field: &str| field.starts_with(|letter: char| letter.is_alphabetic() || letter == '_');
     Delimiter::of(line, 3).is_some_and(|delimiter| delimiter.split(line).all(is_name))
 }
 
@@ -281,11 +281,13 @@ impl Delimited {
 
     /// Finds out, from the first line, what is between fields and where each column is; whether it is a header line.
     fn begin(&mut self, line: &str) -> Result<bool, Fault> {
+        // Some write the names of the columns as a comment.
+        let line = line.trim_start_matches('#').trim_start();
         let places = self.columns.iter().flat_map(|columns| columns.places.iter().flatten());
         let wanted = places.map(|place| if let Place::Number(number) = place { *number } else { 2 }).max().unwrap_or(2);
         // A line that is too short has its fault when it is read.
         let delimiter = Delimiter::of(line, wanted).or_else(|| Delimiter::of(line, 2)).unwrap_or(Delimiter::WhiteSpace);
-        let names: Vec<&str> = delimiter.split(line).map(|name| name.trim_start_matches('#').trim()).collect();
+        let names: Vec<&str> = delimiter.split(line).collect();
         let mut at = [None; ROLES];
         let mut by_name = false;
         for (role, place) in Role::ALL.into_iter().zip(self.columns.iter().flat_map(|columns| &columns.places)) {
