@@ -229,8 +229,12 @@ class FakeNative:
         if name not in known:
             raise ConfigError(f'unknown {what} "{name}"; known: {", ".join(known)}')
         row = {"section": "timing", "key": "read_us", "value": 40, "source": "paper, table 1"}
-        derived = [{"key": "physical_bytes", "value": 1024}]
-        document = {"name": name, "summary": f"the {what} {name}", "rows": [row]}
+        rows = [
+            row,
+            {"section": "geometry", "key": "page_bytes", "value": 4096, "source": "the same"},
+        ]
+        derived = [{"key": "physical_bytes", "value": 1024}, {"key": "logical_pages", "value": 200}]
+        document = {"name": name, "summary": f"the {what} {name}", "rows": rows}
         return json.dumps(document | {"derived": derived})
 
     def devices(self) -> str:

@@ -98,6 +98,7 @@ def test_every_option_reaches_the_run_and_the_command(
             "event": "Q",
             "reorder_ms": 5,
             "queue_depth": 32,
+            "columns": None,
             "transform": {"window_s": [0.5, 10], "scale_time": 0.5, "fit": "fold"},
             "requests": 1000,
             "seed": 7,
@@ -358,8 +359,8 @@ def test_the_lists_are_typed(native: FakeNative) -> None:
     assert tinytail.devices() == [tinytail.Entry("ttflash-256g", "the drive of a paper")]
     assert tinytail.designs()[1] == tinytail.Entry("no-gc", "never", "overlay")
     description = tinytail.device("ttflash-256g")
-    assert description.settings == (tinytail.Setting("timing", "read_us", "40", "paper, table 1"),)
-    assert description.derived == (("physical_bytes", "1024"),)
+    assert description.settings[0] == tinytail.Setting("timing", "read_us", "40", "paper, table 1")
+    assert description.derived[0] == ("physical_bytes", "1024")
 
 
 def test_a_design_without_result_is_told_of_by_its_reason_or_the_nearest_name(

@@ -183,7 +183,7 @@ def test_every_trace_format_and_option_is_explained(command: RunCommand) -> None
     listed = re.search(r"expected one of ([\w, ]+)", told)
     assert listed is not None, told
     formats = listed[1].split(", ")
-    assert len(formats) == 15
+    assert len(formats) == 16
     document = text_of("docs/formats.md")
     headings = " ".join(re.findall(r"^### (.+)$", document, re.MULTILINE)).split()
     for name in formats:

@@ -233,7 +233,7 @@ def test_the_command_line_runs_as_installed(small_device: str) -> None:
         check=False,
     )
     assert done.returncode == 0, done.stderr
-    assert "p99.99" in done.stdout
+    assert "of reads" in done.stdout
 
 
 def test_a_transformed_trace_is_written_and_compared(command: RunCommand, tmp_path: Path) -> None:
@@ -243,7 +243,7 @@ def test_a_transformed_trace_is_written_and_compared(command: RunCommand, tmp_pa
     outcome = command("compare", "base", *drive)
     assert outcome.code == 2
     assert "--fit fold folds such requests into it, --fit clip cuts them off" in outcome.err
-    outcome = command("compare", "base", *drive, "--fit", "fold", "--scale-time", "10")
+    outcome = command("compare", "base", *drive, "--fit", "fold", "--scale-time", "10", "--details")
     assert outcome.code == 0, outcome.err
     said = " ".join((outcome.out + outcome.err).split())
     assert "times multiplied by 10" in said
@@ -282,7 +282,7 @@ def test_a_trace_is_played_in_bursts(command: RunCommand, tmp_path: Path) -> Non
     assert told["bursts"]["idle_s_mean"] == pytest.approx(0.0097)
     assert tinytail.trace_info(trace, time_unit="us")["bursts"] is None
     drive = ("--device", "ttflash-small", "--workload", str(trace), "--time-unit", "us")
-    outcome = command("compare", "base", *drive, "--burst-gap-s", "0.001")
+    outcome = command("compare", "base", *drive, "--burst-gap-s", "0.001", "--details")
     assert outcome.code == 0, outcome.err
     assert "makes 10 bursts of 4.0 requests" in " ".join((outcome.out + outcome.err).split())
     assert "written, MB/s" in outcome.out

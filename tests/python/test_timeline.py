@@ -110,7 +110,7 @@ def test_a_window_is_what_was_asked_for(command: RunCommand, tmp_path: Path) -> 
     one, other = (read_json(file)["results"][0] for file in (whole, part))
     assert one["event_hash"] == other["event_hash"]
     assert 0 < other["timeline"]["slices"] < one["timeline"]["slices"] / 5
-    late = command(*words, "--timeline-window", "2000s..2001s")
+    late = command(*words, "--timeline-window", "2000s..2001s", "--details")
     assert late.code == 0
     assert "the timeline holds nothing: its window begins at 2000 s" in " ".join(late.out.split())
 

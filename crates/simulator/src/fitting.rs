@@ -65,6 +65,10 @@ pub fn fits(spec: &FitSpec) -> Result<Vec<Fit>, ConfigError> {
     let mut found = Vec::new();
     for composition in &spec.designs {
         catalog::check_names(composition)?;
+        if let (Err(fault), Ok(_)) = (catalog::design_with(composition, &spec.settings, None), catalog::design(composition)) {
+            // The given values are at fault, on whatever drive.
+            return Err(fault);
+        }
         let (fitted, adjusted, refusal) = match fit(composition, &device, image.is_some(), &spec.settings) {
             Ok((fitted, design, adjusted)) => {
                 if let Some(image) = &image {
