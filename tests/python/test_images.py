@@ -88,10 +88,13 @@ def test_what_is_no_image_of_the_drive_ends_with_2_and_says_why(
 
 
 def test_a_file_that_can_not_be_written_is_said(command: RunCommand, tmp_path: Path) -> None:
-    for path, code in ((tmp_path, 1), (tmp_path / "no" / "such.image", 2)):
+    for path, code, where in (
+        (tmp_path, 1, f"cannot write an image to {tmp_path}: "),
+        (tmp_path / "no" / "such.image", 2, f"there is no directory {tmp_path / 'no'}"),
+    ):
         outcome = command("image", "create", str(path), *DRIVE, "--design", "base")
         assert outcome.code == code
-        assert f"cannot write an image to {path}: " in outcome.err
+        assert where in outcome.err
 
 
 @pytest.mark.parametrize(

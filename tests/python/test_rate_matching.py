@@ -162,7 +162,7 @@ def test_the_command_writes_curves_and_pictures(command: RunCommand, tmp_path: P
         (["--over-provisioning-percent", "100"], "over_provisioning_percent"),
         (["--over-provisioning-percent", "nan"], "over_provisioning_percent"),
         (["--device", "harey-9g"], "harey-8g"),
-        (["--figures", "/nowhere/at/all"], "cannot write figures"),
+        (["--figures", "/nowhere/at/all"], "cannot write /nowhere/at/all (--figures)"),
     ],
 )
 def test_bad_values_are_refused_by_name(words: list[str], said: str, command: RunCommand) -> None:
