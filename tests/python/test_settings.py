@@ -100,7 +100,7 @@ def test_a_faulty_value_is_refused_as_in_a_file_with_the_option_as_its_place(
         (["certify", "act", "--set", "synthetic.read_share=0.5"], "the workload is ACT's load"),
         (["verify", "power-cut", "--set", "transform.repeat=2"], "have a host of their own"),
         (
-            ["serve", *DRIVE, "--nbd", "unix:/no/where", "--set", "synthetic.read_share=0.5"],
+            ["serve", *DRIVE, "--nbd", "unix:/socket", "--set", "synthetic.read_share=0.5"],
             "clients in place of a workload",
         ),
         (

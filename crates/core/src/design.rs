@@ -332,12 +332,13 @@ impl Design {
                     && TECHNIQUES.contains(&section.as_str())
                     && technique(section, target) != technique(section, values)
                 {
+                    let said = |table: &toml::Table| table.get(key).map_or_else(|| "its default".into(), ToString::to_string);
                     return Err(ConfigError(format!(
                         "{}: [{section}] `{key}` = {} contradicts [{section}] `{key}` = {} of {} in {name}: a section has one technique, and two \
                          overlays choose one each; leave out {} or {}",
                         document.place(section, key),
-                        values[key],
-                        target[key],
+                        said(values),
+                        said(target),
                         other.name,
                         other.name,
                         document.name

@@ -416,7 +416,7 @@ proptest! {
 
     #[test]
     fn damaged_states_are_taken_or_refused(which in any::<Index>(), damages in prop::collection::vec(damage(), 1..4)) {
-        let states: Vec<String> = own("devices").iter().map(|text| text.split_once("[state]\n").unwrap().1.replace("value = ", "")).collect();
+        let states: Vec<String> = own("devices").iter().map(|text| text.split_once("[state]\n").unwrap().1.split("\n\n").next().unwrap().replace("value = ", "")).collect();
         let states: Vec<String> = states.iter().map(|text| text.lines().map(|line| {
             let (key, value) = line.split_once(" = ").unwrap();
             format!("{key} = {}\n", value.trim_start_matches("{ ").split(',').next().unwrap())

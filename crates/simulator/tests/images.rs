@@ -81,7 +81,7 @@ fn a_run_from_an_image_is_the_run_that_aged_by_itself() {
     for (design, given) in [
         ("base", ""),
         (chosen.as_str(), "victims = \"design\"\noverwrite_percent = 100"),
-        ("base", "ageing = \"statistical\"\nlive_percent = 100\nfree_percent = 10"),
+        ("base", "ageing = \"statistical\"\nlive_percent = 100\nfree_percent = 6"),
         ("base", "ageing = \"steady\"\nround_percent = 50"),
         ("base+idle-die", ""),
     ] {

@@ -5,7 +5,7 @@
 //! as it is, for `prepare` to refuse.
 
 use crate::design::Design;
-use crate::device::Device;
+use crate::device::{AgeingMethod, Device};
 use crate::policy::gc_gate::free::Free;
 use crate::policy::{GcGatePolicy, GcTriggerPolicy, JoinPolicy, Place};
 use serde::{Deserialize, Serialize};
@@ -274,9 +274,20 @@ impl Design {
             block: g.pages_per_block,
             spare: usable_pages(device).saturating_sub(self.pages_held(device)).saturating_sub(kept.saturating_mul(g.pages_per_block)),
             least: least.saturating_mul(g.pages_per_block),
-            at_start: (f64::from(g.pages_per_plane()) * device.state.free_percent / 100.0).round() as u32,
+            at_start: erased_at_start(device),
         }
     }
+}
+
+/// Erased pages of a plane in which a run starts: those at which ageing holds it, or more if it does not write as many.
+fn erased_at_start(device: &Device) -> u32 {
+    let (plane, state) = (f64::from(device.geometry.pages_per_plane()), &device.state);
+    let held = plane * state.free_percent / 100.0;
+    if state.ageing != AgeingMethod::Overwrite {
+        return held.round() as u32;
+    }
+    let written = plane * f64::from(state.live_percent) / 100.0 * (1.0 + f64::from(state.overwrite_percent) / 100.0);
+    held.max(f64::from(usable_pages(device)) - written).round() as u32
 }
 
 /// Pages of a plane outside bad blocks.
