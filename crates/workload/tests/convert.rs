@@ -137,6 +137,7 @@ fn a_trace_that_fails_leaves_nothing_behind() {
     let out = folder.path("out");
     assert!(workload.convert(&out, 1, None, false).unwrap_err().to_string().contains("it changed while it was read"));
     assert_eq!(folder.names(), ["in"]);
+    let workload = resolve(&folder.file("in", LINES), &microseconds()).unwrap();
     let message = workload.convert(&folder.0, 1, None, true).unwrap_err().to_string();
     assert!(message.contains("no regular file"), "{message}");
     let message = workload.convert(&folder.path("nowhere/out"), 1, None, true).unwrap_err();
