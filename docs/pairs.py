@@ -237,17 +237,14 @@ def _outcome(result: Any) -> dict[str, Any]:
 
 
 def refusal(design: str) -> str:
-    """Why a composition is refused: by itself, or on a drive that carries every technique."""
-    import tinytail
+    """Why a composition is refused on a drive that carries every technique."""
+    from tinytail import engine
 
-    files = Catalog().files
-    try:
-        (error,) = tinytail.compare(
-            [design], device=located(files["tiny"]), workload=located(files["tiny_load"])
-        ).errors
-    except tinytail.ConfigError as contradiction:
-        return str(contradiction)
-    return error.message
+    (fit,) = engine.fits(located(Catalog().files["tiny"]), [design])
+    if fit.refusal is None:
+        message = f"{design} is not refused"
+        raise RuntimeError(message)
+    return fit.refusal.message
 
 
 def commit_of_the_checkout() -> str:
