@@ -179,11 +179,21 @@ mod tests {
                 ("starting_state", "free_percent")
             ]
         );
-        // 12.7 % beyond the logical size, less six bad blocks, the reserve and an open block of 1,366, are 12.1 %.
-        let soft = &fit.adjusted[0];
-        assert_eq!((soft.wanted.as_f64(), soft.used.as_f64()), (Some(30.0), Some(4.05)), "{}", soft.message);
-        assert!(soft.message.contains("12.1 % spare"), "{}", soft.message);
-        assert_eq!(fit.adjusted[1].used.as_f64(), Some(2.03));
+        // A plane has 1,366 blocks of 1,536 pages. 0.5 % of the blocks are bad, GC keeps one, and one is open. What a full drive
+        // holds, 87.27 % of all pages, is not spare either. GC starts below a third of what is left and is urgent below a sixth.
+        let pages = 1366.0 * 1536.0;
+        let held = (0.8727_f64 * pages).ceil();
+        let spare = (1366.0 - (0.005_f64 * 1366.0).floor() - 1.0 - 1.0) * 1536.0 - held;
+        // In percent of all pages, with two decimals, upwards.
+        let percent = |pages_erased: f64| (pages_erased / pages * 10_000.0).ceil() / 100.0;
+        let [soft, hard] = [&fit.adjusted[0], &fit.adjusted[1]];
+        assert_eq!((soft.wanted.as_f64(), hard.wanted.as_f64()), (Some(30.0), Some(10.0)));
+        assert_eq!(soft.used.as_f64(), Some(percent((spare / 3.0).floor())), "{}", soft.message);
+        assert_eq!(hard.used.as_f64(), Some(percent((spare / 6.0).floor())), "{}", hard.message);
+        let said = format!("this drive has {:.1} % spare", spare / pages * 100.0);
+        assert!(soft.message.ends_with(&said) && soft.message == hard.message, "{}", soft.message);
+        // It starts where GC rests, since GC would be urgent at the 2 % of the drive's file.
+        assert_eq!((fit.adjusted[3].wanted.as_f64(), fit.adjusted[3].used.as_f64()), (Some(2.0), soft.used.as_f64()));
     }
 
     #[test]

@@ -150,6 +150,35 @@ fn a_trace_that_fails_leaves_nothing_behind() {
 }
 
 #[test]
+fn a_line_that_fails_in_the_middle_of_a_conversion_leaves_nothing_behind() {
+    // Every line is checked before the conversion begins. What is written over it later at the old length, with the old time of
+    // change put back, is noticed only when its line is read again, after thousands of others have been written.
+    let folder = Folder::new("middle");
+    let lines: Vec<String> = (0..20_000).map(|at| format!("{at:05} 0 8 16 1\n")).collect();
+    let path = folder.file("in", lines.concat());
+    let workload = resolve(&path, &microseconds()).unwrap();
+    let mut faulty = lines;
+    let nonsense = format!("{:1$}\n", "nonsense", faulty[14_999].len() - 1);
+    faulty[14_999] = nonsense;
+    let modified = std::fs::metadata(&path).unwrap().modified().unwrap();
+    folder.file("in", faulty.concat());
+    std::fs::File::options().write(true).open(&path).unwrap().set_modified(modified).unwrap();
+    for out in ["out", "out.gz", "out.zst"] {
+        let message = workload.convert(&folder.path(out), 1, None, false).unwrap_err().to_string();
+        assert!(message.contains("line 15000"), "{message}");
+        assert_eq!(folder.names(), ["in"]);
+        // What was there before stays.
+        let mine = folder.file(out, "mine");
+        assert!(workload.convert(&mine, 1, None, true).unwrap_err().to_string().contains("line 15000"));
+        assert_eq!(std::fs::read_to_string(&mine).unwrap(), "mine");
+        assert_eq!(folder.names(), ["in", out]);
+        std::fs::remove_file(&mine).unwrap();
+    }
+    // The lines before it can be written.
+    assert_eq!(workload.convert(&folder.path("out"), 1, Some(14_000), false).unwrap().requests, 14_000);
+}
+
+#[test]
 fn what_depends_on_a_drive_is_not_written() {
     let folder = Folder::new("drive");
     let out = folder.path("out");
