@@ -185,7 +185,7 @@ def trace_info(**changes: Any) -> dict[str, Any]:
         "columns": None,
         "ops": "write=0,read=1",
         "devices": [device | {"device": str(number)} for number in range(2038)],
-        "notes": ["format ascii", "not played: 1 header lines"],
+        "notes": ["format ascii", "not played: 1 header line"],
         "requests": 127_043,
         "duration_s": 300.0,
         "write_percent": 11.0,

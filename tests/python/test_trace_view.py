@@ -41,7 +41,7 @@ def test_it_says_what_the_trace_is_and_where_it_fits() -> None:
         "a.trace: 127,043 requests in 300 s, 89 % reads of 55.6 KiB on average and 11 % writes",
         "They span 153 GiB and touch 4.88 GiB of it.",
         "Load: 423 requests/s and 24 MB/s on average, in the busiest second 2.39 times that",
-        "Read as ascii: times in us, addresses in sectors. Skipped: 1 header lines.",
+        "Read as ascii: times in us, addresses in sectors. Skipped: 1 header line.",
         "2,038 devices, side by side",
         "It needs 154 GiB: 2 of 4 stock drives hold it, drive-200g, drive-800g. For smaller ones,",
         "--fit fold folds its addresses into a drive, and --trace-device NAME keeps one device.",

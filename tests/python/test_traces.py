@@ -176,12 +176,12 @@ def test_the_proposal_for_text_of_ones_own_works_when_typed(command: RunCommand)
     shown = command("trace", "info", "own.csv", *found[1].split())
     assert shown.code == 0
     assert "own.csv: 400 requests in 399 ms, 50 % reads of 4 KiB" in shown.out
-    assert "Skipped: 1 header lines." in shown.out
+    assert "Skipped: 1 header line." in shown.out
     columns = found[1].split()[1]
     comparison = tinytail.compare(
         ["base"], device="ttflash-small", workload="own.csv", columns=columns, requests=300
     )
-    assert "not played: 1 header lines" in comparison.result("base").notes
+    assert "not played: 1 header line" in comparison.result("base").notes
     # By the names in the header line, and in a sidecar file and a workload file.
     named = "op=op,time=timestamp:us,lba=lba:bytes,len=len:bytes"
     assert tinytail.trace_info("own.csv", columns=named)["requests"] == 400

@@ -86,7 +86,7 @@ fn binary_records_are_read_and_their_faults_named() {
         assert_eq!(Trace::open(&path, &none()).unwrap().format(), "vscsi2");
         assert_eq!(play(&path, &none()).unwrap(), [write(0, 8, 8), read(MS, 16, 1)], "{name}");
         let notes = notes(&path, &none());
-        assert!(notes.contains("not played: 1 SCSI commands that neither read nor write and 1 flushes"), "{notes}");
+        assert!(notes.contains("not played: 1 SCSI command other than reads and writes and 1 flush"), "{notes}");
     }
     let fault = |name: &str, content: &[u8]| message(play(&folder.file(name, content), &none()), &folder);
     assert_eq!(fault("cut", &whole[..95]), "cut, record 3: found 15 bytes, expected 40: the file is cut off");
@@ -180,7 +180,7 @@ fn trims_are_played_and_measured() {
     let trim = Command { kind: CommandKind::Trim, sector: 0, sectors: 16, critical: false };
     assert_eq!(play(&path, &none()).unwrap(), [write(0, 0, 8), Arrival { at: US, command: trim, queue: 0 }]);
     let notes = notes(&path, &none());
-    assert!(notes.contains("1 flushes") && !notes.contains("trims"), "{notes}");
+    assert!(notes.contains("1 flush") && !notes.contains("trims"), "{notes}");
 }
 
 #[test]
@@ -363,7 +363,7 @@ fn names_of_columns_before_the_first_request_are_skipped_and_said() {
     ] {
         let path = folder.file("t", lines);
         assert_eq!(play(&path, &options).unwrap(), [write(0, 8, 2)], "{lines}");
-        assert!(notes(&path, &options).contains("not played: 1 header lines"), "{lines}");
+        assert!(notes(&path, &options).contains("not played: 1 header line"), "{lines}");
         // Anywhere else they are faults.
         let path = folder.file("t", lines.lines().rev().collect::<Vec<_>>().join("\n"));
         assert!(message(play(&path, &options), &folder).starts_with("t, line 2, column "), "{lines}");
@@ -382,7 +382,7 @@ fn any_delimited_text_is_read_by_its_columns() {
         "{proposal}"
     );
     assert_eq!(play(&trace, &columns("time:us,op,lba:bytes,len:bytes")).unwrap(), expected);
-    assert!(notes(&trace, &columns("time:us,op,lba:bytes,len:bytes")).contains("1 header lines"));
+    assert!(notes(&trace, &columns("time:us,op,lba:bytes,len:bytes")).contains("1 header line"));
     let by_options = TraceOptions { time_unit: Some(TimeUnit::Microseconds), unit: Some(AddressUnit::Bytes), ..columns("time,op,lba,len") };
     assert_eq!(play(&trace, &by_options).unwrap(), expected);
     assert_eq!(play(&trace, &columns("op=op,time=timestamp:us,lba=3:bytes,len=len:bytes")).unwrap(), expected);

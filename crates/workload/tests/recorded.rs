@@ -148,13 +148,13 @@ fn what_recorded_traces_hold_besides_is_said() {
         (
             "blkparseout_ext4.txt",
             &[
-                "9,888 I events, 9,887 C events, 1 events from before the trace's clock (their times have wrapped) and",
+                "9,888 I events, 9,887 C events, 1 event from before the trace's clock (by wrapped times) and",
                 "lines of statistics",
                 "3,712 requests stand after later ones, by up to 47.2 ms;",
             ][..],
         ),
         ("ssdtrace-sample", &["1,695 Q events, 1,695 G events, 1,528 U events, 1,694 I events and 1,694 C events"]),
-        ("systor17-traces-sample.csv", &["1 header lines", "287 requests stand after later ones, by up to 67.6 ms;"]),
+        ("systor17-traces-sample.csv", &["1 header line", "287 requests stand after later ones, by up to 67.6 ms;"]),
         ("cloud_storage-sample.txt", &["1,297 requests stand after later ones, by up to 1.00 s;", "2,038 devices laid one after another"]),
         (
             "cheetah.cs.fiu.edu-110108-113008.1_sample_10000_lines",

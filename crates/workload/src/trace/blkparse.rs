@@ -129,7 +129,7 @@ impl Parser for Blkparse {
             return Ok(Parsed::Other(passed_over));
         }
         if (WRAP_NS - EARLY_NS_MAX..WRAP_NS).contains(&time_ns) {
-            return Ok(Parsed::Other("events from before the trace's clock (their times have wrapped)"));
+            return Ok(Parsed::Other("events from before the trace's clock (by wrapped times)"));
         }
         let op = op(next(6)?)?;
         let place = next(7)?;
@@ -148,7 +148,7 @@ impl Parser for Blkparse {
             return Err(Fault::new(column(8), plus, "`+` between the sector and the number of sectors"));
         }
         let sectors = next(9)?;
-        let Some(op) = op else { return Ok(Parsed::Other("requests that neither read nor write")) };
+        let Some(op) = op else { return Ok(Parsed::Other("requests other than reads and writes")) };
         if op == Op::Flush {
             return Ok(Parsed::Request(Record { time_ns, device, op, sector: 0, sectors: 0 }));
         }
@@ -213,14 +213,14 @@ mod tests {
         assert_eq!(parse("8,0 1 2 1.0 7 D FF 0 + 0 [kworker]"), Ok(Parsed::Request(flush)));
         assert_eq!(parse("8,0 1 2 1.0 7 D N [x]"), Ok(Parsed::Other("requests without sectors")));
         assert_eq!(parse("8,0 1 2 1.0 7 D R 36 (12 00 00 00 24 00 ..) [smartctl]"), Ok(Parsed::Other("packet commands")));
-        assert_eq!(parse("8,0 1 2 1.0 7 D N 8 + 8 [x]"), Ok(Parsed::Other("requests that neither read nor write")));
+        assert_eq!(parse("8,0 1 2 1.0 7 D N 8 + 8 [x]"), Ok(Parsed::Other("requests other than reads and writes")));
         let trim = Record { op: Op::Trim, sector: 8, sectors: 8, ..flush };
         assert_eq!(parse("8,0 1 2 1.0 7 D D 8 + 8 [fstrim]"), Ok(Parsed::Request(trim)));
     }
 
     #[test]
     fn times_before_the_clock_are_recognised() {
-        let early = "events from before the trace's clock (their times have wrapped)";
+        let early = "events from before the trace's clock (by wrapped times)";
         assert_eq!(parse("8,16 1 6 1266874889.708668759 3646 D R 8 + 8 [java]"), Ok(Parsed::Other(early)));
         assert_eq!(parse("8,16 1 6 1266874889.709551615 3646 D R 8 + 8 [java]"), Ok(Parsed::Other(early)));
         assert!(matches!(parse("8,16 1 6 1266874889.709551616 3646 D R 8 + 8 [java]"), Ok(Parsed::Request(_))));

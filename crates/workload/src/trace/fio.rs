@@ -115,7 +115,7 @@ impl Parser for Fio {
             "write" => Op::Write,
             "trim" => Op::Trim,
             "sync" | "datasync" | "sync_file_range" | "syncfs" => Op::Flush,
-            "add" | "open" | "close" => return Ok(Parsed::Other("lines that add, open or close files")),
+            "add" | "open" | "close" => return Ok(Parsed::Other("lines of files added, opened or closed")),
             "wait" if !self.timed => return Ok(Parsed::Other("wait lines")),
             "wait" => {
                 return Err(Fault::new(self.column(2), action, "another action: version 3 has times and no waits"));
@@ -169,8 +169,8 @@ mod tests {
     fn version_3_has_times() {
         let mut parser = Fio::new(true);
         assert_eq!(parser.parse("fio version 3 iolog"), Ok(Parsed::Other("header lines")));
-        assert_eq!(parser.parse("2 /dev/sdb add"), Ok(Parsed::Other("lines that add, open or close files")));
-        assert_eq!(parser.parse("3 /dev/sdb open"), Ok(Parsed::Other("lines that add, open or close files")));
+        assert_eq!(parser.parse("2 /dev/sdb add"), Ok(Parsed::Other("lines of files added, opened or closed")));
+        assert_eq!(parser.parse("3 /dev/sdb open"), Ok(Parsed::Other("lines of files added, opened or closed")));
         let write = Record { time_ns: 878_000, device: 0, op: Op::Write, sector: 8, sectors: 32 };
         assert_eq!(parser.parse("878 /dev/sdb write 4096 16384"), Ok(Parsed::Request(write)));
         let read = Record { time_ns: 879_000, device: 1, op: Op::Read, sector: 0, sectors: 1 };

@@ -51,11 +51,25 @@ impl Skipped {
         }
     }
 
-    /// `1,695 Q events and 3 flushes`, or nothing.
+    /// `1,695 Q events and 1 flush`, or nothing.
     pub(super) fn said(&self) -> Option<String> {
-        let parts: Vec<String> = self.counts.iter().map(|(what, count)| format!("{} {what}", text::grouped(*count))).collect();
+        let one_or_more = |(what, count): &(&str, u64)| match count {
+            1 => format!("1 {}", one(what)),
+            _ => format!("{} {what}", text::grouped(*count)),
+        };
+        let parts: Vec<String> = self.counts.iter().map(one_or_more).collect();
         (!parts.is_empty()).then(|| text::listed(&parts))
     }
+}
+
+/// One of what is skipped. The first word in the plural is the one that counts, as in `lines of statistics`.
+fn one(what: &str) -> String {
+    let mut words: Vec<&str> = what.split(' ').collect();
+    if let Some(counted) = words.iter_mut().find(|word| word.ends_with('s')) {
+        let stem = counted.strip_suffix("es").filter(|stem| stem.ends_with("sh"));
+        *counted = stem.unwrap_or(&counted[..counted.len() - 1]);
+    }
+    words.join(" ")
 }
 
 /// A request that is played.
@@ -331,10 +345,18 @@ mod tests {
         let mut skipped = Skipped::default();
         assert_eq!(skipped.said(), None);
         skipped.add("C events");
-        assert_eq!(skipped.said().unwrap(), "1 C events");
+        assert_eq!(skipped.said().unwrap(), "1 C event");
         skipped.add("flushes");
         skipped.add("C events");
         skipped.add("header lines");
-        assert_eq!(skipped.said().unwrap(), "2 C events, 1 flushes and 1 header lines");
+        assert_eq!(skipped.said().unwrap(), "2 C events, 1 flush and 1 header line");
+        for (what, of_one) in [
+            ("lines of statistics", "line of statistics"),
+            ("wait lines", "wait line"),
+            ("requests other than reads and writes", "request other than reads and writes"),
+            ("messages", "message"),
+        ] {
+            assert_eq!(one(what), of_one);
+        }
     }
 }

@@ -124,9 +124,9 @@ fn parse(layout: &Layout, record: &[u8]) -> Result<Parsed, Fault> {
         return Err(Fault::new(layout.command.1, &format!("0x{command:04x}"), "a SCSI operation code, below 0x100"));
     }
     if command == UNMAP {
-        return Ok(Parsed::Other("UNMAP commands (their blocks are not recorded)"));
+        return Ok(Parsed::Other("UNMAP commands (whose blocks are not recorded)"));
     }
-    let Some(op) = op(command) else { return Ok(Parsed::Other("SCSI commands that neither read nor write")) };
+    let Some(op) = op(command) else { return Ok(Parsed::Other("SCSI commands other than reads and writes")) };
     let time_ns = i128::from(number::<8>(record, layout.time)) * i128::from(TimeUnit::Microseconds.ns());
     if op == Op::Flush {
         return Ok(Parsed::Request(Record { time_ns, device: 0, op, sector: 0, sectors: 0 }));
