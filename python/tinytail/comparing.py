@@ -11,6 +11,7 @@ from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import Any, Literal
 
 from tinytail import (
@@ -19,6 +20,7 @@ from tinytail import (
     conflicts,
     engine,
     fitting,
+    leftovers,
     memory,
     recording,
     replicates,
@@ -175,6 +177,8 @@ class Plan:
         conflicts.check([*self._written(), *beside], self._read(), [("--out", self.out)])
         if self.out is not None:
             check_folder(self.out)
+        for path in [*self.logs().values(), *self.timelines().values()]:
+            leftovers.remove_files(Path(os.path.realpath(path)))
 
     def fit(self) -> memory.Fit:
         """How many designs run at once: no more than fit into memory, unless `jobs` says so.

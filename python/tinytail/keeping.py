@@ -6,14 +6,11 @@ goes wrong before, results that were kept there earlier stay as they are.
 
 from __future__ import annotations
 
-import fcntl
 import json
 import os
 import re
-import secrets
 import shlex
 import shutil
-import time
 import zlib
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
@@ -21,7 +18,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from tinytail import arguments, engine
+from tinytail import arguments, engine, leftovers
 from tinytail.errors import OutputError, UsageError
 from tinytail.files import RESULTS_MIB_MAX, read_text
 from tinytail.output import json_text
@@ -46,8 +43,6 @@ NAME_CHARACTERS_MAX = 60
 CHUNK_BYTES = 1 << 22
 # Folders under way and replaced ones, beside the one whose name they have in theirs.
 _HIDDEN = re.compile(r"\.(?P<name>.+)\.[0-9a-f]{8}\.(?P<ending>tmp|old)")
-# A folder that is under way is locked long before.
-ABANDONED_SECONDS = 60
 
 
 def file_name(design: str) -> str:
@@ -120,7 +115,7 @@ def check_folder(given: str) -> None:
         if why is None and not target.parent.is_dir():
             why = f"there is no directory {target.parent}"
         if why is None:
-            probe = _sibling(target, "tmp")
+            probe = leftovers.hidden(target, "tmp")
             probe.mkdir()
             probe.rmdir()
     except OSError as error:
@@ -141,7 +136,7 @@ class Keeping:
         self._plan = plan
         self._given = plan.out
         self._target = _target(plan.out)
-        self._folder = _sibling(self._target, "tmp")
+        self._folder = leftovers.hidden(self._target, "tmp")
         self._names = folder_names(plan.designs)
         # Read now: a file that is altered while the designs run is not what they started from.
         self._inputs = _inputs(plan)
@@ -149,9 +144,7 @@ class Keeping:
         try:
             self._folder.mkdir()
             self._lock = os.open(self._folder, os.O_RDONLY | os.O_DIRECTORY)
-            # Some file systems have no locks; what is left there stays.
-            with suppress(OSError):
-                fcntl.flock(self._lock, fcntl.LOCK_EX)
+            leftovers.lock(self._lock)
             for name in self._names.values():
                 (self._folder / name).mkdir()
         except OSError as error:
@@ -251,7 +244,7 @@ class Keeping:
             raise OSError(0, why)
         earlier = None
         if self._target.is_dir() and any(self._target.iterdir()):
-            earlier = _sibling(self._target, "old")
+            earlier = leftovers.hidden(self._target, "old")
             self._target.rename(earlier)
         try:
             self._folder.rename(self._target)
@@ -305,30 +298,22 @@ def _target(given: str) -> Path:
     return Path(os.path.realpath(given))
 
 
-def _sibling(target: Path, ending: str) -> Path:
-    return target.with_name(f".{target.name}.{secrets.token_hex(4)}.{ending}")
-
-
 def _remove_abandoned(parent: Path) -> None:
     """Removes what killed runs left in a directory: folders under way, and replaced ones.
 
-    Whoever writes a folder has it locked, and the system gives up the locks of who has died. A
-    replaced folder is removed only where the one that replaced it is in its place.
+    A replaced folder is removed only where the one that replaced it is in its place.
     """
     for path in parent.glob(".*.*"):
         found = _HIDDEN.fullmatch(path.name)
         if found is None or not (found["ending"] == "tmp" or (parent / found["name"]).is_dir()):
             continue
-        with suppress(OSError):
-            if time.time() - path.stat().st_mtime < ABANDONED_SECONDS:
-                continue
-            lock = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
-            try:
-                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                if _is_ours(path):
-                    shutil.rmtree(path, ignore_errors=True)
-            finally:
-                os.close(lock)
+        if path.is_dir() and not path.is_symlink():
+            leftovers.remove(path, _remove_if_ours)
+
+
+def _remove_if_ours(path: Path) -> None:
+    if _is_ours(path):
+        shutil.rmtree(path, ignore_errors=True)
 
 
 def _is_ours(path: Path) -> bool:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import codecs
 import json
 import os
-import secrets
 import sys
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -14,6 +13,7 @@ from typing import Any
 from rich.console import Console, RenderableType
 from rich.text import Text
 
+from tinytail import leftovers
 from tinytail.errors import OutputError
 
 # Columns that are assumed where nobody says how many there are.
@@ -105,6 +105,7 @@ class FileOutput:
             if self._path.exists() and not os.access(self._path, os.W_OK):
                 raise PermissionError(0, "the file is read-only")
             if self._is_replaceable():
+                leftovers.remove_files(self._path)
                 self._create_temporary().unlink()
         except OSError as error:
             raise _error(self._given, error) from error
@@ -128,7 +129,7 @@ class FileOutput:
         return self._path.is_file() or not self._path.exists()
 
     def _create_temporary(self) -> Path:
-        path = self._path.with_name(f".{self._path.name}.{secrets.token_hex(4)}.tmp")
+        path = leftovers.hidden(self._path, "tmp")
         path.touch(exist_ok=False)
         return path
 
@@ -136,6 +137,7 @@ class FileOutput:
         temporary = self._create_temporary()
         try:
             with temporary.open("wb") as file:
+                leftovers.lock(file.fileno())
                 file.write(content)
                 file.flush()
                 os.fsync(file.fileno())

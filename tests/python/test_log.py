@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import resource
 import shlex
 import signal
@@ -25,6 +26,42 @@ FAKE = ("--device", "ttflash-256g", "--workload", "dtrs")
 def about(path: Path) -> dict[str, str]:
     pairs = parquet.read_metadata(path).metadata
     return {key.decode().removeprefix("tinytail."): value.decode() for key, value in pairs.items()}
+
+
+def test_what_killed_runs_left_of_a_file_is_removed_by_the_next_one(
+    command: RunCommand, tmp_path: Path
+) -> None:
+    log, file, timeline = (tmp_path / name for name in ("l.parquet", "r.json", "t.pftrace"))
+    outputs = ("--log", str(log), "--json", str(file), "--timeline", str(timeline))
+    process = start("compare", "base", *RUN, "--requests", "500000000", *outputs)
+    deadline = time.monotonic() + 60
+    while time.monotonic() < deadline:
+        if any(path.stat().st_size > 100_000 for path in tmp_path.glob(".l.parquet.*.tmp")):
+            break
+        time.sleep(0.05)
+    # It stands still, so that nothing but its locks tells that it is alive.
+    process.send_signal(signal.SIGSTOP)
+    alive = list(tmp_path.iterdir())
+    assert len(alive) == 2
+    for path in alive:
+        os.utime(path, (0, 0))
+    words = ("compare", "base", *RUN, "--requests", "900", *outputs)
+    assert command(*words).code == 0
+    assert set(tmp_path.iterdir()) == {log, file, timeline, *alive}
+    process.kill()
+    process.communicate(timeout=60)
+    (tmp_path / ".r.json.0123abcd.tmp").touch()
+    others = [
+        tmp_path / f".{name}.tmp" for name in ("r.json.mine", "other.json.0123abcd", "r.json")
+    ]
+    for path in others:
+        path.touch()
+    for path in tmp_path.iterdir():
+        os.utime(path, (0, 0))
+    just_made = tmp_path / ".r.json.76543210.tmp"
+    just_made.touch()
+    assert command(*words).code == 0
+    assert set(tmp_path.iterdir()) == {log, file, timeline, just_made, *others}
 
 
 def test_another_reader_finds_what_the_results_say(command: RunCommand, tmp_path: Path) -> None:

@@ -8,9 +8,10 @@ import shlex
 import threading
 import time
 from collections.abc import Callable, Mapping
+from pathlib import Path
 from typing import Any
 
-from tinytail import arguments, conflicts, engine, memory
+from tinytail import arguments, conflicts, engine, leftovers, memory
 from tinytail.errors import UsageError
 
 Watch = Callable[[str, "dict[str, Any] | None"], None]
@@ -160,6 +161,8 @@ def check_files(
         device=given["device"], designs=[given["design"]], image=given["image"]
     )
     conflicts.check(written, read)
+    if log is not None:
+        leftovers.remove_files(Path(os.path.realpath(log)))
 
 
 def _command(spec: Mapping[str, Any]) -> str:

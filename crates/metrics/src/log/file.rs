@@ -5,6 +5,8 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
 
+use rustix::fs::{FlockOperation, flock};
+
 /// Files made by this process so far: part of their temporary names.
 static MADE: AtomicU32 = AtomicU32::new(0);
 
@@ -37,6 +39,8 @@ impl Unfinished {
         let number = MADE.fetch_add(1, Ordering::Relaxed);
         let temporary = folder.join(format!(".{}.{}-{number}.tmp", name.to_string_lossy(), std::process::id()));
         let file = OpenOptions::new().write(true).create_new(true).open(&temporary)?;
+        // What a killed process leaves has nobody's lock. Some file systems have none; what is left there stays.
+        let _ = flock(&file, FlockOperation::NonBlockingLockExclusive);
         let unfinished = Self { temporary, target, file, finished: false };
         let handle = unfinished.file.try_clone()?;
         Ok((unfinished, handle))
