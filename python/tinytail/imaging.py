@@ -9,6 +9,7 @@ from typing import Any
 
 from tinytail import arguments, conflicts, engine, memory
 from tinytail.comparing import ProgressCallback, in_thread, spooled
+from tinytail.output import FileOutput
 from tinytail.tracing import AddressUnit, Event, TimeUnit, TraceOptions
 
 
@@ -63,6 +64,7 @@ def create_image(
         UsageError: an argument of the wrong type or out of range.
         ConfigError: an unknown or faulty device, design or starting state.
         WorkloadError: a workload that cannot be read.
+        OutputError: nothing can be written there; found before anything is aged.
         RunError: the image cannot be written.
     """
     trace = TraceOptions(
@@ -89,6 +91,7 @@ def create_image(
     )
     read = conflicts.files_read(device=spec.device, designs=[spec.design], workload=spec.workload)
     conflicts.check([("OUT", spec.out)], read)
+    FileOutput(spec.out, "OUT", "an image").check()
     memory.check(spec.device, spec.design, spec.settings)
     with spooled(spec.workload, trace, progress) as content:
         spec = replace(spec, spooled=content)

@@ -81,9 +81,10 @@ def print_error(message: str) -> None:
 
 
 class FileOutput:
-    """A file that is to be written, named by an option such as `--report`."""
+    """A file that is to be written, named by an option such as `--report`: `what`, by a word."""
 
-    def __init__(self, path: str, option: str) -> None:
+    def __init__(self, path: str, option: str, what: str = "results") -> None:
+        self._what = what
         self._given = path or f"the file of {option}"
         self._is_named = bool(path)
         # What a link points to is replaced, not the link.
@@ -108,7 +109,7 @@ class FileOutput:
                 leftovers.remove_files(self._path)
                 self._create_temporary().unlink()
         except OSError as error:
-            raise _error(self._given, error) from error
+            raise _error(self._given, error, self._what) from error
 
     def write(self, content: bytes) -> None:
         """Writes the results. A file is replaced in one step, so that no reader sees half of it.
@@ -122,7 +123,7 @@ class FileOutput:
             else:
                 self._path.write_bytes(content)
         except OSError as error:
-            raise _error(self._given, error) from error
+            raise _error(self._given, error, self._what) from error
 
     def _is_replaceable(self) -> bool:
         """False for what must not be replaced by a file, such as a pipe or /dev/null."""
@@ -182,8 +183,8 @@ class JsonOutput:
             raise _error("standard output", error) from error
 
 
-def _error(name: str, error: OSError) -> OutputError:
-    return OutputError(f"cannot write results to {name}: {error.strerror}")
+def _error(name: str, error: OSError, what: str = "results") -> OutputError:
+    return OutputError(f"cannot write {what} to {name}: {error.strerror}")
 
 
 def checked_output(path: str | None) -> JsonOutput | None:
