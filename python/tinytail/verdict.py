@@ -37,6 +37,8 @@ _ORDER = (
 _ERASES_PERCENT = 5.0
 _ERASES_MIN = 20
 _SLOWEST_RATIO = 1.5
+# A tail with a mean up to this many times the percentile consists of what the percentile does.
+_TAIL_RATIO_MAX = 1.5
 _ERROR_CHARACTERS_MAX = 110
 
 
@@ -128,9 +130,9 @@ def _whole(
     words = [shown if is_named else f"{judged_by.percentile.name} of {judged_by.kind}s {shown}"]
     was = None if reference is None else judged_by.of(reference)
     ratio = quotient(value, was)
+    beside, after = _main_cause(result, judged_by)
     if reference is None or result is reference or ratio is None:
-        words += _main_cause(result, judged_by)
-        return Sentence(result.design, f"{', '.join(words)}.", "plain")
+        return Sentence(result.design, f"{', '.join(words + beside)}{after}.", "plain")
     than = "" if comparison.results[0] is reference else f" than {reference.design}"
     if within_noise(result, reference, judged_by) or same(ratio):
         noise = " within noise" if within_noise(result, reference, judged_by) else ""
@@ -140,14 +142,16 @@ def _whole(
         tone = "better" if ratio < 1 else "worse"
         words.append(f"{times(ratio)} {tone}{than}")
     if tone == "worse":
-        words += _main_cause(result, judged_by)
+        words += beside
+    else:
+        after = ""
     costs = _costs(result, reference, judged_by.kind)
     if costs:
         words.append(f"{'for' if tone == 'better' else 'with'} {_and(costs)}")
     rate = _rate(result, reference)
     if rate is not None:
         words.append(rate)
-    return Sentence(result.design, f"{', '.join(words)}.", tone)
+    return Sentence(result.design, f"{', '.join(words)}{after}.", tone)
 
 
 def _interval(result: DesignResult, judged_by: Headline) -> str:
@@ -158,10 +162,19 @@ def _interval(result: DesignResult, judged_by: Headline) -> str:
     return f" ({humanize.latency(interval.low)} to {humanize.latency(interval.high)})"
 
 
-def _main_cause(result: DesignResult, judged_by: Headline) -> list[str]:
-    """What most of the headline's tail was spent on: GC as a whole, or else one group."""
-    cause = main_cause(judged_by.tail(result).ns)
-    return [] if cause is None else [cause]
+def _main_cause(result: DesignResult, judged_by: Headline) -> tuple[list[str], str]:
+    """What most of the headline's tail was spent on: GC as a whole, or else one group.
+
+    It stands beside the headline where the tail is as slow as that. Elsewhere the percentile's own
+    time may have gone to something else: then the end of the sentence says of what the share is.
+    """
+    tail, value = judged_by.tail(result), judged_by.of(result)
+    cause, mean = main_cause(tail.ns), tail.mean_us
+    if cause is None or mean is None or value is None:
+        return [], ""
+    if mean <= _TAIL_RATIO_MAX * value and tail.share_percent is not None:
+        return [cause], ""
+    return [], f"; {judged_by.tail_name} took {humanize.latency(mean)} on average, {cause}"
 
 
 def main_cause(spent: Mapping[str, int]) -> str | None:

@@ -40,6 +40,12 @@ def latency(count: int, scale: float) -> dict[str, Any]:
     return document | {"p99999_us": scale * 300, "max_us": scale * 400}
 
 
+def shares(ns: dict[str, int], total_ns: float) -> dict[str, int]:
+    """Times by cause in the same shares of another total."""
+    was = sum(ns.values())
+    return {cause: int(each * total_ns / was) for cause, each in ns.items()}
+
+
 def series() -> dict[str, Any]:
     """Two windows, the second without anything."""
     counts = ("reads", "writes", "read_bytes", "write_bytes", "host_pages", "gc_pages", "gcs")
@@ -111,15 +117,18 @@ def result(design: str = "base", scale: float = 140.0, **changes: Any) -> dict[s
             "all_reads": {"count": 113_071, "ns": causes, **waited},
             "slowest_reads": slowest,
             "tails": [
-                slowest | {"share_percent": share, "count": count}
-                for share, count in ((1.0, 1131), (0.1, 113), (0.01, 11))
+                slowest
+                | {"share_percent": share, "count": count}
+                | {"ns": shares(causes, count * 1250 * factor * scale)}
+                for share, count, factor in ((1.0, 1131, 10), (0.1, 113, 80), (0.01, 11, 200))
             ],
             "all_writes": {"count": 13_972, "ns": {"buffer": 14_000_000}, **nobody},
             "write_tails": [
                 slowest
-                | {"share_percent": share, "count": count, "ns": {"buffer": 14_000 * count}}
+                | {"share_percent": share, "count": count}
+                | {"ns": {"buffer": int(count * 2500 * factor * scale)}}
                 | nobody
-                for share, count in ((1.0, 140), (0.1, 14))
+                for share, count, factor in ((1.0, 140, 10), (0.1, 14, 80))
             ],
         },
         "series": series(),

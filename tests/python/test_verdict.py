@@ -14,7 +14,7 @@ import pytest
 from rich.cells import cell_len
 
 import tinytail
-from fake_native import latency, result
+from fake_native import latency, result, shares
 from tinytail.headline import PERCENTILES, deepest, headline
 from tinytail.results import Comparison, DesignError, DesignResult
 from tinytail.verdict import sentences, warnings
@@ -71,6 +71,28 @@ def test_a_design_is_judged_by_the_deepest_percentile_that_ten_requests_of_all_l
     ]
     fewer = result("ttflash", 1.4, read=few(99_999, 1.4))
     assert told(result(), fewer)[0] == "base: p99.9 of reads 11.2 ms, 83 % of it GC."
+
+
+def test_a_share_belongs_to_the_percentile_or_to_requests_that_are_named() -> None:
+    """Beyond a fast percentile there may be requests that waited for what it did not wait for."""
+
+    def slower(times: float, **changes: Any) -> dict[str, Any]:
+        document = result(**changes)
+        tail = document["blame"]["tails"][-1]
+        tail["ns"] = shares(tail["ns"], times * 28e6 * tail["count"])
+        return document
+
+    assert told(slower(1.5)) == ["base: p99.99 of reads 28.0 ms, 83 % of it GC."]
+    assert told(slower(1.6)) == [
+        "base: p99.99 of reads 28.0 ms; the slowest 0.01 % of reads took 44.8 ms on average, "
+        "83 % of it GC."
+    ]
+    better = result("ttflash", 1.4)
+    assert told(better, slower(1.6, erases=1420))[1] == (
+        "base: 28.0 ms, 100 times worse, with 15 % more erases and writes of up to 112 ms; "
+        "the slowest 0.01 % of reads took 44.8 ms on average, 83 % of it GC."
+    )
+    assert "; reads took" in told(result(read=few(99, 1.0), write=few(0, 1.0)))[0]
 
 
 def test_a_reference_that_is_not_the_first_design_is_named() -> None:
