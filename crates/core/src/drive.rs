@@ -360,7 +360,7 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
         if self.state.scrubbing_owed {
             self.wake_scrubbers();
         }
-        let queued = Queued { id, asked: now, arrived: self.state.now, command, since: 0 };
+        let queued = Queued { id, asked: now, arrived: self.state.now, command };
         if self.state.host.take_directly(command.kind) {
             self.accept(queued);
         } else {
@@ -590,7 +590,7 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
     /// A request in the device that one job will complete.
     pub(crate) fn begin_request_for_test(&mut self, command: Command) -> u32 {
         let now = self.state.now;
-        self.state.host.push(0, Queued { id: self.next_id, asked: now, arrived: now, command, since: 0 });
+        self.state.host.push(0, Queued { id: self.next_id, asked: now, arrived: now, command });
         self.state.host.take();
         self.next_id += 1;
         self.state.requests.insert(crate::state::Request {

@@ -12,8 +12,6 @@ pub(crate) struct Queued {
     pub asked: Ns,
     pub arrived: Ns,
     pub command: Command,
-    /// When it began to wait, as `SlotWaits::begin` says it.
-    pub since: u64,
 }
 
 /// The device takes `depth` commands at a time, from all queues together. In each queue others wait in order of arrival; the
@@ -57,10 +55,10 @@ impl HostQueue {
     }
 
     /// A command lines up in a queue, whose number is taken modulo the number of queues.
-    pub fn push(&mut self, queue: u32, mut queued: Queued) {
-        queued.since = self.waits.begin(self.waiting == 0, || {
+    pub fn push(&mut self, queue: u32, queued: Queued) {
+        self.waits.begin(queued.arrived, self.waiting == 0, || {
             let fronts = self.lines.iter().filter_map(VecDeque::front);
-            fronts.map(|front| front.since).min().unwrap_or(0)
+            fronts.map(|front| front.arrived).min().unwrap_or(queued.arrived)
         });
         let queue = queue as usize % self.lines.len();
         self.lines[queue].push_back(queued);
@@ -106,7 +104,7 @@ mod tests {
     use super::*;
 
     fn queued(id: u64) -> Queued {
-        Queued { id, asked: 0, arrived: 0, command: Command { kind: CommandKind::Read, sector: 0, sectors: 1, critical: false }, since: 0 }
+        Queued { id, asked: 0, arrived: 0, command: Command { kind: CommandKind::Read, sector: 0, sectors: 1, critical: false } }
     }
 
     #[test]

@@ -2,9 +2,11 @@
 
 use crate::host::CommandKind;
 use crate::ids::PlaneIx;
+use crate::slot_waits::Mix;
 use crate::story::{GcRecord, Passage, Passing, Run, Use};
 use crate::units::Ns;
 use crate::view::View;
+use std::borrow::Cow;
 
 /// What occupies a die or a channel. A resource is always in exactly one category. The last two occupy dies alone.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -129,6 +131,18 @@ pub const CHANNEL: usize = DIE + OCCUPANTS;
 /// Number of parts.
 pub const PARTS: usize = CHANNEL + CHANNEL_CATEGORIES;
 
+/// The numbers of the bits that are set, in order.
+#[inline]
+pub(crate) fn bits(mut mask: u64) -> impl Iterator<Item = usize> {
+    std::iter::from_fn(move || {
+        (mask != 0).then(|| {
+            let bit = mask.trailing_zeros() as usize;
+            mask &= mask - 1;
+            bit
+        })
+    })
+}
+
 /// A latency as a sum of parts, in nanoseconds. The parts add up to the latency exactly.
 #[derive(Clone, Debug)]
 pub struct Blame {
@@ -188,14 +202,13 @@ impl Blame {
     /// The parts that are not zero.
     #[inline]
     pub fn parts(&self) -> impl Iterator<Item = (usize, Ns)> + '_ {
-        let mut mask = self.mask;
-        std::iter::from_fn(move || {
-            (mask != 0).then(|| {
-                let part = mask.trailing_zeros() as usize;
-                mask &= mask - 1;
-                (part, self.ns[part])
-            })
-        })
+        bits(self.mask).map(|part| (part, self.ns[part]))
+    }
+
+    /// One bit for each part that is not zero.
+    #[inline]
+    pub(crate) fn mask(&self) -> u64 {
+        self.mask
     }
 
     /// Nanoseconds of one part.
@@ -206,6 +219,52 @@ impl Blame {
     /// The sum of all parts.
     pub fn total(&self) -> Ns {
         self.parts().map(|(_, ns)| ns).sum()
+    }
+}
+
+/// What the latency of a request is attributed to: its time in the device, and its wait in the host for a slot.
+#[derive(Clone, Copy, Debug)]
+pub struct Attribution<'a> {
+    in_device: &'a Blame,
+    in_host: Option<(&'a Mix, Ns)>,
+}
+
+impl<'a> Attribution<'a> {
+    pub(crate) fn new(in_device: &'a Blame, in_host: Option<(&'a Mix, Ns)>) -> Self {
+        Self { in_device, in_host }
+    }
+
+    /// Causes with their nanoseconds, which add up to the latency. A cause may come twice: in the device, and in the host.
+    #[inline]
+    pub fn parts(&self) -> impl Iterator<Item = (usize, Ns)> + '_ {
+        self.in_device.parts().chain(self.in_host.into_iter().flat_map(|(mix, wait)| mix.divide(wait)))
+    }
+
+    /// The latency.
+    pub fn total(&self) -> Ns {
+        self.parts().map(|(_, ns)| ns).sum()
+    }
+
+    /// Each cause once.
+    pub fn sum(&self) -> Cow<'a, Blame> {
+        let mut sum = Cow::Borrowed(self.in_device);
+        if let Some((mix, wait)) = self.in_host {
+            let sum = sum.to_mut();
+            mix.divide(wait).for_each(|(part, ns)| sum.add(part, ns));
+        }
+        sum
+    }
+
+    /// How the time passed, in no order. Empty unless the observer is told.
+    pub fn trail(&self) -> &'a [Passage] {
+        &self.in_device.trail
+    }
+}
+
+impl<'a> From<&'a Blame> for Attribution<'a> {
+    /// Of a request that did not wait in the host.
+    fn from(in_device: &'a Blame) -> Self {
+        Self::new(in_device, None)
     }
 }
 
@@ -254,8 +313,8 @@ pub trait Observer {
     /// Whether it is told the order of things as well: what dies, channels and GCs do, and the trail of each blame.
     const TOLD: bool = false;
 
-    /// Called once for each request, with the blame that adds up to its latency.
-    fn completed(&mut self, completion: &Completion, blame: &Blame);
+    /// Called once for each request, with what its latency is attributed to.
+    fn completed(&mut self, completion: &Completion, attribution: Attribution<'_>);
 
     /// Whether it wants to look at the drive now. Asked at each completion, before `completed`.
     #[inline]
@@ -290,7 +349,7 @@ pub trait Observer {
 pub struct Blind;
 
 impl Observer for Blind {
-    fn completed(&mut self, _: &Completion, _: &Blame) {}
+    fn completed(&mut self, _: &Completion, _: Attribution<'_>) {}
 }
 
 #[cfg(test)]

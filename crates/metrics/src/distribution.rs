@@ -1,8 +1,7 @@
 //! Where latencies lie: enough percentiles to draw their distribution, closer together towards the tail.
 
-use hdrhistogram::Histogram;
+use crate::classes::Histogram;
 use serde::Serialize;
-use tinytail_core::units::Ns;
 
 /// The distributions of a run's latencies, in columns: the latency of each percentile, in microseconds, `None` where there
 /// was no request. Within 0.1 %, as all percentiles; that of 100 % is exact.
@@ -23,43 +22,27 @@ fn grid() -> impl Iterator<Item = u64> {
 }
 
 impl Distribution {
-    pub(crate) fn new(reads: (&Histogram<u32>, Ns), writes: (&Histogram<u32>, Ns)) -> Self {
+    pub(crate) fn new(reads: &Histogram, writes: &Histogram) -> Self {
         Self { percent: grid().map(|share| share as f64 / 1000.0).collect(), read_us: column(reads), write_us: column(writes) }
     }
 }
 
 /// The latency of each percentile, found in one pass.
-fn column((histogram, max_ns): (&Histogram<u32>, Ns)) -> Vec<Option<f64>> {
-    let count = histogram.len();
-    if count == 0 {
-        return grid().map(|_| None).collect();
-    }
-    let mut column = Vec::new();
-    let mut shares = grid().peekable();
-    let mut below = 0;
-    for level in histogram.iter_recorded() {
-        below += level.count_since_last_iteration();
-        // A percentile is the least latency that so many requests do not exceed.
-        while shares.next_if(|share| u128::from(below) * 100_000 >= u128::from(count) * u128::from(*share)).is_some() {
-            column.push(Some(level.value_iterated_to().min(max_ns) as f64 / 1000.0));
-        }
-    }
-    column
+fn column(histogram: &Histogram) -> Vec<Option<f64>> {
+    let count = u128::from(histogram.len());
+    let mut ranked = histogram.ranked(grid().map(|share| (count * u128::from(share)).div_ceil(100_000) as u64));
+    grid().map(|_| ranked.next().map(|ns| ns as f64 / 1000.0)).collect()
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use tinytail_core::units::Ns;
 
     fn of(latencies: impl Iterator<Item = Ns>) -> Distribution {
-        let mut histogram = Histogram::new_with_bounds(1, 1 << 52, 3).unwrap();
-        let mut max = 0;
-        for latency in latencies {
-            histogram.record(latency).unwrap();
-            max = max.max(latency);
-        }
-        let none = Histogram::new_with_bounds(1, 1 << 52, 3).unwrap();
-        Distribution::new((&histogram, max), (&none, 0))
+        let mut histogram = Histogram::default();
+        latencies.for_each(|latency| histogram.record(latency));
+        Distribution::new(&histogram, &Histogram::default())
     }
 
     #[test]

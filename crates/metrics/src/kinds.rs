@@ -2,10 +2,10 @@
 //! reads and large writes each by limits of their own.
 
 use crate::log::Log;
-use crate::{Latencies, LatencySummary, Measures, Metrics, percent};
+use crate::{Histogram, LatencySummary, Measures, Metrics, percent};
 use serde::Serialize;
 use tinytail_core::host::CommandKind;
-use tinytail_core::observe::{Blame, Completion, Observer};
+use tinytail_core::observe::{Attribution, Completion, Observer};
 use tinytail_core::units::{Ns, SECTOR_BYTES};
 use tinytail_core::view::View;
 
@@ -63,7 +63,7 @@ pub struct Misses {
 #[derive(Debug)]
 struct Kept {
     kind: Kind,
-    latencies: Latencies,
+    latencies: Histogram,
     /// Requests in each slice.
     requests: Vec<u64>,
     /// Requests that missed each limit, in each slice: limit after limit.
@@ -74,7 +74,7 @@ impl Kept {
     fn new(kind: Kind, limits: &Limits) -> Self {
         let slices = limits.slices as usize;
         let missed = vec![0; slices * limits.limits_ns.len()];
-        Self { kind, latencies: Latencies::new(), requests: vec![0; slices], missed }
+        Self { kind, latencies: Histogram::default(), requests: vec![0; slices], missed }
     }
 
     fn record(&mut self, latency: Ns, slice: usize, limits: &Limits) {
@@ -89,11 +89,11 @@ impl Kept {
     fn given_up(&self) -> Option<String> {
         let Kind { kind, sectors, sum_ns_max, latency_ns_max } = self.kind;
         let what = || format!("{}s of {} bytes", name(kind), u64::from(sectors) * u64::from(SECTOR_BYTES));
-        if let Some(most) = latency_ns_max.filter(|most| self.latencies.max_ns > *most) {
-            return Some(format!("one of the {} took {} ns, more than {most} ns", what(), self.latencies.max_ns));
+        if let Some(most) = latency_ns_max.filter(|most| self.latencies.max_ns() > *most) {
+            return Some(format!("one of the {} took {} ns, more than {most} ns", what(), self.latencies.max_ns()));
         }
-        let most = sum_ns_max.filter(|most| self.latencies.sum_ns >= u128::from(*most))?;
-        Some(format!("the latencies of the {} add up to {} ns, not less than {most} ns", what(), self.latencies.sum_ns))
+        let most = sum_ns_max.filter(|most| self.latencies.sum_ns() >= u128::from(*most))?;
+        Some(format!("the latencies of the {} add up to {} ns, not less than {most} ns", what(), self.latencies.sum_ns()))
     }
 
     fn summary(&self, limits: &Limits) -> KindSummary {
@@ -105,7 +105,7 @@ impl Kept {
         KindSummary {
             kind: name(self.kind.kind),
             bytes: u64::from(self.kind.sectors) * u64::from(SECTOR_BYTES),
-            latency: self.latencies.summary(),
+            latency: LatencySummary::of(&self.latencies),
             limits: self.missed.chunks_exact(limits.slices as usize).zip(&limits.limits_ns).map(misses).collect(),
         }
     }
@@ -170,8 +170,8 @@ impl Measures for ByKind {
 
 impl Observer for ByKind {
     #[inline]
-    fn completed(&mut self, completion: &Completion, blame: &Blame) {
-        self.metrics.completed(completion, blame);
+    fn completed(&mut self, completion: &Completion, attribution: Attribution<'_>) {
+        self.metrics.completed(completion, attribution);
         let Some(kept) = self.kept.iter_mut().find(|kept| (kept.kind.kind, kept.kind.sectors) == (completion.kind, completion.sectors))
         else {
             return;
@@ -194,6 +194,7 @@ impl Observer for ByKind {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use tinytail_core::observe::Blame;
 
     const SMALL: Kind = Kind { kind: CommandKind::Read, sectors: 3, sum_ns_max: None, latency_ns_max: None };
     const LARGE: Kind = Kind { kind: CommandKind::Write, sectors: 256, sum_ns_max: None, latency_ns_max: None };
@@ -222,7 +223,7 @@ mod tests {
             gc_wait_since: 0,
             host_queue_ns: 0,
         };
-        by_kind.completed(&completion, &Blame::default());
+        by_kind.completed(&completion, (&Blame::default()).into());
     }
 
     #[test]

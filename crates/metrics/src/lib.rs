@@ -14,9 +14,9 @@ pub mod timeline;
 pub use bursts::BurstsNote;
 
 use bursts::BurstMeter;
-use classes::{class_from, class_of};
+pub use classes::Histogram;
+use classes::{Classed, class_from};
 use distribution::Distribution;
-use hdrhistogram::Histogram;
 use intervals::{Interval, intervals};
 use kinds::KindSummary;
 use log::Log;
@@ -25,55 +25,12 @@ use series::{Series, SeriesSummary};
 use std::collections::BTreeMap;
 use timeline::Timeline;
 use tinytail_core::host::CommandKind;
-use tinytail_core::observe::{Blame, Completion, Observer, PART_NAMES, PARTS};
+use tinytail_core::observe::{Attribution, Completion, Observer, PART_NAMES, PARTS};
 use tinytail_core::units::{Ns, SECTOR_BYTES};
 use tinytail_core::view::View;
 
-/// Significant decimal digits of the histograms: percentiles are within 0.1 % of the truth.
-const DIGITS: u8 = 3;
 /// Blame is summed in classes of latency, this many bits for each doubling: 3.1 % wide.
 const CLASS_BITS: u32 = 5;
-
-/// The latencies of one kind of request. Mean and maximum are exact.
-#[derive(Debug, Clone)]
-struct Latencies {
-    /// Counters of 32 bits keep it small enough for the cache; 4.29 billion requests of one latency would saturate one.
-    histogram: Histogram<u32>,
-    sum_ns: u128,
-    max_ns: Ns,
-}
-
-impl Latencies {
-    fn new() -> Self {
-        let histogram = Histogram::new_with_bounds(1, 1 << 52, DIGITS).expect("bounds that the histogram can have");
-        Self { histogram, sum_ns: 0, max_ns: 0 }
-    }
-
-    #[inline]
-    fn record(&mut self, ns: Ns) {
-        self.histogram.saturating_record(ns);
-        self.sum_ns += u128::from(ns);
-        self.max_ns = self.max_ns.max(ns);
-    }
-
-    fn summary(&self) -> LatencySummary {
-        let count = self.histogram.len();
-        let us = |ns: f64| (count > 0).then_some(ns / 1000.0);
-        let percentile = |p: f64| us(self.histogram.value_at_quantile(p).min(self.max_ns) as f64);
-        LatencySummary {
-            count,
-            mean_us: us(self.sum_ns as f64 / count.max(1) as f64),
-            p50_us: percentile(0.5),
-            p90_us: percentile(0.9),
-            p95_us: percentile(0.95),
-            p99_us: percentile(0.99),
-            p999_us: percentile(0.999),
-            p9999_us: percentile(0.9999),
-            p99999_us: percentile(0.99999),
-            max_us: us(self.max_ns as f64),
-        }
-    }
-}
 
 /// Latencies in microseconds; `None` where there was no request.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -98,6 +55,26 @@ pub struct LatencySummary {
     pub p99999_us: Option<f64>,
     /// Maximum, exact.
     pub max_us: Option<f64>,
+}
+
+impl LatencySummary {
+    fn of(latencies: &Histogram) -> Self {
+        let us = |ns: Option<Ns>| ns.map(|ns| ns as f64 / 1000.0);
+        let percentiles = latencies.percentiles_ns([0.5, 0.9, 0.95, 0.99, 0.999, 0.9999, 0.99999]);
+        let [p50_us, p90_us, p95_us, p99_us, p999_us, p9999_us, p99999_us] = percentiles.map(us);
+        Self {
+            count: latencies.len(),
+            mean_us: latencies.mean_ns().map(|ns| ns / 1000.0),
+            p50_us,
+            p90_us,
+            p95_us,
+            p99_us,
+            p999_us,
+            p9999_us,
+            p99999_us,
+            max_us: (!latencies.is_empty()).then_some(latencies.max_ns() as f64 / 1000.0),
+        }
+    }
 }
 
 /// Blame summed over requests.
@@ -192,6 +169,66 @@ impl Class {
     }
 }
 
+/// Blame of requests of one kind by class of latency.
+#[derive(Debug, Clone)]
+struct ByClass {
+    /// Of each class, where it is in `used`; `u16::MAX`: nowhere, as most classes.
+    places: Vec<u16>,
+    used: Vec<Class>,
+}
+
+impl ByClass {
+    fn new() -> Self {
+        Self { places: vec![u16::MAX; classes::classes(CLASS_BITS)], used: Vec::new() }
+    }
+
+    #[inline]
+    fn of(&mut self, latency: Classed) -> &mut Class {
+        let class = latency.of(CLASS_BITS);
+        if self.places[class] == u16::MAX {
+            self.use_class(class);
+        }
+        &mut self.used[usize::from(self.places[class])]
+    }
+
+    #[cold]
+    fn use_class(&mut self, class: usize) {
+        self.places[class] = self.used.len() as u16;
+        self.used.push(Class::EMPTY);
+    }
+
+    fn sum(&self) -> BlameSum {
+        sum(self.used.iter())
+    }
+
+    /// Of the slowest: at least `share_percent` of all, by whole classes.
+    fn slowest(&self, share_percent: f64) -> SlowestSum {
+        let requests: u64 = self.used.iter().map(|class| class.count).sum();
+        let wanted = (requests as f64 * share_percent / 100.0).ceil() as u64;
+        let mut slowest = Vec::new();
+        let mut from = None;
+        let mut count = 0;
+        for (class, &place) in self.places.iter().enumerate().rev().filter(|&(_, &place)| place != u16::MAX) {
+            if count >= wanted {
+                break;
+            }
+            let used = &self.used[usize::from(place)];
+            count += used.count;
+            from = Some(class_from(class, CLASS_BITS) as f64 / 1000.0);
+            slowest.push(used);
+        }
+        SlowestSum { share_percent, latency_us_from: from, sum: sum(slowest.into_iter()) }
+    }
+}
+
+fn sum<'a>(classes: impl Iterator<Item = &'a Class>) -> BlameSum {
+    let mut all = Class::EMPTY;
+    classes.for_each(|class| all.add(class));
+    let Class { count, queue_blocked, host_queue_ns, ns } = all;
+    let ns = PART_NAMES.iter().copied().zip(ns).filter(|&(_, ns)| ns > 0).collect();
+    BlameSum { count, queue_blocked, host_queue_ns, ns }
+}
+
 /// An observer that measures, whatever else it does.
 pub trait Measures: Observer {
     /// What it measures.
@@ -245,10 +282,10 @@ impl Measures for Metrics {
 /// Everything that a run's results show of its requests.
 #[derive(Debug)]
 pub struct Metrics {
-    reads: Latencies,
-    writes: Latencies,
+    /// Latencies of reads and of writes.
+    latencies: [Histogram; 2],
     /// Blame of reads and of writes by class of latency.
-    classes: [Vec<Class>; 2],
+    classes: [ByClass; 2],
     /// Reads and writes that waited for a GC.
     gc_affected: [Affected; 2],
     /// Sectors of reads and writes.
@@ -264,11 +301,9 @@ impl Metrics {
     /// Metrics of what happens from `start_ns` on, over time in at most `windows` windows, each request in the log if there
     /// is one.
     pub fn new(start_ns: Ns, windows: u32, log: Option<Log>) -> Self {
-        let empty = vec![Class::EMPTY; class_of(Ns::MAX >> 12, CLASS_BITS) + 1];
         Self {
-            reads: Latencies::new(),
-            writes: Latencies::new(),
-            classes: [empty.clone(), empty],
+            latencies: [Histogram::default(), Histogram::default()],
+            classes: [ByClass::new(), ByClass::new()],
             gc_affected: [Affected::default(); 2],
             sectors: 0,
             last_arrival: start_ns,
@@ -307,9 +342,9 @@ impl Default for Metrics {
 
 impl Observer for Metrics {
     #[inline]
-    fn completed(&mut self, completion: &Completion, blame: &Blame) {
+    fn completed(&mut self, completion: &Completion, attribution: Attribution<'_>) {
         if let Some(log) = &mut self.log {
-            log.append(completion, blame);
+            log.append(completion, attribution);
         }
         if let Some(bursts) = &mut self.bursts {
             bursts.add(completion);
@@ -319,28 +354,22 @@ impl Observer for Metrics {
             self.gc_affected[usize::from(completion.kind == CommandKind::Write)].add(latency);
         }
         self.last_arrival = self.last_arrival.max(completion.arrived);
-        let classes = match completion.kind {
-            CommandKind::Read => {
-                self.reads.record(latency);
-                &mut self.classes[0]
-            }
-            CommandKind::Write => {
-                self.writes.record(latency);
-                &mut self.classes[1]
-            }
+        let kind = match completion.kind {
+            CommandKind::Read => 0,
+            CommandKind::Write => 1,
             // The counters of the drive have them, and the log.
             CommandKind::Trim => return,
         };
+        let latency = Classed::new(latency);
+        self.latencies[kind].count(latency);
         self.sectors += u64::from(completion.sectors);
-        let last = classes.len() - 1;
-        let class = &mut classes[class_of(latency, CLASS_BITS).min(last)];
+        let class = self.classes[kind].of(latency);
         class.count += 1;
         class.queue_blocked += u64::from(completion.queue_blocked());
         class.host_queue_ns += completion.host_queue_ns;
-        for (part, ns) in blame.parts() {
-            class.ns[part] += ns;
-        }
-        self.series.record(completion);
+        // By what iterates inside: the parts are two lists, and this is done for every request.
+        attribution.parts().for_each(|(part, ns)| class.ns[part] += ns);
+        self.series.record(completion, latency);
     }
 
     #[inline]
@@ -360,23 +389,22 @@ fn percent(part: u64, whole: u64) -> f64 {
 impl Metrics {
     /// Requests recorded.
     pub fn requests(&self) -> u64 {
-        self.reads.histogram.len() + self.writes.histogram.len()
+        self.latencies.iter().map(Histogram::len).sum()
     }
 
     /// Latencies of reads.
     pub fn read(&self) -> LatencySummary {
-        self.reads.summary()
+        LatencySummary::of(&self.latencies[0])
     }
 
     /// Latencies of writes.
     pub fn write(&self) -> LatencySummary {
-        self.writes.summary()
+        LatencySummary::of(&self.latencies[1])
     }
 
     /// Where the latencies of reads and writes lie.
     pub fn distribution(&self) -> Distribution {
-        let (reads, writes) = (&self.reads, &self.writes);
-        Distribution::new((&reads.histogram, reads.max_ns), (&writes.histogram, writes.max_ns))
+        Distribution::new(&self.latencies[0], &self.latencies[1])
     }
 
     /// Where the figures of [`Metrics::read`] and [`Metrics::write`] lie, by names such as `read.p99_us`.
@@ -389,7 +417,7 @@ impl Metrics {
 
     /// Percent of reads of which some page waited for a resource that a GC held. TTFLASH, section 6.1.
     pub fn gc_blocked_read_percent(&self) -> f64 {
-        percent(self.gc_affected[0].count, self.reads.histogram.len())
+        percent(self.gc_affected[0].count, self.latencies[0].len())
     }
 
     /// The requests of which some page waited for a GC. I/O-parallelized GC, section 5.
@@ -409,7 +437,7 @@ impl Metrics {
 
     /// Percent of reads that waited in the host while the device queue was full. TTFLASH, section 6.1.
     pub fn queue_blocked_read_percent(&self) -> f64 {
-        percent(self.classes[0].iter().map(|class| class.queue_blocked).sum(), self.reads.histogram.len())
+        percent(self.classes[0].sum().queue_blocked, self.latencies[0].len())
     }
 
     /// When the last of the requests arrived that have completed.
@@ -419,49 +447,29 @@ impl Metrics {
 
     /// Blame of all reads.
     pub fn all_reads(&self) -> BlameSum {
-        sum(&self.classes[0])
+        self.classes[0].sum()
     }
 
     /// Blame of all writes.
     pub fn all_writes(&self) -> BlameSum {
-        sum(&self.classes[1])
+        self.classes[1].sum()
     }
 
     /// Blame of the slowest reads: at least `share_percent` of them, by whole classes of latency.
     pub fn slowest_reads(&self, share_percent: f64) -> SlowestSum {
-        slowest(&self.classes[0], self.reads.histogram.len(), share_percent)
+        self.classes[0].slowest(share_percent)
     }
 
     /// The same of writes.
     pub fn slowest_writes(&self, share_percent: f64) -> SlowestSum {
-        slowest(&self.classes[1], self.writes.histogram.len(), share_percent)
+        self.classes[1].slowest(share_percent)
     }
-}
-
-fn slowest(classes: &[Class], requests: u64, share_percent: f64) -> SlowestSum {
-    let wanted = (requests as f64 * share_percent / 100.0).ceil() as u64;
-    let mut from = classes.len();
-    let mut count = 0;
-    while from > 0 && count < wanted {
-        from -= 1;
-        count += classes[from].count;
-    }
-    let latency_us_from = (count > 0).then(|| class_from(from, CLASS_BITS) as f64 / 1000.0);
-    SlowestSum { share_percent, latency_us_from, sum: sum(&classes[from..]) }
-}
-
-fn sum(classes: &[Class]) -> BlameSum {
-    let mut all = Class::EMPTY;
-    classes.iter().filter(|class| class.count > 0).for_each(|class| all.add(class));
-    let Class { count, queue_blocked, host_queue_ns, ns } = all;
-    let ns = PART_NAMES.iter().copied().zip(ns).filter(|&(_, ns)| ns > 0).collect();
-    BlameSum { count, queue_blocked, host_queue_ns, ns }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use tinytail_core::observe::{ARRAY, DIE, Occupant};
+    use tinytail_core::observe::{ARRAY, Blame, DIE, Occupant};
 
     fn read(metrics: &mut Metrics, latency: Ns, waited: Ns) {
         let mut blame = Blame::default();
@@ -482,7 +490,7 @@ mod tests {
             gc_wait_since: 0,
             host_queue_ns: waited,
         };
-        metrics.completed(&completion, &blame);
+        metrics.completed(&completion, (&blame).into());
     }
 
     #[test]

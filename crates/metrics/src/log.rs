@@ -15,7 +15,7 @@ use std::sync::mpsc::{Receiver, SyncSender, TryRecvError, channel, sync_channel}
 use std::thread::JoinHandle;
 use table::Table;
 use thiserror::Error;
-use tinytail_core::observe::{Blame, Completion};
+use tinytail_core::observe::{Attribution, Completion};
 use tinytail_core::units::Ns;
 
 /// Requests of a batch: a batch stays in the processor's second-level cache.
@@ -107,9 +107,9 @@ impl Log {
 
     /// Appends a request.
     #[inline]
-    pub fn append(&mut self, completion: &Completion, blame: &Blame) {
+    pub fn append(&mut self, completion: &Completion, attribution: Attribution<'_>) {
         let mut mask = 0;
-        for (part, ns) in blame.parts() {
+        for (part, ns) in attribution.sum().parts() {
             mask |= 1 << part;
             self.batch.parts.push(ns);
         }

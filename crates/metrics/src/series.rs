@@ -4,7 +4,7 @@
 //! neighbours are merged in pairs and all windows become twice as wide. Counts are added, so nothing is lost; latencies are
 //! counted in classes, which add as well.
 
-use crate::classes::{class_from, class_of};
+use crate::classes::{Classed, class_from, classes};
 use serde::Serialize;
 use tinytail_core::host::CommandKind;
 use tinytail_core::observe::Completion;
@@ -72,12 +72,12 @@ struct OpenClasses {
 
 impl OpenClasses {
     fn new() -> Self {
-        Self { counts: vec![0; class_of(Ns::MAX >> 12, BITS) + 1], touched: Vec::new() }
+        Self { counts: vec![0; classes(BITS)], touched: Vec::new() }
     }
 
     #[inline]
-    fn record(&mut self, latency: Ns) {
-        let class = class_of(latency, BITS).min(self.counts.len() - 1);
+    fn record(&mut self, latency: Classed) {
+        let class = latency.of(BITS);
         if self.counts[class] == 0 {
             self.touched.push(class as u16);
         }
@@ -96,11 +96,14 @@ impl OpenClasses {
     }
 }
 
+/// The requests of all classes.
+fn requests(classes: &Classes) -> u64 {
+    classes.iter().map(|&(_, count)| u64::from(count)).sum()
+}
+
 /// What happened in one window.
 #[derive(Debug, Clone, Default)]
 struct Window {
-    reads: u64,
-    writes: u64,
     read_sectors: u64,
     write_sectors: u64,
     read_max_ns: Ns,
@@ -114,8 +117,6 @@ struct Window {
 
 impl Window {
     fn add(&mut self, other: &Self) {
-        self.reads += other.reads;
-        self.writes += other.writes;
         self.read_sectors += other.read_sectors;
         self.write_sectors += other.write_sectors;
         self.read_max_ns = self.read_max_ns.max(other.read_max_ns);
@@ -139,7 +140,7 @@ impl Window {
 
     /// A percentile of the reads: the most that a latency of its class can be, within 0.8 % of the truth.
     fn read_us(&self, quantile: f64) -> Option<f64> {
-        let wanted = ((self.reads as f64 * quantile).ceil() as u64).max(1);
+        let wanted = ((requests(&self.read_classes) as f64 * quantile).ceil() as u64).max(1);
         let mut seen = 0;
         let class = self.read_classes.iter().find(|&&(_, count)| {
             seen += u64::from(count);
@@ -220,17 +221,14 @@ impl Series {
 
     /// Counts a request in the present window.
     #[inline]
-    pub fn record(&mut self, completion: &Completion) {
-        let latency = completion.completed - completion.arrived;
+    pub(crate) fn record(&mut self, completion: &Completion, latency: Classed) {
         match completion.kind {
             CommandKind::Read => {
-                self.open.reads += 1;
                 self.open.read_sectors += u64::from(completion.sectors);
-                self.open.read_max_ns = self.open.read_max_ns.max(latency);
+                self.open.read_max_ns = self.open.read_max_ns.max(latency.ns);
                 self.open_reads.record(latency);
             }
             CommandKind::Write => {
-                self.open.writes += 1;
                 self.open.write_sectors += u64::from(completion.sectors);
                 self.open_writes.record(latency);
             }
@@ -312,16 +310,17 @@ impl Series {
             let seconds = self.window_ns.min(length.saturating_sub(begin)) as f64 / SECOND as f64;
             let rate = |count: f64| (seconds > 0.0).then(|| count / seconds);
             let bytes = (window.read_sectors + window.write_sectors) * SECTOR_BYTES;
-            summary.reads.push(window.reads);
-            summary.writes.push(window.writes);
+            let (reads, writes) = (requests(&window.read_classes), requests(&window.write_classes));
+            summary.reads.push(reads);
+            summary.writes.push(writes);
             summary.read_bytes.push(window.read_sectors * SECTOR_BYTES);
             summary.write_bytes.push(window.write_sectors * SECTOR_BYTES);
-            summary.requests_per_second.push(rate((window.reads + window.writes) as f64));
+            summary.requests_per_second.push(rate((reads + writes) as f64));
             summary.mb_per_second.push(rate(bytes as f64 / 1e6));
             summary.read_p50_us.push(window.read_us(0.5));
             summary.read_p99_us.push(window.read_us(0.99));
             summary.read_p999_us.push(window.read_us(0.999));
-            summary.read_max_us.push((window.reads > 0).then_some(window.read_max_ns as f64 / 1000.0));
+            summary.read_max_us.push((reads > 0).then_some(window.read_max_ns as f64 / 1000.0));
             summary.free_blocks_min.push(window.free.map(|free| free.min));
             summary.free_blocks_mean.push(window.free.map(|free| free.mean_sum / f64::from(free.looks)));
             let Work { host_pages, gc_pages, gcs } = window.work;

@@ -12,7 +12,7 @@ use std::path::Path;
 use tinytail_core::device::Device;
 use tinytail_core::host::CommandKind;
 use tinytail_core::ids::PlaneIx;
-use tinytail_core::observe::{Blame, Completion, Observer, PART_NAMES};
+use tinytail_core::observe::{Attribution, Completion, Observer, PART_NAMES};
 use tinytail_core::story::{GcRecord, NOBODY, Run, Segment, Teller, Use};
 use tinytail_core::units::Ns;
 use tinytail_core::view::View;
@@ -85,7 +85,7 @@ impl Storied {
 
     /// Keeps the story of a request that completes, if it is wanted so far.
     #[inline]
-    fn consider(&mut self, completion: &Completion, blame: &Blame) {
+    fn consider(&mut self, completion: &Completion, attribution: Attribution<'_>) {
         let id = completion.id - self.first_id;
         let Some(wanted) = &self.wanted else { return };
         let asked_for = !wanted.requests.is_empty() && wanted.requests.contains(&id);
@@ -107,7 +107,7 @@ impl Storied {
             }
         }
         if slow || asked_for {
-            let segments = self.teller.story(completion, blame).into();
+            let segments = self.teller.story(completion, attribution).into();
             self.stories.insert(id, Story { completion: *completion, segments });
         }
     }
@@ -234,13 +234,13 @@ impl Observer for Storied {
     const TOLD: bool = true;
 
     #[inline]
-    fn completed(&mut self, completion: &Completion, blame: &Blame) {
-        self.metrics.completed(completion, blame);
+    fn completed(&mut self, completion: &Completion, attribution: Attribution<'_>) {
+        self.metrics.completed(completion, attribution);
         if self.measuring {
-            self.consider(completion, blame);
+            self.consider(completion, attribution);
         }
         if let Some(timeline) = &mut self.timeline {
-            timeline.completed(completion, blame, &mut self.teller);
+            timeline.completed(completion, attribution, &mut self.teller);
         }
         self.teller.completed(completion.id);
     }

@@ -19,7 +19,7 @@ use std::thread::JoinHandle;
 use thiserror::Error;
 use tinytail_core::device::Device;
 use tinytail_core::host::CommandKind;
-use tinytail_core::observe::{Blame, Completion};
+use tinytail_core::observe::{Attribution, Completion};
 use tinytail_core::story::{GcRecord, NOBODY, Run, Segment, Teller, Use};
 use tinytail_core::units::{Ns, SECOND};
 use tinytail_core::view::View;
@@ -293,13 +293,13 @@ impl Timeline {
 
     /// A request has completed; the teller knows its story.
     #[inline]
-    pub fn completed(&mut self, completion: &Completion, blame: &Blame, teller: &mut Teller) {
+    pub fn completed(&mut self, completion: &Completion, attribution: Attribution<'_>, teller: &mut Teller) {
         if completion.kind == CommandKind::Read && self.frame.overlaps(completion.arrived, completion.completed) {
-            self.consider(completion, blame, teller);
+            self.consider(completion, attribution, teller);
         }
     }
 
-    fn consider(&mut self, completion: &Completion, blame: &Blame, teller: &mut Teller) {
+    fn consider(&mut self, completion: &Completion, attribution: Attribution<'_>, teller: &mut Teller) {
         let full = self.slowest.len() >= self.wishes.slow_reads;
         let rank = (completion.completed - completion.arrived, Reverse(completion.id));
         if full && self.slowest.peek().is_none_or(|Reverse(least)| rank <= least.rank()) {
@@ -308,7 +308,7 @@ impl Timeline {
         if full {
             self.slowest.pop();
         }
-        let segments = teller.story(completion, blame).into();
+        let segments = teller.story(completion, attribution).into();
         self.slowest.push(Reverse(Slow { completion: *completion, segments }));
     }
 

@@ -1,8 +1,8 @@
 //! How late completions leave: whether the figures of clients are those of the drive, or of the machine's noise.
 
-use hdrhistogram::Histogram;
 use serde::Serialize;
 use tinytail_core::units::{Ns, US};
+use tinytail_metrics::Histogram;
 
 /// A run is invalid when the median of its lateness is longer.
 pub const MEDIAN_NS_MAX: Ns = 10 * US;
@@ -29,15 +29,14 @@ pub enum Io {
 const NAMES: [&str; 4] = ["read", "write", "trim", "flush"];
 
 /// The lateness of every completion of a run, in the drive's time.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Default)]
 pub struct Lateness {
     kinds: [Kind; 4],
 }
 
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Default)]
 struct Kind {
-    histogram: Histogram<u64>,
-    max_ns: Ns,
+    histogram: Histogram,
     late: u64,
 }
 
@@ -76,28 +75,18 @@ pub struct LatenessSummary {
 }
 
 impl Kind {
-    fn new() -> Self {
-        Self { histogram: Histogram::new_with_bounds(1, 1 << 44, 2).expect("bounds that the histogram can have"), max_ns: 0, late: 0 }
-    }
-
     fn spread(&self) -> Spread {
         let count = self.histogram.len();
         let some = |value: f64| (count > 0).then_some(value);
-        let percentile = |share: f64| some(self.histogram.value_at_quantile(share).min(self.max_ns) as f64 / 1000.0);
+        let [p50, p99, p999] = self.histogram.percentiles_ns([0.5, 0.99, 0.999]).map(|ns| ns.map(|ns| ns as f64 / 1000.0));
         Spread {
             count,
-            p50_us: percentile(0.5),
-            p99_us: percentile(0.99),
-            p999_us: percentile(0.999),
-            max_us: some(self.max_ns as f64 / 1000.0),
+            p50_us: p50,
+            p99_us: p99,
+            p999_us: p999,
+            max_us: some(self.histogram.max_ns() as f64 / 1000.0),
             late_percent: some(self.late as f64 * 100.0 / count.max(1) as f64),
         }
-    }
-}
-
-impl Default for Lateness {
-    fn default() -> Self {
-        Self { kinds: std::array::from_fn(|_| Kind::new()) }
     }
 }
 
@@ -105,17 +94,15 @@ impl Lateness {
     /// A completion that left `late_ns` after its time, of an I/O that took `latency_ns` by the model. Both in the drive's time.
     pub fn record(&mut self, io: Io, late_ns: Ns, latency_ns: Ns) {
         let kind = &mut self.kinds[io as usize];
-        kind.histogram.saturating_record(late_ns);
-        kind.max_ns = kind.max_ns.max(late_ns);
+        kind.histogram.record(late_ns);
         kind.late += u64::from(late_ns > LATE_NS_MIN.max(latency_ns / LATE_LATENCY_SHARE));
     }
 
     /// How it lies, and what follows from it.
     pub fn summary(&self) -> LatenessSummary {
-        let mut all = Kind::new();
+        let mut all = Kind::default();
         for kind in &self.kinds {
-            all.histogram.add(&kind.histogram).expect("histograms of the same bounds");
-            all.max_ns = all.max_ns.max(kind.max_ns);
+            all.histogram.add(&kind.histogram);
             all.late += kind.late;
         }
         let [read, write, trim, flush] = self.kinds.each_ref().map(Kind::spread);

@@ -4,7 +4,7 @@
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use tinytail_core::drive::Drive;
-use tinytail_core::observe::{Blame, Completion, Observer};
+use tinytail_core::observe::{Attribution, Completion, Observer};
 use tinytail_core::units::MS;
 use tinytail_simulator::catalog;
 use tinytail_simulator::control::Control;
@@ -16,7 +16,7 @@ use tinytail_workload::{SourceContext, TraceOptions, Workload};
 struct Unobserved;
 
 impl Observer for Unobserved {
-    fn completed(&mut self, _: &Completion, _: &Blame) {}
+    fn completed(&mut self, _: &Completion, _: Attribution<'_>) {}
 }
 
 /// Random reads and writes, writes alone, bursts of both, and a skewed load.

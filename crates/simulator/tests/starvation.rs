@@ -3,7 +3,7 @@
 use tinytail_core::device::Device;
 use tinytail_core::drive::Drive;
 use tinytail_core::host::{Arrival, Command, CommandKind};
-use tinytail_core::observe::{Blame, Completion, Observer};
+use tinytail_core::observe::{Attribution, Completion, Observer};
 use tinytail_core::units::US;
 use tinytail_simulator::catalog;
 use tinytail_simulator::control::{Control, STARVED_AFTER_S};
@@ -14,7 +14,7 @@ use tinytail_workload::{Pacing, Source, Stream, Streams, Timing, WorkloadError};
 struct Unobserved;
 
 impl Observer for Unobserved {
-    fn completed(&mut self, _: &Completion, _: &Blame) {}
+    fn completed(&mut self, _: &Completion, _: Attribution<'_>) {}
 }
 
 /// Pages of the live part in an order without locality.

@@ -5,7 +5,7 @@ use crate::event::EventQueue;
 use crate::host::{Command, CommandKind};
 use crate::host_queue::Queued;
 use crate::ids::{Lpn, NONE, PlaneIx, Ppn};
-use crate::observe::{BUFFER, BUFFER_FULL, Completion, DIE, LINK, LINK_WAIT, OVERHEAD, Observer, Occupant};
+use crate::observe::{Attribution, BUFFER, BUFFER_FULL, Completion, DIE, LINK, LINK_WAIT, OVERHEAD, Observer, Occupant};
 use crate::policy::Place;
 use crate::ram::{Insert, WaitingWrite};
 use crate::sched::jobs::Stage;
@@ -28,9 +28,9 @@ pub(crate) fn mask(first: u16, count: u16) -> u64 {
 impl<O: Observer, Q: EventQueue> Drive<O, Q> {
     /// The device takes a command.
     pub(super) fn accept(&mut self, queued: Queued) {
-        let Queued { id, asked, arrived, command, since } = queued;
+        let Queued { id, asked, arrived, command } = queued;
         let now = self.state.now;
-        let slot_mix = if now > arrived { self.state.host.waits.mix(since) } else { NONE };
+        let slot_mix = if now > arrived { self.state.host.waits.mix(arrived, now) } else { NONE };
         let request = self.state.requests.insert(Request {
             id,
             asked,
@@ -613,20 +613,12 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
         if self.state.host.waiting() > 0 {
             self.state.host.waits.completed(command.kind, blame);
         }
-        if slot_mix != NONE {
-            let mut told = Vec::new();
-            self.state.host.waits.end(slot_mix, accepted - arrived, |part, ns| {
-                blame.add(part, ns);
-                if O::TOLD {
-                    told.push((ns, part));
-                }
-            });
-            if O::TOLD {
-                tell_slot_wait(blame, arrived, told);
-            }
-        }
-        crate::check!(blame.total() == completed - arrived, "blame adds up: {blame:?}");
+        let waits = &self.state.host.waits;
+        let in_host = (slot_mix != NONE).then(|| (waits.get(slot_mix), accepted - arrived));
         if O::TOLD {
+            if let Some((mix, wait)) = in_host {
+                tell_slot_wait(blame, arrived, mix.divide(wait));
+            }
             tell_ends(blame, (arrived, accepted, completed), (self.path.overhead_ns, link_wait_ns, link_ns), command.kind);
         }
         let completion = Completion {
@@ -644,7 +636,12 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
             gc_wait_since,
             host_queue_ns: accepted - arrived,
         };
-        self.observer.completed(&completion, blame);
+        let attribution = Attribution::new(blame, in_host);
+        crate::check!(attribution.total() == completed - arrived, "attribution adds up: {attribution:?}");
+        self.observer.completed(&completion, attribution);
+        if slot_mix != NONE {
+            self.state.host.waits.release(slot_mix);
+        }
         self.path_blame.clear();
         self.completions.push(completion);
         self.state.counters.completed += 1;

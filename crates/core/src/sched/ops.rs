@@ -314,6 +314,14 @@ impl<T> Pool<T> {
         }
     }
 
+    /// Takes an item for use as it was left, or a new one.
+    pub fn reuse(&mut self, new: impl FnOnce() -> T) -> u32 {
+        match self.free.pop() {
+            Some(index) => index,
+            None => self.insert(new()),
+        }
+    }
+
     #[inline]
     pub fn remove(&mut self, index: u32) {
         self.free.push(index);

@@ -94,7 +94,8 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
 
 /// The trail of a wait for a slot: its parts, the largest first.
 #[inline(never)]
-pub(crate) fn tell_slot_wait(blame: &mut Blame, arrived: Ns, mut parts: Vec<(Ns, usize)>) {
+pub(crate) fn tell_slot_wait(blame: &mut Blame, arrived: Ns, parts: impl Iterator<Item = (usize, Ns)>) {
+    let mut parts: Vec<_> = parts.map(|(part, ns)| (ns, part)).collect();
     parts.sort_unstable_by_key(|&(ns, part)| (Reverse(ns), part));
     let mut told = arrived;
     for (ns, part) in parts {

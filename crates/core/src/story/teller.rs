@@ -2,7 +2,7 @@
 
 use crate::device::Device;
 use crate::ids::{NONE, PlaneIx};
-use crate::observe::{Blame, CHANNEL, CHANNEL_IDLE, Completion, DIE, Occupant};
+use crate::observe::{Attribution, CHANNEL, CHANNEL_IDLE, Completion, DIE, Occupant};
 use crate::story::{NOBODY, Passage, Passing, Run, Segment, Use};
 use crate::units::Ns;
 use std::collections::VecDeque;
@@ -120,13 +120,13 @@ impl Teller {
 
     /// The story of a request that completes now: segments that follow one another from its arrival to its completion. Each
     /// part of its blame is the sum of its segments.
-    pub fn story(&mut self, completion: &Completion, blame: &Blame) -> &[Segment] {
+    pub fn story(&mut self, completion: &Completion, attribution: Attribution<'_>) -> &[Segment] {
         self.story.clear();
         let mut passages = std::mem::take(&mut self.passages);
         let mut leftovers = std::mem::take(&mut self.leftovers);
         passages.clear();
         leftovers.clear();
-        for &passage in blame.trail() {
+        for &passage in attribution.trail() {
             let to = if let Passing::Rest(_) = passage.what { &mut leftovers } else { &mut passages };
             to.push(passage);
         }

@@ -18,9 +18,9 @@ fn windows(latencies: &[Ns]) -> Vec<Classes> {
 }
 
 fn summary(latencies: &[Ns]) -> LatencySummary {
-    let mut all = crate::Latencies::new();
+    let mut all = crate::Histogram::default();
     latencies.iter().for_each(|&latency| all.record(latency));
-    all.summary()
+    LatencySummary::of(&all)
 }
 
 fn of(latencies: &[Ns]) -> BTreeMap<String, Interval> {

@@ -4,7 +4,7 @@ use parquet::record::Row;
 use std::fs::File;
 use std::path::PathBuf;
 use tinytail_core::host::CommandKind;
-use tinytail_core::observe::{ARRAY, OVERHEAD_WAIT, PART_NAMES, PARTS};
+use tinytail_core::observe::{ARRAY, Blame, OVERHEAD_WAIT, PART_NAMES, PARTS};
 
 /// A folder of one test, removed with it.
 struct Folder(PathBuf);
@@ -66,7 +66,7 @@ fn write(path: &str, requests: u64) -> LogNote {
     log.count_from(100, 1000);
     for number in 0..requests {
         let (completion, blame) = request(number);
-        log.append(&completion, &blame);
+        log.append(&completion, (&blame).into());
     }
     log.finish(vec![("tinytail.seed".into(), "7".into())])
 }
@@ -136,7 +136,7 @@ fn a_log_that_is_given_up_leaves_no_file_and_does_not_touch_an_earlier_one() {
     let mut log = Log::create(&path).unwrap();
     let (completion, blame) = request(0);
     for _ in 0..5000 {
-        log.append(&Completion { id: 0, ..completion }, &blame);
+        log.append(&Completion { id: 0, ..completion }, (&blame).into());
     }
     drop(log);
     assert_eq!(folder.names(), ["log.parquet"]);
@@ -198,7 +198,7 @@ fn a_full_disk_ends_the_log_and_not_the_run() {
         let mut log = Log::of(&path, Table::on(file, Box::new(Small(room))).unwrap()).unwrap();
         for number in 0..200_000 {
             let (completion, blame) = request(100 + number);
-            log.append(&completion, &blame);
+            log.append(&completion, (&blame).into());
         }
         let note = log.finish(Vec::new());
         let error = note.error.unwrap();

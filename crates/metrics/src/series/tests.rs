@@ -51,7 +51,7 @@ fn series_of(steps: &[Step], limit: u32) -> SeriesSummary {
         if series.is_over(step.completion.completed) {
             look(&mut series, step);
         }
-        series.record(&step.completion);
+        series.record(&step.completion, Classed::new(step.completion.completed - step.completion.arrived));
     }
     let last = steps.last().unwrap();
     look(&mut series, last);

@@ -42,9 +42,10 @@ fn the_mean_wait_of_one_die_under_poisson_reads_is_that_of_m_d_1() {
     #[derive(Default)]
     struct Waits(u128, u64);
     impl Observer for Waits {
-        fn completed(&mut self, completion: &Completion, blame: &Blame) {
+        fn completed(&mut self, completion: &Completion, attribution: Attribution<'_>) {
             self.0 += u128::from(completion.completed - completion.arrived - 140_200);
             self.1 += 1;
+            let blame = attribution.sum();
             let own = blame.get(COMMAND) + blame.get(ARRAY) + blame.get(TRANSFER);
             assert_eq!(own, 140_200);
         }

@@ -7,8 +7,8 @@ use crate::event::{EventQueue, Lanes, PlainHeap};
 use crate::host::{Command, CommandKind};
 use crate::ids::{DieIx, Lpn, NONE, PlaneIx};
 use crate::observe::{
-    ARRAY, Blame, CHANNEL, COMMAND, COMPUTE, Completion, DIE, HELD_GC_PROGRAM, OCCUPANTS, Observer, Occupant, PART_NAMES, PARTS, SPACE,
-    TRANSFER,
+    ARRAY, Attribution, Blame, CHANNEL, COMMAND, COMPUTE, Completion, DIE, HELD_GC_PROGRAM, OCCUPANTS, Observer, Occupant, PART_NAMES,
+    PARTS, SPACE, TRANSFER,
 };
 use crate::oracle::Fault;
 use crate::policy::gc_gate::quiet_channel::QuietChannel;
@@ -58,16 +58,17 @@ impl<const TOLD: bool> Recorder<TOLD> {
 impl<const TOLD: bool> Observer for Recorder<TOLD> {
     const TOLD: bool = TOLD;
 
-    fn completed(&mut self, completion: &Completion, blame: &Blame) {
-        assert_eq!(blame.total(), completion.completed - completion.arrived, "blame adds up: {blame:?}");
+    fn completed(&mut self, completion: &Completion, attribution: Attribution<'_>) {
+        let blame = attribution.sum();
+        assert_eq!(blame.total(), completion.completed - completion.arrived, "attribution adds up: {blame:?}");
         let for_gc = [Occupant::Erase, Occupant::GcHold].into_iter().any(|occupant| blame.get(DIE + occupant as usize) > 0);
         let blocked = completion.gc_blocked || completion.queue_blocked();
         assert!(blocked || !for_gc, "it waited for a GC: {completion:?}: {blame:?}");
         if TOLD {
-            check_story(completion, blame, self.1.story(completion, blame));
+            check_story(completion, &blame, self.1.story(completion, attribution));
             self.1.completed(completion.id);
         }
-        self.0.push((*completion, blame.clone()));
+        self.0.push((*completion, blame.into_owned()));
     }
 
     fn accepted(&mut self, id: u64, at: Ns) {
