@@ -16,6 +16,7 @@ use crate::ids::{Lpn, NONE};
 use crate::observe::Observer;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
+use std::convert::Infallible;
 
 /// Takes the bytes of an image.
 pub trait Sink {
@@ -37,6 +38,28 @@ pub trait Source {
     /// # Errors
     /// Fewer bytes than asked for, or whatever else keeps the source from giving them.
     fn take(&mut self, bytes: &mut [u8]) -> Result<(), Self::Error>;
+}
+
+impl Sink for Vec<u8> {
+    type Error = Infallible;
+    fn put(&mut self, bytes: &[u8]) -> Result<(), Infallible> {
+        self.extend_from_slice(bytes);
+        Ok(())
+    }
+}
+
+/// Bytes that gave out.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Exhausted;
+
+impl Source for &[u8] {
+    type Error = Exhausted;
+    fn take(&mut self, bytes: &mut [u8]) -> Result<(), Exhausted> {
+        let (taken, rest) = self.split_at_checked(bytes.len()).ok_or(Exhausted)?;
+        bytes.copy_from_slice(taken);
+        *self = rest;
+        Ok(())
+    }
 }
 
 /// Why an image could not be loaded.
@@ -340,24 +363,6 @@ mod tests {
     use crate::testkit::{plain_design, tiny_device, with_victims};
     use proptest::prelude::*;
 
-    impl Sink for Vec<u8> {
-        type Error = ();
-        fn put(&mut self, bytes: &[u8]) -> Result<(), ()> {
-            self.extend_from_slice(bytes);
-            Ok(())
-        }
-    }
-
-    impl Source for &[u8] {
-        type Error = ();
-        fn take(&mut self, bytes: &mut [u8]) -> Result<(), ()> {
-            let (taken, rest) = self.split_at_checked(bytes.len()).ok_or(())?;
-            bytes.copy_from_slice(taken);
-            *self = rest;
-            Ok(())
-        }
-    }
-
     fn design() -> Design {
         let mut design = with_victims(plain_design(Scope::Plane), "{ policy = \"greedy\" }, { policy = \"d_choices\", d = 2 }");
         design.gc.page_sequence = true;
@@ -477,12 +482,12 @@ mod tests {
             } else if cut.is_none() {
                 // Whole images are refused with a reason.
                 let refusal = drive_refusal(&bytes);
-                prop_assert!(matches!(&refusal, LoadError::Faulty(what) if what.len() > 10) || refusal == LoadError::Source(()), "{refusal:?}");
+                prop_assert!(matches!(&refusal, LoadError::Faulty(what) if what.len() > 10) || refusal == LoadError::Source(Exhausted), "{refusal:?}");
             }
         }
     }
 
-    fn drive_refusal(bytes: &[u8]) -> LoadError<()> {
+    fn drive_refusal(bytes: &[u8]) -> LoadError<Exhausted> {
         drive(false).load(1, &mut &bytes[..]).unwrap_err()
     }
 }

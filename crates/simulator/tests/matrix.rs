@@ -1,8 +1,9 @@
 //! Every design that comes with the program on every small drive: a run under each kind of load comes to its end with right data,
-//! or the pair is refused before anything ages, with one near to it that runs.
+//! and does the same from an image; or the pair is refused before anything ages, with one near to it that runs.
 
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use tinytail_core::device::Device;
 use tinytail_core::drive::Drive;
 use tinytail_core::observe::{Attribution, Completion, Observer};
 use tinytail_core::units::MS;
@@ -40,30 +41,67 @@ fn fit_of(device: &str, design: &str) -> tinytail_simulator::fitting::Fit {
     fits(&spec).unwrap().remove(0)
 }
 
-/// Plays all loads on one drive, one after the other, with every read checked. Returns how that ended, if not well.
-fn played(device: &str, composition: &str) -> Result<(), String> {
+/// How a drive is copied.
+#[derive(Clone, Copy, Debug)]
+enum Copied {
+    Image,
+    Snapshot,
+}
+
+/// A drive of a device that the design fits, not aged.
+fn made(device: &str, composition: &str) -> Result<(Device, Drive<Unobserved>), String> {
     let mut device = catalog::device(device).map_err(|error| error.0)?;
     // A quarter is enough to bring every plane to the erased share that it starts with, and leaves stale pages everywhere.
     device.state.overwrite_percent = 25;
     let (design, _) = catalog::fitted(composition, &mut device, &Settings::default()).map_err(|error| error.0)?;
-    let never_collects = design.gc_trigger.name() == "never";
-    let mut drive = Drive::new(&device, design, true, Unobserved).map_err(|error| error.0)?;
-    drive.age(1, &[], |_, _| true);
+    let drive = Drive::new(&device, design, true, Unobserved).map_err(|error| error.0)?;
+    Ok((device, drive))
+}
+
+/// Plays a load from a millisecond after now. Returns whether it came to its end: without GC a drive has the space that it has.
+fn plays(device: &Device, drive: &mut Drive<Unobserved>, load: &str) -> Result<bool, String> {
+    let mapped_sectors = u64::from(drive.mapped_pages()) * u64::from(device.geometry.sectors_per_page());
+    let context = SourceContext { logical_sectors: device.logical_sectors(), mapped_sectors };
+    let workload = Workload::resolve(load, &TraceOptions::default()).map_err(|error| error.to_string())?;
+    let mut streams = workload.streams(1, &context, Some(REQUESTS)).map_err(|error| error.to_string())?;
+    let start = drive.now() + MS;
+    match play_streams(drive, &mut streams, start, &Control::default(), |_| false) {
+        Ending::Complete => Ok(true),
+        Ending::Stuck(_) if drive.design().gc_trigger.name() == "never" => Ok(false),
+        other => Err(format!("{load}: {other:?} {}", drive.explain_standstill())),
+    }
+}
+
+/// Plays all loads on one drive, one after the other, with every read checked.
+fn plays_all(device: &Device, drive: &mut Drive<Unobserved>) -> Result<(), String> {
     drive.wake();
-    let per_page = u64::from(device.geometry.sectors_per_page());
-    let context = SourceContext { logical_sectors: device.logical_sectors(), mapped_sectors: u64::from(drive.mapped_pages()) * per_page };
     for load in LOADS {
-        let workload = Workload::resolve(load, &TraceOptions::default()).map_err(|error| error.to_string())?;
-        let mut streams = workload.streams(1, &context, Some(REQUESTS)).map_err(|error| error.to_string())?;
-        let start = drive.now() + MS;
-        match play_streams(&mut drive, &mut streams, start, &Control::default(), |_| false) {
-            Ending::Complete => {}
-            // Without GC a drive has the space that it has.
-            Ending::Stuck(_) if never_collects => return Ok(()),
-            other => return Err(format!("{load}: {other:?} {}", drive.explain_standstill())),
+        if !plays(device, drive, load)? {
+            return Ok(());
         }
     }
     drive.audit()
+}
+
+/// Plays all loads on a drive that ages, and on a copy of the aged drive. Returns how that ended, if not well.
+fn played(name: &str, composition: &str, copied_by: Copied) -> Result<(), String> {
+    let (device, mut drive) = made(name, composition)?;
+    drive.age(1, &[], |_, _| true);
+    let mut bytes = Vec::new();
+    let Ok(()) = match copied_by {
+        Copied::Image => drive.save(&mut bytes),
+        Copied::Snapshot => drive.snapshot(&mut bytes),
+    };
+    plays_all(&device, &mut drive)?;
+    let (_, mut copy) = made(name, composition)?;
+    let mut bytes = bytes.as_slice();
+    let taken = match copied_by {
+        Copied::Image => copy.load(1, &mut bytes),
+        Copied::Snapshot => copy.restore(1, &mut bytes),
+    };
+    taken.map_err(|error| format!("{copied_by:?}: {error:?}"))?;
+    plays_all(&device, &mut copy).map_err(|why| format!("{copied_by:?}: {why}"))?;
+    if copy.event_hash() == drive.event_hash() { Ok(()) } else { Err(format!("what comes from {copied_by:?} does something else")) }
 }
 
 #[test]
@@ -73,9 +111,12 @@ fn every_design_runs_on_every_small_drive_or_is_refused_with_one_that_runs() {
         twins.iter().flat_map(|device| compositions().into_iter().map(move |design| (device.clone(), design))).collect();
     let (next, failures, refused) = (AtomicUsize::new(0), Mutex::new(Vec::new()), AtomicUsize::new(0));
     let work = || {
-        while let Some((device, design)) = pairs.get(next.fetch_add(1, Ordering::Relaxed)) {
+        loop {
+            let index = next.fetch_add(1, Ordering::Relaxed);
+            let Some((device, design)) = pairs.get(index) else { break };
+            let copied_by = if index.is_multiple_of(2) { Copied::Image } else { Copied::Snapshot };
             let ended = match fit_of(device, design).refusal {
-                None => played(device, design),
+                None => played(device, design, copied_by),
                 Some(refusal) => {
                     refused.fetch_add(1, Ordering::Relaxed);
                     match refusal
@@ -84,7 +125,9 @@ fn every_design_runs_on_every_small_drive_or_is_refused_with_one_that_runs() {
                         .map(|design| (device.clone(), design))
                         .or(refusal.device.clone().map(|device| (device, design.clone())))
                     {
-                        Some((device, design)) => played(&device, &design).map_err(|why| format!("the remedy {design} on {device}: {why}")),
+                        Some((device, design)) => {
+                            played(&device, &design, copied_by).map_err(|why| format!("the remedy {design} on {device}: {why}"))
+                        }
                         None => Err(format!("no remedy: {}", refusal.message)),
                     }
                 }

@@ -8,7 +8,7 @@ use std::io::{self, Seek, SeekFrom, Write};
 use std::ops::Range;
 use tinytail_core::drive::Drive;
 use tinytail_core::ftl::ageing::Aged;
-use tinytail_core::image::{LoadError, Recipe, Source};
+use tinytail_core::image::{LoadError, Recipe};
 use tinytail_core::observe::Observer;
 
 const MAGIC: [u8; 16] = *b"\x89tinytail aged\r\n";
@@ -118,11 +118,11 @@ impl Entry {
             Bytes::Mapped(map) => map,
             Bytes::Held(held) => held,
         };
-        let mut source = Slice(&all[self.contents.clone()]);
+        let mut source = &all[self.contents.clone()];
         match drive.restore(seed, &mut source) {
-            Ok(()) if source.0.is_empty() => Ok(self.header.aged.clone()),
+            Ok(()) if source.is_empty() => Ok(self.header.aged.clone()),
             Ok(()) => Err("it holds more than the drive".into()),
-            Err(LoadError::Source(Exhausted)) => Err("it holds less than the drive".into()),
+            Err(LoadError::Source(_)) => Err("it holds less than the drive".into()),
             Err(LoadError::Faulty(what)) => Err(what),
         }
     }
@@ -152,18 +152,4 @@ pub fn write<O: Observer, W: Write + Seek>(drive: &Drive<O>, header: &Header, mu
     out.seek(SeekFrom::Start(0))?;
     out.write_all(&prefix)?;
     out.flush()
-}
-
-struct Slice<'a>(&'a [u8]);
-
-struct Exhausted;
-
-impl Source for Slice<'_> {
-    type Error = Exhausted;
-    fn take(&mut self, bytes: &mut [u8]) -> Result<(), Exhausted> {
-        let (taken, rest) = self.0.split_at_checked(bytes.len()).ok_or(Exhausted)?;
-        bytes.copy_from_slice(taken);
-        self.0 = rest;
-        Ok(())
-    }
 }

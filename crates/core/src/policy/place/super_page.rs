@@ -71,6 +71,20 @@ impl Place for SuperPage {
         Ok(())
     }
 
+    /// The turns, a byte each, since a die has at most 8 planes: of all dies for the host, then for GC.
+    fn save(&self) -> Vec<u8> {
+        self.turns.iter().flatten().map(|&turn| turn as u8).collect()
+    }
+
+    fn restore(&mut self, state: &[u8]) -> Result<(), String> {
+        let turns = self.turns.iter_mut().flatten();
+        if state.len() != 2 * self.dies.len() {
+            return Err(format!("super_page keeps {} bytes, not {}", 2 * self.dies.len(), state.len()));
+        }
+        turns.zip(state).for_each(|(turn, &saved)| *turn = saved.into());
+        Ok(())
+    }
+
     #[inline]
     fn plane(&mut self, view: View<'_>, lpn: Lpn) -> PlaneIx {
         let die = self.dies[lpn as usize % self.dies.len()];
