@@ -451,8 +451,12 @@ impl Device {
 
     /// Pages that are mapped when a run starts, from logical page 0.
     pub fn mapped_pages(&self) -> Lpn {
-        let live = self.geometry.physical_pages() * u64::from(self.state.live_percent) / 100;
-        live.min(self.logical_pages()) as Lpn
+        self.live_pages().min(self.logical_pages()) as Lpn
+    }
+
+    /// Pages that the starting state has room for, parity among them.
+    pub(crate) fn live_pages(&self) -> u64 {
+        self.geometry.physical_pages() * u64::from(self.state.live_percent) / 100
     }
 
     /// Blocks of each plane that are bad from the factory.

@@ -563,8 +563,9 @@ impl State {
     /// Pages from logical page 0 on that the starting state maps. Of whole stripes where there are any, parity included in the
     /// share of live pages.
     pub(crate) fn mapped_pages(&self) -> Lpn {
-        let mapped = self.device.mapped_pages();
-        self.rain.as_ref().map_or(mapped, |rain| mapped / rain.stripes.width() * (rain.stripes.width() - 1))
+        let Some(rain) = &self.rain else { return self.device.mapped_pages() };
+        let width = u64::from(rain.stripes.width());
+        (self.device.live_pages() / width * (width - 1)).min(self.device.logical_pages()) as Lpn
     }
 
     /// Books the erase of a block, apart from the translation layer's books.

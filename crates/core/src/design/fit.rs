@@ -264,6 +264,7 @@ impl Design {
 
     fn room(&mut self, device: &Device) -> Room {
         let g = &device.geometry;
+        let held = self.pages_held(device);
         // A page that is placed late goes to whichever open block has room, and open blocks have theirs between the thresholds.
         let (kept, least) = match (self.gc.reserve_blocks, self.gc.write_points) {
             (reserve, _) if self.place.late() => (reserve, reserve.saturating_add(1)),
@@ -272,21 +273,22 @@ impl Design {
         Room {
             plane: g.pages_per_plane(),
             block: g.pages_per_block,
-            spare: usable_pages(device).saturating_sub(self.pages_held(device)).saturating_sub(kept.saturating_mul(g.pages_per_block)),
+            spare: usable_pages(device).saturating_sub(held).saturating_sub(kept.saturating_mul(g.pages_per_block)),
             least: least.saturating_mul(g.pages_per_block),
-            at_start: erased_at_start(device),
+            at_start: erased_at_start(device, held),
         }
     }
 }
 
 /// Erased pages of a plane in which a run starts: those at which ageing holds it, or more if it does not write as many.
-fn erased_at_start(device: &Device) -> u32 {
+fn erased_at_start(device: &Device, pages_held: u32) -> u32 {
     let (plane, state) = (f64::from(device.geometry.pages_per_plane()), &device.state);
     let held = plane * state.free_percent / 100.0;
     if state.ageing != AgeingMethod::Overwrite {
         return held.round() as u32;
     }
-    let written = plane * f64::from(state.live_percent) / 100.0 * (1.0 + f64::from(state.overwrite_percent) / 100.0);
+    let live = (device.live_pages() as f64 / f64::from(device.geometry.planes())).min(pages_held.into());
+    let written = live * (1.0 + f64::from(state.overwrite_percent) / 100.0);
     held.max(f64::from(usable_pages(device)) - written).round() as u32
 }
 

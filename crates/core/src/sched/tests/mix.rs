@@ -264,7 +264,7 @@ impl Mix {
         if let Some(stripes) = &self.rain {
             g.channels = stripes.channels;
             // Parity takes up to a half of the pages.
-            device.host.logical_permyriad = 3000;
+            (device.host.logical_permyriad, device.state.live_percent) = (3000, 30);
         }
         device.timing.command_ns = self.command_ns;
         device.timing.read_ns = vec![10, 25];
