@@ -622,3 +622,20 @@ def test_ttflash_has_committed_results() -> None:
 def test_every_row_of_the_papers_can_be_listed() -> None:
     assert len(catalog.select([])) == sum(len(of.rows) for of in papers())
     assert pages.list_document(catalog.select(["ttflash"]))["rows"]
+
+
+@pytest.mark.parametrize("prefix", ["ttflash", "harey"])
+def test_rows_of_the_quick_tier_have_the_verdicts_that_are_kept(
+    prefix: str, command: RunCommand, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    monkeypatch.delenv("TINYTAIL_TRACES", raising=False)
+    file = tmp_path / "results.json"
+    command("reproduce", prefix, "--json", str(file))
+    judged = {row["id"]: row for row in read_json(file)["rows"] if row["verdict"] != "not-run"}
+    pages_kept = ROOT / "docs" / "reproduction" / prefix
+    kept = {row["id"]: row for row in read_json(pages_kept / "results.json")["rows"]}
+    assert len(judged) > 30
+    assert {row_id: row["verdict"] for row_id, row in judged.items()} == {
+        row_id: kept[row_id]["verdict"] for row_id in judged
+    }

@@ -197,6 +197,20 @@ mod tests {
     }
 
     #[test]
+    fn thresholds_that_the_user_gives_stay() {
+        let given = ["gc_trigger.soft_free_percent=8.0", "gc_trigger.hard_free_percent=2.5"];
+        let spec = FitSpec {
+            device: "modern-tlc-2t".into(),
+            designs: vec!["base".into()],
+            state: toml::Table::new(),
+            image: None,
+            settings: Settings::try_from(given.map(String::from).to_vec()).unwrap(),
+        };
+        let fit = fits(&spec).unwrap().remove(0);
+        assert_eq!((fit.adjusted, fit.refusal), (vec![], None));
+    }
+
+    #[test]
     fn parity_takes_its_share_where_it_leaves_too_little_and_says_how_much() {
         let found = fits_on("modern-tlc-2t", &["base", "ttflash"]);
         assert_eq!(found.iter().map(|fit| (fit.logical_bytes + 500_000_000) / 1_000_000_000).collect::<Vec<_>>(), [1920, 1680]);

@@ -153,7 +153,7 @@ fn small_pieces_of_pages_survive_buffer_flush_and_gc() {
 fn a_strict_drive_programs_on_all_planes_for_gc_too() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("marks.toml");
-    std::fs::write(&path, "kind = \"overlay\"\nsummary = \"s\"\n[gc_trigger]\nsoft_free_percent = 2.5\nhard_free_percent = 1.3\n").unwrap();
+    std::fs::write(&path, "kind = \"overlay\"\nsummary = \"s\"\n[gc_trigger]\nsoft_free_percent = 2.5\nhard_free_percent = 1.3\n[gc_gate]\npolicy = \"free\"\n").unwrap();
     let mut spec = spec(&format!("base+strict-programs+{}", path.display()), "randrw70-qd16", 20_000);
     spec.device = "mqsim-default-small".into();
     let outcome = run(&spec, &Control::default()).unwrap();

@@ -66,6 +66,11 @@ impl Document {
         Ok(document)
     }
 
+    /// Whether it comes with the program: what users write is in files with an ending, or in options.
+    pub fn is_built_in(&self) -> bool {
+        !self.is_given() && !self.name.ends_with(".toml")
+    }
+
     /// Whether options give its values, and no file.
     pub fn is_given(&self) -> bool {
         matches!(self.origin, Origin::Options(_))

@@ -4,6 +4,7 @@
 //! makes one technique of another, but for a gate that lowered thresholds would keep shut; what a drive can't do at all is left
 //! as it is, for `prepare` to refuse.
 
+use crate::config::Document;
 use crate::design::Design;
 use crate::device::{AgeingMethod, Device};
 use crate::policy::gc_gate::free::Free;
@@ -74,6 +75,10 @@ impl Room {
     }
 }
 
+/// The keys of thresholds of GC.
+const THRESHOLDS: [&str; 6] =
+    ["soft_free_percent", "hard_free_percent", "soft_free_blocks", "hard_free_blocks", "background_blocks", "emergency_blocks"];
+
 /// A threshold of GC in the unit of its key: asked for, and used.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Threshold {
@@ -88,7 +93,7 @@ pub struct Threshold {
 impl Design {
     /// Lets what this design asks of a drive follow the drive's space where there is no room for it: the logical size under
     /// stripes with parity, open blocks, thresholds of GC and the gate before it, and the erased share in which runs start,
-    /// unless the drive `has_aged` already. Returns each change.
+    /// unless the drive `has_aged` already. Thresholds from a file of the user's, or from options, stay. Returns each change.
     pub fn fit(&mut self, device: &mut Device, has_aged: bool) -> Vec<Adjustment> {
         let mut adjusted = Vec::new();
         adjusted.extend(self.fit_padding(device));
@@ -97,6 +102,9 @@ impl Design {
             return adjusted;
         }
         adjusted.extend(self.fit_write_points(device));
+        if self.thresholds_are_the_users() {
+            return adjusted;
+        }
         let room = self.room(device);
         let (thresholds, wanted, used) = match &mut self.gc_trigger {
             GcTriggerPolicy::Watermark(watermark) => watermark.fit(&room),
@@ -114,6 +122,12 @@ impl Design {
             adjusted.push(Self::state_lifted(device, &room, used.soft));
         }
         adjusted
+    }
+
+    /// Somebody wrote the thresholds of GC for this run: they are what is asked about, and stay as they are.
+    fn thresholds_are_the_users(&self) -> bool {
+        let gives = |document: &&Document| THRESHOLDS.iter().any(|key| document.gives(GcTriggerPolicy::SECTION, key));
+        self.files.iter().rev().find(gives).is_some_and(|document| !document.is_built_in())
     }
 
     /// Without a write buffer a write would take as long as it waits for pages to be programmed with.
