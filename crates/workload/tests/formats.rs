@@ -225,7 +225,7 @@ fn the_event_that_is_a_request_can_be_chosen() {
     assert!(notes(&path, &none()).contains("a request is a D event, the format's custom; `event` says otherwise"));
     assert_eq!(play(&path, &event(Some(Event::Queued))).unwrap(), [write(0, 8, 8), write(100 * MS, 16, 8)]);
     let text = message(play(&path, &event(Some(Event::Inserted))), &folder);
-    assert_eq!(text, "t: no line of it is a request that can be played; there are 2 Q events and 1 D events");
+    assert_eq!(text, "t: no line of it is a request that can be played; there are 2 Q events and 1 D event");
     let ascii = folder.file("a", "1 0 8 8 1\n");
     let text = message(play(&ascii, &TraceOptions { event: Some(Event::Queued), ..microseconds() }), &folder);
     assert!(text.contains("the event Q (given as an option) does not apply to the format ascii"), "{text}");
@@ -241,7 +241,7 @@ fn a_trace_without_times_is_played_in_closed_loop_only() {
     // What it is like can be said all the same.
     let info = Trace::open(&path, &none()).unwrap().info().unwrap();
     assert_eq!((info.characteristics.requests, info.characteristics.iops_mean, info.time_unit), (2, 0.0, None));
-    assert!(info.notes.join("\n").contains("1 wait lines"));
+    assert!(info.notes.join("\n").contains("1 wait line"));
 
     let closed = TraceOptions { queue_depth: Some(4), ..none() };
     let workload = Workload::resolve(path.to_str().unwrap(), &closed).unwrap();
