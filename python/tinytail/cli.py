@@ -24,8 +24,8 @@ MEANINGS = {
     OK: "all went well",
     RUN_FAILED: "a run failed or got stuck, a claim does not hold, or what was made could not be "
     "written",
-    BAD_INPUT: "bad input: arguments, configuration, traces, images, results, and places that "
-    "cannot be written to",
+    BAD_INPUT: "bad input: arguments, configuration, traces, images, results, drives too large for "
+    "the memory, and places that cannot be written to",
     INTERRUPTED: "interrupted by Ctrl-C, SIGTERM or SIGHUP",
 }
 

@@ -184,7 +184,7 @@ class Plan:
         """How many designs run at once: no more than fit into memory, unless `jobs` says so.
 
         Raises:
-            RunError: not even one of them fits.
+            ConfigError: not even one of them fits.
         """
         needs = [
             memory.drive_bytes(self.device, design, self.settings, verify=self.verify)
@@ -194,7 +194,10 @@ class Plan:
         beside = 0
         if self.no_cache or caching.place() is None:
             beside = memory.shared_bytes(self.device, self.designs, self.settings)
-        return memory.fit(needs, jobs=self.jobs, jobs_default=cpu_count(), beside=beside)
+        blocks = memory.blocks_per_plane(self.device, self.settings)
+        return memory.fit(
+            needs, blocks=blocks, jobs=self.jobs, jobs_default=cpu_count(), beside=beside
+        )
 
     def configuration(self) -> tuple[Configured, ...]:
         """Device, designs and workload in full; a trace is described by the results alone."""
@@ -785,9 +788,9 @@ def compare(
     Raises:
         UsageError: arguments of the wrong type, out of range, or contradicting each other.
         ConfigError: an unknown or faulty device, design, workload or image, or ones that do not go
-            together.
+            together; a drive for which the memory that is free is not enough.
         WorkloadError: a workload that cannot be read.
-        RunError: no design could be run to its end, or the memory that is free is not enough.
+        RunError: no design could be run to its end.
         OutputError: results cannot be kept in the folder `out`; found before anything runs.
         Interrupted: Ctrl-C; holds the partial comparison.
     """

@@ -6,14 +6,21 @@ pages; what requests, logs and stories take beside it is small, and goes into a 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import resource
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
 from tinytail import engine, humanize
-from tinytail.errors import RunError
+from tinytail.errors import ConfigError
 
 MEMINFO = Path("/proc/meminfo")
+# Pages that the process has mapped, in the first number.
+STATM = Path("/proc/self/statm")
+# The groups of the process, and where each kind of them lies: of version 2, and of version 1.
+GROUPS = Path("/proc/self/cgroup")
+GROUP_FOLDER = Path("/sys/fs/cgroup")
 # Bytes for each page: ARCHITECTURE.md has where they go.
 REVERSE_MAP = 4
 MAP = 4
@@ -23,8 +30,20 @@ SEQUENCE_NUMBER = 8
 ORACLE = 7.2
 BIT_ERRORS = 1
 BLOCK = 16
+# A plane has no fewer.
+BLOCKS_MIN = 4
 # Whatever a run needs beside its drive.
 RUN = 64 << 20
+# What is measured is up to 2 % above what follows from the pages.
+MARGIN = 1.03
+
+
+@dataclass(frozen=True, slots=True)
+class Free:
+    """What may still be taken, and the sentence's end that says so."""
+
+    size_bytes: int
+    words: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +74,7 @@ def drive_bytes(
     each += SEQUENCE_NUMBER * (rules.get(("gc", "page_sequence")) == "true")
     each += ORACLE * verify + BIT_ERRORS * ("errors" in document)
     blocks = pages / document["geometry"]["pages_per_block"]
-    return int(each * pages + MAP * logical + BLOCK * blocks) + RUN
+    return int(MARGIN * (each * pages + MAP * logical + BLOCK * blocks)) + RUN
 
 
 def shared_bytes(device: str, designs: Sequence[str], settings: Sequence[str] = ()) -> int:
@@ -72,62 +91,117 @@ def shared_bytes(device: str, designs: Sequence[str], settings: Sequence[str] = 
     return sum(max(group) for group in groups.values() if len(group) > 1)
 
 
-def available_bytes() -> int | None:
-    """The memory that processes may still take without swapping; None if the system has no say."""
-    try:
+def free() -> Free | None:
+    """The memory that this process may still take without swapping; None if nothing says so."""
+    return min(_limits(), key=lambda limit: limit.size_bytes, default=None)
+
+
+def _limits() -> Iterator[Free]:
+    with suppress(OSError, ValueError, IndexError):
         for line in MEMINFO.read_text("ascii").splitlines():
             name, _, value = line.partition(":")
             if name == "MemAvailable":
-                return int(value.split()[0]) << 10
-    except (OSError, ValueError, IndexError):
-        pass
-    return None
+                yield Free(int(value.split()[0]) << 10, "are free")
+    with suppress(OSError, ValueError, IndexError):
+        limit = resource.getrlimit(resource.RLIMIT_AS)[0]
+        if limit != resource.RLIM_INFINITY:
+            mapped = int(STATM.read_text("ascii").split()[0]) * resource.getpagesize()
+            yield Free(max(0, limit - mapped), "are left of what ulimit -v allows")
+    with suppress(OSError, ValueError):
+        for line in GROUPS.read_text("ascii").splitlines():
+            _, controllers, path = line.split(":", 2)
+            if not controllers:
+                yield from _group_limits(GROUP_FOLDER, path, "memory.max", "memory.current")
+            elif "memory" in controllers.split(","):
+                names = ("memory.limit_in_bytes", "memory.usage_in_bytes")
+                yield from _group_limits(GROUP_FOLDER / "memory", path, *names)
+
+
+def _group_limits(root: Path, path: str, limit: str, used: str) -> Iterator[Free]:
+    """What a group and those around it leave. A container may see its own group as the root."""
+    group = Path(path.lstrip("/"))
+    for folder in (root / group, *(root / parent for parent in group.parents)):
+        # There is none, or it says "max".
+        with suppress(OSError, ValueError):
+            allowed = int((folder / limit).read_text("ascii"))
+            taken = int((folder / used).read_text("ascii"))
+            # Files that nobody has open give way.
+            for line in (folder / "memory.stat").read_text("ascii").splitlines():
+                name, _, value = line.partition(" ")
+                if name in ("inactive_file", "active_file"):
+                    taken -= int(value)
+            yield Free(max(0, allowed - taken), "are left of what the control group allows")
 
 
 def fit(
-    needs: Sequence[int | None], *, jobs: int | None, jobs_default: int, beside: int = 0
+    needs: Sequence[int | None],
+    *,
+    blocks: int,
+    jobs: int | None,
+    jobs_default: int,
+    beside: int = 0,
 ) -> Fit:
     """How many of these runs may go on at once.
 
     Args:
         needs: what each of them takes, in bytes.
+        blocks: the blocks of a plane of the drive, of which it takes so much.
         jobs: how many the user wants. So many run, with a warning if they may not fit.
         jobs_default: how many run if the user says nothing and they fit.
         beside: what is taken beside them, in bytes.
 
     Raises:
-        RunError: not even one of them fits, and the user has not said how many are to run.
+        ConfigError: not even one of them fits.
     """
     wanted = min(jobs or jobs_default, len(needs))
-    free = available_bytes()
+    there = free()
     known = sorted((need for need in needs if need is not None), reverse=True)
-    if free is None or not known:
+    if there is None or not known:
         return Fit(wanted)
     fitting = wanted
-    while fitting > 0 and beside + sum(known[:fitting]) > free:
+    while fitting > 0 and beside + sum(known[:fitting]) > there.size_bytes:
         fitting -= 1
     if fitting == wanted:
         return Fit(wanted)
-    said = _said(known[0] + beside, free)
+    said = _said(known[0] + beside, there)
+    if fitting == 0:
+        alone = "; one design at a time fits" if known[0] <= there.size_bytes else None
+        raise ConfigError(said + (alone or _remedy(known[0], there, blocks)))
     if jobs is not None:
         return Fit(wanted, f"{said}: the system may end the process for want of memory")
-    if fitting == 0:
-        raise RunError(f"{said}; fewer blocks need less, and --jobs 1 tries it all the same")
     return Fit(fitting, f"{said}: {fitting} run at once instead of {wanted}")
+
+
+def blocks_per_plane(device: str, settings: Sequence[str] = ()) -> int:
+    """How many blocks each plane of a drive has.
+
+    Raises:
+        ConfigError: an unknown or faulty device.
+    """
+    return int(engine.device_document(device, settings)["geometry"]["blocks_per_plane"])
 
 
 def check(device: str, design: str, settings: Sequence[str] = ()) -> None:
     """Makes sure that one drive fits into the memory that is free.
 
     Raises:
-        ConfigError: an unknown or faulty device or design.
-        RunError: it does not fit.
+        ConfigError: an unknown or faulty device or design; or it does not fit.
     """
-    need, free = drive_bytes(device, design, settings), available_bytes()
-    if need is not None and free is not None and need > free:
-        raise RunError(f"{_said(need, free)}; fewer blocks need less")
+    need = drive_bytes(device, design, settings)
+    fit([need], blocks=blocks_per_plane(device, settings), jobs=None, jobs_default=1)
 
 
-def _said(need: int, free: int) -> str:
-    there = humanize.memory(free)
-    return f"the drive takes about {humanize.memory(need)} of memory, and {there} are free"
+def _said(need: int, there: Free) -> str:
+    return (
+        f"the drive takes about {humanize.memory(need)} of memory, "
+        f"and {humanize.memory(there.size_bytes)} {there.words}"
+    )
+
+
+def _remedy(need: int, there: Free, blocks: int) -> str:
+    """The end of a sentence: how many blocks fit."""
+    fitting = blocks * (there.size_bytes - RUN) // max(1, need - RUN)
+    if fitting < BLOCKS_MIN:
+        return ""
+    rounded = fitting - fitting % 10 ** (len(str(fitting)) - 2) if fitting > 99 else fitting
+    return f"; this fits: --set geometry.blocks_per_plane={rounded}"

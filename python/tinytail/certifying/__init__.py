@@ -117,10 +117,13 @@ class Plan:
         """How many runs go on at once: no more than fit into memory, unless `jobs` says so.
 
         Raises:
-            RunError: not even one of them fits.
+            ConfigError: not even one of them fits.
         """
         needs = [memory.drive_bytes(self.device, design, self.settings) for design in self.designs]
-        return memory.fit(needs * len(TESTS), jobs=self.jobs, jobs_default=cpu_count())
+        blocks = memory.blocks_per_plane(self.device, self.settings)
+        return memory.fit(
+            needs * len(TESTS), blocks=blocks, jobs=self.jobs, jobs_default=cpu_count()
+        )
 
     def configuration(self) -> tuple[Configured, ...]:
         """Device, designs and workload in full."""
