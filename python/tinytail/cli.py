@@ -22,8 +22,8 @@ INTERRUPTED = 130
 # The one table of exit codes; docs/results.md shows it.
 MEANINGS = {
     OK: "all went well",
-    RUN_FAILED: "a run failed or got stuck, a claim does not hold, or what was made could not be "
-    "written",
+    RUN_FAILED: "a run failed or got stuck, a claim does not hold, what was made could not be "
+    "written, or tinytail diff found a difference",
     BAD_INPUT: "bad input: arguments, configuration, traces, images, results, drives too large for "
     "the memory, and places that cannot be written to",
     INTERRUPTED: "interrupted by Ctrl-C, SIGTERM or SIGHUP",

@@ -55,7 +55,7 @@ def _table(title: str, changes: Sequence[Change], width: int) -> Table:
         values = [_short(change.before, width), _short(change.after, width)]
         cells += [change.what, *values]
         if numbers:
-            cells += [change.ratio, "within noise" if change.within_noise else ""]
+            cells += [change.ratio, change.note]
         table.add_row(*map(Text, cells))
     return table
 

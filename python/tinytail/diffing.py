@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -21,8 +22,8 @@ ABSENT = "–"
 class Change:
     """Something that is not as it was.
 
-    `is_main` says of a figure that it is one of those that a verdict shows; `within_noise` whether
-    it differs by chance, None if that is not known.
+    `is_main` says of a figure that it is one of those that a verdict shows; `note` what chance has
+    to do with it, if that is known of such figures.
     """
 
     of: str
@@ -31,7 +32,7 @@ class Change:
     after: str
     ratio: str = ""
     is_main: bool = True
-    within_noise: bool | None = None
+    note: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,12 +102,15 @@ def _sentence(before: DesignResult, after: DesignResult) -> str:
     shown = f"{humanize.latency(was)} became {humanize.latency(value)}"
     ratio = quotient(value, was)
     figure = f"{judged_by.kind}.{judged_by.percentile.key}"
+    noise = compare_within_noise(after, before, figure)
     if ratio is None:
         change = ""
-    elif compare_within_noise(after, before, figure):
+    elif noise:
         change = ", within noise"
     elif same(ratio):
         change = ", which is the same"
+    elif noise is None:
+        change = ", which may be chance: how far one run may be off is not known (--seeds tells)"
     else:
         change = f", {times(ratio)} {'worse' if ratio > 1 else 'better'}"
     return f"{name}: {judged_by.percentile.name} of {judged_by.kind}s {shown}{change}."
@@ -133,10 +137,9 @@ def _configuration(
     for one, other in pairs:
         for key in sorted({*one.state, *other.state}):
             was, became = one.state.get(key), other.state.get(key)
-            if was != became:
-                label = f"state: {humanize.words(key)}"
-                name = _name(one, other)
-                yield Change(name, label, humanize.value(was), humanize.value(became))
+            shown = None if was == became else _exactly(was, became)
+            if shown is not None:
+                yield Change(_name(one, other), f"state: {humanize.words(key)}", *shown)
 
 
 def _designs(
@@ -193,6 +196,16 @@ def _figures(before: DesignResult, after: DesignResult) -> Iterator[Change]:
     yield from changes
 
 
+def _exactly(was: Any, became: Any) -> tuple[str, str] | None:
+    """Two values with the digits in which they differ; None if they differ by under 0.1 %."""
+    if isinstance(was, float) and isinstance(became, float):
+        if math.isclose(was, became, rel_tol=0.001):
+            return None
+        shown = humanize.value(was), humanize.value(became)
+        return shown if shown[0] != shown[1] else (f"{was:.5g}", f"{became:.5g}")
+    return humanize.value(was), humanize.value(became)
+
+
 def _latencies(name: str, before: DesignResult, after: DesignResult) -> Iterator[Change]:
     for kind in KINDS:
         was, became = latency_of(before, kind), latency_of(after, kind)
@@ -208,6 +221,7 @@ def _latencies(name: str, before: DesignResult, after: DesignResult) -> Iterator
         for label, key, one, other, is_main in figures:
             if one != other:
                 noise = compare_within_noise(after, before, f"{kind}.{key}")
+                note = {True: "within noise", False: "", None: "may be chance"}[noise]
                 yield Change(
                     name,
                     f"{kind}s {label}",
@@ -215,7 +229,7 @@ def _latencies(name: str, before: DesignResult, after: DesignResult) -> Iterator
                     humanize.latency(other),
                     "" if one is None or other is None else humanize.ratio(other, one),
                     is_main=is_main,
-                    within_noise=noise,
+                    note=note,
                 )
 
 

@@ -25,6 +25,12 @@ def kept(*documents: Document) -> Document:
     return compared(*documents).to_dict() | {"configuration": [device]}
 
 
+def narrow(p9999_us: float) -> Document:
+    """An interval of 1 % to each side of the percentile by which runs are judged."""
+    sides = {"low": 0.99 * p9999_us, "high": 1.01 * p9999_us}
+    return {"read.p9999_us": {**sides, "level_percent": 90, "method": "seeds", "n": 5}}
+
+
 def changes(before: Document, after: Document) -> tuple[list[str], list[str], list[str]]:
     found = difference(Comparison.from_dict(before), Comparison.from_dict(after))
     configured = [f"{each.what}: {each.before} -> {each.after}" for each in found.configuration]
@@ -44,9 +50,12 @@ def test_the_speed_of_the_simulator_and_paths_are_no_difference() -> None:
 
 
 def test_configuration_stands_before_figures_that_changed() -> None:
-    after = kept(result(scale=280.0, event_hash=OTHER_HASH, erases=1235, seed=2)) | {"seed": 2}
+    changed = result(
+        scale=280.0, event_hash=OTHER_HASH, erases=1235, seed=2, intervals=narrow(56e3)
+    )
+    after = kept(changed) | {"seed": 2}
     after["configuration"][0]["settings"][0]["value"] = "50"
-    told, configured, figures = changes(kept(result()), after)
+    told, configured, figures = changes(kept(result(intervals=narrow(28e3))), after)
     assert told == ["base: p99.99 of reads 28.0 ms became 56.0 ms, 2.0 times worse."]
     assert configured == ["seed: 1 -> 2", "[timing] read_us: 40 -> 50"]
     assert "reads p99.99: 28.0 ms -> 56.0 ms" in figures
@@ -54,8 +63,33 @@ def test_configuration_stands_before_figures_that_changed() -> None:
 
 
 def test_one_design_of_another_name_is_held_against_the_other() -> None:
-    told, *_ = changes(kept(result()), kept(result("ttflash", 1.4, event_hash=OTHER_HASH)))
+    one = result(intervals=narrow(28e3))
+    other = result("ttflash", 1.4, event_hash=OTHER_HASH, intervals=narrow(280.0))
+    told, *_ = changes(kept(one), kept(other))
     assert told == ["base to ttflash: p99.99 of reads 28.0 ms became 280 µs, 100 times better."]
+
+
+def test_what_may_be_chance_is_neither_better_nor_worse() -> None:
+    near = result(scale=141.0, event_hash=OTHER_HASH, intervals=narrow(28.2e3))
+    told, *_ = changes(kept(result(intervals=narrow(28e3))), kept(near))
+    assert told == ["base: p99.99 of reads 28.0 ms became 28.2 ms, within noise."]
+    # Neither has an interval of this percentile.
+    unknown = difference(compared(result()), compared(result(scale=160.0, event_hash=OTHER_HASH)))
+    assert unknown.sentences[0].startswith(
+        "base: p99.99 of reads 28.0 ms became 32.0 ms, which may be chance: how far one run"
+    )
+    notes = {change.what: change.note for change in unknown.figures}
+    assert (notes["reads p99"], notes["reads p99.99"]) == ("within noise", "may be chance")
+
+
+def test_the_state_differs_where_it_can_be_seen() -> None:
+    def state(free_percent: float) -> Document:
+        of_run = result()["state"] | {"free_percent": free_percent}
+        return kept(result(state=of_run, event_hash=f"{free_percent:016.9f}"))
+
+    assert changes(state(30.0), state(30.02))[1] == []
+    assert changes(state(30.0), state(30.04))[1] == ["state: free percent: 30 -> 30.04"]
+    assert changes(state(30.0), state(31.0))[1] == ["state: free percent: 30.0 -> 31.0"]
 
 
 def test_runs_that_ended_early_are_not_compared() -> None:
@@ -87,6 +121,7 @@ def test_the_exit_code_is_that_of_diff(
     assert (same.code, same.out) == (0, "The same: 1 design, event for event.\n")
     differs = command("diff", before, str(other))
     assert differs.code == 1
+    assert "tinytail diff found a difference" in " ".join(command("--help").out.split())
     assert "reads p99.99  28.0 ms  56.0 ms  2.00×" in differs.out
     assert "more: --details" in differs.out
     assert "reads p90" not in differs.out
