@@ -281,6 +281,7 @@ def test_designs_beside_each_other_show_which_causes_made_them_slower(
     fakes: FakeNative, store: Store, tmp_path: Path
 ) -> None:
     slower = fake_result("ttflash", scale=280.0)
+    slower["blame"]["tails"] = fake_result()["blame"]["tails"]
     before = slower["blame"]["all_reads"]["ns"]
     slower["blame"]["all_reads"] |= {
         "ns": before | {"array": before["array"] + 113_071 * 2000, "transfer": 0},
