@@ -194,9 +194,12 @@ class Plan:
         beside = 0
         if self.no_cache or caching.place() is None:
             beside = memory.shared_bytes(self.device, self.designs, self.settings)
-        blocks = memory.blocks_per_plane(self.device, self.settings)
         return memory.fit(
-            needs, blocks=blocks, jobs=self.jobs, jobs_default=cpu_count(), beside=beside
+            needs,
+            blocks=lambda: memory.blocks_per_plane(self.device, self.settings),
+            jobs=self.jobs,
+            jobs_default=cpu_count(),
+            beside=beside,
         )
 
     def configuration(self) -> tuple[Configured, ...]:
@@ -296,8 +299,8 @@ class Plan:
                     "out seeds, and say which one by seed"
                 )
 
-    def run_spec(self, design: str) -> engine.RunSpec:
-        """What the run of one of the designs needs."""
+    def run_spec(self, design: str, smallest: str | None = None) -> engine.RunSpec:
+        """What the run of one of the designs needs; `smallest` spares finding it out."""
         return engine.RunSpec(
             device=self.device,
             design=design,
@@ -316,28 +319,24 @@ class Plan:
             warm_up=not self.no_warm_up,
             starved_after_s=self.starved_after_s,
             settings=self.settings,
-            beside=self._smaller_beside(design),
+            beside=self._beside(design, smallest or self.smallest()),
         )
 
     def command_alone(self, design: str) -> str:
         """The command line that runs one of the designs alone."""
-        alone = replace(
-            self, designs=(design,), reference=None, beside=self._smaller_beside(design)
-        )
-        return alone.command()
+        beside = self._beside(design, self.smallest())
+        return replace(self, designs=(design,), reference=None, beside=beside).command()
 
-    def _smaller_beside(self, design: str) -> tuple[str, ...]:
-        """The other designs under which the drive is smaller: all use the same addresses."""
-        if len(self.designs) == 1:
-            return self.beside
-        fits = engine.fits(
-            self.device, [*self.designs, *self.beside], state=self.state, settings=self.settings
-        )
-        sizes = {fit.design: fit.logical_bytes for fit in fits}
-        least = min(sizes.values())
-        if sizes[design] == least:
-            return ()
-        return tuple(other for other in sizes if sizes[other] == least)
+    def smallest(self) -> str:
+        """The design under which the drive is smallest: all use the addresses that it has then."""
+        all_designs = [*self.designs, *self.beside]
+        if len(all_designs) == 1:
+            return all_designs[0]
+        fits = engine.fits(self.device, all_designs, state=self.state, settings=self.settings)
+        return min(fits, key=lambda fit: fit.logical_bytes).design
+
+    def _beside(self, design: str, smallest: str) -> tuple[str, ...]:
+        return () if design == smallest else (smallest,)
 
     def _log_target(self, design: str) -> engine.LogTarget | None:
         path = self.logs().get(design)
@@ -528,7 +527,11 @@ class _Pool:
         seeds = range(plan.seed, plan.seed + plan.seeds)
         # Designs that start from the same state come after each other.
         runs = [(design, seed) for seed in seeds for design in plan.designs]
-        specs = [replace(plan, seed=seed, seeds=1).run_spec(design) for design, seed in runs]
+        self._smallest = plan.smallest()
+        specs = [
+            replace(plan, seed=seed, seeds=1).run_spec(design, self._smallest)
+            for design, seed in runs
+        ]
         self.shared = engine.share(specs, cache=not plan.no_cache)
         self.jobs = [_Job(design, seed, keeping, self.shared) for design, seed in runs]
         self._plan = plan
@@ -547,7 +550,8 @@ class _Pool:
                 job = self._waiting.popleft()
             except IndexError:
                 return
-            job.run(replace(self._plan, seed=job.seed, seeds=1).run_spec(job.design))
+            plan = replace(self._plan, seed=job.seed, seeds=1)
+            job.run(plan.run_spec(job.design, self._smallest))
 
     def progress(self) -> list[DesignProgress]:
         """How far each design is: with several seeds, as the run that is furthest behind."""

@@ -7,7 +7,7 @@ pages; what requests, logs and stories take beside it is small, and goes into a 
 from __future__ import annotations
 
 import resource
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -136,7 +136,7 @@ def _group_limits(root: Path, path: str, limit: str, used: str) -> Iterator[Free
 def fit(
     needs: Sequence[int | None],
     *,
-    blocks: int,
+    blocks: Callable[[], int],
     jobs: int | None,
     jobs_default: int,
     beside: int = 0,
@@ -145,7 +145,7 @@ def fit(
 
     Args:
         needs: what each of them takes, in bytes.
-        blocks: the blocks of a plane of the drive, of which it takes so much.
+        blocks: how many blocks a plane of the drive has, of which it takes so much.
         jobs: how many the user wants. So many run, with a warning if they may not fit.
         jobs_default: how many run if the user says nothing and they fit.
         beside: what is taken beside them, in bytes.
@@ -166,7 +166,7 @@ def fit(
     said = _said(known[0] + beside, there)
     if fitting == 0:
         alone = "; one design at a time fits" if known[0] <= there.size_bytes else None
-        raise ConfigError(said + (alone or _remedy(known[0], there, blocks)))
+        raise ConfigError(said + (alone or _remedy(known[0], there, blocks())))
     if jobs is not None:
         return Fit(wanted, f"{said}: the system may end the process for want of memory")
     return Fit(fitting, f"{said}: {fitting} run at once instead of {wanted}")
@@ -188,7 +188,7 @@ def check(device: str, design: str, settings: Sequence[str] = ()) -> None:
         ConfigError: an unknown or faulty device or design; or it does not fit.
     """
     need = drive_bytes(device, design, settings)
-    fit([need], blocks=blocks_per_plane(device, settings), jobs=None, jobs_default=1)
+    fit([need], blocks=lambda: blocks_per_plane(device, settings), jobs=None, jobs_default=1)
 
 
 def _said(need: int, there: Free) -> str:

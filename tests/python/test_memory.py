@@ -64,7 +64,7 @@ def test_as_many_run_at_once_as_fit(free: Path) -> None:
     def jobs(available: int, *needs: int | None, wanted: int | None = None) -> int:
         leave(free, available * 1024)
         of = [None if need is None else need * 1024 for need in needs]
-        return memory.fit(of, blocks=64, jobs=wanted, jobs_default=3).jobs
+        return memory.fit(of, blocks=lambda: 64, jobs=wanted, jobs_default=3).jobs
 
     assert jobs(30, 10, 10, 10, 10) == 3
     assert jobs(29, 10, 10, 10, 10) == 2
@@ -80,7 +80,7 @@ def test_as_many_run_at_once_as_fit(free: Path) -> None:
     with pytest.raises(tinytail.ConfigError, match=said):
         jobs(19, 20, 1, wanted=1)
     free.unlink()
-    assert memory.fit([1 << 60], blocks=64, jobs=None, jobs_default=3) == memory.Fit(1)
+    assert memory.fit([1 << 60], blocks=lambda: 64, jobs=None, jobs_default=3) == memory.Fit(1)
 
 
 def test_the_least_of_all_limits_counts(free: Path, tmp_path: Path) -> None:

@@ -224,18 +224,6 @@ def test_a_trace_without_stand_in_is_played_from_its_recording_or_not_at_all(
             lab.trace(alone)
 
 
-QUICK = ["harey.table1.channels", "harey.s22.patternA_tlc", "harey.fig6.crossover", "harey.eq2"]
-QUICK += ["harey.s432.load", "harey.fig5.wrtf_burst_wp1", "harey.s42.weak_avg"]
-
-
-def test_quick_rows_are_reproduced_by_the_engine(tmp_path: Path) -> None:
-    with Lab(HAREY, "quick", Store(tmp_path), jobs=1) as lab:
-        rows = [HAREY.rows[row_id] for row_id in QUICK]
-        lab.make(name for row in rows for name in HAREY.experiments_of(row))
-        verdicts = {row.id: evaluate(HAREY, row, lab).verdict for row in rows}
-    assert verdicts == dict.fromkeys(QUICK, "reproduced")
-
-
 def test_rows_on_stand_ins_say_so_without_a_run(tmp_path: Path) -> None:
     with Lab(HAREY, "quick", Store(tmp_path)) as lab:
         found = evaluate(HAREY, HAREY.rows["harey.table2.build"], lab)

@@ -120,9 +120,11 @@ class Plan:
             ConfigError: not even one of them fits.
         """
         needs = [memory.drive_bytes(self.device, design, self.settings) for design in self.designs]
-        blocks = memory.blocks_per_plane(self.device, self.settings)
         return memory.fit(
-            needs * len(TESTS), blocks=blocks, jobs=self.jobs, jobs_default=cpu_count()
+            needs * len(TESTS),
+            blocks=lambda: memory.blocks_per_plane(self.device, self.settings),
+            jobs=self.jobs,
+            jobs_default=cpu_count(),
         )
 
     def configuration(self) -> tuple[Configured, ...]:
