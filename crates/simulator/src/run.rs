@@ -373,7 +373,7 @@ fn run_with<M: Measures>(
             partial: true,
             stuck: None,
             unread: None,
-            requests_expected: requests_expected(workload, spec),
+            requests_expected: workload.requests_expected(spec.requests),
             standstill: None,
             unmapped: 0,
             warm_up: "none".into(),
@@ -414,7 +414,7 @@ fn run_with<M: Measures>(
     let cpu_start = thread_cpu_seconds();
     let mut notes = Vec::new();
     if ending == Ending::Complete {
-        control.enter(Phase::Running, requests_expected(workload, spec).unwrap_or(0));
+        control.enter(Phase::Running, workload.requests_expected(spec.requests).unwrap_or(0));
         let mut streams = match kept {
             Some(kept) => Streams::one(Box::new(kept), workload.pacing),
             None => workload.streams(spec.seed, &context, spec.requests)?,
@@ -444,7 +444,7 @@ fn run_with<M: Measures>(
     }
     let standstill = stuck.is_some().then(|| drive.explain_standstill());
     let bursts = drive.observer_mut().metrics_mut().take_bursts();
-    let requests_expected = requests_expected(workload, spec);
+    let requests_expected = workload.requests_expected(spec.requests);
     let figures = Figures {
         start,
         cpu_seconds,
@@ -462,12 +462,6 @@ fn run_with<M: Measures>(
     };
     let log = drive.observer_mut().metrics_mut().take_log();
     Ok(finish(outcome(&drive, device, workload, spec, &aged, figures), log, &mut drive, spec))
-}
-
-/// How many requests a run has, if that is known before.
-fn requests_expected(workload: &Workload, spec: &Spec) -> Option<u64> {
-    let limit = spec.requests.unwrap_or(u64::MAX);
-    workload.request_count_hint().map(|count| count.min(limit)).or(spec.requests)
 }
 
 /// Ends the log and the timeline and writes the stories, where they are wanted, with what is known of the run by now.
@@ -523,7 +517,7 @@ pub(crate) fn footprint(
     if workload.end_sector().is_none() {
         return Ok((mapped_pages..device.mapped_pages()).collect());
     }
-    control.enter(Phase::Reading, workload.request_count_hint().unwrap_or(0));
+    control.enter(Phase::Reading, workload.requests_expected(requests).unwrap_or(0));
     let (first, logical) = (mapped_pages, device.logical_pages() as Lpn);
     if workload.needs_drive() {
         // Which of its addresses a thread reaches depends on the drive, so all of them are taken to be touched.
@@ -560,7 +554,7 @@ fn warm<M: Measures>(
     context: &SourceContext,
     control: &Control,
 ) -> Result<(Ending, String, Option<Kept>), WorkloadError> {
-    let requests = spec.requests.or(workload.request_count_hint());
+    let requests = workload.requests_expected(spec.requests);
     control.enter(Phase::WarmingUp, requests.unwrap_or(0));
     let start = drive.now();
     if workload.input != InputKind::Synthetic {

@@ -535,6 +535,17 @@ impl Workload {
         }
     }
 
+    /// How many requests a run will have that is asked for so many. One generator goes on until it has them; a trace, and what
+    /// else ends by itself, has no more than there are.
+    #[must_use]
+    pub fn requests_expected(&self, asked: Option<u64>) -> Option<u64> {
+        match (&self.requests, asked, self.request_count_hint()) {
+            (Requests::Synthetic(_), Some(asked), _) | (_, Some(asked), None) => Some(asked),
+            (_, Some(asked), Some(count)) => Some(count.min(asked)),
+            (_, None, count) => count,
+        }
+    }
+
     /// The first sector beyond every request, or none if the workload adapts to the drive. A bound where requests are
     /// transformed: a workload that is fitted to the drive stays within it.
     #[must_use]

@@ -220,6 +220,11 @@ fn closed_loop_has_a_depth_and_no_times() {
     assert_eq!((workload.pacing, workload.input), (Pacing::Closed { depth: 16 }, InputKind::Synthetic));
     assert!(generate(&workload, 1, Some(100), 32).iter().all(|arrival| arrival.at == 0));
     assert_eq!(workload.request_count_hint(), Some(2_000_000));
+    let asked = [None, Some(5), Some(100_000_000)];
+    assert_eq!(asked.map(|asked| workload.requests_expected(asked)), [Some(2_000_000), Some(5), Some(100_000_000)]);
+    let stand_in = resolve("standin-dtrs").unwrap();
+    let there = stand_in.request_count_hint();
+    assert_eq!(asked.map(|asked| stand_in.requests_expected(asked)), [there, Some(5), there], "a stand-in has no more than it has");
 }
 
 #[test]
