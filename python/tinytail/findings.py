@@ -51,7 +51,12 @@ def same(ratio: float) -> bool:
 def compared(comparison: Comparison) -> list[Finding]:
     """The findings that concern several results together, the gravest first."""
     whole = [result for result in comparison.results if not result.partial]
-    return [*_closed_loop(whole), *_no_gc(whole), *_against_reference(comparison, whole)]
+    return [
+        *_closed_loop(whole),
+        *_no_gc(whole),
+        *_few_gcs(whole),
+        *_against_reference(comparison, whole),
+    ]
 
 
 def _finding(
@@ -86,6 +91,24 @@ def _no_gc(results: Sequence[DesignResult]) -> Iterator[Finding]:
             "no GC ran in any design, so what they do about GC made no difference",
             {},
             results,
+        )
+
+
+def _few_gcs(results: Sequence[DesignResult]) -> Iterator[Finding]:
+    """Designs that ran few GCs each: a line for all of them."""
+    few = {
+        result.design: finding.figures["gcs"]
+        for result in results
+        for finding in result.findings
+        if finding.code == "few_gcs"
+    }
+    least, most = min(few.values(), default=0.0), max(few.values(), default=0.0)
+    if least < most:
+        yield _finding(
+            "few_gcs",
+            f"only {least:.0f} to {most:.0f} GCs ran: write amplification and wear mean little",
+            {"least": least, "most": most},
+            [result for result in results if result.design in few],
         )
 
 

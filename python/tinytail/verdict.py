@@ -30,8 +30,8 @@ Tone = Literal["better", "worse", "doubtful", "plain"]
 _TOLD_BY_SENTENCES = {"partial", "worse", "within_noise"}
 _ADJUSTED = "adjusted"
 _ORDER = (
-    *("saturated", "queue_full", "closed_loop", "no_host_programs", "no_gc"),
-    *(_ADJUSTED, "few_samples"),
+    *("saturated", "queue_full", "closed_loop", "trace_fitted"),
+    *("no_host_programs", "no_gc", "few_gcs", _ADJUSTED, "few_samples"),
 )
 # From here on a difference of erases or of the slowest request of the other kind is a cost.
 _ERASES_PERCENT = 5.0

@@ -21,7 +21,7 @@ use tinytail_metrics::series::SeriesSummary;
 use tinytail_metrics::stories::StoriesNote;
 use tinytail_metrics::timeline::TimelineNote;
 use tinytail_metrics::{BlameSum, BurstsNote, GcAffected, LatencySummary, Measures, SlowestSum};
-use tinytail_workload::{InputKind, Pacing, Workload};
+use tinytail_workload::{Fitted, InputKind, Pacing, Workload};
 
 /// What a run's workload was.
 #[derive(Debug, Clone, Serialize)]
@@ -240,6 +240,8 @@ pub(crate) struct Figures {
     pub bursts: Option<BurstsNote>,
     /// What became of the workload's requests.
     pub notes: Vec<String>,
+    /// Those of them that were folded or clipped.
+    pub fitted: Vec<Fitted>,
     /// What follows the drive.
     pub adjusted: Vec<Adjustment>,
 }
@@ -340,6 +342,7 @@ pub(crate) fn outcome<M: Measures>(
         queue_blocked_read_percent: metrics.queue_blocked_read_percent(),
         partial: figures.partial,
         requests_expected: figures.requests_expected,
+        fitted: &figures.fitted,
         seconds: simulated_seconds,
         arrivals_seconds: metrics.last_arrival_ns().saturating_sub(figures.start) as f64 / SECOND as f64,
     });

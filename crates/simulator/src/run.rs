@@ -30,7 +30,9 @@ use tinytail_metrics::series::{WINDOWS, WINDOWS_MAX};
 use tinytail_metrics::stories::{Storied, Wanted};
 use tinytail_metrics::timeline::{Timeline, TimelineError, Wishes};
 use tinytail_metrics::{Measures, Metrics};
-use tinytail_workload::{InputKind, Pacing, Reading, Source, SourceContext, Streams, TraceOptions, Transform, Workload, WorkloadError};
+use tinytail_workload::{
+    InputKind, Note, Pacing, Reading, Source, SourceContext, Streams, TraceOptions, Transform, Workload, WorkloadError,
+};
 
 /// What to run.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
@@ -380,6 +382,7 @@ fn run_with<M: Measures>(
             erases_then: erases_so_far(&drive),
             bursts: None,
             notes: Vec::new(),
+            fitted: Vec::new(),
             adjusted,
         };
         return Ok(finish(outcome(&drive, device, workload, spec, &Aged::default(), figures), log, &mut drive, spec));
@@ -412,7 +415,7 @@ fn run_with<M: Measures>(
         drive.observer_mut().metrics_mut().measure_bursts();
     }
     let cpu_start = thread_cpu_seconds();
-    let mut notes = Vec::new();
+    let (mut notes, mut fitted) = (Vec::new(), Vec::new());
     if ending == Ending::Complete {
         control.enter(Phase::Running, workload.requests_expected(spec.requests).unwrap_or(0));
         let mut streams = match kept {
@@ -420,7 +423,10 @@ fn run_with<M: Measures>(
             None => workload.streams(spec.seed, &context, spec.requests)?,
         };
         ending = play_streams(&mut drive, &mut streams, start + MS, control, |drive| drive.observer().given_up().is_some());
-        notes = streams.notes();
+        for note in streams.notes() {
+            notes.push(note.text);
+            fitted.extend(note.fitted);
+        }
     }
     if ending == Ending::Complete
         && let Err(changed) = workload.check_unchanged()
@@ -458,6 +464,7 @@ fn run_with<M: Measures>(
         erases_then,
         bursts,
         notes,
+        fitted,
         adjusted,
     };
     let log = drive.observer_mut().metrics_mut().take_log();
@@ -606,7 +613,7 @@ struct Kept {
     arrivals: Vec<Arrival>,
     next: usize,
     /// What was to be known of them.
-    notes: Vec<String>,
+    notes: Vec<Note>,
 }
 
 impl Source for Kept {
@@ -618,7 +625,7 @@ impl Source for Kept {
         Ok(count)
     }
 
-    fn notes(&self) -> Vec<String> {
+    fn notes(&self) -> Vec<Note> {
         self.notes.clone()
     }
 }

@@ -369,4 +369,9 @@ fn what_was_folded_is_said_with_the_result() {
     let notes = outcome.notes.join("\n");
     assert!(notes.contains("played 2 times") && notes.contains("folded: ") && notes.contains("of 200 requests"), "{notes}");
     assert!(outcome.workload.detail.ends_with("transformed, as the notes say"), "{}", outcome.workload.detail);
+    let finding = outcome.findings.iter().find(|finding| finding.code == "trace_fitted").expect("more than half was folded");
+    let beyond = finding.figures["reads_beyond"];
+    assert!(notes.contains(&format!("folded: {beyond} of 200 requests")), "{finding:?} and {notes}");
+    assert_eq!((finding.figures["reads"], finding.figures["writes"]), (200.0, 0.0));
+    assert_eq!(finding.message, format!("{:.1} % of the reads lie beyond the drive and were folded into it", beyond / 2.0));
 }

@@ -32,7 +32,7 @@ impl Workload {
             file.append(&recorded)?;
             recorded.clear();
         }
-        let notes: Vec<String> = self.notes.iter().cloned().chain(source.notes()).collect();
+        let notes: Vec<String> = self.notes.iter().cloned().chain(source.notes().into_iter().map(|note| note.text)).collect();
         let depth = if let Pacing::Closed { depth } = self.pacing { Some(depth) } else { None };
         file.finish(&self.name, depth, notes)
     }

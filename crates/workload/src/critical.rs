@@ -3,7 +3,7 @@
 use tinytail_core::host::{Arrival, CommandKind};
 
 use crate::error::WorkloadError;
-use crate::source::Source;
+use crate::source::{Note, Source};
 
 /// Every write marked as critical.
 pub(crate) struct CriticalWrites {
@@ -18,7 +18,7 @@ impl Source for CriticalWrites {
         Ok(count)
     }
 
-    fn notes(&self) -> Vec<String> {
+    fn notes(&self) -> Vec<Note> {
         self.inner.notes()
     }
 }

@@ -4,7 +4,7 @@ use tinytail_core::host::Arrival;
 use tinytail_core::units::Ns;
 
 use crate::error::WorkloadError;
-use crate::source::Source;
+use crate::source::{Note, Source};
 
 /// A stream cut off after some requests.
 pub(crate) struct Limited {
@@ -19,7 +19,7 @@ impl Source for Limited {
         Ok(count)
     }
 
-    fn notes(&self) -> Vec<String> {
+    fn notes(&self) -> Vec<Note> {
         self.inner.notes()
     }
 }
@@ -47,7 +47,7 @@ impl Source for LimitedSectors {
         Ok(out.len() - before)
     }
 
-    fn notes(&self) -> Vec<String> {
+    fn notes(&self) -> Vec<Note> {
         self.inner.notes()
     }
 }
@@ -86,7 +86,7 @@ impl Source for Between {
         filled
     }
 
-    fn notes(&self) -> Vec<String> {
+    fn notes(&self) -> Vec<Note> {
         self.inner.notes()
     }
 }

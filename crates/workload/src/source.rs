@@ -14,8 +14,51 @@ pub trait Source: Send {
     fn fill(&mut self, out: &mut Vec<Arrival>, limit: usize) -> Result<usize, WorkloadError>;
 
     /// What is to be known of the requests given so far, such as how many did not fit the drive as they were.
-    fn notes(&self) -> Vec<String> {
+    fn notes(&self) -> Vec<Note> {
         Vec::new()
+    }
+}
+
+/// What is to be known of the requests that a stream has given.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Note {
+    /// In words.
+    pub text: String,
+    /// What was changed to fit requests to the drive, where it says that and they are many.
+    pub fitted: Option<Fitted>,
+}
+
+impl From<String> for Note {
+    fn from(text: String) -> Self {
+        Self { text, fitted: None }
+    }
+}
+
+/// Requests that were folded or clipped.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Fitted {
+    /// Which share of them, and what became of it, in words.
+    pub message: String,
+    /// Of the reads.
+    pub reads: Reached,
+    /// Of the writes.
+    pub writes: Reached,
+}
+
+/// How many requests of a kind reached beyond the region that they were fitted to.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Reached {
+    /// How many there are in all.
+    pub requests: u64,
+    /// Those that did.
+    pub beyond: u64,
+}
+
+impl Reached {
+    /// Their share in percent, 0 of no requests.
+    #[must_use]
+    pub fn percent(self) -> f64 {
+        if self.requests > 0 { 100.0 * self.beyond as f64 / self.requests as f64 } else { 0.0 }
     }
 }
 

@@ -2,7 +2,7 @@
 
 use tinytail_core::units::Ns;
 
-use crate::source::Source;
+use crate::source::{Note, Source};
 
 /// When the next request is issued.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -74,7 +74,7 @@ impl Streams {
 
     /// What is to be known of the requests played so far.
     #[must_use]
-    pub fn notes(&self) -> Vec<String> {
+    pub fn notes(&self) -> Vec<Note> {
         self.streams.iter().flat_map(|stream| stream.source.notes()).collect()
     }
 }

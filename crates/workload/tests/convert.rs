@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use proptest::prelude::*;
 use tinytail_core::host::Arrival;
 use tinytail_workload::{
-    Fit, InputKind, Pacing, SourceContext, Trace, TraceOptions, Transform, Workload, WorkloadError, check_file, describe,
+    Fit, InputKind, Pacing, Source, SourceContext, Trace, TraceOptions, Transform, Workload, WorkloadError, check_file, describe,
 };
 
 /// A folder of its own for one test, removed at its end.
@@ -73,6 +73,10 @@ fn shape(arrivals: &[Arrival]) -> Vec<(u64, u64, u32)> {
 /// Requests as a trace without devices has them.
 fn on_one_queue(arrivals: &[Arrival]) -> Vec<Arrival> {
     arrivals.iter().map(|arrival| Arrival { queue: 0, ..*arrival }).collect()
+}
+
+fn said(source: &dyn Source) -> String {
+    source.notes().into_iter().map(|note| note.text).collect::<Vec<_>>().join("\n")
 }
 
 fn no_transform() -> Transform {
@@ -298,7 +302,7 @@ fn tenants_share_a_drive() {
     let mut source = workload.source(1, &DRIVE, None).unwrap();
     let mut all = Vec::new();
     while source.fill(&mut all, 64).unwrap() > 0 {}
-    let notes = source.notes().join("\n");
+    let notes = said(source.as_ref());
     assert!(notes.contains("log: folded: 4 of 4 requests"), "both rounds count: {notes}");
     let merged = folder.path("merged.trace");
     workload.convert(&merged, 1, None, false).unwrap();
@@ -324,7 +328,7 @@ fn a_stand_in_can_be_fitted_to_a_small_drive() {
     let mut arrivals = Vec::new();
     while source.fill(&mut arrivals, 64).unwrap() > 0 {}
     assert!(arrivals.len() > 4235 && arrivals[arrivals.len() - 1].at < 10_000_000_000, "{}", arrivals.len());
-    let notes = source.notes().join("\n");
+    let notes = said(source.as_ref());
     assert!(notes.contains("busiest 10 s: from ") && notes.contains("folded: "), "{notes}");
 }
 

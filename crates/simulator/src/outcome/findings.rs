@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use tinytail_core::state::Counters;
 use tinytail_metrics::LatencySummary;
 use tinytail_metrics::series::SeriesSummary;
-use tinytail_workload::Pacing;
+use tinytail_workload::{Fitted, Pacing};
 
 /// Something that makes a result mean less.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -30,6 +30,8 @@ pub(super) struct Run<'a> {
     pub queue_blocked_read_percent: f64,
     pub partial: bool,
     pub requests_expected: Option<u64>,
+    /// Requests that were folded or clipped, where they are many.
+    pub fitted: &'a [Fitted],
     /// Simulated seconds of the measured part.
     pub seconds: f64,
     /// From its beginning to the arrival of the last request that completed.
@@ -46,10 +48,14 @@ const BACKLOG_SHARE: f64 = 0.05;
 const BACKLOG_REQUESTS: u64 = 1000;
 /// The device queue is full most of the time if more reads than this wait for it.
 const QUEUE_BLOCKED_PERCENT: f64 = 50.0;
+/// By chance alone a count of so many is off by 10 %, as the root of a Poisson count is.
+const GCS_MIN: u64 = 100;
 
 /// The findings of a run, the gravest first.
 pub(super) fn findings(run: &Run<'_>) -> Vec<Finding> {
-    [partial(run), saturated(run), queue_full(run), unflushed(run), no_gc(run), few_samples(run)].into_iter().flatten().collect()
+    let load = [partial(run), saturated(run), queue_full(run)];
+    let gc = [unflushed(run), no_gc(run), few_gcs(run), few_samples(run)];
+    load.into_iter().flatten().chain(run.fitted.iter().map(trace_fitted)).chain(gc.into_iter().flatten()).collect()
 }
 
 fn finding<const N: usize>(code: &'static str, message: String, figures: [(&'static str, f64); N]) -> Finding {
@@ -100,6 +106,14 @@ fn queue_full(run: &Run<'_>) -> Option<Finding> {
     })
 }
 
+/// Another workload was played than was given, since that does not fit the drive.
+fn trace_fitted(fitted: &Fitted) -> Finding {
+    let (reads, writes) = (fitted.reads, fitted.writes);
+    let figures =
+        [("reads", reads.requests), ("reads_beyond", reads.beyond), ("writes", writes.requests), ("writes_beyond", writes.beyond)];
+    finding("trace_fitted", fitted.message.clone(), figures.map(|(name, count)| (name, count as f64)))
+}
+
 /// The host wrote, and none of it reached the flash.
 fn unflushed(run: &Run<'_>) -> Option<Finding> {
     let counters = run.counters;
@@ -116,10 +130,20 @@ fn unflushed(run: &Run<'_>) -> Option<Finding> {
     })
 }
 
-/// A design that collects garbage had none to collect.
+/// A design that collects garbage had none to collect. A run that ended before its first request says nothing of that.
 fn no_gc(run: &Run<'_>) -> Option<Finding> {
-    (run.collects && run.counters.gcs == 0)
+    let measured = !run.partial || run.counters.completed > 0;
+    (run.collects && run.counters.gcs == 0 && measured)
         .then(|| finding("no_gc", "no GC ran, so this says nothing about what the design does about GC".into(), []))
+}
+
+/// Chance decides what so few GCs copied and erased.
+fn few_gcs(run: &Run<'_>) -> Option<Finding> {
+    let gcs = run.counters.gcs;
+    let ran = if gcs == 1 { "GC" } else { "GCs" };
+    (1..GCS_MIN)
+        .contains(&gcs)
+        .then(|| finding("few_gcs", format!("only {gcs} {ran} ran: write amplification and wear mean little"), [("gcs", gcs as f64)]))
 }
 
 fn few_samples(run: &Run<'_>) -> Option<Finding> {
@@ -180,29 +204,50 @@ mod tests {
         }
     }
 
+    /// A run of which nothing but its requests is to be said.
+    fn run<'a>(counters: &'a Counters, read: &'a LatencySummary, write: &'a LatencySummary, series: &'a SeriesSummary) -> Run<'a> {
+        Run {
+            collects: true,
+            counters,
+            pacing: Pacing::Open,
+            read,
+            write,
+            series,
+            queue_blocked_read_percent: 0.0,
+            partial: false,
+            requests_expected: None,
+            fitted: &[],
+            seconds: 1.0,
+            arrivals_seconds: 1.0,
+        }
+    }
+
     #[test]
     fn a_percentile_has_ten_samples_beyond_it_or_is_named() {
         let named = |reads: u64, writes: u64| {
             let series = SeriesSummary::default();
-            let run = Run {
-                collects: true,
-                counters: &Counters { gcs: 1, host_pages: 1, ..Counters::default() },
-                pacing: Pacing::Open,
-                read: &latencies(reads),
-                write: &latencies(writes),
-                series: &series,
-                queue_blocked_read_percent: 0.0,
-                partial: false,
-                requests_expected: None,
-                seconds: 1.0,
-                arrivals_seconds: 1.0,
-            };
-            few_samples(&run).map(|found| found.message)
+            few_samples(&run(&Counters::default(), &latencies(reads), &latencies(writes), &series)).map(|found| found.message)
         };
         assert_eq!(named(100_000, 0), None);
         assert_eq!(named(99_999, 100_000).unwrap(), "fewer than ten samples beyond p99.99 of 99,999 reads");
         assert_eq!(named(9_999, 999).unwrap(), "fewer than ten samples beyond p99.9 of 9,999 reads and p99 of 999 writes");
         assert_eq!(named(19, 0).unwrap(), "fewer than ten samples beyond p50 of 19 reads");
+    }
+
+    #[test]
+    fn counts_of_gcs_that_chance_decides_are_named() {
+        let series = SeriesSummary::default();
+        let found = |gcs: u64, completed: u64, partial: bool| {
+            let counters = Counters { gcs, completed, host_pages: 1, ..Counters::default() };
+            let of_all = latencies(1_000_000);
+            let run = Run { partial, ..run(&counters, &of_all, &of_all, &series) };
+            findings(&run).into_iter().map(|found| found.message).filter(|message| message.contains("GC")).collect::<Vec<_>>()
+        };
+        assert!(found(100, 1, false).is_empty());
+        assert_eq!(found(99, 1, false), ["only 99 GCs ran: write amplification and wear mean little"]);
+        assert_eq!(found(1, 1, false), ["only 1 GC ran: write amplification and wear mean little"]);
+        assert!(found(0, 1, true)[0].starts_with("no GC ran"));
+        assert!(found(0, 0, true).is_empty(), "what has not begun had no GC to run");
     }
 
     #[test]

@@ -14,7 +14,7 @@ use super::window::Window;
 use super::{Opener, nanoseconds};
 use crate::characteristics::pages_of;
 use crate::error::WorkloadError;
-use crate::source::Source;
+use crate::source::{Note, Source};
 use crate::text;
 
 /// Requests that are taken from a source at a time.
@@ -150,7 +150,7 @@ impl Source for Bursts {
         Ok(count)
     }
 
-    fn notes(&self) -> Vec<String> {
+    fn notes(&self) -> Vec<Note> {
         self.inner.notes()
     }
 }

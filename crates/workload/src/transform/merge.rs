@@ -3,7 +3,7 @@
 use tinytail_core::host::Arrival;
 
 use crate::error::WorkloadError;
-use crate::source::Source;
+use crate::source::{Note, Source};
 
 /// Requests that are taken from a stream at a time.
 const BATCH: usize = 64;
@@ -65,7 +65,7 @@ impl Source for Merged {
         Ok(limit)
     }
 
-    fn notes(&self) -> Vec<String> {
+    fn notes(&self) -> Vec<Note> {
         self.streams.iter().flat_map(|stream| stream.source.notes()).collect()
     }
 }

@@ -5,15 +5,18 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use tinytail_core::host::{Arrival, Command};
+use tinytail_core::host::{Arrival, Command, CommandKind};
 use tinytail_core::units::{SECTOR_BYTES, TIME_MAX};
 
 use crate::error::WorkloadError;
-use crate::source::Source;
+use crate::source::{Fitted, Note, Reached, Source};
 use crate::text;
 
 /// Addresses are folded at a multiple of this, so that requests stay as aligned as they were.
 const PAGE_SECTORS: u64 = 4096 / SECTOR_BYTES as u64;
+
+/// Where more of the reads or of the writes are fitted than this, another workload is played than was given.
+const FITTED_PERCENT: f64 = 1.0;
 
 /// What becomes of requests that reach beyond their region.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -43,6 +46,31 @@ pub(crate) struct Counts {
     beyond: AtomicU64,
     moved: AtomicU64,
     cut: AtomicU64,
+    reads: CountsOfKind,
+    writes: CountsOfKind,
+}
+
+/// The same of one kind of requests.
+#[derive(Debug, Default)]
+struct CountsOfKind {
+    requests: AtomicU64,
+    beyond: AtomicU64,
+}
+
+impl CountsOfKind {
+    fn reached(&self) -> Reached {
+        Reached { requests: self.requests.load(Ordering::Relaxed), beyond: self.beyond.load(Ordering::Relaxed) }
+    }
+}
+
+impl Counts {
+    fn of(&self, kind: CommandKind) -> Option<&CountsOfKind> {
+        match kind {
+            CommandKind::Read => Some(&self.reads),
+            CommandKind::Write => Some(&self.writes),
+            CommandKind::Trim => None,
+        }
+    }
 }
 
 /// Requests in their place, checked against the region's end and the end of time.
@@ -145,9 +173,16 @@ impl Source for Placed {
                 if at > TIME_MAX {
                     return Err(crate::synthetic::too_late(&self.name));
                 }
+                let of_kind = self.counts.of(command.kind).filter(|_| self.place.fit.is_some());
+                if let Some(counts) = of_kind {
+                    counts.requests.fetch_add(1, Ordering::Relaxed);
+                }
                 if command.sector.saturating_add(u64::from(command.sectors)) > self.region {
                     let Some(fit) = self.place.fit else { return Err(self.beyond(before + (index - start) as u64 + 1, &command)) };
                     self.counts.beyond.fetch_add(1, Ordering::Relaxed);
+                    if let Some(counts) = of_kind {
+                        counts.beyond.fetch_add(1, Ordering::Relaxed);
+                    }
                     match self.fitted(fit, command) {
                         Some(fitted) => command = fitted,
                         None => continue,
@@ -162,7 +197,7 @@ impl Source for Placed {
         Ok(out.len() - start)
     }
 
-    fn notes(&self) -> Vec<String> {
+    fn notes(&self) -> Vec<Note> {
         let mut notes = self.inner.notes();
         let Some(fit) = self.place.fit else { return notes };
         let count = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
@@ -194,7 +229,22 @@ impl Source for Placed {
                 }
             };
         }
-        notes.push(note);
+        let (reads, writes) = (self.counts.reads.reached(), self.counts.writes.reached());
+        let shares: Vec<String> = [(writes, "writes"), (reads, "reads")]
+            .into_iter()
+            .filter(|(reached, _)| reached.percent() > FITTED_PERCENT)
+            .map(|(reached, kind)| format!("{:.1} % of the {kind}", reached.percent()))
+            .collect();
+        let message = format!(
+            "{} lie beyond the {region} and {}",
+            shares.join(" and "),
+            match fit {
+                Fit::Fold => "were folded into it",
+                Fit::Clip if cut > 0 => "were left out or cut off",
+                Fit::Clip => "were left out",
+            }
+        );
+        notes.push(Note { text: note, fitted: (!shares.is_empty()).then_some(Fitted { message, reads, writes }) });
         notes
     }
 }
@@ -210,7 +260,7 @@ mod tests {
         let mut source = Placed::new("w", given(requests), place, drive, Arc::default())?;
         let mut out = Vec::new();
         while source.fill(&mut out, 2)? > 0 {}
-        Ok((out, source.notes()))
+        Ok((out, source.notes().into_iter().map(|note| note.text).collect()))
     }
 
     const FOLD: Option<Fit> = Some(Fit::Fold);
@@ -267,6 +317,29 @@ mod tests {
         );
         let (_, notes) = placed(&reads(&[(0, 8)]), place, 100).unwrap();
         assert_eq!(notes, ["clipped: 0 of 1 requests (0.00 %) reached beyond the 50.0 KiB of the drive"]);
+    }
+
+    #[test]
+    fn shares_of_reads_and_of_writes_that_do_not_fit_are_told_apart_if_they_are_more_than_a_percent() {
+        let reached = |requests, beyond: usize| Reached { requests, beyond: beyond as u64 };
+        let said = |fit, reads_beyond: usize, writes_beyond: usize| {
+            let mut requests = reads(&vec![(0, 8); 300]);
+            requests[..reads_beyond].iter_mut().for_each(|read| read.command.sector = 5000);
+            requests[200..].iter_mut().for_each(|request| request.command.kind = CommandKind::Write);
+            requests[200..200 + writes_beyond].iter_mut().for_each(|write| write.command.sector = 5000);
+            let mut source = Placed::new("w", given(&requests), Place { fit, ..Place::default() }, 100, Arc::default()).unwrap();
+            while source.fill(&mut Vec::new(), 7).unwrap() > 0 {}
+            let fitted = source.notes().remove(0).fitted;
+            if let Some(Fitted { reads, writes, .. }) = &fitted {
+                assert_eq!((*reads, *writes), (reached(200, reads_beyond), reached(100, writes_beyond)));
+            }
+            fitted.map(|fitted| fitted.message)
+        };
+        assert_eq!(said(FOLD, 2, 1), None);
+        assert_eq!(said(FOLD, 3, 1).unwrap(), "1.5 % of the reads lie beyond the drive and were folded into it");
+        assert_eq!(said(CLIP, 2, 81).unwrap(), "81.0 % of the writes lie beyond the drive and were left out");
+        let both = "2.0 % of the writes and 50.0 % of the reads lie beyond the drive and were left out";
+        assert_eq!(said(CLIP, 100, 2).unwrap(), both);
     }
 
     #[test]

@@ -5,7 +5,7 @@ use tinytail_core::units::Ns;
 
 use super::Opener;
 use crate::error::WorkloadError;
-use crate::source::Source;
+use crate::source::{Note, Source};
 
 /// How long a stream is repeated.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -87,7 +87,7 @@ impl Source for Repeated {
         }
     }
 
-    fn notes(&self) -> Vec<String> {
+    fn notes(&self) -> Vec<Note> {
         self.inner.notes()
     }
 }

@@ -4,7 +4,7 @@ use tinytail_core::host::Arrival;
 use tinytail_core::units::Ns;
 
 use crate::error::WorkloadError;
-use crate::source::Source;
+use crate::source::{Note, Source};
 
 /// Every time multiplied by a factor, down to a nanosecond. Times beyond 64 bits become the latest.
 pub(crate) struct ScaledTime {
@@ -21,7 +21,7 @@ impl Source for ScaledTime {
         Ok(count)
     }
 
-    fn notes(&self) -> Vec<String> {
+    fn notes(&self) -> Vec<Note> {
         self.inner.notes()
     }
 }
@@ -44,7 +44,7 @@ impl Source for ScaledSize {
         Ok(count)
     }
 
-    fn notes(&self) -> Vec<String> {
+    fn notes(&self) -> Vec<Note> {
         self.inner.notes()
     }
 }

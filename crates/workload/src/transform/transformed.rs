@@ -12,7 +12,7 @@ use super::{Merged, Opener, Prepared, Transform};
 use crate::characteristics::{TraceInfo, measure};
 use crate::error::WorkloadError;
 use crate::limit::Limited;
-use crate::source::Source;
+use crate::source::{Note, Source};
 use crate::synthetic::profile::Profile;
 use crate::text;
 use crate::trace::Trace;
@@ -136,7 +136,7 @@ impl Trace {
         let transformed = Transformed::new(&name, Base::Trace(Box::new(self.clone())), self.notes().to_vec(), *transform)?;
         let mut source = transformed.source(0, ANY_DRIVE, None)?;
         let characteristics = measure(source.as_mut())?;
-        let notes = transformed.notes().into_iter().chain(source.notes()).collect();
+        let notes = transformed.notes().into_iter().chain(source.notes().into_iter().map(|note| note.text)).collect();
         let bursts = transformed.bursts(0)?;
         Ok(self.info_with(notes, characteristics, bursts))
     }
@@ -339,8 +339,16 @@ impl Source for OfTenant {
         Ok(count)
     }
 
-    fn notes(&self) -> Vec<String> {
-        self.inner.notes().into_iter().map(|note| format!("{}: {note}", self.name)).collect()
+    fn notes(&self) -> Vec<Note> {
+        let named = |text: String| format!("{}: {text}", self.name);
+        let mut notes = self.inner.notes();
+        for note in &mut notes {
+            note.text = named(std::mem::take(&mut note.text));
+            if let Some(fitted) = &mut note.fitted {
+                fitted.message = named(std::mem::take(&mut fitted.message));
+            }
+        }
+        notes
     }
 }
 
@@ -355,7 +363,7 @@ impl Source for Noted {
         self.inner.fill(out, limit)
     }
 
-    fn notes(&self) -> Vec<String> {
-        self.notes.iter().cloned().chain(self.inner.notes()).collect()
+    fn notes(&self) -> Vec<Note> {
+        self.notes.iter().cloned().map(Note::from).chain(self.inner.notes()).collect()
     }
 }

@@ -5,7 +5,7 @@ use tinytail_core::units::Ns;
 
 use super::Opener;
 use crate::error::WorkloadError;
-use crate::source::Source;
+use crate::source::{Note, Source};
 
 /// Requests that are taken from a source at a time.
 const BATCH: usize = 256;
@@ -53,7 +53,7 @@ impl Source for Windowed {
         Ok(out.len() - start)
     }
 
-    fn notes(&self) -> Vec<String> {
+    fn notes(&self) -> Vec<Note> {
         self.inner.notes()
     }
 }
