@@ -35,7 +35,10 @@ _ORDER = (
 )
 # From here on a difference of erases or of the slowest request of the other kind is a cost.
 _ERASES_PERCENT = 5.0
-_ERASES_MIN = 20
+# By chance alone, the root of a count, fewer erases than these are off by more than 10 %.
+_ERASES_MIN = 100
+# The slowest of fewer requests is any request.
+_SLOWEST_OF_MIN = 1000
 _SLOWEST_RATIO = 1.5
 # A tail with a mean up to this many times the percentile consists of what the percentile does.
 _TAIL_RATIO_MAX = 1.5
@@ -147,7 +150,7 @@ def _whole(
         after = ""
     costs = _costs(result, reference, judged_by.kind)
     if costs:
-        words.append(f"{'for' if tone == 'better' else 'with'} {_and(costs)}")
+        words.append(f"{'at the cost of' if tone == 'better' else 'with'} {_and(costs)}")
     rate = _rate(result, reference)
     if rate is not None:
         words.append(rate)
@@ -211,16 +214,18 @@ def times(ratio: float) -> str:
 def _costs(result: DesignResult, reference: DesignResult, judged: Kind) -> list[str]:
     costs = []
     more = quotient(result.erases, reference.erases)
-    if more is not None and reference.erases >= _ERASES_MIN:
+    if more is not None and min(result.erases, reference.erases) >= _ERASES_MIN:
         if more >= 2:
             costs.append(f"{times(more)} as many erases")
         elif (more - 1) * 100 >= _ERASES_PERCENT:
             costs.append(f"{(more - 1) * 100:.0f} % more erases")
     other: Kind = "write" if judged == "read" else "read"
-    slowest = latency_of(result, other).max_us
-    longer = quotient(slowest, latency_of(reference, other).max_us)
-    if longer is not None and longer >= _SLOWEST_RATIO:
-        costs.append(f"{other}s of up to {humanize.latency(slowest)}")
+    latency, was = latency_of(result, other), latency_of(reference, other)
+    longer = quotient(latency.max_us, was.max_us)
+    enough = min(latency.count, was.count) >= _SLOWEST_OF_MIN
+    if longer is not None and longer >= _SLOWEST_RATIO and enough:
+        slowest = humanize.latency(latency.max_us)
+        costs.append(f"{other}s up to {slowest} in place of {humanize.latency(was.max_us)}")
     return costs
 
 

@@ -89,8 +89,8 @@ def test_a_share_belongs_to_the_percentile_or_to_requests_that_are_named() -> No
     ]
     better = result("ttflash", 1.4)
     assert told(better, slower(1.6, erases=1420))[1] == (
-        "base: 28.0 ms, 100 times worse, with 15 % more erases and writes of up to 112 ms; "
-        "the slowest 0.01 % of reads took 44.8 ms on average, 83 % of it GC."
+        "base: 28.0 ms, 100 times worse, with 15 % more erases and writes up to 112 ms in place of "
+        "1.12 ms; the slowest 0.01 % of reads took 44.8 ms on average, 83 % of it GC."
     )
     assert "; reads took" in told(result(read=few(99, 1.0), write=few(0, 1.0)))[0]
 
@@ -98,7 +98,7 @@ def test_a_share_belongs_to_the_percentile_or_to_requests_that_are_named() -> No
 def test_a_reference_that_is_not_the_first_design_is_named() -> None:
     assert told(result(), result("ttflash", 1.4), reference="ttflash") == [
         "base: p99.99 of reads 28.0 ms, 100 times worse than ttflash, 83 % of it GC, "
-        "with writes of up to 112 ms.",
+        "with writes up to 112 ms in place of 1.12 ms.",
         "ttflash: 280 µs, 83 % of it GC.",
     ]
 
@@ -106,9 +106,26 @@ def test_a_reference_that_is_not_the_first_design_is_named() -> None:
 def test_what_an_improvement_costs_is_said() -> None:
     better = result("ttflash", 1.4, erases=1420, write=few(13_972, 900.0), simulated_seconds=400.0)
     assert told(result(), better)[1] == (
-        "ttflash: 280 µs, 100 times better, for 15 % more erases and writes of up to 360 ms, "
-        "at 25 % fewer requests/s."
+        "ttflash: 280 µs, 100 times better, at the cost of 15 % more erases and writes up to "
+        "360 ms in place of 112 ms, at 25 % fewer requests/s."
     )
+
+
+def test_what_chance_decides_is_no_cost() -> None:
+    def costs(erases: int, erases_then: int, writes: int) -> str:
+        first = result(erases=erases, write=few(writes, 280.0))
+        return told(first, result("ttflash", 1.4, erases=erases_then, write=few(writes, 900.0)))[1]
+
+    assert costs(100, 240, 1000) == (
+        "ttflash: 280 µs, 100 times better, at the cost of 2.4 times as many erases and writes up "
+        "to 360 ms in place of 112 ms."
+    )
+    assert costs(99, 240, 999) == "ttflash: 280 µs, 100 times better."
+
+
+def test_the_slowest_of_few_reads_is_no_cost_of_better_writes() -> None:
+    first, second = result(read=few(999, 1.0)), result("ttflash", 1.4, read=few(999, 9.0))
+    assert told(first, second)[1] == "ttflash: 224 µs, 100 times better."
 
 
 def test_what_is_the_same_is_not_called_better_or_worse() -> None:
