@@ -44,7 +44,7 @@ PERCENTILES = (
     Percentile("p99.99", "p9999_us", 10_000),
     Percentile("p99.999", "p99999_us", 100_000),
 )
-_P99 = PERCENTILES[2]
+P99 = PERCENTILES[2]
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,7 +103,7 @@ def headline(results: Sequence[DesignResult]) -> Headline | None:
     reads = deepest(min(result.read.count for result in whole))
     writes = deepest(min(result.write.count for result in whole))
     if reads is not None and (
-        reads.one_in >= _P99.one_in or writes is None or writes.one_in <= reads.one_in
+        reads.one_in >= P99.one_in or writes is None or writes.one_in <= reads.one_in
     ):
         return Headline("read", reads)
     return None if writes is None else Headline("write", writes)

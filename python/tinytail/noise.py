@@ -35,10 +35,15 @@ def compare_within_noise(result: DesignResult, reference: DesignResult, figure: 
 
 
 def margin(result: DesignResult, figure: str) -> str:
-    """How far a figure may be off, in percent: the longer side of its interval; or nothing."""
+    """How far a figure may be off: the longer side of its interval in percent, or nothing.
+
+    Beyond 100 % it says no more than that, since the figure is known to no better than its scale.
+    """
     interval = result.intervals.get(figure)
     value = None if interval is None else result.figure(figure)
     if interval is None or not value:
         return ""
     percent = 100 * max(interval.high - value, value - interval.low) / value
+    if percent > 100:
+        return ">±100 %"
     return f"±{max(1.0, percent):.0f} %"

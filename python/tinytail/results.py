@@ -819,11 +819,16 @@ class Comparison(Tables):
         """What the comparison says, as plain text of at most `width` columns.
 
         A sentence for each design, one table, and where the tail spent its time; what makes the
-        figures mean less stands first.
+        figures mean less stands first, and why a run stopped, with what helps, last.
         """
-        from tinytail.verdict_view import verdict_view
+        from rich.console import Group
+        from rich.text import Text
 
-        return _plain_text(verdict_view(self, width, unicode=True), width)
+        from tinytail.verdict import failures
+        from tinytail.verdict_view import verdict_view, wrapped
+
+        lines = [line for why in failures(self) for line in wrapped(Text(why), width, indent=2)]
+        return _plain_text(Group(verdict_view(self, width, unicode=True), *lines), width)
 
     def table(self, width: int = 100) -> str:
         """All figures of the comparison as plain text of at most `width` columns."""

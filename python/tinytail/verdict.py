@@ -21,7 +21,7 @@ from tinytail.findings import (
     usable_reference,
     within_noise,
 )
-from tinytail.headline import Headline, Kind, deepest, headline, latency_of
+from tinytail.headline import P99, Headline, Kind, deepest, headline, latency_of
 from tinytail.results import Comparison, DesignError, DesignResult, Finding
 
 Tone = Literal["better", "worse", "doubtful", "plain"]
@@ -70,6 +70,10 @@ def warnings(comparison: Comparison) -> list[str]:
 
     together = comparison.findings()
     codes = {finding.code for finding in together} | _TOLD_BY_SENTENCES
+    judged_by = headline(comparison.results)
+    if judged_by is not None and judged_by.percentile.one_in >= P99.one_in:
+        # What a percentile beyond that of the sentences lacks, the sentences say by theirs.
+        codes.add("few_samples")
     for finding in together:
         if finding.code not in _TOLD_BY_SENTENCES:
             add(finding.code, finding.message, finding.designs)
@@ -256,12 +260,29 @@ def _partial(result: DesignResult) -> Sentence:
     why = "STOPPED" if result.stuck is not None else "PARTIAL: interrupted"
     if result.unread is not None:
         why = "PARTIAL: its workload could be read no further"
+    if result.interrupted and not measured(result):
+        return Sentence(result.design, f"{why} before anything was measured.", "doubtful")
     words = [f"{why} after {requests}"]
     own = headline([result])
     if own is not None:
         value = humanize.latency(own.of(result))
         words.append(f"{own.percentile.name} of {own.kind}s so far {value}")
     return Sentence(result.design, f"{', '.join(words)}; not compared.", "doubtful")
+
+
+def measured(result: DesignResult) -> bool:
+    """Whether it has figures: it came to its end, or at least to a request."""
+    return not result.partial or result.read.count + result.write.count > 0
+
+
+def failures(comparison: Comparison) -> list[str]:
+    """Why designs whose result is of a part of a run have no more, and what helps."""
+    with_result = {result.design for result in comparison.results}
+    return [
+        f"{error.design}: {error.message}"
+        for error in comparison.errors
+        if error.design in with_result
+    ]
 
 
 def _few(result: DesignResult) -> Sentence:

@@ -19,7 +19,7 @@ from tinytail.findings import quotient, requests_per_second, same, usable_refere
 from tinytail.headline import PERCENTILES, Kind, Percentile, headline, latency_of
 from tinytail.noise import margin
 from tinytail.results import Comparison, DesignResult
-from tinytail.verdict import Tone, sentences, warnings
+from tinytail.verdict import Tone, measured, sentences, warnings
 
 # What is shown of three designs fits a screen of 80 columns.
 LINES_MAX = 23
@@ -46,7 +46,7 @@ def verdict_view(comparison: Comparison, width: int, *, unicode: bool) -> Render
     told = _sentences(comparison, width)
     table = _table(comparison, width)
     tails = _tails(comparison, width, unicode=unicode)
-    found = warnings(comparison)
+    found = warnings(comparison) if any(map(measured, comparison.results)) else []
     used = len(told) + len(table) + len(tails) + 1
     shown: list[Text] = []
     number = 0
@@ -242,7 +242,7 @@ def _right(text: str, width: int) -> str:
 def _rows(comparison: Comparison, amplification: str) -> list[_Row]:
     """The rows of the table: of the kind that is judged all, of the other what differs."""
     results = comparison.results
-    if not results:
+    if not any(map(measured, results)):
         return []
     judged_by = headline(results)
     kind: Kind = judged_by.kind if judged_by is not None else "read"

@@ -182,18 +182,71 @@ def test_too_few_requests_have_no_percentile() -> None:
 
 def test_findings_come_first_each_once_the_gravest_before_others() -> None:
     saturated = finding("saturated", "saturated: 9 requests/s arrive and 5 are served")
-    lacking = finding("few_samples", "fewer than ten samples beyond p99.99 of 9 reads")
-    first = result(findings=[saturated, lacking])
-    second = result(
-        "ttflash", findings=[lacking], adjusted=[adjusted("soft", 30, 4.1), adjusted("hard", 20, 2)]
-    )
+    lacking = finding("few_samples", "fewer than ten samples beyond p99 of 999 reads")
+    small: dict[str, Any] = {"read": few(999, 140.0), "write": few(0, 1.0)}
+    first = result(findings=[saturated, lacking], **small)
+    thresholds = [adjusted("soft", 30, 4.1), adjusted("hard", 20, 2)]
+    second = result("ttflash", findings=[lacking], adjusted=thresholds, **small)
     assert warnings(compared(first, second)) == [
         "base: saturated: 9 requests/s arrive and 5 are served",
         "ttflash: adjusted to the drive: soft 30 → 4.1, hard 20 → 2",
-        "fewer than ten samples beyond p99.99 of 9 reads",
+        "fewer than ten samples beyond p99 of 999 reads",
     ]
     lines = compared(first, second).verdict(80).splitlines()
     assert lines[0].startswith("! base: saturated")
+
+
+@pytest.mark.parametrize(("reads", "is_said"), [(999, True), (1000, False), (99_999, False)])
+def test_too_few_requests_are_a_warning_where_the_headline_is_of_no_tail(
+    reads: int, is_said: bool
+) -> None:
+    lacking = [finding("few_samples", "fewer than ten samples beyond a percentile")]
+    document = result(read=few(reads, 140.0), write=few(0, 1.0), findings=lacking)
+    assert bool(warnings(compared(document))) == is_said
+
+
+def test_designs_that_ran_few_gcs_share_a_line() -> None:
+    def few_gcs(design: str, gcs: int) -> dict[str, Any]:
+        return result(design, findings=[finding("few_gcs", f"only {gcs} GCs ran: so", gcs=gcs)])
+
+    assert warnings(compared(few_gcs("base", 16), result("ttflash"))) == [
+        "base: only 16 GCs ran: so"
+    ]
+    assert warnings(compared(few_gcs("base", 16), few_gcs("ttflash", 16))) == [
+        "only 16 GCs ran: so"
+    ]
+    assert warnings(compared(few_gcs("base", 16), few_gcs("ttflash", 31), result("other"))) == [
+        "base, ttflash: only 16 to 31 GCs ran: write amplification and wear mean little"
+    ]
+
+
+def test_why_a_design_stopped_and_what_helps_is_said_in_python_too() -> None:
+    stopped = result(partial=True, stuck="Requests stopped completing. Take ideal-no-gc.")
+    why = DesignError("base", "run", "stopped: requests stopped completing. Take ideal-no-gc.")
+    comparison = compared(stopped, result("ttflash"), errors=(why,))
+    assert comparison.verdict(100).splitlines()[-1] == f"base: {why.message}"
+    assert why.message in comparison._repr_html_()
+
+
+def test_a_run_that_was_interrupted_before_its_first_request_says_only_that() -> None:
+    nothing: dict[str, Any] = {"read": few(0, 1.0), "write": few(0, 1.0), "partial": True}
+    begun = finding("partial", "ended early", requests=0, requests_expected=400)
+    document = result(findings=[begun], adjusted=[adjusted("soft", 30, 4.1)], **nothing)
+    assert compared(document).verdict(80).splitlines() == [
+        "base: PARTIAL: interrupted before anything was measured.",
+        "ttflash-256g, dtrs, seed 1. More: --details",
+    ]
+    assert "reads p50" in compared(document, result("ttflash")).verdict(80)
+
+
+def test_an_interval_beyond_a_hundred_percent_gives_no_number() -> None:
+    def shown(low: float, high: float) -> str:
+        interval = {"low": low, "high": high, "level_percent": 90, "method": "seeds", "n": 5}
+        document = result(scale=100.0, intervals={"read.p9999_us": interval})
+        return compared(document).verdict(80)
+
+    assert "20.0 ms ±100 %" in shown(15_000.0, 40_000.0)
+    assert "20.0 ms >±100 %" in shown(15_000.0, 2_330_000.0)
 
 
 def test_more_findings_than_fit_are_counted() -> None:

@@ -17,7 +17,7 @@ from tinytail.headline import PERCENTILES, latency_of
 from tinytail.noise import margin
 from tinytail.reporting import figures
 from tinytail.results import Comparison, DesignResult
-from tinytail.verdict import sentences, warnings
+from tinytail.verdict import failures, sentences, warnings
 
 DESIGNS_MAX = 12
 NOTES_MAX = 5
@@ -60,7 +60,8 @@ def _sentences(comparison: Comparison) -> str:
     if len(notes) > NOTES_MAX:
         noted.append(f"<li><i>and {len(notes) - NOTES_MAX} more findings</i></li>")
     what = f"{comparison.workload.name} on {comparison.device}"
-    listed = "".join([*items[:DESIGNS_MAX], *noted])
+    why = [f"<li>{escape(each)}</li>" for each in failures(comparison)]
+    listed = "".join([*items[:DESIGNS_MAX], *why[:DESIGNS_MAX], *noted])
     return f"<p>{escape(what)}</p><ul>{listed}</ul>"
 
 
