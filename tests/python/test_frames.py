@@ -130,7 +130,26 @@ def test_every_plot_draws_each_design(comparison: tinytail.Comparison, kind: Any
         assert legend is not None
         named = axis.get_yticklabels() if kind == "attribution" else legend.get_texts()
         shown = [text.get_text() for text in named]
-        assert shown == ["base", "ttflash"]
+        assert [text.partition(",")[0] for text in shown] == ["base", "ttflash"]
+        plt.close("all")
+
+
+def test_no_value_of_a_bar_crosses_the_frame_of_narrow_axes(
+    comparison: tinytail.Comparison,
+) -> None:
+    with mpl.rc_context({"backend": "agg"}):
+        import matplotlib.pyplot as plt
+        from matplotlib.text import Text
+
+        figure, axis = plt.subplots(figsize=(4.5, 3.0), layout="constrained")
+        comparison.plot("attribution", ax=axis)
+        figure.draw_without_rendering()
+        frame = axis.get_window_extent()
+        values = [text for text in axis.findobj(Text) if text.get_text().endswith(" ms")]
+        assert any("14.0 ms" in text.get_text() for text in values)
+        for text in values:
+            box = text.get_window_extent()
+            assert box.x1 <= frame.x0 or frame.x0 <= box.x0 <= box.x1 <= frame.x1
         plt.close("all")
 
 

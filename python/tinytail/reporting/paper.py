@@ -179,12 +179,13 @@ def draw_bars(
             width = bar.parts.get(cause.key, 0.0) / unit_seconds
             axis.barh(position, width, 0.7, left=left, **_fill(cause))
             left += width
-        words = humanize.latency(bar.mean_seconds / figures.US)
-        axis.text(left + 0.008 * longest, position, words, va="center")
     axis.set_title(f"slowest {tail.share_percent:g} % of reads")
-    axis.set_yticks(range(len(tail.bars)), [_short(bar.design) for bar in tail.bars])
+    # Beside the name there is room for the mean, however narrow the axes are.
+    means = [humanize.latency(bar.mean_seconds / figures.US) for bar in tail.bars]
+    names = [f"{_short(bar.design)}, {mean}" for bar, mean in zip(tail.bars, means, strict=True)]
+    axis.set_yticks(range(len(tail.bars)), names)
     axis.set_ylim(len(tail.bars) - 0.5, -0.5)
-    axis.set_xlim(0, 1.12 * longest)
+    axis.set_xlim(0, 1.02 * longest)
     axis.grid(visible=False, axis="y")
 
 
