@@ -150,15 +150,13 @@ def _whole(
         words.append(f"{times(ratio)} {tone}{than}")
     if tone == "worse":
         words += beside
-    else:
-        after = ""
     costs = _costs(result, reference, judged_by.kind)
     if costs:
         words.append(f"{'at the cost of' if tone == 'better' else 'with'} {_and(costs)}")
     rate = _rate(result, reference)
     if rate is not None:
         words.append(rate)
-    return Sentence(result.design, f"{', '.join(words)}{after}.", tone)
+    return Sentence(result.design, f"{', '.join(words)}.", tone)
 
 
 def _interval(result: DesignResult, judged_by: Headline) -> str:
