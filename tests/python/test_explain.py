@@ -23,10 +23,13 @@ from pyarrow import parquet
 import tinytail
 from conftest import RunCommand, read_json, start
 from tinytail import engine, explaining, keeping
+from tinytail.causes import family
 from tinytail.comparing import Plan
 from tinytail.engine import StoriesTarget
 from tinytail.explaining import ranking, telling
+from tinytail.explaining.folder import Geometry
 from tinytail.explaining.ranking import rank, rank_of
+from tinytail.explaining.stories import Story, StorySegment
 from tinytail.transforms import Transform
 
 RUN = ("--device", "ttflash-small", "--workload", "randrw70-qd16")
@@ -177,6 +180,50 @@ def test_the_command_tells_a_story_and_ranks_causes(command: RunCommand, made: P
     assert all(f"GC {number}" in outcome.out for number in gcs)
     assert "\x1b" not in outcome.out
     assert max(map(len, outcome.out.splitlines())) <= 80
+
+
+def test_time_in_the_host_is_attributed_and_the_queue_is_a_second_view() -> None:
+    def segment(from_ns: int, to_ns: int, cause: str) -> StorySegment:
+        return StorySegment(from_ns, to_ns, cause, 0, None, None, None, None)
+
+    segments = (
+        segment(100, 500, "die_gc_program"),
+        segment(500, 650, "die_host_read"),
+        segment(650, 750, "die_erase"),
+        segment(750, 950, "die_gc_program"),
+        segment(950, 1100, "array"),
+    )
+    parts = {"die_gc_program": 600, "die_host_read": 150, "die_erase": 100, "array": 150}
+    story = Story(
+        design="base",
+        id=1,
+        kind="read",
+        sector=0,
+        sectors=8,
+        arrived_ns=100,
+        completed_ns=1100,
+        latency_ns=1000,
+        host_queue_ns=650,
+        gc_blocked=True,
+        queue_blocked=True,
+        reconstructed=0,
+        gc_waits=0,
+        gc_waits_forced=0,
+        parts=parts,
+        segments=segments,
+        gcs=(),
+    )
+    told = telling.lines(story, Geometry(1, 1, 64))
+    spans = [(line.from_ns, line.to_ns, line.family) for line in told]
+    assert spans == [
+        (100, 600, "gc"),
+        (600, 750, "host"),
+        (750, 950, "gc"),
+        (950, 1100, "own"),
+    ]
+    assert told[0].text == "in the host: requests in the device waited for GC"
+    gc = sum(line.duration_ns for line in told if line.family == "gc")
+    assert gc == sum(ns for cause, ns in parts.items() if family(cause) == "gc")
 
 
 def test_a_terminal_shows_bars_and_colours(

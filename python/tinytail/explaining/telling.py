@@ -38,9 +38,13 @@ class Line:
 def lines(story: Story, geometry: Geometry) -> list[Line]:
     """A story whose order is known, line by line, from arrival to completion."""
     assert story.segments is not None
-    grouped = groupby(story.segments, key=lambda segment: _key(story, segment))
     teller = _Teller(story, geometry)
-    told = [teller.line(key, tuple(segments)) for key, segments in grouped]
+    told = list(_in_host(story, [each for each in story.segments if story.in_host(each)]))
+    inside = [each for each in story.segments if not story.in_host(each)]
+    told += [
+        teller.line(key, tuple(segments))
+        for key, segments in groupby(inside, key=lambda segment: _key(story, segment))
+    ]
     return list(_folded(told, story.latency_ns * SHORT_SHARE))
 
 
@@ -78,9 +82,7 @@ def _briefly(causes: Sequence[str]) -> list[str]:
 
 
 def _key(story: Story, segment: StorySegment) -> tuple[Hashable, ...]:
-    """What makes neighbours one line: the host, one GC, other work of one sort, own work."""
-    if story.in_host(segment):
-        return ("host",)
+    """What makes neighbours one line: one GC, other work of one sort, own work."""
     of = family(segment.cause)
     gc = story.gc_of(segment)
     if gc is not None or of == "gc":
@@ -88,6 +90,31 @@ def _key(story: Story, segment: StorySegment) -> tuple[Hashable, ...]:
     if of == "own":
         return ("own", segment.plane)
     return ("wait", segment.plane, holder(segment.cause))
+
+
+# What requests in the device did while others waited in the host for one of their places.
+_MEANWHILE: dict[Family, str] = {
+    "gc": "waited for GC",
+    "host": "waited for each other",
+    "parity": "waited for parity and reconstruction",
+    "queue": "waited for space, the buffer or the link",
+    "own": "were at work",
+    "other": "waited for other work",
+}
+
+
+def _in_host(story: Story, segments: Sequence[StorySegment]) -> Iterator[Line]:
+    """The time in the host by what kept the device queue full, the largest part first."""
+    by_family: dict[Family, list[StorySegment]] = {}
+    for segment in segments:
+        by_family.setdefault(family(segment.cause), []).append(segment)
+    from_ns = story.arrived_ns
+    parts = {of: sum(each.duration_ns for each in found) for of, found in by_family.items()}
+    for of in sorted(parts, key=lambda of: -parts[of]):
+        text = f"in the host: requests in the device {_MEANWHILE[of]}"
+        found = tuple(by_family[of])
+        yield Line(from_ns, from_ns + parts[of], of, text, (sums(found),), found)
+        from_ns += parts[of]
 
 
 def _folded(told: list[Line], short_ns: float) -> Iterator[Line]:
@@ -111,17 +138,14 @@ class _Teller:
     def line(self, key: tuple[Hashable, ...], segments: tuple[StorySegment, ...]) -> Line:
         first = segments[0]
         details: list[str] = []
-        if key[0] == "host":
-            text = "waited in the host for a place in the full device queue"
-            details.append(f"requests in the device, meanwhile: {sums(segments)}")
-        elif key[0] == "gc":
+        if key[0] == "gc":
             text = self._gc(segments, details)
         elif key[0] == "own":
             text = self._own(segments)
         else:
             text = self._wait(segments)
         several = len({segment.cause for segment in segments}) > 1
-        if several and key[0] not in ("own", "host"):
+        if several and key[0] != "own":
             details.insert(0, sums(segments))
         return Line(
             first.from_ns,

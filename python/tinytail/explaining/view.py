@@ -177,6 +177,17 @@ def _rows(explanation: Explanation, story: Story, look: Look) -> Iterator[Sequen
     rest = sum(each[1] for each in told) - sum(each[1] for each in shown)
     if rest or len(shown) < len(told):
         yield row("", rest, "other", f"{len(told) - len(shown)} shorter parts")
+    if story.host_queue_ns:
+        in_host = "of all this, in the host for a place in the full device queue"
+        yield tuple(
+            Text(cell, "dim")
+            for cell in (
+                *("", ago(story.host_queue_ns)),
+                humanize.percent(100 * story.host_queue_ns / story.latency_ns),
+                *([""] if look.with_bars else []),
+                in_host,
+            )
+        )
     if not look.details:
         return
     total = sum(story.parts.values())
