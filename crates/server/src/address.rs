@@ -97,6 +97,10 @@ fn tcp(rest: &str) -> Result<SocketAddr, String> {
         _ => (rest, PORT),
     };
     let host = host.trim_start_matches('[').trim_end_matches(']');
+    // The system would take a number for an address of 32 bits.
+    if !host.is_empty() && host.bytes().all(|byte| byte.is_ascii_digit()) {
+        return Err(format!("\"{host}\" is no host; a port alone is written tcp::{host}"));
+    }
     if host.is_empty() {
         return Ok(SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), port));
     }
@@ -273,6 +277,7 @@ mod tests {
             ("tcp:127.0.0.1:port", "\"port\" is no port"),
             ("tcp:127.0.0.1:65536", "\"65536\" is no port"),
             ("tcp:no host:1", "not known"),
+            ("tcp:10899", "a port alone is written tcp::10899"),
         ] {
             let error = Address::parse(text).unwrap_err();
             assert!(error.contains(part), "{text}: {error}");
