@@ -112,8 +112,11 @@ def _how_read(info: Info) -> str:
     if info["compression"] != "none":
         units.append(info["compression"])
     skipped = [note for note in info["notes"] if note.startswith("not played: ")]
+    # The others say how the format was found.
+    doubts = [note for note in info["notes"] if " as if they were " in note]
     return f"Read {told}: {', '.join(units)}." + "".join(
-        f" Skipped: {note.removeprefix('not played: ')}." for note in skipped
+        [f" Skipped: {note.removeprefix('not played: ')}." for note in skipped]
+        + [f" Doubtful: {note}." for note in doubts]
     )
 
 

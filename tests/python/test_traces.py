@@ -171,12 +171,22 @@ def test_the_proposal_for_text_of_ones_own_works_when_typed(command: RunCommand)
     Path("own.csv").write_text("\n".join(["timestamp,op,lba,len", *rows]))
     refused = command("trace", "info", "own.csv")
     assert refused.code == 2
-    found = re.search(r"it can be read with (--columns \S+), if its times are in us", refused.err)
+    found = re.search(
+        r"it can be read with (--columns \S+) where addresses and sizes are in bytes, "
+        r"or (--columns \S+) where all are in sectors of 512 bytes, if its times are in us",
+        refused.err,
+    )
     assert found is not None, refused.err
+    sectors = command("trace", "info", "own.csv", *found[2].split())
+    assert "50 % reads of 2 MiB on average" in sectors.out
+    assert "Doubtful: every address and size is a multiple of 512" in " ".join(sectors.out.split())
     shown = command("trace", "info", "own.csv", *found[1].split())
     assert shown.code == 0
     assert "own.csv: 400 requests in 399 ms, 50 % reads of 4 KiB" in shown.out
     assert "Skipped: 1 header line." in shown.out
+    Path("odd.csv").write_text("timestamp,op,lba,len\n1,R,4097,4096\n2,W,8192,4096\n")
+    odd = command("trace", "info", "odd.csv", *found[1].split())
+    assert "Doubtful: 1 of the addresses are no multiple of 512" in " ".join(odd.out.split())
     columns = found[1].split()[1]
     comparison = tinytail.compare(
         ["base"], device="ttflash-small", workload="own.csv", columns=columns, requests=300

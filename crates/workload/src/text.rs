@@ -31,9 +31,12 @@ pub(crate) fn grouped(number: impl Into<u128>) -> String {
     text
 }
 
-/// A number that may be negative with a comma between groups of three digits.
-pub(crate) fn signed(number: i128) -> String {
-    format!("{}{}", if number < 0 { "-" } else { "" }, grouped(number.unsigned_abs()))
+/// A time that may be negative: exactly, where it has no more digits than can be read.
+pub(crate) fn time(ns: i128) -> String {
+    const EXACT_MAX_NS: u128 = 10_000_000_000_000;
+    let size = ns.unsigned_abs();
+    let said = if size < EXACT_MAX_NS { format!("{} ns", grouped(size)) } else { duration(size) };
+    format!("{}{said}", if ns < 0 { "-" } else { "" })
 }
 
 /// A duration in the unit in which a person would say it.
@@ -93,8 +96,8 @@ mod tests {
         assert_eq!(grouped(7_u64), "7");
         assert_eq!(grouped(127_043_u64), "127,043");
         assert_eq!(grouped(1_000_000_u64), "1,000,000");
-        assert_eq!(signed(-1_234), "-1,234");
-        assert_eq!(signed(1_234), "1,234");
+        assert_eq!((time(-1_234), time(9_999_999_999_999)), ("-1,234 ns".into(), "9,999,999,999,999 ns".into()));
+        assert_eq!(time(12_816_638_826_768_508_400), "406.4 years");
     }
 
     #[test]

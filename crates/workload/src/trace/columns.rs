@@ -266,6 +266,8 @@ struct Delimited {
     found: Option<(Delimiter, [Option<usize>; ROLES])>,
     devices: FxHashMap<String, u32>,
     device_names: Vec<String>,
+    /// Requests whose address in bytes is that of no sector.
+    within_sectors: u64,
 }
 
 impl Delimited {
@@ -276,6 +278,7 @@ impl Delimited {
             found: None,
             devices: FxHashMap::default(),
             device_names: Vec::new(),
+            within_sectors: 0,
         }
     }
 
@@ -400,10 +403,11 @@ impl Parser for Delimited {
         let (sector, sectors) = match op {
             // A flush has neither address nor size.
             Op::Flush => (0, 0),
-            _ => fields::extent(
-                amount(words[Role::Lba as usize], lba_unit, self.column(Role::Lba))?,
-                amount(words[Role::Len as usize], len_unit, self.column(Role::Len))?,
-            )?,
+            _ => {
+                let lba = amount(words[Role::Lba as usize], lba_unit, self.column(Role::Lba))?;
+                self.within_sectors += u64::from(lba.unit == AddressUnit::Bytes && !lba.value.is_multiple_of(512));
+                fields::extent(lba, amount(words[Role::Len as usize], len_unit, self.column(Role::Len))?)?
+            }
         };
         let device = if at[Role::Device as usize].is_some() { self.device(words[Role::Device as usize]) } else { 0 };
         Ok(Parsed::Request(Record { time_ns, device, op, sector, sectors }))
@@ -415,6 +419,16 @@ impl Parser for Delimited {
 
     fn time_column(&self) -> Option<Column> {
         Some(self.column(Role::Time))
+    }
+
+    fn note(&self) -> Option<String> {
+        let count = text::grouped(self.within_sectors);
+        (self.within_sectors > 0).then(|| {
+            format!(
+                "{count} of the addresses are no multiple of 512 bytes, as if they were sectors; requests begin with the whole sector, and \
+                 --columns with lba:sectors reads them so"
+            )
+        })
     }
 }
 
@@ -437,11 +451,15 @@ pub(super) fn proposal(head: &[String]) -> Option<String> {
     let column = |index: usize| rows.iter().map(move |row| row[index]);
     let named_unit = |index: usize| names.as_ref().and_then(|names| unit_word(&names[index]));
     let mut assumed = Vec::new();
-    let mut parts = Vec::new();
+    // In bytes as far as that may be, and in sectors.
+    let (mut parts, mut in_sectors) = (Vec::new(), Vec::new());
     let (mut time_said, mut address_said) = (true, true);
-    let address_unit = plausible_address_unit(column(field(Role::Len)?));
+    let [lba_unit, len_unit] = [column(field(Role::Lba)?), column(field(Role::Len)?)].map(plausible_address_unit);
+    // Sizes in sectors go with addresses in sectors.
+    let lba_unit = if len_unit == AddressUnit::Sectors { len_unit } else { lba_unit };
     let time_unit = field(Role::Time).map(|index| plausible_time_unit(column(index)));
     for (index, role) in roles.iter().enumerate() {
+        let mut other = None;
         parts.push(match role {
             None => "_".into(),
             Some(role @ (Role::Op | Role::Device)) => role.name().into(),
@@ -453,29 +471,43 @@ pub(super) fn proposal(head: &[String]) -> Option<String> {
             Some(role @ (Role::Lba | Role::Len)) => {
                 let said = named_unit(index).and_then(|word| word.parse::<AddressUnit>().ok());
                 address_said &= said.is_some();
-                format!("{}:{}", role.name(), said.unwrap_or(address_unit))
+                other = Some(format!("{}:{}", role.name(), said.unwrap_or(AddressUnit::Sectors)));
+                format!("{}:{}", role.name(), said.unwrap_or(if *role == Role::Lba { lba_unit } else { len_unit }))
             }
         });
+        in_sectors.push(other.unwrap_or_else(|| parts[index].clone()));
     }
-    while parts.last().is_some_and(|part| part == "_") {
-        parts.pop();
+    for parts in [&mut parts, &mut in_sectors] {
+        while parts.last().is_some_and(|part| part == "_") {
+            parts.pop();
+        }
     }
     if !time_said {
         assumed.push(format!("its times are in {}", time_unit?));
     }
-    if !address_said {
-        assumed.push(format!("its addresses and sizes in {address_unit}"));
-    }
-    let mut options = format!("--columns {}", parts.join(","));
     let mut ops = column(field(Role::Op)?);
+    let mut with_ops = "";
     if ops.clone().all(|word| matches!(word, "0" | "1")) {
-        options += " --ops write=0,read=1";
+        with_ops = " --ops write=0,read=1";
         assumed.push("0 writes and 1 reads".into());
     } else if !ops.all(|word| op(word).is_some()) {
         return None;
     }
+    let ways = if parts == in_sectors {
+        if !address_said {
+            assumed.push("its addresses and sizes in sectors of 512 bytes".into());
+        }
+        format!("--columns {}{with_ops}", parts.join(","))
+    } else {
+        let addresses = if lba_unit == AddressUnit::Bytes { "addresses and sizes" } else { "sizes" };
+        format!(
+            "--columns {}{with_ops} where {addresses} are in bytes, or --columns {}{with_ops} where all are in sectors of 512 bytes",
+            parts.join(","),
+            in_sectors.join(",")
+        )
+    };
     let assumed = if assumed.is_empty() { String::new() } else { format!(", if {}", text::listed(&assumed)) };
-    Some(format!("it can be read with {options}{assumed}"))
+    Some(format!("it can be read with {ways}{assumed}"))
 }
 
 type Roles = Vec<Option<Role>>;
@@ -539,8 +571,8 @@ fn roles_by_content(rows: &[Vec<&str>], width: usize) -> Option<Roles> {
     complete(roles)
 }
 
-fn plausible_address_unit<'a>(mut sizes: impl Iterator<Item = &'a str>) -> AddressUnit {
-    let whole_sectors = sizes.all(|size| size.parse::<u64>().is_ok_and(|size| size.is_multiple_of(512)));
+fn plausible_address_unit<'a>(mut amounts: impl Iterator<Item = &'a str>) -> AddressUnit {
+    let whole_sectors = amounts.all(|amount| amount.parse::<u64>().is_ok_and(|bytes| bytes.is_multiple_of(512)));
     if whole_sectors { AddressUnit::Bytes } else { AddressUnit::Sectors }
 }
 
@@ -669,17 +701,24 @@ mod tests {
         for (lines, expected) in [
             (
                 &["timestamp,op,lba,len", "10,R,4096,4096", "20,W,8192,512"][..],
-                "it can be read with --columns time:us,op,lba:bytes,len:bytes, if its times are in us and its addresses and sizes in bytes",
+                "it can be read with --columns time:us,op,lba:bytes,len:bytes where addresses and sizes are in bytes, or --columns \
+                 time:us,op,lba:sectors,len:sectors where all are in sectors of 512 bytes, if its times are in us",
+            ),
+            (
+                &["timestamp,op,lba,len", "10,R,4097,4096", "20,W,8192,512"],
+                "it can be read with --columns time:us,op,lba:sectors,len:bytes where sizes are in bytes, or --columns \
+                 time:us,op,lba:sectors,len:sectors where all are in sectors of 512 bytes, if its times are in us",
             ),
             (&["time_ms;offset_bytes;size_bytes;rw", "1;0;512;W"], "it can be read with --columns time:ms,lba:bytes,len:bytes,op"),
             (
                 &["a b 1690000000.5 R 1000 8", "a c 1690000001.5 W 900 16"],
-                "it can be read with --columns _,_,time:s,op,lba:sectors,len:sectors, if its times are in s and its addresses and sizes in sectors",
+                "it can be read with --columns _,_,time:s,op,lba:sectors,len:sectors, if its times are in s and its addresses and sizes in \
+                 sectors of 512 bytes",
             ),
             (
                 &["id,op,ts,disk,lbn,blocks", "1,0,5,sda,8,3", "2,1,6,sda,8,3"],
                 "it can be read with --columns _,op,time:us,device,lba:sectors,len:sectors --ops write=0,read=1, if its times are in us, its \
-                 addresses and sizes in sectors and 0 writes and 1 reads",
+                 addresses and sizes in sectors of 512 bytes and 0 writes and 1 reads",
             ),
         ] {
             assert_eq!(proposal(lines).as_deref(), Some(expected));

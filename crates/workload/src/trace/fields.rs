@@ -160,8 +160,8 @@ fn no_time(field: &str, unit: TimeUnit, column: Column) -> Fault {
 /// An address or a size as it stands in a line.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Amount<'a> {
-    value: u64,
-    unit: AddressUnit,
+    pub(crate) value: u64,
+    pub(crate) unit: AddressUnit,
     field: &'a str,
     column: Column,
 }

@@ -90,6 +90,11 @@ pub trait Parser: Send {
     fn device_name(&self, device: u32) -> String {
         device.to_string()
     }
+
+    /// What is to be said of the lines that were read.
+    fn note(&self) -> Option<String> {
+        None
+    }
 }
 
 /// What a line is.

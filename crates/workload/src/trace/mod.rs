@@ -241,6 +241,7 @@ impl Trace {
             });
         }
         self.notes.extend(skipped.map(|said| format!("not played: {said}")));
+        self.notes.extend(records.note());
         let Disorder { late, late_ns_max, .. } = self.scan.disorder;
         if late > 0 {
             self.notes.push(format!(
@@ -251,7 +252,7 @@ impl Trace {
         }
         // A multiple of 512 sectors throughout would be a strange coincidence.
         if self.format.address_unit.is_none() && self.settings.address_unit == AddressUnit::Sectors && bits.is_multiple_of(512) {
-            self.notes.push("every address and size is a multiple of 512, as if they were bytes; `unit` would say so".into());
+            self.notes.push("every address and size is a multiple of 512, as if they were bytes; `--unit bytes` would say so".into());
         }
         Ok(())
     }

@@ -192,6 +192,14 @@ impl Records {
         }
     }
 
+    /// What is to be said of what was read.
+    pub(super) fn note(&self) -> Option<String> {
+        match &self.reader {
+            Units::Lines(parser) => parser.note(),
+            Units::Records { .. } => None,
+        }
+    }
+
     fn check(&mut self, record: &Record) -> Result<(), Fault> {
         self.read += 1;
         let Some(limits) = self.limits else { return Ok(()) };
@@ -206,9 +214,9 @@ impl Records {
                 return Err(self.time_fault(
                     time_ns,
                     format!(
-                        "at most {} after the first request ({} ns), the longest run that can be simulated; is the time unit right?",
+                        "at most {} after the first request ({}), the longest run that can be simulated; is the time unit right?",
                         text::duration(limits.span_ns_max.unsigned_abs()),
-                        text::signed(clock.first_ns)
+                        text::time(clock.first_ns)
                     ),
                 ));
             }
@@ -230,24 +238,26 @@ impl Records {
 
     #[cold]
     fn check_late(&mut self, time_ns: i128, latest_ns: i128, late_ns_max: i128) -> Result<(), Fault> {
+        let late_ns = latest_ns - time_ns;
         if late_ns_max == 0 {
             return Err(self.time_fault(
                 time_ns,
                 format!(
-                    "no time before that of the request before, {} ns: time must not go backwards; \
-                     `reorder_ms` allows lines that are slightly late",
-                    text::signed(latest_ns)
+                    "no time before that of the request before, {}, which is {} later: time must not go backwards; \
+                     `--reorder-ms` allows lines that are slightly late",
+                    text::time(latest_ns),
+                    text::duration(late_ns.unsigned_abs())
                 ),
             ));
         }
-        let late_ns = latest_ns - time_ns;
         if late_ns > late_ns_max {
             return Err(self.time_fault(
                 time_ns,
                 format!(
-                    "at most {} before the latest time so far, {} ns; `reorder_ms` says how late lines may be",
+                    "at most {} before the latest time so far, {}, and it is {} before; `--reorder-ms` says how late lines may be",
                     text::duration(late_ns_max.unsigned_abs()),
-                    text::signed(latest_ns)
+                    text::time(latest_ns),
+                    text::duration(late_ns.unsigned_abs())
                 ),
             ));
         }
@@ -272,7 +282,7 @@ impl Records {
     }
 
     fn time_fault(&self, time_ns: i128, expected: String) -> Fault {
-        Fault { column: self.time_column(), found: format!("a time of {} ns", text::signed(time_ns)), expected }
+        Fault { column: self.time_column(), found: format!("a time of {}", text::time(time_ns)), expected }
     }
 }
 
