@@ -26,7 +26,7 @@ MEANINGS = {
     "written, or tinytail diff found a difference",
     BAD_INPUT: "bad input: arguments, configuration, traces, images, results, drives too large for "
     "the memory, and places that cannot be written to",
-    INTERRUPTED: "interrupted by Ctrl-C, SIGTERM or SIGHUP",
+    INTERRUPTED: "interrupted by Ctrl-C, SIGTERM or SIGHUP, which is how serve ends well, with 0",
 }
 
 

@@ -164,8 +164,8 @@ class Plan:
         fitting.check(
             self.device,
             self.designs,
-            command=lambda design, device: replace(
-                self, designs=(design,), device=device, reference=None
+            command=lambda designs, device: replace(
+                self, designs=designs, device=device, reference=self._reference_of(designs)
             ).command(),
             state=self.state,
             image=self.image,
@@ -179,6 +179,9 @@ class Plan:
             check_folder(self.out)
         for path in [*self.logs().values(), *self.timelines().values()]:
             leftovers.remove_files(Path(os.path.realpath(path)))
+
+    def _reference_of(self, designs: Sequence[str]) -> str | None:
+        return self.reference if self.reference in designs else None
 
     def fit(self) -> memory.Fit:
         """How many designs run at once: no more than fit into memory, unless `jobs` says so.

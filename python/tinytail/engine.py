@@ -58,13 +58,15 @@ class Setting:
 class Description:
     """A device, design or workload in full.
 
-    `derived` are the values that follow from `settings`, as pairs of name and value.
+    `derived` are the values that follow from `settings`, as pairs of name and value. `alone` is the
+    composition for which an overlay stands where no design is before it; None where it may not.
     """
 
     name: str
     summary: str
     settings: tuple[Setting, ...]
     derived: tuple[tuple[str, str], ...]
+    alone: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -217,10 +219,12 @@ class Refusal:
     """Why a design can't run on a device.
 
     `design` is a composition near to it that runs there, and `device` a drive that comes with
-    tinytail on which it runs itself; None where there is none.
+    tinytail on which it runs itself; None where there is none. `of_drive` is false if the design
+    can run on no drive.
     """
 
     message: str
+    of_drive: bool
     design: str | None
     device: str | None
 
@@ -284,6 +288,7 @@ def _description(document: str) -> Description:
             for row in item["rows"]
         ),
         derived=tuple((row["key"], _text(row["value"])) for row in item.get("derived", [])),
+        alone=item.get("alone"),
     )
 
 

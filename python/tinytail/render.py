@@ -461,6 +461,8 @@ def description_view(description: Description) -> RenderableType:
     parts: list[RenderableType] = [
         Text.assemble((description.name, "bold"), f": {description.summary}")
     ]
+    if description.alone is not None:
+        parts.append(Text(f"alone: {description.alone}"))
     if description.settings:
         table = _list_table("section", "key", "value", "source")
         section = None

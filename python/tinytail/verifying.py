@@ -188,9 +188,9 @@ class PowerCutPlan:
         fitting.check(
             device,
             designs,
-            command=lambda design, device: shlex.join(
+            command=lambda designs, device: shlex.join(
                 [
-                    *("tinytail", "verify", "power-cut", design, "--device", device),
+                    *("tinytail", "verify", "power-cut", *designs, "--device", device),
                     *(word for given in settings for word in ("--set", given)),
                 ]
             ),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shlex
+import subprocess
 import time
 from pathlib import Path
 
@@ -49,19 +50,74 @@ def test_strict_refuses_what_would_follow_the_drive() -> None:
     assert own.results[0].adjusted == ()
 
 
-def test_all_refusals_come_at_once_each_with_a_command_that_runs(
+def test_all_refusals_come_at_once_and_the_others_run(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     device = one_channel(tmp_path)
     words = ["--device", device, "--workload", "randrw70-qd16", "--requests", "50"]
     started = time.process_time()
-    assert cli.main(["compare", "ttflash", "base", "base+gtr", *words]) == 2
+    designs = ["ttflash", "base", "base+gtr", "base+no-gc"]
+    assert cli.main(["compare", *designs, *words, "--reference", "ttflash"]) == 2
     assert time.process_time() - started < 30
+    *refusals, runs = capsys.readouterr().err.splitlines()
+    assert len(refusals) == 2, refusals
+    _, command = runs.split("This runs: ")
+    run = shlex.split(command)[1:]
+    assert run[:4] == ["compare", "base", "base+no-gc", "--device"]
+    assert cli.main(run) == 0, command
+
+
+def test_each_of_several_refused_designs_has_one_that_runs(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    device = one_channel(tmp_path)
+    words = ["--device", device, "--workload", "randrw70-qd16", "--requests", "50"]
+    assert cli.main(["compare", "ttflash", "base+gtr", *words]) == 2
     lines = capsys.readouterr().err.splitlines()
     assert len(lines) == 2, lines
     for line in lines:
         _, command = line.split("This runs: ")
         assert cli.main(shlex.split(command)[1:]) == 0, command
+
+
+def test_a_drive_on_which_all_of_them_run_is_named(capsys: pytest.CaptureFixture[str]) -> None:
+    words = ["--device", "ttflash-small", "--workload", "randrw70-qd16", "--requests", "50"]
+    assert cli.main(["compare", "base", "ttflash", "t-es", *words]) == 2
+    refusal, runs, elsewhere = capsys.readouterr().err.splitlines()
+    assert "t-es can't run on ttflash-small" in refusal
+    assert "compare base ttflash --device ttflash-small" in runs
+    _, command = elsewhere.split("All of them run here: ")
+    run = shlex.split(command)[1:]
+    assert run[:5] == ["compare", "base", "ttflash", "t-es", "--device"]
+    assert cli.main(run) == 0, command
+
+
+def test_an_overlay_without_a_design_is_not_the_drives_fault(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    words = ["--device", "ttflash-small", "--workload", "randrw70-qd16", "--requests", "50"]
+    assert cli.main(["compare", "no-gc", *words]) == 2
+    error = capsys.readouterr().err
+    assert "can't run on" not in error
+    assert "This runs: tinytail compare base+no-gc" in error
+    assert cli.main(["designs", "t-es"]) == 0
+    assert "\nalone: erase-baseline+t-es\n" in capsys.readouterr().out
+
+
+def test_a_value_for_one_design_alone_goes_into_an_overlay(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    words = ["--device", "ttflash-small", "--workload", "randrw70-qd16", "--requests", "50"]
+    given = ["--set", "place.stripe_width=4"]
+    assert cli.main(["compare", "base", "ttflash", *words, *given]) == 2
+    error, pasted, then = capsys.readouterr().err.splitlines()
+    assert "It is base that has no such value" in error
+    subprocess.run(pasted, shell=True, check=True)
+    design = then.removeprefix("The design is then ")
+    assert cli.main(["compare", "base", design, *words]) == 0
+    rows = [(row.section, row.key, row.value) for row in engine.design(design).settings]
+    assert ("place", "stripe_width", "4") in rows
 
 
 def test_without_a_design_the_devices_own_one_runs() -> None:

@@ -38,6 +38,9 @@ pub struct Description {
     /// What follows from the values; only for devices.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub derived: Vec<Row>,
+    /// What an overlay is where no design stands before it, if it may stand alone.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub alone: Option<String>,
 }
 
 fn embedded(folder: &'static Dir<'static>) -> Vec<(&'static str, &'static str)> {
@@ -133,7 +136,7 @@ pub fn describe_device(name_or_path: &str, settings: &Settings) -> Result<Descri
             None => rows.insert(behind, given.clone()),
         }
     }
-    Ok(Description { name: device.name, summary: device.summary, rows, derived })
+    Ok(Description { name: device.name, summary: device.summary, rows, derived, alone: None })
 }
 
 /// The built-in designs and overlays.
@@ -258,12 +261,13 @@ pub fn describe_design(composition: &str, settings: &Settings) -> Result<Descrip
     if !composition.contains('+') && settings.design().is_none() {
         let document = document("design", &DESIGNS, composition)?;
         if let (DesignKind::Overlay, summary) = describe(&document)? {
+            let alone = Design::alone(&document)?.map(|alone| format!("{alone}+{composition}"));
             let rows = document.rows.into_iter().filter(|row| !row.section.is_empty()).collect();
-            return Ok(Description { name: composition.into(), summary, rows, derived: Vec::new() });
+            return Ok(Description { name: composition.into(), summary, rows, derived: Vec::new(), alone });
         }
     }
     let design = design_with(composition, settings, None)?;
-    Ok(Description { name: design.name, summary: design.summary, rows: design.rows, derived: Vec::new() })
+    Ok(Description { name: design.name, summary: design.summary, rows: design.rows, derived: Vec::new(), alone: None })
 }
 
 /// The file of a device, or one that says the same with the values that are given beside it.

@@ -46,6 +46,8 @@ pub struct Fit {
 pub struct Refusal {
     /// What contradicts what, with the place.
     pub message: String,
+    /// Whether it is for the drive; else it can run on none.
+    pub of_drive: bool,
     /// A composition near to it that runs on the device.
     pub design: Option<String>,
     /// A device that comes with the program on which the composition itself runs.
@@ -102,7 +104,7 @@ fn refusal(composition: &str, spec: &FitSpec, device: &Device, message: String) 
     let device = others.into_iter().find(|other| {
         catalog::device_with(other, &spec.settings).is_ok_and(|other| fit(composition, &other, false, &spec.settings).is_ok())
     });
-    Refusal { message, design, device }
+    Refusal { message, of_drive: catalog::design(composition).is_ok(), design, device }
 }
 
 /// Compositions near to one, the nearest first: with stripes, behind a design, without one of its parts, its design alone.
@@ -235,6 +237,10 @@ mod tests {
             let fit = &fits_on(device, &[design])[0];
             let refusal = fit.refusal.as_ref().unwrap_or_else(|| panic!("{design} on {device}"));
             assert_eq!(refusal.design.as_deref(), Some(instead), "{design}: {}", refusal.message);
+        }
+        for (design, of_drive) in [("t-es", true), ("no-gc", false)] {
+            let fit = &fits_on("ttflash-small", &[design])[0];
+            assert_eq!(fit.refusal.as_ref().map(|refusal| refusal.of_drive), Some(of_drive), "{design}");
         }
     }
 }

@@ -94,9 +94,7 @@ class Plan:
         fitting.check(
             self.device,
             self.designs,
-            command=lambda design, device: replace(
-                self, designs=(design,), device=device
-            ).command(),
+            command=lambda designs, device: replace(self, designs=designs, device=device).command(),
             state=self.state,
             settings=self.settings,
         )
