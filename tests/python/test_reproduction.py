@@ -490,6 +490,36 @@ def test_probes_of_the_engine_reproduce_their_rows(
     assert all(needed <= set(each) for each in rows.values())
 
 
+@pytest.mark.parametrize(
+    ("verdict", "cause", "code"),
+    [
+        ("reproduced", "", 0),
+        ("deviates", "a cause that is known", 0),
+        ("deviates", "not explained yet", 1),
+        ("not-run", "no trace", 0),
+    ],
+)
+def test_what_deviates_without_a_cause_is_an_error(
+    reproduce: Callable[..., Any],
+    monkeypatch: pytest.MonkeyPatch,
+    verdict: str,
+    cause: str,
+    code: int,
+) -> None:
+    judge = session.reproduce
+
+    def judged(*words: Any) -> Any:
+        document = judge(*words)
+        for row in document["rows"]:
+            row.update(verdict=verdict, cause=cause)
+        return document
+
+    monkeypatch.setattr(session, "reproduce", judged)
+    outcome = reproduce("ttflash.s66.dwpd1")
+    assert outcome.code == code
+    assert ("ttflash.s66.dwpd1" in outcome.err) == (code == 1)
+
+
 def test_a_second_time_nothing_is_run(
     reproduce: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from tinytail.cli import INTERRUPTED, OK, RUN_FAILED
 from tinytail.errors import UsageError
@@ -21,6 +23,7 @@ from tinytail.reproduction.catalog import select
 from tinytail.reproduction.progress import reporter
 from tinytail.reproduction.records import Tier
 from tinytail.reproduction.store import Store, default_store
+from tinytail.reproduction.verdicts import NO_CAUSE
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +74,16 @@ def reproduce(options: Options, output: JsonOutput | None) -> int:
         print_error(str(problem))
     if document["partial"]:
         return INTERRUPTED
-    return OK if problem is None else RUN_FAILED
+    # What deviates for a known cause is no fault.
+    unexplained = [row["id"] for row in document["rows"] if is_unexplained(row)]
+    if unexplained:
+        print_error(f"these deviate, and nothing says why: {', '.join(unexplained)}")
+    return OK if problem is None and not unexplained else RUN_FAILED
+
+
+def is_unexplained(row: Mapping[str, Any]) -> bool:
+    """Whether a row deviates, and no cause is known."""
+    return row["verdict"] == "deviates" and row["cause"].startswith(NO_CAUSE)
 
 
 def _wanted(options: Options) -> session.Wanted:
