@@ -83,7 +83,7 @@ def reproduce(options: Options, output: JsonOutput | None) -> int:
 
 def is_unexplained(row: Mapping[str, Any]) -> bool:
     """Whether a row deviates, and no cause is known."""
-    return row["verdict"] == "deviates" and row["cause"].startswith(NO_CAUSE)
+    return row["verdict"] == "deviates" and str(row["cause"]).startswith(NO_CAUSE)
 
 
 def _wanted(options: Options) -> session.Wanted:
