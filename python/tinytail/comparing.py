@@ -339,6 +339,8 @@ class Plan:
         return min(fits, key=lambda fit: fit.logical_bytes).design
 
     def _beside(self, design: str, smallest: str) -> tuple[str, ...]:
+        if len(self.designs) == 1:
+            return self.beside
         return () if design == smallest else (smallest,)
 
     def _log_target(self, design: str) -> engine.LogTarget | None:
