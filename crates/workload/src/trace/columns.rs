@@ -717,8 +717,8 @@ mod tests {
             ),
             (
                 &["id,op,ts,disk,lbn,blocks", "1,0,5,sda,8,3", "2,1,6,sda,8,3"],
-                "it can be read with --columns _,op,time:us,device,lba:sectors,len:sectors --ops write=0,read=1, if its times are in us, its \
-                 addresses and sizes in sectors of 512 bytes and 0 writes and 1 reads",
+                "it can be read with --columns _,op,time:us,device,lba:sectors,len:sectors --ops write=0,read=1, if its times are in us, \
+                 0 writes and 1 reads and its addresses and sizes in sectors of 512 bytes",
             ),
         ] {
             assert_eq!(proposal(lines).as_deref(), Some(expected));
