@@ -152,9 +152,11 @@ def test_what_cannot_go_together_is_an_error_that_names_both_keys(pair: Any) -> 
     # The command says the same, and what runs in its place.
     with pytest.raises(tinytail.ConfigError) as refused:
         compare([composition])
+    said = f"{message}. This runs: tinytail compare "
+    told = str(refused.value)
     drive = pairs.located(CATALOG.files["tiny"])
-    said = f"{composition} can't run on {drive}: {message}. This runs: tinytail compare "
-    assert str(refused.value).startswith(said)
+    # What the drive lacks is said of the drive; what contradicts itself is not its fault.
+    assert told.removeprefix(f"{composition} can't run on {drive}: ").startswith(said), told
 
 
 def test_an_overlay_may_choose_instead_of_a_design_but_not_of_another_overlay() -> None:
