@@ -467,14 +467,22 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
     /// Lets in what waits for the buffer and for the device queue, as far as there is room.
     #[inline(always)]
     fn pump(&mut self) {
-        if !self.state.buffer.waiting.is_empty() || self.state.host.waiting() > 0 {
+        if self.buffer_lets_in() || self.state.host.lets_in() {
             self.let_in();
         }
     }
 
+    /// Whether the write that waits longest for the buffer might find room. Where stripes leave it, that is for their policy to
+    /// say, by what the planes do.
+    #[inline(always)]
+    fn buffer_lets_in(&self) -> bool {
+        !self.state.buffer.waiting.is_empty() && (self.state.buffer.is_open() || self.state.rain.is_some())
+    }
+
     #[inline(never)]
     fn let_in(&mut self) {
-        while let Some(write) = self.state.buffer.waiting.front().copied() {
+        while self.buffer_lets_in() {
+            let write = self.state.buffer.waiting[0];
             if let Some(next_lpn) = self.insert_pages(write.request, write.next_lpn) {
                 self.state.buffer.waiting[0].next_lpn = next_lpn;
                 break;

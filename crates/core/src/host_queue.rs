@@ -78,13 +78,20 @@ impl HostQueue {
         room
     }
 
+    /// Whether a command waits that the device has room for.
+    #[inline]
+    pub fn lets_in(&self) -> bool {
+        self.waiting > 0 && self.has_room()
+    }
+
     /// The next command that the device takes, if it has room.
+    #[inline]
     pub fn take(&mut self) -> Option<Queued> {
-        if self.waiting == 0 || !self.has_room() {
+        if !self.lets_in() {
             return None;
         }
         while self.left == 0 || self.lines[self.turn].is_empty() {
-            self.turn = (self.turn + 1) % self.lines.len();
+            self.turn = if self.turn + 1 < self.lines.len() { self.turn + 1 } else { 0 };
             self.left = self.weights[self.turn];
         }
         let queued = self.lines[self.turn].pop_front()?;

@@ -76,7 +76,10 @@ pub(crate) struct WriteBuffer {
     in_flight: u32,
     /// The most pages that the host may have in it now: the capacity, less what parity has or may need.
     room: u32,
+    /// Those that found no room, in order of arrival.
     pub waiting: VecDeque<WaitingWrite>,
+    /// A page found no room, and nothing has changed since that could let it in.
+    shut: bool,
 }
 
 impl WriteBuffer {
@@ -93,6 +96,7 @@ impl WriteBuffer {
             in_flight: 0,
             room: capacity,
             waiting: VecDeque::new(),
+            shut: false,
         }
     }
 
@@ -104,6 +108,18 @@ impl WriteBuffer {
     /// Limits the pages that the host may have in it from now on.
     pub fn set_room(&mut self, room: u32) {
         self.room = room;
+        self.reopen();
+    }
+
+    /// Something has changed for the page that found no room last.
+    pub fn reopen(&mut self) {
+        self.shut = false;
+    }
+
+    /// Whether the first of those that wait may find room where it found none.
+    #[inline]
+    pub fn is_open(&self) -> bool {
+        !self.shut
     }
 
     /// The most pages that the host may have in it now.
@@ -200,6 +216,7 @@ impl WriteBuffer {
             return Insert::Merged(index);
         }
         if self.occupied() >= self.room {
+            self.shut = true;
             return Insert::Full;
         }
         let bucket = self.bucket(lpn);
@@ -305,6 +322,7 @@ impl WriteBuffer {
     pub fn return_flight(&mut self, index: u32, given_up: bool) -> Option<u64> {
         crate::check!(self.entries[index as usize].older == IN_FLIGHT, "an entry that is on its way");
         self.in_flight -= 1;
+        self.reopen();
         let entry = &mut self.entries[index as usize];
         let flight = if given_up { 0 } else { entry.flight & !entry.dirty };
         entry.dirty |= flight;
@@ -362,9 +380,11 @@ impl WriteBuffer {
     fn free(&mut self, index: u32) {
         self.forget(index);
         self.free.push(index);
+        self.reopen();
     }
 
     fn link_newest(&mut self, index: u32) {
+        self.reopen();
         self.entries[index as usize].older = self.newest;
         self.entries[index as usize].newer = NONE;
         match self.newest {
@@ -391,6 +411,7 @@ impl WriteBuffer {
 mod tests {
     use super::*;
     use crate::testkit::tiny_device;
+    use proptest::prelude::*;
 
     fn buffer(pages: u32, percent: u32) -> WriteBuffer {
         let mut device = tiny_device();
@@ -451,5 +472,41 @@ mod tests {
         assert_eq!(buffer.drop_page(8), Dropped::Freed);
         assert_eq!(buffer.drop_page(9), Dropped::Freed);
         assert_eq!(buffer.occupied(), 0);
+    }
+
+    proptest! {
+        #[test]
+        fn while_it_is_shut_the_page_that_found_no_room_finds_none(
+            steps in prop::collection::vec((0u8..7, 0u32..6, any::<bool>()), 1..80),
+        ) {
+            let mut buffer = buffer(4, 50);
+            let mut asked = None;
+            for (what, lpn, given_up) in steps {
+                let flights: Vec<u32> = buffer.taken().into_iter().filter(|&index| buffer.is_in_flight(index)).collect();
+                match what {
+                    0 | 1 if asked.is_none() => {
+                        if buffer.insert(lpn, 1) == Insert::Full {
+                            while buffer.next_foreground_flush(2).is_some() {}
+                            asked = Some(lpn);
+                        }
+                        buffer.next_flush();
+                    }
+                    2 => drop(buffer.drop_page(lpn)),
+                    3 => drop(buffer.drop_dirty(lpn)),
+                    4 => buffer.set_room(2 + lpn % 3),
+                    5 => drop(flights.first().map(|&index| buffer.flushed(index))),
+                    6 => drop(flights.first().map(|&index| buffer.return_flight(index, given_up))),
+                    _ => {}
+                }
+                if let Some(lpn) = asked {
+                    if buffer.is_open() {
+                        asked = None;
+                    } else {
+                        prop_assert_eq!(buffer.insert(lpn, 1), Insert::Full);
+                        prop_assert_eq!(buffer.next_foreground_flush(2), None);
+                    }
+                }
+            }
+        }
     }
 }

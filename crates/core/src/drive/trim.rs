@@ -46,6 +46,7 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
             }
         }
         self.void_pages = void;
+        self.state.buffer.reopen();
         for lpn in first..end {
             self.give_up_page(lpn);
         }
