@@ -23,7 +23,7 @@ CARGO = config=$$(ls $(TARGET)/maturin/pyo3-config-*-abi3.txt 2>/dev/null | head
 
 .PHONY: setup demo test soak bench clean
 
-setup: $(VENV)/.native
+setup: $(VENV)/.native $(VENV)/.tools
 
 $(BIN)/python:
 	@command -v cargo >/dev/null || { echo "cargo is missing: install Rust, https://rustup.rs" >&2; exit 1; }
@@ -33,20 +33,29 @@ $(BIN)/python:
 	$(PYTHON) -m venv $(VENV)
 
 # pyproject.toml is the one list of what is needed to build, to run and to test.
-$(VENV)/.tools: pyproject.toml | $(BIN)/python
-	@$(BIN)/python -c 'import tomllib; \
-		project = tomllib.load(open("pyproject.toml", "rb")); \
-		print(*project["build-system"]["requires"], *project["project"]["dependencies"], \
-			*project["project"]["optional-dependencies"]["dev"], sep="\n")' > $(VENV)/requirements.txt
-	$(BIN)/python -m pip install --disable-pip-version-check --progress-bar off -r $(VENV)/requirements.txt
+PACKAGES = $(BIN)/python -c 'import sys, tomllib; \
+	project = tomllib.load(open("pyproject.toml", "rb")); \
+	needed = project["build-system"]["requires"] + project["project"]["dependencies"]; \
+	print(*(project["project"]["optional-dependencies"]["dev"] if "dev" in sys.argv else needed), sep="\n")'
+PIP_INSTALL = $(BIN)/python -m pip install --disable-pip-version-check --progress-bar off
+
+$(VENV)/.runtime: pyproject.toml | $(BIN)/python
+	@$(PACKAGES) > $(VENV)/requirements.txt
+	$(PIP_INSTALL) -r $(VENV)/requirements.txt
 	@touch $@
 
-$(VENV)/.native: $(NATIVE_SOURCES) $(VENV)/.tools
+$(VENV)/.tools: pyproject.toml $(VENV)/.runtime
+	@$(PACKAGES) dev > $(VENV)/requirements-dev.txt
+	$(PIP_INSTALL) -r $(VENV)/requirements-dev.txt
+	@touch $@
+
+$(VENV)/.native: $(NATIVE_SOURCES) $(VENV)/.runtime
 	@echo "Compiling the engine; about 2 minutes on two cores if nothing of it is there yet ..."
 	VIRTUAL_ENV="$$PWD/$(VENV)" $(BIN)/maturin develop --release --locked
 	@touch $@
 
-demo: setup
+# The demo draws nothing, so that it needs no more than the engine.
+demo: $(VENV)/.native
 	@if [ -z "$$TINYTAIL_TRACES" ]; then \
 		workload=examples/recordings/postgresql.trace.zst; why="TINYTAIL_TRACES is not set"; \
 	elif [ -f "$$TINYTAIL_TRACES/DTRS1K.trace.zst" ]; then \
