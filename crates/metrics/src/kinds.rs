@@ -1,13 +1,11 @@
 //! Latencies of requests of one kind and size, apart from all others: a tool that certifies drives judges small reads, large
 //! reads and large writes each by limits of their own.
 
-use crate::log::Log;
-use crate::{Histogram, LatencySummary, Measures, Metrics, percent};
+use crate::{Histogram, LatencySummary, percent};
 use serde::Serialize;
 use tinytail_core::host::CommandKind;
-use tinytail_core::observe::{Attribution, Completion, Observer};
+use tinytail_core::observe::Completion;
 use tinytail_core::units::{Ns, SECTOR_BYTES};
-use tinytail_core::view::View;
 
 /// The most slices of time that misses are counted in.
 pub const SLICES_MAX: u32 = 10_000;
@@ -119,18 +117,17 @@ fn name(kind: CommandKind) -> &'static str {
     }
 }
 
-/// Measures, and keeps the latencies of some kinds of requests apart.
+/// Keeps the latencies of some kinds of requests apart.
 #[derive(Debug)]
-pub struct ByKind {
-    metrics: Metrics,
+pub struct Kinds {
     limits: Limits,
     start_ns: Ns,
     slice_ns: Ns,
     kept: Vec<Kept>,
 }
 
-impl ByKind {
-    /// For requests of these kinds; others are measured as ever.
+impl Kinds {
+    /// For requests of these kinds.
     ///
     /// # Panics
     /// The slices of the limits are out of range.
@@ -138,40 +135,19 @@ impl ByKind {
         assert!((1..=SLICES_MAX).contains(&limits.slices), "slices from 1 to {SLICES_MAX}");
         let slice_ns = limits.duration_ns.div_ceil(limits.slices.into()).max(1);
         let kept = kinds.iter().map(|kind| Kept::new(*kind, &limits)).collect();
-        Self { metrics: Metrics::default(), limits, start_ns: 0, slice_ns, kept }
-    }
-}
-
-impl Measures for ByKind {
-    fn metrics(&self) -> &Metrics {
-        &self.metrics
+        Self { limits, start_ns: 0, slice_ns, kept }
     }
 
-    fn metrics_mut(&mut self) -> &mut Metrics {
-        &mut self.metrics
-    }
-
-    fn begin(&mut self, start_ns: Ns, first_id: u64, windows: u32, log: Option<Log>) {
-        self.metrics.begin(start_ns, first_id, windows, log);
+    /// The measured part begins; what was before is forgotten.
+    pub(crate) fn begin(&mut self, start_ns: Ns) {
         self.start_ns = start_ns;
         for kept in &mut self.kept {
             *kept = Kept::new(kept.kind, &self.limits);
         }
     }
 
-    fn given_up(&self) -> Option<String> {
-        self.kept.iter().find_map(Kept::given_up)
-    }
-
-    fn kinds(&self) -> Vec<KindSummary> {
-        self.kept.iter().map(|kept| kept.summary(&self.limits)).collect()
-    }
-}
-
-impl Observer for ByKind {
-    #[inline]
-    fn completed(&mut self, completion: &Completion, attribution: Attribution<'_>) {
-        self.metrics.completed(completion, attribution);
+    #[inline(never)]
+    pub(crate) fn add(&mut self, completion: &Completion) {
         let Some(kept) = self.kept.iter_mut().find(|kept| (kept.kind.kind, kept.kind.sectors) == (completion.kind, completion.sectors))
         else {
             return;
@@ -181,32 +157,34 @@ impl Observer for ByKind {
         kept.record(completion.completed - completion.arrived, slice, &self.limits);
     }
 
-    #[inline]
-    fn wants_look(&self, now: Ns) -> bool {
-        self.metrics.wants_look(now)
+    /// Why the run need not go on, if it need not.
+    pub(crate) fn given_up(&self) -> Option<String> {
+        self.kept.iter().find_map(Kept::given_up)
     }
 
-    fn look(&mut self, view: View<'_>) {
-        self.metrics.look(view);
+    pub(crate) fn summary(&self) -> Vec<KindSummary> {
+        self.kept.iter().map(|kept| kept.summary(&self.limits)).collect()
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use tinytail_core::observe::Blame;
+    use crate::{Measures, Metrics};
+    use tinytail_core::observe::{Blame, Observer};
 
     const SMALL: Kind = Kind { kind: CommandKind::Read, sectors: 3, sum_ns_max: None, latency_ns_max: None };
     const LARGE: Kind = Kind { kind: CommandKind::Write, sectors: 256, sum_ns_max: None, latency_ns_max: None };
 
-    fn by_kind(kinds: &[Kind]) -> ByKind {
-        let mut by_kind = ByKind::new(kinds, Limits { limits_ns: vec![100, 800], duration_ns: 1000, slices: 4 });
-        by_kind.begin(5000, 0, 10, None);
-        by_kind
+    fn by_kind(kinds: &[Kind]) -> Metrics {
+        let mut metrics = Metrics::default();
+        metrics.measure_kinds(Kinds::new(kinds, Limits { limits_ns: vec![100, 800], duration_ns: 1000, slices: 4 }));
+        metrics.begin(5000, 0, 10, None);
+        metrics
     }
 
     /// A request that completes so long after the measured part began.
-    fn complete(by_kind: &mut ByKind, (kind, sectors): (CommandKind, u32), at: Ns, latency: Ns) {
+    fn complete(by_kind: &mut Metrics, (kind, sectors): (CommandKind, u32), at: Ns, latency: Ns) {
         let completed = 5000 + at;
         let completion = Completion {
             id: 0,
@@ -241,7 +219,7 @@ mod tests {
         assert_eq!((large.kind, large.bytes, large.latency.count), ("write", 131_072, 1));
         assert_eq!(small.limits.iter().map(|misses| misses.missed).collect::<Vec<_>>(), [4, 1]);
         assert_eq!(large.limits.iter().map(|misses| misses.missed).collect::<Vec<_>>(), [0, 0]);
-        assert_eq!((by_kind.metrics().read().count, by_kind.metrics().write().count), (6, 2));
+        assert_eq!((by_kind.read().count, by_kind.write().count), (6, 2));
     }
 
     #[test]

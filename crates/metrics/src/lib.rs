@@ -18,7 +18,7 @@ pub use classes::Histogram;
 use classes::{Classed, class_from};
 use distribution::Distribution;
 use intervals::{Interval, intervals};
-use kinds::KindSummary;
+use kinds::{KindSummary, Kinds};
 use log::Log;
 use serde::Serialize;
 use series::{Series, SeriesSummary};
@@ -246,16 +246,6 @@ pub trait Measures: Observer {
         None
     }
 
-    /// Why the run need not go on, if it need not.
-    fn given_up(&self) -> Option<String> {
-        None
-    }
-
-    /// Latencies of the kinds of requests that it keeps apart.
-    fn kinds(&self) -> Vec<KindSummary> {
-        Vec::new()
-    }
-
     /// The stories that it keeps, if it does.
     fn stories(&self) -> Option<&stories::Storied> {
         None
@@ -275,7 +265,11 @@ impl Measures for Metrics {
         if let Some(log) = &mut log {
             log.count_from(first_id, start_ns);
         }
-        *self = Self::new(start_ns, windows, log);
+        let mut kinds = self.kinds.take();
+        if let Some(kinds) = &mut kinds {
+            kinds.begin(start_ns);
+        }
+        *self = Self { kinds, ..Self::new(start_ns, windows, log) };
     }
 }
 
@@ -295,6 +289,8 @@ pub struct Metrics {
     log: Option<Log>,
     /// Where the host issues bursts.
     bursts: Option<BurstMeter>,
+    /// Kinds of requests that are measured apart.
+    kinds: Option<Box<Kinds>>,
 }
 
 impl Metrics {
@@ -310,6 +306,7 @@ impl Metrics {
             series: Series::new(start_ns, windows),
             log,
             bursts: None,
+            kinds: None,
         }
     }
 
@@ -321,6 +318,21 @@ impl Metrics {
     /// Hands out what was measured of bursts; none if they were not.
     pub fn take_bursts(&mut self) -> Option<BurstsNote> {
         self.bursts.take().map(BurstMeter::finish)
+    }
+
+    /// Measures these kinds of requests apart as well.
+    pub fn measure_kinds(&mut self, kinds: Kinds) {
+        self.kinds = Some(Box::new(kinds));
+    }
+
+    /// Why the run need not go on, if the kinds that are measured apart need no more.
+    pub fn given_up(&self) -> Option<String> {
+        self.kinds.as_ref()?.given_up()
+    }
+
+    /// Latencies of the kinds of requests that are measured apart.
+    pub fn kinds(&self) -> Vec<KindSummary> {
+        self.kinds.as_ref().map(|kinds| kinds.summary()).unwrap_or_default()
     }
 
     /// Hands out the log, which is to be finished.
@@ -348,6 +360,9 @@ impl Observer for Metrics {
         }
         if let Some(bursts) = &mut self.bursts {
             bursts.add(completion);
+        }
+        if let Some(kinds) = &mut self.kinds {
+            kinds.add(completion);
         }
         let latency = completion.completed - completion.arrived;
         if completion.gc_blocked && completion.kind != CommandKind::Trim {

@@ -4,9 +4,9 @@ use crate::run::RunError;
 use serde::Deserialize;
 use tinytail_core::host::CommandKind;
 use tinytail_core::units::SECTOR_BYTES;
-use tinytail_metrics::kinds::{ByKind, Kind, Limits, SLICES_MAX};
+use tinytail_metrics::kinds::{Kind, Kinds, Limits, SLICES_MAX};
 
-/// Kinds of requests whose latencies are kept apart and held against limits. Not together with stories or a timeline.
+/// Kinds of requests whose latencies are kept apart and held against limits.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct KindsSpec {
@@ -46,7 +46,7 @@ pub enum ReadOrWrite {
 
 impl KindsSpec {
     /// What keeps them apart.
-    pub(crate) fn observer(&self) -> Result<ByKind, RunError> {
+    pub(crate) fn kinds(&self) -> Result<Kinds, RunError> {
         if !(1..=SLICES_MAX).contains(&self.slices) {
             return Err(RunError::Failed(format!("{} slices were asked for; 1 to {SLICES_MAX} are possible", self.slices)));
         }
@@ -66,6 +66,6 @@ impl KindsSpec {
             kinds.push(Kind { kind, sectors: of.bytes / SECTOR_BYTES, sum_ns_max, latency_ns_max });
         }
         let (limits_ns, duration_ns, slices) = (self.limits_ns.clone(), self.duration_ns, self.slices);
-        Ok(ByKind::new(&kinds, Limits { limits_ns, duration_ns, slices }))
+        Ok(Kinds::new(&kinds, Limits { limits_ns, duration_ns, slices }))
     }
 }

@@ -425,8 +425,8 @@ pub(crate) fn outcome<M: Measures>(
         log: None,
         stories: None,
         timeline: None,
-        kinds: drive.observer().kinds(),
-        given_up: drive.observer().given_up(),
+        kinds: drive.observer().metrics().kinds(),
+        given_up: drive.observer().metrics().given_up(),
     }
 }
 

@@ -257,9 +257,6 @@ fn run_changed(spec: &Spec, control: &Control, shared: &Shared, change: impl FnO
     if !(1..=WINDOWS_MAX).contains(&spec.windows) {
         return Err(RunError::Failed(format!("{} windows were asked for; 1 to {WINDOWS_MAX} are possible", spec.windows)));
     }
-    if spec.kinds.is_some() && (spec.stories.is_some() || spec.timeline.is_some()) {
-        return Err(RunError::Failed("kinds of requests cannot be measured apart in a run that keeps stories or a timeline".into()));
-    }
     // A file that cannot be written is found before the work.
     let log = spec.log.as_ref().map(|log| Log::create(&log.path)).transpose()?;
     let timeline = spec.timeline.as_ref().map(|timeline| open_timeline(timeline, &device)).transpose()?;
@@ -334,11 +331,6 @@ fn run_on(
     control: &Control,
     shared: &Shared,
 ) -> Result<Outcome, RunError> {
-    if let Some(kinds) = &spec.kinds {
-        let mut drive = Drive::new(device, design, spec.verify, kinds.observer()?)?;
-        drive.make_free(free);
-        return run_with(drive, device, workload, prepared, spec, control, shared);
-    }
     if spec.stories.is_none() && timeline.is_none() {
         let mut drive = Drive::new(device, design, spec.verify, Metrics::default())?;
         drive.make_free(free);
@@ -365,6 +357,9 @@ fn run_with<M: Measures>(
         return Err(RunError::Failed(format!("`starved_after_s` is {}; allowed: 1 to {STARVED_AFTER_S_MAX}", spec.starved_after_s)));
     }
     control.set_starved_after_s(spec.starved_after_s);
+    if let Some(kinds) = &spec.kinds {
+        drive.observer_mut().metrics_mut().measure_kinds(kinds.kinds()?);
+    }
     addresses.check(workload)?;
     let context = addresses.context;
     let footprint = footprint(device, drive.mapped_pages(), workload, spec.seed, spec.requests, &context, control)?;
@@ -422,7 +417,7 @@ fn run_with<M: Measures>(
             Some(kept) => Streams::one(Box::new(kept), workload.pacing),
             None => workload.streams(spec.seed, &context, spec.requests)?,
         };
-        ending = play_streams(&mut drive, &mut streams, start + MS, control, |drive| drive.observer().given_up().is_some());
+        ending = play_streams(&mut drive, &mut streams, start + MS, control, |drive| drive.observer().metrics().given_up().is_some());
         for note in streams.notes() {
             notes.push(note.text);
             fitted.extend(note.fitted);
