@@ -8,6 +8,7 @@ import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from functools import lru_cache
+from importlib import resources
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -561,8 +562,12 @@ def config_check(path: str | os.PathLike[str]) -> Literal["device", "design", "w
 
 def config_schema() -> dict[str, Any]:
     """The JSON Schema of device, design and workload files."""
-    schema: dict[str, Any] = json.loads(_native.config_schema())
-    return schema
+    folder = resources.files("tinytail") / "schema"
+    kinds = ("device", "design", "workload")
+    return {
+        kind: json.loads(folder.joinpath(f"{kind}.schema.json").read_text("utf-8"))
+        for kind in kinds
+    }
 
 
 def share(specs: Sequence[RunSpec], *, cache: bool = True) -> Shared:

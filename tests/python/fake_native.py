@@ -305,9 +305,6 @@ class FakeNative:
             raise ConfigError(f'{path}:3:1: unknown key "chanels"; did you mean "channels"?')
         return json.dumps({"path": path, "kind": "device", "ok": True})
 
-    def config_schema(self) -> str:
-        return json.dumps({"type": "object"})
-
     def run(self, spec_json: str, control: FakeControl, shared: FakeShared) -> str:
         spec = json.loads(spec_json)
         assert shared.specs

@@ -427,7 +427,7 @@ def test_claims_of_a_stand_in_are_checked(command: RunCommand) -> None:
 
 def test_config(command: RunCommand) -> None:
     assert command("config", "check", "drive.toml").out == "drive.toml: a valid device file\n"
-    assert json.loads(command("config", "schema").out) == {"type": "object"}
+    assert json.loads(command("config", "schema").out).keys() == {"device", "design", "workload"}
 
 
 def test_version_and_help(command: RunCommand) -> None:

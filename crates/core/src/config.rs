@@ -2,6 +2,7 @@
 
 use serde::Serialize;
 use serde::de::DeserializeOwned;
+use serde::de::value::MapDeserializer;
 use std::collections::BTreeMap;
 use thiserror::Error;
 use toml::de::DeTable;
@@ -155,16 +156,24 @@ pub(crate) fn latest_place<'a>(documents: impl DoubleEndedIterator<Item = &'a Do
     find(key).or_else(|| find("")).unwrap_or_else(|| documents.map(|document| document.name.as_str()).collect::<Vec<_>>().join("+"))
 }
 
+/// What a table is decoded from.
+pub type Values = MapDeserializer<'static, toml::map::IntoIter<String, toml::Value>, toml::de::Error>;
+
+/// A table to decode. It can be nothing but a table, which halves the code that reads it.
+pub fn values(table: toml::Table) -> Values {
+    MapDeserializer::new(table.into_iter())
+}
+
 /// Decodes one section, naming the line and the nearest right key when it does not fit.
 ///
 /// # Errors
 /// Unknown keys, missing keys, values of another type: with the place, what was found and what is allowed.
 pub fn decode_section<T: DeserializeOwned>(documents: &[&Document], section: &str, table: toml::Table) -> Result<T, ConfigError> {
     let decode = |table: &toml::Table| {
-        let error = T::deserialize(toml::Value::Table(table.clone())).err()?;
+        let error = T::deserialize(values(table.clone())).err()?;
         Some(error.message().trim().to_string())
     };
-    match T::deserialize(toml::Value::Table(table.clone())) {
+    match T::deserialize(values(table.clone())) {
         Ok(decoded) => Ok(decoded),
         Err(error) => {
             let label = if section.is_empty() { String::new() } else { format!("[{section}] ") };
@@ -328,49 +337,6 @@ pub fn allowed(expected: &str, found: &str) -> String {
         other if other.contains("tagged enum") => format!("a table with `{TAG}`, such as {{ {TAG} = \"...\" }}"),
         other => other.into(),
     }
-}
-
-/// The JSON Schema of a file of texts at the top, all of them needed, and of named sections, in which any value may carry its
-/// source.
-pub fn file_schema(texts: &[&str], sections: &[(&str, schemars::Schema)]) -> serde_json::Value {
-    use serde_json::{Value, json};
-    fn admit_sources(schema: &mut Value) {
-        let Some(object) = schema.as_object_mut() else { return };
-        if let Some(Value::Object(properties)) = object.get_mut("properties") {
-            for property in properties.values_mut() {
-                let plain = property.take();
-                let sourced = json!({ "type": "object", "properties": { "value": plain, "source": { "type": "string" } },
-                    "required": ["value"], "additionalProperties": false });
-                *property = json!({ "anyOf": [plain, sourced] });
-            }
-        }
-        for variants in ["oneOf", "anyOf"] {
-            if let Some(Value::Array(variants)) = object.get_mut(variants) {
-                variants.iter_mut().for_each(admit_sources);
-            }
-        }
-    }
-    let mut properties = json!({});
-    for text in texts {
-        properties[*text] = json!({ "type": "string" });
-    }
-    let mut definitions = serde_json::Map::new();
-    for (name, schema) in sections {
-        let mut schema = schema.clone().to_value();
-        if let Some(Value::Object(inner)) = schema.as_object_mut().and_then(|object| object.remove("$defs")) {
-            definitions.extend(inner);
-        }
-        admit_sources(&mut schema);
-        properties[*name] = schema;
-    }
-    json!({
-        "$schema": "https://json-schema.org/draft/2020-12/schema",
-        "type": "object",
-        "properties": properties,
-        "required": texts,
-        "$defs": definitions,
-        "additionalProperties": false,
-    })
 }
 
 /// The known name that is nearest to `found`, or those that begin with it, as ` (did you mean ...?)`; nothing when none is near.

@@ -7,7 +7,6 @@ use crate::policy::{
     JoinPolicy, Order, OrderPolicy, PageChoice, PageChoicePolicy, Place, PlacePolicy, Reach, ReadPlan, ReadPlanPolicy, Scrub, ScrubPolicy,
     Suspend, SuspendPolicy, Victim, VictimPolicy, WearLevel, WearLevelPolicy,
 };
-use schemars::JsonSchema;
 use serde::Deserialize;
 use std::collections::BTreeMap;
 
@@ -17,7 +16,8 @@ mod fit;
 pub use fit::{Adjustment, Room, Threshold, Thresholds};
 
 /// How GC copies, and what the translation layer keeps for it.
-#[derive(Debug, Clone, PartialEq, Eq, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct GcSection {
     /// `copyback` inside the plane, or through the `controller`.
@@ -40,7 +40,8 @@ pub struct GcSection {
     pub ideal: bool,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "lowercase")]
 enum Copy {
     #[default]
@@ -48,7 +49,8 @@ enum Copy {
     Controller,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "lowercase")]
 enum Destination {
     #[default]
@@ -124,7 +126,8 @@ impl GcSection {
     }
 }
 
-#[derive(Deserialize, JsonSchema)]
+#[derive(Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 struct Chain {
     chain: Vec<VictimPolicy>,
@@ -172,7 +175,8 @@ pub struct Design {
     pub(crate) files: Vec<Document>,
 }
 
-const SECTIONS: [&str; 15] = [
+/// The sections of a design file.
+pub const SECTIONS: [&str; 15] = [
     "gc",
     "place",
     "gc_trigger",
@@ -218,7 +222,7 @@ pub enum DesignKind {
 }
 
 /// The keys of a design file that stand outside its sections.
-pub const TOP_LEVEL: [&str; 5] = ["name", "summary", "kind", "parts", "alone"];
+const TOP_LEVEL: [&str; 5] = ["name", "summary", "kind", "parts", "alone"];
 
 /// The kind and the summary of a design document.
 ///
@@ -406,31 +410,26 @@ impl Design {
         Ok(design)
     }
 
-    /// The JSON Schema of a design file.
-    pub fn schema() -> serde_json::Value {
-        let mut schema = crate::config::file_schema(
-            &["name", "kind", "summary"],
-            &[
-                ("gc", schemars::schema_for!(GcSection)),
-                (PlacePolicy::SECTION, schemars::schema_for!(PlacePolicy)),
-                (GcTriggerPolicy::SECTION, schemars::schema_for!(GcTriggerPolicy)),
-                (GcGatePolicy::SECTION, schemars::schema_for!(GcGatePolicy)),
-                (GcHoldPolicy::SECTION, schemars::schema_for!(GcHoldPolicy)),
-                (VictimPolicy::SECTION, schemars::schema_for!(Chain)),
-                (OrderPolicy::SECTION, schemars::schema_for!(OrderPolicy)),
-                (PageChoicePolicy::SECTION, schemars::schema_for!(PageChoicePolicy)),
-                (JoinPolicy::SECTION, schemars::schema_for!(JoinPolicy)),
-                (AlignPolicy::SECTION, schemars::schema_for!(AlignPolicy)),
-                (SuspendPolicy::SECTION, schemars::schema_for!(SuspendPolicy)),
-                (ReadPlanPolicy::SECTION, schemars::schema_for!(ReadPlanPolicy)),
-                (FlushPlanPolicy::SECTION, schemars::schema_for!(FlushPlanPolicy)),
-                (ScrubPolicy::SECTION, schemars::schema_for!(ScrubPolicy)),
-                (WearLevelPolicy::SECTION, schemars::schema_for!(WearLevelPolicy)),
-            ],
-        );
-        schema["properties"]["parts"] = serde_json::json!({ "type": "string" });
-        schema["properties"]["alone"] = serde_json::json!({ "type": "string" });
-        schema
+    /// The sections of a design file, with their JSON Schemas.
+    #[cfg(test)]
+    pub(crate) fn schema_sections() -> Vec<(&'static str, schemars::Schema)> {
+        vec![
+            ("gc", schemars::schema_for!(GcSection)),
+            (PlacePolicy::SECTION, schemars::schema_for!(PlacePolicy)),
+            (GcTriggerPolicy::SECTION, schemars::schema_for!(GcTriggerPolicy)),
+            (GcGatePolicy::SECTION, schemars::schema_for!(GcGatePolicy)),
+            (GcHoldPolicy::SECTION, schemars::schema_for!(GcHoldPolicy)),
+            (VictimPolicy::SECTION, schemars::schema_for!(Chain)),
+            (OrderPolicy::SECTION, schemars::schema_for!(OrderPolicy)),
+            (PageChoicePolicy::SECTION, schemars::schema_for!(PageChoicePolicy)),
+            (JoinPolicy::SECTION, schemars::schema_for!(JoinPolicy)),
+            (AlignPolicy::SECTION, schemars::schema_for!(AlignPolicy)),
+            (SuspendPolicy::SECTION, schemars::schema_for!(SuspendPolicy)),
+            (ReadPlanPolicy::SECTION, schemars::schema_for!(ReadPlanPolicy)),
+            (FlushPlanPolicy::SECTION, schemars::schema_for!(FlushPlanPolicy)),
+            (ScrubPolicy::SECTION, schemars::schema_for!(ScrubPolicy)),
+            (WearLevelPolicy::SECTION, schemars::schema_for!(WearLevelPolicy)),
+        ]
     }
 
     /// Checks every technique against the device and against the others.

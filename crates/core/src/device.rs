@@ -3,7 +3,6 @@
 use crate::config::{ConfigError, Document, decode_section, latest_place};
 use crate::ids::{BlockIx, ChannelIx, DieIx, Lpn, PlaneIx, Ppn};
 use crate::units::{Ns, SECTOR_BYTES};
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 mod check;
@@ -21,7 +20,8 @@ pub use page_class::PageClassLayout;
 pub const PLANES_PER_DIE_MAX: u32 = 8;
 
 /// Channel > chip > die > plane > block > page.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Geometry {
     /// Channels of the drive.
@@ -92,7 +92,8 @@ impl Geometry {
 }
 
 /// How long things take, in nanoseconds.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Timing {
     /// Channel time of one command.
@@ -158,7 +159,8 @@ fn one() -> u32 {
 }
 
 /// What the flash can do besides reading, programming and erasing, and what it lacks from the factory.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Flash {
     /// Reads of several planes of a die may share one command and one array time.
@@ -187,7 +189,8 @@ impl Default for Flash {
 }
 
 /// What the host sees of the drive.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Host {
     /// Logical size in ten-thousandths of the physical pages; the rest is over-provisioning.
@@ -217,7 +220,8 @@ impl Host {
 }
 
 /// The capacitor-backed write buffer, and what else has its place in RAM.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Ram {
     /// Size in KiB; 0 means that a write completes when it is programmed.
@@ -235,7 +239,8 @@ fn eighty() -> u32 {
 }
 
 /// The state in which runs start, the same for every design.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct StartingState {
     /// Share of the physical pages that hold live data, in percent; limited by the logical size.
@@ -263,7 +268,8 @@ impl StartingState {
 }
 
 /// How ageing reaches the starting state.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "lowercase")]
 pub enum AgeingMethod {
     /// The live pages are written, then overwritten to the stated amount.
@@ -276,7 +282,8 @@ pub enum AgeingMethod {
 }
 
 /// Which blocks ageing collects.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "lowercase")]
 pub enum AgeingVictims {
     /// Those with the fewest valid pages, the same for every design.
@@ -313,7 +320,8 @@ pub struct Device {
 }
 
 /// What runs on a drive if nobody says.
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Defaults {
     /// Composition of the design that is the drive's own.
@@ -329,7 +337,8 @@ struct Top {
 }
 
 /// The sections of a device file. All but `OPTIONAL` must be there.
-const SECTIONS: [&str; 8] = ["geometry", "timing", "flash", "host", "ram", "state", "errors", "defaults"];
+/// The sections of a device file.
+pub const SECTIONS: [&str; 8] = ["geometry", "timing", "flash", "host", "ram", "state", "errors", "defaults"];
 const OPTIONAL: [&str; 3] = ["flash", "errors", "defaults"];
 
 impl Device {
@@ -422,21 +431,19 @@ impl Device {
         Ok(self)
     }
 
-    /// The JSON Schema of a device file.
-    pub fn schema() -> serde_json::Value {
-        crate::config::file_schema(
-            &["name", "summary"],
-            &[
-                ("geometry", schemars::schema_for!(Geometry)),
-                ("timing", schemars::schema_for!(Timing)),
-                ("flash", schemars::schema_for!(Flash)),
-                ("host", schemars::schema_for!(Host)),
-                ("ram", schemars::schema_for!(Ram)),
-                ("state", schemars::schema_for!(StartingState)),
-                ("errors", schemars::schema_for!(Errors)),
-                ("defaults", schemars::schema_for!(Defaults)),
-            ],
-        )
+    /// The sections of a device file, with their JSON Schemas.
+    #[cfg(test)]
+    pub(crate) fn schema_sections() -> Vec<(&'static str, schemars::Schema)> {
+        vec![
+            ("geometry", schemars::schema_for!(Geometry)),
+            ("timing", schemars::schema_for!(Timing)),
+            ("flash", schemars::schema_for!(Flash)),
+            ("host", schemars::schema_for!(Host)),
+            ("ram", schemars::schema_for!(Ram)),
+            ("state", schemars::schema_for!(StartingState)),
+            ("errors", schemars::schema_for!(Errors)),
+            ("defaults", schemars::schema_for!(Defaults)),
+        ]
     }
 
     /// Logical pages: what the host can address.

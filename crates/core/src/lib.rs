@@ -32,6 +32,8 @@ pub mod policy;
 pub mod rain;
 mod ram;
 pub mod sched;
+#[cfg(test)]
+mod schema;
 mod slot_waits;
 pub mod state;
 pub mod story;

@@ -302,15 +302,6 @@ fn config_check(path: &str) -> PyResult<String> {
     json(&serde_json::json!({ "path": path, "kind": kind, "ok": true }))
 }
 
-#[pyfunction]
-fn config_schema() -> PyResult<String> {
-    json(&serde_json::json!({
-        "device": catalog::device_schema(),
-        "design": catalog::design_schema(),
-        "workload": tinytail_workload::workload_schema(),
-    }))
-}
-
 fn run_spec(json: &str) -> PyResult<Spec> {
     serde_json::from_str(json).map_err(|error| ConfigError::new_err(option_message(&error)))
 }
@@ -411,7 +402,6 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
         wrap_pyfunction!(trace_beginning, module)?,
         wrap_pyfunction!(trace_convert, module)?,
         wrap_pyfunction!(config_check, module)?,
-        wrap_pyfunction!(config_schema, module)?,
         wrap_pyfunction!(run, module)?,
         wrap_pyfunction!(cache_list, module)?,
         wrap_pyfunction!(cache_clear, module)?,

@@ -7,8 +7,8 @@ use std::collections::HashMap;
 use std::path::Path;
 use std::sync::{LazyLock, Mutex, PoisonError};
 use tinytail_core::config::{ConfigError, Document, Row, nearest_hint};
-use tinytail_core::design::{Adjustment, Design, DesignKind, TOP_LEVEL, describe};
-use tinytail_core::device::Device;
+use tinytail_core::design::{self, Adjustment, Design, DesignKind, describe};
+use tinytail_core::device::{self, Device};
 use tinytail_workload::read_text;
 
 static DEVICES: Dir<'_> = include_dir!("$CARGO_MANIFEST_DIR/../../devices");
@@ -327,14 +327,13 @@ fn file(top: &[(&str, toml::Value)], rows: &[Row]) -> Result<String, ConfigError
 pub fn check(path: &str) -> Result<&'static str, ConfigError> {
     let text = read_text(Path::new(path)).map_err(|error| ConfigError::new(format!("{path}: {error}")))?;
     let document = Document::parse(path, &text)?;
-    let (of_device, of_design) = (sections(&device_schema()), sections(&design_schema()));
-    let has = |sections: &[String]| sections.iter().any(|section| document.table.contains_key(section));
-    if has(&of_device) {
+    let has = |sections: &[&str]| sections.iter().any(|section| document.table.contains_key(*section));
+    if has(&device::SECTIONS) {
         Device::from_document(&document)?;
         return Ok("device");
     }
-    if !has(&of_design) && !document.table.contains_key("kind") {
-        return Err(neither(&document, &of_device, &of_design));
+    if !has(&design::SECTIONS) && !document.table.contains_key("kind") {
+        return Err(neither(&document));
     }
     let (kind, _) = describe(&document)?;
     Design::parts(&document)?;
@@ -366,26 +365,19 @@ pub fn check(path: &str) -> Result<&'static str, ConfigError> {
     Ok("overlay")
 }
 
-/// The sections of a file, by its schema.
-pub(crate) fn sections(schema: &serde_json::Value) -> Vec<String> {
-    let properties = schema["properties"].as_object().into_iter().flatten();
-    properties.map(|(name, _)| name.clone()).filter(|name| !TOP_LEVEL.contains(&name.as_str())).collect()
-}
-
 /// A file whose sections belong to nothing.
-fn neither(document: &Document, of_device: &[String], of_design: &[String]) -> ConfigError {
-    let of_workload = ["synthetic", "profile", "trace"];
-    let known: Vec<&str> = of_device.iter().chain(of_design).map(String::as_str).chain(of_workload).collect();
-    let list = |names: &[String]| names.iter().map(|name| format!("[{name}]")).collect::<Vec<_>>().join(", ");
+fn neither(document: &Document) -> ConfigError {
+    let known = [&device::SECTIONS[..], &design::SECTIONS, &tinytail_workload::SECTIONS].concat();
+    let list = |names: &[&str]| names.iter().map(|name| format!("[{name}]")).collect::<Vec<_>>().join(", ");
     let found = document.table.iter().find(|(_, value)| value.is_table()).map_or_else(
         || format!("{}: this is no device, design or workload", document.name),
         |(section, _)| format!("{}: unknown section [{section}]{}", document.place(section, ""), nearest_hint(section, &known)),
     );
     ConfigError::new(format!(
         "{found}. A device has {}; a design has `kind` and {}; a workload has one of {}",
-        list(of_device),
-        list(of_design),
-        list(&of_workload.map(String::from))
+        list(&device::SECTIONS),
+        list(&design::SECTIONS),
+        list(&tinytail_workload::SECTIONS)
     ))
 }
 
@@ -425,21 +417,11 @@ pub fn kind_of(path: &str) -> Result<FileKind, ConfigError> {
     let text = read_text(Path::new(path)).map_err(|error| ConfigError::new(format!("{path}: {error}")))?;
     let document = Document::parse(path, &text);
     // A workload nests deeper than devices and designs, whose documents are flat.
-    const WORKLOAD_TABLES: [&str; 6] = ["[synthetic", "[threads", "[profile", "[trace", "[tenants", "[transform"];
-    if WORKLOAD_TABLES.iter().any(|section| text.lines().any(|line| line.trim_start().starts_with(section))) {
+    let opens = |line: &str, section: &str| line.trim_start().strip_prefix('[').is_some_and(|rest| rest.starts_with(section));
+    if tinytail_workload::SECTIONS.iter().any(|section| text.lines().any(|line| opens(line, section))) {
         return Ok(FileKind::Workload);
     }
     document.map(|_| FileKind::DeviceOrDesign)
-}
-
-/// The JSON Schema of device files.
-pub fn device_schema() -> serde_json::Value {
-    Device::schema()
-}
-
-/// The JSON Schema of design files.
-pub fn design_schema() -> serde_json::Value {
-    Design::schema()
 }
 
 #[cfg(test)]

@@ -1,12 +1,14 @@
 //! Values that are given beside the files of device, design and workload: `--set section.key=value`.
 
-use crate::catalog;
 use serde::Deserialize;
 use tinytail_core::config::{ConfigError, Document, Given, nearest_hint};
-use tinytail_workload::workload_schema;
+use tinytail_core::{design, device};
 
 /// What a value may be of, each by its prefix.
 const KINDS: [&str; 3] = ["device", "design", "workload"];
+
+/// The sections of each.
+const SECTIONS: [&[&str]; 3] = [&device::SECTIONS, &design::SECTIONS, &tinytail_workload::SECTIONS];
 
 /// Values of the device, of every design and of the workload, told apart by their sections.
 #[derive(Debug, Clone, Default, Deserialize)]
@@ -30,12 +32,9 @@ impl TryFrom<Vec<String>> for Settings {
         if words.is_empty() {
             return Ok(Self::default());
         }
-        let mut sections = [catalog::device_schema(), catalog::design_schema(), workload_schema()].map(|schema| catalog::sections(&schema));
-        // A value that stands outside the sections.
-        sections[2].retain(|section| section != "multiplier");
         let mut given: [Vec<Given>; 3] = Default::default();
         for word in &words {
-            let (kind, value) = told_apart(Given::parse(word)?, &sections)?;
+            let (kind, value) = told_apart(Given::parse(word)?)?;
             if let Some(other) = given[kind].iter().find(|other| other.path == value.path) {
                 return Err(ConfigError(format!("{}: {} gives the same value", value.option, other.option)));
             }
@@ -48,31 +47,21 @@ impl TryFrom<Vec<String>> for Settings {
 }
 
 /// What a value is of, and the value without a prefix that says so.
-fn told_apart(mut given: Given, sections: &[Vec<String>; 3]) -> Result<(usize, Given), ConfigError> {
+fn told_apart(mut given: Given) -> Result<(usize, Given), ConfigError> {
     let prefix = KINDS.iter().position(|kind| *kind == given.path[0]).filter(|_| given.path.len() > 2);
     if prefix.is_some() {
         given.path.remove(0);
     }
     let section = &given.path[0];
-    let has = |kind: &usize| prefix.is_none_or(|prefix| prefix == *kind) && sections[*kind].contains(section);
-    let kinds: Vec<usize> = (0..KINDS.len()).filter(has).collect();
-    match kinds.as_slice() {
-        [kind] => Ok((*kind, given)),
-        [] => {
-            let of: Vec<usize> = prefix.map_or_else(|| (0..KINDS.len()).collect(), |kind| vec![kind]);
-            let known: Vec<&str> = of.iter().flat_map(|kind| &sections[*kind]).map(String::as_str).collect();
-            let has: Vec<String> = of.iter().map(|kind| format!("a {} has {}", KINDS[*kind], sections[*kind].join(", "))).collect();
-            let hint = nearest_hint(section, &known);
-            Err(ConfigError(format!("{}: unknown section [{section}]{hint}; {}", given.option, has.join("; "))))
-        }
-        several => {
-            let kinds: Vec<&str> = several.iter().map(|kind| KINDS[*kind]).collect();
-            let path = given.path.join(".");
-            let written: Vec<String> = kinds.iter().map(|kind| format!("{kind}.{path}=...")).collect();
-            let (kinds, written) = (kinds.join(" and of a "), written.join(" or "));
-            Err(ConfigError(format!("{}: [{section}] is a section of a {kinds}; write {written}", given.option)))
-        }
+    let has = |kind: &usize| prefix.is_none_or(|prefix| prefix == *kind) && SECTIONS[*kind].contains(&section.as_str());
+    if let Some(kind) = (0..KINDS.len()).find(has) {
+        return Ok((kind, given));
     }
+    let of: Vec<usize> = prefix.map_or_else(|| (0..KINDS.len()).collect(), |kind| vec![kind]);
+    let known: Vec<&str> = of.iter().flat_map(|kind| SECTIONS[*kind]).copied().collect();
+    let has: Vec<String> = of.iter().map(|kind| format!("a {} has {}", KINDS[*kind], SECTIONS[*kind].join(", "))).collect();
+    let hint = nearest_hint(section, &known);
+    Err(ConfigError(format!("{}: unknown section [{section}]{hint}; {}", given.option, has.join("; "))))
 }
 
 impl Settings {
@@ -150,10 +139,8 @@ mod tests {
     }
 
     #[test]
-    fn a_section_of_two_kinds_needs_its_prefix() {
-        let sections = [vec!["gc".to_string()], vec!["gc".to_string()], vec!["trace".to_string()]];
-        let error = told_apart(Given::parse("gc.x=1").unwrap(), &sections).unwrap_err().0;
-        assert_eq!(error, "--set gc.x=1: [gc] is a section of a device and of a design; write device.gc.x=... or design.gc.x=...");
-        assert_eq!(told_apart(Given::parse("design.gc.x=1").unwrap(), &sections).unwrap().0, 1);
+    fn no_section_belongs_to_two_kinds() {
+        let all = SECTIONS.concat();
+        assert!(all.iter().all(|section| all.iter().filter(|other| *other == section).count() == 1), "{all:?}");
     }
 }

@@ -5,12 +5,9 @@
 
 use std::collections::BTreeMap;
 use std::fmt;
-use std::marker::PhantomData;
 use std::path::Path;
 
-use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
-use serde::de::value::{MapAccessDeserializer, SeqAccessDeserializer};
-use serde::de::{Error as _, IntoDeserializer, MapAccess, SeqAccess, Visitor};
+use serde::de::{DeserializeOwned, Error as _};
 use serde::{Deserialize, Deserializer, Serialize};
 use tinytail_core::config::{GIVEN, Given};
 use tinytail_core::units::SECTOR_BYTES;
@@ -36,10 +33,14 @@ pub(crate) struct Sourced<T> {
     pub(crate) value: T,
 }
 
+/// The sections of a workload file.
+pub const SECTIONS: [&str; 6] = ["synthetic", "threads", "profile", "trace", "tenants", "transform"];
+
 /// A workload file. Exactly one of `synthetic`, `threads`, `profile`, `trace` and `tenants` is given.
-#[derive(Debug, Deserialize, JsonSchema)]
+#[derive(Debug, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
-#[schemars(title = "tinytail workload")]
+#[cfg_attr(test, schemars(title = "tinytail workload"))]
 pub(crate) struct WorkloadFile {
     /// What the workload is, in one sentence.
     summary: String,
@@ -104,7 +105,8 @@ pub(crate) struct TraceFile {
 }
 
 /// A trace and what its format does not fix.
-#[derive(Debug, Deserialize, JsonSchema)]
+#[derive(Debug, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub(crate) struct TraceTable {
     /// The trace's file name, looked for beside the workload file and in the folder that TINYTAIL_TRACES names. Not in the
@@ -204,7 +206,7 @@ impl<'a> Text<'a> {
         use_it(Text { path: self.path, text: &text, set: Some(Set { given, original: self.text }) })
     }
 
-    fn parse<T: serde::de::DeserializeOwned>(self) -> Result<T, WorkloadError> {
+    fn parse<T: DeserializeOwned>(self) -> Result<T, WorkloadError> {
         toml::from_str(self.text).map_err(|error| {
             let offset = error.span().map_or(0, |span| span.start.min(self.text.len()));
             let message = self.explain(error.message(), offset);
@@ -479,68 +481,38 @@ impl Check<'_> {
     }
 }
 
-impl<'de, T: Deserialize<'de>> Deserialize<'de> for Sourced<T> {
+impl<'de, T: DeserializeOwned> Deserialize<'de> for Sourced<T> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        deserializer.deserialize_any(SourcedVisitor(PhantomData))
+        let value = match toml::Value::deserialize(deserializer)? {
+            toml::Value::Table(table) => without_source(table).map_err(D::Error::custom)?,
+            plain => plain,
+        };
+        T::deserialize(value).map(|value| Self { value }).map_err(|error| D::Error::custom(error.message()))
     }
 }
 
-/// Passes a plain value on, and takes a table apart.
-struct SourcedVisitor<T>(PhantomData<T>);
-
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields, bound = "T: Deserialize<'de>")]
-struct ValueAndSource<T> {
-    value: T,
-    #[serde(default, rename = "source")]
-    _source: String,
-}
-
-impl<'de, T: Deserialize<'de>> Visitor<'de> for SourcedVisitor<T> {
-    type Value = Sourced<T>;
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("a value, or { value = ..., source = \"...\" }")
+/// What `{ value = ..., source = "..." }` says.
+fn without_source(mut table: toml::Table) -> Result<toml::Value, String> {
+    let value = table.remove("value").ok_or("missing field `value`")?;
+    match table.remove("source") {
+        None | Some(toml::Value::String(_)) => {}
+        Some(other) => return Err(format!("invalid type: {}, expected a string", other.type_str())),
     }
-
-    fn visit_bool<E: serde::de::Error>(self, value: bool) -> Result<Self::Value, E> {
-        T::deserialize(value.into_deserializer()).map(|value| Sourced { value })
-    }
-
-    fn visit_i64<E: serde::de::Error>(self, value: i64) -> Result<Self::Value, E> {
-        T::deserialize(value.into_deserializer()).map(|value| Sourced { value })
-    }
-
-    fn visit_u64<E: serde::de::Error>(self, value: u64) -> Result<Self::Value, E> {
-        T::deserialize(value.into_deserializer()).map(|value| Sourced { value })
-    }
-
-    fn visit_f64<E: serde::de::Error>(self, value: f64) -> Result<Self::Value, E> {
-        T::deserialize(value.into_deserializer()).map(|value| Sourced { value })
-    }
-
-    fn visit_str<E: serde::de::Error>(self, value: &str) -> Result<Self::Value, E> {
-        T::deserialize(value.into_deserializer()).map(|value| Sourced { value })
-    }
-
-    fn visit_seq<A: SeqAccess<'de>>(self, values: A) -> Result<Self::Value, A::Error> {
-        T::deserialize(SeqAccessDeserializer::new(values)).map(|value| Sourced { value })
-    }
-
-    fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<Self::Value, A::Error> {
-        let parts = ValueAndSource::deserialize(MapAccessDeserializer::new(map)).map_err(A::Error::custom)?;
-        Ok(Sourced { value: parts.value })
+    match table.into_iter().next() {
+        Some((key, _)) => Err(format!("unknown field `{key}`, expected `value` or `source`")),
+        None => Ok(value),
     }
 }
 
-impl<T: JsonSchema> JsonSchema for Sourced<T> {
+#[cfg(test)]
+impl<T: schemars::JsonSchema> schemars::JsonSchema for Sourced<T> {
     fn schema_name() -> std::borrow::Cow<'static, str> {
         format!("Sourced_{}", T::schema_name()).into()
     }
 
-    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
+    fn json_schema(generator: &mut schemars::SchemaGenerator) -> schemars::Schema {
         let value = generator.subschema_for::<T>();
-        json_schema!({
+        schemars::json_schema!({
             "anyOf": [
                 value,
                 {
@@ -554,5 +526,24 @@ impl<T: JsonSchema> JsonSchema for Sourced<T> {
                 }
             ]
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use expect_test::expect_file;
+
+    /// `UPDATE_EXPECT=1 cargo test --release -p tinytail-workload schema` writes it anew.
+    #[test]
+    fn the_schema_of_workload_files_is_the_one_that_is_shipped() {
+        let schema = schemars::schema_for!(WorkloadFile).to_value();
+        expect_file!["../../../python/tinytail/schema/workload.schema.json"]
+            .assert_eq(&format!("{}\n", serde_json::to_string_pretty(&schema).unwrap()));
+        let mut sections =
+            schema["properties"].as_object().unwrap().keys().filter(|key| !["summary", "multiplier"].contains(&key.as_str()));
+        assert!(
+            SECTIONS.iter().all(|name| schema["properties"].get(name).is_some()) && sections.all(|name| SECTIONS.contains(&name.as_str()))
+        );
     }
 }

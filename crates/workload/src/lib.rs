@@ -37,6 +37,7 @@ pub use characteristics::{Characteristics, CharacteristicsSummary, DeviceInfo, G
 pub use claims::CheckedClaim;
 pub use error::{Column, Position, WorkloadError};
 pub use file::Row;
+pub use file::SECTIONS;
 pub use locality::{Hottest, LocalitySummary};
 pub use read::read_text;
 pub use reading::{Reading, Seen, Watch};
@@ -46,6 +47,4 @@ pub use trace::units::{AddressUnit, DeviceName, Event, OpCodes, TimeUnit};
 pub use trace::{Columns, Trace, TraceOptions};
 pub use trace_file::{Converted, Recorded, TraceFile};
 pub use transform::{BurstGap, BurstSummary, Fit, MeanGap, Transform};
-pub use workload::{
-    Description, InputKind, Listing, TRACES_VARIABLE, Workload, check_file, describe, describe_with, list, workload_file, workload_schema,
-};
+pub use workload::{Description, InputKind, Listing, TRACES_VARIABLE, Workload, check_file, describe, describe_with, list, workload_file};

@@ -10,7 +10,7 @@ use tinytail_core::units::SECTOR_BYTES;
 use crate::characteristics::{CharacteristicsSummary, measure};
 use crate::claims::{self, CheckedClaim, Claim};
 use crate::error::WorkloadError;
-use crate::file::{CheckedFile, NO_RATES, Row, Table, Text, TraceFile, WorkloadFile};
+use crate::file::{CheckedFile, NO_RATES, Row, Table, Text, TraceFile};
 use crate::fio;
 use crate::limit::Limited;
 use crate::random::Random;
@@ -157,12 +157,6 @@ pub fn workload_file(name_or_path: &str, given: &[Given]) -> Result<String, Work
 pub fn check_file(path: &Path) -> Result<(), WorkloadError> {
     let content = read_text(path).map_err(|error| WorkloadError::io(path, &error))?;
     Text::new(&path.display().to_string(), &content).workload(None).map(|_| ())
-}
-
-/// The JSON Schema of workload files.
-#[must_use]
-pub fn workload_schema() -> serde_json::Value {
-    schemars::schema_for!(WorkloadFile).to_value()
 }
 
 fn embedded() -> impl Iterator<Item = (&'static str, Text<'static>)> {

@@ -6,7 +6,6 @@ use tinytail_core::host::{Arrival, CommandKind};
 use tinytail_core::units::{SECOND, TIME_MAX};
 use tinytail_workload::{
     Characteristics, InputKind, Pacing, SourceContext, TraceOptions, Transform, Workload, WorkloadError, check_file, describe, list,
-    workload_schema,
 };
 
 /// A drive of 256 GiB of which an eighth holds data.
@@ -534,15 +533,4 @@ fn faulty_profiles_name_the_line() {
         let message = File::new("profile", &sound.replacen(from, to, 1)).resolve().unwrap_err().to_string();
         assert!(message.contains("profile.toml, line ") && message.contains(expected), "{message}");
     }
-}
-
-#[test]
-fn the_schema_knows_every_table_and_refuses_unknown_keys() {
-    let schema = workload_schema();
-    assert_eq!(schema["additionalProperties"], false);
-    for table in ["synthetic", "profile", "trace"] {
-        assert!(schema["properties"].get(table).is_some(), "{table}");
-    }
-    assert_eq!(schema["required"], serde_json::json!(["summary"]));
-    assert!(schema["$defs"]["SyntheticTable"]["properties"]["read_share"].is_object());
 }

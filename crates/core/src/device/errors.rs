@@ -2,7 +2,6 @@
 
 use crate::config::ConfigError;
 use crate::device::Device;
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// The most bits that an ECC corrects in a codeword.
@@ -16,7 +15,8 @@ const ERASES_MAX: u32 = 1_000_000;
 ///
 /// A program of a page on a block with `e` erases brings `fresh + (rated - fresh) x (e / rated_erases)^k` errors for each
 /// bit, until the page is next moved. A copyback takes the errors along.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Errors {
     /// Raw bit errors in 10^12 bits that one program brings on a block without erases.

@@ -4,11 +4,11 @@
 //! before it of the next word line, which keeps the neighbours of a finished cell from disturbing it. The Harey Tortoise,
 //! section 2.2 and figure 3.
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// The order in which the pages of a block's word lines follow each other.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "lowercase")]
 pub enum PageClassLayout {
     /// Word lines one by one: figure 2B, of one manufacturer.

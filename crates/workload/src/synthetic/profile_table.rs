@@ -2,7 +2,6 @@
 
 use std::collections::BTreeMap;
 
-use schemars::JsonSchema;
 use serde::Deserialize;
 use tinytail_core::host::CommandKind;
 use tinytail_core::units::{SECOND, TIME_MAX};
@@ -13,7 +12,8 @@ use crate::error::WorkloadError;
 use crate::file::{Check, Sourced, Text};
 
 /// A stand-in for a recorded workload: independent flows in open loop.
-#[derive(Debug, Deserialize, JsonSchema)]
+#[derive(Debug, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub(crate) struct ProfileTable {
     /// What the workload stands in for.
@@ -26,7 +26,8 @@ pub(crate) struct ProfileTable {
     claims: BTreeMap<String, ClaimTable>,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "lowercase")]
 enum FlowKind {
     /// Reads.
@@ -37,7 +38,8 @@ enum FlowKind {
     Mixed,
 }
 
-#[derive(Debug, Deserialize, JsonSchema)]
+#[derive(Debug, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 struct FlowTable {
     /// Whether the flow reads, writes or does both.

@@ -1,6 +1,5 @@
 //! The tables `[synthetic]` and `[threads.NAME]` of a workload file.
 
-use schemars::JsonSchema;
 use serde::Deserialize;
 
 use super::arrivals::{Arrivals, Law};
@@ -15,7 +14,8 @@ pub(crate) const DAY_NS: Ns = 24 * 3600 * SECOND;
 
 /// Requests of one kind. Exactly one of `queue_depth`, `rate_per_s` and `burst_requests` is given, and exactly one of `block_bytes` and
 /// `block_mix`.
-#[derive(Debug, Deserialize, JsonSchema)]
+#[derive(Debug, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub(crate) struct SyntheticTable {
     /// Closed loop: number of requests that are always outstanding.
@@ -80,7 +80,8 @@ pub(crate) struct SyntheticTable {
     requests: Option<Sourced<u64>>,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "lowercase")]
 enum ArrivalLaw {
     /// Exponential times: arrivals that know nothing of each other.
@@ -91,7 +92,8 @@ enum ArrivalLaw {
     Hyperexponential,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 enum AddressLaw {
     /// Every slot is as likely.

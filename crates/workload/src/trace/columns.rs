@@ -4,12 +4,10 @@
 //! the header line: `time=3:us,op=Type,lba=Offset:bytes,len=Size:bytes`. A unit that is said nowhere is asked for, never
 //! guessed; only the proposal that an error makes has one, and says that it is an assumption.
 
-use std::borrow::Cow;
 use std::fmt;
 use std::str::FromStr;
 
 use rustc_hash::FxHashMap;
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::error::Column;
@@ -202,8 +200,9 @@ impl From<Columns> for String {
     }
 }
 
-impl JsonSchema for Columns {
-    fn schema_name() -> Cow<'static, str> {
+#[cfg(test)]
+impl schemars::JsonSchema for Columns {
+    fn schema_name() -> std::borrow::Cow<'static, str> {
         "Columns".into()
     }
 

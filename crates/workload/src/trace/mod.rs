@@ -36,7 +36,6 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use rustc_hash::FxHashMap;
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use tinytail_core::host::{Arrival, Command};
 use tinytail_core::units::{SECTOR_BYTES, TIME_MAX};
@@ -84,7 +83,8 @@ const DEVICES_MAX: usize = 65_536;
 const LATE_NS_MAX: i128 = 60_000_000_000;
 
 /// What a user says about a trace. What is left out comes from the workload file, from the sidecar file, or from the format.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(default, deny_unknown_fields)]
 pub struct TraceOptions {
     /// Name of the format; without it, the format is found from the content.

@@ -3,7 +3,6 @@
 use std::fmt;
 use std::str::FromStr;
 
-use schemars::JsonSchema;
 use serde::de::{Unexpected, Visitor};
 use serde::{Deserialize, Deserializer, Serialize};
 use tinytail_core::host::CommandKind;
@@ -12,7 +11,8 @@ use crate::text;
 use crate::trace::Op;
 
 /// The unit of a trace's times.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub enum TimeUnit {
     /// Nanoseconds.
     #[serde(rename = "ns")]
@@ -78,7 +78,8 @@ impl FromStr for TimeUnit {
 }
 
 /// The event in the life of a request that counts as its arrival, in a format that records several.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub enum Event {
     /// Queued: handed to the block layer, before merging and scheduling.
     #[serde(rename = "Q")]
@@ -170,7 +171,8 @@ impl<'de> Deserialize<'de> for DeviceName {
     }
 }
 
-impl JsonSchema for DeviceName {
+#[cfg(test)]
+impl schemars::JsonSchema for DeviceName {
     fn schema_name() -> std::borrow::Cow<'static, str> {
         "DeviceName".into()
     }
@@ -184,7 +186,8 @@ impl JsonSchema for DeviceName {
 }
 
 /// The unit of a trace's addresses and sizes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "lowercase")]
 pub enum AddressUnit {
     /// Sectors of 512 bytes.
@@ -343,7 +346,8 @@ impl From<OpCodes> for String {
     }
 }
 
-impl JsonSchema for OpCodes {
+#[cfg(test)]
+impl schemars::JsonSchema for OpCodes {
     fn schema_name() -> std::borrow::Cow<'static, str> {
         "OpCodes".into()
     }

@@ -5,7 +5,6 @@
 //! kept as a difference of times, and whoever plays the stream waits that long after the last completion. The gap of the paper
 //! is the mean time between the requests of a trace.
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use tinytail_core::host::{Arrival, CommandKind};
 use tinytail_core::units::{Ns, SECOND};
@@ -21,7 +20,8 @@ use crate::text;
 const BATCH: usize = 256;
 
 /// The least time between two bursts.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(untagged, expecting = "expected a number of seconds, or \"mean\"")]
 pub enum BurstGap {
     /// The mean time between two requests.
@@ -31,7 +31,8 @@ pub enum BurstGap {
 }
 
 /// The mean time between two requests.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "lowercase")]
 pub enum MeanGap {
     /// The mean time between two requests.

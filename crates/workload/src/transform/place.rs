@@ -3,7 +3,6 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use tinytail_core::host::{Arrival, Command, CommandKind};
 use tinytail_core::units::{SECTOR_BYTES, TIME_MAX};
@@ -19,7 +18,8 @@ const PAGE_SECTORS: u64 = 4096 / SECTOR_BYTES as u64;
 const FITTED_PERCENT: f64 = 1.0;
 
 /// What becomes of requests that reach beyond their region.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "lowercase")]
 pub enum Fit {
     /// They go to the remainder of their address divided by the region's size.

@@ -1,6 +1,5 @@
 //! The tables `[transform]` and `[tenants.NAME]` of a workload file.
 
-use schemars::JsonSchema;
 use serde::Deserialize;
 
 use super::{BurstGap, Fit, Transform};
@@ -8,7 +7,8 @@ use crate::error::WorkloadError;
 use crate::file::{Check, Sourced, Text, TraceTable};
 
 /// What is done to recorded requests, in the order of these keys.
-#[derive(Debug, Default, Deserialize, JsonSchema)]
+#[derive(Debug, Default, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(default, deny_unknown_fields)]
 pub(crate) struct TransformTable {
     /// Keep only this window: seconds since the first request, from and to. The first request kept is at time 0.
@@ -37,7 +37,8 @@ pub(crate) struct TransformTable {
 }
 
 /// One of several traces that share a drive.
-#[derive(Debug, Deserialize, JsonSchema)]
+#[derive(Debug, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub(crate) struct TenantTable {
     /// The trace.

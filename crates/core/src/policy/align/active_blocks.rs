@@ -25,12 +25,12 @@ use crate::ftl::Claimant;
 use crate::ids::PlaneIx;
 use crate::policy::Align;
 use crate::view::View;
-use schemars::JsonSchema;
 use serde::Deserialize;
 use std::cmp::Reverse;
 
 /// A second open block, level with those of sibling planes.
-#[derive(Debug, Default, Deserialize, JsonSchema)]
+#[derive(Debug, Default, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct ActiveBlocks {
     #[serde(default)]

@@ -9,11 +9,11 @@
 use crate::ids::PlaneIx;
 use crate::policy::Align;
 use crate::view::View;
-use schemars::JsonSchema;
 use serde::Deserialize;
 
 /// `place` chooses.
-#[derive(Debug, Default, Deserialize, JsonSchema)]
+#[derive(Debug, Default, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Never {}
 

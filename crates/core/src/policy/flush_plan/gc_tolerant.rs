@@ -13,11 +13,11 @@
 use crate::ids::PlaneIx;
 use crate::policy::FlushPlan;
 use crate::view::{DirtyStripe, View};
-use schemars::JsonSchema;
 use serde::Deserialize;
 
 /// Away from GCs, in four classes.
-#[derive(Debug, Default, Deserialize, JsonSchema)]
+#[derive(Debug, Default, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct GcTolerant {}
 

@@ -9,11 +9,11 @@
 
 use crate::policy::FlushPlan;
 use crate::view::View;
-use schemars::JsonSchema;
 use serde::Deserialize;
 
 /// Least recently written first.
-#[derive(Debug, Default, Deserialize, JsonSchema)]
+#[derive(Debug, Default, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Lru {}
 

@@ -7,11 +7,11 @@
 use crate::ids::PlaneIx;
 use crate::policy::{Gate, GcGate, Want};
 use crate::view::View;
-use schemars::JsonSchema;
 use serde::Deserialize;
 
 /// Always open.
-#[derive(Debug, Default, Deserialize, JsonSchema)]
+#[derive(Debug, Default, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Free {}
 

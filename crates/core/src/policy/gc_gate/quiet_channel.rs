@@ -14,11 +14,11 @@
 use crate::ids::PlaneIx;
 use crate::policy::{Gate, GcGate, Want};
 use crate::view::View;
-use schemars::JsonSchema;
 use serde::Deserialize;
 
 /// Open while the channel is quiet.
-#[derive(Debug, Deserialize, JsonSchema)]
+#[derive(Debug, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct QuietChannel {
     #[serde(default = "yes")]

@@ -21,11 +21,11 @@ use crate::device::Device;
 use crate::ids::{NONE, PlaneIx};
 use crate::policy::{Gate, GcGate, Want};
 use crate::view::View;
-use schemars::JsonSchema;
 use serde::Deserialize;
 
 /// Which of the waiting planes is next.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Turn {
     /// The one with the fewest erased pages.
@@ -36,7 +36,8 @@ pub enum Turn {
 }
 
 /// When a GC that is not urgent starts, if the group is free.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Start {
     /// While no host operation uses or awaits its channel.
@@ -47,7 +48,8 @@ pub enum Start {
 }
 
 /// At most one GC in each group.
-#[derive(Debug, Default, Deserialize, JsonSchema)]
+#[derive(Debug, Default, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Rotating {
     #[serde(default)]

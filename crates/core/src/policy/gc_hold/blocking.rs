@@ -12,11 +12,11 @@
 use crate::ids::PlaneIx;
 use crate::policy::{GcHold, HoldPlan, Scope};
 use crate::view::View;
-use schemars::JsonSchema;
 use serde::Deserialize;
 
 /// Holds one scope throughout.
-#[derive(Debug, Deserialize, JsonSchema)]
+#[derive(Debug, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Blocking {
     scope: Scope,

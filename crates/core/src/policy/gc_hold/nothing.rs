@@ -17,11 +17,11 @@
 use crate::ids::PlaneIx;
 use crate::policy::{GcHold, HoldPlan, Scope};
 use crate::view::View;
-use schemars::JsonSchema;
 use serde::Deserialize;
 
 /// One operation at a time.
-#[derive(Debug, Default, Deserialize, JsonSchema)]
+#[derive(Debug, Default, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Nothing {}
 

@@ -13,11 +13,11 @@
 use crate::ids::PlaneIx;
 use crate::policy::{GcHold, HoldPlan, Scope};
 use crate::view::View;
-use schemars::JsonSchema;
 use serde::Deserialize;
 
 /// Holds one scope for a page at a time, until the plane is urgent.
-#[derive(Debug, Deserialize, JsonSchema)]
+#[derive(Debug, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Preemptible {
     scope: Scope,
@@ -26,7 +26,8 @@ pub struct Preemptible {
 }
 
 /// Until when a GC yields.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Until {
     /// Until its plane is urgent.

@@ -19,11 +19,11 @@ use crate::device::{Device, Geometry};
 use crate::ids::PlaneIx;
 use crate::policy::{GcTrigger, Want};
 use crate::view::View;
-use schemars::JsonSchema;
 use serde::Deserialize;
 
 /// What has the thresholds.
-#[derive(Debug, Default, Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "lowercase")]
 pub enum Of {
     /// A chip with all its dies.
@@ -34,7 +34,8 @@ pub enum Of {
 }
 
 /// Thresholds of erased blocks for each chip or die.
-#[derive(Debug, Deserialize, JsonSchema)]
+#[derive(Debug, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct BackgroundEmergency {
     #[serde(default = "background")]

@@ -10,11 +10,11 @@
 use crate::ids::PlaneIx;
 use crate::policy::{GcTrigger, Want};
 use crate::view::View;
-use schemars::JsonSchema;
 use serde::Deserialize;
 
 /// GC never starts.
-#[derive(Debug, Default, Deserialize, JsonSchema)]
+#[derive(Debug, Default, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Never {}
 

@@ -19,11 +19,11 @@ use crate::device::{Device, Geometry};
 use crate::ids::PlaneIx;
 use crate::policy::{GcTrigger, Want};
 use crate::view::View;
-use schemars::JsonSchema;
 use serde::Deserialize;
 
 /// Soft and hard watermark of erased pages.
-#[derive(Debug, Deserialize, JsonSchema)]
+#[derive(Debug, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Watermark {
     #[serde(default = "soft")]
@@ -41,7 +41,8 @@ pub struct Watermark {
 }
 
 /// Whose pages are counted.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Of {
     /// Those of the plane.

@@ -28,11 +28,11 @@ use crate::policy::join::same_offset::{check_multi_plane, first_of_each_plane};
 use crate::sched::ops::Class;
 use crate::units::Ns;
 use crate::view::{View, Waiting};
-use schemars::JsonSchema;
 use serde::Deserialize;
 
 /// The host's operations join those of GC.
-#[derive(Debug, Default, Deserialize, JsonSchema)]
+#[derive(Debug, Default, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct GcPar {}
 

@@ -7,11 +7,11 @@
 use crate::policy::Join;
 use crate::units::Ns;
 use crate::view::{View, Waiting};
-use schemars::JsonSchema;
 use serde::Deserialize;
 
 /// Nothing joins.
-#[derive(Debug, Default, Deserialize, JsonSchema)]
+#[derive(Debug, Default, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Nothing {}
 

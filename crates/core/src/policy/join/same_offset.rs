@@ -14,11 +14,11 @@ use crate::device::Device;
 use crate::policy::Join;
 use crate::units::Ns;
 use crate::view::{View, Waiting};
-use schemars::JsonSchema;
 use serde::Deserialize;
 
 /// Same kind, same class, same offset, other plane.
-#[derive(Debug, Default, Deserialize, JsonSchema)]
+#[derive(Debug, Default, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct SameOffset {}
 

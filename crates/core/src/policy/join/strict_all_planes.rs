@@ -30,11 +30,11 @@ use crate::policy::Join;
 use crate::policy::join::same_offset::SameOffset;
 use crate::units::Ns;
 use crate::view::{View, Waiting};
-use schemars::JsonSchema;
 use serde::Deserialize;
 
 /// All planes of a die, or none.
-#[derive(Debug, Deserialize, JsonSchema)]
+#[derive(Debug, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct StrictAllPlanes {
     #[serde(default = "wait")]
@@ -47,7 +47,8 @@ pub struct StrictAllPlanes {
 }
 
 /// What the programs of GCs take.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum GcPrograms {
     /// All planes of a die, like those of the host.

@@ -16,11 +16,11 @@ use crate::policy::order::fifo::oldest;
 use crate::policy::order::read_first::rank_at_die;
 use crate::sched::ops::Class;
 use crate::view::{Candidate, View};
-use schemars::JsonSchema;
 use serde::Deserialize;
 
 /// Commands before data at a channel, reads first at a die.
-#[derive(Debug, Default, Deserialize, JsonSchema)]
+#[derive(Debug, Default, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct CommandsFirst {}
 

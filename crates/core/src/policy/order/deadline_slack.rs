@@ -23,11 +23,11 @@ use crate::policy::order::read_first::{ReadFirst, rank_at_die};
 use crate::sched::ops::Class;
 use crate::units::Ns;
 use crate::view::{Candidate, View};
-use schemars::JsonSchema;
 use serde::Deserialize;
 
 /// GC while deadlines leave time for it.
-#[derive(Debug, Deserialize, JsonSchema)]
+#[derive(Debug, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct DeadlineSlack {
     #[serde(default = "deadline")]

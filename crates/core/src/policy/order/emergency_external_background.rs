@@ -12,11 +12,11 @@ use crate::policy::Order;
 use crate::policy::order::fifo::oldest;
 use crate::sched::ops::Class;
 use crate::view::{Candidate, View};
-use schemars::JsonSchema;
 use serde::Deserialize;
 
 /// Urgent GC, the host, everything else.
-#[derive(Debug, Default, Deserialize, JsonSchema)]
+#[derive(Debug, Default, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct EmergencyExternalBackground {}
 

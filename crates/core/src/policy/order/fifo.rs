@@ -7,11 +7,11 @@
 
 use crate::policy::Order;
 use crate::view::{Candidate, View};
-use schemars::JsonSchema;
 use serde::Deserialize;
 
 /// The longest wait first.
-#[derive(Debug, Default, Deserialize, JsonSchema)]
+#[derive(Debug, Default, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Fifo {}
 

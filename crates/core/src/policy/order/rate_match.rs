@@ -30,11 +30,11 @@ use crate::policy::order::fifo::oldest;
 use crate::sched::ops::Class;
 use crate::units::{MS, Ns};
 use crate::view::{Candidate, View, Work};
-use schemars::JsonSchema;
 use serde::Deserialize;
 
 /// GC's share of the dies' time under load.
-#[derive(Debug, Deserialize, JsonSchema)]
+#[derive(Debug, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct RateMatch {
     #[serde(default = "window_ms")]

@@ -17,11 +17,11 @@ use crate::policy::order::fifo::oldest;
 use crate::policy::order::read_first::rank_at_die;
 use crate::sched::ops::Class;
 use crate::view::{Candidate, View};
-use schemars::JsonSchema;
 use serde::Deserialize;
 
 /// Reads of the host before everything else, at dies and channels.
-#[derive(Debug, Default, Deserialize, JsonSchema)]
+#[derive(Debug, Default, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct UserReadsFirst {}
 

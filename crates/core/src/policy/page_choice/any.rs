@@ -10,11 +10,11 @@
 
 use crate::policy::{PageChoice, Wish, Writer};
 use crate::view::View;
-use schemars::JsonSchema;
 use serde::Deserialize;
 
 /// No preference.
-#[derive(Debug, Default, Deserialize, JsonSchema)]
+#[derive(Debug, Default, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Any {}
 

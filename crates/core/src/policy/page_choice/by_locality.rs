@@ -32,11 +32,11 @@ use crate::device::Device;
 use crate::policy::page_choice::{fast_gc, slow_gc};
 use crate::policy::{PageChoice, Wish, Writer};
 use crate::view::{View, Work};
-use schemars::JsonSchema;
 use serde::Deserialize;
 
 /// The preference that suits what was measured.
-#[derive(Debug, Deserialize, JsonSchema)]
+#[derive(Debug, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct ByLocality {
     #[serde(default = "window_pages")]

@@ -21,11 +21,11 @@ use crate::policy::page_choice::by_locality::{ByLocality, hysteresis_percent, me
 use crate::policy::page_choice::return_to_fast::{ReturnToFast, Strength};
 use crate::policy::{PageChoice, Rest, Wish, Writer};
 use crate::view::View;
-use schemars::JsonSchema;
 use serde::Deserialize;
 
 /// Return to fast, and by locality as the pool shrinks.
-#[derive(Debug, Deserialize, JsonSchema)]
+#[derive(Debug, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Dynamic {
     #[serde(default)]

@@ -15,11 +15,11 @@
 
 use crate::policy::{PageChoice, Wish, Writer};
 use crate::view::View;
-use schemars::JsonSchema;
 use serde::Deserialize;
 
 /// The host on slow pages.
-#[derive(Debug, Default, Deserialize, JsonSchema)]
+#[derive(Debug, Default, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct FastGc {}
 

@@ -23,11 +23,11 @@
 
 use crate::policy::{PageChoice, Rest, Wish, Writer};
 use crate::view::View;
-use schemars::JsonSchema;
 use serde::Deserialize;
 
 /// Where write points are at rest.
-#[derive(Debug, Default, Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "lowercase")]
 pub enum Strength {
     /// On any fast page.
@@ -47,7 +47,8 @@ impl Strength {
 }
 
 /// Who has fast pages while GC is in the way of writes.
-#[derive(Debug, Default, Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum UnderLoad {
     /// The host.
@@ -58,7 +59,8 @@ pub enum UnderLoad {
 }
 
 /// The host on fast pages, GC in idle time on the others.
-#[derive(Debug, Default, Deserialize, JsonSchema)]
+#[derive(Debug, Default, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct ReturnToFast {
     #[serde(default)]

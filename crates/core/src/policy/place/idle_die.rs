@@ -22,11 +22,11 @@ use crate::ids::{Lpn, PlaneIx};
 use crate::policy::place::static_order::planes_in_order;
 use crate::policy::{Opens, Place, Reach};
 use crate::view::View;
-use schemars::JsonSchema;
 use serde::Deserialize;
 
 /// Dynamic allocation, in turns among equals.
-#[derive(Debug, Deserialize, JsonSchema)]
+#[derive(Debug, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct IdleDie {
     #[serde(default = "cwdp")]

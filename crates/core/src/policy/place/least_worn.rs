@@ -19,11 +19,11 @@ use crate::ids::{Lpn, PlaneIx};
 use crate::policy::place::static_order::StaticOrder;
 use crate::policy::{Opens, Place, Reach};
 use crate::view::View;
-use schemars::JsonSchema;
 use serde::Deserialize;
 
 /// Static allocation into the least worn blocks.
-#[derive(Debug, Default, Deserialize, JsonSchema)]
+#[derive(Debug, Default, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct LeastWorn {
     #[serde(default = "cwdp")]

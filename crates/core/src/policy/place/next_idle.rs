@@ -27,14 +27,14 @@ use crate::policy::{Opens, Place, Reach};
 use crate::view::{Spot, Unplaced, View};
 use rand_core::Rng;
 use rand_pcg::Pcg64Mcg;
-use schemars::JsonSchema;
 use serde::Deserialize;
 
 /// Choices after which the mean of the live pages is found anew. It changes by trims and by first writes alone.
 const CHOICES_FOR_MEAN: u32 = 1024;
 
 /// Late placement, in turns among equals.
-#[derive(Debug, Deserialize, JsonSchema)]
+#[derive(Debug, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct NextIdle {
     #[serde(default = "cwdp")]

@@ -18,11 +18,11 @@ use crate::ftl::rain::{Stripes, WIDTH_MAX};
 use crate::ids::{Lpn, PlaneIx};
 use crate::policy::{Opens, Place, Reach};
 use crate::view::View;
-use schemars::JsonSchema;
 use serde::Deserialize;
 
 /// Pages in stripes with parity.
-#[derive(Debug, Default, Deserialize, JsonSchema)]
+#[derive(Debug, Default, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Rain {
     #[serde(default)]

@@ -16,11 +16,11 @@ use crate::ftl::rain::Stripes;
 use crate::ids::{Lpn, PlaneIx};
 use crate::policy::{Opens, Place, Reach};
 use crate::view::View;
-use schemars::JsonSchema;
 use serde::Deserialize;
 
 /// Static allocation in one of the 24 orders.
-#[derive(Debug, Deserialize, JsonSchema)]
+#[derive(Debug, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct StaticOrder {
     #[serde(default = "cwdp")]

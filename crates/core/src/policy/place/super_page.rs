@@ -21,11 +21,11 @@ use crate::ids::{DieIx, Lpn, PlaneIx};
 use crate::policy::place::static_order::planes_in_order;
 use crate::policy::{Opens, Place, Reach};
 use crate::view::View;
-use schemars::JsonSchema;
 use serde::Deserialize;
 
 /// The die by address, the plane by what waits there.
-#[derive(Debug, Deserialize, JsonSchema)]
+#[derive(Debug, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct SuperPage {
     #[serde(default = "cwdp")]

@@ -6,11 +6,11 @@
 
 use crate::policy::{ReadAnswer, ReadPlan};
 use crate::view::{BlockedRead, View};
-use schemars::JsonSchema;
 use serde::Deserialize;
 
 /// No read is reconstructed.
-#[derive(Debug, Default, Deserialize, JsonSchema)]
+#[derive(Debug, Default, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Direct {}
 

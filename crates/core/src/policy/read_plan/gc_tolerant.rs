@@ -18,11 +18,11 @@
 
 use crate::policy::{ReadAnswer, ReadPlan};
 use crate::view::{BlockedRead, View};
-use schemars::JsonSchema;
 use serde::Deserialize;
 
 /// When a read of a part of a stripe is reconstructed.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "lowercase")]
 pub enum Rule {
     /// If the GC lasts longer than the busy extra reads.
@@ -35,7 +35,8 @@ pub enum Rule {
 }
 
 /// Reads around GCs.
-#[derive(Debug, Default, Deserialize, JsonSchema)]
+#[derive(Debug, Default, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct GcTolerant {
     #[serde(default)]

@@ -28,11 +28,11 @@ use crate::ids::BlockIx;
 use crate::policy::Scrub;
 use crate::units::{Ns, US};
 use crate::view::View;
-use schemars::JsonSchema;
 use serde::Deserialize;
 
 /// Which block is looked through next.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum First {
     /// The one that follows the last.
@@ -43,7 +43,8 @@ pub enum First {
 }
 
 /// Copied pages are read while their die is idle.
-#[derive(Debug, Deserialize, JsonSchema)]
+#[derive(Debug, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Idle {
     #[serde(default = "pause")]

@@ -9,11 +9,11 @@ use crate::ids::BlockIx;
 use crate::policy::Scrub;
 use crate::units::Ns;
 use crate::view::View;
-use schemars::JsonSchema;
 use serde::Deserialize;
 
 /// Nothing is scrubbed.
-#[derive(Debug, Default, Deserialize, JsonSchema)]
+#[derive(Debug, Default, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Never {}
 

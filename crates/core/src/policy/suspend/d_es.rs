@@ -17,11 +17,11 @@ use crate::policy::suspend::{Programs, needs_steps};
 use crate::policy::{Serve, Suspend, Suspension};
 use crate::sched::ops::OpKind;
 use crate::view::View;
-use schemars::JsonSchema;
 use serde::Deserialize;
 
 /// Erases are cut at the end of the current step.
-#[derive(Debug, Default, Deserialize, JsonSchema)]
+#[derive(Debug, Default, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct DEs {
     #[serde(default)]

@@ -19,11 +19,11 @@ use crate::policy::suspend::Programs;
 use crate::policy::{Keep, Serve, Suspend, Suspension};
 use crate::sched::ops::OpKind;
 use crate::view::View;
-use schemars::JsonSchema;
 use serde::Deserialize;
 
 /// Erases are cut at once and go on from there.
-#[derive(Debug, Default, Deserialize, JsonSchema)]
+#[derive(Debug, Default, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Es {
     #[serde(default)]

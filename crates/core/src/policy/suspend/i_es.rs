@@ -18,11 +18,11 @@ use crate::policy::suspend::{Programs, needs_steps};
 use crate::policy::{Keep, Serve, Suspend, Suspension};
 use crate::sched::ops::OpKind;
 use crate::view::View;
-use schemars::JsonSchema;
 use serde::Deserialize;
 
 /// Erases are cut at once; the step that was cut starts anew.
-#[derive(Debug, Default, Deserialize, JsonSchema)]
+#[derive(Debug, Default, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct IEs {
     #[serde(default)]

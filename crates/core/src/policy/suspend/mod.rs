@@ -3,7 +3,6 @@
 use crate::config::ConfigError;
 use crate::device::Device;
 use crate::policy::{Keep, Serve, Suspension};
-use schemars::JsonSchema;
 use serde::Deserialize;
 
 pub mod d_es;
@@ -14,7 +13,8 @@ pub mod never;
 pub mod t_es;
 
 /// Whether programs make way for reads as well, by one of the two ways of Wu and He (FAST '12).
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Programs {
     /// They run to their end.

@@ -9,11 +9,11 @@
 use crate::ids::DieIx;
 use crate::policy::{Suspend, Suspension};
 use crate::view::View;
-use schemars::JsonSchema;
 use serde::Deserialize;
 
 /// Erases and programs run to their end.
-#[derive(Debug, Default, Deserialize, JsonSchema)]
+#[derive(Debug, Default, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Never {}
 

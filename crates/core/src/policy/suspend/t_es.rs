@@ -24,14 +24,14 @@ use crate::policy::{Keep, Serve, Suspend, Suspension};
 use crate::sched::ops::OpKind;
 use crate::units::{MS, Ns};
 use crate::view::{Pulse, View};
-use schemars::JsonSchema;
 use serde::Deserialize;
 
 /// The longest timeout that ends, in milliseconds: an hour.
 const TIMEOUT_MS_MAX: f64 = 3_600_000.0;
 
 /// What a timeout is counted by.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Clock {
     /// The time for which the die has had erases to run.
@@ -42,7 +42,8 @@ pub enum Clock {
 }
 
 /// At once until erases have been delayed for long enough, then at the end of the current step.
-#[derive(Debug, Deserialize, JsonSchema)]
+#[derive(Debug, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct TEs {
     #[serde(default = "paper")]

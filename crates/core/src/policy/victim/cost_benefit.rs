@@ -17,12 +17,12 @@ use crate::ids::{BlockIx, PlaneIx};
 use crate::policy::Victim;
 use crate::policy::victim::{collectable, keep_least, least};
 use crate::view::View;
-use schemars::JsonSchema;
 use serde::Deserialize;
 use std::cmp::{Ordering, Reverse};
 
 /// The greatest benefit over cost.
-#[derive(Debug, Default, Deserialize, JsonSchema)]
+#[derive(Debug, Default, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct CostBenefit {}
 

@@ -18,11 +18,11 @@ use crate::ids::{BlockIx, PlaneIx};
 use crate::policy::Victim;
 use crate::policy::victim::{collectable, keep_least, least};
 use crate::view::View;
-use schemars::JsonSchema;
 use serde::Deserialize;
 
 /// The fewest valid pages among `d` random blocks.
-#[derive(Debug, Deserialize, JsonSchema)]
+#[derive(Debug, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct DChoices {
     #[serde(default = "ten")]

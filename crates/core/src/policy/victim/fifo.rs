@@ -13,11 +13,11 @@ use crate::ids::{BlockIx, PlaneIx};
 use crate::policy::Victim;
 use crate::policy::victim::{collectable, keep_least, least};
 use crate::view::View;
-use schemars::JsonSchema;
 use serde::Deserialize;
 
 /// The block that closed longest ago.
-#[derive(Debug, Default, Deserialize, JsonSchema)]
+#[derive(Debug, Default, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Fifo {}
 

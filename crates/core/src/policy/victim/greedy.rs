@@ -9,11 +9,11 @@
 use crate::ids::{BlockIx, PlaneIx};
 use crate::policy::Victim;
 use crate::view::View;
-use schemars::JsonSchema;
 use serde::Deserialize;
 
 /// The fewest valid pages.
-#[derive(Debug, Default, Deserialize, JsonSchema)]
+#[derive(Debug, Default, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Greedy {}
 

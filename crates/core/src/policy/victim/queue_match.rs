@@ -19,11 +19,11 @@ use crate::device::Device;
 use crate::ids::{BlockIx, PlaneIx};
 use crate::policy::Victim;
 use crate::view::View;
-use schemars::JsonSchema;
 use serde::Deserialize;
 
 /// The most pages that waiting reads can join.
-#[derive(Debug, Deserialize, JsonSchema)]
+#[derive(Debug, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct QueueMatch {
     #[serde(default = "ten")]

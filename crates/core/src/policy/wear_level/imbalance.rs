@@ -32,11 +32,11 @@ use crate::ftl::rain::Place;
 use crate::policy::WearLevel;
 use crate::units::{Ns, US};
 use crate::view::{View, WrittenStripe};
-use schemars::JsonSchema;
 use serde::Deserialize;
 
 /// Hot stripes move to less worn planes.
-#[derive(Debug, Deserialize, JsonSchema)]
+#[derive(Debug, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Imbalance {
     #[serde(default = "yes")]

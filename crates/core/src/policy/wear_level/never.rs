@@ -8,11 +8,11 @@ use crate::ftl::rain::Place;
 use crate::policy::WearLevel;
 use crate::units::Ns;
 use crate::view::{View, WrittenStripe};
-use schemars::JsonSchema;
 use serde::Deserialize;
 
 /// No stripe moves.
-#[derive(Debug, Default, Deserialize, JsonSchema)]
+#[derive(Debug, Default, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Never {}
 

@@ -1,0 +1,52 @@
+//! The JSON Schemas of device and design files, which the package ships and these tests make:
+//! `UPDATE_EXPECT=1 cargo test --release -p tinytail-core schema` writes them anew.
+
+use crate::design::Design;
+use crate::device::Device;
+use expect_test::expect_file;
+use serde_json::{Map, Value, json};
+
+/// The schema of a file of texts at the top, some of them needed, and of named sections, in which any value may carry its source.
+fn file_schema(needed: &[&str], allowed: &[&str], sections: Vec<(&str, schemars::Schema)>) -> String {
+    let text = json!({ "type": "string" });
+    let mut properties: Map<String, Value> = needed.iter().chain(allowed).map(|name| (name.to_string(), text.clone())).collect();
+    let mut definitions = Map::new();
+    for (name, mut schema) in sections {
+        if let Some(Value::Object(inner)) = schema.remove("$defs") {
+            definitions.extend(inner);
+        }
+        let mut schema = schema.to_value();
+        admit_sources(&mut schema);
+        properties.insert(name.into(), schema);
+    }
+    let schema = json!({
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "type": "object",
+        "properties": properties,
+        "required": needed,
+        "$defs": definitions,
+        "additionalProperties": false,
+    });
+    format!("{}\n", serde_json::to_string_pretty(&schema).unwrap())
+}
+
+/// Lets the properties of a section, or of each of its shapes, carry their source.
+fn admit_sources(schema: &mut Value) {
+    for property in schema.get_mut("properties").and_then(Value::as_object_mut).into_iter().flat_map(Map::values_mut) {
+        let plain = property.take();
+        let sourced = json!({ "type": "object", "properties": { "value": plain, "source": { "type": "string" } },
+            "required": ["value"], "additionalProperties": false });
+        *property = json!({ "anyOf": [plain, sourced] });
+    }
+    for shapes in ["oneOf", "anyOf"] {
+        schema.get_mut(shapes).and_then(Value::as_array_mut).into_iter().flatten().for_each(admit_sources);
+    }
+}
+
+#[test]
+fn the_schemas_of_device_and_design_files_are_those_that_are_shipped() {
+    let device = file_schema(&["name", "summary"], &[], Device::schema_sections());
+    expect_file!["../../../python/tinytail/schema/device.schema.json"].assert_eq(&device);
+    let design = file_schema(&["name", "kind", "summary"], &["parts", "alone"], Design::schema_sections());
+    expect_file!["../../../python/tinytail/schema/design.schema.json"].assert_eq(&design);
+}
