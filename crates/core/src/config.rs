@@ -169,20 +169,22 @@ pub fn values(table: toml::Table) -> Values {
 /// # Errors
 /// Unknown keys, missing keys, values of another type: with the place, what was found and what is allowed.
 pub fn decode_section<T: DeserializeOwned>(documents: &[&Document], section: &str, table: toml::Table) -> Result<T, ConfigError> {
-    let decode = |table: &toml::Table| {
-        let error = T::deserialize(values(table.clone())).err()?;
-        Some(error.message().trim().to_string())
-    };
-    match T::deserialize(values(table.clone())) {
-        Ok(decoded) => Ok(decoded),
-        Err(error) => {
-            let label = if section.is_empty() { String::new() } else { format!("[{section}] ") };
-            let (key, what) = explain(&decode, &table).unwrap_or_else(|| (String::new(), error.message().trim().to_string()));
-            // An earlier document may have a key that is missing since a later one replaced the section.
-            let key = if table.contains_key(&key) { key.as_str() } else { "" };
-            Err(ConfigError(format!("{}: {label}{what}", latest_place(documents.iter().copied(), section, key))))
-        }
-    }
+    decoded(&table).map_err(|message| section_error(documents, section, &table, &|table| decoded::<T>(table).err(), message))
+}
+
+/// A decoded table, or what the decoder says about it. Once for each kind of section, and not in each of its callers.
+#[inline(never)]
+fn decoded<T: DeserializeOwned>(table: &toml::Table) -> Result<T, String> {
+    T::deserialize(values(table.clone())).map_err(|error| error.message().trim().to_string())
+}
+
+/// What is wrong with a section, of which its decoder said `message`.
+fn section_error(documents: &[&Document], section: &str, table: &toml::Table, decode: Decode<'_>, message: String) -> ConfigError {
+    let label = if section.is_empty() { String::new() } else { format!("[{section}] ") };
+    let (key, what) = explain(decode, table).unwrap_or((String::new(), message));
+    // An earlier document may have a key that is missing since a later one replaced the section.
+    let key = if table.contains_key(&key) { key.as_str() } else { "" };
+    ConfigError(format!("{}: {label}{what}", latest_place(documents.iter().copied(), section, key)))
 }
 
 /// The key that chooses among the shapes of a table.

@@ -201,7 +201,7 @@ impl EventQueue for Lanes {
         (self.first != EMPTY).then_some(self.first >> SLOT_BITS)
     }
 
-    #[inline]
+    #[inline(always)]
     fn pop(&mut self) -> Option<(Ns, usize)> {
         let key = self.first;
         if key == EMPTY {

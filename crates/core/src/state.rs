@@ -237,7 +237,7 @@ impl PlaneLines {
     }
 
     /// From now on work waits here while the die runs nothing.
-    #[inline]
+    #[inline(always)]
     pub fn begin_to_wait(&mut self, channel: &Channel, now: Ns) {
         if self.held {
             self.held_ns = self.held_ns.wrapping_sub(now);
@@ -252,7 +252,7 @@ impl PlaneLines {
     }
 
     /// The opposite of `begin_to_wait`.
-    #[inline]
+    #[inline(always)]
     pub fn end_to_wait(&mut self, channel: &Channel, now: Ns) {
         if self.held {
             self.held_ns = self.held_ns.wrapping_add(now);
@@ -581,7 +581,7 @@ impl State {
         self.arrivals
     }
 
-    #[inline]
+    #[inline(always)]
     pub(crate) fn new_op(&mut self, op: Op) -> u32 {
         let index = self.ops.insert(op);
         if self.blames.len() < self.ops.len() {

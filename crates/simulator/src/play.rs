@@ -69,7 +69,7 @@ impl<'a> Ahead<'a> {
     }
 
     /// Takes the next request. Keeps more of them at hand, and fetches the map entry of one that comes later.
-    #[inline]
+    #[inline(always)]
     fn take<O: Observer>(&mut self, drive: &Drive<O>) -> Result<Option<Arrival>, WorkloadError> {
         if self.batch.len() - self.next <= 2 * AHEAD && !self.exhausted {
             self.batch.drain(..self.next);

@@ -11,7 +11,7 @@ use tinytail_core::device::{Device, Errors};
 use tinytail_core::drive::Drive;
 use tinytail_core::drive::power::{Comparison, Recovery};
 use tinytail_core::host::{Command, CommandKind};
-use tinytail_core::observe::Blind;
+use tinytail_metrics::Metrics;
 
 /// Commands that the host keeps under way.
 const DEPTH: usize = 32;
@@ -284,7 +284,7 @@ pub fn cut_power(spec: &PowerSpec, control: &Control) -> Result<PowerOutcome, Ru
     spec.settings.without_workload("losses of power have a host of their own, and no workload")?;
     let mut device = spec.device()?;
     let (design, _) = catalog::fitted(&spec.design, &mut device, &spec.settings)?;
-    let mut drive = Drive::new(&device, design, true, Blind)?;
+    let mut drive = Drive::new(&device, design, true, Metrics::default())?;
     control.enter(Phase::Ageing, 0);
     drive.age(spec.seed, &[], |done, total| {
         control.set_total(total);
@@ -301,7 +301,7 @@ pub fn cut_power(spec: &PowerSpec, control: &Control) -> Result<PowerOutcome, Ru
     let failed = |what: String| RunError::Failed(format!("{}: {what}", spec.design));
     let buffer_pages = u64::from(device.ram.buffer_kib) * 1024 / u64::from(device.geometry.page_bytes);
     let collects = drive.design().gc_trigger.name() != "never";
-    let is_warm = |drive: &Drive<Blind>| drive.counters().flushed >= buffer_pages && (drive.counters().erases > 0 || !collects);
+    let is_warm = |drive: &Drive<Metrics>| drive.counters().flushed >= buffer_pages && (drive.counters().erases > 0 || !collects);
     for _ in 0..WARM_UP_EVENTS_MAX {
         if is_warm(&drive) || control.is_cancelled() {
             break;
@@ -358,7 +358,7 @@ pub fn cut_power(spec: &PowerSpec, control: &Control) -> Result<PowerOutcome, Ru
 }
 
 /// The host's commands: always so many under way.
-fn keep_busy(drive: &mut Drive<Blind>, host: &mut Host) {
+fn keep_busy(drive: &mut Drive<Metrics>, host: &mut Host) {
     while drive.outstanding() < DEPTH {
         let command = host.command();
         drive.submit(drive.now(), command).expect("commands lie inside the drive");

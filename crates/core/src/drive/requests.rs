@@ -27,6 +27,7 @@ pub(crate) fn mask(first: u16, count: u16) -> u64 {
 
 impl<O: Observer, Q: EventQueue> Drive<O, Q> {
     /// The device takes a command.
+    #[inline(always)]
     pub(super) fn accept(&mut self, queued: Queued) {
         let Queued { id, asked, arrived, command } = queued;
         let now = self.state.now;

@@ -400,7 +400,7 @@ impl Books {
         Some(ppn)
     }
 
-    #[inline]
+    #[inline(always)]
     fn invalidate(&mut self, ppn: Ppn) {
         assert!(self.is_valid(ppn), "page {ppn} is stale already");
         self.valid[(ppn / 64) as usize] &= !(1 << (ppn % 64));

@@ -22,7 +22,7 @@ fn grow_since<const N: usize>(then: &mut [Ns; N], now: &[Ns; N]) {
 }
 
 /// Adds waits to the parts of a blame from `first` on. Few of them are not zero.
-#[inline]
+#[inline(always)]
 fn add_waits<const N: usize>(blame: &mut Blame, first: usize, waits: &[Ns; N]) {
     let mut rest = waits.iter().enumerate().fold(0u32, |mask, (index, &ns)| mask | u32::from(ns != 0) << index);
     while rest != 0 {
@@ -127,7 +127,7 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
     }
 
     /// Copies the counters of the channel for a begun operation that waits for it from now on.
-    #[inline]
+    #[inline(always)]
     pub(super) fn open_channel_wait(&mut self, op: u32, channel: usize) {
         let now = self.state.now;
         let entry = &mut self.state.ops[op as usize];

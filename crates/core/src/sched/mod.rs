@@ -200,6 +200,7 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
     }
 
     /// Starts one of the startable pieces of work of a die whose channel is free. Returns whether the die is now busy.
+    #[inline(always)]
     fn start_one(&mut self, die: DieIx, startable: u64) -> bool {
         let bit = self.choose_at_die(die, startable);
         let (class, plane) = self.work_of(die, bit);
@@ -223,6 +224,7 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
         (CLASS_BY_NUMBER[bit as usize % CLASSES], plane)
     }
 
+    #[inline(always)]
     fn candidate(&self, die: DieIx, bit: u32) -> Candidate {
         let (mut class, plane) = self.work_of(die, bit);
         let (arrival, of) = match self.state.planes[plane as usize].head[class as usize] {

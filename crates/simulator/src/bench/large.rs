@@ -10,7 +10,7 @@ use crate::settings::Settings;
 use std::time::Instant;
 use tinytail_core::device::{AgeingMethod, Device};
 use tinytail_core::drive::Drive;
-use tinytail_core::observe::Blind;
+use tinytail_metrics::Metrics;
 use tinytail_workload::TraceOptions;
 
 /// The drive that is aged: 550 GB, 67 million pages, full.
@@ -18,9 +18,9 @@ const DEVICE: &str = "mqsim-default";
 const DESIGN: &str = "base";
 
 /// Ages an erased drive and returns it with the user CPU time that this took.
-fn aged(device: &mut Device, control: &Control) -> Result<(Drive<Blind>, f64), RunError> {
+fn aged(device: &mut Device, control: &Control) -> Result<(Drive<Metrics>, f64), RunError> {
     let (design, _) = catalog::fitted(DESIGN, device, &Settings::default())?;
-    let mut drive = Drive::new(device, design, false, Blind)?;
+    let mut drive = Drive::new(device, design, false, Metrics::default())?;
     control.enter(Phase::Ageing, 0);
     let start = thread_cpu_seconds();
     drive.age(1, &[], |done, total| {
@@ -72,7 +72,7 @@ pub(super) fn image(name: &str, control: &Control) -> Result<Case, RunError> {
     let image = Image::open(&path)?;
     image.check_fits(&device, &design)?;
     device.state = image.header.state.clone();
-    let mut drive = Drive::new(&device, design, false, Blind)?;
+    let mut drive = Drive::new(&device, design, false, Metrics::default())?;
     image.load(&mut drive, 1)?;
     let (cpu_seconds, wall) = (thread_cpu_seconds() - start, wall.elapsed().as_secs_f64());
     Ok(Case {

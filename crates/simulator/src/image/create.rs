@@ -14,7 +14,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use tinytail_core::drive::Drive;
 use tinytail_core::image::Layout;
-use tinytail_core::observe::Blind;
+use tinytail_metrics::Metrics;
 use tinytail_workload::{Reading, TraceOptions, Workload};
 
 /// What an image is to hold.
@@ -67,7 +67,7 @@ pub fn create(spec: &CreateSpec, control: &Control) -> Result<Info, RunError> {
         return Err(RunError::Failed(format!("cannot write an image to {}: there is no folder {}", spec.out, folder.display())));
     }
     let failed = |error: std::io::Error| RunError::Failed(format!("cannot write an image to {}: {error}", spec.out));
-    let mut drive = Drive::new(&device, design, false, Blind)?;
+    let mut drive = Drive::new(&device, design, false, Metrics::default())?;
     let mut file =
         tempfile::Builder::new().permissions(Permissions::from_mode(0o666)).prefix(".tinytail-").tempfile_in(folder).map_err(failed)?;
     let touched = match &workload {
