@@ -133,66 +133,126 @@ struct Chain {
     chain: Vec<VictimPolicy>,
 }
 
-/// One technique for each seam.
-pub struct Design {
-    /// Name, as composed: `base+no-gc`.
-    pub name: String,
-    /// One line about it.
-    pub summary: String,
-    /// GC's parameters.
-    pub gc: GcSection,
-    /// Where pages go.
-    pub place: PlacePolicy,
-    /// When planes want a GC.
-    pub gc_trigger: GcTriggerPolicy,
-    /// Whether a wanted GC may start.
-    pub gc_gate: GcGatePolicy,
-    /// What a GC holds.
-    pub gc_hold: GcHoldPolicy,
-    /// Which block is collected: a chain of policies.
-    pub victim: Vec<VictimPolicy>,
-    /// Which waiting operation starts next.
-    pub order: OrderPolicy,
-    /// Which pages of the write points writes get.
-    pub page_choice: PageChoicePolicy,
-    /// Which operations share a command.
-    pub join: JoinPolicy,
-    /// At which open blocks the planes of a die program.
-    pub align: AlignPolicy,
-    /// Whether pulses make way for reads.
-    pub suspend: SuspendPolicy,
-    /// How reads behind a GC are served.
-    pub read_plan: ReadPlanPolicy,
-    /// Which stripe leaves the buffer next.
-    pub flush_plan: FlushPlanPolicy,
-    /// Which copied pages are read in idle time.
-    pub scrub: ScrubPolicy,
-    /// Whether stripes move for the sake of wear.
-    pub wear_level: WearLevelPolicy,
-    /// Every value with its source, later documents first overridden by name.
-    pub rows: Vec<Row>,
-    /// The files that it was composed of, for messages.
-    pub(crate) files: Vec<Document>,
+/// A design, of one row for each policy interface: what is asked, the section and field, the enum of its techniques, and the one
+/// that is meant where a design has no such section, if there is one.
+macro_rules! design {
+    ($( #[doc = $doc:literal] $section:ident: $policy:ident $(or $usual:literal)?, )+) => {
+        /// One technique for each policy interface.
+        pub struct Design {
+            /// Name, as composed: `base+no-gc`.
+            pub name: String,
+            /// One line about it.
+            pub summary: String,
+            /// GC's parameters.
+            pub gc: GcSection,
+            /// Which block is collected: a chain of policies.
+            pub victim: Vec<VictimPolicy>,
+            $( #[doc = $doc] pub $section: $policy, )+
+            /// Every value with its source, later documents first overridden by name.
+            pub rows: Vec<Row>,
+            /// The files that it was composed of, for messages.
+            pub(crate) files: Vec<Document>,
+        }
+
+        /// The sections of a design file.
+        pub const SECTIONS: [&str; 2 + [$($policy::SECTION),+].len()] = ["gc", VictimPolicy::SECTION, $($policy::SECTION),+];
+
+        impl Design {
+            /// Decodes the sections that documents together give.
+            fn decode(name: &str, summary: String, rows: Vec<Row>, documents: &[&Document], mut sections: toml::Table) -> Result<Self, ConfigError> {
+                let mut section = |key: &str, usual: &[&str]| match (sections.remove(key), usual) {
+                    (Some(toml::Value::Table(table)), _) => Ok(table),
+                    (_, [policy]) => Ok(toml::Table::from_iter([("policy".to_string(), toml::Value::from(*policy))])),
+                    _ => Err(ConfigError(format!("{name}: the section [{key}] is missing; a design has {}", SECTIONS.join(", ")))),
+                };
+                let Chain { chain: victim } = decode_section(documents, VictimPolicy::SECTION, section(VictimPolicy::SECTION, &[])?)?;
+                Ok(Self {
+                    name: name.into(),
+                    summary,
+                    victim,
+                    gc: decode_section(documents, "gc", section("gc", &[]).unwrap_or_default())?,
+                    $( $section: decode_section(documents, $policy::SECTION, section($policy::SECTION, &[$($usual)?])?)?, )+
+                    rows,
+                    files: documents.iter().map(|&document| document.clone()).collect(),
+                })
+            }
+
+            /// What the techniques remember that an image must hold, each with its place and name.
+            pub(crate) fn memories(&self) -> Vec<(String, Vec<u8>)> {
+                let mut memories = vec![$( (format!("{}/{}", $policy::SECTION, self.$section.name()), self.$section.save()), )+];
+                for (position, policy) in self.victim.iter().enumerate() {
+                    memories.push((format!("victim {position}/{}", policy.name()), policy.save()));
+                }
+                memories.retain(|(_, memory)| !memory.is_empty());
+                memories
+            }
+
+            /// Gives a technique back what it remembered, if the design has it in the same place.
+            pub(crate) fn remember(&mut self, name: &str, memory: &[u8]) -> Result<(), String> {
+                let Some((place, technique)) = name.split_once('/') else { return Err(format!("`{name}` names no technique")) };
+                let restored = match place {
+                    $( $policy::SECTION if self.$section.name() == technique => self.$section.restore(memory), )+
+                    _ => {
+                        let position = place.strip_prefix("victim ").and_then(|position| position.parse::<usize>().ok());
+                        match position.and_then(|position| self.victim.get_mut(position)) {
+                            Some(policy) if policy.name() == technique => policy.restore(memory),
+                            _ => Ok(()),
+                        }
+                    }
+                };
+                restored.map_err(|what| format!("{name}: {what}"))
+            }
+
+            /// Tells every technique the run's seed.
+            pub(crate) fn seed(&mut self, seed: u64) {
+                $( self.$section.seed(seed); )+
+                for (position, policy) in self.victim.iter_mut().enumerate() {
+                    // Two of the same kind in one chain draw different numbers.
+                    policy.seed(seed.wrapping_add((position as u64) << 32));
+                }
+            }
+
+            /// The sections of a design file, with their JSON Schemas.
+            #[cfg(test)]
+            pub(crate) fn schema_sections() -> Vec<(&'static str, schemars::Schema)> {
+                vec![
+                    ("gc", schemars::schema_for!(GcSection)),
+                    (VictimPolicy::SECTION, schemars::schema_for!(Chain)),
+                    $( ($policy::SECTION, schemars::schema_for!($policy)), )+
+                ]
+            }
+        }
+    };
 }
 
-/// The sections of a design file.
-pub const SECTIONS: [&str; 15] = [
-    "gc",
-    "place",
-    "gc_trigger",
-    "gc_gate",
-    "gc_hold",
-    "victim",
-    "order",
-    "page_choice",
-    "join",
-    "align",
-    "suspend",
-    "read_plan",
-    "flush_plan",
-    "scrub",
-    "wear_level",
-];
+design! {
+    /// Where pages go.
+    place: PlacePolicy,
+    /// When planes want a GC.
+    gc_trigger: GcTriggerPolicy,
+    /// Whether a wanted GC may start.
+    gc_gate: GcGatePolicy,
+    /// What a GC holds.
+    gc_hold: GcHoldPolicy,
+    /// Which waiting operation starts next.
+    order: OrderPolicy,
+    /// Which pages of the write points writes get.
+    page_choice: PageChoicePolicy or "any",
+    /// Which operations share a command.
+    join: JoinPolicy,
+    /// At which open blocks the planes of a die program.
+    align: AlignPolicy or "never",
+    /// Whether pulses make way for reads.
+    suspend: SuspendPolicy,
+    /// How reads behind a GC are served.
+    read_plan: ReadPlanPolicy or "direct",
+    /// Which stripe leaves the buffer next.
+    flush_plan: FlushPlanPolicy or "lru",
+    /// Which copied pages are read in idle time.
+    scrub: ScrubPolicy or "never",
+    /// Whether stripes move for the sake of wear.
+    wear_level: WearLevelPolicy or "never",
+}
 
 /// The sections whose technique an overlay may choose instead of a design's, but not instead of another overlay's. When and where GC
 /// starts is left out: `no-gc` and watermarks go behind any composition.
@@ -374,33 +434,7 @@ impl Design {
                 rows.extend(document.rows.iter().filter(|row| row.section == *section).cloned());
             }
         }
-        let mut section = |key: &str| match merged.remove(key) {
-            Some(toml::Value::Table(table)) => Ok(table),
-            _ => Err(ConfigError(format!("{name}: the section [{key}] is missing; a design has {}", SECTIONS.join(", ")))),
-        };
-        let policy = |name: &str| toml::Table::from_iter([("policy".to_string(), toml::Value::from(name))]);
-        let Chain { chain } = decode_section(documents, "victim", section("victim")?)?;
-        let design = Self {
-            name: name.into(),
-            summary,
-            gc: decode_section(documents, "gc", section("gc").unwrap_or_default())?,
-            place: decode_section(documents, "place", section("place")?)?,
-            gc_trigger: decode_section(documents, "gc_trigger", section("gc_trigger")?)?,
-            gc_gate: decode_section(documents, "gc_gate", section("gc_gate")?)?,
-            gc_hold: decode_section(documents, "gc_hold", section("gc_hold")?)?,
-            victim: chain,
-            order: decode_section(documents, "order", section("order")?)?,
-            page_choice: decode_section(documents, "page_choice", section("page_choice").unwrap_or_else(|_| policy("any")))?,
-            join: decode_section(documents, "join", section("join")?)?,
-            align: decode_section(documents, "align", section("align").unwrap_or_else(|_| policy("never")))?,
-            suspend: decode_section(documents, "suspend", section("suspend")?)?,
-            read_plan: decode_section(documents, "read_plan", section("read_plan").unwrap_or_else(|_| policy("direct")))?,
-            flush_plan: decode_section(documents, "flush_plan", section("flush_plan").unwrap_or_else(|_| policy("lru")))?,
-            scrub: decode_section(documents, "scrub", section("scrub").unwrap_or_else(|_| policy("never")))?,
-            wear_level: decode_section(documents, "wear_level", section("wear_level").unwrap_or_else(|_| policy("never")))?,
-            rows,
-            files: documents.iter().map(|&document| document.clone()).collect(),
-        };
+        let design = Self::decode(name, summary, rows, documents, merged)?;
         if design.victim.is_empty() {
             return Err(ConfigError(format!(
                 "{}: [victim] `chain` is empty; it needs at least one policy, such as {{ policy = \"greedy\" }}",
@@ -408,28 +442,6 @@ impl Design {
             )));
         }
         Ok(design)
-    }
-
-    /// The sections of a design file, with their JSON Schemas.
-    #[cfg(test)]
-    pub(crate) fn schema_sections() -> Vec<(&'static str, schemars::Schema)> {
-        vec![
-            ("gc", schemars::schema_for!(GcSection)),
-            (PlacePolicy::SECTION, schemars::schema_for!(PlacePolicy)),
-            (GcTriggerPolicy::SECTION, schemars::schema_for!(GcTriggerPolicy)),
-            (GcGatePolicy::SECTION, schemars::schema_for!(GcGatePolicy)),
-            (GcHoldPolicy::SECTION, schemars::schema_for!(GcHoldPolicy)),
-            (VictimPolicy::SECTION, schemars::schema_for!(Chain)),
-            (OrderPolicy::SECTION, schemars::schema_for!(OrderPolicy)),
-            (PageChoicePolicy::SECTION, schemars::schema_for!(PageChoicePolicy)),
-            (JoinPolicy::SECTION, schemars::schema_for!(JoinPolicy)),
-            (AlignPolicy::SECTION, schemars::schema_for!(AlignPolicy)),
-            (SuspendPolicy::SECTION, schemars::schema_for!(SuspendPolicy)),
-            (ReadPlanPolicy::SECTION, schemars::schema_for!(ReadPlanPolicy)),
-            (FlushPlanPolicy::SECTION, schemars::schema_for!(FlushPlanPolicy)),
-            (ScrubPolicy::SECTION, schemars::schema_for!(ScrubPolicy)),
-            (WearLevelPolicy::SECTION, schemars::schema_for!(WearLevelPolicy)),
-        ]
     }
 
     /// Checks every technique against the device and against the others.
@@ -461,78 +473,5 @@ impl Design {
             .or_else(|| Some((section_before(message.find(']')? + 1)?, "")))
             .unwrap_or_default();
         ConfigError(format!("{}: {message}", latest_place(self.files.iter(), section, key)))
-    }
-
-    /// What the techniques remember that an image must hold, each with its place and name.
-    pub(crate) fn memories(&self) -> Vec<(String, Vec<u8>)> {
-        let mut memories = vec![
-            (format!("place/{}", self.place.name()), self.place.save()),
-            (format!("gc_trigger/{}", self.gc_trigger.name()), self.gc_trigger.save()),
-            (format!("gc_gate/{}", self.gc_gate.name()), self.gc_gate.save()),
-            (format!("gc_hold/{}", self.gc_hold.name()), self.gc_hold.save()),
-            (format!("order/{}", self.order.name()), self.order.save()),
-            (format!("page_choice/{}", self.page_choice.name()), self.page_choice.save()),
-            (format!("join/{}", self.join.name()), self.join.save()),
-            (format!("align/{}", self.align.name()), self.align.save()),
-            (format!("suspend/{}", self.suspend.name()), self.suspend.save()),
-            (format!("read_plan/{}", self.read_plan.name()), self.read_plan.save()),
-            (format!("flush_plan/{}", self.flush_plan.name()), self.flush_plan.save()),
-            (format!("scrub/{}", self.scrub.name()), self.scrub.save()),
-            (format!("wear_level/{}", self.wear_level.name()), self.wear_level.save()),
-        ];
-        for (position, policy) in self.victim.iter().enumerate() {
-            memories.push((format!("victim {position}/{}", policy.name()), policy.save()));
-        }
-        memories.retain(|(_, memory)| !memory.is_empty());
-        memories
-    }
-
-    /// Gives a technique back what it remembered, if the design has it in the same place.
-    pub(crate) fn remember(&mut self, name: &str, memory: &[u8]) -> Result<(), String> {
-        let Some((place, technique)) = name.split_once('/') else { return Err(format!("`{name}` names no technique")) };
-        let restored = match place {
-            "place" if self.place.name() == technique => self.place.restore(memory),
-            "gc_trigger" if self.gc_trigger.name() == technique => self.gc_trigger.restore(memory),
-            "gc_gate" if self.gc_gate.name() == technique => self.gc_gate.restore(memory),
-            "gc_hold" if self.gc_hold.name() == technique => self.gc_hold.restore(memory),
-            "order" if self.order.name() == technique => self.order.restore(memory),
-            "page_choice" if self.page_choice.name() == technique => self.page_choice.restore(memory),
-            "join" if self.join.name() == technique => self.join.restore(memory),
-            "align" if self.align.name() == technique => self.align.restore(memory),
-            "suspend" if self.suspend.name() == technique => self.suspend.restore(memory),
-            "read_plan" if self.read_plan.name() == technique => self.read_plan.restore(memory),
-            "flush_plan" if self.flush_plan.name() == technique => self.flush_plan.restore(memory),
-            "scrub" if self.scrub.name() == technique => self.scrub.restore(memory),
-            "wear_level" if self.wear_level.name() == technique => self.wear_level.restore(memory),
-            _ => {
-                let position = place.strip_prefix("victim ").and_then(|position| position.parse::<usize>().ok());
-                match position.and_then(|position| self.victim.get_mut(position)) {
-                    Some(policy) if policy.name() == technique => policy.restore(memory),
-                    _ => Ok(()),
-                }
-            }
-        };
-        restored.map_err(|what| format!("{name}: {what}"))
-    }
-
-    /// Tells every technique the run's seed.
-    pub(crate) fn seed(&mut self, seed: u64) {
-        self.place.seed(seed);
-        self.gc_trigger.seed(seed);
-        self.gc_gate.seed(seed);
-        self.gc_hold.seed(seed);
-        for (position, policy) in self.victim.iter_mut().enumerate() {
-            // Two of the same kind in one chain draw different numbers.
-            policy.seed(seed.wrapping_add((position as u64) << 32));
-        }
-        self.order.seed(seed);
-        self.page_choice.seed(seed);
-        self.join.seed(seed);
-        self.align.seed(seed);
-        self.suspend.seed(seed);
-        self.read_plan.seed(seed);
-        self.flush_plan.seed(seed);
-        self.scrub.seed(seed);
-        self.wear_level.seed(seed);
     }
 }
