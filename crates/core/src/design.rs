@@ -12,8 +12,10 @@ use std::collections::BTreeMap;
 
 mod check;
 mod fit;
+mod traits;
 
 pub use fit::{Adjustment, Room, Threshold, Thresholds};
+pub(crate) use traits::Traits;
 
 /// How GC copies, and what the translation layer keeps for it.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]

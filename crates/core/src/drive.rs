@@ -15,7 +15,7 @@ use crate::host_queue::Queued;
 use crate::ids::{BlockIx, DieIx, Lpn, NONE, PlaneIx};
 use crate::observe::{Blame, Blind, Completion, Observer, Occupant};
 use crate::oracle::{Fault, Oracle};
-use crate::policy::{Align, GcTrigger, Join, Opens, Order, PageChoice, Place, Reach, ReadPlan, Suspend, WearLevel};
+use crate::policy::{GcTrigger, Opens, Place, Reach, ReadPlan, WearLevel};
 use crate::rain::{Rain, Violation};
 use crate::sched::fused::Partners;
 use crate::sched::gather::GcGather;
@@ -185,7 +185,7 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
             free: 0,
         };
         drive.prepare_scrubbers();
-        if !drive.state.gather_until.is_empty() {
+        if drive.state.traits.gathers {
             (0..drive.state.dies.len() as DieIx).for_each(|die| drive.update_closed(die));
         }
         Ok(drive)
@@ -313,10 +313,10 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
         if self.policies.place.opens() == Opens::LeastWorn {
             self.state.books.open_least_worn_first();
         }
-        if !self.state.gather_until.is_empty() {
+        if self.state.traits.gathers {
             self.align_write_points();
         }
-        if self.state.late.is_some() {
+        if self.state.traits.late {
             self.find_write_points();
         }
         for plane in 0..self.state.device.geometry.planes() {
@@ -503,46 +503,33 @@ fn pages_of_books(device: &Device, design: &mut Design, stripes: Option<&Stripes
 
 /// The state of a drive in which nothing is under way. `gcs_started`: those so far, for the numbers of those to come.
 fn state_at_rest(device: &Device, design: &mut Design, books: Books, stripes: Option<Stripes>, gcs_started: u64) -> State {
-    let mut state = State::new(device, books, design.gc.copies_through_controller(), design.gc.ideal);
+    let traits = design.traits(device);
+    let mut state = State::new(device, books, traits);
     state.gcs_started = gcs_started;
-    state.gc_across = design.gc.leaves_its_plane();
-    state.suspends = design.suspend.active();
-    state.deadline_ns = design.order.deadline_ns().unwrap_or(Ns::MAX);
-    state.gc_joins = design.join.joins_gc();
-    if state.gc_joins {
-        state.registers = vec![Registers::EMPTY; state.dies.len()];
+    let dies = state.dies.len();
+    if traits.gc_joins {
+        state.registers = vec![Registers::EMPTY; dies];
     }
-    state.aligns = design.align.active();
-    if !design.place.late() {
-        let many = design.gc.write_points > 2 && !state.aligns;
-        state.chooses = many || design.page_choice.active();
-        state.rests = state.chooses && design.page_choice.rest().is_some() && !design.gc.ideal && !state.gc_across;
+    if traits.gathers {
+        state.gather_until = vec![Ns::MAX; dies];
     }
-    state.measures = design.place.late() || design.order.measures() || design.page_choice.measures();
-    if design.join.gather_ns().is_some() {
-        state.gather_until = vec![Ns::MAX; state.dies.len()];
-        if design.join.gathers_gc() && device.geometry.planes_per_die > 1 && !design.gc.ideal {
-            state.gc_gather = vec![GcGather::EMPTY; state.dies.len()];
-            // The pages of one GC fill a program of the whole die, if they may leave their plane.
-            state.gc_reads_ahead = if state.gc_across { device.geometry.planes_per_die } else { 1 };
-        }
+    if traits.gathers_gc {
+        state.gc_gather = vec![GcGather::EMPTY; dies];
     }
-    if design.place.reach() != Reach::Plane {
+    if traits.dynamic {
         state.bound = vec![0; device.geometry.planes() as usize];
     }
-    let late = design.place.late();
-    if state.gc_across || late {
+    if traits.gc_across || traits.late {
         state.gc_bound = vec![0; device.geometry.planes() as usize];
     }
-    if late {
-        state.late = Some(Box::new(Late::new(&mut state, !design.gc.leaves_its_plane(), design.gc_trigger.thresholds())));
+    if traits.late {
+        state.late = Some(Box::new(Late::new(&mut state, !traits.gc_across, design.gc_trigger.thresholds())));
     }
     if let Some(stripes) = stripes {
         let buffer_pages = state.buffer.capacity();
         state.buffer.set_room(buffer_pages - Rain::reserve(&stripes, buffer_pages));
         let rain = Rain::new(stripes, device.geometry.planes(), buffer_pages, design.read_plan.active());
         state.rain = Some(Box::new(rain));
-        state.levels_wear = design.wear_level.active();
     }
     state
 }

@@ -279,9 +279,9 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
             bad_blocks_per_plane: device.bad_blocks_per_plane(),
             state: device.state.clone(),
             victims: rows.map(|row| format!("{} = {}", row.key, row.value)).collect(),
-            gathers: !self.state.gather_until.is_empty(),
-            gc_leaves_its_plane: self.state.gc_across,
-            aligns: self.state.aligns,
+            gathers: self.state.traits.gathers,
+            gc_leaves_its_plane: self.state.traits.gc_across,
+            aligns: self.state.traits.aligns,
         }
     }
 }

@@ -1,5 +1,6 @@
 //! Everything about the drive that changes, apart from the policies' own memory and the pending events.
 
+use crate::design::Traits;
 use crate::device::Device;
 use crate::drive::levelling::Mover;
 use crate::drive::scrub::Scrubber;
@@ -410,37 +411,16 @@ pub struct State {
     pub(crate) gather_until: Vec<Ns>,
     /// The programs of GCs that each die gathers; none where it gathers none.
     pub(crate) gc_gather: Vec<GcGather>,
-    /// Operations of the host may join those of GCs.
-    pub(crate) gc_joins: bool,
-    /// `align` chooses write points instead of `place`.
-    pub(crate) aligns: bool,
-    /// `page_choice` does, or the write points take turns.
-    pub(crate) chooses: bool,
-    /// Idle time brings write points to rest, by GC that ends when they are.
-    pub(crate) rests: bool,
-    /// The work of the dies is measured, and what was.
-    pub(crate) measures: bool,
+    /// What the design makes the drive do.
+    pub(crate) traits: Traits,
+    /// What the dies did, if that is measured.
     pub(crate) work: Work,
-    /// GC may move pages to other planes.
-    pub(crate) gc_across: bool,
-    /// The pages that a GC may have read and not yet programmed.
-    pub(crate) gc_reads_ahead: u32,
-    /// GC data cross the channel instead of staying in the plane.
-    pub(crate) gc_through_controller: bool,
-    /// GC takes no time.
-    pub(crate) gc_ideal: bool,
-    /// From a request's arrival to its deadline; `Ns::MAX` if it has none.
-    pub(crate) deadline_ns: Ns,
     /// The stripes that pages form with parity, if they do.
     pub(crate) rain: Option<Box<Rain>>,
     /// Programs without a place, and GC as single operations, if the design places late.
     pub(crate) late: Option<Box<Late>>,
     /// Bit errors, if the flash has any.
     pub(crate) errors: Option<Box<PageErrors>>,
-    /// Stripes may move for the sake of wear, and the one that does.
-    pub(crate) levels_wear: bool,
-    /// Whether `suspend` may ever answer that something makes way.
-    pub(crate) suspends: bool,
     pub(crate) mover: Option<Box<Mover>>,
     /// It has taken so long that it does not come behind everything else any more.
     pub(crate) move_is_late: bool,
@@ -456,7 +436,7 @@ pub struct State {
 }
 
 impl State {
-    pub(crate) fn new(device: &Device, books: Books, gc_through_controller: bool, gc_ideal: bool) -> Self {
+    pub(crate) fn new(device: &Device, books: Books, traits: Traits) -> Self {
         let g = &device.geometry;
         let dies = (0..g.dies())
             .map(|die| Die {
@@ -532,24 +512,13 @@ impl State {
             counters: Counters::default(),
             bound: Vec::new(),
             gc_bound: Vec::new(),
-            gc_reads_ahead: 1,
             gather_until: Vec::new(),
             gc_gather: Vec::new(),
-            gc_joins: false,
-            aligns: false,
-            chooses: false,
-            rests: false,
-            measures: false,
             work: Work::default(),
-            gc_across: false,
-            gc_through_controller,
-            gc_ideal,
-            deadline_ns: Ns::MAX,
+            traits,
             rain: None,
             late: None,
             errors: PageErrors::new(device).map(Box::new),
-            levels_wear: false,
-            suspends: false,
             mover: None,
             move_is_late: false,
             moves_rest_until: 0,

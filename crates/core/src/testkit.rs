@@ -1,6 +1,6 @@
 //! Tiny drives for tests.
 
-use crate::design::{Design, GcSection};
+use crate::design::{Design, GcSection, Traits};
 use crate::device::{AgeingMethod, AgeingVictims, Device, Flash, Geometry, Host, Ram, StartingState, Timing};
 use crate::ftl::gc::GcState;
 use crate::ftl::rain::Stripes;
@@ -113,7 +113,7 @@ pub fn with_victims(mut design: Design, chain: &str) -> Design {
 pub fn tiny_state() -> State {
     let device = tiny_device();
     let books = Books::new(&device.geometry, device.logical_pages(), 1, 1, false);
-    State::new(&device, books, false, false)
+    State::new(&device, books, Traits::PLAIN)
 }
 
 /// The state of an erased tiny drive that places pages late, with fast and slow pages in turns and so many write points.
@@ -124,7 +124,8 @@ pub fn late_state(write_points: u32) -> State {
     device.timing.page_class_pattern = vec![0, 1];
     let mut books = Books::new(&device.geometry, device.logical_pages(), write_points, 1, false);
     books.count_live();
-    let mut state = State::new(&device, books, true, false);
+    let traits = Traits { dynamic: true, late: true, gc_through_controller: true, ..Traits::PLAIN };
+    let mut state = State::new(&device, books, traits);
     (state.bound, state.gc_bound) = (vec![0; 2], vec![0; 2]);
     state.late = Some(Box::new(Late::new(&mut state, false, Some((10, 2)))));
     state
@@ -146,7 +147,7 @@ pub fn state_with_stripes(channels: u32, dies: u32, width: u32) -> State {
     device.ram.buffer_kib = 64;
     let stripes = Stripes::new(&device, width);
     let books = Books::new(&device.geometry, stripes.pages(), 1, 1, false);
-    let mut state = State::new(&device, books, false, false);
+    let mut state = State::new(&device, books, Traits::PLAIN);
     state.rain = Some(Box::new(Rain::new(stripes, device.geometry.planes(), 16, true)));
     state
 }

@@ -349,7 +349,7 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
         rain.active.written(index, 0, rain.stripes.group_of(stripe), members);
         rain.active.deactivate_if_idle(index);
         self.settle_room();
-        if self.state.levels_wear {
+        if self.state.traits.levels_wear {
             self.consider_levelling(stripe, written);
         }
         self.flush_stripes(0);

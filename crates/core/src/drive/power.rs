@@ -162,7 +162,7 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
             self.collect_after_cut(block, &mut load, &mut recovery)?;
         }
         self.regain_reserves(&mut load, &mut recovery)?;
-        if !self.state.gather_until.is_empty() {
+        if self.state.traits.gathers {
             recovery.padded_pages = self.align_after_cut(&mut load);
         }
         recovery.cleanup_ns = load.ns();
@@ -390,7 +390,7 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
 
     /// A page for what a recovery moves: of an open block if there is one, in the plane itself if it can be.
     fn take_after_cut(&mut self, home: PlaneIx) -> Option<Ppn> {
-        let for_gc = if self.state.late.is_some() { 0 } else { self.policies.place.write_point(View(&self.state), home, true) };
+        let for_gc = if self.state.traits.late { 0 } else { self.policies.place.write_point(View(&self.state), home, true) };
         let points = self.state.books.write_points(home);
         let point_of = |books: &Books, plane: PlaneIx| {
             let open = [for_gc].into_iter().chain(0..points).find(|&point| books.has_open_block(plane, point));
@@ -406,7 +406,7 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
             Reach::Drive => 0..self.state.device.geometry.planes(),
         };
         // Planes of a die that fill programs together share what they keep for GC.
-        let claimant = if self.state.gc_reads_ahead > 1 { Claimant::Gc } else { Claimant::Host };
+        let claimant = if self.state.traits.gc_reads_ahead > 1 { Claimant::Gc } else { Claimant::Host };
         let takes = |&plane: &PlaneIx| self.state.books.can_take(plane, point_of(&self.state.books, plane), claimant);
         let plane = others.filter(takes).max_by_key(|&plane| self.state.books.free_pages(plane))?;
         let point = point_of(&self.state.books, plane);
@@ -482,7 +482,7 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
         if self.state.errors.is_some() {
             self.scrub_after_cut();
         }
-        if !self.state.gather_until.is_empty() {
+        if self.state.traits.gathers {
             (0..self.state.dies.len() as DieIx).for_each(|die| self.update_closed(die));
         }
         self.wake();

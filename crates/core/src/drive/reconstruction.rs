@@ -60,7 +60,7 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
         let Some(by) = by else { return 0 };
         let timing = &self.state.device.timing;
         let mean = |times: &[Ns]| times.iter().sum::<Ns>() / times.len() as Ns;
-        let transfers = if self.state.gc_through_controller { 2 * timing.transfer_page_ns } else { 0 };
+        let transfers = if self.state.traits.gc_through_controller { 2 * timing.transfer_page_ns } else { 0 };
         let copy = 2 * timing.command_ns + mean(&timing.read_ns) + mean(&timing.program_ns) + transfers;
         let steps = match gc(by).victim {
             NONE => timing.erase_steps,

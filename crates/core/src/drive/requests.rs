@@ -314,7 +314,7 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
 
     /// The plane that a page goes to, booked as bound for it.
     fn place(&mut self, lpn: Lpn) -> PlaneIx {
-        if self.state.late.is_some() {
+        if self.state.traits.late {
             // It has none before it is programmed.
             return NONE;
         }
@@ -463,7 +463,7 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
             }
             if kind == OpKind::Program {
                 left = self.programmed(op);
-                if self.state.gc_ideal {
+                if self.state.traits.gc_ideal {
                     // Before another program starts in the plane.
                     self.consider_gc(plane);
                 }
@@ -523,7 +523,7 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
         if entry.class == Class::HostProgram {
             self.programmed_last = entry.lpn;
         }
-        if self.state.measures {
+        if self.state.traits.measures {
             self.note_work(op);
         }
         let entry = &self.state.ops[op as usize];
@@ -646,7 +646,7 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
         self.path_blame.clear();
         self.completions.push(completion);
         self.state.counters.completed += 1;
-        self.state.counters.deadlines_missed += u64::from(completed - arrived > self.state.deadline_ns);
+        self.state.counters.deadlines_missed += u64::from(completed - arrived > self.state.traits.deadline_ns);
         self.state.requests.remove(request);
         self.state.host.completed(command.kind);
     }

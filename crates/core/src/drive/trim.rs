@@ -80,7 +80,7 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
         if ppn != NONE {
             self.state.counters.trimmed_pages += 1;
             let plane = self.plane_of_page(ppn);
-            let elsewhere = !self.state.bound.is_empty() || !self.state.gather_until.is_empty();
+            let elsewhere = self.state.traits.dynamic || self.state.traits.gathers;
             if elsewhere || self.state.planes[plane as usize].starved_head != NONE {
                 // There may be a victim now where there was none, and programs that wait for its erased pages in no line of
                 // this plane.

@@ -276,7 +276,7 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
         self.state.gcs_started += 1;
         self.state.gc[plane as usize].number = number;
         self.state.gc[plane as usize].victim = NONE;
-        if self.state.suspends {
+        if self.state.traits.suspends {
             self.erase_ends(self.state.die_of(plane));
         }
         self.consider_cleanup(plane);

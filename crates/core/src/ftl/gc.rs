@@ -112,7 +112,7 @@ impl Gc {
 impl<O: Observer, Q: EventQueue> Drive<O, Q> {
     /// Asks trigger and gate whether a GC starts in a plane.
     pub(crate) fn consider_gc(&mut self, plane: PlaneIx) {
-        if self.state.late.is_some() {
+        if self.state.traits.late {
             return self.consider_cleanup(plane);
         }
         match self.state.gc[plane as usize].state {
@@ -123,15 +123,15 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
         let want = self.policies.gc_trigger.want(View(&self.state), plane);
         if want == Want::No {
             self.leave_gate(plane);
-            if self.state.rests && self.seeks_rest(plane) {
+            if self.state.traits.rests && self.seeks_rest(plane) {
                 self.start_gc(plane, false, true);
             }
             return;
         }
-        if !self.state.gc_gather.is_empty() && !self.is_worth_its_padding(plane, want == Want::Hard) {
+        if self.state.traits.gathers_gc && !self.is_worth_its_padding(plane, want == Want::Hard) {
             return self.leave_gate(plane);
         }
-        if self.state.gc_ideal {
+        if self.state.traits.gc_ideal {
             return self.collect_at_once(plane);
         }
         let gate = self.policies.gc_gate.may_start(View(&self.state), plane, want);
@@ -147,7 +147,7 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
             self.state.counters.gate_wait_ns_max = self.state.counters.gate_wait_ns_max.max(waited);
         }
         self.leave_gate(plane);
-        if !self.state.gc_gather.is_empty() {
+        if self.state.traits.gathers_gc {
             self.note_wanted_gc(plane);
         }
         self.start_gc(plane, want == Want::Hard, false);
@@ -160,7 +160,7 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
             let gc = &mut self.state.gc[plane as usize];
             gc.urgent = true;
             gc.plan.release_each_page = plan.release_each_page;
-            if !self.state.gather_until.is_empty() {
+            if self.state.traits.gathers {
                 // Its request to hold no longer comes after programs that have waited long enough.
                 let die = self.state.die_of(plane);
                 self.update_closed(die);
@@ -272,7 +272,7 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
         if begins {
             let Some(victim) = self.choose_victim(plane) else {
                 self.end_without_erase(plane);
-                if !self.state.gc_gather.is_empty() {
+                if self.state.traits.gathers_gc {
                     self.gather_without(plane);
                 }
                 // It leaves its turn to the others, as one that has erased does.
@@ -285,7 +285,7 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
             gc.victim = victim;
             (gc.cursor, gc.fetched) = (0, 0);
             gc.held_since = self.state.now;
-            if self.state.aligns {
+            if self.state.traits.aligns {
                 self.align_gc(plane);
             }
         }
@@ -293,7 +293,7 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
             self.replan_reads(plane);
         }
         self.set_ready(plane, Class::Gc);
-        if begins && !self.state.gc_gather.is_empty() {
+        if begins && self.state.traits.gathers_gc {
             self.bring_siblings(plane);
         }
         self.try_start(self.state.die_of(plane));
@@ -301,7 +301,7 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
 
     /// The step of a GC that was picked: the next valid page, or the erase. Returns whether the die is now busy.
     pub(crate) fn gc_step(&mut self, plane: PlaneIx) -> bool {
-        if self.state.late.is_some() {
+        if self.state.traits.late {
             return self.cleanup_step(plane);
         }
         self.clear_ready(plane, Class::Gc);
@@ -318,19 +318,19 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
             if offset >= gc.fetched {
                 self.state.gc[plane as usize].fetched = self.state.books.prefetch_owners(gc.victim, offset, FETCHED_AT_ONCE);
             }
-            let kind = if self.state.gc_through_controller { OpKind::Read } else { OpKind::Copyback };
+            let kind = if self.state.traits.gc_through_controller { OpKind::Read } else { OpKind::Copyback };
             let mut op = Op::new(kind, Class::Gc, Occupant::GcRead, Owner::Gc(plane), lpn, plane);
             op.ppn = from;
             op.sectors = self.state.device.geometry.sectors_per_page() as u8;
             op.since = self.state.now;
             if kind == OpKind::Copyback {
-                let write_point = if self.state.chooses {
+                let write_point = if self.state.traits.chooses {
                     self.chosen_point(plane, NONE)
                 } else {
                     self.policies.place.write_point(View(&self.state), plane, true)
                 };
                 op.target = self.state.books.take(plane, write_point, Claimant::Gc).expect("GC always has its reserved block");
-                if self.state.chooses {
+                if self.state.traits.chooses {
                     self.note_choice(&op, write_point, op.target % pages);
                 }
             }
@@ -340,7 +340,7 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
             }
             self.state.counters.moves_for_rest += u64::from(gc.for_rest);
             self.state.gc[plane as usize].reads = true;
-            if self.state.gc_joins {
+            if self.state.traits.gc_joins {
                 self.begin_with_partners(die, op);
             } else {
                 self.begin(die, op);
@@ -354,7 +354,7 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
         }
         self.release_channels(plane);
         self.state.gc[plane as usize].state = GcState::Erasing;
-        if !self.state.gc_gather.is_empty() {
+        if self.state.traits.gathers_gc {
             self.consider_gather(die);
         }
         self.state.gc[plane as usize].moved_at = self.state.now;
@@ -376,10 +376,10 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
 
     /// An operation of a plane's GC completed.
     pub(crate) fn gc_op_done(&mut self, plane: PlaneIx, op: u32) {
-        if self.state.late.is_some() {
+        if self.state.traits.late {
             return self.cleanup_op_done(plane, op);
         }
-        if self.state.measures {
+        if self.state.traits.measures {
             self.note_work(op);
         }
         let done = &self.state.ops[op as usize];
@@ -396,7 +396,7 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
                     return self.gc_page_done(plane);
                 }
                 let (lpn, ppn, sectors) = (done.lpn, done.ppn, done.sectors);
-                let destination = if self.state.gc_across { self.choose_destination(plane) } else { plane };
+                let destination = if self.state.traits.gc_across { self.choose_destination(plane) } else { plane };
                 let mut program = Op::new(OpKind::Program, Class::GcProgram, Occupant::GcProgram, Owner::Gc(plane), lpn, destination);
                 program.ppn = ppn;
                 program.sectors = sectors;
@@ -406,12 +406,12 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
                     oracle.carry(program, content);
                 }
                 self.state.gc[plane as usize].in_ram += 1;
-                if self.state.gc_reads_ahead > 1 && View(&self.state).gc_drains(plane) {
+                if self.state.traits.gc_reads_ahead > 1 && View(&self.state).gc_drains(plane) {
                     // The pages of the next GC may fill up the last program, before it is padded.
                     self.consider_gc_of_die(self.state.die_of(plane));
                 }
                 self.enqueue(program);
-                if waits && self.state.gc_reads_ahead > 1 {
+                if waits && self.state.traits.gc_reads_ahead > 1 {
                     self.read_ahead(plane);
                 }
             }
@@ -440,7 +440,7 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
         if self.gc_has_rested(plane) {
             self.gc_page_done(plane);
         }
-        if self.state.gc_across {
+        if self.state.traits.gc_across {
             self.page_arrived(plane, destination);
         }
     }
@@ -463,7 +463,7 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
             return self.release(plane);
         }
         self.set_ready(plane, Class::Gc);
-        if !self.state.gc_gather.is_empty() {
+        if self.state.traits.gathers_gc {
             self.consider_gather(self.state.die_of(plane));
         }
     }
@@ -472,7 +472,7 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
         let victim = self.state.gc[plane as usize].victim;
         self.state.counters.blocks_out_of_turn += u64::from(self.state.books.erased(victim));
         self.state.note_erase(plane, victim);
-        if self.state.measures {
+        if self.state.traits.measures {
             self.state.work.moves_of_erased += u64::from(self.state.gc[plane as usize].moved);
         }
         self.state.counters.erases += 1;
@@ -485,7 +485,7 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
         }
         self.release(plane);
         self.end_gc(plane);
-        if self.state.suspends {
+        if self.state.traits.suspends {
             self.erase_ends(self.state.die_of(plane));
         }
         self.wake_starved(plane);

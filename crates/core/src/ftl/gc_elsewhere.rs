@@ -19,7 +19,7 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
             let die = &self.state.dies[self.state.die_of(plane) as usize];
             die.ready >> (self.state.planes[plane as usize].shift + Class::Gc as u32) & 1 == 1
         };
-        self.state.gc_reads_ahead == 1 || gc.state == GcState::Moving && !gc.reads && !waits()
+        self.state.traits.gc_reads_ahead == 1 || gc.state == GcState::Moving && !gc.reads && !waits()
     }
 
     /// A page that a plane's GC reads has left the array for its cache register: the GC may read on while the page crosses the
@@ -45,7 +45,7 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
     /// What GCs of a die may do although its cache registers are full. They may hold; but those that read ahead would then keep
     /// host reads out until the registers are empty, and only one that has a page of its own there, and so reads next, goes on.
     pub(super) fn gc_goes_on(&self, die: DieIx) -> u64 {
-        if self.state.gc_reads_ahead == 1 {
+        if self.state.traits.gc_reads_ahead == 1 {
             return HOLD_BITS;
         }
         let reads = self.planes_of(die).filter(|&plane| self.state.gc[plane as usize].in_registers > 0);
@@ -60,7 +60,7 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
     pub(crate) fn read_ahead(&mut self, plane: PlaneIx) {
         let gc = &self.state.gc[plane as usize];
         let all_read = || self.state.books.next_valid(gc.victim, gc.cursor).is_none();
-        let full = gc.in_ram + gc.in_registers >= self.state.gc_reads_ahead || gc.in_registers > 0 && all_read();
+        let full = gc.in_ram + gc.in_registers >= self.state.traits.gc_reads_ahead || gc.in_registers > 0 && all_read();
         if full { self.gc_rests(plane) } else { self.gc_page_done(plane) }
     }
 

@@ -51,7 +51,7 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
             let first = self.claims(sibling).start;
             sibling != plane && (first..first + self.state.gc[sibling as usize].claim).contains(&channel)
         };
-        !self.state.gc_gather.is_empty() && self.planes_of(self.state.die_of(plane)).any(claimed)
+        self.state.traits.gathers_gc && self.planes_of(self.state.die_of(plane)).any(claimed)
     }
 
     /// Claims the next channel, in one fixed order for all jobs, so that two of them never wait for each other.
@@ -64,7 +64,7 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
         let die = self.state.die_of(plane);
         let held_by = self.state.channels[channel as usize].held_by;
         // GCs whose programs wait for each other hold their channels together.
-        let shared = held_by == die && !self.state.gc_gather.is_empty();
+        let shared = held_by == die && self.state.traits.gathers_gc;
         if shared || (held_by == NONE && self.channel_free(channel as usize, die)) {
             self.take_channel(channel as usize, plane);
         } else {
@@ -155,14 +155,14 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
                 let own = GC_BITS & 0xff << (8 * local);
                 if gc.plan.scope >= Scope::Die {
                     // A held die takes in the pages that other GCs send it, or two of them could wait for each other.
-                    let sent = if self.state.gc_across { class_bits(Class::GcProgram) } else { 0 };
+                    let sent = if self.state.traits.gc_across { class_bits(Class::GcProgram) } else { 0 };
                     // GCs whose programs wait for each other hold their die together.
-                    let shared = if self.state.gc_gather.is_empty() { 0 } else { GC_BITS | HOLD_BITS };
+                    let shared = if !self.state.traits.gathers_gc { 0 } else { GC_BITS | HOLD_BITS };
                     closed |= !(own | sent | shared) | HOLD_BITS & 0xff << (8 * local);
                     die_held = true;
                 } else {
                     // A GC that yields to reads between two pages yields to them while its step waits for those of other GCs.
-                    let yields = self.state.gc_reads_ahead > 1 && gc.plan.release_each_page;
+                    let yields = self.state.traits.gc_reads_ahead > 1 && gc.plan.release_each_page;
                     closed |= 0xff << (8 * local) & !own & !if yields { READ_BITS } else { 0 };
                 }
             }
@@ -174,7 +174,7 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
         if parked {
             closed |= !READ_BITS;
         }
-        if !self.state.gather_until.is_empty() {
+        if self.state.traits.gathers {
             closed |= self.not_gathered(die);
         }
         if self.state.device.flash.cache_register && self.state.registers[die as usize].full != 0 {

@@ -14,7 +14,7 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
     /// The write point of a program that starts in a plane; of a page of GC without an operation yet, where that is `NONE`.
     #[inline]
     pub(crate) fn write_point(&mut self, plane: PlaneIx, op: u32, for_gc: bool) -> usize {
-        if self.state.aligns || self.state.chooses {
+        if self.state.traits.aligns || self.state.traits.chooses {
             return self.sought_point(plane, op, for_gc);
         }
         self.policies.place.write_point(View(&self.state), plane, for_gc)
@@ -23,15 +23,15 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
     /// A block at the offset of its siblings matters more to GC than the class of its page, unless it is there for that alone.
     #[inline(never)]
     fn sought_point(&mut self, plane: PlaneIx, op: u32, for_gc: bool) -> usize {
-        let by_level = for_gc && !self.state.gc[plane as usize].for_rest || !self.state.chooses;
-        if self.state.aligns && by_level { self.aligned_point(plane, for_gc) } else { self.chosen_point(plane, op) }
+        let by_level = for_gc && !self.state.gc[plane as usize].for_rest || !self.state.traits.chooses;
+        if self.state.traits.aligns && by_level { self.aligned_point(plane, for_gc) } else { self.chosen_point(plane, op) }
     }
 
     /// The write point of a page while the drive ages: always the first, where `align` would choose by what waits, so that the
     /// starting state is that of a drive with one open block for each plane.
     #[inline]
     pub(crate) fn ageing_point(&mut self, plane: PlaneIx, for_gc: bool) -> usize {
-        if self.state.aligns { 0 } else { self.policies.place.write_point(View(&self.state), plane, for_gc) }
+        if self.state.traits.aligns { 0 } else { self.policies.place.write_point(View(&self.state), plane, for_gc) }
     }
 
     /// A plane's GC begins: the open block that takes its pages.

@@ -156,7 +156,7 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
                 Wants::Claim(plane) => self.in_line(Class::Hold, plane, entry.arrival, false),
             };
             let claims = matches!(entry.wants, Wants::Claim(_));
-            if held_by == NONE || (held_by == entry.die && (!claims || !self.state.gc_gather.is_empty())) {
+            if held_by == NONE || (held_by == entry.die && (!claims || self.state.traits.gathers_gc)) {
                 candidates.push(candidate);
                 places.push(index);
             }
@@ -195,7 +195,7 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
             }
             let Some(startable) = self.startable(die) else { return self.resume(die) };
             if startable == 0 {
-                if self.state.late.is_some() {
+                if self.state.traits.late {
                     // A step of GC came to nothing, for which the die had left pages to others.
                     self.try_start(die);
                 }
@@ -269,7 +269,7 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
             state.occupant = Occupant::GcProgram;
             state.pulse.start(now + command, array, self.state.device.timing.program_step_ns(array));
             self.queue.schedule(die as usize, now + command + array);
-            if self.state.suspends {
+            if self.state.traits.suspends {
                 self.pulse_begins(die);
             }
             self.use_channel(channel, command, Occupant::GcProgram, plane);

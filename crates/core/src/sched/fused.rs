@@ -128,7 +128,8 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
         let channel = state.channel as usize;
         (state.running, state.part, state.phase, state.occupant) = (op, op, Phase::ArrayRead, entry.occupant);
         self.queue.schedule(die as usize, now + command + array);
-        let loads = self.state.channels[channel].line.is_empty() && !self.state.gc_across && self.state.dies[die as usize].ready != 0;
+        let loads =
+            self.state.channels[channel].line.is_empty() && !self.state.traits.gc_across && self.state.dies[die as usize].ready != 0;
         let loading = if loads { self.load_programs(die, entry.plane, array) } else { 0 };
         self.use_channel(channel, command + loading, entry.occupant, entry.plane);
         self.update_held_category(die);
@@ -173,10 +174,10 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
     fn join_offset(&mut self, entry: &Op, lead: &Waiting) -> Option<u32> {
         let pages = self.state.device.geometry.pages_per_block;
         if entry.kind == OpKind::Program {
-            if self.state.aligns {
+            if self.state.traits.aligns {
                 return self.aligned_offset(entry, lead);
             }
-            if self.state.chooses {
+            if self.state.traits.chooses {
                 return self.point_at(entry, lead.offset).map(|_| lead.offset);
             }
             let write_point = self.policies.place.write_point(View(&self.state), entry.plane, entry.class == Class::GcProgram);
@@ -194,16 +195,16 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
         self.remove_from_line(mate);
         let entry = self.state.ops[mate as usize];
         if entry.kind == OpKind::Program {
-            let write_point = if self.state.aligns {
+            let write_point = if self.state.traits.aligns {
                 self.bring_level(&entry, lead_view)
-            } else if self.state.chooses {
+            } else if self.state.traits.chooses {
                 self.point_at(&entry, lead_view.offset).expect("the point that the offset was read from")
             } else {
                 self.policies.place.write_point(View(&self.state), entry.plane, entry.class == Class::GcProgram)
             };
             let target = self.state.books.take(entry.plane, write_point, entry.claimant()).expect("the page that the offset was read from");
             self.state.ops[mate as usize].target = target;
-            if self.state.chooses {
+            if self.state.traits.chooses {
                 self.note_choice(&entry, write_point, lead_view.offset);
             }
         } else if !matches!(entry.owner, Owner::Gc(_)) {

@@ -50,7 +50,7 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
     #[inline(never)]
     pub(crate) fn not_gathered(&self, die: DieIx) -> u64 {
         let host = if self.gathered(die) { 0 } else { HOST_PROGRAMS };
-        if self.state.gc_gather.is_empty() {
+        if !self.state.traits.gathers_gc {
             return host | self.holds_put_off(die);
         }
         let gc = if self.gc_gathered(die) { 0 } else { class_bits(Class::GcProgram) };
@@ -84,7 +84,7 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
         let forced = self.state.now >= self.state.gc_gather[die as usize].until;
         let mut planes = self.planes_of(die);
         let complete = || {
-            if self.state.gc_across {
+            if self.state.traits.gc_across {
                 // Any GC of the die may bring the page of any plane.
                 return self.planes_of(die).all(|plane| waits(&plane)) || !self.planes_of(die).any(|plane| self.brings_a_page(plane));
             }
@@ -101,8 +101,8 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
         match gc.state {
             GcState::Idle | GcState::Erasing => false,
             GcState::Claiming => has_more(),
-            GcState::Moving if self.state.gc_across => {
-                gc.reads || gc.in_registers > 0 || has_more() && gc.in_ram < self.state.gc_reads_ahead
+            GcState::Moving if self.state.traits.gc_across => {
+                gc.reads || gc.in_registers > 0 || has_more() && gc.in_ram < self.state.traits.gc_reads_ahead
             }
             // Where no step waits to be picked, a page is being read.
             GcState::Moving => has_more() || die.ready >> (self.state.planes[plane as usize].shift + Class::Gc as u32) & 1 == 0,
@@ -113,7 +113,7 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
     #[inline(never)]
     pub(crate) fn consider_gather(&mut self, die: DieIx) {
         self.await_partners(die, false);
-        if !self.state.gc_gather.is_empty() {
+        if self.state.traits.gathers_gc {
             self.await_partners(die, true);
         }
         self.settle_die(die);
@@ -161,7 +161,7 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
     #[inline(never)]
     pub(crate) fn pad_planes(&mut self, die: DieIx, lead: PlaneIx, for_host: bool) {
         let for_gc = !for_host;
-        if for_gc && self.state.gc_gather.is_empty() {
+        if for_gc && !self.state.traits.gathers_gc {
             return;
         }
         let planes = self.planes_of(die);
@@ -194,7 +194,7 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
     /// die and so takes a share of each reserve; a block's worth is left even so, for that is what one GC may move.
     fn pad(&mut self, plane: PlaneIx, write_point: usize, for_gc: bool) -> bool {
         let left = || self.state.books.room_for_gc(plane, write_point) > self.state.device.geometry.pages_per_block;
-        let claimant = if for_gc && self.state.gc_across && left() { Claimant::Gc } else { Claimant::Host };
+        let claimant = if for_gc && self.state.traits.gc_across && left() { Claimant::Gc } else { Claimant::Host };
         let padded = self.state.books.pad(plane, write_point, claimant);
         self.state.counters.padded_pages += u64::from(padded);
         padded
@@ -215,7 +215,7 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
 
     #[inline(never)]
     pub(crate) fn consider_gc_of_die(&mut self, die: DieIx) {
-        if !self.state.gc_across {
+        if !self.state.traits.gc_across {
             for plane in self.planes_of(die) {
                 self.consider_gc(plane);
             }
@@ -235,7 +235,7 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
     /// Whether a plane whose GC is not under way would rather join one with `moves` pages to move than be padded by as many:
     /// whether its erase frees more pages than it adds to what all planes of the die program.
     fn would_join(&mut self, plane: PlaneIx, moves: u32) -> Option<u32> {
-        if self.state.gc_across {
+        if self.state.traits.gc_across {
             // A GC alone fills the programs of its die.
             return None;
         }
@@ -249,14 +249,14 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
     /// The erased pages of a die, as if the GCs that have read all their pages had ended.
     fn erased_pages(&self, die: DieIx) -> u32 {
         let pages = self.state.device.geometry.pages_per_block;
-        let drains = |plane| self.state.gc_across && View(&self.state).gc_drains(plane);
+        let drains = |plane| self.state.traits.gc_across && View(&self.state).gc_drains(plane);
         let comes = |plane| if drains(plane) { pages.saturating_sub(self.state.gc[plane as usize].in_ram) } else { 0 };
         self.planes_of(die).map(|plane| self.state.books.free_pages(plane) + comes(plane)).sum()
     }
 
     /// Whether a GC of a die has read all its pages, and waits until they are programmed with those of another.
     fn die_drains(&self, die: DieIx) -> bool {
-        self.state.gc_across && self.planes_of(die).any(|plane| View(&self.state).gc_drains(plane))
+        self.state.traits.gc_across && self.planes_of(die).any(|plane| View(&self.state).gc_drains(plane))
     }
 
     /// A plane wants a GC and gets it.
@@ -288,7 +288,7 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
         let (planes, pages) = (g.planes_per_die, g.pages_per_block);
         let Some(victim) = self.choose_victim(plane) else { return false };
         let moves = self.state.books.valid_pages(victim);
-        if self.state.gc_across {
+        if self.state.traits.gc_across {
             // It may fill up what would be padded.
             return self.die_drains(die) || moves.next_multiple_of(planes) < pages;
         }

@@ -69,7 +69,7 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
 
     /// An operation joins the line of its plane and class, and starts at once if it can.
     pub(crate) fn enqueue(&mut self, op: u32) {
-        if self.state.late.is_some() && self.state.ops[op as usize].kind == OpKind::Program {
+        if self.state.traits.late && self.state.ops[op as usize].kind == OpKind::Program {
             return self.enqueue_late(op);
         }
         let arrival = self.state.next_arrival();
@@ -94,7 +94,7 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
             return;
         }
         self.line_up_op(op, plane, class);
-        if !self.state.gather_until.is_empty() {
+        if self.state.traits.gathers {
             self.consider_gather(die);
         }
         self.try_start(die);
@@ -150,7 +150,7 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
     }
 
     fn start_waiting(&mut self, die: DieIx) {
-        if self.state.late.is_some() {
+        if self.state.traits.late {
             return self.start_waiting_late(die);
         }
         self.start_lined_up(die);
@@ -326,11 +326,11 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
                     self.give_program_up(op);
                     return false;
                 }
-                if !self.state.gather_until.is_empty() {
+                if self.state.traits.gathers {
                     // What the background programs goes to the host's write point.
                     self.pad_planes(die, home, class != Class::GcProgram);
                 }
-                if self.state.late.is_some() {
+                if self.state.traits.late {
                     self.take_place(die, op);
                 } else {
                     let claimant = self.state.ops[op as usize].claimant();
@@ -344,7 +344,7 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
                         return false;
                     };
                     self.state.ops[op as usize].target = target;
-                    if self.state.chooses {
+                    if self.state.traits.chooses {
                         let (entry, offset) = (self.state.ops[op as usize], target % self.state.device.geometry.pages_per_block);
                         self.note_choice(&entry, write_point, offset);
                     }
@@ -356,7 +356,7 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
         self.bill_wait(op);
         self.join(die, op);
         self.begin(die, op);
-        if !self.state.gather_until.is_empty() {
+        if self.state.traits.gathers {
             self.consider_gather(die);
         }
         true
@@ -415,7 +415,7 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
             entry.since = now;
             let class = entry.class;
             self.state.blames[op as usize].add(SPACE, waited);
-            if waited > 0 && !self.state.gc_ideal {
+            if waited > 0 && !self.state.traits.gc_ideal {
                 self.block_by_gc(op);
             }
             if O::TOLD {
@@ -434,7 +434,7 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
         }
         let any = !woken.is_empty();
         self.woken = woken;
-        if any && !self.state.gather_until.is_empty() {
+        if any && self.state.traits.gathers {
             self.consider_gather(self.state.die_of(plane));
         }
         if any {
@@ -517,7 +517,7 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
             state.pulse.start(now + channel_ns, array_ns, step);
         }
         self.queue.schedule(die as usize, end);
-        if self.state.suspends {
+        if self.state.traits.suspends {
             self.pulse_begins(die);
         }
         self.use_channel(channel, channel_ns, entry.occupant, entry.plane);
@@ -553,7 +553,7 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
         let state = &mut self.state.dies[die as usize];
         state.phase = Phase::Idle;
         state.pulse.total = 0;
-        if !self.state.gather_until.is_empty() {
+        if self.state.traits.gathers {
             return self.finish_strictly(die, op);
         }
         self.state.dies[die as usize].running = NONE;

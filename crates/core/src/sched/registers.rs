@@ -90,7 +90,7 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
         let registers = &mut self.state.registers[die as usize];
         registers.full |= needed;
         let reads_on = match self.state.ops[lead as usize].owner {
-            Owner::Gc(plane) if self.state.gc_reads_ahead > 1 => Some(plane),
+            Owner::Gc(plane) if self.state.traits.gc_reads_ahead > 1 => Some(plane),
             _ => None,
         };
         if let Some(plane) = reads_on {

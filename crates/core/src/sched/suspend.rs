@@ -30,7 +30,7 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
     /// A host read waits for a die: asks whether what runs there makes way.
     #[inline]
     pub(crate) fn consider_suspension(&mut self, die: DieIx) {
-        if self.state.suspends {
+        if self.state.traits.suspends {
             self.ask_to_suspend(die);
         }
     }

@@ -171,7 +171,7 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
             }
             AgeingMethod::Statistical => self.lay_out(live, seed, &progress),
         };
-        if !self.state.gather_until.is_empty() {
+        if self.state.traits.gathers {
             self.make_strict(&mut aged);
         }
         aged.live_pages = live.count();

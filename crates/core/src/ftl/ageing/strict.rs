@@ -17,7 +17,7 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
     /// Brings the write points of each die to one offset, and the die's erased pages back to what the starting state says.
     pub(super) fn make_strict(&mut self, aged: &mut Aged) {
         self.align_write_points();
-        if !self.state.gc_across {
+        if !self.state.traits.gc_across {
             return;
         }
         let target = free_target(&self.state.device, &self.policies);

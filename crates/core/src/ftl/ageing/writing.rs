@@ -55,7 +55,7 @@ pub(super) struct Tally {
 impl<O: Observer, Q: EventQueue> Drive<O, Q> {
     pub(super) fn aim(&mut self) -> Aim {
         let mut target = free_target(&self.state.device, &self.policies);
-        if self.state.late.is_some() {
+        if self.state.traits.late {
             // Erased pages in open blocks, half of each, are none of a pool that counts erased blocks.
             target += self.policies.gc.write_points * self.state.device.geometry.pages_per_block / 2;
         }

@@ -105,6 +105,7 @@ impl Align for ActiveBlocks {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::design::Traits;
     use crate::ftl::Books;
     use crate::state::State;
     use crate::testkit::tiny_device;
@@ -115,7 +116,7 @@ mod tests {
         (device.geometry.channels, device.geometry.planes_per_die) = (1, 3);
         (device.geometry.pages_per_block, device.geometry.blocks_per_plane) = (8, 8);
         let books = Books::new(&device.geometry, device.logical_pages(), 2, 1, false);
-        let mut state = State::new(&device, books, true, false);
+        let mut state = State::new(&device, books, Traits { gc_through_controller: true, ..Traits::PLAIN });
         for (plane, pages) in (0..).zip(open) {
             for (point, pages) in pages.into_iter().enumerate() {
                 for _ in 0..pages {

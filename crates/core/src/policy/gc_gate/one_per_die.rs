@@ -53,6 +53,7 @@ impl GcGate for OnePerDie {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::design::Traits;
     use crate::ftl::gc::GcState;
     use crate::ftl::{Books, Claimant};
     use crate::state::State;
@@ -63,7 +64,7 @@ mod tests {
         let mut device = tiny_device();
         device.geometry.planes_per_die = 2;
         let books = Books::new(&device.geometry, device.logical_pages(), 1, 1, false);
-        let mut state = State::new(&device, books, true, false);
+        let mut state = State::new(&device, books, Traits { gc_through_controller: true, ..Traits::PLAIN });
         let ask = |state: &State, plane| OnePerDie {}.may_start(View(state), plane, Want::Hard);
         state.books.take(0, 0, Claimant::Host).unwrap();
         assert_eq!(ask(&state, 1), Gate::Open, "nobody else wants one");

@@ -183,6 +183,7 @@ impl GcTrigger for Watermark {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::design::Traits;
     use crate::ftl::Claimant;
     use crate::testkit::{tiny_device, tiny_state};
 
@@ -232,7 +233,7 @@ mod tests {
         let mut device = tiny_device();
         device.geometry.planes_per_die = 2;
         let books = crate::ftl::Books::new(&device.geometry, device.logical_pages(), 1, 1, false);
-        let mut state = crate::state::State::new(&device, books, true, false);
+        let mut state = crate::state::State::new(&device, books, Traits { gc_through_controller: true, ..Traits::PLAIN });
         let mut trigger = Watermark::new(75.0, 25.0).of(Of::Die);
         trigger.prepare(&device).unwrap();
         let mut take = |state: &mut crate::state::State, pages: u32| {

@@ -115,6 +115,7 @@ impl Place for SuperPage {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::design::Traits;
     use crate::ftl::Books;
     use crate::state::State;
     use crate::testkit::tiny_device;
@@ -129,7 +130,7 @@ mod tests {
     fn state() -> State {
         let device = device();
         let books = Books::new(&device.geometry, device.logical_pages(), 1, 1, false);
-        let mut state = State::new(&device, books, true, false);
+        let mut state = State::new(&device, books, Traits { gc_through_controller: true, ..Traits::PLAIN });
         (state.bound, state.gc_bound) = (vec![0; 8], vec![0; 8]);
         state
     }

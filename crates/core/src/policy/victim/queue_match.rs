@@ -101,6 +101,7 @@ impl Victim for QueueMatch {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::design::Traits;
     use crate::ftl::{Books, Claimant};
     use crate::observe::Occupant;
     use crate::sched::ops::{Class, Op, OpKind, Owner};
@@ -113,7 +114,7 @@ mod tests {
         let mut device = tiny_device();
         (device.geometry.channels, device.geometry.planes_per_die) = (1, 2);
         let books = Books::new(&device.geometry, device.logical_pages(), 1, 1, false);
-        let mut state = State::new(&device, books, true, false);
+        let mut state = State::new(&device, books, Traits { gc_through_controller: true, ..Traits::PLAIN });
         for index in 0..12 {
             for plane in 0..2 {
                 let ppn = state.books.take(plane, 0, Claimant::Host).unwrap();
