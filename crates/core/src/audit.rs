@@ -146,7 +146,7 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
             return Err(format!("{} parity pages are in RAM and no stripe is on its way", rain.parity_pages));
         }
         // What is active is in the buffer or being read.
-        if state.outstanding() == 0 && rain.active.len() > state.buffer.occupied() as usize + usize::from(state.mover.is_some()) {
+        if state.outstanding() == 0 && rain.active.len() > state.buffer.occupied() as usize + usize::from(state.levelling.is_moving()) {
             return Err(format!("{} stripes are active, and the buffer has {} pages", rain.active.len(), state.buffer.occupied()));
         }
         Ok(())

@@ -357,7 +357,7 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
         self.advance(now);
         let id = self.next_id;
         self.next_id += 1;
-        if self.state.scrubbing_owed {
+        if self.state.scrubbing.is_owed() {
             self.wake_scrubbers();
         }
         let queued = Queued { id, asked: now, arrived: self.state.now, command };

@@ -2,8 +2,8 @@
 
 use crate::design::Traits;
 use crate::device::Device;
-use crate::drive::levelling::Mover;
-use crate::drive::scrub::Scrubber;
+use crate::drive::levelling::Levelling;
+use crate::drive::scrub::Scrubbing;
 use crate::errors::PageErrors;
 use crate::ftl::Books;
 use crate::ftl::gc::Gc;
@@ -421,18 +421,13 @@ pub struct State {
     pub(crate) late: Option<Box<Late>>,
     /// Bit errors, if the flash has any.
     pub(crate) errors: Option<Box<PageErrors>>,
-    pub(crate) mover: Option<Box<Mover>>,
-    /// It has taken so long that it does not come behind everything else any more.
-    pub(crate) move_is_late: bool,
-    /// When the next stripe may begin to move.
-    pub(crate) moves_rest_until: Ns,
+    /// The moves of stripes for the sake of wear.
+    pub(crate) levelling: Levelling,
     /// Erases of each plane since the drive began to run, and those before counting began.
     pub(crate) plane_erases: Vec<u64>,
     pub(crate) plane_erases_then: Vec<u64>,
-    /// The scrubber of each die; none where nothing is scrubbed.
-    pub(crate) scrubbers: Vec<Scrubber>,
-    /// Some of them wait for the next request.
-    pub(crate) scrubbing_owed: bool,
+    /// What reads suspect pages while dies are idle.
+    pub(crate) scrubbing: Scrubbing,
 }
 
 impl State {
@@ -519,13 +514,10 @@ impl State {
             rain: None,
             late: None,
             errors: PageErrors::new(device).map(Box::new),
-            mover: None,
-            move_is_late: false,
-            moves_rest_until: 0,
+            levelling: Levelling::default(),
             plane_erases: vec![0; g.planes() as usize],
             plane_erases_then: vec![0; g.planes() as usize],
-            scrubbers: Vec::new(),
-            scrubbing_owed: false,
+            scrubbing: Scrubbing::default(),
         }
     }
 

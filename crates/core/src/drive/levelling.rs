@@ -25,7 +25,7 @@ use crate::view::{View, WrittenStripe};
 
 /// The stripe that moves.
 #[derive(Debug)]
-pub(crate) struct Mover {
+struct Mover {
     stripe: u32,
     to: Place,
     /// Its place among the active stripes, and the batch that it counts as.
@@ -38,13 +38,41 @@ pub(crate) struct Mover {
     pages: Vec<(Lpn, Option<Content>)>,
 }
 
+/// The moves of stripes, one at a time.
+#[derive(Debug, Default)]
+pub(crate) struct Levelling {
+    mover: Option<Box<Mover>>,
+    /// The move has taken so long that it does not come behind everything else any more.
+    is_late: bool,
+    /// When the next stripe may begin to move.
+    rests_until: Ns,
+}
+
+impl Levelling {
+    /// A stripe moves.
+    pub fn is_moving(&self) -> bool {
+        self.mover.is_some()
+    }
+
+    /// It does so for so long that it does not come behind everything else any more.
+    #[inline]
+    pub fn is_late(&self) -> bool {
+        self.is_late
+    }
+
+    /// What a loss of power leaves: no move, and the pause since the last one began.
+    pub fn after_power_loss(&self) -> Self {
+        Self { rests_until: self.rests_until, ..Self::default() }
+    }
+}
+
 impl<O: Observer, Q: EventQueue> Drive<O, Q> {
     /// A stripe has been written: asks whether it moves.
     #[inline(never)]
     pub(super) fn consider_levelling(&mut self, stripe: u32, written: u32) {
         let rain = self.state.rain.as_ref().expect("only drives with stripes get here");
-        let rests = self.state.now < self.state.moves_rest_until;
-        if rests || self.state.mover.is_some() || rain.active.find(stripe).is_some() {
+        let rests = self.state.now < self.state.levelling.rests_until;
+        if rests || self.state.levelling.mover.is_some() || rain.active.find(stripe).is_some() {
             return;
         }
         let asked = WrittenStripe { stripe, written, place: rain.stripes.place_of_stripe(stripe) };
@@ -89,8 +117,8 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
         rain.active.get_mut(active).batch = batch;
         let now = self.state.now;
         let (pending, contents) = (pages.len() as u32, pages.iter().map(|&lpn| (lpn, None)).collect());
-        self.state.mover = Some(Box::new(Mover { stripe, to, active, batch, began: now, pending, pages: contents }));
-        self.state.moves_rest_until = now.saturating_add(self.policies.wear_level.pause_ns());
+        self.state.levelling.mover = Some(Box::new(Mover { stripe, to, active, batch, began: now, pending, pages: contents }));
+        self.state.levelling.rests_until = now.saturating_add(self.policies.wear_level.pause_ns());
         let patience_over = now.saturating_add(self.policies.wear_level.patience_ns());
         self.set_timer(patience_over, Timer::Move(now));
         for lpn in pages {
@@ -108,10 +136,10 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
 
     /// The patience of the move that began at a time is over. Returns whether it is still under way.
     pub(super) fn move_timer(&mut self, began: Ns) -> bool {
-        let is_late = self.state.mover.as_ref().is_some_and(|mover| mover.began == began);
+        let is_late = self.state.levelling.mover.as_ref().is_some_and(|mover| mover.began == began);
         if is_late {
             // Whatever of it waits does so at a busy die, which sees that when it chooses next.
-            self.state.move_is_late = true;
+            self.state.levelling.is_late = true;
             self.state.counters.moves_hurried += 1;
         }
         is_late
@@ -119,7 +147,7 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
 
     /// The page whose copy a number behind all others stands for while its stripe moves.
     pub(super) fn page_on_the_move(&self, number: Lpn) -> Option<Lpn> {
-        let (rain, mover) = (self.state.rain.as_ref()?, self.state.mover.as_ref()?);
+        let (rain, mover) = (self.state.rain.as_ref()?, self.state.levelling.mover.as_ref()?);
         let place = u64::from(number).checked_sub(rain.stripes.pages())?;
         Some(rain.stripes.page_in(mover.stripe, place as u32))
     }
@@ -127,7 +155,7 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
     /// A page of the stripe that moves has been read or programmed.
     pub(super) fn mover_op_done(&mut self, op: u32) {
         let Op { kind, lpn, target, plane, .. } = self.state.ops[op as usize];
-        let mover = self.state.mover.as_mut().expect("a stripe that moves");
+        let mover = self.state.levelling.mover.as_mut().expect("a stripe that moves");
         mover.pending -= 1;
         let last = mover.pending == 0;
         if kind == OpKind::Read {
@@ -154,7 +182,7 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
 
     /// Everything has been read, and is programmed at its new place.
     fn program_moved(&mut self) {
-        let mover = self.state.mover.as_mut().expect("a stripe that moves");
+        let mover = self.state.levelling.mover.as_mut().expect("a stripe that moves");
         mover.pending = mover.pages.len() as u32;
         let (to, pages) = (mover.to, mover.pages.clone());
         for (lpn, content) in pages {
@@ -170,8 +198,8 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
 
     /// Every page has a copy at its new place: table and map change, and whoever waits for a page waits there.
     fn end_move(&mut self) {
-        let mover = self.state.mover.take().expect("a stripe that moves");
-        self.state.move_is_late = false;
+        let mover = self.state.levelling.mover.take().expect("a stripe that moves");
+        self.state.levelling.is_late = false;
         let stripe = mover.stripe;
         let rain = self.state.rain.as_mut().expect("only drives with stripes get here");
         let counters = &mut self.state.counters;

@@ -275,7 +275,7 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
         // The clock of the simulation, and what is counted for it.
         (state.now, state.arrivals, state.counters) = (old.now, old.arrivals, old.counters);
         (state.plane_erases, state.plane_erases_then) = (old.plane_erases, old.plane_erases_then);
-        state.moves_rest_until = old.moves_rest_until;
+        state.levelling = old.levelling.after_power_loss();
         state.die_busy_then = old.die_busy_then;
         for (die, old) in state.dies.iter_mut().zip(&old.dies) {
             die.busy_ns = old.busy_ns;

@@ -18,9 +18,26 @@ use crate::sched::ops::{Class, Op, OpKind, Owner};
 use crate::units::Ns;
 use crate::view::View;
 
+/// The scrubbers of all dies.
+#[derive(Debug, Default)]
+pub(crate) struct Scrubbing {
+    /// One for each die; none where nothing is scrubbed.
+    dies: Vec<Scrubber>,
+    /// Some of them wait for the next request.
+    is_owed: bool,
+}
+
+impl Scrubbing {
+    /// Some scrubbers wait for the next request.
+    #[inline]
+    pub fn is_owed(&self) -> bool {
+        self.is_owed
+    }
+}
+
 /// The scrubber of a die.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Scrubber {
+struct Scrubber {
     /// The block that it looks through, and the first offset that it has not looked at.
     block: BlockIx,
     offset: u32,
@@ -42,7 +59,7 @@ pub(crate) struct Scrubber {
 }
 
 impl Scrubber {
-    pub const ASLEEP: Self = Self {
+    const ASLEEP: Self = Self {
         block: NONE,
         offset: 0,
         left: 0,
@@ -101,9 +118,9 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
         let Some(errors) = &mut self.state.errors else { return };
         let copies = errors.copied(from, to);
         self.state.counters.copybacks_max = self.state.counters.copybacks_max.max(copies.into());
-        if !self.state.scrubbers.is_empty() {
+        if !self.state.scrubbing.dies.is_empty() {
             let die = self.state.die_of(self.state.books.plane_of(to));
-            let Scrubber { awake, requests_then, .. } = self.state.scrubbers[die as usize];
+            let Scrubber { awake, requests_then, .. } = self.state.scrubbing.dies[die as usize];
             if !awake && requests_then != self.next_id {
                 self.scrub_later(die);
             } else if !awake {
@@ -116,7 +133,7 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
     pub(super) fn scrub_after_cut(&mut self) {
         let g = &self.state.device.geometry;
         let blocks = g.planes_per_die * g.blocks_per_plane;
-        for die in 0..self.state.scrubbers.len() as DieIx {
+        for die in 0..self.state.scrubbing.dies.len() as DieIx {
             let errors = self.state.errors.as_ref().expect("scrubbers are for devices with errors");
             if (die * blocks..(die + 1) * blocks).any(|block| errors.is_suspect(block)) {
                 self.owe_a_round(die);
@@ -125,16 +142,16 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
     }
 
     fn owe_a_round(&mut self, die: DieIx) {
-        self.state.scrubbers[die as usize].owes = true;
-        self.state.scrubbing_owed = true;
+        self.state.scrubbing.dies[die as usize].owes = true;
+        self.state.scrubbing.is_owed = true;
     }
 
     /// A request has come: the scrubbers that have suspects left begin a new round.
     #[inline(never)]
     pub(super) fn wake_scrubbers(&mut self) {
-        self.state.scrubbing_owed = false;
-        for die in 0..self.state.scrubbers.len() as DieIx {
-            if self.state.scrubbers[die as usize].owes {
+        self.state.scrubbing.is_owed = false;
+        for die in 0..self.state.scrubbing.dies.len() as DieIx {
+            if self.state.scrubbing.dies[die as usize].owes {
                 self.scrub_later(die);
             }
         }
@@ -142,7 +159,7 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
 
     fn scrub_later(&mut self, die: DieIx) {
         let Some(pause) = self.policies.scrub.pause_ns() else { return };
-        let scrubber = &mut self.state.scrubbers[die as usize];
+        let scrubber = &mut self.state.scrubbing.dies[die as usize];
         (scrubber.awake, scrubber.owes) = (true, false);
         self.set_timer(self.state.now + pause, Timer::Scrub(die));
     }
@@ -153,12 +170,12 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
             return self.scrub_later(die);
         }
         let Some(ppn) = self.next_to_scrub(die) else {
-            self.state.scrubbers[die as usize].awake = false;
+            self.state.scrubbing.dies[die as usize].awake = false;
             return;
         };
         let (lpn, plane) = (self.state.books.owner(ppn), self.state.books.plane_of(ppn));
         let erases = self.state.books.erase_count(self.state.books.block_of(ppn));
-        let scrubber = &mut self.state.scrubbers[die as usize];
+        let scrubber = &mut self.state.scrubbing.dies[die as usize];
         (scrubber.ppn, scrubber.erases, scrubber.pending) = (ppn, erases, 0);
         let read = self.scrub_op(OpKind::Read, die, lpn, plane);
         self.enqueue(read);
@@ -182,13 +199,13 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
         let (pages, blocks) = (g.pages_per_block, g.planes_per_die * g.blocks_per_plane);
         let least = self.policies.scrub.least_copybacks();
         loop {
-            let Scrubber { block, mut offset, .. } = self.state.scrubbers[die as usize];
+            let Scrubber { block, mut offset, .. } = self.state.scrubbing.dies[die as usize];
             let errors = self.state.errors.as_mut().expect("scrubbers are for devices with errors");
             if block != NONE {
                 while let Some(valid) = self.state.books.next_valid(block, offset) {
                     offset = valid + 1;
                     if errors.is_due(block * pages + valid, least) {
-                        self.state.scrubbers[die as usize].offset = offset;
+                        self.state.scrubbing.dies[die as usize].offset = offset;
                         return Some(block * pages + valid);
                     }
                 }
@@ -196,7 +213,7 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
             let mut suspects = std::mem::take(&mut self.candidates);
             suspects.clear();
             suspects.extend((die * blocks..(die + 1) * blocks).filter(|&block| errors.is_suspect(block)));
-            let scrubber = &mut self.state.scrubbers[die as usize];
+            let scrubber = &mut self.state.scrubbing.dies[die as usize];
             if scrubber.left == 0 && scrubber.requests_then != self.next_id {
                 (scrubber.left, scrubber.requests_then) = (suspects.len(), self.next_id);
             }
@@ -205,7 +222,7 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
             let next = if ended { NONE } else { suspects[self.policies.scrub.next_block(View(&self.state), &suspects)] };
             let suspects_left = !suspects.is_empty();
             self.candidates = suspects;
-            let scrubber = &mut self.state.scrubbers[die as usize];
+            let scrubber = &mut self.state.scrubbing.dies[die as usize];
             (scrubber.block, scrubber.offset) = (next, 0);
             if next == NONE {
                 if suspects_left {
@@ -223,12 +240,12 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
         let entry = self.state.ops[op as usize];
         if entry.kind == OpKind::Program {
             self.page_rewritten(op);
-        } else if self.state.scrubbers[die as usize].pending > 0 {
+        } else if self.state.scrubbing.dies[die as usize].pending > 0 {
             self.stripe_page_read(die, op);
         } else {
             self.page_scrubbed(die, op);
         }
-        if self.state.scrubbers[die as usize].ppn == NONE {
+        if self.state.scrubbing.dies[die as usize].ppn == NONE {
             self.scrub_later(die);
         }
     }
@@ -236,10 +253,10 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
     /// A page has passed the ECC.
     fn page_scrubbed(&mut self, die: DieIx, op: u32) {
         let Op { lpn, ppn, plane, .. } = self.state.ops[op as usize];
-        let is_same = ppn != NONE && self.state.scrubbers[die as usize].ppn == ppn;
+        let is_same = ppn != NONE && self.state.scrubbing.dies[die as usize].ppn == ppn;
         if !is_same {
             // It was written or moved while the read waited.
-            self.state.scrubbers[die as usize].ppn = NONE;
+            self.state.scrubbing.dies[die as usize].ppn = NONE;
             return;
         }
         let found = self.find_errors(lpn, ppn);
@@ -255,7 +272,7 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
         // A plane that needs room keeps it for the host.
         let has_room = self.policies.gc_trigger.want(View(&self.state), plane) != Want::Hard;
         if !self.policies.scrub.rewrite(View(&self.state), found.worst, correctable) {
-            self.state.scrubbers[die as usize].ppn = NONE;
+            self.state.scrubbing.dies[die as usize].ppn = NONE;
         } else if has_room {
             self.rewrite_page(die, lpn);
         } else {
@@ -265,7 +282,7 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
 
     /// A page that needs to be written anew can't be now: it is looked at again in a later round.
     fn put_page_off(&mut self, die: DieIx) {
-        let ppn = std::mem::replace(&mut self.state.scrubbers[die as usize].ppn, NONE);
+        let ppn = std::mem::replace(&mut self.state.scrubbing.dies[die as usize].ppn, NONE);
         let errors = self.state.errors.as_mut().expect("scrubbers are for devices with errors");
         errors.put_off(ppn);
     }
@@ -278,12 +295,12 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
                 // The stripe is on its way, or moves.
                 self.put_page_off(die);
             } else {
-                self.state.scrubbers[die as usize].ppn = NONE;
+                self.state.scrubbing.dies[die as usize].ppn = NONE;
             }
             return;
         }
         let then = self.place_of_pages(&rest);
-        let scrubber = &mut self.state.scrubbers[die as usize];
+        let scrubber = &mut self.state.scrubbing.dies[die as usize];
         (scrubber.pending, scrubber.is_lost, scrubber.stripe_then) = (rest.len() as u32, false, then);
         let reads: Vec<u32> = rest
             .into_iter()
@@ -325,7 +342,7 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
             self.state.counters.corrected_bits += u64::from(found.corrected);
         }
         self.state.counters.uncorrectable_elsewhere += u64::from(beyond);
-        let scrubber = &mut self.state.scrubbers[die as usize];
+        let scrubber = &mut self.state.scrubbing.dies[die as usize];
         scrubber.is_lost |= beyond;
         scrubber.pending -= 1;
         if scrubber.pending > 0 {
@@ -341,19 +358,19 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
         } else if is_there && !is_lost {
             self.put_page_off(die);
         } else {
-            self.state.scrubbers[die as usize].ppn = NONE;
+            self.state.scrubbing.dies[die as usize].ppn = NONE;
         }
     }
 
     /// Whether the page that a scrubber has read is still the present copy.
     fn is_where_it_was(&self, die: DieIx, lpn: Lpn) -> bool {
-        let Scrubber { ppn, erases, .. } = self.state.scrubbers[die as usize];
+        let Scrubber { ppn, erases, .. } = self.state.scrubbing.dies[die as usize];
         let books = &self.state.books;
         books.lookup(lpn) == ppn && books.erase_count(books.block_of(ppn)) == erases
     }
 
     fn rewrite_page(&mut self, die: DieIx, lpn: Lpn) {
-        let ppn = self.state.scrubbers[die as usize].ppn;
+        let ppn = self.state.scrubbing.dies[die as usize].ppn;
         let plane = self.state.books.plane_of(ppn);
         let program = self.scrub_op(OpKind::Program, die, lpn, plane);
         self.state.ops[program as usize].ppn = ppn;
@@ -377,7 +394,7 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
         if self.is_where_it_was(die, lpn) {
             self.put_page_off(die);
         }
-        self.state.scrubbers[die as usize].ppn = NONE;
+        self.state.scrubbing.dies[die as usize].ppn = NONE;
         self.scrub_later(die);
     }
 
@@ -389,7 +406,7 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
         self.state.counters.scrub_rewrites += 1;
         self.state.books.commit_move(lpn, ppn, target);
         if let Owner::Scrub(die) = owner {
-            self.state.scrubbers[die as usize].ppn = NONE;
+            self.state.scrubbing.dies[die as usize].ppn = NONE;
         }
         self.consider_gc(plane);
     }
@@ -398,7 +415,7 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
     pub(super) fn prepare_scrubbers(&mut self) {
         let pause: Option<Ns> = self.policies.scrub.pause_ns();
         if pause.is_some() {
-            self.state.scrubbers = vec![Scrubber::ASLEEP; self.state.dies.len()];
+            self.state.scrubbing.dies = vec![Scrubber::ASLEEP; self.state.dies.len()];
         }
     }
 }

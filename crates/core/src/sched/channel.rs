@@ -174,7 +174,7 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
 
     /// The class of begun work, as `order` sees it.
     fn class_in_order(&self, op: &Op) -> Class {
-        if self.state.move_is_late && op.owner.can_be_late() { op.class_when_late() } else { op.class }
+        if self.state.levelling.is_late() && op.owner.can_be_late() { op.class_when_late() } else { op.class }
     }
 
     /// Begun work that waits for the channel, as `order` sees it.

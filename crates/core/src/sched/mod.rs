@@ -254,7 +254,7 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
     #[inline(never)]
     fn without_patient_work(&self, die: DieIx, startable: u64) -> u64 {
         let mut patient = startable & BACKGROUND_BITS;
-        if self.state.move_is_late {
+        if self.state.levelling.is_late() {
             let mut rest = patient;
             while rest != 0 {
                 let (bit, plane) = (rest & rest.wrapping_neg(), self.work_of(die, rest.trailing_zeros()).1);
@@ -271,7 +271,7 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
         while op != NONE && !self.state.ops[op as usize].owner.can_be_late() {
             op = self.state.ops[op as usize].next;
         }
-        self.state.move_is_late && op != NONE
+        self.state.levelling.is_late() && op != NONE
     }
 
     fn choose_of_many(&mut self, die: DieIx, startable: u64) -> u32 {

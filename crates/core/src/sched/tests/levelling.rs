@@ -118,12 +118,12 @@ fn what_is_written_meanwhile_follows_the_stripe() {
     drive.at(0, write(1));
     // The write is on the flash at 111 + 3000 + 1101; then the move reads.
     drive.advance(4250);
-    assert!(drive.state.mover.is_some());
+    assert!(drive.state.levelling.is_moving());
     drive.at(4250, write(2));
     let id = drive.at(4300, read(2));
     drive.expect_completion(id, 4303);
     drive.run();
-    assert!(drive.state.mover.is_none());
+    assert!(!drive.state.levelling.is_moving());
     assert_eq!(planes_of_stripe_0(&drive), [1, 3, 5, 7]);
     assert_eq!((drive.mismatch(), drive.audit()), (None, Ok(())));
 }
@@ -159,9 +159,9 @@ fn a_read_that_waits_when_its_stripe_moves_is_served_at_the_new_place() {
     drive.at(0, write(1));
     // The move reads, programs pages and parity, and is over when the last program is: all planes of group 1 at once.
     drive.advance(4250);
-    assert!(drive.state.mover.is_some());
+    assert!(drive.state.levelling.is_moving());
     let mut now = 4250;
-    while drive.state.mover.is_some() {
+    while drive.state.levelling.is_moving() {
         // Two reads at a time in the old plane, so that one always waits.
         drive.at(now, read(1));
         drive.at(now, read(1));
@@ -213,7 +213,7 @@ fn the_errors_of_a_copy_are_the_same_before_and_after_the_move_has_ended() {
     let stripes = drive.state.rain.as_ref().unwrap().stripes.clone();
     let ppn = |drive: &TestDrive, lpn: Lpn| drive.state.books.lookup(lpn);
     let mut seen = [None; 4];
-    while drive.state.mover.is_some() {
+    while drive.state.levelling.is_moving() {
         for place in 0..4 {
             let number = stripes.page_on_the_move(place);
             let copy = ppn(&drive, number);
@@ -297,8 +297,8 @@ fn a_move_on_dies_that_never_rest_goes_on_when_its_patience_is_over() {
         let mut began = false;
         while drive.now() < 200_000 {
             drive.step();
-            began |= drive.state.mover.is_some();
-            if began && drive.state.mover.is_none() {
+            began |= drive.state.levelling.is_moving();
+            if began && !drive.state.levelling.is_moving() {
                 ended = ended.min(drive.now());
             }
             let now = drive.now();

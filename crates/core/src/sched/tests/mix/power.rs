@@ -50,7 +50,7 @@ impl Mix {
                 }
                 let outstanding = drive.outstanding() as u64;
                 let state = &drive.state;
-                cuts.moving += usize::from(state.mover.is_some());
+                cuts.moving += usize::from(state.levelling.is_moving());
                 cuts.on_their_way += usize::from(state.rain.as_ref().is_some_and(|rain| rain.batches.used().any(|batch| batch.ready)));
                 cuts.suspended += usize::from(state.dies.iter().any(|die| die.parked != NONE));
                 let recovery = drive.cut_power().unwrap();
