@@ -13,6 +13,7 @@ macro_rules! check {
 }
 pub(crate) use check;
 
+mod attribution;
 mod audit;
 pub mod config;
 pub mod design;

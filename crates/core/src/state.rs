@@ -1,5 +1,6 @@
 //! Everything about the drive that changes, apart from the policies' own memory and the pending events.
 
+use crate::attribution::Latencies;
 use crate::design::Traits;
 use crate::device::Device;
 use crate::drive::levelling::Levelling;
@@ -10,14 +11,14 @@ use crate::ftl::gc::Gc;
 use crate::host::{Command, CommandKind};
 use crate::host_queue::HostQueue;
 use crate::ids::{BlockIx, DieIx, Lpn, NONE, PlaneIx};
-use crate::observe::{Blame, CHANNEL_CATEGORIES, CHANNEL_IDLE, OCCUPANTS, Occupant};
+use crate::observe::{CHANNEL_CATEGORIES, CHANNEL_IDLE, OCCUPANTS, Occupant};
 use crate::policy::Serve;
 use crate::rain::Rain;
 use crate::ram::WriteBuffer;
 use crate::sched::gather::GcGather;
 use crate::sched::jobs::Job;
 use crate::sched::late::Late;
-use crate::sched::ops::{CLASSES, Op, Pool, Waits};
+use crate::sched::ops::{CLASSES, Op, Pool};
 use crate::sched::registers::Registers;
 use crate::units::Ns;
 use crate::view::Work;
@@ -395,8 +396,8 @@ pub struct State {
     /// Planes whose GC waits at the gate.
     pub(crate) gated: Vec<u64>,
     pub(crate) ops: Pool<Op>,
-    pub(crate) waits: Vec<Waits>,
-    pub(crate) blames: Vec<Blame>,
+    /// What the latency of each of them is attributed to.
+    pub(crate) latencies: Latencies,
     pub(crate) requests: Pool<Request>,
     pub(crate) jobs: Pool<Job>,
     pub(crate) buffer: WriteBuffer,
@@ -497,8 +498,7 @@ impl State {
             gcs_started: 0,
             gated: vec![0; (g.planes() as usize).div_ceil(64)],
             ops: Pool::with_capacity(1024),
-            waits: Vec::with_capacity(1024),
-            blames: Vec::with_capacity(1024),
+            latencies: Latencies::with_capacity(1024),
             requests: Pool::with_capacity(device.host.queue_depth as usize),
             jobs: Pool::with_capacity(64),
             buffer: WriteBuffer::new(device),
@@ -545,12 +545,7 @@ impl State {
     #[inline(always)]
     pub(crate) fn new_op(&mut self, op: Op) -> u32 {
         let index = self.ops.insert(op);
-        if self.blames.len() < self.ops.len() {
-            self.blames.push(Blame::default());
-            self.waits.push(Waits::NONE);
-        } else {
-            self.blames[index as usize].clear();
-        }
+        self.latencies.begin(index);
         index
     }
 

@@ -193,7 +193,7 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
         let keeper = op.unwrap_or_else(|| {
             // The blame needs a place until the last piece has crossed.
             let keeper = self.state.new_op(Op::new(OpKind::Read, Class::HostRead, Occupant::HostRead, Owner::Request(request), NONE, 0));
-            std::mem::swap(&mut self.path_blame, &mut self.state.blames[keeper as usize]);
+            std::mem::swap(&mut self.path_blame, self.state.latencies.blame_mut(keeper));
             keeper
         });
         if self.path.outward.line.is_empty() {

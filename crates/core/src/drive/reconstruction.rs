@@ -214,7 +214,7 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
         let entry = self.state.ops[op as usize];
         let stripe = self.stripe_of(op);
         let sources = self.sources(stripe, entry.lpn, NONE);
-        let blame = self.state.blames[op as usize].clone();
+        let blame = self.state.latencies.blame(op).clone();
         self.state.counters.regeneration_reads += u64::from(sources.extra.count_ones());
         if sources.behind > 0 && self.rain().plans_reads {
             self.note_wait_to_regenerate(request, sources.behind);
@@ -474,7 +474,7 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
         self.leave_line(op);
         self.state.counters.reconstructed_late += 1;
         self.pay(op);
-        let blame = self.state.blames[op as usize].clone();
+        let blame = self.state.latencies.blame(op).clone();
         self.count_reconstruction(&sources);
         let gc_blocked = self.state.ops[op as usize].gc_blocked;
         self.rebuild(request, stripe, op, op, &sources, blame, gc_blocked);

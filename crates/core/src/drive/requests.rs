@@ -598,7 +598,7 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
         let takes_time = self.path.takes_time();
         let (link_wait_ns, link_ns) = if takes_time { self.link_times(&self.state.requests[request as usize]) } else { (0, 0) };
         let blame = match op {
-            Some(op) => &mut self.state.blames[op as usize],
+            Some(op) => self.state.latencies.blame_mut(op),
             None => &mut self.path_blame,
         };
         if takes_time {

@@ -1,36 +1,13 @@
-//! Blame: who waited for what, from counters that every die, plane and channel keeps.
-//!
-//! Nothing is recorded while time passes. An operation that waits copies the counters; when it is issued, the copy becomes
-//! what they have grown by, without a look at it. Of the many pages of a request only the last one explains its latency, so
-//! it is only there that these waits are put into the blame.
+//! When operations begin and end to wait, and what goes on at dies and channels meanwhile. What their latency is attributed to
+//! follows from that in [`attribution`](crate::attribution).
 
+use crate::attribution::{Owed, Place};
 use crate::drive::Drive;
 use crate::event::EventQueue;
 use crate::ids::{DieIx, NONE, PlaneIx};
-use crate::observe::{ARRAY, Blame, CHANNEL, COMMAND, DIE, Observer, Occupant, TRANSFER};
+use crate::observe::{ARRAY, COMMAND, DIE, Observer, TRANSFER};
 use crate::sched::Times;
 use crate::sched::ops::{OWES_CHANNEL, OWES_DIE, OpKind, WAITS_FOR_DIE};
-use crate::story::Passing;
-use crate::units::Ns;
-
-/// Turns counters of the past into what they have grown by since.
-#[inline(always)]
-fn grow_since<const N: usize>(then: &mut [Ns; N], now: &[Ns; N]) {
-    for (then, now) in then.iter_mut().zip(now) {
-        *then = now.wrapping_sub(*then);
-    }
-}
-
-/// Adds waits to the parts of a blame from `first` on. Few of them are not zero.
-#[inline(always)]
-fn add_waits<const N: usize>(blame: &mut Blame, first: usize, waits: &[Ns; N]) {
-    let mut rest = waits.iter().enumerate().fold(0u32, |mask, (index, &ns)| mask | u32::from(ns != 0) << index);
-    while rest != 0 {
-        let index = rest.trailing_zeros() as usize;
-        blame.add(first + index, waits[index]);
-        rest &= rest - 1;
-    }
-}
 
 impl<O: Observer, Q: EventQueue> Drive<O, Q> {
     /// Copies the counters for an operation that did not start at once, if somebody will ask for its blame.
@@ -52,25 +29,11 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
         let now = self.state.now;
         let entry = &mut self.state.ops[op as usize];
         entry.bill |= WAITS_FOR_DIE;
-        let plane = entry.plane;
-        let die = self.state.die_of(plane);
-        let gc_held = self.gc_held_ns(plane, die);
-        let die = &self.state.dies[die as usize];
-        let channel = &self.state.channels[die.channel as usize];
-        let lines = &self.state.planes[plane as usize];
-        let waits = &mut self.state.waits[op as usize];
-        waits.die = die.busy_ns;
-        waits.die[die.occupant as usize] += die.unsettled(now);
-        waits.held = lines.waited_held_ns(die.blocked, now);
-        lines.waited_by(die.blocked, channel, now, &mut waits.other, |_, now| now);
-        waits.gc_held = gc_held;
-    }
-
-    /// For how long GCs have held a plane, and its channel, up to now.
-    #[inline(always)]
-    pub(super) fn gc_held_ns(&self, plane: PlaneIx, die: DieIx) -> (Ns, Ns) {
-        let channel = &self.state.channels[self.state.channel_of(die)];
-        (self.state.planes[plane as usize].gc_held_ns(self.state.now), channel.gc_held_ns(self.state.now))
+        // The fields one by one, since the place borrows the others.
+        let lines = &self.state.planes[entry.plane as usize];
+        let die = &self.state.dies[lines.die as usize];
+        let place = Place { lines, die, channel: &self.state.channels[die.channel as usize] };
+        self.state.latencies.open_wait(op, place, now);
     }
 
     /// Whether an operation that just joined its line is still there. It joined at the tail; what has joined since comes after.
@@ -104,22 +67,14 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
             // What goes on there is heard of up to now.
             self.settle_die(die);
         }
-        let gc_held = self.gc_held_ns(plane, die);
-        let die = &self.state.dies[die as usize];
-        let channel = &self.state.channels[die.channel as usize];
         let lines = &self.state.planes[plane as usize];
-        let waits = &mut self.state.waits[op as usize];
-        grow_since(&mut waits.die, &die.busy_ns);
-        let running = &mut waits.die[die.occupant as usize];
-        *running = running.wrapping_add(die.unsettled(now));
-        waits.held = lines.waited_held_ns(die.blocked, now).wrapping_sub(waits.held);
-        lines.waited_by(die.blocked, channel, now, &mut waits.other, |then, now| now.wrapping_sub(then));
-        let by_gc = waits.die[Occupant::GcRead as usize] | waits.die[Occupant::GcProgram as usize] | waits.die[Occupant::Erase as usize];
-        let blocked = by_gc != 0 || gc_held != waits.gc_held;
+        let die = &self.state.dies[die as usize];
+        let place = Place { lines, die, channel: &self.state.channels[die.channel as usize] };
+        let blocked = self.state.latencies.end_wait(op, place, now);
         let entry = &mut self.state.ops[op as usize];
         entry.bill = entry.bill & !WAITS_FOR_DIE | OWES_DIE;
         if O::TOLD {
-            waits.die_span = (entry.since, now, plane);
+            self.state.latencies.tell_wait(op, entry.since, now, plane);
         }
         if blocked {
             self.block_by_gc(op);
@@ -138,11 +93,7 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
         if entry.bill & OWES_CHANNEL != 0 {
             self.pay(op);
         }
-        let channel = &self.state.channels[channel];
-        let waits = &mut self.state.waits[op as usize];
-        waits.channel = channel.category_ns;
-        channel.add_unsettled(&mut waits.channel, now);
-        waits.channel_gc_held = channel.gc_held_ns(now);
+        self.state.latencies.open_channel_wait(op, &self.state.channels[channel], now);
     }
 
     /// Ends the wait of a begun operation for its channel.
@@ -152,13 +103,10 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
         let entry = &mut self.state.ops[op as usize];
         if now > entry.since && entry.is_billed() {
             let channel = &self.state.channels[channel];
-            let waits = &mut self.state.waits[op as usize];
-            grow_since(&mut waits.channel, &channel.category_ns);
-            channel.add_unsettled(&mut waits.channel, now);
-            let held = channel.gc_held_ns(now) != waits.channel_gc_held;
+            let held = self.state.latencies.end_channel_wait(op, channel, now);
             entry.bill |= OWES_CHANNEL;
             if O::TOLD {
-                waits.channel_span = (entry.since, now);
+                self.state.latencies.tell_channel_wait(op, entry.since, now);
             }
             if held && channel.held_by != die {
                 self.block_by_gc(op);
@@ -169,25 +117,8 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
     /// Puts the waits of an operation that are over into its blame.
     pub(crate) fn pay(&mut self, op: u32) {
         let entry = &mut self.state.ops[op as usize];
-        let blame = &mut self.state.blames[op as usize];
-        let waits = &self.state.waits[op as usize];
-        if entry.bill & OWES_DIE != 0 {
-            add_waits(blame, DIE, &waits.die);
-            add_waits(blame, CHANNEL, &waits.other);
-            blame.add(DIE + Occupant::GcHold as usize, waits.held);
-        }
-        if entry.bill & OWES_CHANNEL != 0 {
-            add_waits(blame, CHANNEL, &waits.channel);
-        }
-        if O::TOLD {
-            if entry.bill & OWES_DIE != 0 {
-                let (from, to, plane) = waits.die_span;
-                blame.tell(from, to, plane, Passing::InLine(plane));
-            }
-            if entry.bill & OWES_CHANNEL != 0 {
-                blame.tell(waits.channel_span.0, waits.channel_span.1, entry.plane, Passing::ForChannel(entry.plane));
-            }
-        }
+        let owed = Owed { die: entry.bill & OWES_DIE != 0, channel: entry.bill & OWES_CHANNEL != 0 };
+        self.state.latencies.pay(op, owed, entry.plane, O::TOLD);
         entry.bill &= !(OWES_DIE | OWES_CHANNEL);
     }
 
@@ -276,7 +207,7 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
             return;
         }
         let Times { command, array, transfer } = self.times(&entry);
-        let blame = &mut self.state.blames[op as usize];
+        let blame = self.state.latencies.blame_mut(op);
         blame.add(COMMAND, command);
         blame.add(ARRAY, array);
         blame.add(TRANSFER, transfer);

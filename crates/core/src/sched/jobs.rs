@@ -88,7 +88,7 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
             return;
         }
         if self.state.ops[op as usize].is_billed() {
-            self.state.jobs[job as usize].blame.add_all(&self.state.blames[op as usize]);
+            self.state.jobs[job as usize].blame.add_all(self.state.latencies.blame(op));
         }
         self.carry_over(job, op);
         self.stage_done(job);

@@ -160,9 +160,9 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
         entry.plane = plane;
         entry.since = now;
         if waited > 0 && entry.is_billed() {
-            self.state.blames[op as usize].add(PLACE, waited);
+            self.state.latencies.blame_mut(op).add(PLACE, waited);
             if O::TOLD {
-                self.state.blames[op as usize].tell(now - waited, now, plane, Passing::Own(PLACE as u8));
+                self.state.latencies.blame_mut(op).tell(now - waited, now, plane, Passing::Own(PLACE as u8));
             }
             if gc_ended > now - waited {
                 self.block_by_gc(op);

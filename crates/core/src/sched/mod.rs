@@ -414,12 +414,12 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
             let waited = now - entry.since;
             entry.since = now;
             let class = entry.class;
-            self.state.blames[op as usize].add(SPACE, waited);
+            self.state.latencies.blame_mut(op).add(SPACE, waited);
             if waited > 0 && !self.state.traits.gc_ideal {
                 self.block_by_gc(op);
             }
             if O::TOLD {
-                self.state.blames[op as usize].tell(now - waited, now, plane, Passing::Own(SPACE as u8));
+                self.state.latencies.blame_mut(op).tell(now - waited, now, plane, Passing::Own(SPACE as u8));
             }
             let lines = &mut self.state.planes[plane as usize];
             let head = std::mem::replace(&mut lines.head[class as usize], op);

@@ -2,7 +2,7 @@
 
 use crate::ftl::Claimant;
 use crate::ids::{DieIx, Lpn, NONE, PlaneIx, Ppn};
-use crate::observe::{CHANNEL_CATEGORIES, OCCUPANTS, Occupant};
+use crate::observe::Occupant;
 use crate::units::Ns;
 
 /// What the flash does.
@@ -216,7 +216,7 @@ impl Op {
 
 /// Somebody will ask for the blame of an operation.
 pub(crate) const BILLED: u8 = 1;
-/// It waits for its die, since its `Waits` were taken.
+/// It waits for its die, since the counters were copied.
 pub(crate) const WAITS_FOR_DIE: u8 = 2;
 /// It has waited for its die, which is not in its blame yet.
 pub(crate) const OWES_DIE: u8 = 4;
@@ -224,41 +224,6 @@ pub(crate) const OWES_DIE: u8 = 4;
 pub(crate) const OWES_CHANNEL: u8 = 8;
 /// It is of a write that the host has marked as critical.
 pub(crate) const CRITICAL: u8 = 16;
-
-/// The cumulative counters of a plane's resources when an operation began to wait there; once it waits no more, by how much
-/// they have grown.
-#[derive(Clone, Copy, Debug)]
-#[repr(align(64))]
-pub(crate) struct Waits {
-    /// What its die was busy with.
-    pub die: [Ns; OCCUPANTS],
-    /// What the channel was busy with while the die ran nothing.
-    pub other: [Ns; CHANNEL_CATEGORIES],
-    /// A GC held the plane while its die ran nothing.
-    pub held: Ns,
-    /// For how long GCs had held the plane and its channel.
-    pub gc_held: (Ns, Ns),
-    /// What the channel was busy with when the operation had begun and needed it again.
-    pub channel: [Ns; CHANNEL_CATEGORIES],
-    /// For how long GCs had held the channel then.
-    pub channel_gc_held: Ns,
-    /// When the waits for die and channel began and ended, and in which plane's line, if the observer is told.
-    pub die_span: (Ns, Ns, PlaneIx),
-    pub channel_span: (Ns, Ns),
-}
-
-impl Waits {
-    pub(crate) const NONE: Self = Self {
-        die: [0; OCCUPANTS],
-        other: [0; CHANNEL_CATEGORIES],
-        held: 0,
-        gc_held: (0, 0),
-        channel: [0; CHANNEL_CATEGORIES],
-        channel_gc_held: 0,
-        die_span: (0, 0, NONE),
-        channel_span: (0, 0),
-    };
-}
 
 /// A pool of items that are addressed by index and reused.
 #[derive(Debug)]

@@ -73,16 +73,15 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
             return;
         }
         let Times { command, array, transfer } = self.times(&entry);
-        let waits = &self.state.waits[op as usize];
-        let blame = &mut self.state.blames[op as usize];
-        let waited = if entry.bill & OWES_DIE != 0 { waits.die_span.1 } else { entry.born };
-        let issued = blame.trail().iter().map(|passage| passage.to).fold(waited, Ns::max);
+        let latencies = &self.state.latencies;
+        let waited = if entry.bill & OWES_DIE != 0 { latencies.wait_ended(op) } else { entry.born };
+        let issued = latencies.blame(op).trail().iter().map(|passage| passage.to).fold(waited, Ns::max);
         let (array, transfer) = match entry.kind {
             OpKind::Read => ((issued + command, issued + command + array), (now - transfer, now)),
             OpKind::Program => ((now - array, now), (issued + command, issued + command + transfer)),
             OpKind::Copyback | OpKind::Erase => return,
         };
-        let blame = &mut self.state.blames[op as usize];
+        let blame = self.state.latencies.blame_mut(op);
         blame.tell(issued, issued + command, entry.plane, Passing::Own(COMMAND as u8));
         blame.tell(array.0, array.1, entry.plane, Passing::Own(ARRAY as u8));
         blame.tell(transfer.0, transfer.1, entry.plane, Passing::Own(TRANSFER as u8));
