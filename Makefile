@@ -14,7 +14,7 @@ export PYO3_PYTHON := $(CURDIR)/$(BIN)/python
 
 # What the native module is made of; the data files are part of it.
 NATIVE_SOURCES := Cargo.toml Cargo.lock pyproject.toml \
-	$(shell find crates devices designs workloads -type f 2>/dev/null)
+	$(shell find crates devices designs workloads -type f ! -name '*.md' 2>/dev/null)
 
 # maturin tells PyO3 about the interpreter by a file. Naming the same file to cargo keeps it from
 # building PyO3, and whatever rests on it, a second time.

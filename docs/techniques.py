@@ -15,11 +15,11 @@ ROOT = Path(__file__).parent.parent
 POLICY = ROOT / "crates" / "core" / "src" / "policy"
 PAGE = ROOT / "docs" / "techniques.md"
 
-SEAM = re.compile(
-    r"trait (?P<trait>\w+) \{.*?enum \w+ in \"(?P<section>\w+)\" \{(?P<rows>.*?)\n    \}",
+INTERFACE = re.compile(
+    r"enum \w+ for (?P<trait>\w+), \w+ in \"(?P<section>\w+)\" \{(?P<rows>.*?)\n    \}",
     re.DOTALL,
 )
-QUESTION = re.compile(r"((?: *///[^\n]*\n)+) *trait (\w+) \{")
+QUESTION = re.compile(r"((?: *///[^\n]*\n)+) *trait (\w+), \w+ \{")
 ROW = re.compile(r"\"(?P<name>\w+)\" => \w+\((?P<path>[\w:]+)::\w+\)")
 
 
@@ -35,16 +35,16 @@ def page() -> str:
     source = (POLICY / "mod.rs").read_text("utf-8")
     questions = {
         trait: " ".join(line.strip().removeprefix("///").strip() for line in comment.splitlines())
-        for comment, trait in QUESTION.findall(source)
+        for comment, trait in QUESTION.findall((POLICY / "interface.rs").read_text("utf-8"))
     }
     parts = [
         "# Techniques\n",
         "What each section of a [design file](files.md#design-files) may choose. This page is\n"
         "made by [techniques.py](techniques.py) from the files of the techniques.\n",
     ]
-    for seam in SEAM.finditer(source):
-        parts.append(f"## `[{seam['section']}]`\n\n{questions[seam['trait']]}\n")
-        for row in ROW.finditer(seam["rows"]):
+    for interface in INTERFACE.finditer(source):
+        parts.append(f"## `[{interface['section']}]`\n\n{questions[interface['trait']]}\n")
+        for row in ROW.finditer(interface["rows"]):
             file = POLICY.joinpath(*row["path"].split("::")).with_suffix(".rs")
             title, _, body = manual(file).partition("\n")
             link = file.relative_to(ROOT).as_posix()

@@ -21,7 +21,7 @@ STATM = Path("/proc/self/statm")
 # The groups of the process, and where each kind of them lies: of version 2, and of version 1.
 GROUPS = Path("/proc/self/cgroup")
 GROUP_FOLDER = Path("/sys/fs/cgroup")
-# Bytes for each page: ARCHITECTURE.md has where they go.
+# Bytes for each page: crates/core/src/DECISIONS.md has where they go.
 REVERSE_MAP = 4
 MAP = 4
 VALIDITY = 1 / 8

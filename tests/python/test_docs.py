@@ -19,6 +19,7 @@ from tinytail.tracing import TraceOptions
 ROOT = Path(__file__).parents[2]
 DOCUMENTS = [ROOT / name for name in ("README.md", "ARCHITECTURE.md", "CHANGELOG.md")]
 DOCUMENTS += sorted(ROOT.glob("docs/*.md")) + sorted(ROOT.glob("docs/reproduction/*.md"))
+DOCUMENTS += [*sorted(ROOT.glob("crates/**/DECISIONS.md")), ROOT / "python/tinytail/DECISIONS.md"]
 NAMES = [str(path.relative_to(ROOT)) for path in DOCUMENTS]
 
 
@@ -144,7 +145,7 @@ def test_every_key_of_a_certification_is_explained() -> None:
 
 
 def test_every_cause_of_latency_is_explained() -> None:
-    source = text_of("crates/core/src/observe.rs")
+    source = text_of("crates/core/src/attribution/parts.rs")
     names = re.search(r"PART_NAMES: \[&str; PARTS\] = \[(.*?)\];", source, re.DOTALL)
     assert names is not None
     causes = set(re.findall(r'"(\w+)"', names[1]))
@@ -152,10 +153,10 @@ def test_every_cause_of_latency_is_explained() -> None:
     assert causes - code_words(text_of("docs/results.md")) == set()
 
 
-def seams() -> dict[str, set[str]]:
-    """The techniques of each seam, by their names in design files."""
+def interfaces() -> dict[str, set[str]]:
+    """The techniques of each policy interface, by their names in design files."""
     found = re.findall(
-        r'enum \w+Policy in "(\w+)" \{\n(.*?)^    \}',
+        r'enum \w+Policy for \w+, \w+ in "(\w+)" \{\n(.*?)^    \}',
         text_of("crates/core/src/policy/mod.rs"),
         re.DOTALL | re.MULTILINE,
     )
@@ -167,11 +168,11 @@ def seams() -> dict[str, set[str]]:
 def test_the_page_of_techniques_is_made_from_their_files() -> None:
     made = runpy.run_path(str(ROOT / "docs" / "techniques.py"))["page"]()
     assert made == text_of("docs/techniques.md"), "run docs/techniques.py"
-    assert len(seams()) >= 8
-    table = text_of("ARCHITECTURE.md")
-    for seam, techniques in seams().items():
-        assert re.search(rf"^\| `{seam}` \|", table, re.MULTILINE), (
-            f"{seam} is not in the table of seams"
+    assert len(interfaces()) >= 8
+    table = text_of("crates/core/src/policy/DECISIONS.md")
+    for interface, techniques in interfaces().items():
+        assert re.search(rf"^\| `{interface}` \|", table, re.MULTILINE), (
+            f"{interface} is not in the table of interfaces"
         )
         for technique in techniques:
             heading = rf"^### `{technique}`: .*\n\n\*\*What it does\.\*\*"

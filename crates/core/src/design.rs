@@ -1,4 +1,4 @@
-//! A design: one technique for each seam, and the parameters of GC. Written as TOML files that compose.
+//! A design: one technique for each policy interface, and the parameters of GC. Written as TOML files that compose.
 
 use crate::config::{ConfigError, Document, Row, decode_section, latest_place, nearest_hint};
 use crate::device::Device;
@@ -12,10 +12,11 @@ use std::collections::BTreeMap;
 
 mod check;
 mod fit;
+pub(crate) use self::traits::pages_of_books;
 mod traits;
 
-pub use fit::{Adjustment, Room, Threshold, Thresholds};
-pub(crate) use traits::Traits;
+pub use crate::policy::thresholds::{Room, Threshold, Thresholds};
+pub use fit::Adjustment;
 
 /// How GC copies, and what the translation layer keeps for it.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
@@ -338,7 +339,7 @@ impl Design {
     }
 
     /// Composes documents: the first is a design, the others overlays whose values override earlier ones. An overlay that
-    /// chooses another policy for a seam replaces the whole section.
+    /// chooses another policy for an interface replaces the whole section.
     ///
     /// # Errors
     /// Unknown sections, keys and policies; an overlay without a design to change.

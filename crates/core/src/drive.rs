@@ -3,62 +3,32 @@
 //! It owns no clock: the simulator drives it in virtual time, an emulator may drive the same type in wall-clock time.
 
 use crate::config::ConfigError;
-use crate::design::Design;
+use crate::context::{Context, Watched};
+use crate::counters::Counters;
+use crate::crash::power::{PowerError, Recovery};
+use crate::design::{Design, pages_of_books};
 use crate::device::Device;
-use crate::drive::link::HostPath;
-use crate::drive::trim::VoidPages;
 use crate::event::{EventQueue, Lanes};
+use crate::flash::{Engine, Flash, RAM, TIMERS};
 use crate::ftl::Books;
-use crate::ftl::rain::Stripes;
+use crate::ftl::above::WithFtl;
+use crate::ftl::state::Ftl;
+use crate::gc::state::Gcs;
 use crate::host::Command;
-use crate::host_queue::Queued;
-use crate::ids::{BlockIx, DieIx, Lpn, NONE, PlaneIx};
-use crate::observe::{Blame, Blind, Completion, Observer, Occupant};
-use crate::oracle::{Fault, Oracle};
-use crate::policy::{GcTrigger, Opens, Place, Reach, ReadPlan, WearLevel};
-use crate::rain::{Rain, Violation};
-use crate::sched::fused::Partners;
-use crate::sched::gather::GcGather;
-use crate::sched::late::Late;
-use crate::sched::registers::Registers;
-use crate::state::{Counters, State};
+use crate::host::state::Host;
+use crate::host::tiers::{Tiers, WithHost};
+use crate::ids::Lpn;
+use crate::observe::{Blind, Completion, Observer, Occupant};
+use crate::policy::answers::Reach;
+use crate::policy::interface::{GcTrigger, Place, ReadPlan};
+use crate::raid::active::Violation;
+use crate::raid::front::WithRaid;
+use crate::raid::state::Raid;
+use crate::timer::{Timer, Timers};
 use crate::units::Ns;
-use crate::view::{Candidate, View};
-use std::cmp::Reverse;
-use std::collections::{BinaryHeap, HashMap, VecDeque};
+use crate::verify::oracle::{Fault, Oracle};
+use crate::view::View;
 use thiserror::Error;
-
-pub(crate) mod batches;
-pub(crate) mod levelling;
-mod link;
-pub mod power;
-mod reconstruction;
-pub(crate) mod requests;
-pub(crate) mod scrub;
-mod trim;
-
-/// Event slots that belong to no die and no channel: the RAM, the earliest timer, the fixed time of commands, and the two
-/// directions of the link.
-pub(crate) const EXTRA_SLOTS: u32 = 5;
-
-/// Something to be done at a time that belongs to no resource.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum Timer {
-    /// A job has computed.
-    JobStage(u32),
-    /// The new parity of a stripe is computed.
-    Parity(u32),
-    /// A gate wants to be asked again for a plane.
-    Gate(PlaneIx),
-    /// The programs of a die have waited long enough for those of its other planes.
-    Gather(DieIx),
-    /// The pause of a die's scrubber is over.
-    Scrub(DieIx),
-    /// The same for the programs of its GCs.
-    GatherGc(DieIx),
-    /// The patience of the move that began at this time is over.
-    Move(Ns),
-}
 
 /// Why a command was refused.
 #[derive(Debug, Error, Clone, Copy, PartialEq, Eq)]
@@ -78,55 +48,14 @@ pub enum SubmitError {
     Empty,
 }
 
-/// A drive of one design on one device.
-pub struct Drive<O: Observer = Blind, Q: EventQueue = Lanes> {
-    pub(crate) state: State,
-    pub(crate) policies: Design,
-    pub(crate) queue: Q,
-    pub(crate) oracle: Option<Box<Oracle>>,
-    pub(crate) observer: O,
-    timers: BinaryHeap<Reverse<(Ns, u64, Timer)>>,
-    timer_count: u64,
-    path: HostPath,
-    /// Requests that the RAM serves, in order of completion.
-    ram_line: VecDeque<(Ns, u32)>,
-    completions: Vec<Completion>,
-    next_id: u64,
-    hash: u64,
-    /// Logical pages with a direct write under way, and the writes that wait for it. Only without buffer.
-    writing: HashMap<Lpn, VecDeque<DirectWrite>>,
-    /// The page of the direct write that was programmed last.
-    programmed_last: Lpn,
-    /// Pages of waiting writes that were given up. Only with a buffer.
-    void_pages: Vec<VoidPages>,
-    /// Coming flushes whose map entries have been fetched.
-    flushes_fetched: u32,
-    /// Scratch lists, kept so that nothing is allocated per request.
-    pub(crate) candidates: Vec<BlockIx>,
-    pub(crate) die_candidates: Vec<Candidate>,
-    pub(crate) lining_up: Vec<(u64, DieIx)>,
-    pub(crate) woken: Vec<u32>,
-    pub(crate) line_candidates: Vec<Candidate>,
-    pub(crate) line_places: Vec<usize>,
-    pub(crate) partners: Partners,
-    /// The blame of a request that no single operation completes.
-    pub(crate) path_blame: Blame,
-    /// One bit for each occupant that takes no time.
-    pub(crate) free: u32,
-}
+/// A drive of one design on one device: its flash, with the firmware above it.
+pub type Drive<O = Blind, Q = Lanes> = Engine<Q, Tiers<Firmware<O>>>;
 
-/// A page write without buffer that waits for an earlier one of the same page.
-#[derive(Clone, Copy, Debug)]
-struct DirectWrite {
-    request: u32,
-    first_sector: u16,
-    sectors: u16,
-    /// Since when.
-    since: Ns,
-    /// The host has given the page up since.
-    void: bool,
-    /// That one waited for a GC meanwhile.
-    gc_blocked: bool,
+/// What a drive has besides its flash, translation layer, stripes and host interface.
+pub struct Firmware<O> {
+    pub(crate) observer: O,
+    pub(crate) policies: Design,
+    pub(crate) hash: u64,
 }
 
 impl<O: Observer> Drive<O> {
@@ -155,116 +84,108 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
             books.count_live();
         }
         let oracle = verify.then(|| Box::new(Oracle::new(device, stripes.as_ref())));
-        let state = state_at_rest(device, &mut design, books, stripes, 0);
-        let slots = state.dies.len() + state.channels.len() + EXTRA_SLOTS as usize + state.registers.len();
-        let mut drive = Self {
-            state,
-            policies: design,
-            queue: Q::with_slots(slots),
-            oracle,
-            observer,
-            timers: BinaryHeap::new(),
-            timer_count: 0,
-            path: HostPath::new(device),
-            ram_line: VecDeque::new(),
-            completions: Vec::new(),
-            next_id: 0,
-            hash: 0xcbf2_9ce4_8422_2325,
-            writing: HashMap::new(),
-            programmed_last: NONE,
-            void_pages: Vec::new(),
-            flushes_fetched: 0,
-            candidates: Vec::new(),
-            die_candidates: Vec::new(),
-            lining_up: Vec::new(),
-            woken: Vec::new(),
-            line_candidates: Vec::new(),
-            line_places: Vec::new(),
-            partners: Partners::default(),
-            path_blame: Blame::default(),
-            free: 0,
-        };
+        let flash = Flash::new(device, design.traits(device));
+        let gc = Gcs::new(device, &flash.traits, 0);
+        let ftl = Ftl::new(device, &flash.traits, books, gc, design.gc_trigger.thresholds());
+        let raid = Raid::new(device, stripes, design.read_plan.active());
+        let queue = Q::with_slots(flash.slots());
+        let top = Firmware { observer, policies: design, hash: 0xcbf2_9ce4_8422_2325 };
+        let up = WithRaid { raid, up: WithHost { host: Host::new(device), up: top } };
+        let mut drive = Self { flash, queue, timers: Timers::default(), up: WithFtl { ftl, oracle, up } };
         drive.prepare_scrubbers();
-        if drive.state.traits.gathers {
-            (0..drive.state.dies.len() as DieIx).for_each(|die| drive.update_closed(die));
+        if drive.flash.traits.gathers {
+            (0..device.geometry.dies()).for_each(|die| drive.update_closed(die));
         }
         Ok(drive)
     }
 
     /// The drive's time: that of the last event or submission.
     pub fn now(&self) -> Ns {
-        self.state.now
+        self.flash.now
     }
 
     /// The observer.
     pub fn observer(&self) -> &O {
-        &self.observer
+        &self.up.up.up.up.observer
     }
 
     /// The observer, to be changed.
     pub fn observer_mut(&mut self) -> &mut O {
-        &mut self.observer
+        &mut self.up.up.up.up.observer
     }
 
     /// Read-only access to everything, as policies have it.
     pub fn view(&self) -> View<'_> {
-        View(&self.state)
+        View::new(&self.flash, &self.up.ftl, &self.up.up.raid, &self.up.up.up.host)
     }
 
     /// What is done for these takes no time of dies and channels from now on, and for parity no computing either. Policies
     /// decide as on a drive where it does.
     pub fn make_free(&mut self, occupants: &[Occupant]) {
-        self.free = occupants.iter().fold(self.free, |free, &occupant| free | 1 << occupant as u32);
+        occupants.iter().for_each(|&occupant| self.flash.make_free(occupant));
+    }
+
+    /// The power fails now, between two events, and comes back. Requests under way are lost: they complete never. When this returns, the
+    /// drive's time is that at which it takes commands again.
+    ///
+    /// # Errors
+    /// A drive that was not prepared, and one without room to recover; the latter is of no use any more.
+    pub fn cut_power(&mut self) -> Result<Recovery, PowerError> {
+        let recovery = self.lose_power()?;
+        self.mix_into_hash(recovery.at + recovery.total_ns());
+        Ok(recovery)
+    }
+
+    #[inline(always)]
+    fn mix_into_hash(&mut self, word: u64) {
+        let hash = &mut self.up.up.up.up.hash;
+        *hash = (*hash ^ word).wrapping_mul(0x9e37_79b9_7f4a_7c15).rotate_left(29);
     }
 
     /// How often things happened.
     pub fn counters(&self) -> &Counters {
-        &self.state.counters
+        &self.flash.counters
     }
 
     /// Starts counting anew, as after warming up.
     pub fn reset_counters(&mut self) {
-        self.state.counters = Counters::default();
-        self.state.die_busy_then = self.state.die_busy_ns();
-        for gc in &mut self.state.gc {
-            gc.count_from(self.state.now);
-        }
-        self.state.plane_erases_then.clone_from(&self.state.plane_erases);
-        if let Some(rain) = &mut self.state.rain {
-            rain.violations.clear();
-            self.state.counters.moved_stripes_max = rain.stripes.table_entries().into();
+        self.flash.reset_counters();
+        self.up.ftl.gc.count_from(self.flash.now);
+        if let Some(rain) = &mut self.up.up.raid.rain {
+            rain.forget_violations();
+            self.flash.counters.moved_stripes_max = rain.stripes().table_entries().into();
         }
     }
 
     /// The first GCs that started beside another of their group, at most `VIOLATIONS_KEPT`, since counting began.
     pub fn violations(&self) -> &[Violation] {
-        self.state.rain.as_ref().map_or(&[], |rain| &rain.violations)
+        self.up.up.raid.rain.as_ref().map_or(&[], |rain| rain.violations())
     }
 
     /// Pages from logical page 0 on that the starting state maps, without regard to a workload: as many as the stated share of
     /// the physical pages has room for, with the parity that belongs to them.
     pub fn mapped_pages(&self) -> Lpn {
-        self.state.mapped_pages()
+        self.view().mapped_pages()
     }
 
     /// A hash of every event handled: equal hashes mean equal runs.
     pub fn event_hash(&self) -> u64 {
-        self.hash
+        self.up.up.up.up.hash
     }
 
     /// The design that drives it.
     pub fn design(&self) -> &Design {
-        &self.policies
+        &self.up.up.up.up.policies
     }
 
     /// Reads and page reads that the oracle has checked; `None` without oracle.
     pub fn verified(&self) -> Option<u64> {
-        self.oracle.as_ref().map(|oracle| oracle.checked)
+        self.up.oracle.as_ref().map(|oracle| oracle.checked)
     }
 
     /// The first read that returned the wrong data, if any did.
     pub fn mismatch(&self) -> Option<&str> {
-        self.oracle.as_ref().and_then(|oracle| oracle.mismatch.as_deref())
+        self.up.oracle.as_ref().and_then(|oracle| oracle.mismatch.as_deref())
     }
 
     /// Breaks something on purpose, for tests of the oracle.
@@ -272,62 +193,44 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
     /// # Panics
     /// Without oracle.
     pub fn inject(&mut self, fault: Fault) {
-        let oracle = self.oracle.as_mut().expect("faults are for drives with an oracle");
+        let oracle = self.up.oracle.as_mut().expect("faults are for drives with an oracle");
         match fault {
-            Fault::Map { lpn, other } => self.state.books.break_map(lpn, other),
+            Fault::Map { lpn, other } => self.up.ftl.books.break_map(lpn, other),
             Fault::GcCopy | Fault::Buffer | Fault::FirstCopy | Fault::Ram | Fault::Trims => oracle.armed = Some(fault),
         }
     }
 
     /// Requests that it has been given so far.
     pub fn submitted(&self) -> u64 {
-        self.next_id
+        self.up.up.up.host.submitted()
     }
 
     /// When the device took the oldest write that has not completed; nothing if it has none. Slow: for looks now and then.
     pub fn oldest_write(&self) -> Option<Ns> {
-        let writes = self.state.requests.used().filter(|request| request.command.kind == crate::host::CommandKind::Write);
-        writes.map(|write| write.accepted).min()
+        self.up.up.up.host.oldest_write()
     }
 
     /// Requests that have not completed.
     pub fn outstanding(&self) -> usize {
-        self.state.outstanding()
+        self.up.up.up.host.outstanding()
     }
 
     /// What holds what, for a run in which requests stop completing.
     pub fn explain_standstill(&self) -> String {
-        self.state.explain_standstill()
+        self.view().explain_standstill()
     }
 
     /// Brings near what a command will need first. A hint, to be given some requests ahead.
     #[inline]
     pub fn prefetch(&self, command: &Command) {
-        let lpn = (command.sector >> self.state.sector_shift) as Lpn;
-        self.state.books.prefetch(lpn);
-        self.state.buffer.prefetch(lpn);
-    }
-
-    /// Asks every plane whether it wants a GC, as a drive does when it starts to work in its starting state.
-    pub fn wake(&mut self) {
-        if self.policies.place.opens() == Opens::LeastWorn {
-            self.state.books.open_least_worn_first();
-        }
-        if self.state.traits.gathers {
-            self.align_write_points();
-        }
-        if self.state.traits.late {
-            self.find_write_points();
-        }
-        for plane in 0..self.state.device.geometry.planes() {
-            self.consider_gc(plane);
-        }
-        self.pump();
+        let lpn = self.up.up.up.host.page_of(command.sector);
+        self.up.ftl.books.prefetch(lpn);
+        self.up.up.raid.buffer.prefetch(lpn);
     }
 
     /// Completed flash operations that the host waited for, and completed requests: a number that grows while a run gets on.
     pub fn progress(&self) -> u64 {
-        self.state.counters.host_operations + self.state.counters.completed
+        self.flash.counters.host_operations + self.flash.counters.completed
     }
 
     /// Gives the drive a command at time `now`. Events up to then are handled first; a time in the drive's past is clamped to
@@ -349,23 +252,13 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
         if command.sectors == 0 {
             return Err(SubmitError::Empty);
         }
-        let drive = self.state.device.logical_sectors();
+        let drive = self.flash.device.logical_sectors();
         let last = command.sector.saturating_add(u64::from(command.sectors) - 1);
         if last >= drive {
             return Err(SubmitError::BeyondDrive { first: command.sector, last, drive_last: drive - 1 });
         }
         self.advance(now);
-        let id = self.next_id;
-        self.next_id += 1;
-        if self.state.scrubbing.is_owed() {
-            self.wake_scrubbers();
-        }
-        let queued = Queued { id, asked: now, arrived: self.state.now, command };
-        if self.state.host.take_directly(command.kind) {
-            self.accept(queued);
-        } else {
-            self.state.host.push(queue, queued);
-        }
+        let id = self.take_in(queue, now, command);
         self.pump();
         Ok(id)
     }
@@ -378,30 +271,23 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
     /// Handles the next event. Returns whether there was one.
     pub fn step(&mut self) -> bool {
         let Some((at, slot)) = self.queue.pop() else { return false };
-        crate::check!(at >= self.state.now, "time goes forward");
-        self.state.now = at;
-        let dies = self.state.dies.len();
-        let channels = self.state.channels.len();
-        let mattered = if slot < dies {
-            self.die_event(slot as DieIx)
-        } else if slot < dies + channels {
-            self.serve_channel(slot - dies);
-            true
-        } else if slot == dies + channels {
-            self.ram_event();
-            true
-        } else if slot == dies + channels + 1 {
-            self.timer_event()
-        } else if slot < dies + channels + EXTRA_SLOTS as usize {
-            self.path_event(slot);
-            true
-        } else {
-            self.register_emptied((slot - dies - channels - EXTRA_SLOTS as usize) as DieIx);
-            true
+        crate::check!(at >= self.flash.now, "time goes forward");
+        self.flash.now = at;
+        let mattered = match self.flash_event(slot) {
+            Ok(mattered) => mattered,
+            Err(RAM) => {
+                self.ram_event();
+                true
+            }
+            Err(TIMERS) => self.timer_event(),
+            Err(which) => {
+                self.path_event(which);
+                true
+            }
         };
         if mattered {
-            self.state.counters.events += 1;
-            self.hash = (self.hash ^ (at << 13 | slot as u64)).wrapping_mul(0x9e37_79b9_7f4a_7c15).rotate_left(29);
+            self.flash.counters.events += 1;
+            self.mix_into_hash(at << 13 | slot as u64);
         }
         self.pump();
         true
@@ -412,37 +298,24 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
         while self.queue.next_time().is_some_and(|next| next <= now) {
             self.step();
         }
-        self.state.now = self.state.now.max(now);
+        self.flash.now = self.flash.now.max(now);
     }
 
     /// Whether requests completed since the last call of `take_completions`.
     #[inline]
     pub fn has_completions(&self) -> bool {
-        !self.completions.is_empty()
+        self.up.up.up.host.has_completions()
     }
 
     /// The requests completed since the last call, in order.
     #[inline]
     pub fn take_completions(&mut self, into: &mut Vec<Completion>) {
-        into.append(&mut self.completions);
-    }
-
-    pub(crate) fn set_timer(&mut self, at: Ns, timer: Timer) {
-        self.timer_count += 1;
-        self.timers.push(Reverse((at.max(self.state.now), self.timer_count, timer)));
-        self.schedule_timers();
-    }
-
-    fn schedule_timers(&mut self) {
-        let slot = self.state.dies.len() + self.state.channels.len() + 1;
-        if let Some(Reverse((at, ..))) = self.timers.peek() {
-            self.queue.schedule(slot, *at);
-        }
+        self.up.up.up.host.take_completions(into);
     }
 
     /// One timer. Returns whether it still mattered.
     fn timer_event(&mut self) -> bool {
-        let Some(Reverse((_, _, timer))) = self.timers.pop() else { return false };
+        let Some(timer) = self.timers.take() else { return false };
         self.schedule_timers();
         match timer {
             Timer::JobStage(job) => {
@@ -463,75 +336,39 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
             Timer::Move(began) => self.move_timer(began),
         }
     }
+}
 
-    /// Lets in what waits for the buffer and for the device queue, as far as there is room.
+impl<O: Observer> Watched for Firmware<O> {
+    type Heard = O;
+
     #[inline(always)]
-    fn pump(&mut self) {
-        if self.buffer_lets_in() || self.state.host.lets_in() {
-            self.let_in();
-        }
-    }
-
-    /// Whether the write that waits longest for the buffer might find room. Where stripes leave it, that is for their policy to
-    /// say, by what the planes do.
-    #[inline(always)]
-    fn buffer_lets_in(&self) -> bool {
-        !self.state.buffer.waiting.is_empty() && (self.state.buffer.is_open() || self.state.rain.is_some())
-    }
-
-    #[inline(never)]
-    fn let_in(&mut self) {
-        while self.buffer_lets_in() {
-            let write = self.state.buffer.waiting[0];
-            if let Some(next_lpn) = self.insert_pages(write.request, write.next_lpn) {
-                self.state.buffer.waiting[0].next_lpn = next_lpn;
-                break;
-            }
-            self.state.buffer.waiting.pop_front();
-        }
-        while let Some(queued) = self.state.host.take() {
-            self.accept(queued);
-        }
+    fn observer(&mut self) -> &mut O {
+        &mut self.observer
     }
 }
 
-/// The logical pages of a drive's books: the host's, those of parity, and one for each place of a stripe that may move.
-fn pages_of_books(device: &Device, design: &mut Design, stripes: Option<&Stripes>) -> u64 {
-    stripes
-        .map_or(device.logical_pages(), |stripes| stripes.pages() + if design.wear_level.active() { u64::from(stripes.width()) } else { 0 })
-}
+impl<O: Observer, Q: EventQueue> Context for Drive<O, Q> {
+    type Observer = O;
 
-/// The state of a drive in which nothing is under way. `gcs_started`: those so far, for the numbers of those to come.
-fn state_at_rest(device: &Device, design: &mut Design, books: Books, stripes: Option<Stripes>, gcs_started: u64) -> State {
-    let traits = design.traits(device);
-    let mut state = State::new(device, books, traits);
-    state.gcs_started = gcs_started;
-    let dies = state.dies.len();
-    if traits.gc_joins {
-        state.registers = vec![Registers::EMPTY; dies];
+    #[inline(always)]
+    fn ask<R>(&mut self, question: impl FnOnce(&mut Design, View<'_>) -> R) -> R {
+        question(&mut self.up.up.up.up.policies, View::new(&self.flash, &self.up.ftl, &self.up.up.raid, &self.up.up.up.host))
     }
-    if traits.gathers {
-        state.gather_until = vec![Ns::MAX; dies];
+
+    #[inline(always)]
+    fn policies(&self) -> &Design {
+        &self.up.up.up.up.policies
     }
-    if traits.gathers_gc {
-        state.gc_gather = vec![GcGather::EMPTY; dies];
+
+    #[inline(always)]
+    fn seen(&self) -> View<'_> {
+        self.view()
     }
-    if traits.dynamic {
-        state.bound = vec![0; device.geometry.planes() as usize];
+
+    #[inline(always)]
+    fn observer(&mut self) -> &mut O {
+        &mut self.up.up.up.up.observer
     }
-    if traits.gc_across || traits.late {
-        state.gc_bound = vec![0; device.geometry.planes() as usize];
-    }
-    if traits.late {
-        state.late = Some(Box::new(Late::new(&mut state, !traits.gc_across, design.gc_trigger.thresholds())));
-    }
-    if let Some(stripes) = stripes {
-        let buffer_pages = state.buffer.capacity();
-        state.buffer.set_room(buffer_pages - Rain::reserve(&stripes, buffer_pages));
-        let rain = Rain::new(stripes, device.geometry.planes(), buffer_pages, design.read_plan.active());
-        state.rain = Some(Box::new(rain));
-    }
-    state
 }
 
 /// Refuses a drive whose books the process can't allocate, with a sentence instead of an abort.
@@ -554,17 +391,12 @@ fn check_memory(device: &Device, logical: u64, page_sequence: bool, verify: bool
 
 #[cfg(test)]
 impl<O: Observer, Q: EventQueue> Drive<O, Q> {
-    /// Ranges of waiting writes that are remembered as given up.
-    pub(crate) fn void_pages_for_test(&self) -> usize {
-        self.void_pages.len()
-    }
-
     /// Writes a page in the books and the oracle, without time.
     pub(crate) fn write_for_test(&mut self, lpn: Lpn) {
-        let plane = self.policies.place.plane(View(&self.state), lpn);
-        let ppn = self.state.books.take(plane, 0, crate::ftl::Claimant::Gc).expect("room for a test page");
-        self.state.books.commit_write(lpn, ppn);
-        if let Some(oracle) = &mut self.oracle {
+        let plane = self.ask(|policies, view| policies.place.plane(view, lpn));
+        let ppn = self.up.ftl.books.take(plane, 0, crate::ftl::Claimant::Gc).expect("room for a test page");
+        self.up.ftl.books.commit_write(lpn, ppn);
+        if let Some(oracle) = &mut self.up.oracle {
             oracle.aged(lpn, ppn);
         }
     }
@@ -572,39 +404,13 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
     /// Writes whole stripes with their parity in the books and the oracle, without time.
     pub(crate) fn write_stripes_for_test(&mut self, stripes: impl IntoIterator<Item = u32>) {
         for stripe in stripes {
-            let layout = self.state.rain.as_ref().expect("a drive with stripes").stripes.clone();
+            let layout = self.up.up.raid.rain.as_ref().expect("a drive with stripes").stripes().clone();
             let (first, members) = layout.members(stripe);
             for lpn in (first..first + members).chain([layout.parity(stripe)]) {
-                let ppn = self.state.books.take(layout.plane_of(lpn), 0, crate::ftl::Claimant::Gc).expect("room for a test page");
-                self.state.books.commit_write(lpn, ppn);
+                let ppn = self.up.ftl.books.take(layout.plane_of(lpn), 0, crate::ftl::Claimant::Gc).expect("room for a test page");
+                self.up.ftl.books.commit_write(lpn, ppn);
             }
             self.tell_oracle((first..first + members).chain([layout.parity(stripe)]));
         }
-    }
-
-    /// A request in the device that one job will complete.
-    pub(crate) fn begin_request_for_test(&mut self, command: Command) -> u32 {
-        let now = self.state.now;
-        self.state.host.push(0, Queued { id: self.next_id, asked: now, arrived: now, command });
-        self.state.host.take();
-        self.next_id += 1;
-        self.state.requests.insert(crate::state::Request {
-            id: self.next_id - 1,
-            asked: now,
-            arrived: now,
-            accepted: now,
-            slot_mix: NONE,
-            command,
-            pending: 1,
-            gc_blocked: false,
-            reconstructed: 0,
-            gc_waits: 0,
-            gc_waits_forced: 0,
-            gc_wait_since: 0,
-            crossed: NONE,
-            link_wait_ns: 0,
-            link_ns: 0,
-            ram_link_ns: 0,
-        })
     }
 }

@@ -8,12 +8,14 @@
 //! A snapshot is the same for bytes that nobody else has had: it holds all of the books, so that a drive takes it over as
 //! fast as memory is copied. Its [`Recipe`] is what two drives must agree in for the one to be the other's copy.
 
+use crate::context::Context;
 use crate::design::Design;
 use crate::device::{AgeingVictims, Device, Geometry, StartingState};
-use crate::drive::Drive;
 use crate::event::EventQueue;
+use crate::flash::Engine;
+use crate::ftl::above::WithFtl;
 use crate::ids::{Lpn, NONE};
-use crate::observe::Observer;
+use crate::raid::front::{Front, WithRaid};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::convert::Infallible;
@@ -169,7 +171,10 @@ const MEMORY_MAX: u32 = 1 << 20;
 /// The longest name of a policy, in bytes.
 const NAME_MAX: u32 = 256;
 
-impl<O: Observer, Q: EventQueue> Drive<O, Q> {
+impl<Q: EventQueue, U> Engine<Q, WithFtl<WithRaid<U>>>
+where
+    Self: Front,
+{
     /// Gives everything that a drive which has aged, and done nothing else, has in memory.
     ///
     /// # Errors
@@ -178,8 +183,8 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
     /// # Panics
     /// The drive has served requests: what they left in the buffer and under way is not part of an image.
     pub fn save<S: Sink>(&self, sink: &mut S) -> Result<(), S::Error> {
-        assert!(self.state.now == 0 && self.outstanding() == 0, "an image is made of a drive that has served no request");
-        self.state.books.save(sink)?;
+        assert!(self.flash.now == 0 && self.submitted_so_far() == 0, "an image is made of a drive that has served no request");
+        self.up.ftl.books.save(sink)?;
         self.save_memories(sink)
     }
 
@@ -191,21 +196,21 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
     /// # Panics
     /// As for `save`.
     pub fn snapshot<S: Sink>(&self, sink: &mut S) -> Result<(), S::Error> {
-        assert!(self.state.now == 0 && self.outstanding() == 0, "a snapshot is made of a drive that has served no request");
-        self.state.books.snapshot(sink)?;
+        assert!(self.flash.now == 0 && self.submitted_so_far() == 0, "a snapshot is made of a drive that has served no request");
+        self.up.ftl.books.snapshot(sink)?;
         self.save_memories(sink)
     }
 
     /// Bytes that a snapshot has, but for what policies remember.
     pub fn snapshot_bytes(&self) -> u64 {
-        let books = &self.state.books;
-        let of_planes = u64::from(self.state.device.geometry.planes()) * u64::from(16 + 4 * books.write_points(0) as u32);
+        let books = &self.up.ftl.books;
+        let of_planes = u64::from(self.flash.device.geometry.planes()) * u64::from(16 + 4 * books.write_points(0) as u32);
         // Each erased block stands in its plane's line.
-        books.bytes() as u64 + of_planes + 4 * u64::from(self.state.device.geometry.planes() * self.state.device.geometry.blocks_per_plane)
+        books.bytes() as u64 + of_planes + 4 * u64::from(self.flash.device.geometry.planes() * self.flash.device.geometry.blocks_per_plane)
     }
 
     fn save_memories<S: Sink>(&self, sink: &mut S) -> Result<(), S::Error> {
-        let memories = self.policies.memories();
+        let memories = self.policies().memories();
         sink.put(&(memories.len() as u32).to_le_bytes())?;
         for (name, memory) in memories {
             for bytes in [name.as_bytes(), &memory] {
@@ -223,7 +228,7 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
     /// Those of the source; bytes that are those of no drive of this layout. The drive is of no use then.
     pub fn load<S: Source>(&mut self, seed: u64, source: &mut S) -> Result<(), LoadError<S::Error>> {
         self.seed(seed);
-        self.state.books.load(self.state.device.bad_blocks_per_plane(), source)?;
+        self.up.ftl.books.load(self.flash.device.bad_blocks_per_plane(), source)?;
         self.take_memories(source)?;
         self.check_stripes_loaded().map_err(LoadError::Faulty)?;
         self.tell_oracle_of_all();
@@ -237,7 +242,7 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
     /// Those of the source; bytes that can't be those of a snapshot of such a drive. The drive is of no use then.
     pub fn restore<S: Source>(&mut self, seed: u64, source: &mut S) -> Result<(), LoadError<S::Error>> {
         self.seed(seed);
-        self.state.books.restore(source)?;
+        self.up.ftl.books.restore(source)?;
         self.take_memories(source)?;
         self.tell_oracle_of_all();
         Ok(())
@@ -245,8 +250,8 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
 
     /// Tells everything that is random of the run's seed.
     pub(crate) fn seed(&mut self, seed: u64) {
-        self.policies.seed(seed);
-        if let Some(errors) = &mut self.state.errors {
+        self.ask(|policies, _| policies.seed(seed));
+        if let Some(errors) = &mut self.up.up.raid.errors {
             errors.seed(seed);
         }
     }
@@ -256,49 +261,55 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
             let name = take_bytes(source, NAME_MAX)?;
             let memory = take_bytes(source, MEMORY_MAX)?;
             let name = String::from_utf8(name).map_err(|_| LoadError::Faulty("the name of a policy is not text".into()))?;
-            self.policies.remember(&name, &memory).map_err(LoadError::Faulty)?;
+            self.ask(|policies, _| policies.remember(&name, &memory)).map_err(LoadError::Faulty)?;
         }
         Ok(())
     }
 
     fn tell_oracle_of_all(&mut self) {
-        let books = &self.state.books;
-        let live: Vec<Lpn> =
-            if self.oracle.is_some() { (0..books.logical_pages()).filter(|&lpn| books.lookup(lpn) != NONE).collect() } else { Vec::new() };
+        let books = &self.up.ftl.books;
+        let live: Vec<Lpn> = if self.up.oracle.is_some() {
+            (0..books.logical_pages()).filter(|&lpn| books.lookup(lpn) != NONE).collect()
+        } else {
+            Vec::new()
+        };
         self.tell_oracle(live.into_iter());
     }
 
     /// Everything that decides what ageing makes of the drive, but its seed and its footprint.
     pub fn recipe(&self) -> Recipe {
-        let device = &self.state.device;
+        let device = &self.flash.device;
         let own_victims = device.state.victims == AgeingVictims::Design;
-        let rows = self.policies.rows.iter().filter(|row| own_victims && row.section == "victim");
+        let rows = self.policies().rows.iter().filter(|row| own_victims && row.section == "victim");
         Recipe {
-            layout: Layout { logical_pages: self.state.books.logical_pages().into(), ..Layout::of(device, &self.policies) },
-            mapped_pages: self.mapped_pages(),
+            layout: Layout { logical_pages: self.up.ftl.books.logical_pages().into(), ..Layout::of(device, self.policies()) },
+            mapped_pages: self.seen().mapped_pages(),
             bad_blocks_per_plane: device.bad_blocks_per_plane(),
             state: device.state.clone(),
             victims: rows.map(|row| format!("{} = {}", row.key, row.value)).collect(),
-            gathers: self.state.traits.gathers,
-            gc_leaves_its_plane: self.state.traits.gc_across,
-            aligns: self.state.traits.aligns,
+            gathers: self.flash.traits.gathers,
+            gc_leaves_its_plane: self.flash.traits.gc_across,
+            aligns: self.flash.traits.aligns,
         }
     }
 }
 
-impl<O: Observer, Q: EventQueue> Drive<O, Q> {
+impl<Q: EventQueue, U> Engine<Q, WithFtl<WithRaid<U>>>
+where
+    Self: Front,
+{
     /// Every page of a stripe lies in its plane, and has parity.
     fn check_stripes_loaded(&self) -> Result<(), String> {
-        let Some(rain) = &self.state.rain else { return Ok(()) };
-        let books = &self.state.books;
-        for stripe in 0..rain.stripes.count() {
-            let (first, members) = rain.stripes.members(stripe);
-            let parity = rain.stripes.parity(stripe);
+        let Some(rain) = &self.up.up.raid.rain else { return Ok(()) };
+        let books = &self.up.ftl.books;
+        for stripe in 0..rain.stripes().count() {
+            let (first, members) = rain.stripes().members(stripe);
+            let parity = rain.stripes().parity(stripe);
             let mut mapped = (first..first + members).filter(|&lpn| books.lookup(lpn) != NONE);
             if mapped.clone().next().is_some() != (books.lookup(parity) != NONE) {
                 return Err(format!("stripe {stripe} has pages without parity, or parity without pages"));
             }
-            let strays = |lpn: &Lpn| books.lookup(*lpn) != NONE && books.plane_of(books.lookup(*lpn)) != rain.stripes.plane_of(*lpn);
+            let strays = |lpn: &Lpn| books.lookup(*lpn) != NONE && books.plane_of(books.lookup(*lpn)) != rain.stripes().plane_of(*lpn);
             if let Some(lpn) = mapped.find(strays).or(Some(parity).filter(strays)) {
                 return Err(format!("logical page {lpn} lies in plane {}, not in that of its stripe", books.plane_of(books.lookup(lpn))));
             }
@@ -358,8 +369,9 @@ pub(crate) fn take_all<S: Source, T, const N: usize>(
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::drive::Drive;
     use crate::observe::Blind;
-    use crate::policy::Scope;
+    use crate::policy::answers::Scope;
     use crate::testkit::{plain_design, tiny_device, with_victims};
     use proptest::prelude::*;
 
@@ -415,8 +427,12 @@ mod tests {
         let mut aged = drive(true);
         aged.age(7, &[20, 21, 40], |_, _| true);
         assert!(source.is_empty());
-        assert!(loaded.state.books == aged.state.books, "the books differ");
-        assert_eq!(loaded.policies.memories(), aged.policies.memories(), "what d_choices remembers is the image's, not the seed's");
+        assert!(loaded.up.ftl.books == aged.up.ftl.books, "the books differ");
+        assert_eq!(
+            loaded.up.up.up.up.policies.memories(),
+            aged.up.up.up.up.policies.memories(),
+            "what d_choices remembers is the image's, not the seed's"
+        );
         // Both go on alike, and reads return what the oracle expects.
         let mut hashes = [&mut aged, &mut loaded].map(|drive| {
             drive.wake();

@@ -1,7 +1,7 @@
-//! The drive: geometry, flash, translation layer, scheduler and policies, without clock, I/O or threads.
+//! The drive: geometry, flash, translation layer, stripes, host interface and policies, without clock, I/O or threads.
 //!
-//! The reading order is the data path: [`host`] and its queue, the write buffer, [`ftl`], [`sched`], and the decisions in
-//! [`policy`]; [`device`] and [`design`] are the data that a [`drive`] is made of.
+//! The reading order is the data path: [`host`] and its queue, the write buffer, [`raid`], [`ftl`] with GC, [`flash`], and the
+//! decisions in [`policy`]; [`device`] and [`design`] are the data that a [`drive`] is made of.
 
 /// An assertion for tests and debug builds: `make test` builds one optimised profile, in which `debug_assert` is off.
 macro_rules! check {
@@ -13,34 +13,37 @@ macro_rules! check {
 }
 pub(crate) use check;
 
-mod attribution;
-mod audit;
+pub mod attribution;
 pub mod config;
+pub(crate) mod context;
+pub mod counters;
+pub mod crash;
 pub mod design;
 pub mod device;
 pub mod drive;
-mod errors;
 pub mod event;
+pub mod flash;
 pub mod ftl;
+mod gc;
 pub mod host;
-mod host_queue;
 pub mod ids;
 pub mod image;
+mod media;
 mod mem;
 pub mod observe;
-mod oracle;
 pub mod policy;
-pub mod rain;
-mod ram;
-pub mod sched;
+pub mod raid;
 #[cfg(test)]
 mod schema;
-mod slot_waits;
-pub mod state;
 pub mod story;
 #[cfg(test)]
 mod testkit;
+#[cfg(test)]
+mod tests;
+mod timer;
+mod traits;
 pub mod units;
+mod verify;
 pub mod view;
 
-pub use oracle::Fault;
+pub use verify::oracle::Fault;

@@ -1,10 +1,12 @@
 //! Tiny drives for tests.
 
-use crate::design::{Design, GcSection, Traits};
+use crate::design::{Design, GcSection};
 use crate::device::{AgeingMethod, AgeingVictims, Device, Flash, Geometry, Host, Ram, StartingState, Timing};
-use crate::ftl::gc::GcState;
-use crate::ftl::rain::Stripes;
+use crate::ftl::late::Late;
+use crate::ftl::state::Ftl;
 use crate::ftl::{Books, Claimant};
+use crate::gc::state::GcState;
+use crate::gc::state::Gcs;
 use crate::ids::{BlockIx, PlaneIx};
 use crate::policy::align::never::Never as NoAligning;
 use crate::policy::flush_plan::lru::Lru;
@@ -24,9 +26,9 @@ use crate::policy::{
     AlignPolicy, FlushPlanPolicy, GcGatePolicy, GcHoldPolicy, GcTriggerPolicy, JoinPolicy, OrderPolicy, PageChoicePolicy, PlacePolicy,
     ReadPlanPolicy, Scope, ScrubPolicy, SuspendPolicy, Victim, VictimPolicy, WearLevelPolicy,
 };
-use crate::rain::Rain;
-use crate::sched::late::Late;
-use crate::state::State;
+use crate::raid::active::Rain;
+use crate::raid::stripes::Stripes;
+use crate::traits::Traits;
 use crate::view::View;
 
 /// One die of one plane on each of two channels; times that are easy to add: command 1, array read 10, transfer 100,
@@ -109,15 +111,38 @@ pub fn with_victims(mut design: Design, chain: &str) -> Design {
     design
 }
 
+/// Flash and firmware's state of a drive that runs nothing, for the questions that policies are asked.
+pub struct Parts {
+    pub flash: crate::flash::Flash,
+    pub ftl: Ftl,
+    pub raid: crate::raid::state::Raid,
+    pub host: crate::host::state::Host,
+}
+
+impl Parts {
+    pub fn new(device: &Device, books: Books, traits: Traits) -> Self {
+        Self {
+            flash: crate::flash::Flash::new(device, traits),
+            ftl: Ftl::new(device, &traits, books, Gcs::new(device, &traits, 0), Some((10, 2))),
+            raid: crate::raid::state::Raid::new(device, None, false),
+            host: crate::host::state::Host::new(device),
+        }
+    }
+
+    pub fn view(&self) -> View<'_> {
+        View::new(&self.flash, &self.ftl, &self.raid, &self.host)
+    }
+}
+
 /// The state of an erased tiny drive.
-pub fn tiny_state() -> State {
+pub fn tiny_state() -> Parts {
     let device = tiny_device();
     let books = Books::new(&device.geometry, device.logical_pages(), 1, 1, false);
-    State::new(&device, books, Traits::PLAIN)
+    Parts::new(&device, books, Traits::PLAIN)
 }
 
 /// The state of an erased tiny drive that places pages late, with fast and slow pages in turns and so many write points.
-pub fn late_state(write_points: u32) -> State {
+pub fn late_state(write_points: u32) -> Parts {
     let mut device = tiny_device();
     device.geometry.blocks_per_plane = 24;
     (device.timing.read_ns, device.timing.program_ns) = (vec![10, 20], vec![1000, 3000]);
@@ -125,76 +150,76 @@ pub fn late_state(write_points: u32) -> State {
     let mut books = Books::new(&device.geometry, device.logical_pages(), write_points, 1, false);
     books.count_live();
     let traits = Traits { dynamic: true, late: true, gc_through_controller: true, ..Traits::PLAIN };
-    let mut state = State::new(&device, books, traits);
-    (state.bound, state.gc_bound) = (vec![0; 2], vec![0; 2]);
-    state.late = Some(Box::new(Late::new(&mut state, false, Some((10, 2)))));
+    let mut state = Parts::new(&device, books, traits);
+    (state.ftl.bound, state.ftl.gc_bound) = (vec![0; 2], vec![0; 2]);
+    state.ftl.late = Some(Box::new(Late::new(&device, &state.ftl.books, false, Some((10, 2)))));
     state
 }
 
 /// Takes pages of a write point of a drive that places pages late, in the books alone.
-pub fn take_pages(state: &mut State, plane: PlaneIx, write_point: usize, pages: u32) {
+pub fn take_pages(state: &mut Parts, plane: PlaneIx, write_point: usize, pages: u32) {
     for _ in 0..pages {
-        state.books.take(plane, write_point, Claimant::Gc).expect("room for a test page");
+        state.ftl.books.take(plane, write_point, Claimant::Gc).expect("room for a test page");
     }
-    let late = state.late.as_mut().expect("a drive that places late");
-    late.points.update(&state.books, plane, write_point);
+    let late = state.ftl.late.as_mut().expect("a drive that places late");
+    late.points.update(&state.ftl.books, plane, write_point);
 }
 
 /// The state of an erased tiny drive of these channels and dies on each, whose pages form stripes, with a buffer of 16 pages.
-pub fn state_with_stripes(channels: u32, dies: u32, width: u32) -> State {
+pub fn state_with_stripes(channels: u32, dies: u32, width: u32) -> Parts {
     let mut device = tiny_device();
     (device.geometry.channels, device.geometry.dies_per_chip) = (channels, dies);
     device.ram.buffer_kib = 64;
     let stripes = Stripes::new(&device, width);
     let books = Books::new(&device.geometry, stripes.pages(), 1, 1, false);
-    let mut state = State::new(&device, books, Traits::PLAIN);
-    state.rain = Some(Box::new(Rain::new(stripes, device.geometry.planes(), 16, true)));
+    let mut state = Parts::new(&device, books, Traits::PLAIN);
+    state.raid.rain = Some(Box::new(Rain::new(stripes, device.geometry.planes(), 16, true)));
     state
 }
 
 /// Writes logical pages into the buffer.
-pub fn dirty(state: &mut State, lpns: &[u32]) {
+pub fn dirty(state: &mut Parts, lpns: &[u32]) {
     for &lpn in lpns {
-        state.buffer.insert(lpn, 0xff);
-        state.rain.as_mut().expect("a drive with stripes").note_dirty(lpn);
+        state.raid.buffer.insert(lpn, 0xff);
+        state.raid.rain.as_mut().expect("a drive with stripes").note_dirty(lpn);
     }
 }
 
 /// A GC is under way in a plane from now on.
-pub fn begin_gc(state: &mut State, plane: PlaneIx) {
-    state.gc[plane as usize].state = GcState::Moving;
-    let rain = state.rain.as_mut().expect("a drive with stripes");
-    rain.gcs[rain.stripes.group_of_plane(plane) as usize] += 1;
+pub fn begin_gc(state: &mut Parts, plane: PlaneIx) {
+    state.ftl.gc.planes_for_test()[plane as usize].state = GcState::Moving;
+    let rain = state.raid.rain.as_mut().expect("a drive with stripes");
+    rain.gc_begins_for_test(plane);
 }
 
-impl State {
+impl Parts {
     /// Drops the dirty pages of a stripe.
     pub fn forget_dirty_for_test(&mut self, stripe: u32) {
-        let rain = self.rain.as_mut().expect("a drive with stripes");
-        let (first, members) = rain.stripes.members(stripe);
+        let rain = self.raid.rain.as_mut().expect("a drive with stripes");
+        let (first, members) = rain.stripes().members(stripe);
         (first..first + members).for_each(|lpn| rain.note_dropped(lpn));
     }
 }
 
 /// Writes logical pages to plane 0 of a drive in the books alone, reserve and all.
-pub fn write(state: &mut State, lpns: &[u32]) {
+pub fn write(state: &mut Parts, lpns: &[u32]) {
     for &lpn in lpns {
-        let ppn = state.books.take(0, 0, Claimant::Gc).expect("room for a test page");
-        state.books.commit_write(lpn, ppn);
+        let ppn = state.ftl.books.take(0, 0, Claimant::Gc).expect("room for a test page");
+        state.ftl.books.commit_write(lpn, ppn);
     }
 }
 
 /// A tiny drive, whose plane 0 has 8 blocks of 4 pages, with logical pages written to it.
-pub fn state_with_writes(lpns: &[u32]) -> State {
+pub fn state_with_writes(lpns: &[u32]) -> Parts {
     let mut state = tiny_state();
     write(&mut state, lpns);
     state
 }
 
 /// The victims that a policy finds in plane 0.
-pub fn victims(policy: &mut impl Victim, state: &State) -> Vec<BlockIx> {
+pub fn victims(policy: &mut impl Victim, state: &Parts) -> Vec<BlockIx> {
     let mut found = Vec::new();
-    policy.search(View(state), 0, false, &mut found);
+    policy.search(state.view(), 0, false, &mut found);
     found
 }
 

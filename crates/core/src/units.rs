@@ -15,3 +15,8 @@ pub const SECTOR_BYTES: u32 = 512;
 
 /// The latest time that the event queue can hold: about 26 days.
 pub const TIME_MAX: Ns = (1 << 51) - 1;
+
+/// The bits of `count` sectors from `first`.
+pub(crate) fn sector_mask(first: u16, count: u16) -> u64 {
+    (u64::MAX >> (64 - count)) << first
+}

@@ -1,48 +1,30 @@
 //! The drive as policies see it: everything, read-only.
 
+use crate::counters::Counters;
 use crate::device::{Device, Geometry};
+use crate::flash::Flash;
+pub use crate::flash::ask::{Candidate, Waiting};
+use crate::flash::multi_plane::GC_SCAN_MAX;
+use crate::flash::op::{Class, OpKind};
 use crate::ftl::Books;
-use crate::ftl::gc::GcState;
-use crate::ftl::rain::{Place, Stripes};
+use crate::ftl::state::Ftl;
+use crate::gc::state::GcState;
+pub use crate::gc::state::Work;
+use crate::host::CommandKind;
+use crate::host::state::Host;
 use crate::ids::{DieIx, Lpn, NONE, PlaneIx};
-use crate::policy::Wish;
-use crate::sched::fused::GC_SCAN_MAX;
-use crate::sched::ops::{Class, OpKind};
-use crate::state::{Counters, State};
+use crate::policy::answers::Wish;
+use crate::raid::state::Raid;
+use crate::raid::stripes::{Place, Stripes};
 use crate::units::Ns;
 
 /// A read-only view of the whole drive at one instant.
 #[derive(Clone, Copy)]
-pub struct View<'a>(pub(crate) &'a State);
-
-/// An operation that could start.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Candidate {
-    /// The class of its work.
-    pub class: Class,
-    /// The plane that it is for.
-    pub plane: PlaneIx,
-    /// Its rank by arrival: lower waited longer.
-    pub arrival: u64,
-    /// A GC that the plane needs urgently.
-    pub urgent: bool,
-    /// Its die has begun with it and needs the channel again; otherwise it would start.
-    pub continues: bool,
-    /// Data cross the channel now: those of a page that was read, or that of a program behind its command.
-    pub data: bool,
-}
-
-/// A waiting operation that might join a multi-plane command.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Waiting {
-    /// Read or program.
-    pub kind: OpKind,
-    /// The class of its work.
-    pub class: Class,
-    /// The plane that it is for.
-    pub plane: PlaneIx,
-    /// The page offset in its block: of the data for a read, of the page that it would get for a program.
-    pub offset: u32,
+pub struct View<'a> {
+    pub(crate) flash: &'a Flash,
+    pub(crate) ftl: &'a Ftl,
+    pub(crate) raid: &'a Raid,
+    pub(crate) host: &'a Host,
 }
 
 /// A host read of a page that waits for what a GC holds, while the rest of its stripe can be read.
@@ -102,31 +84,6 @@ pub struct Spot {
     pub write_point: usize,
 }
 
-/// What dies have done: numbers of operations, and the time that they take by themselves.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Work {
-    /// Programs of the host and the buffer.
-    pub host_programs: u64,
-    /// Their time.
-    pub host_ns: Ns,
-    /// Pages that GC has moved.
-    pub moves: u64,
-    /// Those that ended while pages of the host waited for a die.
-    pub moves_in_the_way: u64,
-    /// The time of GC's reads and programs.
-    pub move_ns: Ns,
-    /// Erases.
-    pub erases: u64,
-    /// Pages that had been moved out of the blocks that were erased.
-    pub moves_of_erased: u64,
-    /// Their time.
-    pub erase_ns: Ns,
-    /// The time of all operations of GC that ended while pages of the host waited for a die.
-    pub gc_in_the_way_ns: Ns,
-    /// Of that, the time of reads and programs.
-    pub moves_in_the_way_ns: Ns,
-}
-
 /// A stripe with dirty pages in the buffer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct DirtyStripe {
@@ -139,51 +96,54 @@ pub struct DirtyStripe {
 }
 
 impl<'a> View<'a> {
+    pub(crate) fn new(flash: &'a Flash, ftl: &'a Ftl, raid: &'a Raid, host: &'a Host) -> Self {
+        Self { flash, ftl, raid, host }
+    }
     /// The time.
     pub fn now(self) -> Ns {
-        self.0.now
+        self.flash.now
     }
     /// The device's data.
     pub fn device(self) -> &'a Device {
-        &self.0.device
+        &self.flash.device
     }
     /// The geometry.
     pub fn geometry(self) -> &'a Geometry {
-        &self.0.device.geometry
+        &self.flash.device.geometry
     }
     /// How often things happened.
     pub fn counters(self) -> &'a Counters {
-        &self.0.counters
+        &self.flash.counters
     }
     /// Maps, blocks and write points.
     pub fn books(self) -> &'a Books {
-        &self.0.books
+        &self.ftl.books
     }
     /// Host operations that wait for or use the channel of a plane.
     pub fn host_operations_on_channel_of(self, plane: PlaneIx) -> u32 {
         let die = self.geometry().die_of(plane);
-        self.0.channels[self.geometry().channel_of(die) as usize].host_operations
+        self.flash.host_operations(self.geometry().channel_of(die) as usize)
     }
     /// GCs under way in planes of the channel of a plane.
     pub fn gcs_on_channel_of(self, plane: PlaneIx) -> u32 {
         let die = self.geometry().die_of(plane);
-        self.0.channels[self.geometry().channel_of(die) as usize].gcs
+        self.ftl.gc.under_way_on(self.geometry().channel_of(die) as usize)
     }
     /// Whether a write waits for room in the buffer.
     pub fn writes_wait_for_room(self) -> bool {
-        !self.0.buffer.waiting.is_empty()
+        !self.raid.buffer.waiting.is_empty()
     }
     /// Whether a plane's GC has started and not ended.
     pub fn in_gc(self, plane: PlaneIx) -> bool {
-        self.0.gc[plane as usize].state != GcState::Idle
+        self.ftl.gc.is_under_way(plane)
     }
     /// Programs of the host that are bound for a plane and have not ended. Counted only in designs whose layout is not static.
     pub fn host_programs_for(self, plane: PlaneIx) -> u32 {
-        self.0.bound.get(plane as usize).copied().unwrap_or(0)
+        self.ftl.bound.get(plane as usize).copied().unwrap_or(0)
     }
     /// The same of GCs, counted only where they may leave their planes.
     pub fn gc_programs_for(self, plane: PlaneIx) -> u32 {
-        self.0.gc_bound.get(plane as usize).copied().unwrap_or(0)
+        self.ftl.gc_bound.get(plane as usize).copied().unwrap_or(0)
     }
     /// The programs of both.
     pub fn programs_for(self, plane: PlaneIx) -> u32 {
@@ -195,8 +155,7 @@ impl<'a> View<'a> {
     }
     /// Whether a die runs nothing and nothing waits for it.
     pub fn die_is_idle(self, die: DieIx) -> bool {
-        let state = &self.0.dies[die as usize];
-        state.running == NONE && state.parked == NONE && state.ready == 0
+        !self.flash.is_running(die) && !self.flash.is_parked(die) && self.flash.ready(die) == 0
     }
     /// Whether a GC is under way in any plane of a die.
     pub fn die_in_gc(self, die: DieIx) -> bool {
@@ -208,49 +167,44 @@ impl<'a> View<'a> {
     }
     /// Time in which dies ran something since counting began, over all of them.
     pub fn die_busy_ns(self) -> Ns {
-        self.0.die_busy_ns() - self.0.die_busy_then
+        self.flash.die_busy_counted_ns()
     }
     /// Erases of a plane since the drive began to run; those of its ageing do not count.
     pub fn erases_of(self, plane: PlaneIx) -> u64 {
-        self.0.plane_erases[plane as usize]
+        self.ftl.gc.plane_erases()[plane as usize]
     }
     /// Erases of all planes, counted likewise.
     pub fn erases_of_all(self) -> u64 {
-        self.0.plane_erases.iter().sum()
+        self.ftl.gc.plane_erases().iter().sum()
     }
     /// Erases of each plane since counting began.
     pub fn erases_counted(self) -> impl Iterator<Item = u64> + 'a {
-        self.0.plane_erases.iter().zip(&self.0.plane_erases_then).map(|(now, then)| now - then)
+        self.ftl.gc.erases_counted()
     }
     /// The stripes that pages form, if they do.
     pub fn stripes(self) -> Option<&'a Stripes> {
-        self.0.rain.as_ref().map(|rain| &rain.stripes)
+        self.raid.rain.as_ref().map(|rain| rain.stripes())
     }
     /// The page offsets of the reads that wait for a plane, for the host or on the way to something else, those of the host
     /// first; of each kind the ones that have waited longest. At most as many as `join` sees.
     pub fn waiting_reads(self, plane: PlaneIx) -> impl Iterator<Item = u32> + 'a {
-        let (state, pages) = (self.0, self.geometry().pages_per_block);
-        let next = move |op: u32| Some(op).filter(|&op| op != NONE);
-        let line = move |class: Class| {
-            let head = state.planes[plane as usize].head[class as usize];
-            std::iter::successors(next(head), move |&op| next(state.ops[op as usize].next))
-        };
-        let reads = line(Class::HostRead).chain(line(Class::AuxiliaryRead)).take(GC_SCAN_MAX);
-        let ppns = reads.map(move |op| state.books.lookup(state.ops[op as usize].lpn));
-        ppns.filter(move |&ppn| ppn != NONE && state.books.plane_of(ppn) == plane).map(move |ppn| ppn % pages)
+        let (flash, ftl, pages) = (self.flash, self.ftl, self.geometry().pages_per_block);
+        let reads = flash.line(plane, Class::HostRead).chain(flash.line(plane, Class::AuxiliaryRead)).take(GC_SCAN_MAX);
+        let ppns = reads.map(move |op| ftl.books.lookup(flash.ops[op as usize].lpn));
+        ppns.filter(move |&ppn| ppn != NONE && ftl.books.plane_of(ppn) == plane).map(move |ppn| ppn % pages)
     }
     /// Whether a plane's GC waits at the gate.
     pub fn waits_at_gate(self, plane: PlaneIx) -> bool {
-        self.0.gated[(plane / 64) as usize] >> (plane % 64) & 1 == 1
+        self.ftl.gc.is_gated(plane)
     }
     /// GCs under way in the planes of a plane group.
     pub fn gcs_in_group(self, group: u32) -> usize {
-        self.0.rain.as_ref().map_or(0, |rain| rain.gcs[group as usize] as usize)
+        self.raid.rain.as_ref().map_or(0, |rain| rain.gcs_in(group) as usize)
     }
     /// Stripes of a plane group with dirty pages, full or partial ones, from the one written longest ago; not those on their
     /// way.
     pub fn dirty_stripes(self, group: u32, full: bool) -> impl Iterator<Item = DirtyStripe> + 'a {
-        let items = self.0.rain.as_ref().map(|rain| rain.active.in_order(group, full));
+        let items = self.raid.rain.as_ref().map(|rain| rain.active().in_order(group, full));
         items.into_iter().flatten().map(|item| DirtyStripe { stripe: item.stripe, dirty: item.dirty, written: item.written })
     }
     /// The planes that a stripe's dirty pages and its parity go to.
@@ -264,11 +218,11 @@ impl<'a> View<'a> {
     }
     /// Pages that wait in RAM for the GC of their plane to end.
     pub fn pinned_pages(self) -> u32 {
-        self.0.rain.as_ref().map_or(0, |rain| rain.pinned)
+        self.raid.rain.as_ref().map_or(0, |rain| rain.pinned())
     }
     /// The pages of the RAM that wait for GCs at most, if at most one plane of each group is in GC: one in N.
     pub fn pinned_pages_usual(self) -> u32 {
-        self.stripes().map_or(0, |stripes| (self.0.buffer.capacity() / stripes.width()).max(1))
+        self.stripes().map_or(0, |stripes| (self.raid.buffer.capacity() / stripes.width()).max(1))
     }
     /// Array time and transfer of a whole page, by the mean of the page classes.
     pub fn page_read_ns(self) -> Ns {
@@ -278,30 +232,28 @@ impl<'a> View<'a> {
     /// Whether a read of a plane would wait now: its channel carries something or is awaited, or its die runs something.
     pub fn read_would_wait(self, plane: PlaneIx) -> bool {
         let die = self.geometry().die_of(plane);
-        let channel = &self.0.channels[self.geometry().channel_of(die) as usize];
-        channel.busy_until > self.now() || !channel.line.is_empty() || self.0.dies[die as usize].running != NONE
+        self.flash.channel_is_wanted(self.geometry().channel_of(die) as usize) || self.flash.is_running(die)
     }
     /// Whether a plane's GC has moved its pages and erases.
     pub fn gc_erases(self, plane: PlaneIx) -> bool {
-        self.0.gc[plane as usize].state == GcState::Erasing
+        self.ftl.gc.of(plane).state == GcState::Erasing
     }
     /// Whether a plane's GC has moved all pages of its victim and has nothing but the erase left.
     pub fn gc_only_erases(self, plane: PlaneIx) -> bool {
-        let gc = &self.0.gc[plane as usize];
+        let gc = self.ftl.gc.of(plane);
         gc.victim != NONE && gc.in_ram == 0 && self.books().next_valid(gc.victim, gc.cursor).is_none()
     }
     /// Of each plane and class of work at a die that requests wait for, since when the first has waited.
     pub fn waiting_since(self, die: DieIx) -> impl Iterator<Item = (Class, Ns)> + 'a {
-        let state = self.0;
-        let lines = self.planes_of(die).flat_map(|plane| {
-            [Class::HostRead, Class::AuxiliaryRead, Class::HostProgram]
-                .map(|class| (class, state.planes[plane as usize].head[class as usize]))
+        let flash = self.flash;
+        let lines = self.planes_of(die).flat_map(move |plane| {
+            [Class::HostRead, Class::AuxiliaryRead, Class::HostProgram].map(|class| (class, flash.first_waiting(plane, class)))
         });
-        lines.filter(|&(_, head)| head != NONE).map(|(class, head)| (class, state.ops[head as usize].born))
+        lines.filter(|&(_, head)| head != NONE).map(|(class, head)| (class, flash.ops[head as usize].born))
     }
     /// Whether a plane's GC has read all pages of its victim, and waits until the last of them are programmed.
     pub fn gc_drains(self, plane: PlaneIx) -> bool {
-        let gc = &self.0.gc[plane as usize];
+        let gc = self.ftl.gc.of(plane);
         let all_read = || !gc.reads && gc.in_registers == 0 && self.books().next_valid(gc.victim, gc.cursor).is_none();
         gc.state == GcState::Moving && gc.in_ram > 0 && all_read()
     }
@@ -312,14 +264,56 @@ impl<'a> View<'a> {
     }
     /// When the suspendable work of a die first started to run, and how much of it is done, of how much.
     pub fn pulse(self, die: DieIx) -> Option<Pulse> {
-        let die = &self.0.dies[die as usize];
-        (die.running != NONE && die.pulse.is_running()).then(|| Pulse {
-            kind: self.0.ops[die.running as usize].kind,
-            first_started: die.pulse.first_started,
-            done: die.pulse.done_at(self.0.now),
-            total: die.pulse.total,
-            pending_since: die.pulse.pending_since,
+        let (running, pulse) = (self.flash.running(die)?, self.flash.pulse(die));
+        pulse.is_running().then(|| Pulse {
+            kind: self.flash.ops[running as usize].kind,
+            first_started: pulse.first_started,
+            done: pulse.done_at(self.flash.now),
+            total: pulse.total,
+            pending_since: pulse.pending_since,
         })
+    }
+
+    /// Pages from logical page 0 on that the starting state maps. Of whole stripes where there are any, parity included in the
+    /// share of live pages.
+    pub(crate) fn mapped_pages(self) -> Lpn {
+        let device = self.device();
+        let Some(rain) = &self.raid.rain else { return device.mapped_pages() };
+        let width = u64::from(rain.stripes().width());
+        (device.live_pages() / width * (width - 1)).min(device.logical_pages()) as Lpn
+    }
+
+    /// What holds what, for a run in which requests stop completing.
+    pub fn explain_standstill(self) -> String {
+        let mut lines = vec![format!("{} requests are outstanding at {} ns.", self.host.outstanding(), self.flash.now)];
+        let reads = self.host.in_device(CommandKind::Read);
+        let writes = self.host.in_device(CommandKind::Write);
+        lines.push(format!("{reads} reads and {writes} writes are in the device."));
+        if self.raid.buffer.is_full() {
+            lines.push(format!(
+                "The write buffer is full: {} pages, {} of them in flight.",
+                self.raid.buffer.occupied(),
+                self.raid.buffer.in_flight()
+            ));
+        }
+        if let Some(rain) = &self.raid.rain {
+            lines.push(format!(
+                "{} stripes are on their way, and {} of their pages wait in RAM for GCs.",
+                rain.on_their_way(),
+                rain.pinned()
+            ));
+        }
+        if let Some(late) = &self.ftl.late {
+            let [emergency, external, background] = [0, 1, 2].map(|line: usize| late.lines[line].len());
+            lines.push(format!(
+                "{external} pages of the host wait for a die that could take them, {emergency} of urgent GCs and {background} of others."
+            ));
+        }
+        self.flash.explain(&mut lines, |plane| {
+            let (erased, gc) = (self.ftl.books.free_pages(plane), self.ftl.gc.of(plane).state);
+            format!("{erased} pages are erased, its GC is {gc:?}")
+        });
+        lines.join(" ")
     }
 }
 

@@ -7,9 +7,9 @@ use crate::settings::Settings;
 use rand_core::Rng;
 use rand_pcg::Pcg64Mcg;
 use serde::{Deserialize, Serialize};
+use tinytail_core::crash::power::{Comparison, Recovery};
 use tinytail_core::device::{Device, Errors};
 use tinytail_core::drive::Drive;
-use tinytail_core::drive::power::{Comparison, Recovery};
 use tinytail_core::host::{Command, CommandKind};
 use tinytail_metrics::Metrics;
 

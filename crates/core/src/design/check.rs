@@ -4,11 +4,11 @@ use crate::config::ConfigError;
 use crate::design::{Design, Destination};
 use crate::device::Device;
 use crate::ftl::ageing::check_theory;
-use crate::ftl::rain::Stripes;
 use crate::ftl::write_points::WRITE_POINTS_MAX;
 use crate::policy::{
     Align, FlushPlan, GcGate, GcHold, GcTrigger, Join, Order, PageChoice, Place, Reach, ReadPlan, Scope, Scrub, Suspend, Victim, WearLevel,
 };
+use crate::raid::stripes::Stripes;
 
 impl Design {
     /// Refuses a GC that should leave its plane and can't.

@@ -1,69 +1,12 @@
-//! What a design makes a drive do. Asked of its techniques once, so that the drive looks here and not at them.
+//! What a design makes a drive do, asked of its techniques once.
 
 use crate::design::Design;
 use crate::device::Device;
-use crate::policy::{Align, Join, Order, PageChoice, Place, Reach, Suspend, WearLevel};
+use crate::policy::answers::Reach;
+use crate::policy::interface::{Align, Join, Order, PageChoice, Place, Suspend, WearLevel};
+use crate::raid::stripes::Stripes;
+use crate::traits::Traits;
 use crate::units::Ns;
-
-/// What a design makes a drive do, for as long as the drive is there.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Traits {
-    /// The plane of a page that is written is chosen among several.
-    pub dynamic: bool,
-    /// Programs have no place until they are issued, and GC is single operations.
-    pub late: bool,
-    /// Operations of the host may join those of GCs.
-    pub gc_joins: bool,
-    /// Programs of a die wait for those of its other planes.
-    pub gathers: bool,
-    /// So do those of GCs.
-    pub gathers_gc: bool,
-    /// `align` chooses write points instead of `place`.
-    pub aligns: bool,
-    /// `page_choice` does, or the write points take turns.
-    pub chooses: bool,
-    /// Idle time brings write points to rest, by GC that ends when they are.
-    pub rests: bool,
-    /// The work of the dies is measured.
-    pub measures: bool,
-    /// GC may move pages to other planes.
-    pub gc_across: bool,
-    /// The pages that a GC may have read and not yet programmed.
-    pub gc_reads_ahead: u32,
-    /// GC data cross the channel instead of staying in the plane.
-    pub gc_through_controller: bool,
-    /// GC takes no time.
-    pub gc_ideal: bool,
-    /// From a request's arrival to its deadline; `Ns::MAX` if it has none.
-    pub deadline_ns: Ns,
-    /// Stripes may move for the sake of wear.
-    pub levels_wear: bool,
-    /// `suspend` may answer that something makes way.
-    pub suspends: bool,
-}
-
-#[cfg(test)]
-impl Traits {
-    /// Those of the plainest design.
-    pub const PLAIN: Self = Self {
-        dynamic: false,
-        late: false,
-        gc_joins: false,
-        gathers: false,
-        gathers_gc: false,
-        aligns: false,
-        chooses: false,
-        rests: false,
-        measures: false,
-        gc_across: false,
-        gc_reads_ahead: 1,
-        gc_through_controller: false,
-        gc_ideal: false,
-        deadline_ns: Ns::MAX,
-        levels_wear: false,
-        suspends: false,
-    };
-}
 
 impl Design {
     /// What it makes a drive do. The design is prepared for the device.
@@ -77,6 +20,7 @@ impl Design {
         Traits {
             dynamic: self.place.reach() != Reach::Plane,
             late,
+            joins: self.join.active(),
             gc_joins: self.join.joins_gc(),
             gathers,
             gathers_gc,
@@ -94,4 +38,10 @@ impl Design {
             suspends: self.suspend.active(),
         }
     }
+}
+
+/// The logical pages of a drive's books: the host's, those of parity, and one for each place of a stripe that may move.
+pub(crate) fn pages_of_books(device: &Device, design: &mut Design, stripes: Option<&Stripes>) -> u64 {
+    stripes
+        .map_or(device.logical_pages(), |stripes| stripes.pages() + if design.wear_level.active() { u64::from(stripes.width()) } else { 0 })
 }

@@ -2,8 +2,8 @@
 
 use crate::config::ConfigError;
 use crate::device::{AgeingMethod, Device, PLANES_PER_DIE_MAX};
-use crate::drive::EXTRA_SLOTS;
 use crate::event::SLOTS_MAX;
+use crate::flash::EXTRA_SLOTS;
 use crate::units::{SECOND, SECTOR_BYTES};
 
 /// The most page classes: more than any cell has bits.

@@ -45,7 +45,7 @@ pub(crate) struct Durable {
 
 impl Durable {
     /// Whether a page was given up, and nothing of it was programmed since.
-    pub(super) fn is_trimmed(&self, lpn: Lpn) -> bool {
+    pub(crate) fn is_trimmed(&self, lpn: Lpn) -> bool {
         self.trimmed[(lpn / 64) as usize] >> (lpn % 64) & 1 == 1
     }
 
@@ -77,7 +77,7 @@ impl Durable {
     }
 
     /// Pages of a block that are programmed or torn: all those before the first erased one.
-    pub(super) fn written(&self, block: BlockIx, pages_per_block: u32) -> u32 {
+    pub(crate) fn written(&self, block: BlockIx, pages_per_block: u32) -> u32 {
         let first = (block * pages_per_block) as usize;
         let pages = &self.lpns[first..first + pages_per_block as usize];
         pages.iter().rposition(|&lpn| lpn != NONE).map_or(0, |last| last as u32 + 1)
@@ -125,7 +125,7 @@ impl Books {
 
     /// A program of new data has ended.
     #[inline(never)]
-    pub(super) fn number(&mut self, ppn: Ppn, lpn: Lpn, given_up: bool) {
+    pub(crate) fn number(&mut self, ppn: Ppn, lpn: Lpn, given_up: bool) {
         self.last_sequence += 1;
         let sequence = self.last_sequence;
         let Some(durable) = &mut self.durable else {
@@ -141,7 +141,7 @@ impl Books {
 
     /// A copy of a page has been programmed: out of band it is what it is a copy of.
     #[inline(never)]
-    pub(super) fn number_copy(&mut self, from: Ppn, to: Ppn) {
+    pub(crate) fn number_copy(&mut self, from: Ppn, to: Ppn) {
         let Some(durable) = &mut self.durable else {
             self.sequence[to as usize] = self.sequence[from as usize];
             return;
@@ -172,7 +172,7 @@ impl Books {
 
     /// A block has been erased.
     #[inline(never)]
-    pub(super) fn note_erase(&mut self, block: BlockIx) {
+    pub(crate) fn note_erase(&mut self, block: BlockIx) {
         let (pages, erases) = (self.geometry.pages_per_block, self.erases[block as usize]);
         let Some(durable) = &mut self.durable else { return };
         let first = (block * pages) as usize;
@@ -203,7 +203,7 @@ impl Books {
     }
 
     /// What the pages of a plane's blocks say of their erases, on the average.
-    pub(super) fn mean_erases(durable: &Durable, plane: PlaneIx, blocks_per_plane: u32) -> u32 {
+    pub(crate) fn mean_erases(durable: &Durable, plane: PlaneIx, blocks_per_plane: u32) -> u32 {
         let first = (plane * blocks_per_plane) as usize;
         let known = durable.blocks[first..first + blocks_per_plane as usize].iter().filter(|of| !of.bad && of.erases != UNKNOWN);
         let (sum, count) = known.fold((0u64, 0u64), |(sum, count), of| (sum + u64::from(of.erases), count + 1));

@@ -1,22 +1,19 @@
 //! The blocks with the fewest valid pages, found without looking at every block: the least count of each group of blocks is
 //! kept as counts change.
 
-use crate::ftl::{Books, NOT_A_VICTIM};
+use crate::ftl::{Books, GROUP, NOT_A_VICTIM};
 use crate::ids::{BlockIx, PlaneIx};
-
-/// Blocks of a group. A group may reach into another plane.
-pub(super) const GROUP: u32 = 512;
 
 impl Books {
     /// The count of a block fell: it may be the least of its group now.
     #[inline]
-    pub(super) fn count_fell(&mut self, block: BlockIx) {
+    pub(crate) fn count_fell(&mut self, block: BlockIx) {
         let least = &mut self.least_counts[(block / GROUP) as usize];
         *least = (*least).min(self.counts[block as usize]);
     }
 
     /// Finds the least count of a group anew.
-    pub(super) fn find_least_count(&mut self, group: u32) {
+    pub(crate) fn find_least_count(&mut self, group: u32) {
         let first = (group * GROUP) as usize;
         let end = self.counts.len().min(first + GROUP as usize);
         let least = self.counts[first..end].iter().copied().min().unwrap_or(NOT_A_VICTIM);
@@ -24,7 +21,7 @@ impl Books {
     }
 
     /// Finds the least counts of all groups anew, after counts were set all at once.
-    pub(super) fn find_least_counts(&mut self) {
+    pub(crate) fn find_least_counts(&mut self) {
         (0..self.least_counts.len() as u32).for_each(|group| self.find_least_count(group));
     }
 
@@ -69,7 +66,7 @@ impl Books {
     }
 
     /// Whether the least counts are right.
-    pub(super) fn audit_least_counts(&self) -> Result<(), String> {
+    pub(crate) fn audit_least_counts(&self) -> Result<(), String> {
         for (group, (&least, counts)) in self.least_counts.iter().zip(self.counts.chunks(GROUP as usize)).enumerate() {
             if counts.iter().copied().min().map(|count| count.min(NOT_A_VICTIM)) != Some(least) {
                 return Err(format!("the least count of group {group} of blocks is taken to be {least}"));

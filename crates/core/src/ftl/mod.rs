@@ -10,19 +10,27 @@ use rand_core::Rng;
 use rand_pcg::Pcg64Mcg;
 use std::collections::VecDeque;
 
+pub(crate) mod above;
 pub mod ageing;
-pub(crate) mod cleanup;
+mod align;
+mod bind;
+mod choice;
 pub(crate) mod durable;
 mod fewest;
-pub(crate) mod gc;
-mod gc_at_once;
-mod gc_elsewhere;
-mod gc_holds;
 mod image;
-pub mod rain;
+pub(crate) mod late;
+mod placement;
 pub(crate) mod recovery;
 mod rename;
+pub(crate) mod state;
 pub(crate) mod write_points;
+
+/// Blocks of a group. A group may reach into another plane.
+const GROUP: u32 = 512;
+
+/// Map entries that are fetched at a time, because the processor looks up the addresses of several at once as fast as that
+/// of one.
+pub(crate) const FETCHED_AT_ONCE: usize = 8;
 
 /// Added to the count of a block that may not be a victim: erased, open, or being collected.
 const NOT_A_VICTIM: i16 = 0x4000;
@@ -138,7 +146,7 @@ impl Books {
             reverse: Vec::new(),
             valid: huge_vec(geometry.physical_pages().div_ceil(64) as usize, 0),
             counts: vec![NOT_A_VICTIM; blocks],
-            least_counts: vec![NOT_A_VICTIM; blocks.div_ceil(fewest::GROUP as usize)],
+            least_counts: vec![NOT_A_VICTIM; blocks.div_ceil(GROUP as usize)],
             next_page: vec![0; blocks],
             erases: vec![0; blocks],
             closed_at: vec![0; blocks],
@@ -497,7 +505,7 @@ impl Books {
     pub fn begin_collect(&mut self, block: BlockIx) {
         assert!(self.counts[block as usize] < NOT_A_VICTIM, "block {block} is not a candidate");
         self.counts[block as usize] += NOT_A_VICTIM;
-        self.find_least_count(block / fewest::GROUP);
+        self.find_least_count(block / GROUP);
     }
 
     /// Makes a block that was being collected a candidate again, with the pages that are left in it.
@@ -597,7 +605,7 @@ pub const NOT_A_CANDIDATE: i16 = NOT_A_VICTIM;
 mod tests {
     use super::*;
 
-    pub(super) fn tiny() -> Books {
+    pub(crate) fn tiny() -> Books {
         let geometry = Geometry {
             channels: 1,
             chips_per_channel: 1,

@@ -7,9 +7,9 @@
 
 use crate::device::Geometry;
 use crate::ftl::durable::{Durable, TORN, UNKNOWN};
-use crate::ftl::rain::{Place, Stripes};
 use crate::ftl::{Books, NOT_A_VICTIM, PADDING};
 use crate::ids::{BlockIx, Lpn, NONE, PlaneIx, Ppn};
+use crate::raid::stripes::{Place, Stripes};
 
 /// What the books of a drive are made of besides what is found.
 #[derive(Debug)]

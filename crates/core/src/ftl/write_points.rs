@@ -4,18 +4,10 @@
 use crate::device::Device;
 use crate::ftl::Books;
 use crate::ids::{NONE, PlaneIx};
+use crate::policy::answers::Rest;
 
 /// The most write points of a plane: bits of a mask.
 pub(crate) const WRITE_POINTS_MAX: u32 = u64::BITS;
-
-/// Where a write point is at rest in idle time.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Rest {
-    /// On any page of the fastest class.
-    Fast,
-    /// On a page of the fastest class that another of its block follows.
-    FastPair,
-}
 
 /// The masks of one plane.
 #[derive(Clone, Debug, PartialEq, Eq)]

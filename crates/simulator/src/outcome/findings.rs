@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 use std::collections::BTreeMap;
-use tinytail_core::state::Counters;
+use tinytail_core::counters::Counters;
 use tinytail_metrics::LatencySummary;
 use tinytail_metrics::series::SeriesSummary;
 use tinytail_workload::{Fitted, Pacing};

@@ -6,18 +6,20 @@
 //! page to the first, so that a stale page can be given to a logical page whose present copy is younger, as it must be.
 
 use crate::config::ConfigError;
+use crate::context::Context;
 use crate::design::Design;
 use crate::device::{AgeingMethod, Device};
-use crate::drive::Drive;
 use crate::event::EventQueue;
+use crate::flash::Engine;
+use crate::ftl::above::WithFtl;
+use crate::ftl::ageing::common::{Aged, Layout, LivePages, bounded, designs_own_victims, free_target};
 use crate::ftl::ageing::mean_field::{Levels, fifo_survival};
 use crate::ftl::ageing::writing::Progress;
-use crate::ftl::ageing::{Aged, Layout, LivePages, bounded, designs_own_victims, free_target};
 use crate::ftl::{Books, NOT_A_VICTIM};
 use crate::ids::{BlockIx, Lpn, NONE, PlaneIx};
 use crate::mem::prefetch;
-use crate::observe::Observer;
 use crate::policy::{PlacePolicy, VictimPolicy};
+use crate::raid::front::{Front, WithRaid};
 use rand_core::{Rng, SeedableRng};
 use rand_pcg::Pcg64Mcg;
 
@@ -108,9 +110,12 @@ pub(crate) fn check_theory(design: &Design, device: &Device) -> Result<(), Confi
     Ok(())
 }
 
-impl<O: Observer, Q: EventQueue> Drive<O, Q> {
+impl<Q: EventQueue, U> Engine<Q, WithFtl<WithRaid<U>>>
+where
+    Self: Front,
+{
     pub(super) fn lay_out(&mut self, live: LivePages<'_>, seed: u64, progress: Progress<'_>) -> Aged {
-        let (device, design) = (&self.state.device, &self.policies);
+        let (device, design) = (&self.flash.device, self.policies());
         let (Some(theory), Some(layout)) = (theory(design, device), Layout::of(&design.place, device.geometry.planes())) else {
             unreachable!("a design without a theory is refused when it is prepared")
         };
@@ -120,7 +125,7 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
             beyond[layout.split(lpn).0].push(lpn);
         }
         let target = free_target(device, design);
-        let books = &mut self.state.books;
+        let books = &mut self.up.ftl.books;
         let mut aged = Aged::default();
         let mut victims_valid = 0.0;
         let mut lpns = Vec::new();

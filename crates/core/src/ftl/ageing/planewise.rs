@@ -7,16 +7,18 @@
 //! which is not needed meanwhile. Whoever writes a plane takes its part of the drive's reverse map into memory of its own,
 //! and makes the plane's map anew from it.
 
+use crate::context::Context;
 use crate::design::Design;
 use crate::device::{Device, Geometry};
-use crate::drive::Drive;
 use crate::event::EventQueue;
+use crate::flash::Engine;
+use crate::ftl::above::WithFtl;
+use crate::ftl::ageing::common::{Layout, Workers, designs_own_victims};
 use crate::ftl::ageing::writing::{Aim, RecentVictims, Sum};
-use crate::ftl::ageing::{Layout, Workers, designs_own_victims};
 use crate::ftl::{Books, Claimant, NOT_A_VICTIM};
 use crate::ids::{BlockIx, Lpn, NONE, PlaneIx, Ppn};
 use crate::mem::prefetch;
-use crate::observe::Observer;
+use crate::raid::front::{Front, WithRaid};
 
 /// Writes ahead of which a map entry is fetched.
 const AHEAD: usize = 16;
@@ -65,10 +67,13 @@ fn applies(design: &Design, device: &Device) -> Option<Layout> {
 impl Planewise {
     /// Takes the books of an erased drive apart, until `finish` puts them together; `None` if pages must be written in the order
     /// of the stream.
-    pub fn new<O: Observer, Q: EventQueue>(drive: &mut Drive<O, Q>) -> Option<Self> {
-        let layout = applies(&drive.policies, &drive.state.device)?;
+    pub fn new<Q: EventQueue, U>(drive: &mut Engine<Q, WithFtl<WithRaid<U>>>) -> Option<Self>
+    where
+        Engine<Q, WithFtl<WithRaid<U>>>: Front,
+    {
+        let layout = applies(drive.policies(), &drive.flash.device)?;
         let aim = Aim { host_point: drive.ageing_point(0, false), gc_point: drive.ageing_point(0, true), ..drive.aim() };
-        let books = &mut drive.state.books;
+        let books = &mut drive.up.ftl.books;
         let shares = std::mem::take(&mut books.map);
         let reverse = std::mem::take(&mut books.reverse);
         let planes = (0..layout.planes())
@@ -78,7 +83,7 @@ impl Planewise {
     }
 
     /// Writes `count` pages of a stream. Returns false if `progress` said so, before all were written.
-    pub fn write<N: FnMut() -> Lpn + Clone>(
+    pub(super) fn write<N: FnMut() -> Lpn + Clone>(
         &mut self,
         workers: &impl Workers,
         count: u64,
@@ -142,9 +147,12 @@ impl Planewise {
     }
 
     /// Puts the drive's books together, with every logical page under its own number again. Returns the last victims of each plane.
-    pub fn finish<O: Observer, Q: EventQueue>(mut self, drive: &mut Drive<O, Q>) -> Vec<RecentVictims> {
+    pub fn finish<Q: EventQueue, U>(mut self, drive: &mut Engine<Q, WithFtl<WithRaid<U>>>) -> Vec<RecentVictims>
+    where
+        Engine<Q, WithFtl<WithRaid<U>>>: Front,
+    {
         self.shares.fill(NONE);
-        let books = &mut drive.state.books;
+        let books = &mut drive.up.ftl.books;
         books.map = self.shares;
         books.reverse = self.reverse;
         let mut recent = Vec::with_capacity(self.planes.len());
@@ -159,7 +167,7 @@ impl Planewise {
 
 impl OnePlane {
     /// Writes pages.
-    fn write(&mut self, share: &[Lpn], reverse: &mut [Lpn], aim: Aim, scratch: &mut Scratch) {
+    pub(super) fn write(&mut self, share: &[Lpn], reverse: &mut [Lpn], aim: Aim, scratch: &mut Scratch) {
         if share.is_empty() {
             return;
         }

@@ -1,9 +1,13 @@
 use super::*;
-use crate::device::{Geometry, StartingState};
+use crate::design::Design;
+use crate::device::{AgeingMethod, AgeingVictims, Device, Geometry, StartingState};
+use crate::drive::Drive;
+use crate::ftl::ageing::common::*;
 use crate::ids::NONE;
 use crate::observe::Blind;
+use crate::policy::GcTriggerPolicy;
+use crate::policy::answers::Scope;
 use crate::policy::gc_trigger::never::Never;
-use crate::policy::{GcTriggerPolicy, Scope};
 use crate::testkit::{plain_design, tiny_device, with_victims};
 use proptest::prelude::*;
 
@@ -21,7 +25,7 @@ fn drive(device: &Device, design: Design) -> Drive<Blind> {
 
 /// Write amplification over a further fifth of the live pages' number of random overwrites.
 fn next_fifth(drive: &mut Drive<Blind>) -> f64 {
-    let live = LivePages { mapped: drive.state.device.mapped_pages(), stripes: None, beyond: &[] };
+    let live = LivePages { mapped: drive.flash.device.mapped_pages(), stripes: None, beyond: &[] };
     let writes = live.count() / 5;
     let moved = drive.overwrite_for_test(live, writes, 99);
     (writes + moved) as f64 / writes as f64
@@ -204,14 +208,14 @@ proptest! {
         let mut drives = [(); 2].map(|()| drive(&device, shape.design()));
         let needed = shape.live().count().div_ceil(u64::from(device.geometry.planes())) as u32 / device.geometry.pages_per_block;
         if needed + shape.write_points + shape.reserve_blocks + 3 < device.geometry.blocks_per_plane {
-            drives.iter_mut().for_each(|drive| drive.state.books.draw_bad_blocks(bad_blocks, shape.seed));
+            drives.iter_mut().for_each(|drive| drive.up.ftl.books.draw_bad_blocks(bad_blocks, shape.seed));
         }
         let planewise = Planewise::new(&mut drives[0]);
         prop_assert!(planewise.is_some());
         let by_plane = drives[0].age_by_writing(shape.live(), shape.seed, planewise, &Several(workers), &|_, _| true);
         let by_page = drives[1].age_by_writing(shape.live(), shape.seed, None, &OneByOne, &|_, _| true);
         prop_assert_eq!(by_plane, by_page);
-        prop_assert!(drives[0].state.books == drives[1].state.books, "the books differ");
+        prop_assert!(drives[0].up.ftl.books == drives[1].up.ftl.books, "the books differ");
         prop_assert_eq!(drives[0].audit(), Ok(()));
     }
 
@@ -226,7 +230,7 @@ proptest! {
         let mut drive = drive(&device, design);
         let aged = drive.age(shape.seed, &shape.beyond, |_, _| true);
         prop_assert_eq!(drive.audit(), Ok(()));
-        let books = &drive.state.books;
+        let books = &drive.up.ftl.books;
         let mapped = books.map.iter().filter(|&&ppn| ppn != NONE).count() as u64;
         prop_assert_eq!(mapped, aged.live_pages);
         prop_assert!(aged.free_pages_min >= (shape.write_points + shape.reserve_blocks + 1) * device.geometry.pages_per_block);
@@ -238,8 +242,8 @@ proptest! {
             drive.overwrite_for_test(shape.live(), 500, shape.seed);
             prop_assert_eq!(drive.audit(), Ok(()));
         }
-        let map = drive.state.books.map.clone();
-        let (recovered, _) = drive.state.books.recovered_for_test(false);
+        let map = drive.up.ftl.books.map.clone();
+        let (recovered, _) = drive.up.ftl.books.recovered_for_test(false);
         prop_assert_eq!(recovered.map, map, "the present copy of each page is the youngest");
     }
 }

@@ -1,15 +1,17 @@
 //! Ageing by writing: fill, overwrites, and rounds of overwrites until write amplification is steady.
 
+use crate::context::Context;
 use crate::device::AgeingMethod;
-use crate::drive::Drive;
 use crate::event::EventQueue;
+use crate::flash::Engine;
+use crate::ftl::above::WithFtl;
+use crate::ftl::ageing::common::{Aged, LivePages, Workers, designs_own_victims, free_target};
 use crate::ftl::ageing::planewise::Planewise;
-use crate::ftl::ageing::{Aged, LivePages, Workers, designs_own_victims, free_target, steady};
+use crate::ftl::ageing::steady;
 use crate::ftl::{Books, Claimant};
 use crate::ids::{BlockIx, Lpn, NONE, PlaneIx};
-use crate::observe::Observer;
-use crate::policy::Place;
-use crate::view::View;
+use crate::policy::interface::Place;
+use crate::raid::front::{Front, WithRaid};
 use std::sync::atomic::{AtomicU64, Ordering};
 
 /// Pages that ageing looks ahead, so that map entries are near when they are needed.
@@ -52,12 +54,15 @@ pub(super) struct Tally {
     recent: Vec<RecentVictims>,
 }
 
-impl<O: Observer, Q: EventQueue> Drive<O, Q> {
+impl<Q: EventQueue, U> Engine<Q, WithFtl<WithRaid<U>>>
+where
+    Self: Front,
+{
     pub(super) fn aim(&mut self) -> Aim {
-        let mut target = free_target(&self.state.device, &self.policies);
-        if self.state.traits.late {
+        let mut target = free_target(&self.flash.device, self.policies());
+        if self.flash.traits.late {
             // Erased pages in open blocks, half of each, are none of a pool that counts erased blocks.
-            target += self.policies.gc.write_points * self.state.device.geometry.pages_per_block / 2;
+            target += self.policies().gc.write_points * self.flash.device.geometry.pages_per_block / 2;
         }
         Aim { target, ..Aim::default() }
     }
@@ -71,10 +76,10 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
         workers: &impl Workers,
         progress: Progress<'_>,
     ) -> Aged {
-        let state = self.state.device.state.clone();
+        let state = self.flash.device.state.clone();
         let of_live = |percent: u32| live.count() * u64::from(percent) / 100;
         let (overwrites, round) = (of_live(state.overwrite_percent), of_live(state.round_percent()));
-        let recent = vec![RecentVictims::default(); self.state.device.geometry.planes() as usize];
+        let recent = vec![RecentVictims::default(); self.flash.device.geometry.planes() as usize];
         let mut tally = Tally { recent, target: self.aim().target, ..Tally::default() };
         let mut random = live.at_random(seed);
         let mut total = live.count() + overwrites;
@@ -106,7 +111,7 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
             tally.recent = planewise.finish(self);
         }
         progress(written, written);
-        let victim_valid_permille = mean_permille(&tally.recent, self.state.device.geometry.pages_per_block);
+        let victim_valid_permille = mean_permille(&tally.recent, self.flash.device.geometry.pages_per_block);
         Aged { written_pages: written, moved_pages: moved, erases, victim_valid_permille, rounds, steady, ..Aged::default() }
     }
 
@@ -140,13 +145,13 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
             let batch = &mut batch[..left.min(BATCH as u64) as usize];
             for lpn in batch.iter_mut() {
                 *lpn = next();
-                self.state.books.prefetch(*lpn);
+                self.up.ftl.books.prefetch(*lpn);
             }
             for &lpn in &*batch {
-                self.state.books.prefetch_copy(lpn);
+                self.up.ftl.books.prefetch_copy(lpn);
             }
             for &lpn in &*batch {
-                let plane = self.policies.place.plane(View(&self.state), lpn);
+                let plane = self.ask(|policies, view| policies.place.plane(view, lpn));
                 self.write_functionally(lpn, plane, tally);
             }
             left -= batch.len() as u64;
@@ -162,27 +167,27 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
     #[inline]
     pub(super) fn write_functionally(&mut self, lpn: Lpn, plane: PlaneIx, tally: &mut Tally) {
         let write_point = self.ageing_point(plane, false);
-        let ppn = self.state.books.take(plane, write_point, Claimant::Host).expect("ageing keeps every plane above its reserve");
-        self.state.books.commit_write(lpn, ppn);
+        let ppn = self.up.ftl.books.take(plane, write_point, Claimant::Host).expect("ageing keeps every plane above its reserve");
+        self.up.ftl.books.commit_write(lpn, ppn);
         tally.sum.written += 1;
-        if self.state.books.free_pages(plane) < tally.target {
+        if self.up.ftl.books.free_pages(plane) < tally.target {
             self.collect_for_ageing(plane, tally);
         }
     }
 
     /// The block that ageing collects next in a plane; none if nothing is stale.
     pub(super) fn victim_for_ageing(&mut self, plane: PlaneIx) -> Option<BlockIx> {
-        if designs_own_victims(&self.state.device) {
+        if designs_own_victims(&self.flash.device) {
             return self.choose_victim(plane);
         }
-        self.state.books.greedy_victim(plane)
+        self.up.ftl.books.greedy_victim(plane)
     }
 
     fn collect_for_ageing(&mut self, plane: PlaneIx, tally: &mut Tally) {
         // If nothing is stale yet, the live data alone exceed the target, and only the reserve bounds the plane.
         let Some(victim) = self.victim_for_ageing(plane) else { return };
         if let Some(recent) = tally.recent.get_mut(plane as usize) {
-            recent.push(self.state.books.valid_pages(victim));
+            recent.push(self.up.ftl.books.valid_pages(victim));
         }
         tally.sum.moved += u64::from(self.collect_functionally(victim));
         tally.sum.erases += 1;
@@ -191,27 +196,27 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
     /// The floor of a run's time: page requests (whether a write, and first sector) through map and GC bookkeeping alone, at
     /// the erased share of the starting state. Returns the reads that found a mapped page.
     pub fn replay_in_books(&mut self, requests: impl Iterator<Item = (bool, u64)>) -> u64 {
-        let per_page = u64::from(self.state.device.geometry.sectors_per_page());
+        let per_page = u64::from(self.flash.device.geometry.sectors_per_page());
         let mut batch = [(false, 0 as Lpn); BATCH];
         let mut count = 0;
         for (request, slot) in requests.zip(&mut batch) {
             *slot = (request.0, (request.1 / per_page) as Lpn);
-            self.state.books.prefetch(slot.1);
+            self.up.ftl.books.prefetch(slot.1);
             count += 1;
         }
         for &(write, lpn) in &batch[..count] {
             if write {
-                self.state.books.prefetch_copy(lpn);
+                self.up.ftl.books.prefetch_copy(lpn);
             }
         }
         let mut tally = Tally { target: self.aim().target, ..Tally::default() };
         let mut mapped = 0;
         for &(write, lpn) in &batch[..count] {
             if write {
-                let plane = self.policies.place.plane(View(&self.state), lpn);
+                let plane = self.ask(|policies, view| policies.place.plane(view, lpn));
                 self.write_functionally(lpn, plane, &mut tally);
             } else {
-                mapped += u64::from(self.state.books.lookup(lpn) != NONE);
+                mapped += u64::from(self.up.ftl.books.lookup(lpn) != NONE);
             }
         }
         mapped
@@ -219,7 +224,10 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
 }
 
 #[cfg(test)]
-impl<O: Observer, Q: EventQueue> Drive<O, Q> {
+impl<Q: EventQueue, U> Engine<Q, WithFtl<WithRaid<U>>>
+where
+    Self: Front,
+{
     /// Overwrites random live pages. Returns the pages that GC moved.
     pub(super) fn overwrite_for_test(&mut self, live: LivePages<'_>, count: u64, seed: u64) -> u64 {
         let mut tally = Tally { target: self.aim().target, ..Tally::default() };

@@ -23,7 +23,7 @@ use crate::config::ConfigError;
 use crate::device::Device;
 use crate::ftl::Claimant;
 use crate::ids::PlaneIx;
-use crate::policy::Align;
+use crate::policy::interface::Align;
 use crate::view::View;
 use serde::Deserialize;
 use std::cmp::Reverse;
@@ -105,30 +105,30 @@ impl Align for ActiveBlocks {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::design::Traits;
     use crate::ftl::Books;
-    use crate::state::State;
+    use crate::testkit::Parts;
     use crate::testkit::tiny_device;
+    use crate::traits::Traits;
 
     /// A die of three planes, whose open blocks have so many pages.
-    fn state(open: [[u32; 2]; 3]) -> State {
+    fn state(open: [[u32; 2]; 3]) -> Parts {
         let mut device = tiny_device();
         (device.geometry.channels, device.geometry.planes_per_die) = (1, 3);
         (device.geometry.pages_per_block, device.geometry.blocks_per_plane) = (8, 8);
         let books = Books::new(&device.geometry, device.logical_pages(), 2, 1, false);
-        let mut state = State::new(&device, books, Traits { gc_through_controller: true, ..Traits::PLAIN });
+        let mut state = Parts::new(&device, books, Traits { gc_through_controller: true, ..Traits::PLAIN });
         for (plane, pages) in (0..).zip(open) {
             for (point, pages) in pages.into_iter().enumerate() {
                 for _ in 0..pages {
-                    state.books.take(plane, point, Claimant::Host).unwrap();
+                    state.ftl.books.take(plane, point, Claimant::Host).unwrap();
                 }
             }
         }
         state
     }
 
-    fn gc_point(state: &State) -> usize {
-        ActiveBlocks::new(0).gc_point(View(state), 0)
+    fn gc_point(state: &Parts) -> usize {
+        ActiveBlocks::new(0).gc_point(state.view(), 0)
     }
 
     #[test]
@@ -144,13 +144,13 @@ mod tests {
     fn the_host_uses_up_the_fuller_block() {
         let state = state([[3, 5], [5, 0], [0, 0]]);
         let mut align = ActiveBlocks::new(0);
-        assert_eq!([0, 1, 2].map(|plane| align.host_point(View(&state), plane)), [1, 0, 0]);
+        assert_eq!([0, 1, 2].map(|plane| align.host_point(state.view(), plane)), [1, 0, 0]);
     }
 
     #[test]
     fn a_partner_is_at_the_offset_or_skips_as_few_pages_as_it_may() {
         let state = state([[3, 5], [5, 0], [0, 0]]);
-        let ask = |skips, offset, for_gc| ActiveBlocks::new(skips).partner_point(View(&state), 0, offset, for_gc);
+        let ask = |skips, offset, for_gc| ActiveBlocks::new(skips).partner_point(state.view(), 0, offset, for_gc);
         assert_eq!((ask(0, 5, true), ask(0, 3, false), ask(0, 4, true)), (Some(1), Some(0), None));
         assert_eq!((ask(1, 4, true), ask(1, 4, false)), (Some(0), None), "only beside GC");
         assert_eq!((ask(2, 7, true), ask(1, 7, true)), (Some(1), None));

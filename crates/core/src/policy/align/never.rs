@@ -7,7 +7,7 @@
 //! **Parameters.** None. **Cost.** Planes of a die program at one page offset by chance only.
 
 use crate::ids::PlaneIx;
-use crate::policy::Align;
+use crate::policy::interface::Align;
 use crate::view::View;
 use serde::Deserialize;
 

@@ -11,7 +11,7 @@
 //! **Parameters.** None. It needs stripes. **Cost.** Partial stripes stay longer, and a regenerated page costs N - 1 reads.
 
 use crate::ids::PlaneIx;
-use crate::policy::FlushPlan;
+use crate::policy::interface::FlushPlan;
 use crate::view::{DirtyStripe, View};
 use serde::Deserialize;
 
@@ -70,7 +70,7 @@ mod tests {
     fn the_four_classes_leave_in_their_order() {
         // Four channels of two planes, stripes of 4: stripe s is in group s mod 2.
         let mut state = state_with_stripes(4, 2, 4);
-        let next = |state: &crate::state::State| GcTolerant {}.next(View(state));
+        let next = |state: &crate::testkit::Parts| GcTolerant {}.next(state.view());
         dirty(&mut state, &[6]);
         dirty(&mut state, &[9]);
         dirty(&mut state, &[0, 1, 2]);
@@ -82,7 +82,7 @@ mod tests {
         state.forget_dirty_for_test(1);
         assert_eq!(next(&state), Some(0), "full, though one of its planes is in GC");
         state.forget_dirty_for_test(0);
-        assert_eq!(state.rain.as_ref().unwrap().stripes.plane_of(6), 0);
+        assert_eq!(state.raid.rain.as_ref().unwrap().stripes().plane_of(6), 0);
         assert_eq!(next(&state), Some(3), "partial and away from the GC, though stripe 2 is older");
         state.forget_dirty_for_test(3);
         assert_eq!(next(&state), Some(2));
@@ -93,7 +93,7 @@ mod tests {
         let mut state = state_with_stripes(4, 2, 4);
         dirty(&mut state, &[9]);
         dirty(&mut state, &[6]);
-        assert_eq!(GcTolerant {}.next(View(&state)), Some(3));
+        assert_eq!(GcTolerant {}.next(state.view()), Some(3));
     }
 
     #[test]
@@ -101,10 +101,10 @@ mod tests {
         let mut state = state_with_stripes(4, 2, 4);
         dirty(&mut state, &[0]);
         begin_gc(&mut state, 0);
-        assert_eq!(GcTolerant {}.next(View(&state)), Some(0));
-        state.rain.as_mut().unwrap().pinned = 1000;
-        assert_eq!(GcTolerant {}.next(View(&state)), None);
-        state.buffer.waiting.push_back(crate::ram::WaitingWrite { request: 0, next_lpn: 0 });
-        assert_eq!(GcTolerant {}.next(View(&state)), Some(0));
+        assert_eq!(GcTolerant {}.next(state.view()), Some(0));
+        state.raid.rain.as_mut().unwrap().pinned_for_test(1000);
+        assert_eq!(GcTolerant {}.next(state.view()), None);
+        state.raid.buffer.waiting.push_back(crate::host::write_buffer::WaitingWrite { request: 0, next_lpn: 0 });
+        assert_eq!(GcTolerant {}.next(state.view()), Some(0));
     }
 }

@@ -7,7 +7,7 @@
 //!
 //! **Parameters.** None. **Cost.** A full buffer blocks writes for as long as the oldest stripe waits for a GC.
 
-use crate::policy::FlushPlan;
+use crate::policy::interface::FlushPlan;
 use crate::view::View;
 use serde::Deserialize;
 
@@ -41,12 +41,12 @@ mod tests {
     #[test]
     fn the_stripe_written_longest_ago_leaves_first_also_towards_a_gc() {
         let mut state = state_with_stripes(4, 2, 4);
-        assert_eq!(Lru {}.next(View(&state)), None);
+        assert_eq!(Lru {}.next(state.view()), None);
         dirty(&mut state, &[3, 0, 1, 2]);
-        assert_eq!(Lru {}.next(View(&state)), Some(1));
+        assert_eq!(Lru {}.next(state.view()), Some(1));
         crate::testkit::begin_gc(&mut state, 1);
-        assert_eq!(Lru {}.next(View(&state)), Some(1));
+        assert_eq!(Lru {}.next(state.view()), Some(1));
         dirty(&mut state, &[3]);
-        assert_eq!(Lru {}.next(View(&state)), Some(0), "stripe 1 was written again");
+        assert_eq!(Lru {}.next(state.view()), Some(0), "stripe 1 was written again");
     }
 }

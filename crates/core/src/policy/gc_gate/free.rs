@@ -5,7 +5,8 @@
 //! **Source.** The baseline of every paper. **Parameters.** None. **Cost.** GCs meet whatever the host is doing.
 
 use crate::ids::PlaneIx;
-use crate::policy::{Gate, GcGate, Want};
+use crate::policy::answers::{Gate, Want};
+use crate::policy::interface::GcGate;
 use crate::view::View;
 use serde::Deserialize;
 
@@ -41,7 +42,7 @@ mod tests {
     #[test]
     fn it_is_open_on_a_busy_channel_too() {
         let mut state = tiny_state();
-        state.channels[0].host_operations = 3;
-        assert_eq!(Free {}.may_start(View(&state), 0, Want::Soft), Gate::Open);
+        state.flash.channels_for_test()[0].host_operations = 3;
+        assert_eq!(Free {}.may_start(state.view(), 0, Want::Soft), Gate::Open);
     }
 }

@@ -13,7 +13,8 @@
 //! **Cost.** Where GC stays in its plane, the other planes of the die stand idle meanwhile.
 
 use crate::ids::PlaneIx;
-use crate::policy::{Gate, GcGate, Want};
+use crate::policy::answers::{Gate, Want};
+use crate::policy::interface::GcGate;
 use crate::view::View;
 use serde::Deserialize;
 
@@ -53,32 +54,37 @@ impl GcGate for OnePerDie {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::design::Traits;
-    use crate::ftl::gc::GcState;
     use crate::ftl::{Books, Claimant};
-    use crate::state::State;
+    use crate::gc::state::GcState;
+    use crate::testkit::Parts;
     use crate::testkit::tiny_device;
+    use crate::traits::Traits;
 
     #[test]
     fn the_plane_with_the_fewest_erased_pages_goes_first_and_alone() {
         let mut device = tiny_device();
         device.geometry.planes_per_die = 2;
         let books = Books::new(&device.geometry, device.logical_pages(), 1, 1, false);
-        let mut state = State::new(&device, books, Traits { gc_through_controller: true, ..Traits::PLAIN });
-        let ask = |state: &State, plane| OnePerDie {}.may_start(View(state), plane, Want::Hard);
-        state.books.take(0, 0, Claimant::Host).unwrap();
+        let mut state = Parts::new(&device, books, Traits { gc_through_controller: true, ..Traits::PLAIN });
+        let ask = |state: &Parts, plane| OnePerDie {}.may_start(state.view(), plane, Want::Hard);
+        state.ftl.books.take(0, 0, Claimant::Host).unwrap();
         assert_eq!(ask(&state, 1), Gate::Open, "nobody else wants one");
-        state.gated[0] = 0b11;
+        state.ftl.gc.gated_for_test()[0] = 0b11;
         assert_eq!((ask(&state, 0), ask(&state, 1)), (Gate::Open, Gate::Shut));
-        state.gc[0].state = GcState::Claiming;
+        state.ftl.gc.planes_for_test()[0].state = GcState::Claiming;
         assert_eq!((ask(&state, 1), ask(&state, 2)), (Gate::Shut, Gate::Open), "the other die is free");
         // It has read the one page of its victim, which waits to be programmed.
-        state.gated[0] = 0b10;
-        (state.gc[0].state, state.gc[0].victim, state.gc[0].cursor, state.gc[0].in_ram) = (GcState::Moving, 0, 4, 1);
+        state.ftl.gc.gated_for_test()[0] = 0b10;
+        (
+            state.ftl.gc.planes_for_test()[0].state,
+            state.ftl.gc.planes_for_test()[0].victim,
+            state.ftl.gc.planes_for_test()[0].cursor,
+            state.ftl.gc.planes_for_test()[0].in_ram,
+        ) = (GcState::Moving, 0, 4, 1);
         assert_eq!(ask(&state, 1), Gate::Open);
-        while state.books.erased_blocks(0) + state.books.erased_blocks(1) > 1 {
-            let plane = PlaneIx::from(state.books.erased_blocks(0) == 0);
-            state.books.take(plane, 0, Claimant::Gc).unwrap();
+        while state.ftl.books.erased_blocks(0) + state.ftl.books.erased_blocks(1) > 1 {
+            let plane = PlaneIx::from(state.ftl.books.erased_blocks(0) == 0);
+            state.ftl.books.take(plane, 0, Claimant::Gc).unwrap();
         }
         assert_eq!(ask(&state, 1), Gate::Shut, "the one erased block is for the GC that drains");
     }

@@ -12,7 +12,8 @@
 //! **Cost.** GC is put off under load, so more of it may become urgent.
 
 use crate::ids::PlaneIx;
-use crate::policy::{Gate, GcGate, Want};
+use crate::policy::answers::{Gate, Want};
+use crate::policy::interface::GcGate;
 use crate::view::View;
 use serde::Deserialize;
 
@@ -63,14 +64,14 @@ mod tests {
     #[test]
     fn one_host_operation_or_another_gc_shuts_it() {
         let mut state = tiny_state();
-        assert_eq!(QuietChannel::default().may_start(View(&state), 0, Want::Soft), Gate::Open);
-        state.channels[0].host_operations = 1;
-        assert_eq!(QuietChannel::default().may_start(View(&state), 0, Want::Soft), Gate::Shut);
-        state.channels[0].host_operations = 0;
-        state.channels[0].gcs = 1;
-        assert_eq!(QuietChannel::default().may_start(View(&state), 0, Want::Soft), Gate::Shut);
-        assert_eq!(QuietChannel::default().may_start(View(&state), 1, Want::Soft), Gate::Open, "plane 1 is on the other channel");
+        assert_eq!(QuietChannel::default().may_start(state.view(), 0, Want::Soft), Gate::Open);
+        state.flash.channels_for_test()[0].host_operations = 1;
+        assert_eq!(QuietChannel::default().may_start(state.view(), 0, Want::Soft), Gate::Shut);
+        state.flash.channels_for_test()[0].host_operations = 0;
+        state.ftl.gc.channels_for_test()[0].under_way = 1;
+        assert_eq!(QuietChannel::default().may_start(state.view(), 0, Want::Soft), Gate::Shut);
+        assert_eq!(QuietChannel::default().may_start(state.view(), 1, Want::Soft), Gate::Open, "plane 1 is on the other channel");
         let mut any = QuietChannel { one_per_channel: false };
-        assert_eq!(any.may_start(View(&state), 0, Want::Soft), Gate::Open);
+        assert_eq!(any.may_start(state.view(), 0, Want::Soft), Gate::Open);
     }
 }

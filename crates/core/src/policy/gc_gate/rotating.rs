@@ -19,7 +19,8 @@
 use crate::config::ConfigError;
 use crate::device::Device;
 use crate::ids::{NONE, PlaneIx};
-use crate::policy::{Gate, GcGate, Want};
+use crate::policy::answers::{Gate, Want};
+use crate::policy::interface::GcGate;
 use crate::view::View;
 use serde::Deserialize;
 
@@ -147,14 +148,14 @@ impl GcGate for Rotating {
 mod tests {
     use super::*;
     use crate::ftl::Claimant;
-    use crate::ftl::gc::GcState;
-    use crate::state::State;
+    use crate::gc::state::GcState;
+    use crate::testkit::Parts;
     use crate::testkit::state_with_stripes;
 
     /// Four channels of two planes: group 0 is planes 0, 2, 4 and 6.
-    fn gate(state: &State, strict: bool, turn: Turn) -> Rotating {
+    fn gate(state: &Parts, strict: bool, turn: Turn) -> Rotating {
         let mut gate = Rotating::new(strict, turn, Start::QuietChannel);
-        gate.prepare(&state.device).unwrap();
+        gate.prepare(&state.flash.device).unwrap();
         gate
     }
 
@@ -162,38 +163,38 @@ mod tests {
     fn a_gc_in_the_group_shuts_it_for_the_others_of_the_group_alone() {
         let mut state = state_with_stripes(4, 2, 4);
         let mut gate = gate(&state, false, Turn::FewestFree);
-        assert_eq!(gate.may_start(View(&state), 0, Want::Soft), Gate::Open);
-        state.gc[2].state = GcState::Claiming;
-        assert_eq!(gate.may_start(View(&state), 0, Want::Soft), Gate::Shut);
-        assert_eq!(gate.may_start(View(&state), 0, Want::Hard), Gate::Shut, "the mechanism passes it, and counts a violation");
-        assert_eq!(gate.may_start(View(&state), 1, Want::Soft), Gate::Open, "plane 1 is in the other group");
-        state.gc[2].state = GcState::Idle;
-        state.channels[0].host_operations = 1;
-        assert_eq!(gate.may_start(View(&state), 0, Want::Soft), Gate::Shut, "its channel is not quiet");
-        assert_eq!(gate.may_start(View(&state), 0, Want::Hard), Gate::Open);
+        assert_eq!(gate.may_start(state.view(), 0, Want::Soft), Gate::Open);
+        state.ftl.gc.planes_for_test()[2].state = GcState::Claiming;
+        assert_eq!(gate.may_start(state.view(), 0, Want::Soft), Gate::Shut);
+        assert_eq!(gate.may_start(state.view(), 0, Want::Hard), Gate::Shut, "the mechanism passes it, and counts a violation");
+        assert_eq!(gate.may_start(state.view(), 1, Want::Soft), Gate::Open, "plane 1 is in the other group");
+        state.ftl.gc.planes_for_test()[2].state = GcState::Idle;
+        state.flash.channels_for_test()[0].host_operations = 1;
+        assert_eq!(gate.may_start(state.view(), 0, Want::Soft), Gate::Shut, "its channel is not quiet");
+        assert_eq!(gate.may_start(state.view(), 0, Want::Hard), Gate::Open);
     }
 
     #[test]
     fn of_those_that_wait_the_one_with_the_fewest_erased_pages_goes_first() {
         let mut state = state_with_stripes(4, 2, 4);
         let mut gate = gate(&state, false, Turn::FewestFree);
-        state.books.take(4, 0, Claimant::Gc).unwrap();
-        state.gated[0] = 1 << 4 | 1 << 6;
-        assert_eq!(gate.may_start(View(&state), 6, Want::Soft), Gate::Shut, "plane 4 has fewer");
-        assert_eq!(gate.may_start(View(&state), 4, Want::Soft), Gate::Open);
-        state.channels[2].host_operations = 1;
-        assert_eq!(gate.may_start(View(&state), 6, Want::Soft), Gate::Open, "plane 4 could not start now");
+        state.ftl.books.take(4, 0, Claimant::Gc).unwrap();
+        state.ftl.gc.gated_for_test()[0] = 1 << 4 | 1 << 6;
+        assert_eq!(gate.may_start(state.view(), 6, Want::Soft), Gate::Shut, "plane 4 has fewer");
+        assert_eq!(gate.may_start(state.view(), 4, Want::Soft), Gate::Open);
+        state.flash.channels_for_test()[2].host_operations = 1;
+        assert_eq!(gate.may_start(state.view(), 6, Want::Soft), Gate::Open, "plane 4 could not start now");
     }
 
     #[test]
     fn round_robin_follows_the_last_holder_whatever_is_erased() {
         let mut state = state_with_stripes(4, 2, 4);
         let mut gate = gate(&state, true, Turn::RoundRobin);
-        assert_eq!(gate.may_start(View(&state), 2, Want::Hard), Gate::Open);
-        state.books.take(0, 0, Claimant::Gc).unwrap();
-        state.gated[0] = 1 | 1 << 4;
-        assert_eq!(gate.may_start(View(&state), 0, Want::Hard), Gate::Shut, "plane 4 follows plane 2, and the gate is strict");
-        assert_eq!(gate.may_start(View(&state), 4, Want::Hard), Gate::Open);
-        assert_eq!(gate.may_start(View(&state), 0, Want::Hard), Gate::Open);
+        assert_eq!(gate.may_start(state.view(), 2, Want::Hard), Gate::Open);
+        state.ftl.books.take(0, 0, Claimant::Gc).unwrap();
+        state.ftl.gc.gated_for_test()[0] = 1 | 1 << 4;
+        assert_eq!(gate.may_start(state.view(), 0, Want::Hard), Gate::Shut, "plane 4 follows plane 2, and the gate is strict");
+        assert_eq!(gate.may_start(state.view(), 4, Want::Hard), Gate::Open);
+        assert_eq!(gate.may_start(state.view(), 0, Want::Hard), Gate::Open);
     }
 }

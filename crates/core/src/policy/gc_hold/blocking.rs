@@ -10,7 +10,8 @@
 //! **Cost.** Whatever is held serves nobody else: 64 valid pages are 54 ms.
 
 use crate::ids::PlaneIx;
-use crate::policy::{GcHold, HoldPlan, Scope};
+use crate::policy::answers::{HoldPlan, Scope};
+use crate::policy::interface::GcHold;
 use crate::view::View;
 use serde::Deserialize;
 

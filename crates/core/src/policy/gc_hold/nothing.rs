@@ -15,7 +15,8 @@
 //! "next_idle"`.
 
 use crate::ids::PlaneIx;
-use crate::policy::{GcHold, HoldPlan, Scope};
+use crate::policy::answers::{HoldPlan, Scope};
+use crate::policy::interface::GcHold;
 use crate::view::View;
 use serde::Deserialize;
 

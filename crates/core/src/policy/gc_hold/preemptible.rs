@@ -11,7 +11,8 @@
 //! **Cost.** A request still waits for the page in flight (840 us) or the erase (2 ms); GC is put off until it is urgent.
 
 use crate::ids::PlaneIx;
-use crate::policy::{GcHold, HoldPlan, Scope};
+use crate::policy::answers::{HoldPlan, Scope};
+use crate::policy::interface::GcHold;
 use crate::view::View;
 use serde::Deserialize;
 

@@ -14,10 +14,11 @@
 //! **Cost.** Blocks held erased are spare space that victims don't have: a higher background threshold means more copies.
 
 use crate::config::ConfigError;
-use crate::design::{Room, Threshold, Thresholds};
 use crate::device::{Device, Geometry};
 use crate::ids::PlaneIx;
-use crate::policy::{GcTrigger, Want};
+use crate::policy::answers::Want;
+use crate::policy::interface::GcTrigger;
+use crate::policy::thresholds::{Room, Threshold, Thresholds};
 use crate::view::View;
 use serde::Deserialize;
 
@@ -174,8 +175,8 @@ mod tests {
             } else {
                 Want::Hard
             };
-            assert_eq!(trigger.want(View(&state), 0), expected, "{taken} pages taken");
-            state.books.take(0, 0, Claimant::Gc).unwrap();
+            assert_eq!(trigger.want(state.view(), 0), expected, "{taken} pages taken");
+            state.ftl.books.take(0, 0, Claimant::Gc).unwrap();
         }
     }
 

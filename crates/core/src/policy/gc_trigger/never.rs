@@ -8,7 +8,8 @@
 //! **Parameters.** None. **Cost.** Space.
 
 use crate::ids::PlaneIx;
-use crate::policy::{GcTrigger, Want};
+use crate::policy::answers::Want;
+use crate::policy::interface::GcTrigger;
 use crate::view::View;
 use serde::Deserialize;
 
@@ -41,7 +42,7 @@ mod tests {
     #[test]
     fn even_a_plane_without_erased_pages_wants_none() {
         let mut state = tiny_state();
-        while state.books.take(0, 0, Claimant::Gc).is_some() {}
-        assert_eq!(Never {}.want(View(&state), 0), Want::No);
+        while state.ftl.books.take(0, 0, Claimant::Gc).is_some() {}
+        assert_eq!(Never {}.want(state.view(), 0), Want::No);
     }
 }

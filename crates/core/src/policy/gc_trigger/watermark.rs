@@ -14,10 +14,11 @@
 //! **Cost.** A higher share means earlier GC of fuller blocks: more write amplification.
 
 use crate::config::ConfigError;
-use crate::design::{Room, Threshold, Thresholds};
 use crate::device::{Device, Geometry};
 use crate::ids::PlaneIx;
-use crate::policy::{GcTrigger, Want};
+use crate::policy::answers::Want;
+use crate::policy::interface::GcTrigger;
+use crate::policy::thresholds::{Room, Threshold, Thresholds};
 use crate::view::View;
 use serde::Deserialize;
 
@@ -183,9 +184,9 @@ impl GcTrigger for Watermark {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::design::Traits;
     use crate::ftl::Claimant;
     use crate::testkit::{tiny_device, tiny_state};
+    use crate::traits::Traits;
 
     #[test]
     fn a_plane_wants_gc_below_the_share_and_not_at_it() {
@@ -195,7 +196,7 @@ mod tests {
         let mut trigger = Watermark::new(75.0, 50.0);
         trigger.prepare(&device).unwrap();
         for taken in 0..=pages / 2 + 1 {
-            let want = trigger.want(View(&state), 0);
+            let want = trigger.want(state.view(), 0);
             let free = pages - taken;
             let expected = if free >= pages * 3 / 4 {
                 Want::No
@@ -205,7 +206,7 @@ mod tests {
                 Want::Hard
             };
             assert_eq!(want, expected, "{free} of {pages} pages erased");
-            state.books.take(0, 0, Claimant::Gc).unwrap();
+            state.ftl.books.take(0, 0, Claimant::Gc).unwrap();
         }
     }
 
@@ -233,19 +234,19 @@ mod tests {
         let mut device = tiny_device();
         device.geometry.planes_per_die = 2;
         let books = crate::ftl::Books::new(&device.geometry, device.logical_pages(), 1, 1, false);
-        let mut state = crate::state::State::new(&device, books, Traits { gc_through_controller: true, ..Traits::PLAIN });
+        let mut state = crate::testkit::Parts::new(&device, books, Traits { gc_through_controller: true, ..Traits::PLAIN });
         let mut trigger = Watermark::new(75.0, 25.0).of(Of::Die);
         trigger.prepare(&device).unwrap();
-        let mut take = |state: &mut crate::state::State, pages: u32| {
+        let mut take = |state: &mut crate::testkit::Parts, pages: u32| {
             for _ in 0..pages {
-                state.books.take(0, 0, Claimant::Gc).unwrap();
+                state.ftl.books.take(0, 0, Claimant::Gc).unwrap();
             }
-            [0, 1].map(|plane| trigger.want(View(state), plane))
+            [0, 1].map(|plane| trigger.want(state.view(), plane))
         };
         // Two planes of 32 pages: 48 erased ones are three quarters of the die's.
         assert_eq!(take(&mut state, 16), [Want::No, Want::No]);
         assert_eq!(take(&mut state, 1), [Want::Soft, Want::Soft]);
-        let kept = state.books.pages_kept();
+        let kept = state.ftl.books.pages_kept();
         assert_eq!(take(&mut state, 15 - kept - 1), [Want::Soft, Want::Soft]);
         assert_eq!(take(&mut state, 1), [Want::Hard, Want::Soft], "the other plane has all its pages");
     }

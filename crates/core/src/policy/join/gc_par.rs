@@ -21,11 +21,11 @@
 
 use crate::config::ConfigError;
 use crate::device::Device;
-use crate::drive::EXTRA_SLOTS;
 use crate::event::SLOTS_MAX;
-use crate::policy::Join;
+use crate::flash::EXTRA_SLOTS;
+use crate::flash::op::Class;
+use crate::policy::interface::Join;
 use crate::policy::join::same_offset::{check_multi_plane, first_of_each_plane};
-use crate::sched::ops::Class;
 use crate::units::Ns;
 use crate::view::{View, Waiting};
 use serde::Deserialize;
@@ -88,12 +88,12 @@ impl Join for GcPar {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::sched::ops::OpKind;
+    use crate::flash::op::OpKind;
     use crate::testkit::{tiny_device, tiny_state};
 
     fn asked(lead: Waiting, waiting: &[Waiting]) -> Vec<bool> {
         let mut join = vec![false; waiting.len()];
-        GcPar {}.partners(View(&tiny_state()), &lead, waiting, &mut join);
+        GcPar {}.partners(tiny_state().view(), &lead, waiting, &mut join);
         join
     }
 

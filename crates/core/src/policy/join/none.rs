@@ -4,7 +4,7 @@
 //!
 //! **Source.** TTFLASH, Table 1: one plane per chip. **Parameters.** None. **Cost.** Sibling planes idle.
 
-use crate::policy::Join;
+use crate::policy::interface::Join;
 use crate::units::Ns;
 use crate::view::{View, Waiting};
 use serde::Deserialize;

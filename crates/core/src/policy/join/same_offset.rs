@@ -11,7 +11,7 @@
 
 use crate::config::ConfigError;
 use crate::device::Device;
-use crate::policy::Join;
+use crate::policy::interface::Join;
 use crate::units::Ns;
 use crate::view::{View, Waiting};
 use serde::Deserialize;
@@ -71,7 +71,7 @@ pub(super) fn check_multi_plane(policy: &str, device: &Device) -> Result<(), Con
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::sched::ops::{Class, OpKind};
+    use crate::flash::op::{Class, OpKind};
     use crate::testkit::{tiny_device, tiny_state};
 
     #[test]
@@ -89,7 +89,7 @@ mod tests {
         let read = |plane, offset| Waiting { kind: OpKind::Read, class: Class::HostRead, plane, offset };
         let waiting = [read(1, 8), read(1, 7), read(1, 7), read(2, 7), read(0, 7)];
         let mut join = [false; 5];
-        SameOffset {}.partners(View(&tiny_state()), &read(0, 7), &waiting, &mut join);
+        SameOffset {}.partners(tiny_state().view(), &read(0, 7), &waiting, &mut join);
         assert_eq!(join, [false, true, false, true, false]);
     }
 }

@@ -26,7 +26,7 @@
 
 use crate::config::ConfigError;
 use crate::device::Device;
-use crate::policy::Join;
+use crate::policy::interface::Join;
 use crate::policy::join::same_offset::SameOffset;
 use crate::units::Ns;
 use crate::view::{View, Waiting};

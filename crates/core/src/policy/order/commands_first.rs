@@ -11,10 +11,10 @@
 //! **Parameters.** None. **Cost.** Each command (0.2 us, say) delays the page that would have crossed instead. A die that
 //! never runs dry of commands keeps its data back; there are as many commands in a row as there are idle dies, no more.
 
-use crate::policy::Order;
+use crate::flash::op::Class;
+use crate::policy::interface::Order;
 use crate::policy::order::fifo::oldest;
 use crate::policy::order::read_first::rank_at_die;
-use crate::sched::ops::Class;
 use crate::view::{Candidate, View};
 use serde::Deserialize;
 
@@ -50,13 +50,13 @@ mod tests {
     fn the_command_of_a_read_goes_before_older_data_and_programs_last() {
         let line = [candidate(Class::Flush, 1, true), candidate(Class::HostRead, 2, true), candidate(Class::HostRead, 3, false)];
         let state = tiny_state();
-        assert_eq!(CommandsFirst {}.at_channel(View(&state), &line), 2);
-        assert_eq!(CommandsFirst {}.at_channel(View(&state), &line[..2]), 1);
+        assert_eq!(CommandsFirst {}.at_channel(state.view(), &line), 2);
+        assert_eq!(CommandsFirst {}.at_channel(state.view(), &line[..2]), 1);
     }
 
     #[test]
     fn among_data_the_oldest_goes_first_as_with_reads_first() {
         let line = [candidate(Class::HostRead, 4, true), candidate(Class::HostRead, 3, true)];
-        assert_eq!(CommandsFirst {}.at_channel(View(&tiny_state()), &line), 1);
+        assert_eq!(CommandsFirst {}.at_channel(tiny_state().view(), &line), 1);
     }
 }

@@ -17,10 +17,10 @@
 
 use crate::config::ConfigError;
 use crate::device::Device;
-use crate::policy::Order;
+use crate::flash::op::Class;
+use crate::policy::interface::Order;
 use crate::policy::order::fifo::oldest;
 use crate::policy::order::read_first::{ReadFirst, rank_at_die};
-use crate::sched::ops::Class;
 use crate::units::Ns;
 use crate::view::{Candidate, View};
 use serde::Deserialize;
@@ -110,8 +110,8 @@ impl Order for DeadlineSlack {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::flash::op::{Op, OpKind, Owner};
     use crate::observe::Occupant;
-    use crate::sched::ops::{Op, OpKind, Owner};
     use crate::testkit::{tiny_device, tiny_state};
 
     #[test]
@@ -122,18 +122,18 @@ mod tests {
         // A read takes 111 ns, a page that GC moves 1212: it must begin at 8677 at the latest.
         let mut read = Op::new(OpKind::Read, Class::HostRead, Occupant::HostRead, Owner::Request(0), 0, 0);
         read.born = 0;
-        let read = state.new_op(read);
-        state.planes[0].head[Class::HostRead as usize] = read;
+        let read = state.flash.new_op(read);
+        state.flash.planes_for_test()[0].head[Class::HostRead as usize] = read;
         let candidate = |class, urgent| Candidate { class, plane: 0, arrival: class as u64, urgent, continues: false, data: false };
         let calm = [candidate(Class::HostRead, false), candidate(Class::Hold, false)];
         for (now, chosen) in [(0, 1), (8677, 1), (8678, 0), (20_000, 0)] {
-            state.now = now;
-            assert_eq!(order.at_die(View(&state), &calm), chosen, "at {now}");
+            state.flash.now = now;
+            assert_eq!(order.at_die(state.view(), &calm), chosen, "at {now}");
         }
-        assert_eq!(order.at_die(View(&state), &[calm[0], candidate(Class::Hold, true)]), 1, "urgent");
-        assert_eq!(order.at_die(View(&state), &[calm[0], candidate(Class::GcProgram, false)]), 1, "begun");
+        assert_eq!(order.at_die(state.view(), &[calm[0], candidate(Class::Hold, true)]), 1, "urgent");
+        assert_eq!(order.at_die(state.view(), &[calm[0], candidate(Class::GcProgram, false)]), 1, "begun");
         let writes = [candidate(Class::HostProgram, false), calm[0], calm[1]];
-        assert_eq!(order.at_die(View(&state), &writes), 1, "reads before programs");
+        assert_eq!(order.at_die(state.view(), &writes), 1, "reads before programs");
     }
 
     #[test]

@@ -8,9 +8,9 @@
 //!
 //! **Parameters.** None. **Cost.** A plane that has become urgent serves nobody until its GC has freed a block.
 
-use crate::policy::Order;
+use crate::flash::op::Class;
+use crate::policy::interface::Order;
 use crate::policy::order::fifo::oldest;
-use crate::sched::ops::Class;
 use crate::view::{Candidate, View};
 use serde::Deserialize;
 
@@ -55,24 +55,24 @@ mod tests {
         let mut order = EmergencyExternalBackground {};
         let host = candidate(Class::HostProgram, 2, false);
         for class in [Class::Gc, Class::GcProgram, Class::Hold] {
-            assert_eq!(order.at_die(View(&state), &[candidate(class, 1, false), host]), 1);
-            assert_eq!(order.at_die(View(&state), &[candidate(class, 3, true), host]), 0);
-            assert_eq!(order.at_channel(View(&state), &[candidate(class, 3, true), host]), 0);
+            assert_eq!(order.at_die(state.view(), &[candidate(class, 1, false), host]), 1);
+            assert_eq!(order.at_die(state.view(), &[candidate(class, 3, true), host]), 0);
+            assert_eq!(order.at_channel(state.view(), &[candidate(class, 3, true), host]), 0);
         }
     }
 
     #[test]
     fn the_external_queue_is_first_in_first_out() {
         let waiting = [candidate(Class::HostRead, 2, false), candidate(Class::HostProgram, 1, false)];
-        assert_eq!(EmergencyExternalBackground {}.at_die(View(&tiny_state()), &waiting), 1, "no read overtakes a program");
+        assert_eq!(EmergencyExternalBackground {}.at_die(tiny_state().view(), &waiting), 1, "no read overtakes a program");
     }
 
     #[test]
     fn a_flush_is_background_until_a_write_waits_for_it() {
         let mut state = tiny_state();
         let waiting = [candidate(Class::Flush, 1, false), candidate(Class::HostRead, 2, false)];
-        assert_eq!(EmergencyExternalBackground {}.at_die(View(&state), &waiting), 1);
-        state.buffer.waiting.push_back(crate::ram::WaitingWrite { request: 0, next_lpn: 0 });
-        assert_eq!(EmergencyExternalBackground {}.at_die(View(&state), &waiting), 0);
+        assert_eq!(EmergencyExternalBackground {}.at_die(state.view(), &waiting), 1);
+        state.raid.buffer.waiting.push_back(crate::host::write_buffer::WaitingWrite { request: 0, next_lpn: 0 });
+        assert_eq!(EmergencyExternalBackground {}.at_die(state.view(), &waiting), 0);
     }
 }

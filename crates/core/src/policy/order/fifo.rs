@@ -5,7 +5,7 @@
 //! **Source.** The Harey Tortoise, section 3.2 (external queue). **Parameters.** None.
 //! **Cost.** A read waits behind programs and GC.
 
-use crate::policy::Order;
+use crate::policy::interface::Order;
 use crate::view::{Candidate, View};
 use serde::Deserialize;
 
@@ -34,13 +34,13 @@ pub fn oldest(candidates: &[Candidate], rank: impl Fn(&Candidate) -> u32) -> usi
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::sched::ops::Class;
+    use crate::flash::op::Class;
     use crate::testkit::tiny_state;
 
     #[test]
     fn a_program_that_waited_longer_goes_before_a_read() {
         let candidate = |class, arrival| Candidate { class, plane: 0, arrival, urgent: false, continues: false, data: false };
         let waiting = [candidate(Class::HostRead, 9), candidate(Class::Flush, 4), candidate(Class::Gc, 6)];
-        assert_eq!(Fifo {}.at_die(View(&tiny_state()), &waiting), 1);
+        assert_eq!(Fifo {}.at_die(tiny_state().view(), &waiting), 1);
     }
 }

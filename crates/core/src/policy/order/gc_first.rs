@@ -6,9 +6,9 @@
 //!
 //! **Parameters.** None. **Cost.** Every request to a die in GC waits for it.
 
-use crate::policy::Order;
+use crate::flash::op::Class;
+use crate::policy::interface::Order;
 use crate::policy::order::fifo::oldest;
-use crate::sched::ops::Class;
 use crate::view::{Candidate, View};
 use serde::Deserialize;
 
@@ -47,7 +47,7 @@ mod tests {
     fn gc_overtakes_an_older_read() {
         let candidate = |class, arrival| Candidate { class, plane: 0, arrival, urgent: false, continues: false, data: false };
         let waiting = [candidate(Class::HostRead, 1), candidate(Class::Hold, 2)];
-        assert_eq!(GcFirst {}.at_die(View(&tiny_state()), &waiting), 1);
-        assert_eq!(GcFirst {}.at_channel(View(&tiny_state()), &waiting), 1);
+        assert_eq!(GcFirst {}.at_die(tiny_state().view(), &waiting), 1);
+        assert_eq!(GcFirst {}.at_channel(tiny_state().view(), &waiting), 1);
     }
 }

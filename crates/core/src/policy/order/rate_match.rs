@@ -24,10 +24,10 @@
 
 use crate::config::ConfigError;
 use crate::device::Device;
-use crate::policy::Order;
+use crate::flash::op::Class;
+use crate::policy::interface::Order;
 use crate::policy::order::emergency_external_background::queue;
 use crate::policy::order::fifo::oldest;
-use crate::sched::ops::Class;
 use crate::units::{MS, Ns};
 use crate::view::{Candidate, View, Work};
 use serde::Deserialize;
@@ -211,7 +211,7 @@ impl Order for RateMatch {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::state::State;
+    use crate::testkit::Parts;
     use crate::testkit::{late_state, take_pages};
 
     fn candidate(class: Class, arrival: u64, urgent: bool) -> Candidate {
@@ -220,10 +220,10 @@ mod tests {
 
     /// A drive whose blocks of four pages have two moved when they are erased: a move of 2000 for each page of the host, and half
     /// an erase of 4000. The host has had 10 programs of 1000, so that GC is due up to 40,000.
-    fn state(gc_ns: u64) -> State {
+    fn state(gc_ns: u64) -> Parts {
         let mut state = late_state(1);
-        state.now = 1000;
-        state.work = Work {
+        state.flash.now = 1000;
+        *state.ftl.gc.work_for_test() = Work {
             host_programs: 10,
             host_ns: 10_000,
             moves: 200,
@@ -238,9 +238,9 @@ mod tests {
         state
     }
 
-    fn prepared(hand_over: bool, state: &State) -> RateMatch {
+    fn prepared(hand_over: bool, state: &Parts) -> RateMatch {
         let mut order = RateMatch::new(500, hand_over);
-        order.prepare(&state.device).unwrap();
+        order.prepare(&state.flash.device).unwrap();
         order
     }
 
@@ -249,7 +249,7 @@ mod tests {
         let waiting = [candidate(Class::HostProgram, 1, false), candidate(Class::Gc, 2, false)];
         for (gc_ns, chosen) in [(39_999, 1), (40_000, 0)] {
             let state = state(gc_ns);
-            assert_eq!(prepared(false, &state).at_die(View(&state), &waiting), chosen, "{gc_ns}");
+            assert_eq!(prepared(false, &state).at_die(state.view(), &waiting), chosen, "{gc_ns}");
         }
     }
 
@@ -259,10 +259,10 @@ mod tests {
         for (gc_ns, chosen) in [(39_999, 1), (40_000, 0)] {
             let state = state(gc_ns);
             let mut order = prepared(false, &state);
-            assert_eq!(order.at_die(View(&state), &waiting), chosen, "{gc_ns}");
+            assert_eq!(order.at_die(state.view(), &waiting), chosen, "{gc_ns}");
             order.reads_first = true;
-            assert_eq!((order.at_die(View(&state), &waiting), order.at_channel(View(&state), &waiting)), (2, 2));
-            assert_eq!(order.at_die(View(&state), &waiting[..2]), chosen, "{gc_ns}");
+            assert_eq!((order.at_die(state.view(), &waiting), order.at_channel(state.view(), &waiting)), (2, 2));
+            assert_eq!(order.at_die(state.view(), &waiting[..2]), chosen, "{gc_ns}");
         }
     }
 
@@ -272,25 +272,25 @@ mod tests {
             let state = state(gc_ns);
             let mut order = prepared(false, &state);
             let read = [candidate(Class::HostRead, 1, false), candidate(Class::HostProgram, 2, false), candidate(Class::Gc, 3, false)];
-            assert_eq!(order.at_die(View(&state), &read), 0);
+            assert_eq!(order.at_die(state.view(), &read), 0);
             let urgent = [candidate(Class::HostProgram, 1, false), candidate(Class::Gc, 2, false), candidate(Class::GcProgram, 3, true)];
-            assert_eq!(order.at_die(View(&state), &urgent), 2);
+            assert_eq!(order.at_die(state.view(), &urgent), 2);
         }
         let state = state(1_000_000);
         let idle = [candidate(Class::Gc, 5, false), candidate(Class::GcProgram, 0, false)];
-        assert_eq!(prepared(false, &state).at_die(View(&state), &idle), 1, "without the host a page in hand goes first");
+        assert_eq!(prepared(false, &state).at_die(state.view(), &idle), 1, "without the host a page in hand goes first");
     }
 
     #[test]
     fn a_hand_over_leaves_gc_out_while_the_pool_is_full() {
         let waiting = [candidate(Class::HostProgram, 1, false), candidate(Class::Gc, 2, false)];
         let mut state = state(20_000);
-        assert_eq!(prepared(true, &state).at_die(View(&state), &waiting), 0, "the pool is full");
-        assert_eq!(prepared(false, &state).at_die(View(&state), &waiting), 1);
+        assert_eq!(prepared(true, &state).at_die(state.view(), &waiting), 0, "the pool is full");
+        assert_eq!(prepared(false, &state).at_die(state.view(), &waiting), 1);
         for plane in 0..2 {
             take_pages(&mut state, plane, 0, (24 - 4) * 4);
         }
-        assert_eq!(prepared(true, &state).at_die(View(&state), &waiting), 1, "the pool is at its sustainable level");
+        assert_eq!(prepared(true, &state).at_die(state.view(), &waiting), 1, "the pool is at its sustainable level");
     }
 
     #[test]
@@ -298,16 +298,16 @@ mod tests {
         let waiting = [candidate(Class::HostProgram, 1, false), candidate(Class::Gc, 2, false)];
         let mut state = state(1_000_000);
         let mut order = prepared(false, &state);
-        assert_eq!(order.at_die(View(&state), &waiting), 0, "GC has had more than its share");
-        state.now += 600 * MS;
-        let work = &mut state.work;
+        assert_eq!(order.at_die(state.view(), &waiting), 0, "GC has had more than its share");
+        state.flash.now += 600 * MS;
+        let work = state.ftl.gc.work_for_test();
         (work.host_programs, work.host_ns) = (20, 20_000);
-        assert_eq!(order.at_die(View(&state), &waiting), 1, "600 ms later only the last ten writes count");
+        assert_eq!(order.at_die(state.view(), &waiting), 1, "600 ms later only the last ten writes count");
     }
 
     #[test]
     fn windows_out_of_bounds_are_refused() {
-        let error = RateMatch::new(0, false).prepare(&late_state(1).device).unwrap_err();
+        let error = RateMatch::new(0, false).prepare(&late_state(1).flash.device).unwrap_err();
         assert!(error.0.contains("`window_ms` is 0; allowed: 1 to 60000"), "{error}");
     }
 }

@@ -9,9 +9,9 @@
 //!
 //! **Parameters.** None. **Cost.** Programs and GC wait while reads keep coming.
 
-use crate::policy::Order;
+use crate::flash::op::Class;
+use crate::policy::interface::Order;
 use crate::policy::order::fifo::oldest;
-use crate::sched::ops::Class;
 use crate::view::{Candidate, View};
 use serde::Deserialize;
 
@@ -54,11 +54,11 @@ mod tests {
         let state = tiny_state();
         let mut order = ReadFirst {};
         let waiting = [candidate(Class::Flush, 1, false), candidate(Class::Gc, 2, true), candidate(Class::HostRead, 3, false)];
-        assert_eq!(order.at_die(View(&state), &waiting), 2);
-        assert_eq!(order.at_die(View(&state), &waiting[..2]), 1);
+        assert_eq!(order.at_die(state.view(), &waiting), 2);
+        assert_eq!(order.at_die(state.view(), &waiting[..2]), 1);
         let calm = [candidate(Class::Gc, 1, false), candidate(Class::Flush, 2, false)];
-        assert_eq!(order.at_die(View(&state), &calm), 1);
+        assert_eq!(order.at_die(state.view(), &calm), 1);
         let line = [candidate(Class::Flush, 1, false), candidate(Class::Gc, 2, false), candidate(Class::HostRead, 3, false)];
-        assert_eq!(order.at_channel(View(&state), &line), 1, "at the channel a GC's command keeps its place among the reads");
+        assert_eq!(order.at_channel(state.view(), &line), 1, "at the channel a GC's command keeps its place among the reads");
     }
 }

@@ -12,10 +12,10 @@
 //! **Cost.** Programs and the reads of GC wait for the channel while reads of the host keep coming. With `read_first`, by
 //! contrast, a read waits for the data of GC's programs that came to the channel before it, up to one of each die.
 
-use crate::policy::Order;
+use crate::flash::op::Class;
+use crate::policy::interface::Order;
 use crate::policy::order::fifo::oldest;
 use crate::policy::order::read_first::rank_at_die;
-use crate::sched::ops::Class;
 use crate::view::{Candidate, View};
 use serde::Deserialize;
 
@@ -49,8 +49,8 @@ mod tests {
         let candidate = |class, arrival| Candidate { class, plane: 0, arrival, urgent: false, continues: false, data: true };
         let state = tiny_state();
         let line = [candidate(Class::Flush, 1), candidate(Class::GcProgram, 2), candidate(Class::HostRead, 3)];
-        assert_eq!(UserReadsFirst {}.at_channel(View(&state), &line), 2);
-        assert_eq!(UserReadsFirst {}.at_channel(View(&state), &line[..2]), 1);
-        assert_eq!(UserReadsFirst {}.at_die(View(&state), &line), 2);
+        assert_eq!(UserReadsFirst {}.at_channel(state.view(), &line), 2);
+        assert_eq!(UserReadsFirst {}.at_channel(state.view(), &line[..2]), 1);
+        assert_eq!(UserReadsFirst {}.at_die(state.view(), &line), 2);
     }
 }

@@ -8,7 +8,8 @@
 //!
 //! **Parameters.** None. **Cost.** Whoever waits for a write meets fast and slow pages by chance.
 
-use crate::policy::{PageChoice, Wish, Writer};
+use crate::policy::answers::{Wish, Writer};
+use crate::policy::interface::PageChoice;
 use crate::view::View;
 use serde::Deserialize;
 

@@ -29,8 +29,9 @@
 
 use crate::config::ConfigError;
 use crate::device::Device;
+use crate::policy::answers::{Wish, Writer};
+use crate::policy::interface::PageChoice;
 use crate::policy::page_choice::{fast_gc, slow_gc};
-use crate::policy::{PageChoice, Wish, Writer};
 use crate::view::{View, Work};
 use serde::Deserialize;
 

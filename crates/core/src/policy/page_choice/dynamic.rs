@@ -17,9 +17,10 @@
 
 use crate::config::ConfigError;
 use crate::device::Device;
+use crate::policy::answers::{Rest, Wish, Writer};
+use crate::policy::interface::PageChoice;
 use crate::policy::page_choice::by_locality::{ByLocality, hysteresis_percent, measured_windows, trial_windows, window_pages};
 use crate::policy::page_choice::return_to_fast::{ReturnToFast, Strength};
-use crate::policy::{PageChoice, Rest, Wish, Writer};
 use crate::view::View;
 use serde::Deserialize;
 
@@ -129,10 +130,10 @@ mod tests {
                 take_pages(&mut state, plane, 0, (24 - erased) * 4);
             }
             let mut choice = Dynamic::default();
-            choice.prepare(&state.device).unwrap();
+            choice.prepare(&state.flash.device).unwrap();
             // By the first rule fast pages are the host's, by the second GC's.
             choice.late = ByLocality::after_a_trial();
-            let wishes = [(); 8].map(|()| choice.wish(View(&state), Writer::Host, false));
+            let wishes = [(); 8].map(|()| choice.wish(state.view(), Writer::Host, false));
             assert_eq!(wishes.iter().filter(|&&wish| wish == Wish::Fast).count(), early, "{erased} erased blocks: {wishes:?}");
         }
     }

@@ -13,7 +13,8 @@
 //! that where GC writes more than the host, not all of its pages can be fast: the mean program time of a drive that is busy all
 //! the time is that of no preference.
 
-use crate::policy::{PageChoice, Wish, Writer};
+use crate::policy::answers::{Wish, Writer};
+use crate::policy::interface::PageChoice;
 use crate::view::View;
 use serde::Deserialize;
 
@@ -46,8 +47,8 @@ mod tests {
     fn host_and_gc_wish_the_opposite_and_idle_time_is_for_nothing() {
         let (state, mut choice) = (late_state(1), FastGc {});
         for urgent in [false, true] {
-            assert_eq!(choice.wish(View(&state), Writer::Host, urgent), Wish::Slow);
-            assert_eq!(choice.wish(View(&state), Writer::Gc, urgent), Wish::Fast);
+            assert_eq!(choice.wish(state.view(), Writer::Host, urgent), Wish::Slow);
+            assert_eq!(choice.wish(state.view(), Writer::Gc, urgent), Wish::Fast);
         }
         assert_eq!((choice.rest(), choice.active()), (None, true));
     }

@@ -21,7 +21,8 @@
 //! for each write point (weak) or two (strong), and 1.5 for weak on average; when a burst has used it up, the slow pages that
 //! were left behind follow.
 
-use crate::policy::{PageChoice, Rest, Wish, Writer};
+use crate::policy::answers::{Rest, Wish, Writer};
+use crate::policy::interface::PageChoice;
 use crate::view::View;
 use serde::Deserialize;
 
@@ -111,15 +112,15 @@ mod tests {
         for (strength, rest) in [(Strength::Weak, Rest::Fast), (Strength::Strong, Rest::FastPair)] {
             let mut choice = ReturnToFast::new(strength);
             assert_eq!(choice.rest(), Some(rest));
-            assert_eq!(choice.wish(View(&state), Writer::Host, false), Wish::Fast);
-            assert_eq!(choice.wish(View(&state), Writer::Gc, false), Wish::Restless(rest));
-            assert_eq!(choice.wish(View(&state), Writer::Gc, true), Wish::Slow);
+            assert_eq!(choice.wish(state.view(), Writer::Host, false), Wish::Fast);
+            assert_eq!(choice.wish(state.view(), Writer::Gc, false), Wish::Restless(rest));
+            assert_eq!(choice.wish(state.view(), Writer::Gc, true), Wish::Slow);
         }
         let mut hands_over = ReturnToFast::handing_over(Strength::Weak);
-        assert_eq!(hands_over.wish(View(&state), Writer::Host, false), Wish::Fast);
-        assert_eq!(hands_over.wish(View(&state), Writer::Host, true), Wish::Slow);
-        assert_eq!(hands_over.wish(View(&state), Writer::Gc, true), Wish::Fast);
-        state.late.as_mut().unwrap().lines[crate::sched::late::EXTERNAL].push_back(0);
-        assert_eq!(ReturnToFast::default().wish(View(&state), Writer::Gc, false), Wish::Slow, "the host waits: no idle time");
+        assert_eq!(hands_over.wish(state.view(), Writer::Host, false), Wish::Fast);
+        assert_eq!(hands_over.wish(state.view(), Writer::Host, true), Wish::Slow);
+        assert_eq!(hands_over.wish(state.view(), Writer::Gc, true), Wish::Fast);
+        state.ftl.late.as_mut().unwrap().lines[crate::ftl::late::EXTERNAL].push_back(0);
+        assert_eq!(ReturnToFast::default().wish(state.view(), Writer::Gc, false), Wish::Slow, "the host waits: no idle time");
     }
 }

@@ -11,7 +11,8 @@
 //!
 //! **Cost.** GC takes longer for each page that it moves, so that erased blocks come back more slowly while the host writes.
 
-use crate::policy::{PageChoice, Wish, Writer};
+use crate::policy::answers::{Wish, Writer};
+use crate::policy::interface::PageChoice;
 use crate::view::View;
 use serde::Deserialize;
 
@@ -44,8 +45,8 @@ mod tests {
     fn host_and_gc_wish_the_opposite_and_idle_time_is_for_nothing() {
         let (state, mut choice) = (late_state(1), SlowGc {});
         for urgent in [false, true] {
-            assert_eq!(choice.wish(View(&state), Writer::Host, urgent), Wish::Fast);
-            assert_eq!(choice.wish(View(&state), Writer::Gc, urgent), Wish::Slow);
+            assert_eq!(choice.wish(state.view(), Writer::Host, urgent), Wish::Fast);
+            assert_eq!(choice.wish(state.view(), Writer::Gc, urgent), Wish::Slow);
         }
         assert_eq!((choice.rest(), choice.active()), (None, true));
     }

@@ -17,10 +17,11 @@
 
 use crate::config::ConfigError;
 use crate::device::Device;
-use crate::ftl::rain::Stripes;
 use crate::ids::{Lpn, PlaneIx};
+use crate::policy::answers::{Opens, Reach};
+use crate::policy::interface::Place;
 use crate::policy::place::static_order::planes_in_order;
-use crate::policy::{Opens, Place, Reach};
+use crate::raid::stripes::Stripes;
 use crate::view::View;
 use serde::Deserialize;
 
@@ -142,21 +143,21 @@ mod tests {
     fn equals_take_turns_whatever_the_address() {
         let state = tiny_state();
         let mut place = idle_die();
-        assert_eq!([7, 7, 7, 4].map(|lpn| place.plane(View(&state), lpn)), [0, 1, 0, 1]);
+        assert_eq!([7, 7, 7, 4].map(|lpn| place.plane(state.view(), lpn)), [0, 1, 0, 1]);
     }
 
     #[test]
     fn a_die_in_gc_a_busy_one_and_a_plane_without_room_are_passed_over() {
         let mut state = tiny_state();
-        state.gc[0].state = crate::ftl::gc::GcState::Moving;
+        state.ftl.gc.planes_for_test()[0].state = crate::gc::state::GcState::Moving;
         let mut place = idle_die();
-        assert_eq!([1, 1].map(|lpn| place.plane(View(&state), lpn)), [1, 1]);
-        state.dies[1].running = 0;
-        assert_eq!(place.plane(View(&state), 1), 1, "rather busy than in GC");
+        assert_eq!([1, 1].map(|lpn| place.plane(state.view(), lpn)), [1, 1]);
+        state.flash.dies_for_test()[1].running = 0;
+        assert_eq!(place.plane(state.view(), 1), 1, "rather busy than in GC");
         // Of 32 pages a reserved block and an open one are out of reach.
-        while state.books.free_pages(1) > 8 {
-            state.books.take(1, 0, crate::ftl::Claimant::Gc).unwrap();
+        while state.ftl.books.free_pages(1) > 8 {
+            state.ftl.books.take(1, 0, crate::ftl::Claimant::Gc).unwrap();
         }
-        assert_eq!(place.plane(View(&state), 1), 0, "rather in GC than without room");
+        assert_eq!(place.plane(state.view(), 1), 0, "rather in GC than without room");
     }
 }

@@ -14,10 +14,11 @@
 
 use crate::config::ConfigError;
 use crate::device::Device;
-use crate::ftl::rain::Stripes;
 use crate::ids::{Lpn, PlaneIx};
+use crate::policy::answers::{Opens, Reach};
+use crate::policy::interface::Place;
 use crate::policy::place::static_order::StaticOrder;
-use crate::policy::{Opens, Place, Reach};
+use crate::raid::stripes::Stripes;
 use crate::view::View;
 use serde::Deserialize;
 
@@ -89,29 +90,30 @@ mod tests {
     use crate::host::{Command, CommandKind};
     use crate::ids::BlockIx;
     use crate::observe::Blind;
-    use crate::policy::{PlacePolicy, Scope};
+    use crate::policy::PlacePolicy;
+    use crate::policy::answers::Scope;
     use crate::testkit::{plain_design, state_with_writes, tiny_device, write};
 
     /// Empties blocks of plane 0 and erases them, one after another.
-    fn erase(state: &mut crate::state::State, blocks: &[BlockIx]) {
+    fn erase(state: &mut crate::testkit::Parts, blocks: &[BlockIx]) {
         for &block in blocks {
-            state.books.begin_collect(block);
-            state.books.erased(block);
+            state.ftl.books.begin_collect(block);
+            state.ftl.books.erased(block);
         }
     }
 
     /// The block that the next page goes to.
-    fn opened(state: &mut crate::state::State) -> BlockIx {
-        let ppn = state.books.take(0, 0, crate::ftl::Claimant::Gc).unwrap();
-        state.books.block_of(ppn)
+    fn opened(state: &mut crate::testkit::Parts) -> BlockIx {
+        let ppn = state.ftl.books.take(0, 0, crate::ftl::Claimant::Gc).unwrap();
+        state.ftl.books.block_of(ppn)
     }
 
     /// Blocks of which block 0 was erased twice and is the second in the order of erasure.
-    fn worn(least_worn: bool) -> crate::state::State {
+    fn worn(least_worn: bool) -> crate::testkit::Parts {
         let four = [0, 1, 2, 3];
         let mut state = state_with_writes(&four.repeat(7));
         if least_worn {
-            state.books.open_least_worn_first();
+            state.ftl.books.open_least_worn_first();
         }
         erase(&mut state, &[0]);
         // Block 7 and block 0 again.
@@ -130,7 +132,7 @@ mod tests {
         let mut levelled = worn(true);
         let order: Vec<BlockIx> = (0..4).map(|_| (0..4).map(|_| opened(&mut levelled)).last().unwrap()).collect();
         assert_eq!(order, [6, 1, 2, 0], "block 0 was erased twice");
-        assert_eq!(levelled.books.erase_count(0), 2);
+        assert_eq!(levelled.ftl.books.erase_count(0), 2);
     }
 
     /// The event hash, the erases and the blocks opened out of turn of a run of 400 writes.
@@ -174,7 +176,7 @@ mod tests {
         for least_worn in [false, true] {
             let mut state = state_with_writes(&[0, 1, 2, 3].repeat(7));
             if least_worn {
-                state.books.open_least_worn_first();
+                state.ftl.books.open_least_worn_first();
             }
             write(&mut state, &[0, 1, 2, 3]);
             erase(&mut state, &[3, 1, 2]);

@@ -19,11 +19,12 @@
 
 use crate::config::ConfigError;
 use crate::device::Device;
-use crate::ftl::rain::Stripes;
 use crate::ids::{DieIx, Lpn, NONE, PlaneIx};
+use crate::policy::answers::{Opens, Reach};
+use crate::policy::interface::Place;
 use crate::policy::place::idle_die::saved_turn;
 use crate::policy::place::static_order::planes_in_order;
-use crate::policy::{Opens, Place, Reach};
+use crate::raid::stripes::Stripes;
 use crate::view::{Spot, Unplaced, View};
 use rand_core::Rng;
 use rand_pcg::Pcg64Mcg;
@@ -187,19 +188,19 @@ impl Place for NextIdle {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::policy::Wish;
-    use crate::state::State;
+    use crate::policy::answers::Wish;
+    use crate::testkit::Parts;
     use crate::testkit::{late_state, take_pages};
 
     const HOST: Unplaced = Unplaced { from: NONE, wish: Wish::Any, asking: NONE, confined: false };
 
-    fn chosen(place: &mut NextIdle, state: &State, page: &Unplaced) -> Option<(PlaneIx, usize)> {
-        place.choose(View(state), page).map(|spot| (spot.plane, spot.write_point))
+    fn chosen(place: &mut NextIdle, state: &Parts, page: &Unplaced) -> Option<(PlaneIx, usize)> {
+        place.choose(state.view(), page).map(|spot| (spot.plane, spot.write_point))
     }
 
-    fn next_idle(state: &State) -> NextIdle {
+    fn next_idle(state: &Parts) -> NextIdle {
         let mut place = NextIdle::default();
-        place.prepare(&state.device).unwrap();
+        place.prepare(&state.flash.device).unwrap();
         place
     }
 
@@ -225,9 +226,9 @@ mod tests {
     fn a_busy_die_is_passed_over_and_a_page_that_finds_none_waits() {
         let mut state = late_state(1);
         let mut place = next_idle(&state);
-        state.dies[0].running = 7;
+        state.flash.dies_for_test()[0].running = 7;
         assert_eq!([(); 2].map(|()| chosen(&mut place, &state, &HOST)), [Some((1, 0)); 2]);
-        state.dies[1].running = 8;
+        state.flash.dies_for_test()[1].running = 8;
         assert_eq!(chosen(&mut place, &state, &HOST), None);
     }
 
@@ -247,13 +248,13 @@ mod tests {
     fn a_plane_with_more_live_pages_than_others_comes_last() {
         let mut state = late_state(1);
         for lpn in 0..16 {
-            let ppn = state.books.take(0, 0, crate::ftl::Claimant::Host).unwrap();
-            state.books.commit_write(lpn, ppn);
+            let ppn = state.ftl.books.take(0, 0, crate::ftl::Claimant::Host).unwrap();
+            state.ftl.books.commit_write(lpn, ppn);
         }
         let mut place = next_idle(&state);
         // 16 live pages are more than the mean, 8, and a block of 4.
         assert_eq!([(); 2].map(|()| chosen(&mut place, &state, &HOST)), [Some((1, 0)); 2]);
-        state.dies[1].running = 7;
+        state.flash.dies_for_test()[1].running = 7;
         assert_eq!(chosen(&mut place, &state, &HOST), Some((0, 0)), "rather than to wait");
     }
 }

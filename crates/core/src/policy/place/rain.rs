@@ -14,9 +14,10 @@
 
 use crate::config::ConfigError;
 use crate::device::Device;
-use crate::ftl::rain::{Stripes, WIDTH_MAX};
 use crate::ids::{Lpn, PlaneIx};
-use crate::policy::{Opens, Place, Reach};
+use crate::policy::answers::{Opens, Reach};
+use crate::policy::interface::Place;
+use crate::raid::stripes::{Stripes, WIDTH_MAX};
 use crate::view::View;
 use serde::Deserialize;
 
@@ -120,7 +121,7 @@ mod tests {
         let mut rain = Rain::new(4);
         rain.prepare(&device).unwrap();
         let state = crate::testkit::tiny_state();
-        let planes: Vec<_> = (0..6).map(|lpn| rain.plane(View(&state), lpn)).collect();
+        let planes: Vec<_> = (0..6).map(|lpn| rain.plane(state.view(), lpn)).collect();
         assert_eq!(planes, [0, 2, 4, 1, 3, 7]);
     }
 }

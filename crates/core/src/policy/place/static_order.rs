@@ -12,9 +12,10 @@
 
 use crate::config::ConfigError;
 use crate::device::{Device, Geometry};
-use crate::ftl::rain::Stripes;
 use crate::ids::{Lpn, PlaneIx};
-use crate::policy::{Opens, Place, Reach};
+use crate::policy::answers::{Opens, Reach};
+use crate::policy::interface::Place;
+use crate::raid::stripes::Stripes;
 use crate::view::View;
 use serde::Deserialize;
 
@@ -128,7 +129,7 @@ mod tests {
         let mut place = StaticOrder::new(order);
         place.prepare(&device).unwrap();
         let state = crate::testkit::tiny_state();
-        (0..9).map(|lpn| place.plane(View(&state), lpn)).collect()
+        (0..9).map(|lpn| place.plane(state.view(), lpn)).collect()
     }
 
     #[test]

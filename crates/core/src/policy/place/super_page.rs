@@ -16,10 +16,11 @@
 
 use crate::config::ConfigError;
 use crate::device::Device;
-use crate::ftl::rain::Stripes;
 use crate::ids::{DieIx, Lpn, PlaneIx};
+use crate::policy::answers::{Opens, Reach};
+use crate::policy::interface::Place;
 use crate::policy::place::static_order::planes_in_order;
-use crate::policy::{Opens, Place, Reach};
+use crate::raid::stripes::Stripes;
 use crate::view::View;
 use serde::Deserialize;
 
@@ -115,10 +116,10 @@ impl Place for SuperPage {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::design::Traits;
     use crate::ftl::Books;
-    use crate::state::State;
+    use crate::testkit::Parts;
     use crate::testkit::tiny_device;
+    use crate::traits::Traits;
 
     /// Two channels of one die of four planes.
     fn device() -> Device {
@@ -127,11 +128,11 @@ mod tests {
         device
     }
 
-    fn state() -> State {
+    fn state() -> Parts {
         let device = device();
         let books = Books::new(&device.geometry, device.logical_pages(), 1, 1, false);
-        let mut state = State::new(&device, books, Traits { gc_through_controller: true, ..Traits::PLAIN });
-        (state.bound, state.gc_bound) = (vec![0; 8], vec![0; 8]);
+        let mut state = Parts::new(&device, books, Traits { gc_through_controller: true, ..Traits::PLAIN });
+        (state.ftl.bound, state.ftl.gc_bound) = (vec![0; 8], vec![0; 8]);
         state
     }
 
@@ -144,16 +145,16 @@ mod tests {
     #[test]
     fn pages_go_round_the_dies_and_each_die_fills_its_planes_in_turn() {
         let (state, mut place) = (state(), super_page());
-        assert_eq!([0, 1, 2, 3, 4, 0, 0].map(|lpn| place.plane(View(&state), lpn)), [0, 4, 1, 5, 2, 3, 0]);
+        assert_eq!([0, 1, 2, 3, 4, 0, 0].map(|lpn| place.plane(state.view(), lpn)), [0, 4, 1, 5, 2, 3, 0]);
     }
 
     #[test]
     fn the_plane_with_the_fewest_programs_takes_the_page_and_gc_counts_apart() {
         let (mut state, mut place) = (state(), super_page());
-        state.bound[..4].copy_from_slice(&[1, 1, 0, 1]);
-        state.gc_bound[..4].copy_from_slice(&[0, 1, 2, 0]);
-        assert_eq!(place.plane(View(&state), 0), 2);
-        assert_eq!(place.gc_plane(View(&state), 1), 0);
-        assert_eq!(place.gc_plane(View(&state), 1), 3, "the first plane has had its turn");
+        state.ftl.bound[..4].copy_from_slice(&[1, 1, 0, 1]);
+        state.ftl.gc_bound[..4].copy_from_slice(&[0, 1, 2, 0]);
+        assert_eq!(place.plane(state.view(), 0), 2);
+        assert_eq!(place.gc_plane(state.view(), 1), 0);
+        assert_eq!(place.gc_plane(state.view(), 1), 3, "the first plane has had its turn");
     }
 }

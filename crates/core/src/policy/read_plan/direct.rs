@@ -4,7 +4,8 @@
 //!
 //! **Source.** TTFLASH, section 6.1 ("Base", "+PB"). **Parameters.** None. **Cost.** Reads wait as long as a GC lasts.
 
-use crate::policy::{ReadAnswer, ReadPlan};
+use crate::policy::answers::ReadAnswer;
+use crate::policy::interface::ReadPlan;
 use crate::view::{BlockedRead, View};
 use serde::Deserialize;
 
@@ -33,7 +34,7 @@ mod tests {
     fn a_read_waits_however_long_the_gc_is() {
         let state = tiny_state();
         let read = BlockedRead { lpn: 0, plane: 0, gc_left_ns: 1_000_000, extra: &[1], full_stripe: true };
-        assert_eq!(Direct {}.plan(View(&state), &read), ReadAnswer::Direct);
+        assert_eq!(Direct {}.plan(state.view(), &read), ReadAnswer::Direct);
         assert!(!Direct {}.active());
     }
 }

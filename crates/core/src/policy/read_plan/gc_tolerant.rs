@@ -16,7 +16,8 @@
 //!
 //! **Cost.** Up to N - 1 reads for one. It fails where two pages of a stripe are behind GCs.
 
-use crate::policy::{ReadAnswer, ReadPlan};
+use crate::policy::answers::ReadAnswer;
+use crate::policy::interface::ReadPlan;
 use crate::view::{BlockedRead, View};
 use serde::Deserialize;
 
@@ -73,7 +74,7 @@ impl ReadPlan for GcTolerant {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::ftl::gc::GcState;
+    use crate::gc::state::GcState;
     use crate::testkit::state_with_stripes;
 
     #[test]
@@ -82,31 +83,31 @@ mod tests {
         let mut state = state_with_stripes(4, 1, 4);
         let read = |gc_left_ns| BlockedRead { lpn: 0, plane: 0, gc_left_ns, extra: &[1, 2, 3], full_stripe: false };
         let mut paper = GcTolerant::new(Rule::Paper);
-        assert_eq!(paper.plan(View(&state), &read(1)), ReadAnswer::Reconstruct, "idle channels cost nothing");
-        state.channels[2].busy_until = 50;
-        state.channels[3].busy_until = 50;
-        assert_eq!(paper.plan(View(&state), &read(220)), ReadAnswer::Wait);
-        assert_eq!(paper.plan(View(&state), &read(221)), ReadAnswer::Reconstruct);
+        assert_eq!(paper.plan(state.view(), &read(1)), ReadAnswer::Reconstruct, "idle channels cost nothing");
+        state.flash.channels_for_test()[2].busy_until = 50;
+        state.flash.channels_for_test()[3].busy_until = 50;
+        assert_eq!(paper.plan(state.view(), &read(220)), ReadAnswer::Wait);
+        assert_eq!(paper.plan(state.view(), &read(221)), ReadAnswer::Reconstruct);
         let full = BlockedRead { full_stripe: true, ..read(1) };
-        assert_eq!(paper.plan(View(&state), &full), ReadAnswer::Reconstruct, "no condition applies to a full stripe");
-        assert_eq!(GcTolerant::new(Rule::Greedy).plan(View(&state), &read(1)), ReadAnswer::Reconstruct);
+        assert_eq!(paper.plan(state.view(), &full), ReadAnswer::Reconstruct, "no condition applies to a full stripe");
+        assert_eq!(GcTolerant::new(Rule::Greedy).plan(state.view(), &read(1)), ReadAnswer::Reconstruct);
     }
 
     #[test]
     fn the_rule_waits_at_each_threshold_and_reconstructs_beyond_it() {
         // TTFLASH's times: thresholds of 0, 140, ..., 980 us for stripes of eight.
         let mut state = state_with_stripes(8, 1, 8);
-        state.device.timing.read_ns = vec![40_000];
-        state.device.timing.transfer_page_ns = 100_000;
+        state.flash.device.timing.read_ns = vec![40_000];
+        state.flash.device.timing.transfer_page_ns = 100_000;
         let mut paper = GcTolerant::new(Rule::Paper);
         for busy in 0..=7 {
             if busy > 0 {
-                state.channels[busy].busy_until = 50;
+                state.flash.channels_for_test()[busy].busy_until = 50;
             }
             let read = |gc_left_ns| BlockedRead { lpn: 0, plane: 0, gc_left_ns, extra: &[1, 2, 3, 4, 5, 6, 7], full_stripe: false };
             let threshold = busy as u64 * 140_000;
-            assert_eq!(paper.plan(View(&state), &read(threshold)), ReadAnswer::Wait, "{busy} busy");
-            assert_eq!(paper.plan(View(&state), &read(threshold + 1)), ReadAnswer::Reconstruct, "{busy} busy");
+            assert_eq!(paper.plan(state.view(), &read(threshold)), ReadAnswer::Wait, "{busy} busy");
+            assert_eq!(paper.plan(state.view(), &read(threshold + 1)), ReadAnswer::Reconstruct, "{busy} busy");
         }
     }
 
@@ -115,10 +116,10 @@ mod tests {
         let mut state = state_with_stripes(4, 1, 4);
         let read = |gc_left_ns| BlockedRead { lpn: 0, plane: 0, gc_left_ns, extra: &[1, 2, 3], full_stripe: false };
         let mut release = GcTolerant::new(Rule::Release);
-        state.gc[0].state = GcState::Moving;
-        assert_eq!(release.plan(View(&state), &read(1)), ReadAnswer::Reconstruct);
-        state.gc[0].state = GcState::Erasing;
-        assert_eq!(release.plan(View(&state), &read(330)), ReadAnswer::Wait);
-        assert_eq!(release.plan(View(&state), &read(331)), ReadAnswer::Reconstruct);
+        state.ftl.gc.planes_for_test()[0].state = GcState::Moving;
+        assert_eq!(release.plan(state.view(), &read(1)), ReadAnswer::Reconstruct);
+        state.ftl.gc.planes_for_test()[0].state = GcState::Erasing;
+        assert_eq!(release.plan(state.view(), &read(330)), ReadAnswer::Wait);
+        assert_eq!(release.plan(state.view(), &read(331)), ReadAnswer::Reconstruct);
     }
 }

@@ -23,9 +23,9 @@
 
 use crate::config::ConfigError;
 use crate::device::Device;
-use crate::errors::COPIES_MAX;
 use crate::ids::BlockIx;
-use crate::policy::Scrub;
+use crate::media::errors::COPIES_MAX;
+use crate::policy::interface::Scrub;
 use crate::units::{Ns, US};
 use crate::view::View;
 use serde::Deserialize;
@@ -142,7 +142,7 @@ mod tests {
     fn blocks_are_looked_through_in_turn() {
         let state = tiny_state();
         let mut idle = idle(50, First::InTurn);
-        let mut next = |suspects: &[BlockIx]| suspects[idle.next_block(View(&state), suspects)];
+        let mut next = |suspects: &[BlockIx]| suspects[idle.next_block(state.view(), suspects)];
         assert_eq!([next(&[1, 4, 6]), next(&[4, 6]), next(&[1, 6]), next(&[1, 5])], [1, 4, 6, 1]);
     }
 
@@ -150,16 +150,16 @@ mod tests {
     fn or_the_most_worn_one_first() {
         let mut state = tiny_state();
         for _ in 0..2 {
-            state.books.erased(5);
+            state.ftl.books.erased(5);
         }
-        assert_eq!(idle(50, First::MostWorn).next_block(View(&state), &[1, 5, 6]), 1);
+        assert_eq!(idle(50, First::MostWorn).next_block(state.view(), &[1, 5, 6]), 1);
     }
 
     #[test]
     fn a_page_is_rewritten_from_the_threshold_on() {
         let state = tiny_state();
         let mut idle = idle(50, First::InTurn);
-        assert!(!idle.rewrite(View(&state), 19, 40) && idle.rewrite(View(&state), 20, 40));
+        assert!(!idle.rewrite(state.view(), 19, 40) && idle.rewrite(state.view(), 20, 40));
     }
 
     #[test]

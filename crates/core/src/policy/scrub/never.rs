@@ -6,7 +6,7 @@
 //! those of a page add up with each copyback.
 
 use crate::ids::BlockIx;
-use crate::policy::Scrub;
+use crate::policy::interface::Scrub;
 use crate::units::Ns;
 use crate::view::View;
 use serde::Deserialize;
@@ -43,6 +43,6 @@ mod tests {
     #[test]
     fn it_never_asks_for_a_page_and_rewrites_none() {
         let state = tiny_state();
-        assert_eq!((Never {}.pause_ns(), Never {}.rewrite(View(&state), 40, 40)), (None, false));
+        assert_eq!((Never {}.pause_ns(), Never {}.rewrite(state.view(), 40, 40)), (None, false));
     }
 }

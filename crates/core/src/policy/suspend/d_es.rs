@@ -12,10 +12,11 @@
 
 use crate::config::ConfigError;
 use crate::device::Device;
+use crate::flash::ask::{Serve, Suspension};
+use crate::flash::op::OpKind;
 use crate::ids::DieIx;
+use crate::policy::interface::Suspend;
 use crate::policy::suspend::{Programs, needs_steps};
-use crate::policy::{Serve, Suspend, Suspension};
-use crate::sched::ops::OpKind;
 use crate::view::View;
 use serde::Deserialize;
 
@@ -64,9 +65,9 @@ mod tests {
     fn erases_end_their_step_and_programs_are_left_alone() {
         let mut technique = DEs::default();
         let erase = running(OpKind::Erase, 100, 100, 600);
-        assert_eq!(technique.suspend(View(&erase), 0), Suspension::AtBoundary(Serve::Arrived));
+        assert_eq!(technique.suspend(erase.view(), 0), Suspension::AtBoundary(Serve::Arrived));
         let program = running(OpKind::Program, 100, 100, 600);
-        assert_eq!(technique.suspend(View(&program), 0), Suspension::No);
+        assert_eq!(technique.suspend(program.view(), 0), Suspension::No);
     }
 
     #[test]

@@ -14,10 +14,11 @@
 
 use crate::config::ConfigError;
 use crate::device::Device;
+use crate::flash::ask::{Keep, Serve, Suspension};
+use crate::flash::op::OpKind;
 use crate::ids::DieIx;
+use crate::policy::interface::Suspend;
 use crate::policy::suspend::Programs;
-use crate::policy::{Keep, Serve, Suspend, Suspension};
-use crate::sched::ops::OpKind;
 use crate::view::View;
 use serde::Deserialize;
 
@@ -72,9 +73,9 @@ mod tests {
             (Programs::IntraPhase, Suspension::Now(Keep::Steps, Serve::UntilNoneWaits)),
         ] {
             let mut es = Es::new(programs);
-            assert_eq!(es.suspend(View(&erase), 0), Suspension::Now(Keep::Progress, Serve::UntilNoneWaits));
-            assert_eq!(es.suspend(View(&program), 0), answer);
-            assert_eq!(es.suspend(View(&program), 1), Suspension::No, "a die that runs nothing");
+            assert_eq!(es.suspend(erase.view(), 0), Suspension::Now(Keep::Progress, Serve::UntilNoneWaits));
+            assert_eq!(es.suspend(program.view(), 0), answer);
+            assert_eq!(es.suspend(program.view(), 1), Suspension::No, "a die that runs nothing");
         }
     }
 

@@ -13,10 +13,11 @@
 
 use crate::config::ConfigError;
 use crate::device::Device;
+use crate::flash::ask::{Keep, Serve, Suspension};
+use crate::flash::op::OpKind;
 use crate::ids::DieIx;
+use crate::policy::interface::Suspend;
 use crate::policy::suspend::{Programs, needs_steps};
-use crate::policy::{Keep, Serve, Suspend, Suspension};
-use crate::sched::ops::OpKind;
 use crate::view::View;
 use serde::Deserialize;
 
@@ -65,9 +66,9 @@ mod tests {
     fn erases_lose_their_step_and_programs_are_left_alone() {
         let mut technique = IEs::default();
         let erase = running(OpKind::Erase, 100, 100, 600);
-        assert_eq!(technique.suspend(View(&erase), 0), Suspension::Now(Keep::Steps, Serve::UntilNoneWaits));
+        assert_eq!(technique.suspend(erase.view(), 0), Suspension::Now(Keep::Steps, Serve::UntilNoneWaits));
         let copyback = running(OpKind::Copyback, 100, 100, 600);
-        assert_eq!(technique.suspend(View(&copyback), 0), Suspension::No);
+        assert_eq!(technique.suspend(copyback.view(), 0), Suspension::No);
     }
 
     #[test]

@@ -12,10 +12,11 @@
 
 use crate::config::ConfigError;
 use crate::device::Device;
+use crate::flash::ask::{Keep, Serve, Suspension};
+use crate::flash::op::OpKind;
 use crate::ids::DieIx;
+use crate::policy::interface::Suspend;
 use crate::policy::suspend::Programs;
-use crate::policy::{Keep, Serve, Suspend, Suspension};
-use crate::sched::ops::OpKind;
 use crate::view::View;
 use serde::Deserialize;
 
@@ -62,8 +63,8 @@ mod tests {
     fn erases_make_way_for_free_and_programs_are_left_alone() {
         let mut technique = Ideal::default();
         let erase = running(OpKind::Erase, 100, 100, 600);
-        assert_eq!(technique.suspend(View(&erase), 0), Suspension::Now(Keep::ProgressForFree, Serve::UntilNoneWaits));
+        assert_eq!(technique.suspend(erase.view(), 0), Suspension::Now(Keep::ProgressForFree, Serve::UntilNoneWaits));
         let program = running(OpKind::Program, 100, 100, 600);
-        assert_eq!(technique.suspend(View(&program), 0), Suspension::No);
+        assert_eq!(technique.suspend(program.view(), 0), Suspension::No);
     }
 }

@@ -2,7 +2,7 @@
 
 use crate::config::ConfigError;
 use crate::device::Device;
-use crate::policy::{Keep, Serve, Suspension};
+use crate::flash::ask::{Keep, Serve, Suspension};
 use serde::Deserialize;
 
 pub mod d_es;
@@ -66,22 +66,22 @@ fn needs_steps(technique: &str, device: &Device) -> Result<(), ConfigError> {
 pub(crate) mod testkit {
     //! The state of a tiny drive in the middle of an erase or a program.
 
+    use crate::flash::op::{Class, Op, OpKind, Owner};
     use crate::ids::NONE;
     use crate::observe::Occupant;
-    use crate::sched::ops::{Class, Op, OpKind, Owner};
-    use crate::state::State;
+    use crate::testkit::Parts;
     use crate::testkit::tiny_state;
     use crate::units::Ns;
 
     /// Die 0 runs an operation since `begun`; it is `now`, and erases have been pending since `pending`.
-    pub fn running(kind: OpKind, begun: Ns, pending: Ns, now: Ns) -> State {
+    pub fn running(kind: OpKind, begun: Ns, pending: Ns, now: Ns) -> Parts {
         let mut state = tiny_state();
-        let op = state.new_op(Op::new(kind, Class::Gc, Occupant::Erase, Owner::Gc(0), NONE, 0));
-        let die = &mut state.dies[0];
+        let op = state.flash.new_op(Op::new(kind, Class::Gc, Occupant::Erase, Owner::Gc(0), NONE, 0));
+        let die = &mut state.flash.dies_for_test()[0];
         die.running = op;
         die.pulse.start(begun, 10_000, 2000);
         die.pulse.pending_since = pending;
-        state.now = now;
+        state.flash.now = now;
         state
     }
 }

@@ -6,8 +6,9 @@
 //!
 //! **Parameters.** None. **Cost.** Reads wait up to a whole erase.
 
+use crate::flash::ask::Suspension;
 use crate::ids::DieIx;
-use crate::policy::{Suspend, Suspension};
+use crate::policy::interface::Suspend;
 use crate::view::View;
 use serde::Deserialize;
 

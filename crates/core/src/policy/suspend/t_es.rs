@@ -18,10 +18,11 @@
 
 use crate::config::ConfigError;
 use crate::device::Device;
+use crate::flash::ask::{Keep, Serve, Suspension};
+use crate::flash::op::OpKind;
 use crate::ids::DieIx;
+use crate::policy::interface::Suspend;
 use crate::policy::suspend::{Programs, needs_steps};
-use crate::policy::{Keep, Serve, Suspend, Suspension};
-use crate::sched::ops::OpKind;
 use crate::units::{MS, Ns};
 use crate::view::{Pulse, View};
 use serde::Deserialize;
@@ -113,7 +114,7 @@ mod tests {
     fn answer(timeout_ms: f64, clock: Clock, (begun, pending, now): (Ns, Ns, Ns)) -> Suspension {
         let mut technique = TEs::new(timeout_ms, clock, Programs::Never);
         technique.prepare(&tiny_device()).unwrap();
-        technique.suspend(View(&running(OpKind::Erase, begun, pending, now)), 0)
+        technique.suspend(running(OpKind::Erase, begun, pending, now).view(), 0)
     }
 
     const DEFERRED: Suspension = Suspension::AtBoundary(Serve::Arrived);
@@ -136,11 +137,11 @@ mod tests {
         let mut technique = TEs::new(0.005, Clock::Erase, Programs::Never);
         technique.prepare(&tiny_device()).unwrap();
         // It goes on at 6499 with nothing done.
-        state.dies[0].pulse.started = 6499;
-        state.now = 7000;
-        assert_eq!(technique.suspend(View(&state), 0), at_once(7001));
-        state.dies[0].pulse.started = 6500;
-        assert_eq!(technique.suspend(View(&state), 0), DEFERRED);
+        state.flash.dies_for_test()[0].pulse.started = 6499;
+        state.flash.now = 7000;
+        assert_eq!(technique.suspend(state.view(), 0), at_once(7001));
+        state.flash.dies_for_test()[0].pulse.started = 6500;
+        assert_eq!(technique.suspend(state.view(), 0), DEFERRED);
     }
 
     #[test]

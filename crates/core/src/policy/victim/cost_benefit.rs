@@ -14,7 +14,7 @@
 //! far more often than others.
 
 use crate::ids::{BlockIx, PlaneIx};
-use crate::policy::Victim;
+use crate::policy::interface::Victim;
 use crate::policy::victim::{collectable, keep_least, least};
 use crate::view::View;
 use serde::Deserialize;
@@ -101,7 +101,7 @@ mod tests {
         assert_eq!(victims(&mut CostBenefit {}, &state), [1]);
         assert_eq!(victims(&mut Greedy {}, &state), [1]);
         let mut candidates = vec![0, 1];
-        CostBenefit {}.narrow(View(&state), 0, &mut candidates);
+        CostBenefit {}.narrow(state.view(), 0, &mut candidates);
         assert_eq!(candidates, [1]);
     }
 

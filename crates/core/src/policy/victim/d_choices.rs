@@ -15,7 +15,7 @@ use crate::config::ConfigError;
 use crate::device::Device;
 use crate::ftl::NOT_A_CANDIDATE;
 use crate::ids::{BlockIx, PlaneIx};
-use crate::policy::Victim;
+use crate::policy::interface::Victim;
 use crate::policy::victim::{collectable, keep_least, least};
 use crate::view::View;
 use serde::Deserialize;
@@ -149,7 +149,7 @@ mod tests {
     use crate::testkit::{state_with_writes, tiny_device, victims};
 
     /// Six closed blocks, of which block 5 - n has lost n pages, 0 to 3 of them.
-    fn worn_down() -> crate::state::State {
+    fn worn_down() -> crate::testkit::Parts {
         let mut writes: Vec<u32> = (0..24).collect();
         writes.extend([16, 12, 13, 8]);
         state_with_writes(&writes)
@@ -172,7 +172,7 @@ mod tests {
         // All eight miss block 3 of seven closed ones with a chance of (6/7)^8 = 29 %.
         assert!(missed > 10 && missed < 50, "{missed}");
         let mut candidates = vec![3];
-        policy.narrow(View(&state), 0, &mut candidates);
+        policy.narrow(state.view(), 0, &mut candidates);
         assert_eq!(candidates, [3]);
     }
 

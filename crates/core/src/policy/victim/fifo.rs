@@ -10,7 +10,7 @@
 //! some pages written far more often than others much more.
 
 use crate::ids::{BlockIx, PlaneIx};
-use crate::policy::Victim;
+use crate::policy::interface::Victim;
 use crate::policy::victim::{collectable, keep_least, least};
 use crate::view::View;
 use serde::Deserialize;
@@ -56,11 +56,11 @@ mod tests {
     fn a_block_without_a_stale_page_is_passed_over_and_one_closed_again_is_the_youngest() {
         let mut state = state_with_writes(&[0, 1, 2, 3, 4, 5, 6, 7, 4, 5, 6, 7]);
         assert_eq!(victims(&mut Fifo {}, &state), [1], "block 0 is older and all valid");
-        state.books.begin_collect(1);
-        state.books.erased(1);
+        state.ftl.books.begin_collect(1);
+        state.ftl.books.erased(1);
         assert!(victims(&mut Fifo {}, &state).is_empty());
         let mut candidates = vec![0, 2];
-        Fifo {}.narrow(View(&state), 0, &mut candidates);
+        Fifo {}.narrow(state.view(), 0, &mut candidates);
         assert_eq!(candidates, [0]);
     }
 }

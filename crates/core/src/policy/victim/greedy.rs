@@ -7,7 +7,7 @@
 //! **Parameters.** None. **Cost.** The least copying now; it ignores age, locality and wear.
 
 use crate::ids::{BlockIx, PlaneIx};
-use crate::policy::Victim;
+use crate::policy::interface::Victim;
 use crate::view::View;
 use serde::Deserialize;
 
@@ -41,17 +41,17 @@ mod tests {
         let mut state = tiny_state();
         let pages = tiny_device().geometry.pages_per_block;
         let mut found = Vec::new();
-        Greedy {}.search(View(&state), 0, false, &mut found);
+        Greedy {}.search(state.view(), 0, false, &mut found);
         assert!(found.is_empty(), "an erased plane has nothing to collect");
         let lpns: Vec<u32> = (0..2 * pages).chain(pages..pages + 1).collect();
         for lpn in lpns {
-            let ppn = state.books.take(0, 0, Claimant::Host).unwrap();
-            state.books.commit_write(lpn, ppn);
+            let ppn = state.ftl.books.take(0, 0, Claimant::Host).unwrap();
+            state.ftl.books.commit_write(lpn, ppn);
         }
-        Greedy {}.search(View(&state), 0, false, &mut found);
+        Greedy {}.search(state.view(), 0, false, &mut found);
         assert_eq!(found, [1], "block 1 lost a page, the third block is open");
         let mut both = vec![0, 1];
-        Greedy {}.narrow(View(&state), 0, &mut both);
+        Greedy {}.narrow(state.view(), 0, &mut both);
         assert_eq!(both, [1]);
     }
 }

@@ -9,7 +9,7 @@
 //! greedy it costs nothing.
 
 use crate::ids::{BlockIx, PlaneIx};
-use crate::policy::Victim;
+use crate::policy::interface::Victim;
 use crate::policy::victim::{collectable, keep_least, least};
 use crate::view::View;
 use serde::Deserialize;
@@ -40,14 +40,14 @@ mod tests {
     fn a_block_that_was_never_erased_goes_before_an_emptier_one_that_was() {
         // Block 0 is emptied, erased and written once more, after all others.
         let mut state = state_with_writes(&[0, 1, 2, 3, 0, 1, 2, 3]);
-        state.books.begin_collect(0);
-        state.books.erased(0);
+        state.ftl.books.begin_collect(0);
+        state.ftl.books.erased(0);
         write(&mut state, &(4..28).collect::<Vec<_>>());
         write(&mut state, &[0, 0, 0, 0]);
         assert_eq!(victims(&mut Greedy {}, &state), [0], "one page is valid");
         assert_eq!(victims(&mut LeastWorn {}, &state), [1], "three pages are valid");
         let mut chain = vec![0, 1];
-        LeastWorn {}.narrow(View(&state), 0, &mut chain);
+        LeastWorn {}.narrow(state.view(), 0, &mut chain);
         assert_eq!(chain, [1]);
     }
 
@@ -56,8 +56,8 @@ mod tests {
         let state = state_with_writes(&[0, 1, 2, 3, 4, 5, 6, 7, 0, 4, 5]);
         assert_eq!(victims(&mut LeastWorn {}, &state), [0, 1]);
         let mut candidates = vec![0, 1];
-        LeastWorn {}.narrow(View(&state), 0, &mut candidates);
-        Greedy {}.narrow(View(&state), 0, &mut candidates);
+        LeastWorn {}.narrow(state.view(), 0, &mut candidates);
+        Greedy {}.narrow(state.view(), 0, &mut candidates);
         assert_eq!(candidates, victims(&mut Greedy {}, &state));
     }
 }

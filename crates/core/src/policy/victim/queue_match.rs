@@ -17,7 +17,7 @@
 use crate::config::ConfigError;
 use crate::device::Device;
 use crate::ids::{BlockIx, PlaneIx};
-use crate::policy::Victim;
+use crate::policy::interface::Victim;
 use crate::view::View;
 use serde::Deserialize;
 
@@ -101,44 +101,44 @@ impl Victim for QueueMatch {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::design::Traits;
+    use crate::flash::op::{Class, Op, OpKind, Owner};
     use crate::ftl::{Books, Claimant};
     use crate::observe::Occupant;
-    use crate::sched::ops::{Class, Op, OpKind, Owner};
-    use crate::state::State;
+    use crate::testkit::Parts;
     use crate::testkit::tiny_device;
+    use crate::traits::Traits;
 
     /// Two planes with three closed blocks each, in which the even logical pages are plane 0's. Of plane 0's blocks some offsets are
     /// stale; reads of plane 1 wait for pages at some offsets.
-    fn state(stale: [&[u32]; 3], reads: &[u32]) -> State {
+    fn state(stale: [&[u32]; 3], reads: &[u32]) -> Parts {
         let mut device = tiny_device();
         (device.geometry.channels, device.geometry.planes_per_die) = (1, 2);
         let books = Books::new(&device.geometry, device.logical_pages(), 1, 1, false);
-        let mut state = State::new(&device, books, Traits { gc_through_controller: true, ..Traits::PLAIN });
+        let mut state = Parts::new(&device, books, Traits { gc_through_controller: true, ..Traits::PLAIN });
         for index in 0..12 {
             for plane in 0..2 {
-                let ppn = state.books.take(plane, 0, Claimant::Host).unwrap();
-                state.books.commit_write(2 * index + plane, ppn);
+                let ppn = state.ftl.books.take(plane, 0, Claimant::Host).unwrap();
+                state.ftl.books.commit_write(2 * index + plane, ppn);
             }
         }
         for (block, offsets) in (0..).zip(stale) {
             for offset in offsets {
-                state.books.unmap(2 * (4 * block + offset));
+                state.ftl.books.unmap(2 * (4 * block + offset));
             }
         }
         let mut next = crate::ids::NONE;
         for &offset in reads.iter().rev() {
             let mut op = Op::new(OpKind::Read, Class::HostRead, Occupant::HostRead, Owner::Request(0), 2 * offset + 1, 1);
             op.next = next;
-            next = state.new_op(op);
+            next = state.flash.new_op(op);
         }
-        state.planes[1].head[Class::HostRead as usize] = next;
+        state.flash.planes_for_test()[1].head[Class::HostRead as usize] = next;
         state
     }
 
-    fn chosen(state: &State, candidates_max: u32) -> Vec<BlockIx> {
+    fn chosen(state: &Parts, candidates_max: u32) -> Vec<BlockIx> {
         let mut found = vec![0, 1, 2];
-        QueueMatch::new(candidates_max).narrow(View(state), 0, &mut found);
+        QueueMatch::new(candidates_max).narrow(state.view(), 0, &mut found);
         found
     }
 
@@ -166,7 +166,7 @@ mod tests {
     fn at_the_head_of_the_chain_it_never_moves_more_than_greedy() {
         let state = state([&[0, 1, 2], &[0, 1, 3], &[3]], &[0, 1, 2]);
         let mut found = Vec::new();
-        QueueMatch::new(10).search(View(&state), 0, true, &mut found);
+        QueueMatch::new(10).search(state.view(), 0, true, &mut found);
         assert_eq!(found, [1], "block 2 has all three offsets, and two pages more to move");
     }
 

@@ -28,8 +28,8 @@
 
 use crate::config::ConfigError;
 use crate::device::Device;
-use crate::ftl::rain::Place;
-use crate::policy::WearLevel;
+use crate::policy::interface::WearLevel;
+use crate::raid::stripes::Place;
 use crate::units::{Ns, US};
 use crate::view::{View, WrittenStripe};
 use serde::Deserialize;
@@ -154,14 +154,14 @@ impl WearLevel for Imbalance {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::state::State;
+    use crate::testkit::Parts;
     use crate::testkit::state_with_stripes;
 
     /// Stripe 0 has pages 0, 1 and 2 on channels 0, 1 and 2 of group 0, and its parity on channel 3.
-    fn asked(policy: &mut Imbalance, state: &State, written: u32) -> Vec<Place> {
+    fn asked(policy: &mut Imbalance, state: &Parts, written: u32) -> Vec<Place> {
         let mut places = Vec::new();
         let place = Place { group: 0, parity_channel: 3 };
-        policy.destinations(View(state), &WrittenStripe { stripe: 0, written, place }, &mut places);
+        policy.destinations(state.view(), &WrittenStripe { stripe: 0, written, place }, &mut places);
         places
     }
 
@@ -169,9 +169,9 @@ mod tests {
         Imbalance::new(migrate, shift, spread_percent, 1, 1)
     }
 
-    fn worn(erases: &[(usize, u64)]) -> State {
+    fn worn(erases: &[(usize, u64)]) -> Parts {
         let mut state = state_with_stripes(4, 2, 4);
-        erases.iter().for_each(|&(plane, erases)| state.plane_erases[plane] = erases);
+        erases.iter().for_each(|&(plane, erases)| state.ftl.gc.plane_erases_for_test()[plane] = erases);
         state
     }
 
@@ -189,7 +189,7 @@ mod tests {
         // Planes 0, 3, 6 and 9 are group 0, and group 1 is worn more than group 2.
         let mut state = state_with_stripes(4, 3, 4);
         for (plane, erases) in [(0, 60), (1, 9), (2, 3)] {
-            state.plane_erases[plane] = erases;
+            state.ftl.gc.plane_erases_for_test()[plane] = erases;
         }
         let places = asked(&mut imbalance(true, true, 100), &state, 1);
         let groups: Vec<u32> = places.iter().map(|place| place.group).collect();

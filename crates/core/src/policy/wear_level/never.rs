@@ -4,8 +4,8 @@
 //!
 //! **Source.** TTFLASH, section 4.2. **Parameters.** None. **Cost.** Planes wear as unevenly as the host writes.
 
-use crate::ftl::rain::Place;
-use crate::policy::WearLevel;
+use crate::policy::interface::WearLevel;
+use crate::raid::stripes::Place;
 use crate::units::Ns;
 use crate::view::{View, WrittenStripe};
 use serde::Deserialize;
@@ -40,10 +40,10 @@ mod tests {
     #[test]
     fn no_stripe_moves_however_uneven_the_wear() {
         let mut state = state_with_stripes(4, 2, 4);
-        state.plane_erases[0] = 1000;
+        state.ftl.gc.plane_erases_for_test()[0] = 1000;
         let written = WrittenStripe { stripe: 0, written: 1, place: Place { group: 0, parity_channel: 3 } };
         let mut places = Vec::new();
-        Never {}.destinations(View(&state), &written, &mut places);
+        Never {}.destinations(state.view(), &written, &mut places);
         assert_eq!((places, Never {}.active()), (vec![], false));
     }
 }

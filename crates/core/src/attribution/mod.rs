@@ -1,0 +1,4 @@
+//! What latency is attributed to.
+
+pub mod parts;
+pub mod trail;

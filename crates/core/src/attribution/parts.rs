@@ -1,0 +1,246 @@
+//! The causes that latency is attributed to, and a latency as a sum of them.
+
+use crate::attribution::trail::{Passage, Passing};
+use crate::ids::PlaneIx;
+use crate::units::Ns;
+
+/// What occupies a die or a channel. A resource is always in exactly one category. The last two occupy dies alone.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub enum Occupant {
+    /// A read of the host.
+    HostRead,
+    /// A program of the host, without buffer.
+    HostProgram,
+    /// A program from the buffer.
+    Flush,
+    /// The read of a read-modify-write.
+    ReadModifyWrite,
+    /// Parity.
+    Parity,
+    /// Reads that reconstruct a page.
+    Reconstruction,
+    /// A GC's read.
+    GcRead,
+    /// A GC's program.
+    GcProgram,
+    /// An erase.
+    Erase,
+    /// Scrubbing, wear levelling, recovery.
+    Background,
+    /// Held by a GC, which waits for something else.
+    GcHold,
+    /// Suspending or resuming.
+    Suspend,
+}
+
+/// Number of occupants.
+pub const OCCUPANTS: usize = 12;
+
+/// Number of occupants of a channel.
+const CHANNEL_OCCUPANTS: usize = Occupant::GcHold as usize;
+
+/// Channel categories beyond the occupants: held by a GC that reads, that programs, that waits; held with the whole
+/// controller; idle.
+pub(crate) const HELD_GC_READ: usize = CHANNEL_OCCUPANTS;
+pub(crate) const HELD_GC_PROGRAM: usize = CHANNEL_OCCUPANTS + 1;
+pub(crate) const HELD_GC_OTHER: usize = CHANNEL_OCCUPANTS + 2;
+pub(crate) const HELD_CONTROLLER: usize = CHANNEL_OCCUPANTS + 3;
+pub(crate) const CHANNEL_IDLE: usize = CHANNEL_OCCUPANTS + 4;
+/// Number of channel categories.
+pub(crate) const CHANNEL_CATEGORIES: usize = CHANNEL_OCCUPANTS + 5;
+
+/// Names of the parts that a latency is the sum of, in the order of their indices.
+pub const PART_NAMES: [&str; PARTS] = [
+    "overhead_wait",
+    "buffer_wait",
+    "buffer_full",
+    "buffer",
+    "space",
+    "placement",
+    "command",
+    "array",
+    "transfer",
+    "compute",
+    "overhead",
+    "link_wait",
+    "link",
+    "die_host_read",
+    "die_host_program",
+    "die_flush",
+    "die_read_modify_write",
+    "die_parity",
+    "die_reconstruction",
+    "die_gc_read",
+    "die_gc_program",
+    "die_erase",
+    "die_background",
+    "die_gc_hold",
+    "die_suspend",
+    "channel_host_read",
+    "channel_host_program",
+    "channel_flush",
+    "channel_read_modify_write",
+    "channel_parity",
+    "channel_reconstruction",
+    "channel_gc_read",
+    "channel_gc_program",
+    "channel_erase",
+    "channel_background",
+    "channel_held_gc_read",
+    "channel_held_gc_program",
+    "channel_held_gc_other",
+    "controller_gc",
+    "policy",
+];
+
+/// Waiting in the host for a slot whose request was in its command's fixed time.
+pub const OVERHEAD_WAIT: usize = 0;
+/// Waiting in the host for a slot whose request the RAM served.
+pub const BUFFER_WAIT: usize = 1;
+/// Waiting for space in the write buffer.
+pub const BUFFER_FULL: usize = 2;
+/// Service by the RAM.
+pub const BUFFER: usize = 3;
+/// Waiting until a GC has freed a page to program.
+pub const SPACE: usize = 4;
+/// Waiting for a die that could program the page, where pages have no place before.
+pub const PLACE: usize = 5;
+/// The request's own commands.
+pub const COMMAND: usize = 6;
+/// The request's own array time.
+pub const ARRAY: usize = 7;
+/// The request's own transfers.
+pub const TRANSFER: usize = 8;
+/// The request's own computing, such as parity.
+pub const COMPUTE: usize = 9;
+/// The fixed time of every command.
+pub const OVERHEAD: usize = 10;
+/// Waiting for the host's link.
+pub const LINK_WAIT: usize = 11;
+/// The request's own data on the host's link.
+pub const LINK: usize = 12;
+/// First of the waits for a die, by occupant.
+pub const DIE: usize = 13;
+/// First of the waits for a channel, by category.
+pub const CHANNEL: usize = DIE + OCCUPANTS;
+/// Number of parts.
+pub const PARTS: usize = CHANNEL + CHANNEL_CATEGORIES;
+
+/// The numbers of the bits that are set, in order.
+#[inline]
+pub(crate) fn bits(mut mask: u64) -> impl Iterator<Item = usize> {
+    std::iter::from_fn(move || {
+        (mask != 0).then(|| {
+            let bit = mask.trailing_zeros() as usize;
+            mask &= mask - 1;
+            bit
+        })
+    })
+}
+
+/// A latency as a sum of parts, in nanoseconds. The parts add up to the latency exactly.
+#[derive(Clone, Debug)]
+pub struct Blame {
+    ns: [Ns; PARTS],
+    /// One bit for each part that is not zero.
+    mask: u64,
+    /// How that time passed, in no order; nothing unless the observer is told.
+    pub(crate) trail: Vec<Passage>,
+}
+
+impl Default for Blame {
+    fn default() -> Self {
+        Self { ns: [0; PARTS], mask: 0, trail: Vec::new() }
+    }
+}
+
+impl Blame {
+    /// Forgets everything.
+    #[inline]
+    pub fn clear(&mut self) {
+        while self.mask != 0 {
+            self.ns[self.mask.trailing_zeros() as usize] = 0;
+            self.mask &= self.mask - 1;
+        }
+        self.trail.clear();
+    }
+
+    /// Notes how a piece of the time passed.
+    pub(crate) fn tell(&mut self, from: Ns, to: Ns, plane: PlaneIx, what: Passing) {
+        if to > from {
+            self.trail.push(Passage { from, to, plane, what });
+        }
+    }
+
+    /// How the time passed, in no order. Empty unless the observer is told.
+    pub fn trail(&self) -> &[Passage] {
+        &self.trail
+    }
+
+    /// Adds `ns` to a part.
+    #[inline]
+    pub fn add(&mut self, part: usize, ns: Ns) {
+        if ns > 0 {
+            self.ns[part] += ns;
+            self.mask |= 1 << part;
+        }
+    }
+
+    /// Adds every part of another blame.
+    pub fn add_all(&mut self, other: &Self) {
+        for (part, ns) in other.parts() {
+            self.add(part, ns);
+        }
+        self.trail.extend_from_slice(&other.trail);
+    }
+
+    /// The parts that are not zero.
+    #[inline]
+    pub fn parts(&self) -> impl Iterator<Item = (usize, Ns)> + '_ {
+        bits(self.mask).map(|part| (part, self.ns[part]))
+    }
+
+    /// One bit for each part that is not zero.
+    #[inline]
+    pub(crate) fn mask(&self) -> u64 {
+        self.mask
+    }
+
+    /// Nanoseconds of one part.
+    pub fn get(&self, part: usize) -> Ns {
+        self.ns[part]
+    }
+
+    /// The sum of all parts.
+    pub fn total(&self) -> Ns {
+        self.parts().map(|(_, ns)| ns).sum()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn blame_adds_up_and_can_be_cleared() {
+        let mut blame = Blame::default();
+        blame.add(ARRAY, 40);
+        blame.add(CHANNEL + Occupant::GcRead as usize, 7);
+        blame.add(CHANNEL + HELD_GC_READ, 3);
+        assert_eq!(blame.total(), 50);
+        blame.clear();
+        assert_eq!(blame.total(), 0);
+    }
+
+    #[test]
+    fn every_part_has_its_name() {
+        assert_eq!((PART_NAMES[OVERHEAD_WAIT], PART_NAMES[BUFFER_WAIT]), ("overhead_wait", "buffer_wait"));
+        assert_eq!((PART_NAMES[SPACE], PART_NAMES[PLACE]), ("space", "placement"));
+        assert_eq!((PART_NAMES[OVERHEAD], PART_NAMES[LINK_WAIT], PART_NAMES[LINK]), ("overhead", "link_wait", "link"));
+        assert_eq!(PART_NAMES[DIE + Occupant::Erase as usize], "die_erase");
+        assert_eq!(PART_NAMES[CHANNEL + Occupant::Flush as usize], "channel_flush");
+        assert_eq!(PART_NAMES[CHANNEL + HELD_CONTROLLER], "controller_gc");
+        assert_eq!(PART_NAMES[CHANNEL + CHANNEL_IDLE], "policy");
+    }
+}

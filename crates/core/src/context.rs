@@ -1,0 +1,27 @@
+//! What every tier above the flash may ask: the policies, and who observes.
+
+use crate::design::Design;
+use crate::observe::Observer;
+use crate::view::View;
+
+/// The policies and the observer of a drive.
+pub trait Context {
+    /// Who hears of requests and, if it is told, of everything else.
+    type Observer: Observer;
+    /// Puts a question to the policies.
+    fn ask<R>(&mut self, question: impl FnOnce(&mut Design, View<'_>) -> R) -> R;
+    /// The policies, to be looked at.
+    fn policies(&self) -> &Design;
+    /// The drive as policies see it.
+    fn seen(&self) -> View<'_>;
+    /// The observer.
+    fn observer(&mut self) -> &mut Self::Observer;
+}
+
+/// The top tier, which has the observer: the others can be borrowed beside it.
+pub trait Watched {
+    /// Who hears of requests.
+    type Heard: Observer;
+    /// The observer.
+    fn observer(&mut self) -> &mut Self::Heard;
+}

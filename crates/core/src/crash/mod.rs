@@ -1,0 +1,3 @@
+//! Losses of power.
+
+pub mod power;

@@ -1,0 +1,208 @@
+//! What the latency of operations is attributed to, from counters that every die, plane and channel keeps.
+//!
+//! Nothing is recorded while time passes. An operation that waits copies the counters; when it is issued, the copy becomes
+//! what they have grown by, without a look at it. Of the many pages of a request only the last one explains its latency, so
+//! it is only there that these waits are put into the blame.
+
+use crate::attribution::parts::{Blame, CHANNEL, CHANNEL_CATEGORIES, DIE, OCCUPANTS, Occupant};
+use crate::attribution::trail::Passing;
+use crate::flash::bus::Channel;
+use crate::flash::die::{Die, PlaneLines};
+use crate::ids::{NONE, PlaneIx};
+use crate::units::Ns;
+
+/// An operation's waits that are over and not in its blame yet: for its die, and for its channel.
+#[derive(Clone, Copy)]
+pub(crate) struct Owed {
+    pub die: bool,
+    pub channel: bool,
+}
+
+/// Copies of counters that an operation takes when it begins to wait. Once the wait is over, they hold by how much the counters
+/// have grown.
+#[derive(Clone, Copy, Debug)]
+#[repr(align(64))]
+struct Waits {
+    /// What its die was busy with.
+    die: [Ns; OCCUPANTS],
+    /// What the channel was busy with while the die ran nothing.
+    other: [Ns; CHANNEL_CATEGORIES],
+    /// A GC held the plane while its die ran nothing.
+    held: Ns,
+    /// For how long GCs had held the plane and its channel.
+    gc_held: (Ns, Ns),
+    /// What the channel was busy with when the operation had begun and needed it again.
+    channel: [Ns; CHANNEL_CATEGORIES],
+    /// For how long GCs had held the channel then.
+    channel_gc_held: Ns,
+    /// When the waits for die and channel began and ended, and in which plane's line, if the observer is told.
+    die_span: (Ns, Ns, PlaneIx),
+    channel_span: (Ns, Ns),
+}
+
+impl Waits {
+    const NONE: Self = Self {
+        die: [0; OCCUPANTS],
+        other: [0; CHANNEL_CATEGORIES],
+        held: 0,
+        gc_held: (0, 0),
+        channel: [0; CHANNEL_CATEGORIES],
+        channel_gc_held: 0,
+        die_span: (0, 0, NONE),
+        channel_span: (0, 0),
+    };
+}
+
+/// A place where operations wait: a plane's lines, its die and its channel.
+#[derive(Clone, Copy)]
+pub(crate) struct Place<'a> {
+    pub lines: &'a PlaneLines,
+    pub die: &'a Die,
+    pub channel: &'a Channel,
+}
+
+impl Place<'_> {
+    /// For how long GCs have held the plane, and its channel, up to now.
+    #[inline(always)]
+    fn gc_held_ns(self, now: Ns) -> (Ns, Ns) {
+        (self.lines.gc_held_ns(now), self.channel.gc_held_ns(now))
+    }
+}
+
+/// What the latency of each operation is attributed to.
+#[derive(Debug)]
+pub(crate) struct Latencies {
+    waits: Vec<Waits>,
+    blames: Vec<Blame>,
+}
+
+impl Latencies {
+    pub fn with_capacity(operations: usize) -> Self {
+        Self { waits: Vec::with_capacity(operations), blames: Vec::with_capacity(operations) }
+    }
+
+    /// A new operation, the last of the pool or one that is used again.
+    #[inline(always)]
+    pub fn begin(&mut self, op: u32) {
+        match self.blames.get_mut(op as usize) {
+            Some(blame) => blame.clear(),
+            None => {
+                self.blames.push(Blame::default());
+                self.waits.push(Waits::NONE);
+            }
+        }
+    }
+
+    /// What an operation's latency is attributed to so far.
+    #[inline(always)]
+    pub fn blame(&self, op: u32) -> &Blame {
+        &self.blames[op as usize]
+    }
+
+    /// The same, to add to.
+    #[inline(always)]
+    pub fn blame_mut(&mut self, op: u32) -> &mut Blame {
+        &mut self.blames[op as usize]
+    }
+
+    /// Copies the counters of what an operation waits for from now on.
+    #[inline(always)]
+    pub fn open_wait(&mut self, op: u32, place: Place<'_>, now: Ns) {
+        let Place { lines, die, channel } = place;
+        let gc_held = place.gc_held_ns(now);
+        let waits = &mut self.waits[op as usize];
+        waits.die = die.busy_ns;
+        waits.die[die.occupant as usize] += die.unsettled(now);
+        waits.held = lines.waited_held_ns(die.blocked, now);
+        lines.waited_by(die.blocked, channel, now, &mut waits.other, |_, now| now);
+        waits.gc_held = gc_held;
+    }
+
+    /// Ends that wait. Returns whether a GC had a part in it.
+    #[inline(always)]
+    pub fn end_wait(&mut self, op: u32, place: Place<'_>, now: Ns) -> bool {
+        let Place { lines, die, channel } = place;
+        let gc_held = place.gc_held_ns(now);
+        let waits = &mut self.waits[op as usize];
+        grow_since(&mut waits.die, &die.busy_ns);
+        let running = &mut waits.die[die.occupant as usize];
+        *running = running.wrapping_add(die.unsettled(now));
+        waits.held = lines.waited_held_ns(die.blocked, now).wrapping_sub(waits.held);
+        lines.waited_by(die.blocked, channel, now, &mut waits.other, |then, now| now.wrapping_sub(then));
+        let by_gc = waits.die[Occupant::GcRead as usize] | waits.die[Occupant::GcProgram as usize] | waits.die[Occupant::Erase as usize];
+        by_gc != 0 || gc_held != waits.gc_held
+    }
+
+    /// Copies the counters of the channel for a begun operation that waits for it from now on.
+    #[inline(always)]
+    pub fn open_channel_wait(&mut self, op: u32, channel: &Channel, now: Ns) {
+        let waits = &mut self.waits[op as usize];
+        waits.channel = channel.category_ns;
+        channel.add_unsettled(&mut waits.channel, now);
+        waits.channel_gc_held = channel.gc_held_ns(now);
+    }
+
+    /// Ends that wait. Returns whether a GC held the channel in it.
+    #[inline(always)]
+    pub fn end_channel_wait(&mut self, op: u32, channel: &Channel, now: Ns) -> bool {
+        let waits = &mut self.waits[op as usize];
+        grow_since(&mut waits.channel, &channel.category_ns);
+        channel.add_unsettled(&mut waits.channel, now);
+        channel.gc_held_ns(now) != waits.channel_gc_held
+    }
+
+    /// Notes for a told observer when a wait for a die began and ended, and in which plane's line.
+    pub fn tell_wait(&mut self, op: u32, from: Ns, to: Ns, plane: PlaneIx) {
+        self.waits[op as usize].die_span = (from, to, plane);
+    }
+
+    /// The same of a wait for a channel.
+    pub fn tell_channel_wait(&mut self, op: u32, from: Ns, to: Ns) {
+        self.waits[op as usize].channel_span = (from, to);
+    }
+
+    /// When the wait for a die ended, as a told observer knows it.
+    pub fn wait_ended(&self, op: u32) -> Ns {
+        self.waits[op as usize].die_span.1
+    }
+
+    /// Puts waits that are over into the blame, of an operation of the plane; for a told observer into its trail, too.
+    #[inline(always)]
+    pub fn pay(&mut self, op: u32, owed: Owed, plane: PlaneIx, told: bool) {
+        let (blame, waits) = (&mut self.blames[op as usize], &self.waits[op as usize]);
+        if owed.die {
+            add_waits(blame, DIE, &waits.die);
+            add_waits(blame, CHANNEL, &waits.other);
+            blame.add(DIE + Occupant::GcHold as usize, waits.held);
+        }
+        if owed.channel {
+            add_waits(blame, CHANNEL, &waits.channel);
+        }
+        if told && owed.die {
+            let (from, to, plane) = waits.die_span;
+            blame.tell(from, to, plane, Passing::InLine(plane));
+        }
+        if told && owed.channel {
+            blame.tell(waits.channel_span.0, waits.channel_span.1, plane, Passing::ForChannel(plane));
+        }
+    }
+}
+
+/// Turns counters of the past into what they have grown by since.
+#[inline(always)]
+fn grow_since<const N: usize>(then: &mut [Ns; N], now: &[Ns; N]) {
+    for (then, now) in then.iter_mut().zip(now) {
+        *then = now.wrapping_sub(*then);
+    }
+}
+
+/// Adds waits to the parts of a blame from `first` on. Few of them are not zero.
+#[inline(always)]
+fn add_waits<const N: usize>(blame: &mut Blame, first: usize, waits: &[Ns; N]) {
+    let mut rest = waits.iter().enumerate().fold(0u32, |mask, (index, &ns)| mask | u32::from(ns != 0) << index);
+    while rest != 0 {
+        let index = rest.trailing_zeros() as usize;
+        blame.add(first + index, waits[index]);
+        rest &= rest - 1;
+    }
+}

@@ -1,0 +1,95 @@
+//! What a channel is, and who stands in line for one.
+
+use crate::attribution::parts::CHANNEL_CATEGORIES;
+use crate::ids::{DieIx, NONE};
+use crate::units::Ns;
+
+/// Why a die stands in its channel's line.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Wants {
+    /// To start some waiting operation, chosen when the channel is free.
+    Start,
+    /// For the next phase of the running operation.
+    Continue,
+    /// For the next page in its cache registers.
+    Empty,
+    /// For a GC of this plane to hold the channel.
+    Claim(u32),
+}
+
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct InLine {
+    pub die: DieIx,
+    pub wants: Wants,
+    pub arrival: u64,
+}
+
+/// A channel: commands and data of its dies, one at a time.
+#[derive(Debug)]
+pub(crate) struct Channel {
+    pub busy_until: Ns,
+    /// The event of the die that transfers releases the channel too, so the channel needs none of its own.
+    pub released_by_die: bool,
+    /// The category until `busy_until`.
+    pub category: usize,
+    /// The category after it: idle, or held.
+    pub rest_category: usize,
+    pub since: Ns,
+    pub category_ns: [Ns; CHANNEL_CATEGORIES],
+    pub line: Vec<InLine>,
+    /// The die whose GC holds the channel.
+    pub held_by: u32,
+    /// Since when, and for how long GCs held it before.
+    pub held_since: Ns,
+    pub held_before_ns: Ns,
+    /// Host operations that wait for or run on its dies.
+    pub host_operations: u32,
+}
+
+impl Channel {
+    /// For how long GCs have held the channel up to now.
+    pub fn gc_held_ns(&self, now: Ns) -> Ns {
+        self.held_before_ns + if self.held_by == NONE { 0 } else { now - self.held_since }
+    }
+
+    /// Notes that the GC of a die holds the channel from now on, or none.
+    pub fn set_held_by(&mut self, die: u32, now: Ns) {
+        self.held_before_ns = self.gc_held_ns(now);
+        self.held_since = now;
+        self.held_by = die;
+    }
+
+    /// What the counters lack up to `now`, in at most two categories, which may be the same.
+    #[inline]
+    pub fn unsettled(&self, now: Ns) -> [(usize, Ns); 2] {
+        // Without branches, because which of the two parts is zero can't be foreseen.
+        let busy_end = self.busy_until.min(now).max(self.since);
+        [(self.category, busy_end - self.since), (self.rest_category, now - busy_end)]
+    }
+
+    /// Adds that to a copy of the counters. The processor is slow to read a whole array of which it has just written a part,
+    /// so whoever needs the counters of this instant copies first and adds then.
+    #[inline]
+    pub fn add_unsettled(&self, copy: &mut [Ns; CHANNEL_CATEGORIES], now: Ns) {
+        for (category, ns) in self.unsettled(now) {
+            copy[category] = copy[category].wrapping_add(ns);
+        }
+    }
+
+    /// Brings the counters up to `now`.
+    #[inline]
+    pub fn settle(&mut self, now: Ns) {
+        for (category, ns) in self.unsettled(now) {
+            self.category_ns[category] += ns;
+        }
+        self.since = now;
+    }
+
+    /// Occupies the channel from `now` for `ns`.
+    #[inline]
+    pub fn occupy(&mut self, now: Ns, ns: Ns, category: usize) {
+        self.settle(now);
+        self.category = category;
+        self.busy_until = now + ns;
+    }
+}

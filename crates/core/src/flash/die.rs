@@ -1,0 +1,255 @@
+//! What a die, a plane's lines and the running pulse of an erase or a program are.
+
+use crate::attribution::parts::{CHANNEL_CATEGORIES, OCCUPANTS, Occupant};
+use crate::flash::ask::Serve;
+use crate::flash::bus::Channel;
+use crate::flash::op::CLASSES;
+use crate::ids::{DieIx, NONE};
+use crate::units::Ns;
+
+/// What a die's running operation is doing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Phase {
+    /// Nothing runs.
+    Idle,
+    /// The array reads; the channel comes next.
+    ArrayRead,
+    /// The page that the array has read waits until its cache register is empty.
+    RegisterFull,
+    /// Data leave the die, or wait for the channel to do so.
+    TransferOut,
+    /// The array programs.
+    ArrayProgram,
+    /// The array reads; the channel comes next for a command.
+    CopybackRead,
+    /// The array erases.
+    Erase,
+    /// A pulse is being cut.
+    Suspending,
+}
+
+/// The progress of work that can be suspended: an erase or a program.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct PulseState {
+    /// When it first started.
+    pub first_started: Ns,
+    /// When it started or resumed, ramp excluded; may lie ahead.
+    pub started: Ns,
+    /// Array time done before `started`.
+    pub done: Ns,
+    /// Array time in all; 0 when nothing suspendable runs.
+    pub total: Ns,
+    /// Array time of one step.
+    pub step: Ns,
+    /// When the suspend policy wants to be asked again.
+    pub ask_at: Ns,
+    /// A cut is due at the end of the current step.
+    pub cut_at_boundary: bool,
+    /// What may be served while it is suspended.
+    pub serve: Serve,
+    /// The newest arrival when it was cut.
+    pub cut_arrival: u64,
+    /// The next step was cut and forfeited before: a verify pulse precedes it.
+    pub repeats: bool,
+    /// It was cut before.
+    pub was_cut: bool,
+    /// It was cut for free, and goes on for free.
+    pub for_free: bool,
+    /// Cuts in the middle of a step: each is one more recovery and one more ramp.
+    pub extra_cycles: u32,
+    /// Since when the die has had erases to run, counted from the first pulse of the first; `Ns::MAX` when it has none.
+    pub pending_since: Ns,
+    /// The last erase that made way on the die did so at once, rather than at a boundary.
+    pub at_once: bool,
+}
+
+impl PulseState {
+    pub const NONE: Self = Self {
+        first_started: 0,
+        started: 0,
+        done: 0,
+        total: 0,
+        step: 1,
+        ask_at: Ns::MAX,
+        cut_at_boundary: false,
+        serve: Serve::UntilNoneWaits,
+        cut_arrival: 0,
+        repeats: false,
+        was_cut: false,
+        for_free: false,
+        extra_cycles: 0,
+        pending_since: Ns::MAX,
+        at_once: false,
+    };
+
+    /// A pulse of `total` array time in steps of `step` starts at `at`.
+    #[inline]
+    pub fn start(&mut self, at: Ns, total: Ns, step: Ns) {
+        self.first_started = at;
+        self.started = at;
+        self.done = 0;
+        self.total = total;
+        self.step = step;
+        self.ask_at = Ns::MAX;
+        self.cut_at_boundary = false;
+        self.repeats = false;
+        self.was_cut = false;
+        self.extra_cycles = 0;
+    }
+
+    pub fn is_running(&self) -> bool {
+        self.total > 0
+    }
+
+    pub fn done_at(&self, now: Ns) -> Ns {
+        (self.done + now.saturating_sub(self.started)).min(self.total)
+    }
+}
+
+/// A die: the unit that executes one operation at a time. What every event looks at comes first, in one cache line.
+#[derive(Debug)]
+#[repr(C, align(64))]
+pub(crate) struct Die {
+    pub channel: u32,
+    pub running: u32,
+    /// A suspended operation.
+    pub parked: u32,
+    /// The part of a fused operation whose transfer is next or under way.
+    pub part: u32,
+    /// One bit for each plane and class with waiting work.
+    pub ready: u64,
+    /// The bits that holds and suspension shut out.
+    pub closed: u64,
+    /// Since when the current state is not yet in the counters.
+    pub since: Ns,
+    pub phase: Phase,
+    /// What the running operation counts as.
+    pub occupant: Occupant,
+    /// It waits in its channel's line to start something.
+    pub in_line: bool,
+    /// Work waits while nothing runs.
+    pub blocked: bool,
+    /// Time that each occupant took.
+    pub busy_ns: [Ns; OCCUPANTS],
+    pub pulse: PulseState,
+}
+
+impl Die {
+    /// Time since the counters were brought up to date, in which the die ran what it runs now; 0 if that is nothing.
+    #[inline]
+    pub fn unsettled(&self, now: Ns) -> Ns {
+        if self.running == NONE { 0 } else { now - self.since }
+    }
+}
+
+/// Waiting work of a plane, and the counters of time in which its die ran nothing.
+#[derive(Debug)]
+#[repr(C, align(64))]
+pub(crate) struct PlaneLines {
+    pub head: [u32; CLASSES],
+    pub tail: [u32; CLASSES],
+    pub die: DieIx,
+    /// Where the plane's classes begin in its die's masks.
+    pub shift: u32,
+    /// Programs that wait for an erased page.
+    pub starved_head: u32,
+    pub starved_tail: u32,
+    /// The rank by arrival of the work without an operation: a step that is chosen when it is picked, or a request to hold.
+    pub step_arrival: u64,
+    /// That work is urgent.
+    pub urgent: bool,
+    /// Some GC holds the plane.
+    pub held: bool,
+    /// Since when, and for how long GCs held it before.
+    pub held_since: Ns,
+    pub held_before_ns: Ns,
+    /// Time in which the plane was held and work waited while its die ran nothing. During such a time it is less by when
+    /// that began, modulo 2^64, so that beginning and end are one addition each.
+    held_ns: Ns,
+    /// Time in which work waited for the channel while the die ran nothing and the plane was not held, by the channel's
+    /// category. During such a time they are less by the channel's counters at its beginning.
+    other_ns: [Ns; CHANNEL_CATEGORIES],
+}
+
+impl PlaneLines {
+    /// Those of an idle plane. `shift`: where its classes begin in its die's masks.
+    pub fn new(die: DieIx, shift: u32) -> Self {
+        Self {
+            die,
+            shift,
+            head: [NONE; CLASSES],
+            tail: [NONE; CLASSES],
+            starved_head: NONE,
+            starved_tail: NONE,
+            step_arrival: 0,
+            urgent: false,
+            held: false,
+            held_since: 0,
+            held_before_ns: 0,
+            other_ns: [0; CHANNEL_CATEGORIES],
+            held_ns: 0,
+        }
+    }
+
+    /// For how long GCs have held the plane up to now.
+    pub fn gc_held_ns(&self, now: Ns) -> Ns {
+        self.held_before_ns + if self.held { now - self.held_since } else { 0 }
+    }
+
+    /// Notes that a GC holds the plane from now on, or no more.
+    pub fn set_held(&mut self, held: bool, now: Ns) {
+        self.held_before_ns = self.gc_held_ns(now);
+        self.held_since = now;
+        self.held = held;
+    }
+
+    /// From now on work waits here while the die runs nothing.
+    #[inline(always)]
+    pub fn begin_to_wait(&mut self, channel: &Channel, now: Ns) {
+        if self.held {
+            self.held_ns = self.held_ns.wrapping_sub(now);
+        } else {
+            for (total, then) in self.other_ns.iter_mut().zip(&channel.category_ns) {
+                *total = total.wrapping_sub(*then);
+            }
+            for (category, ns) in channel.unsettled(now) {
+                self.other_ns[category] = self.other_ns[category].wrapping_sub(ns);
+            }
+        }
+    }
+
+    /// The opposite of `begin_to_wait`.
+    #[inline(always)]
+    pub fn end_to_wait(&mut self, channel: &Channel, now: Ns) {
+        if self.held {
+            self.held_ns = self.held_ns.wrapping_add(now);
+        } else {
+            for (total, now) in self.other_ns.iter_mut().zip(&channel.category_ns) {
+                *total = total.wrapping_add(*now);
+            }
+            channel.add_unsettled(&mut self.other_ns, now);
+        }
+    }
+
+    /// Its counter, up to now, of time in which it was held and work waited while the die ran nothing. `waits`: some does still.
+    #[inline]
+    pub fn waited_held_ns(&self, waits: bool, now: Ns) -> Ns {
+        if waits && self.held { self.held_ns.wrapping_add(now) } else { self.held_ns }
+    }
+
+    /// Puts what `of` says of each element and its counter, up to now, into an array: of time in which work waited for the
+    /// channel while the die ran nothing, by category. `of` must grow as the counter does.
+    #[inline(always)]
+    pub fn waited_by(&self, waits: bool, channel: &Channel, now: Ns, into: &mut [Ns; CHANNEL_CATEGORIES], of: impl Fn(Ns, Ns) -> Ns) {
+        if waits && !self.held {
+            for ((into, total), now) in into.iter_mut().zip(&self.other_ns).zip(&channel.category_ns) {
+                *into = of(*into, total.wrapping_add(*now));
+            }
+            channel.add_unsettled(into, now);
+        } else {
+            for (into, total) in into.iter_mut().zip(&self.other_ns) {
+                *into = of(*into, *total);
+            }
+        }
+    }
+}

@@ -1,0 +1,215 @@
+//! The flash: dies, planes and channels, the operations that wait for them and run on them, and what each waits for.
+//!
+//! It has one rule: among waiting work whose claims are free, start what the firmware prefers. An operation is a short list of
+//! phases, compiled from its kind; phases between which nothing can be decided are one event. The command and data of an
+//! operation claim die and channel, array time claims the die. A channel that nobody awaits is released without an event.
+
+use crate::attribution::parts::{CHANNEL_CATEGORIES, CHANNEL_IDLE, OCCUPANTS, Occupant};
+use crate::counters::Counters;
+use crate::device::Device;
+use crate::flash::ask::Candidate;
+use crate::flash::attribution::Latencies;
+use crate::flash::bus::Channel;
+use crate::flash::die::{Die, Phase, PlaneLines, PulseState};
+use crate::flash::multi_plane::Partners;
+use crate::flash::op::{CLASSES, Op, Pool};
+use crate::flash::registers::Registers;
+use crate::ids::{DieIx, NONE, PlaneIx};
+use crate::timer::Timers;
+use crate::traits::Traits;
+use crate::units::Ns;
+
+pub mod ask;
+pub(crate) mod attribution;
+pub(crate) mod bus;
+mod channel;
+pub(crate) mod die;
+mod dispatch;
+pub(crate) mod multi_plane;
+pub mod op;
+pub(crate) mod registers;
+mod seen;
+pub(crate) mod suspend;
+pub(crate) mod telling;
+pub(crate) mod upper;
+mod waits;
+
+/// Event slots that belong to no die and no channel: the RAM, the earliest timer, the fixed time of commands, and the two
+/// directions of the link.
+pub(crate) const EXTRA_SLOTS: u32 = 5;
+/// Of these, that of the RAM.
+pub(crate) const RAM: usize = 0;
+/// That of the earliest timer.
+pub(crate) const TIMERS: usize = 1;
+
+/// What an operation takes: of the channel for its command, of the die for its array, of the channel for its data.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Times {
+    pub command: Ns,
+    pub array: Ns,
+    pub transfer: Ns,
+}
+
+/// The flash of a drive, with whatever firmware is above it.
+pub struct Engine<Q, U> {
+    pub(crate) flash: Flash,
+    pub(crate) queue: Q,
+    pub(crate) timers: Timers,
+    pub(crate) up: U,
+}
+
+/// The flash, apart from the pending events.
+#[derive(Debug)]
+pub struct Flash {
+    pub(crate) device: Device,
+    pub(crate) now: Ns,
+    dies: Vec<Die>,
+    /// The second registers of each die's planes; none where nothing uses any.
+    registers: Vec<Registers>,
+    planes: Vec<PlaneLines>,
+    channels: Vec<Channel>,
+    /// Channels that a GC holds.
+    channels_held: u32,
+    /// Time in which dies ran something, over all of them, before counting began.
+    die_busy_then: Ns,
+    pub(crate) ops: Pool<Op>,
+    /// What the latency of each of them is attributed to.
+    latencies: Latencies,
+    arrivals: u64,
+    pub(crate) counters: Counters,
+    /// What the design makes the drive do.
+    pub(crate) traits: Traits,
+    /// One bit for each occupant that takes no time.
+    free: u32,
+    /// Scratch lists, kept so that nothing is allocated per request.
+    die_candidates: Vec<Candidate>,
+    lining_up: Vec<(u64, DieIx)>,
+    woken: Vec<u32>,
+    line_candidates: Vec<Candidate>,
+    line_places: Vec<usize>,
+    partners: Partners,
+}
+
+impl Flash {
+    /// The flash of an idle drive.
+    pub(crate) fn new(device: &Device, traits: Traits) -> Self {
+        let g = &device.geometry;
+        let dies = (0..g.dies())
+            .map(|die| Die {
+                channel: g.channel_of(die),
+                running: NONE,
+                parked: NONE,
+                phase: Phase::Idle,
+                occupant: Occupant::HostRead,
+                since: 0,
+                ready: 0,
+                closed: 0,
+                in_line: false,
+                blocked: false,
+                part: NONE,
+                pulse: PulseState::NONE,
+                busy_ns: [0; OCCUPANTS],
+            })
+            .collect();
+        let planes = (0..g.planes()).map(|plane| PlaneLines::new(g.die_of(plane), plane % g.planes_per_die * CLASSES as u32)).collect();
+        let channels = (0..g.channels)
+            .map(|_| Channel {
+                busy_until: 0,
+                released_by_die: false,
+                category: CHANNEL_IDLE,
+                rest_category: CHANNEL_IDLE,
+                since: 0,
+                category_ns: [0; CHANNEL_CATEGORIES],
+                line: Vec::with_capacity(2 * g.dies_per_channel() as usize + 2),
+                held_by: NONE,
+                held_since: 0,
+                held_before_ns: 0,
+                host_operations: 0,
+            })
+            .collect();
+        let registers = device.flash.cache_register || traits.gc_joins;
+        Self {
+            device: device.clone(),
+            now: 0,
+            dies,
+            registers: if registers { vec![Registers::EMPTY; g.dies() as usize] } else { Vec::new() },
+            planes,
+            channels,
+            channels_held: 0,
+            die_busy_then: 0,
+            ops: Pool::with_capacity(1024),
+            latencies: Latencies::with_capacity(1024),
+            arrivals: 0,
+            counters: Counters::default(),
+            traits,
+            free: 0,
+            die_candidates: Vec::new(),
+            lining_up: Vec::new(),
+            woken: Vec::new(),
+            line_candidates: Vec::new(),
+            line_places: Vec::new(),
+            partners: Partners::default(),
+        }
+    }
+
+    pub(crate) fn next_arrival(&mut self) -> u64 {
+        self.arrivals += 1;
+        self.arrivals
+    }
+
+    #[inline(always)]
+    pub(crate) fn new_op(&mut self, op: Op) -> u32 {
+        let index = self.ops.insert(op);
+        self.latencies.begin(index);
+        index
+    }
+
+    /// The channel of a die.
+    #[inline]
+    pub(crate) fn channel_of(&self, die: DieIx) -> usize {
+        self.dies[die as usize].channel as usize
+    }
+
+    /// The planes of a die, as indices.
+    #[inline]
+    pub(crate) fn planes_of(&self, die: DieIx) -> std::ops::Range<usize> {
+        let planes = self.device.geometry.planes_per_die as usize;
+        die as usize * planes..(die as usize + 1) * planes
+    }
+
+    /// The die of a plane.
+    #[inline]
+    pub(crate) fn die_of(&self, plane: PlaneIx) -> DieIx {
+        self.planes[plane as usize].die
+    }
+
+    /// Time in which dies ran something, over all of them, up to now.
+    pub(crate) fn die_busy_ns(&self) -> Ns {
+        self.dies.iter().map(|die| die.busy_ns.iter().sum::<Ns>() + die.unsettled(self.now)).sum()
+    }
+
+    /// The flash after a loss of power: nothing waits or runs, but the clock and what is counted go on.
+    pub(crate) fn after_power_loss(&self) -> Self {
+        let mut fresh = Self::new(&self.device, self.traits);
+        (fresh.now, fresh.arrivals, fresh.counters) = (self.now, self.arrivals, self.counters);
+        (fresh.die_busy_then, fresh.free) = (self.die_busy_then, self.free);
+        for (die, old) in fresh.dies.iter_mut().zip(&self.dies) {
+            die.busy_ns = old.busy_ns;
+            die.busy_ns[old.occupant as usize] += old.unsettled(self.now);
+        }
+        fresh
+    }
+
+    /// The operations that a loss of power cuts off now: erases and programs whose array works, and suspended ones, with their
+    /// partners.
+    pub(crate) fn cut_off(&self) -> impl Iterator<Item = &Op> {
+        let leads = self.dies.iter().flat_map(|die| {
+            let works = matches!(die.phase, Phase::ArrayProgram | Phase::Erase | Phase::Suspending) && self.now > die.pulse.first_started;
+            [if works { die.running } else { NONE }, die.parked]
+        });
+        let some = |op: u32| (op != NONE).then_some(op);
+        leads
+            .flat_map(move |lead| std::iter::successors(some(lead), move |&op| some(self.ops[op as usize].mate)))
+            .map(|op| &self.ops[op as usize])
+    }
+}

@@ -1,0 +1,259 @@
+//! Fused operations: the parts of one multi-plane command, each with its own owner, cause and page.
+//!
+//! One array time for all; commands and transfers are serial. A read's mates transfer before its lead and complete as they
+//! do; a program's parts complete together.
+
+use crate::event::EventQueue;
+use crate::flash::Engine;
+use crate::flash::Times;
+use crate::flash::ask::Waiting;
+use crate::flash::die::Phase;
+use crate::flash::op::{CLASSES, Class, OpKind, Owner};
+use crate::flash::upper::{Background, Upper};
+use crate::ids::{DieIx, NONE, PlaneIx};
+use crate::units::Ns;
+
+/// The most waiting operations of one plane that `join` sees.
+const JOIN_SCAN_MAX: usize = 16;
+/// The same for one of GC, where operations of the host may join it.
+pub(crate) const GC_SCAN_MAX: usize = 64;
+
+/// The operations that might join, kept so that nothing is allocated for each command.
+#[derive(Debug, Default)]
+pub(crate) struct Partners {
+    waiting: Vec<Waiting>,
+    ops: Vec<u32>,
+    join: Vec<bool>,
+}
+
+impl<Q: EventQueue, U> Engine<Q, U>
+where
+    Self: Upper,
+{
+    /// Asks which waiting operations join `lead`, which has its page, and takes them out of their lines.
+    pub(crate) fn join(&mut self, die: DieIx, lead: u32) {
+        if self.flash.traits.joins && self.flash.dies[die as usize].ready != 0 {
+            self.find_partners(die, lead);
+        }
+    }
+
+    #[inline(never)]
+    fn find_partners(&mut self, die: DieIx, lead: u32) {
+        let lead_op = self.flash.ops[lead as usize];
+        let page = if lead_op.kind == OpKind::Read { lead_op.ppn } else { lead_op.target };
+        let offset = page % self.flash.device.geometry.pages_per_block;
+        let lead_view = Waiting { kind: lead_op.kind, class: lead_op.class, plane: lead_op.plane, offset };
+        let partners = self.ask_partners(die, &lead_view);
+        for index in (0..partners.ops.len()).filter(|&index| partners.join[index]) {
+            self.fuse(lead, partners.ops[index], &lead_view);
+        }
+        self.flash.partners = partners;
+    }
+
+    /// The waiting operations that could join one that starts, and which of them `join` lets.
+    fn ask_partners(&mut self, die: DieIx, lead: &Waiting) -> Partners {
+        let kind = lead.kind;
+        let mut partners = std::mem::take(&mut self.flash.partners);
+        let Partners { waiting, ops, join } = &mut partners;
+        waiting.clear();
+        ops.clear();
+        join.clear();
+        let flash = &self.flash.device.flash;
+        let can = match kind {
+            OpKind::Read => flash.multi_plane_read,
+            OpKind::Program => flash.multi_plane_program,
+            OpKind::Copyback | OpKind::Erase => false,
+        };
+        if !can {
+            return partners;
+        }
+        // What joins a read of GC needs the second register of its plane.
+        let steps_aside = lead.class == Class::Gc && !flash.cache_register;
+        let most = if lead.class == Class::Gc && self.flash.traits.gc_joins { GC_SCAN_MAX } else { JOIN_SCAN_MAX };
+        let planes_per_die = self.flash.device.geometry.planes_per_die;
+        for plane in (die * planes_per_die..(die + 1) * planes_per_die).filter(|&plane| plane != lead.plane) {
+            if steps_aside && self.register_is_full(plane) {
+                continue;
+            }
+            let bound = waiting.len() + most;
+            for class in 0..CLASSES {
+                let mut op = self.flash.planes[plane as usize].head[class];
+                // Only the first program of a line can have the write point's next page.
+                let mut first = true;
+                while op != NONE && waiting.len() < bound && (first || kind == OpKind::Read) {
+                    let entry = self.flash.ops[op as usize];
+                    if kind == OpKind::Program && entry.class == Class::Background && entry.kind == kind && !self.is_still_wanted(op) {
+                        self.remove_from_line(op);
+                        self.give_program_up(op);
+                        op = entry.next;
+                        continue;
+                    }
+                    if entry.kind == kind
+                        && let Some(offset) = self.join_offset(&entry, lead)
+                    {
+                        waiting.push(Waiting { kind, class: entry.class, plane, offset });
+                        ops.push(op);
+                    }
+                    first = false;
+                    op = entry.next;
+                }
+            }
+        }
+        if !waiting.is_empty() {
+            join.resize(waiting.len(), false);
+            self.partners(lead, waiting, join);
+            let mut planes_taken = 1u64 << (lead.plane % planes_per_die);
+            for index in (0..waiting.len()).filter(|&index| join[index]) {
+                let plane = 1 << (waiting[index].plane % planes_per_die);
+                assert!(
+                    waiting[index].offset == lead.offset && planes_taken & plane == 0,
+                    "a multi-plane command takes one page of each plane, at one offset"
+                );
+                planes_taken |= plane;
+            }
+        }
+        partners
+    }
+
+    /// A read of GC starts with what joins it. While the array reads, the channel takes the data of those programs to the die
+    /// that could join GC's next, as many as fit: the registers of their planes are free, so that the GC need not wait for them.
+    #[inline(never)]
+    pub(crate) fn begin_with_partners(&mut self, die: DieIx, op: u32) {
+        self.count_waiting_reads(die);
+        self.join(die, op);
+        self.settle_die(die);
+        self.mark_running(die);
+        let entry = self.flash.ops[op as usize];
+        let Times { command, array, .. } = if entry.mate == NONE { self.times(&entry) } else { self.fused_times(op) };
+        let now = self.flash.now;
+        let state = &mut self.flash.dies[die as usize];
+        let channel = state.channel as usize;
+        (state.running, state.part, state.phase, state.occupant) = (op, op, Phase::ArrayRead, entry.occupant);
+        self.queue.schedule(die as usize, now + command + array);
+        let loads =
+            self.flash.channels[channel].line.is_empty() && !self.flash.traits.gc_across && self.flash.dies[die as usize].ready != 0;
+        let loading = if loads { self.load_programs(die, entry.plane, array) } else { 0 };
+        self.use_channel(channel, command + loading, entry.occupant, entry.plane);
+        self.update_held_category(die);
+    }
+
+    fn count_waiting_reads(&mut self, die: DieIx) {
+        let most = 2 * self.flash.counters.reads_waiting.len() - 1;
+        let mut waiting = 0;
+        for plane in self.planes_of(die) {
+            for class in [Class::HostRead, Class::AuxiliaryRead] {
+                let mut op = self.flash.planes[plane as usize].head[class as usize];
+                while op != NONE && waiting < most {
+                    waiting += 1;
+                    op = self.flash.ops[op as usize].next;
+                }
+            }
+        }
+        self.flash.counters.reads_waiting[waiting / 2] += 1;
+    }
+
+    /// Takes the data of programs to the die that could join the next one of a plane's GC, for at most so long. Returns for how
+    /// long.
+    fn load_programs(&mut self, die: DieIx, plane: PlaneIx, most: Ns) -> Ns {
+        let offset = self.next_gc_offset(plane);
+        let lead = Waiting { kind: OpKind::Program, class: Class::GcProgram, plane, offset };
+        let partners = self.ask_partners(die, &lead);
+        let mut loading = 0;
+        for index in (0..partners.ops.len()).filter(|&index| partners.join[index]) {
+            let entry = &self.flash.ops[partners.ops[index] as usize];
+            let transfer = self.times(entry).transfer;
+            if entry.is_host() && loading + transfer <= most {
+                loading += transfer;
+                self.flash.ops[partners.ops[index] as usize].sectors = 0;
+            }
+        }
+        self.flash.partners = partners;
+        loading
+    }
+
+    fn fuse(&mut self, lead: u32, mate: u32, lead_view: &Waiting) {
+        self.remove_from_line(mate);
+        self.bind_partner(mate, lead_view);
+        self.bill_wait(mate);
+        self.flash.counters.joined += 1;
+        let lead_op = &mut self.flash.ops[lead as usize];
+        let (of_gc, occupant) = (matches!(lead_op.owner, Owner::Gc(_)), lead_op.occupant);
+        lead_op.rest = Some(occupant);
+        let mate_op = &mut self.flash.ops[mate as usize];
+        mate_op.rest = Some(if of_gc { occupant } else { mate_op.occupant });
+        if of_gc && self.flash.ops[mate as usize].is_host() {
+            self.count_joined_gc(mate);
+        }
+        self.flash.ops[mate as usize].mate = self.flash.ops[lead as usize].mate;
+        self.flash.ops[lead as usize].mate = mate;
+    }
+
+    /// Counts an operation of the host that has joined one of a GC, and for how long its plane works meanwhile.
+    fn count_joined_gc(&mut self, mate: u32) {
+        let entry = &self.flash.ops[mate as usize];
+        let (kind, array) = (entry.kind, self.times(entry).array);
+        let counters = &mut self.flash.counters;
+        counters.joined_gc_ns += array;
+        if kind == OpKind::Read {
+            counters.joined_gc_reads += 1;
+            counters.joined_gc_read_ns += array;
+        } else {
+            counters.joined_gc_programs += 1;
+        }
+    }
+
+    pub(crate) fn remove_from_line(&mut self, op: u32) {
+        let entry = self.flash.ops[op as usize];
+        let (plane, class) = (entry.plane, entry.class as usize);
+        let mut before = NONE;
+        let mut at = self.flash.planes[plane as usize].head[class];
+        while at != op {
+            before = at;
+            at = self.flash.ops[at as usize].next;
+        }
+        let lines = &mut self.flash.planes[plane as usize];
+        match before {
+            NONE => lines.head[class] = entry.next,
+            before => self.flash.ops[before as usize].next = entry.next,
+        }
+        if lines.tail[class] == op {
+            lines.tail[class] = before;
+        }
+        let empty = lines.head[class] == NONE;
+        self.flash.ops[op as usize].next = NONE;
+        if empty {
+            self.clear_ready(plane, entry.class);
+        }
+    }
+
+    /// What a fused operation takes: the commands and transfers of all parts, and the array time of the slowest.
+    #[inline(never)]
+    pub(super) fn fused_times(&self, lead: u32) -> Times {
+        self.parts(lead).fold(Times { command: 0, array: 0, transfer: 0 }, |sum, part| {
+            let own = self.times(&self.flash.ops[part as usize]);
+            Times { command: sum.command + own.command, array: sum.array.max(own.array), transfer: sum.transfer + own.transfer }
+        })
+    }
+
+    fn parts(&self, lead: u32) -> impl Iterator<Item = u32> + '_ {
+        std::iter::successors(Some(lead), |&part| Some(self.flash.ops[part as usize].mate).filter(|&mate| mate != NONE))
+    }
+
+    /// The part of a read that transfers first.
+    pub(super) fn first_part(&self, lead: u32) -> u32 {
+        match self.flash.ops[lead as usize].mate {
+            NONE => lead,
+            mate => mate,
+        }
+    }
+
+    /// The part that transfers after `part`, which has just done so; `NONE` after the lead.
+    pub(super) fn next_part(&mut self, lead: u32, part: u32) -> u32 {
+        if part == lead {
+            return NONE;
+        }
+        let next = std::mem::replace(&mut self.flash.ops[part as usize].mate, NONE);
+        self.flash.ops[lead as usize].mate = next;
+        if next == NONE { lead } else { next }
+    }
+}

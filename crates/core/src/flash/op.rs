@@ -1,0 +1,303 @@
+//! Flash operations: what they are, who waits for them, and the pool that they live in.
+
+use crate::attribution::parts::Occupant;
+use crate::ids::{DieIx, Lpn, NONE, PlaneIx, Ppn};
+use crate::units::Ns;
+
+/// What the flash does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub enum OpKind {
+    /// Command, array, transfer out.
+    Read,
+    /// Command and transfer in, array.
+    Program,
+    /// Command, array read, command, array program: inside one plane, without transfer.
+    Copyback,
+    /// Command, then one or more array steps.
+    Erase,
+}
+
+/// Classes of waiting work. Work of one class and plane waits in one line.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub enum Class {
+    /// Reads for the host.
+    HostRead,
+    /// Reads on the way to something else: read-modify-write, parity, reconstruction.
+    AuxiliaryRead,
+    /// Programs that a host write waits for.
+    HostProgram,
+    /// Programs from the buffer.
+    Flush,
+    /// The next step of a GC, chosen when it is picked.
+    Gc,
+    /// A page that GC has read and must program.
+    GcProgram,
+    /// Work that can always wait.
+    Background,
+    /// A GC's request to hold.
+    Hold,
+}
+
+/// Number of classes.
+pub const CLASSES: usize = 8;
+
+/// The classes in the order of their numbers.
+pub(crate) const CLASS_BY_NUMBER: [Class; CLASSES] =
+    [Class::HostRead, Class::AuxiliaryRead, Class::HostProgram, Class::Flush, Class::Gc, Class::GcProgram, Class::Background, Class::Hold];
+
+/// In a die's mask, the bits of every plane for one class.
+pub(crate) const fn class_bits(class: Class) -> u64 {
+    0x0101_0101_0101_0101 << class as u32
+}
+
+/// Bits of the work that a suspended erase or program makes way for.
+pub(crate) const READ_BITS: u64 = class_bits(Class::HostRead) | class_bits(Class::AuxiliaryRead);
+/// Bits of GC's work.
+pub(crate) const GC_BITS: u64 = class_bits(Class::Gc) | class_bits(Class::GcProgram);
+/// Bits of work that can always wait.
+pub(crate) const BACKGROUND_BITS: u64 = class_bits(Class::Background);
+/// Bits of the requests to hold, which need no channel.
+pub(crate) const HOLD_BITS: u64 = class_bits(Class::Hold);
+
+/// Who waits for an operation.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Owner {
+    /// A host request.
+    Request(u32),
+    /// A fork-join job.
+    Job(u32),
+    /// The GC of a plane.
+    Gc(PlaneIx),
+    /// A page of the write buffer.
+    Entry(u32),
+    /// A stripe on its way from the buffer to the flash.
+    Batch(u32),
+    /// A page that is regenerated from its stripe.
+    Rebuild(u32),
+    /// The scrubber of a die.
+    Scrub(DieIx),
+    /// The stripe that moves for the sake of wear.
+    Mover,
+}
+
+impl Owner {
+    /// Whether somebody asks for the blame of what it waits for. A job decides for its operations.
+    #[inline]
+    pub(crate) fn is_billed(self) -> bool {
+        matches!(self, Self::Request(_) | Self::Rebuild(_))
+    }
+
+    /// Whether it gives a program up that finds no room, instead of waiting for it.
+    #[inline]
+    pub(crate) fn gives_up(self) -> bool {
+        matches!(self, Self::Scrub(_))
+    }
+
+    /// Whether its background work hurries once it has taken too long.
+    #[inline]
+    pub(crate) fn can_be_late(self) -> bool {
+        matches!(self, Self::Mover)
+    }
+}
+
+/// In place of the first sector of a program: its page has been given up. A page has at most 64 sectors.
+const VOID: u8 = u8::MAX;
+
+/// One flash operation: one cache line.
+#[derive(Clone, Copy, Debug)]
+#[repr(align(64))]
+pub struct Op {
+    /// When it first joined a line.
+    pub born: Ns,
+    /// When it began to wait, or when it was issued.
+    pub since: Ns,
+    /// Its rank by arrival.
+    pub arrival: u64,
+    /// Who waits for it.
+    pub owner: Owner,
+    /// The logical page.
+    pub lpn: Lpn,
+    /// The page that is read; for an erase, the block.
+    pub ppn: Ppn,
+    /// The page that is programmed.
+    pub target: Ppn,
+    /// The next operation in a line or list.
+    pub next: u32,
+    /// The next part of a fused operation.
+    pub mate: u32,
+    /// The plane.
+    pub plane: PlaneIx,
+    /// Sectors that cross the channel; of a program none, if its data have reached the die before it starts.
+    pub sectors: u8,
+    /// First sector in the page. A program carries the whole page; `VOID` says that the host has given it up.
+    pub first_sector: u8,
+    /// What the flash does.
+    pub kind: OpKind,
+    /// Which line it waits in.
+    pub class: Class,
+    /// What a die or channel is busy with while it runs.
+    pub occupant: Occupant,
+    /// Whether somebody will ask for its blame, what its `Waits` hold, and whether it is critical: `BILLED` and the bits after it.
+    pub bill: u8,
+    /// Whether it waited for something that a GC held, or stood behind one of its page that did.
+    pub gc_blocked: bool,
+    /// What the time on the die counts as that is not its own: of its mates, or while it was suspended.
+    pub rest: Option<Occupant>,
+}
+
+const _: () = assert!(size_of::<Op>() == 64);
+
+impl Op {
+    #[inline]
+    pub(crate) fn new(kind: OpKind, class: Class, occupant: Occupant, owner: Owner, lpn: Lpn, plane: PlaneIx) -> Self {
+        Self {
+            born: 0,
+            since: 0,
+            arrival: 0,
+            owner,
+            lpn,
+            ppn: NONE,
+            target: NONE,
+            next: NONE,
+            mate: NONE,
+            plane,
+            sectors: 0,
+            first_sector: 0,
+            kind,
+            class,
+            occupant,
+            bill: BILLED * owner.is_billed() as u8,
+            gc_blocked: false,
+            rest: None,
+        }
+    }
+
+    /// What work of the background counts as for `order` once it is late: as what the host waits for in the end.
+    pub(crate) fn class_when_late(&self) -> Class {
+        if self.kind == OpKind::Read { Class::AuxiliaryRead } else { Class::Flush }
+    }
+
+    /// Notes that the host has given up the page that it programs.
+    pub(crate) fn give_up(&mut self) {
+        self.first_sector = VOID;
+    }
+
+    /// Whether the host has given up the page that it programs.
+    #[inline]
+    pub(crate) fn is_void(&self) -> bool {
+        self.first_sector == VOID
+    }
+
+    /// Whether somebody will ask for its blame.
+    #[inline]
+    pub(crate) fn is_billed(&self) -> bool {
+        self.bill & BILLED != 0
+    }
+
+    /// Whether the host has marked the write that it is of as critical.
+    #[inline]
+    pub(crate) fn is_critical(&self) -> bool {
+        self.bill & CRITICAL != 0
+    }
+
+    /// Whether the host waits for it, at once or in the end.
+    pub(crate) fn is_host(&self) -> bool {
+        (self.class as u8) <= Class::Flush as u8
+    }
+}
+
+/// Somebody will ask for the blame of an operation.
+pub(crate) const BILLED: u8 = 1;
+/// It waits for its die, since the counters were copied.
+pub(crate) const WAITS_FOR_DIE: u8 = 2;
+/// It has waited for its die, which is not in its blame yet.
+pub(crate) const OWES_DIE: u8 = 4;
+/// It has waited for its channel, which is not in its blame yet.
+pub(crate) const OWES_CHANNEL: u8 = 8;
+/// It is of a write that the host has marked as critical.
+pub(crate) const CRITICAL: u8 = 16;
+
+/// A pool of items that are addressed by index and reused.
+#[derive(Debug)]
+pub(crate) struct Pool<T> {
+    items: Vec<T>,
+    free: Vec<u32>,
+}
+
+impl<T> Pool<T> {
+    pub fn with_capacity(capacity: usize) -> Self {
+        Self { items: Vec::with_capacity(capacity), free: Vec::with_capacity(capacity) }
+    }
+
+    /// The number of items in use.
+    pub fn in_use(&self) -> usize {
+        self.items.len() - self.free.len()
+    }
+
+    /// The items in use. Slow.
+    pub fn used(&self) -> impl Iterator<Item = &T> {
+        let mut is_used = vec![true; self.items.len()];
+        for &free in &self.free {
+            is_used[free as usize] = false;
+        }
+        self.items.iter().zip(is_used).filter_map(|(item, is_used)| is_used.then_some(item))
+    }
+
+    /// Takes all items in use out, in the order of their indices.
+    pub fn drain(&mut self) -> impl Iterator<Item = T> + use<T> {
+        let mut is_used = vec![true; self.items.len()];
+        for free in std::mem::take(&mut self.free) {
+            is_used[free as usize] = false;
+        }
+        std::mem::take(&mut self.items).into_iter().zip(is_used).filter_map(|(item, is_used)| is_used.then_some(item))
+    }
+
+    /// The number of items ever made.
+    pub fn len(&self) -> usize {
+        self.items.len()
+    }
+
+    #[inline]
+    pub fn insert(&mut self, item: T) -> u32 {
+        match self.free.pop() {
+            Some(index) => {
+                self.items[index as usize] = item;
+                index
+            }
+            None => {
+                self.items.push(item);
+                (self.items.len() - 1) as u32
+            }
+        }
+    }
+
+    /// Takes an item for use as it was left, or a new one.
+    pub fn reuse(&mut self, new: impl FnOnce() -> T) -> u32 {
+        match self.free.pop() {
+            Some(index) => index,
+            None => self.insert(new()),
+        }
+    }
+
+    #[inline]
+    pub fn remove(&mut self, index: u32) {
+        self.free.push(index);
+    }
+}
+
+impl<T> std::ops::Index<usize> for Pool<T> {
+    type Output = T;
+    #[inline]
+    fn index(&self, index: usize) -> &T {
+        &self.items[index]
+    }
+}
+
+impl<T> std::ops::IndexMut<usize> for Pool<T> {
+    #[inline]
+    fn index_mut(&mut self, index: usize) -> &mut T {
+        &mut self.items[index]
+    }
+}

@@ -1,0 +1,199 @@
+//! Cache registers: a page that was read leaves its plane's array for a second register, and the die may read the next page
+//! while this one waits for the channel or crosses it.
+//!
+//! The pages of a die cross its channel one at a time, in the order in which they were read. While a page is in a register
+//! the die starts nothing but reads: everything else of it is shut out, as if it were held. Where the flash is not said to have
+//! them, only pages that joined a read of GC use a second register, and shut nothing out.
+
+use crate::event::EventQueue;
+use crate::flash::bus::{InLine, Wants};
+use crate::flash::die::Phase;
+use crate::flash::op::{Class, Owner};
+use crate::flash::upper::{Served, Upper};
+use crate::flash::{EXTRA_SLOTS, Engine};
+use crate::ids::{DieIx, NONE, PlaneIx};
+
+/// The cache registers of a die's planes.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Registers {
+    /// One bit for each plane whose register holds a page.
+    pub full: u64,
+    /// Pages that wait for the channel, linked by `next`.
+    head: u32,
+    tail: u32,
+    /// The page that crosses the channel.
+    crossing: u32,
+    /// The die stands in its channel's line for the first of them.
+    in_line: bool,
+}
+
+impl Registers {
+    pub const EMPTY: Self = Self { full: 0, head: NONE, tail: NONE, crossing: NONE, in_line: false };
+
+    /// The page whose turn on the channel is next.
+    pub fn next(&self) -> u32 {
+        self.head
+    }
+}
+
+impl<Q: EventQueue, U> Engine<Q, U>
+where
+    Self: Upper,
+{
+    fn register_slot(&self, die: DieIx) -> usize {
+        self.flash.extra_slot(EXTRA_SLOTS as usize + die as usize)
+    }
+
+    /// The bit of an operation's plane among those of its die.
+    fn register_bit(&self, op: u32) -> u64 {
+        1 << (self.flash.ops[op as usize].plane % self.flash.device.geometry.planes_per_die)
+    }
+
+    /// The array of a die has read: its pages wait for the channel from now on, in their registers as soon as these are
+    /// empty.
+    #[inline(never)]
+    pub(crate) fn array_read_with_registers(&mut self, die: DieIx) {
+        if !self.flash.device.flash.cache_register {
+            return self.partners_step_aside(die);
+        }
+        let channel = self.flash.channel_of(die);
+        let mut part = self.flash.dies[die as usize].running;
+        let lead = &self.flash.ops[part as usize];
+        if lead.mate == NONE && self.is_free(lead.occupant) {
+            return self.claim_channel(die, Phase::TransferOut);
+        }
+        while part != NONE {
+            self.open_channel_wait(part, channel);
+            part = self.flash.ops[part as usize].mate;
+        }
+        self.flash.dies[die as usize].phase = Phase::RegisterFull;
+        self.fill_registers(die);
+    }
+
+    /// Moves what the array has read to its registers, if they are empty, and starts what waits: the command of the next
+    /// read goes before the data.
+    fn fill_registers(&mut self, die: DieIx) {
+        let state = &self.flash.dies[die as usize];
+        if state.phase != Phase::RegisterFull {
+            return;
+        }
+        let lead = state.running;
+        let mut needed = 0;
+        let mut part = lead;
+        while part != NONE {
+            needed |= self.register_bit(part);
+            part = self.flash.ops[part as usize].mate;
+        }
+        if self.flash.registers[die as usize].full & needed != 0 {
+            return;
+        }
+        self.settle_die(die);
+        let state = &mut self.flash.dies[die as usize];
+        state.running = NONE;
+        state.phase = Phase::Idle;
+        let registers = &mut self.flash.registers[die as usize];
+        registers.full |= needed;
+        let reads_on = match self.flash.ops[lead as usize].owner {
+            Owner::Gc(plane) if self.flash.traits.gc_reads_ahead > 1 => Some(plane),
+            _ => None,
+        };
+        if let Some(plane) = reads_on {
+            self.read_left_array(plane);
+        }
+        let mut part = self.first_part(lead);
+        while part != NONE {
+            let next = self.next_part(lead, part);
+            self.wait_in_register(die, part);
+            part = next;
+        }
+        self.update_held_category(die);
+        self.update_closed(die);
+        if let Some(plane) = reads_on {
+            self.reads_on(plane);
+        }
+        self.try_start(die);
+        self.claim_for_register(die);
+    }
+
+    /// A page that stands in its register crosses the channel after those before it.
+    fn wait_in_register(&mut self, die: DieIx, part: u32) {
+        let registers = &mut self.flash.registers[die as usize];
+        match registers.tail {
+            NONE => registers.head = part,
+            tail => self.flash.ops[tail as usize].next = part,
+        }
+        registers.tail = part;
+    }
+
+    /// The array of a die without cache registers has read. What has joined a read of GC steps aside: it stays in the second
+    /// registers of its planes until the channel has time for it, and the GC goes on.
+    fn partners_step_aside(&mut self, die: DieIx) {
+        let lead = self.flash.dies[die as usize].running;
+        if self.flash.ops[lead as usize].class != Class::Gc {
+            self.flash.dies[die as usize].part = self.first_part(lead);
+            return self.claim_channel(die, Phase::TransferOut);
+        }
+        let channel = self.flash.channel_of(die);
+        let mut part = std::mem::replace(&mut self.flash.ops[lead as usize].mate, NONE);
+        while part != NONE {
+            self.open_channel_wait(part, channel);
+            let bit = self.register_bit(part);
+            self.flash.registers[die as usize].full |= bit;
+            self.wait_in_register(die, part);
+            part = std::mem::replace(&mut self.flash.ops[part as usize].mate, NONE);
+        }
+        self.claim_channel(die, Phase::TransferOut);
+        self.claim_for_register(die);
+    }
+
+    /// Whether the second register of a plane holds a page that joined a read of GC.
+    pub(crate) fn register_is_full(&self, plane: PlaneIx) -> bool {
+        let bit = plane % self.flash.device.geometry.planes_per_die;
+        let registers = self.flash.registers.get(self.flash.die_of(plane) as usize);
+        registers.is_some_and(|registers| registers.full >> bit & 1 == 1)
+    }
+
+    /// The next page of a die goes over its channel, or stands in line for it.
+    fn claim_for_register(&mut self, die: DieIx) {
+        let registers = &self.flash.registers[die as usize];
+        if registers.head == NONE || registers.crossing != NONE || registers.in_line {
+            return;
+        }
+        let channel = self.flash.channel_of(die);
+        if self.channel_free(channel, die) {
+            return self.empty_register(die);
+        }
+        self.flash.registers[die as usize].in_line = true;
+        let arrival = self.flash.next_arrival();
+        self.stand_in_line(channel, InLine { die, wants: Wants::Empty, arrival });
+    }
+
+    /// The channel, which is free, takes the next page of a die.
+    pub(crate) fn empty_register(&mut self, die: DieIx) {
+        let channel = self.flash.channel_of(die);
+        let registers = &mut self.flash.registers[die as usize];
+        registers.in_line = false;
+        let op = registers.head;
+        registers.head = std::mem::replace(&mut self.flash.ops[op as usize].next, NONE);
+        if registers.head == NONE {
+            registers.tail = NONE;
+        }
+        registers.crossing = op;
+        self.end_channel_wait(op, die, channel);
+        let slot = self.register_slot(die);
+        self.transfer_by(slot, channel, op);
+    }
+
+    /// A page of a die has crossed the channel.
+    pub(crate) fn register_emptied(&mut self, die: DieIx) {
+        let op = std::mem::replace(&mut self.flash.registers[die as usize].crossing, NONE);
+        self.flash.registers[die as usize].full &= !self.register_bit(op);
+        self.settle_die(die);
+        self.update_closed(die);
+        self.fill_registers(die);
+        self.done(op);
+        self.try_start(die);
+        self.claim_for_register(die);
+        self.serve_channel(self.flash.channel_of(die));
+    }
+}

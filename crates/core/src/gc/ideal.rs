@@ -1,0 +1,70 @@
+//! Garbage collection without time, in the books and in the oracle's alone: of drives whose GC is ideal, and while a drive ages.
+
+use crate::context::Context;
+use crate::event::EventQueue;
+use crate::flash::Engine;
+use crate::ftl::Claimant;
+use crate::ftl::above::{Above, WithFtl};
+use crate::ids::{BlockIx, PlaneIx};
+use crate::policy::answers::Want;
+use crate::policy::interface::GcTrigger;
+
+/// Pages whose map entries are fetched ahead.
+const PAGES_AHEAD: u32 = 16;
+
+impl<Q: EventQueue, U> Engine<Q, WithFtl<U>>
+where
+    Self: Above,
+{
+    /// GC in no time: pages are moved and blocks erased in the books alone.
+    pub(crate) fn collect_at_once(&mut self, plane: PlaneIx) {
+        // A block must not become a victim while a page of it is being programmed; the end of that program asks again.
+        if self.up.ftl.books.programs_under_way(plane) {
+            return;
+        }
+        while self.ask(|policies, view| policies.gc_trigger.want(view, plane)) != Want::No {
+            let Some(victim) = self.choose_victim(plane) else { return };
+            let moved = self.collect_functionally(victim);
+            self.up.ftl.gc.note_erase(plane);
+            self.erased(victim);
+            self.flash.counters.gc_pages += u64::from(moved);
+            self.flash.counters.gcs += 1;
+            self.flash.counters.erases += 1;
+        }
+        self.wake_starved(plane);
+    }
+
+    /// Moves every valid page of a block and erases it, in the books and in the oracle's, without time. Returns the pages moved.
+    pub(crate) fn collect_functionally(&mut self, victim: BlockIx) -> u32 {
+        let pages = self.flash.device.geometry.pages_per_block;
+        let plane = self.flash.device.geometry.plane_of(victim);
+        self.up.ftl.books.begin_collect(victim);
+        let mut moved = 0;
+        let mut ahead = self.up.ftl.books.next_valid(victim, 0);
+        for _ in 0..PAGES_AHEAD {
+            ahead = self.fetch_ahead(victim, ahead);
+        }
+        while let Some(offset) = self.up.ftl.books.next_valid(victim, 0) {
+            ahead = self.fetch_ahead(victim, ahead);
+            let from = victim * pages + offset;
+            let lpn = self.up.ftl.books.owner(from);
+            let write_point = self.ageing_point(plane, true);
+            let to = self.up.ftl.books.take(plane, write_point, Claimant::Gc).expect("GC always has its reserved block");
+            self.up.ftl.books.commit_move(lpn, from, to);
+            if let Some(oracle) = &mut self.up.oracle {
+                oracle.move_page(from, to);
+            }
+            moved += 1;
+        }
+        self.up.ftl.books.erased(victim);
+        moved
+    }
+
+    /// Brings the map entry of a victim's valid page near; returns the next valid one.
+    fn fetch_ahead(&self, victim: BlockIx, offset: Option<u32>) -> Option<u32> {
+        let offset = offset?;
+        let books = &self.up.ftl.books;
+        books.prefetch(books.owner(victim * self.flash.device.geometry.pages_per_block + offset));
+        books.next_valid(victim, offset + 1)
+    }
+}

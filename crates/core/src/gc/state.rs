@@ -1,0 +1,298 @@
+//! What GC keeps: of each plane, of each channel, of each die that programs on all its planes at once, and of the whole drive.
+
+use crate::attribution::trail::NOBODY;
+use crate::device::Device;
+use crate::ids::{BlockIx, NONE, PlaneIx};
+use crate::policy::answers::{HoldPlan, Scope};
+use crate::traits::Traits;
+use crate::units::Ns;
+
+/// Where a plane's GC stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum GcState {
+    /// No GC.
+    Idle,
+    /// Waiting for what it must hold.
+    Claiming,
+    /// Moving pages.
+    Moving,
+    /// Erasing.
+    Erasing,
+}
+
+/// The GCs of a channel's planes.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct ChannelGcs {
+    /// Those that wait at the gate.
+    pub gated: u32,
+    /// Those that are under way.
+    pub under_way: u32,
+}
+
+/// The GC of a plane.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Gc {
+    pub state: GcState,
+    pub victim: BlockIx,
+    /// The first offset in the victim that has not been looked at.
+    pub cursor: u32,
+    /// The first offset whose owner's map entry has not been fetched.
+    pub(super) fetched: u32,
+    pub plan: HoldPlan,
+    /// It holds its plane or die.
+    pub holds: bool,
+    /// Since when.
+    pub(super) holds_since: Ns,
+    /// The write point that takes its pages, if `align` has chosen it.
+    pub write_point: Option<u8>,
+    /// The next channel to claim; those before it are held.
+    pub(super) claim: u32,
+    /// It is there to bring write points to rest, and ends when they are.
+    pub for_rest: bool,
+    pub started: Ns,
+    /// When it first held all that it must.
+    pub held_since: Ns,
+    /// When the gate wants to be asked again.
+    pub(super) retry_at: Ns,
+    /// Since when it waits at the gate, if it does.
+    pub(super) gated_since: Ns,
+    /// Its number, in the order in which GCs started.
+    pub number: u64,
+    /// A page of its victim is being read, or, with cache registers, leaves the array.
+    pub reads: bool,
+    /// Pages that it has read into cache registers and that have not crossed the channel yet.
+    pub in_registers: u32,
+    /// Pages that it has read and that are not programmed yet.
+    pub in_ram: u32,
+    /// Pages that it has moved.
+    pub moved: u32,
+    /// When its last page had been moved.
+    pub moved_at: Ns,
+}
+
+impl Gc {
+    pub fn idle() -> Self {
+        Self {
+            state: GcState::Idle,
+            victim: NONE,
+            cursor: 0,
+            fetched: 0,
+            plan: HoldPlan { scope: Scope::Plane, release_each_page: false },
+            holds: false,
+            holds_since: 0,
+            write_point: None,
+            claim: 0,
+            for_rest: false,
+            started: 0,
+            held_since: 0,
+            retry_at: Ns::MAX,
+            gated_since: 0,
+            number: NOBODY,
+            reads: false,
+            in_registers: 0,
+            in_ram: 0,
+            moved: 0,
+            moved_at: 0,
+        }
+    }
+}
+
+/// The programs of a die's GCs that wait for each other.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct GcGather {
+    /// Until when the first of them waits.
+    pub(super) until: Ns,
+    /// The erased pages of the die when a plane of it last wanted a GC and got it; 0 once the host has programmed since.
+    pub(super) erased_then: u32,
+}
+
+impl GcGather {
+    pub const EMPTY: Self = Self { until: Ns::MAX, erased_then: 0 };
+}
+
+/// A block that is being cleaned.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Opened {
+    pub(super) block: BlockIx,
+    /// The first offset that has not been looked at.
+    pub(super) cursor: u32,
+    /// Pages of it that are being read, wait for their place, or are being programmed.
+    pub(super) in_flight: u32,
+    pub(super) moved: u32,
+    pub(super) began: Ns,
+    pub(super) moved_at: Ns,
+}
+
+/// The GC of a plane as single operations.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Cleanup {
+    pub(super) opened: Vec<Opened>,
+    /// A read or an erase of it is under way.
+    pub(super) runs: bool,
+    /// A page that it has read has no place yet.
+    pub(super) page_waits: bool,
+    /// It found nothing to do since anything changed in the plane.
+    pub(super) stuck: bool,
+}
+
+/// What dies have done: numbers of operations, and the time that they take by themselves.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Work {
+    /// Programs of the host and the buffer.
+    pub host_programs: u64,
+    /// Their time.
+    pub host_ns: Ns,
+    /// Pages that GC has moved.
+    pub moves: u64,
+    /// Those that ended while pages of the host waited for a die.
+    pub moves_in_the_way: u64,
+    /// The time of GC's reads and programs.
+    pub move_ns: Ns,
+    /// Erases.
+    pub erases: u64,
+    /// Pages that had been moved out of the blocks that were erased.
+    pub moves_of_erased: u64,
+    /// Their time.
+    pub erase_ns: Ns,
+    /// The time of all operations of GC that ended while pages of the host waited for a die.
+    pub gc_in_the_way_ns: Ns,
+    /// Of that, the time of reads and programs.
+    pub moves_in_the_way_ns: Ns,
+}
+
+/// What GC keeps of the whole drive.
+#[derive(Debug)]
+pub(crate) struct Gcs {
+    pub(super) planes: Vec<Gc>,
+    /// GCs that have started.
+    pub(super) started: u64,
+    /// Planes whose GC waits at the gate, one bit each.
+    pub(super) gated: Vec<u64>,
+    pub(super) channels: Vec<ChannelGcs>,
+    /// GC as single operations, of each plane; none where GC is no such thing.
+    pub(super) cleanup: Vec<Cleanup>,
+    /// Until when the programs of each die wait for those of its other planes; none where they need not.
+    pub(super) gather_until: Vec<Ns>,
+    /// The programs of GCs that each die gathers; none where it gathers none.
+    pub(super) gather: Vec<GcGather>,
+    /// What the dies did, if that is measured.
+    pub(super) work: Work,
+    /// Erases of each plane since the drive began to run, and those before counting began.
+    plane_erases: Vec<u64>,
+    plane_erases_then: Vec<u64>,
+    /// A scratch list, kept so that nothing is allocated per request.
+    pub(super) candidates: Vec<BlockIx>,
+}
+
+impl Gcs {
+    /// Those of a drive in which none is under way. `started`: GCs so far, for the numbers of those to come.
+    pub fn new(device: &Device, traits: &Traits, started: u64) -> Self {
+        let g = &device.geometry;
+        let (planes, dies) = (g.planes() as usize, g.dies() as usize);
+        let mut gcs = Self {
+            planes: vec![Gc::idle(); planes],
+            started,
+            gated: vec![0; planes.div_ceil(64)],
+            channels: vec![ChannelGcs::default(); g.channels as usize],
+            cleanup: Vec::new(),
+            gather_until: if traits.gathers { vec![Ns::MAX; dies] } else { Vec::new() },
+            gather: if traits.gathers_gc { vec![GcGather::EMPTY; dies] } else { Vec::new() },
+            work: Work::default(),
+            plane_erases: vec![0; planes],
+            plane_erases_then: vec![0; planes],
+            candidates: Vec::new(),
+        };
+        if traits.late {
+            // Each plane's GC gets a number, as blocks are cleaned without beginning or end.
+            for gc in &mut gcs.planes {
+                gc.number = gcs.started;
+                gcs.started += 1;
+            }
+            gcs.cleanup = vec![Cleanup::default(); planes];
+        }
+        gcs
+    }
+
+    /// Those after a loss of power: none is under way, and what has been measured stays.
+    pub fn after_power_loss(&self, device: &Device, traits: &Traits) -> Self {
+        Self {
+            work: self.work,
+            plane_erases: self.plane_erases.clone(),
+            plane_erases_then: self.plane_erases_then.clone(),
+            ..Self::new(device, traits, self.started)
+        }
+    }
+
+    /// The GC of a plane.
+    #[inline]
+    pub fn of(&self, plane: PlaneIx) -> &Gc {
+        &self.planes[plane as usize]
+    }
+
+    /// Whether a plane has one under way.
+    #[inline]
+    pub fn is_under_way(&self, plane: PlaneIx) -> bool {
+        self.of(plane).state != GcState::Idle
+    }
+
+    /// GCs under way in planes of a channel.
+    pub fn under_way_on(&self, channel: usize) -> u32 {
+        self.channels[channel].under_way
+    }
+
+    /// Whether GCs of planes of a channel wait at the gate.
+    #[inline]
+    pub fn any_gated_on(&self, channel: usize) -> bool {
+        self.channels[channel].gated > 0
+    }
+
+    /// Whether a plane's GC waits at the gate.
+    #[inline]
+    pub fn is_gated(&self, plane: PlaneIx) -> bool {
+        self.gated[(plane / 64) as usize] >> (plane % 64) & 1 == 1
+    }
+
+    /// A block of a plane has been erased.
+    pub fn note_erase(&mut self, plane: PlaneIx) {
+        self.plane_erases[plane as usize] += 1;
+    }
+
+    /// Erases of each plane since the drive began to run; those of its ageing do not count.
+    pub fn plane_erases(&self) -> &[u64] {
+        &self.plane_erases
+    }
+
+    /// Erases of each plane since counting began.
+    pub fn erases_counted(&self) -> impl Iterator<Item = u64> {
+        self.plane_erases.iter().zip(&self.plane_erases_then).map(|(now, then)| now - then)
+    }
+
+    /// Of holds under way only what comes from now on counts.
+    pub fn count_from(&mut self, now: Ns) {
+        self.planes.iter_mut().for_each(|gc| gc.holds_since = now);
+        self.plane_erases_then.clone_from(&self.plane_erases);
+    }
+}
+
+#[cfg(test)]
+impl Gcs {
+    pub(crate) fn planes_for_test(&mut self) -> &mut [Gc] {
+        &mut self.planes
+    }
+
+    pub(crate) fn gated_for_test(&mut self) -> &mut [u64] {
+        &mut self.gated
+    }
+
+    pub(crate) fn work_for_test(&mut self) -> &mut Work {
+        &mut self.work
+    }
+
+    pub(crate) fn plane_erases_for_test(&mut self) -> &mut [u64] {
+        &mut self.plane_erases
+    }
+
+    pub(crate) fn channels_for_test(&mut self) -> &mut [ChannelGcs] {
+        &mut self.channels
+    }
+}

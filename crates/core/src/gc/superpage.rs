@@ -1,0 +1,296 @@
+//! Strict multi-plane programs: a die programs only when every plane of it has a page, at one offset.
+//!
+//! Until then its programs are shut out like held work. Write points that lag behind are padded up to the others; when the
+//! first program has waited too long, so are the planes without one. The host's programs gather apart from those of GCs,
+//! which wait only for planes whose GC can still bring a page. A GC waits until its page is programmed: nothing is erased
+//! whose copy is only in RAM. Where GC may move pages to any plane of the die, it reads on until there is one for each.
+
+use crate::context::Context;
+use crate::event::EventQueue;
+use crate::flash::Engine;
+use crate::flash::op::{Class, class_bits};
+use crate::ftl::Claimant;
+use crate::ftl::above::{Above, WithFtl};
+use crate::gc::state::GcState;
+use crate::ids::{DieIx, NONE, PlaneIx};
+use crate::policy::answers::{Gate, Want};
+use crate::policy::interface::{GcGate, Join, Place};
+use crate::timer::Timer;
+use crate::units::Ns;
+
+/// Bits of the programs of the host and of the buffer.
+const HOST_PROGRAMS: u64 = class_bits(Class::HostProgram) | class_bits(Class::Flush);
+
+impl<Q: EventQueue, U> Engine<Q, WithFtl<U>>
+where
+    Self: Above,
+{
+    fn waits_to_program(&self, plane: PlaneIx, for_gc: bool) -> bool {
+        let waits = |class| self.flash.first_waiting(plane, class) != NONE;
+        if for_gc { waits(Class::GcProgram) } else { waits(Class::HostProgram) || waits(Class::Flush) }
+    }
+
+    /// The programs of a die that may not start yet, as bits of its mask.
+    #[inline(never)]
+    pub(crate) fn not_gathered(&self, die: DieIx) -> u64 {
+        let host = if self.gathered(die) { 0 } else { HOST_PROGRAMS };
+        if !self.flash.traits.gathers_gc {
+            return host | self.holds_put_off(die);
+        }
+        let gc = if self.gc_gathered(die) { 0 } else { class_bits(Class::GcProgram) };
+        host | gc
+    }
+
+    /// The requests to hold that come after the host's programs of a die which have waited long enough: those of GCs that are
+    /// not urgent. The host needs all planes at once, and GCs that take turns would leave it none for as long as one of them
+    /// wants to go on.
+    fn holds_put_off(&self, die: DieIx) -> u64 {
+        let due = self.flash.now >= self.up.ftl.gc.gather_until[die as usize];
+        if !due || !self.planes_of(die).all(|plane| self.up.ftl.books.can_take(plane, 0, Claimant::Host)) {
+            return 0;
+        }
+        let put_off = self.planes_of(die).filter(|&plane| !self.flash.is_urgent(plane));
+        put_off.fold(0, |bits, plane| bits | self.flash.bit(plane, Class::Hold))
+    }
+
+    /// Whether the host's programs of a die may start: all planes can take a page, and have one or have been waited for in vain.
+    fn gathered(&self, die: DieIx) -> bool {
+        let forced = self.flash.now >= self.up.ftl.gc.gather_until[die as usize];
+        self.planes_of(die).all(|plane| {
+            let free = !self.flash.is_held(plane) && self.up.ftl.books.can_take(plane, 0, Claimant::Host);
+            free && (forced || self.waits_to_program(plane, false))
+        })
+    }
+
+    /// Whether the programs of a die's GCs may start: the planes have one, will have none, or have been waited for in vain.
+    fn gc_gathered(&self, die: DieIx) -> bool {
+        let waits = |&plane: &PlaneIx| self.waits_to_program(plane, true);
+        let forced = self.flash.now >= self.up.ftl.gc.gather[die as usize].until;
+        let mut planes = self.planes_of(die);
+        let complete = || {
+            if self.flash.traits.gc_across {
+                // Any GC of the die may bring the page of any plane.
+                return self.planes_of(die).all(|plane| waits(&plane)) || !self.planes_of(die).any(|plane| self.brings_a_page(plane));
+            }
+            self.planes_of(die).all(|plane| waits(&plane) || !self.brings_a_page(plane))
+        };
+        planes.any(|plane| waits(&plane)) && (forced || complete())
+    }
+
+    /// Whether the GC of a plane, none of whose pages waits to be programmed, can still bring one.
+    fn brings_a_page(&self, plane: PlaneIx) -> bool {
+        let gc = &self.up.ftl.gc.planes[plane as usize];
+        let has_more = || gc.victim == NONE || self.up.ftl.books.next_valid(gc.victim, gc.cursor).is_some();
+        match gc.state {
+            GcState::Idle | GcState::Erasing => false,
+            GcState::Claiming => has_more(),
+            GcState::Moving if self.flash.traits.gc_across => {
+                gc.reads || gc.in_registers > 0 || has_more() && gc.in_ram < self.flash.traits.gc_reads_ahead
+            }
+            // Where no step waits to be picked, a page is being read.
+            GcState::Moving => has_more() || !self.flash.is_ready(plane, Class::Gc),
+        }
+    }
+
+    /// The waiting programs of a die, or what they wait for, have changed: whether they may start, and for how long they wait.
+    #[inline(never)]
+    pub(crate) fn consider_gather(&mut self, die: DieIx) {
+        self.await_partners(die, false);
+        if self.flash.traits.gathers_gc {
+            self.await_partners(die, true);
+        }
+        self.settle_die(die);
+        self.update_closed(die);
+    }
+
+    fn await_partners(&mut self, die: DieIx, for_gc: bool) {
+        let waits = self.planes_of(die).any(|plane| self.waits_to_program(plane, for_gc));
+        let wait = self.ask(|policies, _| if for_gc { policies.join.gc_gather_ns() } else { policies.join.gather_ns().unwrap_or(0) });
+        let now = self.flash.now;
+        let until = self.gather_until(die, for_gc);
+        if !waits {
+            *until = Ns::MAX;
+        } else if *until == Ns::MAX {
+            *until = now + wait;
+            self.set_timer(now + wait, if for_gc { Timer::GatherGc(die) } else { Timer::Gather(die) });
+        }
+    }
+
+    fn gather_until(&mut self, die: DieIx, for_gc: bool) -> &mut Ns {
+        if for_gc { &mut self.up.ftl.gc.gather[die as usize].until } else { &mut self.up.ftl.gc.gather_until[die as usize] }
+    }
+
+    /// The programs of a die have waited long enough for the others. Returns whether any still do.
+    pub(crate) fn gather_timer(&mut self, die: DieIx, for_gc: bool) -> bool {
+        let matters = *self.gather_until(die, for_gc) == self.flash.now;
+        if matters {
+            self.consider_gather(die);
+            self.try_start(die);
+        }
+        matters
+    }
+
+    /// A plane's GC ended without a victim: what waited for a page of it waits no more.
+    #[inline(never)]
+    pub(crate) fn gather_without(&mut self, plane: PlaneIx) {
+        let die = self.flash.die_of(plane);
+        self.consider_gather(die);
+        self.try_start(die);
+    }
+
+    /// A program of a die is about to start: brings all write points to one offset, and gives the planes without a program
+    /// a page of padding in its stead.
+    #[inline(never)]
+    pub(crate) fn pad_planes(&mut self, die: DieIx, lead: PlaneIx, for_host: bool) {
+        let for_gc = !for_host;
+        if for_gc && !self.flash.traits.gathers_gc {
+            return;
+        }
+        let planes = self.planes_of(die);
+        let point = self.ask(|policies, view| policies.place.write_point(view, lead, for_gc));
+        let before = self.flash.counters.padded_pages;
+        let offset = planes.clone().map(|plane| self.up.ftl.books.next_offset(plane, point)).max().unwrap_or(0);
+        let mut short = false;
+        for plane in planes.clone() {
+            while self.up.ftl.books.next_offset(plane, point) < offset && self.pad(plane, point, for_gc) {}
+            short |= self.up.ftl.books.next_offset(plane, point) < offset;
+        }
+        // A plane that has no room for padding is left behind, and what it programs it programs alone.
+        if self.up.ftl.books.next_offset(lead, point) == offset {
+            for plane in planes {
+                if plane != lead && !self.waits_to_program(plane, for_gc) && self.up.ftl.books.next_offset(plane, point) == offset {
+                    short |= !self.pad(plane, point, for_gc);
+                }
+            }
+        }
+        *self.gather_until(die, for_gc) = Ns::MAX;
+        if for_host && let Some(gather) = self.up.ftl.gc.gather.get_mut(die as usize) {
+            gather.erased_then = 0;
+        }
+        let counters = &mut self.flash.counters;
+        counters.programs_short += u64::from(short);
+        counters.padded_for_gc += if for_gc { counters.padded_pages - before } else { 0 };
+    }
+
+    /// Programs a page of padding. A block of GC's reserve is opened for it only where GC spreads its pages over all planes of a
+    /// die and so takes a share of each reserve; a block's worth is left even so, for that is what one GC may move.
+    fn pad(&mut self, plane: PlaneIx, write_point: usize, for_gc: bool) -> bool {
+        let left = || self.up.ftl.books.room_for_gc(plane, write_point) > self.flash.device.geometry.pages_per_block;
+        let claimant = if for_gc && self.flash.traits.gc_across && left() { Claimant::Gc } else { Claimant::Host };
+        let padded = self.up.ftl.books.pad(plane, write_point, claimant);
+        self.flash.counters.padded_pages += u64::from(padded);
+        padded
+    }
+
+    #[inline(never)]
+    pub(crate) fn consider_gc_of_die(&mut self, die: DieIx) {
+        if !self.flash.traits.gc_across {
+            for plane in self.planes_of(die) {
+                self.consider_gc(plane);
+            }
+            return;
+        }
+        // Each GC takes pages of all planes and gives one plane a block, so that the plane that has the fewest is asked first.
+        let planes = self.planes_of(die);
+        let mut rest = u64::MAX >> (64 - planes.len());
+        while rest != 0 {
+            let waits = planes.clone().filter(|plane| rest >> (plane - planes.start) & 1 == 1);
+            let plane = waits.min_by_key(|&plane| self.up.ftl.books.free_pages(plane)).expect("a bit is set");
+            rest &= !(1 << (plane - planes.start));
+            self.consider_gc(plane);
+        }
+    }
+
+    /// Whether a plane whose GC is not under way would rather join one with `moves` pages to move than be padded by as many:
+    /// whether its erase frees more pages than it adds to what all planes of the die program.
+    fn would_join(&mut self, plane: PlaneIx, moves: u32) -> Option<u32> {
+        if self.flash.traits.gc_across {
+            // A GC alone fills the programs of its die.
+            return None;
+        }
+        let g = &self.flash.device.geometry;
+        let (planes, pages) = (g.planes_per_die, g.pages_per_block);
+        let victim = self.choose_victim(plane)?;
+        let valid = self.up.ftl.books.valid_pages(victim);
+        (planes * valid.saturating_sub(moves) < pages).then_some(valid)
+    }
+
+    /// The erased pages of a die, as if the GCs that have read all their pages had ended.
+    fn erased_pages(&self, die: DieIx) -> u32 {
+        let pages = self.flash.device.geometry.pages_per_block;
+        let drains = |plane| self.flash.traits.gc_across && self.seen().gc_drains(plane);
+        let comes = |plane| if drains(plane) { pages.saturating_sub(self.up.ftl.gc.planes[plane as usize].in_ram) } else { 0 };
+        self.planes_of(die).map(|plane| self.up.ftl.books.free_pages(plane) + comes(plane)).sum()
+    }
+
+    /// Whether a GC of a die has read all its pages, and waits until they are programmed with those of another.
+    fn die_drains(&self, die: DieIx) -> bool {
+        self.flash.traits.gc_across && self.planes_of(die).any(|plane| self.seen().gc_drains(plane))
+    }
+
+    /// A plane wants a GC and gets it.
+    pub(crate) fn note_wanted_gc(&mut self, plane: PlaneIx) {
+        let die = self.flash.die_of(plane);
+        let erased = self.erased_pages(die);
+        if let Some(gather) = self.up.ftl.gc.gather.get_mut(die as usize) {
+            gather.erased_then = erased;
+        }
+    }
+
+    /// Whether a plane's GC may start, for all that it pads. Where the host can't program it must. Otherwise the last GC of the
+    /// die must have freed more than was padded for it, or the host have programmed since: a drive with nothing to do would
+    /// collect its own padding for ever. And one that is not urgent must be expected to free more pages of the die than it
+    /// and the siblings that it would bring program, padding included.
+    #[inline(never)]
+    pub(crate) fn is_worth_its_padding(&mut self, plane: PlaneIx, urgent: bool) -> bool {
+        if urgent && !self.up.ftl.books.can_take(plane, 0, Claimant::Host) {
+            return true;
+        }
+        let die = self.flash.die_of(plane);
+        if self.erased_pages(die) <= self.up.ftl.gc.gather[die as usize].erased_then {
+            return false;
+        }
+        if urgent {
+            return true;
+        }
+        let g = &self.flash.device.geometry;
+        let (planes, pages) = (g.planes_per_die, g.pages_per_block);
+        let Some(victim) = self.choose_victim(plane) else { return false };
+        let moves = self.up.ftl.books.valid_pages(victim);
+        if self.flash.traits.gc_across {
+            // It may fill up what would be padded.
+            return self.die_drains(die) || moves.next_multiple_of(planes) < pages;
+        }
+        let (mut most, mut joining) = (moves, 1);
+        for sibling in self.planes_of(die).filter(|&sibling| sibling != plane) {
+            if self.up.ftl.gc.planes[sibling as usize].state != GcState::Idle {
+                joining += 1;
+            } else if let Some(valid) = self.would_join(sibling, moves) {
+                joining += 1;
+                most = most.max(valid);
+            }
+        }
+        joining * pages > planes * most
+    }
+
+    /// The GC of a plane begins to move pages. Those of its siblings that gain by it and that the gate lets in begin too, as all
+    /// do beside an urgent one: the pages that they move take the place of padding.
+    #[inline(never)]
+    pub(crate) fn bring_siblings(&mut self, plane: PlaneIx) {
+        let moves = self.up.ftl.books.valid_pages(self.up.ftl.gc.planes[plane as usize].victim);
+        if moves == 0 {
+            return;
+        }
+        let passes = self.flash.is_urgent(plane) && !self.ask(|policies, _| policies.gc_gate.strict());
+        for sibling in self.planes_of(self.flash.die_of(plane)) {
+            let waits_at_gate = self.up.ftl.gc.is_gated(sibling);
+            if self.up.ftl.gc.planes[sibling as usize].state == GcState::Idle
+                && !waits_at_gate
+                && self.would_join(sibling, moves).is_some()
+                && (self.ask(|policies, view| policies.gc_gate.may_start(view, sibling, Want::Soft)) == Gate::Open || passes)
+            {
+                self.start_gc(sibling, false, false);
+            }
+        }
+    }
+}

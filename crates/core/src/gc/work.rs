@@ -1,0 +1,68 @@
+//! What dies do for the host and for GC, measured where the design asks for it.
+
+use crate::context::Context;
+use crate::event::EventQueue;
+use crate::flash::Engine;
+use crate::flash::op::{Class, OpKind, Owner, class_bits};
+use crate::ftl::above::{Above, WithFtl};
+use crate::ftl::late::EXTERNAL;
+use crate::ids::DieIx;
+use crate::view::{View, Work};
+
+/// Bits of the programs that a host may wait for.
+const PROGRAM_BITS: u64 = class_bits(Class::HostProgram) | class_bits(Class::Flush);
+
+impl<Q: EventQueue, U> Engine<Q, WithFtl<U>>
+where
+    Self: Above,
+{
+    /// Books what an operation took of its die's time, apart from waits for the channel.
+    #[inline(never)]
+    pub(crate) fn note_work(&mut self, op: u32) {
+        let entry = self.flash.ops[op as usize];
+        let times = self.times(&entry);
+        let ns = times.command + times.array + times.transfer;
+        let (now, die) = (self.flash.now, self.flash.die_of(entry.plane));
+        let in_the_way = match &self.up.ftl.late {
+            Some(late) => !late.lines[EXTERNAL].is_empty(),
+            None => self.seen().host_waits_at(die),
+        };
+        let work = &mut self.up.ftl.gc.work;
+        if !matches!(entry.owner, Owner::Gc(_)) {
+            work.host_programs += 1;
+            work.host_ns += ns;
+            return;
+        }
+        match entry.kind {
+            OpKind::Erase => {
+                work.erases += 1;
+                work.erase_ns += ns;
+            }
+            OpKind::Program | OpKind::Copyback => {
+                work.moves += 1;
+                work.move_ns += ns;
+                work.moves_in_the_way += u64::from(in_the_way);
+            }
+            OpKind::Read => work.move_ns += ns,
+        }
+        if in_the_way {
+            work.gc_in_the_way_ns += ns;
+            work.moves_in_the_way_ns += if entry.kind == OpKind::Erase { 0 } else { ns };
+        }
+        if let Some(late) = &mut self.up.ftl.late {
+            late.gc_ended[die as usize] = now;
+        }
+    }
+}
+
+impl View<'_> {
+    /// What was done since the drive began to run. Counted only where pages are placed late, or the design asks for it.
+    pub fn work(self) -> Work {
+        self.ftl.gc.work
+    }
+
+    /// Whether programs of the host or the buffer wait at a die.
+    pub fn host_waits_at(self, die: DieIx) -> bool {
+        self.flash.ready(die) & PROGRAM_BITS != 0
+    }
+}

@@ -1,0 +1,669 @@
+//! Requests inside the device: how a command becomes pages in RAM and operations on flash, and how it ends.
+
+use crate::context::{Context, Watched};
+use crate::event::EventQueue;
+use crate::flash::Engine;
+use crate::flash::RAM;
+use crate::flash::op::{CRITICAL, Class, Op, OpKind, Owner};
+use crate::flash::upper::Upper;
+use crate::ftl::FETCHED_AT_ONCE;
+use crate::host::job::Stage;
+use crate::host::path::DirectWrite;
+use crate::host::queue::Queued;
+use crate::host::request::Request;
+use crate::host::tiers::Tiers;
+use crate::host::told::{tell_ends, tell_slot_wait};
+use crate::host::write_buffer::{Insert, WaitingWrite};
+use crate::host::{Command, CommandKind};
+use crate::ids::{Lpn, NONE, PlaneIx, Ppn};
+use crate::observe::{Attribution, BUFFER, BUFFER_FULL, Completion, DIE, LINK, LINK_WAIT, OVERHEAD, Observer, Occupant};
+use crate::policy::answers::Opens;
+use crate::policy::interface::Place;
+use crate::story::Passing;
+use crate::units::{Ns, sector_mask as mask};
+use crate::view::View;
+use std::collections::VecDeque;
+
+impl<Q: EventQueue, U: Watched> Engine<Q, Tiers<U>>
+where
+    Self: Context,
+{
+    /// The device takes a command.
+    #[inline(always)]
+    pub(crate) fn accept(&mut self, queued: Queued) {
+        let Queued { id, asked, arrived, command } = queued;
+        let now = self.flash.now;
+        let slot_mix = if now > arrived { self.up.up.up.host.queue.waits.mix(arrived, now) } else { NONE };
+        let request = self.up.up.up.host.requests.insert(Request::new(id, (asked, arrived, now), slot_mix, command));
+        if Self::TOLD {
+            self.observer().accepted(id, now);
+        }
+        if self.up.up.up.host.path.overhead_ns > 0 {
+            return self.begin_later(request);
+        }
+        self.begin_command(request);
+    }
+
+    /// The device begins with a command.
+    #[inline]
+    pub(crate) fn begin_command(&mut self, request: u32) {
+        let command = self.up.up.up.host.requests[request as usize].command;
+        match command.kind {
+            CommandKind::Read => self.accept_read(request, &command),
+            CommandKind::Write if self.up.up.up.host.path.has_link => self.cross_to_device(request, &command),
+            CommandKind::Write => self.accept_write(request, &command),
+            CommandKind::Trim => self.accept_trim(request, &command),
+        }
+    }
+
+    /// The sectors of a page that a command has: the first in the page, and how many.
+    pub(crate) fn part_of_page(&self, command: &Command, lpn: Lpn) -> (u16, u16) {
+        let shift = self.up.up.up.host.sector_shift;
+        let start = u64::from(lpn) << shift;
+        let from = command.sector.max(start);
+        let to = (command.sector + u64::from(command.sectors)).min(start + (1 << shift));
+        ((from - start) as u16, (to - from) as u16)
+    }
+
+    /// The pages of a command, each with its first sector and number of sectors.
+    pub(crate) fn pages(&self, command: &Command) -> impl Iterator<Item = (Lpn, u16, u16)> + use<Q, U> {
+        let shift = self.up.up.up.host.sector_shift;
+        let end = command.sector + u64::from(command.sectors);
+        let first = command.sector;
+        (first >> shift..((end - 1) >> shift) + 1).map(move |lpn| {
+            let from = first.max(lpn << shift);
+            let to = end.min((lpn + 1) << shift);
+            (lpn as Lpn, (from - (lpn << shift)) as u16, (to - from) as u16)
+        })
+    }
+
+    fn accept_read(&mut self, request: u32, command: &Command) {
+        // Pages in RAM cross the link like those of the flash. Of unmapped pages there is nothing to be carried.
+        let mut from_ram = false;
+        let mut ram_link_ns = 0;
+        let has_link = self.up.up.up.host.path.has_link;
+        let mut first_op = NONE;
+        let mut last_op = NONE;
+        let plans = self.up.up.raid.rain.as_ref().is_some_and(|rain| rain.plans_reads());
+        let mut behind_gc = false;
+        for (lpn, first, count) in self.pages(command) {
+            let mask = mask(first, count);
+            let trimmed = self.up.up.raid.rain.as_ref().is_some_and(|rain| rain.is_trimmed(lpn));
+            let buffered = if self.up.up.raid.buffer.exists() && !trimmed { self.up.up.raid.buffer.find(lpn) } else { None };
+            let in_ram = buffered.map_or(0, |(_, present)| present & mask);
+            if let Some((entry, _)) = buffered
+                && in_ram == mask
+            {
+                self.flash.counters.buffer_hits += 1;
+                from_ram = true;
+                ram_link_ns += if has_link { self.link_ns(count) } else { 0 };
+                if let Some(oracle) = &mut self.up.oracle {
+                    oracle.check_buffer(entry, lpn, self.up.up.raid.buffer.entry(entry).dirty, first.into(), count.into());
+                }
+                continue;
+            }
+            let ppn = self.up.ftl.books.lookup(lpn);
+            if ppn == NONE || trimmed {
+                self.flash.counters.unmapped_reads += 1;
+                if in_ram != 0 {
+                    from_ram = true;
+                    ram_link_ns += if has_link { self.link_ns(count) } else { 0 };
+                }
+                if let Some(oracle) = &mut self.up.oracle {
+                    oracle.check_unmapped(lpn, first.into(), count.into(), in_ram);
+                }
+                continue;
+            }
+            let plane = self.plane_of_page(ppn);
+            behind_gc |= plans && self.is_behind_gc(plane);
+            let mut op = Op::new(OpKind::Read, Class::HostRead, Occupant::HostRead, Owner::Request(request), lpn, plane);
+            op.first_sector = first as u8;
+            op.sectors = count as u8;
+            let op = self.flash.new_op(op);
+            if let Some(oracle) = &mut self.up.oracle {
+                oracle.arm_read(op, lpn);
+            }
+            // The pages line up only when all are known, because the first could complete before the last is counted.
+            match last_op {
+                NONE => first_op = op,
+                last => self.flash.ops[last as usize].next = op,
+            }
+            last_op = op;
+            self.up.up.up.host.requests[request as usize].pending += 1;
+        }
+        if has_link && from_ram {
+            let state = &mut self.up.up.up.host.requests[request as usize];
+            state.ram_link_ns = ram_link_ns;
+            state.pending += 1;
+            self.serve_from_ram(request);
+        } else if first_op == NONE {
+            if from_ram {
+                return self.serve_from_ram(request);
+            }
+            return self.complete(request, None);
+        }
+        if behind_gc {
+            return self.plan_reads(request, first_op);
+        }
+        let mut op = first_op;
+        while op != NONE {
+            let next = self.flash.ops[op as usize].next;
+            self.enqueue(op);
+            op = next;
+        }
+    }
+
+    pub(crate) fn plane_of_page(&self, ppn: Ppn) -> PlaneIx {
+        self.up.ftl.books.plane_of(ppn)
+    }
+
+    fn accept_write(&mut self, request: u32, command: &Command) {
+        if !self.up.up.raid.buffer.exists() {
+            return self.accept_direct_write(request, command);
+        }
+        let first = (command.sector >> self.up.up.up.host.sector_shift) as Lpn;
+        if !self.up.up.raid.buffer.waiting.is_empty() {
+            self.up.up.raid.buffer.waiting.push_back(WaitingWrite { request, next_lpn: first });
+        } else if let Some(next_lpn) = self.insert_pages(request, first) {
+            self.up.up.raid.buffer.waiting.push_back(WaitingWrite { request, next_lpn });
+        }
+    }
+
+    /// Puts the pages of a write from `from` on into the buffer, as far as their data are in the device. Returns the first page
+    /// that found no room.
+    pub(crate) fn insert_pages(&mut self, request: u32, from: Lpn) -> Option<Lpn> {
+        let Request { command, crossed, .. } = self.up.up.up.host.requests[request as usize];
+        for (lpn, first, count) in self.pages(&command).filter(|&(lpn, ..)| lpn >= from) {
+            if lpn >= crossed {
+                return None;
+            }
+            if !self.up.up.up.host.void_pages.is_empty() && self.is_void(request, lpn) {
+                continue;
+            }
+            let written = if self.up.up.raid.rain.is_some() { self.sectors_written(lpn, mask(first, count)) } else { mask(first, count) };
+            let inserted = self.up.up.raid.buffer.insert(lpn, written);
+            let entry = match inserted {
+                Insert::Full if self.up.up.raid.rain.is_some() => {
+                    let last = ((command.sector + u64::from(command.sectors) - 1) >> self.up.up.up.host.sector_shift) as Lpn;
+                    self.flush_stripes(last - lpn + 1);
+                    return Some(lpn);
+                }
+                Insert::Full => {
+                    let last = ((command.sector + u64::from(command.sectors) - 1) >> self.up.up.up.host.sector_shift) as Lpn;
+                    while let Some(entry) = self.up.up.raid.buffer.next_foreground_flush(last - lpn + 1) {
+                        self.flush(entry);
+                    }
+                    return Some(lpn);
+                }
+                Insert::Added(entry) => entry,
+                Insert::Merged(entry) => {
+                    self.flash.counters.merged += 1;
+                    entry
+                }
+            };
+            if let Some(oracle) = &mut self.up.oracle {
+                let token = oracle.next_token();
+                oracle.expect(lpn, first.into(), count.into(), token);
+                if written != mask(first, count) {
+                    oracle.zeroed(entry);
+                }
+                oracle.buffered(entry, first.into(), count.into(), token);
+            }
+            if let Some(rain) = &mut self.up.up.raid.rain {
+                rain.set_trimmed(lpn, false);
+                self.page_written(lpn);
+            } else {
+                self.flush_above_threshold();
+            }
+        }
+        if !self.up.up.up.host.void_pages.is_empty() {
+            self.forget_void_pages(request);
+        }
+        self.serve_from_ram(request);
+        None
+    }
+
+    /// The RAM has served a request but for its own latency.
+    pub(crate) fn serve_from_ram(&mut self, request: u32) {
+        let at = self.flash.now + self.flash.device.timing.ram_ns;
+        if self.up.up.up.host.ram_line.is_empty() {
+            self.queue.schedule(self.ram_slot(), at);
+        }
+        self.up.up.up.host.ram_line.push_back((at, request));
+    }
+
+    fn ram_slot(&self) -> usize {
+        self.flash.extra_slot(RAM)
+    }
+
+    pub(crate) fn ram_event(&mut self) {
+        let now = self.flash.now;
+        while let Some(&(at, request)) = self.up.up.up.host.ram_line.front() {
+            if at > now {
+                self.queue.schedule(self.ram_slot(), at);
+                return;
+            }
+            self.up.up.up.host.ram_line.pop_front();
+            let ram_ns = self.flash.device.timing.ram_ns;
+            let Request { command, accepted, link_wait_ns, link_ns, .. } = self.up.up.up.host.requests[request as usize];
+            if self.up.up.up.host.path.has_link && command.kind == CommandKind::Read {
+                self.pages_left_ram(request);
+                continue;
+            }
+            self.up.up.up.host.path_blame.add(BUFFER, ram_ns);
+            let in_device = accepted + self.up.up.up.host.path.overhead_ns + link_wait_ns + link_ns;
+            self.up.up.up.host.path_blame.add(BUFFER_FULL, now - ram_ns - in_device);
+            if Self::TOLD {
+                self.up.up.up.host.path_blame.tell(in_device, now - ram_ns, NONE, Passing::Own(BUFFER_FULL as u8));
+                self.up.up.up.host.path_blame.tell(now - ram_ns, now, NONE, Passing::Own(BUFFER as u8));
+            }
+            self.complete(request, None);
+        }
+    }
+
+    /// Flushes the pages written longest ago while the buffer holds more than its threshold.
+    pub(crate) fn flush_above_threshold(&mut self) {
+        while let Some(entry) = self.up.up.raid.buffer.next_flush() {
+            self.up.up.up.host.flushes_fetched = match self.up.up.up.host.flushes_fetched.checked_sub(1) {
+                Some(left) => left,
+                None => {
+                    // The pages that are flushed next have their map entries near by then.
+                    self.up.up.raid.buffer.oldest_lpns(FETCHED_AT_ONCE).for_each(|lpn| self.up.ftl.books.prefetch(lpn));
+                    FETCHED_AT_ONCE as u32 - 1
+                }
+            };
+            self.flush(entry);
+        }
+    }
+
+    pub(crate) fn flush(&mut self, entry: u32) {
+        let flushed = *self.up.up.raid.buffer.entry(entry);
+        let lpn = flushed.lpn;
+        let plane = self.place(lpn);
+        let per_page = self.flash.device.geometry.sectors_per_page() as u16;
+        let content = self.up.oracle.as_mut().map(|oracle| oracle.flush(entry, flushed.flight));
+        let mut program = Op::new(OpKind::Program, Class::Flush, Occupant::Flush, Owner::Entry(entry), lpn, plane);
+        program.sectors = per_page as u8;
+        let program = self.flash.new_op(program);
+        self.up.up.raid.buffer.set_program(entry, program);
+        if let (Some(oracle), Some(content)) = (&mut self.up.oracle, content) {
+            oracle.carry(program, content);
+        }
+        let partial = flushed.flight != mask(0, per_page);
+        if partial && self.up.ftl.books.lookup(lpn) != NONE {
+            self.read_then_program(Owner::Entry(entry), lpn, flushed.flight, program);
+        } else {
+            self.enqueue(program);
+        }
+    }
+
+    /// The plane that a page goes to, booked as bound for it.
+    fn place(&mut self, lpn: Lpn) -> PlaneIx {
+        if self.flash.traits.late {
+            // It has none before it is programmed.
+            return NONE;
+        }
+        let plane = self.ask(|policies, view| policies.place.plane(view, lpn));
+        if let Some(bound) = self.up.ftl.bound.get_mut(plane as usize) {
+            *bound += 1;
+        }
+        plane
+    }
+
+    /// A read-modify-write: reads the sectors of a page that `have` lacks, then programs the whole page.
+    fn read_then_program(&mut self, owner: Owner, lpn: Lpn, have: u64, program: u32) {
+        self.flash.counters.read_modify_writes += 1;
+        let per_page = self.flash.device.geometry.sectors_per_page() as u16;
+        let missing = mask(0, per_page) & !have;
+        // What crosses the channel is one contiguous piece: from the first missing sector to the last.
+        let first = missing.trailing_zeros() as u16;
+        let count = 64 - missing.leading_zeros() as u16 - first;
+        let plane = self.plane_of_page(self.up.ftl.books.lookup(lpn));
+        let mut read = Op::new(OpKind::Read, Class::AuxiliaryRead, Occupant::ReadModifyWrite, owner, lpn, plane);
+        read.first_sector = first as u8;
+        read.sectors = count as u8;
+        let read = self.flash.new_op(read);
+        self.start_job(owner, &[Stage { first: read, compute_ns: 0 }, Stage { first: program, compute_ns: 0 }]);
+    }
+
+    fn accept_direct_write(&mut self, request: u32, command: &Command) {
+        let pages: u32 = self.pages(command).count() as u32;
+        self.up.up.up.host.requests[request as usize].pending = pages;
+        for (lpn, first_sector, sectors) in self.pages(command) {
+            self.direct_write(request, lpn, first_sector, sectors);
+        }
+    }
+
+    /// A page of a write goes to the flash, behind earlier writes of the same page.
+    pub(crate) fn direct_write(&mut self, request: u32, lpn: Lpn, first_sector: u16, sectors: u16) {
+        let write = DirectWrite { request, first_sector, sectors, since: self.flash.now, void: false, gc_blocked: false };
+        match self.up.up.up.host.writing.get_mut(&lpn) {
+            Some(line) => line.push_back(write),
+            None => {
+                self.up.up.up.host.writing.insert(lpn, VecDeque::new());
+                self.start_direct_write(lpn, write);
+            }
+        }
+    }
+
+    fn start_direct_write(&mut self, lpn: Lpn, write: DirectWrite) {
+        let DirectWrite { request, first_sector, sectors, void, gc_blocked, .. } = write;
+        let plane = self.place(lpn);
+        let per_page = self.flash.device.geometry.sectors_per_page() as u16;
+        let mut program = Op::new(OpKind::Program, Class::HostProgram, Occupant::HostProgram, Owner::Request(request), lpn, plane);
+        program.sectors = per_page as u8;
+        program.bill |= CRITICAL * u8::from(self.up.up.up.host.requests[request as usize].command.critical);
+        program.gc_blocked = gc_blocked;
+        if void {
+            program.give_up();
+        }
+        let program = self.flash.new_op(program);
+        if let Some(oracle) = &mut self.up.oracle {
+            oracle.promise(program, first_sector.into(), sectors.into());
+        }
+        if sectors != per_page && self.up.ftl.books.lookup(lpn) != NONE {
+            self.read_then_program(Owner::Request(request), lpn, mask(first_sector, sectors), program);
+        } else {
+            self.enqueue(program);
+        }
+    }
+
+    /// A direct write is on the flash: the next one of the same page may start.
+    fn direct_write_done(&mut self, lpn: Lpn) {
+        if let Some(line) = self.up.up.up.host.writing.get_mut(&lpn) {
+            match line.pop_front() {
+                Some(next) => self.start_direct_write(lpn, next),
+                None => {
+                    self.up.up.up.host.writing.remove(&lpn);
+                }
+            }
+        }
+    }
+
+    /// A GC has made an operation wait until now: so it has the writes that stand behind it in the order of its page.
+    pub(crate) fn delay_writes_behind(&mut self, op: u32) {
+        let now = self.flash.now;
+        let entry = &self.flash.ops[op as usize];
+        if matches!(entry.class, Class::HostProgram | Class::AuxiliaryRead)
+            && let Some(line) = self.up.up.up.host.writing.get_mut(&entry.lpn)
+        {
+            line.iter_mut().filter(|write| write.since < now).for_each(|write| write.gc_blocked = true);
+        }
+    }
+
+    /// An operation completed: its effects are booked, and whoever waits for it hears of it.
+    pub(crate) fn operation_done(&mut self, op: u32) {
+        if self.up.up.raid.errors.is_some() && self.flash.ops[op as usize].kind == OpKind::Read && self.pass_ecc(op) {
+            return;
+        }
+        let entry = &self.flash.ops[op as usize];
+        let (owner, kind, class, plane, lpn, host) = (entry.owner, entry.kind, entry.class, entry.plane, entry.lpn, entry.is_host());
+        let mut left = NONE;
+        if host {
+            // Of a request's pages only the last to complete explains its latency, and of a job's those of each stage.
+            let explains = match owner {
+                Owner::Request(request) => self.up.up.up.host.requests[request as usize].pending == 1,
+                Owner::Job(job) => self.up.up.up.host.jobs[job as usize].pending == 1,
+                _ => false,
+            };
+            if explains && self.flash.ops[op as usize].is_billed() {
+                self.bill_service(op);
+            }
+            if kind == OpKind::Program {
+                left = self.programmed(op);
+                if self.flash.traits.gc_ideal {
+                    // Before another program starts in the plane.
+                    self.consider_gc(plane);
+                }
+            }
+        }
+        let kept = match owner {
+            Owner::Gc(plane) => {
+                self.gc_op_done(plane, op);
+                false
+            }
+            Owner::Job(job) => {
+                self.job_op_done(job, op);
+                false
+            }
+            owner => self.notify(owner, Some(op), self.flash.ops[op as usize].gc_blocked),
+        };
+        if !kept {
+            self.flash.ops.remove(op);
+        }
+        if host {
+            self.flash.counters.host_operations += 1;
+            if kind == OpKind::Program {
+                if class == Class::HostProgram {
+                    self.direct_write_done(lpn);
+                }
+                self.consider_gc(plane);
+                if left != NONE {
+                    // A page died there, which may be what its GC lacked.
+                    self.consider_gc(left);
+                }
+            }
+            self.leave_channel(plane);
+        }
+    }
+
+    /// Books a completed program of the host's or the buffer's. Returns the plane of the copy before, if that is another one.
+    pub(crate) fn programmed(&mut self, op: u32) -> PlaneIx {
+        let entry = &self.flash.ops[op as usize];
+        let mut left = NONE;
+        if entry.class == Class::HostProgram {
+            self.up.up.up.host.programmed_last = entry.lpn;
+        }
+        if self.flash.traits.measures {
+            self.note_work(op);
+        }
+        let entry = &self.flash.ops[op as usize];
+        if let Some(bound) = self.up.ftl.bound.get_mut(entry.plane as usize) {
+            *bound -= 1;
+            let entry = &self.flash.ops[op as usize];
+            let old = self.up.ftl.books.lookup(entry.lpn);
+            if old != NONE && self.up.ftl.books.plane_of(old) != entry.plane {
+                left = self.up.ftl.books.plane_of(old);
+                self.flash.counters.host_pages_elsewhere += 1;
+            }
+        }
+        let entry = &self.flash.ops[op as usize];
+        if entry.is_void() {
+            self.programmed_in_vain(op);
+            return NONE;
+        }
+        self.up.ftl.books.commit_write(entry.lpn, entry.target);
+        if entry.occupant == Occupant::Parity {
+            self.flash.counters.parity_pages += 1;
+        } else {
+            self.flash.counters.host_pages += 1;
+        }
+        if let Some(oracle) = &mut self.up.oracle {
+            oracle.program(op, entry.target);
+            if entry.class == Class::HostProgram {
+                oracle.fulfil(op, entry.lpn);
+            }
+        }
+        left
+    }
+
+    /// Tells an owner that an operation is done, or, without one, a job whose blame is in `path_blame`. `gc_blocked`: some
+    /// operation of it waited for what a GC held. Returns whether the operation is still needed, for its blame.
+    pub(crate) fn notify(&mut self, owner: Owner, op: Option<u32>, gc_blocked: bool) -> bool {
+        match owner {
+            Owner::Request(request) => {
+                let state = &mut self.up.up.up.host.requests[request as usize];
+                state.gc_blocked |= gc_blocked;
+                state.pending -= 1;
+                let last = state.pending == 0;
+                if self.up.up.up.host.path.has_link && state.command.kind == CommandKind::Read {
+                    return self.page_left_flash(request, op);
+                }
+                if last {
+                    self.complete(request, op);
+                }
+            }
+            Owner::Entry(entry) => {
+                self.flash.counters.flushed += 1;
+                self.up.up.raid.buffer.flushed(entry);
+                self.flush_above_threshold();
+            }
+            Owner::Batch(batch) => self.batch_op_done(batch, op.expect("a batch hears of operations")),
+            Owner::Rebuild(rebuild) => self.rebuild_done(rebuild, gc_blocked),
+            Owner::Scrub(die) => self.scrub_op_done(die, op.expect("a scrubber hears of operations")),
+            Owner::Mover => self.mover_op_done(op.expect("a mover hears of operations")),
+            Owner::Gc(_) | Owner::Job(_) => unreachable!("GC and jobs hear of operations themselves"),
+        }
+        false
+    }
+
+    /// A request is complete; the blame of its last operation, or `path_blame`, covers it from the moment at which the device
+    /// took it.
+    pub(crate) fn complete(&mut self, request: u32, op: Option<u32>) {
+        let Request { id, asked, arrived, accepted, slot_mix, command, .. } = self.up.up.up.host.requests[request as usize];
+        let Request { gc_blocked, reconstructed, gc_waits, gc_waits_forced, gc_wait_since, .. } =
+            self.up.up.up.host.requests[request as usize];
+        let completed = self.flash.now;
+        if self.up.up.up.up.observer().wants_look(completed) {
+            self.up.up.up.up.observer().look(View::new(&self.flash, &self.up.ftl, &self.up.up.raid, &self.up.up.up.host));
+        }
+        let takes_time = self.up.up.up.host.path.takes_time();
+        let (link_wait_ns, link_ns) = if takes_time { self.link_times(&self.up.up.up.host.requests[request as usize]) } else { (0, 0) };
+        let blame = match op {
+            Some(op) => self.flash.blame_mut(op),
+            None => &mut self.up.up.up.host.path_blame,
+        };
+        if takes_time {
+            blame.add(OVERHEAD, self.up.up.up.host.path.overhead_ns);
+            blame.add(LINK_WAIT, link_wait_ns);
+            blame.add(LINK, link_ns);
+        }
+        if command.kind == CommandKind::Write && !self.up.up.raid.buffer.exists() {
+            // What is left was spent behind an earlier write of the same page.
+            let rest = (completed - accepted).saturating_sub(blame.total());
+            blame.add(DIE + Occupant::HostProgram as usize, rest);
+        }
+        if self.up.up.up.host.queue.waiting() > 0 {
+            self.up.up.up.host.queue.waits.completed(command.kind, blame);
+        }
+        let waits = &self.up.up.up.host.queue.waits;
+        let in_host = (slot_mix != NONE).then(|| (waits.get(slot_mix), accepted - arrived));
+        if Self::TOLD {
+            if let Some((mix, wait)) = in_host {
+                tell_slot_wait(blame, arrived, mix.divide(wait));
+            }
+            tell_ends(blame, (arrived, accepted, completed), (self.up.up.up.host.path.overhead_ns, link_wait_ns, link_ns), command.kind);
+        }
+        let completion = Completion {
+            id,
+            kind: command.kind,
+            sector: command.sector,
+            sectors: command.sectors,
+            asked,
+            arrived,
+            completed,
+            gc_blocked,
+            reconstructed,
+            gc_waits,
+            gc_waits_forced,
+            gc_wait_since,
+            host_queue_ns: accepted - arrived,
+        };
+        let attribution = Attribution::new(blame, in_host);
+        crate::check!(attribution.total() == completed - arrived, "attribution adds up: {attribution:?}");
+        self.up.up.up.up.observer().completed(&completion, attribution);
+        if slot_mix != NONE {
+            self.up.up.up.host.queue.waits.release(slot_mix);
+        }
+        self.up.up.up.host.path_blame.clear();
+        self.up.up.up.host.completions.push(completion);
+        self.flash.counters.completed += 1;
+        self.flash.counters.deadlines_missed += u64::from(completed - arrived > self.flash.traits.deadline_ns);
+        self.up.up.up.host.requests.remove(request);
+        self.up.up.up.host.queue.completed(command.kind);
+    }
+
+    /// Asks every plane whether it wants a GC, as a drive does when it starts to work in its starting state.
+    pub fn wake(&mut self) {
+        if self.ask(|policies, _| policies.place.opens()) == Opens::LeastWorn {
+            self.up.ftl.books.open_least_worn_first();
+        }
+        if self.flash.traits.gathers {
+            self.align_write_points();
+        }
+        if self.flash.traits.late {
+            self.find_write_points();
+        }
+        for plane in 0..self.flash.device.geometry.planes() {
+            self.consider_gc(plane);
+        }
+        self.pump();
+    }
+
+    /// Lets in what waits for the buffer and for the device queue, as far as there is room.
+    #[inline(always)]
+    pub(crate) fn pump(&mut self) {
+        if self.buffer_lets_in() || self.up.up.up.host.queue.lets_in() {
+            self.let_in();
+        }
+    }
+
+    /// Whether the write that waits longest for the buffer might find room. Where stripes leave it, that is for their policy to
+    /// say, by what the planes do.
+    #[inline(always)]
+    fn buffer_lets_in(&self) -> bool {
+        !self.up.up.raid.buffer.waiting.is_empty() && (self.up.up.raid.buffer.is_open() || self.up.up.raid.rain.is_some())
+    }
+
+    #[inline(never)]
+    fn let_in(&mut self) {
+        while self.buffer_lets_in() {
+            let write = self.up.up.raid.buffer.waiting[0];
+            if let Some(next_lpn) = self.insert_pages(write.request, write.next_lpn) {
+                self.up.up.raid.buffer.waiting[0].next_lpn = next_lpn;
+                break;
+            }
+            self.up.up.raid.buffer.waiting.pop_front();
+        }
+        while let Some(queued) = self.up.up.up.host.queue.take() {
+            self.accept(queued);
+        }
+    }
+
+    /// The host gives a command to a queue. Returns its number.
+    pub(crate) fn take_in(&mut self, queue: u32, asked: Ns, command: Command) -> u64 {
+        let id = self.up.up.up.host.next_id;
+        self.up.up.up.host.next_id += 1;
+        if self.up.up.raid.scrubbing.is_owed() {
+            self.wake_scrubbers();
+        }
+        let queued = Queued { id, asked, arrived: self.flash.now, command };
+        if self.up.up.up.host.queue.take_directly(command.kind) {
+            self.accept(queued);
+        } else {
+            self.up.up.up.host.queue.push(queue, queued);
+        }
+        id
+    }
+}
+
+#[cfg(test)]
+impl<Q: EventQueue, U: Watched> Engine<Q, Tiers<U>>
+where
+    Self: Context,
+{
+    /// Ranges of waiting writes that are remembered as given up.
+    pub(crate) fn void_pages_for_test(&self) -> usize {
+        self.up.up.up.host.void_pages.len()
+    }
+
+    /// A request in the device that one job will complete.
+    pub(crate) fn begin_request_for_test(&mut self, command: Command) -> u32 {
+        let now = self.flash.now;
+        let id = self.up.up.up.host.next_id;
+        self.up.up.up.host.queue.push(0, Queued { id, asked: now, arrived: now, command });
+        self.up.up.up.host.queue.take();
+        self.up.up.up.host.next_id += 1;
+        self.up.up.up.host.requests.insert(Request { pending: 1, ..Request::new(id, (now, now, now), NONE, command) })
+    }
+}

@@ -1,0 +1,57 @@
+//! What the tiers below tell and ask the host interface.
+
+use crate::context::{Context, Watched};
+use crate::event::EventQueue;
+use crate::flash::Engine;
+use crate::flash::op::Owner;
+use crate::flash::upper::Served;
+use crate::host::job::Stage;
+use crate::host::request::Request;
+use crate::host::tiers::Tiers;
+use crate::observe::Blame;
+use crate::raid::front::Front;
+
+impl<Q: EventQueue, U: Watched> Served for Engine<Q, Tiers<U>>
+where
+    Self: Context,
+{
+    #[inline(always)]
+    fn done(&mut self, op: u32) {
+        self.operation_done(op);
+    }
+
+    fn delayed_by_gc(&mut self, op: u32) {
+        self.delay_writes_behind(op);
+    }
+
+    fn request_number(&self, request: u32) -> u64 {
+        self.up.up.up.host.requests[request as usize].id
+    }
+}
+
+impl<Q: EventQueue, U: Watched> Front for Engine<Q, Tiers<U>>
+where
+    Self: Context,
+{
+    #[inline]
+    fn request(&mut self, request: u32) -> &mut Request {
+        &mut self.up.up.up.host.requests[request as usize]
+    }
+
+    #[inline]
+    fn submitted_so_far(&self) -> u64 {
+        self.up.up.up.host.submitted()
+    }
+
+    fn job_owner(&self, job: u32) -> Owner {
+        self.up.up.up.host.jobs[job as usize].owner
+    }
+
+    fn begin_job(&mut self, owner: Owner, stages: &[Stage], blame: Blame, gc_blocked: bool) {
+        self.start_job_after(owner, stages, blame, gc_blocked);
+    }
+
+    fn regenerated(&mut self, request: u32, gc_blocked: bool, link_sectors: u32) {
+        self.rebuilt(request, gc_blocked, link_sectors);
+    }
+}

@@ -1,0 +1,38 @@
+//! The trail of a request outside the flash, for a told observer. Nothing here is compiled for others.
+
+use crate::host::CommandKind;
+use crate::ids::NONE;
+use crate::observe::{Blame, DIE, LINK, LINK_WAIT, OVERHEAD, Occupant};
+use crate::story::Passing;
+use crate::units::Ns;
+use std::cmp::Reverse;
+
+/// The trail of a wait for a slot: its parts, the largest first.
+#[inline(never)]
+pub(crate) fn tell_slot_wait(blame: &mut Blame, arrived: Ns, parts: impl Iterator<Item = (usize, Ns)>) {
+    let mut parts: Vec<_> = parts.map(|(part, ns)| (ns, part)).collect();
+    parts.sort_unstable_by_key(|&(ns, part)| (Reverse(ns), part));
+    let mut told = arrived;
+    for (ns, part) in parts {
+        blame.tell(told, told + ns, NONE, Passing::Own(part as u8));
+        told += ns;
+    }
+}
+
+/// The trail of a request outside the flash, from its acceptance on: when it arrived, was accepted and completed; the fixed time, and the times of
+/// waiting for the link and of using it.
+#[inline(never)]
+pub(crate) fn tell_ends(blame: &mut Blame, at: (Ns, Ns, Ns), path: (Ns, Ns, Ns), kind: CommandKind) {
+    let (arrived, accepted, completed) = at;
+    let (overhead, link_wait, link) = path;
+    let begun = accepted + overhead;
+    blame.tell(accepted, begun, NONE, Passing::Own(OVERHEAD as u8));
+    // Writes cross the link first, reads last.
+    let crossing = if kind == CommandKind::Read { completed - link - link_wait } else { begun };
+    blame.tell(crossing, crossing + link_wait, NONE, Passing::Own(LINK_WAIT as u8));
+    blame.tell(crossing + link_wait, crossing + link_wait + link, NONE, Passing::Own(LINK as u8));
+    if kind == CommandKind::Write {
+        // A write without buffer also waits for an earlier one of the same page.
+        blame.tell(arrived, completed, NONE, Passing::Rest((DIE + Occupant::HostProgram as usize) as u8));
+    }
+}

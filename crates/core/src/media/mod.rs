@@ -1,0 +1,5 @@
+//! The cells: bit errors, and scrubbing.
+
+pub(crate) mod errors;
+mod scrub;
+pub(crate) mod scrubber;

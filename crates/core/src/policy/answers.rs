@@ -1,0 +1,112 @@
+//! What policies answer with.
+
+use crate::units::Ns;
+use serde::Deserialize;
+
+/// Among which planes the place of a page is chosen.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Reach {
+    /// None: a logical page always goes to the same plane.
+    Plane,
+    /// The planes of a die, which is always the same.
+    Die,
+    /// All planes of the drive.
+    Drive,
+}
+
+/// Which of a plane's erased blocks is opened first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Opens {
+    /// The one that was erased first.
+    ErasedFirst,
+    /// The one that was erased least often; among equals, the one that was erased first.
+    LeastWorn,
+}
+
+/// How much a plane wants a GC.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Want {
+    /// Not at all.
+    No,
+    /// When it disturbs nobody.
+    Soft,
+    /// Urgently: the plane runs out of space.
+    Hard,
+}
+
+/// Whether a GC that is wanted may start.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Gate {
+    /// It may.
+    Open,
+    /// Not now; ask again when the channel falls quiet or a GC ends.
+    Shut,
+    /// Not now; ask again at this time as well.
+    ShutUntil(Ns),
+}
+
+/// What a GC blocks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[serde(rename_all = "lowercase")]
+pub enum Scope {
+    /// The plane.
+    Plane,
+    /// The die: the plane and its siblings.
+    Die,
+    /// The die and its channel.
+    Channel,
+    /// The whole drive.
+    Controller,
+}
+
+/// What a GC holds, and for how long.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct HoldPlan {
+    /// What is held while pages are moved. During the erase only die or plane stay held.
+    pub scope: Scope,
+    /// Give everything up after each page and compete for it again.
+    pub release_each_page: bool,
+}
+
+/// Who writes a page.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Writer {
+    /// The host, directly or from the buffer.
+    Host,
+    /// GC.
+    Gc,
+}
+
+/// Which page a write would like best.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Wish {
+    /// Any.
+    Any,
+    /// One of the fastest class that a write point offers; rather another than to wait.
+    Fast,
+    /// One of the slowest class that a write point offers; rather another than to wait.
+    Slow,
+    /// One that brings a write point nearer to its rest. It waits for such a page while there is one, be it on a busy die.
+    Restless(Rest),
+}
+
+/// How a read whose plane or channel a GC holds is served.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ReadAnswer {
+    /// Like any other: it waits, and nobody has decided so.
+    Direct,
+    /// It waits for the GC, by decision.
+    Wait,
+    /// From the other pages of its stripe.
+    Reconstruct,
+}
+
+/// Where a write point is at rest in idle time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Rest {
+    /// On any page of the fastest class.
+    Fast,
+    /// On a page of the fastest class that another of its block follows.
+    FastPair,
+}

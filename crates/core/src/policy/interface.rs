@@ -1,0 +1,288 @@
+//! The policy interfaces: each is a question as a trait. The techniques that answer it stand in the list of `policy/mod.rs`.
+
+use crate::config::ConfigError;
+use crate::device::Device;
+use crate::flash::ask::{Candidate, Suspension, Waiting};
+use crate::ids::{BlockIx, DieIx, Lpn, PlaneIx};
+use crate::policy::answers::{Gate, HoldPlan, Opens, Reach, ReadAnswer, Rest, Scope, Want, Wish, Writer};
+use crate::raid::stripes::{Place as StripePlace, Stripes};
+use crate::units::Ns;
+use crate::view::{BlockedRead, Spot, Unplaced, View, WrittenStripe};
+
+/// A method of an interface, with what most techniques answer if the interface says so.
+macro_rules! question {
+    ([$($signature:tt)*]) => { $($signature)*; };
+    ([$($signature:tt)*] $usual:expr) => { $($signature)* { $usual } };
+}
+
+/// Declares an interface, and a macro that puts its questions to the techniques of an enum. What most techniques answer stands
+/// behind a question as `[else ...]`, and only the others say something else.
+macro_rules! interface {
+    (
+        $(#[$trait_doc:meta])*
+        trait $trait:ident, $dispatch:ident {
+            $( $(#[$method_doc:meta])* fn $method:ident(&mut self $(, $arg:ident: $type:ty)* $(,)?) $(-> $answer:ty)? $([else $usual:expr])?; )+
+        }
+    ) => {
+        $(#[$trait_doc])*
+        pub trait $trait: Send {
+            /// Checks the parameters against the device and prepares tables.
+            ///
+            /// # Errors
+            /// Parameters that contradict each other or the device.
+            fn prepare(&mut self, _device: &Device) -> Result<(), ConfigError> {
+                Ok(())
+            }
+            /// Hears the run's seed, before ageing. For techniques that draw random numbers.
+            fn seed(&mut self, _seed: u64) {}
+            /// What the technique remembers and an image must hold; nothing for most.
+            fn save(&self) -> Vec<u8> {
+                Vec::new()
+            }
+            /// Takes back what `save` gave.
+            ///
+            /// # Errors
+            /// Bytes that it never gave.
+            fn restore(&mut self, _state: &[u8]) -> Result<(), String> {
+                Err("this technique remembers nothing".into())
+            }
+            $( question! { [$(#[$method_doc])* fn $method(&mut self $(, $arg: $type)*) $(-> $answer)?] $($usual)? } )+
+        }
+
+        interface! { @dispatch ($) $trait $dispatch $( fn $method(&mut self $(, $arg: $type)*) $(-> $answer)?; )+ }
+    };
+    (@dispatch ($d:tt) $trait:ident $dispatch:ident $( fn $method:ident(&mut self $(, $arg:ident: $type:ty)*) $(-> $answer:ty)?; )+) => {
+        macro_rules! $dispatch {
+            ($d name:ident $d techniques:tt) => {
+                impl $trait for $d name {
+                    fn prepare(&mut self, device: &Device) -> Result<(), ConfigError> {
+                        ask!(self, $d techniques, prepare(device))
+                    }
+                    fn seed(&mut self, seed: u64) {
+                        ask!(self, $d techniques, seed(seed))
+                    }
+                    fn save(&self) -> Vec<u8> {
+                        ask!(self, $d techniques, save())
+                    }
+                    fn restore(&mut self, state: &[u8]) -> Result<(), String> {
+                        ask!(self, $d techniques, restore(state))
+                    }
+                    $( #[inline] fn $method(&mut self $(, $arg: $type)*) $(-> $answer)? {
+                        ask!(self, $d techniques, $method($($arg),*))
+                    } )+
+                }
+            };
+        }
+        pub(super) use $dispatch;
+    };
+}
+
+interface! {
+    /// Where does a page go?
+    trait Place, dispatch_place {
+        /// The plane of a logical page that is written. Asked when its program lines up.
+        fn plane(&mut self, view: View<'_>, lpn: Lpn) -> PlaneIx;
+        /// The plane of a page that the GC of `from` has read. Asked only where GC may move pages to other planes.
+        fn gc_plane(&mut self, view: View<'_>, from: PlaneIx) -> PlaneIx;
+        /// Among which planes it chooses for a logical page, and for one that a GC has read.
+        fn reach(&mut self) -> Reach;
+        /// The stripes that pages form with parity; nothing where pages stand alone. Asked once it is prepared.
+        fn stripes(&mut self) -> Option<Stripes>;
+        /// Which of the plane's write points takes a page now. Asked when the program is issued.
+        fn write_point(&mut self, view: View<'_>, plane: PlaneIx, for_gc: bool) -> usize;
+        /// Which of a plane's erased blocks is opened first. Asked when the drive starts to work.
+        fn opens(&mut self) -> Opens;
+        /// Whether a page has no place until a die could begin to program it. Then `choose` says where it goes, and `plane`,
+        /// `gc_plane` and `write_point` are for ageing alone.
+        fn late(&mut self) -> bool [else false];
+        /// The place of a page that waits for one, among those that can take it now; nothing if it waits on. Asked when it begins
+        /// to wait, and whenever a die could begin with it.
+        fn choose(&mut self, _view: View<'_>, _page: &Unplaced) -> Option<Spot> [else None];
+    }
+}
+
+interface! {
+    /// Does a plane want a GC? Asked after every program and every erase in the plane.
+    trait GcTrigger, dispatch_gc_trigger {
+        /// How much.
+        fn want(&mut self, view: View<'_>, plane: PlaneIx) -> Want;
+        /// Whether the planes of a die want a GC together.
+        fn by_die(&mut self) -> bool;
+        /// The key and the number of erased pages below which a plane is urgent; nothing if GC never starts.
+        fn urgent_below(&mut self) -> Option<(&'static str, u32)>;
+        /// The erased blocks of a plane below which it wants a GC, and those below which it is urgent, if that is how it decides.
+        fn thresholds(&mut self) -> Option<(u32, u32)> [else None];
+    }
+}
+
+interface! {
+    /// May a plane's GC start now? Urgent GCs pass every gate that is not strict.
+    trait GcGate, dispatch_gc_gate {
+        /// The answer for a plane that wants a GC as much as `want` says.
+        fn may_start(&mut self, view: View<'_>, plane: PlaneIx, want: Want) -> Gate;
+        /// Whether even an urgent GC must wait; writes then stall.
+        fn strict(&mut self) -> bool;
+        /// Whether it lets only one plane of a die collect at a time.
+        fn alone_in_die(&mut self) -> bool;
+        /// Whether it has a meaning only where pages form stripes.
+        fn needs_stripes(&mut self) -> bool;
+    }
+}
+
+interface! {
+    /// What does a GC hold, and when does it yield? Asked at its start and after each page.
+    trait GcHold, dispatch_gc_hold {
+        /// The answer for a plane; `urgent` below the hard watermark.
+        fn hold(&mut self, view: View<'_>, plane: PlaneIx, urgent: bool) -> HoldPlan;
+        /// The widest scope that it ever holds.
+        fn widest(&mut self) -> Scope;
+        /// Whether GC is no job that holds anything, but one flash operation at a time.
+        fn nothing(&mut self) -> bool [else false];
+    }
+}
+
+interface! {
+    /// Which block is collected? Policies of the chain narrow the candidates one after another; the lowest index of what
+    /// is left wins.
+    trait Victim, dispatch_victim {
+        /// Removes all but the best candidates. `candidates` is never empty and must not become so.
+        fn narrow(&mut self, view: View<'_>, plane: PlaneIx, candidates: &mut Vec<BlockIx>);
+        /// Finds the best candidates of a whole plane, for the head of the chain; leaves `found` empty when there are none.
+        /// `first_only`: nobody narrows them, and the one with the lowest index is enough.
+        fn search(&mut self, view: View<'_>, plane: PlaneIx, first_only: bool, found: &mut Vec<BlockIx>);
+        /// Whether it has a meaning only where the host's operations join those of GCs.
+        fn needs_partners(&mut self) -> bool [else false];
+    }
+}
+
+interface! {
+    /// Which waiting operation starts next? Asked only when there is a choice.
+    trait Order, dispatch_order {
+        /// The index of the operation that a free die starts.
+        fn at_die(&mut self, view: View<'_>, candidates: &[Candidate]) -> usize;
+        /// The index of the operation that a free channel serves. Candidates stand in the order in which they began to wait.
+        fn at_channel(&mut self, view: View<'_>, candidates: &[Candidate]) -> usize;
+        /// The time from a request's arrival to its deadline, if it has one. Those that take longer are counted.
+        fn deadline_ns(&mut self) -> Option<Ns> [else None];
+        /// Whether it needs to know what dies did for the host and for GC.
+        fn measures(&mut self) -> bool [else false];
+        /// Whether it looks at the pool of erased blocks, which is known only where pages are placed late.
+        fn looks_at_pool(&mut self) -> bool [else false];
+    }
+}
+
+interface! {
+    /// Which pages of the write points do writes get, and where are write points at rest? Asked where pages have no place until
+    /// they are programmed, and else of the write points of each page's plane.
+    trait PageChoice, dispatch_page_choice {
+        /// What a write would like best, asked whenever it might get its place. `urgent`: of a GC that its plane needs urgently; where
+        /// planes are fixed, also of one whose die writes wait for, and of a write to a plane that a GC works in.
+        /// Writes of the host that are critical have a fast page without being asked about.
+        fn wish(&mut self, view: View<'_>, writer: Writer, urgent: bool) -> Wish;
+        /// Where idle time leaves the write points, by moving pages beyond what GC needs; nothing if it does no such thing.
+        fn rest(&mut self) -> Option<Rest> [else None];
+        /// Whether it is worth asking at all; then pages are placed late, or their planes have several write points.
+        fn active(&mut self) -> bool [else true];
+        /// Whether it needs to know what dies did for the host and for GC.
+        fn measures(&mut self) -> bool [else false];
+        /// Whether it looks at the pool of erased blocks, which is known only where pages are placed late.
+        fn looks_at_pool(&mut self) -> bool [else false];
+    }
+}
+
+interface! {
+    /// Which waiting operations join one that starts, in one multi-plane command?
+    trait Join, dispatch_join {
+        /// Marks partners of `lead` among `waiting`, at most one for each plane, none of the lead's own plane.
+        fn partners(&mut self, view: View<'_>, lead: &Waiting, waiting: &[Waiting], join: &mut [bool]);
+        /// Whether it is worth asking at all.
+        fn active(&mut self) -> bool;
+        /// For how long a program of the host's waits until every plane of its die has one; nothing if it starts alone.
+        fn gather_ns(&mut self) -> Option<Ns>;
+        /// For how long a program of GC's waits likewise.
+        fn gc_gather_ns(&mut self) -> Ns [else 0];
+        /// Whether the programs of GCs wait for each other as well.
+        fn gathers_gc(&mut self) -> bool;
+        /// Whether operations of the host may join those of GCs. Then it is asked about reads of GCs too.
+        fn joins_gc(&mut self) -> bool [else false];
+    }
+}
+
+interface! {
+    /// At which of their open blocks do the planes of a die program, so that their programs come to one page offset?
+    trait Align, dispatch_align {
+        /// The write point that takes the pages which GC moves into a plane. Asked when a GC begins, for all its pages, and for
+        /// each page that the GC of another plane sends.
+        fn gc_point(&mut self, view: View<'_>, plane: PlaneIx) -> usize;
+        /// The write point of a program of the host's that starts in a plane.
+        fn host_point(&mut self, view: View<'_>, plane: PlaneIx) -> usize;
+        /// The write point at which a program of the host's joins one that starts at `offset` in another plane, of GC if
+        /// `for_gc`. If it is not there yet, the pages up to `offset` are skipped. Nothing if it should not join.
+        fn partner_point(&mut self, view: View<'_>, plane: PlaneIx, offset: u32, for_gc: bool) -> Option<usize>;
+        /// Whether it is worth asking at all; otherwise `place` chooses the write points.
+        fn active(&mut self) -> bool;
+    }
+}
+
+interface! {
+    /// Does the running erase or program of a die make way for a host read that waits for it?
+    trait Suspend, dispatch_suspend {
+        /// The answer for a die.
+        fn suspend(&mut self, view: View<'_>, die: DieIx) -> Suspension;
+        /// Whether it is worth asking at all.
+        fn active(&mut self) -> bool;
+    }
+}
+
+interface! {
+    /// How is a read served that would wait for a GC, when the rest of its stripe can be read? Asked when the read arrives,
+    /// and again for reads that wait when a GC begins to hold what they wait for.
+    trait ReadPlan, dispatch_read_plan {
+        /// The answer for a read.
+        fn plan(&mut self, view: View<'_>, read: &BlockedRead<'_>) -> ReadAnswer;
+        /// Whether it is worth asking at all; then pages must form stripes.
+        fn active(&mut self) -> bool;
+    }
+}
+
+interface! {
+    /// Which stripe leaves the buffer next? Asked where pages form stripes, whenever something must leave.
+    trait FlushPlan, dispatch_flush_plan {
+        /// A stripe with dirty pages of which none is on its way; nothing if none should leave now.
+        fn next(&mut self, view: View<'_>) -> Option<u32>;
+        /// Whether old pages are read around a GC, and new ones wait in RAM until the GC of their plane has ended.
+        fn around_gc(&mut self) -> bool;
+        /// Whether it has a meaning only where pages form stripes.
+        fn needs_stripes(&mut self) -> bool;
+    }
+}
+
+interface! {
+    /// Which pages does an idle die read, so that they pass the ECC, and which of them are written anew? Asked for blocks into
+    /// which pages were copied back since they were last looked through.
+    trait Scrub, dispatch_scrub {
+        /// Time from one page of a die to the next attempt; nothing if there is no scrubbing.
+        fn pause_ns(&mut self) -> Option<Ns>;
+        /// Consecutive copybacks from which on a page is read.
+        fn least_copybacks(&mut self) -> u8;
+        /// The index of the block of a die that is looked through next; never asked about none.
+        fn next_block(&mut self, view: View<'_>, suspects: &[BlockIx]) -> usize;
+        /// Whether a page is written anew whose worst codeword has so many wrong bits, all of which could be corrected.
+        fn rewrite(&mut self, view: View<'_>, wrong_bits: u32, correctable: u32) -> bool;
+    }
+}
+
+interface! {
+    /// Does a stripe move to other planes, so that they wear more evenly? Asked where pages form stripes, for a stripe that has
+    /// just been written, while no other moves and the pause since the last move began is over.
+    trait WearLevel, dispatch_wear_level {
+        /// Adds the places that it may move to, the best first; none if it stays. It moves to the first that has room.
+        fn destinations(&mut self, view: View<'_>, written: &WrittenStripe, places: &mut Vec<StripePlace>);
+        /// Time from the beginning of one move to that of the next.
+        fn pause_ns(&mut self) -> Ns;
+        /// Time from the beginning of a move after which what is left of it does not come behind everything else any more.
+        fn patience_ns(&mut self) -> Ns;
+        /// Whether it is worth asking at all; then pages must form stripes.
+        fn active(&mut self) -> bool;
+    }
+}

@@ -1,0 +1,507 @@
+//! What changes about RAIN stripes: which of them have dirty pages in the buffer, which are on their way to the flash, and
+//! which are being read to reconstruct a page.
+//!
+//! A stripe on its way is pending: some of its pages and its parity on the flash may be of before and some of after. So that
+//! a reconstruction never mixes the two, every stripe has a generation, which grows when the new parity is computed. Whoever
+//! reconstructs a page of the old generation reads everything from the flash and keeps the new pages from being programmed
+//! until it has done so; whoever comes later takes the new pages and the new parity from RAM and only the rest from the flash.
+
+use crate::flash::op::Pool;
+use crate::ids::{Lpn, NONE, PlaneIx};
+use crate::raid::stripes::Stripes;
+use crate::units::Ns;
+use crate::verify::oracle::Content;
+
+/// The most times of violations that are kept.
+pub const VIOLATIONS_KEPT: usize = 10_000;
+
+/// A GC that started beside another of its group.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Violation {
+    /// When.
+    pub at: Ns,
+    /// In which plane.
+    pub plane: PlaneIx,
+}
+
+/// A stripe that is in the buffer, on its way to the flash or being read.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct ActiveStripe {
+    pub stripe: u32,
+    /// The next in the same bucket.
+    next: u32,
+    /// The neighbours in the order of writing, and the list: only while it can leave.
+    newer: u32,
+    older: u32,
+    list: u32,
+    /// Host's pages with sectors that are not on their way, one bit for each member.
+    pub dirty: u32,
+    /// The batch that is on its way, or `NONE`.
+    pub batch: u32,
+    /// Counts batches whose parity has been computed.
+    pub generation: u32,
+    /// Reconstructions under way of an even and of an odd generation.
+    pub readers: [u32; 2],
+    /// The order of writing.
+    pub written: u64,
+}
+
+/// The stripes that are in the buffer, on their way or being read, and the order in which they were written.
+#[derive(Debug)]
+pub(crate) struct ActiveStripes {
+    buckets: Vec<u32>,
+    items: Pool<ActiveStripe>,
+    /// For each group, and for partial and full stripes: the newest and the oldest.
+    newest: Vec<u32>,
+    oldest: Vec<u32>,
+    writes: u64,
+}
+
+/// All bits of a number of members.
+pub(crate) fn all(members: u32) -> u32 {
+    u32::MAX >> (32 - members)
+}
+
+impl ActiveStripes {
+    fn new(groups: u32, buffer_pages: u32) -> Self {
+        let lists = 2 * groups as usize;
+        Self {
+            buckets: vec![NONE; (buffer_pages as usize * 2).next_power_of_two()],
+            items: Pool::with_capacity(buffer_pages as usize),
+            newest: vec![NONE; lists],
+            oldest: vec![NONE; lists],
+            writes: 0,
+        }
+    }
+
+    fn bucket(&self, stripe: u32) -> usize {
+        stripe.wrapping_mul(0x9e37_79b9).rotate_right(16) as usize & (self.buckets.len() - 1)
+    }
+
+    /// The place of a stripe, if it is active.
+    #[inline]
+    pub fn find(&self, stripe: u32) -> Option<u32> {
+        let mut index = self.buckets[self.bucket(stripe)];
+        while index != NONE {
+            let item = &self.items[index as usize];
+            if item.stripe == stripe {
+                return Some(index);
+            }
+            index = item.next;
+        }
+        None
+    }
+
+    pub fn get(&self, index: u32) -> &ActiveStripe {
+        &self.items[index as usize]
+    }
+
+    pub fn get_mut(&mut self, index: u32) -> &mut ActiveStripe {
+        &mut self.items[index as usize]
+    }
+
+    /// The place of a stripe, which becomes active if it was not.
+    pub fn activate(&mut self, stripe: u32) -> u32 {
+        if let Some(index) = self.find(stripe) {
+            return index;
+        }
+        let bucket = self.bucket(stripe);
+        let item = ActiveStripe {
+            stripe,
+            next: self.buckets[bucket],
+            newer: NONE,
+            older: NONE,
+            list: NONE,
+            dirty: 0,
+            batch: NONE,
+            generation: 0,
+            readers: [0, 0],
+            written: 0,
+        };
+        let index = self.items.insert(item);
+        self.buckets[bucket] = index;
+        index
+    }
+
+    /// Forgets a stripe that nothing is known of any more.
+    pub fn deactivate_if_idle(&mut self, index: u32) {
+        let item = self.items[index as usize];
+        if item.dirty != 0 || item.batch != NONE || item.readers != [0, 0] {
+            return;
+        }
+        let bucket = self.bucket(item.stripe);
+        let mut at = self.buckets[bucket];
+        if at == index {
+            self.buckets[bucket] = item.next;
+        } else {
+            while self.items[at as usize].next != index {
+                at = self.items[at as usize].next;
+            }
+            self.items[at as usize].next = item.next;
+        }
+        self.items.remove(index);
+    }
+
+    /// Notes that a page of a stripe was written, or, with `dirty` 0, only that it may leave again.
+    pub fn written(&mut self, index: u32, dirty: u32, group: u32, members: u32) {
+        self.unlist(index);
+        self.writes += 1;
+        let item = &mut self.items[index as usize];
+        item.dirty |= dirty;
+        item.written = self.writes;
+        if item.batch != NONE || item.dirty == 0 {
+            return;
+        }
+        let list = 2 * group + u32::from(item.dirty == all(members));
+        item.list = list;
+        item.newer = NONE;
+        item.older = std::mem::replace(&mut self.newest[list as usize], index);
+        match item.older {
+            NONE => self.oldest[list as usize] = index,
+            older => self.items[older as usize].newer = index,
+        }
+    }
+
+    /// Takes a stripe out of the order of writing.
+    pub fn unlist(&mut self, index: u32) {
+        let item = &mut self.items[index as usize];
+        let list = std::mem::replace(&mut item.list, NONE);
+        let (newer, older) = (item.newer, item.older);
+        if list == NONE {
+            return;
+        }
+        match newer {
+            NONE => self.newest[list as usize] = older,
+            newer => self.items[newer as usize].older = older,
+        }
+        match older {
+            NONE => self.oldest[list as usize] = newer,
+            older => self.items[older as usize].newer = newer,
+        }
+    }
+
+    /// The stripes of a group that can leave, full or partial, from the one written longest ago.
+    pub fn in_order(&self, group: u32, full: bool) -> impl Iterator<Item = &ActiveStripe> {
+        let get = |index: u32| (index != NONE).then(|| &self.items[index as usize]);
+        std::iter::successors(get(self.oldest[(2 * group + u32::from(full)) as usize]), move |item| get(item.newer))
+    }
+
+    /// The number of active stripes.
+    pub fn len(&self) -> usize {
+        self.items.in_use()
+    }
+}
+
+/// A stripe on its way to the flash.
+#[derive(Clone, Debug)]
+pub(crate) struct Batch {
+    pub stripe: u32,
+    /// The place of the stripe among the active ones.
+    pub active: u32,
+    /// Members that are written, and their entries in the buffer.
+    pub members: u32,
+    pub entries: [u32; 32],
+    /// The place of the page that is behind a GC and is regenerated from all the others; `NONE` if every page that is needed
+    /// is read.
+    pub regenerated: u32,
+    /// Operations of the current stage that have not ended.
+    pub pending: u32,
+    /// Programs that wait in RAM for GCs to end.
+    pub pinned: u32,
+    /// The parity is computed and in RAM.
+    pub ready: bool,
+    /// It is ready, and waits until nobody reads the old generation any more.
+    pub waits_for_readers: bool,
+    /// With an oracle: what is programmed, by place in the stripe, parity last.
+    pub contents: Vec<Option<Content>>,
+    /// The old parity is among what is read, for its own sake.
+    pub subtracts: bool,
+    /// With an oracle: the sum of all old pages that were read, and of the members among them that do not change.
+    pub read_sum: Content,
+    pub clean_sum: Content,
+}
+
+impl Batch {
+    /// A stripe that moves: it counts as on its way, and nothing of it is in RAM.
+    pub fn of_mover(stripe: u32, active: u32) -> Self {
+        Self {
+            stripe,
+            active,
+            members: 0,
+            entries: [NONE; 32],
+            regenerated: NONE,
+            pending: 0,
+            pinned: 0,
+            ready: false,
+            waits_for_readers: false,
+            contents: Vec::new(),
+            subtracts: false,
+            read_sum: Content::Uniform(0),
+            clean_sum: Content::Uniform(0),
+        }
+    }
+}
+
+/// A page that is regenerated from the rest of its stripe.
+#[derive(Debug)]
+pub(crate) struct Rebuild {
+    pub request: u32,
+    /// The place of the stripe among the active ones, and its generation when this began.
+    pub active: u32,
+    pub generation: u32,
+    /// The page that is not read.
+    pub missing: Lpn,
+    /// Pages of the request that it stands for, one bit for each place in the stripe.
+    pub wanted: u32,
+    /// The sectors that are read of every page.
+    pub first_sector: u8,
+    pub sectors: u8,
+    /// Sectors that cross the link.
+    pub link_sectors: u32,
+    /// The missing page was read and could not be corrected.
+    pub unreadable: bool,
+    /// Another page could not be corrected, so there is nothing to regenerate it from.
+    pub beyond_ecc: bool,
+    /// With an oracle: the XOR of what was read so far; what was expected of the missing page when its read arrived, and its
+    /// sectors that were in RAM.
+    pub sum: Content,
+    pub then: Option<Content>,
+    pub in_ram: u64,
+}
+
+/// Everything about stripes that changes.
+#[derive(Debug)]
+pub(crate) struct Rain {
+    pub(super) stripes: Stripes,
+    pub(super) active: ActiveStripes,
+    pub(super) batches: Pool<Batch>,
+    pub(super) rebuilds: Pool<Rebuild>,
+    /// Parity pages in RAM.
+    pub(super) parity_pages: u32,
+    /// Programs that wait in RAM for the GC of their plane, by plane.
+    pub(super) pinned_at: Vec<Vec<u32>>,
+    /// All of them.
+    pub(super) pinned: u32,
+    /// Pages of batches that wait for GCs.
+    pub(super) held_pages: u32,
+    /// Planes of each group whose GC is under way.
+    pub(super) gcs: Vec<u32>,
+    /// Reads are asked about.
+    pub(super) plans_reads: bool,
+    /// Pages that the host gave up and that parity still covers, one bit each; empty before the first trim.
+    pub(super) trimmed: Vec<u64>,
+    /// The first violations of rotation since the counters were reset.
+    pub(super) violations: Vec<Violation>,
+}
+
+impl Rain {
+    pub fn new(stripes: Stripes, planes: u32, buffer_pages: u32, plans_reads: bool) -> Self {
+        Self {
+            active: ActiveStripes::new(stripes.groups(), buffer_pages),
+            batches: Pool::with_capacity(64),
+            rebuilds: Pool::with_capacity(64),
+            parity_pages: 0,
+            pinned_at: vec![Vec::new(); planes as usize],
+            pinned: 0,
+            held_pages: 0,
+            gcs: vec![0; stripes.groups() as usize],
+            plans_reads,
+            trimmed: Vec::new(),
+            violations: Vec::new(),
+            stripes,
+        }
+    }
+
+    /// Which pages form a stripe, and where they lie.
+    #[inline]
+    pub fn stripes(&self) -> &Stripes {
+        &self.stripes
+    }
+
+    /// The stripes in the buffer, on their way and being read.
+    pub fn active(&self) -> &ActiveStripes {
+        &self.active
+    }
+
+    /// Whether reads behind GCs are asked about.
+    #[inline]
+    pub fn plans_reads(&self) -> bool {
+        self.plans_reads
+    }
+
+    /// Planes of a group whose GC is under way.
+    pub fn gcs_in(&self, group: u32) -> u32 {
+        self.gcs[group as usize]
+    }
+
+    /// Stripes that are on their way.
+    pub fn on_their_way(&self) -> usize {
+        self.batches.in_use()
+    }
+
+    /// Pages in RAM that wait for the GC of their plane.
+    pub fn pinned(&self) -> u32 {
+        self.pinned
+    }
+
+    /// The same of one plane.
+    pub fn pinned_at(&self, plane: PlaneIx) -> usize {
+        self.pinned_at[plane as usize].len()
+    }
+
+    /// Pages of parity in RAM, and pages that batches keep there for GCs.
+    pub fn kept_pages(&self) -> (u32, u32) {
+        (self.parity_pages, self.held_pages)
+    }
+
+    /// The first violations of rotation since the counters were reset.
+    pub fn violations(&self) -> &[Violation] {
+        &self.violations
+    }
+
+    /// Forgets them.
+    pub fn forget_violations(&mut self) {
+        self.violations.clear();
+    }
+
+    /// Pages that the host gave up and that parity still covers.
+    pub fn pages_given_up(&self) -> u64 {
+        self.trimmed.iter().map(|word| u64::from(word.count_ones())).sum()
+    }
+
+    /// The stripes on their way whose parity had been computed, as a loss of power finds them. The others are forgotten.
+    pub fn computed(&mut self) -> Vec<Batch> {
+        self.batches.drain().filter(|batch| batch.ready).collect()
+    }
+
+    /// Takes over what a loss of power leaves: violations, and pages given up unless these are lost.
+    pub fn take_over(&mut self, old: &mut Self, loses_trims: bool) {
+        self.violations = std::mem::take(&mut old.violations);
+        if !loses_trims {
+            self.trimmed = std::mem::take(&mut old.trimmed);
+        }
+    }
+
+    /// Whether the host gave a page up that is still mapped for the sake of its stripe's parity.
+    #[inline]
+    pub fn is_trimmed(&self, lpn: Lpn) -> bool {
+        self.trimmed.get((lpn / 64) as usize).is_some_and(|word| word >> (lpn % 64) & 1 == 1)
+    }
+
+    /// Notes whether the host gave a page up. Returns whether it had before.
+    pub fn set_trimmed(&mut self, lpn: Lpn, trimmed: bool) -> bool {
+        if self.trimmed.is_empty() {
+            if !trimmed {
+                return false;
+            }
+            self.trimmed = vec![0; (self.stripes.logical_pages() as usize).div_ceil(64)];
+        }
+        let word = &mut self.trimmed[(lpn / 64) as usize];
+        let before = *word >> (lpn % 64) & 1 == 1;
+        *word = *word & !(1 << (lpn % 64)) | u64::from(trimmed) << (lpn % 64);
+        before
+    }
+
+    /// A stripe whose parity had been computed is still in RAM after a loss of power, and on its way again.
+    pub fn take_back(&mut self, batch: Batch) {
+        let stripe = batch.stripe;
+        let active = self.active.activate(stripe);
+        let batch = self.batches.insert(Batch { active, pending: 0, pinned: 0, waits_for_readers: false, ..batch });
+        let item = self.active.get_mut(active);
+        (item.batch, item.generation) = (batch, 1);
+        self.parity_pages += 1;
+    }
+
+    /// Notes that a page was written into the buffer.
+    pub fn note_dirty(&mut self, lpn: Lpn) {
+        let stripe = self.stripes.of(lpn);
+        let index = self.active.activate(stripe);
+        let (_, members) = self.stripes.members(stripe);
+        self.active.written(index, 1 << self.stripes.member_of(lpn), self.stripes.group_of(stripe), members);
+    }
+
+    /// Notes that a dirty page was dropped from the buffer.
+    pub fn note_dropped(&mut self, lpn: Lpn) {
+        let stripe = self.stripes.of(lpn);
+        let Some(index) = self.active.find(stripe) else { return };
+        self.active.get_mut(index).dirty &= !(1 << self.stripes.member_of(lpn));
+        let (_, members) = self.stripes.members(stripe);
+        self.active.written(index, 0, self.stripes.group_of(stripe), members);
+        self.active.deactivate_if_idle(index);
+    }
+
+    /// Buffer pages that only parity may take, so that a stripe can always leave.
+    pub fn reserve(stripes: &Stripes, buffer_pages: u32) -> u32 {
+        stripes.groups().min(buffer_pages / stripes.width()).max(1)
+    }
+}
+
+#[cfg(test)]
+impl Rain {
+    pub(crate) fn stripes_for_test(&mut self) -> &mut Stripes {
+        &mut self.stripes
+    }
+
+    pub(crate) fn pinned_for_test(&mut self, pages: u32) {
+        self.pinned = pages;
+    }
+
+    pub(crate) fn any_computed_for_test(&self) -> bool {
+        self.batches.used().any(|batch| batch.ready)
+    }
+
+    pub(crate) fn gc_begins_for_test(&mut self, plane: PlaneIx) {
+        self.gcs[self.stripes.group_of_plane(plane) as usize] += 1;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testkit::tiny_device;
+
+    fn rain() -> Rain {
+        let mut device = tiny_device();
+        (device.geometry.channels, device.geometry.dies_per_chip) = (4, 2);
+        Rain::new(Stripes::new(&device, 4), 8, 16, false)
+    }
+
+    fn order(rain: &Rain, group: u32, full: bool) -> Vec<u32> {
+        rain.active.in_order(group, full).map(|item| item.stripe).collect()
+    }
+
+    #[test]
+    fn stripes_are_kept_in_the_order_of_writing_full_ones_apart() {
+        let mut rain = rain();
+        [0, 6, 12, 1, 3].into_iter().for_each(|lpn| rain.note_dirty(lpn));
+        assert_eq!(order(&rain, 0, false), [2, 4, 0], "stripe 0 was written again; stripe 1 is in the other group");
+        rain.note_dirty(2);
+        assert_eq!((order(&rain, 0, false), order(&rain, 0, true)), (vec![2, 4], vec![0]));
+        rain.note_dropped(2);
+        assert_eq!((order(&rain, 0, false), order(&rain, 0, true)), (vec![2, 4, 0], vec![]));
+        rain.note_dropped(6);
+        assert_eq!((order(&rain, 0, false), rain.active.len()), (vec![4, 0], 3));
+    }
+
+    #[test]
+    fn a_stripe_on_its_way_is_in_no_list_until_it_has_arrived() {
+        let mut rain = rain();
+        rain.note_dirty(0);
+        let index = rain.active.find(0).unwrap();
+        rain.active.unlist(index);
+        (rain.active.get_mut(index).batch, rain.active.get_mut(index).dirty) = (7, 0);
+        rain.note_dirty(1);
+        assert_eq!(order(&rain, 0, false), Vec::<u32>::new());
+        rain.active.get_mut(index).batch = NONE;
+        rain.active.written(index, 0, 0, 3);
+        assert_eq!(order(&rain, 0, false), [0]);
+    }
+
+    #[test]
+    fn trimmed_pages_are_remembered_and_forgotten() {
+        let mut rain = rain();
+        assert!(!rain.set_trimmed(9, false) && rain.trimmed.is_empty());
+        assert!(!rain.set_trimmed(9, true) && rain.is_trimmed(9) && !rain.is_trimmed(8));
+        assert!(rain.set_trimmed(9, false) && !rain.is_trimmed(9));
+    }
+}

@@ -1,0 +1,49 @@
+//! The check of a read's data, where the buffer and stripes have a say in what it must be.
+
+use crate::event::EventQueue;
+use crate::flash::Engine;
+use crate::flash::op::{Class, Owner};
+use crate::ftl::above::WithFtl;
+use crate::ids::Ppn;
+use crate::observe::Occupant;
+use crate::raid::front::{Front, WithRaid};
+
+impl<Q: EventQueue, U> Engine<Q, WithFtl<WithRaid<U>>>
+where
+    Self: Front,
+{
+    /// Checks a read at the moment at which it is bound to its physical page.
+    pub(crate) fn check_read(&mut self, op: u32, ppn: Option<Ppn>) {
+        let Some(oracle) = &mut self.up.oracle else { return };
+        let entry = self.flash.ops[op as usize];
+        if let Some(ppn) = ppn.filter(|&ppn| self.up.ftl.books.owner(ppn) != entry.lpn) {
+            oracle.fail(format!(
+                "logical page {} maps to physical page {ppn}, which was written for {}",
+                entry.lpn,
+                self.up.ftl.books.owner(ppn)
+            ));
+            return;
+        }
+        match entry.class {
+            Class::HostRead if entry.occupant == Occupant::Reconstruction => {
+                if let Some(ppn) = ppn {
+                    oracle.read_flash(op, ppn, false);
+                }
+            }
+            Class::HostRead => {
+                // A page that the host has given up reads as zeroes, though its stripe's parity may still need it.
+                let trimmed = self.up.up.raid.rain.as_ref().is_some_and(|rain| rain.is_trimmed(entry.lpn));
+                let wanted = ppn.filter(|_| !trimmed);
+                let in_ram = self.up.up.raid.buffer.find(entry.lpn).map_or(0, |(_, present)| present);
+                oracle.check_flash(op, entry.lpn, wanted, entry.first_sector.into(), entry.sectors.into(), in_ram);
+                if let (Some(ppn), Owner::Job(_)) = (ppn, entry.owner) {
+                    oracle.read_flash(op, ppn, false);
+                }
+            }
+            _ => match ppn {
+                Some(ppn) => oracle.read_flash(op, ppn, false),
+                None => oracle.read_nothing(op),
+            },
+        }
+    }
+}

@@ -1,0 +1,85 @@
+//! The waist between stripes and bit errors and the host interface above them.
+
+use crate::attribution::parts::Blame;
+use crate::context::Context;
+use crate::event::EventQueue;
+use crate::flash::Engine;
+use crate::flash::op::Owner;
+use crate::flash::upper::Served;
+use crate::ftl::above::{Above, WithFtl};
+use crate::host::job::Stage;
+use crate::host::request::Request;
+use crate::ids::{BlockIx, PlaneIx, Ppn};
+use crate::raid::state::Raid;
+
+/// The write buffer, stripes and bit errors, below whatever is above them.
+pub struct WithRaid<U> {
+    pub(crate) raid: Raid,
+    pub(crate) up: U,
+}
+
+/// What is above, as stripes and bit errors know it.
+pub trait Front: Context + Served {
+    /// A request in the device.
+    fn request(&mut self, request: u32) -> &mut Request;
+    /// Requests that the drive has been given so far.
+    fn submitted_so_far(&self) -> u64;
+    /// Who waits for a job.
+    fn job_owner(&self, job: u32) -> Owner;
+    /// Starts a job that follows a wait: with the blame of that wait, and whether a GC caused it.
+    fn begin_job(&mut self, owner: Owner, stages: &[Stage], blame: Blame, gc_blocked: bool);
+    /// A request has the pages that a reconstruction stands for; so many sectors of them cross the link.
+    fn regenerated(&mut self, request: u32, gc_blocked: bool, link_sectors: u32);
+}
+
+impl<Q: EventQueue, U> Above for Engine<Q, WithFtl<WithRaid<U>>>
+where
+    Self: Front,
+{
+    #[inline(always)]
+    fn bound_read(&mut self, op: u32, ppn: Option<Ppn>) {
+        self.check_read(op, ppn);
+    }
+
+    #[inline]
+    fn gc_begins(&mut self, plane: PlaneIx) {
+        if self.up.up.raid.rain.is_some() {
+            self.gc_begins_in_group(plane);
+        }
+    }
+
+    #[inline]
+    fn gc_holds(&mut self, plane: PlaneIx) {
+        if self.up.up.raid.rain.as_ref().is_some_and(|rain| rain.plans_reads()) {
+            self.replan_reads(plane);
+        }
+    }
+
+    #[inline]
+    fn copied_back(&mut self, from: Ppn, to: Ppn) {
+        if self.up.up.raid.errors.is_some() {
+            self.note_copyback(from, to);
+        }
+    }
+
+    #[inline]
+    fn erased(&mut self, block: BlockIx) {
+        if let Some(errors) = &mut self.up.up.raid.errors {
+            errors.erased(block);
+        }
+    }
+
+    #[inline]
+    fn gc_ends(&mut self, plane: PlaneIx) {
+        if self.up.up.raid.rain.is_some() {
+            self.gc_ends_in_group(plane);
+        }
+    }
+
+    #[inline]
+    fn gc_ended(&mut self, plane: PlaneIx) {
+        if self.up.up.raid.rain.is_some() {
+            self.unpin(plane);
+        }
+    }
+}

@@ -1,0 +1,203 @@
+//! Wear levelling between planes: a stripe is shifted round the channels of its group, or migrates to another one.
+//! TTFLASH, section 7.
+//!
+//! A move changes no contents, only places. The stripe counts as on its way to the flash until it is over: nobody sends it off
+//! or trims it away under the mover's hands. All its pages are read, and programmed at their new places under page numbers of
+//! their own, so that GC treats them like any others; then the stripe table and the map change at one instant. So a stripe is
+//! never half in one group and half in another, where two GCs could block it. One stripe moves at a time; its pages have a
+//! place in RAM apart from the buffer.
+//!
+//! Its operations are work of the background, which a die that never rests would never start. When the technique's patience is
+//! over, `order` sees them as what the host waits for in the end: reads for parity and flushes. So a move takes as long as its
+//! patience, and then as long as a flush.
+
+use crate::context::Context;
+use crate::event::EventQueue;
+use crate::flash::Engine;
+use crate::flash::op::{Class, Op, OpKind, Owner};
+use crate::ftl::above::WithFtl;
+use crate::ids::{Lpn, NONE, PlaneIx};
+use crate::observe::Occupant;
+use crate::policy::interface::WearLevel;
+use crate::raid::active::Batch;
+use crate::raid::front::{Front, WithRaid};
+use crate::raid::mover::Mover;
+use crate::raid::stripes::Place;
+use crate::timer::Timer;
+use crate::units::Ns;
+use crate::view::WrittenStripe;
+
+impl<Q: EventQueue, U> Engine<Q, WithFtl<WithRaid<U>>>
+where
+    Self: Front,
+{
+    /// A stripe has been written: asks whether it moves.
+    #[inline(never)]
+    pub(crate) fn consider_levelling(&mut self, stripe: u32, written: u32) {
+        let rain = self.up.up.raid.rain.as_ref().expect("only drives with stripes get here");
+        let rests = self.flash.now < self.up.up.raid.levelling.rests_until;
+        if rests || self.up.up.raid.levelling.mover.is_some() || rain.active.find(stripe).is_some() {
+            return;
+        }
+        let asked = WrittenStripe { stripe, written, place: rain.stripes.place_of_stripe(stripe) };
+        let mut places = Vec::new();
+        self.ask(|policies, view| policies.wear_level.destinations(view, &asked, &mut places));
+        places.retain(|&to| to != asked.place);
+        let Some(&best) = places.first() else { return };
+        match places.into_iter().find(|&to| self.table_takes(stripe, to) && self.has_room_in(to.group)) {
+            Some(to) => {
+                self.flash.counters.moves_elsewhere += u64::from(to != best);
+                self.begin_move(stripe, to);
+            }
+            None if self.table_takes(stripe, best) => self.flash.counters.moves_without_room += 1,
+            None => self.flash.counters.moves_refused += 1,
+        }
+    }
+
+    /// Whether the stripe table has room for a stripe at a place.
+    fn table_takes(&self, stripe: u32, to: Place) -> bool {
+        self.up.up.raid.rain.as_ref().expect("only drives with stripes get here").stripes.has_room_for(stripe, to)
+    }
+
+    /// Whether the planes of a group can take a page more for good, and now. Every page of their stripes counts, mapped or not.
+    /// Of the last pages of a plane GC could free none: a victim without stale pages frees nothing, and open blocks are none.
+    fn has_room_in(&self, group: u32) -> bool {
+        let device = &self.flash.device;
+        let usable = (device.usable_pages() / u64::from(device.geometry.planes())) as u32;
+        let kept = self.up.ftl.books.pages_kept() + device.geometry.pages_per_block;
+        let stripes = &self.up.up.raid.rain.as_ref().expect("only drives with stripes get here").stripes;
+        let fits = stripes.stripes_in(group) + kept + 1 < usable;
+        fits && (0..stripes.width()).all(|channel| self.seen().has_room(stripes.plane_at(group, channel)))
+    }
+
+    fn begin_move(&mut self, stripe: u32, to: Place) {
+        let stripes = &self.up.up.raid.rain.as_ref().expect("only drives with stripes get here").stripes;
+        let (_, members) = stripes.members(stripe);
+        let pages = (0..=members).map(|place| stripes.page_in(stripe, place));
+        let pages: Vec<Lpn> = pages.filter(|&lpn| self.up.ftl.books.lookup(lpn) != NONE).collect();
+        let rain = self.rain();
+        let active = rain.active.activate(stripe);
+        let batch = rain.batches.insert(Batch::of_mover(stripe, active));
+        rain.active.get_mut(active).batch = batch;
+        let now = self.flash.now;
+        let (pending, contents) = (pages.len() as u32, pages.iter().map(|&lpn| (lpn, None)).collect());
+        self.up.up.raid.levelling.mover = Some(Box::new(Mover { stripe, to, active, batch, began: now, pending, pages: contents }));
+        self.up.up.raid.levelling.rests_until = now.saturating_add(self.ask(|policies, _| policies.wear_level.pause_ns()));
+        let patience_over = now.saturating_add(self.ask(|policies, _| policies.wear_level.patience_ns()));
+        self.set_timer(patience_over, Timer::Move(now));
+        for lpn in pages {
+            let plane = self.up.ftl.books.plane_of(self.up.ftl.books.lookup(lpn));
+            let read = self.mover_op(OpKind::Read, lpn, plane);
+            self.enqueue(read);
+        }
+    }
+
+    fn mover_op(&mut self, kind: OpKind, lpn: Lpn, plane: PlaneIx) -> u32 {
+        let mut op = Op::new(kind, Class::Background, Occupant::Background, Owner::Mover, lpn, plane);
+        op.sectors = self.flash.device.geometry.sectors_per_page() as u8;
+        self.flash.new_op(op)
+    }
+
+    /// The patience of the move that began at a time is over. Returns whether it is still under way.
+    pub(crate) fn move_timer(&mut self, began: Ns) -> bool {
+        let is_late = self.up.up.raid.levelling.mover.as_ref().is_some_and(|mover| mover.began == began);
+        if is_late {
+            // Whatever of it waits does so at a busy die, which sees that when it chooses next.
+            self.up.up.raid.levelling.is_late = true;
+            self.flash.counters.moves_hurried += 1;
+        }
+        is_late
+    }
+
+    /// The page whose copy a number behind all others stands for while its stripe moves.
+    pub(crate) fn page_on_the_move(&self, number: Lpn) -> Option<Lpn> {
+        let (rain, mover) = (self.up.up.raid.rain.as_ref()?, self.up.up.raid.levelling.mover.as_ref()?);
+        let place = u64::from(number).checked_sub(rain.stripes.pages())?;
+        Some(rain.stripes.page_in(mover.stripe, place as u32))
+    }
+
+    /// A page of the stripe that moves has been read or programmed.
+    pub(crate) fn mover_op_done(&mut self, op: u32) {
+        let Op { kind, lpn, target, plane, .. } = self.flash.ops[op as usize];
+        let mover = self.up.up.raid.levelling.mover.as_mut().expect("a stripe that moves");
+        mover.pending -= 1;
+        let last = mover.pending == 0;
+        if kind == OpKind::Read {
+            let (_, content) = mover.pages.iter_mut().find(|page| page.0 == lpn).expect("a page of the stripe");
+            *content = self.up.oracle.as_ref().map(|oracle| oracle.carried(op));
+            if last {
+                self.program_moved();
+            }
+            return;
+        }
+        if let Some(oracle) = &mut self.up.oracle {
+            oracle.program(op, target);
+        }
+        self.up.ftl.books.commit_write(lpn, target);
+        if let Some(page) = self.page_on_the_move(lpn) {
+            self.up.ftl.books.note_copy_of(target, page);
+        }
+        self.flash.counters.levelled_pages += 1;
+        self.consider_gc(plane);
+        if last {
+            self.end_move();
+        }
+    }
+
+    /// Everything has been read, and is programmed at its new place.
+    fn program_moved(&mut self) {
+        let mover = self.up.up.raid.levelling.mover.as_mut().expect("a stripe that moves");
+        mover.pending = mover.pages.len() as u32;
+        let (to, pages) = (mover.to, mover.pages.clone());
+        for (lpn, content) in pages {
+            let stripes = &self.rain().stripes;
+            let (number, plane) = (stripes.page_on_the_move(stripes.place_of(lpn)), stripes.plane_if(lpn, to));
+            let program = self.mover_op(OpKind::Program, number, plane);
+            if let Some(oracle) = &mut self.up.oracle {
+                oracle.carry(program, content.expect("the oracle noted what was read"));
+            }
+            self.enqueue(program);
+        }
+    }
+
+    /// Every page has a copy at its new place: table and map change, and whoever waits for a page waits there.
+    fn end_move(&mut self) {
+        let mover = self.up.up.raid.levelling.mover.take().expect("a stripe that moves");
+        self.up.up.raid.levelling.is_late = false;
+        let stripe = mover.stripe;
+        let rain = self.up.up.raid.rain.as_mut().expect("only drives with stripes get here");
+        let counters = &mut self.flash.counters;
+        let shifted = rain.stripes.group_of(stripe) == mover.to.group;
+        *if shifted { &mut counters.stripes_shifted } else { &mut counters.stripes_migrated } += 1;
+        rain.stripes.set_place(stripe, mover.to);
+        counters.moved_stripes_max = counters.moved_stripes_max.max(rain.stripes.table_entries().into());
+        rain.batches.remove(mover.batch);
+        rain.active.get_mut(mover.active).batch = NONE;
+        let (_, members) = rain.stripes.members(stripe);
+        rain.active.written(mover.active, 0, rain.stripes.group_of(stripe), members);
+        rain.active.deactivate_if_idle(mover.active);
+        let moved: Vec<(Lpn, PlaneIx)> = mover.pages.iter().map(|&(lpn, _)| (lpn, self.rename_moved(lpn))).collect();
+        self.follow_pages(&moved);
+        for (_, plane) in moved {
+            // A page died there, which may be what its GC lacked.
+            self.consider_gc(plane);
+        }
+        self.flush_stripes(0);
+    }
+
+    /// The copy of a page at its new place becomes the present one, also for a GC that is moving it. Returns the plane of the
+    /// former one.
+    fn rename_moved(&mut self, lpn: Lpn) -> PlaneIx {
+        let stripes = &self.rain().stripes;
+        let number = stripes.page_on_the_move(stripes.place_of(lpn));
+        let former = self.up.ftl.books.rename(number, lpn);
+        for op in 0..self.flash.ops.len() {
+            // Operations that have ended may match as well; they are written anew when they are used again.
+            let op = &mut self.flash.ops[op];
+            if op.lpn == number {
+                op.lpn = lpn;
+            }
+        }
+        self.up.ftl.books.plane_of(former)
+    }
+}

@@ -1,0 +1,27 @@
+//! Stripes with parity: which pages form one, how it leaves the buffer, how its pages are read around a GC, how it moves.
+
+use crate::units::Ns;
+
+pub mod active;
+mod checked;
+mod destage;
+pub(crate) mod front;
+mod migrate;
+pub(crate) mod mover;
+mod reconstruction;
+pub(crate) mod state;
+pub mod stripes;
+
+/// Computing a parity, or a page from its stripe. TTFLASH, section 4.3: "less than 3 us for N <= 8".
+pub(crate) const XOR_NS: Ns = 3_000;
+
+/// The places of the bits that are set.
+pub(crate) fn bits(mut bits: u64) -> impl Iterator<Item = u32> {
+    std::iter::from_fn(move || {
+        (bits != 0).then(|| {
+            let place = bits.trailing_zeros();
+            bits &= bits - 1;
+            place
+        })
+    })
+}

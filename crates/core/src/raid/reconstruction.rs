@@ -1,0 +1,516 @@
+//! Reads around GCs: a page behind a GC is regenerated from the rest of its stripe. TTFLASH, section 4.3.
+//!
+//! What is read for it is read as often as it is needed and no more: the pages that the request reads anyway are used, and
+//! those of a stripe on its way are taken from RAM (see [`crate::raid::active`]). A dirty page that is not on its way does not help,
+//! because the parity on the flash is that of its old copy.
+
+use crate::context::Context;
+use crate::event::EventQueue;
+use crate::flash::Engine;
+use crate::flash::die::Phase;
+use crate::flash::op::{Class, Op, OpKind, Owner};
+use crate::ftl::above::WithFtl;
+use crate::gc::state::GcState;
+use crate::host::job::Stage;
+use crate::ids::{Lpn, NONE, PlaneIx};
+use crate::observe::{Blame, Occupant};
+use crate::policy::answers::{ReadAnswer, Scope};
+use crate::policy::interface::ReadPlan;
+use crate::raid::active::Rebuild;
+use crate::raid::front::{Front, WithRaid};
+use crate::raid::{XOR_NS, bits};
+use crate::units::Ns;
+use crate::verify::oracle::Content;
+use crate::view::BlockedRead;
+
+/// A page of a stripe and how a reconstruction gets at it.
+struct Sources {
+    /// Places that the request reads anyway, that are in RAM, and that must be read in addition.
+    own: u32,
+    in_ram: u32,
+    extra: u32,
+    /// The planes of the latter.
+    planes: [PlaneIx; 32],
+    planes_count: usize,
+    /// Of them those that are behind a GC as well.
+    behind: u32,
+}
+
+impl<Q: EventQueue, U> Engine<Q, WithFtl<WithRaid<U>>>
+where
+    Self: Front,
+{
+    /// Whether a read of a plane would wait for what a GC holds: the plane, or its channel.
+    #[inline]
+    pub(crate) fn is_behind_gc(&self, plane: PlaneIx) -> bool {
+        self.flash.is_held_from(plane)
+    }
+
+    /// For how long the GC that a plane is behind goes on at least. Under load its commands wait, and it takes longer.
+    fn gc_left_ns(&self, plane: PlaneIx) -> Ns {
+        let g = &self.flash.device.geometry;
+        let die = self.flash.die_of(plane);
+        let held = self.flash.is_held(plane);
+        let holder = if held { die } else { self.flash.held_by(self.flash.channel_of(die)) };
+        let mut planes = holder * g.planes_per_die..(holder + 1) * g.planes_per_die;
+        let gc = |plane: PlaneIx| self.up.ftl.gc.of(plane);
+        let by = if held && gc(plane).holds {
+            Some(plane)
+        } else {
+            planes.find(|&other| gc(other).holds && gc(other).plan.scope >= if held { Scope::Die } else { Scope::Channel })
+        };
+        let Some(by) = by else { return 0 };
+        let timing = &self.flash.device.timing;
+        let mean = |times: &[Ns]| times.iter().sum::<Ns>() / times.len() as Ns;
+        let transfers = if self.flash.traits.gc_through_controller { 2 * timing.transfer_page_ns } else { 0 };
+        let copy = 2 * timing.command_ns + mean(&timing.read_ns) + mean(&timing.program_ns) + transfers;
+        let steps = match gc(by).victim {
+            NONE => timing.erase_steps,
+            victim => self.flash.device.erase_steps_after(self.up.ftl.books.erase_count(victim)),
+        };
+        let erase = timing.command_ns + timing.erase_step_ns * u64::from(steps);
+        let running = self.flash.running(holder).filter(|&op| self.flash.ops[op as usize].owner == Owner::Gc(by));
+        let pulse_left = || self.flash.pulse_left_ns(holder);
+        if gc(by).state == GcState::Erasing {
+            return if running.is_some() && self.flash.phase(holder) == Phase::Erase { pulse_left() } else { erase };
+        }
+        let current = running.map_or(0, |op| {
+            if self.flash.phase(holder) == Phase::ArrayProgram {
+                return pulse_left();
+            }
+            let elapsed = self.flash.now - self.flash.ops[op as usize].since;
+            copy - elapsed.min(timing.command_ns + mean(&timing.read_ns))
+        });
+        if gc(by).plan.release_each_page {
+            return if running.is_some() { current } else { copy };
+        }
+        if gc(by).victim == NONE {
+            // It still claims channels, and has not chosen.
+            return copy;
+        }
+        let valid = u64::from(self.up.ftl.books.valid_pages(gc(by).victim)).saturating_sub(u64::from(running.is_some()));
+        // A held channel is given up before the erase.
+        current + valid * copy + if held { erase } else { 0 }
+    }
+
+    /// Asks how the pages of a read that are behind GCs are served, and lines all of them up.
+    #[inline(never)]
+    pub(crate) fn plan_reads(&mut self, request: u32, first: u32) {
+        let mut op = first;
+        while op != NONE {
+            let stripe = self.stripe_of(op);
+            let mut last = op;
+            loop {
+                let next = self.flash.ops[last as usize].next;
+                if next == NONE || self.stripe_of(next) != stripe {
+                    break;
+                }
+                last = next;
+            }
+            let rest = std::mem::replace(&mut self.flash.ops[last as usize].next, NONE);
+            if !self.plan_stripe(request, stripe, op) {
+                while op != NONE {
+                    let next = self.flash.ops[op as usize].next;
+                    self.enqueue(op);
+                    op = next;
+                }
+            }
+            op = rest;
+        }
+    }
+
+    /// The stripe of an operation's page.
+    fn stripe_of(&self, op: u32) -> u32 {
+        let stripes = &self.up.up.raid.rain.as_ref().expect("only drives with stripes get here").stripes;
+        stripes.of(self.flash.ops[op as usize].lpn)
+    }
+
+    /// Asks about the pages of one stripe. Returns whether they are lined up.
+    fn plan_stripe(&mut self, request: u32, stripe: u32, first: u32) -> bool {
+        let mut target = NONE;
+        let mut behind = 0;
+        let mut op = first;
+        while op != NONE {
+            let entry = &self.flash.ops[op as usize];
+            if self.is_behind_gc(entry.plane) {
+                behind += 1;
+                target = op;
+            }
+            op = entry.next;
+        }
+        if behind == 0 {
+            return false;
+        }
+        let sources = self.sources(stripe, self.flash.ops[target as usize].lpn, first);
+        if behind > 1 || sources.behind > 0 {
+            self.note_forced_wait(request, behind);
+            return false;
+        }
+        if !self.ask_about(request, target, stripe, &sources) {
+            return false;
+        }
+        self.count_reconstruction(&sources);
+        self.rebuild(request, stripe, first, target, &sources, Blame::default(), false);
+        true
+    }
+
+    /// Where the rest of a page's stripe would come from.
+    fn sources(&self, stripe: u32, target: Lpn, first: u32) -> Sources {
+        let rain = self.up.up.raid.rain.as_ref().expect("only drives with stripes get here");
+        let (_, members) = rain.stripes.members(stripe);
+        let mut sources = Sources { own: 0, in_ram: 0, extra: 0, planes: [0; 32], planes_count: 0, behind: 0 };
+        let mut op = first;
+        while op != NONE {
+            let entry = &self.flash.ops[op as usize];
+            sources.own |= u32::from(entry.lpn != target) << rain.stripes.place_of(entry.lpn);
+            op = entry.next;
+        }
+        let batch = rain.active.find(stripe).map(|index| rain.active.get(index).batch).filter(|&batch| batch != NONE);
+        if let Some(batch) = batch.map(|batch| &rain.batches[batch as usize]).filter(|batch| batch.ready) {
+            sources.in_ram = (batch.members | 1 << members) & !sources.own;
+        }
+        for place in 0..=members {
+            let lpn = rain.stripes.page_in(stripe, place);
+            let ppn = self.up.ftl.books.lookup(lpn);
+            if lpn == target || ppn == NONE || (sources.own | sources.in_ram) >> place & 1 == 1 {
+                continue;
+            }
+            let plane = self.up.ftl.books.plane_of(ppn);
+            sources.extra |= 1 << place;
+            sources.planes[sources.planes_count] = plane;
+            sources.planes_count += 1;
+            sources.behind += u32::from(self.is_behind_gc(plane));
+        }
+        sources
+    }
+
+    /// Asks whether a read is reconstructed, and notes that it waits otherwise.
+    fn ask_about(&mut self, request: u32, op: u32, stripe: u32, sources: &Sources) -> bool {
+        let entry = self.flash.ops[op as usize];
+        let (_, members) = self.rain().stripes.members(stripe);
+        let blocked = BlockedRead {
+            lpn: entry.lpn,
+            plane: entry.plane,
+            gc_left_ns: self.gc_left_ns(entry.plane),
+            extra: &sources.planes[..sources.planes_count],
+            full_stripe: sources.own.count_ones() + 1 == members,
+        };
+        match self.ask(|policies, view| policies.read_plan.plan(view, &blocked)) {
+            ReadAnswer::Reconstruct => return true,
+            ReadAnswer::Wait => self.note_decided_wait(request),
+            ReadAnswer::Direct => {}
+        }
+        false
+    }
+
+    fn count_reconstruction(&mut self, sources: &Sources) {
+        let counters = &mut self.flash.counters;
+        counters.reconstructed_pages += 1;
+        counters.reconstruction_reads += u64::from(sources.extra.count_ones());
+    }
+
+    /// A page that was read and could not be corrected is regenerated, whatever GCs do. Nobody has decided that, so it counts
+    /// apart from reconstructions.
+    pub(crate) fn regenerate_unreadable(&mut self, request: u32, op: u32) {
+        let entry = self.flash.ops[op as usize];
+        let stripe = self.stripe_of(op);
+        let sources = self.sources(stripe, entry.lpn, NONE);
+        let blame = self.flash.blame(op).clone();
+        self.flash.counters.regeneration_reads += u64::from(sources.extra.count_ones());
+        if sources.behind > 0 && self.rain().plans_reads {
+            self.note_wait_to_regenerate(request, sources.behind);
+        }
+        let rebuild = self.rebuild(request, stripe, op, op, &sources, blame, entry.gc_blocked);
+        self.rain().rebuilds[rebuild as usize].unreadable = true;
+    }
+
+    fn note_decided_wait(&mut self, request: u32) {
+        self.flash.counters.read_waits += 1;
+        let now = self.flash.now;
+        let request = self.request(request);
+        if request.gc_waits == 0 && request.gc_waits_forced == 0 {
+            request.gc_wait_since = now;
+        }
+        request.gc_waits = request.gc_waits.saturating_add(1);
+    }
+
+    /// Pages of a read wait for GCs, since parity is no way around them.
+    fn note_forced_wait(&mut self, request: u32, pages: u32) {
+        self.flash.counters.reads_beyond_parity += u64::from(pages);
+        self.note_no_way_around(request, pages);
+    }
+
+    /// Pages that regenerate one beyond the ECC wait for GCs, which are there when they are asked for or come while they wait.
+    fn note_wait_to_regenerate(&mut self, request: u32, pages: u32) {
+        self.flash.counters.regeneration_waits += u64::from(pages);
+        self.note_no_way_around(request, pages);
+    }
+
+    fn note_no_way_around(&mut self, request: u32, pages: u32) {
+        let now = self.flash.now;
+        let request = self.request(request);
+        if request.gc_waits == 0 && request.gc_waits_forced == 0 {
+            request.gc_wait_since = now;
+        }
+        request.gc_waits_forced = request.gc_waits_forced.saturating_add(pages as u16);
+    }
+
+    /// Reads the rest of a stripe in the place of one page. `first`: the pages that the request reads of it, in no line yet,
+    /// `target` among them. Returns the reconstruction, which goes on for some time at least.
+    #[expect(clippy::too_many_arguments, reason = "what a read that waited brings along and one that did not")]
+    fn rebuild(&mut self, request: u32, stripe: u32, first: u32, target: u32, sources: &Sources, blame: Blame, gc_blocked: bool) -> u32 {
+        let wanted_page = self.flash.ops[target as usize];
+        let (mut from, mut to) = (u8::MAX, 0);
+        let (mut link_sectors, mut wanted, mut pages) = (0, 0, 0);
+        let mut op = first;
+        while op != NONE {
+            let entry = &self.flash.ops[op as usize];
+            from = from.min(entry.first_sector);
+            to = to.max(entry.first_sector + entry.sectors);
+            link_sectors += u32::from(entry.sectors);
+            pages += 1;
+            wanted |= 1 << self.up.up.raid.rain.as_ref().expect("only drives with stripes get here").stripes.place_of(entry.lpn);
+            op = entry.next;
+        }
+        let in_ram = self.up.up.raid.buffer.find(wanted_page.lpn).map_or(0, |(_, present)| present);
+        let then = self.up.oracle.as_ref().map(|oracle| oracle.carried(target));
+        let rain = self.up.up.raid.rain.as_mut().expect("only drives with stripes get here");
+        let active = rain.active.activate(stripe);
+        let item = rain.active.get_mut(active);
+        item.readers[(item.generation & 1) as usize] += 1;
+        let (generation, batch) = (item.generation, item.batch);
+        let mut sum = Content::Uniform(0);
+        if self.up.oracle.is_some() && sources.in_ram != 0 {
+            let batch = &rain.batches[batch as usize];
+            sum = bits(sources.in_ram.into())
+                .filter_map(|place| batch.contents[place as usize].as_ref())
+                .fold(sum, |sum, page| sum.xor(page));
+        }
+        let rebuild = rain.rebuilds.insert(Rebuild {
+            request,
+            active,
+            generation,
+            missing: wanted_page.lpn,
+            wanted,
+            first_sector: from,
+            sectors: to - from,
+            link_sectors,
+            unreadable: false,
+            beyond_ecc: false,
+            sum,
+            then,
+            in_ram,
+        });
+        // The request's own pages but the target, then the others.
+        let (mut chain, mut op) = (NONE, first);
+        while op != NONE {
+            let next = self.flash.ops[op as usize].next;
+            if op != target {
+                let entry = &mut self.flash.ops[op as usize];
+                (entry.first_sector, entry.sectors) = (from, to - from);
+                entry.next = std::mem::replace(&mut chain, op);
+            }
+            op = next;
+        }
+        self.flash.ops.remove(target);
+        for place in bits(sources.extra.into()) {
+            let lpn = self.rain().stripes.page_in(stripe, place);
+            let plane = self.up.ftl.books.plane_of(self.up.ftl.books.lookup(lpn));
+            let mut read = Op::new(OpKind::Read, Class::HostRead, Occupant::Reconstruction, Owner::Rebuild(rebuild), lpn, plane);
+            (read.first_sector, read.sectors) = (from, to - from);
+            let read = self.flash.new_op(read);
+            self.flash.ops[read as usize].next = std::mem::replace(&mut chain, read);
+        }
+        let state = self.request(request);
+        state.reconstructed = state.reconstructed.saturating_add(1);
+        // The job is one part of the request, in the place of all of these pages.
+        state.pending -= pages - 1;
+        self.begin_job(Owner::Rebuild(rebuild), &[Stage { first: chain, compute_ns: XOR_NS }], blame, gc_blocked);
+        rebuild
+    }
+
+    /// A page that a reconstruction needs could not be corrected. What becomes of it is only counted.
+    pub(crate) fn note_unreadable_source(&mut self, owner: Owner) {
+        if let Owner::Job(job) = owner
+            && let Owner::Rebuild(rebuild) = self.job_owner(job)
+        {
+            self.rain().rebuilds[rebuild as usize].beyond_ecc = true;
+        }
+    }
+
+    /// An operation of the job of an owner is done: a reconstruction adds the page that was read to its sum.
+    #[inline]
+    pub(crate) fn hear_of_part(&mut self, owner: Owner, op: u32) {
+        if let (Owner::Rebuild(rebuild), Some(oracle)) = (owner, &self.up.oracle) {
+            let content = oracle.carried(op);
+            let rebuild = &mut self.rain().rebuilds[rebuild as usize];
+            rebuild.sum = rebuild.sum.xor(&content);
+        }
+    }
+
+    /// Everything that a reconstruction needs has been read, and the missing page computed.
+    #[inline(never)]
+    pub(crate) fn rebuild_done(&mut self, rebuild: u32, gc_blocked: bool) {
+        let rain = self.up.up.raid.rain.as_mut().expect("only drives with stripes get here");
+        let done = &rain.rebuilds[rebuild as usize];
+        let (request, active, generation, link_sectors) = (done.request, done.active, done.generation, done.link_sectors);
+        if let (Some(oracle), Some(then)) = (&mut self.up.oracle, &done.then)
+            && !rain.is_trimmed(done.missing)
+        {
+            oracle.check_rebuilt(done.missing, &done.sum, then, done.first_sector.into(), done.sectors.into(), done.in_ram);
+        }
+        let counters = &mut self.flash.counters;
+        match (done.unreadable, done.beyond_ecc) {
+            (true, lost) => *if lost { &mut counters.uncorrectable_lost } else { &mut counters.uncorrectable_regenerated } += 1,
+            (false, true) => counters.reconstructions_beyond_ecc += 1,
+            (false, false) => {}
+        }
+        rain.rebuilds.remove(rebuild);
+        let item = rain.active.get_mut(active);
+        item.readers[(generation & 1) as usize] -= 1;
+        let free = item.readers[(generation & 1) as usize] == 0 && item.generation == generation.wrapping_add(1);
+        let batch = item.batch;
+        rain.active.deactivate_if_idle(active);
+        let waits = free && batch != NONE && self.rain().batches[batch as usize].waits_for_readers;
+        self.regenerated(request, gc_blocked, link_sectors);
+        if waits {
+            self.program_batch(batch);
+        }
+    }
+
+    /// A GC holds all that it must: reads that wait for that are asked about again.
+    #[inline(never)]
+    pub(crate) fn replan_reads(&mut self, plane: PlaneIx) {
+        let g = &self.flash.device.geometry;
+        let die = g.die_of(plane);
+        let per_channel = g.planes() / g.channels;
+        let channel = g.channel_of(die);
+        let planes = match self.up.ftl.gc.of(plane).plan.scope {
+            Scope::Plane => plane..plane + 1,
+            Scope::Die => die * g.planes_per_die..(die + 1) * g.planes_per_die,
+            Scope::Channel => channel * per_channel..(channel + 1) * per_channel,
+            Scope::Controller => 0..g.planes(),
+        };
+        for plane in planes {
+            let waiting: Vec<u32> = self.flash.line(plane, Class::HostRead).collect();
+            for op in waiting {
+                self.replan_waiting(op);
+            }
+        }
+    }
+
+    fn replan_waiting(&mut self, op: u32) {
+        match self.flash.ops[op as usize].owner {
+            Owner::Request(request) => self.replan_read(request, op),
+            Owner::Job(job) => {
+                if let Owner::Rebuild(rebuild) = self.job_owner(job) {
+                    self.turn_rebuild(rebuild, op);
+                }
+            }
+            _ => {}
+        }
+    }
+
+    /// Pages have gone to other planes with their stripe, each from the one beside it: reads of them that wait line up there, and
+    /// are asked about again if that is behind a GC. None starts before all stand in their lines: one that is picked where its
+    /// page no longer is would go after it unasked.
+    pub(crate) fn follow_pages(&mut self, moved: &[(Lpn, PlaneIx)]) {
+        let mut waiting = Vec::new();
+        for &(lpn, from) in moved {
+            let to = self.up.ftl.books.plane_of(self.up.ftl.books.lookup(lpn));
+            let reads = self.flash.line(from, Class::HostRead).filter(|&op| from != to && self.flash.ops[op as usize].lpn == lpn);
+            waiting.extend(reads.map(|op| (op, self.flash.ops[op as usize].arrival, to)));
+        }
+        for &(op, _, to) in &waiting {
+            self.remove_from_line(op);
+            self.line_up_elsewhere(op, to);
+            self.note_wait(op);
+        }
+        if self.rain().plans_reads {
+            for &(op, arrival, _) in &waiting {
+                // What is read in the place of one may let a GC hold its plane, which asks about others of them.
+                let Op { arrival: now, plane, .. } = self.flash.ops[op as usize];
+                if now == arrival && self.is_behind_gc(plane) && self.flash.line(plane, Class::HostRead).any(|waits| waits == op) {
+                    self.replan_waiting(op);
+                }
+            }
+        }
+        for (.., to) in waiting {
+            self.try_start(self.flash.die_of(to));
+        }
+    }
+
+    /// A read that has waited is behind a GC now.
+    fn replan_read(&mut self, request: u32, op: u32) {
+        let entry = self.flash.ops[op as usize];
+        let stripe = self.rain().stripes.of(entry.lpn);
+        let sources = self.sources(stripe, entry.lpn, NONE);
+        if sources.behind > 0 {
+            return self.note_forced_wait(request, 1);
+        }
+        if !self.ask_about(request, op, stripe, &sources) {
+            return;
+        }
+        self.leave_line(op);
+        self.flash.counters.reconstructed_late += 1;
+        self.pay(op);
+        let blame = self.flash.blame(op).clone();
+        self.count_reconstruction(&sources);
+        let gc_blocked = self.flash.ops[op as usize].gc_blocked;
+        self.rebuild(request, stripe, op, op, &sources, blame, gc_blocked);
+    }
+
+    /// Takes an operation out of its line, with its wait billed.
+    fn leave_line(&mut self, op: u32) {
+        self.remove_from_line(op);
+        self.bill_wait(op);
+        self.flash.host_operation_leaves(self.flash.ops[op as usize].plane);
+    }
+
+    /// A read of a reconstruction is behind a GC now: the page that was behind one when it began is read instead, if it is not
+    /// any more.
+    fn turn_rebuild(&mut self, rebuild: u32, op: u32) {
+        let entry = self.flash.ops[op as usize];
+        let state = &self.rain().rebuilds[rebuild as usize];
+        let (request, missing, wanted, unreadable) = (state.request, state.missing, state.wanted, state.unreadable);
+        let plane = self.rain().stripes.plane_of(missing);
+        if unreadable {
+            return self.note_wait_to_regenerate(request, 1);
+        }
+        if self.is_behind_gc(plane) {
+            return self.note_forced_wait(request, 1);
+        }
+        let blocked = BlockedRead {
+            lpn: entry.lpn,
+            plane: entry.plane,
+            gc_left_ns: self.gc_left_ns(entry.plane),
+            extra: &[plane],
+            full_stripe: false,
+        };
+        match self.ask(|policies, view| policies.read_plan.plan(view, &blocked)) {
+            ReadAnswer::Reconstruct => {}
+            ReadAnswer::Wait => return self.note_decided_wait(request),
+            ReadAnswer::Direct => return,
+        }
+        self.flash.counters.reconstructions_turned += 1;
+        self.remove_from_line(op);
+        let rain = self.up.up.raid.rain.as_mut().expect("only drives with stripes get here");
+        let place = |lpn: Lpn| rain.stripes.place_of(lpn);
+        let is_wanted = |lpn: Lpn| wanted >> place(lpn) & 1 == 1;
+        let (read_now, not_read) = (is_wanted(missing), is_wanted(entry.lpn));
+        let state = &mut rain.rebuilds[rebuild as usize];
+        state.missing = entry.lpn;
+        let then = state.then.take();
+        if let Some(oracle) = &mut self.up.oracle {
+            state.then = not_read.then(|| oracle.carried(op));
+            if let Some(then) = then.filter(|_| read_now) {
+                oracle.carry(op, then);
+            }
+        }
+        state.in_ram = self.up.up.raid.buffer.find(entry.lpn).filter(|_| not_read).map_or(0, |(_, present)| present);
+        let turned = &mut self.flash.ops[op as usize];
+        turned.lpn = missing;
+        turned.occupant = if read_now { Occupant::HostRead } else { Occupant::Reconstruction };
+        self.reroute(op, plane);
+    }
+}

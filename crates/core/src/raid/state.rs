@@ -1,0 +1,42 @@
+//! What is kept between the host and the translation layer: the write buffer, stripes and their moves, bit errors, scrubbing.
+
+use crate::device::Device;
+use crate::host::write_buffer::WriteBuffer;
+use crate::media::errors::PageErrors;
+use crate::media::scrubber::Scrubbing;
+use crate::raid::active::Rain;
+use crate::raid::mover::Levelling;
+use crate::raid::stripes::Stripes;
+
+/// The write buffer, stripes with parity and their moves, bit errors, and scrubbing.
+#[derive(Debug)]
+pub struct Raid {
+    pub(crate) buffer: WriteBuffer,
+    /// The stripes that pages form with parity, if they do.
+    pub(crate) rain: Option<Box<Rain>>,
+    /// Bit errors, if the flash has any.
+    pub(crate) errors: Option<Box<PageErrors>>,
+    /// The moves of stripes for the sake of wear.
+    pub(crate) levelling: Levelling,
+    /// What reads suspect pages while dies are idle.
+    pub(crate) scrubbing: Scrubbing,
+}
+
+impl Raid {
+    /// That of a drive in which nothing is under way. `plans_reads`: reads behind GCs are asked about.
+    pub(crate) fn new(device: &Device, stripes: Option<Stripes>, plans_reads: bool) -> Self {
+        let mut buffer = WriteBuffer::new(device);
+        let rain = stripes.map(|stripes| {
+            let pages = buffer.capacity();
+            buffer.set_room(pages - Rain::reserve(&stripes, pages));
+            Box::new(Rain::new(stripes, device.geometry.planes(), pages, plans_reads))
+        });
+        Self {
+            buffer,
+            rain,
+            errors: PageErrors::new(device).map(Box::new),
+            levelling: Levelling::default(),
+            scrubbing: Scrubbing::default(),
+        }
+    }
+}

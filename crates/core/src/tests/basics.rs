@@ -1,0 +1,323 @@
+//! Operations, resources, buffer, jobs, fused operations, the host side and the oracle.
+
+use super::*;
+
+#[test]
+fn a_read_is_command_array_and_transfer() {
+    let mut drive = drive(&tiny_device(), no_gc());
+    drive.map_functionally([0]);
+    let id = drive.at(1000, read(0));
+    drive.expect_completion(id, 1111);
+    let blame = drive.blame_of(id);
+    assert_eq!((blame.get(COMMAND), blame.get(ARRAY), blame.get(TRANSFER)), (1, 10, 100));
+}
+
+#[test]
+fn a_read_of_part_of_a_page_transfers_only_its_sectors() {
+    let mut drive = drive(&tiny_device(), no_gc());
+    drive.map_functionally([0]);
+    let id = drive.at(0, Command { kind: CommandKind::Read, sector: 3, sectors: 2, critical: false });
+    drive.expect_completion(id, 1 + 10 + 25);
+}
+
+#[test]
+fn a_read_of_an_unmapped_page_returns_zeroes_at_once_and_is_counted() {
+    let mut drive = drive(&tiny_device(), no_gc());
+    let id = drive.at(5, read(3));
+    assert_eq!(drive.finished_at(id), Some(5));
+    assert_eq!(drive.counters().unmapped_reads, 1);
+}
+
+#[test]
+fn a_program_is_command_transfer_and_array() {
+    let mut drive = drive(&tiny_device(), no_gc());
+    let id = drive.at(0, write(0));
+    drive.expect_completion(id, 1101);
+}
+
+#[test]
+fn page_classes_have_their_own_times() {
+    let mut device = tiny_device();
+    device.timing.read_ns = vec![10, 30];
+    device.timing.program_ns = vec![1000, 5000];
+    device.timing.page_class_pattern = vec![0, 1];
+    let mut drive = drive(&device, no_gc());
+    let fast = drive.at(0, write(0));
+    let slow = drive.at(10_000, write(2));
+    drive.run();
+    assert_eq!(drive.finished_at(fast), Some(1101));
+    assert_eq!(drive.finished_at(slow), Some(10_000 + 5101));
+    let slow_read = drive.at(20_000, read(2));
+    drive.expect_completion(slow_read, 20_000 + 131);
+}
+
+#[test]
+fn dies_share_their_channel_and_overlap_their_arrays() {
+    let mut drive = drive(&one_channel(2, 1), no_gc());
+    drive.map_functionally([0, 1]);
+    let first = drive.at(0, read(0));
+    let second = drive.at(0, read(1));
+    // Commands at 0 and 1; arrays end at 11 and 12; the second transfer waits from 12 to 111.
+    drive.expect_completion(first, 111);
+    drive.expect_completion(second, 211);
+    let blame = drive.blame_of(second);
+    assert_eq!(blame.get(CHANNEL + Occupant::HostRead as usize), 1 + 99);
+    assert_eq!(blame.get(DIE + Occupant::HostRead as usize), 0);
+}
+
+#[test]
+fn a_channel_that_nobody_awaits_is_released_without_an_event() {
+    let mut alone = drive(&one_channel(2, 1), no_gc());
+    alone.map_functionally([0, 1]);
+    alone.at(0, read(0));
+    alone.run();
+    assert_eq!(alone.counters().events, 2, "array and transfer, nothing for the channel");
+}
+
+#[test]
+fn a_die_serves_one_operation_at_a_time() {
+    let mut drive = drive(&tiny_device(), no_gc());
+    drive.map_functionally([0, 2]);
+    drive.at(0, read(0));
+    let second = drive.at(50, read(2));
+    drive.expect_completion(second, 222);
+    assert_eq!(drive.blame_of(second).get(DIE + Occupant::HostRead as usize), 111 - 50);
+}
+
+#[test]
+fn the_device_queue_is_bounded_and_the_rest_waits_in_the_host() {
+    let mut device = tiny_device();
+    device.host.queue_depth = 1;
+    let mut drive = drive(&device, no_gc());
+    drive.map_functionally([0, 1]);
+    drive.at(0, read(0));
+    let second = drive.at(10, read(1));
+    drive.expect_completion(second, 222);
+    assert_eq!(drive.blame_of(second).get(DIE + Occupant::HostRead as usize), 101);
+    assert_eq!(drive.completion_of(second).host_queue_ns, 101);
+}
+
+#[test]
+fn the_buffer_completes_writes_and_serves_reads_at_the_speed_of_ram() {
+    let mut device = tiny_device();
+    device.ram.buffer_kib = 16;
+    let mut drive = drive(&device, no_gc());
+    let written = drive.at(0, write(0));
+    drive.expect_completion(written, 3);
+    let hit = drive.at(10, read(0));
+    drive.expect_completion(hit, 13);
+    assert_eq!(drive.counters().buffer_hits, 1);
+}
+
+#[test]
+fn a_full_buffer_blocks_writes_until_a_page_is_programmed() {
+    let mut device = one_channel(1, 1);
+    device.ram.buffer_kib = 8;
+    device.ram.flush_above_percent = 50;
+    let mut drive = drive(&device, no_gc());
+    drive.at(0, write(0));
+    drive.at(0, write(1));
+    let blocked = drive.at(0, write(2));
+    // The second write pushed page 0 out: programmed at 1101, its room is free then.
+    drive.expect_completion(blocked, 1104);
+    assert_eq!(drive.blame_of(blocked).get(crate::observe::BUFFER_FULL), 1101);
+}
+
+#[test]
+fn part_of_a_mapped_page_is_read_modified_and_written() {
+    let mut device = one_channel(1, 1);
+    device.geometry.channels = 1;
+    let mut drive = drive(&device, no_gc());
+    drive.map_functionally([0]);
+    let id = drive.at(0, Command { kind: CommandKind::Write, sector: 0, sectors: 2, critical: false });
+    // Six sectors are read: 1 + 10 + 75; the whole page is programmed: 1 + 100 + 1000.
+    drive.expect_completion(id, 86 + 1101);
+    let whole = drive.at(5000, read(0));
+    drive.run();
+    assert_eq!(drive.mismatch(), None);
+    assert!(drive.finished_at(whole).is_some());
+}
+
+#[test]
+fn writes_of_one_page_keep_their_order_without_buffer() {
+    let mut drive = drive(&one_channel(1, 1), no_gc());
+    drive.map_functionally([0]);
+    drive.at(0, Command { kind: CommandKind::Write, sector: 0, sectors: 2, critical: false });
+    let second = drive.at(1, Command { kind: CommandKind::Write, sector: 4, sectors: 1, critical: false });
+    let third = drive.at(2, write(0));
+    drive.run();
+    assert!(drive.finished_at(second) < drive.finished_at(third));
+    drive.at(100_000, read(0));
+    drive.run();
+    assert_eq!(drive.mismatch(), None);
+}
+
+#[test]
+fn a_job_runs_its_stages_after_each_other_and_computes_between_them() {
+    let mut drive = drive(&one_channel(3, 1), no_gc());
+    drive.map_functionally([0, 1, 2]);
+    let request = {
+        // The request comes to life through a read that is replaced by the job below.
+        let id = drive.at(0, read(2));
+        drive.expect_completion(id, 111);
+        drive.observer_mut().accepted(id + 1, 111);
+        drive.begin_request_for_test(read(0))
+    };
+    let mut ops = [NONE; 3];
+    for (index, lpn) in [0, 1].into_iter().enumerate() {
+        let mut op = Op::new(OpKind::Read, Class::AuxiliaryRead, Occupant::Reconstruction, Owner::Request(request), lpn, lpn);
+        op.sectors = 8;
+        ops[index] = drive.flash.new_op(op);
+    }
+    drive.flash.ops[ops[0] as usize].next = ops[1];
+    let mut last = Op::new(OpKind::Read, Class::AuxiliaryRead, Occupant::Reconstruction, Owner::Request(request), 2, 2);
+    last.sectors = 8;
+    ops[2] = drive.flash.new_op(last);
+    let start = drive.now();
+    drive.start_job(Owner::Request(request), &[Stage { first: ops[0], compute_ns: 3 }, Stage { first: ops[2], compute_ns: 5 }]);
+    // Two parallel reads share the channel: 211. Then 3, a read of 111, and 5.
+    let end = start + 211 + 3 + 111 + 5;
+    drive.advance(end - 1);
+    assert_eq!(drive.outstanding(), 1);
+    drive.advance(end);
+    assert_eq!(drive.outstanding(), 0);
+    let (_, blame) = drive.observer().0.last().unwrap();
+    assert_eq!(blame.get(COMPUTE), 8);
+    assert_eq!(blame.get(ARRAY), 20, "of the parallel reads only the last counts");
+}
+
+#[test]
+fn parts_of_a_multi_plane_read_share_the_array_and_transfer_in_turn() {
+    let mut design = no_gc();
+    design.join = JoinPolicy::SameOffset(SameOffset {});
+    let mut drive = drive(&one_channel(1, 2), design);
+    drive.map_functionally([0, 1, 2, 3]);
+    // Page 0 occupies the die, so that the pages behind it are waiting together: 1 and 2 lie in different planes.
+    let busy = drive.at(0, read(0));
+    let lead = drive.at(1, read(2));
+    let mate = drive.at(2, read(3));
+    drive.expect_completion(busy, 111);
+    // Two commands, one array read, the mate's transfer, then the lead's.
+    drive.expect_completion(mate, 111 + 2 + 10 + 100);
+    drive.expect_completion(lead, 111 + 2 + 10 + 200);
+    assert_eq!(drive.counters().joined, 1);
+}
+
+#[test]
+fn parts_of_a_multi_plane_program_complete_together() {
+    let mut design = no_gc();
+    design.join = JoinPolicy::SameOffset(SameOffset {});
+    let mut drive = drive(&one_channel(1, 2), design);
+    drive.map_functionally([0, 1]);
+    drive.at(0, read(0));
+    let first = drive.at(1, write(2));
+    let second = drive.at(2, write(3));
+    // Two commands, two transfers, one array program.
+    drive.expect_completion(first, 111 + 2 + 200 + 1000);
+    assert_eq!(drive.finished_at(second), drive.finished_at(first));
+    // Plane 0 alone programs another page, so the offsets differ and nothing joins.
+    drive.at(5000, write(0));
+    drive.at(10_000, read(0));
+    drive.at(10_001, write(2));
+    drive.at(10_002, write(3));
+    drive.run();
+    assert_eq!(drive.counters().joined, 1);
+}
+
+#[test]
+fn commands_beyond_the_drive_and_of_no_sectors_are_refused() {
+    let mut drive = drive(&tiny_device(), no_gc());
+    let sectors = tiny_device().logical_sectors();
+    let beyond = Command { kind: CommandKind::Read, sector: sectors - 1, sectors: 2, critical: false };
+    assert!(drive.submit(0, beyond).unwrap_err().to_string().contains("beyond the drive"));
+    let far = Command { kind: CommandKind::Read, sector: u64::MAX, sectors: u32::MAX, critical: false };
+    assert!(drive.submit(0, far).is_err());
+    let empty = Command { kind: CommandKind::Read, sector: 0, sectors: 0, critical: false };
+    assert!(drive.submit(0, empty).is_err());
+    assert!(drive.submit(0, Command { kind: CommandKind::Read, sector: sectors - 1, sectors: 1, critical: false }).is_ok());
+}
+
+#[test]
+fn the_oracle_finds_a_fault_in_the_map() {
+    let mut drive = drive(&tiny_device(), no_gc());
+    drive.map_functionally([0, 2]);
+    drive.at(0, read(0));
+    drive.run();
+    assert_eq!(drive.mismatch(), None);
+    drive.inject(Fault::Map { lpn: 0, other: 2 });
+    drive.at(1000, read(0));
+    drive.run();
+    assert!(drive.mismatch().unwrap().contains("logical page 0"));
+}
+
+#[test]
+fn the_oracle_finds_a_fault_in_a_gc_copy() {
+    for copy in ["copyback", "controller"] {
+        let mut design = plain_design(Scope::Plane);
+        design.gc = toml::from_str(&format!("copy = \"{copy}\"")).unwrap();
+        let mut drive = at_the_brink(&one_channel(1, 1), design, 2);
+        drive.inject(Fault::GcCopy);
+        drive.at(0, write(0));
+        drive.run();
+        assert_eq!(drive.mismatch(), None, "the copy itself is not a read");
+        drive.at(100_000, read(1));
+        drive.run();
+        assert!(drive.mismatch().unwrap().contains("logical page 1"), "{copy}");
+    }
+}
+
+#[test]
+fn the_oracle_finds_a_fault_in_the_buffer() {
+    let mut device = tiny_device();
+    device.ram.buffer_kib = 16;
+    let mut drive = drive(&device, no_gc());
+    drive.at(0, write(0));
+    drive.inject(Fault::Buffer);
+    drive.at(10, write(0));
+    drive.at(20, read(0));
+    drive.run();
+    assert!(drive.mismatch().unwrap().contains("buffer"));
+}
+
+#[test]
+fn a_partly_buffered_page_that_is_not_mapped_is_served_by_the_ram() {
+    let mut device = tiny_device();
+    device.ram.buffer_kib = 64;
+    let mut drive = drive(&device, no_gc());
+    drive.at(0, Command { kind: CommandKind::Write, sector: 0, sectors: 2, critical: false });
+    let id = drive.at(10, read(0));
+    drive.expect_completion(id, 13);
+    assert_eq!(drive.mismatch(), None);
+}
+
+#[test]
+fn a_full_buffer_is_flushed_even_where_the_background_flush_never_begins() {
+    let mut device = one_channel(1, 1);
+    device.ram.buffer_kib = 8;
+    device.ram.flush_above_percent = 100;
+    let mut drive = drive(&device, no_gc());
+    let ids: Vec<u64> = (0..5).map(|lpn| drive.at(0, write(lpn))).collect();
+    drive.run();
+    assert!(ids.iter().all(|&id| drive.finished_at(id).is_some()), "{}", drive.explain_standstill());
+}
+
+#[test]
+fn a_late_submission_keeps_both_times() {
+    let mut drive = drive(&tiny_device(), no_gc());
+    drive.map_functionally([0]);
+    drive.advance(500);
+    let id = drive.submit(200, read(0)).unwrap();
+    drive.run();
+    let completion = drive.completion_of(id);
+    assert_eq!((completion.asked, completion.arrived, completion.completed), (200, 500, 611));
+}
+
+#[test]
+fn a_submission_comes_after_the_events_of_its_time() {
+    let mut drive = drive(&tiny_device(), no_gc());
+    drive.map_functionally([0]);
+    let first = drive.submit(0, read(0)).unwrap();
+    let second = drive.submit(1000, read(0)).unwrap();
+    assert_eq!(drive.finished_at(first), Some(111));
+    drive.expect_completion(second, 1111);
+}

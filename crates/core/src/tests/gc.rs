@@ -1,0 +1,376 @@
+//! GC: what it holds, when it yields, gates, space.
+
+use super::*;
+
+#[test]
+fn an_isolated_gc_copies_back_and_erases_in_the_sum_of_its_steps() {
+    let mut drive = at_the_brink(&one_channel(1, 1), plain_design(Scope::Plane), 2);
+    let trigger = drive.at(0, write(0));
+    drive.expect_completion(trigger, 1101);
+    drive.run();
+    assert_eq!(drive.counters().gcs, 1);
+    // Page 0 just died, so one page is left: two commands, array read, array program; then command and erase.
+    assert_eq!(drive.counters().gc_copy_ns, 1 + 10 + 1 + 1000);
+    assert_eq!(drive.counters().gc_ns, 1012 + 1 + 10_000);
+    drive.up.ftl.books.audit().unwrap();
+}
+
+#[test]
+fn an_isolated_gc_of_64_valid_pages_copies_for_54_ms_and_erases_for_2_ms() {
+    let mut drive = at_the_brink(&table_1_plane(), plain_design(Scope::Plane), 65);
+    drive.at(0, write(0));
+    drive.run();
+    assert_eq!(drive.counters().gcs, 1);
+    assert_eq!(drive.counters().gc_pages, 64);
+    let commands = 64 * 2 * 200;
+    assert_eq!(drive.counters().gc_copy_ns, 53_760_000 + commands);
+    assert_eq!(drive.counters().gc_ns, 53_760_000 + commands + 200 + 2_000_000);
+}
+
+#[test]
+fn an_uncontended_read_of_table_1_takes_140_us_and_its_command() {
+    let mut drive = drive(&table_1_plane(), no_gc());
+    drive.map_functionally([0]);
+    let id = drive.at(0, read(0));
+    drive.expect_completion(id, 140_200);
+}
+
+#[test]
+fn the_mean_wait_of_one_die_under_poisson_reads_is_that_of_m_d_1() {
+    use rand_core::Rng;
+    /// Adds up waits instead of keeping completions.
+    #[derive(Default)]
+    struct Waits(u128, u64);
+    impl Observer for Waits {
+        fn completed(&mut self, completion: &Completion, attribution: Attribution<'_>) {
+            self.0 += u128::from(completion.completed - completion.arrived - 140_200);
+            self.1 += 1;
+            let blame = attribution.sum();
+            let own = blame.get(COMMAND) + blame.get(ARRAY) + blame.get(TRANSFER);
+            assert_eq!(own, 140_200);
+        }
+    }
+    let service = 140_200.0;
+    for load in [0.3, 0.7, 0.85] {
+        let mut drive: Drive<Waits> = Drive::new(&table_1_plane(), no_gc(), false, Waits::default()).unwrap();
+        for lpn in 0..64 {
+            drive.write_for_test(lpn);
+        }
+        let mut random = rand_pcg::Pcg64Mcg::new(1 << 90 | 7);
+        let mut now = 0.0f64;
+        for _ in 0..2_000_000 {
+            let uniform = (random.next_u64() >> 11) as f64 / (1u64 << 53) as f64;
+            now -= (1.0 - uniform).ln() * service / load;
+            let lpn = random.next_u32() % 64;
+            drive.advance(now as Ns);
+            drive.submit(now as Ns, read(lpn)).unwrap();
+        }
+        while drive.step() {}
+        let Waits(sum, count) = *drive.observer();
+        let wait = sum as f64 / count as f64;
+        let theory = load * service / (2.0 * (1.0 - load));
+        assert!((wait / theory - 1.0).abs() < 0.02, "at load {load}: mean wait {wait} ns, M/D/1 {theory} ns");
+    }
+}
+
+#[test]
+fn what_a_gc_holds_decides_who_waits() {
+    let mut device = one_channel(2, 1);
+    device.geometry.channels = 2;
+    // Planes 0 and 1 are on channel 0, 2 and 3 on channel 1; with CWDP page 2 is in plane 1 and page 1 in plane 2.
+    let (same_channel, other_channel) = (2, 1);
+    let free = 1500 + 111;
+    let copied = 1101 + 1012;
+
+    assert_eq!(read_during_gc(Scope::Plane, &device, same_channel).2, free);
+    let (drive, id, finished) = read_during_gc(Scope::Channel, &device, same_channel);
+    // The channel is given up when the erase starts; the waiting read is served before the erase's command.
+    assert_eq!(finished, copied + 111);
+    assert!(drive.completion_of(id).gc_blocked);
+    assert_eq!(drive.blame_of(id).get(CHANNEL + HELD_GC_PROGRAM), copied - 1500);
+    assert_eq!(read_during_gc(Scope::Channel, &device, other_channel).2, free);
+    let (drive, id, finished) = read_during_gc(Scope::Controller, &device, other_channel);
+    assert_eq!(finished, copied + 111);
+    assert_eq!(drive.blame_of(id).get(CHANNEL + crate::observe::HELD_CONTROLLER), copied - 1500);
+
+    let (drive, id, _) = read_during_gc(Scope::Plane, &device, 20);
+    assert!(drive.completion_of(id).gc_blocked, "a read of the plane itself waits under every hold");
+    assert_eq!(drive.blame_of(id).get(DIE + Occupant::Erase as usize), 10_001);
+}
+
+#[test]
+fn a_held_plane_lets_its_siblings_work_between_the_steps_and_a_held_die_does_not() {
+    let device = one_channel(1, 2);
+    let (_, _, finished) = read_during_gc(Scope::Plane, &device, 1);
+    // The program of the only page ends at 2113; then the read, which is older than the erase, is served.
+    assert_eq!(finished, 2113 + 111);
+    let (drive, id, finished) = read_during_gc(Scope::Die, &device, 1);
+    assert_eq!(finished, 2113 + 10_001 + 111);
+    assert!(drive.completion_of(id).gc_blocked);
+}
+
+#[test]
+fn two_gcs_that_hold_the_controller_do_not_deadlock() {
+    let mut device = one_channel(2, 1);
+    device.geometry.channels = 2;
+    let mut drive = drive(&device, plain_design(Scope::Controller));
+    for round in 0..40u32 {
+        for lpn in 0..8 {
+            drive.at(u64::from(round) * 10, write(lpn));
+        }
+    }
+    drive.run();
+    assert_eq!(drive.outstanding(), 0, "{}", drive.explain_standstill());
+    assert!(drive.counters().gcs > 4);
+}
+
+#[test]
+fn a_gc_through_the_controller_moves_data_over_the_channel() {
+    let mut design = plain_design(Scope::Plane);
+    design.gc = toml::from_str("copy = \"controller\"").unwrap();
+    let mut drive = at_the_brink(&one_channel(1, 1), design, 2);
+    drive.at(0, write(0));
+    drive.run();
+    assert_eq!(drive.counters().gc_copy_ns, 111 + 1101);
+    assert_eq!(drive.mismatch(), None);
+}
+
+#[test]
+fn a_preemptible_gc_yields_after_a_page_and_a_blocking_one_after_the_erase() {
+    let finish = |design: Design| {
+        let mut drive = at_the_brink(&one_channel(1, 1), design, 3);
+        drive.at(0, write(15));
+        // The GC starts at 1101; its first page of three ends at 2113.
+        let id = drive.at(1200, read(15));
+        drive.run();
+        (drive.finished_at(id).unwrap(), drive.counters().preemptions)
+    };
+    let mut design = plain_design(Scope::Plane);
+    design.order = OrderPolicy::ReadFirst(ReadFirst {});
+    let (blocking, none) = finish(design);
+    let mut design = plain_design(Scope::Plane);
+    design.order = OrderPolicy::ReadFirst(ReadFirst {});
+    design.gc_hold = GcHoldPolicy::Preemptible(Preemptible::new(Scope::Plane, Until::Urgent));
+    let (preempted, some) = finish(design);
+    assert_eq!(preempted, 2113 + 111);
+    assert!(blocking > 1101 + 10_000);
+    assert_eq!(none, 0);
+    assert!(some > 0);
+}
+
+#[test]
+fn below_the_hard_watermark_a_preemptible_gc_yields_no_more() {
+    let finish = |hard: f64| {
+        let mut design = plain_design(Scope::Plane);
+        design.order = OrderPolicy::ReadFirst(ReadFirst {});
+        design.gc_hold = GcHoldPolicy::Preemptible(Preemptible::new(Scope::Plane, Until::Urgent));
+        design.gc_trigger = GcTriggerPolicy::Watermark(crate::policy::gc_trigger::watermark::Watermark::new(50.0, hard));
+        let mut drive = at_the_brink(&one_channel(1, 1), design, 4);
+        // 16 of 32 pages are erased; with the write 15 are, and each page that the GC moves is one less.
+        drive.at(0, write(15));
+        let id = drive.at(2200, read(15));
+        drive.run();
+        (drive.finished_at(id).unwrap(), drive.counters().preemptions)
+    };
+    // The pages end at 2113, 3125 and 4137. Fewer than 14 pages are erased from the second on, when the fourth has been read.
+    assert_eq!(finish(25.0), (3125 + 111, 3), "above the watermark");
+    let (finished, preemptions) = finish(43.75);
+    assert_eq!(preemptions, 1, "14 erased pages are not below 43.75 %, 13 are");
+    assert!(finished > 3125 + 10_000, "it waits for the erase: {finished}");
+}
+
+/// A gate that opens at a given time.
+struct OpensAt(Ns);
+
+impl GcGate for OpensAt {
+    fn may_start(&mut self, view: View<'_>, _: PlaneIx, _: Want) -> Gate {
+        if view.now() >= self.0 { Gate::Open } else { Gate::ShutUntil(self.0) }
+    }
+    fn strict(&mut self) -> bool {
+        false
+    }
+
+    fn alone_in_die(&mut self) -> bool {
+        false
+    }
+
+    fn needs_stripes(&mut self) -> bool {
+        false
+    }
+}
+
+#[test]
+fn a_gate_is_asked_again_when_it_said_so() {
+    let mut design = plain_design(Scope::Plane);
+    design.gc_gate = GcGatePolicy::Custom(Box::new(OpensAt(5000)));
+    let mut drive = at_the_brink(&one_channel(1, 1), design, 2);
+    drive.at(0, write(0));
+    drive.advance(4999);
+    assert!(!drive.view().in_gc(0));
+    drive.advance(5000);
+    assert!(drive.view().in_gc(0));
+    drive.run();
+    assert_eq!(drive.counters().gcs, 1);
+    // The first write completes at 1101 and makes the plane want a GC.
+    assert_eq!(drive.counters().gate_wait_ns, 5000 - 1101);
+    assert_eq!(drive.counters().gate_wait_ns_max, 5000 - 1101);
+    assert_eq!(drive.counters().gc_ns_max, drive.counters().gc_ns);
+}
+
+#[test]
+fn a_quiet_channel_lets_a_gc_start_and_a_busy_one_does_not() {
+    let mut design = plain_design(Scope::Plane);
+    design.gc_gate = GcGatePolicy::QuietChannel(QuietChannel::default());
+    let mut drive = at_the_brink(&one_channel(2, 1), design, 2);
+    drive.map_functionally([1]);
+    drive.at(0, write(0));
+    drive.at(1100, read(1));
+    drive.advance(1210);
+    assert!(!drive.view().in_gc(0), "the read is on the channel until 1211");
+    drive.advance(1211);
+    assert!(drive.view().in_gc(0));
+    assert_eq!(drive.counters().gate_waits, 1);
+}
+
+#[test]
+fn a_starved_write_waits_for_the_erase_and_is_billed_for_it() {
+    let mut design = plain_design(Scope::Plane);
+    design.gc_trigger = GcTriggerPolicy::Watermark(crate::policy::gc_trigger::watermark::Watermark::new(30.0, 25.0));
+    let mut device = one_channel(1, 1);
+    device.host.queue_depth = 64;
+    let mut drive = drive(&device, design);
+    drive.map_functionally((0..16).chain(0..4));
+    let ids: Vec<u64> = (0..64).map(|index| drive.at(0, write(index % 16))).collect();
+    drive.run();
+    assert_eq!(drive.outstanding(), 0, "{}", drive.explain_standstill());
+    assert!(drive.counters().gcs > 0);
+    let starved: Ns = ids.iter().map(|&id| drive.blame_of(id).get(SPACE)).sum();
+    assert!(starved > 0 && drive.counters().starved > 0);
+    assert!(ids.iter().all(|&id| drive.blame_of(id).get(SPACE) == 0 || drive.completion_of(id).gc_blocked));
+}
+
+#[test]
+fn gc_that_takes_no_time_leaves_no_trace_in_latency() {
+    let mut design = plain_design(Scope::Plane);
+    design.gc.ideal = true;
+    let mut drive = at_the_brink(&one_channel(1, 1), design, 2);
+    let trigger = drive.at(0, write(0));
+    drive.expect_completion(trigger, 1101);
+    let after = drive.at(1101, read(0));
+    drive.expect_completion(after, 1101 + 111);
+    assert_eq!(drive.counters().gcs, 1);
+    assert_eq!(drive.mismatch(), None);
+}
+
+#[test]
+fn without_gc_a_drive_runs_out_of_space_and_stands_still() {
+    let mut drive = drive(&one_channel(1, 1), no_gc());
+    for index in 0..64 {
+        drive.at(0, write(index % 8));
+    }
+    drive.run();
+    assert!(drive.outstanding() > 0);
+    assert!(drive.explain_standstill().contains("wait for an erased page"), "{}", drive.explain_standstill());
+}
+
+/// A read that queues behind another one waits for the held channel just the same, though the sums bill the read in front.
+#[test]
+fn whoever_waits_behind_a_read_that_a_gc_blocks_is_blocked_as_well() {
+    let mut device = one_channel(2, 1);
+    device.timing.read_ns = vec![500];
+    let mut drive = at_the_brink(&device, plain_design(Scope::Channel), 2);
+    drive.map_functionally([1, 3]);
+    drive.at(0, write(0));
+    // The GC takes the channel at 1101, while die 1 reads its array.
+    let first = drive.at(1000, read(1));
+    let second = drive.at(1000, read(3));
+    drive.run();
+    assert!(drive.completion_of(first).gc_blocked);
+    assert!(drive.completion_of(second).gc_blocked);
+}
+
+/// The second one's wait is billed to the program in front, which is what waits for the GC.
+#[test]
+fn a_write_behind_one_of_its_page_that_a_gc_blocks_is_blocked_as_well() {
+    let gc_ends = 1101 + 1012 + 10_001;
+    // Of a part of the page the old rest is read first, which waits in place of the program.
+    for sectors in [8, 4] {
+        for (at, blocked) in [(1300, true), (gc_ends - 1, true), (gc_ends, false)] {
+            let mut drive = at_the_brink(&one_channel(1, 1), plain_design(Scope::Plane), 2);
+            drive.at(0, write(0));
+            let first = drive.at(1200, Command { sectors, ..write(1) });
+            let second = drive.at(at, write(1));
+            drive.run();
+            assert_eq!(drive.counters().gcs, 1);
+            assert!(drive.completion_of(first).gc_blocked);
+            assert_eq!(drive.completion_of(second).gc_blocked, blocked, "it came at {at}");
+            let waited = drive.finished_at(first).unwrap() - at;
+            assert_eq!(drive.blame_of(second).get(DIE + Occupant::HostProgram as usize), waited);
+        }
+    }
+}
+
+#[test]
+fn a_write_behind_one_of_its_page_that_waits_for_no_gc_is_not_blocked() {
+    let mut drive = at_the_brink(&one_channel(1, 1), plain_design(Scope::Plane), 2);
+    let ids = [0, 1, 2].map(|at| drive.at(at, write(0)));
+    drive.run();
+    assert_eq!(drive.counters().gcs, 1);
+    // The first two are programmed before the GC begins, the third after it.
+    assert_eq!(ids.map(|id| drive.completion_of(id).gc_blocked), [false, false, true]);
+}
+
+/// The second GC asked to hold its die while the first one held the channel, and was once forgotten when that ended.
+#[test]
+fn a_request_to_hold_outlives_the_channel_hold_of_another() {
+    let mut drive = at_the_brink(&one_channel(2, 1), plain_design(Scope::Channel), 3);
+    second_plane_at_the_brink(&mut drive);
+    drive.at(0, write(0));
+    drive.at(50, write(1));
+    drive.run();
+    assert_eq!(drive.counters().gcs, 2, "{}", drive.explain_standstill());
+}
+
+#[test]
+fn a_request_to_hold_passes_a_read_that_waits_for_the_channel_only_if_order_says_so() {
+    // At 1101 the program of die 0 ends and its GC wants to hold it. Die 1 has the channel until 1161, so that the read that
+    // waits at die 0 cannot start, and the hold, which needs only the die, could.
+    let drive_with = |order: OrderPolicy| {
+        let device = one_channel(2, 1);
+        let mut drive = at_the_brink(&device, Design { order, ..plain_design(Scope::Die) }, 2);
+        drive.map_functionally([1]);
+        drive.at(0, write(0));
+        drive.at(1050, read(1));
+        let id = drive.at(1080, read(2));
+        (drive, id)
+    };
+    for order in [plain_design(Scope::Die).order, OrderPolicy::ReadFirst(ReadFirst {})] {
+        let (mut drive, id) = drive_with(order);
+        drive.expect_completion(id, 1161 + 1 + 10 + 100);
+        drive.run();
+        assert_eq!(drive.counters().gcs, 1);
+    }
+    let (mut drive, id) = drive_with(OrderPolicy::GcFirst(GcFirst {}));
+    drive.run();
+    assert!(drive.finished_at(id).unwrap() > 10_000, "after the erase");
+}
+
+#[test]
+fn what_is_made_free_takes_no_time_and_the_rest_as_long_as_before() {
+    use Occupant::{Erase, GcProgram, GcRead};
+    let gc_ns = |free: &[Occupant]| {
+        let mut drive = at_the_brink(&tiny_device(), plain_design(Scope::Plane), 2);
+        drive.make_free(free);
+        drive.at(0, write(0));
+        drive.run();
+        drive.audit().unwrap();
+        assert_eq!(drive.mismatch(), None);
+        assert_eq!((drive.counters().gcs, drive.counters().gc_pages), (1, 1));
+        drive.counters().gc_ns
+    };
+    // One page, for the other is written: a command and a read, a command and a program; then a command and the erase.
+    assert_eq!(gc_ns(&[]), 11 + 1001 + 10_001);
+    assert_eq!(gc_ns(&[GcProgram]), 11 + 10_001);
+    assert_eq!(gc_ns(&[Erase]), 11 + 1001);
+    assert_eq!(gc_ns(&[GcRead, GcProgram, Erase]), 0);
+}

@@ -1,0 +1,402 @@
+//! Overhead, link, device queues and trims.
+
+use super::*;
+use crate::observe::{BUFFER, BUFFER_FULL, LINK, LINK_WAIT, OVERHEAD, OVERHEAD_WAIT};
+
+fn trim(first: Lpn, pages: u32) -> Command {
+    Command { kind: CommandKind::Trim, sector: u64::from(first) * 8, sectors: pages * 8, critical: false }
+}
+
+fn pages(kind: CommandKind, first: Lpn, pages: u32) -> Command {
+    Command { kind, sector: u64::from(first) * 8, sectors: pages * 8, critical: false }
+}
+
+/// A link on which a page takes 400 ns, four times as long as on a channel.
+fn linked(buffer_pages: u32) -> Device {
+    let mut device = tiny_device();
+    device.host.link_bytes_per_us = Some(10_240);
+    device.ram.buffer_kib = buffer_pages * 4;
+    device
+}
+
+fn buffered(pages: u32) -> Device {
+    let mut device = tiny_device();
+    device.ram.buffer_kib = pages * 4;
+    device
+}
+
+#[test]
+fn every_command_takes_its_fixed_time_and_holds_nothing_else_meanwhile() {
+    let mut device = buffered(4);
+    device.host.overhead_ns = 50;
+    device.host.queue_depth = 2;
+    let mut drive = drive(&device, no_gc());
+    drive.map_functionally([0, 1]);
+    // Both run their fixed time side by side; the third waits for a place in the device.
+    let first = drive.at(1000, read(0));
+    let second = drive.at(1000, read(1));
+    let third = drive.at(1000, write(2));
+    drive.expect_completion(first, 1000 + 50 + 111);
+    assert_eq!(drive.finished_at(second), Some(1161));
+    drive.expect_completion(third, 1161 + 50 + 3);
+    assert_eq!((drive.blame_of(first).get(OVERHEAD), drive.blame_of(first).get(ARRAY)), (50, 10));
+    let blame = drive.blame_of(third);
+    assert_eq!((blame.get(OVERHEAD), blame.get(BUFFER), blame.get(BUFFER_FULL)), (50, 3, 0));
+    assert_eq!((blame.get(OVERHEAD_WAIT), blame.get(DIE + Occupant::HostRead as usize)), (50, 111), "the slot's request, for 161 ns");
+    assert_eq!(drive.completion_of(third).host_queue_ns, 161);
+}
+
+#[test]
+fn the_data_of_a_write_cross_the_link_before_they_are_in_the_buffer() {
+    let mut drive = drive(&linked(8), no_gc());
+    let id = drive.at(1000, pages(CommandKind::Write, 0, 2));
+    let behind = drive.at(1100, write(4));
+    // The first page is in the buffer at 1400, and not before.
+    drive.advance(1399);
+    assert_eq!(drive.up.up.raid.buffer.occupied(), 0);
+    drive.advance(1400);
+    assert_eq!(drive.up.up.raid.buffer.occupied(), 1);
+    drive.expect_completion(id, 1000 + 800 + 3);
+    drive.expect_completion(behind, 1000 + 1200 + 3);
+    let blame = drive.blame_of(id);
+    assert_eq!((blame.get(LINK_WAIT), blame.get(LINK), blame.get(BUFFER)), (0, 800, 3));
+    let blame = drive.blame_of(behind);
+    assert_eq!((blame.get(LINK_WAIT), blame.get(LINK), blame.get(BUFFER_FULL)), (700, 400, 0));
+}
+
+#[test]
+fn the_data_of_a_write_cross_the_link_before_they_are_programmed() {
+    let mut drive = drive(&linked(0), no_gc());
+    // Pages 0 and 2 are of one die: the second has crossed at 800, and waits for the first until 400 + 1101.
+    let id = drive.at(0, pages(CommandKind::Write, 0, 3));
+    drive.expect_completion(id, 400 + 1101 + 1101);
+    let blame = drive.blame_of(id);
+    assert_eq!((blame.get(LINK_WAIT), blame.get(LINK)), (0, 1200));
+    assert_eq!(blame.get(DIE + Occupant::HostProgram as usize), 301);
+    // A part of a page takes its share.
+    let part = drive.at(10_000, Command { kind: CommandKind::Write, sector: 41, sectors: 3, critical: false });
+    drive.expect_completion(part, 10_000 + 150 + 1101);
+}
+
+#[test]
+fn the_data_of_a_read_cross_the_link_after_they_left_the_flash() {
+    let mut drive = drive(&linked(0), no_gc());
+    drive.map_functionally(0..4);
+    // Pages 0 and 1 leave their dies at 111; one of them crosses until 511, the other until 911. The other way is free.
+    let id = drive.at(0, pages(CommandKind::Read, 0, 2));
+    let written = drive.at(0, write(9));
+    drive.expect_completion(id, 911);
+    let blame = drive.blame_of(id);
+    assert_eq!((blame.get(ARRAY), blame.get(LINK_WAIT), blame.get(LINK)), (10, 400, 400));
+    // The die is free from 111 on, so the write's page starts when it has crossed.
+    drive.expect_completion(written, 400 + 1101);
+    // First come, first served by the time at which data are ready: page 3 leaves its die before page 2.
+    let two = drive.at(10_000, pages(CommandKind::Read, 2, 1));
+    let late = drive.at(10_001, read(0));
+    let three = drive.at(10_002, read(3));
+    drive.expect_completion(two, 10_000 + 111 + 400);
+    drive.expect_completion(three, 10_511 + 400);
+    drive.expect_completion(late, 10_911 + 400);
+    assert_eq!(drive.blame_of(late).get(LINK_WAIT), 10_911 - 10_222);
+    drive.run();
+    assert_eq!(drive.mismatch(), None);
+}
+
+#[test]
+fn pages_in_ram_cross_the_link_as_well_and_pages_of_zeroes_do_not() {
+    let mut drive = drive(&linked(8), no_gc());
+    let id = drive.at(0, pages(CommandKind::Write, 0, 1));
+    drive.expect_completion(id, 403);
+    let id = drive.at(1000, pages(CommandKind::Read, 0, 2));
+    drive.expect_completion(id, 1000 + 3 + 400);
+    let blame = drive.blame_of(id);
+    assert_eq!((blame.get(BUFFER), blame.get(LINK_WAIT), blame.get(LINK)), (3, 0, 400));
+    let id = drive.at(1500, pages(CommandKind::Read, 5, 2));
+    assert_eq!((drive.finished_at(id), drive.counters().unmapped_reads), (Some(1500), 3));
+    // One page from RAM, ready at 2003, and one from the flash, ready at 2111, which waits until 2403.
+    drive.map_functionally([3]);
+    let id = drive.at(1900, write(2));
+    drive.advance(2500);
+    assert!(drive.finished_at(id).is_some());
+    let id = drive.at(3000, pages(CommandKind::Read, 2, 2));
+    drive.expect_completion(id, 3403 + 400);
+    let blame = drive.blame_of(id);
+    assert_eq!((blame.get(ARRAY), blame.get(LINK_WAIT), blame.get(LINK)), (10, 292, 400));
+}
+
+#[test]
+fn a_write_whose_data_have_crossed_waits_for_space() {
+    let mut drive = drive(&linked(1), no_gc());
+    let first = drive.at(0, write(0));
+    drive.expect_completion(first, 403);
+    // Page 0 is flushed from 400 on, and page 2, which has crossed at 1400, finds no room until that ends.
+    let second = drive.at(1000, pages(CommandKind::Write, 2, 1));
+    drive.expect_completion(second, 400 + 1101 + 3);
+    let blame = drive.blame_of(second);
+    assert_eq!((blame.get(LINK), blame.get(BUFFER_FULL), blame.get(BUFFER)), (400, 101, 3));
+}
+
+#[test]
+fn a_stream_is_as_fast_as_the_link() {
+    for kind in [CommandKind::Read, CommandKind::Write] {
+        // 1000 ns for a page, which two dies could read in 56 and program in 551.
+        let mut device = buffered(16);
+        device.geometry.blocks_per_plane = 200;
+        device.host.link_bytes_per_us = Some(4096);
+        let mut drive = drive(&device, no_gc());
+        if kind == CommandKind::Read {
+            drive.map_functionally(0..400);
+        }
+        for index in 0..200 {
+            drive.at(0, pages(kind, 2 * index, 2));
+        }
+        drive.run();
+        let last = drive.observer().0.iter().map(|(completion, _)| completion.completed).max().unwrap();
+        let ratio = 400.0 * 4096.0 * 1e9 / last as f64 / device.derived().read.link.unwrap();
+        assert!((0.98..=1.0).contains(&ratio), "{kind:?}: {ratio}");
+    }
+}
+
+#[test]
+fn queues_under_saturation_are_served_by_their_weights() {
+    let mut device = tiny_device();
+    device.host.queue_weights = vec![1, 3];
+    device.host.queue_depth = 4;
+    let mut drive = drive(&device, no_gc());
+    drive.map_functionally(0..8);
+    let mut ids = [Vec::new(), Vec::new()];
+    for index in 0..1000u32 {
+        for queue in [0, 1] {
+            ids[queue as usize].push(drive.submit_to(queue, 0, read(index % 8)).unwrap());
+        }
+    }
+    while drive.observer().0.len() < 1200 {
+        assert!(drive.step());
+    }
+    let of = |queue: usize| drive.observer().0.iter().filter(|(completion, _)| ids[queue].contains(&completion.id)).count() as f64;
+    let ratio = of(1) / of(0);
+    assert!((ratio / 3.0 - 1.0).abs() < 0.01, "{ratio}");
+    drive.run();
+    assert_eq!(drive.observer().0.len(), 2000);
+}
+
+#[test]
+fn a_queue_with_a_larger_weight_gets_its_command_in_before_those_that_came_first() {
+    let finished = |weights: &[u32], queue: u32| {
+        let mut device = tiny_device();
+        device.host.queue_weights = weights.to_vec();
+        device.host.queue_depth = 1;
+        let mut drive = drive(&device, no_gc());
+        drive.map_functionally([0]);
+        for _ in 0..4 {
+            drive.submit_to(0, 0, read(0)).unwrap();
+        }
+        let id = drive.submit_to(queue, 0, read(0)).unwrap();
+        drive.run();
+        drive.finished_at(id).unwrap()
+    };
+    assert_eq!(finished(&[1], 1), 5 * 111, "one queue: in order, whatever the workload says");
+    assert_eq!(finished(&[1, 1], 1), 3 * 111, "one is in the device, and one of the first queue goes before it");
+    assert_eq!(finished(&[3, 1], 1), 5 * 111);
+    assert_eq!(finished(&[1, 1], 2), 5 * 111, "queue 2 of two is queue 0");
+}
+
+#[test]
+fn a_trim_unmaps_whole_pages_in_ram_time_and_they_read_as_zeroes_at_once() {
+    let mut drive = drive(&tiny_device(), no_gc());
+    drive.map_functionally(0..4);
+    let blocks = drive.up.ftl.books.valid_pages(0) + drive.up.ftl.books.valid_pages(8);
+    // From the middle of page 0 to the middle of page 3: pages 1 and 2.
+    let id = drive.at(100, Command { kind: CommandKind::Trim, sector: 4, sectors: 24, critical: false });
+    assert_eq!(drive.up.ftl.books.lookup(1), NONE, "at once");
+    drive.expect_completion(id, 103);
+    assert_eq!(drive.blame_of(id).get(BUFFER), 3);
+    let counters = *drive.counters();
+    assert_eq!((counters.trims, counters.trimmed_pages, counters.trimmed_partly, counters.host_pages), (1, 2, 2, 0));
+    assert_eq!(drive.up.ftl.books.valid_pages(0) + drive.up.ftl.books.valid_pages(8), blocks - 2);
+    let zeroes = drive.at(200, pages(CommandKind::Read, 1, 2));
+    let kept = drive.at(200, read(3));
+    assert_eq!(drive.finished_at(zeroes), Some(200));
+    drive.expect_completion(kept, 311);
+    let small = drive.at(400, Command { kind: CommandKind::Trim, sector: 1, sectors: 6, critical: false });
+    drive.expect_completion(small, 403);
+    assert_eq!((drive.counters().trimmed_pages, drive.counters().trimmed_partly), (2, 3));
+    drive.up.ftl.books.audit().unwrap();
+    assert_eq!(drive.mismatch(), None);
+}
+
+#[test]
+fn the_oracle_finds_a_page_that_a_trim_left_mapped() {
+    let mut drive = drive(&tiny_device(), no_gc());
+    drive.map_functionally(0..2);
+    drive.at(0, trim(0, 1));
+    drive.advance(10);
+    drive.inject(Fault::Map { lpn: 0, other: 1 });
+    drive.at(20, read(0));
+    drive.run();
+    assert!(drive.mismatch().is_some());
+}
+
+#[test]
+fn a_page_trimmed_in_the_buffer_is_never_programmed() {
+    let mut drive = drive(&buffered(4), no_gc());
+    drive.at(0, pages(CommandKind::Write, 0, 3));
+    drive.at(10, trim(1, 1));
+    drive.at(20, read(1));
+    drive.at(30, pages(CommandKind::Write, 8, 4));
+    drive.run();
+    assert_eq!((drive.counters().trimmed_buffered, drive.counters().void_programs), (1, 0));
+    drive.at(100_000, read(1));
+    drive.run();
+    assert_eq!((drive.up.ftl.books.lookup(1), drive.mismatch()), (NONE, None));
+}
+
+/// Trims page 0 at `at` after a write of it at 0, and writes another page's worth into it at `again`.
+fn trimmed_on_its_way(device: &Device, sectors: u32, at: Ns, again: Option<Ns>) -> TestDrive {
+    let mut drive = drive(device, no_gc());
+    drive.map_functionally([0]);
+    drive.at(0, Command { kind: CommandKind::Write, sector: 0, sectors, critical: false });
+    drive.at(at, trim(0, 1));
+    if let Some(again) = again {
+        drive.at(again, Command { kind: CommandKind::Write, sector: 2, sectors: 2, critical: false });
+    }
+    drive.at(at + 5, read(0));
+    drive.run();
+    drive.at(drive.now() + 10, read(0));
+    drive.run();
+    assert_eq!(drive.outstanding(), 0);
+    assert_eq!(drive.mismatch(), None);
+    drive.up.ftl.books.audit().unwrap();
+    drive.audit().unwrap();
+    drive
+}
+
+#[test]
+fn a_flush_under_way_does_not_bring_a_trimmed_page_back() {
+    let mut device = buffered(1);
+    device.ram.flush_above_percent = 1;
+    // The flush begins at 0 and ends at 1101; that of a part reads the other five sectors first.
+    for (sectors, program_ends) in [(8, 1101), (3, 1 + 10 + 63 + 1101)] {
+        for at in [1, 50, 90, program_ends - 1] {
+            for again in [None, Some(at), Some(at + 3)] {
+                let drive = trimmed_on_its_way(&device, sectors, at, again);
+                assert_eq!(drive.counters().void_programs, 1, "trimmed at {at}, {sectors} sectors");
+                assert_eq!(drive.up.ftl.books.lookup(0) == NONE, again.is_none());
+                assert_eq!(drive.counters().host_pages, 1 + u64::from(again.is_some()));
+            }
+        }
+        let after = trimmed_on_its_way(&device, sectors, program_ends, None);
+        assert_eq!((after.counters().void_programs, after.counters().trimmed_pages), (0, 1));
+    }
+}
+
+#[test]
+fn a_direct_write_under_way_does_not_bring_a_trimmed_page_back() {
+    for sectors in [8, 3] {
+        for at in [1, 50, 1000] {
+            for again in [None, Some(at), Some(at + 3)] {
+                let drive = trimmed_on_its_way(&tiny_device(), sectors, at, again);
+                assert_eq!(drive.counters().void_programs, 1);
+                assert_eq!(drive.up.ftl.books.lookup(0) == NONE, again.is_none());
+            }
+        }
+    }
+    // A write that waits for an earlier one of the same page is given up with it.
+    let mut drive = drive(&tiny_device(), no_gc());
+    drive.at(0, write(0));
+    let second = drive.at(1, write(0));
+    drive.at(2, trim(0, 1));
+    drive.expect_completion(second, 2202);
+    assert_eq!((drive.counters().void_programs, drive.up.ftl.books.lookup(0)), (2, NONE));
+}
+
+#[test]
+fn a_write_that_waits_for_space_loses_what_is_trimmed() {
+    let mut drive = drive(&buffered(1), no_gc());
+    drive.at(0, write(0));
+    // Page 2 finds no room until 1101, page 4 until later.
+    let write = drive.at(10, pages(CommandKind::Write, 2, 3));
+    drive.at(20, trim(3, 1));
+    drive.run();
+    assert!(drive.finished_at(write).is_some());
+    assert_eq!((drive.counters().trimmed_buffered, drive.up.ftl.books.lookup(3)), (1, NONE));
+    for lpn in [2, 3, 4] {
+        drive.at(drive.now() + 1, read(lpn));
+        drive.run();
+    }
+    assert_eq!(drive.mismatch(), None);
+    assert_eq!(drive.void_pages_for_test(), 0);
+}
+
+#[test]
+fn a_page_that_gc_copies_stays_trimmed() {
+    for through_controller in [false, true] {
+        let mut design = plain_design(Scope::Plane);
+        if through_controller {
+            design.gc = toml::from_str("copy = \"controller\"").unwrap();
+        }
+        let mut drive = at_the_brink(&tiny_device(), design, 2);
+        let planes = drive.flash.device.geometry.planes();
+        drive.at(0, write(0));
+        // The first copy runs from 1101 on.
+        drive.advance(1500);
+        let copied = drive.flash.ops[drive.flash.running(0).unwrap() as usize].lpn;
+        assert_eq!(copied % planes, 0);
+        drive.at(1500, trim(copied, 1));
+        drive.run();
+        assert_eq!(drive.up.ftl.books.lookup(copied), NONE);
+        assert_eq!(drive.counters().gc_pages_died, 1);
+        drive.at(drive.now() + 1, read(copied));
+        drive.run();
+        assert_eq!(drive.mismatch(), None);
+        drive.audit().unwrap();
+    }
+}
+
+#[test]
+fn a_read_that_waited_for_a_page_trimmed_meanwhile_gets_zeroes() {
+    let mut drive = drive(&tiny_device(), no_gc());
+    drive.map_functionally([0, 2]);
+    drive.at(0, read(0));
+    let waits = drive.at(1, read(2));
+    drive.at(2, trim(2, 1));
+    drive.expect_completion(waits, 111);
+    assert_eq!(drive.blame_of(waits).get(DIE + Occupant::HostRead as usize), 110);
+    assert_eq!(drive.mismatch(), None);
+}
+
+/// What waits in the host behind a read that a GC delays waited for the GC; what never waited there knows nothing of that.
+#[test]
+fn a_wait_for_a_slot_is_for_what_the_request_in_it_waited_for() {
+    let device = |queue_depth| {
+        let mut device = one_channel(1, 2);
+        device.host.queue_depth = queue_depth;
+        device
+    };
+    let run = |queue_depth| {
+        let device = device(queue_depth);
+        let mut drive = at_the_brink(&device, plain_design(Scope::Die), 2);
+        drive.map_functionally([1, 3]);
+        drive.at(0, write(0));
+        let behind_gc = drive.at(1500, read(1));
+        let behind_it = drive.at(1600, read(3));
+        drive.run();
+        (drive, behind_gc, behind_it)
+    };
+    let (drive, behind_gc, behind_it) = run(1);
+    let (in_device, waits) = (drive.completion_of(behind_gc), drive.completion_of(behind_it));
+    assert_eq!(in_device.host_queue_ns, 0);
+    assert_eq!(waits.host_queue_ns, in_device.completed - 1600);
+    let (first, second) = (drive.blame_of(behind_gc), drive.blame_of(behind_it));
+    let for_gc = [Occupant::GcRead, Occupant::GcProgram, Occupant::Erase, Occupant::GcHold].map(|occupant| DIE + occupant as usize);
+    let sum = |blame: &Blame| for_gc.iter().map(|&part| blame.get(part)).sum::<Ns>();
+    let latency = in_device.completed - in_device.arrived;
+    assert!(sum(first) * 10 > latency * 9, "{first:?}");
+    assert!((sum(first) * waits.host_queue_ns / latency).abs_diff(sum(second)) <= 4, "{first:?} {second:?}");
+    assert_eq!(second.get(ARRAY), first.get(ARRAY), "its own work is its own");
+    assert!(second.get(DIE + Occupant::HostRead as usize) > 0, "the work of the other was a wait");
+    // With a slot for each, nobody waits in the host, and the second read waits for the GC itself.
+    let (drive, _, behind_it) = run(2);
+    assert_eq!(drive.completion_of(behind_it).host_queue_ns, 0);
+    assert!(sum(drive.blame_of(behind_it)) > 0);
+}

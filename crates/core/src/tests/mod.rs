@@ -1,0 +1,232 @@
+//! Each mechanism of the engine, probed just before and at the instant at which it must act.
+
+use crate::design::Design;
+use crate::device::Device;
+use crate::drive::Drive;
+use crate::event::{EventQueue, Lanes, PlainHeap};
+use crate::flash::op::{Class, Op, OpKind, Owner};
+use crate::host::job::Stage;
+use crate::host::{Command, CommandKind};
+use crate::ids::{DieIx, Lpn, NONE, PlaneIx};
+use crate::observe::{
+    ARRAY, Attribution, Blame, CHANNEL, COMMAND, COMPUTE, Completion, DIE, HELD_GC_PROGRAM, OCCUPANTS, Observer, Occupant, PART_NAMES,
+    PARTS, SPACE, TRANSFER,
+};
+use crate::policy::gc_gate::quiet_channel::QuietChannel;
+use crate::policy::gc_hold::preemptible::{Preemptible, Until};
+use crate::policy::gc_trigger::never::Never as NoGc;
+use crate::policy::join::same_offset::SameOffset;
+use crate::policy::order::gc_first::GcFirst;
+use crate::policy::order::read_first::ReadFirst;
+use crate::policy::{
+    Gate, GcGate, GcGatePolicy, GcHoldPolicy, GcTriggerPolicy, JoinPolicy, Keep, OrderPolicy, PlacePolicy, Scope, Serve, Suspend,
+    SuspendPolicy, Suspension, Want,
+};
+use crate::story::{Run, Segment, Teller, Use};
+use crate::testkit::{plain_design, table_1_plane, tiny_device};
+use crate::units::Ns;
+use crate::verify::oracle::Fault;
+use crate::view::View;
+use proptest::prelude::*;
+
+mod basics;
+mod choice;
+mod erase_suspension;
+mod errors;
+mod gathering;
+mod gc;
+mod gc_par;
+mod host;
+mod late;
+mod levelling;
+mod mix;
+mod placement;
+mod power;
+mod rain;
+mod registers;
+mod suspension;
+
+/// Keeps every completion with its blame. If it is told, it has each request's story put together, and compares.
+struct Recorder<const TOLD: bool>(Vec<(Completion, Blame)>, Teller);
+
+impl<const TOLD: bool> Recorder<TOLD> {
+    fn of(device: &Device) -> Self {
+        Self(Vec::new(), Teller::new(device))
+    }
+}
+
+impl<const TOLD: bool> Observer for Recorder<TOLD> {
+    const TOLD: bool = TOLD;
+
+    fn completed(&mut self, completion: &Completion, attribution: Attribution<'_>) {
+        let blame = attribution.sum();
+        assert_eq!(blame.total(), completion.completed - completion.arrived, "attribution adds up: {blame:?}");
+        let for_gc = [Occupant::Erase, Occupant::GcHold].into_iter().any(|occupant| blame.get(DIE + occupant as usize) > 0);
+        let blocked = completion.gc_blocked || completion.queue_blocked();
+        assert!(blocked || !for_gc, "it waited for a GC: {completion:?}: {blame:?}");
+        if TOLD {
+            check_story(completion, &blame, self.1.story(completion, attribution));
+            self.1.completed(completion.id);
+        }
+        self.0.push((*completion, blame.into_owned()));
+    }
+
+    fn accepted(&mut self, id: u64, at: Ns) {
+        self.1.accepted(id, at);
+    }
+
+    fn die_ran(&mut self, run: &Run) {
+        self.1.die_ran(run);
+    }
+
+    fn channel_used(&mut self, used: &Use) {
+        self.1.channel_used(used);
+    }
+
+    fn channel_rests(&mut self, channel: u32, at: Ns, category: usize, gc: u64) {
+        self.1.channel_rests(channel, at, category, gc);
+    }
+
+    fn plane_held(&mut self, plane: PlaneIx, at: Ns, gc: u64) {
+        self.1.plane_held(plane, at, gc);
+    }
+}
+
+/// A story goes from arrival to completion without a gap, and says of each part what the blame says.
+fn check_story(completion: &Completion, blame: &Blame, story: &[Segment]) {
+    let mut told = completion.arrived;
+    let mut parts = [0; PARTS];
+    for segment in story {
+        assert_eq!(segment.from, told, "a gap or an overlap in {completion:?}: {story:?}; {blame:?}");
+        told = segment.to;
+        parts[segment.part as usize] += segment.to - segment.from;
+    }
+    assert_eq!(told, completion.completed, "the end of {completion:?}: {story:?}; {blame:?}");
+    for (part, ns) in parts.into_iter().enumerate() {
+        assert_eq!(ns, blame.get(part), "{} of {completion:?}: {story:?}; {blame:?}", PART_NAMES[part]);
+    }
+}
+
+type TestDrive<Q = Lanes, const TOLD: bool = true> = Drive<Recorder<TOLD>, Q>;
+
+fn drive(device: &Device, design: Design) -> TestDrive {
+    Drive::new(device, design, true, Recorder::of(device)).unwrap()
+}
+
+fn read(lpn: Lpn) -> Command {
+    Command { kind: CommandKind::Read, sector: u64::from(lpn) * 8, sectors: 8, critical: false }
+}
+
+fn write(lpn: Lpn) -> Command {
+    Command { kind: CommandKind::Write, sector: u64::from(lpn) * 8, sectors: 8, critical: false }
+}
+
+impl<Q: EventQueue, const TOLD: bool> TestDrive<Q, TOLD> {
+    fn at(&mut self, now: Ns, command: Command) -> u64 {
+        self.advance(now);
+        self.submit(now, command).unwrap()
+    }
+
+    fn run(&mut self) {
+        while self.step() {}
+    }
+
+    fn finished_at(&self, id: u64) -> Option<Ns> {
+        self.observer().0.iter().find(|(completion, _)| completion.id == id).map(|(completion, _)| completion.completed)
+    }
+
+    fn blame_of(&self, id: u64) -> &Blame {
+        &self.observer().0.iter().find(|(completion, _)| completion.id == id).expect("it completed").1
+    }
+
+    fn completion_of(&self, id: u64) -> Completion {
+        self.observer().0.iter().find(|(completion, _)| completion.id == id).expect("it completed").0
+    }
+
+    /// Asserts that a request completes at `at`, and not a nanosecond earlier.
+    #[track_caller]
+    fn expect_completion(&mut self, id: u64, at: Ns) {
+        if at > 0 && self.now() < at {
+            self.advance(at - 1);
+            assert_eq!(self.finished_at(id), None, "one nanosecond early");
+        }
+        self.advance(at);
+        assert_eq!(self.finished_at(id), Some(at));
+    }
+
+    fn map_functionally(&mut self, lpns: impl IntoIterator<Item = Lpn>) {
+        for lpn in lpns {
+            self.write_for_test(lpn);
+        }
+    }
+}
+
+/// A device with several dies on one channel, and pages mapped in it.
+fn one_channel(dies: u32, planes: u32) -> Device {
+    let mut device = tiny_device();
+    device.geometry.channels = 1;
+    device.geometry.dies_per_chip = dies;
+    device.geometry.planes_per_die = planes;
+    device
+}
+
+fn no_gc() -> Design {
+    let mut design = plain_design(Scope::Plane);
+    design.gc_trigger = GcTriggerPolicy::Never(NoGc {});
+    design
+}
+
+/// Answers what it is told.
+struct Answers(Suspension);
+
+impl Suspend for Answers {
+    fn suspend(&mut self, _: View<'_>, _: DieIx) -> Suspension {
+        self.0
+    }
+
+    fn active(&mut self) -> bool {
+        true
+    }
+}
+
+/// A one-plane drive at the brink: one more program starts a GC, whose victim has `valid` valid pages.
+fn at_the_brink(device: &Device, design: Design, valid: u32) -> TestDrive {
+    let mut drive = drive(device, design);
+    let planes = device.geometry.planes();
+    let pages = device.geometry.pages_per_block;
+    // Plane 0 gets pages 0, planes, 2 x planes, ...: a first block, of which some pages die, and three more blocks.
+    let lpn = |index: u32| index * planes;
+    drive.map_functionally((0..pages).map(lpn));
+    drive.map_functionally((valid..pages).map(lpn));
+    let mut next = pages;
+    while drive.up.ftl.books.free_pages(0) > drive.flash.device.geometry.pages_per_plane() / 2 {
+        drive.map_functionally([lpn(next)]);
+        next += 1;
+    }
+    drive
+}
+
+/// What a read elsewhere waits for while a GC runs in plane 0.
+fn read_during_gc(scope: Scope, device: &Device, lpn: Lpn) -> (TestDrive, u64, Ns) {
+    let mut drive = at_the_brink(device, plain_design(scope), 2);
+    drive.map_functionally([lpn]);
+    drive.at(0, write(0));
+    // At 1101 the GC starts; the read comes while it programs.
+    let id = drive.at(1500, read(lpn));
+    drive.run();
+    let finished = drive.finished_at(id).unwrap();
+    (drive, id, finished)
+}
+
+/// Brings another plane of the channel to the brink as well: its first block has one stale page of four.
+fn second_plane_at_the_brink(drive: &mut TestDrive) {
+    let planes = drive.flash.device.geometry.planes();
+    let lpn = |index: u32| planes * index + 1;
+    drive.map_functionally((0..4).map(lpn));
+    drive.map_functionally([lpn(3)]);
+    let mut next = 4;
+    while drive.up.ftl.books.free_pages(1) > drive.flash.device.geometry.pages_per_plane() / 2 {
+        drive.map_functionally([lpn(next)]);
+        next += 1;
+    }
+}

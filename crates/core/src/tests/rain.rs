@@ -1,0 +1,347 @@
+//! RAIN: stripes on their way to the flash, reads around GCs, and what of both must not mix.
+
+use super::*;
+use crate::policy::flush_plan::gc_tolerant::GcTolerant as TolerantFlush;
+use crate::policy::place::rain::Rain;
+use crate::policy::read_plan::gc_tolerant::{GcTolerant, Rule};
+use crate::policy::{FlushPlanPolicy, ReadPlanPolicy};
+use crate::raid::XOR_NS;
+
+/// Four channels of one plane, stripes of four: pages 3, 4 and 5 are in planes 0, 1 and 3, and their parity is in plane 2. The
+/// buffer holds 16 pages and flushes at once.
+fn device() -> Device {
+    let mut device = tiny_device();
+    device.geometry.channels = 4;
+    device.host.logical_permyriad = 4400;
+    (device.ram.buffer_kib, device.ram.flush_above_percent) = (64, 0);
+    device
+}
+
+fn design(rule: Option<Rule>, tolerant_flush: bool) -> Design {
+    let mut design = plain_design(Scope::Plane);
+    design.gc_trigger = GcTriggerPolicy::Watermark(crate::policy::gc_trigger::watermark::Watermark::new(45.0, 25.0));
+    design.place = PlacePolicy::Rain(Rain::new(4));
+    if let Some(rule) = rule {
+        design.read_plan = ReadPlanPolicy::GcTolerant(GcTolerant::new(rule));
+    }
+    if tolerant_flush {
+        design.flush_plan = FlushPlanPolicy::GcTolerant(TolerantFlush {});
+    }
+    design
+}
+
+/// Sixteen stripes are mapped, which leaves every plane two pages above the watermark.
+fn mapped(design: Design) -> TestDrive {
+    let mut drive = drive(&device(), design);
+    drive.write_stripes_for_test(0..16);
+    drive
+}
+
+/// A GC of a plane begins now: it moves one page, in 1012 ns, and erases in 10001.
+pub(super) fn begin_gc(drive: &mut TestDrive, plane: PlaneIx) {
+    for row in 0..3 {
+        let lpn = drive.up.up.raid.rain.as_ref().unwrap().stripes().page_at(plane, row).unwrap();
+        let (from, to) = (drive.up.ftl.books.lookup(lpn), drive.up.ftl.books.take(plane, 0, crate::ftl::Claimant::Gc).unwrap());
+        drive.up.ftl.books.commit_write(lpn, to);
+        drive.up.oracle.as_mut().unwrap().move_page(from, to);
+    }
+    drive.wake();
+}
+
+/// GCs of some planes begin at time 0.
+fn with_gc(design: Design, planes: &[PlaneIx]) -> TestDrive {
+    let mut drive = mapped(design);
+    planes.iter().for_each(|&plane| begin_gc(&mut drive, plane));
+    for plane in 0..4 {
+        assert_eq!(drive.flash.is_held(plane), planes.contains(&plane));
+    }
+    drive
+}
+
+const GC_NS: Ns = 1012 + 10_001;
+const READ_NS: Ns = 111;
+
+#[test]
+fn a_page_behind_a_gc_is_regenerated_from_the_rest_of_its_stripe() {
+    let mut drive = with_gc(design(Some(Rule::Greedy), false), &[0]);
+    let id = drive.at(100, read(3));
+    drive.expect_completion(id, 100 + READ_NS + XOR_NS);
+    let blame = drive.blame_of(id);
+    assert_eq!((blame.get(COMMAND), blame.get(ARRAY), blame.get(TRANSFER), blame.get(COMPUTE)), (1, 10, 100, XOR_NS));
+    assert!(!drive.completion_of(id).gc_blocked);
+    let counters = drive.counters();
+    assert_eq!((counters.reconstructed_pages, counters.reconstruction_reads), (1, 3));
+    let elsewhere = drive.at(4000, read(4));
+    drive.expect_completion(elsewhere, 4000 + READ_NS);
+    drive.run();
+    assert_eq!(drive.mismatch(), None);
+    drive.audit().unwrap();
+}
+
+#[test]
+fn without_the_technique_it_waits_for_the_gc() {
+    let mut drive = with_gc(design(None, false), &[0]);
+    let id = drive.at(100, read(3));
+    drive.expect_completion(id, GC_NS + READ_NS);
+    assert!(drive.completion_of(id).gc_blocked);
+    assert_eq!(drive.counters().reconstructed_pages, 0);
+}
+
+#[test]
+fn pages_that_the_request_reads_anyway_are_read_once() {
+    let mut drive = with_gc(design(Some(Rule::Paper), false), &[0]);
+    // A part of page 3 and all of pages 4 and 5.
+    let id = drive.at(100, Command { kind: CommandKind::Read, sector: 3 * 8 + 4, sectors: 20, critical: false });
+    drive.expect_completion(id, 100 + READ_NS + XOR_NS);
+    assert_eq!(drive.counters().reconstruction_reads, 1, "only the parity");
+    assert_eq!(drive.mismatch(), None);
+}
+
+#[test]
+fn two_gcs_in_a_stripe_are_one_too_many() {
+    let mut drive = with_gc(design(Some(Rule::Greedy), false), &[0, 1]);
+    let id = drive.at(100, read(3));
+    drive.expect_completion(id, GC_NS + READ_NS);
+    let counters = drive.counters();
+    assert_eq!((counters.reads_beyond_parity, counters.reconstructed_pages, counters.read_waits), (1, 0, 0));
+}
+
+#[test]
+fn the_papers_rule_waits_for_the_end_of_a_gc_where_channels_are_busy_and_says_so() {
+    let mut drive = with_gc(design(Some(Rule::Paper), false), &[0]);
+    // 250 before the GC ends, three channels are busy, and their pages would take 330.
+    let at = GC_NS - 250;
+    [4, 5].into_iter().for_each(|lpn| {
+        drive.at(at, read(lpn));
+    });
+    // Page 8 is in plane 2, whose parity page 3 needs.
+    let stripes = drive.up.up.raid.rain.as_ref().unwrap().stripes().clone();
+    let other = (0..48).find(|&lpn| stripes.plane_of(lpn) == 2).unwrap();
+    drive.at(at, read(other));
+    let id = drive.at(at, read(3));
+    drive.expect_completion(id, GC_NS + READ_NS);
+    assert_eq!((drive.counters().read_waits, drive.counters().reconstructed_pages), (1, 0));
+    let completion = drive.completion_of(id);
+    assert_eq!((completion.gc_blocked, completion.gc_waits, completion.gc_wait_since), (true, 1, at));
+}
+
+#[test]
+fn a_small_write_reads_the_old_page_and_parity_and_stays_in_ram_until_both_are_programmed() {
+    let mut drive = mapped(no_gc_with_stripes());
+    let id = drive.at(0, write(3));
+    drive.expect_completion(id, 3);
+    let programmed = READ_NS + XOR_NS + 101 + 1000;
+    let early = drive.at(programmed - 10, read(3));
+    drive.expect_completion(early, programmed - 7);
+    let late = drive.at(programmed, read(3));
+    drive.expect_completion(late, programmed + READ_NS);
+    drive.run();
+    let counters = drive.counters();
+    assert_eq!((counters.parity_reads, counters.parity_pages, counters.host_pages, counters.stripes_partial), (2, 1, 1, 1));
+    assert_eq!(drive.mismatch(), None);
+    drive.audit().unwrap();
+}
+
+fn no_gc_with_stripes() -> Design {
+    let mut design = design(None, false);
+    design.gc_trigger = GcTriggerPolicy::Never(NoGc {});
+    design
+}
+
+#[test]
+fn a_write_of_most_of_a_stripe_reads_what_does_not_change() {
+    let mut drive = mapped(no_gc_with_stripes());
+    drive.up.up.raid.buffer.set_flush_above_for_test(1);
+    drive.at(0, write(3));
+    drive.at(0, write(4));
+    drive.run();
+    let counters = drive.counters();
+    assert_eq!((counters.parity_reads, counters.parity_pages, counters.host_pages), (1, 1, 2), "page 5 alone");
+    drive.audit().unwrap();
+}
+
+#[test]
+fn a_whole_stripe_reads_nothing() {
+    let mut drive = mapped(no_gc_with_stripes());
+    drive.up.up.raid.buffer.set_flush_above_for_test(2);
+    let id = drive.at(0, Command { kind: CommandKind::Write, sector: 24, sectors: 24, critical: false });
+    drive.expect_completion(id, 3);
+    drive.advance(XOR_NS + 1100);
+    assert_eq!((drive.counters().parity_reads, drive.counters().flushed), (0, 0));
+    drive.advance(XOR_NS + 1101);
+    assert_eq!((drive.counters().flushed, drive.counters().parity_pages, drive.counters().stripes_full), (3, 1, 1));
+    drive.audit().unwrap();
+}
+
+#[test]
+fn parity_is_computed_around_a_gc_and_the_page_for_its_plane_waits_in_ram() {
+    // Page 3 is in plane 0: the old copy is behind the GC, pages 4 and 5 are not.
+    let mut drive = with_gc(design(None, true), &[0]);
+    drive.at(100, write(3));
+    let rest = 100 + READ_NS + XOR_NS + 1101;
+    drive.advance(rest);
+    let counters = drive.counters();
+    assert_eq!((counters.parity_forms_changed, counters.pinned_pages, counters.parity_pages, counters.host_pages), (1, 1, 1, 0));
+    let from_ram = drive.at(rest + 50, read(3));
+    drive.expect_completion(from_ram, rest + 53);
+    drive.advance(GC_NS + 1100);
+    assert_eq!(drive.counters().host_pages, 0);
+    drive.advance(GC_NS + 1101);
+    assert_eq!((drive.counters().host_pages, drive.counters().flushed), (1, 1));
+    drive.run();
+    drive.audit().unwrap();
+    // Without the technique everything waits for the old page.
+    let mut drive = with_gc(design(None, false), &[0]);
+    drive.at(100, write(3));
+    drive.advance(GC_NS + READ_NS + XOR_NS + 1100);
+    assert_eq!((drive.counters().flushed, drive.counters().parity_forms_changed), (0, 0));
+    drive.advance(GC_NS + READ_NS + XOR_NS + 1101);
+    assert_eq!(drive.counters().flushed, 1);
+}
+
+#[test]
+fn a_stripe_goes_out_but_for_the_page_behind_a_gc() {
+    // TTFLASH, section 4.5: pages 3 and 4 and the parity leave the RAM, and page 5 waits for the GC of plane 3.
+    let mut drive = with_gc(design(None, true), &[3]);
+    drive.up.up.raid.buffer.set_flush_above_for_test(2);
+    drive.at(100, Command { kind: CommandKind::Write, sector: 24, sectors: 24, critical: false });
+    drive.advance(GC_NS - 1);
+    let counters = drive.counters();
+    assert_eq!((counters.host_pages, counters.parity_pages, counters.pinned_pages), (2, 1, 1));
+    assert_eq!(counters.parity_reads, 0, "all pages of the stripe are in RAM");
+    drive.advance(GC_NS + 1101);
+    assert_eq!(drive.counters().host_pages, 3);
+    drive.run();
+    assert_eq!(drive.mismatch(), None);
+    drive.audit().unwrap();
+}
+
+#[test]
+fn a_parity_update_regenerates_the_page_behind_a_gc() {
+    // TTFLASH, section 4.5: pages 4 and 5 are new and page 3 is behind the GC of plane 0. Their old copies and the old parity
+    // are read in its place, and the new parity is of the old page 3 as well: the audit compares it.
+    let mut drive = with_gc(design(None, true), &[0]);
+    drive.up.up.raid.buffer.set_flush_above_for_test(1);
+    drive.at(100, Command { kind: CommandKind::Write, sector: 32, sectors: 16, critical: false });
+    drive.advance(GC_NS - 1);
+    let counters = drive.counters();
+    assert_eq!((counters.parity_reads, counters.parity_forms_changed), (3, 1));
+    assert_eq!((counters.host_pages, counters.parity_pages, counters.pinned_pages), (2, 1, 0), "nothing waits for the GC");
+    let id = drive.at(GC_NS - 1, read(3));
+    drive.run();
+    assert!(drive.finished_at(id).is_some());
+    assert_eq!(drive.mismatch(), None);
+    drive.audit().unwrap();
+}
+
+#[test]
+fn an_old_page_that_every_form_needs_is_regenerated() {
+    let mut drive = with_gc(design(None, true), &[0]);
+    drive.at(100, Command { kind: CommandKind::Write, sector: 24, sectors: 3, critical: false });
+    drive.advance(GC_NS - 1);
+    let counters = drive.counters();
+    assert_eq!((counters.parity_regenerations, counters.parity_reads, counters.parity_pages), (1, 3, 1));
+    drive.run();
+    let id = drive.at(50_000, read(3));
+    drive.run();
+    assert!(drive.finished_at(id).is_some());
+    assert_eq!(drive.mismatch(), None);
+    drive.audit().unwrap();
+}
+
+#[test]
+fn a_superseded_page_is_never_mixed_with_the_new_parity() {
+    // Pages 3 and 4 and their parity are on their way; page 3 waits in RAM for plane 0, when page 5, in plane 3, is behind a
+    // GC too. Its stripe is on the flash half of before and half of after.
+    let mut drive = with_gc(design(Some(Rule::Greedy), true), &[0]);
+    drive.up.up.raid.buffer.set_flush_above_for_test(1);
+    drive.at(0, write(3));
+    drive.at(0, write(4));
+    drive.advance(READ_NS + XOR_NS + 1101);
+    assert_eq!((drive.counters().parity_pages, drive.counters().flushed), (1, 0));
+    begin_gc(&mut drive, 3);
+    let now = drive.now();
+    let id = drive.at(now, read(5));
+    drive.expect_completion(id, now + XOR_NS);
+    assert_eq!(drive.counters().reconstruction_reads, 0, "everything is in RAM");
+    drive.run();
+    assert_eq!(drive.mismatch(), None);
+    drive.audit().unwrap();
+}
+
+#[test]
+fn new_pages_wait_until_nobody_reads_the_old_ones() {
+    // The old pages of page 4's batch have just been read when page 3 is reconstructed from the same old pages, behind a long
+    // line at page 5.
+    let mut drive = with_gc(design(Some(Rule::Greedy), false), &[0]);
+    drive.at(0, write(4));
+    for _ in 0..20 {
+        drive.at(XOR_NS, read(5));
+    }
+    let id = drive.at(XOR_NS, read(3));
+    let read_at = XOR_NS + 21 * READ_NS;
+    drive.expect_completion(id, read_at + XOR_NS);
+    assert_eq!(drive.counters().parity_pages, 0);
+    drive.advance(read_at + XOR_NS + 1101);
+    assert_eq!(drive.counters().parity_pages, 1);
+    drive.run();
+    assert_eq!(drive.mismatch(), None);
+    drive.audit().unwrap();
+}
+
+#[test]
+fn a_read_that_waits_when_a_gc_begins_is_asked_about_again() {
+    let mut drive = mapped(design(Some(Rule::Greedy), false));
+    // Page 3 waits behind page 0, in the same plane, when a GC asks to hold it; the order is that of arrival.
+    let first = drive.at(0, read(0));
+    begin_gc(&mut drive, 0);
+    let second = drive.at(1, read(3));
+    drive.expect_completion(first, READ_NS);
+    drive.expect_completion(second, READ_NS + READ_NS + XOR_NS);
+    assert_eq!(drive.counters().reconstructed_late, 1);
+    assert_eq!(drive.blame_of(second).get(DIE + Occupant::HostRead as usize), READ_NS - 1);
+    assert!(!drive.completion_of(second).gc_blocked);
+    drive.run();
+    assert_eq!(drive.mismatch(), None);
+}
+
+#[test]
+fn a_reconstruction_that_a_later_gc_meets_turns_to_the_page_behind_the_former() {
+    let mut design = design(Some(Rule::Greedy), false);
+    design.order = OrderPolicy::GcFirst(GcFirst {});
+    let mut drive = with_gc(design, &[0]);
+    // Page 4 keeps plane 1 busy beyond the end of plane 0's GC; page 3 needs it too.
+    let start = GC_NS - 300;
+    let others: Vec<u64> = (0..5).map(|_| drive.at(start, read(4))).collect();
+    let id = drive.at(start, read(3));
+    assert_eq!(drive.counters().reconstructed_pages, 1);
+    drive.advance(GC_NS + 1);
+    begin_gc(&mut drive, 1);
+    drive.advance(GC_NS + 1000);
+    assert_eq!((drive.counters().reconstructions_turned, drive.counters().reads_beyond_parity), (1, 0));
+    drive.advance(GC_NS + 5000);
+    for id in others.into_iter().chain([id]) {
+        assert!(!drive.completion_of(id).gc_blocked);
+    }
+    drive.run();
+    assert_eq!(drive.mismatch(), None);
+    drive.audit().unwrap();
+}
+
+#[test]
+fn a_page_that_was_given_up_reads_as_zeroes_and_its_stripe_stays_whole() {
+    let mut drive = with_gc(design(Some(Rule::Greedy), true), &[0]);
+    let trim = |lpn: Lpn| Command { kind: CommandKind::Trim, sector: u64::from(lpn) * 8, sectors: 8, critical: false };
+    drive.at(50, trim(4));
+    let zeroes = drive.at(60, read(4));
+    drive.expect_completion(zeroes, 60);
+    let id = drive.at(100, read(3));
+    drive.expect_completion(id, 100 + READ_NS + XOR_NS);
+    // A part of it is written again: the rest is zeroes, not what it was.
+    drive.at(5000, Command { kind: CommandKind::Write, sector: 33, sectors: 2, critical: false });
+    drive.run();
+    drive.at(90_000, read(4));
+    drive.run();
+    assert_eq!(drive.mismatch(), None);
+    drive.audit().unwrap();
+}

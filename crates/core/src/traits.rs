@@ -1,0 +1,66 @@
+//! What a design makes a drive do. Asked of its techniques once, so that the drive looks here and not at them.
+
+use crate::units::Ns;
+
+/// What a design makes a drive do, for as long as the drive is there.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Traits {
+    /// The plane of a page that is written is chosen among several.
+    pub dynamic: bool,
+    /// Programs have no place until they are issued, and GC is single operations.
+    pub late: bool,
+    /// Waiting operations may join one that starts.
+    pub joins: bool,
+    /// Operations of the host may join those of GCs.
+    pub gc_joins: bool,
+    /// Programs of a die wait for those of its other planes.
+    pub gathers: bool,
+    /// So do those of GCs.
+    pub gathers_gc: bool,
+    /// `align` chooses write points instead of `place`.
+    pub aligns: bool,
+    /// `page_choice` does, or the write points take turns.
+    pub chooses: bool,
+    /// Idle time brings write points to rest, by GC that ends when they are.
+    pub rests: bool,
+    /// The work of the dies is measured.
+    pub measures: bool,
+    /// GC may move pages to other planes.
+    pub gc_across: bool,
+    /// The pages that a GC may have read and not yet programmed.
+    pub gc_reads_ahead: u32,
+    /// GC data cross the channel instead of staying in the plane.
+    pub gc_through_controller: bool,
+    /// GC takes no time.
+    pub gc_ideal: bool,
+    /// From a request's arrival to its deadline; `Ns::MAX` if it has none.
+    pub deadline_ns: Ns,
+    /// Stripes may move for the sake of wear.
+    pub levels_wear: bool,
+    /// `suspend` may answer that something makes way.
+    pub suspends: bool,
+}
+
+#[cfg(test)]
+impl Traits {
+    /// Those of the plainest design.
+    pub const PLAIN: Self = Self {
+        dynamic: false,
+        late: false,
+        joins: false,
+        gc_joins: false,
+        gathers: false,
+        gathers_gc: false,
+        aligns: false,
+        chooses: false,
+        rests: false,
+        measures: false,
+        gc_across: false,
+        gc_reads_ahead: 1,
+        gc_through_controller: false,
+        gc_ideal: false,
+        deadline_ns: Ns::MAX,
+        levels_wear: false,
+        suspends: false,
+    };
+}

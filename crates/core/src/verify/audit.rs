@@ -1,0 +1,141 @@
+//! Invariants of the whole drive. Those of flash and books alone are in `Flash::audit` and `Books::audit`.
+
+use crate::context::{Context, Watched};
+use crate::event::EventQueue;
+use crate::flash::Engine;
+use crate::flash::op::{CLASS_BY_NUMBER, OpKind, Owner};
+use crate::ftl::late::{EMERGENCY, EXTERNAL};
+use crate::ftl::write_points::WritePoints;
+use crate::host::tiers::Tiers;
+use crate::ids::{DieIx, NONE, PlaneIx};
+use crate::policy::answers::{Scope, Wish};
+use crate::verify::oracle::Content;
+use crate::view::Unplaced;
+
+impl<Q: EventQueue, U: Watched> Engine<Q, Tiers<U>>
+where
+    Self: Context,
+{
+    /// Checks every invariant between two events. For tests and `--verify`; it walks the whole drive.
+    ///
+    /// # Errors
+    /// The first invariant that does not hold, with what breaks it.
+    pub fn audit(&self) -> Result<(), String> {
+        let (flash, ftl, raid) = (&self.flash, &self.up.ftl, &self.up.up.raid);
+        // Valid means mapped; erased pages are counted right.
+        ftl.books.audit()?;
+        // One owner per channel, and it is a GC that holds the channel.
+        for index in 0..flash.device.geometry.channels as usize {
+            let held_by = flash.held_by(index);
+            if held_by != NONE {
+                let held = self.planes_of(held_by).any(|plane| ftl.gc.of(plane).holds && ftl.gc.of(plane).plan.scope >= Scope::Channel);
+                if !held {
+                    return Err(format!("channel {index} is held by die {held_by}, none of whose GCs holds a channel"));
+                }
+            }
+        }
+        // A GC that is idle holds nothing.
+        if let Some(plane) = (0..flash.device.geometry.planes()).find(|&plane| !ftl.gc.is_under_way(plane) && ftl.gc.of(plane).holds) {
+            return Err(format!("plane {plane} is held by a GC that has ended"));
+        }
+        flash.audit()?;
+        // GC can always go on: what it may need is erased.
+        for plane in 0..flash.device.geometry.planes() {
+            let erased = ftl.books.erased_blocks(plane);
+            if erased < self.policies().gc.reserve_blocks && !ftl.gc.is_under_way(plane) {
+                return Err(format!("plane {plane} has {erased} erased blocks, fewer than its reserve, and no GC"));
+            }
+        }
+        self.audit_stripes()?;
+        self.audit_late()?;
+        // No request is lost: when nothing is outstanding, nothing is busy or waiting.
+        if self.up.up.up.host.outstanding() == 0 && raid.buffer.in_flight() == 0 {
+            flash.audit_at_rest()?;
+        }
+        Ok(())
+    }
+
+    /// Checks the invariants of pages without a place.
+    fn audit_late(&self) -> Result<(), String> {
+        let Some(late) = &self.up.ftl.late else { return Ok(()) };
+        if late.points != WritePoints::new(&self.flash.device, &self.up.ftl.books) {
+            return Err("the masks of the write points are not those of the books".into());
+        }
+        for (index, bound) in late.bound.iter().enumerate() {
+            let lines =
+                self.planes_of(index as DieIx).flat_map(|plane| CLASS_BY_NUMBER.map(|class| self.flash.first_waiting(plane, class)));
+            let programs = lines.filter(|&op| op != NONE && self.flash.ops[op as usize].kind == OpKind::Program).count();
+            if programs != usize::from(bound.is_some()) {
+                return Err(format!("die {index} has {programs} programs that wait there, and {} has its place", bound.is_some()));
+            }
+        }
+        // No wake-up is lost: no idle die could begin with a page that waits, unless its technique would rather wait.
+        if self.policies().page_choice.name() == "custom" {
+            return Ok(());
+        }
+        for &op in late.lines[EMERGENCY].iter().chain(late.lines[EXTERNAL].front()) {
+            let from = if let Owner::Gc(plane) = self.flash.ops[op as usize].owner { plane } else { NONE };
+            let page = Unplaced { from, wish: Wish::Any, asking: NONE, confined: late.confined && from != NONE };
+            let view = self.seen();
+            let takes = |&plane: &PlaneIx| view.die_is_idle(self.flash.die_of(plane)) && view.wished_points(plane, &page).is_some();
+            if let Some(plane) = (0..self.flash.device.geometry.planes()).find(takes) {
+                return Err(format!("plane {plane} could take the page of operation {op}, which waits for a place"));
+            }
+        }
+        Ok(())
+    }
+
+    /// Checks the invariants of stripes.
+    fn audit_stripes(&self) -> Result<(), String> {
+        let (flash, ftl, raid) = (&self.flash, &self.up.ftl, &self.up.up.raid);
+        let Some(rain) = &raid.rain else { return Ok(()) };
+        let books = &ftl.books;
+        for stripe in 0..rain.stripes().count() {
+            let (first, members) = rain.stripes().members(stripe);
+            let parity = books.lookup(rain.stripes().parity(stripe));
+            let mapped = || (first..first + members).map(|lpn| books.lookup(lpn)).filter(|&ppn| ppn != NONE);
+            // A page that can be read can be regenerated.
+            let batch = rain.active().find(stripe).map_or(NONE, |index| rain.active().get(index).batch);
+            if batch != NONE {
+                continue;
+            }
+            if (parity == NONE) != (mapped().count() == 0) {
+                return Err(format!("stripe {stripe} has mapped pages or mapped parity, and not both"));
+            }
+            // The parity of a stripe that is not on its way is the sum of its pages.
+            if let Some(oracle) = self.up.oracle.as_ref().filter(|_| parity != NONE) {
+                let sum = mapped().fold(Content::Uniform(0), |sum, ppn| sum.xor(&oracle.on_flash(ppn)));
+                if sum != oracle.on_flash(parity) {
+                    return Err(format!("the parity of stripe {stripe} is {:?}, its pages add up to {sum:?}", oracle.on_flash(parity)));
+                }
+            }
+            // All of it lies where its layout says.
+            for lpn in (first..first + members).chain([rain.stripes().parity(stripe)]) {
+                let ppn = books.lookup(lpn);
+                if ppn != NONE && books.plane_of(ppn) != rain.stripes().plane_of(lpn) {
+                    return Err(format!("page {lpn} of stripe {stripe} lies in plane {}", books.plane_of(ppn)));
+                }
+            }
+        }
+        for plane in 0..flash.device.geometry.planes() {
+            // A page waits in RAM only for a GC that is under way.
+            if !ftl.gc.is_under_way(plane) && rain.pinned_at(plane) > 0 {
+                return Err(format!("pages wait in RAM for a GC of plane {plane}, and it has none"));
+            }
+        }
+        let pinned: usize = (0..flash.device.geometry.planes()).map(|plane| rain.pinned_at(plane)).sum();
+        if pinned != rain.pinned() as usize {
+            return Err(format!("{} pages are counted as waiting for GCs, and {pinned} do", rain.pinned()));
+        }
+        if self.up.up.up.host.outstanding() == 0 && raid.buffer.in_flight() == 0 && rain.kept_pages() != (0, 0) {
+            return Err(format!("{} parity pages are in RAM and no stripe is on its way", rain.kept_pages().0));
+        }
+        // What is active is in the buffer or being read.
+        if self.up.up.up.host.outstanding() == 0
+            && rain.active().len() > raid.buffer.occupied() as usize + usize::from(raid.levelling.is_moving())
+        {
+            return Err(format!("{} stripes are active, and the buffer has {} pages", rain.active().len(), raid.buffer.occupied()));
+        }
+        Ok(())
+    }
+}
