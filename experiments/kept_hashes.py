@@ -2,7 +2,7 @@
 
 The test of all pairs on small drives holds their hashes in crates/simulator/tests/hashes.txt. This
 makes runs of the papers' own drives again, by the rows that they are made for, and compares the
-hash of their events with that in docs/reproduction.
+hash of their events with that in evidence/reproduction.
 
 Run: .venv/bin/python experiments/kept_hashes.py ROW..., with rows as in `tinytail reproduce`;
 without any, one of each paper.
@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 ROWS = ("ttflash.table2.dtrs.p99", "pes.s24.limits", "harey.s42.weak_avg", "gcpar.table2.hm_0")
-KEPT = Path(__file__).parent.parent / "docs" / "reproduction"
+KEPT = Path(__file__).parent.parent / "evidence" / "reproduction"
 
 
 def hashes(results: dict[str, Any]) -> dict[tuple[str, ...], str]:

@@ -18,7 +18,8 @@ from tinytail.tracing import TraceOptions
 
 ROOT = Path(__file__).parents[2]
 DOCUMENTS = [ROOT / name for name in ("README.md", "ARCHITECTURE.md", "CHANGELOG.md")]
-DOCUMENTS += sorted(ROOT.glob("docs/*.md")) + sorted(ROOT.glob("docs/reproduction/*.md"))
+DOCUMENTS += sorted(ROOT.glob("docs/*.md")) + sorted(ROOT.glob("evidence/*.md"))
+DOCUMENTS += sorted(ROOT.glob("evidence/reproduction/*.md"))
 DOCUMENTS += [*sorted(ROOT.glob("crates/**/DECISIONS.md")), ROOT / "python/tinytail/DECISIONS.md"]
 NAMES = [str(path.relative_to(ROOT)) for path in DOCUMENTS]
 
@@ -56,7 +57,7 @@ def test_commands_do_what_the_documents_show(
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    for shared in ("devices", "designs", "workloads", "docs", "examples"):
+    for shared in ("devices", "designs", "workloads", "docs", "evidence", "examples"):
         (tmp_path / shared).symlink_to(ROOT / shared)
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))

@@ -1,6 +1,6 @@
 """Every two techniques of the four papers on one drive: what is refused, and that the rest acts.
 
-What is expected of each pair stands in docs/pairs/pairs.toml.
+What is expected of each pair stands in evidence/pairs/pairs.toml.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ CUTS = 12
 
 
 def _load() -> ModuleType:
-    spec = importlib.util.spec_from_file_location("pairs", ROOT / "docs" / "pairs.py")
+    spec = importlib.util.spec_from_file_location("pairs", ROOT / "evidence" / "pairs.py")
     assert spec is not None
     assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)
@@ -223,12 +223,12 @@ def test_the_page_of_pairs_is_made_from_what_was_measured() -> None:
     head = (pairs.FOLDER / "head.md").read_text("utf-8")
     kept = pairs.recorded()
     made = pairs.page(CATALOG, kept, head)
-    assert made == pairs.PAGE.read_text("utf-8"), "run docs/pairs.py"
+    assert made == pairs.PAGE.read_text("utf-8"), "run evidence/pairs.py"
     rows = re.findall(r"^\| (\w+) \+ (\w+) \| [^/\n]*? \| (.*)$", made, re.MULTILINE)
     found = [(first, second) for first, second, text in rows if text.count("|") > 2]
     assert found == [pair.codes for pair in CATALOG.pairs]
     for pair in REFUSED:
-        message = pairs.refusal(CATALOG.composition(pair.codes)).replace("docs/pairs/", "")
+        message = pairs.refusal(CATALOG.composition(pair.codes)).replace("evidence/pairs/", "")
         assert kept["errors"]["+".join(pair.codes)] == message
     # A percentile of 99.99 says something from so many requests on.
     for pair in LEGAL:

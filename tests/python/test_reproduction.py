@@ -616,7 +616,7 @@ def test_a_log_is_kept_as_requests_and_as_latencies_by_size(store: Store) -> Non
 
 # --- What is committed ----------------------------------------------------------------------------
 
-COMMITTED = ROOT / "docs" / "reproduction"
+COMMITTED = ROOT / "evidence" / "reproduction"
 
 
 @pytest.mark.parametrize("of", papers(), ids=lambda of: of.name)
@@ -663,7 +663,7 @@ def test_rows_of_the_quick_tier_have_the_verdicts_that_are_kept(
     file = tmp_path / "results.json"
     command("reproduce", prefix, "--json", str(file))
     judged = {row["id"]: row for row in read_json(file)["rows"] if row["verdict"] != "not-run"}
-    pages_kept = ROOT / "docs" / "reproduction" / prefix
+    pages_kept = ROOT / "evidence" / "reproduction" / prefix
     kept = {row["id"]: row for row in read_json(pages_kept / "results.json")["rows"]}
     assert len(judged) > 30
     assert {row_id: row["verdict"] for row_id, row in judged.items()} == {

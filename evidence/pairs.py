@@ -1,11 +1,11 @@
-"""Writes docs/pairs.md: what every two techniques of the four papers do together.
+"""Writes evidence/pairs.md: what every two techniques of the four papers do together.
 
-What the pairs are stands in docs/pairs/pairs.toml, what was measured in docs/pairs/results.json.
+What the pairs are stands in evidence/pairs/pairs.toml, what was measured in results.json beside it.
 Measuring, which goes on where it was interrupted, and writing the page, from the root of the
 repository:
 
-    TINYTAIL_TRACES=../shared/traces .venv/bin/python docs/pairs.py measure
-    .venv/bin/python docs/pairs.py
+    TINYTAIL_TRACES=../shared/traces .venv/bin/python evidence/pairs.py measure
+    .venv/bin/python evidence/pairs.py
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ from pathlib import Path
 from typing import Any
 
 ROOT = Path(__file__).parent.parent
-FOLDER = ROOT / "docs" / "pairs"
-PAGE = ROOT / "docs" / "pairs.md"
+FOLDER = ROOT / "evidence" / "pairs"
+PAGE = ROOT / "evidence" / "pairs.md"
 RESULTS = FOLDER / "results.json"
 # What the papers hold their techniques against.
 COMPARATORS = {"CC", "CH"}
@@ -272,7 +272,9 @@ def measure(catalog: Catalog) -> None:
     commit = commit_of_the_checkout()
     kept = recorded()
     kept["errors"] = {
-        "+".join(pair.codes): refusal(catalog.composition(pair.codes)).replace("docs/pairs/", "")
+        "+".join(pair.codes): refusal(catalog.composition(pair.codes)).replace(
+            "evidence/pairs/", ""
+        )
         for pair in catalog.pairs
         if pair.outcome == "error"
     }
@@ -438,7 +440,7 @@ def main(arguments: list[str]) -> None:
     if arguments == ["measure"]:
         measure(catalog)
     elif arguments:
-        sys.exit("usage: docs/pairs.py [measure]")
+        sys.exit("usage: evidence/pairs.py [measure]")
     head = (FOLDER / "head.md").read_text("utf-8")
     PAGE.write_text(page(catalog, recorded(), head), "utf-8")
     sys.stdout.write(f"{PAGE.name} written\n")
