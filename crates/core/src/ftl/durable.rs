@@ -32,7 +32,7 @@ pub(super) struct OfBlock {
     pub bad: bool,
 }
 
-/// What a loss of power leaves.
+/// What a loss of power leaves on the flash, and the journal of trims. The write buffer and computed stripes are elsewhere.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Durable {
     /// Of each physical page, the logical one; `NONE` if it is erased.

@@ -1,7 +1,7 @@
 //! GC as cleanup operations: one flash operation at a time, chosen when it starts; nothing is held in between.
 //!
 //! A plane that wants GC has a ready bit of the class `Gc`. When it is picked, it becomes the erase of a block without valid pages,
-//! or the read of a page of the block with the fewest. The page that was read then waits for its place like any other that is
+//! or the read of a page of a victim, or of a block that is partly moved and has fewer left. The page that was read then waits for its place like any other that is
 //! programmed, and its plane reads no further one before that has it.
 
 use crate::context::Context;
