@@ -27,7 +27,7 @@ where
     /// A block at the offset of its siblings matters more to GC than the class of its page, unless it is there for that alone.
     #[inline(never)]
     fn sought_point(&mut self, plane: PlaneIx, op: u32, for_gc: bool) -> usize {
-        let by_level = for_gc && !self.up.ftl.gc.of(plane).for_rest || !self.flash.traits.chooses;
+        let by_level = for_gc && !self.up.ftl.gc.of(plane).is_for_rest() || !self.flash.traits.chooses;
         if self.flash.traits.aligns && by_level { self.aligned_point(plane, for_gc) } else { self.chosen_point(plane, op) }
     }
 

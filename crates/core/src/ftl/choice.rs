@@ -56,7 +56,7 @@ where
         };
         let Some(of) = of_gc else {
             let gc = self.up.ftl.gc.of(plane);
-            let in_the_way = gc.state != GcState::Idle && !gc.for_rest;
+            let in_the_way = gc.state != GcState::Idle && !gc.is_for_rest();
             return self.ask(|policies, view| policies.page_choice.wish(view, Writer::Host, in_the_way));
         };
         // Where writes wait for the die it is no idle time.

@@ -12,7 +12,7 @@ use crate::flash::upper::Upper;
 use crate::ftl::Claimant;
 use crate::ftl::FETCHED_AT_ONCE;
 use crate::ftl::above::{Above, WithFtl};
-use crate::gc::state::{Gc, GcState};
+use crate::gc::state::{Gc, GcState, Reason};
 use crate::ids::{BlockIx, NONE, PlaneIx};
 use crate::observe::Occupant;
 use crate::policy::answers::{Gate, Want};
@@ -38,7 +38,7 @@ where
         if want == Want::No {
             self.leave_gate(plane);
             if self.flash.traits.rests && self.seeks_rest(plane) {
-                self.start_gc(plane, false, true);
+                self.start_gc(plane, false, Reason::Rest);
             }
             return;
         }
@@ -64,7 +64,7 @@ where
         if self.flash.traits.gathers_gc {
             self.note_wanted_gc(plane);
         }
-        self.start_gc(plane, want == Want::Hard, false);
+        self.start_gc(plane, want == Want::Hard, Reason::Wanted);
     }
 
     /// A GC that still waits for what it must hold learns that its plane has become urgent.
@@ -169,7 +169,7 @@ where
         victim
     }
 
-    pub(crate) fn start_gc(&mut self, plane: PlaneIx, urgent: bool, for_rest: bool) {
+    pub(crate) fn start_gc(&mut self, plane: PlaneIx, urgent: bool, reason: Reason) {
         let plan = self.ask(|policies, view| policies.gc_hold.hold(view, plane, urgent));
         self.flash.step_arrives(plane);
         let now = self.flash.now;
@@ -177,7 +177,7 @@ where
         let number = self.up.ftl.gc.started;
         self.up.ftl.gc.started += 1;
         let gc = &mut self.up.ftl.gc.planes[plane as usize];
-        *gc = Gc { state: GcState::Claiming, plan, for_rest, started: now, number, ..Gc::idle() };
+        *gc = Gc { state: GcState::Claiming, plan, reason, started: now, number, ..Gc::idle() };
         self.flash.set_urgent(plane, urgent);
         let channel = self.flash.channel_of(self.flash.die_of(plane));
         self.up.ftl.gc.channels[channel].under_way += 1;
@@ -222,7 +222,7 @@ where
             return self.cleanup_step(plane);
         }
         self.clear_ready(plane, Class::Gc);
-        if self.up.ftl.gc.planes[plane as usize].for_rest && self.rest_is_over(plane) {
+        if self.up.ftl.gc.planes[plane as usize].is_for_rest() && self.rest_is_over(plane) {
             return self.abandon_gc(plane);
         }
         let gc = self.up.ftl.gc.planes[plane as usize];
@@ -255,7 +255,7 @@ where
             if let Some(oracle) = &mut self.up.oracle {
                 oracle.read_flash(op, from, true);
             }
-            self.flash.counters.moves_for_rest += u64::from(gc.for_rest);
+            self.flash.counters.moves_for_rest += u64::from(gc.is_for_rest());
             self.up.ftl.gc.planes[plane as usize].reads = true;
             if self.flash.traits.gc_joins {
                 self.begin_with_partners(die, op);

@@ -4,6 +4,7 @@ use crate::context::Context;
 use crate::event::EventQueue;
 use crate::flash::Engine;
 use crate::ftl::above::{Above, WithFtl};
+use crate::gc::state::Reason;
 use crate::ids::PlaneIx;
 use crate::policy::answers::{Gate, Want};
 use crate::policy::interface::{Align, GcGate, GcTrigger, PageChoice};
@@ -37,7 +38,7 @@ where
     #[inline(never)]
     pub(crate) fn rest_is_over(&mut self, plane: PlaneIx) -> bool {
         if self.ask(|policies, view| policies.gc_trigger.want(view, plane)) != Want::No {
-            self.up.ftl.gc.planes[plane as usize].for_rest = false;
+            self.up.ftl.gc.planes[plane as usize].reason = Reason::Wanted;
             return false;
         }
         let gc = &self.up.ftl.gc.planes[plane as usize];

@@ -29,6 +29,17 @@ pub(crate) struct ChannelGcs {
     pub under_way: u32,
 }
 
+/// Why a GC started.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Reason {
+    /// The trigger wanted it.
+    Wanted,
+    /// It brings write points to rest, and ends when they are.
+    Rest,
+    /// A GC of its die began to move pages, and both fill the same programs.
+    Sibling,
+}
+
 /// The GC of a plane.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Gc {
@@ -47,8 +58,7 @@ pub(crate) struct Gc {
     pub write_point: Option<u8>,
     /// The next channel to claim; those before it are held.
     pub(super) claim: u32,
-    /// It is there to bring write points to rest, and ends when they are.
-    pub for_rest: bool,
+    pub(super) reason: Reason,
     pub started: Ns,
     /// When it first held all that it must.
     pub held_since: Ns,
@@ -71,6 +81,10 @@ pub(crate) struct Gc {
 }
 
 impl Gc {
+    pub fn is_for_rest(&self) -> bool {
+        self.reason == Reason::Rest
+    }
+
     pub fn idle() -> Self {
         Self {
             state: GcState::Idle,
@@ -82,7 +96,7 @@ impl Gc {
             holds_since: 0,
             write_point: None,
             claim: 0,
-            for_rest: false,
+            reason: Reason::Wanted,
             started: 0,
             held_since: 0,
             retry_at: Ns::MAX,

@@ -11,7 +11,7 @@ use crate::flash::Engine;
 use crate::flash::op::{Class, class_bits};
 use crate::ftl::Claimant;
 use crate::ftl::above::{Above, WithFtl};
-use crate::gc::state::GcState;
+use crate::gc::state::{GcState, Reason};
 use crate::ids::{DieIx, NONE, PlaneIx};
 use crate::policy::answers::{Gate, Want};
 use crate::policy::interface::{GcGate, Join, Place};
@@ -274,11 +274,13 @@ where
     }
 
     /// The GC of a plane begins to move pages. Those of its siblings that gain by it and that the gate lets in begin too, as all
-    /// do beside an urgent one: the pages that they move take the place of padding.
+    /// do beside an urgent one: the pages that they move take the place of padding. A GC that was brought brings no others: GCs
+    /// that come too late for each other's programs would bring each other for ever, and the host could never program.
     #[inline(never)]
     pub(crate) fn bring_siblings(&mut self, plane: PlaneIx) {
-        let moves = self.up.ftl.books.valid_pages(self.up.ftl.gc.planes[plane as usize].victim);
-        if moves == 0 {
+        let gc = self.up.ftl.gc.of(plane);
+        let moves = self.up.ftl.books.valid_pages(gc.victim);
+        if moves == 0 || gc.reason == Reason::Sibling {
             return;
         }
         let passes = self.flash.is_urgent(plane) && !self.ask(|policies, _| policies.gc_gate.strict());
@@ -289,7 +291,7 @@ where
                 && self.would_join(sibling, moves).is_some()
                 && (self.ask(|policies, view| policies.gc_gate.may_start(view, sibling, Want::Soft)) == Gate::Open || passes)
             {
-                self.start_gc(sibling, false, false);
+                self.start_gc(sibling, false, Reason::Sibling);
             }
         }
     }

@@ -355,3 +355,29 @@ fn what_two_leftovers_of_a_request_cover_is_told_for_each() {
     assert_eq!(completed, 300);
     assert!(counters.joined_gc_programs > 0);
 }
+
+/// Each GC of the die came too late for the programs of the others and brought them in again: all that was erased went into
+/// padding, and the die was never free for the host's programs.
+#[test]
+fn gcs_that_fill_each_others_programs_come_to_an_end() {
+    let mix = Mix {
+        planes: 4,
+        scope: 2,
+        controller: true,
+        order: 6,
+        join: true,
+        buffer_pages: 0,
+        command_ns: 0,
+        flash: 2,
+        blocks: false,
+        strict: true,
+        trims: 30,
+        rain: Some(Stripes { channels: 3, width: 3, gate: 4, reads: 0, tolerant_flush: false }),
+        worn_steps: true,
+        by_die: 12,
+        gc_par: 1,
+        seed: 14_009_847_039_461_191_791,
+        ..plain()
+    };
+    assert_eq!(mix.run::<Lanes, true>(300).1, 300);
+}
