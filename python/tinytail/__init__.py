@@ -22,7 +22,7 @@ if TYPE_CHECKING:
         certification_schema,
         certify_act,
     )
-    from tinytail.comparing import DesignProgress, compare
+    from tinytail.comparing import compare
     from tinytail.engine import (
         Claim,
         Description,
@@ -96,11 +96,11 @@ if TYPE_CHECKING:
         results_schema,
     )
     from tinytail.rotation import Rotation, analyze_rotation
+    from tinytail.runner import DesignProgress
     from tinytail.serving import serve
     from tinytail.traces import trace_convert, trace_info
     from tinytail.transforms import Transform
     from tinytail.verifying import (
-        PowerCutError,
         PowerCutResult,
         PowerCuts,
         RecoveryTimes,
@@ -142,7 +142,6 @@ __all__ = [
     "OutputError",
     "PageLayout",
     "Paired",
-    "PowerCutError",
     "PowerCutResult",
     "PowerCuts",
     "Ranking",
@@ -213,6 +212,7 @@ _MODULES = (
     "reading",
     "results",
     "rotation",
+    "runner",
     "traces",
     "transforms",
     "explaining",

@@ -15,10 +15,14 @@ from typing import Any
 from tinytail import engine
 from tinytail.errors import RunError, TinytailError, UsageError, suggestion
 from tinytail.output import json_text
+from tinytail.runner import Job, ProgressCallback, Runner
 from tinytail.serving import bench as serving
 
 # Linux counts in KiB, macOS in bytes.
 _MAXRSS_UNIT_BYTES = 1 if sys.platform == "darwin" else 1024
+
+# What runs the case that is named behind it.
+COMMAND = [sys.executable, "-m", "tinytail.bench"]
 
 
 def check(cases: Sequence[str]) -> list[str]:
@@ -53,25 +57,74 @@ def run_here(case: str) -> dict[str, Any]:
     return document
 
 
-def run_apart(case: str) -> dict[str, Any]:
-    """Runs a case in another process.
+class Apart:
+    """A case in another process, and its switch."""
 
-    Raises:
-        RunError: the case failed.
+    def __init__(self, case: str) -> None:
+        self.case = case
+        self._process: subprocess.Popen[str] | None = None
+        self._cancelled = False
+
+    def phase(self) -> str:
+        """The process does not say how far it is."""
+        return "running"
+
+    def done(self) -> int:
+        """Not known."""
+        return 0
+
+    def total(self) -> int:
+        """Not known."""
+        return 0
+
+    def cancel(self) -> None:
+        """Ends the process."""
+        self._cancelled = True
+        if self._process is not None:
+            self._process.kill()
+
+    def run(self) -> dict[str, Any]:
+        """Runs the case and waits for its document.
+
+        Raises:
+            RunError: the case failed.
+        """
+        with subprocess.Popen(
+            [*COMMAND, self.case],
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            encoding="utf-8",
+        ) as self._process:
+            if self._cancelled:
+                self._process.kill()
+            out, said = self._process.communicate()
+        if self._process.returncode != 0:
+            why = said.strip() or f"it ended with status {self._process.returncode}"
+            raise RunError(f'bench case "{self.case}" failed: {why}')
+        document: dict[str, Any] = json.loads(out)
+        return document
+
+
+def run(
+    cases: Sequence[str], progress: ProgressCallback | None = None
+) -> tuple[list[Job[dict[str, Any]]], bool]:
+    """Runs cases one after the other, each in a process of its own.
+
+    Returns:
+        The cases, each with its document or its error, and whether all came to their end.
     """
-    done = subprocess.run(
-        [sys.executable, "-m", "tinytail.bench", case],
-        stdin=subprocess.DEVNULL,
-        capture_output=True,
-        text=True,
-        encoding="utf-8",
-        check=False,
-    )
-    if done.returncode != 0:
-        why = done.stderr.strip() or f"it ended with status {done.returncode}"
-        raise RunError(f'bench case "{case}" failed: {why}')
-    document: dict[str, Any] = json.loads(done.stdout)
-    return document
+    runner = Runner(1)
+    for case in cases:
+        apart = Apart(case)
+        runner.add(Job(case, apart.run, apart))
+
+    def report() -> None:
+        if progress is not None:
+            progress([job.progress() for job in runner.jobs])
+
+    return runner.jobs, runner.run(report)
 
 
 def to_json(cases: Sequence[dict[str, Any]], *, partial: bool) -> str:

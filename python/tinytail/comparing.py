@@ -1,18 +1,13 @@
-"""Runs designs side by side, each in its own thread: the native module releases the interpreter."""
+"""Comparisons: what is to be compared and how, and the function that compares."""
 
 from __future__ import annotations
 
 import os
 import shlex
-import threading
-import time
-import warnings
-from collections import deque
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, Literal
 
 from tinytail import (
     arguments,
@@ -23,37 +18,18 @@ from tinytail import (
     leftovers,
     memory,
     recording,
-    replicates,
     spooling,
-    states,
     transforms,
 )
 from tinytail.engine import STARVED_AFTER_S, STARVED_AFTER_S_MAX
-from tinytail.errors import (
-    ConfigError,
-    Interrupted,
-    RunError,
-    TinytailError,
-    UsageError,
-    WorkloadError,
-    suggestion,
-)
-from tinytail.keeping import STORIES, STORIES_MAX, Keeping, check_folder, stories_wanted
-from tinytail.results import (
-    Comparison,
-    Configured,
-    DesignError,
-    DesignResult,
-    ErrorKind,
-    Workload,
-)
+from tinytail.errors import Interrupted, TinytailError, UsageError, of_kind, suggestion
+from tinytail.keeping import STORIES, STORIES_MAX, check_folder, stories_wanted
+from tinytail.results import Comparison, Configured
+from tinytail.runner import ProgressCallback, cpu_count
+from tinytail.side_by_side import execute
 from tinytail.tracing import NOTHING_SAID, AddressUnit, Event, TimeUnit, TraceOptions
 from tinytail.transforms import Transform
 
-POLL_SECONDS = 0.1
-LOOK_SECONDS = 0.01
-FIRST_LOOK_SECONDS = 0.0001
-STUCK = "Requests stopped completing. "
 WINDOWS = 200
 WINDOWS_MAX = 10_000
 SEEDS_MAX = 1000
@@ -360,346 +336,6 @@ class Plan:
         return engine.TimelineTarget(path, window, command)
 
 
-@dataclass(frozen=True, slots=True)
-class DesignProgress:
-    """How far one design is.
-
-    `done` and `total` count the steps of the phase; a total of 0 is not known.
-    """
-
-    design: str
-    status: Literal["waiting", "running", "finished", "failed"]
-    phase: str
-    done: int
-    total: int
-
-
-ProgressCallback = Callable[[Sequence[DesignProgress]], None]
-
-
-def wait_until(happened: Callable[[], bool], timeout_seconds: float) -> bool:
-    """Waits until something has happened; False if the time ran out before.
-
-    It sleeps and looks, at short intervals at first, so that short runs are not long waits. A join
-    that Ctrl-C interrupts takes its thread for dead, and a wait for an event may be interrupted at
-    the instant at which it has taken the event's lock and not yet noted that it must give it back:
-    then neither it nor the thread that sets the event goes on.
-    """
-    began = time.monotonic()
-    while not happened():
-        passed = time.monotonic() - began
-        if passed >= timeout_seconds:
-            return False
-        time.sleep(min(LOOK_SECONDS, FIRST_LOOK_SECONDS + passed / 4))
-    return True
-
-
-def in_thread(
-    work: Callable[[engine.Control], dict[str, Any]],
-    name: str,
-    progress: ProgressCallback | None,
-) -> dict[str, Any]:
-    """Does a piece of work in a thread of its own, and heeds Ctrl-C meanwhile.
-
-    Raises:
-        TinytailError: what the work raised.
-        KeyboardInterrupt: after the work has ended.
-    """
-    control = engine.Control()
-    results: list[dict[str, Any]] = []
-    failures: list[BaseException] = []
-
-    def run() -> None:
-        try:
-            results.append(work(control))
-        # A panic of the native module is not an Exception, and an error in a thread reaches nobody.
-        except BaseException as error:  # noqa: BLE001
-            failures.append(error)
-
-    def ended() -> bool:
-        return bool(results or failures)
-
-    threading.Thread(target=run, daemon=True).start()
-    try:
-        while not wait_until(ended, POLL_SECONDS):
-            if progress is not None:
-                done, total = control.done(), control.total()
-                progress([DesignProgress(name, "running", control.phase(), done, total)])
-    except BaseException:
-        control.cancel()
-        while not wait_until(ended, POLL_SECONDS):
-            pass
-        raise
-    if failures:
-        raise failures[0]
-    return results[0]
-
-
-@contextmanager
-def spooled(
-    workload: str | None, options: TraceOptions, progress: ProgressCallback | None
-) -> Iterator[str | None]:
-    """As `spooling.spooled`, for a workload, with the progress of commands."""
-
-    def report(said: str, done_bytes: int) -> None:
-        if progress is not None:
-            progress([DesignProgress(said, "running", "reading", done_bytes, 0)])
-
-    def check(path: str) -> None:
-        engine.check_beginning(workload or "", options, path)
-
-    with spooling.spooled(workload, check, report) as path:
-        yield path
-
-
-class _Job:
-    """A design with a seed, and what came of it. Written by its worker, read by the main thread."""
-
-    def __init__(
-        self, design: str, seed: int, keeping: Keeping | None, shared: engine.Shared
-    ) -> None:
-        self.design = design
-        self.seed = seed
-        self._keeping = keeping
-        self._shared = shared
-        self.control = engine.Control()
-        self.started = False
-        self.ended = False
-        self.result: DesignResult | None = None
-        self.error: DesignError | None = None
-
-    def run(self, spec: engine.RunSpec) -> None:
-        """Runs the design. Every failure is kept: one in a thread would reach nobody."""
-        self.started = True
-        try:
-            self._run(spec)
-        except ConfigError as error:
-            self._fail("config", str(error))
-        except WorkloadError as error:
-            self._fail("workload", str(error))
-        except TinytailError as error:
-            self._fail("run", str(error))
-        # What the native module raises where it was cancelled before it had a result.
-        except KeyboardInterrupt:
-            self._fail("interrupted", "interrupted before it could run")
-        # A panic of the native module is not an Exception.
-        except BaseException as error:  # noqa: BLE001
-            self._fail("internal", f"internal error ({type(error).__name__}): {error}")
-        finally:
-            self.ended = True
-
-    def _run(self, spec: engine.RunSpec) -> None:
-        if self._keeping is None:
-            document = engine.run(spec, self.control, self._shared)
-        else:
-            kept = self._keeping.spec(spec)
-            document = self._keeping.named(engine.run(kept, self.control, self._shared))
-        self.result = DesignResult.from_dict(document)
-        if self.result.stuck is not None:
-            why = self.result.stuck.removeprefix(STUCK)
-            self._fail("run", f"stopped: requests stopped completing. {why}")
-        if self.result.unread is not None:
-            self._fail("run", f"stopped: {self.result.unread}")
-        for written in (self.result.log, self.result.stories, self.result.timeline):
-            if self.error is None and written is not None and written.error is not None:
-                self._fail("run", written.error)
-
-    def _fail(self, kind: ErrorKind, message: str) -> None:
-        self.error = DesignError(self.design, kind, message)
-
-    def progress(self) -> DesignProgress:
-        """A snapshot."""
-        if self.error is not None:
-            return DesignProgress(self.design, "failed", "", 0, 0)
-        if self.result is not None:
-            return DesignProgress(self.design, "finished", "", 0, 0)
-        if not self.started:
-            return DesignProgress(self.design, "waiting", "", 0, 0)
-        control = self.control
-        return DesignProgress(
-            self.design, "running", control.phase(), control.done(), control.total()
-        )
-
-
-class _Pool:
-    """Worker threads that take jobs in order until none is left or the pool is cancelled.
-
-    The threads are daemons, so that a second Ctrl-C ends the program even if a run does not heed
-    its cancellation at once.
-    """
-
-    def __init__(self, plan: Plan, keeping: Keeping | None) -> None:
-        seeds = range(plan.seed, plan.seed + plan.seeds)
-        # Designs that start from the same state come after each other.
-        runs = [(design, seed) for seed in seeds for design in plan.designs]
-        self._smallest = plan.smallest()
-        specs = [
-            replace(plan, seed=seed, seeds=1).run_spec(design, self._smallest)
-            for design, seed in runs
-        ]
-        self.shared = engine.share(specs, cache=not plan.no_cache)
-        self.jobs = [_Job(design, seed, keeping, self.shared) for design, seed in runs]
-        self._plan = plan
-        self._waiting = deque(self.jobs)
-        self._cancelled = False
-        self._workers = plan.fit().jobs
-
-    def start(self) -> None:
-        """Starts the threads."""
-        for _ in range(self._workers):
-            threading.Thread(target=self._work, daemon=True).start()
-
-    def _work(self) -> None:
-        while not self._cancelled:
-            try:
-                job = self._waiting.popleft()
-            except IndexError:
-                return
-            plan = replace(self._plan, seed=job.seed, seeds=1)
-            job.run(plan.run_spec(job.design, self._smallest))
-
-    def progress(self) -> list[DesignProgress]:
-        """How far each design is: with several seeds, as the run that is furthest behind."""
-        return [_together([j.progress() for j in self.of(d)]) for d in self._plan.designs]
-
-    def of(self, design: str) -> list[_Job]:
-        """The jobs of a design, in the order of their seeds."""
-        return [job for job in self.jobs if job.design == design]
-
-    def wait(self, timeout_seconds: float) -> bool:
-        """Waits until every job has ended that will; False if the time ran out before."""
-
-        def all_ended() -> bool:
-            return all(job.ended for job in self.jobs if job.started or not self._cancelled)
-
-        return wait_until(all_ended, timeout_seconds)
-
-    def cancel(self) -> None:
-        """Asks all runs to end early and starts no other."""
-        self._cancelled = True
-        for job in self.jobs:
-            job.control.cancel()
-
-
-def _together(runs: Sequence[DesignProgress]) -> DesignProgress:
-    first = runs[0]
-    if len(runs) == 1:
-        return first
-    ended = sum(run.status in ("finished", "failed") for run in runs)
-    running = [run for run in runs if run.status == "running"]
-    if ended == len(runs):
-        return next((run for run in runs if run.status == "failed"), first)
-    if not running:
-        return replace(first, status="running" if ended else "waiting", phase="", done=0, total=0)
-    behind = running[-1]
-    return replace(behind, phase=f"{behind.phase}, {ended} of {len(runs)} seeds done")
-
-
-def cpu_count() -> int:
-    """How many processors this process may use."""
-    if hasattr(os, "sched_getaffinity"):
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1
-
-
-def execute(
-    plan: Plan,
-    progress: ProgressCallback | None = None,
-    say: Callable[[str], None] = warnings.warn,
-) -> Comparison:
-    """Makes a comparison, whose errors and interruption are part of what is returned.
-
-    Call `plan.check()` first. Ctrl-C cancels the runs and waits for what they have so far.
-    A workload that comes from a pipe is read to its end before anything runs. What is to be said
-    beside the results, such as that the cache cannot be written, goes to `say`.
-
-    Raises:
-        UsageError, RunError, WorkloadError: what comes from a pipe cannot be kept or is no trace.
-        KeyboardInterrupt: by Ctrl-C while a pipe is read.
-        OutputError: the folder for the results cannot be made. Nothing has run then.
-    """
-    with spooled(plan.workload, plan.trace, progress) as content:
-        plan = replace(plan, spooled=content)
-        if plan.out is None:
-            return _execute(plan, progress, say, None)
-        with Keeping(plan) as keeping:
-            comparison = _execute(plan, progress, say, keeping)
-            return replace(comparison, out=keeping.finish(comparison))
-
-
-def _execute(
-    plan: Plan,
-    progress: ProgressCallback | None,
-    say: Callable[[str], None],
-    keeping: Keeping | None,
-) -> Comparison:
-    configuration = plan.configuration()
-    pool = _Pool(plan, keeping)
-
-    def report() -> None:
-        if progress is not None:
-            progress(pool.progress())
-
-    try:
-        pool.start()
-        while not pool.wait(POLL_SECONDS):
-            report()
-        report()
-    except KeyboardInterrupt:
-        pool.cancel()
-        while not pool.wait(POLL_SECONDS):
-            pass
-    except BaseException:
-        pool.cancel()
-        raise
-    for note in pool.shared.take_notes():
-        say(note)
-    return _gather(plan, configuration, pool)
-
-
-def _gather(plan: Plan, configuration: tuple[Configured, ...], pool: _Pool) -> Comparison:
-    for job in pool.jobs:
-        if job.result is None and job.error is None:
-            job.error = DesignError(job.design, "interrupted", "interrupted before it could run")
-    found = [_combined(pool.of(design)) for design in plan.designs]
-    results = tuple(result for result in found if result is not None)
-    errors = tuple(error for design in plan.designs for error in _errors(pool.of(design)))
-    first = results[0] if results else None
-    return Comparison(
-        version=engine.version(),
-        command=plan.command(),
-        device=first.device if first else plan.device,
-        workload=first.workload if first else Workload(plan.workload, None, None, None),
-        state=states.common([result.state for result in results]),
-        seed=plan.seed,
-        partial=any(job.result is not None and job.result.interrupted for job in pool.jobs)
-        or any(error.kind == "interrupted" for error in errors),
-        reference=plan.reference_design,
-        configuration=configuration,
-        results=results,
-        errors=errors,
-        seeds=plan.seeds,
-    )
-
-
-def _combined(jobs: Sequence[_Job]) -> DesignResult | None:
-    """The result of a design: of all its seeds that came to their end, or else of the first."""
-    results = [job.result for job in jobs if job.result is not None]
-    whole = [result for result in results if not result.partial]
-    if len(whole) > 1:
-        document = replicates.combined([result.document for result in whole])
-        return DesignResult.from_dict(document)
-    return next(iter(whole or results), None)
-
-
-def _errors(jobs: Sequence[_Job]) -> list[DesignError]:
-    """What went wrong with a design; what went wrong with every seed is said once."""
-    failed = [(job.seed, job.error) for job in jobs if job.error is not None]
-    if len({(error.kind, error.message) for _, error in failed}) == 1 and len(failed) == len(jobs):
-        return [failed[0][1]]
-    return [replace(error, message=f"seed {seed}: {error.message}") for seed, error in failed]
-
-
 def compare(
     designs: Sequence[str | os.PathLike[str]] = (),
     *,
@@ -853,10 +489,6 @@ def compare(
     if comparison.partial:
         raise Interrupted(comparison)
     if not comparison.results:
-        raise _exception(comparison.errors[0])
+        error = comparison.errors[0]
+        raise of_kind(error.kind, error.message)
     return comparison
-
-
-def _exception(error: DesignError) -> TinytailError:
-    types = {"config": ConfigError, "workload": WorkloadError}
-    return types.get(error.kind, RunError)(error.message)

@@ -4,9 +4,13 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING
 
 from tinytail import _native
 from tinytail._native import ConfigError, RunError, TinytailError, WorkloadError
+
+if TYPE_CHECKING:
+    from tinytail.results import ErrorKind
 
 __all__ = [
     "ConfigError",
@@ -18,6 +22,8 @@ __all__ = [
     "TinytailError",
     "UsageError",
     "WorkloadError",
+    "kind_of",
+    "of_kind",
     "suggestion",
 ]
 
@@ -60,6 +66,28 @@ class Interrupted(KeyboardInterrupt):
     def __init__(self, comparison: object) -> None:
         super().__init__("interrupted")
         self.comparison = comparison
+
+
+def kind_of(error: BaseException) -> tuple[ErrorKind, str]:
+    """The kind of an error that ended a run, and what is to be said of it."""
+    match error:
+        case ConfigError():
+            return "config", str(error)
+        case WorkloadError():
+            return "workload", str(error)
+        case TinytailError():
+            return "run", str(error)
+        # What the native module raises where it was cancelled before it had a result.
+        case KeyboardInterrupt():
+            return "interrupted", "interrupted before it could run"
+        case _:
+            return "internal", f"internal error ({type(error).__name__}): {error}"
+
+
+def of_kind(kind: ErrorKind, message: str) -> TinytailError:
+    """The error to be raised for one of a kind."""
+    types: dict[str, type[TinytailError]] = {"config": ConfigError, "workload": WorkloadError}
+    return types.get(kind, RunError)(message)
 
 
 def suggestion(name: str, allowed: Iterable[str]) -> str:

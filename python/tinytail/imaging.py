@@ -8,8 +8,9 @@ from dataclasses import replace
 from typing import Any
 
 from tinytail import arguments, conflicts, engine, memory
-from tinytail.comparing import ProgressCallback, in_thread, spooled
 from tinytail.output import FileOutput
+from tinytail.runner import ProgressCallback, run_one
+from tinytail.spooling import spooled
 from tinytail.tracing import AddressUnit, Event, TimeUnit, TraceOptions
 
 
@@ -95,4 +96,4 @@ def create_image(
     memory.check(spec.device, spec.design, spec.settings)
     with spooled(spec.workload, trace, progress) as content:
         spec = replace(spec, spooled=content)
-        return in_thread(lambda control: engine.image_create(spec, control), spec.out, progress)
+        return run_one(lambda control: engine.image_create(spec, control), spec.out, progress)

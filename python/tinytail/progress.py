@@ -1,4 +1,4 @@
-"""Tells on standard error how far the runs are: bars on a terminal, else a few plain lines."""
+"""Says on standard error how far jobs are: bars on a terminal, else a few plain lines."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskID, TaskProgressColumn, TextColumn
 
 from tinytail import humanize
-from tinytail.comparing import DesignProgress, ProgressCallback
+from tinytail.runner import DesignProgress, ProgressCallback
 
 Clock = Callable[[], float]
 
@@ -23,7 +23,7 @@ class RateMeter:
     def __init__(self, clock: Clock = time.monotonic) -> None:
         self._clock = clock
         self._phase: str | None = None
-        self._start = (0.0, 0)
+        self._start = (0.0, 0.0)
 
     def update(self, progress: DesignProgress) -> tuple[float | None, float | None]:
         """Steps per second since the phase began, and seconds to its end; None if not known."""
@@ -42,10 +42,11 @@ class RateMeter:
 
 def _speed(phase: str, rate: float | None, seconds_left: float | None) -> str:
     words = []
-    if rate is not None:
+    # A phase without a name has steps that mean nothing by themselves.
+    if rate is not None and phase:
         unit = {"running": " requests/s", "reading": "B/s"}.get(phase, "/s")
         words.append(f"{humanize.rate(rate)}{unit}")
-    if seconds_left is not None:
+    if seconds_left:
         words.append(f"about {humanize.duration(seconds_left)} left")
     return ", ".join(words)
 
@@ -69,8 +70,9 @@ class BarReporter:
     def _update(self, design: DesignProgress) -> None:
         task, meter = self._tasks[design.design]
         if design.status == "running":
-            rate, seconds_left = meter.update(design)
-            note = " ".join(filter(None, [design.phase, _speed(design.phase, rate, seconds_left)]))
+            speed = _speed(design.phase, *meter.update(design))
+            words = f"{design.phase} {speed}".strip()
+            note = ", ".join(filter(None, [design.detail, words]))
             total = design.total if design.total > 0 else None
             if total is not None:
                 self._bars.start_task(task)
@@ -84,12 +86,13 @@ class BarReporter:
 
 
 class PlainReporter:
-    """A line when a design changes its phase and at every quarter of it."""
+    """A line when a design changes its phase and at every quarter of it, or for what is new."""
 
     def __init__(self, console: Console, clock: Clock = time.monotonic) -> None:
         self._console = console
         self._clock = clock
         self._said: dict[str, tuple[str, int]] = {}
+        self._news: dict[str, str] = {}
         self._meters: dict[str, RateMeter] = {}
 
     def __call__(self, designs: Sequence[DesignProgress]) -> None:
@@ -99,40 +102,38 @@ class PlainReporter:
                 continue
             meter = self._meters.setdefault(design.design, RateMeter(self._clock))
             speed = _speed(design.phase, *meter.update(design))
-            percent = 100 * design.done // design.total if design.total > 0 else 0
-            step = min(percent, 99) // PLAIN_STEP_PERCENT * PLAIN_STEP_PERCENT
-            what = design.phase or design.status
-            if self._said.get(design.design) == (what, step):
-                continue
-            self._said[design.design] = (what, step)
-            line = f"{design.design}: {what}"
-            if step:
-                line += f" {step} %"
-            if step and speed:
-                line += f" ({speed})"
-            self._console.print(line, soft_wrap=True, markup=False)
+            if design.news and self._news.get(design.design) != design.news:
+                self._news[design.design] = design.news
+                self._say(design.design, ", ".join(filter(None, [design.news, speed])))
+            if not design.news or design.status != "running":
+                self._say_phase(design, speed)
+
+    def _say_phase(self, design: DesignProgress, speed: str) -> None:
+        share = design.done / design.total if design.phase and design.total > 0 else 0.0
+        step = int(min(100 * share, 99)) // PLAIN_STEP_PERCENT * PLAIN_STEP_PERCENT
+        what = design.phase or design.status
+        if self._said.get(design.design) == (what, step):
+            return
+        self._said[design.design] = (what, step)
+        words = f"{what} {step} %" if step else what
+        self._say(design.design, f"{words} ({speed})" if step and speed else words)
+
+    def _say(self, design: str, what: str) -> None:
+        self._console.print(f"{design}: {what}", soft_wrap=True, markup=False)
 
 
-def bars_on(console: Console) -> Progress | None:
-    """Bars that go away when done, each with a `note`; None where no terminal would show them."""
+@contextmanager
+def reporter(console: Console) -> Iterator[ProgressCallback]:
+    """Reports to the console while the context lasts. Bars go away when they are done."""
     if not console.is_terminal or console.is_dumb_terminal:
-        return None
-    return Progress(
+        yield PlainReporter(console)
+        return
+    with Progress(
         TextColumn("{task.description}", markup=False),
         BarColumn(bar_width=24),
         TaskProgressColumn(),
         TextColumn("{task.fields[note]}", markup=False),
         console=console,
         transient=True,
-    )
-
-
-@contextmanager
-def reporter(console: Console) -> Iterator[ProgressCallback]:
-    """Reports to the console while the context lasts."""
-    bars = bars_on(console)
-    if bars is None:
-        yield PlainReporter(console)
-        return
-    with bars:
+    ) as bars:
         yield BarReporter(bars)

@@ -10,20 +10,17 @@ import tempfile
 import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
+from functools import partial
 from pathlib import Path
 from typing import IO
 
-from tinytail import humanize
+from tinytail import engine, humanize
 from tinytail.errors import RunError, UsageError
+from tinytail.runner import REPORT_SECONDS, DesignProgress, ProgressCallback
+from tinytail.tracing import TraceOptions
 
 STANDARD_INPUT = "-"
 CHUNK_BYTES = 1 << 20
-REPORT_SECONDS = 0.1
-
-# Told how many bytes there are so far, and what is being read.
-SpoolProgress = Callable[[str, int], None]
-# Told the path of a file with the first bytes; raises what is wrong with them.
-Check = Callable[[str], None]
 
 
 def is_pipe(name: str) -> bool:
@@ -45,7 +42,7 @@ def is_trace(workload: str) -> bool:
 
 @contextmanager
 def spooled(
-    name: str | None, check: Check, progress: SpoolProgress | None = None
+    name: str | None, options: TraceOptions, progress: ProgressCallback | None
 ) -> Iterator[str | None]:
     """The path of a file that holds what a pipe gives; None for whatever is no pipe.
 
@@ -54,13 +51,13 @@ def spooled(
 
     Args:
         name: a path, or `-` for standard input.
-        check: looks at the first bytes, so that what is no trace ends early.
+        options: what is known of the trace. What its first bytes show to be none ends early.
         progress: called about ten times a second.
 
     Raises:
         UsageError: standard input is closed or a terminal.
         RunError: the pipe cannot be read, or the folder has no room.
-        TinytailError: what `check` raises.
+        WorkloadError: it is no trace.
         KeyboardInterrupt: by Ctrl-C, whatever has been read.
     """
     if name is None or not is_pipe(name):
@@ -78,7 +75,8 @@ def spooled(
             file, path = _temporary(folder, stack)
         except OSError as error:
             raise RunError(f"{said}: no file can be made in {folder}: {error.strerror}") from error
-        _copy(pipe, file, said, folder, lambda: check(path), progress)
+        check = partial(engine.check_beginning, name, options, path)
+        _copy(pipe, file, said, folder, check, progress)
         yield path
 
 
@@ -112,7 +110,7 @@ def _copy(
     said: str,
     folder: str,
     check: Callable[[], None],
-    progress: SpoolProgress | None,
+    progress: ProgressCallback | None,
 ) -> None:
     size_bytes, checked, reported = 0, False, 0.0
     while True:
@@ -134,7 +132,7 @@ def _copy(
             checked = True
         now = time.monotonic()
         if progress is not None and now - reported >= REPORT_SECONDS:
-            progress(said, size_bytes)
+            progress([DesignProgress(said, "running", "reading", size_bytes, 0)])
             reported = now
 
 

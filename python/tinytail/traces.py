@@ -7,7 +7,8 @@ from functools import cache
 from typing import Any
 
 from tinytail import arguments, conflicts, engine, transforms
-from tinytail.comparing import ProgressCallback, in_thread, spooled
+from tinytail.runner import ProgressCallback, run_one
+from tinytail.spooling import spooled
 from tinytail.tracing import AddressUnit, Event, TimeUnit, TraceOptions
 from tinytail.transforms import Transform
 
@@ -72,7 +73,7 @@ def describe_trace(
     transform.check()
     name = arguments.file(path)
     with spooled(name, options, progress) as content:
-        info = in_thread(
+        info = run_one(
             lambda control: engine.describe_trace(name, options, transform, control, content),
             name,
             progress,
@@ -187,7 +188,7 @@ def convert_trace(
     words = arguments.settings(settings)
     conflicts.check([("OUT", out)])
     with spooled(name, options, progress) as content:
-        return in_thread(
+        return run_one(
             lambda control: engine.convert_trace(
                 name,
                 out,

@@ -9,22 +9,15 @@ from __future__ import annotations
 
 import os
 import shlex
-import threading
-from collections import deque
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
-from typing import Any, Literal
+from dataclasses import asdict, dataclass, replace
+from typing import Any
 
 from tinytail import arguments, engine, fitting
-from tinytail.comparing import (
-    POLL_SECONDS,
-    DesignProgress,
-    ProgressCallback,
-    cpu_count,
-    wait_until,
-)
-from tinytail.errors import ConfigError, TinytailError, UsageError
+from tinytail.errors import UsageError, kind_of
 from tinytail.output import json_text
+from tinytail.results import DesignError
+from tinytail.runner import DesignProgress, Job, ProgressCallback, Runner, cpu_count
 
 CUTS = 10_000
 
@@ -82,22 +75,13 @@ class PowerCutResult:
 
 
 @dataclass(frozen=True, slots=True)
-class PowerCutError:
-    """A design that could not be cut off to the end."""
-
-    design: str
-    kind: Literal["config", "run", "internal"]
-    message: str
-
-
-@dataclass(frozen=True, slots=True)
 class PowerCuts:
     """The losses of power of all designs."""
 
     version: str
     seed: int
     results: tuple[PowerCutResult, ...]
-    errors: tuple[PowerCutError, ...]
+    errors: tuple[DesignError, ...]
     partial: bool
 
     @property
@@ -208,90 +192,48 @@ class PowerCutPlan:
         return self.cuts // count + (index < self.cuts % count)
 
 
-class _Job:
-    """One design. Written by its worker, read by the main thread."""
-
-    def __init__(self, case: engine.PowerCase, cuts: int) -> None:
-        self.case = case
-        self.design = case.design
-        self.cuts = cuts
-        self.control = engine.Control()
-        self.started = False
-        self.ended = False
-        self.result: PowerCutResult | None = None
-        self.error: PowerCutError | None = None
-
-    def run(self, seed: int, settings: tuple[str, ...]) -> None:
-        """Cuts the power of the design. Every failure is kept: one in a thread reaches nobody."""
-        self.started = True
-        try:
-            document = engine.power_cut(
-                self.case, cuts=self.cuts, seed=seed, control=self.control, settings=settings
-            )
-            self.result = PowerCutResult.from_dict(document)
-        except ConfigError as error:
-            self.error = PowerCutError(self.design, "config", str(error))
-        except TinytailError as error:
-            self.error = PowerCutError(self.design, "run", str(error))
-        # A panic of the native module is not an Exception.
-        except BaseException as error:  # noqa: BLE001
-            message = f"internal error ({type(error).__name__}): {error}"
-            self.error = PowerCutError(self.design, "internal", message)
-        finally:
-            self.ended = True
-
-    def progress(self) -> DesignProgress:
-        """A snapshot."""
-        if self.error is not None:
-            return DesignProgress(self.design, "failed", "", 0, 0)
-        if self.result is not None:
-            return DesignProgress(self.design, "finished", "", 0, 0)
-        if not self.started:
-            return DesignProgress(self.design, "waiting", "", 0, 0)
-        control = self.control
-        phase = "losing power" if control.phase() == "running" else control.phase()
-        return DesignProgress(self.design, "running", phase, control.done(), control.total())
-
-
 def execute(plan: PowerCutPlan, progress: ProgressCallback | None = None) -> PowerCuts:
     """Cuts the power of every design of a plan. Ctrl-C ends it early, with what there is so far."""
-    shares = [plan.share(index) for index in range(len(plan.cases))]
-    jobs = [_Job(case, cuts) for case, cuts in zip(plan.cases, shares, strict=True) if cuts > 0]
-    waiting = deque(jobs)
-    cancelled = threading.Event()
+    runner = Runner(min(plan.jobs or cpu_count(), len(plan.cases)))
+    jobs = [
+        runner.add(_job(plan, case, cuts))
+        for index, case in enumerate(plan.cases)
+        if (cuts := plan.share(index)) > 0
+    ]
 
-    def work() -> None:
-        while not cancelled.is_set():
-            try:
-                job = waiting.popleft()
-            except IndexError:
-                return
-            job.run(plan.seed, plan.settings)
+    def report() -> None:
+        # Bars of designs that have not begun would fill the screen.
+        if progress is not None:
+            progress([_progress(job) for job in jobs if job.started])
 
-    def ended() -> bool:
-        return all(job.ended for job in jobs if job.started or not cancelled.is_set())
-
-    for _ in range(min(plan.jobs or cpu_count(), len(jobs))):
-        threading.Thread(target=work, daemon=True).start()
-    try:
-        while not wait_until(ended, POLL_SECONDS):
-            if progress is not None:
-                # Bars of designs that have ended or not begun would fill the screen.
-                progress([job.progress() for job in jobs if job.started])
-    except KeyboardInterrupt:
-        cancelled.set()
-        for job in jobs:
-            job.control.cancel()
-        while not wait_until(ended, POLL_SECONDS):
-            pass
+    finished = runner.run(report)
     results = tuple(job.result for job in jobs if job.result is not None)
     return PowerCuts(
         version=engine.version(),
         seed=plan.seed,
         results=results,
-        errors=tuple(job.error for job in jobs if job.error is not None),
-        partial=cancelled.is_set() or any(result.partial for result in results),
+        errors=tuple(
+            DesignError(job.name, *kind_of(job.error)) for job in jobs if job.error is not None
+        ),
+        partial=not finished or any(result.partial for result in results),
     )
+
+
+def _job(plan: PowerCutPlan, case: engine.PowerCase, cuts: int) -> Job[PowerCutResult]:
+    control = engine.Control()
+
+    def run() -> PowerCutResult:
+        document = engine.power_cut(
+            case, cuts=cuts, seed=plan.seed, control=control, settings=plan.settings
+        )
+        return PowerCutResult.from_dict(document)
+
+    return Job(case.design, run, control)
+
+
+def _progress(job: Job[PowerCutResult]) -> DesignProgress:
+    shown = job.progress()
+    return replace(shown, phase="losing power") if shown.phase == "running" else shown
 
 
 def verify_power_cut(

@@ -21,9 +21,10 @@ from fake_native import FakeControl, FakeNative, latency, result
 from test_compare import fail
 from tinytail.certifying import SCHEMES, Plan, Step
 from tinytail.certifying.act import KINDS, LIMITS, RATE_PER_S, RULES, judge
-from tinytail.certifying.crew import CaseProgress
-from tinytail.certifying.progress import Lines, reporter
+from tinytail.certifying.rounds import Case
 from tinytail.certifying.search import TESTS, Search
+from tinytail.progress import PlainReporter, reporter
+from tinytail.runner import DesignProgress, Job
 
 SMALL = "lowlatency-240g-small"
 NAMES = ("paper", "paper-large-period", "current")
@@ -454,35 +455,48 @@ def test_the_schemes_are_the_six_of_the_paper_unless_others_are_named() -> None:
     assert "ageing=steady" in words
 
 
-def progress(status: str, *running: int, last: Step | None = None) -> CaseProgress:
-    return CaseProgress("base", status, running, 3.5, 7.0, last, 95.0)
-
-
-def test_progress_is_a_line_a_run_or_a_bar_a_design() -> None:
-    verdict = judge(RULES["paper"], 21, measured(missed=[600, 0, 0]))
-    step = Step("base", 21, 1, verdict, measured())
+def test_a_line_is_told_of_each_run() -> None:
+    case = Case("base", Search(64))
     told = io.StringIO()
-    lines = Lines(Console(file=told, width=80))
-    for each in (
-        progress("ageing"),
-        progress("running", 21),
-        progress("running", 21),
-        progress("waiting", last=step),
-        progress("running", 22, last=step),
-        progress("finished", last=step),
-    ):
-        lines([each])
-    assert told.getvalue().splitlines() == [
+    lines = PlainReporter(Console(file=told, width=80))
+
+    def job(multiplier: int) -> FakeControl:
+        control = FakeControl()
+        case.jobs[multiplier] = Job("base", lambda: None, control, started=True)
+        return control
+
+    lines([DesignProgress("base", "running", "ageing", 0, 0)])
+    lines([case.progress()])
+    job(21)
+    job(43).now = ("running", 1, 4)
+    lines([case.progress()])
+    shown = case.progress()
+    assert (shown.detail, shown.done) == ("21×, 43×", 0.25)
+    verdict = judge(RULES["paper"], 21, measured(missed=[600, 0, 0]))
+    case.steps[21] = Step("base", 21, 1, verdict, measured())
+    case.jobs[21].ended = True
+    case.search.record(21, performance=False, stress=True)
+    lines([case.progress()])
+    lines([case.progress()])
+    assert case.progress().detail == "43×"
+    case.is_found = True
+    lines([case.progress()])
+    said = [line.partition(", about")[0] for line in told.getvalue().splitlines()]
+    assert said == [
         "base: ageing",
         "base: running",
         "base: 21× fails performance: p95 of small reads",
         "base: finished",
     ]
+
+
+def test_a_bar_shows_the_runs_under_way_and_what_is_left() -> None:
     shown = io.StringIO()
     console = Console(file=shown, width=100, force_terminal=True, color_system=None)
     with reporter(console) as report:
-        report([progress("running", 43, 21)])
-    assert "21×, 43×, about 1 min 35 s left in all" in shown.getvalue()
+        report([DesignProgress("base", "running", "", 0.5, 7.0, "21×, 43×")])
+        report([DesignProgress("base", "running", "", 3.5, 7.0, "21×, 43×")])
+    assert "21×, 43×, about " in shown.getvalue()
     assert "50%" in shown.getvalue()
 
 

@@ -6,6 +6,7 @@ import json
 import os
 import subprocess
 import sys
+import time
 from pathlib import Path
 from typing import Any
 
@@ -457,7 +458,7 @@ def without_fio(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_bench_shows_and_writes_each_case(
     command: RunCommand, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    monkeypatch.setattr(bench, "run_apart", bench.run_here)
+    monkeypatch.setattr(bench.Apart, "run", lambda apart: bench.run_here(apart.case))
     file = tmp_path / "bench.json"
     outcome = command("bench", "--json", str(file))
     assert outcome.code == 0
@@ -479,7 +480,7 @@ def test_the_served_drive_is_a_bench_case_where_fio_is(
 ) -> None:
     measure = serving_bench.measure
     case = {"name": "serve", "iops": 73_000.0, "late_us_depth_1": 3.5, "late_us_depth_16": 7.25}
-    monkeypatch.setattr(bench, "run_apart", bench.run_here)
+    monkeypatch.setattr(bench.Apart, "run", lambda apart: bench.run_here(apart.case))
     monkeypatch.setattr(serving_bench, "lacks", lambda: None)
     monkeypatch.setattr(serving_bench, "measure", lambda: dict(case))
     assert "serve" in command("bench").out
@@ -498,30 +499,40 @@ def test_the_served_drive_is_a_bench_case_where_fio_is(
 
 
 @pytest.mark.usefixtures("without_fio")
-def test_a_failed_bench_case_keeps_the_earlier_ones(
+def test_a_failed_bench_case_leaves_the_others(
     command: RunCommand, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    def run(case: str) -> dict[str, Any]:
-        if case == "steady-gc-controller":
+    def run(apart: bench.Apart) -> dict[str, Any]:
+        if apart.case == "steady-gc":
             raise tinytail.RunError("out of memory")
-        return bench.run_here(case)
+        return bench.run_here(apart.case)
 
-    monkeypatch.setattr(bench, "run_apart", run)
+    monkeypatch.setattr(bench.Apart, "run", run)
     file = tmp_path / "bench.json"
     outcome = command("bench", "--json", str(file))
     assert outcome.code == 1
     assert "error: out of memory" in outcome.err
     parsed = read_json(file)
     assert parsed["partial"] is True
-    assert len(parsed["cases"]) == 1
+    assert [case["name"] for case in parsed["cases"]] == ["steady-gc-controller"]
 
 
 @pytest.mark.usefixtures("without_fio")
-def test_an_interrupted_bench_says_so(command: RunCommand, monkeypatch: pytest.MonkeyPatch) -> None:
-    def run(_case: str) -> dict[str, Any]:
-        raise KeyboardInterrupt
-
-    monkeypatch.setattr(bench, "run_apart", run)
+def test_an_interrupted_bench_ends_its_process(
+    command: RunCommand, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The process of the case would take far longer than the test."""
+    monkeypatch.setattr(bench, "COMMAND", [sys.executable, "-c", INTERRUPTING, str(os.getpid())])
+    began = time.monotonic()
     outcome = command("bench")
     assert outcome.code == 130
     assert "PARTIAL: interrupted after 0 of 2 cases" in outcome.out
+    assert "error" not in outcome.err
+    assert time.monotonic() - began < 30
+
+
+INTERRUPTING = """
+import os, signal, sys, time
+os.kill(int(sys.argv[1]), signal.SIGINT)
+time.sleep(60)
+"""

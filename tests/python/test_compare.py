@@ -12,8 +12,9 @@ import pytest
 
 import tinytail
 from fake_native import FakeControl, FakeNative, result
-from tinytail.comparing import DesignProgress, Plan
+from tinytail.comparing import Plan
 from tinytail.reporting import page
+from tinytail.runner import DesignProgress
 
 DRIVE: dict[str, Any] = {"device": "ttflash-256g", "workload": "dtrs"}
 

@@ -30,6 +30,7 @@ from tinytail.explaining import ranking, telling
 from tinytail.explaining.folder import Geometry
 from tinytail.explaining.ranking import rank, rank_of
 from tinytail.explaining.stories import Story, StorySegment
+from tinytail.side_by_side import execute
 from tinytail.transforms import Transform
 
 RUN = ("--device", "ttflash-small", "--workload", "randrw70-qd16")
@@ -307,7 +308,7 @@ def test_the_manifest_repeats_the_comparison(
         stories=5,
     )
     plan.check()
-    comparison = tinytail.comparing.execute(plan)
+    comparison = execute(plan)
     assert comparison.out == tinytail.Out("kept", None), comparison.errors
     opened = explaining.open_results("kept")
     assert replace(plan, out=None) == opened.plan()

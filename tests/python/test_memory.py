@@ -12,6 +12,7 @@ import pytest
 import tinytail
 from conftest import RunCommand
 from tinytail import memory
+from tinytail.runner import cpu_count
 
 ROOT = Path(__file__).parents[2]
 GIB = 1 << 30
@@ -153,7 +154,7 @@ def test_fewer_run_at_once_with_a_note_and_jobs_are_respected_with_a_warning(
     outcome = command(*words)
     assert outcome.code == 0, outcome.err
     # On one processor, one runs at once anyway.
-    assert ("1 run at once instead of 2" in outcome.err) == (tinytail.comparing.cpu_count() > 1)
+    assert ("1 run at once instead of 2" in outcome.err) == (cpu_count() > 1)
     outcome = command(*words, "--jobs", "2")
     assert outcome.code == 0, outcome.err
     assert "the system may end the process" in outcome.err

@@ -16,7 +16,7 @@ from fake_native import FakeNative
 from fake_native import result as fake_result
 from tinytail import engine
 from tinytail.errors import ConfigError, RunError
-from tinytail.reproduction import catalog, crew, figures, logs, pages, session
+from tinytail.reproduction import catalog, figures, logs, pages, session
 from tinytail.reproduction.catalog import papers
 from tinytail.reproduction.lab import Lab, Unavailable
 from tinytail.reproduction.measures import MEASURES, Values
@@ -31,6 +31,7 @@ from tinytail.reproduction.records import (
 )
 from tinytail.reproduction.store import Store
 from tinytail.reproduction.verdicts import NO_CAUSE, evaluate
+from tinytail.runner import DesignProgress
 
 ROOT = Path(__file__).parents[2]
 TTFLASH = next(paper for paper in papers() if paper.name == "ttflash")
@@ -285,8 +286,8 @@ def test_an_interrupted_reproduction_keeps_what_has_ended(fakes: FakeNative, sto
 
     fakes.runs["ttflash"] = endless
 
-    def stop(_: str, progress: crew.Progress) -> None:
-        if progress.done == 1:
+    def stop(progress: Sequence[DesignProgress]) -> None:
+        if progress[0].news == "1 of 2 runs":
             raise KeyboardInterrupt
 
     of = paper(row(), row("fake.lacking", measure=None, accept=(), lacks="x"))

@@ -11,11 +11,12 @@ from jsonschema import validate
 
 import tinytail
 from fake_native import FakeControl, FakeNative, result
-from tinytail.comparing import DesignProgress, _together
 from tinytail.noise import compare_within_noise
 from tinytail.render import table_rows
 from tinytail.replicates import SAME_NOTE, TRACE_NOTE, combined, student
 from tinytail.results import DesignResult
+from tinytail.runner import DesignProgress
+from tinytail.side_by_side import together
 
 DRIVE: dict[str, Any] = {"device": "ttflash-256g", "workload": "dtrs"}
 
@@ -139,11 +140,11 @@ def test_progress_of_a_design_is_that_of_its_last_running_seed() -> None:
     finished = DesignProgress("base", "finished", "", 0, 0)
     running = DesignProgress("base", "running", "ageing", 3, 10)
     waiting = DesignProgress("base", "waiting", "", 0, 0)
-    shown = _together([finished, running, waiting])
-    assert shown == DesignProgress("base", "running", "ageing, 1 of 3 seeds done", 3, 10)
-    assert _together([finished, finished]) == finished
-    assert _together([waiting, waiting]) == waiting
-    assert _together([finished, waiting]).status == "running"
+    shown = together([finished, running, waiting])
+    assert shown == DesignProgress("base", "running", "ageing", 3, 10, "1 of 3 seeds done")
+    assert together([finished, finished]) == finished
+    assert together([waiting, waiting]) == waiting
+    assert together([finished, waiting]).status == "running"
 
 
 def interval(low: float, high: float) -> dict[str, Any]:

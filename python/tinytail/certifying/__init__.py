@@ -12,7 +12,6 @@ from typing import Any
 
 from tinytail import arguments, engine, fitting, memory
 from tinytail.certifying.act import RULES, RuleName
-from tinytail.certifying.crew import Case, Common, Crew, Report
 from tinytail.certifying.results import (
     Certification,
     DesignRatings,
@@ -20,17 +19,11 @@ from tinytail.certifying.results import (
     Step,
     certification_schema,
 )
+from tinytail.certifying.rounds import Case, Common, Rounds
 from tinytail.certifying.search import TESTS, Search
-from tinytail.comparing import cpu_count
-from tinytail.errors import (
-    ConfigError,
-    Interrupted,
-    RunError,
-    TinytailError,
-    UsageError,
-    WorkloadError,
-)
+from tinytail.errors import Interrupted, UsageError, of_kind
 from tinytail.results import Configured, DesignError
+from tinytail.runner import ProgressCallback, cpu_count
 
 __all__ = [
     "SCHEMES",
@@ -135,7 +128,7 @@ class Plan:
         return (*items, Configured.of("workload", engine.workload("act")))
 
 
-def execute(plan: Plan, progress: Report | None = None) -> Certification:
+def execute(plan: Plan, progress: ProgressCallback | None = None) -> Certification:
     """Makes a certification, whose errors and interruption are part of what is returned.
 
     Call `plan.check()` first.
@@ -151,10 +144,10 @@ def execute(plan: Plan, progress: Report | None = None) -> Certification:
     )
     searches = {design: Search(plan.max_multiplier, plan.resolution) for design in plan.designs}
     with tempfile.TemporaryDirectory(prefix="tinytail-") as folder:
-        crew = Crew(common, searches, Path(folder), plan.fit().jobs)
-        finished = crew.work(progress)
-    designs = tuple(_ratings(case) for case in crew.cases if case.steps)
-    errors = tuple(error for case in crew.cases if (error := _error(case)) is not None)
+        rounds = Rounds(common, searches, Path(folder), plan.fit().jobs)
+        finished = rounds.work(progress)
+    designs = tuple(_ratings(case) for case in rounds.cases if case.steps)
+    errors = tuple(error for case in rounds.cases if (error := _error(case)) is not None)
     return Certification(
         version=engine.version(),
         command=plan.command(),
@@ -173,7 +166,7 @@ def execute(plan: Plan, progress: Report | None = None) -> Certification:
 
 
 def _ratings(case: Case) -> DesignRatings:
-    is_final = case.ended and case.error is None
+    is_final = case.is_found and case.error is None
     performance, stress = (
         Rating.of(case.search.bracket(test), is_final=is_final) for test in TESTS
     )
@@ -182,7 +175,7 @@ def _ratings(case: Case) -> DesignRatings:
 
 
 def _error(case: Case) -> DesignError | None:
-    if case.error is not None or case.ended:
+    if case.is_found or (case.error is not None and case.error.kind != "interrupted"):
         return case.error
     return DesignError(case.design, "interrupted", "interrupted before its ratings were found")
 
@@ -207,7 +200,7 @@ def certify_act(
     jobs: int | None = None,
     state: Mapping[str, engine.StateValue] | None = None,
     settings: arguments.Settings | None = None,
-    progress: Report | None = None,
+    progress: ProgressCallback | None = None,
 ) -> Certification:
     """Finds the largest multipliers of ACT's load at which designs pass its tests.
 
@@ -255,6 +248,5 @@ def certify_act(
         raise Interrupted(certification)
     if not certification.designs:
         error = certification.errors[0]
-        types: dict[str, type[TinytailError]] = {"config": ConfigError, "workload": WorkloadError}
-        raise types.get(error.kind, RunError)(error.message)
+        raise of_kind(error.kind, error.message)
     return certification

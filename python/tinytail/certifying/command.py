@@ -11,7 +11,6 @@ from tinytail import conflicts
 from tinytail.arguments import state_from_words
 from tinytail.certifying import DEVICE, SCHEMES, Plan, execute
 from tinytail.certifying.act import RuleName
-from tinytail.certifying.progress import reporter
 from tinytail.certifying.results import Certification
 from tinytail.certifying.view import certification_view
 from tinytail.cli import BAD_INPUT, INTERRUPTED, OK, RUN_FAILED
@@ -23,6 +22,7 @@ from tinytail.output import (
     stderr,
     write_output,
 )
+from tinytail.progress import reporter
 
 certify = App(name="certify", help="Rate drives as a certification test does.")
 

@@ -36,6 +36,13 @@ class Step:
         found: str | None = self.outcome.get("given_up")
         return found
 
+    def said(self) -> str:
+        """The run in a few words."""
+        if self.verdict.performance and self.verdict.stress:
+            return f"{self.multiplier}× passes"
+        what = "fails performance" if self.verdict.stress else "fails"
+        return f"{self.multiplier}× {what}: {(self.verdict.reason or '').partition(':')[0]}"
+
     def to_dict(self) -> dict[str, Any]:
         """The step as a part of a certification's document."""
         kinds = [

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import Annotated
 
 from cyclopts import Parameter
 
 from tinytail import bench as benches
 from tinytail.cli import INTERRUPTED, OK, RUN_FAILED
-from tinytail.errors import TinytailError
+from tinytail.errors import kind_of
 from tinytail.flags import JsonPath
 from tinytail.output import checked_output, console_beside, print_error, stderr, write_output
+from tinytail.progress import reporter
 from tinytail.render import bench_view
 from tinytail.serving import bench as serving_bench
 
@@ -40,26 +41,20 @@ def bench(
         messages.print(f"{serving_bench.NAME}: left out: {missing}", markup=False)
         names.remove(serving_bench.NAME)
     output = checked_output(json)
-    done: list[dict[str, Any]] = []
-    error: TinytailError | None = None
-    interrupted = False
-    try:
-        for name in names:
-            messages.print(f"{name}: running", markup=False)
-            done.append(benches.run_apart(name))
-    except TinytailError as failure:
-        error = failure
-    except KeyboardInterrupt:
-        interrupted = True
+    with reporter(messages) as progress:
+        jobs, finished = benches.run(names, progress)
+    done = [job.result for job in jobs if job.result is not None]
     partial = len(done) < len(names)
-    write_error = write_output(output, lambda: benches.to_json(done, partial=partial))
+    problem = write_output(output, lambda: benches.to_json(done, partial=partial))
     console = console_beside(output)
     console.print(bench_view(done))
-    if interrupted:
+    errors = [] if problem is None else [str(problem)]
+    if finished:
+        errors += [kind_of(job.error)[1] for job in jobs if job.error is not None]
+    else:
         console.print(f"PARTIAL: interrupted after {len(done)} of {len(names)} cases")
-    for problem in (error, write_error):
-        if problem is not None:
-            print_error(str(problem))
-    if interrupted:
+    for error in errors:
+        print_error(error)
+    if not finished:
         return INTERRUPTED
-    return RUN_FAILED if error is not None or write_error is not None else OK
+    return RUN_FAILED if errors else OK

@@ -13,7 +13,7 @@ from tinytail import fitting
 from tinytail.arguments import state_from_words
 from tinytail.bars import can_draw
 from tinytail.cli import BAD_INPUT, INTERRUPTED, OK, RUN_FAILED
-from tinytail.comparing import SEEDS_MAX, WINDOWS, WINDOWS_MAX, Plan, execute
+from tinytail.comparing import SEEDS_MAX, WINDOWS, WINDOWS_MAX, Plan
 from tinytail.engine import STARVED_AFTER_S, STARVED_AFTER_S_MAX
 from tinytail.errors import OutputError
 from tinytail.flags import (
@@ -36,6 +36,7 @@ from tinytail.progress import reporter
 from tinytail.render import comparison_view
 from tinytail.reporting import Pictures
 from tinytail.results import Comparison
+from tinytail.side_by_side import execute
 from tinytail.verdict_view import verdict_view
 
 

@@ -12,7 +12,7 @@ import os
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from importlib.util import find_spec
-from typing import TYPE_CHECKING, Any, get_args
+from typing import Any, get_args
 
 from tinytail import arguments
 from tinytail.errors import UsageError
@@ -21,9 +21,7 @@ from tinytail.explaining.folder import Geometry, KeptDesign, KeptResults, open_r
 from tinytail.explaining.pairs import Change, Counterfactual, Paired, check_causes, run_without
 from tinytail.explaining.ranking import CauseRank, Ranking, rank
 from tinytail.explaining.stories import Kind, Story, StoryGc, StorySegment
-
-if TYPE_CHECKING:
-    from tinytail.comparing import ProgressCallback
+from tinytail.runner import ProgressCallback
 
 __all__ = [
     "CauseRank",

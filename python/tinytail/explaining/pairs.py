@@ -6,16 +6,14 @@ import tempfile
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from tinytail import engine
 from tinytail.errors import ResultsError, RunError, UsageError, suggestion
 from tinytail.explaining.folder import KeptDesign, KeptResults
 from tinytail.explaining.ranking import rank_of
 from tinytail.explaining.stories import Kind
-
-if TYPE_CHECKING:
-    from tinytail.comparing import ProgressCallback
+from tinytail.runner import ProgressCallback, run_one
 
 # Percentiles of latencies and of paired differences.
 PERCENTILES = (50.0, 90.0, 99.0, 99.9, 99.99)
@@ -107,8 +105,6 @@ def run_without(
             differ.
         ConfigError, WorkloadError, RunError: the design cannot be run again.
     """
-    from tinytail.comparing import in_thread
-
     if design.partial:
         raise UsageError(
             f"the run of {design.name} was interrupted, and a whole one is not its counterpart"
@@ -117,7 +113,7 @@ def run_without(
         log = Path(name, "requests.parquet")
         target = engine.LogTarget(str(log), "tinytail explain --without")
         spec = replace(kept.run_spec(design), log=target, without=tuple(without))
-        result = in_thread(lambda control: engine.run(spec, control), design.name, progress)
+        result = run_one(lambda control: engine.run(spec, control), design.name, progress)
         if result["log"]["error"] is not None:
             raise RunError(result["log"]["error"])
         before = _requests(design.folder / "requests.parquet", kind)

@@ -7,11 +7,11 @@ from dataclasses import replace
 from pathlib import Path
 
 from tinytail import engine
-from tinytail.comparing import ProgressCallback, in_thread
 from tinytail.errors import ResultsError, RunError
 from tinytail.explaining import stories
 from tinytail.explaining.folder import KeptDesign, KeptResults
 from tinytail.explaining.stories import Story
+from tinytail.runner import ProgressCallback, run_one
 
 
 def replayed(
@@ -27,7 +27,7 @@ def replayed(
         folder = Path(name)
         wanted = engine.StoriesTarget(name, slowest=0, requests=(logged.id,))
         spec = kept.run_spec(design, wanted)
-        result = in_thread(lambda control: engine.run(spec, control), design.name, progress)
+        result = run_one(lambda control: engine.run(spec, control), design.name, progress)
         if result["stories"]["error"] is not None:
             raise RunError(result["stories"]["error"])
         story = stories.told(folder, design.name, logged.id)

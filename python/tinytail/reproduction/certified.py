@@ -8,8 +8,8 @@ from typing import Any
 
 from tinytail import certifying, engine
 from tinytail.certifying.act import Test
-from tinytail.certifying.crew import CaseProgress
 from tinytail.errors import RunError
+from tinytail.runner import DesignProgress
 
 
 class Supervision:
@@ -22,7 +22,7 @@ class Supervision:
 
     def phase(self) -> str:
         """What goes on, as progress knows it."""
-        return "certifying"
+        return "running"
 
     def done(self) -> float:
         """How many of the runs are done."""
@@ -36,7 +36,7 @@ class Supervision:
         """Ends the certification, which then has no ratings."""
         self._cancelled = True
 
-    def heed(self, cases: Sequence[CaseProgress]) -> None:
+    def heed(self, cases: Sequence[DesignProgress]) -> None:
         """Notes how far it is.
 
         Raises:

@@ -18,9 +18,9 @@ from tinytail.output import (
     stdout,
     write_output,
 )
+from tinytail.progress import reporter
 from tinytail.reproduction import figures, pages, session
 from tinytail.reproduction.catalog import select
-from tinytail.reproduction.progress import reporter
 from tinytail.reproduction.records import Tier
 from tinytail.reproduction.store import Store, default_store
 from tinytail.reproduction.verdicts import NO_CAUSE

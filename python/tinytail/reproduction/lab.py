@@ -10,7 +10,7 @@ import shutil
 import tempfile
 import tomllib
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any, TypeVar
@@ -20,10 +20,18 @@ from tinytail.certifying import Plan
 from tinytail.errors import ConfigError, TinytailError, UsageError, WorkloadError, suggestion
 from tinytail.reproduction import certified, logs
 from tinytail.reproduction.certified import Certified, Supervision
-from tinytail.reproduction.crew import Control, Crew, Report, Run, control_of
 from tinytail.reproduction.records import Experiment, Paper, Tier, Trace
 from tinytail.reproduction.store import Outcome, Store, kept_run
 from tinytail.results import DesignResult
+from tinytail.runner import (
+    MEASURED_PART,
+    DesignProgress,
+    Job,
+    Phases,
+    ProgressCallback,
+    Runner,
+    cpu_count,
+)
 from tinytail.tracing import NOTHING_SAID, TraceOptions
 from tinytail.transforms import Transform
 
@@ -35,6 +43,39 @@ KEPT_VERSION = 2
 FULL_TIER_ONLY = "runs in the full tier only"
 NEVER_RUN = "not run yet in this result"
 INTERRUPTED = "it was interrupted before it ended"
+
+
+# How much of a run each phase is, about, where it begins with ageing.
+FROM_AGEING: Phases = {
+    **dict.fromkeys(("reading", "ageing", "loading"), (0.0, 0.15)),
+    "warming up": (0.15, 0.4),
+    "running": (0.55, 0.45),
+}
+
+Control = engine.Control | Supervision
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """One design of one experiment, ready to run. Equal keys mean equal outcomes.
+
+    With a plan for a specification, the design is certified.
+    """
+
+    experiment: str
+    design: str
+    spec: engine.RunSpec | Plan
+    key: str
+    cost_s: float
+
+    @property
+    def label(self) -> str:
+        """What progress calls it."""
+        return f"{self.experiment} {self.design}"
+
+    def control(self) -> Control:
+        """What it is followed and cancelled by."""
+        return Supervision() if isinstance(self.spec, Plan) else engine.Control()
 
 
 class Unavailable(Exception):  # noqa: N818
@@ -65,7 +106,7 @@ class Lab:
         self.notes: list[str] = []
         self._store = store
         self._given = dict(traces or {})
-        self._jobs = jobs or _cpu_count()
+        self._jobs = jobs or cpu_count()
         self.kept_only = kept_only
         self._outcomes: dict[str, Outcome] = {}
         self._certified: dict[str, Certified] = {}
@@ -173,7 +214,7 @@ class Lab:
         """
         (run,) = self._prepare(experiment)
         if run.key not in self._outcomes and not self._is_kept(run):
-            self._make(run, control_of(run))
+            self._make(run, run.control())
         return self._outcome(run)
 
     def seen(self) -> list[Outcome]:
@@ -233,7 +274,7 @@ class Lab:
             self._runs[experiment] = self._prepare(in_tier)
         return self._runs[experiment]
 
-    def make(self, experiments: Iterable[str], report: Report | None = None) -> bool:
+    def make(self, experiments: Iterable[str], report: ProgressCallback | None = None) -> bool:
         """Makes the runs of these experiments that are not kept from before.
 
         Ctrl-C ends the runs under way without outcome; those that have ended are kept. A lab of
@@ -249,8 +290,37 @@ class Lab:
             if self.needs(experiment) is None:
                 wanted |= {run.key: run for run in self.runs(experiment)}
         missing = [run for run in wanted.values() if not self._is_kept(run)]
+        if not missing:
+            return True
         missing.sort(key=lambda run: -run.cost_s)
-        return Crew(self._make, missing, self._jobs).work(report)
+        runner = Runner(min(self._jobs, len(missing)))
+        for run in missing:
+            runner.add(self._job(run))
+        finished = runner.run(None if report is None else lambda: report([self._far(runner)]))
+        for job in runner.jobs:
+            if not isinstance(job.error, KeyboardInterrupt | None):
+                raise job.error
+        return finished
+
+    def _job(self, run: Run) -> Job[None]:
+        control = run.control()
+        phases = MEASURED_PART if isinstance(run.spec, Plan) else FROM_AGEING
+        return Job(run.label, lambda: self._make(run, control), control, run.cost_s, phases)
+
+    def _far(self, runner: Runner) -> DesignProgress:
+        """How far the runs are, as one."""
+        jobs = runner.jobs
+        running = ", ".join(job.name for job in jobs if job.is_under_way)
+        said = f"{sum(job.ended for job in jobs)} of {len(jobs)} runs"
+        return DesignProgress(
+            self.paper.prefix,
+            "running",
+            "",
+            sum(job.cost * job.share() for job in jobs),
+            sum(job.cost for job in jobs),
+            detail=f"{said} ({running})" if running else said,
+            news=said,
+        )
 
     def _prepare(self, experiment: Experiment) -> tuple[Run, ...]:
         if experiment.log and not logs.can_be_read():
@@ -500,9 +570,3 @@ def _file_digest(path: Path) -> str:
 def _digest(document: Any) -> str:
     text = json.dumps(document, sort_keys=True, default=list)
     return hashlib.sha256(text.encode()).hexdigest()
-
-
-def _cpu_count() -> int:
-    if hasattr(os, "sched_getaffinity"):
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1

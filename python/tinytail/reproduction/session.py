@@ -4,26 +4,24 @@ from __future__ import annotations
 
 import subprocess
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
 from tinytail import engine
 from tinytail.errors import UsageError, suggestion
-from tinytail.reproduction.crew import Progress
 from tinytail.reproduction.figures import Format, draw_all
 from tinytail.reproduction.lab import Lab, Unavailable
 from tinytail.reproduction.records import Paper, Row, Tier
 from tinytail.reproduction.store import Store
 from tinytail.reproduction.verdicts import evaluate
 from tinytail.results import DesignResult
+from tinytail.runner import ProgressCallback
 
 SCHEMA_VERSION = 1
 VERDICTS = ("reproduced", "deviates", "not-run")
 INPUTS = ("real", "synthetic", "stand-in", "context")
-
-Report = Callable[[str, Progress], None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,7 +85,7 @@ def check_traces(given: Mapping[str, str], papers: Sequence[Paper]) -> None:
             raise UsageError(f"--trace {name}: there is no file {path}")
 
 
-def reproduce(wanted: Wanted, report: Report | None = None) -> dict[str, Any]:
+def reproduce(wanted: Wanted, report: ProgressCallback | None = None) -> dict[str, Any]:
     """Runs what the rows need, judges them and draws figures; returns the document of results.
 
     Ctrl-C ends the runs; the document then has `partial`, and rows that lack a run are not run.
@@ -113,19 +111,11 @@ def reproduce(wanted: Wanted, report: Report | None = None) -> dict[str, Any]:
             paper, wanted.tier, wanted.store, traces, wanted.jobs, kept_only=wanted.kept_only
         ) as lab:
             if not document["partial"]:
-                done = lab.make(
-                    wanted.experiments_of(paper),
-                    None if report is None else _to(report, paper.prefix),
-                )
-                document["partial"] = not done
+                document["partial"] = not lab.make(wanted.experiments_of(paper), report)
             _gather(document, paper, lab, wanted, commit)
             document["notes"] += lab.notes
     document["counts"] = counts(document["rows"])
     return document
-
-
-def _to(report: Report, name: str) -> Callable[[Progress], None]:
-    return lambda progress: report(name, progress)
 
 
 def _gather(document: dict[str, Any], paper: Paper, lab: Lab, wanted: Wanted, commit: str) -> None:
