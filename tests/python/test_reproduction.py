@@ -14,7 +14,7 @@ import pytest
 from conftest import RunCommand, read_json
 from fake_native import FakeNative
 from fake_native import result as fake_result
-from tinytail import engine
+from tinytail import engine, memory
 from tinytail.errors import ConfigError, RunError
 from tinytail.reproduction import catalog, figures, logs, pages, session
 from tinytail.reproduction.catalog import papers
@@ -277,6 +277,21 @@ def test_a_stand_in_shows_as_one_and_a_recording_goes_before_it(
     recording.write_text("0 0 0 16 1\n", "utf-8")
     judged(traced(), store, traces={"mail": str(recording)})
     assert len(fakes.specs) == 4
+
+
+def test_runs_that_do_not_fit_into_memory_are_not_made(
+    fakes: FakeNative, store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def need(_device: str, design: str, *_: Any, **__: Any) -> int:
+        return 3 << 30 if design == "ttflash" else 1 << 30
+
+    monkeypatch.setattr(memory, "drive_bytes", need)
+    monkeypatch.setattr(memory, "free", lambda: memory.Free(2 << 30, "are free"))
+    result = judged(paper(row()), store)
+    assert result.verdict == "not-run"
+    why = "ttflash: the drive takes about 3.00 GiB of memory, and 2.00 GiB are free"
+    assert result.cause.endswith(why)
+    assert [spec["design"] for spec in fakes.specs] == ["base"]
 
 
 def test_an_interrupted_reproduction_keeps_what_has_ended(fakes: FakeNative, store: Store) -> None:

@@ -9,13 +9,13 @@ import re
 import shutil
 import tempfile
 import tomllib
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any, TypeVar
 
-from tinytail import engine, toml
+from tinytail import engine, memory, toml
 from tinytail.certifying import Plan
 from tinytail.errors import ConfigError, TinytailError, UsageError, WorkloadError, suggestion
 from tinytail.reproduction import certified, logs
@@ -55,7 +55,7 @@ FROM_AGEING: Phases = {
 Control = engine.Control | Supervision
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Run:
     """One design of one experiment, ready to run. Equal keys mean equal outcomes.
 
@@ -76,6 +76,13 @@ class Run:
     def control(self) -> Control:
         """What it is followed and cancelled by."""
         return Supervision() if isinstance(self.spec, Plan) else engine.Control()
+
+    def memory_bytes(self) -> int | None:
+        """About how much memory it takes; None if that is not known."""
+        spec = self.spec
+        if isinstance(spec, Plan):
+            return memory.drive_bytes(spec.device, spec.designs[0], spec.settings)
+        return memory.drive_bytes(spec.device, spec.design, spec.settings, verify=spec.verify)
 
 
 class Unavailable(Exception):  # noqa: N818
@@ -106,7 +113,7 @@ class Lab:
         self.notes: list[str] = []
         self._store = store
         self._given = dict(traces or {})
-        self._jobs = jobs or cpu_count()
+        self._jobs = jobs
         self.kept_only = kept_only
         self._outcomes: dict[str, Outcome] = {}
         self._certified: dict[str, Certified] = {}
@@ -289,18 +296,37 @@ class Lab:
         for experiment in experiments:
             if self.needs(experiment) is None:
                 wanted |= {run.key: run for run in self.runs(experiment)}
-        missing = [run for run in wanted.values() if not self._is_kept(run)]
-        if not missing:
+        needs = self._needs([run for run in wanted.values() if not self._is_kept(run)])
+        if not needs:
             return True
-        missing.sort(key=lambda run: -run.cost_s)
-        runner = Runner(min(self._jobs, len(missing)))
-        for run in missing:
+        fit = self._fit(list(needs.values()))
+        if fit.note is not None:
+            self.notes.append(fit.note)
+        runner = Runner(fit.jobs)
+        for run in sorted(needs, key=lambda run: -run.cost_s):
             runner.add(self._job(run))
         finished = runner.run(None if report is None else lambda: report([self._far(runner)]))
         for job in runner.jobs:
             if not isinstance(job.error, KeyboardInterrupt | None):
                 raise job.error
         return finished
+
+    def _needs(self, runs: Iterable[Run]) -> dict[Run, int | None]:
+        """The runs that fit into memory, each with what it takes. The others fail."""
+        needs = {}
+        for run in runs:
+            try:
+                need = run.memory_bytes()
+                self._fit([need])
+            except ConfigError as error:
+                self._failures[run.key] = str(error)
+            else:
+                needs[run] = need
+        return needs
+
+    def _fit(self, needs: Sequence[int | None]) -> memory.Fit:
+        # The drives are those of papers: none is to be made smaller.
+        return memory.fit(needs, blocks=lambda: 0, jobs=self._jobs, jobs_default=cpu_count())
 
     def _job(self, run: Run) -> Job[None]:
         control = run.control()
