@@ -141,6 +141,21 @@ class Runner:
         self._waiting.put(job)
         return job
 
+    def progress(self, name: str) -> DesignProgress:
+        """How far all jobs are, as one."""
+        jobs = list(self.jobs)
+        running = ", ".join(job.name for job in jobs if job.is_under_way)
+        said = f"{sum(job.ended for job in jobs)} of {len(jobs)} runs"
+        return DesignProgress(
+            name,
+            "running",
+            "",
+            sum(job.cost * job.share() for job in jobs),
+            sum(job.cost for job in jobs),
+            detail=f"{said} ({running})" if running else said,
+            news=said,
+        )
+
     def run(self, report: Callable[[], None] | None = None) -> bool:
         """Runs the jobs. Ctrl-C cancels those under way, waits for them and starts no other.
 

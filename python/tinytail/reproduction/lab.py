@@ -25,7 +25,6 @@ from tinytail.reproduction.store import Outcome, Store, kept_run
 from tinytail.results import DesignResult
 from tinytail.runner import (
     MEASURED_PART,
-    DesignProgress,
     Job,
     Phases,
     ProgressCallback,
@@ -305,7 +304,12 @@ class Lab:
         runner = Runner(fit.jobs)
         for run in sorted(needs, key=lambda run: -run.cost_s):
             runner.add(self._job(run))
-        finished = runner.run(None if report is None else lambda: report([self._far(runner)]))
+
+        def tell() -> None:
+            if report is not None:
+                report([runner.progress(self.paper.prefix)])
+
+        finished = runner.run(tell)
         for job in runner.jobs:
             if not isinstance(job.error, KeyboardInterrupt | None):
                 raise job.error
@@ -332,21 +336,6 @@ class Lab:
         control = run.control()
         phases = MEASURED_PART if isinstance(run.spec, Plan) else FROM_AGEING
         return Job(run.label, lambda: self._make(run, control), control, run.cost_s, phases)
-
-    def _far(self, runner: Runner) -> DesignProgress:
-        """How far the runs are, as one."""
-        jobs = runner.jobs
-        running = ", ".join(job.name for job in jobs if job.is_under_way)
-        said = f"{sum(job.ended for job in jobs)} of {len(jobs)} runs"
-        return DesignProgress(
-            self.paper.prefix,
-            "running",
-            "",
-            sum(job.cost * job.share() for job in jobs),
-            sum(job.cost for job in jobs),
-            detail=f"{said} ({running})" if running else said,
-            news=said,
-        )
 
     def _prepare(self, experiment: Experiment) -> tuple[Run, ...]:
         if experiment.log and not logs.can_be_read():
