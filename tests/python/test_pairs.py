@@ -1,6 +1,6 @@
 """Every two techniques of the four papers on one drive: what is refused, and that the rest acts.
 
-What is expected of each pair stands in evidence/pairs/pairs.toml.
+What is expected of each pair stands in experiments/pairs/pairs.toml.
 """
 
 from __future__ import annotations
@@ -16,6 +16,9 @@ from typing import Any
 import pytest
 
 import tinytail
+from tinytail import engine
+from tinytail.comparing import Plan
+from tinytail.reproduction.store import Store
 
 ROOT = Path(__file__).parents[2]
 # Losses of power of each composition.
@@ -23,7 +26,7 @@ CUTS = 12
 
 
 def _load() -> ModuleType:
-    spec = importlib.util.spec_from_file_location("pairs", ROOT / "evidence" / "pairs.py")
+    spec = importlib.util.spec_from_file_location("pairs", ROOT / "experiments" / "pairs.py")
     assert spec is not None
     assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)
@@ -219,20 +222,93 @@ def test_every_legal_pair_survives_losses_of_power() -> None:
     assert sum(result.torn_pages for result in found.results) > 0
 
 
-def test_the_page_of_pairs_is_made_from_what_was_measured() -> None:
-    head = (pairs.FOLDER / "head.md").read_text("utf-8")
-    kept = pairs.recorded()
-    made = pairs.page(CATALOG, kept, head)
-    assert made == pairs.PAGE.read_text("utf-8"), "run evidence/pairs.py"
-    rows = re.findall(r"^\| (\w+) \+ (\w+) \| [^/\n]*? \| (.*)$", made, re.MULTILINE)
-    found = [(first, second) for first, second, text in rows if text.count("|") > 2]
-    assert found == [pair.codes for pair in CATALOG.pairs]
-    for pair in REFUSED:
-        message = pairs.refusal(CATALOG.composition(pair.codes)).replace("evidence/pairs/", "")
-        assert kept["errors"]["+".join(pair.codes)] == message
-    # A percentile of 99.99 says something from so many requests on.
-    for pair in LEGAL:
-        for load, kind in (("dtrs", "read"), ("saturating", "read"), ("saturating", "write")):
-            assert pairs.line(CATALOG, kept, pair, load, kind) is not None, (pair.codes, load)
-            run = kept["runs"][pairs.bare(CATALOG.composition(pair.codes))][load]
-            assert run["stuck"] or run[kind]["count"] >= 100_000
+def measured(p9999_us: float) -> dict[str, Any]:
+    """A run as it is kept."""
+    latency = {"count": 100_000, "p9999_us": p9999_us}
+    return {"read": latency, "write": latency, "stuck": False, "commit": "0123abc"}
+
+
+def fake_runs() -> dict[str, Any]:
+    """Runs that take the longer the fewer techniques there are, and one that got stuck."""
+    runs: dict[str, Any] = {}
+    for codes in CATALOG.designs():
+        took = 10_000 / (1 + len(codes))
+        design = pairs.bare(CATALOG.composition(codes))
+        runs[design] = {load: measured(took) for load in pairs.LOADS}
+    stuck = pairs.bare(CATALOG.composition(CATALOG.closure(["CC", "RM"])))
+    runs[stuck]["DTRS"] = {"stuck": True, "commit": "0123abc"}
+    errors = {
+        "+".join(pair.codes): pairs.refusal(CATALOG.composition(pair.codes)) for pair in REFUSED
+    }
+    return {"errors": errors, "runs": runs}
+
+
+def test_the_full_page_has_a_row_for_each_pair() -> None:
+    kept = fake_runs()
+    made = pairs.page(CATALOG, kept)
+    rows = re.findall(r"^\| (\w+) \+ (\w+) \| (.*)$", made, re.MULTILINE)
+    assert [(first, second) for first, second, _ in rows] == [pair.codes for pair in CATALOG.pairs]
+    assert "not measured" not in made
+    for error in kept["errors"].values():
+        assert f"*Error:* {error}" in made
+        assert "experiments/" not in error
+    text = {f"{first} + {second}": text for first, second, text in rows}
+    # Of ES and RP one needs the other; what stands alone is neither, one of them, and both.
+    assert "| 10.0 / - / 5.00 / 3.33 |" in text["ES + RP"]
+    assert "/ ∞ |" in text["CC + RM"]
+
+
+def test_the_summary_counts_pairs_and_names_what_stands_out() -> None:
+    made = pairs.summary(CATALOG, fake_runs())
+    assert not re.search(r"\{[A-Z]+\}", made)
+    assert "at commit 0123abc, seed 1" in made
+    [gains] = re.findall(r"^\| DTRS \| (\d+) \| (\d+) \| (\d+) \|$", made, re.MULTILINE)
+    # More techniques are better here.
+    assert int(gains[0]) > 100
+    assert gains[1:] == ("0", "0")
+    assert len(re.findall(r"^\| saturating \| \w+ \+ ", made, re.MULTILINE)) == 2 * pairs.LISTED
+
+
+def test_the_summary_that_is_kept_is_of_these_pairs() -> None:
+    made = (ROOT / "evidence" / "pairs.md").read_text("utf-8")
+    assert pairs.counts(CATALOG) in made
+    runs = len(pairs.wanted(CATALOG))
+    assert f"\n{runs} runs at commit " in made
+    assert len(made.split()) <= 1000
+
+
+def test_measuring_goes_on_where_it_was_interrupted(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    device, load = (pairs.located(CATALOG.files[name]) for name in ("tiny", "tiny_load"))
+    runs = [
+        pairs.Wanted(design, "tiny", Plan((design,), device, load))
+        for design in map(CATALOG.composition, ([], ["PB"]))
+    ]
+    store = Store(tmp_path / "runs")
+    made: list[str] = []
+    run = engine.run
+
+    def counted(spec: engine.RunSpec, control: engine.Control) -> dict[str, Any]:
+        made.append(spec.design)
+        return run(spec, control)
+
+    monkeypatch.setattr(engine, "run", counted)
+    assert pairs.measure(runs[:1], store) == ([], True)
+    assert pairs.measure(runs, store) == ([], True)
+    assert made == [each.design for each in runs]
+    kept = pairs.gathered(CATALOG, runs, store)["runs"]
+    assert [loads["tiny"]["stuck"] for loads in kept.values()] == [False, False]
+    # What is played is part of what a result is kept by.
+    other = pairs.Wanted(runs[0].design, "tiny", Plan((runs[0].design,), device, "zipf"))
+    assert other.key() not in {each.key() for each in runs}
+
+
+def test_a_run_that_fails_is_told_and_not_kept(tmp_path: Path) -> None:
+    store = Store(tmp_path / "runs")
+    plan = Plan(("no-such",), pairs.located(CATALOG.files["tiny"]), "zipf")
+    faults, finished = pairs.measure([pairs.Wanted("no-such", "tiny", plan)], store)
+    assert finished
+    assert len(faults) == 1
+    assert faults[0].startswith("no-such on tiny: unknown design")
+    assert not list(tmp_path.rglob("*.json"))

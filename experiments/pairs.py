@@ -1,35 +1,52 @@
-"""Writes evidence/pairs.md: what every two techniques of the four papers do together.
+"""What every two techniques of the four papers do together: each pair, played and told of.
 
-What the pairs are stands in evidence/pairs/pairs.toml, what was measured in results.json beside it.
-Measuring, which goes on where it was interrupted, and writing the page, from the root of the
-repository:
+What the pairs are stands in experiments/pairs/pairs.toml. The command makes the runs that FOLDER
+does not have yet, on all processors, and goes on where it was interrupted. It then writes
+FOLDER/pairs.md, a row for each pair, and FOLDER/results.json, and prints the summary that
+evidence/pairs.md is. It takes about ten minutes of one processor. From the root of a checkout that
+is built:
 
-    TINYTAIL_TRACES=../shared/traces .venv/bin/python evidence/pairs.py measure
-    .venv/bin/python evidence/pairs.py
+    TINYTAIL_TRACES=../shared/traces .venv/bin/python experiments/pairs.py FOLDER > summary.md
 """
 
 from __future__ import annotations
 
+import hashlib
 import itertools
 import json
 import math
-import subprocess
 import sys
-import time
+import textwrap
 import tomllib
-from collections.abc import Iterable, Iterator
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
+import tinytail
+from tinytail import engine
+from tinytail.cli import BAD_INPUT, INTERRUPTED, OK, RUN_FAILED
+from tinytail.comparing import Plan
+from tinytail.errors import kind_of
+from tinytail.output import json_text, stderr
+from tinytail.progress import reporter
+from tinytail.reproduction.session import project_commit
+from tinytail.reproduction.store import Store
+from tinytail.results import DesignResult
+from tinytail.runner import Job, Runner, cpu_count
+
 ROOT = Path(__file__).parent.parent
-FOLDER = ROOT / "evidence" / "pairs"
-PAGE = ROOT / "evidence" / "pairs.md"
-RESULTS = FOLDER / "results.json"
+FOLDER = ROOT / "experiments" / "pairs"
 # What the papers hold their techniques against.
 COMPARATORS = {"CC", "CH"}
+LOADS = ("DTRS", "saturating")
 # Lines of the lists of the most and the least.
-LISTED = 8
+LISTED = 5
+WIDTH = 118
+# Gains and losses below are none.
+SAME_PERCENT = 5
 WORDS = {
     "yes": "independent",
     "x": "exclusive",
@@ -211,24 +228,52 @@ def bare(composition: str) -> str:
     return "+".join(Path(part).name.removesuffix(".toml") for part in composition.split("+"))
 
 
+def refusal(design: str) -> str:
+    """Why a composition is refused on a drive that carries every technique."""
+    (fit,) = engine.fits(located(Catalog().files["tiny"]), [design])
+    if fit.refusal is None:
+        message = f"{design} is not refused"
+        raise RuntimeError(message)
+    return fit.refusal.message.replace(f"{located('')}/", "")
+
+
 # Measuring
 
 
-def recorded() -> dict[str, Any]:
-    """What has been measured."""
-    if RESULTS.exists():
-        found: dict[str, Any] = json.loads(RESULTS.read_text("utf-8"))
-        return found
-    return {"runs": {}}
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """A run: a design under a load."""
+
+    design: str
+    load: str
+    plan: Plan
+
+    @property
+    def name(self) -> str:
+        """What progress and errors call it."""
+        return f"{bare(self.design)} on {self.load}"
+
+    def key(self) -> str:
+        """By what its result is kept: all that the result depends on."""
+        named = (*self.design.split("+"), self.plan.device, self.plan.workload)
+        parts = [engine.identity(), self.design, self.load]
+        parts += [Path(part).read_text("utf-8") for part in named if part.endswith(".toml")]
+        return hashlib.sha256(json.dumps(parts).encode()).hexdigest()
+
+    def run(self, control: engine.Control, store: Store, commit: str) -> None:
+        """Makes the run and keeps what came of it. One that was interrupted is not kept."""
+        result = DesignResult.from_dict(engine.run(self.plan.run_spec(self.design), control))
+        if not result.interrupted:
+            store.put(self.key(), _outcome(result) | {"commit": commit})
 
 
-def _outcome(result: Any) -> dict[str, Any]:
-    def of(latencies: Any) -> dict[str, Any]:
-        return {"count": latencies.count, "p9999_us": latencies.p9999_us}
-
+def _outcome(result: DesignResult) -> dict[str, Any]:
+    # What it served before a write got nowhere is no measure of it.
+    if result.stuck is not None:
+        return {"stuck": True}
+    kinds = {"read": result.read, "write": result.write}
     return {
-        "read": of(result.read),
-        "write": of(result.write),
+        **{kind: {"count": of.count, "p9999_us": of.p9999_us} for kind, of in kinds.items()},
         "write_amplification": result.write_amplification,
         "gcs": result.gc_count,
         "event_hash": result.event_hash,
@@ -236,73 +281,47 @@ def _outcome(result: Any) -> dict[str, Any]:
     }
 
 
-def refusal(design: str) -> str:
-    """Why a composition is refused on a drive that carries every technique."""
-    from tinytail import engine
-
-    (fit,) = engine.fits(located(Catalog().files["tiny"]), [design])
-    if fit.refusal is None:
-        message = f"{design} is not refused"
-        raise RuntimeError(message)
-    return fit.refusal.message
-
-
-def commit_of_the_checkout() -> str:
-    """The commit that is checked out, with a mark if more than what is measured here differs."""
-    made_here = [f":!{path.relative_to(ROOT)}" for path in (RESULTS, PAGE)]
-
-    def said(*words: str) -> str:
-        answer = subprocess.run(
-            ["git", *words], cwd=ROOT, capture_output=True, text=True, check=True
-        )
-        return answer.stdout.strip()
-
-    changed = said("status", "--porcelain", "--untracked-files=no", "--", ".", *made_here)
-    return said("rev-parse", "--short", "HEAD") + ("-dirty" if changed else "")
+def wanted(catalog: Catalog) -> list[Wanted]:
+    """All runs that the page tells of."""
+    device = located(catalog.files["drive"])
+    fold = tinytail.Transform(fit="fold")
+    found = []
+    for design in map(catalog.composition, catalog.designs()):
+        dtrs = Plan((design,), device, "dtrs", transform=fold)
+        saturating = Plan((design,), device, located(catalog.files["saturating"]))
+        found += [Wanted(design, "DTRS", dtrs), Wanted(design, "saturating", saturating)]
+    return found
 
 
-def measure(catalog: Catalog) -> None:
-    """Plays what has not been played yet, and keeps each run as soon as it is there."""
-    import tinytail
+def measure(runs: Sequence[Wanted], store: Store) -> tuple[list[str], bool]:
+    """Makes the runs that are not kept yet, and keeps each as soon as it is there.
 
-    loads: dict[str, dict[str, Any]] = {
-        "dtrs": {"workload": "dtrs", "transform": tinytail.Transform(fit="fold")},
-        "saturating": {"workload": located(catalog.files["saturating"])},
-    }
-    commit = commit_of_the_checkout()
-    kept = recorded()
-    kept["errors"] = {
-        "+".join(pair.codes): refusal(catalog.composition(pair.codes)).replace(
-            "evidence/pairs/", ""
-        )
-        for pair in catalog.pairs
-        if pair.outcome == "error"
-    }
-    designs = [catalog.composition(codes) for codes in catalog.designs()]
-    missing = [
-        (design, load)
-        for design in designs
-        for load in loads
-        if load not in kept["runs"].get(bare(design), {})
-    ]
-    began = time.monotonic()
-    for done, (design, load) in enumerate(missing, 1):
-        device = located(catalog.files["drive"])
-        comparison = tinytail.compare([design], device=device, jobs=1, **loads[load])
-        stuck = any(result.stuck for result in comparison.results)
-        if (comparison.errors or comparison.partial) and not stuck:
-            why = comparison.errors[0].message if comparison.errors else "ended early"
-            message = f"{design} on {load}: {why}"
-            raise RuntimeError(message)
-        found = {"stuck": True} if stuck else _outcome(comparison.results[0])
-        kept["runs"].setdefault(bare(design), {})[load] = found | {"commit": commit}
-        text = json.dumps(kept, indent=1, sort_keys=True) + "\n"
-        partial = RESULTS.with_suffix(".part")
-        partial.write_text(text, "utf-8")
-        partial.replace(RESULTS)
-        left = (time.monotonic() - began) / done * (len(missing) - done)
-        said = f"{done} of {len(missing)}, {left:.0f} s left: {bare(design)} on {LOADS[load]}"
-        sys.stderr.write(f"{said}\n")
+    Returns:
+        What went wrong, and whether it came to its end without Ctrl-C.
+    """
+    commit = project_commit()
+    runner = Runner(cpu_count())
+    for each in runs:
+        if store.get(each.key(), dict) is None:
+            control = engine.Control()
+            runner.add(Job(each.name, partial(each.run, control, store, commit), control))
+    with reporter(stderr()) as progress:
+        finished = runner.run(lambda: progress([runner.progress("pairs")]))
+    faults = [(job.name, job.error) for job in runner.jobs if job.error is not None]
+    return [f"{name}: {kind_of(error)[1]}" for name, error in faults], finished
+
+
+def gathered(catalog: Catalog, runs: Sequence[Wanted], store: Store) -> dict[str, Any]:
+    """What is kept of the runs, and why what is refused is refused."""
+    found: dict[str, Any] = {"errors": {}, "runs": {}}
+    for pair in catalog.pairs:
+        if pair.outcome == "error":
+            found["errors"]["+".join(pair.codes)] = refusal(catalog.composition(pair.codes))
+    for each in runs:
+        run = store.get(each.key(), dict)
+        if run is not None:
+            found["runs"].setdefault(bare(each.design), {})[each.load] = run
+    return found
 
 
 # The page
@@ -377,7 +396,7 @@ def _rows(catalog: Catalog, kept: dict[str, Any], code: str) -> Iterator[str]:
             yield f"{start}{pair.meaning}{why} *Error:* {error} | | | | | |"
             continue
         cells = []
-        for load, kind in (("dtrs", "read"), ("saturating", "read"), ("saturating", "write")):
+        for load, kind in (("DTRS", "read"), ("saturating", "read"), ("saturating", "write")):
             found = line(catalog, kept, pair, load, kind)
             cells.append(found.figures if found else "not measured")
             if kind == "read":
@@ -387,33 +406,7 @@ def _rows(catalog: Catalog, kept: dict[str, Any], code: str) -> Iterator[str]:
         yield f"{start}{pair.meaning}{reason} | {' | '.join(cells)} |"
 
 
-LOADS = {"dtrs": "the DTRS trace", "saturating": "the saturating load"}
-
-
-def _extremes(catalog: Catalog, kept: dict[str, Any], load: str) -> Iterator[str]:
-    """The pairs whose reads gain most beyond the better of the two, and those that lose most."""
-    found = []
-    for pair in catalog.pairs:
-        if pair.outcome != "legal" or COMPARATORS.intersection(pair.codes):
-            continue
-        measured = line(catalog, kept, pair, load, "read")
-        if measured and None not in (measured.first, measured.second, measured.gain_beyond):
-            found.append((measured.gain_beyond or 0.0, pair, measured))
-    found.sort(key=lambda entry: -entry[0])
-    for title, entries in (("most", found[:LISTED]), ("least", found[-LISTED:][::-1])):
-        yield f"Reads on {LOADS[load]} gain {title} from:\n"
-        yield "| pair | neither / first / second / both, ms | than the better one, times |"
-        yield "|---|---|---|"
-        for times, pair, measured in entries:
-            yield f"| {pair.first} + {pair.second} | {measured.figures} | {_times(times)} |"
-        yield ""
-
-
-def page(catalog: Catalog, kept: dict[str, Any], head: str) -> str:
-    """The whole page."""
-    runs = [run for loads in kept["runs"].values() for run in loads.values()]
-    commits = "; ".join(sorted({run["commit"] for run in runs}))
-    parts = [head.rstrip().replace("COMMIT", f"commit {commits}") + "\n"]
+def _legend(catalog: Catalog) -> str:
     lines = ["| code | technique | source | overlays |", "|---|---|---|---|"]
     for technique in catalog.techniques.values():
         names = " + ".join(f"`{part.removesuffix('.toml')}`" for part in technique.parts)
@@ -421,9 +414,21 @@ def page(catalog: Catalog, kept: dict[str, Any], head: str) -> str:
         lines.append(
             f"| {technique.code} | {technique.name} | {technique.source} | {names}{needs} |"
         )
-    parts.append("## Techniques\n\n" + "\n".join(lines) + "\n")
-    parts.append("## What stands out\n")
-    parts += ["\n".join(_extremes(catalog, kept, load)) for load in LOADS]
+    return "\n".join(lines) + "\n"
+
+
+def page(catalog: Catalog, kept: dict[str, Any]) -> str:
+    """Every pair: what it means, and what was measured."""
+    parts = ["# Every pair of techniques\n"]
+    parts.append(
+        "p99.99 in ms, of a design with neither, with the first alone, with the second alone, and\n"
+        "with both. What a technique needs is in all four; where one is what the other needs,\n"
+        "there is no such design (-). Gain is how many times shorter it is with both than with\n"
+        "neither, and in brackets, than with the better one alone. ∞ is a drive that cannot serve\n"
+        "the load: a write got nowhere for 10 s of simulated time while others went on. The\n"
+        "summary says how it was measured.\n"
+    )
+    parts.append(f"## Techniques\n\n{_legend(catalog)}")
     for code in catalog.order[:-1]:
         title = f"## {code}: {catalog.techniques[code].name}\n"
         header = (
@@ -434,17 +439,106 @@ def page(catalog: Catalog, kept: dict[str, Any], head: str) -> str:
     return "\n".join(parts)
 
 
-def main(arguments: list[str]) -> None:
-    """Measures, or writes the page."""
+# The summary
+
+
+def counts(catalog: Catalog) -> str:
+    """How many pairs run, and how many are refused."""
+    found = Counter(pair.outcome for pair in catalog.pairs)
+    rows = {
+        "run, and both techniques act": found["legal"],
+        "run, and one adds nothing to the other": found["nothing"],
+        "are refused, with both keys named": found["error"],
+    }
+    return "\n".join(
+        ["| pairs that | |", "|---|--:|", *(f"| {k} | {v} |" for k, v in rows.items())]
+    )
+
+
+def _beyond(
+    catalog: Catalog, kept: dict[str, Any], load: str
+) -> list[tuple[float | None, Pair, Line]]:
+    """What reads gain beyond the better of the two, of each pair of which each runs alone."""
+    found = []
+    for pair in catalog.pairs:
+        if pair.outcome != "legal" or COMPARATORS.intersection(pair.codes):
+            continue
+        measured = line(catalog, kept, pair, load, "read")
+        if measured and None not in (measured.first, measured.second):
+            found.append((measured.gain_beyond, pair, measured))
+    return found
+
+
+def _gains(catalog: Catalog, kept: dict[str, Any]) -> Iterator[str]:
+    """How many pairs gain and lose."""
+
+    def judged(times: float | None, measured: Line) -> str:
+        if times is None:
+            return "loss" if math.isinf(measured.both) else "gain"
+        if abs(math.log(times)) <= math.log(1 + SAME_PERCENT / 100):
+            return "same"
+        return "gain" if times > 1 else "loss"
+
+    yield f"| load | gain | within {SAME_PERCENT} % | lose |"
+    yield "|---|--:|--:|--:|"
+    for load in LOADS:
+        found = Counter(judged(times, of) for times, _, of in _beyond(catalog, kept, load))
+        yield f"| {load} | {found['gain']} | {found['same']} | {found['loss']} |"
+
+
+def _extremes(catalog: Catalog, kept: dict[str, Any]) -> Iterator[str]:
+    """The pairs whose reads gain most beyond the better of the two, and those that lose most."""
+    yield "| load | pair | neither / first / second / both, ms | than the better one, times |"
+    yield "|---|---|---|--:|"
+    for load in LOADS:
+        beyond = [entry for entry in _beyond(catalog, kept, load) if entry[0] is not None]
+        beyond.sort(key=lambda entry: -(entry[0] or 0.0))
+        for times, pair, measured in (*beyond[:LISTED], *beyond[-LISTED:]):
+            row = f"| {pair.first} + {pair.second} | {measured.figures} | {_times(times)} |"
+            yield f"| {load} {row}"
+
+
+def summary(catalog: Catalog, kept: dict[str, Any]) -> str:
+    """The page that the repository keeps."""
+    runs = [run for loads in kept["runs"].values() for run in loads.values()]
+    codes = (f"{each.code} {each.name}" for each in catalog.techniques.values())
+    made = {
+        "COMMIT": " and ".join(sorted({run["commit"] for run in runs})),
+        "RUNS": f"{len(runs)}",
+        "COUNTS": counts(catalog),
+        "CODES": textwrap.fill(", ".join(codes), WIDTH, break_on_hyphens=False),
+        "GAINS": "\n".join(_gains(catalog, kept)),
+        "EXTREMES": "\n".join(_extremes(catalog, kept)),
+    }
+    text = (FOLDER / "summary.md").read_text("utf-8")
+    for name, value in made.items():
+        text = text.replace(f"{{{name}}}", value)
+    return text
+
+
+def main(arguments: list[str]) -> int:
+    """Measures what is missing, writes the full results and prints the summary."""
+    if len(arguments) != 1:
+        sys.stderr.write("usage: experiments/pairs.py FOLDER\n")
+        return BAD_INPUT
+    folder = Path(arguments[0])
+    store = Store(folder / "runs")
     catalog = Catalog()
-    if arguments == ["measure"]:
-        measure(catalog)
-    elif arguments:
-        sys.exit("usage: evidence/pairs.py [measure]")
-    head = (FOLDER / "head.md").read_text("utf-8")
-    PAGE.write_text(page(catalog, recorded(), head), "utf-8")
-    sys.stdout.write(f"{PAGE.name} written\n")
+    runs = wanted(catalog)
+    faults, finished = measure(runs, store)
+    if not finished:
+        sys.stderr.write("interrupted: the same command goes on from here\n")
+        return INTERRUPTED
+    for fault in faults:
+        sys.stderr.write(f"error: {fault}\n")
+    if faults:
+        return RUN_FAILED
+    found = gathered(catalog, runs, store)
+    (folder / "results.json").write_text(json_text(found), "utf-8")
+    (folder / "pairs.md").write_text(page(catalog, found), "utf-8")
+    sys.stdout.write(summary(catalog, found))
+    return OK
 
 
 if __name__ == "__main__":
-    main(sys.argv[1:])
+    sys.exit(main(sys.argv[1:]))
