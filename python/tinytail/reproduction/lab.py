@@ -10,7 +10,7 @@ import shutil
 import tempfile
 import tomllib
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any, TypeVar
@@ -21,16 +21,10 @@ from tinytail.errors import ConfigError, TinytailError, UsageError, WorkloadErro
 from tinytail.reproduction import certified, logs
 from tinytail.reproduction.certified import Certified, Supervision
 from tinytail.reproduction.records import Experiment, Paper, Tier, Trace
+from tinytail.reproduction.runs import Control, Run
 from tinytail.reproduction.store import Outcome, Store, kept_run
 from tinytail.results import DesignResult
-from tinytail.runner import (
-    MEASURED_PART,
-    Job,
-    Phases,
-    ProgressCallback,
-    Runner,
-    cpu_count,
-)
+from tinytail.runner import ProgressCallback, Runner, cpu_count
 from tinytail.tracing import NOTHING_SAID, TraceOptions
 from tinytail.transforms import Transform
 
@@ -42,46 +36,6 @@ KEPT_VERSION = 2
 FULL_TIER_ONLY = "runs in the full tier only"
 NEVER_RUN = "not run yet in this result"
 INTERRUPTED = "it was interrupted before it ended"
-
-
-# How much of a run each phase is, about, where it begins with ageing.
-FROM_AGEING: Phases = {
-    **dict.fromkeys(("reading", "ageing", "loading"), (0.0, 0.15)),
-    "warming up": (0.15, 0.4),
-    "running": (0.55, 0.45),
-}
-
-Control = engine.Control | Supervision
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Run:
-    """One design of one experiment, ready to run. Equal keys mean equal outcomes.
-
-    With a plan for a specification, the design is certified.
-    """
-
-    experiment: str
-    design: str
-    spec: engine.RunSpec | Plan
-    key: str
-    cost_s: float
-
-    @property
-    def label(self) -> str:
-        """What progress calls it."""
-        return f"{self.experiment} {self.design}"
-
-    def control(self) -> Control:
-        """What it is followed and cancelled by."""
-        return Supervision() if isinstance(self.spec, Plan) else engine.Control()
-
-    def memory_bytes(self) -> int | None:
-        """About how much memory it takes; None if that is not known."""
-        spec = self.spec
-        if isinstance(spec, Plan):
-            return memory.drive_bytes(spec.device, spec.designs[0], spec.settings)
-        return memory.drive_bytes(spec.device, spec.design, spec.settings, verify=spec.verify)
 
 
 class Unavailable(Exception):  # noqa: N818
@@ -303,7 +257,7 @@ class Lab:
             self.notes.append(fit.note)
         runner = Runner(fit.jobs)
         for run in sorted(needs, key=lambda run: -run.cost_s):
-            runner.add(self._job(run))
+            runner.add(run.job(self._make))
 
         def tell() -> None:
             if report is not None:
@@ -331,11 +285,6 @@ class Lab:
     def _fit(self, needs: Sequence[int | None]) -> memory.Fit:
         # The drives are those of papers: none is to be made smaller.
         return memory.fit(needs, blocks=lambda: 0, jobs=self._jobs, jobs_default=cpu_count())
-
-    def _job(self, run: Run) -> Job[None]:
-        control = run.control()
-        phases = MEASURED_PART if isinstance(run.spec, Plan) else FROM_AGEING
-        return Job(run.label, lambda: self._make(run, control), control, run.cost_s, phases)
 
     def _prepare(self, experiment: Experiment) -> tuple[Run, ...]:
         if experiment.log and not logs.can_be_read():
