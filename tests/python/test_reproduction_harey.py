@@ -189,7 +189,7 @@ def test_the_decomposition_adds_up_to_half_of_all_pages_fast() -> None:
 
 
 def test_wishes_are_those_of_both_writers() -> None:
-    key = "page_choice/fast_gc: {} wishes"
+    key = "page_choice/by_writer: {} wishes"
     counts = {key.format("host's"): 10, key.format("host's") + " met": 4}
     counts |= {key.format("GC's"): 30, key.format("GC's") + " met": 26}
     result = DesignResult.from_dict(fake_result("x", techniques=counts))

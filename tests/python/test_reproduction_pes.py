@@ -39,7 +39,8 @@ def test_all_rows_are_there_and_each_has_a_measure() -> None:
 FTL = {
     "gc_hold": "preemptible",
     "join": "strict_all_planes",
-    "order": "user_reads_first",
+    "order": "read_first",
+    "channel": "user_reads",
     "place": "super_page",
 }
 # What makes a row reproduced, and what is next to it and does not.

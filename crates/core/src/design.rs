@@ -262,17 +262,32 @@ design! {
 const TECHNIQUES: [&str; 11] =
     ["place", "gc_hold", "victim", "order", "page_choice", "join", "align", "suspend", "read_plan", "flush_plan", "wear_level"];
 
-/// The key by which a section says which technique it chooses, if it does.
-fn technique_key(section: &str, values: &toml::Table) -> Option<&'static str> {
-    let keys = ["chain", "policy"].into_iter().find(|&key| values.contains_key(key))?;
-    // What a GC holds is a technique of its own, whatever the policy.
-    Some(if section == "gc_hold" && values.contains_key("scope") { "scope" } else { keys })
+/// Whether a section says which technique it chooses.
+fn chooses(values: &toml::Table) -> bool {
+    values.contains_key("policy") || values.contains_key("chain")
+}
+
+/// The parameter that tells techniques of one policy apart.
+fn variant(section: &str) -> &'static str {
+    match section {
+        "gc_gate" => "start",
+        "gc_hold" => "scope",
+        "order" => "channel",
+        "page_choice" | "suspend" => "mode",
+        "place" => "opens",
+        _ => "chain",
+    }
 }
 
 /// What tells one technique of a section from another.
 fn technique<'a>(section: &str, values: &'a toml::Table) -> [Option<&'a toml::Value>; 2] {
-    let scope = if section == "gc_hold" { "scope" } else { "chain" };
-    [values.get("policy"), values.get(scope)]
+    [values.get("policy"), values.get(variant(section))]
+}
+
+/// The key in which two techniques of a section differ. What a GC holds is a technique of its own, whatever the policy.
+fn difference(section: &str, held: &toml::Table, new: &toml::Table) -> &'static str {
+    let same = held.get("policy") == new.get("policy") || section == "gc_hold" && new.contains_key("scope");
+    if same { variant(section) } else { "policy" }
 }
 
 /// Whether a document stands alone or changes another.
@@ -394,11 +409,12 @@ impl Design {
                 }
                 let target = merged.entry(section.clone()).or_insert_with(|| toml::Value::Table(toml::Table::new()));
                 let target = target.as_table_mut().expect("only tables are merged");
-                if let Some(key) = technique_key(section, values)
+                if chooses(values)
                     && let Some(&other) = chosen_by.get(section.as_str())
                     && TECHNIQUES.contains(&section.as_str())
                     && technique(section, target) != technique(section, values)
                 {
+                    let key = difference(section, target, values);
                     let said = |table: &toml::Table| table.get(key).map_or_else(|| "its default".into(), ToString::to_string);
                     return Err(ConfigError(format!(
                         "{}: [{section}] `{key}` = {} contradicts [{section}] `{key}` = {} of {} in {name}: a section has one technique, and two \
@@ -411,11 +427,13 @@ impl Design {
                         document.name
                     )));
                 }
-                if kind == DesignKind::Overlay && technique_key(section, values).is_some() {
+                if kind == DesignKind::Overlay && chooses(values) {
                     chosen_by.insert(section, document);
                 }
-                let replaces = values.get("policy").is_some_and(|policy| target.get("policy").is_some_and(|held| held != policy));
-                if replaces {
+                // The scope of a GC's hold is changed by itself; of other policies the parameters go with the technique.
+                let [held, new] = [&*target, values]
+                    .map(|table| if section == "gc_hold" { [table.get("policy"), None] } else { technique(section, table) });
+                if held[0].is_some() && new[0].is_some() && held != new {
                     let names =
                         |table: &toml::Table| table.get("policy").and_then(|policy| policy.as_str()).unwrap_or_default().to_string();
                     let (held, new) = (names(target), names(values));

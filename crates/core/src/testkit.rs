@@ -87,7 +87,7 @@ pub fn plain_design(scope: Scope) -> Design {
         gc: GcSection::default(),
         place: PlacePolicy::Static(StaticOrder::default()),
         gc_trigger: GcTriggerPolicy::Watermark(Watermark::new(50.0, 25.0)),
-        gc_gate: GcGatePolicy::Free(Free {}),
+        gc_gate: GcGatePolicy::Free(Free::default()),
         gc_hold: GcHoldPolicy::Blocking(Blocking::new(scope)),
         victim: vec![VictimPolicy::Greedy(Greedy {})],
         order: OrderPolicy::Fifo(Fifo {}),

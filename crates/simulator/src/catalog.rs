@@ -514,7 +514,7 @@ mod tests {
             assert_eq!(value("base", &words, "gc_trigger", "soft_free_percent"), None);
         }
         let error = describe_design("base", &given(&["place.stripe_width=4"])).unwrap_err().0;
-        let message = "[place] unknown key `stripe_width`; allowed with `policy` = \"static\": order";
+        let message = "[place] unknown key `stripe_width`; allowed with `policy` = \"static\": order, opens";
         assert_eq!(error, format!("--set place.stripe_width=4: {message}"));
     }
 
@@ -542,7 +542,7 @@ mod tests {
                 "base+plane-blocking+preemptible",
                 ["[gc_hold] `scope` = \"channel\"", "of plane-blocking", "leave out plane-blocking or preemptible"],
             ),
-            ("erase-baseline+i-es+d-es", ["[suspend] `policy` = \"d_es\"", "`policy` = \"i_es\" of i-es", "leave out i-es or d-es"]),
+            ("erase-baseline+i-es+d-es", ["[suspend] `mode` = \"d_es\"", "`mode` = \"i_es\" of i-es", "leave out i-es or d-es"]),
             (
                 "base+fifo-victim+cost-benefit-victim",
                 ["[victim] `chain`", "of fifo-victim", "leave out fifo-victim or cost-benefit-victim"],

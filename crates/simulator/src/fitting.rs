@@ -177,7 +177,7 @@ mod tests {
             [
                 ("gc_thresholds", "soft_free_percent"),
                 ("gc_thresholds", "hard_free_percent"),
-                ("gc_gate", "policy"),
+                ("gc_gate", "start"),
                 ("starting_state", "free_percent")
             ]
         );

@@ -24,6 +24,7 @@ use tinytail_core::ftl::ageing::Aged;
 use tinytail_core::host::{Arrival, CommandKind};
 use tinytail_core::ids::{Lpn, NONE};
 use tinytail_core::observe::Occupant;
+use tinytail_core::policy::SuspendPolicy;
 use tinytail_core::units::{MS, SECOND};
 use tinytail_metrics::log::{Log, LogError};
 use tinytail_metrics::series::{WINDOWS, WINDOWS_MAX};
@@ -627,11 +628,14 @@ impl Source for Kept {
 
 /// That a run got stuck, how, and what helps.
 fn stuck_message<M: Measures>(drive: &Drive<M>, why: &str, spec: &Spec) -> String {
-    let suspend = drive.design().suspend.name().replace('_', "-");
+    let starving = match &drive.design().suspend {
+        SuspendPolicy::EraseSuspension(suspension) if suspension.may_starve() => Some(suspension.mode().replace('_', "-")),
+        _ => None,
+    };
     let remedy = if drive.design().gc_trigger.name() == "never" {
         "GC never starts in this design, so the drive ran out of erased pages; `ideal-no-gc` is the overlay in which GC frees space in no time."
             .into()
-    } else if drive.counters().suspensions > 0 && ["es", "i-es"].contains(&suspend.as_str()) {
+    } else if let Some(suspend) = starving.filter(|_| drive.counters().suspensions > 0) {
         format!("Reads suspend erases without end under `{suspend}`; with the overlay `t-es` in its place, erases come to their end.")
     } else if drive.oldest_write().is_some_and(|since| drive.now() - since > spec.starved_after_s * SECOND) {
         format!("If that is a backlog, --starved-after-s {} lets writes wait longer.", (spec.starved_after_s * 10).min(STARVED_AFTER_S_MAX))

@@ -6,7 +6,7 @@ use tinytail_core::drive::Drive;
 use tinytail_core::host::{Command, CommandKind};
 use tinytail_core::observe::{Blind, Completion};
 use tinytail_core::policy::join::same_offset::SameOffset;
-use tinytail_core::policy::order::commands_first::CommandsFirst;
+use tinytail_core::policy::order::read_first::{Channel, ReadFirst};
 use tinytail_core::policy::{JoinPolicy, OrderPolicy};
 use tinytail_core::units::{Ns, SECOND};
 use tinytail_simulator::catalog;
@@ -274,7 +274,7 @@ fn saturated(device: &Device, kind: CommandKind, multi_plane: bool, expected: f6
         design.join = JoinPolicy::SameOffset(SameOffset {});
     }
     // With any other order the dies of a channel fall into step.
-    design.order = OrderPolicy::CommandsFirst(CommandsFirst {});
+    design.order = OrderPolicy::ReadFirst(ReadFirst::new(Channel::Commands));
     let mut drive = Drive::new(&device, design, false, Blind).unwrap();
     if kind == CommandKind::Read {
         drive.age(1, &[], |_, _| true);

@@ -6,7 +6,8 @@ use crate::device::Device;
 use crate::ftl::ageing::check_theory;
 use crate::ftl::write_points::WRITE_POINTS_MAX;
 use crate::policy::{
-    Align, FlushPlan, GcGate, GcHold, GcTrigger, Join, Order, PageChoice, Place, Reach, ReadPlan, Scope, Scrub, Suspend, Victim, WearLevel,
+    Align, FlushPlan, GcGate, GcGatePolicy, GcHold, GcTrigger, Join, Order, PageChoice, Place, Reach, ReadPlan, Scope, Scrub, Suspend,
+    Victim, WearLevel,
 };
 use crate::raid::stripes::Stripes;
 
@@ -97,8 +98,9 @@ impl Design {
             Some("[gc] `copy` = \"copyback\", whose pages stay where they are; allowed: \"controller\"".into())
         } else if self.gc.ideal {
             Some("[gc] `ideal` = true, whose GC is no operation; allowed: false".into())
-        } else if self.gc_gate.name() != "free" {
-            Some(format!("[gc_gate] `policy` = \"{}\", since GC of single operations has no start; allowed: \"free\"", self.gc_gate.name()))
+        } else if !matches!(&self.gc_gate, GcGatePolicy::Free(free) if free.is_always_open()) {
+            let gate = self.gc_gate.name();
+            Some(format!("[gc_gate] `policy` = \"{gate}\", since GC of single operations has no start; allowed: \"free\", without `start`"))
         } else if self.join.gather_ns().is_some() {
             let join = self.join.name();
             Some(format!("[join] `policy` = \"{join}\", which gathers pages that have their planes; allowed: \"none\", \"same_offset\""))

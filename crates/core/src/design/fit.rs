@@ -7,7 +7,6 @@
 use crate::config::Document;
 use crate::design::Design;
 use crate::device::{AgeingMethod, Device};
-use crate::policy::gc_gate::free::Free;
 use crate::policy::interface::Place;
 use crate::policy::thresholds::{Room, Threshold};
 use crate::policy::{GcGatePolicy, GcTriggerPolicy, JoinPolicy};
@@ -150,25 +149,17 @@ impl Design {
 
     /// Under a load that never pauses no channel falls quiet, and lowered thresholds leave no time to wait for that.
     fn fit_gate(&mut self) -> Option<Adjustment> {
-        let (key, used) = match &mut self.gc_gate {
-            GcGatePolicy::QuietChannel(_) => {
-                self.gc_gate = GcGatePolicy::Free(Free::default());
-                ("policy", "free")
-            }
-            GcGatePolicy::Rotating(rotating) => {
-                if !rotating.start_at_once() {
-                    return None;
-                }
-                ("start", "immediate")
-            }
-            _ => return None,
+        let waited = match &mut self.gc_gate {
+            GcGatePolicy::Free(free) => free.start_at_once(),
+            GcGatePolicy::Rotating(rotating) => rotating.start_at_once(),
+            _ => false,
         };
-        Some(Adjustment {
+        waited.then(|| Adjustment {
             code: "gc_gate".into(),
             section: "gc_gate".into(),
-            key: key.into(),
+            key: "start".into(),
             wanted: "quiet_channel".into(),
-            used: used.into(),
+            used: "immediate".into(),
             message: "GC does not wait for a quiet channel: its thresholds are lower, and under load no channel falls quiet".into(),
         })
     }

@@ -15,9 +15,12 @@ pub enum Reach {
 }
 
 /// Which of a plane's erased blocks is opened first.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[serde(rename_all = "snake_case")]
 pub enum Opens {
     /// The one that was erased first.
+    #[default]
     ErasedFirst,
     /// The one that was erased least often; among equals, the one that was erased first.
     LeastWorn,

@@ -83,15 +83,18 @@ interface! {
         /// The plane of a logical page that is written. Asked when its program lines up.
         fn plane(&mut self, view: View<'_>, lpn: Lpn) -> PlaneIx;
         /// The plane of a page that the GC of `from` has read. Asked only where GC may move pages to other planes.
-        fn gc_plane(&mut self, view: View<'_>, from: PlaneIx) -> PlaneIx;
+        fn gc_plane(&mut self, _view: View<'_>, from: PlaneIx) -> PlaneIx [else from];
         /// Among which planes it chooses for a logical page, and for one that a GC has read.
-        fn reach(&mut self) -> Reach;
+        fn reach(&mut self) -> Reach [else Reach::Plane];
         /// The stripes that pages form with parity; nothing where pages stand alone. Asked once it is prepared.
-        fn stripes(&mut self) -> Option<Stripes>;
-        /// Which of the plane's write points takes a page now. Asked when the program is issued.
-        fn write_point(&mut self, view: View<'_>, plane: PlaneIx, for_gc: bool) -> usize;
+        fn stripes(&mut self) -> Option<Stripes> [else None];
+        /// Which of the plane's write points takes a page now. Asked when the program is issued. GC usually takes the second one where
+        /// the design has one, so that moved pages and new ones do not mix.
+        #[inline]
+        fn write_point(&mut self, view: View<'_>, plane: PlaneIx, for_gc: bool) -> usize
+            [else usize::from(for_gc && view.books().write_points(plane) > 1)];
         /// Which of a plane's erased blocks is opened first. Asked when the drive starts to work.
-        fn opens(&mut self) -> Opens;
+        fn opens(&mut self) -> Opens [else Opens::ErasedFirst];
         /// Whether a page has no place until a die could begin to program it. Then `choose` says where it goes, and `plane`,
         /// `gc_plane` and `write_point` are for ageing alone.
         fn late(&mut self) -> bool [else false];
@@ -107,7 +110,7 @@ interface! {
         /// How much.
         fn want(&mut self, view: View<'_>, plane: PlaneIx) -> Want;
         /// Whether the planes of a die want a GC together.
-        fn by_die(&mut self) -> bool;
+        fn by_die(&mut self) -> bool [else false];
         /// The key and the number of erased pages below which a plane is urgent; nothing if GC never starts.
         fn urgent_below(&mut self) -> Option<(&'static str, u32)>;
         /// The erased blocks of a plane below which it wants a GC, and those below which it is urgent, if that is how it decides.
@@ -121,11 +124,11 @@ interface! {
         /// The answer for a plane that wants a GC as much as `want` says.
         fn may_start(&mut self, view: View<'_>, plane: PlaneIx, want: Want) -> Gate;
         /// Whether even an urgent GC must wait; writes then stall.
-        fn strict(&mut self) -> bool;
+        fn strict(&mut self) -> bool [else false];
         /// Whether it lets only one plane of a die collect at a time.
-        fn alone_in_die(&mut self) -> bool;
+        fn alone_in_die(&mut self) -> bool [else false];
         /// Whether it has a meaning only where pages form stripes.
-        fn needs_stripes(&mut self) -> bool;
+        fn needs_stripes(&mut self) -> bool [else false];
     }
 }
 
@@ -196,13 +199,13 @@ interface! {
         /// Marks partners of `lead` among `waiting`, at most one for each plane, none of the lead's own plane.
         fn partners(&mut self, view: View<'_>, lead: &Waiting, waiting: &[Waiting], join: &mut [bool]);
         /// Whether it is worth asking at all.
-        fn active(&mut self) -> bool;
+        fn active(&mut self) -> bool [else true];
         /// For how long a program of the host's waits until every plane of its die has one; nothing if it starts alone.
-        fn gather_ns(&mut self) -> Option<Ns>;
+        fn gather_ns(&mut self) -> Option<Ns> [else None];
         /// For how long a program of GC's waits likewise.
         fn gc_gather_ns(&mut self) -> Ns [else 0];
         /// Whether the programs of GCs wait for each other as well.
-        fn gathers_gc(&mut self) -> bool;
+        fn gathers_gc(&mut self) -> bool [else false];
         /// Whether operations of the host may join those of GCs. Then it is asked about reads of GCs too.
         fn joins_gc(&mut self) -> bool [else false];
     }
@@ -220,7 +223,7 @@ interface! {
         /// `for_gc`. If it is not there yet, the pages up to `offset` are skipped. Nothing if it should not join.
         fn partner_point(&mut self, view: View<'_>, plane: PlaneIx, offset: u32, for_gc: bool) -> Option<usize>;
         /// Whether it is worth asking at all; otherwise `place` chooses the write points.
-        fn active(&mut self) -> bool;
+        fn active(&mut self) -> bool [else true];
     }
 }
 
@@ -230,7 +233,7 @@ interface! {
         /// The answer for a die.
         fn suspend(&mut self, view: View<'_>, die: DieIx) -> Suspension;
         /// Whether it is worth asking at all.
-        fn active(&mut self) -> bool;
+        fn active(&mut self) -> bool [else true];
     }
 }
 
@@ -241,7 +244,7 @@ interface! {
         /// The answer for a read.
         fn plan(&mut self, view: View<'_>, read: &BlockedRead<'_>) -> ReadAnswer;
         /// Whether it is worth asking at all; then pages must form stripes.
-        fn active(&mut self) -> bool;
+        fn active(&mut self) -> bool [else true];
     }
 }
 
@@ -251,9 +254,9 @@ interface! {
         /// A stripe with dirty pages of which none is on its way; nothing if none should leave now.
         fn next(&mut self, view: View<'_>) -> Option<u32>;
         /// Whether old pages are read around a GC, and new ones wait in RAM until the GC of their plane has ended.
-        fn around_gc(&mut self) -> bool;
+        fn around_gc(&mut self) -> bool [else false];
         /// Whether it has a meaning only where pages form stripes.
-        fn needs_stripes(&mut self) -> bool;
+        fn needs_stripes(&mut self) -> bool [else false];
     }
 }
 
@@ -283,6 +286,6 @@ interface! {
         /// Time from the beginning of a move after which what is left of it does not come behind everything else any more.
         fn patience_ns(&mut self) -> Ns;
         /// Whether it is worth asking at all; then pages must form stripes.
-        fn active(&mut self) -> bool;
+        fn active(&mut self) -> bool [else true];
     }
 }

@@ -110,8 +110,6 @@ techniques! {
         "idle_die" => IdleDie(place::idle_die::IdleDie),
         /// Late: a page waits until a die could program it; idle dies take turns.
         "next_idle" => NextIdle(place::next_idle::NextIdle),
-        /// As `static`, and the erased block that was erased least often is opened first.
-        "least_worn" => LeastWorn(place::least_worn::LeastWorn),
         /// Static: stripes of consecutive logical pages and a rotated parity, each in one plane group.
         "rain" => Rain(place::rain::Rain),
     }
@@ -132,10 +130,8 @@ techniques! {
 techniques! {
     /// Techniques that answer `gc_gate`.
     enum GcGatePolicy for GcGate, dispatch_gc_gate in "gc_gate" {
-        /// Always.
+        /// Always, or only while no host operation waits for or uses the channel.
         "free" => Free(gc_gate::free::Free),
-        /// Only while no host operation waits for or uses the channel.
-        "quiet_channel" => QuietChannel(gc_gate::quiet_channel::QuietChannel),
         /// At most one GC in each die, that of the plane with the fewest erased pages.
         "one_per_die" => OnePerDie(gc_gate::one_per_die::OnePerDie),
         /// At most one GC in each plane group; strictly, or until a plane is urgent.
@@ -178,14 +174,10 @@ techniques! {
     enum OrderPolicy for Order, dispatch_order in "order" {
         /// The one that has waited longest.
         "fifo" => Fifo(order::fifo::Fifo),
-        /// Reads before everything else at a die; the channel serves in order of arrival.
+        /// Reads before everything else at a die; the channel serves programs last, reads of the host first or commands first.
         "read_first" => ReadFirst(order::read_first::ReadFirst),
-        /// Reads of the host first, at dies and channels; otherwise as `read_first`.
-        "user_reads_first" => UserReadsFirst(order::user_reads_first::UserReadsFirst),
         /// GC before everything else at a die; then reads, then programs.
         "gc_first" => GcFirst(order::gc_first::GcFirst),
-        /// Commands before data at a channel; otherwise as `read_first`.
-        "commands_first" => CommandsFirst(order::commands_first::CommandsFirst),
         /// Urgent GC, then the host, then GC and flushes in the background.
         "emergency_external_background" => EmergencyExternalBackground(order::emergency_external_background::EmergencyExternalBackground),
         /// GC while it does not make a request miss its deadline, otherwise reads first.
@@ -202,11 +194,9 @@ techniques! {
         "any" => Any(page_choice::any::Any),
         /// Fast pages for the host, and write points that idle time returns to fast pages.
         "return_to_fast" => ReturnToFast(page_choice::return_to_fast::ReturnToFast),
-        /// Fast pages for GC, slow ones for the host.
-        "fast_gc" => FastGc(page_choice::fast_gc::FastGc),
-        /// Slow pages for GC, fast ones for the host.
-        "slow_gc" => SlowGc(page_choice::slow_gc::SlowGc),
-        /// As `fast_gc` or `slow_gc`, whichever suits the locality of what was written lately.
+        /// Fast pages for GC and slow ones for the host, or the other way round.
+        "by_writer" => ByWriter(page_choice::by_writer::ByWriter),
+        /// As `by_writer`, in the mode that suits the locality of what was written lately.
         "by_locality" => ByLocality(page_choice::by_locality::ByLocality),
         /// As `return_to_fast` in idle time and when a burst begins, and step by step as `by_locality` when it goes on.
         "dynamic" => Dynamic(page_choice::dynamic::Dynamic),
@@ -242,16 +232,8 @@ techniques! {
     enum SuspendPolicy for Suspend, dispatch_suspend in "suspend" {
         /// Erases and programs run to their end.
         "never" => Never(suspend::never::Never),
-        /// Erases are cut at once and go on from there.
-        "es" => Es(suspend::es::Es),
-        /// Erases are cut at once; the step that was cut starts anew.
-        "i_es" => IEs(suspend::i_es::IEs),
-        /// Erases are cut at the end of the current step.
-        "d_es" => DEs(suspend::d_es::DEs),
-        /// At once, until erases have been delayed for long enough; then at the end of the current step.
-        "t_es" => TEs(suspend::t_es::TEs),
-        /// As `es`, and it takes no time.
-        "ideal" => Ideal(suspend::ideal::Ideal),
+        /// Erases make way: at once, at the end of the current step, or one until a timeout and then the other.
+        "erase_suspension" => EraseSuspension(suspend::erase_suspension::EraseSuspension),
     }
 }
 

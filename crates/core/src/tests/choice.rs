@@ -4,8 +4,9 @@ use super::*;
 use crate::policy::PageChoicePolicy;
 use crate::policy::join::strict_all_planes::{GcPrograms, StrictAllPlanes};
 use crate::policy::order::rate_match::RateMatch;
+use crate::policy::page_choice::by_writer::{ByWriter, Mode};
 use crate::policy::page_choice::return_to_fast::{ReturnToFast, Strength};
-use crate::policy::page_choice::{any::Any, dynamic::Dynamic, fast_gc::FastGc, slow_gc::SlowGc};
+use crate::policy::page_choice::{any::Any, dynamic::Dynamic};
 use crate::policy::place::idle_die::IdleDie;
 
 const FAST: Ns = 1 + 100 + 1000;
@@ -42,12 +43,20 @@ fn writes_take(drive: &mut TestDrive, count: u32) -> Vec<Ns> {
 #[test]
 fn writes_have_the_wished_page_while_a_write_point_of_their_plane_offers_one() {
     let took = |choice| writes_take(&mut drive(&device(), choosing(choice)), 5);
-    assert_eq!(took(PageChoicePolicy::SlowGc(SlowGc {})), [FAST, FAST, FAST, SLOW, FAST], "each of three, then one that is left");
-    assert_eq!(took(PageChoicePolicy::FastGc(FastGc {})), [FAST, SLOW, FAST, SLOW, FAST], "an erased block begins with a fast page");
+    assert_eq!(
+        took(PageChoicePolicy::ByWriter(ByWriter::new(Mode::SlowGc))),
+        [FAST, FAST, FAST, SLOW, FAST],
+        "each of three, then one that is left"
+    );
+    assert_eq!(
+        took(PageChoicePolicy::ByWriter(ByWriter::new(Mode::FastGc))),
+        [FAST, SLOW, FAST, SLOW, FAST],
+        "an erased block begins with a fast page"
+    );
     let mut by_turns = drive(&device(), choosing(PageChoicePolicy::Any(Any {})));
     assert_eq!(writes_take(&mut by_turns, 5), [FAST, FAST, SLOW, SLOW, FAST], "two in turn; the second is GC's");
     assert_eq!((by_turns.counters().pages_spread, by_turns.counters().host_wishes), (2, 0));
-    let mut wishes = drive(&device(), choosing(PageChoicePolicy::SlowGc(SlowGc {})));
+    let mut wishes = drive(&device(), choosing(PageChoicePolicy::ByWriter(ByWriter::new(Mode::SlowGc))));
     writes_take(&mut wishes, 5);
     assert_eq!((wishes.counters().host_wishes, wishes.counters().host_wishes_met), (5, 4));
 }

@@ -1,35 +1,31 @@
 //! The techniques that suspend erases, each at the edges of a step and in what distinguishes it.
 
 use super::*;
-use crate::policy::suspend::d_es::DEs;
-use crate::policy::suspend::es::Es;
-use crate::policy::suspend::i_es::IEs;
-use crate::policy::suspend::ideal::Ideal;
-use crate::policy::suspend::t_es::{Clock, TEs};
-use crate::policy::suspend::{Programs, never::Never};
+use crate::policy::suspend::erase_suspension::{Clock, EraseSuspension, Mode, Programs};
+use crate::policy::suspend::never::Never;
 
 fn never() -> SuspendPolicy {
     SuspendPolicy::Never(Never {})
 }
 
 fn es() -> SuspendPolicy {
-    SuspendPolicy::Es(Es::default())
+    SuspendPolicy::EraseSuspension(EraseSuspension::new(Mode::Es, Programs::Never))
 }
 
 fn i_es() -> SuspendPolicy {
-    SuspendPolicy::IEs(IEs::default())
+    SuspendPolicy::EraseSuspension(EraseSuspension::new(Mode::IEs, Programs::Never))
 }
 
 fn d_es() -> SuspendPolicy {
-    SuspendPolicy::DEs(DEs::default())
+    SuspendPolicy::EraseSuspension(EraseSuspension::new(Mode::DEs, Programs::Never))
 }
 
 fn ideal() -> SuspendPolicy {
-    SuspendPolicy::Ideal(Ideal::default())
+    SuspendPolicy::EraseSuspension(EraseSuspension::new(Mode::IdealEs, Programs::Never))
 }
 
 fn t_es(timeout_ns: Ns) -> SuspendPolicy {
-    SuspendPolicy::TEs(TEs::new(timeout_ns as f64 / 1e6, Clock::Die, Programs::Never))
+    SuspendPolicy::EraseSuspension(EraseSuspension::timed(timeout_ns as f64 / 1e6, Clock::Die, Programs::Never))
 }
 
 /// When the array of the erase of `run_erase` begins to work.
@@ -48,7 +44,7 @@ struct Erased {
 
 fn run_erase_on(device: &Device, suspend: SuspendPolicy, reads: impl IntoIterator<Item = Ns>) -> Erased {
     let mut design = plain_design(Scope::Plane);
-    design.order = OrderPolicy::ReadFirst(ReadFirst {});
+    design.order = OrderPolicy::ReadFirst(ReadFirst::default());
     design.suspend = suspend;
     let mut drive = at_the_brink(device, design, 1);
     drive.at(0, write(0));
@@ -246,8 +242,8 @@ fn played(suspend: SuspendPolicy, reads: bool) -> (u64, u64) {
 
 #[test]
 fn the_ends_of_t_es_are_d_es_and_i_es_event_for_event() {
-    let endless = SuspendPolicy::TEs(TEs::new(f64::INFINITY, Clock::Die, Programs::Never));
-    let an_hour = SuspendPolicy::TEs(TEs::new(3_600_000.0, Clock::Erase, Programs::Never));
+    let endless = SuspendPolicy::EraseSuspension(EraseSuspension::timed(f64::INFINITY, Clock::Die, Programs::Never));
+    let an_hour = SuspendPolicy::EraseSuspension(EraseSuspension::timed(3_600_000.0, Clock::Erase, Programs::Never));
     let (at_once, deferred) = (played(i_es(), true), played(d_es(), true));
     assert!(at_once.1 > 10 && deferred.1 > 10 && at_once.0 != deferred.0);
     assert_eq!(played(t_es(0), true), deferred);
@@ -269,7 +265,7 @@ fn read_during_program(programs: Programs, steps: u32, into: Ns) -> (Ns, Ns, Tes
     let mut device = one_channel(1, 1);
     device.timing.program_steps = steps;
     let mut design = no_gc();
-    design.suspend = SuspendPolicy::Es(Es::new(programs));
+    design.suspend = SuspendPolicy::EraseSuspension(EraseSuspension::new(Mode::Es, programs));
     let mut drive = drive(&device, design);
     drive.map_functionally([0]);
     let written = drive.at(0, write(1));

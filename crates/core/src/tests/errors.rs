@@ -277,18 +277,6 @@ impl Join for JoinAll {
             *join = candidate.offset == lead.offset;
         }
     }
-
-    fn active(&mut self) -> bool {
-        true
-    }
-
-    fn gather_ns(&mut self) -> Option<Ns> {
-        None
-    }
-
-    fn gathers_gc(&mut self) -> bool {
-        false
-    }
 }
 
 /// Page 0 is to be written anew, and waits in plane 0 while the host reads. When the host's program of page 1 starts in plane 1,

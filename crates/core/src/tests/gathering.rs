@@ -229,7 +229,8 @@ fn a_page_of_a_gc_waits_for_its_siblings_for_a_while_and_keeps_its_old_place_unt
 
 #[test]
 fn what_cannot_gather_is_refused_and_both_keys_are_named() {
-    use crate::policy::gc_gate::rotating::{Rotating, Start, Turn};
+    use crate::policy::gc_gate::free::Start;
+    use crate::policy::gc_gate::rotating::{Rotating, Turn};
     let refusal = |planes: u32, gc: &str, gate: Option<GcGatePolicy>| {
         let mut design = through_controller(Scope::Plane, 5);
         design.gc = toml::from_str(gc).unwrap();

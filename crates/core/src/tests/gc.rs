@@ -146,10 +146,10 @@ fn a_preemptible_gc_yields_after_a_page_and_a_blocking_one_after_the_erase() {
         (drive.finished_at(id).unwrap(), drive.counters().preemptions)
     };
     let mut design = plain_design(Scope::Plane);
-    design.order = OrderPolicy::ReadFirst(ReadFirst {});
+    design.order = OrderPolicy::ReadFirst(ReadFirst::default());
     let (blocking, none) = finish(design);
     let mut design = plain_design(Scope::Plane);
-    design.order = OrderPolicy::ReadFirst(ReadFirst {});
+    design.order = OrderPolicy::ReadFirst(ReadFirst::default());
     design.gc_hold = GcHoldPolicy::Preemptible(Preemptible::new(Scope::Plane, Until::Urgent));
     let (preempted, some) = finish(design);
     assert_eq!(preempted, 2113 + 111);
@@ -162,7 +162,7 @@ fn a_preemptible_gc_yields_after_a_page_and_a_blocking_one_after_the_erase() {
 fn below_the_hard_watermark_a_preemptible_gc_yields_no_more() {
     let finish = |hard: f64| {
         let mut design = plain_design(Scope::Plane);
-        design.order = OrderPolicy::ReadFirst(ReadFirst {});
+        design.order = OrderPolicy::ReadFirst(ReadFirst::default());
         design.gc_hold = GcHoldPolicy::Preemptible(Preemptible::new(Scope::Plane, Until::Urgent));
         design.gc_trigger = GcTriggerPolicy::Watermark(crate::policy::gc_trigger::watermark::Watermark::new(50.0, hard));
         let mut drive = at_the_brink(&one_channel(1, 1), design, 4);
@@ -185,17 +185,6 @@ struct OpensAt(Ns);
 impl GcGate for OpensAt {
     fn may_start(&mut self, view: View<'_>, _: PlaneIx, _: Want) -> Gate {
         if view.now() >= self.0 { Gate::Open } else { Gate::ShutUntil(self.0) }
-    }
-    fn strict(&mut self) -> bool {
-        false
-    }
-
-    fn alone_in_die(&mut self) -> bool {
-        false
-    }
-
-    fn needs_stripes(&mut self) -> bool {
-        false
     }
 }
 
@@ -220,7 +209,7 @@ fn a_gate_is_asked_again_when_it_said_so() {
 #[test]
 fn a_quiet_channel_lets_a_gc_start_and_a_busy_one_does_not() {
     let mut design = plain_design(Scope::Plane);
-    design.gc_gate = GcGatePolicy::QuietChannel(QuietChannel::default());
+    design.gc_gate = GcGatePolicy::Free(Free::on_a_quiet_channel());
     let mut drive = at_the_brink(&one_channel(2, 1), design, 2);
     drive.map_functionally([1]);
     drive.at(0, write(0));
@@ -344,7 +333,7 @@ fn a_request_to_hold_passes_a_read_that_waits_for_the_channel_only_if_order_says
         let id = drive.at(1080, read(2));
         (drive, id)
     };
-    for order in [plain_design(Scope::Die).order, OrderPolicy::ReadFirst(ReadFirst {})] {
+    for order in [plain_design(Scope::Die).order, OrderPolicy::ReadFirst(ReadFirst::default())] {
         let (mut drive, id) = drive_with(order);
         drive.expect_completion(id, 1161 + 1 + 10 + 100);
         drive.run();

@@ -250,7 +250,7 @@ fn four_planes_take_up_to_three_partners() {
 fn a_gc_that_yields_pauses_for_what_did_not_join() {
     let mut design = gc_par();
     design.gc_hold = GcHoldPolicy::Preemptible(Preemptible::new(Scope::Die, Until::Urgent));
-    design.order = OrderPolicy::ReadFirst(ReadFirst {});
+    design.order = OrderPolicy::ReadFirst(ReadFirst::default());
     let mut drive = at_time_0(design, 4);
     drive.at(0, read(page(0, 3, 0)));
     drive.wake();

@@ -9,10 +9,9 @@ use crate::policy::gc_trigger::background_emergency::BackgroundEmergency;
 use crate::policy::order::emergency_external_background::EmergencyExternalBackground;
 use crate::policy::order::rate_match::RateMatch;
 use crate::policy::page_choice::any::Any;
+use crate::policy::page_choice::by_writer::{ByWriter, Mode};
 use crate::policy::page_choice::dynamic::Dynamic;
-use crate::policy::page_choice::fast_gc::FastGc;
 use crate::policy::page_choice::return_to_fast::{ReturnToFast, Strength};
-use crate::policy::page_choice::slow_gc::SlowGc;
 use crate::policy::place::next_idle::NextIdle;
 use crate::testkit::with_victims;
 use crate::view::Unplaced;
@@ -286,8 +285,8 @@ fn a_full_line_of_writes_goes_on_when_nothing_can_be_collected() {
 fn whatever_is_preferred_a_saturated_drive_takes_the_same_time_for_a_page() {
     let choices: [fn() -> PageChoicePolicy; 5] = [
         any,
-        || PageChoicePolicy::FastGc(FastGc {}),
-        || PageChoicePolicy::SlowGc(SlowGc {}),
+        || PageChoicePolicy::ByWriter(ByWriter::new(Mode::FastGc)),
+        || PageChoicePolicy::ByWriter(ByWriter::new(Mode::SlowGc)),
         || rtf(Strength::Strong),
         || PageChoicePolicy::Dynamic(Dynamic::default()),
     ];
@@ -340,7 +339,9 @@ fn whatever_is_preferred_a_saturated_drive_takes_the_same_time_for_a_page() {
 
 #[test]
 fn preferences_are_met_where_there_is_a_choice() {
-    for (choice, gc_has_fast) in [(PageChoicePolicy::FastGc(FastGc {}), true), (PageChoicePolicy::SlowGc(SlowGc {}), false)] {
+    for (choice, gc_has_fast) in
+        [(PageChoicePolicy::ByWriter(ByWriter::new(Mode::FastGc)), true), (PageChoicePolicy::ByWriter(ByWriter::new(Mode::SlowGc)), false)]
+    {
         let device = device(1);
         let mut drive = drive(&device, late(2, choice));
         // One write point of each die stands on a slow page.
@@ -387,11 +388,11 @@ fn contradictions_are_refused_by_name() {
         design.gc = toml::from_str("copy = \"controller\"").unwrap();
     });
     assert!(early.contains("\"next_idle\""), "{early}");
-    let choice = PageChoicePolicy::FastGc(FastGc {});
+    let choice = PageChoicePolicy::ByWriter(ByWriter::new(Mode::FastGc));
     let mut unheard = plain_design(Scope::Plane);
     unheard.page_choice = choice;
     let unheard = unheard.prepare(&device).unwrap_err().0;
-    assert!(unheard.contains("[page_choice] `policy` = \"fast_gc\"") && unheard.contains("`write_points` is 1"), "{unheard}");
+    assert!(unheard.contains("[page_choice] `policy` = \"by_writer\"") && unheard.contains("`write_points` is 1"), "{unheard}");
     let copyback = refused(&device, &|design| design.gc = toml::from_str("write_points = 2").unwrap());
     assert!(copyback.contains("\"copyback\""), "{copyback}");
 }

@@ -38,10 +38,6 @@ impl Suspend for Wild {
             _ => Suspension::AskAt(view.now() + u64::from(self.below(3000))),
         }
     }
-
-    fn active(&mut self) -> bool {
-        true
-    }
 }
 
 impl GcGate for Wild {
@@ -56,23 +52,11 @@ impl GcGate for Wild {
     fn strict(&mut self) -> bool {
         self.below(2) == 0
     }
-
-    fn alone_in_die(&mut self) -> bool {
-        false
-    }
-
-    fn needs_stripes(&mut self) -> bool {
-        false
-    }
 }
 
 impl ReadPlan for Wild {
     fn plan(&mut self, _: View<'_>, _: &BlockedRead<'_>) -> ReadAnswer {
         [ReadAnswer::Direct, ReadAnswer::Wait, ReadAnswer::Reconstruct, ReadAnswer::Reconstruct][self.below(4) as usize]
-    }
-
-    fn active(&mut self) -> bool {
-        true
     }
 }
 
@@ -340,7 +324,8 @@ impl Mix {
         }
         let copy = if self.controller { "controller" } else { "copyback" };
         if self.by_wear {
-            design.place = PlacePolicy::LeastWorn(crate::policy::place::least_worn::LeastWorn::new("PDWC"));
+            design.place =
+                PlacePolicy::Static(crate::policy::place::static_order::StaticOrder::new("PDWC", crate::policy::answers::Opens::LeastWorn));
         }
         if self.dynamic {
             design.place = PlacePolicy::IdleDie(crate::policy::place::idle_die::IdleDie::default());
@@ -366,10 +351,10 @@ impl Mix {
         design.gc = toml::from_str(&text).unwrap();
         design.order = match self.order {
             0 => design.order,
-            1 => OrderPolicy::ReadFirst(ReadFirst {}),
-            5 => OrderPolicy::UserReadsFirst(crate::policy::order::user_reads_first::UserReadsFirst {}),
+            1 => OrderPolicy::ReadFirst(ReadFirst::default()),
+            5 => OrderPolicy::ReadFirst(ReadFirst::new(Channel::UserReads)),
             6 => OrderPolicy::DeadlineSlack(crate::policy::order::deadline_slack::DeadlineSlack::new(3)),
-            3 => OrderPolicy::CommandsFirst(crate::policy::order::commands_first::CommandsFirst {}),
+            3 => OrderPolicy::ReadFirst(ReadFirst::new(Channel::Commands)),
             4 => OrderPolicy::EmergencyExternalBackground(
                 crate::policy::order::emergency_external_background::EmergencyExternalBackground {},
             ),
@@ -384,7 +369,7 @@ impl Mix {
             design.join = JoinPolicy::StrictAllPlanes(crate::policy::join::strict_all_planes::StrictAllPlanes::new(3, gc_programs));
         }
         if self.quiet {
-            design.gc_gate = GcGatePolicy::QuietChannel(QuietChannel::default());
+            design.gc_gate = GcGatePolicy::Free(Free::on_a_quiet_channel());
         }
         if self.by_die & 2 != 0 {
             design.gc_gate = GcGatePolicy::OnePerDie(crate::policy::gc_gate::one_per_die::OnePerDie {});
@@ -430,23 +415,24 @@ impl Mix {
 
     /// Whether and how erases and programs make way for reads.
     fn suspension(&self) -> Option<SuspendPolicy> {
-        use crate::policy::suspend::{Programs, d_es::DEs, es::Es, i_es::IEs, ideal::Ideal, t_es};
+        use crate::policy::suspend::erase_suspension::{Clock, EraseSuspension, Mode, Programs};
         let programs = match self.seed / 8 % 3 {
             0 => Programs::Never,
             1 if self.program_steps > 1 => Programs::InterPhase,
             _ => Programs::IntraPhase,
         };
+        let of = |mode| SuspendPolicy::EraseSuspension(EraseSuspension::new(mode, programs));
         Some(match self.suspend {
             0 => return None,
-            1 => SuspendPolicy::Es(Es::new(programs)),
+            1 => of(Mode::Es),
             2 => SuspendPolicy::Custom(Box::new(Answers(Suspension::Now(Keep::Steps, Serve::Arrived)))),
-            3 => SuspendPolicy::IEs(IEs::new(programs)),
-            4 => SuspendPolicy::DEs(DEs::new(programs)),
-            5 => SuspendPolicy::Ideal(Ideal::new(programs)),
+            3 => of(Mode::IEs),
+            4 => of(Mode::DEs),
+            5 => of(Mode::IdealEs),
             _ => {
-                let clock = if self.seed & 2 == 0 { t_es::Clock::Die } else { t_es::Clock::Erase };
+                let clock = if self.seed & 2 == 0 { Clock::Die } else { Clock::Erase };
                 let timeout_ms = [0.0, 0.003, 0.02, f64::INFINITY][self.seed as usize / 32 % 4];
-                SuspendPolicy::TEs(t_es::TEs::new(timeout_ms, clock, programs))
+                SuspendPolicy::EraseSuspension(EraseSuspension::timed(timeout_ms, clock, programs))
             }
         })
     }
@@ -477,7 +463,7 @@ impl Mix {
     /// Lets the write points of each plane be chosen, and GC have its share of time, where pages have their planes early.
     fn choose_pages(&self, design: &mut Design) {
         use crate::policy::page_choice::return_to_fast::{ReturnToFast, Strength};
-        use crate::policy::page_choice::{by_locality::ByLocality, fast_gc::FastGc, slow_gc::SlowGc};
+        use crate::policy::page_choice::{by_locality::ByLocality, by_writer::ByWriter, by_writer::Mode};
         if self.late().is_some() {
             return;
         }
@@ -488,8 +474,8 @@ impl Mix {
             return;
         }
         design.page_choice = match self.seed / 1_048_576 % 12 {
-            0 => PageChoicePolicy::FastGc(FastGc {}),
-            1 => PageChoicePolicy::SlowGc(SlowGc {}),
+            0 => PageChoicePolicy::ByWriter(ByWriter::new(Mode::FastGc)),
+            1 => PageChoicePolicy::ByWriter(ByWriter::new(Mode::SlowGc)),
             2 if !design.gc.leaves_its_plane() => PageChoicePolicy::ReturnToFast(ReturnToFast::new(Strength::Weak)),
             3 if !design.gc.leaves_its_plane() => PageChoicePolicy::ReturnToFast(ReturnToFast::new(Strength::Strong)),
             4 => PageChoicePolicy::ByLocality(ByLocality::new(4, 1, 20, 2)),
@@ -499,7 +485,8 @@ impl Mix {
     }
 
     fn add_stripes(&self, design: &mut Design, stripes: &Stripes) {
-        use crate::policy::gc_gate::rotating::{Rotating, Start, Turn};
+        use crate::policy::gc_gate::free::Start;
+        use crate::policy::gc_gate::rotating::{Rotating, Turn};
         use crate::policy::read_plan::gc_tolerant::{GcTolerant, Rule};
         design.place = PlacePolicy::Rain(crate::policy::place::rain::Rain::new(stripes.width));
         let turn = if stripes.gate.is_multiple_of(2) { Turn::FewestFree } else { Turn::RoundRobin };

@@ -12,12 +12,12 @@ use crate::observe::{
     ARRAY, Attribution, Blame, CHANNEL, COMMAND, COMPUTE, Completion, DIE, HELD_GC_PROGRAM, OCCUPANTS, Observer, Occupant, PART_NAMES,
     PARTS, SPACE, TRANSFER,
 };
-use crate::policy::gc_gate::quiet_channel::QuietChannel;
+use crate::policy::gc_gate::free::Free;
 use crate::policy::gc_hold::preemptible::{Preemptible, Until};
 use crate::policy::gc_trigger::never::Never as NoGc;
 use crate::policy::join::same_offset::SameOffset;
 use crate::policy::order::gc_first::GcFirst;
-use crate::policy::order::read_first::ReadFirst;
+use crate::policy::order::read_first::{Channel, ReadFirst};
 use crate::policy::{
     Gate, GcGate, GcGatePolicy, GcHoldPolicy, GcTriggerPolicy, JoinPolicy, Keep, OrderPolicy, PlacePolicy, Scope, Serve, Suspend,
     SuspendPolicy, Suspension, Want,
@@ -182,10 +182,6 @@ struct Answers(Suspension);
 impl Suspend for Answers {
     fn suspend(&mut self, _: View<'_>, _: DieIx) -> Suspension {
         self.0
-    }
-
-    fn active(&mut self) -> bool {
-        true
     }
 }
 

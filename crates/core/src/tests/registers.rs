@@ -1,7 +1,6 @@
 //! Cache registers, and flash without multi-plane commands.
 
 use super::*;
-use crate::policy::order::commands_first::CommandsFirst;
 
 fn with_registers(dies: u32, planes: u32, read_ns: Ns) -> Device {
     let mut device = one_channel(dies, planes);
@@ -140,7 +139,8 @@ fn commands_before_data_keep_the_dies_of_a_channel_out_of_step() {
         drive.run();
         drive.now()
     };
-    let (by_age, commands) = (makespan(OrderPolicy::ReadFirst(ReadFirst {})), makespan(OrderPolicy::CommandsFirst(CommandsFirst {})));
+    let (by_age, commands) =
+        (makespan(OrderPolicy::ReadFirst(ReadFirst::default())), makespan(OrderPolicy::ReadFirst(ReadFirst::new(Channel::Commands))));
     assert!(commands < by_age, "{commands} {by_age}");
     let alone = |order: OrderPolicy| {
         let mut design = no_gc();
@@ -154,8 +154,8 @@ fn commands_before_data_keep_the_dies_of_a_channel_out_of_step() {
         drive.now()
     };
     assert_eq!(
-        alone(OrderPolicy::ReadFirst(ReadFirst {})),
-        alone(OrderPolicy::CommandsFirst(CommandsFirst {})),
+        alone(OrderPolicy::ReadFirst(ReadFirst::default())),
+        alone(OrderPolicy::ReadFirst(ReadFirst::new(Channel::Commands))),
         "one die has nobody to go before"
     );
 }

@@ -90,10 +90,6 @@ impl Suspend for From {
     fn suspend(&mut self, view: View<'_>, _: DieIx) -> Suspension {
         if view.now() >= self.0 { Suspension::Now(Keep::Progress, Serve::UntilNoneWaits) } else { Suspension::AskAt(self.0) }
     }
-
-    fn active(&mut self) -> bool {
-        true
-    }
 }
 
 #[test]

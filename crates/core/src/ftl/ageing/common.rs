@@ -130,7 +130,7 @@ pub(super) enum Layout {
 impl Layout {
     pub(super) fn of(place: &PlacePolicy, planes: u32) -> Option<Self> {
         match place {
-            PlacePolicy::Static(_) | PlacePolicy::LeastWorn(_) => {
+            PlacePolicy::Static(_) => {
                 let round = place.round()?;
                 Some(Self::Round(round.to_vec(), Divisor::new(round.len() as u32)))
             }

@@ -89,7 +89,7 @@ pub(crate) fn check_theory(design: &Design, device: &Device) -> Result<(), Confi
     if device.state.ageing != AgeingMethod::Statistical {
         return Ok(());
     }
-    if !matches!(design.place, PlacePolicy::Static(_) | PlacePolicy::LeastWorn(_) | PlacePolicy::Rain(_)) {
+    if !matches!(design.place, PlacePolicy::Static(_) | PlacePolicy::Rain(_)) {
         return Err(ConfigError::new(format!(
             "{}: [state] `ageing` is \"statistical\", but [place] `policy` is \"{}\"; the layout is known only for \"static\" and \"rain\", \
              under which every logical page has its plane. Age by \"overwrite\" or to \"steady\"",

@@ -96,10 +96,6 @@ impl Align for ActiveBlocks {
         let behind = |(point, at): (usize, u32)| Some((point, offset.checked_sub(at)?)).filter(|&(_, behind)| behind <= skips);
         points(view, plane, Claimant::Host).filter_map(behind).min_by_key(|&(_, behind)| behind).map(|(point, _)| point)
     }
-
-    fn active(&mut self) -> bool {
-        true
-    }
 }
 
 #[cfg(test)]

@@ -23,14 +23,6 @@ impl FlushPlan for Lru {
         let oldest = (0..groups).flat_map(|group| [false, true].map(|full| view.dirty_stripes(group, full).next()));
         oldest.flatten().min_by_key(|dirty| dirty.written).map(|dirty| dirty.stripe)
     }
-
-    fn around_gc(&mut self) -> bool {
-        false
-    }
-
-    fn needs_stripes(&mut self) -> bool {
-        false
-    }
 }
 
 #[cfg(test)]

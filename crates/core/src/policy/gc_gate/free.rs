@@ -1,8 +1,15 @@
 //! # Free gate
 //!
-//! **What it does.** A GC that is wanted starts at once.
+//! **What it does.** A GC that is wanted starts whatever the GCs of other planes do: at once, or only while no host operation
+//! waits for or uses its plane's channel. Below the hard watermark it starts regardless, as every urgent GC does.
 //!
-//! **Source.** The baseline of every paper. **Parameters.** None. **Cost.** GCs meet whatever the host is doing.
+//! **Source.** At once: the baseline of most papers. The quiet channel, and one GC at a time on each channel, are the soft
+//! threshold of the simulator that the TTFLASH authors released; TTFLASH, section 3, leaves the start open.
+//!
+//! **Parameters.** `start`: `immediate` (default) or `quiet_channel`. `one_per_channel` (default false): a GC at work on the channel
+//! keeps the gate shut for another, which could only wait there, holding its plane, where a GC holds its channel.
+//!
+//! **Cost.** GCs that start at once meet whatever the host is doing. Put off under load, more of them become urgent.
 
 use crate::ids::PlaneIx;
 use crate::policy::answers::{Gate, Want};
@@ -10,27 +17,60 @@ use crate::policy::interface::GcGate;
 use crate::view::View;
 use serde::Deserialize;
 
-/// Always open.
-#[derive(Debug, Default, Deserialize)]
+/// When a GC that is not urgent starts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[serde(rename_all = "snake_case")]
+pub enum Start {
+    /// At once.
+    Immediate,
+    /// While no host operation uses or awaits its channel.
+    QuietChannel,
+}
+
+/// Each GC by itself.
+#[derive(Debug, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
-pub struct Free {}
+pub struct Free {
+    #[serde(default = "immediate")]
+    start: Start,
+    #[serde(default)]
+    one_per_channel: bool,
+}
+
+fn immediate() -> Start {
+    Start::Immediate
+}
+
+impl Default for Free {
+    fn default() -> Self {
+        Self { start: Start::Immediate, one_per_channel: false }
+    }
+}
+
+impl Free {
+    /// A gate that is open while the channel is quiet and no GC is at work there.
+    pub fn on_a_quiet_channel() -> Self {
+        Self { start: Start::QuietChannel, one_per_channel: true }
+    }
+
+    /// Whether it is never shut.
+    pub(crate) fn is_always_open(&self) -> bool {
+        self.start == Start::Immediate && !self.one_per_channel
+    }
+
+    /// Lets every GC start at once. Returns whether one waited for a quiet channel.
+    pub(crate) fn start_at_once(&mut self) -> bool {
+        std::mem::take(self).start == Start::QuietChannel
+    }
+}
 
 impl GcGate for Free {
-    fn may_start(&mut self, _: View<'_>, _: PlaneIx, _: Want) -> Gate {
-        Gate::Open
-    }
-
-    fn strict(&mut self) -> bool {
-        false
-    }
-
-    fn alone_in_die(&mut self) -> bool {
-        false
-    }
-
-    fn needs_stripes(&mut self) -> bool {
-        false
+    fn may_start(&mut self, view: View<'_>, plane: PlaneIx, _: Want) -> Gate {
+        let quiet = self.start == Start::Immediate || view.host_operations_on_channel_of(plane) == 0;
+        let alone = !self.one_per_channel || view.gcs_on_channel_of(plane) == 0;
+        if quiet && alone { Gate::Open } else { Gate::Shut }
     }
 }
 
@@ -40,9 +80,18 @@ mod tests {
     use crate::testkit::tiny_state;
 
     #[test]
-    fn it_is_open_on_a_busy_channel_too() {
+    fn one_host_operation_or_another_gc_shuts_it_where_the_channel_must_be_quiet() {
         let mut state = tiny_state();
-        state.flash.channels_for_test()[0].host_operations = 3;
-        assert_eq!(Free {}.may_start(state.view(), 0, Want::Soft), Gate::Open);
+        let mut quiet = Free::on_a_quiet_channel();
+        assert_eq!(quiet.may_start(state.view(), 0, Want::Soft), Gate::Open);
+        state.flash.channels_for_test()[0].host_operations = 1;
+        assert_eq!(quiet.may_start(state.view(), 0, Want::Soft), Gate::Shut);
+        assert_eq!(Free::default().may_start(state.view(), 0, Want::Soft), Gate::Open, "it starts at once");
+        state.flash.channels_for_test()[0].host_operations = 0;
+        state.ftl.gc.channels_for_test()[0].under_way = 1;
+        assert_eq!(quiet.may_start(state.view(), 0, Want::Soft), Gate::Shut);
+        assert_eq!(quiet.may_start(state.view(), 1, Want::Soft), Gate::Open, "plane 1 is on the other channel");
+        let mut any = Free { one_per_channel: false, ..quiet };
+        assert_eq!(any.may_start(state.view(), 0, Want::Soft), Gate::Open);
     }
 }

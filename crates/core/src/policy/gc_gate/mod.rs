@@ -1,5 +1,4 @@
 //! Whether a wanted GC may start.
 pub mod free;
 pub mod one_per_die;
-pub mod quiet_channel;
 pub mod rotating;

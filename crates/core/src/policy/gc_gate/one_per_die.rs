@@ -45,10 +45,6 @@ impl GcGate for OnePerDie {
     fn alone_in_die(&mut self) -> bool {
         true
     }
-
-    fn needs_stripes(&mut self) -> bool {
-        false
-    }
 }
 
 #[cfg(test)]

@@ -20,6 +20,7 @@ use crate::config::ConfigError;
 use crate::device::Device;
 use crate::ids::{NONE, PlaneIx};
 use crate::policy::answers::{Gate, Want};
+use crate::policy::gc_gate::free::Start;
 use crate::policy::interface::GcGate;
 use crate::view::View;
 use serde::Deserialize;
@@ -36,20 +37,8 @@ pub enum Turn {
     RoundRobin,
 }
 
-/// When a GC that is not urgent starts, if the group is free.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
-#[serde(rename_all = "snake_case")]
-pub enum Start {
-    /// While no host operation uses or awaits its channel.
-    #[default]
-    QuietChannel,
-    /// At once.
-    Immediate,
-}
-
 /// At most one GC in each group.
-#[derive(Debug, Default, Deserialize)]
+#[derive(Debug, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Rotating {
@@ -57,7 +46,7 @@ pub struct Rotating {
     strict: bool,
     #[serde(default)]
     turn: Turn,
-    #[serde(default)]
+    #[serde(default = "quiet_channel")]
     start: Start,
     /// How much each plane wanted a GC when it was asked about last.
     #[serde(skip)]
@@ -65,6 +54,10 @@ pub struct Rotating {
     /// The plane of each group that started a GC last.
     #[serde(skip)]
     last: Vec<PlaneIx>,
+}
+
+fn quiet_channel() -> Start {
+    Start::QuietChannel
 }
 
 impl Rotating {

@@ -127,10 +127,6 @@ impl GcTrigger for BackgroundEmergency {
         Ok(())
     }
 
-    fn by_die(&mut self) -> bool {
-        false
-    }
-
     fn urgent_below(&mut self) -> Option<(&'static str, u32)> {
         // So few erased pages can't make more erased blocks.
         Some(("emergency_blocks", self.emergency_pages))

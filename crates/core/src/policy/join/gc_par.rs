@@ -26,7 +26,6 @@ use crate::flash::EXTRA_SLOTS;
 use crate::flash::op::Class;
 use crate::policy::interface::Join;
 use crate::policy::join::same_offset::{check_multi_plane, first_of_each_plane};
-use crate::units::Ns;
 use crate::view::{View, Waiting};
 use serde::Deserialize;
 
@@ -66,18 +65,6 @@ impl Join for GcPar {
 
     fn partners(&mut self, _: View<'_>, lead: &Waiting, waiting: &[Waiting], join: &mut [bool]) {
         first_of_each_plane(lead, waiting, join, |candidate| goes_with(lead.class, candidate.class));
-    }
-
-    fn active(&mut self) -> bool {
-        true
-    }
-
-    fn gather_ns(&mut self) -> Option<Ns> {
-        None
-    }
-
-    fn gathers_gc(&mut self) -> bool {
-        false
     }
 
     fn joins_gc(&mut self) -> bool {

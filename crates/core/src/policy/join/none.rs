@@ -5,7 +5,6 @@
 //! **Source.** TTFLASH, Table 1: one plane per chip. **Parameters.** None. **Cost.** Sibling planes idle.
 
 use crate::policy::interface::Join;
-use crate::units::Ns;
 use crate::view::{View, Waiting};
 use serde::Deserialize;
 
@@ -19,14 +18,6 @@ impl Join for Nothing {
     fn partners(&mut self, _: View<'_>, _: &Waiting, _: &[Waiting], _: &mut [bool]) {}
 
     fn active(&mut self) -> bool {
-        false
-    }
-
-    fn gather_ns(&mut self) -> Option<Ns> {
-        None
-    }
-
-    fn gathers_gc(&mut self) -> bool {
         false
     }
 }

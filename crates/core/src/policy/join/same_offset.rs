@@ -12,7 +12,6 @@
 use crate::config::ConfigError;
 use crate::device::Device;
 use crate::policy::interface::Join;
-use crate::units::Ns;
 use crate::view::{View, Waiting};
 use serde::Deserialize;
 
@@ -41,18 +40,6 @@ impl Join for SameOffset {
 
     fn partners(&mut self, _: View<'_>, lead: &Waiting, waiting: &[Waiting], join: &mut [bool]) {
         first_of_each_plane(lead, waiting, join, |candidate| candidate.class == lead.class);
-    }
-
-    fn active(&mut self) -> bool {
-        true
-    }
-
-    fn gather_ns(&mut self) -> Option<Ns> {
-        None
-    }
-
-    fn gathers_gc(&mut self) -> bool {
-        false
     }
 }
 

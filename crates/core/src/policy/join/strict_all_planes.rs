@@ -94,10 +94,6 @@ impl Join for StrictAllPlanes {
         SameOffset {}.partners(view, lead, waiting, join);
     }
 
-    fn active(&mut self) -> bool {
-        true
-    }
-
     fn gather_ns(&mut self) -> Option<Ns> {
         // The pages of a request come one after the other in the same nanosecond.
         Some(if self.pads_at_once { 1 } else { self.wait_us * 1000 })

@@ -99,7 +99,7 @@ impl Order for DeadlineSlack {
     }
 
     fn at_channel(&mut self, view: View<'_>, candidates: &[Candidate]) -> usize {
-        ReadFirst {}.at_channel(view, candidates)
+        ReadFirst::default().at_channel(view, candidates)
     }
 
     fn deadline_ns(&mut self) -> Option<Ns> {

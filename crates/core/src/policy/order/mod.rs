@@ -1,9 +1,7 @@
 //! Which waiting operation starts next.
-pub mod commands_first;
 pub mod deadline_slack;
 pub mod emergency_external_background;
 pub mod fifo;
 pub mod gc_first;
 pub mod rate_match;
 pub mod read_first;
-pub mod user_reads_first;

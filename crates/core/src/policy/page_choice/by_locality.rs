@@ -1,6 +1,6 @@
 //! # Fast pages by locality
 //!
-//! **What it does.** Chooses between `slow_gc` and `fast_gc` by what is measured, in windows of so many pages of the host. Fast pages
+//! **What it does.** Chooses between the modes `slow_gc` and `fast_gc` of `by_writer` by what is measured, in windows of so many pages of the host. Fast pages
 //! go to the host, unless GC is in the way and a trial finds it better otherwise. GC is in the way where more than half a page is
 //! moved for each page of the host while writes of the host wait for a die: not with good locality, nor in bursts that the pool
 //! of erased blocks takes in.
@@ -31,7 +31,7 @@ use crate::config::ConfigError;
 use crate::device::Device;
 use crate::policy::answers::{Wish, Writer};
 use crate::policy::interface::PageChoice;
-use crate::policy::page_choice::{fast_gc, slow_gc};
+use crate::policy::page_choice::by_writer::Mode;
 use crate::view::{View, Work};
 use serde::Deserialize;
 
@@ -213,7 +213,7 @@ impl PageChoice for ByLocality {
 
     fn wish(&mut self, view: View<'_>, writer: Writer, _: bool) -> Wish {
         self.look(view.work());
-        if self.gc_has_fast { fast_gc::wish(writer) } else { slow_gc::wish(writer) }
+        if self.gc_has_fast { Mode::FastGc.wish(writer) } else { Mode::SlowGc.wish(writer) }
     }
 }
 

@@ -1,7 +1,6 @@
 //! Which pages writes get, fast or slow, and where write points are at rest.
 pub mod any;
 pub mod by_locality;
+pub mod by_writer;
 pub mod dynamic;
-pub mod fast_gc;
 pub mod return_to_fast;
-pub mod slow_gc;

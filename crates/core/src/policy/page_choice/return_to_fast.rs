@@ -13,8 +13,8 @@
 //! where all write points are at rest and GC is still wanted, it takes a fast page and steps on from there; the pages of an
 //! urgent GC prefer slow pages.
 //!
-//! **Parameters.** `rest`: `weak` (default) or `strong`. `under_load`: who has fast pages while GC is in the way of writes, as by
-//! `slow_gc` the host (default) or as by `fast_gc` GC: the hand-over of section 6. Where pages have their planes early, GC is in the way
+//! **Parameters.** `rest`: `weak` (default) or `strong`. `under_load`: who has fast pages while GC is in the way of writes, with
+//! `slow_gc` the host (default), with `fast_gc` GC: the hand-over of section 6. Where pages have their planes early, GC is in the way
 //! of writes to a plane that it works in, and of all writes that wait for its die; with late placement, of all that wait for a place.
 //!
 //! **Cost.** Pages that are moved early may be overwritten before they would have had to move. A reserve of fast pages, one
@@ -23,6 +23,7 @@
 
 use crate::policy::answers::{Rest, Wish, Writer};
 use crate::policy::interface::PageChoice;
+use crate::policy::page_choice::by_writer::Mode;
 use crate::view::View;
 use serde::Deserialize;
 
@@ -47,18 +48,6 @@ impl Strength {
     }
 }
 
-/// Who has fast pages while GC is in the way of writes.
-#[derive(Debug, Default, Clone, Copy, PartialEq, Eq, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
-#[serde(rename_all = "snake_case")]
-pub enum UnderLoad {
-    /// The host.
-    #[default]
-    SlowGc,
-    /// GC.
-    FastGc,
-}
-
 /// The host on fast pages, GC in idle time on the others.
 #[derive(Debug, Default, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
@@ -67,32 +56,27 @@ pub struct ReturnToFast {
     #[serde(default)]
     rest: Strength,
     #[serde(default)]
-    under_load: UnderLoad,
+    under_load: Mode,
 }
 
 impl ReturnToFast {
     /// RTF with write points that rest so.
     pub fn new(rest: Strength) -> Self {
-        Self { rest, under_load: UnderLoad::SlowGc }
+        Self { rest, under_load: Mode::SlowGc }
     }
 
     /// RTF that hands fast pages over to GC while it is in the way of writes.
     pub fn handing_over(rest: Strength) -> Self {
-        Self { rest, under_load: UnderLoad::FastGc }
+        Self { rest, under_load: Mode::FastGc }
     }
 }
 
 impl PageChoice for ReturnToFast {
     fn wish(&mut self, view: View<'_>, writer: Writer, urgent: bool) -> Wish {
-        let (of_host, of_gc) = match self.under_load {
-            UnderLoad::SlowGc => (Wish::Fast, Wish::Slow),
-            UnderLoad::FastGc => (Wish::Slow, Wish::Fast),
-        };
-        match (writer, urgent || view.host_waits()) {
-            (Writer::Host, true) => of_host,
-            (Writer::Host, false) => Wish::Fast,
-            (Writer::Gc, true) => of_gc,
-            (Writer::Gc, false) => Wish::Restless(self.rest.rest()),
+        match writer {
+            _ if urgent || view.host_waits() => self.under_load.wish(writer),
+            Writer::Host => Wish::Fast,
+            Writer::Gc => Wish::Restless(self.rest.rest()),
         }
     }
 

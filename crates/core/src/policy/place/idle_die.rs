@@ -18,35 +18,24 @@
 use crate::config::ConfigError;
 use crate::device::Device;
 use crate::ids::{Lpn, PlaneIx};
-use crate::policy::answers::{Opens, Reach};
+use crate::policy::answers::Reach;
 use crate::policy::interface::Place;
-use crate::policy::place::static_order::planes_in_order;
-use crate::raid::stripes::Stripes;
+use crate::policy::place::static_order::PlaneOrder;
 use crate::view::View;
 use serde::Deserialize;
 
 /// Dynamic allocation, in turns among equals.
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Default, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct IdleDie {
-    #[serde(default = "cwdp")]
-    order: String,
+    #[serde(default)]
+    order: PlaneOrder,
     #[serde(skip)]
     planes: Vec<PlaneIx>,
     /// Whose turn is next, as an index into `planes`.
     #[serde(skip)]
     turn: usize,
-}
-
-fn cwdp() -> String {
-    "CWDP".into()
-}
-
-impl Default for IdleDie {
-    fn default() -> Self {
-        Self { order: cwdp(), planes: Vec::new(), turn: 0 }
-    }
 }
 
 impl IdleDie {
@@ -88,7 +77,7 @@ pub(super) fn saved_turn(name: &str, state: &[u8], count: usize) -> Result<usize
 
 impl Place for IdleDie {
     fn prepare(&mut self, device: &Device) -> Result<(), ConfigError> {
-        self.planes = planes_in_order(&self.order, &device.geometry)?;
+        self.planes = self.order.planes(&device.geometry)?;
         Ok(())
     }
 
@@ -113,18 +102,6 @@ impl Place for IdleDie {
 
     fn reach(&mut self) -> Reach {
         Reach::Drive
-    }
-
-    fn stripes(&mut self) -> Option<Stripes> {
-        None
-    }
-
-    fn write_point(&mut self, view: View<'_>, plane: PlaneIx, for_gc: bool) -> usize {
-        usize::from(for_gc && view.books().write_points(plane) > 1)
-    }
-
-    fn opens(&mut self) -> Opens {
-        Opens::ErasedFirst
     }
 }
 

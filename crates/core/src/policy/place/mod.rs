@@ -1,6 +1,5 @@
 //! Where pages go.
 pub mod idle_die;
-pub mod least_worn;
 pub mod next_idle;
 pub mod rain;
 pub mod static_order;
@@ -14,7 +13,6 @@ impl PlacePolicy {
     pub(crate) fn round(&self) -> Option<&[PlaneIx]> {
         match self {
             Self::Static(place) => Some(place.round()),
-            Self::LeastWorn(place) => Some(place.round()),
             _ => None,
         }
     }

@@ -20,11 +20,10 @@
 use crate::config::ConfigError;
 use crate::device::Device;
 use crate::ids::{DieIx, Lpn, NONE, PlaneIx};
-use crate::policy::answers::{Opens, Reach};
+use crate::policy::answers::Reach;
 use crate::policy::interface::Place;
 use crate::policy::place::idle_die::saved_turn;
-use crate::policy::place::static_order::planes_in_order;
-use crate::raid::stripes::Stripes;
+use crate::policy::place::static_order::PlaneOrder;
 use crate::view::{Spot, Unplaced, View};
 use rand_core::Rng;
 use rand_pcg::Pcg64Mcg;
@@ -34,12 +33,12 @@ use serde::Deserialize;
 const CHOICES_FOR_MEAN: u32 = 1024;
 
 /// Late placement, in turns among equals.
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Default, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct NextIdle {
-    #[serde(default = "cwdp")]
-    order: String,
+    #[serde(default)]
+    order: PlaneOrder,
     #[serde(skip)]
     planes: Vec<PlaneIx>,
     /// Whose turn is next, as an index into `planes`.
@@ -56,16 +55,6 @@ pub struct NextIdle {
     /// Which write points ageing fills, so that they begin anywhere in their blocks.
     #[serde(skip)]
     random: Option<Pcg64Mcg>,
-}
-
-fn cwdp() -> String {
-    "CWDP".into()
-}
-
-impl Default for NextIdle {
-    fn default() -> Self {
-        Self { order: cwdp(), planes: Vec::new(), turn: 0, points: Vec::new(), full: 0, until_mean: 0, random: None }
-    }
 }
 
 impl NextIdle {
@@ -100,7 +89,7 @@ impl NextIdle {
 
 impl Place for NextIdle {
     fn prepare(&mut self, device: &Device) -> Result<(), ConfigError> {
-        self.planes = planes_in_order(&self.order, &device.geometry)?;
+        self.planes = self.order.planes(&device.geometry)?;
         self.points = vec![0; self.planes.len()];
         Ok(())
     }
@@ -128,25 +117,13 @@ impl Place for NextIdle {
         plane
     }
 
-    fn gc_plane(&mut self, _: View<'_>, from: PlaneIx) -> PlaneIx {
-        from
-    }
-
     fn reach(&mut self) -> Reach {
         Reach::Drive
-    }
-
-    fn stripes(&mut self) -> Option<Stripes> {
-        None
     }
 
     fn write_point(&mut self, view: View<'_>, plane: PlaneIx, _: bool) -> usize {
         let count = view.books().write_points(plane);
         self.random.as_mut().map_or(0, |random| random.next_u64() as usize % count)
-    }
-
-    fn opens(&mut self) -> Opens {
-        Opens::ErasedFirst
     }
 
     fn late(&mut self) -> bool {

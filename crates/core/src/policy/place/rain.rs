@@ -15,7 +15,6 @@
 use crate::config::ConfigError;
 use crate::device::Device;
 use crate::ids::{Lpn, PlaneIx};
-use crate::policy::answers::{Opens, Reach};
 use crate::policy::interface::Place;
 use crate::raid::stripes::{Stripes, WIDTH_MAX};
 use crate::view::View;
@@ -71,25 +70,8 @@ impl Place for Rain {
         self.stripes.as_ref().expect("a prepared policy").plane_of(lpn)
     }
 
-    fn gc_plane(&mut self, _: View<'_>, from: PlaneIx) -> PlaneIx {
-        from
-    }
-
-    fn reach(&mut self) -> Reach {
-        Reach::Plane
-    }
-
-    fn opens(&mut self) -> Opens {
-        Opens::ErasedFirst
-    }
-
     fn stripes(&mut self) -> Option<Stripes> {
         self.stripes.clone()
-    }
-
-    #[inline]
-    fn write_point(&mut self, view: View<'_>, plane: PlaneIx, for_gc: bool) -> usize {
-        usize::from(for_gc && view.books().write_points(plane) > 1)
     }
 }
 

@@ -17,36 +17,25 @@
 use crate::config::ConfigError;
 use crate::device::Device;
 use crate::ids::{DieIx, Lpn, PlaneIx};
-use crate::policy::answers::{Opens, Reach};
+use crate::policy::answers::Reach;
 use crate::policy::interface::Place;
-use crate::policy::place::static_order::planes_in_order;
-use crate::raid::stripes::Stripes;
+use crate::policy::place::static_order::PlaneOrder;
 use crate::view::View;
 use serde::Deserialize;
 
 /// The die by address, the plane by what waits there.
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Default, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct SuperPage {
-    #[serde(default = "cwdp")]
-    order: String,
+    #[serde(default)]
+    order: PlaneOrder,
     /// The die of each logical page, modulo the number of dies.
     #[serde(skip)]
     dies: Vec<DieIx>,
     /// Of each die, the plane after the one that was chosen last, counted within the die; for the host, and for GC.
     #[serde(skip)]
     turns: [Vec<PlaneIx>; 2],
-}
-
-fn cwdp() -> String {
-    "CWDP".into()
-}
-
-impl Default for SuperPage {
-    fn default() -> Self {
-        Self { order: cwdp(), dies: Vec::new(), turns: [Vec::new(), Vec::new()] }
-    }
 }
 
 impl SuperPage {
@@ -64,7 +53,7 @@ impl SuperPage {
 
 impl Place for SuperPage {
     fn prepare(&mut self, device: &Device) -> Result<(), ConfigError> {
-        let planes = planes_in_order(&self.order, &device.geometry)?;
+        let planes = self.order.planes(&device.geometry)?;
         let mut known = vec![false; device.geometry.dies() as usize];
         let dies = planes.into_iter().map(|plane| device.geometry.die_of(plane));
         self.dies = dies.filter(|&die| !std::mem::replace(&mut known[die as usize], true)).collect();
@@ -98,18 +87,6 @@ impl Place for SuperPage {
 
     fn reach(&mut self) -> Reach {
         Reach::Die
-    }
-
-    fn stripes(&mut self) -> Option<Stripes> {
-        None
-    }
-
-    fn write_point(&mut self, view: View<'_>, plane: PlaneIx, for_gc: bool) -> usize {
-        usize::from(for_gc && view.books().write_points(plane) > 1)
-    }
-
-    fn opens(&mut self) -> Opens {
-        Opens::ErasedFirst
     }
 }
 

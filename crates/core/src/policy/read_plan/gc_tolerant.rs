@@ -65,10 +65,6 @@ impl ReadPlan for GcTolerant {
             };
         if worth { ReadAnswer::Reconstruct } else { ReadAnswer::Wait }
     }
-
-    fn active(&mut self) -> bool {
-        true
-    }
 }
 
 #[cfg(test)]

@@ -145,10 +145,6 @@ impl WearLevel for Imbalance {
     fn patience_ns(&mut self) -> Ns {
         Ns::from(self.patience_us) * US
     }
-
-    fn active(&mut self) -> bool {
-        true
-    }
 }
 
 #[cfg(test)]

@@ -1,6 +1,7 @@
 //! Random designs that place pages late.
 
 use super::*;
+use crate::policy::page_choice::by_writer::{ByWriter, Mode};
 
 /// What a design does that places pages late.
 #[derive(Clone, Debug)]
@@ -42,7 +43,7 @@ impl LateMix {
         use crate::policy::page_choice::return_to_fast::{ReturnToFast, Strength};
         design.place = PlacePolicy::NextIdle(crate::policy::place::next_idle::NextIdle::default());
         design.gc_hold = GcHoldPolicy::Nothing(crate::policy::gc_hold::nothing::Nothing {});
-        design.gc_gate = GcGatePolicy::Free(crate::policy::gc_gate::free::Free {});
+        design.gc_gate = GcGatePolicy::Free(crate::policy::gc_gate::free::Free::default());
         design.scrub = crate::policy::ScrubPolicy::Never(crate::policy::scrub::never::Never {});
         let destination = if self.confined { "plane" } else { "drive" };
         design.gc = toml::from_str(&format!(
@@ -68,8 +69,8 @@ impl LateMix {
         design.page_choice = match self.choice {
             0 => return,
             1 | 2 => PageChoicePolicy::ReturnToFast(ReturnToFast::new(rest)),
-            3 => PageChoicePolicy::FastGc(crate::policy::page_choice::fast_gc::FastGc {}),
-            4 => PageChoicePolicy::SlowGc(crate::policy::page_choice::slow_gc::SlowGc {}),
+            3 => PageChoicePolicy::ByWriter(ByWriter::new(Mode::FastGc)),
+            4 => PageChoicePolicy::ByWriter(ByWriter::new(Mode::SlowGc)),
             5 => PageChoicePolicy::ByLocality(ByLocality::new(4, 1, 20, 2)),
             _ => PageChoicePolicy::Dynamic(Dynamic::new(rest, 4)),
         };
