@@ -1,223 +1,88 @@
-//! How often things happened in a drive.
+//! How often things happened in a drive. A counter is one row of the table below: results, their schema and their page follow.
 
-/// How often things happened since the counters were last reset.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Counters {
-    /// Events handled.
-    pub events: u64,
-    /// Pages programmed for the host.
-    pub host_pages: u64,
-    /// Pages programmed by GC.
-    pub gc_pages: u64,
-    /// Pages of the host that were programmed in another plane than the copy before.
-    pub host_pages_elsewhere: u64,
-    /// Pages programmed with nothing, so that all planes of a die stay at one offset.
-    pub padded_pages: u64,
-    /// Of them those that were padded for programs of GCs.
-    pub padded_for_gc: u64,
-    /// Programs that should have taken all planes of their die, some of which had no erased page to pad.
-    pub programs_short: u64,
-    /// Pages that GC programmed in another plane.
-    pub gc_pages_elsewhere: u64,
-    /// Pages that died after GC had read them.
-    pub gc_pages_died: u64,
-    /// GCs completed.
-    pub gcs: u64,
-    /// Blocks erased.
-    pub erases: u64,
-    /// Of them those that are opened before others that were erased earlier.
-    pub blocks_out_of_turn: u64,
-    /// Time from the moment a GC held what it must to the end of its last page, over all GCs.
-    pub gc_copy_ns: u64,
-    /// Time from the moment a GC was started to the end of its erase, over all GCs.
-    pub gc_ns: u64,
-    /// The longest of these.
-    pub gc_ns_max: u64,
-    /// The longest time from the start of a GC to its end, also of those that found nothing to free and do not count as GCs.
-    pub gc_turn_ns_max: u64,
-    /// GCs that the gate put off.
-    pub gate_waits: u64,
-    /// Time from the moment the gate put a GC off to its start, over all GCs.
-    pub gate_wait_ns: u64,
-    /// The longest of these.
-    pub gate_wait_ns_max: u64,
-    /// Urgent GCs that passed a shut gate.
-    pub gate_passed_urgently: u64,
-    /// Holds given up between two pages.
-    pub preemptions: u64,
-    /// Choices by the order policy that were not the oldest candidate.
-    pub overtakes: u64,
-    /// Operations that joined another in a multi-plane command.
-    pub joined: u64,
-    /// Of them reads of the host that joined a read of a GC.
-    pub joined_gc_reads: u64,
-    /// Of them programs of the host that joined a program of a GC.
-    pub joined_gc_programs: u64,
-    /// Array time of both, in planes other than the GC's.
-    pub joined_gc_ns: u64,
-    /// Those of `joined_gc_reads`.
-    pub joined_gc_read_ns: u64,
-    /// Reads of GCs that the host's could join, by how many reads waited at the die then: two numbers in each, the last has all above.
-    pub reads_waiting: [u64; 32],
-    /// The most candidates that the first policy of a chain has left to the next.
-    pub victim_candidates_max: u64,
-    /// Time in which GCs held their plane or die, over all GCs.
-    pub gc_held_ns: u64,
-    /// Pages skipped so that a program of the host could join one of a GC.
-    pub skipped_pages: u64,
-    /// Erases and programs cut.
-    pub suspensions: u64,
-    /// Those of programs among them.
-    pub program_suspensions: u64,
-    /// Array time forfeited by suspensions.
-    pub forfeited_ns: u64,
-    /// Cuts of erases in the middle of a step: each is a recovery and a ramp more than the erase would have had.
-    pub extra_erase_cycles: u64,
-    /// The most of them in one erase.
-    pub extra_erase_cycles_max: u64,
-    /// By how much later erases ended than if they had not been suspended, counted from their first pulses.
-    pub erase_delay_ns: u64,
-    /// The longest of these.
-    pub erase_delay_ns_max: u64,
-    /// Times at which the erases of a die began to make way at boundaries, after they had done so at once.
-    pub switches_to_deferred: u64,
-    /// Pages flushed from the buffer.
-    pub flushed: u64,
-    /// Writes merged in the buffer.
-    pub merged: u64,
-    /// Page reads served by the buffer.
-    pub buffer_hits: u64,
-    /// Read-modify-writes of parts of pages.
-    pub read_modify_writes: u64,
-    /// Page reads of unmapped pages.
-    pub unmapped_reads: u64,
-    /// Trims.
-    pub trims: u64,
-    /// Pages that trims took out of the map.
-    pub trimmed_pages: u64,
-    /// Pages that trims dropped from the buffer, or from writes that waited for space in it, before they were on their way to
-    /// the flash.
-    pub trimmed_buffered: u64,
-    /// Pages of which trims cover a part, which leaves them as they are.
-    pub trimmed_partly: u64,
-    /// Pages programmed in vain, because they were given up on their way.
-    pub void_programs: u64,
-    /// Programs that had to wait for an erased page.
-    pub starved: u64,
-    /// Parity pages programmed.
-    pub parity_pages: u64,
-    /// Stripes flushed with all their pages, none of whose planes was in GC.
-    pub stripes_full: u64,
-    /// Stripes flushed with all their pages, some of whose planes were in GC.
-    pub stripes_full_beside_gc: u64,
-    /// Stripes flushed with some of their pages, to planes of which none was in GC.
-    pub stripes_partial: u64,
-    /// Stripes flushed with some of their pages, to planes of which some were in GC.
-    pub stripes_partial_beside_gc: u64,
-    /// Old pages read to compute new parity.
-    pub parity_reads: u64,
-    /// New parities for which the form that reads more was taken because of a GC.
-    pub parity_forms_changed: u64,
-    /// New parities for which a page behind a GC was regenerated.
-    pub parity_regenerations: u64,
-    /// Programs that waited in RAM until the GC of their plane had ended.
-    pub pinned_pages: u64,
-    /// The most programs that waited so at once.
-    pub pinned_pages_max: u64,
-    /// Pages of host reads that were regenerated from the rest of their stripe to go around a GC.
-    pub reconstructed_pages: u64,
-    /// Pages read in addition for that.
-    pub reconstruction_reads: u64,
-    /// Reconstructions begun for reads that had waited already when a GC began.
-    pub reconstructed_late: u64,
-    /// Reads of reconstructions that a GC met, and the page behind the former GC was read instead.
-    pub reconstructions_turned: u64,
-    /// Page reads that waited for a GC by decision.
-    pub read_waits: u64,
-    /// Page reads that waited for a GC because another page of their stripe was behind one as well.
-    pub reads_beyond_parity: u64,
-    /// GCs that started beside another of their group.
-    pub gcs_beside_others: u64,
-    /// Bits that the ECC corrected.
-    pub corrected_bits: u64,
-    /// Pages of host reads that it could not correct.
-    pub uncorrectable_reads: u64,
-    /// Those of them that were regenerated from their stripes.
-    pub uncorrectable_regenerated: u64,
-    /// Those of them that were lost: there was no stripe, or another page of it could not be corrected either.
-    pub uncorrectable_lost: u64,
-    /// Pages read to regenerate them.
-    pub regeneration_reads: u64,
-    /// Times at which such a page waited for a GC. Counted only where the read plan asks about GCs.
-    pub regeneration_waits: u64,
-    /// Reads for other purposes that it could not correct, those that scrubbing begins with apart.
-    pub uncorrectable_elsewhere: u64,
-    /// Reconstructions around a GC in which a page could not be corrected.
-    pub reconstructions_beyond_ecc: u64,
-    /// The most consecutive copybacks of a page that did not pass the ECC.
-    pub copybacks_max: u64,
-    /// Pages that were scrubbed.
-    pub scrubbed_pages: u64,
-    /// Scrubbed pages that could not be corrected.
-    pub uncorrectable_scrubbed: u64,
-    /// Those of them that were regenerated from their stripes.
-    pub scrub_regenerated: u64,
-    /// Scrubbed pages that were written anew.
-    pub scrub_rewrites: u64,
-    /// Stripes that were shifted round the channels of their group.
-    pub stripes_shifted: u64,
-    /// Stripes that migrated to another group.
-    pub stripes_migrated: u64,
-    /// Pages programmed for that.
-    pub levelled_pages: u64,
-    /// Stripes that moved to another place than the best, for which there was no room.
-    pub moves_elsewhere: u64,
-    /// Moves that took so long that they did not come behind everything else any more.
-    pub moves_hurried: u64,
-    /// Stripes that were to move and found no room: not in the table of moved stripes for the best place.
-    pub moves_refused: u64,
-    /// Stripes that were to move and found no room: not in the planes of the best place.
-    pub moves_without_room: u64,
-    /// The most stripes in that table at a time.
-    pub moved_stripes_max: u64,
-    /// Pages that waited for a die that could take them, of the host and of GC. Counted, like all that follows up to the requests,
-    /// only where pages have no place before they are programmed.
-    pub placed_after_wait: u64,
-    /// Pages programmed at other write points than the first two of their planes, where write points are chosen.
-    pub pages_spread: u64,
-    /// Pages of the host that were programmed to pages of the fastest class.
-    pub fast_pages_host: u64,
-    /// Pages of GC that were.
-    pub fast_pages_gc: u64,
-    /// Pages of the host, critical ones apart, for which a fast page or a slow one was wished.
-    pub host_wishes: u64,
-    /// Those of them that got a page of the fastest or of the slowest class.
-    pub host_wishes_met: u64,
-    /// The same of GC.
-    pub gc_wishes: u64,
-    /// Those of them that got such a page.
-    pub gc_wishes_met: u64,
-    /// Pages of critical writes.
-    pub critical_pages: u64,
-    /// Those of them that got a page of the fastest class.
-    pub critical_pages_fast: u64,
-    /// Pages that GC read in idle time beyond its threshold, to bring write points to rest.
-    pub moves_for_rest: u64,
-    /// Requests that took longer than their deadline, where they have one.
-    pub deadlines_missed: u64,
-    /// Completed requests.
-    pub completed: u64,
-    /// Completed flash operations that the host waited for, at once or in the end.
-    pub host_operations: u64,
+/// The counters, of one row each: what it counts, its field, and its name in results, if it stands there under `techniques`.
+/// A `*` in the name stands for the technique of the interface before it.
+macro_rules! counters {
+    ($( $(#[doc = $doc:literal])+ $field:ident $(: $type:ty)? $(=> $($name:literal)|+)?, )+) => {
+        /// How often things happened since the counters were last reset.
+        #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+        pub struct Counters {
+            $( $(#[doc = $doc])+ pub $field: counters!(@type $($type)?), )+
+        }
+
+        /// Every counter.
+        const COUNTERS: &[Counter] = &[
+            $( Counter {
+                names: &[$($($name),+)?],
+                meaning: concat!($($doc),+),
+                count: |counters| counters.$field.number(),
+            }, )+
+        ];
+    };
+    (@type) => { u64 };
+    (@type $type:ty) => { $type };
 }
 
-impl Counters {
-    /// So many reads or one less waited at a GC's die when it read a page, in all but the given share of cases; at most 63.
-    /// `None` where the host's reads could join none.
-    pub fn reads_waiting_quantile(&self, share: f64) -> Option<u64> {
-        let all: u64 = self.reads_waiting.iter().sum();
+/// What a field of `Counters` counts.
+struct Counter {
+    names: &'static [&'static str],
+    meaning: &'static str,
+    count: fn(&Counters) -> u64,
+}
+
+/// A counter as results report it.
+#[derive(Clone, Copy)]
+pub struct Reported {
+    /// Its name, in which a `*` stands for the technique of the interface before it.
+    pub name: &'static str,
+    /// What it counts.
+    pub meaning: &'static str,
+    count: fn(&Counters) -> u64,
+}
+
+impl Reported {
+    /// The counters that results report, in the order of the table.
+    pub fn all() -> impl Iterator<Item = Self> {
+        COUNTERS.iter().flat_map(|&Counter { names, meaning, count }| {
+            names.iter().map(move |name| Self { name, meaning: meaning.trim_start(), count })
+        })
+    }
+
+    /// Its name in results. `technique` tells the technique of an interface.
+    pub fn named(&self, technique: impl FnOnce(&str) -> String) -> String {
+        match self.name.split_once("/*") {
+            Some((interface, what)) => format!("{interface}/{}{what}", technique(interface)),
+            None => self.name.into(),
+        }
+    }
+
+    /// What it has counted.
+    pub fn count(&self, counters: &Counters) -> u64 {
+        (self.count)(counters)
+    }
+}
+
+/// What results report as one number.
+trait Number {
+    fn number(&self) -> u64;
+}
+
+impl Number for u64 {
+    fn number(&self) -> u64 {
+        *self
+    }
+}
+
+/// How many reads waited at the die of a GC when it read a page: two numbers in each place, the last has all above.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ReadsWaiting(pub [u64; 32]);
+
+impl ReadsWaiting {
+    /// So many reads or one less waited, in all but the given share of cases; at most 63. `None` where no case was counted.
+    fn quantile(&self, share: f64) -> Option<u64> {
+        let all: u64 = self.0.iter().sum();
         let mut left = (all as f64 * share) as u64;
-        for (index, &count) in self.reads_waiting.iter().enumerate().rev() {
+        for (index, &count) in self.0.iter().enumerate().rev() {
             if count > left {
                 return Some(2 * index as u64 + 1);
             }
@@ -227,15 +92,257 @@ impl Counters {
     }
 }
 
+impl Number for ReadsWaiting {
+    fn number(&self) -> u64 {
+        self.quantile(0.01).unwrap_or(0)
+    }
+}
+
+counters! {
+    /// Events handled.
+    events,
+    /// Completed requests.
+    completed,
+    /// Completed flash operations that the host waited for, at once or in the end.
+    host_operations,
+    /// Pages programmed for the host.
+    host_pages,
+    /// Blocks erased.
+    erases,
+    /// Page reads of pages that are not mapped.
+    unmapped_reads,
+
+    // Write buffer.
+    /// Page reads served by the write buffer.
+    buffer_hits => "buffer: read hits",
+    /// Writes of pages that were in the write buffer already and merged with them.
+    merged => "buffer: merged writes",
+    /// Pages flushed from the write buffer.
+    flushed => "buffer: flushed pages",
+    /// Flushes and writes of a part of a page that read the rest first.
+    read_modify_writes => "read-modify-writes",
+    /// Programs that found no erased page and waited for one.
+    starved => "writes that waited for space",
+    /// Pages of critical writes.
+    critical_pages => "critical writes: pages",
+    /// Pages of critical writes that got a page of the fastest class.
+    critical_pages_fast => "critical writes: fast pages",
+
+    // GC.
+    /// GCs completed.
+    gcs => "gc_trigger/*" | "victim/*",
+    /// Pages programmed by GC.
+    gc_pages => "gc: copied pages",
+    /// Pages that were overwritten between GC's read of them and its booking.
+    gc_pages_died => "gc: pages that died in time",
+    /// Pages that GC programmed in another plane than their own.
+    gc_pages_elsewhere => "gc: pages moved to another plane",
+    /// Pages programmed at other write points than the first two of their planes, where write points are chosen one by one.
+    pages_spread => "gc: pages at write points beyond the second",
+    /// The most blocks that the first policy of a chain left to the next.
+    victim_candidates_max => "victim/*: most candidates",
+    /// GCs that the gate put off.
+    gate_waits => "gc_gate/*: put off",
+    /// Urgent GCs that passed a shut gate.
+    gate_passed_urgently => "gc_gate/*: passed urgently",
+    /// GCs that started while another plane of their plane group was in GC. Under `rotating` these are violations, and a note
+    /// says when.
+    gcs_beside_others => "gc_gate/*: GCs beside another of their group",
+    /// Times at which a GC gave up what it held between two pages.
+    preemptions => "gc_hold/*: yielded",
+    /// Time from the moment a GC held what it must to the end of its last page, over all GCs.
+    gc_copy_ns,
+    /// Time from the moment a GC was started to the end of its erase, over all GCs.
+    gc_ns,
+    /// The longest of these.
+    gc_ns_max,
+    /// The longest time from the start of a GC to its end, also of those that found nothing to free and do not count as GCs.
+    gc_turn_ns_max,
+    /// Time from the moment the gate put a GC off to its start, over all GCs.
+    gate_wait_ns,
+    /// The longest of these.
+    gate_wait_ns_max,
+    /// Time in which GCs held their plane or die, over all GCs.
+    gc_held_ns,
+
+    // Which operation goes next, and where its page lies.
+    /// Choices that were not the operation that had waited longest.
+    overtakes => "order/*: overtook",
+    /// Requests that took longer than `deadline_us`, where the order has deadlines.
+    deadlines_missed => "order/*: deadlines missed",
+    /// Pages of the host programmed in another plane than the copy before.
+    host_pages_elsewhere => "place/*: left their plane",
+    /// Blocks that were opened before others that were erased earlier, because they were erased less often.
+    blocks_out_of_turn => "place/*: blocks opened out of turn",
+    /// Pages, of the host and of GC, that waited for a die that could take them. Counted only where pages have no place before
+    /// they are programmed.
+    placed_after_wait => "place/*: waited for a die",
+    /// Pages of the host, critical ones apart, for which a fast page or a slow one was wished.
+    host_wishes => "page_choice/*: host's wishes",
+    /// Pages of the host that got a page of the fastest or of the slowest class, as was wished for them.
+    host_wishes_met => "page_choice/*: host's wishes met",
+    /// Pages of GC for which a fast page or a slow one was wished.
+    gc_wishes => "page_choice/*: GC's wishes",
+    /// Pages of GC that got a page of the fastest or of the slowest class, as was wished for them.
+    gc_wishes_met => "page_choice/*: GC's wishes met",
+    /// Pages of the host that were programmed to pages of the fastest class.
+    fast_pages_host => "page_choice/*: host's fast pages",
+    /// Pages of GC that were programmed to pages of the fastest class.
+    fast_pages_gc => "page_choice/*: GC's fast pages",
+    /// Pages that GC read in idle time beyond its threshold, to bring write points to rest.
+    moves_for_rest => "page_choice/*: moves for rest",
+
+    // Multi-plane commands.
+    /// Operations that joined another in a multi-plane command.
+    joined => "join/*",
+    /// Reads of the host that joined a read of a GC in a multi-plane command.
+    joined_gc_reads => "join/*: reads beside GC's",
+    /// Programs of the host that joined a program of a GC in a multi-plane command.
+    joined_gc_programs => "join/*: programs beside GC's",
+    /// Array time, in nanoseconds, of the reads and programs that joined a GC's, in planes that would have been idle.
+    joined_gc_ns => "join/*: ns of array time beside GC's",
+    /// Array time, in nanoseconds, of the reads among them.
+    joined_gc_read_ns => "join/*: of them ns of reads",
+    /// At 99 of 100 reads of GCs no more reads than this waited at the die, to within 1 and at most 63. Counted where the host's
+    /// reads may join GC's.
+    reads_waiting: ReadsWaiting => "join/*: reads that waited at 99 % of GC's",
+    /// Pages programmed with nothing, so that all planes of a die stay at one offset.
+    padded_pages => "join/*: padded pages",
+    /// Pages programmed with nothing beside programs of GCs, so that all planes of a die stay at one offset.
+    padded_for_gc => "join/*: pages padded for GC",
+    /// Programs that should have taken all planes of their die, some of which had no erased page to pad.
+    programs_short => "join/*: programs without all planes",
+    /// Pages programmed with nothing, so that a program of the host could join one of a GC. They count as padded too.
+    skipped_pages => "align/*: pages skipped",
+
+    // Suspension.
+    /// Erases and programs cut, each time.
+    suspensions => "suspend/*",
+    /// Programs cut, each time.
+    program_suspensions => "suspend/*: programs",
+    /// Array time, in nanoseconds, that was cut off and had to be repeated.
+    forfeited_ns => "suspend/*: ns of pulses forfeited",
+    /// Cuts of erases in the middle of a step: each strains the cells by a recovery and a ramp more.
+    extra_erase_cycles => "suspend/*: extra ramps and recoveries of erases",
+    /// The most cuts in the middle of steps of one erase.
+    extra_erase_cycles_max => "suspend/*: most extra ramps and recoveries of an erase",
+    /// Time from first pulse to end, in nanoseconds, beyond that of an erase that is left alone, over all erases.
+    erase_delay_ns => "suspend/*: ns by which erases were delayed",
+    /// The longest time from first pulse to end, in nanoseconds, beyond that of an erase that is left alone.
+    erase_delay_ns_max => "suspend/*: most ns by which an erase was delayed",
+    /// Times at which a die's erases began to make way at the ends of steps, after they had done so at once.
+    switches_to_deferred => "suspend/*: switches to deferred",
+
+    // Stripes with parity.
+    /// Parity pages programmed.
+    parity_pages => "rain: parity pages",
+    /// Old pages read to compute new parity.
+    parity_reads => "rain: old pages read for parity",
+    /// Pages of reads regenerated from the rest of their stripe to go around a GC.
+    reconstructed_pages => "read_plan/*: reconstructed pages",
+    /// Pages read in addition to regenerate pages behind a GC.
+    reconstruction_reads => "read_plan/*: pages read for that",
+    /// Pages regenerated for reads that already waited when the GC began.
+    reconstructed_late => "read_plan/*: reconstructed after a wait",
+    /// Reads of reconstructions that a GC met, in whose place the page that was missing was read.
+    reconstructions_turned => "read_plan/*: turned to the other page",
+    /// Page reads that waited for a GC because the rule said so.
+    read_waits => "read_plan/*: waits decided",
+    /// Page reads that waited for a GC because another page of their stripe was behind one too.
+    reads_beyond_parity => "read_plan/*: waits beyond parity",
+    /// Stripes that left the buffer with all their pages, to planes of which none was in GC.
+    stripes_full => "flush_plan/*: full stripes",
+    /// Stripes that left the buffer with all their pages, to planes of which some were in GC.
+    stripes_full_beside_gc => "flush_plan/*: full stripes beside a GC",
+    /// Stripes that left the buffer with some of their pages, to planes of which none was in GC.
+    stripes_partial => "flush_plan/*: partial stripes",
+    /// Stripes that left the buffer with some of their pages, to planes of which some were in GC.
+    stripes_partial_beside_gc => "flush_plan/*: partial stripes beside a GC",
+    /// Pages that waited in RAM until the GC of their plane had ended.
+    pinned_pages => "flush_plan/*: pages that waited for a GC",
+    /// The most pages that waited in RAM for GCs at once.
+    pinned_pages_max => "flush_plan/*: most that waited at once",
+    /// New parities for which other old pages were read than the fewest, because of a GC.
+    parity_forms_changed => "flush_plan/*: parity computed another way for a GC",
+    /// New parities for which an old page behind a GC was regenerated.
+    parity_regenerations => "flush_plan/*: old pages regenerated for parity",
+    /// Stripes that were shifted round the channels of their group for the sake of wear.
+    stripes_shifted => "wear_level/*: shifted stripes",
+    /// Stripes that migrated to another group for the sake of wear.
+    stripes_migrated => "wear_level/*: migrated stripes",
+    /// Pages programmed to move stripes for the sake of wear.
+    levelled_pages => "wear_level/*: pages programmed",
+    /// The most stripes that stood in the stripe table at a time.
+    moved_stripes_max => "wear_level/*: most stripes in the table",
+    /// Stripes that moved to another place than the best, because that had no room.
+    moves_elsewhere => "wear_level/*: moves elsewhere for want of room",
+    /// Moves whose patience ended, so that they no longer came behind everything else.
+    moves_hurried => "wear_level/*: moves hurried",
+    /// Stripes that were to move and found no room in the stripe table for the best place.
+    moves_refused => "wear_level/*: moves refused by the full table",
+    /// Stripes that were to move and found no room in the planes of the best place.
+    moves_without_room => "wear_level/*: moves refused by full planes",
+
+    // Bit errors, where the device has them.
+    /// Bits that the ECC corrected.
+    corrected_bits => "ecc: corrected bits",
+    /// Pages of host reads that the ECC could not correct.
+    uncorrectable_reads => "ecc: host's pages beyond it",
+    /// Pages of host reads that the ECC could not correct and that were regenerated from their stripes.
+    uncorrectable_regenerated => "ecc: host's pages beyond it and regenerated",
+    /// Pages of host reads that were lost: there was no stripe, or another page of it could not be corrected either.
+    uncorrectable_lost => "ecc: host's pages beyond it and lost",
+    /// Pages of stripes read to regenerate pages of host reads that the ECC could not correct.
+    regeneration_reads => "ecc: pages read to regenerate host's pages",
+    /// Times at which a page that regenerates another was behind a GC. Counted only where the read plan asks about GCs.
+    regeneration_waits => "ecc: waits for a GC to regenerate host's pages",
+    /// Pages read for other purposes that the ECC could not correct, those that scrubbing begins with apart.
+    uncorrectable_elsewhere => "ecc: other pages beyond it",
+    /// Reconstructions around a GC in which a page could not be corrected. They return all the same.
+    reconstructions_beyond_ecc => "ecc: reconstructions around GCs that met a page beyond it",
+    /// The most consecutive copybacks of a page, none of which passes the ECC.
+    copybacks_max => "ecc: most copybacks of a page in a row",
+    /// Pages that were scrubbed.
+    scrubbed_pages => "scrub/*: pages read",
+    /// Scrubbed pages that could not be corrected.
+    uncorrectable_scrubbed => "scrub/*: pages beyond the ECC",
+    /// Scrubbed pages that could not be corrected and were regenerated from their stripes.
+    scrub_regenerated => "scrub/*: pages regenerated",
+    /// Scrubbed pages that were written anew.
+    scrub_rewrites => "scrub/*: pages written anew",
+
+    // Trims.
+    /// Trims. They are in no latency.
+    trims => "trim: commands",
+    /// Mapped pages that trims gave up.
+    trimmed_pages => "trim: pages unmapped",
+    /// Pages that trims gave up in the write buffer, or in writes that waited for space there.
+    trimmed_buffered => "trim: pages dropped from the buffer",
+    /// Pages of which a trim covers a part only, which stay as they are.
+    trimmed_partly => "trim: partial pages ignored",
+    /// Pages that trims gave up on their way to the flash. They count as programmed for the host.
+    void_programs => "trim: pages programmed in vain",
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
     fn the_reads_that_waited_are_found_up_to_two() {
-        let mut counters = Counters::default();
-        assert_eq!(counters.reads_waiting_quantile(0.01), None);
-        (counters.reads_waiting[0], counters.reads_waiting[3], counters.reads_waiting[31]) = (98, 1, 1);
-        assert_eq!([0.0, 0.01, 0.02].map(|share| counters.reads_waiting_quantile(share)), [Some(63), Some(7), Some(1)]);
+        let mut waiting = ReadsWaiting::default();
+        assert_eq!(waiting.quantile(0.01), None);
+        (waiting.0[0], waiting.0[3], waiting.0[31]) = (98, 1, 1);
+        assert_eq!([0.0, 0.01, 0.02].map(|share| waiting.quantile(share)), [Some(63), Some(7), Some(1)]);
+    }
+
+    #[test]
+    fn a_counter_is_named_after_the_technique_that_it_counts() {
+        let counters = Counters { gcs: 7, ..Counters::default() };
+        let reported = |name: &str| Reported::all().find(|counter| counter.name == name).unwrap();
+        let victim = reported("victim/*");
+        assert_eq!((victim.named(|interface| format!("{interface}'s")), victim.count(&counters)), ("victim/victim's".into(), 7));
+        assert_eq!(reported("trim: commands").named(|_| unreachable!()), "trim: commands");
+        assert_eq!(reported("gc_gate/*: put off").named(|_| "free".into()), "gc_gate/free: put off");
     }
 }

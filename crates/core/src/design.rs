@@ -215,6 +215,14 @@ macro_rules! design {
                 }
             }
 
+            /// The name of the technique of an interface, by its section; the names of a chain with `+` between them.
+            pub fn techniques(&self, section: &str) -> String {
+                match section {
+                    $( $policy::SECTION => self.$section.name().into(), )+
+                    _ => self.victim.iter().map(VictimPolicy::name).collect::<Vec<_>>().join("+"),
+                }
+            }
+
             /// The sections of a design file, with their JSON Schemas.
             #[cfg(test)]
             pub(crate) fn schema_sections() -> Vec<(&'static str, schemars::Schema)> {

@@ -138,7 +138,7 @@ where
     }
 
     fn count_waiting_reads(&mut self, die: DieIx) {
-        let most = 2 * self.flash.counters.reads_waiting.len() - 1;
+        let most = 2 * self.flash.counters.reads_waiting.0.len() - 1;
         let mut waiting = 0;
         for plane in self.planes_of(die) {
             for class in [Class::HostRead, Class::AuxiliaryRead] {
@@ -149,7 +149,7 @@ where
                 }
             }
         }
-        self.flash.counters.reads_waiting[waiting / 2] += 1;
+        self.flash.counters.reads_waiting.0[waiting / 2] += 1;
     }
 
     /// Takes the data of programs to the die that could join the next one of a plane's GC, for at most so long. Returns for how
