@@ -14,7 +14,7 @@
 //! `cargo run --release -p tinytail-simulator --example round_robin_victim -- [DEVICE [WORKLOAD]]`; a workload may be a trace.
 
 use std::process::ExitCode;
-use tinytail_core::config::ConfigError;
+use tinytail_config::ConfigError;
 use tinytail_core::device::Device;
 use tinytail_core::ids::{BlockIx, PlaneIx};
 use tinytail_core::policy::{Victim, VictimPolicy};

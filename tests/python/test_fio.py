@@ -75,10 +75,10 @@ def test_the_jobs_that_come_along_are_listed_shown_and_right(command: RunCommand
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("[a]\ndirect=1\nio_dept=4\n", "line 3: [a] the option `io_dept` is not supported; did"),
-        ("[a]\ndirect=1\nsize=0\n", "line 3: [a] `size` is 0: the job has no I/O"),
-        ("[a]\nrw=read\n", "line 1: [a] `direct` is missing: fio's default is buffered I/O"),
-        ("direct=1\n", "line 1: found `direct=1` before the first section"),
+        ("[a]\ndirect=1\nio_dept=4\n", ":3: [a] the option `io_dept` is not supported; did"),
+        ("[a]\ndirect=1\nsize=0\n", ":3: [a] `size` is 0: the job has no I/O"),
+        ("[a]\nrw=read\n", ":1: [a] `direct` is missing: fio's default is buffered I/O"),
+        ("direct=1\n", ":1: found `direct=1` before the first section"),
     ],
 )
 def test_faults_name_file_line_and_option(
@@ -88,7 +88,7 @@ def test_faults_name_file_line_and_option(
     file.write_text(text, "utf-8")
     checked = command("config", "check", str(file))
     assert checked.code == 2
-    assert f"{file}, {said}" in " ".join(checked.err.split())
+    assert f"{file}{said}" in " ".join(checked.err.split())
     outcome = command(*COMPARE, "--workload", str(file))
     assert outcome.code == 2
     assert said in " ".join(outcome.err.split())

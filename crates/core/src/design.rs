@@ -1,6 +1,5 @@
 //! A design: one technique for each policy interface, and the parameters of GC. Written as TOML files that compose.
 
-use crate::config::{ConfigError, Document, Row, decode_section, latest_place, nearest_hint};
 use crate::device::Device;
 use crate::policy::{
     Align, AlignPolicy, FlushPlan, FlushPlanPolicy, GcGate, GcGatePolicy, GcHold, GcHoldPolicy, GcTrigger, GcTriggerPolicy, Join,
@@ -9,6 +8,7 @@ use crate::policy::{
 };
 use serde::Deserialize;
 use std::collections::BTreeMap;
+use tinytail_config::{ConfigError, Document, Fault, Faults, Place as FilePlace, Row, Table, Value, decode};
 
 mod check;
 mod fit;
@@ -132,8 +132,8 @@ impl GcSection {
 #[derive(Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
-struct Chain {
-    chain: Vec<VictimPolicy>,
+pub(crate) struct Chain {
+    pub(crate) chain: Vec<VictimPolicy>,
 }
 
 /// A design, of one row for each policy interface: what is asked, the section and field, the enum of its techniques, and the one
@@ -160,24 +160,22 @@ macro_rules! design {
         /// The sections of a design file.
         pub const SECTIONS: [&str; 2 + [$($policy::SECTION),+].len()] = ["gc", VictimPolicy::SECTION, $($policy::SECTION),+];
 
+        /// The techniques that are meant where a design has no section for them.
+        const USUAL: &[(&str, &str)] = &[$( $(($policy::SECTION, $usual),)? )+];
+
+        /// The sections of a composition.
+        #[derive(Deserialize)]
+        struct Sections {
+            #[serde(default)]
+            gc: GcSection,
+            victim: Chain,
+            $( $section: $policy, )+
+        }
+
         impl Design {
-            /// Decodes the sections that documents together give.
-            fn decode(name: &str, summary: String, rows: Vec<Row>, documents: &[&Document], mut sections: toml::Table) -> Result<Self, ConfigError> {
-                let mut section = |key: &str, usual: &[&str]| match (sections.remove(key), usual) {
-                    (Some(toml::Value::Table(table)), _) => Ok(table),
-                    (_, [policy]) => Ok(toml::Table::from_iter([("policy".to_string(), toml::Value::from(*policy))])),
-                    _ => Err(ConfigError(format!("{name}: the section [{key}] is missing; a design has {}", SECTIONS.join(", ")))),
-                };
-                let Chain { chain: victim } = decode_section(documents, VictimPolicy::SECTION, section(VictimPolicy::SECTION, &[])?)?;
-                Ok(Self {
-                    name: name.into(),
-                    summary,
-                    victim,
-                    gc: decode_section(documents, "gc", section("gc", &[]).unwrap_or_default())?,
-                    $( $section: decode_section(documents, $policy::SECTION, section($policy::SECTION, &[$($usual)?])?)?, )+
-                    rows,
-                    files: documents.iter().map(|&document| document.clone()).collect(),
-                })
+            fn of(name: &str, summary: String, rows: Vec<Row>, files: Vec<Document>, sections: Sections) -> Self {
+                let Sections { gc, victim: Chain { chain: victim }, $( $section, )+ } = sections;
+                Self { name: name.into(), summary, gc, victim, $( $section, )+ rows, files }
             }
 
             /// What the techniques remember that an image must hold, each with its place and name.
@@ -204,6 +202,12 @@ macro_rules! design {
                     }
                 };
                 restored.map_err(|what| format!("{name}: {what}"))
+            }
+
+            /// Checks each technique against the device alone.
+            fn prepare_each(&mut self, device: &Device, faults: &mut Faults) {
+                $( faults.take(self.$section.prepare(device)); )+
+                self.victim.iter_mut().for_each(|policy| _ = faults.take(policy.prepare(device)));
             }
 
             /// Tells every technique the run's seed.
@@ -270,11 +274,6 @@ design! {
 const TECHNIQUES: [&str; 11] =
     ["place", "gc_hold", "victim", "order", "page_choice", "join", "align", "suspend", "read_plan", "flush_plan", "wear_level"];
 
-/// Whether a section says which technique it chooses.
-fn chooses(values: &toml::Table) -> bool {
-    values.contains_key("policy") || values.contains_key("chain")
-}
-
 /// The parameter that tells techniques of one policy apart.
 fn variant(section: &str) -> &'static str {
     match section {
@@ -287,19 +286,25 @@ fn variant(section: &str) -> &'static str {
     }
 }
 
+/// Whether a section says which technique it chooses.
+fn chooses(values: &Table) -> bool {
+    ["chain", "policy"].into_iter().any(|key| values.get(key).is_some())
+}
+
 /// What tells one technique of a section from another.
-fn technique<'a>(section: &str, values: &'a toml::Table) -> [Option<&'a toml::Value>; 2] {
-    [values.get("policy"), values.get(variant(section))]
+fn technique(section: &str, values: &Table) -> [Option<toml::Value>; 2] {
+    ["policy", variant(section)].map(|key| values.get(key).map(|value| value.plain().to_toml()))
 }
 
 /// The key in which two techniques of a section differ. What a GC holds is a technique of its own, whatever the policy.
-fn difference(section: &str, held: &toml::Table, new: &toml::Table) -> &'static str {
-    let same = held.get("policy") == new.get("policy") || section == "gc_hold" && new.contains_key("scope");
+fn difference(section: &str, held: &Table, new: &Table) -> &'static str {
+    let same = policy(held) == policy(new) || section == "gc_hold" && new.get("scope").is_some();
     if same { variant(section) } else { "policy" }
 }
 
 /// Whether a document stands alone or changes another.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
 pub enum DesignKind {
     /// It can be run.
     Design,
@@ -307,200 +312,176 @@ pub enum DesignKind {
     Overlay,
 }
 
-/// The keys of a design file that stand outside its sections.
-const TOP_LEVEL: [&str; 5] = ["name", "summary", "kind", "parts", "alone"];
+/// What stands at the top of a design file, outside its sections.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Header {
+    #[serde(default, rename = "name")]
+    _name: String,
+    /// One line about it.
+    pub summary: String,
+    /// Whether it stands alone.
+    pub kind: DesignKind,
+    /// The composition that a design stands for, if it is made of others.
+    pub parts: Option<String>,
+    /// The composition that an overlay changes where it is written without a design before it, if it names one.
+    pub alone: Option<String>,
+}
 
-/// The kind and the summary of a design document.
-///
-/// # Errors
-/// A `kind` other than `design` and `overlay`, a missing summary.
-pub fn describe(document: &Document) -> Result<(DesignKind, String), ConfigError> {
-    let text = |key: &str| document.table.get(key).and_then(|value| value.as_str()).map(str::to_string);
-    let kind = match text("kind").as_deref() {
-        Some("design") => DesignKind::Design,
-        Some("overlay") => DesignKind::Overlay,
-        other => {
-            let found = other.map_or("is missing".to_string(), |found| format!("is \"{found}\""));
-            return Err(ConfigError(format!("{}: `kind` {found}; allowed: \"design\", \"overlay\"", document.place("", "kind"))));
+impl Header {
+    /// What stands at the top of a document.
+    ///
+    /// # Errors
+    /// Unknown and missing keys, unknown sections; a design with `alone`, an overlay with `parts`.
+    pub fn of(document: &Document) -> Result<Self, ConfigError> {
+        if document.is_given() {
+            // What options give is an overlay without a word about it.
+            let none = String::new;
+            return Ok(Self { _name: none(), summary: none(), kind: DesignKind::Overlay, parts: None, alone: None });
         }
-    };
-    let summary = text("summary").ok_or_else(|| ConfigError(format!("{}: `summary` is missing", document.name)))?;
-    Ok((kind, summary))
+        let (mut top, mut faults) = (Table::default(), Faults::default());
+        for (key, value) in document.root.iter() {
+            match value.section() {
+                None => top.set(key, value.clone()),
+                Some(_) if SECTIONS.contains(&key) => {}
+                Some(_) => faults.push(Fault::unknown(key, "", &SECTIONS)),
+            }
+        }
+        let header: Option<Self> = decode(&top, &FilePlace::new(&document.name, 0), "", &mut faults);
+        if let Some(Self { kind, parts, alone, .. }) = &header {
+            if parts.is_some() && *kind == DesignKind::Overlay {
+                faults.push(Fault::new("", "parts", "makes a design of others, and `kind` is \"overlay\"").with("", "kind"));
+            }
+            if alone.is_some() && *kind == DesignKind::Design {
+                faults.push(Fault::new("", "alone", "names the design under an overlay, and `kind` is \"design\"").with("", "kind"));
+            }
+        }
+        faults.result().map_err(|error| error.placed(std::iter::once(document)))?;
+        Ok(header.expect("what has no fault was decoded"))
+    }
 }
 
 impl Design {
-    /// The composition that a design stands for, if it is made of others.
-    ///
-    /// # Errors
-    /// `parts` that are no text, or of an overlay.
-    pub fn parts(document: &Document) -> Result<Option<&str>, ConfigError> {
-        let Some(parts) = document.table.get("parts") else { return Ok(None) };
-        let place = document.place("", "parts");
-        let Some(parts) = parts.as_str() else {
-            return Err(ConfigError(format!("{place}: `parts` is {parts}; it must be a composition, such as \"base+rain\"")));
-        };
-        if describe(document)?.0 == DesignKind::Overlay {
-            return Err(ConfigError(format!("{place}: `parts` makes a design of others, and `kind` is \"overlay\"")));
-        }
-        Ok(Some(parts))
-    }
-
-    /// The composition that an overlay changes where it is written without a design before it, if it names one.
-    ///
-    /// # Errors
-    /// An `alone` that is no text, or of a design.
-    pub fn alone(document: &Document) -> Result<Option<&str>, ConfigError> {
-        let Some(alone) = document.table.get("alone") else { return Ok(None) };
-        let place = document.place("", "alone");
-        let Some(alone) = alone.as_str() else {
-            return Err(ConfigError(format!("{place}: `alone` is {alone}; it must be a composition, such as \"base+rain\"")));
-        };
-        if describe(document)?.0 == DesignKind::Design {
-            return Err(ConfigError(format!("{place}: `alone` names the design under an overlay, and `kind` is \"design\"")));
-        }
-        Ok(Some(alone))
-    }
-
     /// Composes documents: the first is a design, the others overlays whose values override earlier ones. An overlay that
     /// chooses another policy for an interface replaces the whole section.
     ///
     /// # Errors
-    /// Unknown sections, keys and policies; an overlay without a design to change.
+    /// All unknown sections, keys and policies; techniques that contradict each other; an overlay without a design to change.
     pub fn compose(name: &str, documents: &[&Document]) -> Result<Self, ConfigError> {
-        let mut merged = toml::Table::new();
-        let mut rows: Vec<Row> = Vec::new();
-        let mut summary = String::new();
+        let placed = |error: ConfigError| error.placed(documents.iter().copied());
+        let mut faults = Faults::default();
+        let headers: Vec<Option<Header>> = documents.iter().map(|document| faults.take(Header::of(document))).collect();
+        faults.result().map_err(placed)?;
+        let (mut faults, mut merged, mut summary) = (Faults::default(), Table::default(), String::new());
         // The overlay that has chosen the technique of a section since the last design.
-        let mut chosen_by: BTreeMap<&str, &Document> = BTreeMap::new();
-        for (index, document) in documents.iter().enumerate() {
-            // What options give is an overlay without a word about it.
-            let (kind, line) = if document.is_given() { (DesignKind::Overlay, String::new()) } else { describe(document)? };
-            match (index, kind) {
+        let mut chosen_by: BTreeMap<&str, &str> = BTreeMap::new();
+        for (index, (document, header)) in documents.iter().zip(headers.into_iter().flatten()).enumerate() {
+            let kind = |found: String| Fault::new("", "kind", found).at(document.place("", "kind"));
+            match (index, header.kind) {
                 (1.., _) if document.is_given() => {}
                 // Its parts stand before it, and what it says itself is added to them.
-                (1.., DesignKind::Design) if document.table.contains_key("parts") => summary = line,
+                (1.., DesignKind::Design) if header.parts.is_some() => summary = header.summary,
                 (0, DesignKind::Overlay) => {
-                    return Err(ConfigError(format!(
-                        "{}: `kind` is \"overlay\", and {} is the first part; an overlay is written behind a design, as in base+{}",
-                        document.place("", "kind"),
-                        document.name,
-                        document.name
-                    )));
+                    let remedy = format!("an overlay is written behind a design, as in base+{}", document.name);
+                    faults.push(kind(format!("is \"overlay\", and {} is the first part", document.name)).remedy(remedy));
                 }
-                (0, DesignKind::Design) => summary = line,
+                (0, DesignKind::Design) => summary = header.summary,
                 (_, DesignKind::Design) => {
-                    return Err(ConfigError(format!(
-                        "{}: `kind` is \"design\", not an overlay; the composition {name} has one design, first",
-                        document.place("", "kind")
-                    )));
+                    faults.push(kind(format!("is \"design\", not an overlay; the composition {name} has one design, first")));
                 }
-                (_, DesignKind::Overlay) => summary = format!("{summary}; with {}: {line}", document.name),
+                (_, DesignKind::Overlay) => summary = format!("{summary}; with {}: {}", document.name, header.summary),
             }
-            if kind == DesignKind::Design {
+            if header.kind == DesignKind::Design {
                 chosen_by.clear();
             }
-            for (section, value) in &document.table {
-                let toml::Value::Table(values) = value else {
-                    if !TOP_LEVEL.contains(&section.as_str()) {
-                        let hint = nearest_hint(section, &TOP_LEVEL);
-                        return Err(ConfigError(format!("{}: unknown key `{section}`{hint}", document.place("", section))));
+            for (section, value) in document.root.iter() {
+                let Some(values) = value.section() else { continue };
+                if let Some(held) = merged.get(section).and_then(Value::section) {
+                    let fault = contradiction(name, section, [held, values], [chosen_by.get(section).copied(), Some(&document.name)]);
+                    // The scope of a GC's hold is changed by itself; of other policies the parameters go with the technique.
+                    let chosen = policy(held).is_some() && policy(values).is_some();
+                    let replaces = chosen
+                        && (policy(held) != policy(values)
+                            || section != "gc_hold" && technique(section, held) != technique(section, values));
+                    if let Some(fault) = fault {
+                        let key = fault.key.clone();
+                        faults.push(fault.at(document.place(section, &key)));
                     }
-                    continue;
-                };
-                if !SECTIONS.contains(&section.as_str()) {
-                    let hint = nearest_hint(section, &SECTIONS);
-                    return Err(ConfigError(format!(
-                        "{}: unknown section [{section}]{hint}; allowed: {}",
-                        document.place(section, ""),
-                        SECTIONS.join(", ")
-                    )));
-                }
-                let target = merged.entry(section.clone()).or_insert_with(|| toml::Value::Table(toml::Table::new()));
-                let target = target.as_table_mut().expect("only tables are merged");
-                if chooses(values)
-                    && let Some(&other) = chosen_by.get(section.as_str())
-                    && TECHNIQUES.contains(&section.as_str())
-                    && technique(section, target) != technique(section, values)
-                {
-                    let key = difference(section, target, values);
-                    let said = |table: &toml::Table| table.get(key).map_or_else(|| "its default".into(), ToString::to_string);
-                    return Err(ConfigError(format!(
-                        "{}: [{section}] `{key}` = {} contradicts [{section}] `{key}` = {} of {} in {name}: a section has one technique, and two \
-                         overlays choose one each; leave out {} or {}",
-                        document.place(section, key),
-                        said(values),
-                        said(target),
-                        other.name,
-                        other.name,
-                        document.name
-                    )));
-                }
-                if kind == DesignKind::Overlay && chooses(values) {
-                    chosen_by.insert(section, document);
-                }
-                // The scope of a GC's hold is changed by itself; of other policies the parameters go with the technique.
-                let [held, new] = [&*target, values]
-                    .map(|table| if section == "gc_hold" { [table.get("policy"), None] } else { technique(section, table) });
-                if held[0].is_some() && new[0].is_some() && held != new {
-                    let names =
-                        |table: &toml::Table| table.get("policy").and_then(|policy| policy.as_str()).unwrap_or_default().to_string();
-                    let (held, new) = (names(target), names(values));
-                    if section == "place" && [held.as_str(), &new].contains(&"rain") && [held.as_str(), &new].contains(&"idle_die") {
-                        // Whoever adds the one to the other wants both, and the later would silently be without the earlier.
-                        return Err(ConfigError(format!(
-                            "{}: [place] `policy` = \"{new}\" contradicts [place] `policy` = \"{held}\" before it in {name}: the pages of stripes \
-                             with parity have fixed planes, dynamic allocation has none",
-                            document.place(section, "policy")
-                        )));
+                    if replaces {
+                        merged.remove(section);
                     }
-                    target.clear();
-                    rows.retain(|row| row.section != *section);
                 }
-                for (key, value) in values {
-                    rows.retain(|row| row.section != *section || row.key != *key);
-                    target.insert(key.clone(), value.clone());
+                if header.kind == DesignKind::Overlay && chooses(values) {
+                    chosen_by.insert(section, &document.name);
                 }
-                rows.extend(document.rows.iter().filter(|row| row.section == *section).cloned());
+                merged.section_mut(section, &value.place).merge(values);
             }
         }
-        let design = Self::decode(name, summary, rows, documents, merged)?;
-        if design.victim.is_empty() {
-            return Err(ConfigError(format!(
-                "{}: [victim] `chain` is empty; it needs at least one policy, such as {{ policy = \"greedy\" }}",
-                latest_place(documents.iter().copied(), "victim", "chain")
-            )));
+        faults.result().map_err(placed)?;
+        let rows = merged.rows();
+        let place = FilePlace::new(name, 0);
+        for (section, usual) in USUAL {
+            if merged.get(section).is_none() {
+                merged.section_mut(section, &place).set("policy", Value::new(&place, (*usual).into()));
+            }
         }
-        Ok(design)
+        let mut faults = Faults::default();
+        let sections: Option<Sections> = decode(&merged, &place, "", &mut faults);
+        if sections.as_ref().is_some_and(|sections| sections.victim.chain.is_empty()) {
+            let remedy = "it needs at least one policy, such as { policy = \"greedy\" }";
+            faults.push(Fault::new("victim", "chain", "is empty").remedy(remedy));
+        }
+        faults.result().map_err(placed)?;
+        let sections = sections.expect("what has no fault was decoded");
+        Ok(Self::of(name, summary, rows, documents.iter().map(|&document| document.clone()).collect(), sections))
     }
 
     /// Checks every technique against the device and against the others.
     ///
     /// # Errors
-    /// What contradicts what, with both keys, and the place of the first of them.
+    /// What contradicts what, with both keys, and the place of one of them: the last file that gives any.
     pub fn prepare(&mut self, device: &Device) -> Result<(), ConfigError> {
-        self.check(device).map_err(|error| self.placed(error))
+        let mut faults = Faults::default();
+        self.check(device, &mut faults);
+        let placed = |error: ConfigError| match self.files.as_slice() {
+            [] => error.at(&FilePlace::new(&self.name, 0)),
+            files => error.placed(files.iter()),
+        };
+        faults.result().map_err(placed)
     }
+}
 
-    /// Adds to a message about `[section]` and `key`, which is all that techniques know, the last file that gives one of the keys
-    /// and the line.
-    fn placed(&self, ConfigError(message): ConfigError) -> ConfigError {
-        let message = message.strip_prefix(&format!("{}: ", self.name)).unwrap_or(&message);
-        if self.files.is_empty() {
-            return ConfigError(format!("{}: {message}", self.name));
-        }
-        let section_before = |end: usize| Some(message[..end].rsplit_once('[')?.1.split_once(']')?.0);
-        let mut quotes = message.match_indices('`').map(|(at, _)| at);
-        let keys = std::iter::from_fn(|| Some((quotes.next()?, quotes.next()?)));
-        let named: Vec<(&str, &str)> = keys.filter_map(|(from, to)| Some((section_before(from)?, &message[from + 1..to]))).collect();
-        // What the last file says was added to what went before it, and is at fault.
-        let (section, key) = self
-            .files
-            .iter()
-            .rev()
-            .find_map(|file| named.iter().find(|(section, key)| file.gives(section, key)))
-            .copied()
-            .or_else(|| Some((section_before(message.find(']')? + 1)?, "")))
-            .unwrap_or_default();
-        ConfigError(format!("{}: {message}", latest_place(self.files.iter(), section, key)))
+/// The policy that a section chooses, if it does.
+fn policy(values: &Table) -> Option<&str> {
+    values.get("policy").and_then(Value::as_str)
+}
+
+/// Why a section can't have what a document says of it, beside what stood there before it. `named` are the overlay that chose the
+/// technique before, if one did, and the document.
+fn contradiction(name: &str, section: &str, [held, values]: [&Table; 2], named: [Option<&str>; 2]) -> Option<Fault> {
+    if let [Some(other), Some(own)] = named
+        && chooses(values)
+        && TECHNIQUES.contains(&section)
+        && technique(section, held) != technique(section, values)
+    {
+        let key = difference(section, held, values);
+        let said = |table: &Table| table.get(key).map_or_else(|| "its default".into(), |value| value.plain().to_toml().to_string());
+        let found = format!(
+            "= {} contradicts [{section}] `{key}` = {} of {other} in {name}: a section has one technique, and two overlays choose one each",
+            said(values),
+            said(held)
+        );
+        return Some(Fault::new(section, key, found).remedy(format!("leave out {other} or {own}")));
     }
+    let both = [policy(held)?, policy(values)?];
+    // Whoever adds the one to the other wants both, and the later would silently be without the earlier.
+    let excluded = section == "place" && both[0] != both[1] && both.contains(&"rain") && both.contains(&"idle_die");
+    excluded.then(|| {
+        let found = format!(
+            "= \"{}\" contradicts [place] `policy` = \"{}\" before it in {name}: the pages of stripes with parity have fixed planes, dynamic \
+             allocation has none",
+            both[1], both[0]
+        );
+        Fault::new("place", "policy", found)
+    })
 }

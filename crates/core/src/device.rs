@@ -1,9 +1,9 @@
 //! The drive as data: geometry, timing, what the flash can do, capacity, RAM and starting state.
 
-use crate::config::{ConfigError, Document, decode_section, latest_place};
 use crate::ids::{BlockIx, ChannelIx, DieIx, Lpn, PlaneIx, Ppn};
 use crate::units::{Ns, SECTOR_BYTES};
 use serde::{Deserialize, Serialize};
+use tinytail_config::{ConfigError, Document, Fault, Faults, Place, Table, decode};
 
 mod check;
 mod derived;
@@ -294,7 +294,7 @@ pub enum AgeingVictims {
 }
 
 /// A drive.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Device {
     /// Name.
     pub name: String,
@@ -305,6 +305,7 @@ pub struct Device {
     /// Timing.
     pub timing: Timing,
     /// What the flash can do.
+    #[serde(default)]
     pub flash: Flash,
     /// What the host sees.
     pub host: Host,
@@ -316,6 +317,7 @@ pub struct Device {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub errors: Option<Errors>,
     /// What runs on it if nobody says.
+    #[serde(default)]
     pub defaults: Defaults,
 }
 
@@ -329,17 +331,8 @@ pub struct Defaults {
     pub design: Option<String>,
 }
 
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct Top {
-    name: String,
-    summary: String,
-}
-
-/// The sections of a device file. All but `OPTIONAL` must be there.
 /// The sections of a device file.
 pub const SECTIONS: [&str; 8] = ["geometry", "timing", "flash", "host", "ram", "state", "errors", "defaults"];
-const OPTIONAL: [&str; 3] = ["flash", "errors", "defaults"];
 
 impl Device {
     /// Steps of the erase of a block that has been erased so many times in the run.
@@ -363,51 +356,17 @@ impl Device {
     /// # Errors
     /// As for `from_document`.
     pub fn from_documents(documents: &[&Document]) -> Result<Self, ConfigError> {
-        let mut top = toml::Table::new();
-        for (key, value) in documents.iter().flat_map(|document| &document.table) {
-            match (top.get_mut(key), value) {
-                (Some(toml::Value::Table(held)), toml::Value::Table(values)) => held.extend(values.clone()),
-                _ => _ = top.insert(key.clone(), value.clone()),
-            }
+        let mut root = Table::default();
+        documents.iter().for_each(|document| root.merge(&document.root));
+        let mut faults = Faults::default();
+        let device: Option<Self> = decode(&root, &Place::new(&documents[0].name, 0), "", &mut faults);
+        let gives = |key| documents.iter().any(|document| document.gives("timing", key));
+        if gives("page_class_layout") && gives("page_class_pattern") {
+            let found = "stands beside `page_class_pattern`; only one of them says where the page classes lie";
+            faults.push(Fault::new("timing", "page_class_layout", found).with("timing", "page_class_pattern"));
         }
-        let place = |section: &str, key: &str| latest_place(documents.iter().copied(), section, key);
-        // A misspelt section is named before the one that is missing because of it.
-        if let Some((key, _)) = top.iter().find(|(key, value)| value.is_table() && !SECTIONS.contains(&key.as_str())) {
-            let hint = crate::config::nearest_hint(key, &SECTIONS);
-            return Err(ConfigError(format!("{}: unknown section [{key}]{hint}; a device has {}", place(key, ""), SECTIONS.join(", "))));
-        }
-        let has_errors = top.contains_key("errors");
-        let mut section = |name: &str| match top.remove(name) {
-            Some(toml::Value::Table(table)) => Ok(table),
-            Some(other) => Err(ConfigError(format!("{}: `{name}` is {other}; it must be a section, [{name}]", place("", name)))),
-            None if OPTIONAL.contains(&name) => Ok(toml::Table::new()),
-            None => {
-                Err(ConfigError(format!("{}: the section [{name}] is missing; a device has {}", documents[0].name, SECTIONS.join(", "))))
-            }
-        };
-        let [geometry, timing, flash, host, ram, state, errors, defaults] = SECTIONS.map(&mut section);
-        let (geometry, timing, flash, host, ram, state, errors, defaults) =
-            (geometry?, timing?, flash?, host?, ram?, state?, errors?, defaults?);
-        let error =
-            |section: &str, key: &str, message: String| ConfigError(format!("{}: [{section}] `{key}` {message}", place(section, key)));
-        if timing.contains_key("page_class_layout") && timing.contains_key("page_class_pattern") {
-            let message = "stands beside `page_class_pattern`; only one of them says where the page classes lie";
-            return Err(error("timing", "page_class_layout", message.into()));
-        }
-        let top: Top = decode_section(documents, "", top)?;
-        let mut device = Self {
-            name: top.name,
-            summary: top.summary,
-            geometry: decode_section(documents, "geometry", geometry)?,
-            timing: decode_section(documents, "timing", timing)?,
-            flash: decode_section(documents, "flash", flash)?,
-            host: decode_section(documents, "host", host)?,
-            ram: decode_section(documents, "ram", ram)?,
-            state: decode_section(documents, "state", state)?,
-            errors: if has_errors { Some(decode_section(documents, "errors", errors)?) } else { None },
-            defaults: decode_section(documents, "defaults", defaults)?,
-        };
-        device.check(error)?;
+        let placed = |error: ConfigError| error.placed(documents.iter().copied());
+        let mut device = Self::checked(device, faults).map_err(placed)?;
         if let Some(layout) = device.timing.page_class_layout {
             device.timing.page_class_pattern = layout.classes(device.timing.read_ns.len() as u32, device.geometry.pages_per_block);
         }
@@ -419,16 +378,20 @@ impl Device {
     /// # Errors
     /// Unknown keys and values that are not allowed, as in a device's file.
     pub fn with_state(mut self, source: &str, values: toml::Table) -> Result<Self, ConfigError> {
-        let mut table = toml::Table::try_from(&self.state).map_err(|error| ConfigError(format!("{source}: {error}")))?;
+        let place = Place::new(source, 0);
+        let mut table = toml::Table::try_from(&self.state).map_err(|error| ConfigError::new(format!("{source}: {error}")))?;
         if values.contains_key("ageing") {
             // A round belongs to the way of ageing that is replaced.
             table.remove("round_percent");
         }
         table.extend(values);
-        let document = Document::parse(source, "")?;
-        self.state = decode_section(&[&document], "state", table)?;
-        self.check(|section, key, message| ConfigError(format!("{source}: [{section}] `{key}` {message}")))?;
-        Ok(self)
+        let mut faults = Faults::default();
+        let state = decode(&Table::new(&place, table), &place, "state", &mut faults);
+        let device = state.map(|state| {
+            self.state = state;
+            self
+        });
+        Self::checked(device, faults).map_err(|error| error.at(&place))
     }
 
     /// The sections of a device file, with their JSON Schemas.

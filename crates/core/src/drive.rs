@@ -2,7 +2,6 @@
 //!
 //! It owns no clock: the simulator drives it in virtual time, an emulator may drive the same type in wall-clock time.
 
-use crate::config::ConfigError;
 use crate::context::{Context, Watched};
 use crate::counters::Counters;
 use crate::crash::power::{PowerError, Recovery};
@@ -29,6 +28,7 @@ use crate::units::Ns;
 use crate::verify::oracle::{Fault, Oracle};
 use crate::view::View;
 use thiserror::Error;
+use tinytail_config::ConfigError;
 
 /// Why a command was refused.
 #[derive(Debug, Error, Clone, Copy, PartialEq, Eq)]

@@ -14,7 +14,6 @@ macro_rules! check {
 pub(crate) use check;
 
 pub mod attribution;
-pub mod config;
 pub(crate) mod context;
 pub mod counters;
 pub mod crash;

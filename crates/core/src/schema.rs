@@ -5,6 +5,7 @@ use crate::design::Design;
 use crate::device::Device;
 use expect_test::expect_file;
 use serde_json::{Map, Value, json};
+use tinytail_config::schema::admit_sources;
 
 /// The schema of a file of texts at the top, some of them needed, and of named sections, in which any value may carry its source.
 fn file_schema(needed: &[&str], allowed: &[&str], sections: Vec<(&str, schemars::Schema)>) -> String {
@@ -16,7 +17,7 @@ fn file_schema(needed: &[&str], allowed: &[&str], sections: Vec<(&str, schemars:
             definitions.extend(inner);
         }
         let mut schema = schema.to_value();
-        admit_sources(&mut schema);
+        admit_sources(&mut schema, &|_| false);
         properties.insert(name.into(), schema);
     }
     let schema = json!({
@@ -28,19 +29,6 @@ fn file_schema(needed: &[&str], allowed: &[&str], sections: Vec<(&str, schemars:
         "additionalProperties": false,
     });
     format!("{}\n", serde_json::to_string_pretty(&schema).unwrap())
-}
-
-/// Lets the properties of a section, or of each of its shapes, carry their source.
-fn admit_sources(schema: &mut Value) {
-    for property in schema.get_mut("properties").and_then(Value::as_object_mut).into_iter().flat_map(Map::values_mut) {
-        let plain = property.take();
-        let sourced = json!({ "type": "object", "properties": { "value": plain, "source": { "type": "string" } },
-            "required": ["value"], "additionalProperties": false });
-        *property = json!({ "anyOf": [plain, sourced] });
-    }
-    for shapes in ["oneOf", "anyOf"] {
-        schema.get_mut(shapes).and_then(Value::as_array_mut).into_iter().flatten().for_each(admit_sources);
-    }
 }
 
 #[test]

@@ -1,6 +1,6 @@
 //! Tiny drives for tests.
 
-use crate::design::{Design, GcSection};
+use crate::design::{Chain, Design, GcSection};
 use crate::device::{AgeingMethod, AgeingVictims, Device, Flash, Geometry, Host, Ram, StartingState, Timing};
 use crate::ftl::late::Late;
 use crate::ftl::state::Ftl;
@@ -30,6 +30,7 @@ use crate::raid::active::Rain;
 use crate::raid::stripes::Stripes;
 use crate::traits::Traits;
 use crate::view::View;
+use tinytail_config::{Document, Faults, Place, decode};
 
 /// One die of one plane on each of two channels; times that are easy to add: command 1, array read 10, transfer 100,
 /// program 1000, erase 5 steps of 2000, suspend 30, resume 40, RAM 3. No buffer.
@@ -106,8 +107,11 @@ pub fn plain_design(scope: Scope) -> Design {
 
 /// Puts a policy, written as in a design file, in the place of a design's victims.
 pub fn with_victims(mut design: Design, chain: &str) -> Design {
-    let table: toml::Table = format!("chain = [{chain}]").parse().expect("a chain");
-    design.victim = table["chain"].clone().try_into().expect("a chain of policies");
+    let document = Document::parse("chain", &format!("chain = [{chain}]")).expect("a chain");
+    let mut faults = Faults::default();
+    let chain: Option<Chain> = decode(&document.root, &Place::default(), "victim", &mut faults);
+    assert_eq!(faults.result(), Ok(()));
+    design.victim = chain.expect("a chain without a fault").chain;
     design
 }
 
@@ -226,7 +230,7 @@ pub fn victims(policy: &mut impl Victim, state: &Parts) -> Vec<BlockIx> {
 /// The built-in 256 GiB drive, cut down to one channel of one plane, without buffer.
 pub fn table_1_plane() -> Device {
     let text = include_str!("../../../devices/ttflash-256g.toml");
-    let document = crate::config::Document::parse("ttflash-256g", text).expect("a built-in device");
+    let document = Document::parse("ttflash-256g", text).expect("a built-in device");
     let mut device = Device::from_document(&document).expect("a built-in device");
     device.geometry.channels = 1;
     device.geometry.chips_per_channel = 1;

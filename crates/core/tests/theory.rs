@@ -10,7 +10,7 @@
 //! The theory is solved here by itself, by following the model's equations through time, and not by what the drive's
 //! statistical layout uses.
 
-use tinytail_core::config::Document;
+use tinytail_config::Document;
 use tinytail_core::design::Design;
 use tinytail_core::device::Device;
 use tinytail_core::drive::Drive;

@@ -8,7 +8,7 @@ use crate::record::Recorder;
 use crate::server::{Live, Options, Served, Server, ServerError};
 use serde::{Deserialize, Serialize};
 use std::path::Path;
-use tinytail_core::config::ConfigError;
+use tinytail_config::ConfigError;
 use tinytail_core::design::Adjustment;
 use tinytail_core::device::Device;
 use tinytail_core::drive::Drive;

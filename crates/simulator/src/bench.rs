@@ -9,7 +9,7 @@ use crate::run::{LogSpec, RunError, Spec, StoriesSpec, run, thread_cpu_seconds};
 use serde::Serialize;
 use std::path::Path;
 use std::time::Instant;
-use tinytail_core::config::ConfigError;
+use tinytail_config::ConfigError;
 use tinytail_core::design::Design;
 use tinytail_core::device::{AgeingMethod, Device};
 use tinytail_core::drive::Drive;
@@ -90,7 +90,7 @@ pub fn bench(case: &str, control: &Control) -> Result<Case, RunError> {
         "run-lengths" => large::lengths(case, control),
         other => {
             let known = [&CASES[..], &CASES_BY_NAME[..]].concat();
-            let hint = tinytail_core::config::nearest_hint(other, &known);
+            let hint = tinytail_config::did_you_mean(other, known.iter().copied());
             Err(ConfigError::new(format!("unknown case `{other}`{hint}; known: {}", known.join(", "))).into())
         }
     }

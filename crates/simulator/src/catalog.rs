@@ -6,8 +6,8 @@ use serde::Serialize;
 use std::collections::HashMap;
 use std::path::Path;
 use std::sync::{LazyLock, Mutex, PoisonError};
-use tinytail_core::config::{ConfigError, Document, Row, nearest_hint};
-use tinytail_core::design::{self, Adjustment, Design, DesignKind, describe};
+use tinytail_config::{ConfigError, Document, Fault, Row, did_you_mean};
+use tinytail_core::design::{self, Adjustment, Design, DesignKind, Header};
 use tinytail_core::device::{self, Device};
 use tinytail_workload::read_text;
 
@@ -83,7 +83,7 @@ fn text(what: &str, folder: &'static Dir<'static>, name_or_path: &str) -> Result
 
 /// An unknown name, with the nearest known one and all of them; designs and overlays apart.
 fn unknown(what: &str, name: &str, known: &[&str]) -> ConfigError {
-    let hint = nearest_hint(name, known);
+    let hint = did_you_mean(name, known.iter().copied());
     let listings = if what == "design" { designs() } else { Vec::new() };
     let is_overlay = |name: &&str| listings.iter().any(|listing| listing.name == *name && listing.kind == Some("overlay"));
     let (overlays, others): (Vec<&str>, Vec<&str>) = known.iter().copied().partition(is_overlay);
@@ -98,7 +98,7 @@ fn unknown(what: &str, name: &str, known: &[&str]) -> ConfigError {
 pub fn devices() -> Vec<Listing> {
     let listing = |(name, text)| {
         let document = Document::parse(name, text).ok()?;
-        Some(Listing { name: name.to_string(), summary: document.table.get("summary")?.as_str()?.to_string(), kind: None })
+        Some(Listing { name: name.to_string(), summary: document.text("summary")?.to_string(), kind: None })
     };
     embedded(&DEVICES).into_iter().filter_map(listing).collect()
 }
@@ -127,22 +127,16 @@ pub fn device_with(name_or_path: &str, settings: &Settings) -> Result<Device, Co
 pub fn describe_device(name_or_path: &str, settings: &Settings) -> Result<Description, ConfigError> {
     let device = device_with(name_or_path, settings)?;
     let derived = device.derived().rows();
-    let mut rows = document("device", &DEVICES, name_or_path)?.rows;
-    rows.retain(|row| !row.section.is_empty());
-    for given in settings.device().iter().flat_map(|document| &document.rows) {
-        let behind = rows.iter().rposition(|row| row.section == given.section).map_or(rows.len(), |last| last + 1);
-        match rows.iter().position(|row| (&row.section, &row.key) == (&given.section, &given.key)) {
-            Some(position) => rows[position] = given.clone(),
-            None => rows.insert(behind, given.clone()),
-        }
-    }
+    let mut root = document("device", &DEVICES, name_or_path)?.root;
+    settings.device().into_iter().for_each(|given| root.merge(&given.root));
+    let rows = root.rows().into_iter().filter(|row| !row.section.is_empty()).collect();
     Ok(Description { name: device.name, summary: device.summary, rows, derived, alone: None })
 }
 
 /// The built-in designs and overlays.
 pub fn designs() -> Vec<Listing> {
     let listing = |(name, text)| {
-        let (kind, summary) = describe(&Document::parse(name, text).ok()?).ok()?;
+        let Header { kind, summary, .. } = Header::of(&Document::parse(name, text).ok()?).ok()?;
         let kind = Some(if kind == DesignKind::Design { "design" } else { "overlay" });
         Some(Listing { name: String::from(name), summary, kind })
     };
@@ -217,8 +211,8 @@ fn expand(composition: &str, within: &mut Vec<String>, documents: &mut Vec<Docum
     check_parts(composition)?;
     for (index, part) in composition.split('+').enumerate() {
         let document = document("design", &DESIGNS, part)?;
-        if let (0, Some(alone)) = (index, Design::alone(&document)?) {
-            expand_named(&document, "alone", alone, within, documents)?;
+        if let (0, Some(alone)) = (index, Header::of(&document)?.alone) {
+            expand_named(&document, "alone", &alone, within, documents)?;
         }
         expand_document(document, within, documents)?;
     }
@@ -239,14 +233,14 @@ fn expand_named(
     within.push(document.name.clone());
     // What is wrong with a part is said with the file that names it.
     let place = document.place("", key);
-    expand(composition, within, documents).map_err(|error| ConfigError(format!("{place}: `{key}`: {}", error.0)))?;
+    expand(composition, within, documents).map_err(|error| ConfigError::new(format!("{place}: `{key}`: {error}")))?;
     within.pop();
     Ok(())
 }
 
 fn expand_document(document: Document, within: &mut Vec<String>, documents: &mut Vec<Document>) -> Result<(), ConfigError> {
-    if let Some(parts) = Design::parts(&document)? {
-        expand_named(&document, "parts", parts, within, documents)?;
+    if let Some(parts) = Header::of(&document)?.parts {
+        expand_named(&document, "parts", &parts, within, documents)?;
     }
     documents.push(document);
     Ok(())
@@ -260,9 +254,10 @@ pub fn describe_design(composition: &str, settings: &Settings) -> Result<Descrip
     check_parts(composition)?;
     if !composition.contains('+') && settings.design().is_none() {
         let document = document("design", &DESIGNS, composition)?;
-        if let (DesignKind::Overlay, summary) = describe(&document)? {
-            let alone = Design::alone(&document)?.map(|alone| format!("{alone}+{composition}"));
-            let rows = document.rows.into_iter().filter(|row| !row.section.is_empty()).collect();
+        let header = Header::of(&document)?;
+        if header.kind == DesignKind::Overlay {
+            let (summary, alone) = (header.summary, header.alone.map(|alone| format!("{alone}+{composition}")));
+            let rows = document.root.rows().into_iter().filter(|row| !row.section.is_empty()).collect();
             return Ok(Description { name: composition.into(), summary, rows, derived: Vec::new(), alone });
         }
     }
@@ -291,7 +286,7 @@ pub fn design_file(composition: &str, settings: &Settings) -> Result<String, Con
     let Description { name, summary, rows, .. } = describe_design(composition, settings)?;
     if !composition.contains('+') && settings.design().is_none() {
         let document = document("design", &DESIGNS, composition)?;
-        if Design::parts(&document)?.is_none() {
+        if Header::of(&document)?.parts.is_none() {
             return text("design", &DESIGNS, composition);
         }
     }
@@ -310,7 +305,7 @@ fn file(top: &[(&str, toml::Value)], rows: &[Row]) -> Result<String, ConfigError
     for section in sections {
         text += &format!("\n[{section}]\n");
         for Row { key, value, source, .. } in rows.iter().filter(|row| row.section == section) {
-            let value = toml::Value::try_from(value).map_err(|error| ConfigError(format!("[{section}] `{key}`: {error}")))?;
+            let value = toml::Value::try_from(value).map_err(|error| ConfigError::new(format!("[{section}] `{key}`: {error}")))?;
             text += &match source.as_str() {
                 "" => format!("{key} = {value}\n"),
                 source => format!("{key} = {{ value = {value}, source = {} }}\n", toml::Value::from(source)),
@@ -327,25 +322,24 @@ fn file(top: &[(&str, toml::Value)], rows: &[Row]) -> Result<String, ConfigError
 pub fn check(path: &str) -> Result<&'static str, ConfigError> {
     let text = read_text(Path::new(path)).map_err(|error| ConfigError::new(format!("{path}: {error}")))?;
     let document = Document::parse(path, &text)?;
-    let has = |sections: &[&str]| sections.iter().any(|section| document.table.contains_key(*section));
+    let has = |sections: &[&str]| sections.iter().any(|section| document.root.get(section).is_some());
     if has(&device::SECTIONS) {
         Device::from_document(&document)?;
         return Ok("device");
     }
-    if !has(&design::SECTIONS) && !document.table.contains_key("kind") {
+    if !has(&design::SECTIONS) && document.text("kind").is_none() {
         return Err(neither(&document));
     }
-    let (kind, _) = describe(&document)?;
-    Design::parts(&document)?;
-    if kind == DesignKind::Design {
+    let header = Header::of(&document)?;
+    if header.kind == DesignKind::Design {
         let mut documents = Vec::new();
-        expand_document(Document::parse(path, &text)?, &mut Vec::new(), &mut documents)?;
+        expand_document(document, &mut Vec::new(), &mut documents)?;
         check_parameters(path, || Design::compose(path, &documents.iter().collect::<Vec<_>>()))?;
         return Ok("design");
     }
-    if let Some(alone) = Design::alone(&document)? {
+    if let Some(alone) = header.alone {
         let mut documents = Vec::new();
-        expand_named(&document, "alone", alone, &mut Vec::new(), &mut documents)?;
+        expand_named(&document, "alone", &alone, &mut Vec::new(), &mut documents)?;
         documents.push(document);
         check_parameters(path, || Design::compose(path, &documents.iter().collect::<Vec<_>>()))?;
         return Ok("overlay");
@@ -369,32 +363,36 @@ pub fn check(path: &str) -> Result<&'static str, ConfigError> {
 fn neither(document: &Document) -> ConfigError {
     let known = [&device::SECTIONS[..], &design::SECTIONS, &tinytail_workload::SECTIONS].concat();
     let list = |names: &[&str]| names.iter().map(|name| format!("[{name}]")).collect::<Vec<_>>().join(", ");
-    let found = document.table.iter().find(|(_, value)| value.is_table()).map_or_else(
-        || format!("{}: this is no device, design or workload", document.name),
-        |(section, _)| format!("{}: unknown section [{section}]{}", document.place(section, ""), nearest_hint(section, &known)),
-    );
-    ConfigError::new(format!(
-        "{found}. A device has {}; a design has `kind` and {}; a workload has one of {}",
+    let section = document.root.iter().find_map(|(name, value)| value.section().map(|_| (name, value.place.clone())));
+    let fault = match section {
+        Some((section, place)) => Fault { allowed: String::new(), ..Fault::unknown(section, "", &known) }.at(place),
+        None => Fault::new("", "", "this is no device, design or workload").at(document.place("", "")),
+    };
+    let fault = fault.remedy(format!(
+        "a device has {}; a design has `kind` and {}; a workload has one of {}",
         list(&device::SECTIONS),
         list(&design::SECTIONS),
         list(&tinytail_workload::SECTIONS)
-    ))
+    ));
+    fault.into()
 }
 
 /// Checks the parameters of a design. Some of them are limited by the device; what fits none of the built-in ones is wrong. Of
 /// all the faults found, the first that lies in the file itself is told, and not in one that it is composed with.
 fn check_parameters(path: &str, compose: impl Fn() -> Result<Design, ConfigError>) -> Result<(), ConfigError> {
-    let mut told: Option<String> = None;
+    let own = |error: &ConfigError| error.0.iter().any(|fault| *fault.place.name == *path);
+    let mut told: Option<ConfigError> = None;
     for listing in devices() {
-        match compose()?.prepare(&device(&listing.name)?) {
-            Ok(()) => return Ok(()),
-            Err(error) if told.as_ref().is_none_or(|told| !told.contains(path) && error.0.contains(path)) => {
-                told = Some(error.0.replace("this device", &listing.name));
+        let Err(mut error) = compose()?.prepare(&device(&listing.name)?) else { return Ok(()) };
+        if told.as_ref().is_none_or(|told| !own(told) && own(&error)) {
+            for fault in &mut error.0 {
+                let named = |text: &str| text.replace("this device", &listing.name);
+                (fault.found, fault.allowed) = (named(&fault.found), named(&fault.allowed));
             }
-            Err(_) => {}
+            told = Some(error);
         }
     }
-    told.map_or(Ok(()), |message| Err(ConfigError(message)))
+    told.map_or(Ok(()), Err)
 }
 
 /// What a file describes.
@@ -415,18 +413,15 @@ pub fn kind_of(path: &str) -> Result<FileKind, ConfigError> {
         return Ok(FileKind::Workload);
     }
     let text = read_text(Path::new(path)).map_err(|error| ConfigError::new(format!("{path}: {error}")))?;
-    let document = Document::parse(path, &text);
-    // A workload nests deeper than devices and designs, whose documents are flat.
-    let opens = |line: &str, section: &str| line.trim_start().strip_prefix('[').is_some_and(|rest| rest.starts_with(section));
-    if tinytail_workload::SECTIONS.iter().any(|section| text.lines().any(|line| opens(line, section))) {
-        return Ok(FileKind::Workload);
-    }
-    document.map(|_| FileKind::DeviceOrDesign)
+    let document = Document::parse(path, &text)?;
+    let is_workload = tinytail_workload::SECTIONS.iter().any(|section| document.root.get(section).is_some());
+    Ok(if is_workload { FileKind::Workload } else { FileKind::DeviceOrDesign })
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use tinytail_config::Given;
 
     #[test]
     fn every_built_in_device_and_design_is_right_and_sourced() {
@@ -459,16 +454,17 @@ mod tests {
             assert_eq!(Device::from_document(&changed).unwrap(), device_with(&name, &given).unwrap(), "{name}");
             let printed = Document::parse("printed", &device_file(&name, &none).unwrap()).unwrap();
             assert_eq!(Device::from_document(&printed).unwrap(), device(&name).unwrap(), "{name}");
-            assert_eq!(printed.rows, document("device", &DEVICES, &name).unwrap().rows, "{name}");
+            assert_eq!(printed.root.rows(), document("device", &DEVICES, &name).unwrap().root.rows(), "{name}");
         }
         let compositions = designs().into_iter().map(|listing| listing.name).chain(["base+no-gc".into(), "ttflash+level-wear".into()]);
         for name in compositions {
             let printed = Document::parse("printed", &design_file(&name, &none).unwrap()).unwrap();
             let said = describe_design(&name, &none).unwrap();
-            assert_eq!(describe(&printed).unwrap().1, said.summary);
-            let rows: Vec<Row> = printed.rows.iter().filter(|row| !row.section.is_empty()).cloned().collect();
+            assert_eq!(Header::of(&printed).unwrap().summary, said.summary);
+            let rows: Vec<Row> = printed.root.rows().iter().filter(|row| !row.section.is_empty()).cloned().collect();
             assert!(said.rows.iter().all(|row| rows.contains(row)) && rows.len() == said.rows.len(), "{name}");
-            if describe(&printed).unwrap().0 == DesignKind::Design && Design::parts(&printed).unwrap().is_none() {
+            let header = Header::of(&printed).unwrap();
+            if header.kind == DesignKind::Design && header.parts.is_none() {
                 Design::compose("printed", &[&printed]).unwrap();
             }
         }
@@ -485,18 +481,18 @@ mod tests {
         let told: Vec<_> = rows.iter().filter(|row| row.source == "--set").map(|row| row.key.as_str()).collect();
         assert_eq!(told, ["logical_permyriad", "bad_block_permyriad"]);
         for (word, message) in [
-            ("gc.write_pionts=4", "[gc] unknown key `write_pionts` (did you mean `write_points`?)"),
+            ("gc.write_pionts=4", "[gc] `write_pionts` is unknown (did you mean `write_points`?)"),
             ("gc.write_points=\"four\"", "[gc] `write_points` is \"four\"; allowed: a whole number"),
             ("host.logical_permyriad=10001", "[host] `logical_permyriad` "),
             ("geometry.channels=8.0", "[geometry] `channels` is 8.0; allowed: a whole number"),
         ] {
             let settings = given(&[word]);
             let error = device_with("ttflash-small", &settings).map(|_| ()).and_then(|()| design_with("base", &settings, None).map(|_| ()));
-            let error = error.unwrap_err().0;
+            let error = error.unwrap_err().to_string();
             assert!(error.starts_with(&format!("--set {word}: {message}")), "{error}");
         }
         let mut design = design_with("base", &given(&["gc.write_points=0"]), None).unwrap();
-        let error = design.prepare(&device("ttflash-small").unwrap()).unwrap_err().0;
+        let error = design.prepare(&device("ttflash-small").unwrap()).unwrap_err().to_string();
         assert!(error.starts_with("--set gc.write_points=0: [gc] `write_points` is 0"), "{error}");
     }
 
@@ -513,8 +509,8 @@ mod tests {
         for words in [["gc_trigger.policy=never", "gc.write_points=2"], ["gc.write_points=2", "gc_trigger.policy=never"]] {
             assert_eq!(value("base", &words, "gc_trigger", "soft_free_percent"), None);
         }
-        let error = describe_design("base", &given(&["place.stripe_width=4"])).unwrap_err().0;
-        let message = "[place] unknown key `stripe_width`; allowed with `policy` = \"static\": order, opens";
+        let error = describe_design("base", &given(&["place.stripe_width=4"])).unwrap_err().to_string();
+        let message = "[place] `stripe_width` is unknown; allowed with `policy` = \"static\": order, opens";
         assert_eq!(error, format!("--set place.stripe_width=4: {message}"));
     }
 
@@ -548,7 +544,7 @@ mod tests {
                 ["[victim] `chain`", "of fifo-victim", "leave out fifo-victim or cost-benefit-victim"],
             ),
         ] {
-            let error = design(composition).err().expect(composition).0;
+            let error = design(composition).err().expect(composition).to_string();
             assert!(parts.iter().all(|part| error.contains(part)), "{error}");
         }
         // What a design has chosen, its parts included, is overridden, and the same twice is no contradiction.
@@ -563,7 +559,7 @@ mod tests {
     fn techniques_that_need_stripes_are_refused_without_them() {
         let device = device("ttflash-small").unwrap();
         for overlay in ["gtr", "rgc", "gtf"] {
-            let error = design(&format!("base+{overlay}")).unwrap().prepare(&device).unwrap_err().0;
+            let error = design(&format!("base+{overlay}")).unwrap().prepare(&device).unwrap_err().to_string();
             assert!(error.contains("needs stripes with parity") && error.contains("\"static\""), "{error}");
         }
         for (values, message) in [
@@ -572,10 +568,10 @@ mod tests {
         ] {
             let [key, section, value] = values;
             let text = embedded(&DEVICES).into_iter().find(|(name, _)| *name == "ttflash-small").unwrap().1;
-            let mut document = Document::parse("ttflash-small", text).unwrap();
-            document.table[section][key] = toml::Value::Integer(value.parse().unwrap());
-            let device = Device::from_document(&document).unwrap();
-            let error = design("ttflash").unwrap().prepare(&device).unwrap_err().0;
+            let document = Document::parse("ttflash-small", text).unwrap();
+            let given = Document::given(&[Given::parse(&format!("{section}.{key}={value}")).unwrap()]);
+            let device = Device::from_documents(&[&document, &given]).unwrap();
+            let error = design("ttflash").unwrap().prepare(&device).unwrap_err().to_string();
             assert!(error.contains(message) && error.contains("[place]"), "{error}");
         }
     }
@@ -591,21 +587,21 @@ mod tests {
 
     #[test]
     fn unknown_names_are_answered_with_the_nearest() {
-        assert!(device("ttflash-265g").unwrap_err().0.contains("did you mean `ttflash-256g`?"));
-        let error = |name: &str| design(name).err().expect("an error").0;
+        assert!(device("ttflash-265g").unwrap_err().to_string().contains("did you mean `ttflash-256g`?"));
+        let error = |name: &str| design(name).err().expect("an error").to_string();
         assert!(error("base+nogc").contains("did you mean `no-gc`?"));
         assert!(error("no-gc").contains("is \"overlay\""));
         assert!(error("base+base").contains("not an overlay"));
-        assert!(device("ttflash").unwrap_err().0.contains("did you mean `ttflash-256g`, `ttflash-48g` or `ttflash-small`?"));
+        assert!(device("ttflash").unwrap_err().to_string().contains("did you mean `ttflash-256g`, `ttflash-48g` or `ttflash-small`?"));
     }
 
     #[test]
     fn designs_and_overlays_are_listed_apart() {
-        let error = describe_design("nosuch", &Settings::default()).unwrap_err().0;
+        let error = describe_design("nosuch", &Settings::default()).unwrap_err().to_string();
         let (designs, overlays) = error.split_once("; overlays, written behind a design as in base+no-gc: ").expect("two lists");
         assert!(designs.starts_with("unknown design `nosuch`; designs: ") && designs.contains("base"), "{error}");
         assert!(overlays.contains("no-gc") && !overlays.contains("base,"), "{error}");
-        assert!(!device("nosuch").unwrap_err().0.contains("overlay"));
+        assert!(!device("nosuch").unwrap_err().to_string().contains("overlay"));
     }
 
     #[test]
@@ -618,7 +614,7 @@ mod tests {
             ("base++no-gc", "between two plus signs is empty"),
         ] {
             for error in [design(composition).err(), describe_design(composition, &Settings::default()).err()] {
-                let error = error.expect(composition).0;
+                let error = error.expect(composition).to_string();
                 assert!(error.contains(message), "{composition}: {error}");
             }
         }
@@ -628,7 +624,7 @@ mod tests {
         let path = std::env::temp_dir().join(format!("tinytail-catalog-{}-{test}.toml", std::process::id()));
         std::fs::write(&path, text).unwrap();
         let shown = path.display().to_string();
-        let result = check(&shown).map_err(|error| error.0.replace(&shown, "f.toml"));
+        let result = check(&shown).map_err(|error| error.to_string().replace(&shown, "f.toml"));
         std::fs::remove_file(&path).unwrap();
         result
     }
@@ -637,13 +633,13 @@ mod tests {
     fn a_file_that_is_nothing_is_told_what_it_could_be() {
         for text in ["", "name = \"x\"\n"] {
             let error = check_text("nothing", text).unwrap_err();
-            assert!(error.starts_with("f.toml: this is no device, design or workload. A device has ["), "{error}");
+            assert!(error.starts_with("f.toml: this is no device, design or workload; a device has ["), "{error}");
             for section in ["[geometry]", "`kind`", "[gc_trigger]", "[synthetic]"] {
                 assert!(error.contains(section), "{error}");
             }
         }
         let error = check_text("near", "\n[geometri]\nchannels = 1\n").unwrap_err();
-        assert!(error.starts_with("f.toml:2: unknown section [geometri] (did you mean `geometry`?). A device has ["), "{error}");
+        assert!(error.starts_with("f.toml:2: [geometri] is unknown (did you mean `geometry`?); a device has ["), "{error}");
     }
 
     #[test]

@@ -5,7 +5,7 @@ use crate::catalog;
 use crate::image::Image;
 use crate::settings::Settings;
 use serde::{Deserialize, Serialize};
-use tinytail_core::config::ConfigError;
+use tinytail_config::ConfigError;
 use tinytail_core::design::{Adjustment, Design};
 use tinytail_core::device::Device;
 
@@ -78,7 +78,7 @@ pub fn fits(spec: &FitSpec) -> Result<Vec<Fit>, ConfigError> {
                 }
                 (fitted, adjusted, None)
             }
-            Err(error) => (device.clone(), Vec::new(), Some(refusal(composition, spec, &device, error.0))),
+            Err(error) => (device.clone(), Vec::new(), Some(refusal(composition, spec, &device, error.to_string()))),
         };
         let logical_bytes = fitted.logical_pages() * u64::from(fitted.geometry.page_bytes);
         found.push(Fit { design: composition.clone(), adjusted, logical_bytes, refusal });

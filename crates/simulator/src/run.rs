@@ -16,7 +16,7 @@ use serde::Deserialize;
 use std::path::PathBuf;
 use std::sync::Arc;
 use thiserror::Error;
-use tinytail_core::config::ConfigError;
+use tinytail_config::ConfigError;
 use tinytail_core::design::{Adjustment, Design};
 use tinytail_core::device::Device;
 use tinytail_core::drive::Drive;

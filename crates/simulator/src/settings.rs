@@ -1,7 +1,7 @@
 //! Values that are given beside the files of device, design and workload: `--set section.key=value`.
 
 use serde::Deserialize;
-use tinytail_core::config::{ConfigError, Document, Given, nearest_hint};
+use tinytail_config::{ConfigError, Document, Fault, Given, Place};
 use tinytail_core::{design, device};
 
 /// What a value may be of, each by its prefix.
@@ -36,12 +36,12 @@ impl TryFrom<Vec<String>> for Settings {
         for word in &words {
             let (kind, value) = told_apart(Given::parse(word)?)?;
             if let Some(other) = given[kind].iter().find(|other| other.path == value.path) {
-                return Err(ConfigError(format!("{}: {} gives the same value", value.option, other.option)));
+                return Err(ConfigError::new(format!("{}: {} gives the same value", value.option, other.option)));
             }
             given[kind].push(value);
         }
-        let document = |values: &[Given]| (!values.is_empty()).then(|| Document::given(values)).transpose();
-        let (device, design) = (document(&given[0])?, document(&given[1])?);
+        let document = |values: &[Given]| (!values.is_empty()).then(|| Document::given(values));
+        let (device, design) = (document(&given[0]), document(&given[1]));
         Ok(Self { given, device, design })
     }
 }
@@ -60,8 +60,8 @@ fn told_apart(mut given: Given) -> Result<(usize, Given), ConfigError> {
     let of: Vec<usize> = prefix.map_or_else(|| (0..KINDS.len()).collect(), |kind| vec![kind]);
     let known: Vec<&str> = of.iter().flat_map(|kind| SECTIONS[*kind]).copied().collect();
     let has: Vec<String> = of.iter().map(|kind| format!("a {} has {}", KINDS[*kind], SECTIONS[*kind].join(", "))).collect();
-    let hint = nearest_hint(section, &known);
-    Err(ConfigError(format!("{}: unknown section [{section}]{hint}; {}", given.option, has.join("; "))))
+    let fault = Fault { allowed: String::new(), ..Fault::unknown(section, "", &known) };
+    Err(fault.remedy(has.join("; ")).at(Place::new(&given.option, 0)).into())
 }
 
 impl Settings {
@@ -85,7 +85,7 @@ impl Settings {
     /// # Errors
     /// There is a value of a workload.
     pub fn without_workload(&self, why: &str) -> Result<(), ConfigError> {
-        self.given[2].first().map_or(Ok(()), |given| Err(ConfigError(format!("{}: {why}", given.option))))
+        self.given[2].first().map_or(Ok(()), |given| Err(ConfigError::new(format!("{}: {why}", given.option))))
     }
 
     /// Refuses values of the starting state beside an image.
@@ -94,7 +94,7 @@ impl Settings {
     /// There is one.
     pub fn without_state(&self) -> Result<(), ConfigError> {
         let state = self.given[0].iter().find(|given| given.path[0] == "state");
-        state.map_or(Ok(()), |given| Err(ConfigError(format!("{}: an image has its own starting state", given.option))))
+        state.map_or(Ok(()), |given| Err(ConfigError::new(format!("{}: an image has its own starting state", given.option))))
     }
 
     /// A composition with the values that change it, as one would write them behind it.
@@ -109,7 +109,7 @@ mod tests {
     use super::*;
 
     fn settings(words: &[&str]) -> Result<Settings, String> {
-        Settings::try_from(words.iter().map(ToString::to_string).collect::<Vec<_>>()).map_err(|error| error.0)
+        Settings::try_from(words.iter().map(ToString::to_string).collect::<Vec<_>>()).map_err(|error| error.to_string())
     }
 
     #[test]
@@ -122,13 +122,10 @@ mod tests {
     #[test]
     fn an_unknown_section_is_answered_with_the_nearest() {
         let error = settings(&["geometri.channels=2"]).unwrap_err();
-        assert!(
-            error.starts_with("--set geometri.channels=2: unknown section [geometri] (did you mean `geometry`?); a device has "),
-            "{error}"
-        );
+        assert!(error.starts_with("--set geometri.channels=2: [geometri] is unknown (did you mean `geometry`?); a device has "), "{error}");
         assert!(error.contains("; a workload has ") && error.contains("synthetic"), "{error}");
         let error = settings(&["device.gc.write_points=4"]).unwrap_err();
-        assert!(error.contains("unknown section [gc]; a device has geometry") || error.contains("a device has "), "{error}");
+        assert!(error.contains("[gc] is unknown; a device has geometry"), "{error}");
         assert!(!error.contains("a design has"), "{error}");
     }
 

@@ -3,7 +3,7 @@
 use crate::catalog;
 use crate::settings::Settings;
 use serde::Serialize;
-use tinytail_core::config::{ConfigError, nearest_hint};
+use tinytail_config::{ConfigError, did_you_mean};
 use tinytail_core::design::Design;
 use tinytail_core::device::Device;
 use tinytail_core::observe::Occupant;
@@ -64,7 +64,7 @@ fn cause(name: &str) -> Result<&'static Cause, ConfigError> {
         let names = CAUSES.map(|cause| cause.name);
         ConfigError::new(format!(
             "there is no cause `{name}` that a run could be without{}; there are: {}",
-            nearest_hint(name, &names),
+            did_you_mean(name, names),
             names.join(", ")
         ))
     })

@@ -59,7 +59,7 @@ fn a_fifth_of_the_drive_costs_as_much_from_a_layout_as_from_the_state_written_by
 #[test]
 fn values_of_the_state_that_can_t_be_are_refused_with_the_nearest_right_ones() {
     for (state, message) in [
-        ("live_procent = 80", "the given state: [state] unknown key `live_procent` (did you mean `live_percent`?)"),
+        ("live_procent = 80", "the given state: [state] `live_procent` is unknown (did you mean `live_percent`?)"),
         (
             "ageing = \"stedy\"",
             "the given state: [state] `ageing` is \"stedy\" (did you mean `steady`?); allowed: overwrite, steady, statistical",
@@ -70,7 +70,7 @@ fn values_of_the_state_that_can_t_be_are_refused_with_the_nearest_right_ones() {
         ("ageing = \"statistical\"\nlive_percent = 0", "`live_percent` is 0; a drive without live pages has no steady state"),
     ] {
         let error = outcome("", state).unwrap_err();
-        assert!(matches!(&error, RunError::Config(error) if error.0.contains(message)), "{state}: {error}");
+        assert!(matches!(&error, RunError::Config(error) if error.to_string().contains(message)), "{state}: {error}");
     }
     let error = outcome("+cost-benefit-victim", "ageing = \"statistical\"\nvictims = \"design\"").unwrap_err();
     assert!(error.to_string().contains("cost_benefit has no theory"), "{error}");

@@ -349,7 +349,7 @@ proptest! {
         let (_folder, path) = written(&damaged(&small_devices(), which, &damages));
         let read = in_time({ let path = path.clone(); move || catalog::device(&path) });
         match read {
-            Err(error) => prop_assert!(names_file_and_key(&error.0, &path), "{}", error),
+            Err(error) => prop_assert!(names_file_and_key(&error.to_string(), &path), "{}", error),
             // A large drive is right as well, but takes its time.
             Ok(device) if device.geometry.physical_pages() > PAGES_MAX => {
                 in_time(move || device.derived().rows());
@@ -370,7 +370,7 @@ proptest! {
         let (_folder, path) = written(&damaged(&own("designs"), which, &damages));
         let checked = in_time({ let path = path.clone(); move || catalog::check(&path) });
         if let Err(error) = &checked {
-            prop_assert!(names_file_and_key(&error.0, &path), "{}", error);
+            prop_assert!(names_file_and_key(&error.to_string(), &path), "{}", error);
         }
         let (_other, device) = written(device.get(&small_devices()).as_bytes());
         let design = if checked == Ok("overlay") { format!("base+{path}") } else { path.clone() };

@@ -160,7 +160,7 @@ fn faulty_files_are_refused_each_with_its_fault() {
         std::fs::write(&path, bytes).unwrap();
         let message = refusal("base", "", &path);
         assert!(message.contains(what) && message.starts_with(path.to_str().unwrap()), "{what}: {message}");
-        assert_eq!(image::info(path.to_str().unwrap()).unwrap_err().0, message, "`image info` says the same");
+        assert_eq!(image::info(path.to_str().unwrap()).unwrap_err().to_string(), message, "`image info` says the same");
     };
     refused("no tinytail image", b"");
     refused("no tinytail image", b"0 0 8 8 1\n");
@@ -275,10 +275,10 @@ static IMAGE: LazyLock<Vec<u8>> = LazyLock::new(|| {
 
 fn load(bytes: &[u8]) -> Result<(), String> {
     let (device, design) = tiny();
-    let image = Image::read("fuzzed", Cursor::new(bytes), bytes.len() as u64).map_err(|error| error.0)?;
-    image.check_fits(&device, &design).map_err(|error| error.0)?;
+    let image = Image::read("fuzzed", Cursor::new(bytes), bytes.len() as u64).map_err(|error| error.to_string())?;
+    image.check_fits(&device, &design).map_err(|error| error.to_string())?;
     let mut drive = Drive::new(&device, design, true, Blind).unwrap();
-    image.load(&mut drive, 1).map_err(|error| error.0)?;
+    image.load(&mut drive, 1).map_err(|error| error.to_string())?;
     drive.audit()
 }
 

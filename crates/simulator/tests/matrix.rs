@@ -66,11 +66,11 @@ enum Copied {
 
 /// A drive of a device that the design fits, not aged.
 fn made(device: &str, composition: &str) -> Result<(Device, Drive<Causes>), String> {
-    let mut device = catalog::device(device).map_err(|error| error.0)?;
+    let mut device = catalog::device(device).map_err(|error| error.to_string())?;
     // A quarter is enough to bring every plane to the erased share that it starts with, and leaves stale pages everywhere.
     device.state.overwrite_percent = 25;
-    let (design, _) = catalog::fitted(composition, &mut device, &Settings::default()).map_err(|error| error.0)?;
-    let drive = Drive::new(&device, design, true, Causes([0; PARTS])).map_err(|error| error.0)?;
+    let (design, _) = catalog::fitted(composition, &mut device, &Settings::default()).map_err(|error| error.to_string())?;
+    let drive = Drive::new(&device, design, true, Causes([0; PARTS])).map_err(|error| error.to_string())?;
     Ok((device, drive))
 }
 

@@ -69,6 +69,6 @@ fn without_the_queue_nobody_waits_in_the_host() {
 fn a_cause_that_there_is_not_is_refused_and_the_nearest_is_named() {
     let refused = run(&spec("ttflash-small", "base", &["gc-programs"]), &Control::default());
     let Err(RunError::Config(error)) = refused else { panic!("{refused:?}") };
-    assert!(error.0.contains("`gc-programs`") && error.0.contains("did you mean `gc-program`?"), "{error}");
-    assert!(CAUSES.iter().all(|cause| error.0.contains(cause.name)), "{error}");
+    assert!(error.to_string().contains("`gc-programs`") && error.to_string().contains("did you mean `gc-program`?"), "{error}");
+    assert!(CAUSES.iter().all(|cause| error.to_string().contains(cause.name)), "{error}");
 }

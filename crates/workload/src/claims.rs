@@ -4,11 +4,10 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
+use tinytail_config::{Faults, did_you_mean};
 
 use crate::characteristics::{Characteristics, CharacteristicsSummary};
-use crate::error::WorkloadError;
-use crate::file::{Check, Text};
-use crate::text;
+use crate::file::Check;
 use crate::transform::BurstSummary;
 
 /// A characteristic of what a stand-in stands in for.
@@ -70,28 +69,25 @@ fn figures(summary: &CharacteristicsSummary, bursts: Option<&BurstSummary>) -> B
     found
 }
 
-/// Checks the claims of the table at `section`.
-pub(crate) fn check(tables: &BTreeMap<String, ClaimTable>, text: Text<'_>, section: &[&str]) -> Result<Vec<Claim>, WorkloadError> {
-    let check = Check { text, section };
+/// Checks claims.
+pub(crate) fn check(tables: BTreeMap<String, ClaimTable>, check: Check<'_>, faults: &mut Faults) -> Vec<Claim> {
     let known = figures(&Characteristics::default().summary(), Some(&BurstSummary::default()));
+    let names = || known.keys().map(String::as_str);
     let mut claims = Vec::new();
-    for (name, table) in tables {
-        if !known.contains_key(name) {
-            let nearest = text::nearest(name, known.keys().map(String::as_str));
-            let hint = nearest.map_or_else(String::new, |nearest| format!("; did you mean `{nearest}`?"));
-            let names: Vec<&str> = known.keys().map(String::as_str).collect();
-            return Err(check.fault(name, format_args!("is no characteristic; expected one of {}{hint}", names.join(", "))));
+    for (name, ClaimTable { value, tolerance_percent, .. }) in tables {
+        if !known.contains_key(&name) {
+            let found = format!("is no characteristic{}", did_you_mean(&name, names()));
+            faults.add(check.bound(&name, found, names().collect::<Vec<_>>().join(", ")));
         }
-        let ClaimTable { value, tolerance_percent, .. } = *table;
         if !value.is_finite() {
-            return Err(check.fault(name, format_args!("has the value {value}; expected a finite number")));
+            faults.add(check.bound(&name, format_args!("has the value {value}"), "a finite number"));
         }
         if !(0.0..=100.0).contains(&tolerance_percent) {
-            return Err(check.fault(name, format_args!("has `tolerance_percent = {tolerance_percent}`; expected 0 to 100")));
+            faults.add(check.bound(&name, format_args!("has `tolerance_percent = {tolerance_percent}`"), "0 to 100"));
         }
-        claims.push(Claim { name: name.clone(), value, tolerance_percent });
+        claims.push(Claim { name, value, tolerance_percent });
     }
-    Ok(claims)
+    claims
 }
 
 impl Claim {

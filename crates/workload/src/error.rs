@@ -223,16 +223,9 @@ pub enum WorkloadError {
         /// Where it was looked for.
         reason: String,
     },
-    /// A faulty workload file.
-    #[error("{path}, line {line}: {message}")]
-    Config {
-        /// The file.
-        path: String,
-        /// Line number, from 1.
-        line: usize,
-        /// What is wrong, with the nearest right spelling.
-        message: String,
-    },
+    /// A faulty workload file, with all its faults.
+    #[error(transparent)]
+    Config(#[from] tinytail_config::ConfigError),
 }
 
 impl WorkloadError {

@@ -36,7 +36,6 @@ mod workload;
 pub use characteristics::{Characteristics, CharacteristicsSummary, DeviceInfo, GapClass, KindSummary, SizeClass, TraceInfo};
 pub use claims::CheckedClaim;
 pub use error::{Column, Position, WorkloadError};
-pub use file::Row;
 pub use file::SECTIONS;
 pub use locality::{Hottest, LocalitySummary};
 pub use read::read_text;

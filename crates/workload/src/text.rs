@@ -8,16 +8,6 @@ pub(crate) fn quoted(text: &str) -> String {
     format!("`{shown}{more}`")
 }
 
-/// A value as it stands in a file, on one line and shortened.
-pub(crate) fn one_line(value: &str) -> String {
-    const CHARACTERS_MAX: usize = 60;
-    let shown = value.split_whitespace().collect::<Vec<_>>().join(" ");
-    match shown.char_indices().nth(CHARACTERS_MAX) {
-        Some((end, _)) => format!("{}...", &shown[..end]),
-        None => shown,
-    }
-}
-
 /// A number with a comma between groups of three digits.
 pub(crate) fn grouped(number: impl Into<u128>) -> String {
     let digits = number.into().to_string();
@@ -77,16 +67,6 @@ pub(crate) fn listed(parts: &[String]) -> String {
     }
 }
 
-/// The candidate most like `word`, when one is near enough to have been meant.
-pub(crate) fn nearest<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
-    candidates
-        .into_iter()
-        .map(|candidate| (strsim::jaro_winkler(word, candidate), candidate))
-        .filter(|(likeness, _)| *likeness > 0.75)
-        .max_by(|a, b| a.0.total_cmp(&b.0))
-        .map(|(_, candidate)| candidate)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -98,12 +78,6 @@ mod tests {
         assert_eq!(grouped(1_000_000_u64), "1,000,000");
         assert_eq!((time(-1_234), time(9_999_999_999_999)), ("-1,234 ns".into(), "9,999,999,999,999 ns".into()));
         assert_eq!(time(12_816_638_826_768_508_400), "406.4 years");
-    }
-
-    #[test]
-    fn values_are_shown_on_one_line_and_shortened() {
-        assert_eq!(one_line("[1,\n  2]"), "[1, 2]");
-        assert_eq!(one_line(&"µ".repeat(100)), format!("{}...", "µ".repeat(60)));
     }
 
     #[test]
@@ -120,11 +94,5 @@ mod tests {
         assert_eq!(binary_size(1024), "1.0 KiB");
         assert_eq!(binary_size(3 << 39), "1.5 TiB");
         assert_eq!(binary_size(164_500_000_000), "153.2 GiB");
-    }
-
-    #[test]
-    fn only_near_words_are_suggested() {
-        assert_eq!(nearest("reed_share", ["block_bytes", "read_share"]), Some("read_share"));
-        assert_eq!(nearest("qqq", ["block_bytes", "read_share"]), None);
     }
 }

@@ -4,13 +4,13 @@ use std::path::{Path, PathBuf};
 
 use include_dir::{Dir, include_dir};
 use serde::Serialize;
-use tinytail_core::config::Given;
+use tinytail_config::{Given, Row, did_you_mean};
 use tinytail_core::units::SECTOR_BYTES;
 
 use crate::characteristics::{CharacteristicsSummary, measure};
 use crate::claims::{self, CheckedClaim, Claim};
 use crate::error::WorkloadError;
-use crate::file::{CheckedFile, NO_RATES, Row, Table, Text, TraceFile};
+use crate::file::{CheckedFile, NO_RATES, Table, Text, TraceFile};
 use crate::fio;
 use crate::limit::Limited;
 use crate::random::Random;
@@ -92,8 +92,9 @@ pub struct Description {
 /// The named workloads, by name.
 #[must_use]
 pub fn list() -> Vec<Listing> {
-    let mut listings: Vec<Listing> =
-        embedded().filter_map(|(name, text)| Some(Listing { name: name.into(), summary: text.workload(None).ok()?.summary })).collect();
+    let mut listings: Vec<Listing> = embedded()
+        .filter_map(|(name, text)| Some(Listing { name: name.into(), summary: text.workload(&[], None).ok()?.summary }))
+        .collect();
     listings.sort_by(|a, b| a.name.cmp(&b.name));
     listings
 }
@@ -113,24 +114,24 @@ pub fn describe(name_or_path: &str) -> Result<Description, WorkloadError> {
 pub fn describe_with(name_or_path: &str, given: &[Given]) -> Result<Description, WorkloadError> {
     let (base, multiplier) = split_multiplier(name_or_path)?;
     let describe = |text: Text<'_>| {
-        let summary = text.workload(multiplier)?.summary;
-        let mut rows = text.rows();
+        let summary = text.workload(given, multiplier)?.summary;
+        let mut rows = text.rows(given);
         if let Some(multiplier) = multiplier {
             rows.retain(|row| !(row.section.is_empty() && row.key == MULTIPLIER));
             let source = "given with the workload's name".into();
-            rows.insert(0, Row { section: String::new(), key: MULTIPLIER.into(), value: multiplier.to_string(), source });
+            rows.insert(0, Row { section: String::new(), key: MULTIPLIER.into(), value: multiplier.to_string().into(), source });
         }
         Ok(Description { name: name_or_path.into(), summary, rows })
     };
     if let Some(text) = embedded_named(base) {
-        return text.with(given, describe);
+        return describe(text);
     }
     let path = Path::new(base);
     if !path.is_file() {
         return Err(unknown(base));
     }
     let content = read_text(path).map_err(|error| WorkloadError::io(path, &error))?;
-    Text::new(base, &content).with(given, describe)
+    describe(Text { path: base, text: &content })
 }
 
 /// The file of a named workload, or a workload file, with the values that are given beside it in their places.
@@ -138,16 +139,15 @@ pub fn describe_with(name_or_path: &str, given: &[Given]) -> Result<Description,
 /// # Errors
 /// An unknown name, or a faulty file or value.
 pub fn workload_file(name_or_path: &str, given: &[Given]) -> Result<String, WorkloadError> {
-    let print = |text: Text<'_>| text.workload(None).map(|_| text.text.to_owned());
     if let Some(text) = embedded_named(name_or_path) {
-        return text.with(given, print);
+        return text.printed(given);
     }
     let path = Path::new(name_or_path);
     if !path.is_file() {
         return Err(unknown(name_or_path));
     }
     let content = read_text(path).map_err(|error| WorkloadError::io(path, &error))?;
-    Text::new(name_or_path, &content).with(given, print)
+    Text { path: name_or_path, text: &content }.printed(given)
 }
 
 /// Checks a workload file without opening its trace.
@@ -156,14 +156,14 @@ pub fn workload_file(name_or_path: &str, given: &[Given]) -> Result<String, Work
 /// Names the line and what is wrong there.
 pub fn check_file(path: &Path) -> Result<(), WorkloadError> {
     let content = read_text(path).map_err(|error| WorkloadError::io(path, &error))?;
-    Text::new(&path.display().to_string(), &content).workload(None).map(|_| ())
+    Text { path: &path.display().to_string(), text: &content }.workload(&[], None).map(|_| ())
 }
 
 fn embedded() -> impl Iterator<Item = (&'static str, Text<'static>)> {
     EMBEDDED.files().filter_map(|file| {
         let name = file.path().file_stem()?.to_str()?;
         let path = file.path().to_str()?;
-        is_workload_file(file.path()).then_some((name, Text::new(path, file.contents_utf8()?)))
+        is_workload_file(file.path()).then_some((name, Text { path, text: file.contents_utf8()? }))
     })
 }
 
@@ -196,11 +196,7 @@ fn split_multiplier(name_or_path: &str) -> Result<(&str, Option<u32>), WorkloadE
 }
 
 fn unknown(name: &str) -> WorkloadError {
-    let nearest = text::nearest(name, embedded().map(|(name, _)| name));
-    WorkloadError::UnknownWorkload {
-        name: name.into(),
-        nearest: nearest.map_or_else(String::new, |nearest| format!("; did you mean `{nearest}`?")),
-    }
+    WorkloadError::UnknownWorkload { name: name.into(), nearest: did_you_mean(name, embedded().map(|(name, _)| name)) }
 }
 
 impl Workload {
@@ -244,14 +240,14 @@ impl Workload {
         let (base, multiplier) = split_multiplier(name_or_path)?;
         let named = |name: &str| multiplier.map_or_else(|| name.to_owned(), |multiplier| format!("{name}@{multiplier}"));
         if let Some(text) = embedded_named(base) {
-            let file = text.with(given, |text| text.workload(multiplier))?;
+            let file = text.workload(given, multiplier)?;
             return Self::from_file(named(base), file, text.path, None, options, traces, reading);
         }
         let path = Path::new(base);
         if is_workload_file(path) && path.is_file() && !fio::is_io_log(path) {
             let content = read_text(path).map_err(|error| WorkloadError::io(path, &error))?;
             let name = path.file_stem().map_or_else(|| base.into(), |stem| stem.to_string_lossy());
-            let file = Text::new(base, &content).with(given, |text| text.workload(multiplier))?;
+            let file = Text { path: base, text: &content }.workload(given, multiplier)?;
             return Self::from_file(named(&name), file, base, path.parent(), options, traces, reading);
         }
         if base == STANDARD_INPUT {

@@ -90,9 +90,9 @@ fn workload_files_state_the_gap() {
     let workload = resolve(&file("\"mean\""), &TraceOptions::default()).unwrap().transformed(&gap(BurstGap::Seconds(0.001))).unwrap();
     assert_eq!(times(&workload), [0, 0, 0, 1_100_000, 1_100_000]);
     for (written, expected) in [
-        ("0", "line 6: `transform.burst_gap_s` is 0; expected a time in seconds, above 0"),
-        ("-1.5", "`transform.burst_gap_s` is -1.5"),
-        ("\"median\"", "line 6: expected a number of seconds, or \"mean\""),
+        ("0", ":6: [transform] `burst_gap_s` is 0; expected a time in seconds, above 0"),
+        ("-1.5", "[transform] `burst_gap_s` is -1.5"),
+        ("\"median\"", ":6: [transform] `burst_gap_s` is \"median\": expected a number of seconds, or \"mean\""),
         ("true", "a number of seconds, or \"mean\""),
     ] {
         let message = check_file(&file(written)).unwrap_err().to_string();
@@ -155,14 +155,14 @@ fn bursts_are_made_by_rule() {
     assert_eq!(times(&workload), [&[2_000_000; 8][..], &[3_500_000; 2]].concat(), "the first burst comes later");
     assert!(workload.convert(&folder.0.join("out"), 1, None, false).is_err());
     for (section, lines, expected) in [
-        ("synthetic", "burst_requests = 4", "`synthetic.burst_requests` needs `burst_idle_us`"),
-        ("synthetic", "burst_idle_us = 4", "`synthetic.burst_idle_us` needs `burst_requests`"),
-        ("synthetic", "burst_requests = 0\nburst_idle_us = 4", "`synthetic.burst_requests` is 0"),
-        ("synthetic", "burst_requests = 4\nburst_idle_us = 0", "`synthetic.burst_idle_us` is 0; expected 1 to"),
-        ("synthetic", "burst_requests = 4\nburst_idle_us = 4\nqueue_depth = 1", "`synthetic.queue_depth` is given with `burst_requests`"),
-        ("synthetic", "burst_requests = 4\nburst_idle_us = 4\nruntime_ms = 1", "`synthetic.runtime_ms` is given with"),
+        ("synthetic", "burst_requests = 4", "[synthetic] `burst_requests` needs `burst_idle_us`"),
+        ("synthetic", "burst_idle_us = 4", "[synthetic] `burst_idle_us` needs `burst_requests`"),
+        ("synthetic", "burst_requests = 0\nburst_idle_us = 4", "[synthetic] `burst_requests` is 0"),
+        ("synthetic", "burst_requests = 4\nburst_idle_us = 0", "[synthetic] `burst_idle_us` is 0; allowed: 1 to"),
+        ("synthetic", "burst_requests = 4\nburst_idle_us = 4\nqueue_depth = 1", "[synthetic] `queue_depth` is given with `burst_requests`"),
+        ("synthetic", "burst_requests = 4\nburst_idle_us = 4\nruntime_ms = 1", "[synthetic] `runtime_ms` is given with"),
         ("synthetic", "", "or `burst_requests` (bursts) is missing"),
-        ("threads.a", "burst_requests = 4\nburst_idle_us = 4", "`threads.a.burst_requests` is of a whole workload"),
+        ("threads.a", "burst_requests = 4\nburst_idle_us = 4", "[threads.a] `burst_requests` is of a whole workload"),
     ] {
         let message = check_file(&file(section, lines)).unwrap_err().to_string();
         assert!(message.contains(expected), "{lines}: {message}");
@@ -179,9 +179,9 @@ fn a_flow_of_both_kinds_reads_and_writes_in_runs() {
         let text = format!("{}{to}{}", &sound[..start], &sound[end..]);
         check_file(&folder.file("w.toml", text)).unwrap_err().to_string()
     };
-    assert!(faulty("write_share = ", "").contains("`profile.flows.all.kind` is \"mixed\" and needs `write_share`"));
-    assert!(faulty("write_share = ", "write_share = 1.5").contains("is 1.5; expected a share from 0 to 1"));
-    assert!(faulty("kind = ", "kind = \"read\"").contains("`profile.flows.all.write_share` is only for flows of the kind \"mixed\""));
+    assert!(faulty("write_share = ", "").contains("[profile.flows.all] `kind` is \"mixed\" and needs `write_share`"));
+    assert!(faulty("write_share = ", "write_share = 1.5").contains("is 1.5; allowed: a share from 0 to 1"));
+    assert!(faulty("kind = ", "kind = \"read\"").contains("[profile.flows.all] `write_share` is only for flows of the kind \"mixed\""));
     let swept = faulty("sequential_share = ", "sequential_share = 0.0\nsweep_chunk_kib = 64\nsweep_parallel = 1");
     assert!(swept.contains("`sweep_chunk_kib`"), "{swept}");
     // A run keeps its kind: whoever continues a request does what it did.

@@ -238,17 +238,17 @@ fn transforms_of_a_file_and_of_options_go_together() {
     assert!(notes.contains("busiest 0.001 s: from 0.002 s on, 2 requests") && !notes.contains("window from"), "{notes}");
     let rows = describe(file.to_str().unwrap()).unwrap().rows;
     let row = rows.iter().find(|row| row.key == "scale_size").unwrap();
-    assert_eq!((row.section.as_str(), row.value.as_str(), row.source.as_str()), ("transform", "0.5", "to halve it"));
+    assert_eq!((row.section.as_str(), row.value.as_str().unwrap(), row.source.as_str()), ("transform", "0.5", "to halve it"));
     for (from, to, line, expected) in [
-        ("scale_time = 2", "scale_time = 0", 7, "`transform.scale_time` is 0; expected a factor"),
+        ("scale_time = 2", "scale_time = 0", 7, "[transform] `scale_time` is 0; expected a factor"),
         ("scale_time = 2", "scale_tiem = 2", 7, "did you mean `scale_time`?"),
         ("scale_time = 2", "fit = \"flod\"", 7, "did you mean `fold`?"),
-        ("[0.001, 0.01]", "[0.01, 0.001]", 6, "`transform.window_s` is [0.01, 0.001]"),
-        ("[0.001, 0.01]", "[0.001]", 6, "`transform.window_s`"),
+        ("[0.001, 0.01]", "[0.01, 0.001]", 6, "[transform] `window_s` is [0.01, 0.001]"),
+        ("[0.001, 0.01]", "[0.001]", 6, "[transform] `window_s`"),
     ] {
         let faulty = folder.file("faulty.toml", text.replace(from, to));
         let message = check_file(&faulty).unwrap_err().to_string();
-        assert!(message.contains(&format!("faulty.toml, line {line}: ")) && message.contains(expected), "{message}");
+        assert!(message.contains(&format!("faulty.toml:{line}: ")) && message.contains(expected), "{message}");
     }
     let empty = folder.file("empty.toml", text.replace("[0.001, 0.01]", "[1, 2]"));
     assert!(resolve(&empty, &TraceOptions::default()).unwrap_err().to_string().contains("no request is between 1 s and 2 s"));
@@ -312,9 +312,9 @@ fn tenants_share_a_drive() {
     let message = faulty(&(tenants.to_owned() + "[tenants.web.transform]\nfit = \"fold\"\n"));
     assert!(message.contains("`web`: `fit` of a tenant needs `region_bytes`"), "{message}");
     let message = faulty(&(tenants.to_owned() + "[tenants.web.transform]\nrepeat = 0\n"));
-    assert!(message.contains("line 9: `tenants.web.transform.repeat` is 0"), "{message}");
+    assert!(message.contains(":9: [tenants.web.transform] `repeat` is 0"), "{message}");
     let message = faulty("summary = \"s\"\n[tenants.web.trace]\ntime_unit = \"us\"\n");
-    assert!(message.contains("line 2: `tenants.web.trace.file` is missing"), "{message}");
+    assert!(message.contains(":2: [tenants.web.trace] `file` is missing"), "{message}");
 }
 
 #[test]
@@ -341,7 +341,7 @@ fn what_is_made_by_rule_has_no_transforms() {
     let text = "summary = \"s\"\n[synthetic]\nqueue_depth = 4\nblock_bytes = 4096\nread_share = 0.7\naddresses = \"uniform\"\nrequests = 10\n\
                 [transform]\nrepeat = 2\n";
     let message = check_file(&folder.file("w.toml", text)).unwrap_err().to_string();
-    assert!(message.contains("line 8: `transform` applies to traces and stand-ins"), "{message}");
+    assert!(message.contains(":8: `transform` applies to traces and stand-ins"), "{message}");
 }
 
 /// What is said of formats and what is done to requests go together, whatever the format.

@@ -201,7 +201,7 @@ fn devices_have_names_where_the_trace_gives_them() {
     assert_eq!(play(&blkparse, &none()).unwrap(), [write(0, 8, 8)]);
     std::fs::write(sidecar, "device = -1\n").unwrap();
     let text = message(play(&blkparse, &none()), &folder);
-    assert!(text.contains("b.toml, line 1: `device` is -1"), "{text}");
+    assert!(text.contains("b.toml:1: `device` is -1"), "{text}");
     let many: String = (0..40).map(|device| format!("{device},R,0,512,{device}\n")).collect();
     let text = message(play(&folder.file("m", many), &chosen("99")), &folder);
     assert!(text.ends_with("18, 19 and 20 more"), "{text}");
@@ -419,7 +419,7 @@ fn any_delimited_text_is_read_by_its_columns() {
     folder.file("t.toml", "columns = { value = \"time:us,op,lba:bytes,len:bytes\", source = \"its author\" }\n");
     assert_eq!(play(&trace, &none()).unwrap(), expected);
     folder.file("t.toml", "columns = \"time:us,op\"\n");
-    assert!(message(play(&trace, &none()), &folder).contains("t.toml, line 1: `columns`"), "{}", message(play(&trace, &none()), &folder));
+    assert!(message(play(&trace, &none()), &folder).contains("t.toml:1: `columns`"), "{}", message(play(&trace, &none()), &folder));
 }
 
 #[test]

@@ -134,7 +134,7 @@ fn every_value_of_a_calibrated_workload_has_its_source() {
     }
     let rows = describe("dtrs").unwrap().rows;
     let unit = rows.iter().find(|row| row.key == "time_unit").unwrap();
-    assert_eq!((unit.section.as_str(), unit.value.as_str()), ("trace", "us"));
+    assert_eq!((unit.section.as_str(), unit.value.as_str()), ("trace", Some("us")));
     assert!(unit.source.contains("423"));
 }
 
@@ -414,7 +414,7 @@ fn the_real_trace_is_found_in_the_folder_of_traces() {
 #[test]
 fn a_near_miss_of_a_name_is_corrected() {
     let message = resolve("ranrw70-qd16").unwrap_err().to_string();
-    assert!(message.contains("`ranrw70-qd16`; did you mean `randrw70-qd16`?"), "{message}");
+    assert!(message.contains("`ranrw70-qd16` (did you mean `randrw70-qd16`?)"), "{message}");
     assert!(resolve("some/where.trace").unwrap_err().to_string().contains("no workload and no file"));
 }
 
@@ -451,38 +451,64 @@ fn stand_ins_can_be_played_in_closed_loop() {
 #[test]
 fn faulty_workload_files_name_the_line() {
     for (from, to, line, expected) in [
-        ("read_share", "reed_share", 5, "unknown field `reed_share`"),
+        ("read_share", "reed_share", 5, "`reed_share` is unknown"),
         ("read_share", "reed_share", 5, "did you mean `read_share`?"),
         ("\"uniform\"", "\"unifrom\"", 6, "did you mean `uniform`?"),
-        ("0.7", "1.5", 5, "`synthetic.read_share` is 1.5; expected a share from 0 to 1"),
-        ("0.7", "nan", 5, "expected a share"),
-        ("0.7", "\"many\"", 5, "`synthetic.read_share` is \"many\"; expected a number"),
-        ("\"uniform\"", "\"unifrom\"", 6, "`synthetic.addresses`: unknown variant `unifrom`"),
-        ("0.7", "{ value = 0.7, sauce = \"x\" }", 5, "unknown field `sauce`"),
-        ("4096", "4000", 4, "expected a multiple of 512 bytes"),
+        ("0.7", "1.5", 5, "[synthetic] `read_share` is 1.5; allowed: a share from 0 to 1"),
+        ("0.7", "nan", 5, "allowed: a share"),
+        ("0.7", "\"many\"", 5, "[synthetic] `read_share` is \"many\"; allowed: a number"),
+        ("\"uniform\"", "\"unifrom\"", 6, "[synthetic] `addresses` is \"unifrom\" (did you mean"),
+        ("0.7", "{ value = 0.7, sauce = \"x\" }", 5, "unknown key `sauce`"),
+        ("4096", "4000", 4, "allowed: a multiple of 512 bytes"),
         ("4096", "0", 4, "above 0"),
-        ("4096", "-1", 4, "`synthetic.block_bytes` is -1; expected a whole number that is not negative"),
-        ("queue_depth = 4", "queue_depth = { value = -4, source = \"s\" }", 3, "`synthetic.queue_depth` is {"),
-        ("queue_depth = 4", "queue_depth = 0", 3, "`synthetic.queue_depth` is 0"),
+        ("4096", "-1", 4, "[synthetic] `block_bytes` is -1; allowed: a whole number that is not negative"),
+        ("queue_depth = 4", "queue_depth = { value = -4, source = \"s\" }", 3, "[synthetic] `queue_depth` is -4"),
+        ("queue_depth = 4", "queue_depth = 0", 3, "[synthetic] `queue_depth` is 0"),
         ("queue_depth = 4", "queue_depth = 4\nrate_per_s = 1", 4, "both given"),
         ("queue_depth = 4", "rate_per_s = 0", 3, "above 0 and at most 1e9"),
-        ("\"uniform\"", "\"zipf\"", 2, "`synthetic.zipf_theta` is missing"),
+        ("\"uniform\"", "\"zipf\"", 2, "[synthetic] `zipf_theta` is missing"),
         ("\"uniform\"", "\"zipf\"\nzipf_theta = 9", 7, "above 0, at most 4"),
         ("\"uniform\"", "\"uniform\"\nzipf_theta = 1", 7, "uniform addresses"),
-        ("requests = 1000", "requests = 0", 7, "`synthetic.requests` is 0"),
+        ("requests = 1000", "requests = 0", 7, "[synthetic] `requests` is 0"),
         ("[synthetic]", "[synthetik]", 2, "did you mean `synthetic`?"),
         ("requests = 1000", "requests = 1000\n[trace]\nfile = \"x\"", 1, "exactly one of the tables"),
         ("requests = 1000", "requests =", 7, ""),
     ] {
         let file = File::new("faulty", &SYNTHETIC.replace(from, to));
         let message = file.resolve().unwrap_err().to_string();
-        assert!(message.contains(&format!("faulty.toml, line {line}: ")), "{to}: {message}");
+        assert!(message.contains(&format!("faulty.toml:{line}: ")), "{to}: {message}");
         assert!(message.contains(expected), "{to}: {message}");
         assert_eq!(check_file(&file.0).unwrap_err().to_string(), message);
     }
     assert_eq!(check_file(&File::new("sound", SYNTHETIC).0), Ok(()));
     let message = File::new("no-trace", "summary = \"s\"\n\n[trace]\n").resolve().unwrap_err().to_string();
-    assert!(message.contains("line 3: `trace.file` is missing"), "{message}");
+    assert!(message.contains(":3: [trace] `file` is missing"), "{message}");
+}
+
+#[test]
+fn all_faults_of_a_workload_file_are_told_with_their_lines() {
+    let thread = "block_bytes = 4096\nread_share = 0.7\naddresses = \"uniform\"\n";
+    let file = File::new(
+        "faults",
+        &format!(
+            "summary = \"s\"\nmultiplir = 2\n[threads.a]\nqueue_depth = 0\n{thread}[threads.b]\nqueue_depth = 1\n{}[threads.c]\n\
+             queue_depth = 1\nrate_per_s = 5\n{thread}",
+            thread.replace("0.7", "7").replace("4096", "\"4k\"").replace("unif", "unf")
+        ),
+    );
+    let message = check_file(&file.0).unwrap_err().to_string();
+    let expected = [
+        "2: `multiplir` is unknown (did you mean `multiplier`?); allowed: summary, multiplier, ",
+        "4: [threads.a] `queue_depth` is 0; allowed: 1 or more",
+        "10: [threads.b] `block_bytes` is \"4k\"; allowed: a whole number",
+        "11: [threads.b] `read_share` is 7; allowed: a share from 0 to 1",
+        "12: [threads.b] `addresses` is \"unform\" (did you mean `uniform`?); allowed: uniform, ",
+        "15: [threads.c] `rate_per_s` and `queue_depth` are both given; allowed: one, open or closed loop",
+    ];
+    assert_eq!(message.lines().count(), expected.len(), "{message}");
+    for (found, expected) in message.lines().zip(expected) {
+        assert!(found.contains(&format!("faults.toml:{expected}")), "{found}");
+    }
 }
 
 #[test]
@@ -502,35 +528,39 @@ fn the_number_of_requests_is_the_files_or_the_runs_and_one_of_them_must_be_there
 fn faulty_profiles_name_the_line() {
     let sound = include_str!("../../../workloads/standin-dtrs.toml");
     for (from, to, expected) in [
-        ("jitter_share = { value = 0.45,", "burst_bias = 0.95\njitter_share = { value = 0.45,", "`profile.flows.reads.burst_bias` is 0.95"),
-        ("jitter_share = { value = 0.45,", "burst_bias = nan\njitter_share = { value = 0.45,", "expected 0.5 to 0.9"),
+        (
+            "jitter_share = { value = 0.45,",
+            "burst_bias = 0.95\njitter_share = { value = 0.45,",
+            "[profile.flows.reads] `burst_bias` is 0.95",
+        ),
+        ("jitter_share = { value = 0.45,", "burst_bias = nan\njitter_share = { value = 0.45,", "allowed: 0.5 to 0.9"),
         ("jitter_share = { value = 0.45,", "burst_byas = 0.6\njitter_share = { value = 0.45,", "did you mean `burst_bias`?"),
         (
             "jitter_share = { value = 0.45,",
             "offset_sectors = 8\njitter_share = { value = 0.45,",
-            "`profile.flows.reads.offset_sectors` is 8",
+            "[profile.flows.reads] `offset_sectors` is 8",
         ),
-        ("jitter_share = { value = 0.45,", "lane_kib = 130\njitter_share = { value = 0.45,", "`profile.flows.reads.lane_kib` is 130"),
-        ("sweep_parallel = { value = 6", "lane_kib = 512\nsweep_parallel = { value = 6", "`profile.flows.bulk-writes.lane_kib` has no"),
+        ("jitter_share = { value = 0.45,", "lane_kib = 130\njitter_share = { value = 0.45,", "[profile.flows.reads] `lane_kib` is 130"),
+        ("sweep_parallel = { value = 6", "lane_kib = 512\nsweep_parallel = { value = 6", "[profile.flows.bulk-writes] `lane_kib` has no"),
         ("sweep_parallel = { value = 6", "revisit_evenly = true\nsweep_parallel = { value = 6", "revisit_evenly` has no"),
-        ("sweep_parallel = { value = 6", "sweep_parallel = { value = 0", "`profile.flows.bulk-writes.sweep_parallel` is 0"),
+        ("sweep_parallel = { value = 6", "sweep_parallel = { value = 0", "[profile.flows.bulk-writes] `sweep_parallel` is 0"),
         ("sweep_parallel = {", "sweep_paralel = {", "did you mean `sweep_parallel`?"),
-        ("sweep_chunk_kib = { value = 256", "sweep_chunk_kib = { value = 250", "`profile.flows.bulk-writes.sweep_chunk_kib` is 250"),
+        ("sweep_chunk_kib = { value = 256", "sweep_chunk_kib = { value = 250", "[profile.flows.bulk-writes] `sweep_chunk_kib` is 250"),
         ("jitter_share = { value = 0.45,", "sweep_parallel = 2\njitter_share = { value = 0.45,", "needs `sweep_chunk_kib`"),
         (
             "jitter_share = { value = 0.45,",
             "sweep_parallel = 2\nsweep_chunk_kib = 64\njitter_share = { value = 0.45,",
-            "`profile.flows.reads.sequential_share` is 0.9; a flow with `sweep_chunk_kib` needs 0",
+            "[profile.flows.reads] `sequential_share` is 0.9; a flow with `sweep_chunk_kib` needs 0",
         ),
-        ("[152.0, 153.2, 1.0]", "[153.0, 152.0, 1.0]", "`profile.flows.bulk-writes.regions_gib` has [153, 152, 1]"),
-        ("pause_ms = 0.0", "pause_ms = -1.0", "`profile.flows.small-writes.pause_ms` is -1"),
-        ("[8, 77.2]", "[0, 77.2]", "`profile.flows.small-writes.start_sizes_sectors` needs pairs"),
+        ("[152.0, 153.2, 1.0]", "[153.0, 152.0, 1.0]", "[profile.flows.bulk-writes] `regions_gib` has [153, 152, 1]"),
+        ("pause_ms = 0.0", "pause_ms = -1.0", "[profile.flows.small-writes] `pause_ms` is -1"),
+        ("[8, 77.2]", "[0, 77.2]", "[profile.flows.small-writes] `start_sizes_sectors` needs pairs"),
         ("pause_share = { value = 0.001", "pause_share = { value = 0.5", "leaves no time for"),
-        ("270.1", "-270.1", "`profile.flows.reads.rates_per_s` has -270.1"),
+        ("270.1", "-270.1", "[profile.flows.reads] `rates_per_s` has -270.1"),
         ("kind = \"read\"", "kind = \"reads\"", "did you mean `read`?"),
     ] {
         assert!(sound.contains(from), "{from}");
         let message = File::new("profile", &sound.replacen(from, to, 1)).resolve().unwrap_err().to_string();
-        assert!(message.contains("profile.toml, line ") && message.contains(expected), "{message}");
+        assert!(message.contains("profile.toml:") && message.contains(expected), "{message}");
     }
 }

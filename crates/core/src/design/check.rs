@@ -1,289 +1,312 @@
 //! What of a design contradicts the device or itself: techniques that need each other, or can't go together.
 
-use crate::config::ConfigError;
 use crate::design::{Design, Destination};
 use crate::device::Device;
 use crate::ftl::ageing::check_theory;
 use crate::ftl::write_points::WRITE_POINTS_MAX;
 use crate::policy::{
-    Align, FlushPlan, GcGate, GcGatePolicy, GcHold, GcTrigger, Join, Order, PageChoice, Place, Reach, ReadPlan, Scope, Scrub, Suspend,
-    Victim, WearLevel,
+    Align, FlushPlan, GcGate, GcGatePolicy, GcHold, GcTrigger, Join, Order, PageChoice, Place, Reach, ReadPlan, Scope, Scrub, Victim,
+    WearLevel,
 };
 use crate::raid::stripes::Stripes;
+use tinytail_config::{Fault, Faults};
+
+/// What a choice contradicts: section and key, its value with a reason, and what is allowed in place of it.
+struct Against<'a>(&'a str, &'a str, String, &'a str);
+
+impl Against<'_> {
+    fn fault(self, section: &str, key: &str, found: String) -> Fault {
+        let Self(other, other_key, said, allowed) = self;
+        Fault::new(section, key, format!("{found} contradicts [{other}] `{other_key}` {said}")).with(other, other_key).allowed(allowed)
+    }
+}
+
+/// `= "name"`, with a reason.
+fn named(name: &str, reason: &str) -> String {
+    format!("= \"{name}\", {reason}")
+}
 
 impl Design {
     /// Refuses a GC that should leave its plane and can't.
-    fn check_destination(&mut self) -> Result<(), ConfigError> {
+    fn check_destination(&mut self, faults: &mut Faults) {
         if !self.gc.leaves_its_plane() {
-            return Ok(());
+            return;
         }
-        let reason = if !self.gc.copies_through_controller() {
-            "[gc] `copy` = \"copyback\", which stays inside a plane; allowed: \"controller\"".to_string()
+        let (die, destination) = (self.gc.destination == Destination::Die, self.gc.destination);
+        let against = if !self.gc.copies_through_controller() {
+            Against("gc", "copy", "= \"copyback\", which stays inside a plane".into(), "\"controller\"")
         } else if self.gc.ideal {
-            "[gc] `ideal` = true, whose GC stays inside its plane".to_string()
-        } else if self.place.reach() != self.gc.destination.reach() {
+            Against("gc", "ideal", "= true, whose GC stays inside its plane".into(), "false")
+        } else if self.place.reach() != destination.reach() {
             // Overwritten pages return to their planes, which those of others might have filled for good.
-            let (binds, allowed) = (self.place.reach().among(), self.gc.destination.placed_by());
-            format!("[place] `policy` = \"{}\", which places a page {binds}; allowed: {allowed}", self.place.name())
-        } else if self.gc.destination == Destination::Die && !self.gc_gate.alone_in_die() {
+            let binds = format!("which places a page {}", self.place.reach().among());
+            Against("place", "policy", named(self.place.name(), &binds), destination.placed_by())
+        } else if die && !self.gc_gate.alone_in_die() {
             // Each may need a block's worth of what the planes of the die keep for GC together.
-            format!(
-                "[gc_gate] `policy` = \"{}\", which lets several planes of a die collect at a time; allowed: \"one_per_die\"",
-                self.gc_gate.name()
-            )
-        } else if self.gc.destination == Destination::Die && !self.gc_trigger.by_die() {
+            let reason = "which lets several planes of a die collect at a time";
+            Against("gc_gate", "policy", named(self.gc_gate.name(), reason), "\"one_per_die\"")
+        } else if die && !self.gc_trigger.by_die() {
             // A GC takes erased pages of all planes to free those of one.
-            format!(
-                "[gc_trigger] `policy` = \"{}\", which counts the erased pages of each plane; allowed: \"watermark\" with `of` = \"die\"",
-                self.gc_trigger.name()
-            )
+            let reason = "which counts the erased pages of each plane";
+            Against("gc_trigger", "policy", named(self.gc_trigger.name(), reason), "\"watermark\" with `of` = \"die\"")
         } else if self.gc_hold.widest() > Scope::Die {
             // Two GCs, each with its channel, would wait for the other's.
-            "a [gc_hold] `scope` wider than a die, because two GCs could wait for each other's channels; allowed: \"plane\", \"die\""
-                .to_string()
+            let reason = "wider than a die, because two GCs could wait for each other's channels";
+            Against("gc_hold", "scope", reason.into(), "\"plane\", \"die\"")
         } else {
-            return Ok(());
+            return;
         };
-        Err(ConfigError(format!("{}: [gc] `destination` = \"{}\" contradicts {reason}", self.name, self.gc.destination.name())))
+        faults.push(against.fault("gc", "destination", format!("= \"{}\"", destination.name())));
     }
 
     /// Refuses to place pages on whichever plane of a die where the die's programs do not take all planes, for one of them might
     /// be filled with live pages for good; and where a block has room for a few such programs only, for GC would go on
     /// collecting its own padding.
-    fn check_super_pages(&mut self, device: &Device) -> Result<(), ConfigError> {
+    fn check_super_pages(&mut self, device: &Device, faults: &mut Faults) {
         if self.place.reach() != Reach::Die {
-            return Ok(());
+            return;
         }
-        let g = &device.geometry;
+        let (g, place) = (&device.geometry, self.place.name());
         if g.pages_per_block < 3 * g.planes_per_die {
-            return Err(ConfigError(format!(
-                "{}: [place] `policy` = \"{}\" pads up to {} pages for each GC on this device, whose blocks have {} pages; allowed: {} or more",
-                self.name,
-                self.place.name(),
-                g.planes_per_die - 1,
-                g.pages_per_block,
-                3 * g.planes_per_die
-            )));
+            let (padding, pages) = (g.planes_per_die - 1, g.pages_per_block);
+            let found = format!("= \"{place}\" pads up to {padding} pages for each GC on this device, whose blocks have {pages} pages");
+            faults.push(Fault::new("place", "policy", found).allowed(format!("{} or more", 3 * g.planes_per_die)));
         }
-        if self.join.gather_ns().is_some() {
-            return Ok(());
+        if self.join.gather_ns().is_none() {
+            let join = self.join.name();
+            let found = format!("= \"{place}\" fills programs of all planes of a die; [join] `policy` is \"{join}\"");
+            faults.push(Fault::new("place", "policy", found).with("join", "policy").allowed("\"strict_all_planes\""));
         }
-        Err(ConfigError(format!(
-            "{}: [place] `policy` = \"{}\" fills programs of all planes of a die; [join] `policy` is \"{}\", allowed: \"strict_all_planes\"",
-            self.name,
-            self.place.name(),
-            self.join.name()
-        )))
     }
 
     /// Refuses late placement without GC of single operations and the other way round, what neither could heed, and more write
     /// points than GC's thresholds have blocks between them.
-    fn check_late(&mut self, device: &Device) -> Result<(), ConfigError> {
+    fn check_late(&mut self, device: &Device, faults: &mut Faults) {
         let (late, nothing) = (self.place.late(), self.gc_hold.nothing());
-        let (place, gc_hold) = (self.place.name(), self.gc_hold.name());
-        let fault = |what: String| Err(ConfigError(format!("{}: {what}", self.name)));
+        let (place, gc_hold, points) = (self.place.name(), self.gc_hold.name(), self.gc.write_points);
         if !late {
-            return if nothing {
-                fault(format!(
-                    "[gc_hold] `policy` = \"{gc_hold}\" moves pages that have no place until they are programmed, and [place] `policy` = \
-                     \"{place}\" places them before; allowed: \"next_idle\""
-                ))
-            } else {
-                self.check_choice_in_planes()
-            };
+            if nothing {
+                let found = format!(
+                    "= \"{gc_hold}\" moves pages that have no place until they are programmed, and [place] `policy` = \"{place}\" places them \
+                     before"
+                );
+                return faults.push(Fault::new("gc_hold", "policy", found).with("place", "policy").allowed("\"next_idle\""));
+            }
+            return self.check_choice_in_planes(faults);
         }
-        let contradiction = if !nothing {
-            Some(format!("[gc_hold] `policy` = \"{gc_hold}\", which holds dies that look idle; allowed: \"nothing\""))
+        let against = if !nothing {
+            Against("gc_hold", "policy", named(gc_hold, "which holds dies that look idle"), "\"nothing\"")
         } else if !self.gc.copies_through_controller() {
-            Some("[gc] `copy` = \"copyback\", whose pages stay where they are; allowed: \"controller\"".into())
+            Against("gc", "copy", "= \"copyback\", whose pages stay where they are".into(), "\"controller\"")
         } else if self.gc.ideal {
-            Some("[gc] `ideal` = true, whose GC is no operation; allowed: false".into())
+            Against("gc", "ideal", "= true, whose GC is no operation".into(), "false")
         } else if !matches!(&self.gc_gate, GcGatePolicy::Free(free) if free.is_always_open()) {
-            let gate = self.gc_gate.name();
-            Some(format!("[gc_gate] `policy` = \"{gate}\", since GC of single operations has no start; allowed: \"free\", without `start`"))
+            let reason = "since GC of single operations has no start";
+            Against("gc_gate", "policy", named(self.gc_gate.name(), reason), "\"free\", without `start`")
         } else if self.join.gather_ns().is_some() {
-            let join = self.join.name();
-            Some(format!("[join] `policy` = \"{join}\", which gathers pages that have their planes; allowed: \"none\", \"same_offset\""))
+            let reason = "which gathers pages that have their planes";
+            Against("join", "policy", named(self.join.name(), reason), "\"none\", \"same_offset\"")
         } else {
-            None
+            return self.check_late_space(device, points, faults);
         };
-        if let Some(contradiction) = contradiction {
-            return fault(format!("[place] `policy` = \"{place}\" contradicts {contradiction}"));
-        }
-        let points = self.gc.write_points;
+        faults.push(against.fault("place", "policy", format!("= \"{place}\"")));
+    }
+
+    fn check_late_space(&mut self, device: &Device, points: u32, faults: &mut Faults) {
         if points > WRITE_POINTS_MAX {
-            return fault(format!("[gc] `write_points` is {points}; allowed with [place] `policy` = \"{place}\": 1 to {WRITE_POINTS_MAX}"));
+            let allowed = format!("1 to {WRITE_POINTS_MAX} with [place] `policy` = \"{}\"", self.place.name());
+            return faults.push(Fault::new("gc", "write_points", format!("is {points}")).with("place", "policy").allowed(allowed));
         }
-        let Some((background, emergency)) = self.gc_trigger.thresholds() else { return Ok(()) };
+        let Some((background, emergency)) = self.gc_trigger.thresholds() else { return };
         if points > background - emergency {
-            return fault(format!(
-                "[gc] `write_points` is {points}, and each has an open block of the pool between [gc_trigger] `background_blocks` and \
-                 `emergency_blocks`, {background} and {emergency} erased blocks of each plane on this device; allowed: 1 to {}, their \
-                 difference",
-                background - emergency
-            ));
+            let found = format!(
+                "is {points}, and each has an open block of the pool between [gc_trigger] `background_blocks` and `emergency_blocks`, \
+                 {background} and {emergency} erased blocks of each plane on this device"
+            );
+            let fault =
+                Fault::new("gc", "write_points", found).with("gc_trigger", "background_blocks").with("gc_trigger", "emergency_blocks");
+            return faults.push(fault.allowed(format!("1 to {}, their difference", background - emergency)));
         }
         let g = &device.geometry;
         let live = (u64::from(g.blocks_per_plane) * u64::from(device.host.logical_permyriad)).div_ceil(10_000) as u32;
         let spare = (g.blocks_per_plane - device.bad_blocks_per_plane()).saturating_sub(live);
         if background + points >= spare {
-            return fault(format!(
-                "[gc_trigger] `background_blocks` keeps {background} erased blocks of each plane and [gc] `write_points` {points} open ones; \
-                 allowed: less than {spare} in all, the spare blocks of a plane"
-            ));
+            let found = format!("keeps {background} erased blocks of each plane and [gc] `write_points` {points} open ones");
+            let fault = Fault::new("gc_trigger", "background_blocks", found).with("gc", "write_points");
+            faults.push(fault.allowed(format!("less than {spare} in all, the spare blocks of a plane")));
         }
-        Ok(())
     }
 
     /// Refuses choices among the write points of a plane where there are none, or where something else has made them; and more write
     /// points than anybody uses.
-    fn check_choice_in_planes(&mut self) -> Result<(), ConfigError> {
-        let fault = |what: String| Err(ConfigError(format!("{}: {what}", self.name)));
+    fn check_choice_in_planes(&mut self, faults: &mut Faults) {
         let (place, points, gathers) = (self.place.name(), self.gc.write_points, self.join.gather_ns().is_some());
         let looks = [
-            ("order", self.order.looks_at_pool().then(|| self.order.name())),
-            ("page_choice", self.page_choice.looks_at_pool().then(|| self.page_choice.name())),
+            ("order", self.order.looks_at_pool(), self.order.name()),
+            ("page_choice", self.page_choice.looks_at_pool(), self.page_choice.name()),
         ];
-        if let Some((section, policy)) = looks.into_iter().find_map(|(section, policy)| Some((section, policy?))) {
-            return fault(format!(
-                "[{section}] `policy` = \"{policy}\" goes by how many erased blocks the drive has left, and [place] `policy` = \"{place}\" \
-                 leaves each plane its own; allowed: \"next_idle\""
-            ));
+        for (section, _, policy) in looks.into_iter().filter(|(_, looks, _)| *looks) {
+            let found = format!(
+                "= \"{policy}\" goes by how many erased blocks the drive has left, and [place] `policy` = \"{place}\" leaves each plane its own"
+            );
+            faults.push(Fault::new(section, "policy", found).with("place", "policy").allowed("\"next_idle\""));
         }
+        let join = self.join.name();
         if gathers && points > 2 {
-            return fault(format!(
-                "[gc] `write_points` is {points}; [join] `policy` = \"{}\" has one for the host and one for GC, so that the planes of a die stay at \
-                 one offset; allowed: 1 or 2",
-                self.join.name()
-            ));
+            let found = format!(
+                "is {points}; [join] `policy` = \"{join}\" has one for the host and one for GC, so that the planes of a die stay at one offset"
+            );
+            faults.push(Fault::new("gc", "write_points", found).with("join", "policy").allowed("1 or 2"));
         }
         if !self.page_choice.active() {
-            return Ok(());
+            return;
         }
-        let choice = self.page_choice.name();
+        let fault = |found: &str| Fault::new("page_choice", "policy", format!("= \"{}\" {found}", self.page_choice.name()));
         if points < 2 {
-            return fault(format!(
-                "[page_choice] `policy` = \"{choice}\" chooses among the write points of a page's plane, and [gc] `write_points` is {points}; \
-                 allowed: 2 or more, or [place] `policy` = \"next_idle\""
-            ));
+            let found = format!("chooses among the write points of a page's plane, and [gc] `write_points` is {points}");
+            let allowed = "2 or more, or [place] `policy` = \"next_idle\"";
+            return faults.push(fault(&found).with("gc", "write_points").allowed(allowed));
         }
         if gathers {
-            return fault(format!(
-                "[page_choice] `policy` = \"{choice}\" contradicts [join] `policy` = \"{}\", whose programs take all planes of a die at one page \
-                 offset; allowed: \"none\", \"same_offset\", \"gc_par\"",
-                self.join.name()
-            ));
+            let found = format!("contradicts [join] `policy` = \"{join}\", whose programs take all planes of a die at one page offset");
+            let allowed = "\"none\", \"same_offset\", \"gc_par\"";
+            return faults.push(fault(&found).with("join", "policy").allowed(allowed));
         }
         if self.page_choice.rest().is_some() && self.gc.leaves_its_plane() {
-            return fault(format!(
-                "[page_choice] `policy` = \"{choice}\" brings write points to rest by pages that stay in their planes, and [gc] `destination` is \
-                 \"{}\"; allowed: \"plane\", or [place] `policy` = \"next_idle\"",
-                self.gc.destination.name()
-            ));
+            let destination = self.gc.destination.name();
+            let found = format!(
+                "= \"{}\" brings write points to rest by pages that stay in their planes, and [gc] `destination` is \"{destination}\"",
+                self.page_choice.name()
+            );
+            let fault = Fault::new("page_choice", "policy", found).with("gc", "destination");
+            faults.push(fault.allowed("\"plane\", or [place] `policy` = \"next_idle\""));
         }
-        Ok(())
     }
 
     /// Refuses scrubbing where no copy skips the ECC.
-    fn check_scrubbed_copies(&mut self) -> Result<(), ConfigError> {
-        let reason = if self.scrub.pause_ns().is_none() {
-            return Ok(());
+    fn check_scrubbed_copies(&mut self, faults: &mut Faults) {
+        let against = if self.scrub.pause_ns().is_none() {
+            return;
         } else if self.gc.copies_through_controller() {
-            "[gc] `copy` = \"controller\", with which every copied page passes the ECC; allowed: \"copyback\""
+            Against("gc", "copy", "= \"controller\", with which every copied page passes the ECC".into(), "\"copyback\"")
         } else if self.gc.ideal {
-            "[gc] `ideal` = true, which copies nothing on the flash; allowed: false"
+            Against("gc", "ideal", "= true, which copies nothing on the flash".into(), "false")
         } else {
-            return Ok(());
+            return;
         };
-        Err(ConfigError(format!("{}: [scrub] `policy` = \"{}\" contradicts {reason}", self.name, self.scrub.name())))
+        faults.push(against.fault("scrub", "policy", format!("= \"{}\"", self.scrub.name())));
     }
 
     /// Refuses GCs that should program on all planes of a die and can't.
-    fn check_gathered_gc(&mut self, device: &Device) -> Result<(), ConfigError> {
+    fn check_gathered_gc(&mut self, device: &Device, faults: &mut Faults) {
         let planes = device.geometry.planes_per_die;
         if planes == 1 || !self.join.gathers_gc() {
-            return Ok(());
+            return;
         }
-        let reason = if !self.gc.copies_through_controller() {
-            "[gc] `copy` = \"copyback\", whose pages never reach the controller; allowed: \"controller\"".to_string()
+        let against = if !self.gc.copies_through_controller() {
+            Against("gc", "copy", "= \"copyback\", whose pages never reach the controller".into(), "\"controller\"")
         } else if self.gc.destination == Destination::Drive {
-            "[gc] `destination` = \"drive\", whose pages leave the die that would program them; allowed: \"plane\", \"die\"".to_string()
+            let reason = "= \"drive\", whose pages leave the die that would program them";
+            Against("gc", "destination", reason.into(), "\"plane\", \"die\"")
         } else if self.gc_gate.alone_in_die() && !self.gc.leaves_its_plane() {
-            format!(
-                "[gc_gate] `policy` = \"{}\", which lets one plane of a die collect at a time, and all others would be padded",
-                self.gc_gate.name()
-            )
+            let reason = "which lets one plane of a die collect at a time, and all others would be padded";
+            Against("gc_gate", "policy", named(self.gc_gate.name(), reason), "")
         } else {
-            return Ok(());
+            return;
         };
-        Err(ConfigError(format!(
-            "{}: [join] `gc_programs` = \"all_planes\", on {planes} planes of a die, contradicts {reason}; or \
-             `gc_programs` = \"single\"",
-            self.name
-        )))
+        let fault = against.fault("join", "gc_programs", format!("= \"all_planes\", on {planes} planes of a die,"));
+        faults.push(fault.remedy("or `gc_programs` = \"single\""));
     }
 
     /// Refuses operations of the host that should join those of GCs where GC has none that they could, and what only serves that
     /// purpose without it.
-    fn check_gc_partners(&mut self) -> Result<(), ConfigError> {
-        let fault = |what: String| Err(ConfigError(format!("{}: {what}", self.name)));
+    fn check_gc_partners(&mut self, faults: &mut Faults) {
         let join = self.join.name();
         if !self.join.joins_gc() {
-            let needs = [
-                ("align", self.align.active().then(|| self.align.name())),
-                ("victim", self.victim.iter_mut().find_map(|policy| policy.needs_partners().then(|| policy.name()))),
-            ];
-            let Some((section, name)) = needs.into_iter().find_map(|(section, name)| Some((section, name?))) else { return Ok(()) };
-            let key = if section == "victim" { "chain" } else { "policy" };
-            return fault(format!(
-                "[{section}] `{key}` \"{name}\" finds partners for operations of GCs, and [join] `policy` = \"{join}\" makes none of them; \
-                 allowed: \"gc_par\""
-            ));
+            let victim = self.victim.iter_mut().find_map(|policy| policy.needs_partners().then(|| policy.name()));
+            let align = self.align.active().then(|| self.align.name());
+            for (section, key, name) in [("align", "policy", align), ("victim", "chain", victim)] {
+                let Some(name) = name else { continue };
+                let found = format!("\"{name}\" finds partners for operations of GCs, and [join] `policy` = \"{join}\" makes none of them");
+                faults.push(Fault::new(section, key, found).with("join", "policy").allowed("\"gc_par\""));
+            }
+            return;
         }
-        let contradiction = if !self.gc.copies_through_controller() {
-            "[gc] `copy` = \"copyback\", whose two pages would both have to be at the offsets of the host's; allowed: \"controller\""
-                .to_string()
+        let against = if !self.gc.copies_through_controller() {
+            let reason = "= \"copyback\", whose two pages would both have to be at the offsets of the host's";
+            Against("gc", "copy", reason.into(), "\"controller\"")
         } else if self.gc.ideal {
-            "[gc] `ideal` = true, whose GC has no operations; allowed: false".to_string()
+            Against("gc", "ideal", "= true, whose GC has no operations".into(), "false")
         } else if self.place.late() {
-            format!("[place] `policy` = \"{}\", whose programs have no plane while they wait", self.place.name())
+            Against("place", "policy", named(self.place.name(), "whose programs have no plane while they wait"), "")
         } else if self.align.active() && self.gc.write_points < 2 {
-            return fault(format!(
-                "[align] `policy` = \"{}\" needs a second open block of each plane, and [gc] `write_points` is {}; allowed: 2 or more",
-                self.align.name(),
-                self.gc.write_points
-            ));
+            let (align, points) = (self.align.name(), self.gc.write_points);
+            let found = format!("= \"{align}\" needs a second open block of each plane, and [gc] `write_points` is {points}");
+            return faults.push(Fault::new("align", "policy", found).with("gc", "write_points").allowed("2 or more"));
         } else {
-            return Ok(());
+            return;
         };
-        fault(format!("[join] `policy` = \"{join}\" contradicts {contradiction}"))
+        faults.push(against.fault("join", "policy", format!("= \"{join}\"")));
+    }
+
+    /// Refuses a reserve, open blocks and thresholds for which the drive has no room.
+    fn check_space(&mut self, device: &Device, faults: &mut Faults) {
+        let (g, reserve, points) = (&device.geometry, self.gc.reserve_blocks, self.gc.write_points);
+        // The host may open no block of the reserve, and every write point but the one that is asked may be open: a plane
+        // that stalls a write has at most this much erased, and must be urgent, or nothing would ever free it.
+        let blocks_kept = reserve + points;
+        // A page that is placed late goes to whichever write point has room.
+        let least = if self.place.late() { reserve + 1 } else { blocks_kept } * g.pages_per_block;
+        if let Some((key, pages)) = self.gc_trigger.urgent_below()
+            && pages < least
+        {
+            let percent = f64::from(least) * 100.0 / f64::from(g.pages_per_plane());
+            let found = format!(
+                "makes a plane urgent below {pages} erased pages; with [gc] `reserve_blocks` {reserve} and `write_points` {points} it must be \
+                 {least} on this device: at least {percent:.3} percent"
+            );
+            faults.push(Fault::new("gc_trigger", key, found).with("gc", "reserve_blocks").with("gc", "write_points"));
+        }
+        let spare = (u64::from(g.blocks_per_plane) * (10_000 - u64::from(device.host.logical_permyriad)) / 10_000)
+            .saturating_sub(device.bad_blocks_per_plane().into());
+        if let Some(stripes) = self.place.stripes() {
+            self.check_stripes_fit(device, &stripes, blocks_kept, faults);
+        } else if u64::from(blocks_kept) >= spare {
+            let found = format!(
+                "{reserve} and `write_points` {points} keep {blocks_kept} blocks of each plane; the device's over-provisioning is {spare} of \
+                 {}, and one more must be left",
+                g.blocks_per_plane
+            );
+            faults.push(Fault::new("gc", "reserve_blocks", found).with("gc", "write_points"));
+        }
     }
 
     /// Refuses stripes that leave no over-provisioning once parity has its pages.
-    fn check_stripes_fit(&self, device: &Device, stripes: &Stripes, blocks_kept: u32) -> Result<(), ConfigError> {
+    fn check_stripes_fit(&self, device: &Device, stripes: &Stripes, blocks_kept: u32, faults: &mut Faults) {
         let pages = u64::from(device.geometry.pages_per_block);
         let usable = u64::from(device.geometry.blocks_per_plane - device.bad_blocks_per_plane());
         let spare = usable.saturating_sub(u64::from(stripes.rows()).div_ceil(pages));
         if u64::from(blocks_kept) < spare {
-            return Ok(());
+            return;
         }
         let rows_most = (usable.saturating_sub(u64::from(blocks_kept) + 1) * pages).max(1) - 1;
         let most = rows_most * u64::from(stripes.groups()) * u64::from(stripes.width() - 1) * 10_000 / device.geometry.physical_pages();
-        Err(ConfigError(format!(
-            "{}: [place] `stripe_width` {} adds a parity page to each {} pages, and with [host] `logical_permyriad` {} that leaves {spare} blocks \
-             of each plane; [gc] `reserve_blocks` {} and `write_points` {} keep {blocks_kept}, and one more must be left: `logical_permyriad` may \
-             be {most} at most",
-            self.name,
+        let found = format!(
+            "{} adds a parity page to each {} pages, and with [host] `logical_permyriad` {} that leaves {spare} blocks of each plane; [gc] \
+             `reserve_blocks` {} and `write_points` {} keep {blocks_kept}, and one more must be left: `logical_permyriad` may be {most} at most",
             stripes.width(),
             stripes.width() - 1,
             device.host.logical_permyriad,
             self.gc.reserve_blocks,
             self.gc.write_points
-        )))
+        );
+        let fault = Fault::new("place", "stripe_width", found).with("place", "policy");
+        faults.push(fault.with("gc", "reserve_blocks").with("gc", "write_points"));
     }
 
     /// Refuses techniques that need stripes in a design that has none, and stripes without a buffer that holds one.
-    fn check_stripes(&mut self, device: &Device) -> Result<(), ConfigError> {
+    fn check_stripes(&mut self, device: &Device, faults: &mut Faults) {
+        let place = self.place.name();
         let Some(stripes) = self.place.stripes() else {
             let needs = [
                 ("gc_gate", self.gc_gate.name(), self.gc_gate.needs_stripes()),
@@ -291,84 +314,41 @@ impl Design {
                 ("flush_plan", self.flush_plan.name(), self.flush_plan.needs_stripes()),
                 ("wear_level", self.wear_level.name(), self.wear_level.active()),
             ];
-            let Some((section, name, _)) = needs.into_iter().find(|(.., needs)| *needs) else { return Ok(()) };
-            return Err(ConfigError(format!(
-                "{}: [{section}] `policy` = \"{name}\" needs stripes with parity, and [place] `policy` = \"{}\" has none; allowed: \"rain\"",
-                self.name,
-                self.place.name()
-            )));
+            for (section, name, _) in needs.into_iter().filter(|(.., needs)| *needs) {
+                let found = format!("= \"{name}\" needs stripes with parity, and [place] `policy` = \"{place}\" has none");
+                faults.push(Fault::new(section, "policy", found).with("place", "policy").allowed("\"rain\""));
+            }
+            return;
         };
-        let pages = u64::from(device.ram.buffer_kib) * 1024 / u64::from(device.geometry.page_bytes);
-        if pages < u64::from(stripes.width()) {
-            let least = u64::from(stripes.width()) * u64::from(device.geometry.page_bytes) / 1024;
-            return Err(ConfigError(format!(
-                "{}: [place] `policy` = \"rain\" writes whole stripes of {} pages from the buffer, and [ram] `buffer_kib` is {}; allowed: at least \
-                 {least} on this device",
-                self.name,
-                stripes.width(),
-                device.ram.buffer_kib
-            )));
+        let (kib, page_bytes) = (device.ram.buffer_kib, u64::from(device.geometry.page_bytes));
+        if u64::from(kib) * 1024 / page_bytes < u64::from(stripes.width()) {
+            let least = u64::from(stripes.width()) * page_bytes / 1024;
+            let width = stripes.width();
+            let found = format!("= \"rain\" writes whole stripes of {width} pages from the buffer, and [ram] `buffer_kib` is {kib}");
+            faults.push(Fault::new("place", "policy", found).allowed(format!("at least {least} on this device")));
         }
-        Ok(())
     }
 
-    pub(super) fn check(&mut self, device: &Device) -> Result<(), ConfigError> {
-        let blocks = device.geometry.blocks_per_plane;
+    pub(super) fn check(&mut self, device: &Device, faults: &mut Faults) {
+        let most = device.geometry.blocks_per_plane / 2;
         for (key, value) in [("write_points", self.gc.write_points), ("reserve_blocks", self.gc.reserve_blocks)] {
-            if value == 0 || value > blocks / 2 {
-                return Err(ConfigError(format!("{}: [gc] `{key}` is {value}; allowed: 1 to {} on this device", self.name, blocks / 2)));
+            if value == 0 || value > most {
+                faults.push(Fault::new("gc", key, format!("is {value}")).allowed(format!("1 to {most} on this device")));
             }
         }
-        self.place.prepare(device)?;
-        // Whether it suits the device at all, before any number of it.
-        self.join.prepare(device)?;
-        self.gc_trigger.prepare(device)?;
-        // The host may open no block of the reserve, and every write point but the one that is asked may be open: a plane
-        // that stalls a write has at most this much erased, and must be urgent, or nothing would ever free it.
-        let blocks_kept = self.gc.reserve_blocks + self.gc.write_points;
-        // A page that is placed late goes to whichever write point has room.
-        let least = if self.place.late() { self.gc.reserve_blocks + 1 } else { blocks_kept } * device.geometry.pages_per_block;
-        if let Some((key, pages)) = self.gc_trigger.urgent_below()
-            && pages < least
-        {
-            let percent = f64::from(least) * 100.0 / f64::from(device.geometry.pages_per_plane());
-            return Err(ConfigError(format!(
-                "{}: [gc_trigger] `{key}` makes a plane urgent below {pages} erased pages; with [gc] `reserve_blocks` {} and `write_points` {} it \
-                 must be {least} on this device: at least {percent:.3} percent",
-                self.name, self.gc.reserve_blocks, self.gc.write_points
-            )));
+        self.prepare_each(device, faults);
+        // What is wrong alone may contradict anything.
+        if !faults.is_empty() {
+            return;
         }
-        let spare = (u64::from(blocks) * (10_000 - u64::from(device.host.logical_permyriad)) / 10_000)
-            .saturating_sub(device.bad_blocks_per_plane().into());
-        if let Some(stripes) = self.place.stripes() {
-            self.check_stripes_fit(device, &stripes, blocks_kept)?;
-        } else if u64::from(blocks_kept) >= spare {
-            return Err(ConfigError(format!(
-                "{}: [gc] `reserve_blocks` {} and `write_points` {} keep {blocks_kept} blocks of each plane; the device's over-provisioning \
-                 is {spare} of {blocks}, and one more must be left",
-                self.name, self.gc.reserve_blocks, self.gc.write_points
-            )));
-        }
-        self.gc_gate.prepare(device)?;
-        self.gc_hold.prepare(device)?;
-        self.check_super_pages(device)?;
-        self.check_destination()?;
-        for policy in &mut self.victim {
-            policy.prepare(device)?;
-        }
-        self.order.prepare(device)?;
-        self.page_choice.prepare(device)?;
-        self.check_late(device)?;
-        self.align.prepare(device)?;
-        self.check_gathered_gc(device)?;
-        self.check_gc_partners()?;
-        self.check_scrubbed_copies()?;
-        self.suspend.prepare(device)?;
-        self.read_plan.prepare(device)?;
-        self.flush_plan.prepare(device)?;
-        self.scrub.prepare(device)?;
-        self.wear_level.prepare(device)?;
-        self.check_stripes(device)?;
-        check_theory(self, device)
+        self.check_space(device, faults);
+        self.check_super_pages(device, faults);
+        self.check_destination(faults);
+        self.check_late(device, faults);
+        self.check_gathered_gc(device, faults);
+        self.check_gc_partners(faults);
+        self.check_scrubbed_copies(faults);
+        self.check_stripes(device, faults);
+        faults.take(check_theory(self, device));
     }
 }

@@ -4,7 +4,6 @@
 //! makes one technique of another, but for a gate that lowered thresholds would keep shut; what a drive can't do at all is left
 //! as it is, for `prepare` to refuse.
 
-use crate::config::Document;
 use crate::design::Design;
 use crate::device::{AgeingMethod, Device};
 use crate::policy::interface::Place;
@@ -12,6 +11,7 @@ use crate::policy::thresholds::{Room, Threshold};
 use crate::policy::{GcGatePolicy, GcTriggerPolicy, JoinPolicy};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
+use tinytail_config::Document;
 
 /// A value of a design or of the starting state that a run uses instead of the one that was asked for.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

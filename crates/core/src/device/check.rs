@@ -1,10 +1,10 @@
 //! Which devices are possible: every bound of a device file, each named with its key.
 
-use crate::config::ConfigError;
 use crate::device::{AgeingMethod, Device, PLANES_PER_DIE_MAX};
 use crate::event::SLOTS_MAX;
 use crate::flash::EXTRA_SLOTS;
 use crate::units::{SECOND, SECTOR_BYTES};
+use tinytail_config::{ConfigError, Fault, Faults};
 
 /// The most page classes: more than any cell has bits.
 const CLASSES_MAX: usize = 16;
@@ -14,117 +14,57 @@ const QUEUES_MAX: usize = 256;
 const WEIGHT_MAX: u32 = 256;
 /// The largest table of moved stripes: 32 GiB, at eight bytes for each of 2^32 stripes.
 const STRIPE_TABLE_KIB_MAX: u32 = 32 << 20;
+/// The largest write buffer: 64 GiB.
+const BUFFER_KIB_MAX: u32 = 64 << 20;
 /// The fastest link, in bytes per microsecond: 1 TB/s.
 const LINK_MAX: u32 = 1_000_000;
 
-/// Places a message at a section and key.
-type Place<'a> = &'a dyn Fn(&str, &str, String) -> ConfigError;
-
 impl Device {
-    /// Refuses what no drive can be.
-    pub(super) fn check(&self, error: impl Fn(&str, &str, String) -> ConfigError) -> Result<(), ConfigError> {
-        let error: Place<'_> = &error;
-        self.check_geometry(error)?;
-        self.check_page_classes(error)?;
-        self.check_times(error)?;
-        self.check_capacity(error)?;
-        self.check_host(error)?;
-        self.check_ram(error)?;
-        self.check_errors(error)?;
-        self.check_state(error)
+    /// A device whose values are allowed, unless there are faults already.
+    pub(super) fn checked(device: Option<Self>, mut faults: Faults) -> Result<Self, ConfigError> {
+        if let Some(device) = &device {
+            device.check_each(&mut faults);
+            // Values that are wrong alone may contradict any other.
+            if faults.is_empty() {
+                device.check_geometry(&mut faults);
+                device.check_page_classes(&mut faults);
+            }
+            if faults.is_empty() {
+                device.check_capacity(&mut faults);
+                device.check_state(&mut faults);
+            }
+        }
+        faults.result()?;
+        Ok(device.expect("what has no fault was decoded"))
     }
 
-    fn check_geometry(&self, error: Place<'_>) -> Result<(), ConfigError> {
-        let g = &self.geometry;
-        for (key, value, most) in [
-            ("channels", g.channels, 256),
-            ("chips_per_channel", g.chips_per_channel, 256),
-            ("dies_per_chip", g.dies_per_chip, 64),
-            ("planes_per_die", g.planes_per_die, PLANES_PER_DIE_MAX),
-            ("blocks_per_plane", g.blocks_per_plane, 1 << 20),
-            ("pages_per_block", g.pages_per_block, 16_383),
+    /// Refuses values that are wrong whatever the others are.
+    fn check_each(&self, faults: &mut Faults) {
+        let (g, t, f, h, r, s) = (&self.geometry, &self.timing, &self.flash, &self.host, &self.ram, &self.state);
+        for (section, key, value, least, most) in [
+            ("geometry", "channels", g.channels, 1, 256),
+            ("geometry", "chips_per_channel", g.chips_per_channel, 1, 256),
+            ("geometry", "dies_per_chip", g.dies_per_chip, 1, 64),
+            ("geometry", "planes_per_die", g.planes_per_die, 1, PLANES_PER_DIE_MAX),
+            // Written, open, reserve, spare.
+            ("geometry", "blocks_per_plane", g.blocks_per_plane, 4, 1 << 20),
+            ("geometry", "pages_per_block", g.pages_per_block, 1, 16_383),
+            ("timing", "erase_steps", t.erase_steps, 1, 5),
+            ("timing", "erases_per_extra_step", t.erases_per_extra_step.unwrap_or(1), 1, u32::MAX),
+            ("timing", "program_steps", t.program_steps, 1, 100),
+            ("flash", "bad_block_permyriad", f.bad_block_permyriad, 0, 10_000),
+            ("host", "logical_permyriad", h.logical_permyriad, 1, 10_000),
+            ("host", "queue_depth", h.queue_depth, 1, 65_536),
+            ("ram", "buffer_kib", r.buffer_kib, 0, BUFFER_KIB_MAX),
+            ("ram", "flush_above_percent", r.flush_above_percent, 1, 100),
+            ("ram", "stripe_table_kib", r.stripe_table_kib.unwrap_or(1), 1, STRIPE_TABLE_KIB_MAX),
+            ("state", "live_percent", s.live_percent, 0, 100),
+            ("state", "overwrite_percent", s.overwrite_percent, 0, 10_000),
+            ("state", "round_percent", s.round_percent(), 1, 1000),
         ] {
-            if value == 0 || value > most {
-                return Err(error("geometry", key, format!("is {value}; allowed: 1 to {most}")));
-            }
+            faults.range(section, key, value, least, most);
         }
-        if g.blocks_per_plane < 4 {
-            let found = g.blocks_per_plane;
-            return Err(error(
-                "geometry",
-                "blocks_per_plane",
-                format!("is {found}; a plane needs at least 4: written, open, reserve, spare"),
-            ));
-        }
-        if !g.page_bytes.is_power_of_two() || g.page_bytes < SECTOR_BYTES || g.sectors_per_page() > 64 {
-            return Err(error("geometry", "page_bytes", format!("is {}; allowed: a power of two from 512 to 32768", g.page_bytes)));
-        }
-        // A die has an event of its own, and another one for its cache registers.
-        let for_each_die = if self.flash.cache_register { 2 } else { 1 };
-        let slots = u64::from(g.channels) * (u64::from(g.dies_per_channel()) * for_each_die + 1) + u64::from(EXTRA_SLOTS);
-        if slots > SLOTS_MAX as u64 {
-            return Err(error("geometry", "channels", format!("times dies make {slots} resources; at most {SLOTS_MAX} are possible")));
-        }
-        if g.physical_pages() >= u64::from(u32::MAX) {
-            return Err(error(
-                "geometry",
-                "blocks_per_plane",
-                format!("makes {} physical pages; page numbers have 32 bits", g.physical_pages()),
-            ));
-        }
-        Ok(())
-    }
-
-    fn check_page_classes(&self, error: Place<'_>) -> Result<(), ConfigError> {
-        let (t, pages) = (&self.timing, self.geometry.pages_per_block);
-        let classes = t.read_ns.len();
-        if classes == 0 || classes != t.program_ns.len() {
-            let program = t.program_ns.len();
-            return Err(error(
-                "timing",
-                "read_ns",
-                format!("has {classes} page classes and `program_ns` {program}; both need the same number, at least 1"),
-            ));
-        }
-        if classes > CLASSES_MAX {
-            return Err(error("timing", "read_ns", format!("has {classes} page classes; at most {CLASSES_MAX} are possible")));
-        }
-        if let Some(class) = t.page_class_pattern.iter().find(|&&class| usize::from(class) >= classes) {
-            return Err(error("timing", "page_class_pattern", format!("names class {class}; there are {classes} classes, from 0")));
-        }
-        if t.page_class_pattern.is_empty() || !(pages as usize).is_multiple_of(t.page_class_pattern.len()) {
-            let len = t.page_class_pattern.len();
-            return Err(error("timing", "page_class_pattern", format!("has {len} entries; it must divide the {pages} pages of a block")));
-        }
-        if let Some(layout) = t.page_class_layout {
-            let group = layout.group(classes as u32);
-            if !pages.is_multiple_of(group) {
-                return Err(error(
-                    "timing",
-                    "page_class_layout",
-                    format!("is for blocks of a multiple of {group} pages with {classes} classes; a block has {pages}"),
-                ));
-            }
-        }
-        Ok(())
-    }
-
-    fn check_times(&self, error: Place<'_>) -> Result<(), ConfigError> {
-        let (t, h) = (&self.timing, &self.host);
-        if !(1..=5).contains(&t.erase_steps) {
-            return Err(error("timing", "erase_steps", format!("is {}; allowed: 1 to 5", t.erase_steps)));
-        }
-        if !(t.erase_steps..=5).contains(&t.erase_steps_max) {
-            let allowed = format!("is {}; allowed: `erase_steps`, {}, to 5", t.erase_steps_max, t.erase_steps);
-            return Err(error("timing", "erase_steps_max", allowed));
-        }
-        if let Some(0) = t.erases_per_extra_step {
-            return Err(error("timing", "erases_per_extra_step", "is 0; allowed: 1 or more".into()));
-        }
-        if !(1..=100).contains(&t.program_steps) {
-            return Err(error("timing", "program_steps", format!("is {}; allowed: 1 to 100", t.program_steps)));
-        }
-        let longest = SECOND;
+        faults.range("state", "free_percent", s.free_percent, 0.0, 100.0);
         for (section, key, values, least) in [
             ("timing", "command_ns", std::slice::from_ref(&t.command_ns), 0),
             ("timing", "transfer_page_ns", std::slice::from_ref(&t.transfer_page_ns), 0),
@@ -137,122 +77,131 @@ impl Device {
             ("timing", "ram_ns", std::slice::from_ref(&t.ram_ns), 0),
             ("host", "overhead_ns", std::slice::from_ref(&h.overhead_ns), 0),
         ] {
-            if let Some(value) = values.iter().find(|value| !(least..=longest).contains(*value)) {
-                return Err(error(section, key, format!("is {value}; allowed: {least} to {longest} ns")));
+            if let Some(value) = values.iter().find(|value| !(least..=SECOND).contains(*value)) {
+                faults.push(Fault::new(section, key, format!("is {value}")).allowed(format!("{least} to {SECOND} ns")));
             }
         }
-        Ok(())
+        if !g.page_bytes.is_power_of_two() || g.page_bytes < SECTOR_BYTES || g.sectors_per_page() > 64 {
+            let found = format!("is {}", g.page_bytes);
+            faults.push(Fault::new("geometry", "page_bytes", found).allowed("a power of two from 512 to 32768"));
+        }
+        if !(1..=QUEUES_MAX).contains(&h.queue_weights.len()) {
+            let found = format!("has {} queues", h.queue_weights.len());
+            faults.push(Fault::new("host", "queue_weights", found).allowed(format!("1 to {QUEUES_MAX}")));
+        }
+        if let Some(weight) = h.queue_weights.iter().find(|weight| !(1..=WEIGHT_MAX).contains(*weight)) {
+            faults.push(Fault::new("host", "queue_weights", format!("has the weight {weight}")).allowed(format!("1 to {WEIGHT_MAX}")));
+        }
+        if let Some(rate) = h.link_bytes_per_us.filter(|rate| !(1..=LINK_MAX).contains(rate)) {
+            let allowed = format!("1 to {LINK_MAX} bytes per microsecond, or no such key for a link without limit");
+            faults.push(Fault::new("host", "link_bytes_per_us", format!("is {rate}")).allowed(allowed));
+        }
+        if let Some(errors) = &self.errors {
+            errors.check(faults);
+        }
     }
 
-    fn check_capacity(&self, error: Place<'_>) -> Result<(), ConfigError> {
+    fn check_geometry(&self, faults: &mut Faults) {
+        let (g, r, t) = (&self.geometry, &self.ram, &self.timing);
+        // A die has an event of its own, and another one for its cache registers.
+        let for_each_die = if self.flash.cache_register { 2 } else { 1 };
+        let slots = u64::from(g.channels) * (u64::from(g.dies_per_channel()) * for_each_die + 1) + u64::from(EXTRA_SLOTS);
+        if slots > SLOTS_MAX as u64 {
+            let found = format!("times dies make {slots} resources; at most {SLOTS_MAX} are possible");
+            faults.push(Fault::new("geometry", "channels", found));
+        }
+        if g.physical_pages() >= u64::from(u32::MAX) {
+            let found = format!("makes {} physical pages; page numbers have 32 bits", g.physical_pages());
+            faults.push(Fault::new("geometry", "blocks_per_plane", found));
+        }
+        if r.buffer_kib > 0 && u64::from(r.buffer_kib) * 1024 < u64::from(g.page_bytes) {
+            let found = format!("is {}; it must hold a page of {} bytes, or be 0", r.buffer_kib, g.page_bytes);
+            faults.push(Fault::new("ram", "buffer_kib", found));
+        }
+        if !(t.erase_steps..=5).contains(&t.erase_steps_max) {
+            let allowed = format!("`erase_steps`, {}, to 5", t.erase_steps);
+            faults.push(Fault::new("timing", "erase_steps_max", format!("is {}", t.erase_steps_max)).allowed(allowed));
+        }
+        if let Some(errors) = &self.errors {
+            errors.check_codeword(g.page_bytes, faults);
+        }
+    }
+
+    fn check_page_classes(&self, faults: &mut Faults) {
+        let (t, pages) = (&self.timing, self.geometry.pages_per_block);
+        let (classes, pattern) = (t.read_ns.len(), &t.page_class_pattern);
+        if classes == 0 || classes != t.program_ns.len() {
+            let program = t.program_ns.len();
+            let found = format!("has {classes} page classes and `program_ns` {program}; both need the same number, at least 1");
+            return faults.push(Fault::new("timing", "read_ns", found).with("timing", "program_ns"));
+        }
+        if classes > CLASSES_MAX {
+            let found = format!("has {classes} page classes; at most {CLASSES_MAX} are possible");
+            return faults.push(Fault::new("timing", "read_ns", found));
+        }
+        if let Some(class) = pattern.iter().find(|&&class| usize::from(class) >= classes) {
+            let found = format!("names class {class}; there are {classes} classes, from 0");
+            faults.push(Fault::new("timing", "page_class_pattern", found));
+        }
+        if pattern.is_empty() || !(pages as usize).is_multiple_of(pattern.len()) {
+            let found = format!("has {} entries; it must divide the {pages} pages of a block", pattern.len());
+            faults.push(Fault::new("timing", "page_class_pattern", found));
+        }
+        let group = t.page_class_layout.map_or(1, |layout| layout.group(classes as u32));
+        if !pages.is_multiple_of(group) {
+            let found = format!("is for blocks of a multiple of {group} pages with {classes} classes; a block has {pages}");
+            faults.push(Fault::new("timing", "page_class_layout", found).with("geometry", "pages_per_block"));
+        }
+    }
+
+    fn check_capacity(&self, faults: &mut Faults) {
         let (g, h, f) = (&self.geometry, &self.host, &self.flash);
-        if f.bad_block_permyriad > 10_000 || g.blocks_per_plane - self.bad_blocks_per_plane() < 4 {
-            return Err(error(
-                "flash",
-                "bad_block_permyriad",
-                format!("is {}; at least 4 of the {} blocks of a plane must be good", f.bad_block_permyriad, g.blocks_per_plane),
-            ));
+        if g.blocks_per_plane - self.bad_blocks_per_plane() < 4 {
+            let found = format!("is {}; at least 4 of the {} blocks of a plane must be good", f.bad_block_permyriad, g.blocks_per_plane);
+            return faults.push(Fault::new("flash", "bad_block_permyriad", found));
         }
         // One block that only GC may open and one that is being written, in every plane.
         let spare_least = u64::from(g.planes()) * 2 * u64::from(g.pages_per_block);
         let logical_most = self.usable_pages().saturating_sub(spare_least);
-        if h.logical_permyriad == 0 || h.logical_permyriad > 10_000 || self.logical_pages() > logical_most {
+        if self.logical_pages() > logical_most {
             let most = logical_most * 10_000 / g.physical_pages();
-            return Err(error(
-                "host",
-                "logical_permyriad",
-                format!(
-                    "is {}; it leaves no over-provisioning. Two blocks of each plane must stay spare: at most {most}",
-                    h.logical_permyriad
-                ),
-            ));
+            let found = format!(
+                "is {}; it leaves no over-provisioning. Two blocks of each plane must stay spare: at most {most}",
+                h.logical_permyriad
+            );
+            faults.push(Fault::new("host", "logical_permyriad", found));
         }
-        Ok(())
     }
 
-    fn check_host(&self, error: Place<'_>) -> Result<(), ConfigError> {
-        let h = &self.host;
-        if !(1..=65_536).contains(&h.queue_depth) {
-            return Err(error("host", "queue_depth", format!("is {}; allowed: 1 to 65536", h.queue_depth)));
-        }
-        if !(1..=QUEUES_MAX).contains(&h.queue_weights.len()) {
-            let found = h.queue_weights.len();
-            return Err(error("host", "queue_weights", format!("has {found} queues; allowed: 1 to {QUEUES_MAX}")));
-        }
-        if let Some(weight) = h.queue_weights.iter().find(|weight| !(1..=WEIGHT_MAX).contains(*weight)) {
-            return Err(error("host", "queue_weights", format!("has the weight {weight}; allowed: 1 to {WEIGHT_MAX}")));
-        }
-        if let Some(rate) = h.link_bytes_per_us.filter(|rate| !(1..=LINK_MAX).contains(rate)) {
-            return Err(error(
-                "host",
-                "link_bytes_per_us",
-                format!("is {rate}; allowed: 1 to {LINK_MAX} bytes per microsecond, or no such key for a link without limit"),
-            ));
-        }
-        Ok(())
-    }
-
-    fn check_ram(&self, error: Place<'_>) -> Result<(), ConfigError> {
-        let (r, page_bytes) = (&self.ram, self.geometry.page_bytes);
-        if r.buffer_kib > 0 && u64::from(r.buffer_kib) * 1024 < u64::from(page_bytes) {
-            let found = r.buffer_kib;
-            return Err(error("ram", "buffer_kib", format!("is {found}; it must hold a page of {page_bytes} bytes, or be 0")));
-        }
-        if r.buffer_kib > 64 << 20 {
-            return Err(error("ram", "buffer_kib", format!("is {}; at most 64 GiB", r.buffer_kib)));
-        }
-        if !(1..=100).contains(&r.flush_above_percent) {
-            return Err(error("ram", "flush_above_percent", format!("is {}; allowed: 1 to 100", r.flush_above_percent)));
-        }
-        if let Some(kib) = r.stripe_table_kib.filter(|kib| !(1..=STRIPE_TABLE_KIB_MAX).contains(kib)) {
-            return Err(error("ram", "stripe_table_kib", format!("is {kib}; allowed: 1 to {STRIPE_TABLE_KIB_MAX}")));
-        }
-        Ok(())
-    }
-
-    fn check_state(&self, error: Place<'_>) -> Result<(), ConfigError> {
+    fn check_state(&self, faults: &mut Faults) {
         let s = &self.state;
-        for (key, percent) in [("live_percent", f64::from(s.live_percent)), ("free_percent", s.free_percent)] {
-            if !(0.0..=100.0).contains(&percent) {
-                return Err(error("state", key, format!("is {percent}; allowed: 0 to 100")));
-            }
-        }
         let usable_percent = (self.usable_pages() * 100 / self.geometry.physical_pages()) as u32;
         if s.free_percent + f64::from(s.live_percent.min(self.host.logical_permyriad / 100)) >= f64::from(usable_percent) {
             let (live, free) = (s.live_percent, s.free_percent);
-            return Err(error(
-                "state",
-                "live_percent",
-                format!("({live}) and `free_percent` ({free}) leave no room for stale pages; together below {usable_percent}"),
-            ));
-        }
-        if s.overwrite_percent > 10_000 {
-            return Err(error("state", "overwrite_percent", format!("is {}; at most 10000", s.overwrite_percent)));
+            let found = format!("({live}) and `free_percent` ({free}) leave no room for stale pages; together below {usable_percent}");
+            faults.push(Fault::new("state", "live_percent", found).with("state", "free_percent"));
         }
         if s.round_percent.is_some() && s.ageing != AgeingMethod::Steady {
-            return Err(error("state", "round_percent", "is given, but `ageing` is not \"steady\": only that goes in rounds".into()));
-        }
-        if !(1..=1000).contains(&s.round_percent()) {
-            return Err(error("state", "round_percent", format!("is {}; allowed: 1 to 1000", s.round_percent())));
+            let found = "is given, but `ageing` is not \"steady\": only that goes in rounds";
+            faults.push(Fault::new("state", "round_percent", found).with("state", "ageing"));
         }
         if s.live_percent == 0 && s.ageing != AgeingMethod::Overwrite {
-            return Err(error("state", "live_percent", "is 0; a drive without live pages has no steady state".into()));
+            faults.push(Fault::new("state", "live_percent", "is 0; a drive without live pages has no steady state"));
         }
-        Ok(())
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use crate::config::Document;
     use crate::device::Device;
+    use tinytail_config::Document;
 
     const TTFLASH: &str = include_str!("../../../../devices/ttflash-small.toml");
 
     fn read(from: &str, to: &str) -> Result<Device, String> {
         assert!(TTFLASH.contains(from), "{from}");
         let document = Document::parse("d.toml", &TTFLASH.replacen(from, to, 1)).unwrap();
-        Device::from_document(&document).map_err(|error| error.0)
+        Device::from_document(&document).map_err(|error| error.to_string())
     }
 
     fn error(from: &str, to: &str) -> String {
@@ -262,9 +211,35 @@ mod tests {
     #[test]
     fn a_misspelt_section_is_named_with_its_line_and_the_nearest() {
         let message = error("[host]", "[hosts]");
-        assert!(message.starts_with("d.toml:") && message.contains("unknown section [hosts] (did you mean `host`?)"), "{message}");
-        assert!(error("[host]\n", "").contains("the section [host] is missing"));
-        assert!(error("[host]", "[flesh]\n[host]").contains("unknown section [flesh] (did you mean `flash`?)"));
+        assert!(message.starts_with("d.toml:") && message.contains("[hosts] is unknown (did you mean `host`?)"), "{message}");
+        assert!(error("[host]\n", "").contains("d.toml: [host] is missing"));
+        assert!(error("[host]", "[flesh]\n[host]").contains("[flesh] is unknown (did you mean `flash`?)"));
+    }
+
+    #[test]
+    fn all_faults_of_a_file_are_told_with_their_lines() {
+        let changes = [
+            ("channels = { value = 8", "chanels = { value = 8"),
+            ("erase_steps = { value = 1", "erase_steps = { value = 6"),
+            ("queue_depth = { value = 32", "queue_depth = { value = \"32\""),
+            ("[ram]", "[rams]\nx = 1\n[ram]"),
+            ("live_percent = { value = 40", "live_percent = { value = 101"),
+        ];
+        let text = changes.iter().fold(TTFLASH.to_string(), |text, (from, to)| text.replacen(from, to, 1));
+        let line = |start: &str| text.lines().position(|line| line.starts_with(start)).unwrap() + 1;
+        let error = Device::from_document(&Document::parse("d.toml", &text).unwrap()).unwrap_err().to_string();
+        let expected = [
+            (line("[geometry]"), "[geometry] `channels` is missing"),
+            (line("chanels"), "[geometry] `chanels` is unknown (did you mean `channels`?); allowed: channels, chips_per_channel, "),
+            (line("erase_steps"), "[timing] `erase_steps` is 6; allowed: 1 to 5"),
+            (line("queue_depth"), "[host] `queue_depth` is \"32\"; allowed: a whole number"),
+            (line("[rams]"), "[rams] is unknown (did you mean `ram`?); allowed: name, summary, geometry, "),
+            (line("live_percent"), "[state] `live_percent` is 101; allowed: 0 to 100"),
+        ];
+        assert_eq!(error.lines().count(), expected.len(), "{error}");
+        for (found, (line, message)) in error.lines().zip(expected) {
+            assert!(found.starts_with(&format!("d.toml:{line}: {message}")), "{found}");
+        }
     }
 
     #[test]
@@ -284,7 +259,7 @@ mod tests {
             ("erase_steps = { value = 1", "erase_steps = { value = 6", "`erase_steps`", "1 to 5"),
             ("[timing]", &timing("erase_steps_max = 6"), "`erase_steps_max` is 6", "`erase_steps`, 1, to 5"),
             ("[timing]", &timing("erase_steps_max = 0"), "`erase_steps_max` is 0", "`erase_steps`, 1, to 5"),
-            ("[timing]", &timing("erases_per_extra_step = 0"), "`erases_per_extra_step` is 0", "1 or more"),
+            ("[timing]", &timing("erases_per_extra_step = 0"), "`erases_per_extra_step` is 0", "1 to"),
             ("[timing]", &timing("program_steps = 0"), "`program_steps` is 0", "1 to 100"),
             ("[timing]", &timing("program_steps = 101"), "`program_steps` is 101", "1 to 100"),
             ("program_ns = { value = [800000]", "program_ns = { value = [0]", "`program_ns`", "1 to"),
@@ -298,7 +273,7 @@ mod tests {
             ("[host]", &host("queue_weights = [257]"), "`queue_weights` has the weight 257", "1 to 256"),
             ("[host]", &host("link_bytes_per_us = 0"), "`link_bytes_per_us`", "1 to 1000000"),
             ("[host]", &host("overhead_ns = 1000000001"), "[host] `overhead_ns`", "0 to 1000000000 ns"),
-            ("[host]", &flash("bad_block_permyriad = 10001"), "[flash] `bad_block_permyriad`", "4 of the 64 blocks"),
+            ("[host]", &flash("bad_block_permyriad = 10001"), "[flash] `bad_block_permyriad` is 10001", "0 to 10000"),
             // 61 of 64 blocks are 9531 ten-thousandths; the next block is bad from 9532 on.
             ("[host]", &flash("bad_block_permyriad = 9532"), "`bad_block_permyriad`", "4 of the 64 blocks"),
             ("[host]", &flash("bad_block_permyriad = 2000"), "`logical_permyriad`", "at most 7812"),
@@ -322,8 +297,8 @@ mod tests {
             Device::from_document(&Document::parse("d.toml", &text).unwrap())
         };
         assert_eq!(with(6, "single").unwrap().timing.page_class_pattern, [0, 0, 1, 0, 1, 1]);
-        assert!(with(7, "single").unwrap_err().0.contains("multiple of 2 pages with 2 classes; a block has 7"));
-        assert!(with(6, "pairs").unwrap_err().0.contains("multiple of 4 pages with 2 classes; a block has 6"));
+        assert!(with(7, "single").unwrap_err().to_string().contains("multiple of 2 pages with 2 classes; a block has 7"));
+        assert!(with(6, "pairs").unwrap_err().to_string().contains("multiple of 4 pages with 2 classes; a block has 6"));
     }
 
     #[test]
@@ -336,7 +311,7 @@ mod tests {
             Device::from_document(&Document::parse("d.toml", &text).unwrap())
         };
         assert_eq!(with(9375).unwrap().usable_pages(), 64 * 62 * 64);
-        assert!(with(9376).unwrap_err().0.contains("at most 9375"));
+        assert!(with(9376).unwrap_err().to_string().contains("at most 9375"));
     }
 
     #[test]

@@ -1,9 +1,9 @@
 //! What follows from a device's data alone: capacity, uncontended latencies, peak bandwidths.
 
-use crate::config::Row;
 use crate::device::Device;
 use crate::units::{Ns, SECTOR_BYTES};
 use serde_json::{Value, json};
+use tinytail_config::Row;
 
 /// The smallest request that hosts commonly make, in bytes.
 const SMALL_BYTES: u32 = 4096;

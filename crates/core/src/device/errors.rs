@@ -1,8 +1,7 @@
 //! Bit errors of the flash, and what its ECC corrects.
 
-use crate::config::ConfigError;
-use crate::device::Device;
 use serde::{Deserialize, Serialize};
+use tinytail_config::{Fault, Faults};
 
 /// The most bits that an ECC corrects in a codeword.
 const CORRECTABLE_MAX: u32 = 200;
@@ -36,41 +35,39 @@ pub struct Errors {
     pub correctable_bits: u32,
 }
 
-impl Device {
-    pub(super) fn check_errors(&self, error: &dyn Fn(&str, &str, String) -> ConfigError) -> Result<(), ConfigError> {
-        let Some(errors) = &self.errors else { return Ok(()) };
+impl Errors {
+    /// Refuses values that are wrong whatever the others are.
+    pub(super) fn check(&self, faults: &mut Faults) {
         for (key, value, least, most) in [
-            ("fresh_rber_e12", errors.fresh_rber_e12, 0, RATE_MAX),
-            ("rated_rber_e12", errors.rated_rber_e12, errors.fresh_rber_e12, RATE_MAX),
-            ("rated_erases", errors.rated_erases.into(), 1, ERASES_MAX.into()),
-            ("exponent_percent", errors.exponent_percent.into(), 10, 1000),
-            ("erases_before", errors.erases_before.into(), 0, ERASES_MAX.into()),
-            ("correctable_bits", errors.correctable_bits.into(), 1, CORRECTABLE_MAX.into()),
+            ("fresh_rber_e12", self.fresh_rber_e12, 0, RATE_MAX),
+            ("rated_rber_e12", self.rated_rber_e12, self.fresh_rber_e12, RATE_MAX),
+            ("rated_erases", self.rated_erases.into(), 1, ERASES_MAX.into()),
+            ("exponent_percent", self.exponent_percent.into(), 10, 1000),
+            ("erases_before", self.erases_before.into(), 0, ERASES_MAX.into()),
+            ("correctable_bits", self.correctable_bits.into(), 1, CORRECTABLE_MAX.into()),
         ] {
-            if !(least..=most).contains(&value) {
-                return Err(error("errors", key, format!("is {value}; allowed: {least} to {most}")));
-            }
+            faults.range("errors", key, value, least, most);
         }
-        let (bytes, page) = (errors.codeword_bytes, self.geometry.page_bytes);
-        if bytes < 128 || !page.is_multiple_of(bytes) {
-            return Err(error(
-                "errors",
-                "codeword_bytes",
-                format!("is {bytes}; it must divide a page of {page} bytes and be at least 128"),
-            ));
+    }
+
+    /// Refuses a codeword that is no part of a page.
+    pub(super) fn check_codeword(&self, page_bytes: u32, faults: &mut Faults) {
+        let bytes = self.codeword_bytes;
+        if bytes < 128 || !page_bytes.is_multiple_of(bytes) {
+            let found = format!("is {bytes}; it must divide a page of {page_bytes} bytes and be at least 128");
+            faults.push(Fault::new("errors", "codeword_bytes", found));
         }
-        Ok(())
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use crate::config::Document;
     use crate::device::Device;
+    use tinytail_config::Document;
 
     fn read(section: &str) -> Result<Device, String> {
         let text = format!("{}\n[errors]\n{section}", include_str!("../../../../devices/ttflash-small.toml"));
-        Device::from_document(&Document::parse("d.toml", &text).unwrap()).map_err(|error| error.0)
+        Device::from_document(&Document::parse("d.toml", &text).unwrap()).map_err(|error| error.to_string())
     }
 
     const GOOD: &str = "fresh_rber_e12 = 17000\nrated_rber_e12 = 34000000\nrated_erases = 3000\nexponent_percent = 200\n\

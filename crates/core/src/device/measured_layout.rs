@@ -3,7 +3,7 @@
 use serde::Serialize;
 
 use super::page_class::PageClassLayout;
-use crate::config::ConfigError;
+use tinytail_config::ConfigError;
 
 /// The most bits of a cell that are looked for, and so the most classes.
 const CLASSES_MAX: u32 = 4;

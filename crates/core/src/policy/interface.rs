@@ -1,6 +1,5 @@
 //! The policy interfaces: each is a question as a trait. The techniques that answer it stand in the list of `policy/mod.rs`.
 
-use crate::config::ConfigError;
 use crate::device::Device;
 use crate::flash::ask::{Candidate, Suspension, Waiting};
 use crate::ids::{BlockIx, DieIx, Lpn, PlaneIx};
@@ -8,6 +7,7 @@ use crate::policy::answers::{Gate, HoldPlan, Opens, Reach, ReadAnswer, Rest, Sco
 use crate::raid::stripes::{Place as StripePlace, Stripes};
 use crate::units::Ns;
 use crate::view::{BlockedRead, Spot, Unplaced, View, WrittenStripe};
+use tinytail_config::ConfigError;
 
 /// A method of an interface, with what most techniques answer if the interface says so.
 macro_rules! question {

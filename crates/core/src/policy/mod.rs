@@ -4,7 +4,6 @@
 //! name in design files and its entry in the documentation. To add a technique, write its file, add its row, and write a
 //! design file that uses it; ARCHITECTURE.md walks through an example.
 
-use crate::config::{ConfigError, Values, values};
 use crate::device::Device;
 use crate::flash::ask::{Candidate, Waiting};
 pub use crate::flash::ask::{Keep, Serve, Suspension};
@@ -14,8 +13,8 @@ pub use crate::policy::interface::*;
 use crate::raid::stripes::{Place as StripePlace, Stripes};
 use crate::units::Ns;
 use crate::view::{BlockedRead, Spot, Unplaced, View, WrittenStripe};
-use serde::de::Error as _;
-use serde::{Deserialize, Deserializer};
+use serde::Deserialize;
+use tinytail_config::ConfigError;
 
 pub mod align;
 pub mod answers;
@@ -35,19 +34,6 @@ pub mod thresholds;
 pub mod victim;
 pub mod wear_level;
 
-/// The name of a technique that a table chooses, and its parameters.
-fn chosen<'de, D: Deserializer<'de>>(deserializer: D) -> Result<(String, Values), D::Error> {
-    let mut table = match toml::Value::deserialize(deserializer)? {
-        toml::Value::Table(table) => table,
-        other => return Err(D::Error::custom(format!("invalid type: {}, expected a tagged enum", other.type_str()))),
-    };
-    match table.remove("policy") {
-        Some(toml::Value::String(name)) => Ok((name, values(table))),
-        Some(other) => Err(D::Error::custom(format!("invalid type: {}, expected the name of a policy", other.type_str()))),
-        None => Err(D::Error::missing_field("policy")),
-    }
-}
-
 /// Puts a question to whichever technique an interface's enum holds.
 macro_rules! ask {
     ($self:ident, { $( $(#[$doc:meta])+ $tag:literal => $variant:ident($technique:ty), )+ }, $method:ident $arguments:tt) => {
@@ -63,27 +49,16 @@ macro_rules! techniques {
         enum $enum:ident for $trait:ident, $dispatch:ident in $section:literal { $( $(#[doc = $doc:literal])+ $tag:literal => $variant:ident($technique:ty), )+ }
     ) => {
         $(#[$enum_doc])*
+        #[derive(Deserialize)]
         #[cfg_attr(test, derive(schemars::JsonSchema), schemars(tag = "policy"))]
         pub enum $enum {
-            $( $(#[doc = $doc])+ #[cfg_attr(test, schemars(rename = $tag))] $variant($technique), )+
+            $( $(#[doc = $doc])+ #[serde(rename = $tag)] $variant($technique), )+
             /// A policy from outside this crate.
-            #[cfg_attr(test, schemars(skip))]
+            #[serde(skip)]
             Custom(Box<dyn $trait>),
         }
 
         interface::$dispatch! { $enum { $( $(#[doc = $doc])+ $tag => $variant($technique), )+ } }
-
-        // As serde's tagged enums, at a fraction of their code: every technique reads the same kind of table.
-        impl<'de> Deserialize<'de> for $enum {
-            fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-                let (name, parameters) = chosen(deserializer)?;
-                let technique = match name.as_str() {
-                    $( $tag => Deserialize::deserialize(parameters).map(Self::$variant), )+
-                    _ => return Err(D::Error::unknown_variant(&name, &[ $($tag),+ ])),
-                };
-                technique.map_err(|error: toml::de::Error| D::Error::custom(error.message()))
-            }
-        }
 
         impl $enum {
             /// The section of a design file that chooses the technique.

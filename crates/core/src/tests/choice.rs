@@ -130,7 +130,7 @@ fn contradictions_are_refused_by_name() {
     let refused = |change: &dyn Fn(&mut Design, &mut Device)| {
         let (mut design, mut device) = (choosing(PageChoicePolicy::ReturnToFast(ReturnToFast::new(Strength::Weak))), device());
         change(&mut design, &mut device);
-        design.prepare(&device).unwrap_err().0
+        design.prepare(&device).unwrap_err().to_string()
     };
     let one = refused(&|design, _| design.gc = toml::from_str("write_points = 1").unwrap());
     assert!(one.contains("[page_choice] `policy` = \"return_to_fast\"") && one.contains("[gc] `write_points` is 1"), "{one}");

@@ -235,7 +235,7 @@ fn what_cannot_gather_is_refused_and_both_keys_are_named() {
         let mut design = through_controller(Scope::Plane, 5);
         design.gc = toml::from_str(gc).unwrap();
         design.gc_gate = gate.unwrap_or(design.gc_gate);
-        design.prepare(&one_channel(1, planes)).err().map_or(String::new(), |error| error.0)
+        design.prepare(&one_channel(1, planes)).err().map_or(String::new(), |error| error.to_string())
     };
     let copyback = refusal(2, "copy = \"copyback\"", None);
     assert!(copyback.contains("[join] `gc_programs` = \"all_planes\"") && copyback.contains("[gc] `copy` = \"copyback\""), "{copyback}");
@@ -248,7 +248,7 @@ fn what_cannot_gather_is_refused_and_both_keys_are_named() {
     let mut anywhere = through_controller(Scope::Plane, 5);
     anywhere.place = PlacePolicy::IdleDie(Default::default());
     anywhere.gc = toml::from_str("copy = \"controller\"\ndestination = \"drive\"").unwrap();
-    let refused = anywhere.prepare(&one_channel(1, 2)).unwrap_err().0;
+    let refused = anywhere.prepare(&one_channel(1, 2)).unwrap_err().to_string();
     assert!(refused.contains("`gc_programs`") && refused.contains("[gc] `destination` = \"drive\""), "{refused}");
     anywhere.join = JoinPolicy::StrictAllPlanes(StrictAllPlanes::new(5, GcPrograms::Single));
     anywhere.prepare(&one_channel(1, 2)).unwrap();

@@ -364,7 +364,7 @@ fn contradictions_are_refused_by_name() {
     let refused = |device: &Device, change: &dyn Fn(&mut Design)| {
         let mut design = late(2, any());
         change(&mut design);
-        design.prepare(device).unwrap_err().0
+        design.prepare(device).unwrap_err().to_string()
     };
     let device = device(1);
     late(5, any()).prepare(&device).err().map_or_else(|| panic!("5 + 7 are the spare blocks"), |_| ());
@@ -391,7 +391,7 @@ fn contradictions_are_refused_by_name() {
     let choice = PageChoicePolicy::ByWriter(ByWriter::new(Mode::FastGc));
     let mut unheard = plain_design(Scope::Plane);
     unheard.page_choice = choice;
-    let unheard = unheard.prepare(&device).unwrap_err().0;
+    let unheard = unheard.prepare(&device).unwrap_err().to_string();
     assert!(unheard.contains("[page_choice] `policy` = \"by_writer\"") && unheard.contains("`write_points` is 1"), "{unheard}");
     let copyback = refused(&device, &|design| design.gc = toml::from_str("write_points = 2").unwrap());
     assert!(copyback.contains("\"copyback\""), "{copyback}");

@@ -95,7 +95,7 @@ fn a_gc_that_cannot_leave_its_plane_is_refused_with_the_reason() {
     for (change, key) in changes {
         let mut design = across();
         change(&mut design);
-        let error = design.prepare(&tiny_device()).unwrap_err().0;
+        let error = design.prepare(&tiny_device()).unwrap_err().to_string();
         assert!(error.contains("`destination`") && error.contains(key), "{error}");
     }
     across().prepare(&tiny_device()).unwrap();

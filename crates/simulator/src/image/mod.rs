@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 use std::fs::File;
 use std::io::{self, BufReader, Read, Write};
 use std::path::Path;
-use tinytail_core::config::ConfigError;
+use tinytail_config::ConfigError;
 use tinytail_core::design::{Adjustment, Design};
 use tinytail_core::device::{AgeingVictims, Device, StartingState};
 use tinytail_core::drive::Drive;

@@ -4,11 +4,11 @@ use tinytail_core::units::{Ns, SECOND, SECTOR_BYTES, US};
 
 use super::Job;
 use super::values::{self, KiloBase};
-use crate::error::WorkloadError;
 use crate::synthetic::arrivals::{Arrivals, Law};
 use crate::synthetic::table::DAY_NS;
 use crate::synthetic::{Addresses, Blocks, Length, Synthetic, Volume};
 use crate::text::quoted;
+use tinytail_config::ConfigError;
 
 const SECTOR: u64 = SECTOR_BYTES as u64;
 
@@ -52,15 +52,15 @@ struct End {
 
 impl Job<'_> {
     /// How many threads the job has.
-    pub(super) fn clones(&self) -> Result<u64, WorkloadError> {
+    pub(super) fn clones(&self) -> Result<u64, ConfigError> {
         match self.count("numjobs")? {
-            Some(0) => Err(self.fault("numjobs", "is 0: the job has no I/O; expected 1 or more")),
+            Some(0) => Err(self.bound("numjobs", "is 0: the job has no I/O", "1 or more")),
             clones => Ok(clones.unwrap_or(1)),
         }
     }
 
     /// All jobs start together, so none can wait for the ones before it.
-    pub(super) fn check_starts_with_others(&self) -> Result<(), WorkloadError> {
+    pub(super) fn check_starts_with_others(&self) -> Result<(), ConfigError> {
         if self.switch("stonewall")? {
             return Err(self.fault("stonewall", "is not supported: all jobs of a file run at once; write one file for each phase"));
         }
@@ -68,7 +68,7 @@ impl Job<'_> {
     }
 
     /// The thread with the number `clone` among those of this job.
-    pub(super) fn thread(&self, clone: u64) -> Result<Synthetic, WorkloadError> {
+    pub(super) fn thread(&self, clone: u64) -> Result<Synthetic, ConfigError> {
         self.check_host()?;
         let pattern = self.pattern()?;
         let read_share = self.read_share(pattern)?;
@@ -112,25 +112,27 @@ impl Job<'_> {
     }
 
     /// What fio's host would do to the requests.
-    fn check_host(&self) -> Result<(), WorkloadError> {
+    fn check_host(&self) -> Result<(), ConfigError> {
         let direct = self.given("direct").is_some().then(|| self.switch("direct")).transpose()?;
         let buffered = self.given("buffered").is_some().then(|| self.switch("buffered")).transpose()?;
-        const NO_CACHE: &str = "there is no page cache here; expected direct=1";
+        const NO_CACHE: &str = "there is no page cache here";
         match (direct, buffered) {
-            (Some(false), _) => return Err(self.fault("direct", format_args!("is 0, and {NO_CACHE}"))),
-            (_, Some(true)) => return Err(self.fault("buffered", format_args!("is 1, and {NO_CACHE}"))),
-            (None, None) => return Err(self.fault("direct", format_args!("is missing: fio's default is buffered I/O, and {NO_CACHE}"))),
+            (Some(false), _) => return Err(self.bound("direct", format_args!("is 0, and {NO_CACHE}"), "direct=1")),
+            (_, Some(true)) => return Err(self.bound("buffered", format_args!("is 1, and {NO_CACHE}"), "direct=1")),
+            (None, None) => {
+                return Err(self.bound("direct", format_args!("is missing: fio's default is buffered I/O, and {NO_CACHE}"), "direct=1"));
+            }
             _ => {}
         }
         for name in ["randrepeat", "allrandrepeat"] {
             if self.given(name).is_some() && !self.switch(name)? {
-                return Err(self.fault(name, "is 0, and what is drawn here follows from the run's seed; expected 1"));
+                return Err(self.bound(name, "is 0, and what is drawn here follows from the run's seed", "1"));
             }
         }
         Ok(())
     }
 
-    fn pattern(&self) -> Result<Pattern, WorkloadError> {
+    fn pattern(&self) -> Result<Pattern, ConfigError> {
         let (random, only) = match self.given("readwrite").unwrap_or("read") {
             "read" => (false, Some(Direction::Read)),
             "write" => (false, Some(Direction::Write)),
@@ -149,7 +151,7 @@ impl Job<'_> {
         Ok(Pattern { random, only })
     }
 
-    fn read_share(&self, pattern: Pattern) -> Result<f64, WorkloadError> {
+    fn read_share(&self, pattern: Pattern) -> Result<f64, ConfigError> {
         let percent = |name| match self.count(name)? {
             Some(percent) if percent > 100 => Err(self.unlike(name, "a share in percent, 0 to 100")),
             percent => Ok(percent),
@@ -168,14 +170,14 @@ impl Job<'_> {
     }
 
     /// Options that say nothing in this job are left to the other jobs if a global section gives them.
-    pub(super) fn check_not_idle(&self, names: &[&str], why: &str) -> Result<(), WorkloadError> {
+    pub(super) fn check_not_idle(&self, names: &[&str], why: &str) -> Result<(), ConfigError> {
         let idle = |name: &&&str| self.values.get(**name).is_some_and(|value| value.section == self.name);
         names.iter().find(idle).map_or(Ok(()), |name| Err(self.fault(name, format_args!("says nothing {why}"))))
     }
 
     /// Sizes of the requests, and those of writes where they are others.
-    fn blocks(&self, pattern: Pattern) -> Result<(Blocks, Option<Blocks>), WorkloadError> {
-        let blocks = |direction| -> Result<Blocks, WorkloadError> {
+    fn blocks(&self, pattern: Pattern) -> Result<(Blocks, Option<Blocks>), ConfigError> {
+        let blocks = |direction| -> Result<Blocks, ConfigError> {
             let mut blocks = Blocks::of(self.sizes(direction)?);
             if pattern.random {
                 // fio aligns to the smallest size, whatever the others are.
@@ -195,8 +197,8 @@ impl Job<'_> {
     }
 
     /// Sizes in sectors of the requests of one direction, with their weights.
-    fn sizes(&self, direction: Direction) -> Result<Vec<(u32, f64)>, WorkloadError> {
-        let sectors = |name: &str, size: &str| -> Result<u32, WorkloadError> {
+    fn sizes(&self, direction: Direction) -> Result<Vec<(u32, f64)>, ConfigError> {
+        let sectors = |name: &str, size: &str| -> Result<u32, ConfigError> {
             match values::number(size, self.kilo_base()?) {
                 Some(0) => Err(self.unlike(name, "a size above 0: a job of blocks without bytes has no I/O")),
                 Some(bytes) if bytes % SECTOR == 0 && bytes < 1 << 41 => Ok((bytes / SECTOR) as u32),
@@ -212,7 +214,7 @@ impl Job<'_> {
             return Ok(vec![(size, 1.0)]);
         };
         if self.given("blocksize").is_some() {
-            return Err(self.fault("bssplit", "and `blocksize` are both given; expected one of them"));
+            return Err(self.bound("bssplit", "and `blocksize` are both given", "one of them"));
         }
         let expected = "sizes and their shares, as SIZE/PERCENT:SIZE/PERCENT, of one or of each direction with commas between";
         let unlike = || self.unlike("bssplit", expected);
@@ -233,7 +235,7 @@ impl Job<'_> {
         Ok(sizes.into_iter().map(|(sectors, share)| (sectors, share.map_or(rest, |share| share as f64))).collect())
     }
 
-    fn addresses(&self, pattern: Pattern, blocks: &Blocks, write_blocks: Option<&Blocks>) -> Result<Addresses, WorkloadError> {
+    fn addresses(&self, pattern: Pattern, blocks: &Blocks, write_blocks: Option<&Blocks>) -> Result<Addresses, ConfigError> {
         let repeats = self.switch("norandommap")?;
         if !pattern.random {
             self.check_not_idle(&["norandommap", "random_distribution"], "in a sequential job")?;
@@ -253,15 +255,14 @@ impl Job<'_> {
             return Ok(Addresses::Uniform);
         }
         if write_blocks.is_some() || blocks.sizes.len() > 1 {
-            let message = "is missing: fio would draw every block once and cut requests short to do so, which is supported for one size \
-                           only; expected norandommap=1";
-            return Err(self.fault("norandommap", message));
+            let found = "is missing: fio would draw every block once and cut requests short to do so, which is supported for one size only";
+            return Err(self.bound("norandommap", found, "norandommap=1"));
         }
         Ok(Addresses::Shuffled)
     }
 
     /// Where the range of this thread begins.
-    fn offset(&self, clone: u64) -> Result<Length, WorkloadError> {
+    fn offset(&self, clone: u64) -> Result<Length, ConfigError> {
         let offset = self.length("offset")?.unwrap_or(Length::Sectors(0));
         match (offset, self.length("offset_increment")?) {
             (offset, None) => Ok(offset),
@@ -274,30 +275,30 @@ impl Job<'_> {
     }
 
     /// A length in bytes or in percent of the drive. No bytes make no I/O, but of an offset.
-    fn length(&self, name: &str) -> Result<Option<Length>, WorkloadError> {
+    fn length(&self, name: &str) -> Result<Option<Length>, ConfigError> {
         let Some(given) = self.given(name) else { return Ok(None) };
         if let Some(percent) = values::percent(given) {
             return Ok(Some(Length::Percent(percent)));
         }
         match values::number(given, self.kilo_base()?) {
-            Some(0) if name == "size" => Err(self.fault(name, "is 0: the job has no I/O; expected a size above 0")),
+            Some(0) if name == "size" => Err(self.bound(name, "is 0: the job has no I/O", "a size above 0")),
             Some(bytes) if bytes % SECTOR == 0 => Ok(Some(Length::Sectors(bytes / SECTOR))),
             _ => Err(self.unlike(name, "bytes, a multiple of 512, or a share of the drive like 20%")),
         }
     }
 
     /// What ends the job.
-    fn end(&self) -> Result<End, WorkloadError> {
+    fn end(&self) -> Result<End, ConfigError> {
         let requests = self.count("number_ios")?;
         let bytes = self.bytes("io_size")?;
         for (name, is_zero) in [("number_ios", requests == Some(0)), ("io_size", bytes == Some(0))] {
             if is_zero {
-                return Err(self.fault(name, "is 0: the job has no I/O; expected 1 or more"));
+                return Err(self.bound(name, "is 0: the job has no I/O", "1 or more"));
             }
         }
         let runtime_ns = self.time("runtime", SECOND)?;
         if runtime_ns == Some(0) {
-            return Err(self.fault("runtime", "is 0: the job has no I/O; expected a time above 0"));
+            return Err(self.bound("runtime", "is 0: the job has no I/O", "a time above 0"));
         }
         if !self.switch("time_based")? {
             let volume = bytes.map_or(Volume::Ranges(1), |bytes| Volume::Sectors(bytes.div_ceil(SECTOR)));
@@ -314,7 +315,7 @@ impl Job<'_> {
         Ok(End { requests: None, volume: None, runtime_ns })
     }
 
-    fn arrivals(&self, pattern: Pattern) -> Result<Arrivals, WorkloadError> {
+    fn arrivals(&self, pattern: Pattern) -> Result<Arrivals, ConfigError> {
         let depth = self.depth()?;
         let think_ns = self.time("thinktime", US)?.unwrap_or(0);
         if think_ns > 0 && depth > 1 {
@@ -326,7 +327,7 @@ impl Job<'_> {
             return Ok(Arrivals::Closed { depth, think_ns });
         };
         if think_ns > 0 {
-            return Err(self.fault("thinktime", "and `rate_iops` are both given; expected one of them"));
+            return Err(self.bound("thinktime", "and `rate_iops` are both given", "one of them"));
         }
         let Some(direction) = pattern.only else {
             let message =
@@ -336,7 +337,7 @@ impl Job<'_> {
         let base = self.kilo_base()?;
         let rate = values::by_kind(rates).and_then(|rates| values::number(rates[direction as usize]?, base));
         let rate_per_s = match rate {
-            Some(0) => return Err(self.fault("rate_iops", "is 0: the job has no I/O; expected 1 or more")),
+            Some(0) => return Err(self.bound("rate_iops", "is 0: the job has no I/O", "1 or more")),
             Some(rate) if rate <= 1_000_000_000 => rate as f64,
             _ => return Err(self.unlike("rate_iops", "requests per second, at most 10^9, of the job's direction")),
         };
@@ -349,7 +350,7 @@ impl Job<'_> {
     }
 
     /// How many requests the job's engine keeps outstanding.
-    fn depth(&self) -> Result<u32, WorkloadError> {
+    fn depth(&self) -> Result<u32, ConfigError> {
         let depth = match self.count("iodepth")? {
             None => 1,
             Some(depth @ 1..=65_536) => depth as u32,
@@ -369,7 +370,7 @@ impl Job<'_> {
         Err(self.fault("iodepth", message))
     }
 
-    pub(super) fn kilo_base(&self) -> Result<KiloBase, WorkloadError> {
+    pub(super) fn kilo_base(&self) -> Result<KiloBase, ConfigError> {
         match self.given("kb_base") {
             None | Some("1024") => Ok(KiloBase::Traditional),
             Some("1000") => Ok(KiloBase::Standard),
@@ -378,19 +379,19 @@ impl Job<'_> {
     }
 
     /// A whole number without a unit of its own.
-    pub(super) fn count(&self, name: &str) -> Result<Option<u64>, WorkloadError> {
+    pub(super) fn count(&self, name: &str) -> Result<Option<u64>, ConfigError> {
         let base = self.kilo_base()?;
         let read = |given| values::number(given, base).ok_or_else(|| self.unlike(name, "a whole number, without a calculation"));
         self.given(name).map(read).transpose()
     }
 
-    fn bytes(&self, name: &str) -> Result<Option<u64>, WorkloadError> {
+    fn bytes(&self, name: &str) -> Result<Option<u64>, ConfigError> {
         let base = self.kilo_base()?;
         let read = |given| values::number(given, base).ok_or_else(|| self.unlike(name, "a number of bytes, such as 10g"));
         self.given(name).map(read).transpose()
     }
 
-    fn time(&self, name: &str, unit_ns: Ns) -> Result<Option<Ns>, WorkloadError> {
+    fn time(&self, name: &str, unit_ns: Ns) -> Result<Option<Ns>, ConfigError> {
         let Some(given) = self.given(name) else { return Ok(None) };
         let unit = if unit_ns == US { "us" } else { "s" };
         let time = values::time(given, unit_ns).filter(|time| *time <= DAY_NS);
@@ -399,7 +400,7 @@ impl Job<'_> {
     }
 
     /// A switch, which is off if it is not given.
-    fn switch(&self, name: &str) -> Result<bool, WorkloadError> {
+    fn switch(&self, name: &str) -> Result<bool, ConfigError> {
         let Some(value) = self.values.get(name) else { return Ok(false) };
         values::switch(value.value).ok_or_else(|| self.unlike(name, "1 or 0"))
     }

@@ -18,13 +18,13 @@ use std::fs::File;
 use std::io::Read;
 use std::path::Path;
 
-use crate::error::WorkloadError;
-use crate::file::{CheckedFile, Row, Table, Text};
+use crate::file::{CheckedFile, Table, Text};
 use crate::synthetic::Synthetic;
 use crate::text::quoted;
 use crate::transform::Transform;
 use ini::Section;
 use options::Meaning;
+use tinytail_config::{ConfigError, Fault, Place, Row};
 
 /// The most threads that all jobs of a file may make.
 const THREADS_MAX: u64 = 1024;
@@ -41,8 +41,9 @@ pub(crate) fn is_io_log(path: &Path) -> bool {
     is_job_file(path) && File::open(path).and_then(|mut file| file.read_exact(&mut start)).is_ok() && start == FIRST
 }
 
-fn fault(text: Text<'_>, line: usize, message: impl fmt::Display) -> WorkloadError {
-    WorkloadError::Config { path: text.path.into(), line, message: message.to_string() }
+/// A fault in a line of a section, or of what stands before the first.
+fn fault(text: Text<'_>, line: usize, section: &str, message: impl fmt::Display) -> ConfigError {
+    Fault::new(section, "", message.to_string()).at(Place::new(text.path, line)).into()
 }
 
 /// A value of a job, and where it was given.
@@ -65,10 +66,10 @@ struct Job<'a> {
 }
 
 /// Reads a job file, and checks it.
-pub(crate) fn read(text: Text<'_>) -> Result<CheckedFile, WorkloadError> {
+pub(crate) fn read(text: Text<'_>) -> Result<CheckedFile, ConfigError> {
     let jobs = jobs(text)?;
     if jobs.is_empty() {
-        return Err(fault(text, 1, "has no job; expected a section [NAME] besides [global]"));
+        return Err(fault(text, 1, "", "has no job; expected a section [NAME] besides [global]"));
     }
     let mut threads: Vec<(String, Synthetic)> = Vec::new();
     let mut count: u64 = 0;
@@ -111,7 +112,7 @@ pub(crate) fn rows(text: Text<'_>) -> Vec<Row> {
 
 /// The jobs of a file, in its order. What a global section says holds for the jobs below it, unless a later one or the job
 /// says otherwise.
-fn jobs(text: Text<'_>) -> Result<Vec<Job<'_>>, WorkloadError> {
+fn jobs(text: Text<'_>) -> Result<Vec<Job<'_>>, ConfigError> {
     let mut global = BTreeMap::new();
     let mut jobs = Vec::new();
     for section in ini::sections(text)? {
@@ -119,8 +120,8 @@ fn jobs(text: Text<'_>) -> Result<Vec<Job<'_>>, WorkloadError> {
         if section.name == "global" {
             global.extend(own);
         } else if section.name.starts_with("global") {
-            let message = format!("[{}] would be a global section to fio; call it [global], or by another name", section.name);
-            return Err(fault(text, section.line, message));
+            let message = "would be a global section to fio; call it [global], or by another name";
+            return Err(fault(text, section.line, section.name, message));
         } else {
             let mut values: BTreeMap<&'static str, Value<'_>> = global.clone();
             values.extend(own);
@@ -131,10 +132,10 @@ fn jobs(text: Text<'_>) -> Result<Vec<Job<'_>>, WorkloadError> {
 }
 
 /// What a section says, by fio's first names.
-fn values<'a>(text: Text<'a>, section: &Section<'a>) -> Result<BTreeMap<&'static str, Value<'a>>, WorkloadError> {
+fn values<'a>(text: Text<'a>, section: &Section<'a>) -> Result<BTreeMap<&'static str, Value<'a>>, ConfigError> {
     let mut values: BTreeMap<&'static str, Value<'a>> = BTreeMap::new();
     for option in &section.options {
-        let refuse = |message: String| Err(fault(text, option.line, format!("[{}] {message}", section.name)));
+        let refuse = |message: String| Err(fault(text, option.line, section.name, message));
         if option.key == "include" || option.key.starts_with("include ") {
             return refuse("`include` is not supported: a workload is one file".into());
         }
@@ -163,7 +164,7 @@ fn summary(jobs: &[Job<'_>]) -> String {
 }
 
 /// There is one file, the drive, so that threads of several files have none to go to.
-fn check_files(jobs: &[Job<'_>], threads: usize) -> Result<(), WorkloadError> {
+fn check_files(jobs: &[Job<'_>], threads: usize) -> Result<(), ConfigError> {
     let mut first: Option<&str> = None;
     for job in jobs {
         let Some(value) = job.values.get("filename") else {
@@ -172,11 +173,11 @@ fn check_files(jobs: &[Job<'_>], threads: usize) -> Result<(), WorkloadError> {
             }
             let message = "has no `filename`, so that fio would give each of its threads a file of its own, and here the drive is the one \
                            file; give all jobs the same `filename`";
-            return Err(fault(job.text, job.line, format!("[{}] {message}", job.name)));
+            return Err(fault(job.text, job.line, job.name, message));
         };
         let name = value.value.unwrap_or_default();
         if name.is_empty() || name.replace("\\:", "").contains(':') {
-            return Err(job.fault("filename", format_args!("is {}; expected one file: the drive", quoted(name))));
+            return Err(job.bound("filename", format_args!("is {}", quoted(name)), "one file: the drive"));
         }
         if let Some(first) = first.filter(|first| *first != name) {
             let message = format_args!("is {}, and another job has {}; the drive is the one file of all jobs", quoted(name), quoted(first));
@@ -189,17 +190,24 @@ fn check_files(jobs: &[Job<'_>], threads: usize) -> Result<(), WorkloadError> {
 
 impl<'a> Job<'a> {
     /// A fault of an option, where it was given, or of the job where it was not.
-    fn fault(&self, name: &str, message: impl fmt::Display) -> WorkloadError {
-        match self.values.get(name) {
-            Some(value) => fault(self.text, value.line, format_args!("[{}] `{}` {message}", value.section, value.key)),
-            None => fault(self.text, self.line, format_args!("[{}] `{name}` {message}", self.name)),
-        }
+    fn fault(&self, name: &str, found: impl fmt::Display) -> ConfigError {
+        self.bound(name, found, "")
+    }
+
+    /// As `fault`, with what is allowed.
+    fn bound(&self, name: &str, found: impl fmt::Display, allowed: impl fmt::Display) -> ConfigError {
+        let (section, key, line) = match self.values.get(name) {
+            Some(value) => (value.section, value.key, value.line),
+            None => (self.name, name, self.line),
+        };
+        let fault = Fault::new(section, key, found.to_string()).allowed(allowed.to_string());
+        fault.at(Place::new(self.text.path, line)).into()
     }
 
     /// A fault of an option's value.
-    fn unlike(&self, name: &str, expected: impl fmt::Display) -> WorkloadError {
+    fn unlike(&self, name: &str, allowed: impl fmt::Display) -> ConfigError {
         let found = self.values.get(name).map_or("", |value| value.value.unwrap_or_default());
-        self.fault(name, format_args!("is {}; expected {expected}", quoted(found)))
+        self.bound(name, format_args!("is {}", quoted(found)), allowed)
     }
 
     /// The value of an option that is given. Nothing stands for an empty one.

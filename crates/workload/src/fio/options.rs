@@ -1,6 +1,7 @@
 //! The options of job files: those that say something here, those that say nothing, and why others are refused.
 
 use crate::text;
+use tinytail_config::did_you_mean;
 
 /// Options that say something, by fio's first name, with its other names.
 const SUPPORTED: &[(&str, &[&str])] = &[
@@ -120,10 +121,9 @@ pub(super) fn meaning(key: &str) -> Result<Meaning, String> {
         return Err(format!("the option {} of fio is not supported: {instead}", text::quoted(key)));
     }
     let all = || SUPPORTED.iter().flat_map(|(name, others)| std::iter::once(*name).chain(others.iter().copied()));
-    let nearest = text::nearest(key, all().chain(WITHOUT_MEANING.iter().copied()));
-    let nearest = nearest.map_or_else(|| ".".into(), |nearest| format!("; did you mean `{nearest}`?"));
+    let hint = did_you_mean(key, all().chain(WITHOUT_MEANING.iter().copied()));
     let supported: Vec<&str> = all().collect();
-    Err(format!("the option {} is not supported{nearest} Supported are {}", text::quoted(key), supported.join(", ")))
+    Err(format!("the option {} is not supported{hint}; supported are {}", text::quoted(key), supported.join(", ")))
 }
 
 #[cfg(test)]
@@ -144,11 +144,11 @@ mod tests {
     fn what_is_not_supported_is_named_with_what_comes_near() {
         let message = |key| meaning(key).err().unwrap();
         assert!(
-            message("io_dept").contains("`io_dept` is not supported; did you mean `iodepth`? Supported are allrandrepeat"),
+            message("io_dept").contains("`io_dept` is not supported (did you mean `iodepth`?); supported are allrandrepeat"),
             "{}",
             message("io_dept")
         );
-        assert!(message("zzz").contains("`zzz` is not supported. Supported are "), "{}", message("zzz"));
+        assert!(message("zzz").contains("`zzz` is not supported; supported are "), "{}", message("zzz"));
         assert!(message("rate").ends_with("`rate` of fio is not supported: give `rate_iops`, the number of requests per second"));
         assert!(matches!(meaning("bs"), Ok(Meaning::Supported("blocksize"))));
         assert!(matches!(meaning("thread"), Ok(Meaning::Nothing)));

@@ -1,7 +1,7 @@
 //! Priorities of a job's requests, of which a drive knows one: the mark of critical writes.
 
 use super::{Job, values};
-use crate::error::WorkloadError;
+use tinytail_config::ConfigError;
 
 /// Engines that give single requests a priority.
 const ENGINES: [&str; 2] = ["io_uring", "libaio"];
@@ -11,7 +11,7 @@ const SHARE: &str = "cmdprio_percentage";
 
 impl Job<'_> {
     /// Whether the job's writes are critical: whether fio would send all of them in the real-time class.
-    pub(super) fn critical(&self, reads: bool, writes: bool) -> Result<bool, WorkloadError> {
+    pub(super) fn critical(&self, reads: bool, writes: bool) -> Result<bool, ConfigError> {
         if !writes {
             self.check_not_idle(&["prioclass", SHARE, "cmdprio_class"], "in a job that does not write")?;
             return Ok(false);
@@ -21,7 +21,7 @@ impl Job<'_> {
             return self.has_real_time_class(reads);
         }
         if self.given("prioclass").is_some() {
-            return Err(self.fault(SHARE, "and `prioclass` are both given; expected one of them"));
+            return Err(self.bound(SHARE, "and `prioclass` are both given", "one of them"));
         }
         if self.count("cmdprio_class")?.is_some_and(|class| class != 1) {
             return Err(self.unlike("cmdprio_class", "1, the real-time class"));
@@ -39,13 +39,12 @@ impl Job<'_> {
     }
 
     /// Whether the class of the whole job is the real-time one.
-    fn has_real_time_class(&self, reads: bool) -> Result<bool, WorkloadError> {
+    fn has_real_time_class(&self, reads: bool) -> Result<bool, ConfigError> {
         match self.count("prioclass")? {
             None | Some(0 | 2) => Ok(false),
             Some(1) if reads => {
-                let message = "is 1 in a job that reads as well, and reads have no priority here; expected cmdprio_percentage=0,100, \
-                               which is of the writes alone";
-                Err(self.fault("prioclass", message))
+                let found = "is 1 in a job that reads as well, and reads have no priority here";
+                Err(self.bound("prioclass", found, "cmdprio_percentage=0,100, which is of the writes alone"))
             }
             Some(1) => Ok(true),
             Some(_) => Err(self.unlike("prioclass", "1, the real-time class, or 0 or 2, those of ordinary requests")),
@@ -53,7 +52,7 @@ impl Job<'_> {
     }
 
     /// Which shares of reads and of writes have priority, in percent.
-    fn shares(&self) -> Result<(u64, u64), WorkloadError> {
+    fn shares(&self) -> Result<(u64, u64), ConfigError> {
         let base = self.kilo_base()?;
         let given = self.given(SHARE).unwrap_or_default();
         let share = |share: Option<&str>| share.map_or(Some(0), |share| values::number(share, base)).filter(|share| *share <= 100);

@@ -6,6 +6,7 @@
 
 use std::fmt;
 use std::str::FromStr;
+use tinytail_config::did_you_mean;
 
 use rustc_hash::FxHashMap;
 use serde::{Deserialize, Serialize};
@@ -153,12 +154,8 @@ impl FromStr for Columns {
             };
             let Some(role) = Role::of(word) else {
                 let names = Role::ALL.map(Role::name);
-                let nearest = text::nearest(word, names).map_or_else(String::new, |nearest| format!(", did you mean `{nearest}`?"));
-                return fault(format!(
-                    "{} is none of {} and `_` for a column that is skipped{nearest}",
-                    text::quoted(word),
-                    names.join(", ")
-                ));
+                let hint = did_you_mean(word, names);
+                return fault(format!("{} is none of {} and `_` for a column that is skipped{hint}", text::quoted(word), names.join(", ")));
             };
             if place == Place::Number(0) {
                 return fault("columns are counted from 1".into());
@@ -351,12 +348,11 @@ impl Delimited {
 fn no_such_column(role: Role, wanted: &str, names: &[&str]) -> Fault {
     const NAMES_MAX: usize = 12;
     let more = if names.len() > NAMES_MAX { ", ..." } else { "" };
-    let nearest = text::nearest(wanted, names.iter().copied());
-    let nearest = nearest.map_or_else(String::new, |nearest| format!("; did you mean `{nearest}`?"));
+    let hint = did_you_mean(wanted, names.iter().copied());
     Fault {
         column: Column { number: 1, name: role.name() },
         found: format!("the header {}{more}", names[..names.len().min(NAMES_MAX)].join(", ")),
-        expected: format!("a column that is called {}{nearest}", text::quoted(wanted)),
+        expected: format!("a column that is called {}{hint}", text::quoted(wanted)),
     }
 }
 
@@ -633,7 +629,7 @@ mod tests {
         let mut missing = parser("time=t:us,op=type,lba=offsett:bytes,len=size:bytes", TimeUnit::Microseconds, None);
         let fault = missing.parse("t,type,offset,size").unwrap_err();
         assert_eq!(fault.found, "the header t, type, offset, size");
-        assert!(fault.expected.contains("`offsett`; did you mean `offset`?"), "{}", fault.expected);
+        assert!(fault.expected.contains("`offsett` (did you mean `offset`?)"), "{}", fault.expected);
     }
 
     #[test]
@@ -676,7 +672,7 @@ mod tests {
         for (columns, expected) in [
             ("time,op,lba", "len is missing"),
             ("time,op,lba,len,op", "op is given twice"),
-            ("time,opp,lba,len", "`opp` is none of time, op, lba, len, device and `_` for a column that is skipped, did you mean `op`?"),
+            ("time,opp,lba,len", "`opp` is none of time, op, lba, len, device and `_` for a column that is skipped (did you mean `op`?)"),
             ("time:bytes,op,lba,len", "`bytes` is not a time unit"),
             ("time,op,lba:us,len", "`us` is not an address unit"),
             ("time,op:us,lba,len", "op has no unit"),

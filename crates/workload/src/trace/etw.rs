@@ -9,9 +9,9 @@
 //! arrival is its time stamp less its elapsed time, both in microseconds. Offsets and sizes are hexadecimal bytes.
 
 use std::collections::HashSet;
+use tinytail_config::nearest;
 
 use crate::error::Column;
-use crate::text;
 use crate::trace::fields::{self, Amount, Fault};
 use crate::trace::units::{AddressUnit, TimeUnit};
 use crate::trace::{Format, Op, Order, Parsed, Parser, Reader, Record, Time};
@@ -88,8 +88,8 @@ impl Etw {
         if known {
             return Ok(Parsed::Other("events other than DiskRead, DiskWrite and DiskFlush"));
         }
-        let nearest = text::nearest(event, self.events.iter().map(String::as_str).filter(|known| known.starts_with("Disk")));
-        let hint = nearest.map_or_else(String::new, |nearest| format!("; did the file once have `{nearest}` here?"));
+        let near = nearest(event, self.events.iter().map(String::as_str).filter(|known| known.starts_with("Disk")));
+        let hint = near.map_or_else(String::new, |nearest| format!("; did the file once have `{nearest}` here?"));
         Err(Fault::new(column(0), event, format!("the name of an event, such as DiskRead{hint}")))
     }
 }

@@ -1,6 +1,7 @@
 //! Opening a trace: finding its format, and settling what the format leaves open from options, workload file and sidecar file.
 
 use std::path::Path;
+use tinytail_config::did_you_mean;
 
 use tinytail_core::units::SECTOR_BYTES;
 
@@ -282,15 +283,10 @@ fn find_format(content: &TraceContent, origins: &[Origin]) -> Result<(&'static F
             Some(format) => Ok((format, compression)),
             None => {
                 let names: Vec<&str> = FORMATS.iter().map(|format| format.name).collect();
-                let nearest =
-                    text::nearest(name, names.iter().copied()).map_or_else(String::new, |nearest| format!("; did you mean `{nearest}`?"));
+                let hint = did_you_mean(name, names.iter().copied());
                 Err(WorkloadError::Option {
                     path: input.path(),
-                    message: format!(
-                        "{} ({origin}) is not a trace format; expected one of {}{nearest}",
-                        text::quoted(name),
-                        names.join(", ")
-                    ),
+                    message: format!("{} ({origin}) is not a trace format; expected one of {}{hint}", text::quoted(name), names.join(", ")),
                 })
             }
         };

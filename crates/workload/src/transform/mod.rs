@@ -21,7 +21,6 @@ mod place;
 mod reference;
 mod repeat;
 mod scale;
-pub(crate) mod table;
 #[cfg(test)]
 mod testkit;
 mod transformed;
@@ -53,29 +52,31 @@ pub(crate) type Opener = Arc<dyn Fn() -> Result<Box<dyn Source>, WorkloadError> 
 /// The largest factor; its inverse is the smallest.
 const FACTOR_MAX: f64 = 1e9;
 
-/// What is done to a stream of recorded requests, in the order of the fields.
+/// What is done to recorded requests, in the order of these keys.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(default, deny_unknown_fields)]
 pub struct Transform {
-    /// Keep only this window: seconds since the first request, from and to.
+    /// Keep only this window: seconds since the first request, from and to. The first request kept is at time 0.
     pub window_s: Option<(f64, f64)>,
-    /// Keep only the window of this length, in seconds, that has the most requests; the earliest such.
+    /// Keep only the window of this length, in seconds, that has the most requests.
     pub busiest_s: Option<f64>,
-    /// Make bursts: requests less than this apart come at once, and later ones so long after the burst before has completed.
+    /// Make bursts: requests less than so many seconds apart come at once, and later ones so long after the burst before has
+    /// completed; "mean" is the mean time between requests.
     pub burst_gap_s: Option<BurstGap>,
     /// Multiply times by this: 0.5 makes the stream twice as fast.
     pub scale_time: Option<f64>,
-    /// Multiply sizes by this, to whole sectors.
+    /// Multiply sizes by this, to the nearest sector.
     pub scale_size: Option<f64>,
     /// Play it so many times, one after the other.
     pub repeat: Option<u64>,
     /// Play it over and over, until there are so many requests.
     pub repeat_to_requests: Option<u64>,
-    /// What becomes of requests beyond the region; they are an error without it.
+    /// What becomes of requests that reach beyond the region; they are an error without it.
     pub fit: Option<Fit>,
-    /// Size of the region to fit requests to, in bytes; the rest of the drive without it.
+    /// Size of the region in bytes, a multiple of 512; the rest of the drive without it.
     pub region_bytes: Option<u64>,
-    /// Where the region begins: added to every address, in bytes.
+    /// Where the region begins, in bytes, a multiple of 512: added to every address.
     pub offset_bytes: Option<u64>,
     /// Mark every write as critical, a hint that drives heed which place pages late.
     pub critical_writes: Option<bool>,
@@ -109,7 +110,7 @@ impl Transform {
     }
 
     /// The first key whose value is wrong, and what is wrong with it.
-    fn problem(&self) -> Option<(&'static str, String)> {
+    pub(crate) fn problem(&self) -> Option<(&'static str, String)> {
         const SECONDS_MAX: f64 = (TIME_MAX / SECOND) as f64;
         if let Some((from, to)) = self.window_s
             && !(0.0 <= from && from < to && to <= SECONDS_MAX)

@@ -5,7 +5,6 @@
 //! valid, and which logical pages they hold, is random. Blocks are filled from the youngest to the oldest and from the last
 //! page to the first, so that a stale page can be given to a logical page whose present copy is younger, as it must be.
 
-use crate::config::ConfigError;
 use crate::context::Context;
 use crate::design::Design;
 use crate::device::{AgeingMethod, Device};
@@ -22,6 +21,7 @@ use crate::policy::{PlacePolicy, VictimPolicy};
 use crate::raid::front::{Front, WithRaid};
 use rand_core::{Rng, SeedableRng};
 use rand_pcg::Pcg64Mcg;
+use tinytail_config::{ConfigError, Fault};
 
 /// Pages ahead of which a map entry is fetched.
 const AHEAD: usize = 16;
@@ -90,22 +90,23 @@ pub(crate) fn check_theory(design: &Design, device: &Device) -> Result<(), Confi
         return Ok(());
     }
     if !matches!(design.place, PlacePolicy::Static(_) | PlacePolicy::Rain(_)) {
-        return Err(ConfigError::new(format!(
-            "{}: [state] `ageing` is \"statistical\", but [place] `policy` is \"{}\"; the layout is known only for \"static\" and \"rain\", \
-             under which every logical page has its plane. Age by \"overwrite\" or to \"steady\"",
-            design.name,
+        let found = format!(
+            "is \"statistical\", but [place] `policy` is \"{}\"; the layout is known only for \"static\" and \"rain\", under which every \
+             logical page has its plane",
             design.place.name()
-        )));
+        );
+        let remedy = "age by \"overwrite\" or to \"steady\"";
+        return Err(Fault::new("state", "ageing", found).with("place", "policy").remedy(remedy).into());
     }
     if theory(design, device).is_none() {
         let chain: Vec<&str> = design.victim.iter().map(VictimPolicy::name).collect();
-        return Err(ConfigError::new(format!(
-            "{}: [state] `ageing` is \"statistical\" and `victims` \"design\", but the steady state of [victim] `chain` {} has no theory \
-             here; known are chains that begin with greedy, d_choices or fifo, and least_worn alone. Age to \"steady\", or with `victims` \
-             \"greedy\"",
-            design.name,
+        let found = format!(
+            "is \"statistical\" and `victims` \"design\", but the steady state of [victim] `chain` {} has no theory here; known are chains \
+             that begin with greedy, d_choices or fifo, and least_worn alone",
             chain.join(", ")
-        )));
+        );
+        let remedy = "age to \"steady\", or with `victims` \"greedy\"";
+        return Err(Fault::new("state", "ageing", found).with("victim", "chain").remedy(remedy).into());
     }
     Ok(())
 }

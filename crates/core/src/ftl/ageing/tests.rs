@@ -89,8 +89,9 @@ fn a_state_without_theory_or_fixed_planes_is_refused_with_both_keys() {
     let mut device = tiny_device();
     device.state.ageing = AgeingMethod::Statistical;
     device.state.victims = AgeingVictims::Design;
-    let refusal =
-        |chain: &str| Drive::new(&device, with_victims(plain_design(Scope::Plane), chain), false, Blind).err().map(|error| error.0);
+    let refusal = |chain: &str| {
+        Drive::new(&device, with_victims(plain_design(Scope::Plane), chain), false, Blind).err().map(|error| error.to_string())
+    };
     for chain in ["{ policy = \"cost_benefit\" }", "{ policy = \"least_worn\" }, { policy = \"greedy\" }"] {
         let error = refusal(chain).expect(chain);
         assert!(error.contains("`victims` \"design\"") && error.contains("`chain`"), "{error}");

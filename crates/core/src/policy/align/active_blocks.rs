@@ -19,7 +19,6 @@
 //! **Cost.** At most a block less one page of each plane lies open besides the first, and a block is kept for it. Skipped pages are
 //! write amplification.
 
-use crate::config::ConfigError;
 use crate::device::Device;
 use crate::ftl::Claimant;
 use crate::ids::PlaneIx;
@@ -27,6 +26,7 @@ use crate::policy::interface::Align;
 use crate::view::View;
 use serde::Deserialize;
 use std::cmp::Reverse;
+use tinytail_config::{ConfigError, Fault};
 
 /// A second open block, level with those of sibling planes.
 #[derive(Debug, Default, Deserialize)]
@@ -55,18 +55,22 @@ impl Align for ActiveBlocks {
     fn prepare(&mut self, device: &Device) -> Result<(), ConfigError> {
         let (planes, pages) = (device.geometry.planes_per_die, device.geometry.pages_per_block);
         if planes == 1 {
-            return Err(ConfigError(format!(
-                "[align] `policy` = \"active_blocks\" brings the planes of a die to one offset, and [geometry] `planes_per_die` of {} is 1; \
-                 allowed: 2 or more",
-                device.name
-            )));
+            return Err(Fault::new(
+                "align",
+                "policy",
+                format!(
+                    "= \"active_blocks\" brings the planes of a die to one offset, and [geometry] `planes_per_die` of {} is 1",
+                    device.name
+                ),
+            )
+            .with("geometry", "planes_per_die")
+            .allowed("2 or more")
+            .into());
         }
         if self.skip_pages_max >= pages {
-            return Err(ConfigError(format!(
-                "[align] `skip_pages_max` is {}; allowed: 0 to {} on this device, whose blocks have {pages} pages",
-                self.skip_pages_max,
-                pages - 1
-            )));
+            return Err(Fault::new("align", "skip_pages_max", format!("is {}", self.skip_pages_max))
+                .allowed(format!("0 to {} on this device, whose blocks have {pages} pages", pages - 1))
+                .into());
         }
         Ok(())
     }
@@ -155,11 +159,11 @@ mod tests {
     #[test]
     fn dies_of_one_plane_and_blocks_to_be_skipped_whole_are_refused() {
         let mut device = tiny_device();
-        let error = ActiveBlocks::new(0).prepare(&device).unwrap_err().0;
+        let error = ActiveBlocks::new(0).prepare(&device).unwrap_err().to_string();
         assert!(error.contains("[align] `policy`") && error.contains("`planes_per_die`"), "{error}");
         device.geometry.planes_per_die = 2;
         ActiveBlocks::new(3).prepare(&device).unwrap();
-        let error = ActiveBlocks::new(4).prepare(&device).unwrap_err().0;
+        let error = ActiveBlocks::new(4).prepare(&device).unwrap_err().to_string();
         assert!(error.contains("`skip_pages_max` is 4") && error.contains("0 to 3"), "{error}");
     }
 }

@@ -16,7 +16,6 @@
 //!
 //! **Cost.** A plane's GC may wait for those of the N - 1 others, so planes run lower on erased pages.
 
-use crate::config::ConfigError;
 use crate::device::Device;
 use crate::ids::{NONE, PlaneIx};
 use crate::policy::answers::{Gate, Want};
@@ -24,6 +23,7 @@ use crate::policy::gc_gate::free::Start;
 use crate::policy::interface::GcGate;
 use crate::view::View;
 use serde::Deserialize;
+use tinytail_config::ConfigError;
 
 /// Which of the waiting planes is next.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]

@@ -13,7 +13,6 @@
 //!
 //! **Cost.** Blocks held erased are spare space that victims don't have: a higher background threshold means more copies.
 
-use crate::config::ConfigError;
 use crate::device::{Device, Geometry};
 use crate::ids::PlaneIx;
 use crate::policy::answers::Want;
@@ -21,6 +20,7 @@ use crate::policy::interface::GcTrigger;
 use crate::policy::thresholds::{Room, Threshold, Thresholds};
 use crate::view::View;
 use serde::Deserialize;
+use tinytail_config::{ConfigError, Fault};
 
 /// What has the thresholds.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq, Deserialize)]
@@ -117,11 +117,17 @@ impl GcTrigger for BackgroundEmergency {
         let live = (u64::from(g.blocks_per_plane) * u64::from(device.host.logical_permyriad)).div_ceil(10_000) as u32;
         let spare = (g.blocks_per_plane - device.bad_blocks_per_plane()).saturating_sub(live);
         if self.background_share <= self.emergency_share || self.background_share >= spare {
-            return Err(ConfigError(format!(
-                "[gc_trigger] `background_blocks` is {} and `emergency_blocks` {}: {} and {} erased blocks of each plane on this device; \
-                 allowed: emergency < background < {spare}, the spare blocks of a plane",
-                self.background_blocks, self.emergency_blocks, self.background_share, self.emergency_share
-            )));
+            return Err(Fault::new(
+                "gc_trigger",
+                "background_blocks",
+                format!(
+                    "is {} and `emergency_blocks` {}: {} and {} erased blocks of each plane on this device",
+                    self.background_blocks, self.emergency_blocks, self.background_share, self.emergency_share
+                ),
+            )
+            .with("gc_trigger", "emergency_blocks")
+            .allowed(format!("emergency < background < {spare}, the spare blocks of a plane"))
+            .into());
         }
         self.emergency_pages = self.emergency_share * g.pages_per_block;
         Ok(())
@@ -197,7 +203,7 @@ mod tests {
         // Of eight blocks four are for live data.
         for (background, emergency) in [(3, 3), (4, 2)] {
             let error = BackgroundEmergency::new(background, emergency).prepare(&tiny_device()).unwrap_err();
-            assert!(error.0.contains("`background_blocks`") && error.0.contains("`emergency_blocks`"), "{error}");
+            assert!(error.to_string().contains("`background_blocks`") && error.to_string().contains("`emergency_blocks`"), "{error}");
         }
         BackgroundEmergency::new(3, 2).prepare(&tiny_device()).unwrap();
     }

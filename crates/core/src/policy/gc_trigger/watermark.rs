@@ -13,7 +13,6 @@
 //!
 //! **Cost.** A higher share means earlier GC of fuller blocks: more write amplification.
 
-use crate::config::ConfigError;
 use crate::device::{Device, Geometry};
 use crate::ids::PlaneIx;
 use crate::policy::answers::Want;
@@ -21,6 +20,7 @@ use crate::policy::interface::GcTrigger;
 use crate::policy::thresholds::{Room, Threshold, Thresholds};
 use crate::view::View;
 use serde::Deserialize;
+use tinytail_config::{ConfigError, Fault};
 
 /// Soft and hard watermark of erased pages.
 #[derive(Debug, Deserialize)]
@@ -124,14 +124,14 @@ impl Watermark {
             (Some(soft), Some(hard)) => (soft, hard),
             _ => {
                 let missing = if self.soft_free_blocks.is_some() { "hard_free_blocks" } else { "soft_free_blocks" };
-                return Err(ConfigError(format!("[gc_trigger] `{missing}` is missing; watermarks are both in blocks or both in percent")));
+                return Err(Fault::new("gc_trigger", missing, "is missing; watermarks are both in blocks or both in percent").into());
             }
         };
         if !(hard < soft && soft < geometry.blocks_per_plane) {
-            return Err(ConfigError(format!(
-                "[gc_trigger] `soft_free_blocks` is {soft} and `hard_free_blocks` {hard}; allowed: hard < soft < {}, the blocks of a plane",
-                geometry.blocks_per_plane
-            )));
+            return Err(Fault::new("gc_trigger", "soft_free_blocks", format!("is {soft} and `hard_free_blocks` {hard}"))
+                .with("gc_trigger", "hard_free_blocks")
+                .allowed(format!("hard < soft < {}, the blocks of a plane", geometry.blocks_per_plane))
+                .into());
         }
         (self.soft_pages, self.hard_pages) = (soft * geometry.pages_per_block, hard * geometry.pages_per_block);
         Ok(())
@@ -142,9 +142,10 @@ impl GcTrigger for Watermark {
     fn prepare(&mut self, device: &Device) -> Result<(), ConfigError> {
         let (soft, hard) = (self.soft_free_percent, self.hard_free_percent);
         if !(soft > hard && hard >= 0.0 && soft < 100.0) {
-            return Err(ConfigError(format!(
-                "[gc_trigger] `soft_free_percent` is {soft} and `hard_free_percent` {hard}; allowed: 0 <= hard < soft < 100"
-            )));
+            return Err(Fault::new("gc_trigger", "soft_free_percent", format!("is {soft} and `hard_free_percent` {hard}"))
+                .with("gc_trigger", "hard_free_percent")
+                .allowed("0 <= hard < soft < 100")
+                .into());
         }
         let pages = f64::from(device.geometry.pages_per_plane());
         self.soft_pages = (pages * soft / 100.0).round() as u32;
@@ -225,7 +226,7 @@ mod tests {
             ("soft_free_blocks = 8\nhard_free_blocks = 2", "hard < soft < 8"),
         ] {
             let error = blocks(text).unwrap_err();
-            assert!(error.0.contains(named), "{error}");
+            assert!(error.to_string().contains(named), "{error}");
         }
     }
 
@@ -254,6 +255,6 @@ mod tests {
     #[test]
     fn watermarks_out_of_order_are_refused() {
         let error = Watermark::new(10.0, 30.0).prepare(&tiny_device()).unwrap_err();
-        assert!(error.0.contains("hard < soft"), "{error}");
+        assert!(error.to_string().contains("hard < soft"), "{error}");
     }
 }

@@ -19,7 +19,6 @@
 //! Programs that join use up erased pages of their planes: where writes always wait, the next GC is due when one ends, and with
 //! `gc_first` the reads that joined none wait for a whole row of GCs.
 
-use crate::config::ConfigError;
 use crate::device::Device;
 use crate::event::SLOTS_MAX;
 use crate::flash::EXTRA_SLOTS;
@@ -28,6 +27,7 @@ use crate::policy::interface::Join;
 use crate::policy::join::same_offset::{check_multi_plane, first_of_each_plane};
 use crate::view::{View, Waiting};
 use serde::Deserialize;
+use tinytail_config::{ConfigError, Fault};
 
 /// The host's operations join those of GC.
 #[derive(Debug, Default, Deserialize)]
@@ -46,19 +46,21 @@ fn goes_with(lead: Class, partner: Class) -> bool {
 impl Join for GcPar {
     fn prepare(&mut self, device: &Device) -> Result<(), ConfigError> {
         if device.geometry.planes_per_die == 1 {
-            return Err(ConfigError(format!(
-                "[join] `policy` is \"gc_par\", which serves the host in sibling planes of a GC's; [geometry] `planes_per_die` of {} is 1, \
-                 allowed: 2 or more",
-                device.name
-            )));
+            return Err(Fault::new(
+                "join",
+                "policy",
+                format!(
+                    "is \"gc_par\", which serves the host in sibling planes of a GC's; [geometry] `planes_per_die` of {} is 1",
+                    device.name
+                ),
+            )
+            .with("geometry", "planes_per_die")
+            .allowed("2 or more")
+            .into());
         }
         let slots = u64::from(device.geometry.dies()) * 2 + u64::from(device.geometry.channels + EXTRA_SLOTS);
         if slots > SLOTS_MAX as u64 {
-            return Err(ConfigError(format!(
-                "[join] `policy` is \"gc_par\", whose pages wait in second registers; with [geometry] `channels` of {} times dies that makes \
-                 {slots} resources, at most {SLOTS_MAX} are possible",
-                device.name
-            )));
+            return Err(Fault::new("join", "policy", format!("is \"gc_par\", whose pages wait in second registers; with [geometry] `channels` of {} times dies that makes {slots} resources, at most {SLOTS_MAX} are possible", device.name)).with("geometry", "channels").into());
         }
         check_multi_plane("gc_par", device)
     }
@@ -112,12 +114,12 @@ mod tests {
     #[test]
     fn dies_of_one_plane_and_flash_without_multi_plane_commands_are_refused() {
         let mut device = tiny_device();
-        let error = GcPar {}.prepare(&device).unwrap_err().0;
+        let error = GcPar {}.prepare(&device).unwrap_err().to_string();
         assert!(error.contains("[join] `policy`") && error.contains("`planes_per_die`"), "{error}");
         device.geometry.planes_per_die = 2;
         GcPar {}.prepare(&device).unwrap();
         (device.flash.multi_plane_read, device.flash.multi_plane_program) = (false, false);
-        let error = GcPar {}.prepare(&device).unwrap_err().0;
+        let error = GcPar {}.prepare(&device).unwrap_err().to_string();
         assert!(error.contains("\"gc_par\"") && error.contains("`multi_plane_read`"), "{error}");
     }
 }

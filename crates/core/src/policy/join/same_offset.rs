@@ -9,11 +9,11 @@
 //!
 //! **Parameters.** None. **Cost.** The first page of the group waits for the transfers of the others.
 
-use crate::config::ConfigError;
 use crate::device::Device;
 use crate::policy::interface::Join;
 use crate::view::{View, Waiting};
 use serde::Deserialize;
+use tinytail_config::{ConfigError, Fault};
 
 /// Same kind, same class, same offset, other plane.
 #[derive(Debug, Default, Deserialize)]
@@ -48,11 +48,7 @@ pub(super) fn check_multi_plane(policy: &str, device: &Device) -> Result<(), Con
     if device.flash.multi_plane_read || device.flash.multi_plane_program {
         return Ok(());
     }
-    Err(ConfigError(format!(
-        "[join] `policy` is \"{policy}\", which makes multi-plane commands; {} has none: its [flash] `multi_plane_read` and \
-         `multi_plane_program` are both false",
-        device.name
-    )))
+    Err(Fault::new("join", "policy", format!("is \"{policy}\", which makes multi-plane commands; {} has none: its [flash] `multi_plane_read` and `multi_plane_program` are both false", device.name)).with("flash", "multi_plane_read").with("flash", "multi_plane_program").into())
 }
 
 #[cfg(test)]
@@ -67,7 +63,7 @@ mod tests {
         device.flash.multi_plane_read = false;
         SameOffset {}.prepare(&device).unwrap();
         device.flash.multi_plane_program = false;
-        let error = SameOffset {}.prepare(&device).unwrap_err().0;
+        let error = SameOffset {}.prepare(&device).unwrap_err().to_string();
         assert!(error.contains("`policy`") && error.contains("`multi_plane_read` and `multi_plane_program`"), "{error}");
     }
 

@@ -24,13 +24,13 @@
 //! the host programs nothing there: once its first page has waited for `wait_us`, GCs that are not urgent begin or go on only
 //! after it. The planes that are ready meanwhile stand idle.
 
-use crate::config::ConfigError;
 use crate::device::Device;
 use crate::policy::interface::Join;
 use crate::policy::join::same_offset::SameOffset;
 use crate::units::Ns;
 use crate::view::{View, Waiting};
 use serde::Deserialize;
+use tinytail_config::{ConfigError, Fault};
 
 /// All planes of a die, or none.
 #[derive(Debug, Deserialize)]
@@ -78,14 +78,19 @@ impl StrictAllPlanes {
 impl Join for StrictAllPlanes {
     fn prepare(&mut self, device: &Device) -> Result<(), ConfigError> {
         if !(1..=1_000_000).contains(&self.wait_us) {
-            return Err(ConfigError(format!("[join] `wait_us` is {}; allowed: 1 to 1000000", self.wait_us)));
+            return Err(Fault::new("join", "wait_us", format!("is {}", self.wait_us)).allowed("1 to 1000000").into());
         }
         if !device.flash.multi_plane_program {
-            return Err(ConfigError(format!(
-                "[join] `policy` is \"strict_all_planes\", which programs all planes of a die at once; [flash] `multi_plane_program` of \
-                 {} is false",
-                device.name
-            )));
+            return Err(Fault::new(
+                "join",
+                "policy",
+                format!(
+                    "is \"strict_all_planes\", which programs all planes of a die at once; [flash] `multi_plane_program` of {} is false",
+                    device.name
+                ),
+            )
+            .with("flash", "multi_plane_program")
+            .into());
         }
         Ok(())
     }
@@ -118,12 +123,12 @@ mod tests {
         let mut device = tiny_device();
         StrictAllPlanes::new(1, GcPrograms::AllPlanes).prepare(&device).unwrap();
         device.flash.multi_plane_program = false;
-        let error = StrictAllPlanes::new(1, GcPrograms::Single).prepare(&device).unwrap_err().0;
+        let error = StrictAllPlanes::new(1, GcPrograms::Single).prepare(&device).unwrap_err().to_string();
         assert!(error.contains("strict_all_planes") && error.contains("`multi_plane_program`"), "{error}");
     }
 
     #[test]
     fn a_wait_of_no_time_is_refused() {
-        assert!(StrictAllPlanes::new(0, GcPrograms::AllPlanes).prepare(&tiny_device()).unwrap_err().0.contains("`wait_us`"));
+        assert!(StrictAllPlanes::new(0, GcPrograms::AllPlanes).prepare(&tiny_device()).unwrap_err().to_string().contains("`wait_us`"));
     }
 }

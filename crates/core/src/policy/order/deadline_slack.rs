@@ -15,7 +15,6 @@
 //! **Cost.** Requests take longer than they would if GC waited for a pause, up to their deadlines; a write load without slack puts
 //! GC off until it is urgent.
 
-use crate::config::ConfigError;
 use crate::device::Device;
 use crate::flash::op::Class;
 use crate::policy::interface::Order;
@@ -24,6 +23,7 @@ use crate::policy::order::read_first::{ReadFirst, rank_at_die};
 use crate::units::Ns;
 use crate::view::{Candidate, View};
 use serde::Deserialize;
+use tinytail_config::{ConfigError, Fault};
 
 /// GC while deadlines leave time for it.
 #[derive(Debug, Deserialize)]
@@ -77,10 +77,13 @@ impl Order for DeadlineSlack {
         // A day is as good as no deadline, and far from the end of time.
         let most = 86_400_000_000;
         if !(least..=most).contains(&self.deadline_us) {
-            return Err(ConfigError(format!(
-                "[order] `deadline_us` is {}; a page takes up to {least} microseconds on {}, allowed: {least} to {most}",
-                self.deadline_us, device.name
-            )));
+            return Err(Fault::new(
+                "order",
+                "deadline_us",
+                format!("is {}; a page takes up to {least} microseconds on {}", self.deadline_us, device.name),
+            )
+            .allowed(format!("{least} to {most}"))
+            .into());
         }
         Ok(())
     }
@@ -139,7 +142,7 @@ mod tests {
     #[test]
     fn a_deadline_below_the_time_of_a_page_is_refused() {
         // A program takes 1101 ns.
-        let error = DeadlineSlack::new(1).prepare(&tiny_device()).unwrap_err().0;
+        let error = DeadlineSlack::new(1).prepare(&tiny_device()).unwrap_err().to_string();
         assert!(error.contains("[order] `deadline_us` is 1") && error.contains("allowed: 2 to"), "{error}");
         DeadlineSlack::new(2).prepare(&tiny_device()).unwrap();
         assert!(DeadlineSlack::new(u64::MAX).prepare(&tiny_device()).is_err());

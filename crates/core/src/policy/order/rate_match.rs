@@ -22,7 +22,6 @@
 //! **Cost.** The host waits for GC before it must. Whatever the share, a drive that is busy all the time writes no more than its GC
 //! frees; rate matching decides when that is felt, not whether.
 
-use crate::config::ConfigError;
 use crate::device::Device;
 use crate::flash::op::Class;
 use crate::policy::interface::Order;
@@ -31,6 +30,7 @@ use crate::policy::order::fifo::oldest;
 use crate::units::{MS, Ns};
 use crate::view::{Candidate, View, Work};
 use serde::Deserialize;
+use tinytail_config::{ConfigError, Fault};
 
 /// GC's share of the dies' time under load.
 #[derive(Debug, Deserialize)]
@@ -177,7 +177,7 @@ impl Order for RateMatch {
             ("sustainable_percent", self.sustainable_percent.into(), 0, 99),
         ] {
             if !(least..=most).contains(&value) {
-                return Err(ConfigError(format!("[order] `{key}` is {value}; allowed: {least} to {most}")));
+                return Err(Fault::new("order", key, format!("is {value}")).allowed(format!("{least} to {most}")).into());
             }
         }
         self.measured = Measured::of_device(device);
@@ -308,6 +308,6 @@ mod tests {
     #[test]
     fn windows_out_of_bounds_are_refused() {
         let error = RateMatch::new(0, false).prepare(&late_state(1).flash.device).unwrap_err();
-        assert!(error.0.contains("`window_ms` is 0; allowed: 1 to 60000"), "{error}");
+        assert!(error.to_string().contains("`window_ms` is 0; allowed: 1 to 60000"), "{error}");
     }
 }

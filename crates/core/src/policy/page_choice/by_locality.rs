@@ -27,13 +27,13 @@
 //!
 //! **Cost.** Where fast pages are GC's better, this is found only after `trial_windows` windows; each trial of what is worse costs some.
 
-use crate::config::ConfigError;
 use crate::device::Device;
 use crate::policy::answers::{Wish, Writer};
 use crate::policy::interface::PageChoice;
 use crate::policy::page_choice::by_writer::Mode;
 use crate::view::{View, Work};
 use serde::Deserialize;
+use tinytail_config::{ConfigError, Fault};
 
 /// The preference that suits what was measured.
 #[derive(Debug, Deserialize)]
@@ -204,7 +204,7 @@ impl PageChoice for ByLocality {
             ("trial_windows", self.trial_windows.into(), 2, 65_536),
         ] {
             if !(least..=most).contains(&value) {
-                return Err(ConfigError(format!("[page_choice] `{key}` is {value}; allowed: {least} to {most}")));
+                return Err(Fault::new("page_choice", key, format!("is {value}")).allowed(format!("{least} to {most}")).into());
             }
         }
         self.rest = 1;
@@ -288,7 +288,7 @@ mod tests {
         ] {
             let mut choice = choice;
             let error = choice.prepare(&crate::testkit::tiny_device()).unwrap_err();
-            assert!(error.0.contains(said), "{error}");
+            assert!(error.to_string().contains(said), "{error}");
         }
     }
 }

@@ -15,7 +15,6 @@
 //!
 //! **Cost.** That of `return_to_fast` in idle time. A sustained load starts with an empty reserve of fast pages.
 
-use crate::config::ConfigError;
 use crate::device::Device;
 use crate::policy::answers::{Rest, Wish, Writer};
 use crate::policy::interface::PageChoice;
@@ -23,6 +22,7 @@ use crate::policy::page_choice::by_locality::{ByLocality, hysteresis_percent, me
 use crate::policy::page_choice::return_to_fast::{ReturnToFast, Strength};
 use crate::view::View;
 use serde::Deserialize;
+use tinytail_config::{ConfigError, Fault};
 
 /// Return to fast, and by locality as the pool shrinks.
 #[derive(Debug, Deserialize)]
@@ -88,7 +88,9 @@ impl PageChoice for Dynamic {
 
     fn prepare(&mut self, device: &Device) -> Result<(), ConfigError> {
         if self.sustainable_percent > 99 {
-            return Err(ConfigError(format!("[page_choice] `sustainable_percent` is {}; allowed: 0 to 99", self.sustainable_percent)));
+            return Err(Fault::new("page_choice", "sustainable_percent", format!("is {}", self.sustainable_percent))
+                .allowed("0 to 99")
+                .into());
         }
         self.early = ReturnToFast::new(self.rest);
         self.late = ByLocality::new(self.window_pages, self.measured_windows, self.hysteresis_percent, self.trial_windows);
@@ -142,6 +144,6 @@ mod tests {
     fn a_level_above_the_pool_is_refused() {
         let mut choice = Dynamic { sustainable_percent: 100, ..Dynamic::default() };
         let error = choice.prepare(&crate::testkit::tiny_device()).unwrap_err();
-        assert!(error.0.contains("`sustainable_percent` is 100; allowed: 0 to 99"), "{error}");
+        assert!(error.to_string().contains("`sustainable_percent` is 100; allowed: 0 to 99"), "{error}");
     }
 }

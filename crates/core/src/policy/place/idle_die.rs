@@ -15,7 +15,6 @@
 //! times. The plane is chosen when the program lines up, before its read if it has one, and not again. A layout that is bound to
 //! addresses, such as parity stripes, cannot be combined with it.
 
-use crate::config::ConfigError;
 use crate::device::Device;
 use crate::ids::{Lpn, PlaneIx};
 use crate::policy::answers::Reach;
@@ -23,6 +22,7 @@ use crate::policy::interface::Place;
 use crate::policy::place::static_order::PlaneOrder;
 use crate::view::View;
 use serde::Deserialize;
+use tinytail_config::ConfigError;
 
 /// Dynamic allocation, in turns among equals.
 #[derive(Debug, Default, Deserialize)]

@@ -17,7 +17,6 @@
 //! program at a time is under way in each of its planes' die, and none joins another in a multi-plane command. It needs
 //! `[gc_hold] policy = "nothing"`, since a die that is held would look idle.
 
-use crate::config::ConfigError;
 use crate::device::Device;
 use crate::ids::{DieIx, Lpn, NONE, PlaneIx};
 use crate::policy::answers::Reach;
@@ -28,6 +27,7 @@ use crate::view::{Spot, Unplaced, View};
 use rand_core::Rng;
 use rand_pcg::Pcg64Mcg;
 use serde::Deserialize;
+use tinytail_config::ConfigError;
 
 /// Choices after which the mean of the live pages is found anew. It changes by trims and by first writes alone.
 const CHOICES_FOR_MEAN: u32 = 1024;

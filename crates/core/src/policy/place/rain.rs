@@ -12,13 +12,13 @@
 //! **Cost.** One page in N holds parity: space, programs, GC. A small write reads before it writes. Each N pages in a row
 //! meet a channel twice.
 
-use crate::config::ConfigError;
 use crate::device::Device;
 use crate::ids::{Lpn, PlaneIx};
 use crate::policy::interface::Place;
 use crate::raid::stripes::{Stripes, WIDTH_MAX};
 use crate::view::View;
 use serde::Deserialize;
+use tinytail_config::{ConfigError, Fault};
 
 /// Pages in stripes with parity.
 #[derive(Debug, Default, Deserialize)]
@@ -57,9 +57,14 @@ impl Place for Rain {
             } else {
                 format!("{}, the divisors of the channels up to {WIDTH_MAX}", allowed.join(", "))
             };
-            return Err(ConfigError(format!(
-                "[place] `stripe_width` is {width} with policy \"rain\", and [geometry] `channels` of this device is {channels}; allowed: {allowed}"
-            )));
+            return Err(Fault::new(
+                "place",
+                "stripe_width",
+                format!("is {width} with policy \"rain\", and [geometry] `channels` of this device is {channels}"),
+            )
+            .with("geometry", "channels")
+            .allowed(allowed)
+            .into());
         }
         self.stripes = Some(Stripes::new(device, width));
         Ok(())
@@ -85,9 +90,9 @@ mod tests {
         let mut device = tiny_device();
         device.geometry.channels = 6;
         let error = Rain::new(4).prepare(&device).unwrap_err();
-        assert!(error.0.contains("`stripe_width` is 4") && error.0.contains("2, 3, 6"), "{error}");
+        assert!(error.to_string().contains("`stripe_width` is 4") && error.to_string().contains("2, 3, 6"), "{error}");
         let error = Rain::new(1).prepare(&device).unwrap_err();
-        assert!(error.0.contains("`stripe_width` is 1"), "{error}");
+        assert!(error.to_string().contains("`stripe_width` is 1"), "{error}");
         let mut rain = Rain::default();
         rain.prepare(&device).unwrap();
         assert_eq!(rain.layout().unwrap().width(), 6, "8 does not divide 6 channels");

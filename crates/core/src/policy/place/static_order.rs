@@ -15,13 +15,13 @@
 //! for one that holds data which never change: that takes victims by wear. Wear counts from the drive's starting state on, which is
 //! the same for both.
 
-use crate::config::ConfigError;
 use crate::device::{Device, Geometry};
 use crate::ids::{Lpn, PlaneIx};
 use crate::policy::answers::Opens;
 use crate::policy::interface::Place;
 use crate::view::View;
 use serde::Deserialize;
+use tinytail_config::{ConfigError, Fault};
 
 /// Static allocation in one of the 24 orders.
 #[derive(Debug, Default, Deserialize)]
@@ -87,9 +87,9 @@ impl PlaneOrder {
         let mut letters: Vec<char> = order.chars().collect();
         letters.sort_unstable();
         if letters != ['C', 'D', 'P', 'W'] {
-            return Err(ConfigError(format!(
-                "[place] `order` is \"{order}\"; allowed: the letters C (channel), W (chip), D (die) and P (plane), each once, such as \"CWDP\""
-            )));
+            return Err(Fault::new("place", "order", format!("is \"{order}\""))
+                .allowed("the letters C (channel), W (chip), D (die) and P (plane), each once, such as \"CWDP\"")
+                .into());
         }
         let place = |index: u32| {
             let mut rest = index;
@@ -158,7 +158,7 @@ mod tests {
     #[test]
     fn an_order_that_is_none_is_refused() {
         let error = StaticOrder::new("CWDD", Opens::LeastWorn).prepare(&tiny_device()).unwrap_err();
-        assert!(error.0.contains("CWDD") && error.0.contains("each once"), "{error}");
+        assert!(error.to_string().contains("CWDD") && error.to_string().contains("each once"), "{error}");
     }
 
     /// Empties blocks of plane 0 and erases them, one after another.

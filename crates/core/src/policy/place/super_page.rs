@@ -14,7 +14,6 @@
 //! **Cost.** What was written together lies on different planes of its die only if it was programmed together; pages with one
 //! plane in common are read one after the other.
 
-use crate::config::ConfigError;
 use crate::device::Device;
 use crate::ids::{DieIx, Lpn, PlaneIx};
 use crate::policy::answers::Reach;
@@ -22,6 +21,7 @@ use crate::policy::interface::Place;
 use crate::policy::place::static_order::PlaneOrder;
 use crate::view::View;
 use serde::Deserialize;
+use tinytail_config::ConfigError;
 
 /// The die by address, the plane by what waits there.
 #[derive(Debug, Default, Deserialize)]

@@ -21,7 +21,6 @@
 //! **Cost.** A request that arrives during such a read waits for its end, since a read cannot be cut; rewritten pages wear
 //! the flash and bring GCs nearer. A drive without idle time is never scrubbed.
 
-use crate::config::ConfigError;
 use crate::device::Device;
 use crate::ids::BlockIx;
 use crate::media::errors::COPIES_MAX;
@@ -29,6 +28,7 @@ use crate::policy::interface::Scrub;
 use crate::units::{Ns, US};
 use crate::view::View;
 use serde::Deserialize;
+use tinytail_config::{ConfigError, Fault};
 
 /// Which block is looked through next.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
@@ -87,14 +87,16 @@ impl Scrub for Idle {
             ("rewrite_percent", self.rewrite_percent, 0, 100),
         ] {
             if !(least..=most).contains(&value) {
-                return Err(ConfigError(format!("[scrub] `{key}` is {value}; allowed: {least} to {most}")));
+                return Err(Fault::new("scrub", key, format!("is {value}")).allowed(format!("{least} to {most}")).into());
             }
         }
         if device.errors.is_none() {
-            return Err(ConfigError(format!(
-                "[scrub] `policy` = \"idle\" looks for bit errors, and the device {} has no section [errors]",
-                device.name
-            )));
+            return Err(Fault::new(
+                "scrub",
+                "policy",
+                format!("= \"idle\" looks for bit errors, and the device {} has no section [errors]", device.name),
+            )
+            .into());
         }
         self.last = vec![0; device.geometry.dies() as usize];
         Ok(())
@@ -165,6 +167,6 @@ mod tests {
     #[test]
     fn a_device_without_errors_is_refused() {
         let refusal = Idle::new(1, 1, 50, First::InTurn).prepare(&tiny_device()).unwrap_err();
-        assert!(refusal.0.contains("no section [errors]"), "{}", refusal.0);
+        assert!(refusal.to_string().contains("no section [errors]"), "{}", refusal);
     }
 }

@@ -30,7 +30,6 @@
 //! Reads that leave no pause long enough (`i_es`: of a step) starve erases, and writes with them. `d_es` loses nothing of an erase;
 //! `t_es` lies between, nearer to `i_es` the longer its timeout.
 
-use crate::config::ConfigError;
 use crate::device::Device;
 use crate::flash::ask::{Keep, Serve, Suspension};
 use crate::flash::op::OpKind;
@@ -39,6 +38,7 @@ use crate::policy::interface::Suspend;
 use crate::units::{MS, Ns};
 use crate::view::{Pulse, View};
 use serde::Deserialize;
+use tinytail_config::{ConfigError, Fault};
 
 /// The longest timeout that ends, in milliseconds: an hour.
 const TIMEOUT_MS_MAX: f64 = 3_600_000.0;
@@ -134,14 +134,13 @@ impl EraseSuspension {
     fn check_timeout(&self) -> Result<(), ConfigError> {
         let given = [("timeout_ms", self.timeout_ms.is_some()), ("clock", self.clock.is_some())];
         if let Some((key, _)) = given.into_iter().find(|(_, given)| *given && self.mode != Mode::TEs) {
-            return Err(ConfigError(format!(
-                "[suspend] `{key}` has a meaning only with [suspend] `mode` = \"t_es\"; `mode` is \"{}\"; leave `{key}` out",
-                self.mode()
-            )));
+            let found = format!("has a meaning only with [suspend] `mode` = \"t_es\"; `mode` is \"{}\"", self.mode());
+            return Err(Fault::new("suspend", key, found).with("suspend", "mode").remedy(format!("leave `{key}` out")).into());
         }
         match self.timeout_ms {
             Some(timeout) if !(0.0..=TIMEOUT_MS_MAX).contains(&timeout) && timeout != f64::INFINITY => {
-                Err(ConfigError(format!("[suspend] `timeout_ms` is {timeout}; allowed: 0 to {TIMEOUT_MS_MAX}, or inf")))
+                let allowed = format!("0 to {TIMEOUT_MS_MAX}, or inf");
+                Err(Fault::new("suspend", "timeout_ms", format!("is {timeout}")).allowed(allowed).into())
             }
             _ => Ok(()),
         }
@@ -158,11 +157,9 @@ impl EraseSuspension {
             }
             _ => return Ok(()),
         };
-        Err(ConfigError(format!(
-            "[suspend] `{key}` = \"{value}\" suspends {what}s between two steps; the device {} has [timing] `{what}_steps` = {steps}, allowed: \
-             2 or more",
-            device.name
-        )))
+        let found =
+            format!("= \"{value}\" suspends {what}s between two steps; the device {} has [timing] `{what}_steps` = {steps}", device.name);
+        Err(Fault::new("suspend", key, found).with("timing", &format!("{what}_steps")).allowed("2 or more").into())
     }
 
     /// By how much erases have been delayed.
@@ -295,7 +292,7 @@ mod tests {
     }
 
     fn refusal(mut technique: EraseSuspension, device: &Device) -> String {
-        technique.prepare(device).unwrap_err().0
+        technique.prepare(device).unwrap_err().to_string()
     }
 
     #[test]
@@ -315,7 +312,7 @@ mod tests {
     fn pulses_of_one_step_have_no_boundary_to_suspend_at() {
         let mut device = tiny_device();
         let in_phases = || EraseSuspension::new(Mode::Es, Programs::InterPhase);
-        assert!(refusal(in_phases(), &device).contains("`program_steps` = 1, allowed: 2 or more"));
+        assert!(refusal(in_phases(), &device).contains("`program_steps` = 1; allowed: 2 or more"));
         device.timing.program_steps = 2;
         in_phases().prepare(&device).unwrap();
         device.timing.erase_steps = 1;

@@ -11,7 +11,6 @@
 //!
 //! **Cost.** A little more copying than greedy, from 10 on hardly any; it looks at `d` blocks instead of all.
 
-use crate::config::ConfigError;
 use crate::device::Device;
 use crate::ftl::NOT_A_CANDIDATE;
 use crate::ids::{BlockIx, PlaneIx};
@@ -19,6 +18,7 @@ use crate::policy::interface::Victim;
 use crate::policy::victim::{collectable, keep_least, least};
 use crate::view::View;
 use serde::Deserialize;
+use tinytail_config::{ConfigError, Fault};
 
 /// The fewest valid pages among `d` random blocks.
 #[derive(Debug, Deserialize)]
@@ -85,7 +85,9 @@ impl DChoices {
 impl Victim for DChoices {
     fn prepare(&mut self, _: &Device) -> Result<(), ConfigError> {
         if self.d == 0 || self.d > D_MAX {
-            return Err(ConfigError(format!("[victim] `chain`: d_choices has a `d` of {}; allowed: 1 to {D_MAX}", self.d)));
+            return Err(Fault::new("victim", "chain", format!("has a `d` of {} for \"d_choices\"", self.d))
+                .allowed(format!("1 to {D_MAX}"))
+                .into());
         }
         Ok(())
     }
@@ -200,7 +202,7 @@ mod tests {
         assert!(victims(&mut DChoices::new(3), &crate::testkit::tiny_state()).is_empty());
         for d in [0, D_MAX + 1] {
             let error = DChoices::new(d).prepare(&tiny_device()).unwrap_err();
-            assert!(error.0.contains("`d`") && error.0.contains("1 to 4096"), "{error}");
+            assert!(error.to_string().contains("`d`") && error.to_string().contains("1 to 4096"), "{error}");
         }
     }
 }

@@ -14,12 +14,12 @@
 //!
 //! **Cost.** A few microseconds of the controller in the paper, none here.
 
-use crate::config::ConfigError;
 use crate::device::Device;
 use crate::ids::{BlockIx, PlaneIx};
 use crate::policy::interface::Victim;
 use crate::view::View;
 use serde::Deserialize;
+use tinytail_config::{ConfigError, Fault};
 
 /// The most pages that waiting reads can join.
 #[derive(Debug, Deserialize)]
@@ -68,7 +68,7 @@ impl QueueMatch {
 impl Victim for QueueMatch {
     fn prepare(&mut self, _: &Device) -> Result<(), ConfigError> {
         if self.candidates_max == 0 {
-            return Err(ConfigError("[victim] `candidates_max` of \"queue_match\" is 0; allowed: 1 or more".into()));
+            return Err(Fault::new("victim", "chain", "has a `candidates_max` of 0 for \"queue_match\"").allowed("1 or more").into());
         }
         Ok(())
     }
@@ -172,7 +172,9 @@ mod tests {
 
     #[test]
     fn a_cap_of_no_candidates_is_refused() {
-        assert!(QueueMatch::new(0).prepare(&tiny_device()).unwrap_err().0.contains("[victim] `candidates_max`"));
+        assert!(
+            QueueMatch::new(0).prepare(&tiny_device()).unwrap_err().to_string().contains("[victim] `chain` has a `candidates_max` of 0")
+        );
         QueueMatch::new(1).prepare(&tiny_device()).unwrap();
     }
 }

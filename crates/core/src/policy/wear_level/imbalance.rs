@@ -26,13 +26,13 @@
 //! and then as long as two of the buffer's pages would, read and programmed one after the other. A stripe that turns cold has
 //! moved in vain.
 
-use crate::config::ConfigError;
 use crate::device::Device;
 use crate::policy::interface::WearLevel;
 use crate::raid::stripes::Place;
 use crate::units::{Ns, US};
 use crate::view::{View, WrittenStripe};
 use serde::Deserialize;
+use tinytail_config::{ConfigError, Fault};
 
 /// Hot stripes move to less worn planes.
 #[derive(Debug, Deserialize)]
@@ -119,11 +119,14 @@ impl WearLevel for Imbalance {
             ("patience_us", self.patience_us, 60_000_000),
         ] {
             if value == 0 || value > most {
-                return Err(ConfigError(format!("[wear_level] `{key}` is {value}; allowed: 1 to {most}")));
+                return Err(Fault::new("wear_level", key, format!("is {value}")).allowed(format!("1 to {most}")).into());
             }
         }
         if !self.migrate && !self.shift {
-            return Err(ConfigError("[wear_level] `migrate` and `shift` are both false; `policy` = \"never\" says so".into()));
+            return Err(Fault::new("wear_level", "migrate", "and `shift` are both false; `policy` = \"never\" says so")
+                .with("wear_level", "shift")
+                .with("wear_level", "policy")
+                .into());
         }
         Ok(())
     }
@@ -213,7 +216,7 @@ mod tests {
 
     #[test]
     fn impossible_values_are_refused_with_their_key() {
-        let refusal = |policy: &mut Imbalance| policy.prepare(&crate::testkit::tiny_device()).unwrap_err().0;
+        let refusal = |policy: &mut Imbalance| policy.prepare(&crate::testkit::tiny_device()).unwrap_err().to_string();
         assert!(refusal(&mut Imbalance::new(true, true, 0, 1, 1)).contains("`spread_percent` is 0; allowed: 1 to 100000"));
         assert!(refusal(&mut Imbalance::new(true, true, 1, 60_000_001, 1)).contains("`pause_us` is 60000001; allowed: 1 to 60000000"));
         assert!(refusal(&mut Imbalance::new(true, true, 1, 1, 0)).contains("`patience_us` is 0; allowed: 1 to 60000000"));

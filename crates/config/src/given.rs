@@ -1,8 +1,8 @@
 //! Values that are given beside files, as options of a command: `--set section.key=value`.
 
-use super::{ConfigError, Document, Origin};
+use crate::document::{Document, Table, Value};
+use crate::fault::{ConfigError, Place};
 use serde::Deserialize;
-use std::collections::BTreeMap;
 
 /// The option that gives a value, which is also the value's source.
 pub const GIVEN: &str = "--set";
@@ -25,7 +25,7 @@ impl Given {
     /// A word of another form, or a value that is faulty TOML.
     pub fn parse(word: &str) -> Result<Self, ConfigError> {
         let option = format!("{GIVEN} {}", word.split_whitespace().collect::<Vec<_>>().join(" "));
-        let shape = || ConfigError(format!("{option}: a value is given as section.key=value, such as gc.write_points=4"));
+        let shape = || ConfigError::new(format!("{option}: a value is given as section.key=value, such as gc.write_points=4"));
         let (path, value) = word.split_once('=').ok_or_else(shape)?;
         let path: Vec<String> = path.split('.').map(|name| name.trim().to_string()).collect();
         if path.len() < 2 || path.iter().any(String::is_empty) || value.trim().is_empty() {
@@ -35,7 +35,7 @@ impl Given {
         let value = match parsed {
             Ok(value) => value,
             Err(_) if !value.contains(['"', '\'', '[', '{', '#', '\n']) => toml::Value::String(value.trim().into()),
-            Err(error) => return Err(ConfigError(format!("{option}: {}", error.message().trim()))),
+            Err(error) => return Err(ConfigError::new(format!("{option}: {}", error.message().trim()))),
         };
         Ok(Self { path, value, option })
     }
@@ -43,37 +43,36 @@ impl Given {
 
 impl Document {
     /// The document of values that options give, none of them twice.
-    ///
-    /// # Errors
-    /// A value that is deeper than a key in a section; a sourced value without `value`.
-    pub fn given(values: &[Given]) -> Result<Self, ConfigError> {
-        let mut document =
-            Self { name: GIVEN.into(), origin: Origin::Options(BTreeMap::new()), table: toml::Table::new(), rows: Vec::new() };
+    pub fn given(values: &[Given]) -> Self {
+        let mut root = Table::default();
         for Given { path, value, option } in values {
-            let [section, key] = path.as_slice() else {
-                return Err(ConfigError(format!("{option}: a value of a device or a design has one section and a key, [{}]", path[0])));
+            let place = Place::new(option, 0);
+            let (key, sections) = path.split_last().expect("a path has a key");
+            let mut held = &mut root;
+            for section in sections {
+                held = held.section_mut(section, &place);
+            }
+            let mut table = match value {
+                toml::Value::Table(table) => table.clone(),
+                plain => toml::Table::from_iter([("value".into(), plain.clone())]),
             };
-            if let Origin::Options(options) = &mut document.origin {
-                options.insert((section.clone(), key.clone()), option.clone());
+            if table.contains_key("value") {
+                table.entry("source").or_insert(GIVEN.into());
             }
-            let value = document.leaf(section, key, value.clone())?;
-            if let Some(row) = document.rows.last_mut().filter(|row| row.source.is_empty()) {
-                row.source = GIVEN.into();
-            }
-            let held = document.table.entry(section.clone()).or_insert_with(|| toml::Value::Table(toml::Table::new()));
-            held.as_table_mut().expect("every value has a section").insert(key.clone(), value);
+            let value = Value::new(&place, table.into());
+            held.set(key, value);
         }
-        Ok(document)
+        Self { name: GIVEN.into(), root, given: true }
     }
 
     /// Whether it comes with the program: what users write is in files with an ending, or in options.
     pub fn is_built_in(&self) -> bool {
-        !self.is_given() && !self.name.ends_with(".toml")
+        !self.given && !self.name.ends_with(".toml")
     }
 
     /// Whether options give its values, and no file.
     pub fn is_given(&self) -> bool {
-        matches!(self.origin, Origin::Options(_))
+        self.given
     }
 }
 
@@ -102,10 +101,10 @@ mod tests {
     #[test]
     fn another_form_is_refused_with_an_example() {
         for word in ["", "gc", "gc.write_points", "write_points=4", ".write_points=4", "gc.=4", "gc.write_points="] {
-            let error = Given::parse(word).unwrap_err().0;
+            let error = Given::parse(word).unwrap_err().to_string();
             assert!(error.starts_with("--set") && error.ends_with("such as gc.write_points=4"), "{error}");
         }
-        let error = Given::parse("timing.read_ns=[1, 2").unwrap_err().0;
+        let error = Given::parse("timing.read_ns=[1, 2").unwrap_err().to_string();
         assert!(error.starts_with("--set timing.read_ns=[1, 2: "), "{error}");
         assert!(Given::parse("gc.copy=4\n[place]").is_err());
     }
@@ -113,10 +112,9 @@ mod tests {
     #[test]
     fn a_given_value_has_its_option_as_place_and_source() {
         let given = [Given::parse("gc.write_points=4").unwrap(), Given::parse("gc.ideal={ value = true, source = \"why\" }").unwrap()];
-        let document = Document::given(&given).unwrap();
-        assert_eq!(document.place("gc", "write_points"), "--set gc.write_points=4");
-        assert_eq!(document.place("gc", "nothing"), "--set gc.ideal={ value = true, source = \"why\" }");
-        assert_eq!(document.rows.iter().map(|row| row.source.as_str()).collect::<Vec<_>>(), ["--set", "why"]);
-        assert!(Document::given(&[Given::parse("gc.a.b=1").unwrap()]).unwrap_err().0.contains("one section and a key"));
+        let document = Document::given(&given);
+        assert_eq!(document.place("gc", "write_points").to_string(), "--set gc.write_points=4");
+        assert_eq!(document.place("gc", "ideal").to_string(), "--set gc.ideal={ value = true, source = \"why\" }");
+        assert_eq!(document.root.rows().iter().map(|row| row.source.as_str()).collect::<Vec<_>>(), ["--set", "why"]);
     }
 }

@@ -1,0 +1,706 @@
+//! Types of values. A fault does not end the decoding: the value at fault is replaced by one of the right type, and so all
+//! faults of a document are found.
+//!
+//! The types derive serde's `Deserialize`, and tell by it which keys and names they know and of what type their values are. An
+//! enum whose variants hold something is a table whose key `policy` names the variant. Serde ends at the first fault, and
+//! nobody but the type can make a value of it; so the type is decoded again, and what was at fault stands in for itself as 0,
+//! an empty text or an empty list. What is decoded at last is only to be looked at, to find more faults, if there are any.
+
+use crate::document::{Data, Table, Value};
+use crate::fault::{Fault, Faults, Place};
+use serde::de::value::StrDeserializer;
+use serde::de::{
+    self, DeserializeOwned, DeserializeSeed, Deserializer, EnumAccess, IntoDeserializer, MapAccess, SeqAccess, VariantAccess, Visitor,
+};
+use std::cell::RefCell;
+use std::collections::BTreeSet;
+use std::fmt::{self, Display};
+
+/// The key that chooses among the shapes of a table.
+const TAG: &str = "policy";
+
+/// The most faults that are looked for.
+const FAULTS_MAX: usize = 100;
+
+/// Decodes a table: the section of this name, or a whole document if the name is empty. Adds what is wrong to `faults`; if
+/// that is anything, what is given back has stand-ins in it.
+pub fn decode<T: DeserializeOwned>(table: &Table, place: &Place, section: &str, faults: &mut Faults) -> Option<T> {
+    let value = Value { place: place.clone(), data: Data::Table(table.clone()) };
+    let (found, mut decoded) = (Found::default(), None);
+    for _ in 0..FAULTS_MAX {
+        let known = found.stand_ins.borrow().len();
+        let at = At { place: &value.place, section: section.into(), key: String::new(), subject: None, path: String::new() };
+        decoded = T::deserialize(Decoder { found: &found, at, value: Some(&value), tag: None }).ok();
+        if decoded.is_some() || found.stand_ins.borrow().len() == known {
+            break;
+        }
+    }
+    found.faults.into_inner().into_iter().for_each(|fault| faults.push(fault));
+    decoded
+}
+
+/// What is wrong so far, and the paths of values that stand-ins replace for that.
+#[derive(Default)]
+struct Found {
+    faults: RefCell<Vec<Fault>>,
+    stand_ins: RefCell<BTreeSet<String>>,
+}
+
+/// What a decoder says of a value to the one above, which knows its place.
+#[derive(Debug)]
+enum Error {
+    /// It has been told.
+    Told,
+    /// The value is of another type; this would be right.
+    Type(String),
+    /// The value is none of these names.
+    Name { hint: String, allowed: String },
+    /// A key is missing.
+    Missing(&'static str),
+    /// A table stands where a value belongs.
+    Table,
+    /// A word of a type's own.
+    Other(String),
+    /// The variant of an enum holds something.
+    Holds,
+}
+
+impl Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{self:?}")
+    }
+}
+
+impl std::error::Error for Error {}
+
+impl de::Error for Error {
+    fn custom<T: Display>(message: T) -> Self {
+        Self::Other(message.to_string())
+    }
+    fn invalid_type(_: de::Unexpected<'_>, expected: &dyn de::Expected) -> Self {
+        Self::Type(expected.to_string())
+    }
+    fn invalid_value(_: de::Unexpected<'_>, expected: &dyn de::Expected) -> Self {
+        Self::Type(expected.to_string())
+    }
+    fn missing_field(key: &'static str) -> Self {
+        Self::Missing(key)
+    }
+}
+
+/// Where a value is.
+#[derive(Clone)]
+struct At<'a> {
+    place: &'a Place,
+    section: String,
+    key: String,
+    /// What messages call it, where that is not its key.
+    subject: Option<String>,
+    path: String,
+}
+
+impl<'a> At<'a> {
+    /// A key of a table that is here.
+    fn key(&self, key: &str, place: &'a Place) -> Self {
+        let path = format!("{}.{key}", self.path);
+        let Some(subject) = &self.subject else {
+            let section = [self.section.as_str(), &self.key].into_iter().filter(|name| !name.is_empty()).collect::<Vec<_>>().join(".");
+            return Self { place, section, key: key.into(), subject: None, path };
+        };
+        Self { place, subject: Some(format!("{subject}: `{key}`")), path, ..self.clone() }
+    }
+
+    /// An entry of a list that is here.
+    fn entry(&self, index: usize, place: &'a Place) -> Self {
+        let of = self.subject.clone().unwrap_or_else(|| format!("`{}`", self.key));
+        Self { place, subject: Some(format!("entry {} of {of}", index + 1)), path: format!("{}.{index}", self.path), ..self.clone() }
+    }
+
+    fn fault(&self, found: impl Into<String>) -> Fault {
+        Fault { subject: self.subject.clone(), ..Fault::new(&self.section, &self.key, found).at(self.place.clone()) }
+    }
+
+    /// What is wrong with the value that is here, unless it has been told.
+    fn faulty(&self, error: Error, value: Option<&Value>) -> Option<Fault> {
+        Some(match error {
+            Error::Told | Error::Holds => return None,
+            Error::Type(allowed) => self.fault(format!("is {}", shown(value))).allowed(allowed),
+            Error::Name { hint, allowed } => self.fault(format!("is {}{hint}", shown(value))).allowed(allowed),
+            Error::Missing(key) => self.key(key, self.place).fault("is missing"),
+            Error::Other(message) => self.fault(format!("is {}: {message}", shown(value))),
+            Error::Table => {
+                let key = &self.key;
+                self.fault("is a table without `value`").remedy(format!("write `{key} = {{ value = ..., source = \"...\" }}`"))
+            }
+        })
+    }
+
+    /// A fault of this as a section, and not as a key.
+    fn section_fault(&self, found: impl Into<String>) -> Fault {
+        match self.subject {
+            Some(_) => self.fault(found),
+            None => Fault::new(self.key("", self.place).section, "", found).at(self.place.clone()),
+        }
+    }
+}
+
+/// Decodes a value, or stands in for one.
+#[derive(Clone)]
+struct Decoder<'a> {
+    found: &'a Found,
+    at: At<'a>,
+    /// Nothing if a stand-in is wanted.
+    value: Option<&'a Value>,
+    /// The name of the variant that a table's tag has chosen.
+    tag: Option<&'a str>,
+}
+
+impl<'a> Decoder<'a> {
+    /// The decoder of a part of it; a stand-in's are stand-ins, and so are those that were found to be faulty.
+    fn part(&self, at: At<'a>, value: Option<&'a Value>) -> Self {
+        let value = value.filter(|_| !self.found.stand_ins.borrow().contains(&at.path));
+        Self { found: self.found, at, value, tag: None }
+    }
+
+    /// Decodes a part, and tells what is wrong with it.
+    fn decode<T: DeserializeSeed<'a>>(self, seed: T) -> Result<T::Value, Error> {
+        let (found, at, value) = (self.found, self.at.clone(), self.value);
+        seed.deserialize(self).map_err(|error| {
+            at.faulty(error, value).into_iter().for_each(|fault| found.tell(&at.path, fault));
+            Error::Told
+        })
+    }
+
+    /// Without its source.
+    fn plain(mut self) -> Result<Self, Error> {
+        let Some(Value { data: Data::Table(table), .. }) = self.value else { return Ok(self) };
+        self.value = Some(table.get("value").ok_or(Error::Table)?);
+        for (key, value) in table.iter() {
+            let at = At { place: &value.place, ..self.at.clone() };
+            if key == "source" && value.as_str().is_none() {
+                self.found
+                    .faults
+                    .borrow_mut()
+                    .push(at.fault(format!("has a source that is {}", shown(Some(value)))).allowed("text in quotes"));
+            } else if !["value", "source"].contains(&key) {
+                let hint = crate::did_you_mean(key, ["value", "source"]);
+                self.found.faults.borrow_mut().push(at.fault(format!("has an unknown key `{key}`{hint}")).allowed("value, source"));
+            }
+        }
+        Ok(self)
+    }
+
+    fn data(self) -> Result<Option<&'a Data>, Error> {
+        Ok(self.plain()?.value.map(|value| &value.data))
+    }
+
+    /// A whole number of at most `most`; 0 as a stand-in.
+    fn whole(self, most: u64) -> Result<u64, Error> {
+        match self.data()? {
+            None => Ok(0),
+            Some(Data::Plain(toml::Value::Integer(number))) => match u64::try_from(*number) {
+                Ok(number) if number <= most => Ok(number),
+                Ok(_) => Err(Error::Type(format!("a whole number of at most {most}"))),
+                Err(_) => Err(Error::Type("a whole number that is not negative".into())),
+            },
+            Some(_) => Err(Error::Type("a whole number".into())),
+        }
+    }
+
+    /// The keys and values of a table, with `fields` where it is known which there may be.
+    fn entries(self, fields: Option<&'static [&'static str]>) -> Result<Entries<'a>, Error> {
+        let table = match self.value.map(|value| &value.data) {
+            Some(Data::Table(table)) => Some(table),
+            Some(_) => return Err(Error::Type(format!("a section, [{}]", self.at.key("", self.at.place).section))),
+            None => None,
+        };
+        let given = table.into_iter().flat_map(Table::iter).map(|(key, value)| (key, Some(value)));
+        let absent = fields.unwrap_or_default().iter().filter(move |key| table.is_none_or(|table| table.get(key).is_none()));
+        let entries = Box::new(given.chain(absent.map(|key| (*key, None))));
+        Ok(Entries { of: self, fields, entries, value: None })
+    }
+
+    fn unknown(&self, at: &At<'a>, key: &str, value: &Value, fields: &[&str]) {
+        let found = format!("is unknown{}", crate::did_you_mean(key, fields.iter().copied()));
+        // What is no value at the top is a section.
+        let is_section = at.section.is_empty() && value.section().is_some();
+        let fault = if is_section { at.section_fault(found) } else { at.fault(found) };
+        let fault = match (self.tag, fields) {
+            (Some(_), []) => fault.remedy("this policy has no parameters"),
+            (None, []) => fault.remedy("no key is allowed here"),
+            (Some(tag), fields) => Fault { remedy: format!("allowed with `{TAG}` = \"{tag}\": {}", fields.join(", ")), ..fault },
+            (None, fields) => fault.allowed(fields.join(", ")),
+        };
+        self.found.tell(&at.path, fault);
+    }
+}
+
+impl Found {
+    /// Tells a fault of the value at a path, once.
+    fn tell(&self, path: &str, fault: Fault) {
+        if self.stand_ins.borrow_mut().insert(path.into()) {
+            self.faults.borrow_mut().push(fault);
+        }
+    }
+}
+
+/// A value as it stands in the file, on one line and shortened.
+fn shown(value: Option<&Value>) -> String {
+    const CHARACTERS_MAX: usize = 60;
+    let text = value.map_or_else(String::new, |value| value.plain().to_toml().to_string());
+    match text.char_indices().nth(CHARACTERS_MAX) {
+        Some((end, _)) => format!("{}...", &text[..end]),
+        None => text,
+    }
+}
+
+macro_rules! whole {
+    ($( $method:ident $visit:ident $most:expr, )+) => {
+        $( fn $method<V: Visitor<'a>>(self, visitor: V) -> Result<V::Value, Error> {
+            visitor.$visit(self.whole($most)?.try_into().expect("it is small enough"))
+        } )+
+    };
+}
+
+impl<'a> Deserializer<'a> for Decoder<'a> {
+    type Error = Error;
+
+    whole! {
+        deserialize_u8 visit_u8 u8::MAX.into(),
+        deserialize_u16 visit_u16 u16::MAX.into(),
+        deserialize_u32 visit_u32 u32::MAX.into(),
+        deserialize_u64 visit_u64 i64::MAX as u64,
+    }
+
+    fn deserialize_f64<V: Visitor<'a>>(self, visitor: V) -> Result<V::Value, Error> {
+        visitor.visit_f64(match self.data()? {
+            None => 0.0,
+            Some(Data::Plain(toml::Value::Float(number))) => *number,
+            Some(Data::Plain(toml::Value::Integer(number))) => *number as f64,
+            Some(_) => return Err(Error::Type("a number".into())),
+        })
+    }
+
+    fn deserialize_bool<V: Visitor<'a>>(self, visitor: V) -> Result<V::Value, Error> {
+        visitor.visit_bool(match self.data()? {
+            None => false,
+            Some(Data::Plain(toml::Value::Boolean(value))) => *value,
+            Some(_) => return Err(Error::Type("true or false".into())),
+        })
+    }
+
+    fn deserialize_str<V: Visitor<'a>>(self, visitor: V) -> Result<V::Value, Error> {
+        visitor.visit_borrowed_str(match self.data()? {
+            None => "",
+            Some(Data::Plain(toml::Value::String(text))) => text,
+            Some(_) => return Err(Error::Type("text in quotes".into())),
+        })
+    }
+
+    fn deserialize_string<V: Visitor<'a>>(self, visitor: V) -> Result<V::Value, Error> {
+        self.deserialize_str(visitor)
+    }
+
+    fn deserialize_option<V: Visitor<'a>>(self, visitor: V) -> Result<V::Value, Error> {
+        visitor.visit_some(self)
+    }
+
+    fn deserialize_newtype_struct<V: Visitor<'a>>(self, _: &'static str, visitor: V) -> Result<V::Value, Error> {
+        visitor.visit_newtype_struct(self)
+    }
+
+    fn deserialize_seq<V: Visitor<'a>>(self, visitor: V) -> Result<V::Value, Error> {
+        let decoder = self.plain()?;
+        match decoder.value.map(|value| &value.data) {
+            None => visitor.visit_seq(Items { decoder, items: &[], len: 0, next: 0 }),
+            Some(Data::List(items)) => visitor.visit_seq(Items { items, decoder, len: items.len(), next: 0 }),
+            Some(_) => Err(Error::Type("a list in square brackets".into())),
+        }
+    }
+
+    fn deserialize_tuple<V: Visitor<'a>>(self, len: usize, visitor: V) -> Result<V::Value, Error> {
+        let decoder = self.plain()?;
+        match decoder.value.map(|value| &value.data) {
+            None => visitor.visit_seq(Items { decoder, items: &[], len, next: 0 }),
+            Some(Data::List(items)) if items.len() == len => visitor.visit_seq(Items { items, decoder, len, next: 0 }),
+            Some(_) => Err(Error::Type(format!("a list of {len} values in square brackets"))),
+        }
+    }
+
+    fn deserialize_map<V: Visitor<'a>>(self, visitor: V) -> Result<V::Value, Error> {
+        visitor.visit_map(self.entries(None)?)
+    }
+
+    fn deserialize_struct<V: Visitor<'a>>(self, _: &'static str, fields: &'static [&'static str], visitor: V) -> Result<V::Value, Error> {
+        let (found, at, stands_in) = (self.found, self.at.clone(), self.value.is_none());
+        if stands_in && at.subject.is_none() {
+            // What is at fault was to be a section.
+            let mut faults = found.faults.borrow_mut();
+            let own = faults.iter_mut().filter(|fault| (&fault.section, &fault.key) == (&at.section, &at.key));
+            own.for_each(|fault| (fault.section, fault.key) = (at.key("", at.place).section, String::new()));
+        }
+        // A value and its source may be a type of their own.
+        let decoder =
+            if fields.contains(&"value") || self.value.is_some_and(|value| value.section().is_some()) { self } else { self.plain()? };
+        visitor.visit_map(decoder.entries(Some(fields))?).map_err(|error| match error {
+            Error::Missing(key) => {
+                let missing = at.key(key, at.place);
+                found.tell(&missing.path, missing.fault("is missing"));
+                Error::Told
+            }
+            other => other,
+        })
+    }
+
+    fn deserialize_enum<V: Visitor<'a>>(self, _: &'static str, variants: &'static [&'static str], visitor: V) -> Result<V::Value, Error> {
+        let Some(value) = self.value else {
+            return visitor.visit_enum(Variant { name: variants[0], held: Some(self) });
+        };
+        let tag = match &value.data {
+            Data::Table(table) => table.get(TAG),
+            _ => None,
+        };
+        let known = |name: &&str| variants.contains(name);
+        if let Some(name) = tag.and_then(Value::as_str).filter(known) {
+            return visitor.visit_enum(Variant { name, held: Some(Decoder { tag: Some(name), ..self }) });
+        }
+        let name = value.as_str();
+        let right = name.filter(known);
+        // Whether a table is wanted, only the variants know.
+        let answer = visitor.visit_enum(Variant { name: right.unwrap_or(variants[0]), held: None });
+        let unknown = |name: Option<&str>| Error::Name {
+            hint: name.map_or_else(String::new, |name| crate::did_you_mean(name, variants.iter().copied())),
+            allowed: variants.join(", "),
+        };
+        match (answer, &value.data) {
+            (Err(Error::Holds), Data::Table(table)) => {
+                let key = |value: &'a Value| self.at.key(TAG, &value.place);
+                let fault = match table.get(TAG) {
+                    Some(tag) => key(tag).faulty(unknown(tag.as_str()), Some(tag)),
+                    None => Some(key(value).fault("is missing")),
+                };
+                fault.into_iter().for_each(|fault| self.found.tell(&self.at.path, fault));
+                Err(Error::Told)
+            }
+            (Err(Error::Holds), _) => Err(Error::Type(format!("a table with `{TAG}`, such as {{ {TAG} = \"...\" }}"))),
+            (answer, _) if right.is_some() => self.plain().and(answer),
+            (_, _) => self.plain().and(Err(unknown(name))),
+        }
+    }
+
+    fn deserialize_any<V: Visitor<'a>>(self, visitor: V) -> Result<V::Value, Error> {
+        let decoder = if self.value.is_some_and(|value| value.section().is_some()) { self } else { self.plain()? };
+        match decoder.value.map(|value| &value.data) {
+            None => visitor.visit_unit(),
+            Some(Data::Table(_)) => decoder.deserialize_map(visitor),
+            Some(Data::List(_)) => decoder.deserialize_seq(visitor),
+            Some(Data::Plain(toml::Value::String(text))) => visitor.visit_borrowed_str(text),
+            Some(Data::Plain(toml::Value::Integer(number))) => visitor.visit_i64(*number),
+            Some(Data::Plain(toml::Value::Float(number))) => visitor.visit_f64(*number),
+            Some(Data::Plain(toml::Value::Boolean(value))) => visitor.visit_bool(*value),
+            Some(Data::Plain(other)) => visitor.visit_string(other.to_string()),
+        }
+    }
+
+    serde::forward_to_deserialize_any! { <V: Visitor<'a>>
+        i8 i16 i32 i64 f32 char bytes byte_buf unit unit_struct tuple_struct identifier ignored_any
+    }
+}
+
+/// The keys of a table and their values, and the stand-ins of those that are missing.
+struct Entries<'a> {
+    of: Decoder<'a>,
+    fields: Option<&'static [&'static str]>,
+    entries: Box<dyn Iterator<Item = (&'a str, Option<&'a Value>)> + 'a>,
+    value: Option<Decoder<'a>>,
+}
+
+impl<'a> MapAccess<'a> for Entries<'a> {
+    type Error = Error;
+
+    fn next_key_seed<K: DeserializeSeed<'a>>(&mut self, seed: K) -> Result<Option<K::Value>, Error> {
+        for (key, value) in self.entries.by_ref() {
+            let at = self.of.at.key(key, value.map_or(self.of.at.place, |value| &value.place));
+            match (value, self.fields) {
+                (Some(_), _) if self.of.tag.is_some() && key == TAG => continue,
+                (Some(value), Some(fields)) if !fields.contains(&key) => {
+                    self.of.unknown(&at, key, value, fields);
+                    continue;
+                }
+                (None, _) if self.of.value.is_some() && !self.of.found.stand_ins.borrow().contains(&at.path) => continue,
+                _ => self.value = Some(self.of.part(at, value)),
+            }
+            let key: StrDeserializer<'a, Error> = key.into_deserializer();
+            return seed.deserialize(key).map(Some);
+        }
+        Ok(None)
+    }
+
+    fn next_value_seed<V: DeserializeSeed<'a>>(&mut self, seed: V) -> Result<V::Value, Error> {
+        self.value.take().expect("a key was asked for before").decode(seed)
+    }
+}
+
+/// The entries of a list, of which there are `len`: stand-ins where it has no more.
+struct Items<'a> {
+    decoder: Decoder<'a>,
+    items: &'a [Value],
+    len: usize,
+    next: usize,
+}
+
+impl<'a> SeqAccess<'a> for Items<'a> {
+    type Error = Error;
+
+    fn next_element_seed<T: DeserializeSeed<'a>>(&mut self, seed: T) -> Result<Option<T::Value>, Error> {
+        if self.next == self.len {
+            return Ok(None);
+        }
+        let item = self.items.get(self.next);
+        let at = self.decoder.at.entry(self.next, item.map_or(self.decoder.at.place, |item| &item.place));
+        self.next += 1;
+        self.decoder.part(at, item).decode(seed).map(Some)
+    }
+}
+
+/// A variant of an enum, with the table that it is made of, if there is one.
+struct Variant<'a> {
+    name: &'a str,
+    held: Option<Decoder<'a>>,
+}
+
+impl<'a> EnumAccess<'a> for Variant<'a> {
+    type Error = Error;
+    type Variant = Self;
+
+    fn variant_seed<V: DeserializeSeed<'a>>(self, seed: V) -> Result<(V::Value, Self), Error> {
+        let name: StrDeserializer<'a, Error> = self.name.into_deserializer();
+        Ok((seed.deserialize(name)?, self))
+    }
+}
+
+impl<'a> VariantAccess<'a> for Variant<'a> {
+    type Error = Error;
+
+    fn unit_variant(self) -> Result<(), Error> {
+        Ok(())
+    }
+
+    fn newtype_variant_seed<T: DeserializeSeed<'a>>(self, seed: T) -> Result<T::Value, Error> {
+        self.held.ok_or(Error::Holds).and_then(|held| seed.deserialize(held))
+    }
+
+    fn tuple_variant<V: Visitor<'a>>(self, _: usize, _: V) -> Result<V::Value, Error> {
+        Err(Error::Holds)
+    }
+
+    fn struct_variant<V: Visitor<'a>>(self, fields: &'static [&'static str], visitor: V) -> Result<V::Value, Error> {
+        self.held.ok_or(Error::Holds).and_then(|held| held.deserialize_struct("", fields, visitor))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{ConfigError, Document};
+    use serde::Deserialize;
+    use std::collections::BTreeMap;
+
+    #[derive(Debug, Deserialize)]
+    #[serde(rename_all = "lowercase")]
+    enum Scope {
+        Plane,
+        Channel,
+    }
+
+    #[derive(Debug, Deserialize)]
+    struct Blocking {
+        #[serde(rename = "scope")]
+        _scope: Scope,
+        #[serde(default)]
+        pages: u32,
+    }
+
+    #[derive(Debug, Deserialize)]
+    struct Never {}
+
+    #[derive(Debug, Deserialize)]
+    #[serde(rename_all = "lowercase")]
+    enum Hold {
+        Blocking(Blocking),
+        Never(Never),
+    }
+
+    #[derive(Debug, Deserialize)]
+    struct All {
+        #[serde(default, rename = "share")]
+        _share: f64,
+        #[serde(rename = "on")]
+        _on: bool,
+        #[serde(default, rename = "times")]
+        times: Vec<u64>,
+        #[serde(default, rename = "copy")]
+        _copy: Option<Scope>,
+        #[serde(default, rename = "chain")]
+        _chain: Vec<Hold>,
+        #[serde(default, rename = "pairs")]
+        _pairs: Vec<(u64, f64)>,
+    }
+
+    #[derive(Debug, Deserialize)]
+    struct Claim {
+        #[serde(rename = "value")]
+        _value: f64,
+        #[serde(rename = "tolerance")]
+        _tolerance: f64,
+    }
+
+    #[derive(Debug, Deserialize)]
+    struct Whole {
+        #[serde(rename = "part")]
+        part: All,
+        #[serde(rename = "hold")]
+        _hold: Hold,
+        #[serde(default, rename = "claims")]
+        _claims: BTreeMap<String, Claim>,
+    }
+
+    fn whole<T: DeserializeOwned>(text: &str) -> Result<T, String> {
+        let document = Document::parse("d.toml", text).map_err(|error| error.to_string())?;
+        let mut faults = Faults::default();
+        let decoded = decode(&document.root, &Place::new("d.toml", 0), "", &mut faults);
+        faults.result().map_err(|error: ConfigError| error.placed([].iter()).to_string())?;
+        Ok(decoded.expect("there is no fault"))
+    }
+
+    #[derive(Debug, Deserialize)]
+    struct Part<T> {
+        part: T,
+    }
+
+    fn error<T: DeserializeOwned + std::fmt::Debug>(values: &str) -> String {
+        whole::<Part<T>>(&format!("[part]\n\n{values}\n")).unwrap_err()
+    }
+
+    #[test]
+    fn a_value_of_the_wrong_type_is_refused_with_its_line_and_key() {
+        for (values, message) in [
+            ("on = true\n\nshare = \"half\"", "d.toml:5: [part] `share` is \"half\"; allowed: a number"),
+            ("on = 1", "d.toml:3: [part] `on` is 1; allowed: true or false"),
+            ("times = [1, 2]\non = { value = 1, source = \"s\" }", "d.toml:4: [part] `on` is 1; allowed: true or false"),
+            ("times = 3\non = true", "d.toml:3: [part] `times` is 3; allowed: a list in square brackets"),
+            ("on = true\ntimes = [1,\n-2]", "d.toml:5: [part] entry 2 of `times` is -2; allowed: a whole number that is not negative"),
+            (
+                "on = true\npairs = [[1, 2], [3]]",
+                "d.toml:4: [part] entry 2 of `pairs` is [3]; allowed: a list of 2 values in square brackets",
+            ),
+            ("on = true\ncopy = \"plain\"", "d.toml:4: [part] `copy` is \"plain\" (did you mean `plane`?); allowed: plane, channel"),
+            ("on = true\ncopy = 7", "d.toml:4: [part] `copy` is 7; allowed: plane, channel"),
+            (
+                "on = true\ncopy = {}",
+                "d.toml:4: [part] `copy` is a table without `value`; write `copy = { value = ..., source = \"...\" }`",
+            ),
+            (
+                "on = { value = true, sauce = 1 }",
+                "d.toml:3: [part] `on` has an unknown key `sauce` (did you mean `source`?); allowed: value, source",
+            ),
+            ("on = { value = true, source = 1 }", "d.toml:3: [part] `on` has a source that is 1; allowed: text in quotes"),
+            ("share = 0.5", "d.toml:1: [part] `on` is missing"),
+            (
+                "on = true\n\"no\" = 1",
+                "d.toml:4: [part] `no` is unknown (did you mean `on`?); allowed: share, on, times, copy, chain, pairs",
+            ),
+        ] {
+            assert_eq!(error::<All>(values), message, "{values}");
+        }
+    }
+
+    #[test]
+    fn a_whole_number_must_fit() {
+        for (pages, allowed) in [
+            ("8.5", "a whole number"),
+            ("[0]", "a whole number"),
+            ("-1", "a whole number that is not negative"),
+            ("4294967296", "a whole number of at most 4294967295"),
+        ] {
+            let message = format!("d.toml:4: [part] `pages` is {pages}; allowed: {allowed}");
+            assert_eq!(error::<Blocking>(&format!("scope = \"plane\"\npages = {pages}")), message);
+        }
+    }
+
+    #[test]
+    fn a_policy_is_chosen_by_name_and_refused_with_the_names_there_are() {
+        let found = whole::<Part<Hold>>("[part]\npolicy = \"blocking\"\nscope = \"plane\"\npages = 2").unwrap().part;
+        assert!(matches!(found, Hold::Blocking(blocking) if blocking.pages == 2));
+        for (values, message) in [
+            ("policy = \"blocing\"", "d.toml:3: [part] `policy` is \"blocing\" (did you mean `blocking`?); allowed: blocking, never"),
+            ("policy = 3", "d.toml:3: [part] `policy` is 3; allowed: blocking, never"),
+            ("scope = \"plane\"", "d.toml:1: [part] `policy` is missing"),
+            ("policy = \"blocking\"", "d.toml:1: [part] `scope` is missing"),
+            ("policy = \"blocking\"\nscope = 7", "d.toml:4: [part] `scope` is 7; allowed: plane, channel"),
+            (
+                "policy = \"blocking\"\nscope = \"plane\"\nsize = 1",
+                "d.toml:5: [part] `size` is unknown; allowed with `policy` = \"blocking\": scope, pages",
+            ),
+            ("policy = \"never\"\nscope = 7", "d.toml:4: [part] `scope` is unknown; this policy has no parameters"),
+        ] {
+            assert_eq!(error::<Hold>(values), message, "{values}");
+        }
+    }
+
+    #[test]
+    fn a_faulty_chain_of_policies_names_the_entry() {
+        let never = "{ policy = \"never\" }";
+        for (chain, message) in [
+            ("\"never\"".to_string(), "`chain` is \"never\"; allowed: a list in square brackets"),
+            ("[\"never\"]".into(), "entry 1 of `chain` is \"never\"; allowed: a table with `policy`, such as { policy = \"...\" }"),
+            (
+                format!("[{never}, {{ policy = \"nver\" }}]"),
+                "entry 2 of `chain`: `policy` is \"nver\" (did you mean `never`?); allowed: blocking, never",
+            ),
+            (format!("[{never}, {{}}]"), "entry 2 of `chain`: `policy` is missing"),
+            ("[{ policy = \"never\", x = 1 }]".into(), "entry 1 of `chain`: `x` is unknown; this policy has no parameters"),
+        ] {
+            assert_eq!(error::<All>(&format!("on = true\nchain = {chain}")), format!("d.toml:4: [part] {message}"));
+        }
+    }
+
+    #[test]
+    fn all_faults_of_a_file_are_told_in_the_order_of_its_lines() {
+        let error = whole::<Whole>(
+            "[part]\nshare = true\ntimes = [1, \"two\", -3]\nchain = [{ policy = \"never\", x = 1 }, 2]\n[hold]\npolicy = \"nver\"\n\
+             [claims.a]\nvalue = 1\n[claims.b]\nvalue = 2\ntolerance = \"3\"\n[clams]\nx = 1\n",
+        )
+        .unwrap_err();
+        let expected = [
+            "d.toml:1: [part] `on` is missing",
+            "d.toml:2: [part] `share` is true; allowed: a number",
+            "d.toml:3: [part] entry 2 of `times` is \"two\"; allowed: a whole number",
+            "d.toml:3: [part] entry 3 of `times` is -3; allowed: a whole number that is not negative",
+            "d.toml:4: [part] entry 1 of `chain`: `x` is unknown; this policy has no parameters",
+            "d.toml:4: [part] entry 2 of `chain` is 2; allowed: a table with `policy`, such as { policy = \"...\" }",
+            "d.toml:6: [hold] `policy` is \"nver\" (did you mean `never`?); allowed: blocking, never",
+            "d.toml:7: [claims.a] `tolerance` is missing",
+            "d.toml:11: [claims.b] `tolerance` is \"3\"; allowed: a number",
+            "d.toml:12: [clams] is unknown (did you mean `claims`?); allowed: part, hold, claims",
+        ];
+        assert_eq!(error.lines().collect::<Vec<_>>(), expected);
+        assert_eq!(
+            whole::<Whole>("hold = 3\n").unwrap_err(),
+            "d.toml: [part] is missing\nd.toml:1: [hold] is 3; allowed: a table with `policy`, such as { policy = \"...\" }"
+        );
+        let sound = "[part]\non = true\ntimes = { value = [1, 2], source = \"s\" }\n[hold]\npolicy = \"never\"\n[claims]\na = { value = 1, tolerance = 2 }";
+        assert_eq!(whole::<Whole>(sound).unwrap().part.times, [1, 2]);
+    }
+
+    #[test]
+    fn a_fault_of_several_documents_is_at_the_last_that_gives_one_of_its_keys() {
+        let documents = [("first", "[part]\na = 1\nb = 1\n"), ("second", "\n[part]\nb = 2\n[other]\nc = 3\n")];
+        let documents = documents.map(|(name, text)| Document::parse(name, text).unwrap());
+        let place = |fault: Fault| ConfigError::from(fault).placed(documents.iter()).0[0].place.to_string();
+        assert_eq!(place(Fault::new("part", "a", "is 1")), "first:2");
+        assert_eq!(place(Fault::new("part", "a", "is 1").with("part", "b")), "second:3");
+        assert_eq!(place(Fault::new("part", "d", "is missing")), "second:2");
+        assert_eq!(place(Fault::new("none", "d", "is missing")), "first+second");
+    }
+}

@@ -1,0 +1,232 @@
+//! What is wrong with a description, and where. A fault is data until it is shown; [`Fault`]'s `Display` is the one place that
+//! words it.
+
+use crate::document::Document;
+use std::error::Error;
+use std::fmt::{self, Display};
+use std::sync::Arc;
+
+/// Where a value stands: a line of a file, or the option that gives it.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Default)]
+pub struct Place {
+    /// The file or built-in name, or the whole option; empty if there is no place.
+    pub name: Arc<str>,
+    /// The line, from 1; 0 for a whole file and for options.
+    pub line: usize,
+}
+
+impl Place {
+    /// A line of a file; 0 for the file as a whole, or for an option.
+    pub fn new(name: &str, line: usize) -> Self {
+        Self { name: name.into(), line }
+    }
+}
+
+impl Display for Place {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.name)?;
+        if self.line > 0 { write!(f, ":{}", self.line) } else { Ok(()) }
+    }
+}
+
+/// One thing that is wrong.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Fault {
+    /// Where it is.
+    pub place: Place,
+    /// The section; empty at the top of a file.
+    pub section: String,
+    /// The key; empty if the section itself is wrong.
+    pub key: String,
+    /// What the message calls the value; nothing where that is its key.
+    pub subject: Option<String>,
+    /// What was found, as it follows the key: `is 7`.
+    pub found: String,
+    /// What would be right.
+    pub allowed: String,
+    /// What to do.
+    pub remedy: String,
+    /// Other sections and keys that have a part in it.
+    pub others: Vec<(String, String)>,
+}
+
+impl Fault {
+    /// A fault of a key, or of a section if `key` is empty: what was found, as it follows the key.
+    pub fn new(section: impl Into<String>, key: impl Into<String>, found: impl Into<String>) -> Self {
+        Self { section: section.into(), key: key.into(), found: found.into(), ..Self::default() }
+    }
+
+    /// A name that is not known, of a key or of a section if `key` is empty.
+    pub fn unknown(section: &str, key: &str, known: &[&str]) -> Self {
+        let name = if key.is_empty() { section } else { key };
+        Self::new(section, key, format!("is unknown{}", crate::did_you_mean(name, known.iter().copied()))).allowed(known.join(", "))
+    }
+
+    /// With what would be right.
+    #[must_use]
+    pub fn allowed(self, allowed: impl Into<String>) -> Self {
+        Self { allowed: allowed.into(), ..self }
+    }
+
+    /// With what to do.
+    #[must_use]
+    pub fn remedy(self, remedy: impl Into<String>) -> Self {
+        Self { remedy: remedy.into(), ..self }
+    }
+
+    /// With another key that has a part in it.
+    #[must_use]
+    pub fn with(mut self, section: &str, key: &str) -> Self {
+        self.others.push((section.into(), key.into()));
+        self
+    }
+
+    /// At a place.
+    #[must_use]
+    pub fn at(self, place: Place) -> Self {
+        Self { place, ..self }
+    }
+
+    /// At the last of some documents that gives one of its keys: what was added last to the others is at fault. Else at the
+    /// section, else at all of them.
+    fn find<'a>(&mut self, documents: impl DoubleEndedIterator<Item = &'a Document> + Clone) {
+        if self.place != Place::default() {
+            return;
+        }
+        let keys = || std::iter::once((&self.section, &self.key)).chain(self.others.iter().map(|(section, key)| (section, key)));
+        let latest = |section: &str, key: &str| documents.clone().rev().find_map(|document| document.find(section, key));
+        let given = documents.clone().rev().find_map(|document| keys().find_map(|(section, key)| document.find(section, key)));
+        self.place = given.or_else(|| latest(&self.section, "")).unwrap_or_else(|| {
+            let names: Vec<&str> = documents.clone().map(|document| document.name.as_str()).collect();
+            Place::new(&names.join("+"), 0)
+        });
+    }
+}
+
+impl Display for Fault {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if !self.place.name.is_empty() {
+            write!(f, "{}: ", self.place)?;
+        }
+        if !self.section.is_empty() {
+            write!(f, "[{}] ", self.section)?;
+        }
+        match &self.subject {
+            Some(subject) => write!(f, "{subject} ")?,
+            None if !self.key.is_empty() => write!(f, "`{}` ", self.key)?,
+            None => {}
+        }
+        f.write_str(&self.found)?;
+        if !self.allowed.is_empty() {
+            write!(f, "; allowed: {}", self.allowed)?;
+        }
+        if !self.remedy.is_empty() {
+            write!(f, "; {}", self.remedy)?;
+        }
+        Ok(())
+    }
+}
+
+/// Faults that are being collected, one for each key.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Faults(Vec<Fault>);
+
+impl Faults {
+    /// Adds a fault, unless its value or its whole section is known to be wrong: what follows from that says nothing new.
+    pub fn push(&mut self, fault: Fault) {
+        let covers = |other: &Fault| match (other.section.as_str(), other.key.as_str()) {
+            ("", "") => false,
+            (section, "") => section == fault.section,
+            _ => (&other.section, &other.key, &other.subject) == (&fault.section, &fault.key, &fault.subject),
+        };
+        if !self.0.iter().any(covers) {
+            self.0.push(fault);
+        }
+    }
+
+    /// Refuses a value that is not within bounds.
+    pub fn range<T: PartialOrd + Display + Copy>(&mut self, section: &str, key: &str, value: T, least: T, most: T) {
+        if !(least..=most).contains(&value) {
+            self.push(Fault::new(section, key, format!("is {value}")).allowed(format!("{least} to {most}")));
+        }
+    }
+
+    /// Adds all faults of an error.
+    pub fn add(&mut self, ConfigError(faults): ConfigError) {
+        faults.into_iter().for_each(|fault| self.push(fault));
+    }
+
+    /// What a check gives, if it finds no fault.
+    pub fn take<T>(&mut self, result: Result<T, ConfigError>) -> Option<T> {
+        result.map_err(|error| self.add(error)).ok()
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// Whether one of them lies in a section, or in one inside it.
+    pub fn touch(&self, section: &str) -> bool {
+        let inside = |fault: &Fault| fault.section.strip_prefix(section).is_some_and(|rest| rest.is_empty() || rest.starts_with('.'));
+        self.0.iter().any(inside)
+    }
+
+    /// All of them as an error, if there are any.
+    ///
+    /// # Errors
+    /// There are.
+    pub fn result(self) -> Result<(), ConfigError> {
+        if self.0.is_empty() { Ok(()) } else { Err(ConfigError(self.0)) }
+    }
+}
+
+/// A faulty device, design, workload or name, described for the person who wrote it: at least one fault.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ConfigError(pub Vec<Fault>);
+
+impl ConfigError {
+    /// An error with this message, of nothing that has a section.
+    pub fn new(message: impl Into<String>) -> Self {
+        Fault::new("", "", message).into()
+    }
+
+    /// With a place for each fault that has none yet: the last of the documents that gives one of its keys. Then in the order of
+    /// their lines.
+    #[must_use]
+    pub fn placed<'a>(mut self, documents: impl DoubleEndedIterator<Item = &'a Document> + Clone) -> Self {
+        self.0.iter_mut().for_each(|fault| fault.find(documents.clone()));
+        self.0.sort_by(|a, b| a.place.cmp(&b.place));
+        self
+    }
+
+    /// With each fault at a place, if it has none.
+    #[must_use]
+    pub fn at(mut self, place: &Place) -> Self {
+        self.0.iter_mut().filter(|fault| fault.place == Place::default()).for_each(|fault| fault.place = place.clone());
+        self
+    }
+}
+
+impl From<Faults> for ConfigError {
+    fn from(Faults(faults): Faults) -> Self {
+        Self(faults)
+    }
+}
+
+impl From<Fault> for ConfigError {
+    fn from(fault: Fault) -> Self {
+        Self(vec![fault])
+    }
+}
+
+impl Display for ConfigError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (index, fault) in self.0.iter().enumerate() {
+            write!(f, "{}{fault}", if index > 0 { "\n" } else { "" })?;
+        }
+        Ok(())
+    }
+}
+
+impl Error for ConfigError {}
