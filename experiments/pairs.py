@@ -234,7 +234,7 @@ def refusal(design: str) -> str:
     if fit.refusal is None:
         message = f"{design} is not refused"
         raise RuntimeError(message)
-    return fit.refusal.message.replace(f"{located('')}/", "")
+    return fit.refusal.message
 
 
 # Measuring
@@ -313,10 +313,10 @@ def measure(runs: Sequence[Wanted], store: Store) -> tuple[list[str], bool]:
 
 def gathered(catalog: Catalog, runs: Sequence[Wanted], store: Store) -> dict[str, Any]:
     """What is kept of the runs, and why what is refused is refused."""
-    found: dict[str, Any] = {"errors": {}, "runs": {}}
-    for pair in catalog.pairs:
-        if pair.outcome == "error":
-            found["errors"]["+".join(pair.codes)] = refusal(catalog.composition(pair.codes))
+    refused = [pair.codes for pair in catalog.pairs if pair.outcome == "error"]
+    errors = {"+".join(codes): refusal(catalog.composition(codes)) for codes in refused}
+    bared = {codes: why.replace(f"{located('')}/", "") for codes, why in errors.items()}
+    found: dict[str, Any] = {"errors": bared, "runs": {}}
     for each in runs:
         run = store.get(each.key(), dict)
         if run is not None:

@@ -174,7 +174,7 @@ class Runner:
                 if report is not None:
                     report()
             # Jobs may have ended before anybody looked.
-            if report is not None:
+            if report is not None and self.jobs:
                 report()
         except KeyboardInterrupt:
             self._cancel()

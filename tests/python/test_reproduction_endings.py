@@ -136,7 +136,7 @@ def test_a_certification_can_be_cancelled_while_it_runs() -> None:
     began = time.monotonic()
     assert certified.certify(plan, supervision) is None
     assert time.monotonic() - began < 60
-    assert (supervision.phase(), supervision.done()) == ("certifying", 0.0)
+    assert (supervision.phase(), supervision.done()) == ("running", 0.0)
 
 
 def test_ratings_that_are_not_whole_count_as_not_kept() -> None:
