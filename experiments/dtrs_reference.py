@@ -79,7 +79,7 @@ def main() -> None:
         out(row(f"{design}: authors' simulator", authors))
         for label, comparison in runs:
             result = next(result for result in comparison.results if result.design == design)
-            state = result.state["victim_valid_percent"]
+            state = result.state.victim_valid_percent
             out(row(f"{design}: {label} (victims {state:.1f} % valid)", figures(result)))
 
 

@@ -26,7 +26,8 @@ from pathlib import Path
 
 import tinytail
 from tinytail import engine
-from tinytail.results import DesignResult, Latency
+from tinytail.result_types import Latency
+from tinytail.results import DesignResult
 
 ROOT = Path(__file__).parent.parent
 DESIGNS = ("hpdc-baseline", "gc-par-basic", "gc-par", "gc-vic", "skip-pages")

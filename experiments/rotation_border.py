@@ -64,7 +64,7 @@ def line(free_percent: int, data_percent: int, dwpd: int, file: Path) -> str:
     cells = [
         f"{free_percent} %",
         f"{data_percent} %",
-        f"{result.state['victim_valid_percent']:.1f} %",
+        f"{result.state.victim_valid_percent:.1f} %",
         f"{dwpd}",
         f"{times.copy_mean_us / copied / 1e3:.3f} ms",
         f"{freed:,.0f}",

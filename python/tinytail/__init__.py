@@ -27,7 +27,6 @@ if TYPE_CHECKING:
         Claim,
         Description,
         Entry,
-        Setting,
         config_check,
         config_schema,
         design,
@@ -65,36 +64,33 @@ if TYPE_CHECKING:
         explain,
     )
     from tinytail.imaging import create_image
+    from tinytail.methods import BlameGroup, CauseShare
     from tinytail.noise import compare_within_noise
     from tinytail.page_layout import PageLayout, analyze_page_layout, read_page_times
     from tinytail.rate_matching import RateMatching, analyze_rate_matching
     from tinytail.reading import read_results
-    from tinytail.results import (
+    from tinytail.result_types import (
         Blame,
-        BlameGroup,
         BlockErases,
         Bursts,
-        CauseShare,
-        Comparison,
         Configured,
         DesignError,
-        DesignResult,
         Distribution,
         GcAffected,
         GcTimes,
         Interval,
         Latency,
         Log,
-        Out,
         Replicate,
         Series,
+        Setting,
         Stories,
         Timeline,
         Violation,
         Wear,
         Workload,
-        results_schema,
     )
+    from tinytail.results import Comparison, DesignResult, Out, results_schema
     from tinytail.rotation import Rotation, analyze_rotation
     from tinytail.runner import DesignProgress
     from tinytail.serving import serve
@@ -219,6 +215,8 @@ _MODULES = (
     "certifying",
     "serving",
     "verifying",
+    "methods",
+    "result_types",
 )
 
 

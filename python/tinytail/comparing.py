@@ -24,7 +24,8 @@ from tinytail import (
 from tinytail.engine import STARVED_AFTER_S, STARVED_AFTER_S_MAX
 from tinytail.errors import Interrupted, TinytailError, UsageError, of_kind, suggestion
 from tinytail.keeping import STORIES, STORIES_MAX, check_folder, stories_wanted
-from tinytail.results import Comparison, Configured
+from tinytail.result_types import Configured
+from tinytail.results import Comparison, configured
 from tinytail.runner import ProgressCallback, cpu_count
 from tinytail.side_by_side import execute
 from tinytail.tracing import NOTHING_SAID, AddressUnit, Event, TimeUnit, TraceOptions
@@ -184,15 +185,15 @@ class Plan:
     def configuration(self) -> tuple[Configured, ...]:
         """Device, designs and workload in full; a trace is described by the results alone."""
         device = engine.device(self.device, settings=self.settings)
-        items = [Configured.of("device", device, self.state)]
+        items = [configured("device", device, self.state)]
         for design in self.designs:
             described = engine.design(design, settings=self.settings)
-            items.append(Configured.of("design", described))
+            items.append(configured("design", described))
         if not spooling.is_trace(self.workload):
             # What is wrong with a file, the runs say.
             with suppress(TinytailError):
                 described = engine.workload(self.workload, settings=self.settings)
-                items.append(Configured.of("workload", described))
+                items.append(configured("workload", described))
         return tuple(items)
 
     def logs(self) -> dict[str, str]:

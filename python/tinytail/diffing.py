@@ -11,7 +11,8 @@ from tinytail import humanize
 from tinytail.findings import quotient, requests_per_second, same
 from tinytail.headline import PERCENTILES, Kind, headline, latency_of
 from tinytail.noise import compare_within_noise
-from tinytail.results import Comparison, Configured, DesignResult
+from tinytail.result_types import Configured
+from tinytail.results import Comparison, DesignResult
 from tinytail.verdict import times
 
 KINDS: tuple[Kind, Kind] = ("read", "write")
@@ -135,8 +136,9 @@ def _configuration(
     yield from _designs(before, after, pairs_of_names)
     yield from _settings(before.configuration, after.configuration, pairs_of_names)
     for one, other in pairs:
-        for key in sorted({*one.state, *other.state}):
-            was, became = one.state.get(key), other.state.get(key)
+        left, right = one.document["state"], other.document["state"]
+        for key in sorted({*left, *right}):
+            was, became = left.get(key), right.get(key)
             shown = None if was == became else _exactly(was, became)
             if shown is not None:
                 yield Change(_name(one, other), f"state: {humanize.words(key)}", *shown)

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from tinytail import _native, arguments, caching
 from tinytail.errors import RunError
+from tinytail.result_types import Adjustment, Setting
 from tinytail.tracing import TraceOptions
 from tinytail.transforms import Transform
 
@@ -43,16 +44,6 @@ class Entry:
     name: str
     summary: str
     kind: str | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Setting:
-    """One value of a configuration with the place that the number comes from."""
-
-    section: str
-    key: str
-    value: str
-    source: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -196,23 +187,6 @@ def _to_json(spec: RunSpec | ImageSpec) -> str:
         if spec.starved_after_s == STARVED_AFTER_S:
             del document["starved_after_s"]
     return json.dumps(document | spec.trace.to_document())
-
-
-@dataclass(frozen=True, slots=True)
-class Adjustment:
-    """A value of a design, of its capacity or of its starting state that follows the drive.
-
-    The run used `used` and not `wanted`, which stands as `key` in `section` of the design's file or
-    of the device's. `code` is `"gc_thresholds"`, `"gc_gate"`, `"write_points"`,
-    `"starting_state"`, `"padding"` or `"parity_capacity"`; `message` is a sentence with the reason.
-    """
-
-    code: str
-    section: str
-    key: str
-    wanted: float | str
-    used: float | str
-    message: str
 
 
 @dataclass(frozen=True, slots=True)

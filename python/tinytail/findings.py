@@ -10,7 +10,8 @@ from tinytail.headline import Headline, headline
 from tinytail.noise import compare_within_noise
 
 if TYPE_CHECKING:
-    from tinytail.results import Comparison, DesignResult, Finding
+    from tinytail.result_types import ComparedFinding, ComparedFindingCode
+    from tinytail.results import Comparison, DesignResult
 
 # Closer than this, latencies are the same: percentiles are within 0.1 % of the truth.
 SAME_PERCENT = 2.0
@@ -48,7 +49,7 @@ def same(ratio: float) -> bool:
     return abs(ratio - 1) * 100 <= SAME_PERCENT
 
 
-def compared(comparison: Comparison) -> list[Finding]:
+def compared(comparison: Comparison) -> list[ComparedFinding]:
     """The findings that concern several results together, the gravest first."""
     whole = [result for result in comparison.results if not result.partial]
     return [
@@ -60,14 +61,17 @@ def compared(comparison: Comparison) -> list[Finding]:
 
 
 def _finding(
-    code: str, message: str, figures: dict[str, float], designs: Sequence[DesignResult]
-) -> Finding:
-    from tinytail.results import Finding
+    code: ComparedFindingCode,
+    message: str,
+    figures: dict[str, float],
+    designs: Sequence[DesignResult],
+) -> ComparedFinding:
+    from tinytail.result_types import ComparedFinding
 
-    return Finding(code, message, figures, tuple(result.design for result in designs))
+    return ComparedFinding(code, message, figures, tuple(result.design for result in designs))
 
 
-def _closed_loop(results: Sequence[DesignResult]) -> Iterator[Finding]:
+def _closed_loop(results: Sequence[DesignResult]) -> Iterator[ComparedFinding]:
     if len(results) < 2 or any(result.workload.pacing != "closed" for result in results):
         return
     rates = [rate for rate in map(requests_per_second, results) if rate is not None]
@@ -83,7 +87,7 @@ def _closed_loop(results: Sequence[DesignResult]) -> Iterator[Finding]:
     )
 
 
-def _no_gc(results: Sequence[DesignResult]) -> Iterator[Finding]:
+def _no_gc(results: Sequence[DesignResult]) -> Iterator[ComparedFinding]:
     without = [each for each in results if any(f.code == "no_gc" for f in each.findings)]
     if len(results) > 1 and without and not any(result.gc_count for result in results):
         yield _finding(
@@ -94,7 +98,7 @@ def _no_gc(results: Sequence[DesignResult]) -> Iterator[Finding]:
         )
 
 
-def _few_gcs(results: Sequence[DesignResult]) -> Iterator[Finding]:
+def _few_gcs(results: Sequence[DesignResult]) -> Iterator[ComparedFinding]:
     """Designs that ran few GCs each: a line for all of them."""
     few = {
         result.design: finding.figures["gcs"]
@@ -114,7 +118,7 @@ def _few_gcs(results: Sequence[DesignResult]) -> Iterator[Finding]:
 
 def _against_reference(
     comparison: Comparison, results: Sequence[DesignResult]
-) -> Iterator[Finding]:
+) -> Iterator[ComparedFinding]:
     """Designs that make the headline worse, or differ from the reference by chance alone."""
     reference, judged_by = usable_reference(comparison), headline(results)
     if reference is None or judged_by is None:

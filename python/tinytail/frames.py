@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import fields
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from tinytail.errors import ResultsError, UsageError
+from tinytail.result_types import Series
 
 if TYPE_CHECKING:
-    from tinytail.results import BlameGroup, DesignResult
+    from tinytail.methods import BlameGroup
+    from tinytail.results import DesignResult
 
 Frame = Literal["figures", "distribution", "attribution", "series", "requests"]
 FRAMES: tuple[Frame, ...] = get_args(Frame)
@@ -101,11 +104,12 @@ def _distribution(result: DesignResult) -> Iterable[Row]:
 
 def _attribution(result: DesignResult) -> Iterable[Row]:
     blame = result.blame
-    groups: list[tuple[str, BlameGroup]] = [("read", blame.all_reads), ("write", blame.all_writes)]
-    groups += [("read", tail) for tail in blame.tails]
-    groups += [("write", tail) for tail in blame.write_tails]
-    for kind, group in groups:
-        share = 100.0 if group.share_percent is None else group.share_percent
+    groups: list[tuple[str, float, BlameGroup]] = [
+        *(("read", 100.0, blame.all_reads), ("write", 100.0, blame.all_writes)),
+        *(("read", tail.share_percent, tail) for tail in blame.tails),
+        *(("write", tail.share_percent, tail) for tail in blame.write_tails),
+    ]
+    for kind, share, group in groups:
         for cause in group.ranked():
             yield {
                 "design": result.design,
@@ -119,18 +123,17 @@ def _attribution(result: DesignResult) -> Iterable[Row]:
 
 def _series(result: DesignResult) -> Iterable[Row]:
     series = result.series
-    columns = [name for name in series.__dataclass_fields__ if name != "window_seconds"]
     for window, start in enumerate(series.start_seconds):
         row: dict[str, Any] = {"design": result.design, "start_seconds": start}
-        yield row | {name: getattr(series, name)[window] for name in columns}
+        yield row | {name: getattr(series, name)[window] for name in _SERIES}
 
 
-_COUNTS = ("reads", "writes", "read_bytes", "write_bytes", "host_pages", "gc_pages", "gcs")
-_SERIES = (
-    *("reads", "writes", "read_bytes", "write_bytes", "requests_per_second", "mb_per_second"),
-    *("read_p50_us", "read_p99_us", "read_p999_us", "read_max_us", "free_blocks_min"),
-    *("free_blocks_mean", "host_pages", "gc_pages", "gcs", "write_amplification"),
-)
+# Columns whose windows all have a number are counts.
+_SERIES = {
+    each.name: int if each.type == "tuple[int, ...]" else float
+    for each in fields(Series)
+    if each.name != "window_seconds"
+}
 _TABLES: dict[str, tuple[dict[str, type], Callable[[DesignResult], Iterable[Row]]]] = {
     "figures": (
         {"design": str, "kind": str, "figure": str, "value": float, "low": float, "high": float},
@@ -148,10 +151,7 @@ _TABLES: dict[str, tuple[dict[str, type], Callable[[DesignResult], Iterable[Row]
         _attribution,
     ),
     "series": (
-        {
-            **{"design": str, "start_seconds": float},
-            **{name: int if name in _COUNTS else float for name in _SERIES},
-        },
+        {"design": str, "start_seconds": float, **_SERIES},
         _series,
     ),
 }

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
 if TYPE_CHECKING:
-    from tinytail.results import BlameGroup, DesignResult, Latency
+    from tinytail.result_types import AllRequests, Latency, SlowestRequests
+    from tinytail.results import DesignResult
 
 Kind = Literal["read", "write"]
 
@@ -58,14 +59,12 @@ class Headline:
         """Its value in a result, in microseconds; None where that has too few requests."""
         return self.percentile.of(latency_of(result, self.kind))
 
-    def tail(self, result: DesignResult) -> BlameGroup:
+    def tail(self, result: DesignResult) -> AllRequests | SlowestRequests:
         """Where the requests beyond it spent their time: all of the kind beyond the median."""
         blame = result.blame
         tails = blame.tails if self.kind == "read" else blame.write_tails
         for tail in tails:
-            if tail.share_percent is not None and _same(
-                tail.share_percent, self.percentile.beyond_percent
-            ):
+            if _same(tail.share_percent, self.percentile.beyond_percent):
                 return tail
         return blame.all_reads if self.kind == "read" else blame.all_writes
 

@@ -7,10 +7,11 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from tinytail import engine, replicates, states
+from tinytail import documents, engine, replicates, states
 from tinytail.errors import kind_of
 from tinytail.keeping import Keeping
-from tinytail.results import Comparison, DesignError, DesignResult, Workload
+from tinytail.result_types import ComparedWorkload, DesignError
+from tinytail.results import Comparison, DesignResult
 from tinytail.runner import DesignProgress, Job, ProgressCallback, Runner
 from tinytail.spooling import spooled
 
@@ -83,8 +84,10 @@ def _execute(
         version=engine.version(),
         command=plan.command(),
         device=first.device if first else plan.device,
-        workload=first.workload if first else Workload(plan.workload, None, None, None),
-        state=states.common([result.state for result in results]),
+        workload=ComparedWorkload(**documents.plain(first.workload))
+        if first
+        else ComparedWorkload(plan.workload, None, None, None),
+        state=states.common([result.document["state"] for result in results]),
         seed=plan.seed,
         partial=any(job.result is not None and job.result.interrupted for job in runner.jobs)
         or any(error.kind == "interrupted" for error in errors),

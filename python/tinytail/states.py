@@ -54,11 +54,11 @@ def _groups(results: Sequence[DesignResult]) -> list[tuple[Mapping[str, Any], li
     groups: list[tuple[Mapping[str, Any], list[str]]] = []
     for result in results:
         for state, designs in groups:
-            if state == result.state:
+            if state == result.document["state"]:
                 designs.append(result.design)
                 break
         else:
-            groups.append((result.state, [result.design]))
+            groups.append((result.document["state"], [result.design]))
     return groups
 
 

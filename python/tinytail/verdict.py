@@ -22,7 +22,8 @@ from tinytail.findings import (
     within_noise,
 )
 from tinytail.headline import P99, Headline, Kind, deepest, headline, latency_of
-from tinytail.results import Comparison, DesignError, DesignResult, Finding
+from tinytail.result_types import DesignError, Finding, SlowestRequests
+from tinytail.results import Comparison, DesignResult
 
 Tone = Literal["better", "worse", "doubtful", "plain"]
 
@@ -74,9 +75,9 @@ def warnings(comparison: Comparison) -> list[str]:
     if judged_by is not None and judged_by.percentile.one_in >= P99.one_in:
         # What a percentile beyond that of the sentences lacks, the sentences say by theirs.
         codes.add("few_samples")
-    for finding in together:
-        if finding.code not in _TOLD_BY_SENTENCES:
-            add(finding.code, finding.message, finding.designs)
+    for each in together:
+        if each.code not in _TOLD_BY_SENTENCES:
+            add(each.code, each.message, each.designs)
     for result in comparison.results:
         for finding in _of_run(result, codes):
             add(finding.code, finding.message, [result.design])
@@ -177,7 +178,7 @@ def _main_cause(result: DesignResult, judged_by: Headline) -> tuple[list[str], s
     cause, mean = main_cause(tail.ns), tail.mean_us
     if cause is None or mean is None or value is None:
         return [], ""
-    if mean <= _TAIL_RATIO_MAX * value and tail.share_percent is not None:
+    if mean <= _TAIL_RATIO_MAX * value and isinstance(tail, SlowestRequests):
         return [cause], ""
     return [], f"; {judged_by.tail_name} took {humanize.latency(mean)} on average, {cause}"
 

@@ -16,7 +16,7 @@ from typing import Any
 from tinytail import arguments, engine, fitting
 from tinytail.errors import UsageError, kind_of
 from tinytail.output import json_text
-from tinytail.results import DesignError
+from tinytail.result_types import DesignError
 from tinytail.runner import DesignProgress, Job, ProgressCallback, Runner, cpu_count
 
 CUTS = 10_000

@@ -55,6 +55,12 @@ def series() -> dict[str, Any]:
     return document | {name: [7, 0] for name in counts} | {name: [7.5, None] for name in figures}
 
 
+def state() -> dict[str, Any]:
+    erased = {"free_percent": 5.0, "free_pages_min": 10, "free_pages_max": 20}
+    aged = {"victim_valid_percent": 75.0, "aged_pages": 1000, "warm_up": "none"}
+    return {"name": "steady", "live_percent": 70.0, **erased, **aged}
+
+
 def result(design: str = "base", scale: float = 140.0, **changes: Any) -> dict[str, Any]:
     """A result document that the published schema allows."""
     causes = {
@@ -132,7 +138,7 @@ def result(design: str = "base", scale: float = 140.0, **changes: Any) -> dict[s
             ],
         },
         "series": series(),
-        "techniques": {"greedy": 567},
+        "techniques": {"victim/greedy": 567},
         "event_hash": "0123456789abcdef",
         "requests_per_cpu_second": 4_123_456.0,
         "cpu_seconds": 0.03,
@@ -147,7 +153,7 @@ def result(design: str = "base", scale: float = 140.0, **changes: Any) -> dict[s
         "device": "ttflash-256g",
         "workload": {"name": "dtrs", "input": "real", "detail": "127,043 requests of 300 s"}
         | {"pacing": "open"},
-        "state": {"name": "steady", "free_percent": 5.0, "victim_valid_percent": 75.0},
+        "state": state(),
         "seed": 1,
         "version": "9.9.9",
         "notes": ["times are read as microseconds"],

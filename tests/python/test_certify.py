@@ -473,7 +473,7 @@ def test_a_line_is_told_of_each_run() -> None:
     shown = case.progress()
     assert (shown.detail, shown.done) == ("21×, 43×", 0.25)
     verdict = judge(RULES["paper"], 21, measured(missed=[600, 0, 0]))
-    case.steps[21] = Step("base", 21, 1, verdict, measured())
+    case.steps[21] = Step.of("base", 21, 1, verdict, measured())
     case.jobs[21].ended = True
     case.search.record(21, performance=False, stress=True)
     lines([case.progress()])

@@ -133,16 +133,10 @@ def test_every_key_of_the_files_is_explained() -> None:
     assert keys - explained == set()
 
 
-def test_every_key_of_the_results_is_explained() -> None:
-    keys = set(properties(tinytail.results_schema()))
-    assert keys - code_words(text_of("docs/results.md")) == set()
-
-
-def test_every_key_of_a_certification_is_explained() -> None:
-    # Those of latencies, of the state and of the configuration are explained with a comparison's.
-    keys = set(properties(tinytail.certification_schema()))
-    explained = code_words(text_of("docs/certify.md")) | code_words(text_of("docs/results.md"))
-    assert keys - explained == set()
+def test_types_and_page_of_results_are_made_from_their_schemas() -> None:
+    made = runpy.run_path(str(ROOT / "docs" / "keys.py"))
+    assert made["page"]() == text_of("docs/keys.md"), "run docs/keys.py"
+    assert made["types"]() == text_of("python/tinytail/result_types.py"), "run docs/keys.py"
 
 
 def test_every_cause_of_latency_is_explained() -> None:

@@ -240,7 +240,7 @@ def test_figures_of_runs_are_named_or_refused() -> None:
     assert taken(document, "requests") == 127_043
     assert taken(document, "requests_per_s") == pytest.approx(127_043 / 300)
     assert taken(document, "mib_per_s") == pytest.approx(14 / 2**20 / 300)
-    assert taken(document, "counter:greedy") == 567
+    assert taken(document, "counter:victim/greedy") == 567
     assert taken(fake_result("base", gc_times=None), "gc_times.max_us") is None
     with pytest.raises(ConfigError, match='did you mean "clock_us"'):
         taken(document, "clokc_us")

@@ -11,7 +11,7 @@ from jsonschema import Draft202012Validator, ValidationError, validate
 
 import tinytail
 from fake_native import FakeNative, result
-from tinytail.results import BlameGroup
+from tinytail.result_types import AllRequests, Improvement
 
 Change = Callable[[dict[str, Any]], object]
 
@@ -39,7 +39,7 @@ def test_a_comparison_follows_the_schema(native: FakeNative) -> None:
 def test_a_run_without_reads_follows_the_schema(native: FakeNative) -> None:
     nothing = {name: None for name in result()["read"] if name != "count"} | {"count": 0}
     validate(
-        document(native, read=nothing, gc_blocked_read_percent=None, write_amplification=None),
+        document(native, read=nothing, gc_blocked_read_percent=0.0, write_amplification=None),
         tinytail.results_schema(),
     )
 
@@ -65,16 +65,8 @@ def test_improvements_are_taken_to_the_reference(native: FakeNative) -> None:
         reference="base",
     )
     assert comparison.improvements() == [
-        {
-            "design": "ttflash",
-            "gc_affected_reads_percent": 75.0,
-            "gc_affected_writes_percent": -25.0,
-        },
-        {
-            "design": "design-a",
-            "gc_affected_reads_percent": 0.0,
-            "gc_affected_writes_percent": None,
-        },
+        Improvement("ttflash", 75.0, -25.0),
+        Improvement("design-a", 0.0, None),
     ]
     validate(json.loads(comparison.to_json()), tinytail.results_schema())
 
@@ -117,6 +109,7 @@ TOP_KEYS = ["version", "command", "device", "workload", "state", "seed", "partia
         put(1.0, "results", 0, "read", "p50_ms"),
         put(-1, "results", 0, "erases"),
         put("0x1234", "results", 0, "event_hash"),
+        put(1, "results", 0, "techniques", "victim/greedy: guessed"),
         put(0.5, "results", 0, "blame", "all_reads", "ns", "array"),
         put([{"design": "base", "message": "no"}], "errors"),
     ],
@@ -129,7 +122,7 @@ def test_another_document_does_not_follow_the_schema(native: FakeNative, change:
 
 
 def test_causes_are_ranked_with_shares_that_add_up() -> None:
-    group = BlameGroup(count=4, ns={"array": 1_000, "die_gc_read": 7_000, "command": 0})
+    group = AllRequests(4, 0, 0, {"array": 1_000, "die_gc_read": 7_000, "command": 0})
     ranked = group.ranked()
     assert [share.cause for share in ranked] == ["die_gc_read", "array"]
     assert ranked[0].percent == 87.5
@@ -138,6 +131,6 @@ def test_causes_are_ranked_with_shares_that_add_up() -> None:
 
 
 def test_a_group_without_requests_has_no_causes() -> None:
-    empty = BlameGroup(count=0, ns={"array": 0})
+    empty = AllRequests(0, 0, 0, {"array": 0})
     assert empty.ranked() == []
     assert empty.mean_us is None

@@ -13,10 +13,10 @@ from typing import Any
 import pytest
 from rich.cells import cell_len
 
-import tinytail
 from fake_native import latency, result, shares
 from tinytail.headline import PERCENTILES, deepest, headline
-from tinytail.results import Comparison, DesignError, DesignResult
+from tinytail.result_types import ComparedWorkload, DesignError
+from tinytail.results import Comparison, DesignResult
 from tinytail.verdict import sentences, warnings
 
 NAMES = ["base", "ttflash", "base+no-gc", "ttflash+t-es+no-gc", "a/folder/of-some-length/mine"]
@@ -47,11 +47,10 @@ def compared(
         version="9.9.9",
         command="tinytail compare",
         device="ttflash-256g",
-        workload=results[0].workload
-        if results
-        else tinytail.results.Workload("w", None, None, None),
+        workload=ComparedWorkload("dtrs", None, None, None),
         state=None,
         seed=1,
+        seeds=1,
         partial=False,
         reference=reference or first,
         configuration=(),

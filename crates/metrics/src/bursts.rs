@@ -1,26 +1,29 @@
 //! How fast bursts are done: The Harey Tortoise, section 5.1, which divides what a burst writes by the time that it takes, so that
 //! idle times do not count, and takes the mean over the bursts.
 
+use schemars::JsonSchema;
 use serde::Serialize;
 use tinytail_core::host::CommandKind;
 use tinytail_core::observe::Completion;
 use tinytail_core::units::{Ns, SECTOR_BYTES};
 
-/// The bursts of a run.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+/// How fast the bursts of a workload were done that is played in bursts. Idle times do not count: The Harey Tortoise, section 5.1.
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+#[schemars(rename = "Bursts")]
 pub struct BurstsNote {
     /// Bursts.
     pub count: u64,
-    /// Those that wrote.
+    /// Bursts that wrote.
     pub writing: u64,
-    /// Mean time from a burst's begin to its last completion, in microseconds; `None` without bursts.
+    /// Mean time from the issue of a burst to its last completion, in microseconds; `None` without bursts.
     pub mean_us: Option<f64>,
-    /// The longest.
+    /// The longest time from the issue of a burst to its last completion, in microseconds; `None` without bursts.
     pub max_us: Option<f64>,
     /// Mean over the bursts that wrote of the bytes that one wrote over the time that it took, in 10^6 bytes per second; `None` if
     /// none wrote, or none took any time.
     pub write_mb_per_second: Option<f64>,
-    /// The same of the bytes that were read.
+    /// Mean over the bursts that read of the bytes that one read over the time that it took, in 10^6 bytes per second; `None` if
+    /// none read, or none took any time.
     pub read_mb_per_second: Option<f64>,
 }
 

@@ -1,13 +1,15 @@
 //! Where latencies lie: enough percentiles to draw their distribution, closer together towards the tail.
 
 use crate::classes::Histogram;
+use schemars::JsonSchema;
 use serde::Serialize;
 
-/// The distributions of a run's latencies, in columns: the latency of each percentile, in microseconds, `None` where there
-/// was no request. Within 0.1 %, as all percentiles; that of 100 % is exact.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+/// Where latencies lie, in columns of one length: the latency of each percentile, in microseconds; `None` where there was no
+/// request. Within 0.1 %, as all percentiles; that of 100 % is exact.
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct Distribution {
-    /// The percentiles: each whole one up to 95, then tenths up to 99.9, hundredths up to 99.99, thousandths up to 99.999, 100.
+    /// The percentiles, ascending: every whole one up to 95, every tenth up to 99.9, every hundredth up to 99.99, every
+    /// thousandth up to 99.999, and 100.
     pub percent: Vec<f64>,
     /// Of reads.
     pub read_us: Vec<Option<f64>>,

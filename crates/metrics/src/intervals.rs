@@ -5,6 +5,7 @@
 
 use crate::LatencySummary;
 use crate::series::{Classes, class_first, class_last};
+use schemars::JsonSchema;
 use serde::Serialize;
 use std::collections::BTreeMap;
 use tinytail_core::units::Ns;
@@ -23,18 +24,28 @@ const BEYOND_MIN: f64 = 10.0;
 const Z: f64 = 1.6449;
 
 /// Where a figure lies.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct Interval {
     /// The lower end, in the figure's unit.
     pub low: f64,
-    /// The upper end.
+    /// The upper end, in the figure's unit.
     pub high: f64,
     /// The share of such intervals that hold the truth, in percent.
     pub level_percent: u32,
-    /// How it was found: `blocks` of the run were resampled.
-    pub method: &'static str,
-    /// How many blocks.
+    /// How it was found.
+    pub method: Method,
+    /// How many blocks or seeds.
     pub n: usize,
+}
+
+/// How an interval was found.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum Method {
+    /// Blocks of one run were resampled.
+    Blocks,
+    /// Student's interval of the mean over runs that differ in their seed.
+    Seeds,
 }
 
 /// The windows of requests of one kind, ready to be resampled.
@@ -179,7 +190,7 @@ pub(crate) fn intervals(kind: &str, windows: &[Classes], summary: &LatencySummar
     let mut found = BTreeMap::new();
     let Some(blocks) = Blocks::new(windows) else { return found };
     let mut put = |name: &str, low: f64, high: f64| {
-        let interval = Interval { low, high, level_percent: LEVEL_PERCENT, method: "blocks", n: blocks.blocks };
+        let interval = Interval { low, high, level_percent: LEVEL_PERCENT, method: Method::Blocks, n: blocks.blocks };
         found.insert(format!("{kind}.{name}"), interval);
     };
     let max_us = summary.max_us.unwrap_or(0.0);

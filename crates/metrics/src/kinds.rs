@@ -2,6 +2,7 @@
 //! reads and large writes each by limits of their own.
 
 use crate::{Histogram, LatencySummary, percent};
+use schemars::JsonSchema;
 use serde::Serialize;
 use tinytail_core::host::CommandKind;
 use tinytail_core::observe::Completion;
@@ -35,26 +36,28 @@ pub struct Limits {
 }
 
 /// The latencies of requests of one kind and size.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct KindSummary {
-    /// `read` or `write`.
+    /// What they do: `read` or `write`.
+    #[schemars(extend("enum" = ["read", "write"]))]
     pub kind: &'static str,
     /// Their size.
     pub bytes: u64,
     /// Their latencies.
     pub latency: LatencySummary,
-    /// How many missed each limit.
+    /// How many of them missed each limit.
     pub limits: Vec<Misses>,
 }
 
 /// How many requests missed a limit.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct Misses {
     /// The limit, in nanoseconds.
     pub limit_ns: Ns,
     /// Requests that took as long or longer.
     pub missed: u64,
-    /// Their share of the requests that completed in the same slice of time, in percent, where it was highest.
+    /// Their share of the requests that completed in the same slice of time, a 24th of the run, in percent, where it was highest.
+    #[schemars(range(min = 0, max = 100))]
     pub worst_slice_percent: f64,
 }
 

@@ -20,6 +20,7 @@ use distribution::Distribution;
 use intervals::{Interval, intervals};
 use kinds::{KindSummary, Kinds};
 use log::Log;
+use schemars::JsonSchema;
 use serde::Serialize;
 use series::{Series, SeriesSummary};
 use std::collections::BTreeMap;
@@ -32,10 +33,12 @@ use tinytail_core::view::View;
 /// Blame is summed in classes of latency, this many bits for each doubling: 3.1 % wide.
 const CLASS_BITS: u32 = 5;
 
-/// Latencies in microseconds; `None` where there was no request.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+/// Latencies of all requests of one kind in microseconds, from the arrival at the host to the last page; `None` where there was no
+/// request. Percentiles come from a histogram and are within 0.1 %.
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+#[schemars(rename = "Latency")]
 pub struct LatencySummary {
-    /// Requests.
+    /// Requests completed.
     pub count: u64,
     /// Mean, exact.
     pub mean_us: Option<f64>,
@@ -77,25 +80,29 @@ impl LatencySummary {
     }
 }
 
-/// Blame summed over requests.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+/// Where the time of a group of requests went.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+#[schemars(rename = "AllRequests")]
 pub struct BlameSum {
-    /// Requests.
+    /// Requests of the group.
     pub count: u64,
-    /// Those among them that waited in the host because the device queue was full.
+    /// Requests among them that waited in the host because the device queue was full.
     pub queue_blocked: u64,
-    /// For how many nanoseconds they did. `ns` has these too, by what kept the device's slots taken.
+    /// For how many nanoseconds they did, together. `ns` has these too, by what kept the device's slots taken.
     pub host_queue_ns: u64,
-    /// Nanoseconds by cause; they add up to the requests' latencies.
+    /// Nanoseconds of latency by cause, summed over the group. The causes add up to the latencies exactly; causes of zero are left
+    /// out.
     pub ns: BTreeMap<&'static str, u64>,
 }
 
-/// Blame of the slowest requests of a kind: the share asked for, or more where many have the latency at its edge.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+/// Where the time of the slowest requests of a kind went. They are the smallest number of whole classes of latency, at most 3.1 %
+/// wide each, that holds the share asked for.
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+#[schemars(rename = "SlowestRequests")]
 pub struct SlowestSum {
     /// The share asked for, in percent of all requests of the kind.
     pub share_percent: f64,
-    /// The latency from which on requests belong to them, in microseconds.
+    /// The latency from which on a request belongs to them, in microseconds; `None` if there are none.
     pub latency_us_from: Option<f64>,
     /// What they are, and where their time went.
     #[serde(flatten)]
@@ -126,20 +133,23 @@ impl Affected {
 }
 
 /// Requests of one kind that a GC made wait.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, JsonSchema)]
+#[schemars(rename = "Affected")]
 pub struct AffectedSummary {
     /// How many.
     pub count: u64,
-    /// Percent of all requests.
+    /// Their share of all requests, in percent.
+    #[schemars(range(min = 0, max = 100))]
     pub percent: f64,
-    /// Their mean latency; `None` if there were none.
+    /// Their mean latency in microseconds; `None` if there were none.
     pub mean_us: Option<f64>,
 }
 
-/// Requests of which some page waited for a GC, as `Completion::gc_blocked` says.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+/// Requests that are GC-blocked: some page of them waited for a resource that a GC held. I/O-parallelized GC, section 5.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, JsonSchema)]
 pub struct GcAffected {
-    /// Percent of all requests.
+    /// Their share of all requests, in percent.
+    #[schemars(range(min = 0, max = 100))]
     pub percent: f64,
     /// Reads among them.
     pub reads: AffectedSummary,

@@ -8,6 +8,7 @@ pub(crate) mod file;
 pub(crate) mod table;
 mod zeroes;
 
+use schemars::JsonSchema;
 use serde::Serialize;
 use std::io;
 use std::path::Path;
@@ -34,14 +35,15 @@ pub struct LogError {
     pub why: String,
 }
 
-/// What became of a log.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+/// What became of the log of every request.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+#[schemars(rename = "Log")]
 pub struct LogNote {
     /// The file, as given.
     pub path: String,
     /// Requests in it; 0 if it was not written.
     pub requests: u64,
-    /// Bytes of it.
+    /// Size of the file.
     pub bytes: u64,
     /// Why there is no file; `None` if there is one.
     pub error: Option<String>,

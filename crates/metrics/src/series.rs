@@ -5,6 +5,7 @@
 //! counted in classes, which add as well.
 
 use crate::classes::{Classed, class_from, classes};
+use schemars::JsonSchema;
 use serde::Serialize;
 use tinytail_core::host::CommandKind;
 use tinytail_core::observe::Completion;
@@ -334,11 +335,14 @@ impl Series {
     }
 }
 
-/// A run over simulated time, in columns of one value for each window. Window `i` starts `i * window_seconds` after the
-/// measured part does; the last one ends with the run.
-#[derive(Debug, Clone, Default, PartialEq, Serialize)]
+/// A run over simulated time, in columns of one value for each window. Window `i` starts `i` times `window_seconds` after the
+/// measured part does; the last one ends with the run. A request belongs to the window in which it completed. Counts are exact
+/// and add up to the run's.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, JsonSchema)]
+#[schemars(rename = "Series")]
 pub struct SeriesSummary {
     /// The width of a window.
+    #[schemars(extend("exclusiveMinimum" = 0))]
     pub window_seconds: f64,
     /// Reads completed.
     pub reads: Vec<u64>,
@@ -348,11 +352,12 @@ pub struct SeriesSummary {
     pub read_bytes: Vec<u64>,
     /// Bytes of the writes completed.
     pub write_bytes: Vec<u64>,
-    /// Requests completed for each second; `None` where a window has no length.
+    /// Requests completed for each second of simulated time. The last window's are by the part of it that passed; `None` where
+    /// none did.
     pub requests_per_second: Vec<Option<f64>>,
-    /// Bytes read and written for each second, in 10^6.
+    /// 10^6 bytes read and written for each second of simulated time.
     pub mb_per_second: Vec<Option<f64>>,
-    /// Median of the reads' latencies; `None` without reads. Percentiles are within 0.8 %.
+    /// Median latency of the reads, at most 0.8 % above the truth, as are other percentiles; `None` without reads.
     pub read_p50_us: Vec<Option<f64>>,
     /// 99th percentile.
     pub read_p99_us: Vec<Option<f64>>,
@@ -360,9 +365,10 @@ pub struct SeriesSummary {
     pub read_p999_us: Vec<Option<f64>>,
     /// Maximum, exact.
     pub read_max_us: Vec<Option<f64>>,
-    /// Erased blocks of the plane that had the fewest, as seen when windows ended; `None` where nobody looked.
+    /// Erased blocks of the plane that had the fewest. Looked at when a window ends, at the first completion after it: the least
+    /// of all looks; `None` where nothing completed.
     pub free_blocks_min: Vec<Option<u32>>,
-    /// Erased blocks of a plane: the mean over planes and looks.
+    /// Erased blocks of a plane: the mean over planes and looks; `None` where nothing completed.
     pub free_blocks_mean: Vec<Option<f64>>,
     /// Pages programmed for the host.
     pub host_pages: Vec<u64>,
@@ -370,7 +376,7 @@ pub struct SeriesSummary {
     pub gc_pages: Vec<u64>,
     /// GCs completed.
     pub gcs: Vec<u64>,
-    /// Pages programmed for each page programmed for the host; `None` without such pages.
+    /// Pages programmed for host and GC for each page programmed for the host; `None` without such pages.
     pub write_amplification: Vec<Option<f64>>,
 }
 

@@ -5,6 +5,7 @@ use crate::log::Log;
 use crate::table::{Column, write_table};
 use crate::timeline::Timeline;
 use crate::{Measures, Metrics};
+use schemars::JsonSchema;
 use serde::Serialize;
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, HashMap, HashSet};
@@ -27,7 +28,8 @@ pub struct Wanted {
 }
 
 /// What became of the stories.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+#[schemars(rename = "Stories")]
 pub struct StoriesNote {
     /// The folder, as given.
     pub path: String,

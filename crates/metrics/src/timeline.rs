@@ -10,6 +10,7 @@ mod schema;
 
 use crate::log::file::{Unfinished, reason};
 use pen::Pen;
+use schemars::JsonSchema;
 use serde::Serialize;
 use std::cmp::{Ordering, Reverse};
 use std::collections::BinaryHeap;
@@ -67,8 +68,9 @@ pub struct TimelineError {
     pub why: String,
 }
 
-/// What became of a timeline.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+/// What became of the timeline for Perfetto.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+#[schemars(rename = "Timeline")]
 pub struct TimelineNote {
     /// The file, as given.
     pub path: String,
@@ -76,7 +78,7 @@ pub struct TimelineNote {
     pub slices: u64,
     /// GCs among them.
     pub gcs: u64,
-    /// Bytes of it.
+    /// Size of the file.
     pub bytes: u64,
     /// Why there is no file; `None` if there is one.
     pub error: Option<String>,

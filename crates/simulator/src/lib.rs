@@ -5,6 +5,8 @@ pub mod bench;
 pub mod catalog;
 pub mod control;
 pub mod crew;
+#[cfg(test)]
+mod documents;
 pub mod fitting;
 pub mod image;
 pub mod kinds;

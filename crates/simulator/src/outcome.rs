@@ -4,8 +4,11 @@ mod findings;
 
 use crate::run::Spec;
 use crate::wear::{Wear, block_erases, wear_spread};
-use findings::{Finding, findings};
+use findings::findings;
+pub use findings::{Finding, FindingCode};
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::Serialize;
+use serde_json::{Map, json};
 use std::collections::BTreeMap;
 use tinytail_core::counters::{Counters, Reported};
 use tinytail_core::design::{Adjustment, Design};
@@ -23,86 +26,121 @@ use tinytail_metrics::timeline::TimelineNote;
 use tinytail_metrics::{BlameSum, BurstsNote, GcAffected, LatencySummary, Measures, SlowestSum};
 use tinytail_workload::{Fitted, InputKind, Pacing, Workload};
 
-/// What a run's workload was.
-#[derive(Debug, Clone, Serialize)]
+/// The workload of a run.
+#[derive(Debug, Clone, Serialize, JsonSchema)]
+#[schemars(rename = "Workload")]
 pub struct WorkloadNote {
-    /// Name.
+    /// Its name.
     pub name: String,
-    /// Real, synthetic or stand-in.
+    /// `real` for a recorded trace, `synthetic` for requests made by rule, or `stand-in` for ones made to be like a recorded trace.
     pub input: InputKind,
     /// What exactly was played.
     pub detail: String,
-    /// When its requests were issued: `open`, `closed` or `bursts`.
-    pub pacing: &'static str,
+    /// When its requests were issued: `open` at their own times, `closed` when others completed, or in `bursts`.
+    pub pacing: PacingNote,
 }
 
-/// The state in which a run started.
-#[derive(Debug, Clone, Serialize)]
+/// When the requests of a workload are issued.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+#[schemars(rename = "Pacing")]
+pub enum PacingNote {
+    /// At their own times.
+    Open,
+    /// When others complete.
+    Closed,
+    /// In bursts.
+    Bursts,
+}
+
+impl From<Pacing> for PacingNote {
+    fn from(pacing: Pacing) -> Self {
+        match pacing {
+            Pacing::Open => Self::Open,
+            Pacing::Closed { .. } => Self::Closed,
+            Pacing::Bursts => Self::Bursts,
+        }
+    }
+}
+
+/// The state of the drive in which a run started.
+#[derive(Debug, Clone, Serialize, JsonSchema)]
+#[schemars(rename = "State")]
 pub struct StateNote {
-    /// Its name.
+    /// How the drive was aged: `aged` by overwriting, to the `steady` state, or `statistical`.
+    #[schemars(extend("enum" = ["aged", "steady", "statistical"]))]
     pub name: &'static str,
     /// Live share of the physical pages, in percent.
+    #[schemars(range(min = 0, max = 100))]
     pub live_percent: f64,
     /// Erased share of a plane's pages, mean of the least and the most, in percent.
+    #[schemars(range(min = 0, max = 100))]
     pub free_percent: f64,
-    /// Least erased pages of any plane.
+    /// Erased pages of the plane that has the fewest.
     pub free_pages_min: u32,
-    /// Most erased pages of any plane.
+    /// Erased pages of the plane that has the most.
     pub free_pages_max: u32,
     /// Valid share of the last victims of ageing, in percent.
+    #[schemars(range(min = 0, max = 100))]
     pub victim_valid_percent: f64,
-    /// Pages that ageing wrote.
+    /// Pages that ageing wrote; of a statistical layout, the live ones.
     pub aged_pages: u64,
-    /// Which blocks ageing collected, if not the same for every design.
+    /// Which blocks ageing collected: `design`, those that the design itself would. Missing where it collected greedily, the same
+    /// for every design.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "String", extend("const" = "design"))]
     pub victims: Option<AgeingVictims>,
-    /// Write amplification of each round of ageing to the steady state.
+    /// Write amplification of each round of ageing to the steady state. Missing for other ways of ageing.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub rounds: Vec<f64>,
-    /// Whether it became steady.
+    /// Whether write amplification became steady. Missing for other ways of ageing.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "bool")]
     pub steady: Option<bool>,
-    /// The image that the run started from.
+    /// The image that the run started from. Missing where it started from no image.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "String")]
     pub image: Option<String>,
     /// How the drive was warmed up after ageing.
     pub warm_up: String,
 }
 
-/// Blame of a run.
-#[derive(Debug, Clone, Serialize)]
+/// Where requests spent their time.
+#[derive(Debug, Clone, Serialize, JsonSchema)]
+#[schemars(rename = "Blame")]
 pub struct BlameNote {
     /// Of all reads.
     pub all_reads: BlameSum,
-    /// Of the slowest 0.1 % of reads.
+    /// Of the slowest 0.1 % of the reads.
     pub slowest_reads: SlowestSum,
-    /// Of the slowest reads by share, the largest share first.
+    /// Of the slowest 10 %, 1 %, 0.1 %, 0.01 % and 0.001 % of the reads.
     pub tails: Vec<SlowestSum>,
     /// Of all writes.
     pub all_writes: BlameSum,
-    /// Of the slowest writes by share, the largest share first.
+    /// Of the slowest 10 %, 1 %, 0.1 %, 0.01 % and 0.001 % of the writes.
     pub write_tails: Vec<SlowestSum>,
 }
 
 /// How long GCs took, in the measured part.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, Serialize, JsonSchema)]
 pub struct GcTimes {
     /// Mean time from a GC's start to the end of its erase, in microseconds.
     pub mean_us: f64,
-    /// The longest.
+    /// The longest time from a GC's start to the end of its erase, in microseconds.
     pub max_us: f64,
-    /// The longest time from a GC's start to its end, also of those that found nothing to free and do not count.
+    /// The longest time from a GC's start to its end, also of those that found nothing to free and do not count, in microseconds.
     pub turn_max_us: f64,
-    /// Mean part of it from the moment at which it holds all that it must to the end of its last page.
+    /// The part of the mean from the moment at which a GC holds all that it must to the end of its last page, in microseconds.
     pub copy_mean_us: f64,
-    /// Mean time before it for which the gate put a GC off; 0 for one that it let pass at once.
+    /// Mean time before a GC for which the gate put it off, in microseconds; 0 for one that it let pass at once.
     pub gate_wait_mean_us: f64,
-    /// The longest.
+    /// The longest time for which the gate put a GC off, in microseconds.
     pub gate_wait_max_us: f64,
 }
 
 /// A GC that started beside another of its plane group although GC rotates.
-#[derive(Debug, Clone, Copy, Serialize)]
+#[derive(Debug, Clone, Copy, Serialize, JsonSchema)]
+#[schemars(rename = "Violation")]
 pub struct ViolationNote {
     /// When, in microseconds since the measured part began.
     pub at_us: f64,
@@ -111,53 +149,61 @@ pub struct ViolationNote {
 }
 
 /// How fast the host's data were read and written: by the time that passed, and by that in which dies worked.
-#[derive(Debug, Clone, Copy, Serialize)]
+#[derive(Debug, Clone, Copy, Serialize, JsonSchema)]
 pub struct Throughput {
-    /// Bytes read and written by the host.
+    /// Bytes read and written by the host in the measured part.
     pub bytes: u64,
-    /// Millions of bytes for each second of simulated time. Means something where the host waits for completions.
+    /// 10^6 bytes for each second of simulated time, which tells how fast the drive is where the host waits for completions, as in
+    /// closed loop; `None` where no time passed.
     pub makespan_mb_per_second: Option<f64>,
     /// Time in which dies ran something, over all dies, in seconds.
     pub die_busy_seconds: f64,
-    /// Millions of bytes for each second in which all dies would have worked, or the host's link if it takes longer. `None` where
-    /// no die worked for the host and there is no link.
+    /// 10^6 bytes for each second in which all dies would have run something, or in which the host's link would have carried them
+    /// if that is longer: never more than the link carries. `None` where no die worked for the host and there is no link.
     pub device_busy_mb_per_second: Option<f64>,
 }
 
-/// The figures of one run.
-#[derive(Debug, Clone, Serialize)]
+/// What one run of one design did. Counts and times are of the measured part.
+#[derive(Debug, Clone, Serialize, JsonSchema)]
 pub struct Outcome {
-    /// Composition of the design.
+    /// Composition of the design, such as `base+no-gc`.
     pub design: String,
     /// Latencies of reads.
     pub read: LatencySummary,
     /// Latencies of writes.
     pub write: LatencySummary,
-    /// Where they lie.
+    /// Where all latencies lie.
     pub distribution: Distribution,
-    /// How far figures of latency may be off, by names such as `read.p99_us`; those that too little was seen of are left out.
+    /// How far figures may be off, by names such as `read.p99_us`. A figure of which too little was seen has none.
     pub intervals: BTreeMap<String, Interval>,
-    /// Percent of reads that waited for a resource that a GC held.
+    /// Reads that are GC-blocked, in percent: some page of them waited for a resource that a GC held.
+    #[schemars(range(min = 0, max = 100))]
     pub gc_blocked_read_percent: f64,
-    /// Requests that waited for a resource that a GC held.
+    /// Requests that are GC-blocked, and their latencies.
     pub gc_affected: GcAffected,
-    /// Percent of the planes of a die that work while a GC holds one of them or the die; `None` if no GC did.
+    /// Of the planes of a die, the share that works while a GC holds its plane or die, in percent: the GC's own plane all that
+    /// time, transfers and erase included, others during the array time of what has joined GC's operations. Without that it is
+    /// 100 divided by the planes of a die. `None` if no GC held anything. I/O-parallelized GC, section 6.2.
+    #[schemars(range(min = 0, max = 100))]
     pub plane_utilization_during_gc_percent: Option<f64>,
     /// How fast the host's data were read and written.
     pub throughput: Throughput,
-    /// Percent of reads that waited in the host while the device queue was full.
+    /// Reads that are queue-blocked, in percent: they waited in the host because the device queue was full.
+    #[schemars(range(min = 0, max = 100))]
     pub queue_blocked_read_percent: f64,
-    /// Pages programmed for each page that the host had programmed; `None` if it had none.
+    /// Pages programmed for host and GC, parity, padding, scrubbing and wear levelling, for each page programmed for the host;
+    /// `None` without such pages. A page merged in the write buffer counts once.
     pub write_amplification: Option<f64>,
     /// Blocks erased.
     pub erases: u64,
     /// GCs completed.
     pub gc_count: u64,
-    /// How long they took; `None` if none ran, or took any time.
+    /// How long GCs took; `None` if none ran, or took any time.
     pub gc_times: Option<GcTimes>,
     /// How fast bursts were done; `None` if the workload is not played in bursts.
     pub bursts: Option<BurstsNote>,
-    /// The first GCs that started beside another of their plane group although GC rotates; none where it does not.
+    /// The first 1,000 GCs that started beside another of their plane group although GC rotates; none where it does not.
+    #[schemars(length(max = 1000))]
     pub rotation_violations: Vec<ViolationNote>,
     /// What makes these figures mean less than they seem to, the gravest first.
     pub findings: Vec<Finding>,
@@ -167,59 +213,75 @@ pub struct Outcome {
     pub series: SeriesSummary,
     /// How evenly planes and blocks were worn.
     pub wear: Wear,
-    /// How often each technique acted.
+    /// How often each technique and mechanism acted.
+    #[schemars(schema_with = "techniques_schema")]
     pub techniques: BTreeMap<String, u64>,
-    /// Equal hashes mean equal runs.
+    /// Hash of every event since the run began, warming up included. Equal hashes mean equal runs, on every machine.
+    #[schemars(extend("pattern" = "^[0-9a-f]{16}$"))]
     pub event_hash: String,
-    /// Measured requests for each second of user CPU time.
+    /// Speed of the simulator: requests for each second of user CPU time; `None` where it took none.
     pub requests_per_cpu_second: Option<f64>,
-    /// User CPU time of the measured part, in seconds.
+    /// User CPU time, in seconds.
     pub cpu_seconds: f64,
-    /// User CPU time for each event, in nanoseconds.
+    /// User CPU time for each event, in nanoseconds; `None` without events.
     pub ns_per_event: Option<f64>,
-    /// Events of the measured part.
+    /// Events that the simulator handled.
     pub events: u64,
-    /// Simulated time of the measured part, in seconds.
+    /// Simulated time, in seconds.
     pub simulated_seconds: f64,
-    /// Page reads of pages that were never written.
+    /// Page reads of pages that were never written or have been trimmed. They return zeroes at once.
     pub unmapped_read_pages: u64,
-    /// Page reads whose data were checked, in warming up as well; `None` without `verify`.
+    /// Page reads whose data were checked, in warming up as well; `None` without `--verify`.
     pub verified_page_reads: Option<u64>,
-    /// The run was ended early.
+    /// The run was ended early: by Ctrl-C or SIGTERM, because it got stuck, or because its trace could not be read on.
     pub partial: bool,
-    /// Requests stopped completing: how, and what helps.
+    /// How requests, or a write for 10 s of simulated time, stopped completing, and what helps; `None` if none did.
     pub stuck: Option<String>,
-    /// What kept the workload from being read to its end, so that the figures are of its requests until then.
+    /// What kept the workload from being read to its end, such as a trace that changed while it was played. The figures are of
+    /// the requests until then. Missing in other runs.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "String")]
     pub unread: Option<String>,
-    /// What held what then.
+    /// What held what when requests stopped completing; `None` if none did.
     pub standstill: Option<String>,
     /// Name of the device.
     pub device: String,
     /// The workload.
     pub workload: WorkloadNote,
-    /// The starting state.
+    /// The state in which the run started.
     pub state: StateNote,
-    /// Seed.
+    /// Seed of ageing and of generators.
     pub seed: u64,
-    /// Version of the program.
+    /// Version of the engine.
     pub version: &'static str,
-    /// What is to be known with the figures.
+    /// What is to be known with the figures, such as how a trace was read, and how many requests were folded or clipped.
     pub notes: Vec<String>,
-    /// What of the design, its capacity and its starting state follows the drive, and is not what the files say.
+    /// What of the design, of its capacity and of its starting state follows the drive; empty where the design runs as its file
+    /// says.
     pub adjusted: Vec<Adjustment>,
-    /// What became of the log; `None` if none was asked for.
+    /// What became of the log of every request; `None` without `--log` and `--out`.
     pub log: Option<LogNote>,
-    /// What became of the stories; `None` if none were asked for.
+    /// What became of the stories; `None` without `--out`.
     pub stories: Option<StoriesNote>,
-    /// What became of the timeline; `None` if none was asked for.
+    /// What became of the timeline; `None` without `--timeline`.
     pub timeline: Option<TimelineNote>,
-    /// Latencies of the kinds of requests that were measured apart.
+    /// Latencies of the kinds of requests that were measured apart, for certifications.
     #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[schemars(skip)]
     pub kinds: Vec<KindSummary>,
-    /// Why no more requests were issued, where a bound of theirs was reached.
+    /// Why no more requests were issued, where a bound of theirs was reached, for certifications.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(skip)]
     pub given_up: Option<String>,
+}
+
+/// The counters that may stand under `techniques`, each with what it counts.
+fn techniques_schema(_: &mut SchemaGenerator) -> Schema {
+    let counters = Reported::all().map(|counter| {
+        let pattern = format!("^{}$", counter.name.replace('*', "[^:]+"));
+        (pattern, json!({ "type": "integer", "minimum": 0, "description": counter.meaning }))
+    });
+    json_schema!({ "type": "object", "patternProperties": counters.collect::<Map<_, _>>(), "additionalProperties": false })
 }
 
 pub(crate) struct Figures {
@@ -391,7 +453,7 @@ pub(crate) fn outcome<M: Measures>(
             name: workload.name.clone(),
             input: workload.input,
             detail: workload.detail.clone(),
-            pacing: pacing(workload.pacing),
+            pacing: workload.pacing.into(),
         },
         state: StateNote {
             name: match device.state.ageing {
@@ -445,14 +507,6 @@ pub fn write_amplification(counters: &Counters) -> Option<f64> {
 fn plane_utilization(counters: &Counters, device: &Device) -> Option<f64> {
     let whole = u64::from(device.geometry.planes_per_die) * counters.gc_held_ns;
     (whole > 0).then(|| (counters.gc_held_ns + counters.joined_gc_ns) as f64 * 100.0 / whole as f64)
-}
-
-fn pacing(pacing: Pacing) -> &'static str {
-    match pacing {
-        Pacing::Open => "open",
-        Pacing::Closed { .. } => "closed",
-        Pacing::Bursts => "bursts",
-    }
 }
 
 fn throughput<M: Measures>(drive: &Drive<M>, device: &Device, bytes: u64, start: u64) -> Throughput {

@@ -1,13 +1,14 @@
 //! How evenly planes and blocks were worn in the measured part.
 
+use schemars::JsonSchema;
 use serde::Serialize;
 use std::collections::BTreeMap;
 use tinytail_core::device::Device;
 use tinytail_core::drive::Drive;
 use tinytail_core::observe::Observer;
 
-/// How many blocks were erased how often, in columns.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+/// How many blocks were erased how often, in two columns: `blocks[i]` of them `erases[i]` times. Bad blocks are left out.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct BlockErases {
     /// Erases of a block, ascending; only numbers that a block has.
     pub erases: Vec<u32>,
@@ -41,8 +42,8 @@ pub(crate) fn block_erases<O: Observer>(drive: &Drive<O>, device: &Device, then:
     BlockErases::of(erases_so_far(drive).iter().zip(then).map(|(now, then)| now - then), bad)
 }
 
-/// How evenly planes and blocks are erased.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+/// How evenly planes and blocks were worn in the measured part.
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct Wear {
     /// Erases of the plane with the most.
     pub erases_most: u64,

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use tinytail_simulator::catalog;
 use tinytail_simulator::control::Control;
-use tinytail_simulator::outcome::Outcome;
+use tinytail_simulator::outcome::{FindingCode, Outcome};
 use tinytail_simulator::run::{Spec, run};
 use tinytail_workload::TimeUnit;
 
@@ -34,16 +34,16 @@ fn one_page(device: &str) -> Outcome {
     played(&spec, file.clone())
 }
 
-fn codes(outcome: &Outcome) -> Vec<&'static str> {
+fn codes(outcome: &Outcome) -> Vec<FindingCode> {
     outcome.findings.iter().map(|finding| finding.code).collect()
 }
 
 #[test]
 fn a_drive_is_saturated_if_more_arrives_than_it_serves() {
     let borne = open_loop("base+ideal-no-gc", 10_000);
-    assert!(!codes(&borne).contains(&"saturated"), "{:?}", borne.findings);
+    assert!(!codes(&borne).contains(&FindingCode::Saturated), "{:?}", borne.findings);
     let swamped = open_loop("base+ideal-no-gc", 400_000);
-    let finding = swamped.findings.iter().find(|finding| finding.code == "saturated").expect("more than the drive serves");
+    let finding = swamped.findings.iter().find(|finding| finding.code == FindingCode::Saturated).expect("more than the drive serves");
     let (offered, served) = (finding.figures["offered_per_second"], finding.figures["served_per_second"]);
     assert!((offered / 400_000.0 - 1.0).abs() < 0.1, "{offered}");
     assert!(served < 0.9 * offered, "{served} of {offered}");
@@ -53,7 +53,7 @@ fn a_drive_is_saturated_if_more_arrives_than_it_serves() {
 #[test]
 fn a_design_whose_gc_never_ran_says_so_and_one_without_gc_does_not() {
     let spec = |design: &str| Spec { requests: Some(300), ..Spec::new("ttflash-small", design, "randread-qd1") };
-    let found = |design: &str| codes(&run(&spec(design), &Control::default()).unwrap()).contains(&"no_gc");
+    let found = |design: &str| codes(&run(&spec(design), &Control::default()).unwrap()).contains(&FindingCode::NoGc);
     assert!(found("base"));
     assert!(!found("base+no-gc"));
 }
@@ -62,7 +62,7 @@ fn a_design_whose_gc_never_ran_says_so_and_one_without_gc_does_not() {
 fn writes_that_stay_in_the_buffer_have_no_write_amplification_and_it_is_said_why() {
     let outcome = one_page("ttflash-small");
     assert_eq!(outcome.write_amplification, None);
-    let finding = outcome.findings.iter().find(|finding| finding.code == "no_host_programs").expect("nothing was flushed");
+    let finding = outcome.findings.iter().find(|finding| finding.code == FindingCode::NoHostPrograms).expect("nothing was flushed");
     assert_eq!(finding.figures["writes"], 1500.0);
     assert!(finding.message.starts_with("all 1,500 writes stayed in the write buffer"), "{}", finding.message);
     assert_eq!(outcome.throughput.device_busy_mb_per_second, None, "without a link RAM has no speed");
@@ -81,7 +81,7 @@ fn nothing_is_faster_than_the_link() {
 #[test]
 fn percentiles_that_the_requests_do_not_reach_are_named() {
     let outcome = run(&Spec { requests: Some(3000), ..Spec::new("ttflash-small", "base", "randrw70-qd16") }, &Control::default()).unwrap();
-    let finding = outcome.findings.iter().find(|finding| finding.code == "few_samples").unwrap();
+    let finding = outcome.findings.iter().find(|finding| finding.code == FindingCode::FewSamples).unwrap();
     assert_eq!(finding.figures["reads"] as u64, outcome.read.count);
     assert!(finding.message.contains("p99.9 of 2,"), "{}", finding.message);
 }

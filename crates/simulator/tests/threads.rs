@@ -9,6 +9,7 @@ use tinytail_core::observe::{Attribution, Completion, Observer};
 use tinytail_core::units::{MS, Ns, US};
 use tinytail_simulator::catalog;
 use tinytail_simulator::control::Control;
+use tinytail_simulator::outcome::FindingCode;
 use tinytail_simulator::play::{Ending, play, play_streams};
 use tinytail_simulator::run::{RunError, Spec, run};
 use tinytail_workload::{Pacing, Pulses, Source, SourceContext, Stream, Streams, Timing, TraceOptions, Workload, WorkloadError};
@@ -369,7 +370,7 @@ fn what_was_folded_is_said_with_the_result() {
     let notes = outcome.notes.join("\n");
     assert!(notes.contains("played 2 times") && notes.contains("folded: ") && notes.contains("of 200 requests"), "{notes}");
     assert!(outcome.workload.detail.ends_with("transformed, as the notes say"), "{}", outcome.workload.detail);
-    let finding = outcome.findings.iter().find(|finding| finding.code == "trace_fitted").expect("more than half was folded");
+    let finding = outcome.findings.iter().find(|finding| finding.code == FindingCode::TraceFitted).expect("more than half was folded");
     let beyond = finding.figures["reads_beyond"];
     assert!(notes.contains(&format!("folded: {beyond} of 200 requests")), "{finding:?} and {notes}");
     assert_eq!((finding.figures["reads"], finding.figures["writes"]), (200.0, 0.0));

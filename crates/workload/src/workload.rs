@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use include_dir::{Dir, include_dir};
+use schemars::JsonSchema;
 use serde::Serialize;
 use tinytail_config::{Given, Row, did_you_mean};
 use tinytail_core::units::SECTOR_BYTES;
@@ -30,7 +31,7 @@ pub const TRACES_VARIABLE: &str = "TINYTAIL_TRACES";
 static EMBEDDED: Dir<'_> = include_dir!("$CARGO_MANIFEST_DIR/../../workloads");
 
 /// Where a workload's requests come from.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum InputKind {
     /// Recorded on a real system.

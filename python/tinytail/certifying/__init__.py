@@ -11,18 +11,18 @@ from pathlib import Path
 from typing import Any
 
 from tinytail import arguments, engine, fitting, memory
-from tinytail.certifying.act import RULES, RuleName
+from tinytail.certifying.act import RULES
 from tinytail.certifying.results import (
     Certification,
     DesignRatings,
-    Rating,
     Step,
     certification_schema,
 )
 from tinytail.certifying.rounds import Case, Common, Rounds
 from tinytail.certifying.search import TESTS, Search
 from tinytail.errors import Interrupted, UsageError, of_kind
-from tinytail.results import Configured, DesignError
+from tinytail.result_types import Configured, DesignError, Rating, RuleName
+from tinytail.results import configured
 from tinytail.runner import ProgressCallback, cpu_count
 
 __all__ = [
@@ -121,11 +121,11 @@ class Plan:
     def configuration(self) -> tuple[Configured, ...]:
         """Device, designs and workload in full."""
         device = engine.device(self.device, settings=self.settings)
-        items = [Configured.of("device", device, self.state)]
+        items = [configured("device", device, self.state)]
         for design in self.designs:
             described = engine.design(design, settings=self.settings)
-            items.append(Configured.of("design", described))
-        return (*items, Configured.of("workload", engine.workload("act")))
+            items.append(configured("design", described))
+        return (*items, configured("workload", engine.workload("act")))
 
 
 def execute(plan: Plan, progress: ProgressCallback | None = None) -> Certification:
@@ -168,7 +168,8 @@ def execute(plan: Plan, progress: ProgressCallback | None = None) -> Certificati
 def _ratings(case: Case) -> DesignRatings:
     is_final = case.is_found and case.error is None
     performance, stress = (
-        Rating.of(case.search.bracket(test), is_final=is_final) for test in TESTS
+        Rating(found.passed, found.failed, found.strays, is_final)
+        for found in map(case.search.bracket, TESTS)
     )
     steps = tuple(step for _, step in sorted(case.steps.items()))
     return DesignRatings(case.design, performance, stress, steps)

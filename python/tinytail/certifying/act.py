@@ -10,8 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
-RuleName = Literal["paper", "paper-large-period", "current"]
-Test = Literal["performance", "stress"]
+from tinytail.result_types import Condition, RuleName, Test
 
 NS_PER_S = 1_000_000_000
 NS_PER_US = 1_000
@@ -57,38 +56,6 @@ LIMITS = (
     Limit("p99", "p99_us", 8_000_000, 1.0),
     Limit("p99.9", "p999_us", 64_000_000, 0.1),
 )
-
-
-@dataclass(frozen=True, slots=True)
-class Condition:
-    """A condition of a test, and how a run met it.
-
-    `tests` are those that need it. `value` is None if no request completed, which does not pass.
-    """
-
-    name: str
-    tests: tuple[Test, ...]
-    value: float | None
-    limit: float
-    unit: Literal["us", "percent"]
-    passed: bool
-
-    @property
-    def margin_percent(self) -> float | None:
-        """What is left up to the limit, in percent of it; below 0 beyond it."""
-        return None if self.value is None else 100 * (1 - self.value / self.limit)
-
-    def to_dict(self) -> dict[str, Any]:
-        """The condition as a part of a certification's document."""
-        return {
-            "name": self.name,
-            "tests": list(self.tests),
-            "value": self.value,
-            "limit": self.limit,
-            "unit": self.unit,
-            "passed": self.passed,
-            "margin_percent": self.margin_percent,
-        }
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,7 +10,6 @@ from cyclopts import App
 from tinytail import conflicts
 from tinytail.arguments import state_from_words
 from tinytail.certifying import DEVICE, SCHEMES, Plan, execute
-from tinytail.certifying.act import RuleName
 from tinytail.certifying.results import Certification
 from tinytail.certifying.view import certification_view
 from tinytail.cli import BAD_INPUT, INTERRUPTED, OK, RUN_FAILED
@@ -23,6 +22,7 @@ from tinytail.output import (
     write_output,
 )
 from tinytail.progress import reporter
+from tinytail.result_types import RuleName
 
 certify = App(name="certify", help="Rate drives as a certification test does.")
 

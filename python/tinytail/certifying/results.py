@@ -4,100 +4,62 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass, field, fields
 from importlib import resources
 from typing import Any
 
-from tinytail.certifying.act import KINDS, RuleName, Test, Verdict
-from tinytail.certifying.search import TESTS, Bracket
+from tinytail import result_types
+from tinytail.certifying.act import KINDS, Verdict
+from tinytail.certifying.search import TESTS
+from tinytail.documents import plain, read
 from tinytail.errors import NoResultError
 from tinytail.output import json_text
-from tinytail.results import Configured, DesignError
+from tinytail.result_types import Rating, Test
 
 SCHEMA_VERSION = 1
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class Step(result_types.Step):
     """A run of one design at one multiplier.
 
-    `outcome` is what the engine gave: latencies of each kind of request among others.
+    `outcome` is what the engine gave.
     """
 
-    design: str
-    multiplier: int
-    requests: int
-    verdict: Verdict
-    outcome: Mapping[str, Any]
-
-    @property
-    def given_up(self) -> str | None:
-        """Why no more requests were issued after the stress test had failed for good."""
-        found: str | None = self.outcome.get("given_up")
-        return found
+    outcome: Mapping[str, Any] = field(default_factory=dict, repr=False, compare=False)
 
     def said(self) -> str:
         """The run in a few words."""
-        if self.verdict.performance and self.verdict.stress:
+        if self.performance and self.stress:
             return f"{self.multiplier}× passes"
-        what = "fails performance" if self.verdict.stress else "fails"
-        return f"{self.multiplier}× {what}: {(self.verdict.reason or '').partition(':')[0]}"
-
-    def to_dict(self) -> dict[str, Any]:
-        """The step as a part of a certification's document."""
-        kinds = [
-            {"name": kind.name, **found}
-            for kind, found in zip(KINDS, self.outcome["kinds"], strict=True)
-        ]
-        kept = ("stuck", "write_amplification", "erases", "simulated_seconds", "cpu_seconds")
-        return {
-            "design": self.design,
-            "multiplier": self.multiplier,
-            "requests": self.requests,
-            "performance": self.verdict.performance,
-            "stress": self.verdict.stress,
-            "reason": self.verdict.reason,
-            "given_up": self.given_up,
-            "conditions": [each.to_dict() for each in self.verdict.conditions],
-            "kinds": kinds,
-            **{key: self.outcome[key] for key in kept},
-            "warm_up": self.outcome["state"].get("warm_up"),
-            "event_hash": self.outcome["event_hash"],
-        }
-
-
-@dataclass(frozen=True, slots=True)
-class Rating:
-    """The largest multiplier at which a design passed a test, 0 if it passed at none.
-
-    It passed at every smaller one that was tried. `first_failed` is the smallest at which it
-    failed; None if it failed at none, so that the rating is a lower bound. `passed_above` are
-    those above `first_failed` at which it passed. `is_final` is false if the search was cut short.
-    """
-
-    rating: int
-    first_failed: int | None
-    passed_above: tuple[int, ...]
-    is_final: bool
+        what = "fails performance" if self.stress else "fails"
+        return f"{self.multiplier}× {what}: {(self.reason or '').partition(':')[0]}"
 
     @classmethod
-    def of(cls, bracket: Bracket, *, is_final: bool) -> Rating:
-        """What a search knows."""
-        return cls(bracket.passed, bracket.failed, bracket.strays, is_final)
-
-    def to_dict(self) -> dict[str, Any]:
-        """The rating as a part of a certification's document."""
-        return asdict(self) | {"passed_above": list(self.passed_above)}
+    def of(
+        cls,
+        design: str,
+        multiplier: int,
+        requests: int,
+        verdict: Verdict,
+        outcome: Mapping[str, Any],
+    ) -> Step:
+        """What the engine gave for a run, as it was judged."""
+        named = [
+            {"name": kind.name, **found}
+            for kind, found in zip(KINDS, outcome["kinds"], strict=True)
+        ]
+        asked = {"design": design, "multiplier": multiplier, "requests": requests}
+        told = {"given_up": outcome.get("given_up"), "warm_up": outcome["state"].get("warm_up")}
+        found = {**outcome, **plain(verdict), **asked, **told, "kinds": named, "outcome": outcome}
+        return read(cls, found)
 
 
 @dataclass(frozen=True, slots=True)
-class DesignRatings:
+class DesignRatings(result_types.DesignRatings):
     """A design's ratings, and the runs that they come from by their multipliers."""
 
-    design: str
-    performance: Rating
-    stress: Rating
-    steps: tuple[Step, ...]
+    steps: tuple[Step, ...] = ()
 
     def rating(self, test: Test) -> Rating:
         """The rating by a test."""
@@ -116,25 +78,10 @@ class DesignRatings:
 
 
 @dataclass(frozen=True, slots=True)
-class Certification:
-    """The ratings of several designs on one drive, all from drives aged alike.
+class Certification(result_types.Certification):
+    """The ratings of several designs on one drive, all from drives aged alike."""
 
-    `partial` is true if it was interrupted. `errors` tells of designs that could not be rated.
-    """
-
-    version: str
-    command: str
-    device: str
-    rule: RuleName
-    duration_s: int
-    max_multiplier: int
-    resolution: int
-    seed: int
-    partial: bool
-    state: Mapping[str, Any] | None
-    configuration: tuple[Configured, ...]
     designs: tuple[DesignRatings, ...]
-    errors: tuple[DesignError, ...]
 
     def ratings(self, design: str) -> DesignRatings:
         """The ratings of a design.
@@ -152,18 +99,8 @@ class Certification:
         """The certification as a document that follows `certification_schema()`."""
         return {
             "schema_version": SCHEMA_VERSION,
-            "version": self.version,
-            "command": self.command,
-            "device": self.device,
             "workload": "act",
-            "rule": self.rule,
-            "duration_s": self.duration_s,
-            "max_multiplier": self.max_multiplier,
-            "resolution": self.resolution,
-            "seed": self.seed,
-            "partial": self.partial,
-            "state": None if self.state is None else dict(self.state),
-            "configuration": [item.to_dict() for item in self.configuration],
+            **_declared(result_types.Certification, self),
             "ratings": {
                 found.design: {
                     test: found.rating(test).rating if found.rating(test).is_final else None
@@ -171,21 +108,23 @@ class Certification:
                 }
                 for found in self.designs
             },
-            "designs": [
-                {
-                    "design": found.design,
-                    "performance": found.performance.to_dict(),
-                    "stress": found.stress.to_dict(),
-                }
-                for found in self.designs
-            ],
-            "steps": [step.to_dict() for found in self.designs for step in found.steps],
-            "errors": [asdict(error) for error in self.errors],
+            "designs": [_declared(result_types.DesignRatings, found) for found in self.designs],
+            "steps": [_step(step) for found in self.designs for step in found.steps],
         }
 
     def to_json(self) -> str:
         """The document of `to_dict` as JSON text."""
         return json_text(self.to_dict())
+
+
+def _declared(kind: Any, value: object) -> dict[str, Any]:
+    """What a value has of the declared keys, without those of its own."""
+    return {each.name: plain(getattr(value, each.name)) for each in fields(kind)}
+
+
+def _step(step: Step) -> dict[str, Any]:
+    margins = [plain(each) | {"margin_percent": each.margin_percent} for each in step.conditions]
+    return _declared(result_types.Step, step) | {"conditions": margins}
 
 
 def certification_schema() -> dict[str, Any]:

@@ -13,7 +13,7 @@ from tinytail.certifying.act import LIMITS, RATE_PER_S, SLICES, Rule, judge
 from tinytail.certifying.results import Step
 from tinytail.certifying.search import Search
 from tinytail.errors import kind_of
-from tinytail.results import DesignError
+from tinytail.result_types import DesignError
 from tinytail.runner import DesignProgress, Job, ProgressCallback, Runner, run_one
 from tinytail.tracing import NOTHING_SAID
 from tinytail.transforms import Transform
@@ -194,7 +194,7 @@ class Rounds:
             raise
         requests = self._common.requests(multiplier)
         with self._lock:
-            case.steps[multiplier] = Step(case.design, multiplier, requests, verdict, outcome)
+            case.steps[multiplier] = Step.of(case.design, multiplier, requests, verdict, outcome)
             case.search.record(multiplier, performance=verdict.performance, stress=verdict.stress)
             if case.error is None and len(case.steps) == len(case.jobs):
                 self._go_on(case)

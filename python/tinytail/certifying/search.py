@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from tinytail.certifying.act import Test
+from tinytail.result_types import Test
 
 TESTS: tuple[Test, Test] = ("performance", "stress")
 

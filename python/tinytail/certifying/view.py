@@ -8,9 +8,10 @@ from rich.table import Table
 from rich.text import Text
 
 from tinytail import humanize
-from tinytail.certifying.act import RULES, Condition
-from tinytail.certifying.results import Certification, DesignRatings, Rating, Step
+from tinytail.certifying.act import RULES
+from tinytail.certifying.results import Certification, DesignRatings, Step
 from tinytail.certifying.search import TESTS
+from tinytail.result_types import Condition, Rating
 from tinytail.verdict_view import wrapped
 
 COLUMN_GAP = 2
@@ -108,14 +109,14 @@ def _first_failures(found: DesignRatings) -> str:
     words = []
     for multiplier in sorted({*_failed(found.performance), *_failed(found.stress)}):
         step = found.step(multiplier)
-        what = "performance" if step.verdict.stress else "both"
+        what = "performance" if step.stress else "both"
         words.append(f"{what} at {multiplier}×: {_reason(step)}")
     return "; ".join(words)
 
 
 def _reason(step: Step) -> str:
-    reason = step.verdict.reason or ""
-    failed = next((each for each in step.verdict.conditions if each.name == reason), None)
+    reason = step.reason or ""
+    failed = next((each for each in step.conditions if each.name == reason), None)
     if failed is None:
         return reason
     return f"{failed.name} {_value(failed)}, limit {_limit(failed)}"
@@ -141,14 +142,13 @@ def _margins(found: DesignRatings) -> Table:
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False)
     table.add_column(f"{found.design}: value, and margin", overflow="fold", min_width=NAME_WIDTH)
     for step in steps:
-        verdict = step.verdict
-        word = "passes" if verdict.performance else "stress only" if verdict.stress else "fails"
+        word = "passes" if step.performance else "stress only" if step.stress else "fails"
         table.add_column(f"{step.multiplier}×\n{word}", justify="right", no_wrap=True)
     if not steps:
         return table
     # Four runs fit beside the names only if values and margins are below each other.
     between = " " if len(steps) < 4 else "\n"
-    for row in zip(*(step.verdict.conditions for step in steps), strict=True):
+    for row in zip(*(step.conditions for step in steps), strict=True):
         table.add_row(row[0].name, *(_cell(condition, between) for condition in row))
     return table
 

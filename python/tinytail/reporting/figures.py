@@ -12,7 +12,8 @@ from typing import Literal
 
 from tinytail.causes import human_name
 from tinytail.headline import SAMPLES_BEYOND
-from tinytail.results import BlameGroup, Comparison, DesignResult, Series
+from tinytail.result_types import Series, SlowestRequests
+from tinytail.results import Comparison, DesignResult
 
 US = 1e-6
 
@@ -208,10 +209,10 @@ def blame(comparison: Comparison) -> tuple[list[Cause], list[BlameTail]]:
     The shares are the three smallest that ten reads of a design belong to. Causes that are small
     everywhere are summed under `OTHERS`.
     """
-    groups: dict[float, list[tuple[str, BlameGroup]]] = {}
+    groups: dict[float, list[tuple[str, SlowestRequests]]] = {}
     for result in comparison.results:
         for tail in result.blame.tails:
-            if tail.count and tail.share_percent is not None:
+            if tail.count:
                 groups.setdefault(tail.share_percent, []).append((result.design, tail))
     enough = [
         percent
@@ -238,7 +239,7 @@ def blame(comparison: Comparison) -> tuple[list[Cause], list[BlameTail]]:
     return causes, tails
 
 
-def _bar(design: str, tail: BlameGroup, keys: Sequence[str]) -> Bar:
+def _bar(design: str, tail: SlowestRequests, keys: Sequence[str]) -> Bar:
     parts = {key: tail.ns[key] / 1e9 / tail.count for key in keys if tail.ns.get(key)}
     rest_ns = sum(ns for key, ns in tail.ns.items() if key not in parts)
     if rest_ns:

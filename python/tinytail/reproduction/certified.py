@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from tinytail import certifying, engine
-from tinytail.certifying.act import Test
 from tinytail.errors import RunError
+from tinytail.result_types import Test
 from tinytail.runner import DesignProgress
 
 

@@ -8,7 +8,7 @@ from typing import Any, get_args
 from tinytail.errors import ConfigError, suggestion
 from tinytail.reproduction import conditions
 from tinytail.reproduction.records import Figure, Kind, Paper, PaperTable, Row, RowInput
-from tinytail.results import Latency
+from tinytail.result_types import Latency
 
 
 def check(paper: Paper) -> None:

@@ -16,12 +16,13 @@ from shutil import which
 from typing import Any
 
 from tinytail import engine
-from tinytail.certifying.act import Test
 from tinytail.errors import ConfigError, TinytailError, suggestion
+from tinytail.methods import BlameGroup
 from tinytail.reproduction.conditions import Value
 from tinytail.reproduction.lab import Lab, Unavailable
 from tinytail.reproduction.records import Measure
-from tinytail.results import BlameGroup, DesignResult
+from tinytail.result_types import Test
+from tinytail.results import DesignResult
 
 Values = dict[str, Value]
 SECTOR_BYTES = 512
@@ -284,7 +285,7 @@ def drive_work(lab: Lab, *, experiment: str, design: str) -> Values:
     times, blame = result.gc_times, result.blame
     return {
         "write_amplification": result.write_amplification,
-        "victims_percent": result.state.get("victim_valid_percent"),
+        "victims_percent": result.state.victim_valid_percent,
         "gc_mean_ms": None if times is None else times.mean_us / 1000,
         "gc_max_ms": None if times is None else times.max_us / 1000,
         "erases_of_a_die": erases,

@@ -11,6 +11,7 @@ from typing import Any
 
 from tinytail import engine
 from tinytail.errors import UsageError, suggestion
+from tinytail.methods import BlameGroup
 from tinytail.reproduction.figures import Format, draw_all
 from tinytail.reproduction.lab import Lab, Unavailable
 from tinytail.reproduction.records import Paper, Row, Tier
@@ -172,7 +173,7 @@ def _runs(paper: Paper, lab: Lab, experiment: str) -> list[dict[str, Any]]:
 
 def _blame(result: DesignResult) -> dict[str, dict[str, float]]:
     """What each cause contributes to a read on average, in µs: of all, and of the slowest."""
-    groups = {"all reads": result.blame.all_reads}
+    groups: dict[str, BlameGroup] = {"all reads": result.blame.all_reads}
     groups |= {f"slowest {tail.share_percent:g} %": tail for tail in result.blame.tails}
     return {
         name: {share.cause: share.mean_us for share in group.ranked()}
@@ -188,9 +189,9 @@ def _facts(result: DesignResult) -> dict[str, Any]:
         "input": result.workload.input,
         "requests": read.count + result.write.count,
         "seed": result.seed,
-        "free_percent": state.get("free_percent"),
-        "live_percent": state.get("live_percent"),
-        "victim_valid_percent": state.get("victim_valid_percent"),
+        "free_percent": state.free_percent,
+        "live_percent": state.live_percent,
+        "victim_valid_percent": state.victim_valid_percent,
         "mean_us": read.mean_us,
         "p50_us": read.p50_us,
         "p90_us": read.p90_us,

@@ -9,23 +9,26 @@ use crate::device::{AgeingMethod, Device};
 use crate::policy::interface::Place;
 use crate::policy::thresholds::{Room, Threshold};
 use crate::policy::{GcGatePolicy, GcTriggerPolicy, JoinPolicy};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use tinytail_config::Document;
 
 /// A value of a design or of the starting state that a run uses instead of the one that was asked for.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Adjustment {
-    /// What kind of change it is: `parity_capacity`, `write_points`, `gc_thresholds`, `gc_gate`,
-    /// `padding` or `starting_state`.
+    /// What kind of change it is.
+    #[schemars(extend("enum" = ["gc_thresholds", "gc_gate", "write_points", "starting_state", "parity_capacity", "padding"]))]
     pub code: String,
     /// Section of the design's file or of the device's.
     pub section: String,
     /// Key in the section.
     pub key: String,
     /// The value that was asked for.
+    #[schemars(extend("type" = ["number", "string"]))]
     pub wanted: Value,
     /// The value that is used.
+    #[schemars(extend("type" = ["number", "string"]))]
     pub used: Value,
     /// A sentence that says so, with the reason.
     pub message: String,

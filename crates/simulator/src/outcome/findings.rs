@@ -1,5 +1,6 @@
 //! What makes the figures of a run mean less than they seem to.
 
+use schemars::JsonSchema;
 use serde::Serialize;
 use std::collections::BTreeMap;
 use tinytail_core::counters::Counters;
@@ -7,15 +8,42 @@ use tinytail_metrics::LatencySummary;
 use tinytail_metrics::series::SeriesSummary;
 use tinytail_workload::{Fitted, Pacing};
 
-/// Something that makes a result mean less.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+/// Something that makes a result mean less than it seems to.
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct Finding {
     /// What sort of thing it is, for programs.
-    pub code: &'static str,
+    pub code: FindingCode,
     /// The same in words.
     pub message: String,
     /// The numbers that it rests on.
     pub figures: BTreeMap<&'static str, f64>,
+}
+
+/// What sort of thing makes a result mean less.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum FindingCode {
+    /// The run ended early, and no ratio is taken to it. Figures: `requests`, and `requests_expected` if that is known.
+    Partial,
+    /// In open loop, 5 % of the requests or more were outstanding when the last one arrived, and took 5 % of the time or more:
+    /// latencies grow with the length of the run. Figures: `offered_per_second`, `served_per_second`,
+    /// `outstanding_at_last_arrival`.
+    Saturated,
+    /// In open loop, more than half of the reads found the device queue full. Figures: `queue_blocked_read_percent`.
+    QueueFull,
+    /// More than 1 % of the reads or of the writes reached beyond the drive, or the region, that `--fit` folded or clipped them
+    /// to; one for each tenant. Figures: `reads`, `reads_beyond`, `writes`, `writes_beyond`.
+    TraceFitted,
+    /// The host wrote and nothing was programmed for it: its writes merged in RAM or are there still. Figures: `writes`,
+    /// `merged_writes`, `gc_pages`.
+    NoHostPrograms,
+    /// A design that has a GC ran none.
+    NoGc,
+    /// Fewer than 100 GCs ran. By chance alone a count of 100 is off by 10 %, and so is what is made of it. Figures: `gcs`.
+    FewGcs,
+    /// Fewer than ten requests lie beyond a percentile of the table, which is not shown; it stands in the document nevertheless.
+    /// Figures: `reads` and `writes`, how many there are.
+    FewSamples,
 }
 
 /// What of a run the findings rest on.
@@ -58,7 +86,7 @@ pub(super) fn findings(run: &Run<'_>) -> Vec<Finding> {
     load.into_iter().flatten().chain(run.fitted.iter().map(trace_fitted)).chain(gc.into_iter().flatten()).collect()
 }
 
-fn finding<const N: usize>(code: &'static str, message: String, figures: [(&'static str, f64); N]) -> Finding {
+fn finding<const N: usize>(code: FindingCode, message: String, figures: [(&'static str, f64); N]) -> Finding {
     Finding { code, message, figures: figures.into() }
 }
 
@@ -67,7 +95,7 @@ fn partial(run: &Run<'_>) -> Option<Finding> {
     let expected = run.requests_expected.map_or(String::new(), |expected| format!(" of {}", grouped(expected)));
     run.partial.then(|| {
         let mut found = finding(
-            "partial",
+            FindingCode::Partial,
             format!("the run ended early, after {}{expected} requests: no ratio is taken to it", grouped(done)),
             [("requests", done as f64)],
         );
@@ -88,7 +116,7 @@ fn saturated(run: &Run<'_>) -> Option<Finding> {
     let (offered, served) = (done as f64 / run.arrivals_seconds, done as f64 / run.seconds);
     (drain >= BACKLOG_SHARE * run.seconds && outstanding as f64 >= BACKLOG_SHARE * done as f64).then(|| {
         finding(
-            "saturated",
+            FindingCode::Saturated,
             format!("saturated: {} requests/s arrive and {} are served, so latencies grow with the run", rate(offered), rate(served)),
             [("offered_per_second", offered), ("served_per_second", served), ("outstanding_at_last_arrival", outstanding as f64)],
         )
@@ -99,7 +127,7 @@ fn queue_full(run: &Run<'_>) -> Option<Finding> {
     let percent = run.queue_blocked_read_percent;
     (run.pacing == Pacing::Open && percent > QUEUE_BLOCKED_PERCENT).then(|| {
         finding(
-            "queue_full",
+            FindingCode::QueueFull,
             format!("overloaded: {percent:.0} % of the reads found the device queue full"),
             [("queue_blocked_read_percent", percent)],
         )
@@ -111,7 +139,7 @@ fn trace_fitted(fitted: &Fitted) -> Finding {
     let (reads, writes) = (fitted.reads, fitted.writes);
     let figures =
         [("reads", reads.requests), ("reads_beyond", reads.beyond), ("writes", writes.requests), ("writes_beyond", writes.beyond)];
-    finding("trace_fitted", fitted.message.clone(), figures.map(|(name, count)| (name, count as f64)))
+    finding(FindingCode::TraceFitted, fitted.message.clone(), figures.map(|(name, count)| (name, count as f64)))
 }
 
 /// The host wrote, and none of it reached the flash.
@@ -123,7 +151,7 @@ fn unflushed(run: &Run<'_>) -> Option<Finding> {
             copied => format!("; GC copied {} pages meanwhile", grouped(copied)),
         };
         finding(
-            "no_host_programs",
+            FindingCode::NoHostPrograms,
             format!("all {} writes stayed in the write buffer, so there is no write amplification{meanwhile}", grouped(run.write.count)),
             [("writes", run.write.count as f64), ("merged_writes", counters.merged as f64), ("gc_pages", counters.gc_pages as f64)],
         )
@@ -134,16 +162,16 @@ fn unflushed(run: &Run<'_>) -> Option<Finding> {
 fn no_gc(run: &Run<'_>) -> Option<Finding> {
     let measured = !run.partial || run.counters.completed > 0;
     (run.collects && run.counters.gcs == 0 && measured)
-        .then(|| finding("no_gc", "no GC ran, so this says nothing about what the design does about GC".into(), []))
+        .then(|| finding(FindingCode::NoGc, "no GC ran, so this says nothing about what the design does about GC".into(), []))
 }
 
 /// Chance decides what so few GCs copied and erased.
 fn few_gcs(run: &Run<'_>) -> Option<Finding> {
     let gcs = run.counters.gcs;
     let ran = if gcs == 1 { "GC" } else { "GCs" };
-    (1..GCS_MIN)
-        .contains(&gcs)
-        .then(|| finding("few_gcs", format!("only {gcs} {ran} ran: write amplification and wear mean little"), [("gcs", gcs as f64)]))
+    (1..GCS_MIN).contains(&gcs).then(|| {
+        finding(FindingCode::FewGcs, format!("only {gcs} {ran} ran: write amplification and wear mean little"), [("gcs", gcs as f64)])
+    })
 }
 
 fn few_samples(run: &Run<'_>) -> Option<Finding> {
@@ -157,7 +185,7 @@ fn few_samples(run: &Run<'_>) -> Option<Finding> {
         }
     }
     (!kinds.is_empty()).then(|| Finding {
-        code: "few_samples",
+        code: FindingCode::FewSamples,
         message: format!("fewer than ten samples beyond {}", kinds.join(" and ")),
         figures,
     })

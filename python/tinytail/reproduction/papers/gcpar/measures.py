@@ -11,7 +11,8 @@ from tinytail.errors import TinytailError
 from tinytail.reproduction.lab import Lab, Unavailable
 from tinytail.reproduction.measures import Values
 from tinytail.reproduction.records import Measure
-from tinytail.results import DesignResult, Latency
+from tinytail.result_types import Latency
+from tinytail.results import DesignResult
 
 Kind = Literal["read", "write", "total"]
 GIB = 1 << 30

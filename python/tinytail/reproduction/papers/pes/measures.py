@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from tinytail import engine
-from tinytail.certifying.act import LARGE_READS, LARGE_WRITES, LIMITS, SMALL_READS, Test
+from tinytail.certifying.act import LARGE_READS, LARGE_WRITES, LIMITS, SMALL_READS
 from tinytail.reproduction.lab import Lab, Unavailable
 from tinytail.reproduction.measures import (
     Values,
@@ -18,6 +18,7 @@ from tinytail.reproduction.measures import (
     run_values,
 )
 from tinytail.reproduction.records import Experiment, Measure
+from tinytail.result_types import Test
 
 BASELINE = "erase-baseline"
 

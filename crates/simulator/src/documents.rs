@@ -1,0 +1,428 @@
+//! The documents that `tinytail compare` and `tinytail certify act` write. What is declared here the Python package makes of the
+//! outcomes of runs. Schemas, Python types and pages follow from it; this test writes the schemas anew:
+//! `UPDATE_EXPECT=1 cargo test --release -p tinytail-simulator documents`.
+#![expect(dead_code, reason = "these types are declared for their schemas")]
+
+use crate::outcome::{Outcome, StateNote};
+use expect_test::expect_file;
+use schemars::generate::SchemaSettings;
+use schemars::transform::RecursiveTransform;
+use schemars::{JsonSchema, Schema, SchemaGenerator};
+use serde_json::Value;
+use std::collections::BTreeMap;
+use tinytail_metrics::LatencySummary;
+use tinytail_metrics::kinds::KindSummary;
+
+/// What `tinytail compare --json` writes and `Comparison.to_dict()` returns: designs that served the same workload, on drives aged
+/// alike. A figure that has no meaning, such as the mean of no requests, is `None`.
+#[derive(JsonSchema)]
+struct Comparison {
+    /// Raised when a document of this version could be misread.
+    #[schemars(skip_deserializing, extend("const" = 1))]
+    schema_version: u32,
+    /// Version of tinytail.
+    version: String,
+    /// The command line that makes this comparison.
+    command: String,
+    /// Name of the device.
+    device: String,
+    /// The workload that all designs served.
+    workload: ComparedWorkload,
+    /// Of the states in which the runs started, the keys on which all results agree; each result has its own in full. Parity takes
+    /// space, so that designs with and without it start with other shares of live pages on the same drive. `None` if there is no
+    /// result.
+    state: Option<Common>,
+    /// The first seed of ageing and of generators.
+    seed: u64,
+    /// With how many seeds each design ran: `seed` and those that follow.
+    #[schemars(range(min = 1))]
+    seeds: u32,
+    /// The comparison was interrupted: designs are missing or have served a part of the workload.
+    partial: bool,
+    /// The design that ratios are taken to.
+    reference: String,
+    /// Device, designs and workload in full. A trace has no configuration.
+    configuration: Vec<Configured>,
+    /// One result for each design that has one, in the order asked for.
+    results: Vec<DesignResult>,
+    /// Of each design but the reference, by how much the requests that GCs made wait are faster than the reference's. Each design's
+    /// own affected requests count, which need not be the same.
+    #[schemars(skip_deserializing)]
+    improvements: Vec<Improvement>,
+    /// What makes the comparison mean less than it seems to, the gravest first. Each result has findings of its own.
+    #[schemars(skip_deserializing)]
+    findings: Vec<ComparedFinding>,
+    /// Designs that failed, and why.
+    errors: Vec<DesignError>,
+}
+
+/// The workload of a comparison.
+#[derive(JsonSchema)]
+struct ComparedWorkload {
+    /// Its name.
+    name: String,
+    /// As in a result; `None` if no design ran.
+    input: Option<tinytail_workload::InputKind>,
+    /// As in a result; `None` if no design ran.
+    detail: Option<String>,
+    /// As in a result; `None` if no design ran.
+    pacing: Option<crate::outcome::PacingNote>,
+}
+
+/// The keys of a state that several runs share.
+struct Common;
+
+impl JsonSchema for Common {
+    fn schema_name() -> std::borrow::Cow<'static, str> {
+        "CommonState".into()
+    }
+
+    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
+        let mut schema = StateNote::json_schema(generator);
+        schema.remove("required");
+        schema.insert("description".into(), "The keys of `State` on which all runs agree.".into());
+        schema
+    }
+}
+
+/// What one design did. With several seeds a figure is the mean over them, a maximum the largest, blame the sum; what has no mean,
+/// such as `series` and `event_hash`, is that of the first.
+#[derive(JsonSchema)]
+struct DesignResult {
+    #[schemars(flatten)]
+    outcome: Outcome,
+    /// The figures of each seed. Missing where there was one.
+    #[schemars(skip_serializing_if = "Option::is_none", with = "Vec<Replicate>", length(min = 2))]
+    replicates: Option<Vec<Replicate>>,
+}
+
+/// What a design did with one of several seeds.
+#[derive(JsonSchema)]
+struct Replicate {
+    /// The seed.
+    seed: u64,
+    /// As in a result.
+    event_hash: String,
+    /// Latencies of reads.
+    read: LatencySummary,
+    /// Latencies of writes.
+    write: LatencySummary,
+    /// As in a result.
+    #[schemars(range(min = 0, max = 100))]
+    gc_blocked_read_percent: f64,
+    /// As in a result.
+    #[schemars(range(min = 0, max = 100))]
+    queue_blocked_read_percent: f64,
+    /// As in a result.
+    write_amplification: Option<f64>,
+    /// Blocks erased.
+    erases: u64,
+    /// GCs completed.
+    gc_count: u64,
+    /// Simulated time, in seconds.
+    simulated_seconds: f64,
+}
+
+/// A device, a design or a workload as it was configured.
+#[derive(JsonSchema)]
+struct Configured {
+    /// Which of them it is.
+    #[schemars(extend("enum" = ["device", "design", "workload"]))]
+    kind: String,
+    /// Its name.
+    name: String,
+    /// One line about it.
+    summary: String,
+    /// Its values.
+    settings: Vec<Setting>,
+}
+
+/// One value of a configuration.
+#[derive(JsonSchema)]
+struct Setting {
+    /// The section of the file.
+    section: String,
+    /// The key in the section.
+    key: String,
+    /// The value, as it would stand in the file.
+    value: String,
+    /// Where the value comes from: a paper, a file, or the option that gave it.
+    source: String,
+}
+
+/// Mean latencies of the requests that GCs made wait, held against those of the reference.
+#[derive(JsonSchema)]
+struct Improvement {
+    /// The design that is compared with the reference.
+    design: String,
+    /// By how many percent the mean latency of its `gc_affected` reads is below the reference's; `None` if one of the two has none.
+    #[schemars(range(max = 100))]
+    gc_affected_reads_percent: Option<f64>,
+    /// By how many percent the mean latency of its `gc_affected` writes is below the reference's; `None` if one of the two has none.
+    #[schemars(range(max = 100))]
+    gc_affected_writes_percent: Option<f64>,
+}
+
+/// Something that makes a comparison mean less than it seems to, or a design that is worse than the reference.
+#[derive(JsonSchema)]
+struct ComparedFinding {
+    /// What sort of thing it is, for programs.
+    code: ComparedFindingCode,
+    /// The same in words.
+    message: String,
+    /// The numbers that it rests on.
+    figures: BTreeMap<String, f64>,
+    /// The designs that it is about.
+    designs: Vec<String>,
+}
+
+/// What sort of thing makes a comparison mean less.
+#[derive(JsonSchema)]
+#[schemars(rename_all = "snake_case")]
+enum ComparedFindingCode {
+    /// In closed loop designs served rates that differ by more than 5 %, so that their latencies are of different loads. Figures:
+    /// `least_per_second`, `most_per_second`.
+    ClosedLoop,
+    /// No design ran any GC.
+    NoGc,
+    /// Several designs ran fewer than 100 GCs each, and not equally many. Figures: `least`, `most`.
+    FewGcs,
+    /// A design has a higher latency than the reference at the deepest percentile that ten requests of each design lie beyond.
+    /// Figures: `latency_us`, `reference_us`.
+    Worse,
+    /// A design differs from the reference by no more than chance at the deepest percentile that ten requests of each design lie
+    /// beyond. Figures: `latency_us`, `reference_us`.
+    WithinNoise,
+}
+
+/// Why a design has no result, or a doubtful one.
+#[derive(JsonSchema)]
+struct DesignError {
+    /// The design.
+    design: String,
+    /// What sort of error it is.
+    kind: ErrorKind,
+    /// What went wrong.
+    message: String,
+}
+
+/// What sort of error keeps a design from having a result.
+#[derive(JsonSchema)]
+#[schemars(rename_all = "snake_case")]
+enum ErrorKind {
+    /// Faulty input: device, design, image.
+    Config,
+    /// Faulty input: the workload.
+    Workload,
+    /// The run failed.
+    Run,
+    /// It was interrupted before it could run.
+    Interrupted,
+    /// A fault of tinytail itself.
+    Internal,
+}
+
+/// What `tinytail certify act --json` writes and `Certification.to_dict()` returns: the ratings of several designs on one drive, all
+/// from drives aged alike.
+#[derive(JsonSchema)]
+struct Certification {
+    /// Raised when a document of this version could be misread.
+    #[schemars(skip_deserializing, extend("const" = 1))]
+    schema_version: u32,
+    /// Version of tinytail.
+    version: String,
+    /// The command line that makes this certification.
+    command: String,
+    /// Name of the device.
+    device: String,
+    /// The workload whose multiplier was varied.
+    #[schemars(skip_deserializing, extend("const" = "act"))]
+    workload: String,
+    /// What a run had to meet.
+    rule: RuleName,
+    /// Length of the measured part of each run, in seconds of simulated time.
+    #[schemars(range(min = 1))]
+    duration_s: u32,
+    /// The largest multiplier that would have been tried.
+    #[schemars(range(min = 1))]
+    max_multiplier: u32,
+    /// How far apart the multipliers may be that a rating lies between.
+    #[schemars(range(min = 1))]
+    resolution: u32,
+    /// Seed of ageing and of generators.
+    seed: u64,
+    /// The certification was interrupted: ratings are missing.
+    partial: bool,
+    /// The state that all runs started from; `None` if none ran.
+    state: Option<Common>,
+    /// Device, designs and workload in full.
+    configuration: Vec<Configured>,
+    /// The ratings of each design in short.
+    #[schemars(skip_deserializing)]
+    ratings: BTreeMap<String, Ratings>,
+    /// What is known of the ratings of each design.
+    designs: Vec<DesignRatings>,
+    /// Every run, by design and multiplier.
+    #[schemars(skip_deserializing)]
+    steps: Vec<Step>,
+    /// Designs that could not be rated, and why.
+    errors: Vec<DesignError>,
+}
+
+/// Which conditions a run must meet.
+#[derive(JsonSchema)]
+#[schemars(rename_all = "kebab-case")]
+enum RuleName {
+    /// Those of Practical Erase Suspension, section 3.3.
+    Paper,
+    /// The same, with the mean latency of every kind below the time between two large requests.
+    PaperLargePeriod,
+    /// Those of the tool's own README, version 6.
+    Current,
+}
+
+/// The ratings of a design: 0 if it passed at no multiplier, `None` if the search was cut short.
+#[derive(JsonSchema)]
+struct Ratings {
+    /// By the performance test.
+    performance: Option<u32>,
+    /// By the stress test.
+    stress: Option<u32>,
+}
+
+/// What is known of the ratings of a design.
+#[derive(JsonSchema)]
+struct DesignRatings {
+    /// The design.
+    design: String,
+    /// By the performance test.
+    performance: Rating,
+    /// By the stress test.
+    stress: Rating,
+}
+
+/// The largest multiplier at which a design passed a test.
+#[derive(JsonSchema)]
+struct Rating {
+    /// The largest multiplier that passed, with none that failed below it; 0 if there is none.
+    rating: u32,
+    /// The smallest multiplier that failed; `None` if none did, so that the rating is a lower bound.
+    first_failed: Option<u32>,
+    /// The multipliers above `first_failed` that passed.
+    passed_above: Vec<u32>,
+    /// False if the search was cut short.
+    is_final: bool,
+}
+
+/// A run of one design at one multiplier.
+#[derive(JsonSchema)]
+struct Step {
+    /// The design.
+    design: String,
+    /// Multiplier of the load.
+    #[schemars(range(min = 1))]
+    multiplier: u32,
+    /// Requests that the run has if it is not given up.
+    #[schemars(range(min = 1))]
+    requests: u64,
+    /// It passed the performance test.
+    performance: bool,
+    /// It passed the stress test.
+    stress: bool,
+    /// What failed: the name of a condition, or why requests stopped completing; `None` if nothing did.
+    reason: Option<String>,
+    /// Why no more requests were issued once the stress test had failed for good; `None` if the load was served to its end.
+    given_up: Option<String>,
+    /// What the rule asks, and how the run met it.
+    conditions: Vec<Condition>,
+    /// Small reads, large reads and large writes apart.
+    #[schemars(length(min = 3, max = 3))]
+    kinds: Vec<ActKind>,
+    /// How requests stopped completing, and what helps; `None` if none did.
+    stuck: Option<String>,
+    /// As in a result.
+    write_amplification: Option<f64>,
+    /// Blocks erased.
+    erases: u64,
+    /// Simulated time of the measured part, in seconds.
+    simulated_seconds: f64,
+    /// User CPU time of the measured part, in seconds.
+    cpu_seconds: f64,
+    /// What was served before the measured part; `None` if nothing was.
+    warm_up: Option<String>,
+    /// Hash of every event. Equal hashes mean equal runs.
+    event_hash: String,
+}
+
+/// A condition of a test, and how a run met it. A percentile is shown, but requests are counted: at its edge the two may differ by the
+/// histogram's 0.1 %.
+#[derive(JsonSchema)]
+struct Condition {
+    /// What is held against the limit.
+    name: String,
+    /// The tests that need it.
+    #[schemars(length(min = 1))]
+    tests: Vec<Test>,
+    /// What was measured, in `unit`; `None` if no request completed, which does not pass.
+    value: Option<f64>,
+    /// The limit, in `unit`.
+    limit: f64,
+    /// Unit of value and limit.
+    #[schemars(extend("enum" = ["us", "percent"]))]
+    unit: String,
+    /// The run met it.
+    passed: bool,
+    /// What is left up to the limit, in percent of it; below 0 beyond it. `None` without a value.
+    #[schemars(skip_deserializing, range(max = 100))]
+    margin_percent: Option<f64>,
+}
+
+/// One of ACT's tests.
+#[derive(JsonSchema)]
+#[schemars(rename_all = "snake_case")]
+enum Test {
+    /// The latencies of small reads are within limits, and the stress test.
+    Performance,
+    /// The drive keeps up with the load.
+    Stress,
+}
+
+/// One kind of ACT's requests, and their latencies.
+#[derive(JsonSchema)]
+struct ActKind {
+    /// Which of ACT's kinds it is.
+    #[schemars(extend("enum" = ["small reads", "large reads", "large writes"]))]
+    name: String,
+    #[schemars(flatten)]
+    summary: KindSummary,
+}
+
+/// What holds in all documents: no other keys than those declared, `null` where Rust has `None`, and no figure below 0 where no
+/// bound is declared.
+fn strict(schema: &mut Schema) {
+    if schema.get("properties").is_some() {
+        schema.insert("additionalProperties".into(), false.into());
+    }
+    let bounded = ["minimum", "maximum", "exclusiveMinimum"].iter().any(|&bound| schema.get(bound).is_some());
+    if schema.get("type").is_some_and(|of| of.to_string().contains("\"number\"")) && !bounded {
+        schema.insert("minimum".into(), 0.into());
+    }
+    if let Some(Value::String(text)) = schema.get_mut("description") {
+        *text = text.split_whitespace().collect::<Vec<_>>().join(" ").replace("`None`", "`null`");
+    }
+    schema.remove("format");
+    schema.remove("default");
+}
+
+fn schema<T: JsonSchema>(title: &str) -> String {
+    let settings = SchemaSettings::draft2020_12().for_serialize().with_transform(RecursiveTransform(strict));
+    let mut schema = settings.into_generator().into_root_schema_for::<T>();
+    schema.insert("title".into(), title.into());
+    format!("{}\n", serde_json::to_string_pretty(&schema).unwrap())
+}
+
+#[test]
+fn the_schemas_of_documents_are_those_that_are_shipped() {
+    expect_file!["../../../python/tinytail/schema/compare.schema.json"].assert_eq(&schema::<Comparison>("tinytail comparison"));
+    expect_file!["../../../python/tinytail/schema/certify.schema.json"].assert_eq(&schema::<Certification>("tinytail certification"));
+}
