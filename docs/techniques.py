@@ -16,7 +16,7 @@ POLICY = ROOT / "crates" / "core" / "src" / "policy"
 PAGE = ROOT / "docs" / "techniques.md"
 
 INTERFACE = re.compile(
-    r"enum \w+ for (?P<trait>\w+), \w+ in \"(?P<section>\w+)\" \{(?P<rows>.*?)\n    \}",
+    r"enum \w+ for (?P<trait>\w+), dispatch_(?P<section>\w+) \{(?P<rows>.*?)\n    \}",
     re.DOTALL,
 )
 QUESTION = re.compile(r"((?: *///[^\n]*\n)+) *trait (\w+), \w+ \{")

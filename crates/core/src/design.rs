@@ -2,12 +2,13 @@
 
 use crate::device::Device;
 use crate::policy::{
-    Align, AlignPolicy, FlushPlan, FlushPlanPolicy, GcGate, GcGatePolicy, GcHold, GcHoldPolicy, GcTrigger, GcTriggerPolicy, Join,
-    JoinPolicy, Order, OrderPolicy, PageChoice, PageChoicePolicy, Place, PlacePolicy, Reach, ReadPlan, ReadPlanPolicy, Scrub, ScrubPolicy,
-    Suspend, SuspendPolicy, Victim, VictimPolicy, WearLevel, WearLevelPolicy,
+    AlignPolicy, FlushPlanPolicy, GcGatePolicy, GcHoldPolicy, GcTriggerPolicy, JoinPolicy, OrderPolicy, PageChoicePolicy, PlacePolicy,
+    Reach, ReadPlanPolicy, ScrubPolicy, SuspendPolicy, Technique, VictimPolicy, WearLevelPolicy,
 };
 use serde::Deserialize;
+use serde::de::DeserializeOwned;
 use std::collections::BTreeMap;
+use std::fmt::{self, Display};
 use tinytail_config::{ConfigError, Document, Fault, Faults, Place as FilePlace, Row, Table, Value, decode};
 
 mod check;
@@ -129,6 +130,7 @@ impl GcSection {
     }
 }
 
+/// The section of victims: techniques in the order in which they are asked.
 #[derive(Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
@@ -136,10 +138,77 @@ pub(crate) struct Chain {
     pub(crate) chain: Vec<VictimPolicy>,
 }
 
-/// A design, of one row for each policy interface: what is asked, the section and field, the enum of its techniques, and the one
-/// that is meant where a design has no such section, if there is one.
+/// What the section of an interface chooses.
+trait Choice: Sized {
+    /// The section as it is written.
+    type Section: DeserializeOwned;
+    fn of(section: Self::Section) -> Self;
+    /// The techniques, each with its position where the section has several.
+    fn each(&self) -> Vec<(Option<usize>, &dyn Technique)>;
+    fn each_mut(&mut self) -> Vec<(Option<usize>, &mut dyn Technique)>;
+}
+
+impl<T: Technique + DeserializeOwned> Choice for T {
+    type Section = Self;
+
+    fn of(section: Self) -> Self {
+        section
+    }
+
+    fn each(&self) -> Vec<(Option<usize>, &dyn Technique)> {
+        vec![(None, self)]
+    }
+
+    fn each_mut(&mut self) -> Vec<(Option<usize>, &mut dyn Technique)> {
+        vec![(None, self)]
+    }
+}
+
+impl Choice for Vec<VictimPolicy> {
+    type Section = Chain;
+
+    fn of(section: Chain) -> Self {
+        section.chain
+    }
+
+    fn each(&self) -> Vec<(Option<usize>, &dyn Technique)> {
+        self.iter().enumerate().map(|(position, policy)| (Some(position), policy as &dyn Technique)).collect()
+    }
+
+    fn each_mut(&mut self) -> Vec<(Option<usize>, &mut dyn Technique)> {
+        self.iter_mut().enumerate().map(|(position, policy)| (Some(position), policy as &mut dyn Technique)).collect()
+    }
+}
+
+/// Where a technique stands: its section, and its position where the section has several.
+struct Slot {
+    section: &'static str,
+    position: Option<usize>,
+}
+
+impl Display for Slot {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.section)?;
+        self.position.map_or(Ok(()), |position| write!(f, " {position}"))
+    }
+}
+
+/// What is known of an interface's section before it is read.
+struct Interface {
+    section: &'static str,
+    /// The technique that is meant where a design has no such section.
+    usual: Option<&'static str>,
+    /// An overlay may choose another technique than the design, but not another than an overlay.
+    once: bool,
+    /// The parameter that tells techniques of one policy apart.
+    by: Option<&'static str>,
+}
+
+/// A design, of one row for each policy interface: what is asked, section and field, what the section chooses; `once`, if
+/// two overlays may not choose two techniques; `by` and the parameter that tells techniques of one policy apart, if one does; `or` and
+/// the technique that is meant where a design has no such section.
 macro_rules! design {
-    ($( #[doc = $doc:literal] $section:ident: $policy:ident $(or $usual:literal)?, )+) => {
+    ($( #[doc = $doc:literal] $section:ident: $choice:ty $(, once = $once:literal)? $(, by $by:literal)? $(, or $usual:literal)?; )+) => {
         /// One technique for each policy interface.
         pub struct Design {
             /// Name, as composed: `base+no-gc`.
@@ -148,83 +217,46 @@ macro_rules! design {
             pub summary: String,
             /// GC's parameters.
             pub gc: GcSection,
-            /// Which block is collected: a chain of policies.
-            pub victim: Vec<VictimPolicy>,
-            $( #[doc = $doc] pub $section: $policy, )+
+            $( #[doc = $doc] pub $section: $choice, )+
             /// Every value with its source, later documents first overridden by name.
             pub rows: Vec<Row>,
             /// The files that it was composed of, for messages.
             pub(crate) files: Vec<Document>,
         }
 
-        /// The sections of a design file.
-        pub const SECTIONS: [&str; 2 + [$($policy::SECTION),+].len()] = ["gc", VictimPolicy::SECTION, $($policy::SECTION),+];
+        const INTERFACES: &[Interface] = &[ $( Interface {
+            section: stringify!($section),
+            usual: [$(Some($usual),)? None][0],
+            once: [$($once,)? false][0],
+            by: [$(Some($by),)? None][0],
+        }, )+ ];
 
-        /// The techniques that are meant where a design has no section for them.
-        const USUAL: &[(&str, &str)] = &[$( $(($policy::SECTION, $usual),)? )+];
+        /// The sections of a design file.
+        pub const SECTIONS: [&str; 1 + INTERFACES.len()] = ["gc", $( stringify!($section), )+];
 
         /// The sections of a composition.
         #[derive(Deserialize)]
         struct Sections {
             #[serde(default)]
             gc: GcSection,
-            victim: Chain,
-            $( $section: $policy, )+
+            $( $section: <$choice as Choice>::Section, )+
         }
 
         impl Design {
             fn of(name: &str, summary: String, rows: Vec<Row>, files: Vec<Document>, sections: Sections) -> Self {
-                let Sections { gc, victim: Chain { chain: victim }, $( $section, )+ } = sections;
-                Self { name: name.into(), summary, gc, victim, $( $section, )+ rows, files }
+                let Sections { gc, $( $section, )+ } = sections;
+                Self { name: name.into(), summary, gc, $( $section: Choice::of($section), )+ rows, files }
             }
 
-            /// What the techniques remember that an image must hold, each with its place and name.
-            pub(crate) fn memories(&self) -> Vec<(String, Vec<u8>)> {
-                let mut memories = vec![$( (format!("{}/{}", $policy::SECTION, self.$section.name()), self.$section.save()), )+];
-                for (position, policy) in self.victim.iter().enumerate() {
-                    memories.push((format!("victim {position}/{}", policy.name()), policy.save()));
-                }
-                memories.retain(|(_, memory)| !memory.is_empty());
-                memories
+            /// Every technique, with where it stands.
+            fn techniques(&self) -> impl Iterator<Item = (Slot, &dyn Technique)> {
+                let all = [ $( (stringify!($section), self.$section.each()), )+ ];
+                all.into_iter().flat_map(|(section, each)| each.into_iter().map(move |(position, it)| (Slot { section, position }, it)))
             }
 
-            /// Gives a technique back what it remembered, if the design has it in the same place.
-            pub(crate) fn remember(&mut self, name: &str, memory: &[u8]) -> Result<(), String> {
-                let Some((place, technique)) = name.split_once('/') else { return Err(format!("`{name}` names no technique")) };
-                let restored = match place {
-                    $( $policy::SECTION if self.$section.name() == technique => self.$section.restore(memory), )+
-                    _ => {
-                        let position = place.strip_prefix("victim ").and_then(|position| position.parse::<usize>().ok());
-                        match position.and_then(|position| self.victim.get_mut(position)) {
-                            Some(policy) if policy.name() == technique => policy.restore(memory),
-                            _ => Ok(()),
-                        }
-                    }
-                };
-                restored.map_err(|what| format!("{name}: {what}"))
-            }
-
-            /// Checks each technique against the device alone.
-            fn prepare_each(&mut self, device: &Device, faults: &mut Faults) {
-                $( faults.take(self.$section.prepare(device)); )+
-                self.victim.iter_mut().for_each(|policy| _ = faults.take(policy.prepare(device)));
-            }
-
-            /// Tells every technique the run's seed.
-            pub(crate) fn seed(&mut self, seed: u64) {
-                $( self.$section.seed(seed); )+
-                for (position, policy) in self.victim.iter_mut().enumerate() {
-                    // Two of the same kind in one chain draw different numbers.
-                    policy.seed(seed.wrapping_add((position as u64) << 32));
-                }
-            }
-
-            /// The name of the technique of an interface, by its section; the names of a chain with `+` between them.
-            pub fn techniques(&self, section: &str) -> String {
-                match section {
-                    $( $policy::SECTION => self.$section.name().into(), )+
-                    _ => self.victim.iter().map(VictimPolicy::name).collect::<Vec<_>>().join("+"),
-                }
+            fn techniques_mut(&mut self) -> impl Iterator<Item = (Slot, &mut dyn Technique)> {
+                let all = [ $( (stringify!($section), self.$section.each_mut()), )+ ];
+                all.into_iter().flat_map(|(section, each)| each.into_iter().map(move |(position, it)| (Slot { section, position }, it)))
             }
 
             /// The sections of a design file, with their JSON Schemas.
@@ -232,8 +264,7 @@ macro_rules! design {
             pub(crate) fn schema_sections() -> Vec<(&'static str, schemars::Schema)> {
                 vec![
                     ("gc", schemars::schema_for!(GcSection)),
-                    (VictimPolicy::SECTION, schemars::schema_for!(Chain)),
-                    $( ($policy::SECTION, schemars::schema_for!($policy)), )+
+                    $( (stringify!($section), schemars::schema_for!(<$choice as Choice>::Section)), )+
                 ]
             }
         }
@@ -241,49 +272,34 @@ macro_rules! design {
 }
 
 design! {
+    /// Which block is collected: a chain of policies.
+    victim: Vec<VictimPolicy>, once = true, by "chain";
     /// Where pages go.
-    place: PlacePolicy,
+    place: PlacePolicy, once = true, by "opens";
     /// When planes want a GC.
-    gc_trigger: GcTriggerPolicy,
+    gc_trigger: GcTriggerPolicy;
     /// Whether a wanted GC may start.
-    gc_gate: GcGatePolicy,
+    gc_gate: GcGatePolicy, by "start";
     /// What a GC holds.
-    gc_hold: GcHoldPolicy,
+    gc_hold: GcHoldPolicy, once = true, by "scope";
     /// Which waiting operation starts next.
-    order: OrderPolicy,
+    order: OrderPolicy, once = true, by "channel";
     /// Which pages of the write points writes get.
-    page_choice: PageChoicePolicy or "any",
+    page_choice: PageChoicePolicy, once = true, by "mode", or "any";
     /// Which operations share a command.
-    join: JoinPolicy,
+    join: JoinPolicy, once = true;
     /// At which open blocks the planes of a die program.
-    align: AlignPolicy or "never",
+    align: AlignPolicy, once = true, or "never";
     /// Whether pulses make way for reads.
-    suspend: SuspendPolicy,
+    suspend: SuspendPolicy, once = true, by "mode";
     /// How reads behind a GC are served.
-    read_plan: ReadPlanPolicy or "direct",
+    read_plan: ReadPlanPolicy, once = true, or "direct";
     /// Which stripe leaves the buffer next.
-    flush_plan: FlushPlanPolicy or "lru",
+    flush_plan: FlushPlanPolicy, once = true, or "lru";
     /// Which copied pages are read in idle time.
-    scrub: ScrubPolicy or "never",
+    scrub: ScrubPolicy, or "never";
     /// Whether stripes move for the sake of wear.
-    wear_level: WearLevelPolicy or "never",
-}
-
-/// The sections whose technique an overlay may choose instead of a design's, but not instead of another overlay's. When and where GC
-/// starts is left out: `no-gc` and watermarks go behind any composition.
-const TECHNIQUES: [&str; 11] =
-    ["place", "gc_hold", "victim", "order", "page_choice", "join", "align", "suspend", "read_plan", "flush_plan", "wear_level"];
-
-/// The parameter that tells techniques of one policy apart.
-fn variant(section: &str) -> &'static str {
-    match section {
-        "gc_gate" => "start",
-        "gc_hold" => "scope",
-        "order" => "channel",
-        "page_choice" | "suspend" => "mode",
-        "place" => "opens",
-        _ => "chain",
-    }
+    wear_level: WearLevelPolicy, once = true, or "never";
 }
 
 /// Whether a section says which technique it chooses.
@@ -291,15 +307,49 @@ fn chooses(values: &Table) -> bool {
     ["chain", "policy"].into_iter().any(|key| values.get(key).is_some())
 }
 
+fn interface(section: &str) -> Option<&'static Interface> {
+    INTERFACES.iter().find(|interface| interface.section == section)
+}
+
 /// What tells one technique of a section from another.
 fn technique(section: &str, values: &Table) -> [Option<toml::Value>; 2] {
-    ["policy", variant(section)].map(|key| values.get(key).map(|value| value.plain().to_toml()))
+    let by = interface(section).and_then(|interface| interface.by);
+    [Some("policy"), by].map(|key| key.and_then(|key| values.get(key)).map(|value| value.plain().to_toml()))
 }
 
 /// The key in which two techniques of a section differ. What a GC holds is a technique of its own, whatever the policy.
 fn difference(section: &str, held: &Table, new: &Table) -> &'static str {
     let same = policy(held) == policy(new) || section == "gc_hold" && new.get("scope").is_some();
-    if same { variant(section) } else { "policy" }
+    interface(section).and_then(|interface| interface.by).filter(|_| same).unwrap_or("policy")
+}
+
+impl Design {
+    /// The name of the technique of an interface, by its section; the names of a chain with `+` between them.
+    pub fn named(&self, section: &str) -> String {
+        let names: Vec<_> = self.techniques().filter(|(slot, _)| slot.section == section).map(|(_, it)| it.name()).collect();
+        names.join("+")
+    }
+
+    /// What the techniques remember that an image must hold, each with its place and name.
+    pub(crate) fn memories(&self) -> Vec<(String, Vec<u8>)> {
+        let memory = |(slot, technique): (Slot, &dyn Technique)| (format!("{slot}/{}", technique.name()), technique.save());
+        self.techniques().map(memory).filter(|(_, memory)| !memory.is_empty()).collect()
+    }
+
+    /// Gives a technique back what it remembered, if the design has it in the same place.
+    pub(crate) fn remember(&mut self, name: &str, memory: &[u8]) -> Result<(), String> {
+        let Some((place, technique)) = name.split_once('/') else { return Err(format!("`{name}` names no technique")) };
+        let mut found = self.techniques_mut().filter(|(slot, it)| slot.to_string() == place && it.name() == technique);
+        found.try_for_each(|(_, it)| it.restore(memory)).map_err(|what| format!("{name}: {what}"))
+    }
+
+    /// Tells every technique the run's seed.
+    pub(crate) fn seed(&mut self, seed: u64) {
+        for (slot, technique) in self.techniques_mut() {
+            // Two of the same kind in one chain draw different numbers.
+            technique.seed(seed.wrapping_add((slot.position.unwrap_or(0) as u64) << 32));
+        }
+    }
 }
 
 /// Whether a document stands alone or changes another.
@@ -374,7 +424,7 @@ impl Design {
         faults.result().map_err(placed)?;
         let (mut faults, mut merged, mut summary) = (Faults::default(), Table::default(), String::new());
         // The overlay that has chosen the technique of a section since the last design.
-        let mut chosen_by: BTreeMap<&str, &str> = BTreeMap::new();
+        let mut choosers: BTreeMap<&str, &str> = BTreeMap::new();
         for (index, (document, header)) in documents.iter().zip(headers.into_iter().flatten()).enumerate() {
             let kind = |found: String| Fault::new("", "kind", found).at(document.place("", "kind"));
             match (index, header.kind) {
@@ -392,27 +442,27 @@ impl Design {
                 (_, DesignKind::Overlay) => summary = format!("{summary}; with {}: {}", document.name, header.summary),
             }
             if header.kind == DesignKind::Design {
-                chosen_by.clear();
+                choosers.clear();
             }
             for (section, value) in document.root.iter() {
                 let Some(values) = value.section() else { continue };
                 if let Some(held) = merged.get(section).and_then(Value::section) {
-                    let fault = contradiction(name, section, [held, values], [chosen_by.get(section).copied(), Some(&document.name)]);
+                    let fault = contradiction(name, section, [held, values], [choosers.get(section).copied(), Some(&document.name)]);
                     // The scope of a GC's hold is changed by itself; of other policies the parameters go with the technique.
                     let chosen = policy(held).is_some() && policy(values).is_some();
                     let replaces = chosen
                         && (policy(held) != policy(values)
                             || section != "gc_hold" && technique(section, held) != technique(section, values));
                     if let Some(fault) = fault {
-                        let key = fault.key.clone();
-                        faults.push(fault.at(document.place(section, &key)));
+                        let place = document.place(section, &fault.key);
+                        faults.push(fault.at(place));
                     }
                     if replaces {
                         merged.remove(section);
                     }
                 }
                 if header.kind == DesignKind::Overlay && chooses(values) {
-                    chosen_by.insert(section, &document.name);
+                    choosers.insert(section, &document.name);
                 }
                 merged.section_mut(section, &value.place).merge(values);
             }
@@ -420,9 +470,9 @@ impl Design {
         faults.result().map_err(placed)?;
         let rows = merged.rows();
         let place = FilePlace::new(name, 0);
-        for (section, usual) in USUAL {
-            if merged.get(section).is_none() {
-                merged.section_mut(section, &place).set("policy", Value::new(&place, (*usual).into()));
+        for Interface { section, usual, .. } in INTERFACES {
+            if let Some(usual) = usual.filter(|_| merged.get(section).is_none()) {
+                merged.section_mut(section, &place).set("policy", Value::new(&place, usual.into()));
             }
         }
         let mut faults = Faults::default();
@@ -461,7 +511,7 @@ fn policy(values: &Table) -> Option<&str> {
 fn contradiction(name: &str, section: &str, [held, values]: [&Table; 2], named: [Option<&str>; 2]) -> Option<Fault> {
     if let [Some(other), Some(own)] = named
         && chooses(values)
-        && TECHNIQUES.contains(&section)
+        && interface(section).is_some_and(|interface| interface.once)
         && technique(section, held) != technique(section, values)
     {
         let key = difference(section, held, values);

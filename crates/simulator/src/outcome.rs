@@ -526,5 +526,5 @@ fn throughput<M: Measures>(drive: &Drive<M>, device: &Device, bytes: u64, start:
 
 /// How often each technique and mechanism acted.
 fn techniques(design: &Design, counters: &Counters) -> BTreeMap<String, u64> {
-    Reported::all().map(|counter| (counter.named(|interface| design.techniques(interface)), counter.count(counters))).collect()
+    Reported::all().map(|counter| (counter.named(|interface| design.named(interface)), counter.count(counters))).collect()
 }

@@ -336,7 +336,7 @@ impl Design {
                 faults.push(Fault::new("gc", key, format!("is {value}")).allowed(format!("1 to {most} on this device")));
             }
         }
-        self.prepare_each(device, faults);
+        self.techniques_mut().for_each(|(_, technique)| _ = faults.take(technique.prepare(device)));
         // What is wrong alone may contradict anything.
         if !faults.is_empty() {
             return;

@@ -74,7 +74,7 @@ impl Design {
 
     /// Somebody wrote the thresholds of GC for this run: they are what is asked about, and stay as they are.
     fn thresholds_are_the_users(&self) -> bool {
-        let gives = |document: &&Document| THRESHOLDS.iter().any(|key| document.gives(GcTriggerPolicy::SECTION, key));
+        let gives = |document: &&Document| THRESHOLDS.iter().any(|key| document.gives("gc_trigger", key));
         self.files.iter().rev().find(gives).is_some_and(|document| !document.is_built_in())
     }
 

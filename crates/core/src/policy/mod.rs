@@ -42,11 +42,20 @@ macro_rules! ask {
     (@ $technique:ident $method:ident ($($argument:ident),*)) => { $technique.$method($($argument),*) };
 }
 
+/// What all techniques answer, whatever their interface asks.
+pub(crate) trait Technique {
+    fn name(&self) -> &'static str;
+    fn prepare(&mut self, device: &Device) -> Result<(), ConfigError>;
+    fn seed(&mut self, seed: u64);
+    fn save(&self) -> Vec<u8>;
+    fn restore(&mut self, memory: &[u8]) -> Result<(), String>;
+}
+
 /// The enum of an interface's techniques, and the list of their names and descriptions.
 macro_rules! techniques {
     (
         $(#[$enum_doc:meta])*
-        enum $enum:ident for $trait:ident, $dispatch:ident in $section:literal { $( $(#[doc = $doc:literal])+ $tag:literal => $variant:ident($technique:ty), )+ }
+        enum $enum:ident for $trait:ident, $dispatch:ident { $( $(#[doc = $doc:literal])+ $tag:literal => $variant:ident($technique:ty), )+ }
     ) => {
         $(#[$enum_doc])*
         #[derive(Deserialize)]
@@ -61,8 +70,6 @@ macro_rules! techniques {
         interface::$dispatch! { $enum { $( $(#[doc = $doc])+ $tag => $variant($technique), )+ } }
 
         impl $enum {
-            /// The section of a design file that chooses the technique.
-            pub const SECTION: &'static str = $section;
             /// Name and description of every technique of this interface.
             pub const TECHNIQUES: &'static [(&'static str, &'static str)] = &[ $( ($tag, concat!($($doc),+)), )+ ];
 
@@ -71,12 +78,30 @@ macro_rules! techniques {
                 match self { $( Self::$variant(_) => $tag, )+ Self::Custom(_) => "custom" }
             }
         }
+
+        impl Technique for $enum {
+            fn name(&self) -> &'static str {
+                self.name()
+            }
+            fn prepare(&mut self, device: &Device) -> Result<(), ConfigError> {
+                $trait::prepare(self, device)
+            }
+            fn seed(&mut self, seed: u64) {
+                $trait::seed(self, seed);
+            }
+            fn save(&self) -> Vec<u8> {
+                $trait::save(self)
+            }
+            fn restore(&mut self, memory: &[u8]) -> Result<(), String> {
+                $trait::restore(self, memory)
+            }
+        }
     };
 }
 
 techniques! {
     /// Techniques that answer `place`.
-    enum PlacePolicy for Place, dispatch_place in "place" {
+    enum PlacePolicy for Place, dispatch_place {
         /// Static: logical pages go round channels, chips, dies and planes in a given order.
         "static" => Static(place::static_order::StaticOrder),
         /// Static dies: a page goes to the plane of its die that has the fewest to program.
@@ -92,7 +117,7 @@ techniques! {
 
 techniques! {
     /// Techniques that answer `gc_trigger`.
-    enum GcTriggerPolicy for GcTrigger, dispatch_gc_trigger in "gc_trigger" {
+    enum GcTriggerPolicy for GcTrigger, dispatch_gc_trigger {
         /// Soft and hard watermark of erased pages in each plane.
         "watermark" => Watermark(gc_trigger::watermark::Watermark),
         /// Background and emergency threshold of erased blocks in each chip.
@@ -104,7 +129,7 @@ techniques! {
 
 techniques! {
     /// Techniques that answer `gc_gate`.
-    enum GcGatePolicy for GcGate, dispatch_gc_gate in "gc_gate" {
+    enum GcGatePolicy for GcGate, dispatch_gc_gate {
         /// Always, or only while no host operation waits for or uses the channel.
         "free" => Free(gc_gate::free::Free),
         /// At most one GC in each die, that of the plane with the fewest erased pages.
@@ -116,7 +141,7 @@ techniques! {
 
 techniques! {
     /// Techniques that answer `gc_hold`.
-    enum GcHoldPolicy for GcHold, dispatch_gc_hold in "gc_hold" {
+    enum GcHoldPolicy for GcHold, dispatch_gc_hold {
         /// Controller, channel, die or plane, from the first page to the last.
         "blocking" => Blocking(gc_hold::blocking::Blocking),
         /// As blocking, but given up after every page until the plane is urgent.
@@ -128,7 +153,7 @@ techniques! {
 
 techniques! {
     /// Techniques that answer `victim`.
-    enum VictimPolicy for Victim, dispatch_victim in "victim" {
+    enum VictimPolicy for Victim, dispatch_victim {
         /// The fewest valid pages.
         "greedy" => Greedy(victim::greedy::Greedy),
         /// The block that closed longest ago.
@@ -146,7 +171,7 @@ techniques! {
 
 techniques! {
     /// Techniques that answer `order`.
-    enum OrderPolicy for Order, dispatch_order in "order" {
+    enum OrderPolicy for Order, dispatch_order {
         /// The one that has waited longest.
         "fifo" => Fifo(order::fifo::Fifo),
         /// Reads before everything else at a die; the channel serves programs last, reads of the host first or commands first.
@@ -164,7 +189,7 @@ techniques! {
 
 techniques! {
     /// Techniques that answer `page_choice`.
-    enum PageChoicePolicy for PageChoice, dispatch_page_choice in "page_choice" {
+    enum PageChoicePolicy for PageChoice, dispatch_page_choice {
         /// Any page, in turns.
         "any" => Any(page_choice::any::Any),
         /// Fast pages for the host, and write points that idle time returns to fast pages.
@@ -180,7 +205,7 @@ techniques! {
 
 techniques! {
     /// Techniques that answer `join`.
-    enum JoinPolicy for Join, dispatch_join in "join" {
+    enum JoinPolicy for Join, dispatch_join {
         /// Nothing joins.
         "none" => Nothing(join::none::Nothing),
         /// Operations of the same kind and cause at the same page offset of sibling planes.
@@ -194,7 +219,7 @@ techniques! {
 
 techniques! {
     /// Techniques that answer `align`.
-    enum AlignPolicy for Align, dispatch_align in "align" {
+    enum AlignPolicy for Align, dispatch_align {
         /// `place` chooses the write points.
         "never" => Never(align::never::Never),
         /// Two open blocks for each plane, of which GC takes the one that is level with its siblings.
@@ -204,7 +229,7 @@ techniques! {
 
 techniques! {
     /// Techniques that answer `suspend`.
-    enum SuspendPolicy for Suspend, dispatch_suspend in "suspend" {
+    enum SuspendPolicy for Suspend, dispatch_suspend {
         /// Erases and programs run to their end.
         "never" => Never(suspend::never::Never),
         /// Erases make way: at once, at the end of the current step, or one until a timeout and then the other.
@@ -214,7 +239,7 @@ techniques! {
 
 techniques! {
     /// Techniques that answer `read_plan`.
-    enum ReadPlanPolicy for ReadPlan, dispatch_read_plan in "read_plan" {
+    enum ReadPlanPolicy for ReadPlan, dispatch_read_plan {
         /// Every read waits for its page.
         "direct" => Direct(read_plan::direct::Direct),
         /// A read behind a GC is reconstructed from its stripe, if that is faster by the paper's or another rule.
@@ -224,7 +249,7 @@ techniques! {
 
 techniques! {
     /// Techniques that answer `flush_plan`.
-    enum FlushPlanPolicy for FlushPlan, dispatch_flush_plan in "flush_plan" {
+    enum FlushPlanPolicy for FlushPlan, dispatch_flush_plan {
         /// What was written longest ago.
         "lru" => Lru(flush_plan::lru::Lru),
         /// Full stripes before partial ones, stripes away from GCs before those that meet one.
@@ -234,7 +259,7 @@ techniques! {
 
 techniques! {
     /// Techniques that answer `scrub`.
-    enum ScrubPolicy for Scrub, dispatch_scrub in "scrub" {
+    enum ScrubPolicy for Scrub, dispatch_scrub {
         /// Nothing is scrubbed.
         "never" => Never(scrub::never::Never),
         /// Copied pages are read while their die is idle; those with many errors are written anew.
@@ -244,7 +269,7 @@ techniques! {
 
 techniques! {
     /// Techniques that answer `wear_level`.
-    enum WearLevelPolicy for WearLevel, dispatch_wear_level in "wear_level" {
+    enum WearLevelPolicy for WearLevel, dispatch_wear_level {
         /// Every stripe stays where it is.
         "never" => Never(wear_level::never::Never),
         /// Written stripes move to less worn planes: to another group, or round the channels of theirs.
