@@ -190,7 +190,7 @@ impl<'a> View<'a> {
     pub fn waiting_reads(self, plane: PlaneIx) -> impl Iterator<Item = u32> + 'a {
         let (flash, ftl, pages) = (self.flash, self.ftl, self.geometry().pages_per_block);
         let reads = flash.line(plane, Class::HostRead).chain(flash.line(plane, Class::AuxiliaryRead)).take(GC_SCAN_MAX);
-        let ppns = reads.map(move |op| ftl.books.lookup(flash.ops[op as usize].lpn));
+        let ppns = reads.map(move |op| ftl.books.lookup(flash.ops[op as usize].tag));
         ppns.filter(move |&ppn| ppn != NONE && ftl.books.plane_of(ppn) == plane).map(move |ppn| ppn % pages)
     }
     /// Whether a plane's GC waits at the gate.

@@ -7,7 +7,7 @@ use crate::flash::ask::Candidate;
 use crate::flash::bus::{InLine, Wants};
 use crate::flash::die::Phase;
 use crate::flash::op::{Class, HOLD_BITS, Op};
-use crate::flash::upper::{Background, Upper};
+use crate::flash::upper::{Background, Holds, Told, Upper};
 use crate::ids::{DieIx, NONE, PlaneIx};
 use crate::units::Ns;
 

@@ -9,7 +9,7 @@ use crate::flash::bus::{InLine, Wants};
 use crate::flash::die::Phase;
 use crate::flash::op::{BACKGROUND_BITS, CLASS_BY_NUMBER, CLASSES, Class, HOLD_BITS, Op, OpKind, Owner, READ_BITS};
 use crate::flash::suspend::PulseEvent;
-use crate::flash::upper::{Background, Bind, Served, Upper};
+use crate::flash::upper::{Background, Bind, Binds, Gathers, Holds, Places, Served, Upper};
 use crate::flash::{EXTRA_SLOTS, TIMERS, Times};
 use crate::ids::{BlockIx, ChannelIx, DieIx, NONE, PlaneIx, Ppn};
 use crate::timer::Timer;
@@ -85,19 +85,15 @@ where
         channel * dies..(channel + 1) * dies
     }
 
-    /// An operation joins the line of its plane and class, and starts at once if it can.
+    /// An operation joins the line of its plane and class and starts at once if it can, or waits for a place first.
     pub(crate) fn enqueue(&mut self, op: u32) {
+        let (arrival, now) = (self.flash.next_arrival(), self.flash.now);
+        let entry = &mut self.flash.ops[op as usize];
+        (entry.born, entry.since, entry.arrival, entry.next) = (now, now, arrival, NONE);
+        let (plane, class, host) = (entry.plane, entry.class, entry.is_host());
         if !self.accepts(op) {
             return;
         }
-        let arrival = self.flash.next_arrival();
-        let now = self.flash.now;
-        let entry = &mut self.flash.ops[op as usize];
-        entry.born = now;
-        entry.since = now;
-        entry.arrival = arrival;
-        entry.next = NONE;
-        let (plane, class, host) = (entry.plane, entry.class, entry.is_host());
         let die = self.flash.die_of(plane);
         let channel = self.flash.channel_of(die);
         self.flash.host_operation_comes(die, host);

@@ -9,7 +9,7 @@ use crate::flash::Times;
 use crate::flash::ask::Waiting;
 use crate::flash::die::Phase;
 use crate::flash::op::{CLASSES, Class, OpKind, Owner};
-use crate::flash::upper::{Background, Upper};
+use crate::flash::upper::{Background, Binds, Upper};
 use crate::ids::{DieIx, NONE, PlaneIx};
 use crate::units::Ns;
 

@@ -1,7 +1,7 @@
 //! Flash operations: what they are, who waits for them, and the pool that they live in.
 
 use crate::attribution::parts::Occupant;
-use crate::ids::{DieIx, Lpn, NONE, PlaneIx, Ppn};
+use crate::ids::{DieIx, NONE, PlaneIx, Ppn};
 use crate::units::Ns;
 
 /// What the flash does.
@@ -97,7 +97,7 @@ impl Owner {
 
     /// Whether its background work hurries once it has taken too long.
     #[inline]
-    pub(crate) fn can_be_late(self) -> bool {
+    pub(super) fn can_be_late(self) -> bool {
         matches!(self, Self::Mover)
     }
 }
@@ -117,8 +117,8 @@ pub struct Op {
     pub arrival: u64,
     /// Who waits for it.
     pub owner: Owner,
-    /// The logical page.
-    pub lpn: Lpn,
+    /// What the tier above knows its data by.
+    pub tag: u32,
     /// The page that is read; for an erase, the block.
     pub ppn: Ppn,
     /// The page that is programmed.
@@ -151,13 +151,13 @@ const _: () = assert!(size_of::<Op>() == 64);
 
 impl Op {
     #[inline]
-    pub(crate) fn new(kind: OpKind, class: Class, occupant: Occupant, owner: Owner, lpn: Lpn, plane: PlaneIx) -> Self {
+    pub(crate) fn new(kind: OpKind, class: Class, occupant: Occupant, owner: Owner, tag: u32, plane: PlaneIx) -> Self {
         Self {
             born: 0,
             since: 0,
             arrival: 0,
             owner,
-            lpn,
+            tag,
             ppn: NONE,
             target: NONE,
             next: NONE,
@@ -175,7 +175,7 @@ impl Op {
     }
 
     /// What work of the background counts as for `order` once it is late: as what the host waits for in the end.
-    pub(crate) fn class_when_late(&self) -> Class {
+    pub(super) fn class_when_late(&self) -> Class {
         if self.kind == OpKind::Read { Class::AuxiliaryRead } else { Class::Flush }
     }
 

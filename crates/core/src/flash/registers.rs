@@ -9,7 +9,7 @@ use crate::event::EventQueue;
 use crate::flash::bus::{InLine, Wants};
 use crate::flash::die::Phase;
 use crate::flash::op::{Class, Owner};
-use crate::flash::upper::{Served, Upper};
+use crate::flash::upper::{ReadsAhead, Served, Upper};
 use crate::flash::{EXTRA_SLOTS, Engine};
 use crate::ids::{DieIx, NONE, PlaneIx};
 
@@ -52,7 +52,7 @@ where
     /// The array of a die has read: its pages wait for the channel from now on, in their registers as soon as these are
     /// empty.
     #[inline(never)]
-    pub(crate) fn array_read_with_registers(&mut self, die: DieIx) {
+    pub(super) fn array_read_with_registers(&mut self, die: DieIx) {
         if !self.flash.device.flash.cache_register {
             return self.partners_step_aside(die);
         }
@@ -147,7 +147,7 @@ where
     }
 
     /// Whether the second register of a plane holds a page that joined a read of GC.
-    pub(crate) fn register_is_full(&self, plane: PlaneIx) -> bool {
+    pub(super) fn register_is_full(&self, plane: PlaneIx) -> bool {
         let bit = plane % self.flash.device.geometry.planes_per_die;
         let registers = self.flash.registers.get(self.flash.die_of(plane) as usize);
         registers.is_some_and(|registers| registers.full >> bit & 1 == 1)
@@ -169,7 +169,7 @@ where
     }
 
     /// The channel, which is free, takes the next page of a die.
-    pub(crate) fn empty_register(&mut self, die: DieIx) {
+    pub(super) fn empty_register(&mut self, die: DieIx) {
         let channel = self.flash.channel_of(die);
         let registers = &mut self.flash.registers[die as usize];
         registers.in_line = false;
@@ -185,7 +185,7 @@ where
     }
 
     /// A page of a die has crossed the channel.
-    pub(crate) fn register_emptied(&mut self, die: DieIx) {
+    pub(super) fn register_emptied(&mut self, die: DieIx) {
         let op = std::mem::replace(&mut self.flash.registers[die as usize].crossing, NONE);
         self.flash.registers[die as usize].full &= !self.register_bit(op);
         self.settle_die(die);

@@ -31,7 +31,7 @@ where
 {
     /// A host read waits for a die: asks whether what runs there makes way.
     #[inline]
-    pub(crate) fn consider_suspension(&mut self, die: DieIx) {
+    pub(super) fn consider_suspension(&mut self, die: DieIx) {
         if self.flash.traits.suspends {
             self.ask_to_suspend(die);
         }
@@ -85,7 +85,7 @@ where
 
     /// An erase or a program begins, with its command. A host read that waits already asks when the array begins to work.
     #[inline(never)]
-    pub(crate) fn pulse_begins(&mut self, die: DieIx) {
+    pub(super) fn pulse_begins(&mut self, die: DieIx) {
         let state = &mut self.flash.dies[die as usize];
         if !matches!(state.phase, Phase::Erase | Phase::ArrayProgram) {
             return;
@@ -198,7 +198,7 @@ where
     }
 
     /// The event of a running pulse: its end, the boundary at which it is cut, or a question to ask.
-    pub(crate) fn pulse_event(&mut self, die: DieIx) -> PulseEvent {
+    pub(super) fn pulse_event(&mut self, die: DieIx) -> PulseEvent {
         let now = self.flash.now;
         if now >= self.pulse_end(die) {
             if self.flash.dies[die as usize].pulse.was_cut {
@@ -236,7 +236,7 @@ where
     }
 
     /// Of the startable work, what may be served before the parked operation resumes.
-    pub(crate) fn served_while_parked(&self, die: DieIx, startable: u64) -> u64 {
+    pub(super) fn served_while_parked(&self, die: DieIx, startable: u64) -> u64 {
         let state = &self.flash.dies[die as usize];
         let mut served = startable & READ_BITS;
         if state.pulse.serve != Serve::UntilNoneWaits {
@@ -264,7 +264,7 @@ where
     /// The parked operation goes on where it was cut. In the middle of a step the array is ramped up again first, for the
     /// device's resume time; a step that begins has the ramp inside its own time. A step of an erase that is repeated comes
     /// after a verify pulse.
-    pub(crate) fn resume(&mut self, die: DieIx) {
+    pub(super) fn resume(&mut self, die: DieIx) {
         self.settle_die(die);
         self.mark_running(die);
         let now = self.flash.now;

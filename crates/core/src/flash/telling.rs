@@ -17,7 +17,7 @@ where
     /// The trail of an operation that is done: its own phases, of which the first began when it was issued. What its mates or a
     /// suspension took of its time is the rest.
     #[inline(never)]
-    pub(crate) fn tell_service(&mut self, op: u32) {
+    pub(super) fn tell_service(&mut self, op: u32) {
         let now = self.flash.now;
         let entry = self.flash.ops[op as usize];
         if entry.kind == OpKind::Read && entry.ppn == NONE {

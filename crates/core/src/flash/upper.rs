@@ -39,55 +39,74 @@ pub trait Background {
     fn give_program_up(&mut self, op: u32);
 }
 
-/// The firmware, as the flash knows it.
-pub trait Upper: Served + Background {
+/// Whoever knows where pages are.
+pub trait Binds {
     /// An operation is about to start at a die.
     fn bind(&mut self, die: DieIx, op: u32) -> Bind;
-    /// Whether an operation may line up. If not, the firmware keeps it until it has a place for it.
-    fn accepts(&mut self, op: u32) -> bool;
-    /// A die that runs nothing may start something. Asked instead of starting what has lined up, where programs have no place before.
-    fn start_waiting_late(&mut self, die: DieIx);
-    /// Work without an operation was picked: a step that is chosen now, or a request to hold. Returns whether the die is now busy.
-    fn take_step(&mut self, plane: PlaneIx, class: Class) -> bool;
-
-    /// Which of the candidates at an idle die starts.
-    fn prefer_at_die(&mut self, candidates: &[Candidate]) -> usize;
-    /// Which of the candidates at a free channel is served.
-    fn prefer_at_channel(&mut self, candidates: &[Candidate]) -> usize;
-
-    /// The work of a die that is shut out by what holds its planes and by what its programs wait for.
-    fn shut_out(&mut self, die: DieIx) -> u64;
-    /// A channel is free for a plane that stood in line to hold it.
-    fn grant_channel(&mut self, channel: usize, plane: PlaneIx);
-    /// What a die runs has changed, and it holds channels: what these count as.
-    fn recategorize(&mut self, die: DieIx);
-    /// The programs that wait at a die have changed. Told only where programs wait for each other.
-    fn programs_changed(&mut self, die: DieIx);
-    /// All parts of what a die ran are done. Told only where programs wait for each other.
-    fn programs_ended(&mut self, die: DieIx);
-
-    /// Which of the waiting operations join one that starts, as flags.
-    fn partners(&mut self, lead: &Waiting, waiting: &[Waiting], join: &mut [bool]);
     /// The page offset that a waiting operation would have if it joined `lead` now, unless it can't.
     fn join_offset(&mut self, op: &Op, lead: &Waiting) -> Option<u32>;
     /// An operation joins `lead`: it gets its page.
     fn bind_partner(&mut self, op: u32, lead: &Waiting);
     /// The page offset that the next program of a plane's GC will have.
     fn next_gc_offset(&mut self, plane: PlaneIx) -> u32;
-
-    /// Whether what a die runs makes way for the read that waits.
-    fn suspend(&mut self, die: DieIx) -> Suspension;
     /// How often a block has been erased.
     fn erase_count(&self, block: BlockIx) -> u32;
-    /// A page that a plane's GC reads has left the array for its register. Told only where GC reads ahead.
-    fn read_left_array(&mut self, plane: PlaneIx);
-    /// The die is free for the next read of a plane's GC. Told only where GC reads ahead.
-    fn reads_on(&mut self, plane: PlaneIx);
+}
 
+/// Whoever gives programs their places.
+pub trait Places {
+    /// Whether an operation may line up. If not, the firmware keeps it until it has a place for it.
+    fn accepts(&mut self, op: u32) -> bool;
+    /// A die that runs nothing may start something. Asked instead of starting what has lined up, where programs have no place before.
+    fn start_waiting_late(&mut self, die: DieIx);
+}
+
+/// Whoever holds planes, dies and channels.
+pub trait Holds {
+    /// The work of a die that is shut out by what holds its planes and by what its programs wait for.
+    fn shut_out(&mut self, die: DieIx) -> u64;
+    /// A channel is free for a plane that stood in line to hold it.
+    fn grant_channel(&mut self, channel: usize, plane: PlaneIx);
+    /// What a die runs has changed, and it holds channels: what these count as.
+    fn recategorize(&mut self, die: DieIx);
+}
+
+/// Whoever lets programs wait for each other. Told only where they do.
+pub trait Gathers {
+    /// The programs that wait at a die have changed.
+    fn programs_changed(&mut self, die: DieIx);
+    /// All parts of what a die ran are done.
+    fn programs_ended(&mut self, die: DieIx);
+}
+
+/// Whoever reads pages of a GC before those before them are programmed. Told only where GC reads ahead.
+pub trait ReadsAhead {
+    /// A page that a plane's GC reads has left the array for its register.
+    fn read_left_array(&mut self, plane: PlaneIx);
+    /// The die is free for the next read of a plane's GC.
+    fn reads_on(&mut self, plane: PlaneIx);
+}
+
+/// Whoever observes. Told only if somebody listens.
+pub trait Told {
+    /// What a die has run since `from`, and runs or has run up to now.
+    fn tell_run(&mut self, die: DieIx, from: Ns);
+    /// A channel carries something for a plane from now on.
+    fn tell_use(&mut self, channel: usize, plane: PlaneIx, ns: Ns, occupant: Occupant);
+}
+
+/// The firmware, as the flash knows it.
+pub trait Upper: Served + Background + Binds + Places + Holds + Gathers + ReadsAhead + Told {
     /// Whether an observer is told of what goes on.
     const TOLD: bool;
-    /// What a die has run since `from`, and runs or has run up to now. Only if somebody is told.
-    fn tell_run(&mut self, die: DieIx, from: Ns);
-    /// A channel carries something for a plane from now on. Only if somebody is told.
-    fn tell_use(&mut self, channel: usize, plane: PlaneIx, ns: Ns, occupant: Occupant);
+    /// Work without an operation was picked: a step that is chosen now, or a request to hold. Returns whether the die is now busy.
+    fn take_step(&mut self, plane: PlaneIx, class: Class) -> bool;
+    /// Which of the candidates at an idle die starts.
+    fn prefer_at_die(&mut self, candidates: &[Candidate]) -> usize;
+    /// Which of the candidates at a free channel is served.
+    fn prefer_at_channel(&mut self, candidates: &[Candidate]) -> usize;
+    /// Which of the waiting operations join one that starts, as flags.
+    fn partners(&mut self, lead: &Waiting, waiting: &[Waiting], join: &mut [bool]);
+    /// Whether what a die runs makes way for the read that waits.
+    fn suspend(&mut self, die: DieIx) -> Suspension;
 }

@@ -7,7 +7,7 @@ use crate::flash::Engine;
 use crate::flash::Times;
 use crate::flash::attribution::{Owed, Place};
 use crate::flash::op::{OWES_CHANNEL, OWES_DIE, OpKind, WAITS_FOR_DIE};
-use crate::flash::upper::Upper;
+use crate::flash::upper::{Told, Upper};
 use crate::ids::{DieIx, NONE, PlaneIx};
 
 impl<Q: EventQueue, U> Engine<Q, U>

@@ -4,13 +4,12 @@ use crate::context::Context;
 use crate::event::EventQueue;
 use crate::flash::Engine;
 use crate::flash::ask::{Candidate, Suspension, Waiting};
-use crate::flash::op::{Class, Op, OpKind};
-use crate::flash::upper::{Background, Bind, Served, Upper};
+use crate::flash::op::Class;
+use crate::flash::upper::{Background, Served, Upper};
 use crate::ftl::state::Ftl;
-use crate::ids::{BlockIx, DieIx, NONE, PlaneIx, Ppn};
-use crate::observe::{Observer, Occupant};
+use crate::ids::{BlockIx, DieIx, PlaneIx, Ppn};
+use crate::observe::Observer;
 use crate::policy::interface::{Join, Order, Suspend};
-use crate::units::Ns;
 use crate::verify::oracle::Oracle;
 
 /// The translation layer with GC, below whatever is above it.
@@ -44,23 +43,7 @@ impl<Q: EventQueue, U> Upper for Engine<Q, WithFtl<U>>
 where
     Self: Above,
 {
-    #[inline(always)]
-    fn bind(&mut self, die: DieIx, op: u32) -> Bind {
-        self.bind_page(die, op)
-    }
-
-    #[inline(always)]
-    fn accepts(&mut self, op: u32) -> bool {
-        let late = self.flash.traits.late && self.flash.ops[op as usize].kind == OpKind::Program;
-        if late {
-            self.enqueue_late(op);
-        }
-        !late
-    }
-
-    fn start_waiting_late(&mut self, die: DieIx) {
-        self.start_or_place(die);
-    }
+    const TOLD: bool = <<Self as Context>::Observer as Observer>::TOLD;
 
     #[inline(always)]
     fn take_step(&mut self, plane: PlaneIx, class: Class) -> bool {
@@ -81,70 +64,11 @@ where
         self.ask(|policies, view| policies.order.at_channel(view, candidates))
     }
 
-    #[inline(always)]
-    fn shut_out(&mut self, die: DieIx) -> u64 {
-        self.shut_out_of_die(die)
-    }
-
-    fn grant_channel(&mut self, channel: usize, plane: PlaneIx) {
-        self.take_channel(channel, plane);
-    }
-
-    fn recategorize(&mut self, die: DieIx) {
-        self.recategorize_held(die);
-    }
-
-    fn programs_changed(&mut self, die: DieIx) {
-        self.consider_gather(die);
-    }
-
-    fn programs_ended(&mut self, die: DieIx) {
-        self.consider_gather(die);
-        // Whosever program it was, it may have padded every plane.
-        self.consider_gc_of_die(die);
-    }
-
     fn partners(&mut self, lead: &Waiting, waiting: &[Waiting], join: &mut [bool]) {
         self.ask(|policies, view| policies.join.partners(view, lead, waiting, join));
     }
 
-    fn join_offset(&mut self, op: &Op, lead: &Waiting) -> Option<u32> {
-        self.offset_beside(op, lead)
-    }
-
-    fn bind_partner(&mut self, op: u32, lead: &Waiting) {
-        self.bind_beside(op, lead);
-    }
-
-    fn next_gc_offset(&mut self, plane: PlaneIx) -> u32 {
-        let point = self.write_point(plane, NONE, true);
-        self.up.ftl.books.next_offset(plane, point)
-    }
-
     fn suspend(&mut self, die: DieIx) -> Suspension {
         self.ask(|policies, view| policies.suspend.suspend(view, die))
-    }
-
-    #[inline(always)]
-    fn erase_count(&self, block: BlockIx) -> u32 {
-        self.up.ftl.books.erase_count(block)
-    }
-
-    fn read_left_array(&mut self, plane: PlaneIx) {
-        self.gc_read_registered(plane);
-    }
-
-    fn reads_on(&mut self, plane: PlaneIx) {
-        self.read_ahead(plane);
-    }
-
-    const TOLD: bool = <<Self as Context>::Observer as Observer>::TOLD;
-
-    fn tell_run(&mut self, die: DieIx, from: Ns) {
-        self.tell_die(die, from);
-    }
-
-    fn tell_use(&mut self, channel: usize, plane: PlaneIx, ns: Ns, occupant: Occupant) {
-        self.tell_channel(channel, plane, ns, occupant);
     }
 }

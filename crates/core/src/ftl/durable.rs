@@ -141,7 +141,7 @@ impl Books {
 
     /// A copy of a page has been programmed: out of band it is what it is a copy of.
     #[inline(never)]
-    pub(crate) fn number_copy(&mut self, from: Ppn, to: Ppn) {
+    pub(super) fn number_copy(&mut self, from: Ppn, to: Ppn) {
         let Some(durable) = &mut self.durable else {
             self.sequence[to as usize] = self.sequence[from as usize];
             return;
@@ -203,7 +203,7 @@ impl Books {
     }
 
     /// What the pages of a plane's blocks say of their erases, on the average.
-    pub(crate) fn mean_erases(durable: &Durable, plane: PlaneIx, blocks_per_plane: u32) -> u32 {
+    pub(super) fn mean_erases(durable: &Durable, plane: PlaneIx, blocks_per_plane: u32) -> u32 {
         let first = (plane * blocks_per_plane) as usize;
         let known = durable.blocks[first..first + blocks_per_plane as usize].iter().filter(|of| !of.bad && of.erases != UNKNOWN);
         let (sum, count) = known.fold((0u64, 0u64), |(sum, count), of| (sum + u64::from(of.erases), count + 1));

@@ -13,7 +13,7 @@ impl Books {
     }
 
     /// Finds the least count of a group anew.
-    pub(crate) fn find_least_count(&mut self, group: u32) {
+    pub(super) fn find_least_count(&mut self, group: u32) {
         let first = (group * GROUP) as usize;
         let end = self.counts.len().min(first + GROUP as usize);
         let least = self.counts[first..end].iter().copied().min().unwrap_or(NOT_A_VICTIM);
@@ -66,7 +66,7 @@ impl Books {
     }
 
     /// Whether the least counts are right.
-    pub(crate) fn audit_least_counts(&self) -> Result<(), String> {
+    pub(super) fn audit_least_counts(&self) -> Result<(), String> {
         for (group, (&least, counts)) in self.least_counts.iter().zip(self.counts.chunks(GROUP as usize)).enumerate() {
             if counts.iter().copied().min().map(|count| count.min(NOT_A_VICTIM)) != Some(least) {
                 return Err(format!("the least count of group {group} of blocks is taken to be {least}"));

@@ -12,9 +12,8 @@ use std::collections::VecDeque;
 
 pub(crate) mod above;
 pub mod ageing;
-mod align;
+mod allocator;
 mod bind;
-mod choice;
 pub(crate) mod durable;
 mod fewest;
 mod image;

@@ -7,13 +7,13 @@
 use crate::context::Context;
 use crate::event::EventQueue;
 use crate::flash::Engine;
-use crate::flash::op::{Class, Op, Owner};
-use crate::flash::upper::Upper;
+use crate::flash::op::{Class, Op, OpKind, Owner};
+use crate::flash::upper::{Places, Upper};
 use crate::ftl::Claimant;
 use crate::ftl::above::{Above, WithFtl};
 use crate::ftl::late::{BACKGROUND, EMERGENCY, EXTERNAL, Late};
 use crate::ftl::write_points::WritePoints;
-use crate::ids::{DieIx, NONE, PlaneIx};
+use crate::ids::{DieIx, NONE, PlaneIx, Ppn};
 use crate::observe::PLACE;
 use crate::policy::answers::{Rest, Wish, Writer};
 use crate::policy::interface::{Order, PageChoice, Place};
@@ -39,18 +39,16 @@ where
 
     /// A program waits for its place, or gets it at once.
     #[inline(never)]
-    pub(crate) fn enqueue_late(&mut self, op: u32) {
-        let (arrival, now) = (self.flash.next_arrival(), self.flash.now);
-        let entry = &mut self.flash.ops[op as usize];
-        let owner = entry.owner;
-        let gc = matches!(owner, Owner::Gc(_));
-        // A page of a GC stands at the front of the queue from which its read came.
-        (entry.born, entry.since, entry.arrival, entry.next) = (now, now, if gc { 0 } else { arrival }, NONE);
-        let line = match owner {
+    fn wait_for_place(&mut self, op: u32) {
+        let line = match self.flash.ops[op as usize].owner {
             Owner::Gc(plane) if self.flash.is_urgent(plane) => EMERGENCY,
             Owner::Gc(_) => BACKGROUND,
             _ => EXTERNAL,
         };
+        if line != EXTERNAL {
+            // A page of a GC stands at the front of the queue from which its read came.
+            self.flash.ops[op as usize].arrival = 0;
+        }
         // What the host's first page can't have, the next one can't have either; a GC's can, if its own plane has it.
         if line == EXTERNAL && !self.late().lines[line].is_empty() {
             return self.late().lines[line].push_back(op);
@@ -140,9 +138,9 @@ where
         }
     }
 
-    /// A program that has its place begins: it takes its page.
+    /// A program that has its place begins: the page that it takes.
     #[inline(never)]
-    pub(crate) fn take_place(&mut self, die: DieIx, op: u32) {
+    pub(super) fn take_place(&mut self, die: DieIx, op: u32) -> Ppn {
         let entry = &self.flash.ops[op as usize];
         let (plane, claimant, gc) = (entry.plane, entry.claimant(), matches!(entry.owner, Owner::Gc(_)));
         let late = self.up.ftl.late.as_mut().expect("a design that places late");
@@ -154,7 +152,7 @@ where
         self.flash.counters.pages_spread += u64::from(point > 1);
         self.flash.counters.fast_pages_gc += u64::from(fast && gc);
         self.flash.counters.fast_pages_host += u64::from(fast && !gc);
-        self.flash.ops[op as usize].target = target;
+        target
     }
 
     /// Offers a die that runs nothing the first pages of the lines, beside its own work. Returns the program that has got a place there;
@@ -217,9 +215,22 @@ where
         chosen.filter(|&chosen| chosen < count).map(|chosen| lines[chosen])
     }
 
-    /// Starts or places work at a die that runs nothing, where pages are placed late.
+    /// Pages of a plane's GC that has become urgent wait before those of the host.
+    pub(crate) fn hurry_pages(&mut self, plane: PlaneIx) {
+        let late = self.up.ftl.late.as_mut().expect("a design that places late");
+        let (ops, [emergency, _, background]) = (&self.flash.ops, &mut late.lines);
+        let is_its = |op: u32| ops[op as usize].owner == Owner::Gc(plane);
+        emergency.extend(background.iter().copied().filter(|&op| is_its(op)));
+        background.retain(|&op| !is_its(op));
+    }
+}
+
+impl<Q: EventQueue, U> Places for Engine<Q, WithFtl<U>>
+where
+    Self: Above,
+{
     #[inline(never)]
-    pub(crate) fn start_or_place(&mut self, die: DieIx) {
+    fn start_waiting_late(&mut self, die: DieIx) {
         loop {
             let placed = self.offer(die);
             let ready = self.flash.ready(die);
@@ -235,13 +246,13 @@ where
         }
     }
 
-    /// Pages of a plane's GC that has become urgent wait before those of the host.
-    pub(crate) fn hurry_pages(&mut self, plane: PlaneIx) {
-        let late = self.up.ftl.late.as_mut().expect("a design that places late");
-        let (ops, [emergency, _, background]) = (&self.flash.ops, &mut late.lines);
-        let is_its = |op: u32| ops[op as usize].owner == Owner::Gc(plane);
-        emergency.extend(background.iter().copied().filter(|&op| is_its(op)));
-        background.retain(|&op| !is_its(op));
+    #[inline(always)]
+    fn accepts(&mut self, op: u32) -> bool {
+        let late = self.flash.traits.late && self.flash.ops[op as usize].kind == OpKind::Program;
+        if late {
+            self.wait_for_place(op);
+        }
+        !late
     }
 }
 

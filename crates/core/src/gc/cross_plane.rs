@@ -5,6 +5,7 @@ use crate::context::Context;
 use crate::event::EventQueue;
 use crate::flash::Engine;
 use crate::flash::op::{Class, HOLD_BITS};
+use crate::flash::upper::{Gathers, ReadsAhead};
 use crate::ftl::Claimant;
 use crate::ftl::above::{Above, WithFtl};
 use crate::gc::state::GcState;
@@ -16,23 +17,14 @@ where
     Self: Above,
 {
     /// Whether a GC that moves pages neither reads one nor waits to go on: always so where it moves one after the other.
-    pub(crate) fn gc_has_rested(&self, plane: PlaneIx) -> bool {
+    pub(super) fn gc_has_rested(&self, plane: PlaneIx) -> bool {
         let gc = &self.up.ftl.gc.planes[plane as usize];
         let waits = || self.flash.is_ready(plane, Class::Gc);
         self.flash.traits.gc_reads_ahead == 1 || gc.state == GcState::Moving && !gc.reads && !waits()
     }
 
-    /// A page that a plane's GC reads has left the array for its cache register: the GC may read on while the page crosses the
-    /// channel.
-    #[inline(never)]
-    pub(crate) fn gc_read_registered(&mut self, plane: PlaneIx) {
-        let gc = &mut self.up.ftl.gc.planes[plane as usize];
-        gc.reads = false;
-        gc.in_registers += 1;
-    }
-
     /// A page that a plane's GC has read is in RAM. Returns whether the GC, which may have gone on meanwhile, waits for it.
-    pub(crate) fn gc_read_crossed(&mut self, plane: PlaneIx) -> bool {
+    pub(super) fn gc_read_crossed(&mut self, plane: PlaneIx) -> bool {
         let gc = &mut self.up.ftl.gc.planes[plane as usize];
         if gc.in_registers == 0 {
             gc.reads = false;
@@ -44,7 +36,7 @@ where
 
     /// What GCs of a die may do although its cache registers are full. They may hold; but those that read ahead would then keep
     /// host reads out until the registers are empty, and only one that has a page of its own there, and so reads next, goes on.
-    pub(crate) fn gc_goes_on(&self, die: DieIx) -> u64 {
+    pub(super) fn gc_goes_on(&self, die: DieIx) -> u64 {
         if self.flash.traits.gc_reads_ahead == 1 {
             return HOLD_BITS;
         }
@@ -52,27 +44,18 @@ where
         reads.fold(0, |bits, plane| bits | self.flash.bit(plane, Class::Gc) | self.flash.bit(plane, Class::Hold))
     }
 
-    /// A page of a plane's GC waits to be programmed with others, or will: the GC reads on until there are those of one program.
-    #[inline(never)]
-    pub(crate) fn read_ahead(&mut self, plane: PlaneIx) {
-        let gc = &self.up.ftl.gc.planes[plane as usize];
-        let all_read = || self.up.ftl.books.next_valid(gc.victim, gc.cursor).is_none();
-        let full = gc.in_ram + gc.in_registers >= self.flash.traits.gc_reads_ahead || gc.in_registers > 0 && all_read();
-        if full { self.gc_rests(plane) } else { self.gc_page_done(plane) }
-    }
-
     /// A GC waits until pages that it has read are programmed. If it yields after each page, it holds nothing meanwhile.
-    pub(crate) fn gc_rests(&mut self, plane: PlaneIx) {
+    pub(super) fn gc_rests(&mut self, plane: PlaneIx) {
         if self.up.ftl.gc.planes[plane as usize].plan.release_each_page {
             self.release(plane);
         }
-        self.consider_gather(self.flash.die_of(plane));
+        self.programs_changed(self.flash.die_of(plane));
         self.try_start(self.flash.die_of(plane));
     }
 
     /// The plane that takes a page which the GC of a plane has read; the page is booked as bound for it.
     #[inline(never)]
-    pub(crate) fn choose_destination(&mut self, plane: PlaneIx) -> PlaneIx {
+    pub(super) fn choose_destination(&mut self, plane: PlaneIx) -> PlaneIx {
         let destination = self.ask(|policies, view| policies.place.gc_plane(view, plane));
         self.up.ftl.gc_bound[destination as usize] += 1;
         destination
@@ -100,12 +83,32 @@ where
 
     /// A page of a plane's GC is in the plane that took it.
     #[inline(never)]
-    pub(crate) fn page_arrived(&mut self, plane: PlaneIx, destination: PlaneIx) {
+    pub(super) fn page_arrived(&mut self, plane: PlaneIx, destination: PlaneIx) {
         self.up.ftl.gc_bound[destination as usize] -= 1;
         if destination != plane {
             self.flash.counters.gc_pages_elsewhere += 1;
             self.try_start(self.flash.die_of(plane));
             self.consider_gc(destination);
         }
+    }
+}
+
+impl<Q: EventQueue, U> ReadsAhead for Engine<Q, WithFtl<U>>
+where
+    Self: Above,
+{
+    #[inline(never)]
+    fn read_left_array(&mut self, plane: PlaneIx) {
+        let gc = &mut self.up.ftl.gc.planes[plane as usize];
+        gc.reads = false;
+        gc.in_registers += 1;
+    }
+
+    #[inline(never)]
+    fn reads_on(&mut self, plane: PlaneIx) {
+        let gc = &self.up.ftl.gc.planes[plane as usize];
+        let all_read = || self.up.ftl.books.next_valid(gc.victim, gc.cursor).is_none();
+        let full = gc.in_ram + gc.in_registers >= self.flash.traits.gc_reads_ahead || gc.in_registers > 0 && all_read();
+        if full { self.gc_rests(plane) } else { self.gc_page_done(plane) }
     }
 }

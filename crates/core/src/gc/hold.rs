@@ -5,7 +5,7 @@ use crate::context::Context;
 use crate::event::EventQueue;
 use crate::flash::Engine;
 use crate::flash::op::{Class, GC_BITS, HOLD_BITS, READ_BITS, class_bits};
-use crate::flash::upper::Upper;
+use crate::flash::upper::{Holds, Upper};
 use crate::ftl::above::{Above, WithFtl};
 use crate::gc::state::GcState;
 use crate::ids::{ChannelIx, DieIx, NONE, PlaneIx};
@@ -71,19 +71,10 @@ where
         // GCs whose programs wait for each other hold their channels together.
         let shared = held_by == die && self.flash.traits.gathers_gc;
         if shared || (held_by == NONE && self.channel_free(channel as usize, die)) {
-            self.take_channel(channel as usize, plane);
+            self.grant_channel(channel as usize, plane);
         } else {
             self.stand_in_line_to_hold(channel as usize, plane);
         }
-    }
-
-    pub(crate) fn take_channel(&mut self, channel: usize, plane: PlaneIx) {
-        let die = self.flash.die_of(plane);
-        self.flash.hold_channel(channel, die);
-        self.up.ftl.gc.planes[plane as usize].claim += 1;
-        self.update_held_category(die);
-        self.shut_others_out(channel, die);
-        self.claim_next(plane);
     }
 
     /// Gives up everything that a plane's GC holds.
@@ -124,8 +115,25 @@ where
         }
     }
 
-    /// The work of a die that the holds on it shut out, that waits for other planes, or for which registers must be empty.
-    pub(crate) fn shut_out_of_die(&mut self, die: DieIx) -> u64 {
+    /// An erase of a die ended; if it was the last, the next one counts anew how long erases have been pending. One is pending as
+    /// soon as its GC has no page left to move.
+    pub(super) fn erase_ends(&mut self, die: DieIx) {
+        let pending = |plane: PlaneIx| {
+            let gc = &self.up.ftl.gc.planes[plane as usize];
+            let erases_next = || gc.victim != NONE && self.up.ftl.books.valid_pages(gc.victim) == 0;
+            gc.state == GcState::Erasing || gc.state == GcState::Moving && erases_next()
+        };
+        if !self.planes_of(die).any(pending) {
+            self.flash.no_erase_pends(die);
+        }
+    }
+}
+
+impl<Q: EventQueue, U> Holds for Engine<Q, WithFtl<U>>
+where
+    Self: Above,
+{
+    fn shut_out(&mut self, die: DieIx) -> u64 {
         let planes = self.planes_of(die);
         let parked = self.flash.is_parked(die);
         let mut closed = 0;
@@ -167,9 +175,17 @@ where
         closed
     }
 
-    /// The category of the channels that a die holds, after what the die is doing.
+    fn grant_channel(&mut self, channel: usize, plane: PlaneIx) {
+        let die = self.flash.die_of(plane);
+        self.flash.hold_channel(channel, die);
+        self.up.ftl.gc.planes[plane as usize].claim += 1;
+        self.update_held_category(die);
+        self.shut_others_out(channel, die);
+        self.claim_next(plane);
+    }
+
     #[inline(never)]
-    pub(crate) fn recategorize_held(&mut self, die: DieIx) {
+    fn recategorize(&mut self, die: DieIx) {
         for plane in self.planes_of(die) {
             let gc = self.up.ftl.gc.planes[plane as usize];
             if gc.claim == 0 {
@@ -189,19 +205,6 @@ where
                     self.observer().channel_rests(channel, now, category, gc.number);
                 }
             }
-        }
-    }
-
-    /// An erase of a die ended; if it was the last, the next one counts anew how long erases have been pending. One is pending as
-    /// soon as its GC has no page left to move.
-    pub(super) fn erase_ends(&mut self, die: DieIx) {
-        let pending = |plane: PlaneIx| {
-            let gc = &self.up.ftl.gc.planes[plane as usize];
-            let erases_next = || gc.victim != NONE && self.up.ftl.books.valid_pages(gc.victim) == 0;
-            gc.state == GcState::Erasing || gc.state == GcState::Moving && erases_next()
-        };
-        if !self.planes_of(die).any(pending) {
-            self.flash.no_erase_pends(die);
         }
     }
 }

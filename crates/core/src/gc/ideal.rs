@@ -17,7 +17,7 @@ where
     Self: Above,
 {
     /// GC in no time: pages are moved and blocks erased in the books alone.
-    pub(crate) fn collect_at_once(&mut self, plane: PlaneIx) {
+    pub(super) fn collect_at_once(&mut self, plane: PlaneIx) {
         // A block must not become a victim while a page of it is being programmed; the end of that program asks again.
         if self.up.ftl.books.programs_under_way(plane) {
             return;

@@ -15,14 +15,14 @@ where
 {
     /// A plane's GC begins: the open block that takes its pages.
     #[inline(never)]
-    pub(crate) fn align_gc(&mut self, plane: PlaneIx) {
+    pub(super) fn align_gc(&mut self, plane: PlaneIx) {
         let point = self.ask(|policies, view| policies.align.gc_point(view, plane));
         self.up.ftl.gc.planes[plane as usize].write_point = Some(point as u8);
     }
 
     /// Whether idle time is used to bring write points of a plane to rest, by a GC that may start now.
     #[inline(never)]
-    pub(crate) fn seeks_rest(&mut self, plane: PlaneIx) -> bool {
+    pub(super) fn seeks_rest(&mut self, plane: PlaneIx) -> bool {
         self.is_restless(plane) && self.ask(|policies, view| policies.gc_gate.may_start(view, plane, Want::Soft)) == Gate::Open
     }
 
@@ -36,7 +36,7 @@ where
 
     /// Whether a GC that is there for rest has no more to do. It stays for its plane if that wants a GC by now.
     #[inline(never)]
-    pub(crate) fn rest_is_over(&mut self, plane: PlaneIx) -> bool {
+    pub(super) fn rest_is_over(&mut self, plane: PlaneIx) -> bool {
         if self.ask(|policies, view| policies.gc_trigger.want(view, plane)) != Want::No {
             self.up.ftl.gc.planes[plane as usize].reason = Reason::Wanted;
             return false;
@@ -47,7 +47,7 @@ where
 
     /// Ends a GC whose victim stays as it is. Returns whether the die is now busy.
     #[inline(never)]
-    pub(crate) fn abandon_gc(&mut self, plane: PlaneIx) -> bool {
+    pub(super) fn abandon_gc(&mut self, plane: PlaneIx) -> bool {
         self.up.ftl.books.end_collect(self.up.ftl.gc.planes[plane as usize].victim);
         self.end_without_erase(plane);
         self.ask_gates(None);

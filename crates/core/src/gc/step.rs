@@ -1,199 +1,127 @@
-//! GC as cleanup operations: one flash operation at a time, chosen when it starts; nothing is held in between.
+//! One step of a GC, which is one flash operation: the next valid page of a victim, or the erase; and what comes of it.
 //!
-//! A plane that wants GC has a ready bit of the class `Gc`. When it is picked, it becomes the erase of a block without valid pages,
-//! or the read of a page of a victim, or of a block that is partly moved and has fewer left. The page that was read then waits for its place like any other that is
-//! programmed, and its plane reads no further one before that has it.
+//! Nothing is chosen early: each page and its destination when the step is picked, so a page that died in the meantime is not copied.
+//! Where GC holds nothing, every step is chosen among the blocks of the plane anew.
 
 use crate::context::Context;
 use crate::event::EventQueue;
 use crate::flash::Engine;
 use crate::flash::op::{Class, Op, OpKind, Owner};
-use crate::flash::upper::Upper;
+use crate::flash::upper::{Gathers, ReadsAhead, Upper};
+use crate::ftl::FETCHED_AT_ONCE;
 use crate::ftl::above::{Above, WithFtl};
-use crate::gc::state::{GcState, Opened};
-use crate::ids::{BlockIx, NONE, PlaneIx};
+use crate::gc::state::GcState;
+use crate::ids::{NONE, PlaneIx, Ppn};
 use crate::observe::Occupant;
-use crate::policy::answers::Want;
-use crate::policy::interface::{GcTrigger, PageChoice};
 
 impl<Q: EventQueue, U> Engine<Q, WithFtl<U>>
 where
     Self: Above,
 {
-    /// Something changed in a plane, or time began: whether it wants GC, and how urgently.
-    #[inline(never)]
-    pub(crate) fn consider_cleanup(&mut self, plane: PlaneIx) {
-        self.up.ftl.gc.cleanup[plane as usize].stuck = false;
-        self.set_cleanup(plane);
-        self.try_start(self.flash.die_of(plane));
-    }
-
-    /// What a plane's GC wants, as a ready bit and as urgency.
-    fn set_cleanup(&mut self, plane: PlaneIx) {
-        let want = self.ask(|policies, view| policies.gc_trigger.want(view, plane));
-        let cleanup = &self.up.ftl.gc.cleanup[plane as usize];
-        let (rests, stuck) = (cleanup.runs || cleanup.page_waits, cleanup.stuck);
-        let begun = !cleanup.opened.is_empty();
-        let in_flight = cleanup.opened.iter().any(|opened| opened.in_flight > 0);
-        let urgent = want == Want::Hard && (!stuck || in_flight);
-        let wanted = !stuck && (want != Want::No || self.returns_to_rest(plane));
-        let gc = &mut self.up.ftl.gc.planes[plane as usize];
-        let hurries = urgent && !self.flash.is_urgent(plane);
-        self.flash.set_urgent(plane, urgent);
-        gc.state = if wanted || begun { GcState::Moving } else { GcState::Idle };
-        if hurries {
-            self.hurry_pages(plane);
-        }
-        let is_ready = self.flash.is_ready(plane, Class::Gc);
-        if !wanted || rests {
-            self.clear_ready(plane, Class::Gc);
-        } else if !is_ready {
-            self.flash.step_arrives(plane);
-            self.set_ready(plane, Class::Gc);
-        }
-    }
-
-    /// Whether idle time is used to bring write points of a plane to rest. Pages that are on their way already do so for as many.
-    fn returns_to_rest(&mut self, plane: PlaneIx) -> bool {
-        let Some(rest) = self.ask(|policies, _| policies.page_choice.rest()) else { return false };
-        let late = self.up.ftl.late.as_ref().expect("a design that places late");
-        late.points.restless(plane, rest) != 0 && !self.seen().host_waits() && late.points.restless_of_all(rest) > late.moving
-    }
-
-    /// A plane's GC was picked at an idle die whose channel is free: it resolves into one operation. Returns whether the die is now
-    /// busy.
-    #[inline(never)]
-    pub(crate) fn cleanup_step(&mut self, plane: PlaneIx) -> bool {
+    /// The step of a GC that was picked. Returns whether the die is now busy.
+    pub(crate) fn gc_step(&mut self, plane: PlaneIx) -> bool {
         self.clear_ready(plane, Class::Gc);
-        let wanted = self.ask(|policies, view| policies.gc_trigger.want(view, plane)) != Want::No;
-        if !wanted && !self.returns_to_rest(plane) {
-            // It was for idle time, which is over.
-            self.set_cleanup(plane);
-            return false;
+        if self.flash.traits.late {
+            return self.single_step(plane);
         }
-        if wanted && let Some(block) = self.block_without_pages(plane) {
-            self.begin_cleanup(plane, OpKind::Erase, Occupant::Erase, NONE, block);
+        if self.up.ftl.gc.planes[plane as usize].is_for_rest() && self.rest_is_over(plane) {
+            return self.abandon_gc(plane);
+        }
+        let gc = self.up.ftl.gc.planes[plane as usize];
+        let die = self.flash.die_of(plane);
+        if let Some(offset) = self.up.ftl.books.next_valid(gc.victim, gc.cursor) {
+            self.up.ftl.gc.planes[plane as usize].cursor = offset + 1;
+            if offset >= gc.fetched {
+                self.up.ftl.gc.planes[plane as usize].fetched = self.up.ftl.books.prefetch_owners(gc.victim, offset, FETCHED_AT_ONCE);
+            }
+            let kind = if self.flash.traits.gc_through_controller { OpKind::Read } else { OpKind::Copyback };
+            self.flash.counters.moves_for_rest += u64::from(gc.is_for_rest());
+            self.up.ftl.gc.planes[plane as usize].reads = true;
+            self.begin_gc_op(plane, kind, gc.victim * self.flash.device.geometry.pages_per_block + offset);
             return true;
         }
-        let Some((block, offset)) = self.next_move(plane) else {
-            self.up.ftl.gc.cleanup[plane as usize].stuck = true;
-            self.set_cleanup(plane);
-            return false;
-        };
-        let from = block * self.flash.device.geometry.pages_per_block + offset;
-        self.late().moving += 1;
-        self.flash.counters.moves_for_rest += u64::from(!wanted);
-        self.begin_cleanup(plane, OpKind::Read, Occupant::GcRead, self.up.ftl.books.owner(from), from);
-        true
-    }
-
-    /// A block of the plane that holds nothing valid, opened if it was not.
-    fn block_without_pages(&mut self, plane: PlaneIx) -> Option<BlockIx> {
-        let books = &self.up.ftl.books;
-        let opened = &self.up.ftl.gc.cleanup[plane as usize].opened;
-        let drained = opened.iter().find(|opened| opened.in_flight == 0 && books.valid_pages(opened.block) == 0);
-        if let Some(drained) = drained {
-            return Some(drained.block);
+        if gc.in_ram + gc.in_registers > 0 {
+            // What is only in RAM is not erased on the flash.
+            self.gc_rests(plane);
+            return self.flash.is_running(die);
         }
-        if books.least_valid_bound(plane) > 0 {
-            return None;
+        self.release_channels(plane);
+        self.up.ftl.gc.planes[plane as usize].state = GcState::Erasing;
+        if self.flash.traits.gathers_gc {
+            self.programs_changed(die);
         }
-        let mut found = std::mem::take(&mut self.up.ftl.gc.candidates);
-        self.up.ftl.books.fewest_valid(plane, true, &mut found);
-        let stale = found.first().copied().filter(|&block| self.up.ftl.books.valid_pages(block) == 0);
-        self.up.ftl.gc.candidates = found;
-        stale.inspect(|&block| self.open(plane, block))
+        self.up.ftl.gc.planes[plane as usize].moved_at = self.flash.now;
+        // Giving up the channel may have let another die onto it, or begun a sibling's step here; the erase then waits in line
+        // like any other work.
+        let starts = !self.flash.is_running(die) && self.channel_free(self.flash.channel_of(die), die);
+        self.erase_victim(plane, starts);
+        starts
     }
 
-    /// The block and the offset of the page that is moved next.
-    fn next_move(&mut self, plane: PlaneIx) -> Option<(BlockIx, u32)> {
-        let books = &self.up.ftl.books;
-        let opened = &self.up.ftl.gc.cleanup[plane as usize].opened;
-        // Of the blocks that are partly moved, the one with the fewest pages left.
-        let left = |opened: &Opened| {
-            let left = books.valid_pages(opened.block).saturating_sub(opened.in_flight).max(1);
-            books.next_valid(opened.block, opened.cursor).map(|_| (left, opened.block))
-        };
-        let begun = opened.iter().filter_map(left).min();
-        let sticks = begun.is_some_and(|(left, _)| books.least_valid_bound(plane) >= left);
-        let mut block = begun.map(|(_, block)| block);
-        if !sticks
-            && let Some(victim) = self.choose_victim(plane)
-            && begun.is_none_or(|(left, _)| self.up.ftl.books.valid_pages(victim) < left)
-        {
-            self.open(plane, victim);
-            self.up.ftl.books.prefetch_block(victim);
-            block = Some(victim);
+    /// Begins to move a page of a plane.
+    pub(super) fn begin_gc_op(&mut self, plane: PlaneIx, kind: OpKind, from: Ppn) {
+        let lpn = self.up.ftl.books.owner(from);
+        let mut op = Op::new(kind, Class::Gc, Occupant::GcRead, Owner::Gc(plane), lpn, plane);
+        op.ppn = from;
+        op.sectors = self.flash.device.geometry.sectors_per_page() as u8;
+        op.since = self.flash.now;
+        let (op, die) = (self.flash.new_op(op), self.flash.die_of(plane));
+        if kind == OpKind::Copyback {
+            let target = self.take_page(die, op).expect("GC always has its reserved block");
+            self.flash.ops[op as usize].target = target;
         }
-        let block = block?;
-        let opened = self.opened(plane, block);
-        let from = opened.cursor;
-        let offset = self.up.ftl.books.next_valid(block, from)?;
-        let opened = self.opened(plane, block);
-        opened.cursor = offset + 1;
-        opened.in_flight += 1;
-        Some((block, offset))
+        if let Some(oracle) = &mut self.up.oracle {
+            oracle.read_flash(op, from, true);
+        }
+        if self.flash.traits.gc_joins { self.begin_with_partners(die, op) } else { self.begin(die, op) }
     }
 
-    fn open(&mut self, plane: PlaneIx, block: BlockIx) {
-        self.up.ftl.books.begin_collect(block);
-        let now = self.flash.now;
-        let opened = Opened { block, cursor: 0, in_flight: 0, moved: 0, began: now, moved_at: now };
-        self.up.ftl.gc.cleanup[plane as usize].opened.push(opened);
-    }
-
-    fn opened(&mut self, plane: PlaneIx, block: BlockIx) -> &mut Opened {
-        let opened = &mut self.up.ftl.gc.cleanup[plane as usize].opened;
-        opened.iter_mut().find(|opened| opened.block == block).expect("a block that is being cleaned")
-    }
-
-    fn begin_cleanup(&mut self, plane: PlaneIx, kind: OpKind, occupant: Occupant, lpn: u32, ppn: u32) {
-        let mut op = Op::new(kind, Class::Gc, occupant, Owner::Gc(plane), lpn, plane);
-        op.ppn = ppn;
-        op.sectors = if kind == OpKind::Read { self.flash.device.geometry.sectors_per_page() as u8 } else { 0 };
+    /// Erases the victim of a plane's GC: now if it `starts`, else when its turn comes.
+    pub(super) fn erase_victim(&mut self, plane: PlaneIx, starts: bool) {
+        let gc = self.up.ftl.gc.planes[plane as usize];
+        self.flash.counters.gc_copy_ns += self.flash.now - gc.held_since;
+        let mut op = Op::new(OpKind::Erase, Class::Gc, Occupant::Erase, Owner::Gc(plane), NONE, plane);
+        op.ppn = gc.victim;
         op.since = self.flash.now;
         let op = self.flash.new_op(op);
-        if kind == OpKind::Read
-            && let Some(oracle) = &mut self.up.oracle
-        {
-            oracle.read_flash(op, ppn, true);
-        }
-        if kind == OpKind::Erase {
-            let opened = *self.opened(plane, ppn);
-            self.flash.counters.gc_copy_ns += self.flash.now - opened.began;
-            let gc = &mut self.up.ftl.gc.planes[plane as usize];
-            (gc.victim, gc.moved, gc.started, gc.held_since, gc.moved_at) =
-                (ppn, opened.moved, opened.began, opened.began, opened.moved_at);
-        }
-        self.up.ftl.gc.cleanup[plane as usize].runs = true;
-        self.begin(self.flash.die_of(plane), op);
+        if starts { self.begin(self.flash.die_of(plane), op) } else { self.enqueue(op) }
     }
 
     /// An operation of a plane's GC completed.
-    #[inline(never)]
-    pub(crate) fn cleanup_op_done(&mut self, plane: PlaneIx, op: u32) {
-        self.note_work(op);
-        let done = self.flash.ops[op as usize];
-        match done.kind {
-            OpKind::Read => self.page_was_read(plane, op),
-            OpKind::Program => self.page_was_moved(plane, op),
-            OpKind::Erase => self.block_was_erased(plane, done.ppn),
-            OpKind::Copyback => unreachable!("cleanup operations go through the controller"),
+    pub(crate) fn gc_op_done(&mut self, plane: PlaneIx, op: u32) {
+        if self.flash.traits.measures {
+            self.note_work(op);
+        }
+        match self.flash.ops[op as usize].kind {
+            OpKind::Read => self.gc_page_read(plane, op),
+            OpKind::Copyback | OpKind::Program => self.gc_page_moved(plane, op),
+            OpKind::Erase => self.gc_erased(plane),
         }
     }
 
-    fn page_was_read(&mut self, plane: PlaneIx, op: u32) {
-        let Op { lpn, ppn, sectors, .. } = self.flash.ops[op as usize];
-        self.up.ftl.gc.cleanup[plane as usize].runs = false;
+    fn gc_page_read(&mut self, plane: PlaneIx, op: u32) {
+        let late = self.flash.traits.late;
+        let waits = if late {
+            self.up.ftl.gc.cleanup[plane as usize].runs = false;
+            true
+        } else {
+            self.gc_read_crossed(plane)
+        };
+        let Op { tag: lpn, ppn, sectors, .. } = self.flash.ops[op as usize];
         if self.up.ftl.books.lookup(lpn) != ppn {
             self.flash.counters.gc_pages_died += 1;
-            let block = self.up.ftl.books.block_of(ppn);
-            self.opened(plane, block).in_flight -= 1;
-            self.late().moving -= 1;
-            self.consider_cleanup(plane);
-            return self.seek_rest();
+            return match (late, waits) {
+                (true, _) => self.single_page_died(plane, ppn),
+                (_, true) => self.gc_page_done(plane),
+                (_, false) => self.programs_changed(self.flash.die_of(plane)),
+            };
         }
-        let mut program = Op::new(OpKind::Program, Class::GcProgram, Occupant::GcProgram, Owner::Gc(plane), lpn, NONE);
+        let destination = match self.flash.traits {
+            traits if traits.late => NONE,
+            traits if traits.gc_across => self.choose_destination(plane),
+            _ => plane,
+        };
+        let mut program = Op::new(OpKind::Program, Class::GcProgram, Occupant::GcProgram, Owner::Gc(plane), lpn, destination);
         program.ppn = ppn;
         program.sectors = sectors;
         let program = self.flash.new_op(program);
@@ -201,71 +129,78 @@ where
             let content = oracle.carried(op);
             oracle.carry(program, content);
         }
-        self.up.ftl.gc.cleanup[plane as usize].page_waits = true;
-        self.enqueue_late(program);
-        self.consider_cleanup(plane);
+        if late {
+            self.up.ftl.gc.cleanup[plane as usize].page_waits = true;
+            self.enqueue(program);
+            return self.consider_step(plane);
+        }
+        self.up.ftl.gc.planes[plane as usize].in_ram += 1;
+        if self.flash.traits.gc_reads_ahead > 1 && self.seen().gc_drains(plane) {
+            // The pages of the next GC may fill up the last program, before it is padded.
+            self.consider_gc_of_die(self.flash.die_of(plane));
+        }
+        self.enqueue(program);
+        if waits && self.flash.traits.gc_reads_ahead > 1 {
+            self.reads_on(plane);
+        }
     }
 
-    /// A page that a plane's GC has read has got its place: the plane may read another one.
-    pub(crate) fn page_has_its_place(&mut self, plane: PlaneIx) {
-        self.up.ftl.gc.cleanup[plane as usize].page_waits = false;
-        self.set_cleanup(plane);
-    }
-
-    fn page_was_moved(&mut self, plane: PlaneIx, op: u32) {
-        let Op { lpn, ppn, target, plane: destination, .. } = self.flash.ops[op as usize];
+    fn gc_page_moved(&mut self, plane: PlaneIx, op: u32) {
+        let Op { kind, tag: lpn, ppn, target, plane: destination, .. } = self.flash.ops[op as usize];
         if let Some(oracle) = &mut self.up.oracle {
             oracle.program(op, target);
         }
         self.flash.counters.gc_pages += 1;
-        self.flash.counters.gc_pages_elsewhere += u64::from(destination != plane);
-        self.up.ftl.gc_bound[destination as usize] -= 1;
+        if kind == OpKind::Copyback {
+            self.copied_back(ppn, target);
+        }
         if !self.up.ftl.books.commit_move(lpn, ppn, target) {
             self.flash.counters.gc_pages_died += 1;
         }
-        let (block, now) = (self.up.ftl.books.block_of(ppn), self.flash.now);
-        let opened = self.opened(plane, block);
-        opened.in_flight -= 1;
-        opened.moved += 1;
-        opened.moved_at = now;
-        self.consider_cleanup(plane);
-        if destination != plane {
-            self.consider_cleanup(destination);
+        if self.flash.traits.late {
+            return self.single_page_moved(plane, ppn, destination);
+        }
+        let gc = &mut self.up.ftl.gc.planes[plane as usize];
+        gc.moved += 1;
+        gc.in_ram -= u32::from(kind == OpKind::Program);
+        if self.gc_has_rested(plane) {
+            self.gc_page_done(plane);
+        }
+        if self.flash.traits.gc_across {
+            self.page_arrived(plane, destination);
         }
     }
 
-    fn block_was_erased(&mut self, plane: PlaneIx, block: BlockIx) {
-        let opened = *self.opened(plane, block);
-        self.up.ftl.gc.work.moves_of_erased += u64::from(opened.moved);
-        let cleanup = &mut self.up.ftl.gc.cleanup[plane as usize];
-        cleanup.runs = false;
-        cleanup.opened.retain(|opened| opened.block != block);
-        self.flash.counters.blocks_out_of_turn += u64::from(self.up.ftl.books.erased(block));
+    fn gc_erased(&mut self, plane: PlaneIx) {
+        let gc = self.up.ftl.gc.planes[plane as usize];
+        self.flash.counters.blocks_out_of_turn += u64::from(self.up.ftl.books.erased(gc.victim));
         self.up.ftl.gc.note_erase(plane);
-        self.erased(block);
-        self.flash.counters.erases += 1;
-        self.flash.counters.gcs += 1;
-        let took = self.flash.now - opened.began;
-        self.flash.counters.gc_ns += took;
-        self.flash.counters.gc_ns_max = self.flash.counters.gc_ns_max.max(took);
-        self.flash.counters.gc_turn_ns_max = self.flash.counters.gc_turn_ns_max.max(took);
+        self.erased(gc.victim);
+        if self.flash.traits.measures {
+            self.up.ftl.gc.work.moves_of_erased += u64::from(gc.moved);
+        }
+        let took = self.flash.now - gc.started;
+        let counters = &mut self.flash.counters;
+        counters.erases += 1;
+        counters.gcs += 1;
+        counters.gc_ns += took;
+        counters.gc_ns_max = counters.gc_ns_max.max(took);
+        counters.gc_turn_ns_max = counters.gc_turn_ns_max.max(took);
         if Self::TOLD {
             self.tell_gc(plane);
         }
-        let number = self.up.ftl.gc.started;
-        self.up.ftl.gc.started += 1;
-        self.up.ftl.gc.planes[plane as usize].number = number;
-        self.up.ftl.gc.planes[plane as usize].victim = NONE;
+        if self.flash.traits.late {
+            self.single_erased(plane, gc.victim);
+        } else {
+            self.release(plane);
+            self.end_gc(plane);
+        }
         if self.flash.traits.suspends {
             self.erase_ends(self.flash.die_of(plane));
         }
-        self.consider_cleanup(plane);
-    }
-
-    /// A page that would have brought a write point to rest died on its way: planes that relied on it are asked again.
-    fn seek_rest(&mut self) {
-        if self.ask(|policies, _| policies.page_choice.rest()).is_some() {
-            (0..self.flash.device.geometry.planes()).for_each(|plane| self.consider_cleanup(plane));
-        }
+        self.wake_starved(plane);
+        self.gc_ended(plane);
+        self.consider_gc(plane);
+        self.ask_gates(None);
     }
 }

@@ -9,6 +9,7 @@ use crate::context::Context;
 use crate::event::EventQueue;
 use crate::flash::Engine;
 use crate::flash::op::{Class, class_bits};
+use crate::flash::upper::Gathers;
 use crate::ftl::Claimant;
 use crate::ftl::above::{Above, WithFtl};
 use crate::gc::state::{GcState, Reason};
@@ -32,7 +33,7 @@ where
 
     /// The programs of a die that may not start yet, as bits of its mask.
     #[inline(never)]
-    pub(crate) fn not_gathered(&self, die: DieIx) -> u64 {
+    pub(super) fn not_gathered(&self, die: DieIx) -> u64 {
         let host = if self.gathered(die) { 0 } else { HOST_PROGRAMS };
         if !self.flash.traits.gathers_gc {
             return host | self.holds_put_off(die);
@@ -92,17 +93,6 @@ where
         }
     }
 
-    /// The waiting programs of a die, or what they wait for, have changed: whether they may start, and for how long they wait.
-    #[inline(never)]
-    pub(crate) fn consider_gather(&mut self, die: DieIx) {
-        self.await_partners(die, false);
-        if self.flash.traits.gathers_gc {
-            self.await_partners(die, true);
-        }
-        self.settle_die(die);
-        self.update_closed(die);
-    }
-
     fn await_partners(&mut self, die: DieIx, for_gc: bool) {
         let waits = self.planes_of(die).any(|plane| self.waits_to_program(plane, for_gc));
         let wait = self.ask(|policies, _| if for_gc { policies.join.gc_gather_ns() } else { policies.join.gather_ns().unwrap_or(0) });
@@ -124,7 +114,7 @@ where
     pub(crate) fn gather_timer(&mut self, die: DieIx, for_gc: bool) -> bool {
         let matters = *self.gather_until(die, for_gc) == self.flash.now;
         if matters {
-            self.consider_gather(die);
+            self.programs_changed(die);
             self.try_start(die);
         }
         matters
@@ -132,9 +122,9 @@ where
 
     /// A plane's GC ended without a victim: what waited for a page of it waits no more.
     #[inline(never)]
-    pub(crate) fn gather_without(&mut self, plane: PlaneIx) {
+    pub(super) fn gather_without(&mut self, plane: PlaneIx) {
         let die = self.flash.die_of(plane);
-        self.consider_gather(die);
+        self.programs_changed(die);
         self.try_start(die);
     }
 
@@ -183,7 +173,7 @@ where
     }
 
     #[inline(never)]
-    pub(crate) fn consider_gc_of_die(&mut self, die: DieIx) {
+    pub(super) fn consider_gc_of_die(&mut self, die: DieIx) {
         if !self.flash.traits.gc_across {
             for plane in self.planes_of(die) {
                 self.consider_gc(plane);
@@ -229,7 +219,7 @@ where
     }
 
     /// A plane wants a GC and gets it.
-    pub(crate) fn note_wanted_gc(&mut self, plane: PlaneIx) {
+    pub(super) fn note_wanted_gc(&mut self, plane: PlaneIx) {
         let die = self.flash.die_of(plane);
         let erased = self.erased_pages(die);
         if let Some(gather) = self.up.ftl.gc.gather.get_mut(die as usize) {
@@ -242,7 +232,7 @@ where
     /// collect its own padding for ever. And one that is not urgent must be expected to free more pages of the die than it
     /// and the siblings that it would bring program, padding included.
     #[inline(never)]
-    pub(crate) fn is_worth_its_padding(&mut self, plane: PlaneIx, urgent: bool) -> bool {
+    pub(super) fn is_worth_its_padding(&mut self, plane: PlaneIx, urgent: bool) -> bool {
         if urgent && !self.up.ftl.books.can_take(plane, 0, Claimant::Host) {
             return true;
         }
@@ -277,7 +267,7 @@ where
     /// do beside an urgent one: the pages that they move take the place of padding. A GC that was brought brings no others: GCs
     /// that come too late for each other's programs would bring each other for ever, and the host could never program.
     #[inline(never)]
-    pub(crate) fn bring_siblings(&mut self, plane: PlaneIx) {
+    pub(super) fn bring_siblings(&mut self, plane: PlaneIx) {
         let gc = self.up.ftl.gc.of(plane);
         let moves = self.up.ftl.books.valid_pages(gc.victim);
         if moves == 0 || gc.reason == Reason::Sibling {
@@ -294,5 +284,26 @@ where
                 self.start_gc(sibling, false, Reason::Sibling);
             }
         }
+    }
+}
+
+impl<Q: EventQueue, U> Gathers for Engine<Q, WithFtl<U>>
+where
+    Self: Above,
+{
+    #[inline(never)]
+    fn programs_changed(&mut self, die: DieIx) {
+        self.await_partners(die, false);
+        if self.flash.traits.gathers_gc {
+            self.await_partners(die, true);
+        }
+        self.settle_die(die);
+        self.update_closed(die);
+    }
+
+    fn programs_ended(&mut self, die: DieIx) {
+        self.programs_changed(die);
+        // Whosever program it was, it may have padded every plane.
+        self.consider_gc_of_die(die);
     }
 }

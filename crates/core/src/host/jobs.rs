@@ -25,7 +25,7 @@ where
     }
 
     /// The same for a job that follows a wait, whose blame and whether a GC caused it are given.
-    pub(crate) fn start_job_after(&mut self, owner: Owner, stages: &[Stage], blame: Blame, gc_blocked: bool) {
+    pub(super) fn start_job_after(&mut self, owner: Owner, stages: &[Stage], blame: Blame, gc_blocked: bool) {
         assert!((1..=STAGES_MAX).contains(&stages.len()), "a job has 1 to {STAGES_MAX} stages");
         let mut all = [Stage { first: NONE, compute_ns: 0 }; STAGES_MAX];
         all[..stages.len()].copy_from_slice(stages);
@@ -60,7 +60,7 @@ where
     }
 
     /// An operation of a job completed; `op` still has its blame.
-    pub(crate) fn job_op_done(&mut self, job: u32, op: u32) {
+    pub(super) fn job_op_done(&mut self, job: u32, op: u32) {
         let running = &mut self.up.up.up.host.jobs[job as usize];
         running.gc_blocked |= self.flash.ops[op as usize].gc_blocked;
         running.pending -= 1;

@@ -33,7 +33,7 @@ where
 
     /// The device has taken a command, and begins with it after its fixed time.
     #[inline(never)]
-    pub(crate) fn begin_later(&mut self, request: u32) {
+    pub(super) fn begin_later(&mut self, request: u32) {
         let at = self.flash.now + self.up.up.up.host.path.overhead_ns;
         if self.up.up.up.host.path.beginning.is_empty() {
             self.queue.schedule(self.path_slot(BEGIN), at);
@@ -77,7 +77,7 @@ where
 
     /// The data of a write line up for the link, page by page.
     #[inline(never)]
-    pub(crate) fn cross_to_device(&mut self, request: u32, command: &Command) {
+    pub(super) fn cross_to_device(&mut self, request: u32, command: &Command) {
         let now = self.flash.now;
         if self.up.up.up.host.path.inward.line.is_empty() {
             let first = self.pages(command).next().map_or(0, |(_, _, sectors)| self.link_ns(sectors));
@@ -148,7 +148,7 @@ where
     }
 
     /// A page of a read has left the flash. Returns whether the operation that has its blame is still needed.
-    pub(crate) fn page_left_flash(&mut self, request: u32, op: Option<u32>) -> bool {
+    pub(super) fn page_left_flash(&mut self, request: u32, op: Option<u32>) -> bool {
         let per_page = self.flash.device.geometry.sectors_per_page();
         // A job that stands for a read of one page does not say which sectors were asked for.
         let sectors = op.map_or_else(
@@ -161,7 +161,7 @@ where
 
     /// The pages of a read that need no flash have left the RAM.
     #[inline(never)]
-    pub(crate) fn pages_left_ram(&mut self, request: u32) {
+    pub(super) fn pages_left_ram(&mut self, request: u32) {
         let state = &mut self.up.up.up.host.requests[request as usize];
         state.pending -= 1;
         let ns = state.ram_link_ns;
@@ -177,7 +177,7 @@ where
 
     /// Waiting for the link and using it, along the path that finished last.
     #[inline(never)]
-    pub(crate) fn link_times(&self, request: &Request) -> (Ns, Ns) {
+    pub(super) fn link_times(&self, request: &Request) -> (Ns, Ns) {
         let direct = request.command.kind == CommandKind::Write && !self.up.up.raid.buffer.exists();
         if !direct || !self.up.up.up.host.path.has_link {
             return (request.link_wait_ns, request.link_ns);
@@ -188,7 +188,7 @@ where
     }
 
     /// A request has the pages that a reconstruction stands for, and `path_blame` what they took.
-    pub(crate) fn rebuilt(&mut self, request: u32, gc_blocked: bool, link_sectors: u32) {
+    pub(super) fn rebuilt(&mut self, request: u32, gc_blocked: bool, link_sectors: u32) {
         let state = &mut self.up.up.up.host.requests[request as usize];
         state.gc_blocked |= gc_blocked;
         state.pending -= 1;

@@ -30,7 +30,7 @@ where
 {
     /// The device takes a command.
     #[inline(always)]
-    pub(crate) fn accept(&mut self, queued: Queued) {
+    fn accept(&mut self, queued: Queued) {
         let Queued { id, asked, arrived, command } = queued;
         let now = self.flash.now;
         let slot_mix = if now > arrived { self.up.up.up.host.queue.waits.mix(arrived, now) } else { NONE };
@@ -46,7 +46,7 @@ where
 
     /// The device begins with a command.
     #[inline]
-    pub(crate) fn begin_command(&mut self, request: u32) {
+    pub(super) fn begin_command(&mut self, request: u32) {
         let command = self.up.up.up.host.requests[request as usize].command;
         match command.kind {
             CommandKind::Read => self.accept_read(request, &command),
@@ -57,7 +57,7 @@ where
     }
 
     /// The sectors of a page that a command has: the first in the page, and how many.
-    pub(crate) fn part_of_page(&self, command: &Command, lpn: Lpn) -> (u16, u16) {
+    pub(super) fn part_of_page(&self, command: &Command, lpn: Lpn) -> (u16, u16) {
         let shift = self.up.up.up.host.sector_shift;
         let start = u64::from(lpn) << shift;
         let from = command.sector.max(start);
@@ -153,7 +153,7 @@ where
         }
     }
 
-    pub(crate) fn plane_of_page(&self, ppn: Ppn) -> PlaneIx {
+    pub(super) fn plane_of_page(&self, ppn: Ppn) -> PlaneIx {
         self.up.ftl.books.plane_of(ppn)
     }
 
@@ -171,7 +171,7 @@ where
 
     /// Puts the pages of a write from `from` on into the buffer, as far as their data are in the device. Returns the first page
     /// that found no room.
-    pub(crate) fn insert_pages(&mut self, request: u32, from: Lpn) -> Option<Lpn> {
+    pub(super) fn insert_pages(&mut self, request: u32, from: Lpn) -> Option<Lpn> {
         let Request { command, crossed, .. } = self.up.up.up.host.requests[request as usize];
         for (lpn, first, count) in self.pages(&command).filter(|&(lpn, ..)| lpn >= from) {
             if lpn >= crossed {
@@ -224,7 +224,7 @@ where
     }
 
     /// The RAM has served a request but for its own latency.
-    pub(crate) fn serve_from_ram(&mut self, request: u32) {
+    pub(super) fn serve_from_ram(&mut self, request: u32) {
         let at = self.flash.now + self.flash.device.timing.ram_ns;
         if self.up.up.up.host.ram_line.is_empty() {
             self.queue.schedule(self.ram_slot(), at);
@@ -335,7 +335,7 @@ where
     }
 
     /// A page of a write goes to the flash, behind earlier writes of the same page.
-    pub(crate) fn direct_write(&mut self, request: u32, lpn: Lpn, first_sector: u16, sectors: u16) {
+    pub(super) fn direct_write(&mut self, request: u32, lpn: Lpn, first_sector: u16, sectors: u16) {
         let write = DirectWrite { request, first_sector, sectors, since: self.flash.now, void: false, gc_blocked: false };
         match self.up.up.up.host.writing.get_mut(&lpn) {
             Some(line) => line.push_back(write),
@@ -381,23 +381,23 @@ where
     }
 
     /// A GC has made an operation wait until now: so it has the writes that stand behind it in the order of its page.
-    pub(crate) fn delay_writes_behind(&mut self, op: u32) {
+    pub(super) fn delay_writes_behind(&mut self, op: u32) {
         let now = self.flash.now;
         let entry = &self.flash.ops[op as usize];
         if matches!(entry.class, Class::HostProgram | Class::AuxiliaryRead)
-            && let Some(line) = self.up.up.up.host.writing.get_mut(&entry.lpn)
+            && let Some(line) = self.up.up.up.host.writing.get_mut(&entry.tag)
         {
             line.iter_mut().filter(|write| write.since < now).for_each(|write| write.gc_blocked = true);
         }
     }
 
     /// An operation completed: its effects are booked, and whoever waits for it hears of it.
-    pub(crate) fn operation_done(&mut self, op: u32) {
+    pub(super) fn operation_done(&mut self, op: u32) {
         if self.up.up.raid.errors.is_some() && self.flash.ops[op as usize].kind == OpKind::Read && self.pass_ecc(op) {
             return;
         }
         let entry = &self.flash.ops[op as usize];
-        let (owner, kind, class, plane, lpn, host) = (entry.owner, entry.kind, entry.class, entry.plane, entry.lpn, entry.is_host());
+        let (owner, kind, class, plane, lpn, host) = (entry.owner, entry.kind, entry.class, entry.plane, entry.tag, entry.is_host());
         let mut left = NONE;
         if host {
             // Of a request's pages only the last to complete explains its latency, and of a job's those of each stage.
@@ -452,7 +452,7 @@ where
         let entry = &self.flash.ops[op as usize];
         let mut left = NONE;
         if entry.class == Class::HostProgram {
-            self.up.up.up.host.programmed_last = entry.lpn;
+            self.up.up.up.host.programmed_last = entry.tag;
         }
         if self.flash.traits.measures {
             self.note_work(op);
@@ -461,7 +461,7 @@ where
         if let Some(bound) = self.up.ftl.bound.get_mut(entry.plane as usize) {
             *bound -= 1;
             let entry = &self.flash.ops[op as usize];
-            let old = self.up.ftl.books.lookup(entry.lpn);
+            let old = self.up.ftl.books.lookup(entry.tag);
             if old != NONE && self.up.ftl.books.plane_of(old) != entry.plane {
                 left = self.up.ftl.books.plane_of(old);
                 self.flash.counters.host_pages_elsewhere += 1;
@@ -472,7 +472,7 @@ where
             self.programmed_in_vain(op);
             return NONE;
         }
-        self.up.ftl.books.commit_write(entry.lpn, entry.target);
+        self.up.ftl.books.commit_write(entry.tag, entry.target);
         if entry.occupant == Occupant::Parity {
             self.flash.counters.parity_pages += 1;
         } else {
@@ -481,7 +481,7 @@ where
         if let Some(oracle) = &mut self.up.oracle {
             oracle.program(op, entry.target);
             if entry.class == Class::HostProgram {
-                oracle.fulfil(op, entry.lpn);
+                oracle.fulfil(op, entry.tag);
             }
         }
         left
@@ -489,7 +489,7 @@ where
 
     /// Tells an owner that an operation is done, or, without one, a job whose blame is in `path_blame`. `gc_blocked`: some
     /// operation of it waited for what a GC held. Returns whether the operation is still needed, for its blame.
-    pub(crate) fn notify(&mut self, owner: Owner, op: Option<u32>, gc_blocked: bool) -> bool {
+    pub(super) fn notify(&mut self, owner: Owner, op: Option<u32>, gc_blocked: bool) -> bool {
         match owner {
             Owner::Request(request) => {
                 let state = &mut self.up.up.up.host.requests[request as usize];

@@ -9,7 +9,7 @@ use std::cmp::Reverse;
 
 /// The trail of a wait for a slot: its parts, the largest first.
 #[inline(never)]
-pub(crate) fn tell_slot_wait(blame: &mut Blame, arrived: Ns, parts: impl Iterator<Item = (usize, Ns)>) {
+pub(super) fn tell_slot_wait(blame: &mut Blame, arrived: Ns, parts: impl Iterator<Item = (usize, Ns)>) {
     let mut parts: Vec<_> = parts.map(|(part, ns)| (ns, part)).collect();
     parts.sort_unstable_by_key(|&(ns, part)| (Reverse(ns), part));
     let mut told = arrived;
@@ -22,7 +22,7 @@ pub(crate) fn tell_slot_wait(blame: &mut Blame, arrived: Ns, parts: impl Iterato
 /// The trail of a request outside the flash, from its acceptance on: when it arrived, was accepted and completed; the fixed time, and the times of
 /// waiting for the link and of using it.
 #[inline(never)]
-pub(crate) fn tell_ends(blame: &mut Blame, at: (Ns, Ns, Ns), path: (Ns, Ns, Ns), kind: CommandKind) {
+pub(super) fn tell_ends(blame: &mut Blame, at: (Ns, Ns, Ns), path: (Ns, Ns, Ns), kind: CommandKind) {
     let (arrived, accepted, completed) = at;
     let (overhead, link_wait, link) = path;
     let begun = accepted + overhead;

@@ -19,7 +19,7 @@ where
     Self: Context,
 {
     #[inline(never)]
-    pub(crate) fn accept_trim(&mut self, request: u32, command: &Command) {
+    pub(super) fn accept_trim(&mut self, request: u32, command: &Command) {
         let shift = self.up.up.up.host.sector_shift;
         let (from, to) = (command.sector, command.sector + u64::from(command.sectors));
         let (first, end) = (from.div_ceil(1 << shift), to >> shift);
@@ -64,7 +64,7 @@ where
             // Operations that have ended may match as well; they are written anew when they are used again.
             for op in 0..self.flash.ops.len() {
                 let op = &mut self.flash.ops[op];
-                if op.class == Class::HostProgram && op.lpn == lpn {
+                if op.class == Class::HostProgram && op.tag == lpn {
                     op.give_up();
                 }
             }
@@ -107,7 +107,7 @@ where
     /// The sectors of a page that a write brings into the buffer: all of them if the host had given the page up, because the
     /// others are zeroes and not what its old copy holds.
     #[inline(never)]
-    pub(crate) fn sectors_written(&mut self, lpn: Lpn, sectors: u64) -> u64 {
+    pub(super) fn sectors_written(&mut self, lpn: Lpn, sectors: u64) -> u64 {
         let rain = self.up.up.raid.rain.as_mut().expect("only drives with stripes get here");
         if !rain.is_trimmed(lpn) {
             return sectors;
@@ -125,15 +125,15 @@ where
 
     /// A write has all its pages in the buffer.
     #[inline(never)]
-    pub(crate) fn forget_void_pages(&mut self, request: u32) {
+    pub(super) fn forget_void_pages(&mut self, request: u32) {
         self.up.up.up.host.void_pages.retain(|void| void.request != request);
     }
 
     /// Books a completed program of a page that was given up on its way.
     #[inline(never)]
-    pub(crate) fn programmed_in_vain(&mut self, op: u32) {
+    pub(super) fn programmed_in_vain(&mut self, op: u32) {
         let entry = &self.flash.ops[op as usize];
-        self.up.ftl.books.commit_void(entry.lpn, entry.target);
+        self.up.ftl.books.commit_void(entry.tag, entry.target);
         self.flash.counters.host_pages += 1;
         self.flash.counters.void_programs += 1;
         if let Some(oracle) = &mut self.up.oracle {

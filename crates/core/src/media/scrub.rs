@@ -43,7 +43,7 @@ where
         if entry.ppn == NONE || matches!(entry.owner, Owner::Scrub(_)) {
             return false;
         }
-        let found = self.find_errors(entry.lpn, entry.ppn);
+        let found = self.find_errors(entry.tag, entry.ppn);
         self.flash.counters.corrected_bits += u64::from(found.corrected);
         let errors = self.up.up.raid.errors.as_ref().expect("only devices with errors get here");
         if found.worst <= errors.correctable() {
@@ -206,7 +206,7 @@ where
 
     /// A page has passed the ECC.
     fn page_scrubbed(&mut self, die: DieIx, op: u32) {
-        let Op { lpn, ppn, plane, .. } = self.flash.ops[op as usize];
+        let Op { tag: lpn, ppn, plane, .. } = self.flash.ops[op as usize];
         let is_same = ppn != NONE && self.up.up.raid.scrubbing.dies[die as usize].ppn == ppn;
         if !is_same {
             // It was written or moved while the read waited.
@@ -288,7 +288,7 @@ where
     }
 
     fn stripe_page_read(&mut self, die: DieIx, op: u32) {
-        let Op { lpn, ppn, .. } = self.flash.ops[op as usize];
+        let Op { tag: lpn, ppn, .. } = self.flash.ops[op as usize];
         let mut beyond = false;
         if ppn != NONE {
             let found = self.find_errors(lpn, ppn);
@@ -335,7 +335,7 @@ where
     }
 
     fn page_rewritten(&mut self, op: u32) {
-        let Op { lpn, ppn, target, plane, owner, .. } = self.flash.ops[op as usize];
+        let Op { tag: lpn, ppn, target, plane, owner, .. } = self.flash.ops[op as usize];
         if let Some(oracle) = &mut self.up.oracle {
             oracle.program(op, target);
         }
@@ -367,13 +367,13 @@ where
 
     /// Whether a program of the background is worth programming any more.
     fn is_still_wanted(&self, op: u32) -> bool {
-        let Op { owner, lpn, .. } = self.flash.ops[op as usize];
+        let Op { owner, tag: lpn, .. } = self.flash.ops[op as usize];
         !matches!(owner, Owner::Scrub(die) if !self.is_where_it_was(die, lpn))
     }
 
     /// A program of the scrubber, in no line, is not needed any more, or finds no room.
     fn give_program_up(&mut self, op: u32) {
-        let Op { owner, lpn, .. } = self.flash.ops[op as usize];
+        let Op { owner, tag: lpn, .. } = self.flash.ops[op as usize];
         let Owner::Scrub(die) = owner else { unreachable!("only scrubbers give up") };
         self.flash.ops.remove(op);
         if self.is_where_it_was(die, lpn) {

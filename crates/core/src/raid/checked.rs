@@ -13,13 +13,13 @@ where
     Self: Front,
 {
     /// Checks a read at the moment at which it is bound to its physical page.
-    pub(crate) fn check_read(&mut self, op: u32, ppn: Option<Ppn>) {
+    pub(super) fn check_read(&mut self, op: u32, ppn: Option<Ppn>) {
         let Some(oracle) = &mut self.up.oracle else { return };
         let entry = self.flash.ops[op as usize];
-        if let Some(ppn) = ppn.filter(|&ppn| self.up.ftl.books.owner(ppn) != entry.lpn) {
+        if let Some(ppn) = ppn.filter(|&ppn| self.up.ftl.books.owner(ppn) != entry.tag) {
             oracle.fail(format!(
                 "logical page {} maps to physical page {ppn}, which was written for {}",
-                entry.lpn,
+                entry.tag,
                 self.up.ftl.books.owner(ppn)
             ));
             return;
@@ -32,10 +32,10 @@ where
             }
             Class::HostRead => {
                 // A page that the host has given up reads as zeroes, though its stripe's parity may still need it.
-                let trimmed = self.up.up.raid.rain.as_ref().is_some_and(|rain| rain.is_trimmed(entry.lpn));
+                let trimmed = self.up.up.raid.rain.as_ref().is_some_and(|rain| rain.is_trimmed(entry.tag));
                 let wanted = ppn.filter(|_| !trimmed);
-                let in_ram = self.up.up.raid.buffer.find(entry.lpn).map_or(0, |(_, present)| present);
-                oracle.check_flash(op, entry.lpn, wanted, entry.first_sector.into(), entry.sectors.into(), in_ram);
+                let in_ram = self.up.up.raid.buffer.find(entry.tag).map_or(0, |(_, present)| present);
+                oracle.check_flash(op, entry.tag, wanted, entry.first_sector.into(), entry.sectors.into(), in_ram);
                 if let (Some(ppn), Owner::Job(_)) = (ppn, entry.owner) {
                     oracle.read_flash(op, ppn, false);
                 }

@@ -204,10 +204,10 @@ where
         if let Some(oracle) = &self.up.oracle {
             let old = oracle.carried(op);
             sending.read_sum = sending.read_sum.xor(&old);
-            match &mut sending.contents[rain.stripes.place_of(entry.lpn) as usize] {
+            match &mut sending.contents[rain.stripes.place_of(entry.tag) as usize] {
                 // What the host has not written of a page stays as it was.
                 Some(new) => *new = oracle.fill(new, Some(&old)),
-                None if rain.stripes.is_parity(entry.lpn) => {}
+                None if rain.stripes.is_parity(entry.tag) => {}
                 None => sending.clean_sum = sending.clean_sum.xor(&old),
             }
         }
@@ -315,7 +315,7 @@ where
 
     /// The GC of a plane has ended: what waited for that lines up.
     #[inline(never)]
-    pub(crate) fn unpin(&mut self, plane: PlaneIx) {
+    pub(super) fn unpin(&mut self, plane: PlaneIx) {
         let mut programs = std::mem::take(&mut self.rain().pinned_at[plane as usize]);
         for &program in &programs {
             let Owner::Batch(batch) = self.flash.ops[program as usize].owner else { unreachable!("only batches pin pages") };
@@ -370,7 +370,7 @@ where
 
     /// Notes that a plane's GC begins, and whether another of its group is under way.
     #[inline(never)]
-    pub(crate) fn gc_begins_in_group(&mut self, plane: PlaneIx) {
+    pub(super) fn gc_begins_in_group(&mut self, plane: PlaneIx) {
         let now = self.flash.now;
         let rain = self.up.up.raid.rain.as_mut().expect("only drives with stripes get here");
         let view_gc = &self.up.ftl.gc;
@@ -386,7 +386,7 @@ where
     }
 
     /// Notes that a plane's GC has ended.
-    pub(crate) fn gc_ends_in_group(&mut self, plane: PlaneIx) {
+    pub(super) fn gc_ends_in_group(&mut self, plane: PlaneIx) {
         let rain = self.rain();
         let group = rain.stripes.group_of_plane(plane) as usize;
         rain.gcs[group] -= 1;

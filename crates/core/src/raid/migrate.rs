@@ -33,7 +33,7 @@ where
 {
     /// A stripe has been written: asks whether it moves.
     #[inline(never)]
-    pub(crate) fn consider_levelling(&mut self, stripe: u32, written: u32) {
+    pub(super) fn consider_levelling(&mut self, stripe: u32, written: u32) {
         let rain = self.up.up.raid.rain.as_ref().expect("only drives with stripes get here");
         let rests = self.flash.now < self.up.up.raid.levelling.rests_until;
         if rests || self.up.up.raid.levelling.mover.is_some() || rain.active.find(stripe).is_some() {
@@ -118,7 +118,7 @@ where
 
     /// A page of the stripe that moves has been read or programmed.
     pub(crate) fn mover_op_done(&mut self, op: u32) {
-        let Op { kind, lpn, target, plane, .. } = self.flash.ops[op as usize];
+        let Op { kind, tag: lpn, target, plane, .. } = self.flash.ops[op as usize];
         let mover = self.up.up.raid.levelling.mover.as_mut().expect("a stripe that moves");
         mover.pending -= 1;
         let last = mover.pending == 0;
@@ -194,8 +194,8 @@ where
         for op in 0..self.flash.ops.len() {
             // Operations that have ended may match as well; they are written anew when they are used again.
             let op = &mut self.flash.ops[op];
-            if op.lpn == number {
-                op.lpn = lpn;
+            if op.tag == number {
+                op.tag = lpn;
             }
         }
         self.up.ftl.books.plane_of(former)

@@ -122,7 +122,7 @@ where
     /// The stripe of an operation's page.
     fn stripe_of(&self, op: u32) -> u32 {
         let stripes = &self.up.up.raid.rain.as_ref().expect("only drives with stripes get here").stripes;
-        stripes.of(self.flash.ops[op as usize].lpn)
+        stripes.of(self.flash.ops[op as usize].tag)
     }
 
     /// Asks about the pages of one stripe. Returns whether they are lined up.
@@ -141,7 +141,7 @@ where
         if behind == 0 {
             return false;
         }
-        let sources = self.sources(stripe, self.flash.ops[target as usize].lpn, first);
+        let sources = self.sources(stripe, self.flash.ops[target as usize].tag, first);
         if behind > 1 || sources.behind > 0 {
             self.note_forced_wait(request, behind);
             return false;
@@ -162,7 +162,7 @@ where
         let mut op = first;
         while op != NONE {
             let entry = &self.flash.ops[op as usize];
-            sources.own |= u32::from(entry.lpn != target) << rain.stripes.place_of(entry.lpn);
+            sources.own |= u32::from(entry.tag != target) << rain.stripes.place_of(entry.tag);
             op = entry.next;
         }
         let batch = rain.active.find(stripe).map(|index| rain.active.get(index).batch).filter(|&batch| batch != NONE);
@@ -189,7 +189,7 @@ where
         let entry = self.flash.ops[op as usize];
         let (_, members) = self.rain().stripes.members(stripe);
         let blocked = BlockedRead {
-            lpn: entry.lpn,
+            lpn: entry.tag,
             plane: entry.plane,
             gc_left_ns: self.gc_left_ns(entry.plane),
             extra: &sources.planes[..sources.planes_count],
@@ -214,7 +214,7 @@ where
     pub(crate) fn regenerate_unreadable(&mut self, request: u32, op: u32) {
         let entry = self.flash.ops[op as usize];
         let stripe = self.stripe_of(op);
-        let sources = self.sources(stripe, entry.lpn, NONE);
+        let sources = self.sources(stripe, entry.tag, NONE);
         let blame = self.flash.blame(op).clone();
         self.flash.counters.regeneration_reads += u64::from(sources.extra.count_ones());
         if sources.behind > 0 && self.rain().plans_reads {
@@ -269,10 +269,10 @@ where
             to = to.max(entry.first_sector + entry.sectors);
             link_sectors += u32::from(entry.sectors);
             pages += 1;
-            wanted |= 1 << self.up.up.raid.rain.as_ref().expect("only drives with stripes get here").stripes.place_of(entry.lpn);
+            wanted |= 1 << self.up.up.raid.rain.as_ref().expect("only drives with stripes get here").stripes.place_of(entry.tag);
             op = entry.next;
         }
-        let in_ram = self.up.up.raid.buffer.find(wanted_page.lpn).map_or(0, |(_, present)| present);
+        let in_ram = self.up.up.raid.buffer.find(wanted_page.tag).map_or(0, |(_, present)| present);
         let then = self.up.oracle.as_ref().map(|oracle| oracle.carried(target));
         let rain = self.up.up.raid.rain.as_mut().expect("only drives with stripes get here");
         let active = rain.active.activate(stripe);
@@ -290,7 +290,7 @@ where
             request,
             active,
             generation,
-            missing: wanted_page.lpn,
+            missing: wanted_page.tag,
             wanted,
             first_sector: from,
             sectors: to - from,
@@ -380,7 +380,7 @@ where
 
     /// A GC holds all that it must: reads that wait for that are asked about again.
     #[inline(never)]
-    pub(crate) fn replan_reads(&mut self, plane: PlaneIx) {
+    pub(super) fn replan_reads(&mut self, plane: PlaneIx) {
         let g = &self.flash.device.geometry;
         let die = g.die_of(plane);
         let per_channel = g.planes() / g.channels;
@@ -414,11 +414,11 @@ where
     /// Pages have gone to other planes with their stripe, each from the one beside it: reads of them that wait line up there, and
     /// are asked about again if that is behind a GC. None starts before all stand in their lines: one that is picked where its
     /// page no longer is would go after it unasked.
-    pub(crate) fn follow_pages(&mut self, moved: &[(Lpn, PlaneIx)]) {
+    pub(super) fn follow_pages(&mut self, moved: &[(Lpn, PlaneIx)]) {
         let mut waiting = Vec::new();
         for &(lpn, from) in moved {
             let to = self.up.ftl.books.plane_of(self.up.ftl.books.lookup(lpn));
-            let reads = self.flash.line(from, Class::HostRead).filter(|&op| from != to && self.flash.ops[op as usize].lpn == lpn);
+            let reads = self.flash.line(from, Class::HostRead).filter(|&op| from != to && self.flash.ops[op as usize].tag == lpn);
             waiting.extend(reads.map(|op| (op, self.flash.ops[op as usize].arrival, to)));
         }
         for &(op, _, to) in &waiting {
@@ -443,8 +443,8 @@ where
     /// A read that has waited is behind a GC now.
     fn replan_read(&mut self, request: u32, op: u32) {
         let entry = self.flash.ops[op as usize];
-        let stripe = self.rain().stripes.of(entry.lpn);
-        let sources = self.sources(stripe, entry.lpn, NONE);
+        let stripe = self.rain().stripes.of(entry.tag);
+        let sources = self.sources(stripe, entry.tag, NONE);
         if sources.behind > 0 {
             return self.note_forced_wait(request, 1);
         }
@@ -481,7 +481,7 @@ where
             return self.note_forced_wait(request, 1);
         }
         let blocked = BlockedRead {
-            lpn: entry.lpn,
+            lpn: entry.tag,
             plane: entry.plane,
             gc_left_ns: self.gc_left_ns(entry.plane),
             extra: &[plane],
@@ -497,9 +497,9 @@ where
         let rain = self.up.up.raid.rain.as_mut().expect("only drives with stripes get here");
         let place = |lpn: Lpn| rain.stripes.place_of(lpn);
         let is_wanted = |lpn: Lpn| wanted >> place(lpn) & 1 == 1;
-        let (read_now, not_read) = (is_wanted(missing), is_wanted(entry.lpn));
+        let (read_now, not_read) = (is_wanted(missing), is_wanted(entry.tag));
         let state = &mut rain.rebuilds[rebuild as usize];
-        state.missing = entry.lpn;
+        state.missing = entry.tag;
         let then = state.then.take();
         if let Some(oracle) = &mut self.up.oracle {
             state.then = not_read.then(|| oracle.carried(op));
@@ -507,9 +507,9 @@ where
                 oracle.carry(op, then);
             }
         }
-        state.in_ram = self.up.up.raid.buffer.find(entry.lpn).filter(|_| not_read).map_or(0, |(_, present)| present);
+        state.in_ram = self.up.up.raid.buffer.find(entry.tag).filter(|_| not_read).map_or(0, |(_, present)| present);
         let turned = &mut self.flash.ops[op as usize];
-        turned.lpn = missing;
+        turned.tag = missing;
         turned.occupant = if read_now { Occupant::HostRead } else { Occupant::Reconstruction };
         self.reroute(op, plane);
     }

@@ -62,7 +62,7 @@ pub(super) struct LivePages<'a> {
 
 impl<'a> LivePages<'a> {
     /// The pages from 0 on, with their parity.
-    pub(super) fn pages_from_zero(self) -> u64 {
+    fn pages_from_zero(self) -> u64 {
         let parity = self.stripes.map_or(0, |stripes| self.mapped.div_ceil(stripes.width() - 1));
         u64::from(self.mapped) + u64::from(parity)
     }

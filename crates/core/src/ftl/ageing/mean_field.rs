@@ -111,7 +111,7 @@ impl Levels {
 /// is written `n` blocks after a page leaves it valid with a chance of `q^n`; over `blocks` closed blocks, which the page has
 /// seen from their middles on, these chances add up to the valid pages of the plane. In the limit of many blocks this is
 /// `u = exp(-(1 - u) / rho)` with `u = q^blocks`, the valid share of victims (Desnoyers, SYSTOR 2012; Xiang and Kurkoski, arXiv:1110.4245).
-pub(crate) fn fifo_survival(blocks: u32, valid_blocks: f64) -> f64 {
+pub(super) fn fifo_survival(blocks: u32, valid_blocks: f64) -> f64 {
     let sum = |q: f64| {
         let (mut sum, mut survives) = (0.0, libm::sqrt(q));
         for _ in 0..blocks {

@@ -13,7 +13,7 @@ const RANGE_MAX: f64 = 0.20;
 const SLOPE_MAX: f64 = 0.10;
 
 /// Whether the last rounds are steady.
-pub(crate) fn is_steady(values: &[f64]) -> bool {
+pub(super) fn is_steady(values: &[f64]) -> bool {
     let Some(window) = values.last_chunk::<WINDOW>() else { return false };
     let mean = window.iter().sum::<f64>() / WINDOW as f64;
     let (least, most) = window.iter().fold((f64::INFINITY, f64::NEG_INFINITY), |(least, most), &value| (least.min(value), most.max(value)));

@@ -165,7 +165,7 @@ where
 
     /// Writes a page in the books, and collects its plane down to the target.
     #[inline]
-    pub(super) fn write_functionally(&mut self, lpn: Lpn, plane: PlaneIx, tally: &mut Tally) {
+    fn write_functionally(&mut self, lpn: Lpn, plane: PlaneIx, tally: &mut Tally) {
         let write_point = self.ageing_point(plane, false);
         let ppn = self.up.ftl.books.take(plane, write_point, Claimant::Host).expect("ageing keeps every plane above its reserve");
         self.up.ftl.books.commit_write(lpn, ppn);
