@@ -151,7 +151,7 @@ def test_every_cause_of_latency_is_explained() -> None:
 def interfaces() -> dict[str, set[str]]:
     """The techniques of each policy interface, by their names in design files."""
     found = re.findall(
-        r'enum \w+Policy for \w+, dispatch_(\w+) \{\n(.*?)^    \}',
+        r"enum \w+Policy for \w+, dispatch_(\w+) \{\n(.*?)^    \}",
         text_of("crates/core/src/policy/mod.rs"),
         re.DOTALL | re.MULTILINE,
     )

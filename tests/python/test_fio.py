@@ -75,7 +75,7 @@ def test_the_jobs_that_come_along_are_listed_shown_and_right(command: RunCommand
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("[a]\ndirect=1\nio_dept=4\n", ":3: [a] the option `io_dept` is not supported; did"),
+        ("[a]\ndirect=1\nio_dept=4\n", ":3: [a] the option `io_dept` is not supported (did"),
         ("[a]\ndirect=1\nsize=0\n", ":3: [a] `size` is 0: the job has no I/O"),
         ("[a]\nrw=read\n", ":1: [a] `direct` is missing: fio's default is buffered I/O"),
         ("direct=1\n", ":1: found `direct=1` before the first section"),
