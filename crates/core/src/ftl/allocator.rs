@@ -27,15 +27,17 @@ where
     Self: Above,
 {
     /// Takes the page of an operation that is about to program at a die; nothing if its plane has no room for it.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn take_page(&mut self, die: DieIx, op: u32) -> Option<Ppn> {
         if self.flash.traits.late {
             return Some(self.take_place(die, op));
         }
-        let entry = self.flash.ops[op as usize];
-        let write_point = self.write_point(entry.plane, op, entry.is_gc());
-        let target = self.up.ftl.books.take(entry.plane, write_point, entry.claimant())?;
+        let entry = &self.flash.ops[op as usize];
+        let (plane, for_gc, claimant) = (entry.plane, entry.is_gc(), entry.claimant());
+        let write_point = self.write_point(plane, op, for_gc);
+        let target = self.up.ftl.books.take(plane, write_point, claimant)?;
         if self.flash.traits.chooses {
+            let entry = self.flash.ops[op as usize];
             self.note_choice(&entry, write_point, target % self.flash.device.geometry.pages_per_block);
         }
         Some(target)

@@ -59,6 +59,7 @@ where
     }
 
     /// Begins to move a page of a plane.
+    #[inline(always)]
     pub(super) fn begin_gc_op(&mut self, plane: PlaneIx, kind: OpKind, from: Ppn) {
         let lpn = self.up.ftl.books.owner(from);
         let mut op = Op::new(kind, Class::Gc, Occupant::GcRead, Owner::Gc(plane), lpn, plane);
