@@ -175,7 +175,7 @@ def test_an_overlay_may_choose_instead_of_a_design_but_not_of_another_overlay() 
         assert tinytail.design(design).settings
     for design, key in (
         ("base+plane-blocking+preemptible", "scope"),
-        ("erase-baseline+es+t-es", "policy"),
+        ("erase-baseline+es+t-es", "mode"),
         ("rtf-weak+fgc", "policy"),
         ("gc-vic+fifo-victim", "chain"),
         ("base+rain+idle-die", "policy"),
