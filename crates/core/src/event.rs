@@ -34,136 +34,96 @@ const LANES_MAX: usize = 8;
 ///
 /// A drive's delays are few constants (a command, a transfer, an array time), and events of one delay are made in the order
 /// in which they fall due, so each delay settles in a lane of its own and nothing is ever sorted. An event that fits no lane
-/// is sorted into the last one.
+/// is sorted into the last one. A lane is a list through the slots.
 pub struct Lanes {
-    /// The events of all lanes: rings of one size, which is a power of two. After a lane's last event stands `EMPTY`.
-    events: Vec<u64>,
-    /// The size of a ring, less one.
-    ring: usize,
-    /// How many events have left each lane, and how many have joined it.
-    left: [usize; LANES_MAX],
-    joined: [usize; LANES_MAX],
     /// The first event of each lane; `EMPTY` where there is none.
     heads: [u64; LANES_MAX],
-    /// The event that joined each lane last, which may have left it; 0 where none has.
+    /// The last event of each lane; of an empty lane one that has left it. 0 where there was none.
     tails: [u64; LANES_MAX],
-    /// The event of each slot. What a lane holds and this does not know was replaced or removed.
+    /// The event of each slot, and one that stays empty: it comes after the last event of every lane, so that no branch is needed
+    /// that can't be foreseen.
     slots: Vec<Slot>,
     /// The earliest event; `EMPTY` where there is none.
     first: u64,
 }
 
-/// A slot's event, and the lane that it is in.
+/// A slot's event, the lane that it is in, and the slots before and after it there. What is said to be before the head of a lane
+/// has left it.
 #[derive(Clone, Copy)]
 struct Slot {
     key: u64,
-    lane: u32,
+    before: u16,
+    after: u16,
+    lane: u8,
+}
+
+/// The slot of an event.
+#[inline(always)]
+fn slot_of(key: u64) -> usize {
+    (key & SLOT_MASK) as usize
 }
 
 impl Lanes {
-    /// Where the event of a lane is that so many joined before.
-    #[inline]
-    fn place(&self, lane: usize, before: usize) -> usize {
-        lane * (self.ring + 1) + (before & self.ring)
-    }
-
-    /// Removes the head of a lane.
-    #[inline]
-    fn advance(&mut self, lane: usize) {
-        self.left[lane] += 1;
-        // An empty lane keeps its tail: later events may join it, and an earlier one finds another or is sorted in.
-        self.heads[lane] = self.events[self.place(lane, self.left[lane])];
-    }
-
-    #[inline(never)]
-    fn lane_headed_by(&self, key: u64) -> usize {
-        self.heads.iter().position(|&head| head == key).expect("the first event heads a lane")
-    }
-
-    /// Whether an event is still the one that its slot has.
-    #[inline]
-    fn counts(&self, key: u64) -> bool {
-        key == EMPTY || self.slots[(key & SLOT_MASK) as usize].key == key
-    }
-
-    /// Finds the earliest event.
+    /// The earliest head.
     #[inline]
     fn find_first(&mut self) {
         let [a, b, c, d, e, f, g, h] = self.heads;
         self.first = a.min(b).min(c.min(d)).min(e.min(f).min(g.min(h)));
-        if !self.counts(self.first) {
-            self.drop_replaced();
-        }
     }
 
-    /// Removes heads that no longer count, up to the earliest event that does.
-    #[inline(never)]
-    fn drop_replaced(&mut self) {
-        while !self.counts(self.first) {
-            self.advance(self.lane_headed_by(self.first));
-            self.first = self.heads.into_iter().min().unwrap_or(EMPTY);
-        }
-    }
-
-    /// Appends an event to a lane.
+    /// The slot that stays empty.
     #[inline]
-    fn append(&mut self, lane: usize, key: u64) {
-        if self.joined[lane] - self.left[lane] == self.ring {
-            self.grow();
-        }
-        self.heads[lane] = self.heads[lane].min(key);
-        self.tails[lane] = key;
-        let (place, after) = (self.place(lane, self.joined[lane]), self.place(lane, self.joined[lane] + 1));
-        self.events[place] = key;
-        self.events[after] = EMPTY;
-        self.joined[lane] += 1;
+    fn nowhere(&self) -> usize {
+        self.slots.len() - 1
     }
 
-    /// Makes all rings twice as large. A lane holds replaced events too, so no bound of its length is known.
+    /// Takes the event of a slot out of its lane.
     #[inline(never)]
-    fn grow(&mut self) {
-        let ring = 2 * self.ring + 1;
-        let mut events = vec![EMPTY; LANES_MAX * (ring + 1)];
-        for lane in 0..LANES_MAX {
-            for event in self.left[lane]..self.joined[lane] {
-                events[lane * (ring + 1) + (event & ring)] = self.events[self.place(lane, event)];
+    fn unlink(&mut self, slot: usize) {
+        let Slot { key, before, after, lane } = self.slots[slot];
+        let (before, after, lane) = (before as usize, after as usize, lane as usize);
+        if self.heads[lane] == key {
+            self.heads[lane] = self.slots[after].key;
+        } else {
+            self.slots[before].after = after as u16;
+            self.slots[after].before = before as u16;
+            if after == self.nowhere() {
+                self.tails[lane] = self.slots[before].key;
             }
         }
-        (self.events, self.ring) = (events, ring);
+        self.slots[slot].key = EMPTY;
     }
 
     /// Sorts an event into the last lane, because it comes before the last event of every lane.
     #[inline(never)]
-    fn sort_in(&mut self, key: u64) -> usize {
+    fn sort_in(&mut self, slot: usize, key: u64) {
         let lane = LANES_MAX - 1;
-        let tail = self.tails[lane];
-        self.append(lane, key);
-        self.tails[lane] = tail;
-        let mut at = self.joined[lane] - 1;
-        while at > self.left[lane] {
-            let (before, here) = (self.place(lane, at - 1), self.place(lane, at));
-            if self.events[before] < key {
-                break;
+        let (mut before, mut after) = (slot_of(self.tails[lane]), self.nowhere());
+        if self.heads[lane] > key {
+            after = if self.heads[lane] == EMPTY { after } else { slot_of(self.heads[lane]) };
+            self.heads[lane] = key;
+            self.first = self.first.min(key);
+        } else {
+            while self.slots[before].key > key {
+                (before, after) = (self.slots[before].before as usize, before);
             }
-            self.events.swap(before, here);
-            at -= 1;
+            self.slots[before].after = slot as u16;
         }
-        lane
+        self.slots[after].before = slot as u16;
+        if after == self.nowhere() {
+            self.tails[lane] = key;
+        }
+        self.slots[slot] = Slot { key, before: before as u16, after: after as u16, lane: lane as u8 };
     }
 }
 
 impl EventQueue for Lanes {
     fn with_slots(slots: usize) -> Self {
         assert!(slots <= SLOTS_MAX, "at most {SLOTS_MAX} slots");
-        let ring = slots.next_power_of_two();
         Self {
-            events: vec![EMPTY; LANES_MAX * ring],
-            ring: ring - 1,
-            left: [0; LANES_MAX],
-            joined: [0; LANES_MAX],
             heads: [EMPTY; LANES_MAX],
             tails: [0; LANES_MAX],
-            slots: vec![Slot { key: EMPTY, lane: 0 }; slots],
+            slots: vec![Slot { key: EMPTY, before: 0, after: 0, lane: 0 }; slots + 1],
             first: EMPTY,
         }
     }
@@ -173,27 +133,32 @@ impl EventQueue for Lanes {
         assert!(at <= TIME_MAX, "an event at {at} ns is later than event times can say");
         let key = at << SLOT_BITS | slot as u64;
         let replaced = self.slots[slot].key;
-        if replaced == key {
-            return;
-        }
-        let lane = match self.tails.iter().position(|&tail| tail <= key) {
-            Some(lane) => {
-                self.append(lane, key);
-                lane
+        if replaced != EMPTY {
+            if replaced == key {
+                return;
             }
-            None => self.sort_in(key),
-        };
-        self.slots[slot] = Slot { key, lane: lane as u32 };
-        if replaced == EMPTY {
-            self.first = self.first.min(key);
-        } else {
-            self.find_first();
+            self.cancel(slot);
         }
+        let fits = (0..LANES_MAX).fold(0, |fits, lane| fits | u32::from(self.tails[lane] <= key) << lane);
+        if fits == 0 {
+            return self.sort_in(slot, key);
+        }
+        let lane = fits.trailing_zeros() as usize % LANES_MAX;
+        let nowhere = self.nowhere();
+        let is_empty = usize::from(self.heads[lane] == EMPTY);
+        let before = slot_of(self.tails[lane]) * (1 - is_empty) + nowhere * is_empty;
+        self.slots[before].after = slot as u16;
+        self.heads[lane] = self.heads[lane].min(key);
+        self.first = self.first.min(key);
+        self.tails[lane] = key;
+        self.slots[slot] = Slot { key, before: before as u16, after: nowhere as u16, lane: lane as u8 };
     }
 
     fn cancel(&mut self, slot: usize) {
-        self.slots[slot].key = EMPTY;
-        self.find_first();
+        if self.slots[slot].key != EMPTY {
+            self.unlink(slot);
+            self.find_first();
+        }
     }
 
     #[inline]
@@ -207,15 +172,12 @@ impl EventQueue for Lanes {
         if key == EMPTY {
             return None;
         }
-        let slot = (key & SLOT_MASK) as usize;
+        let slot = slot_of(key);
         let event = &mut self.slots[slot];
         event.key = EMPTY;
-        let mut lane = event.lane as usize;
-        if self.heads[lane] != key {
-            // The slot had this very event before, in another lane.
-            lane = self.lane_headed_by(key);
-        }
-        self.advance(lane);
+        let (after, lane) = (event.after, event.lane as usize % LANES_MAX);
+        // It heads its lane.
+        self.heads[lane] = self.slots[after as usize].key;
         self.find_first();
         Some((key >> SLOT_BITS, slot))
     }
@@ -287,7 +249,6 @@ mod tests {
 
     #[test]
     fn an_event_set_again_after_another_is_handled_once() {
-        // The replaced event stays in its lane; the same event again goes into the other lane.
         let mut queue = Lanes::with_slots(2);
         queue.schedule(0, 10);
         queue.schedule(1, 30);
@@ -295,18 +256,6 @@ mod tests {
         queue.schedule(0, 10);
         assert_eq!(queue.pop(), Some((10, 0)));
         assert_eq!(queue.pop(), Some((30, 1)));
-        assert_eq!(queue.pop(), None);
-    }
-
-    #[test]
-    fn a_lane_grows_when_replaced_events_fill_it() {
-        let mut queue = Lanes::with_slots(2);
-        queue.schedule(1, 5);
-        (10..100).for_each(|at| queue.schedule(0, at));
-        assert_eq!(queue.pop(), Some((5, 1)));
-        queue.schedule(1, 120);
-        assert_eq!(queue.pop(), Some((99, 0)));
-        assert_eq!(queue.pop(), Some((120, 1)));
         assert_eq!(queue.pop(), None);
     }
 
