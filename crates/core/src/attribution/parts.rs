@@ -159,9 +159,9 @@ impl Blame {
     /// Forgets everything.
     #[inline]
     pub fn clear(&mut self) {
-        while self.mask != 0 {
-            self.ns[self.mask.trailing_zeros() as usize] = 0;
-            self.mask &= self.mask - 1;
+        if self.mask != 0 {
+            self.ns = [0; PARTS];
+            self.mask = 0;
         }
         self.trail.clear();
     }
@@ -185,6 +185,15 @@ impl Blame {
             self.ns[part] += ns;
             self.mask |= 1 << part;
         }
+    }
+
+    /// Adds to each part from `FIRST` on what an array says. Without branches, because most of it is zero, and which can't be foreseen.
+    #[inline(always)]
+    pub(crate) fn add_array<const N: usize, const FIRST: usize>(&mut self, ns: &[Ns; N]) {
+        for (part, ns) in self.ns[FIRST..FIRST + N].iter_mut().zip(ns) {
+            *part += ns;
+        }
+        self.mask |= ns.iter().enumerate().fold(0, |mask, (index, &ns)| mask | u64::from(ns != 0) << (FIRST + index));
     }
 
     /// Adds every part of another blame.

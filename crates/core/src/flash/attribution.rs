@@ -171,12 +171,12 @@ impl Latencies {
     pub fn pay(&mut self, op: u32, owed: Owed, plane: PlaneIx, told: bool) {
         let (blame, waits) = (&mut self.blames[op as usize], &self.waits[op as usize]);
         if owed.die {
-            add_waits(blame, DIE, &waits.die);
-            add_waits(blame, CHANNEL, &waits.other);
+            blame.add_array::<OCCUPANTS, DIE>(&waits.die);
+            blame.add_array::<CHANNEL_CATEGORIES, CHANNEL>(&waits.other);
             blame.add(DIE + Occupant::GcHold as usize, waits.held);
         }
         if owed.channel {
-            add_waits(blame, CHANNEL, &waits.channel);
+            blame.add_array::<CHANNEL_CATEGORIES, CHANNEL>(&waits.channel);
         }
         if told && owed.die {
             let (from, to, plane) = waits.die_span;
@@ -193,16 +193,5 @@ impl Latencies {
 fn grow_since<const N: usize>(then: &mut [Ns; N], now: &[Ns; N]) {
     for (then, now) in then.iter_mut().zip(now) {
         *then = now.wrapping_sub(*then);
-    }
-}
-
-/// Adds waits to the parts of a blame from `first` on. Few of them are not zero.
-#[inline(always)]
-fn add_waits<const N: usize>(blame: &mut Blame, first: usize, waits: &[Ns; N]) {
-    let mut rest = waits.iter().enumerate().fold(0u32, |mask, (index, &ns)| mask | u32::from(ns != 0) << index);
-    while rest != 0 {
-        let index = rest.trailing_zeros() as usize;
-        blame.add(first + index, waits[index]);
-        rest &= rest - 1;
     }
 }

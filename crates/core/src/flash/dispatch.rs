@@ -15,6 +15,9 @@ use crate::ids::{BlockIx, ChannelIx, DieIx, NONE, PlaneIx, Ppn};
 use crate::timer::Timer;
 use crate::units::Ns;
 
+/// The phase in which a die begins an operation, by its kind.
+const FIRST_PHASE: [Phase; 4] = [Phase::ArrayRead, Phase::ArrayProgram, Phase::CopybackRead, Phase::Erase];
+
 impl<Q: EventQueue, U> Engine<Q, U>
 where
     Self: Upper,
@@ -471,12 +474,13 @@ where
             return Times { command: 0, array: 0, transfer: 0 };
         }
         let timing = &self.flash.device.timing;
-        let (array, transfer) = match op.kind {
-            OpKind::Read => (self.read_ns(op.ppn), self.flash.device.transfer_ns(op.sectors.into())),
-            OpKind::Program => (self.program_ns(op.target), self.flash.device.transfer_ns(op.sectors.into())),
-            OpKind::Copyback => (self.read_ns(op.ppn), 0),
-            OpKind::Erase => (self.erase_ns(op.ppn), 0),
+        let array = match op.kind {
+            OpKind::Program => self.program_ns(op.target),
+            OpKind::Erase => self.erase_ns(op.ppn),
+            OpKind::Read | OpKind::Copyback => self.read_ns(op.ppn),
         };
+        let moves_data = matches!(op.kind, OpKind::Read | OpKind::Program);
+        let transfer = if moves_data { self.flash.device.transfer_ns(op.sectors.into()) } else { 0 };
         Times { command: timing.command_ns, array, transfer }
     }
 
@@ -493,12 +497,8 @@ where
         let now = self.flash.now;
         let entry = self.flash.ops[op as usize];
         let Times { command, array: array_ns, transfer } = if entry.mate == NONE { self.times(&entry) } else { self.fused_times(op) };
-        let (phase, channel_ns) = match entry.kind {
-            OpKind::Read => (Phase::ArrayRead, command),
-            OpKind::Program => (Phase::ArrayProgram, command + transfer),
-            OpKind::Copyback => (Phase::CopybackRead, command),
-            OpKind::Erase => (Phase::Erase, command),
-        };
+        let phase = FIRST_PHASE[entry.kind as usize];
+        let channel_ns = command + if entry.kind == OpKind::Program { transfer } else { 0 };
         let state = &mut self.flash.dies[die as usize];
         let channel = state.channel as usize;
         state.running = op;

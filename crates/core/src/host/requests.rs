@@ -398,6 +398,10 @@ where
         }
         let entry = &self.flash.ops[op as usize];
         let (owner, kind, class, plane, lpn, host) = (entry.owner, entry.kind, entry.class, entry.plane, entry.tag, entry.is_host());
+        if let Owner::Gc(plane) = owner {
+            self.gc_op_done(plane, op);
+            return self.flash.ops.remove(op);
+        }
         let mut left = NONE;
         if host {
             // Of a request's pages only the last to complete explains its latency, and of a job's those of each stage.
@@ -418,10 +422,6 @@ where
             }
         }
         let kept = match owner {
-            Owner::Gc(plane) => {
-                self.gc_op_done(plane, op);
-                false
-            }
             Owner::Job(job) => {
                 self.job_op_done(job, op);
                 false
