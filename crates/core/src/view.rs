@@ -1,5 +1,6 @@
 //! The drive as policies see it: everything, read-only.
 
+use crate::attribution::parts::Occupant;
 use crate::counters::Counters;
 use crate::device::{Device, Geometry};
 use crate::flash::Flash;
@@ -168,6 +169,10 @@ impl<'a> View<'a> {
     /// Time in which dies ran something since counting began, over all of them.
     pub fn die_busy_ns(self) -> Ns {
         self.flash.die_busy_counted_ns()
+    }
+    /// Time in which a die has run something of an occupant since the drive began to run.
+    pub fn die_time_ns(self, die: DieIx, occupant: Occupant) -> Ns {
+        self.flash.die_time_ns(die, occupant)
     }
     /// Erases of a plane since the drive began to run; those of its ageing do not count.
     pub fn erases_of(self, plane: PlaneIx) -> u64 {

@@ -25,6 +25,12 @@ impl Flash {
         self.die_busy_ns() - self.die_busy_then
     }
 
+    /// Time in which a die has run something of an occupant, up to now.
+    pub(crate) fn die_time_ns(&self, die: DieIx, occupant: Occupant) -> Ns {
+        let die = &self.dies[die as usize];
+        die.busy_ns[occupant as usize] + if die.occupant == occupant { die.unsettled(self.now) } else { 0 }
+    }
+
     /// Starts counting anew.
     pub(crate) fn reset_counters(&mut self) {
         self.counters = Counters::default();

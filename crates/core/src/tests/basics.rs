@@ -13,6 +13,19 @@ fn a_read_is_command_array_and_transfer() {
 }
 
 #[test]
+fn policies_see_for_how_long_a_die_has_served_each_occupant() {
+    let mut drive = drive(&tiny_device(), no_gc());
+    drive.map_functionally([0]);
+    let id = drive.at(1000, read(0));
+    let time = |drive: &TestDrive, occupant| drive.view().die_time_ns(0, occupant);
+    drive.advance(1050);
+    assert_eq!((time(&drive, Occupant::HostRead), time(&drive, Occupant::Erase)), (50, 0));
+    drive.expect_completion(id, 1111);
+    drive.advance(5000);
+    assert_eq!(time(&drive, Occupant::HostRead), 111);
+}
+
+#[test]
 fn a_read_of_part_of_a_page_transfers_only_its_sectors() {
     let mut drive = drive(&tiny_device(), no_gc());
     drive.map_functionally([0]);
