@@ -28,8 +28,18 @@ const FAULTS_MAX: usize = 100;
 /// Decodes a table: the section of this name, or a whole document if the name is empty. Adds what is wrong to `faults`; if
 /// that is anything, what is given back has stand-ins in it.
 pub fn decode<T: DeserializeOwned>(table: &Table, place: &Place, section: &str, faults: &mut Faults) -> Option<T> {
+    decode_part(table, place, section, &[], faults)
+}
+
+/// Decodes a whole document with sections of these names. A message about an unknown section names these, and one about an
+/// unknown key the keys beside them.
+pub fn decode_file<T: DeserializeOwned>(table: &Table, place: &Place, sections: &[&str], faults: &mut Faults) -> Option<T> {
+    decode_part(table, place, "", sections, faults)
+}
+
+fn decode_part<T: DeserializeOwned>(table: &Table, place: &Place, section: &str, sections: &[&str], faults: &mut Faults) -> Option<T> {
     let value = Value { place: place.clone(), data: Data::Table(table.clone()) };
-    let (found, mut decoded) = (Found::default(), None);
+    let (found, mut decoded) = (Found { sections, ..Found::default() }, None);
     for _ in 0..FAULTS_MAX {
         let known = found.stand_ins.borrow().len();
         let at = At { place: &value.place, section: section.into(), key: String::new(), subject: None, path: String::new() };
@@ -44,7 +54,9 @@ pub fn decode<T: DeserializeOwned>(table: &Table, place: &Place, section: &str, 
 
 /// What is wrong so far, and the paths of values that stand-ins replace for that.
 #[derive(Default)]
-struct Found {
+struct Found<'a> {
+    /// The names of the document's sections, if it is one.
+    sections: &'a [&'a str],
     faults: RefCell<Vec<Fault>>,
     stand_ins: RefCell<BTreeSet<String>>,
 }
@@ -52,7 +64,7 @@ struct Found {
 /// Decodes a value, or stands in for one.
 #[derive(Clone)]
 struct Decoder<'a> {
-    found: &'a Found,
+    found: &'a Found<'a>,
     at: At<'a>,
     /// Nothing if a stand-in is wanted.
     value: Option<&'a Value>,
@@ -126,9 +138,13 @@ impl<'a> Decoder<'a> {
     }
 
     fn unknown(&self, at: &At<'a>, key: &str, value: &Value, fields: &[&str]) {
-        let found = format!("is unknown{}", crate::did_you_mean(key, fields.iter().copied()));
         // What is no value at the top is a section.
         let is_section = at.section.is_empty() && value.section().is_some();
+        let sections = self.found.sections;
+        let (known, others): (Vec<&str>, Vec<&str>) =
+            fields.iter().copied().partition(|field| !at.section.is_empty() || sections.contains(field) == is_section);
+        let fields = if known.is_empty() { others.as_slice() } else { known.as_slice() };
+        let found = format!("is unknown{}", crate::did_you_mean(key, fields.iter().copied()));
         let fault = if is_section { at.section_fault(found) } else { at.fault(found) };
         let fault = match (self.tag, fields) {
             (Some(_), []) => fault.remedy("this policy has no parameters"),
@@ -140,7 +156,7 @@ impl<'a> Decoder<'a> {
     }
 }
 
-impl Found {
+impl Found<'_> {
     /// Tells a fault of the value at a path, once.
     fn tell(&self, path: &str, fault: Fault) {
         if self.stand_ins.borrow_mut().insert(path.into()) {

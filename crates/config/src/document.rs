@@ -57,6 +57,14 @@ impl Value {
         }
     }
 
+    /// The table that it is.
+    pub(crate) fn table_mut(&mut self) -> Option<&mut Table> {
+        match &mut self.data {
+            Data::Table(table) => Some(table),
+            _ => None,
+        }
+    }
+
     /// As a section that values can be put into; what else it was is gone.
     fn section_mut(&mut self) -> &mut Table {
         if self.section().is_none() {
@@ -115,6 +123,10 @@ impl Table {
     /// The value of a key.
     pub fn get(&self, key: &str) -> Option<&Value> {
         self.iter().find(|(name, _)| *name == key).map(|(_, value)| value)
+    }
+
+    pub(crate) fn get_mut(&mut self, key: &str) -> Option<&mut Value> {
+        self.0.iter_mut().find(|(name, _)| name == key).map(|(_, value)| value)
     }
 
     /// Keys and values, in order.

@@ -9,7 +9,7 @@ use std::path::Path;
 
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
-use tinytail_config::{ConfigError, Data, Document, Fault, Faults, Given, Place, Row, decode};
+use tinytail_config::{ConfigError, Data, Document, Fault, Faults, Given, Place, Row, decode_file};
 use tinytail_core::units::SECTOR_BYTES;
 
 use crate::claims::Claim;
@@ -228,7 +228,7 @@ impl Text<'_> {
 
 /// What a document says; `None` and faults if it is not of this type.
 fn read<T: DeserializeOwned>(document: &Document, faults: &mut Faults) -> Option<T> {
-    decode(&document.root, &Place::new(&document.name, 0), "", faults)
+    decode_file(&document.root, &Place::new(&document.name, 0), &SECTIONS, faults)
 }
 
 /// Reads a workload file in tinytail's own words, and its multiplier. Tables whose values can't be read are not checked further.

@@ -498,7 +498,7 @@ fn all_faults_of_a_workload_file_are_told_with_their_lines() {
     );
     let message = check_file(&file.0).unwrap_err().to_string();
     let expected = [
-        "2: `multiplir` is unknown (did you mean `multiplier`?); allowed: summary, multiplier, ",
+        "2: `multiplir` is unknown (did you mean `multiplier`?); allowed: summary, multiplier",
         "4: [threads.a] `queue_depth` is 0; allowed: 1 or more",
         "10: [threads.b] `block_bytes` is \"4k\"; allowed: a whole number",
         "11: [threads.b] `read_share` is 7; allowed: a share from 0 to 1",
