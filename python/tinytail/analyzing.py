@@ -72,7 +72,7 @@ def analyze_rotation_command(
 def analyze_rate_matching_command(
     *,
     device: DeviceName = "harey-8g",
-    over_provisioning_percent: float | None = None,
+    spare_percent: float | None = None,
     json: JsonPath = None,
     figures: str | None = None,
 ) -> int:
@@ -85,7 +85,7 @@ def analyze_rate_matching_command(
     ----------
     device
         Name of a drive (see `tinytail devices`) or path of its file.
-    over_provisioning_percent
+    spare_percent
         Share of the physical pages that the host does not see; the device's if not given.
     json
         File for the curves as JSON; - is standard output.
@@ -96,7 +96,7 @@ def analyze_rate_matching_command(
     output = checked_output(json)
     if figures is not None:
         check_figures(figures)
-    found = analyze_rate_matching(device, over_provisioning_percent=over_provisioning_percent)
+    found = analyze_rate_matching(device, spare_percent=spare_percent)
     done = show_results(output, found.to_json, lambda _: rate_matching_view(found))
     if figures is not None:
         from tinytail.reporting import paper

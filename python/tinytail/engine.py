@@ -286,15 +286,15 @@ def device(name: str | os.PathLike[str], *, settings: Sequence[str] = ()) -> Des
 
 
 def device_document(name: str, settings: Sequence[str] = ()) -> dict[str, Any]:
-    """A drive as the content of a device file, without the sources of its values.
+    """A drive as it was read, by section and key.
+
+    All values have their defaults, and `timing.transfer_page_ns` stands there however the file
+    gives it. `derived` holds what follows from them.
 
     Raises:
         ConfigError: there is no such drive, or its file or a value is faulty.
     """
-    item = json.loads(_document(_native.device, name, settings))
-    document: dict[str, Any] = {"name": item["name"], "summary": item["summary"]}
-    for row in item["rows"]:
-        document.setdefault(row["section"], {})[row["key"]] = row["value"]
+    document: dict[str, Any] = json.loads(_document(_native.device_document, name, settings))
     return document
 
 
@@ -326,8 +326,8 @@ def device_derived(name: str, settings: Sequence[str] = ()) -> dict[str, Any]:
     Raises:
         ConfigError: there is no such drive, or its file or a value is faulty.
     """
-    item = json.loads(_document(_native.device, name, settings))
-    return {row["key"]: row["value"] for row in item.get("derived", [])}
+    derived: dict[str, Any] = device_document(name, settings)["derived"]
+    return derived
 
 
 def check_settings(settings: Sequence[str], *, without_workload: str | None = None) -> None:

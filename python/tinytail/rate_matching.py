@@ -53,11 +53,11 @@ class Array:
     program_fast_ns: float
     program_slow_ns: float
     erase_ns: int
-    over_provisioning_percent: float
+    spare_percent: float
 
     @classmethod
     def of(cls, device: str) -> Array:
-        """The array of a device; over-provisioning is a share of the good physical pages.
+        """The array of a device; what is spare is a share of the good physical pages.
 
         Raises:
             ConfigError: there is no such device, or its file is faulty.
@@ -68,8 +68,8 @@ class Array:
         shares = class_shares(timing)
         fast = programs.index(min(programs))
         slow = programs.index(max(programs))
-        good = 10_000 - document.get("flash", {}).get("bad_block_permyriad", 0)
-        spare = good - document["host"]["logical_permyriad"]
+        derived = document["derived"]
+        good = derived.get("usable_pages", derived["physical_pages"])
         return cls(
             chips=geometry["channels"] * geometry["chips_per_channel"] * geometry["dies_per_chip"],
             page_bytes=geometry["page_bytes"],
@@ -81,7 +81,8 @@ class Array:
             program_fast_ns=programs[fast],
             program_slow_ns=programs[slow],
             erase_ns=timing["erase_step_ns"] * timing.get("erase_steps", 1),
-            over_provisioning_percent=100 * spare / good,
+            # A capacity of whole pages is a share to a few digits.
+            spare_percent=round(100 * (good - derived["logical_pages"]) / good, 2),
         )
 
     def programs_ns(self, placement: Placement) -> tuple[float, float]:
@@ -181,7 +182,7 @@ class RateMatching:
             "chips": array.chips,
             "page_bytes": array.page_bytes,
             "pages_per_block": array.pages_per_block,
-            "over_provisioning_percent": array.over_provisioning_percent,
+            "spare_percent": array.spare_percent,
             "read_us": array.read_ns / 1000,
             "program_us": array.program_ns / 1000,
             "program_fast_us": array.program_fast_ns / 1000,
@@ -224,13 +225,13 @@ def _document(curves: Curves) -> dict[str, Any]:
 def analyze_rate_matching(
     device: str | os.PathLike[str] = "harey-8g",
     *,
-    over_provisioning_percent: float | None = None,
+    spare_percent: float | None = None,
 ) -> RateMatching:
     """Works out what the host can write under sustained load, by locality and placement.
 
     Args:
         device: name of a drive or path of its file.
-        over_provisioning_percent: share of the physical pages that the host does not see, above 0
+        spare_percent: share of the physical pages that the host does not see, above 0
             and below 100; the device's if not given.
 
     Raises:
@@ -239,11 +240,9 @@ def analyze_rate_matching(
     """
     name = arguments.name("device", device)
     array = Array.of(name)
-    if over_provisioning_percent is not None:
-        percent = arguments.number(
-            "over_provisioning_percent", over_provisioning_percent, 0, 100, open_below=True
-        )
-        array = replace(array, over_provisioning_percent=percent)
+    if spare_percent is not None:
+        percent = arguments.number("spare_percent", spare_percent, 0, 100, open_below=True)
+        array = replace(array, spare_percent=percent)
     return RateMatching(
         device=name,
         array=array,
@@ -253,7 +252,7 @@ def analyze_rate_matching(
 
 
 def _curves(array: Array, form: Form) -> Curves:
-    spare = array.over_provisioning_percent
+    spare = array.spare_percent
     # How many pages are moved for each that is reclaimed, where FGC and SGC write equally much:
     # program times trade places between host and GC, and with matched reads these do so, too.
     moved_per_freed = 1.0
@@ -289,7 +288,7 @@ def _crossover_percent(form: Form, spare_percent: float, moved_per_freed: float)
 def _point(array: Array, form: Form, locality_percent: float) -> Point:
     pages = array.pages_per_block
     moved = pages * (100 - locality_percent) / 100
-    spare = array.over_provisioning_percent if form == "printed" else locality_percent
+    spare = array.spare_percent if form == "printed" else locality_percent
     freed = pages * spare / 100
     return Point(
         locality_percent,

@@ -657,7 +657,7 @@ def rate_matching_view(found: RateMatching) -> RenderableType:
     for name, value in (
         ("device", found.device),
         ("chips", f"{array.chips}, of blocks of {array.pages_per_block} x {array.page_bytes} B"),
-        ("over-provisioning", f"{array.over_provisioning_percent:g} % of the physical pages"),
+        ("spare", f"{array.spare_percent:g} % of the physical pages"),
         ("program, fast and slow", f"{_us(array.program_fast_ns)}, {_us(array.program_slow_ns)}"),
         ("program and read, mean", f"{_us(array.program_ns)}, {_us(array.read_ns)}"),
         ("erase", _us(array.erase_ns)),

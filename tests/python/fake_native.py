@@ -261,6 +261,14 @@ class FakeNative:
     def device(self, name: str, _given: Sequence[str] = ()) -> str:
         return self._description(name, ["ttflash-256g"], "device")
 
+    def device_document(self, name: str, _given: Sequence[str] = ()) -> str:
+        description = json.loads(self.device(name))
+        document: dict[str, Any] = {"name": description["name"]}
+        for row in description["rows"]:
+            document.setdefault(row["section"], {})[row["key"]] = row["value"]
+        derived = {row["key"]: row["value"] for row in description.get("derived", [])}
+        return json.dumps(document | {"derived": derived})
+
     def fits(self, spec_json: str) -> str:
         spec = json.loads(spec_json)
         self.device(spec["device"])

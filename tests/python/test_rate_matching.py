@@ -101,7 +101,7 @@ def test_the_gain_at_half_locality_is_the_papers(harey: RateMatching) -> None:
 
 @pytest.mark.parametrize(("spare", "crossing"), [(10, 90), (28, 72), (20, 80), (50, 50)])
 def test_the_printed_crossover_follows_over_provisioning(spare: int, crossing: int) -> None:
-    found = analyze_rate_matching("harey-8g", over_provisioning_percent=spare)
+    found = analyze_rate_matching("harey-8g", spare_percent=spare)
     assert found.printed.crossover_locality_percent == crossing
     assert crossing_by_search(found.printed) == crossing
     assert found.self_consistent.crossover_locality_percent == 50
@@ -126,7 +126,7 @@ def test_nothing_is_written_where_nothing_is_reclaimed(harey: RateMatching) -> N
 def test_every_device_can_be_worked_out(command: RunCommand) -> None:
     for entry in tinytail.devices():
         found = analyze_rate_matching(entry.name)
-        assert 0 < found.array.over_provisioning_percent < 100
+        assert 0 < found.array.spare_percent < 100
         alike = found.array.program_fast_ns == found.array.program_slow_ns
         for curves in found.forms:
             assert (curves.crossover is None) == alike
@@ -143,7 +143,7 @@ def test_the_command_writes_curves_and_pictures(command: RunCommand, tmp_path: P
     assert document["printed"]["crossover_locality_percent"] == 80
     assert document["printed"]["crossover_pages_moved"] == 25.6
     assert document["self_consistent"]["crossover_locality_percent"] == 50
-    assert document["over_provisioning_percent"] == 20
+    assert document["spare_percent"] == 20
     for form in ("printed", "self_consistent"):
         lists = [document[form]["locality_percent"], document[form]["fgc"]["over_baseline"]]
         assert [len(values) for values in lists] == [101, 101]
@@ -158,9 +158,9 @@ def test_the_command_writes_curves_and_pictures(command: RunCommand, tmp_path: P
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (["--over-provisioning-percent", "0"], "must be a number above 0 and below 100"),
-        (["--over-provisioning-percent", "100"], "over_provisioning_percent"),
-        (["--over-provisioning-percent", "nan"], "over_provisioning_percent"),
+        (["--spare-percent", "0"], "must be a number above 0 and below 100"),
+        (["--spare-percent", "100"], "spare_percent"),
+        (["--spare-percent", "nan"], "spare_percent"),
         (["--device", "harey-9g"], "harey-8g"),
         (["--figures", "/nowhere/at/all"], "cannot write /nowhere/at/all (--figures)"),
     ],

@@ -30,14 +30,14 @@ def told(document: dict[str, Any]) -> set[tuple[str, str, str, str]]:
 
 def test_a_value_goes_for_every_design_and_stands_in_the_results(tmp_path: Path) -> None:
     file = tmp_path / "results.json"
-    values = ["gc.write_points=2", "host.logical_permyriad=7000", "synthetic.read_share=0.5"]
+    values = ["gc.write_points=2", "host.capacity_gb=0.75", "synthetic.read_share=0.5"]
     words = [word for value in values for word in ("--set", value)]
     assert main(["compare", "base", "base+no-gc", *COMMON, *words, "--json", str(file)]) == OK
     document = json.loads(file.read_text("utf-8"))
     assert told(document) == {
         ("design", "base", "gc.write_points", "2"),
         ("design", "base+no-gc", "gc.write_points", "2"),
-        ("device", "ttflash-small", "host.logical_permyriad", "7000"),
+        ("device", "ttflash-small", "host.capacity_gb", "0.75"),
         ("workload", "randrw70-qd16", "synthetic.read_share", "0.5"),
     }
     assert all(f"--set {value}" in document["command"] for value in values)
@@ -51,8 +51,8 @@ def test_a_value_given_beside_a_file_does_what_it_does_in_the_file(
         assert main(list(words)) == OK
         return capsys.readouterr().out
 
-    given = {"host.logical_permyriad": 7000, "gc.copy": "controller", "synthetic.read_share": 0.5}
-    words = ["--set", "host.logical_permyriad=7000", "--set", "gc.copy=controller"]
+    given = {"host.capacity_gb": 0.75, "gc.copy": "controller", "synthetic.read_share": 0.5}
+    words = ["--set", "host.capacity_gb=0.75", "--set", "gc.copy=controller"]
     words += ["--set", "synthetic.read_share=0.5"]
     files = {}
     for kind, name in (("device", "ttflash-small"), ("design", "base"), ("workload", "zipf")):
@@ -141,13 +141,13 @@ def test_an_image_is_of_the_drive_with_the_values(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     image = tmp_path / "drive.image"
-    values = {"host.logical_permyriad": 7000, "state.live_percent": 30}
+    values = {"host.capacity_gb": 0.75, "state.live_percent": 30}
     made = tinytail.create_image(image, device="ttflash-small", design="base", settings=values)
     assert made["state"]["live_percent"] == 30
     beside = [*COMMON, "--image", str(image)]
     assert main(["compare", "base", *beside]) == BAD_INPUT
     assert "does not fit" in capsys.readouterr().err
-    assert main(["compare", "base", *beside, "--set", "host.logical_permyriad=7000"]) == OK
+    assert main(["compare", "base", *beside, "--set", "host.capacity_gb=0.75"]) == OK
     assert main(["compare", "base", *beside, "--set", "state.live_percent=30"]) == BAD_INPUT
     assert "an image has its own state" in capsys.readouterr().err
 

@@ -3,7 +3,7 @@
 use crate::ids::{BlockIx, ChannelIx, DieIx, Lpn, PlaneIx, Ppn};
 use crate::units::{Ns, SECTOR_BYTES};
 use serde::{Deserialize, Serialize};
-use tinytail_config::{ConfigError, Document, Fault, Faults, Place, Table, decode};
+use tinytail_config::{ConfigError, Decimal, Document, Faults, OneOf, Place, Table, decode, decode_file};
 
 mod check;
 mod derived;
@@ -98,8 +98,13 @@ impl Geometry {
 pub struct Timing {
     /// Channel time of one command.
     pub command_ns: Ns,
-    /// Channel time of a whole page; part of a page takes its share, rounded up.
+    /// Channel time of a whole page; part of a page takes its share, rounded up. A file gives this or `channel_mb_per_s`.
+    #[serde(default)]
     pub transfer_page_ns: Ns,
+    /// Rate of a channel in 10^6 bytes per second, instead of `transfer_page_ns`, which follows from it, rounded to a nanosecond.
+    /// A device that has been read has only that.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub channel_mb_per_s: Option<u32>,
     /// Array time of a read, for each page class.
     pub read_ns: Vec<Ns>,
     /// Array time of a program, for each page class.
@@ -173,9 +178,10 @@ pub struct Flash {
     /// crosses it.
     #[serde(default)]
     pub cache_register: bool,
-    /// Blocks of each plane that are bad from the factory, in ten-thousandths, rounded down.
+    /// Blocks of each plane that are bad from the factory, in percent with at most two decimals; rounded down to blocks.
     #[serde(default)]
-    pub bad_block_permyriad: u32,
+    #[cfg_attr(test, schemars(with = "f64"))]
+    pub bad_block_percent: Decimal<2>,
 }
 
 fn yes() -> bool {
@@ -184,25 +190,38 @@ fn yes() -> bool {
 
 impl Default for Flash {
     fn default() -> Self {
-        Self { multi_plane_read: true, multi_plane_program: true, cache_register: false, bad_block_permyriad: 0 }
+        Self { multi_plane_read: true, multi_plane_program: true, cache_register: false, bad_block_percent: Decimal::default() }
     }
 }
+
+/// A capacity in 10^9 bytes, exact to the byte.
+pub type Gigabytes = Decimal<9>;
+
+/// A share that tells single pages of the largest drives apart.
+pub type Percent = Decimal<7>;
 
 /// What the host sees of the drive.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Host {
-    /// Logical size in ten-thousandths of the physical pages; the rest is over-provisioning.
-    pub logical_permyriad: u32,
+    /// Capacity that the host sees, in 10^9 bytes, rounded down to pages. A file gives this or `over_provisioning_percent`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(test, schemars(with = "Option<f64>"))]
+    pub capacity_gb: Option<Gigabytes>,
+    /// Physical pages, bad ones among them, that the host does not see, in percent of those that it sees: (physical - logical) /
+    /// logical. At most seven decimals. The capacity is rounded down to pages.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(test, schemars(with = "Option<f64>"))]
+    pub over_provisioning_percent: Option<Percent>,
     /// Commands that the device takes at a time, over all its queues; more wait in the host.
     pub queue_depth: u32,
     /// Weight of each device queue in the weighted round robin by which the device takes commands.
     #[serde(default = "one_queue")]
     pub queue_weights: Vec<u32>,
-    /// Bytes that the link carries in a microsecond, each way; none: data cross in no time.
+    /// Rate of the link in 10^6 bytes per second, each way; none: data cross in no time.
     #[serde(default)]
-    pub link_bytes_per_us: Option<u32>,
+    pub link_mb_per_s: Option<u32>,
     /// Fixed time of every command, in which it holds its place in the device queue and nothing else.
     #[serde(default)]
     pub overhead_ns: Ns,
@@ -215,7 +234,7 @@ fn one_queue() -> Vec<u32> {
 impl Host {
     /// Time of a piece of data on the link.
     pub fn link_ns(&self, bytes: u64) -> Ns {
-        self.link_bytes_per_us.map_or(0, |rate| (bytes * 1000).div_ceil(u64::from(rate)))
+        self.link_mb_per_s.map_or(0, |rate| (bytes * 1000).div_ceil(u64::from(rate)))
     }
 }
 
@@ -334,6 +353,13 @@ pub struct Defaults {
 /// The sections of a device file.
 pub const SECTIONS: [&str; 8] = ["geometry", "timing", "flash", "host", "ram", "state", "errors", "defaults"];
 
+/// Keys of which a device file gives one.
+pub const ONE_OF: [OneOf; 3] = [
+    OneOf { section: "timing", keys: ["transfer_page_ns", "channel_mb_per_s"], needed: true },
+    OneOf { section: "timing", keys: ["page_class_layout", "page_class_pattern"], needed: false },
+    OneOf { section: "host", keys: ["capacity_gb", "over_provisioning_percent"], needed: true },
+];
+
 impl Device {
     /// Steps of the erase of a block that has been erased so many times in the run.
     pub fn erase_steps_after(&self, erases: u32) -> u32 {
@@ -356,17 +382,18 @@ impl Device {
     /// # Errors
     /// As for `from_document`.
     pub fn from_documents(documents: &[&Document]) -> Result<Self, ConfigError> {
-        let mut root = Table::default();
-        documents.iter().for_each(|document| root.merge(&document.root));
-        let mut faults = Faults::default();
-        let device: Option<Self> = decode(&root, &Place::new(&documents[0].name, 0), "", &mut faults);
-        let gives = |key| documents.iter().any(|document| document.gives("timing", key));
-        if gives("page_class_layout") && gives("page_class_pattern") {
-            let found = "stands beside `page_class_pattern`; only one of them says where the page classes lie";
-            faults.push(Fault::new("timing", "page_class_layout", found).with("timing", "page_class_pattern"));
+        let (mut faults, mut of_groups) = (Faults::default(), Faults::default());
+        let root = Document::merged(documents, &ONE_OF, &mut of_groups);
+        let device: Option<Self> = decode_file(&root, &Place::new(&documents[0].name, 0), &SECTIONS, &mut faults);
+        if let Err(error) = of_groups.result() {
+            faults.add(error);
         }
         let placed = |error: ConfigError| error.placed(documents.iter().copied());
         let mut device = Self::checked(device, faults).map_err(placed)?;
+        if let Some(rate) = device.timing.channel_mb_per_s.take() {
+            let (thousandths, rate) = (u64::from(device.geometry.page_bytes) * 1000, u64::from(rate));
+            device.timing.transfer_page_ns = (thousandths + rate / 2) / rate;
+        }
         if let Some(layout) = device.timing.page_class_layout {
             device.timing.page_class_pattern = layout.classes(device.timing.read_ns.len() as u32, device.geometry.pages_per_block);
         }
@@ -411,7 +438,29 @@ impl Device {
 
     /// Logical pages: what the host can address.
     pub fn logical_pages(&self) -> u64 {
-        self.geometry.physical_pages() * u64::from(self.host.logical_permyriad) / 10_000
+        /// A hundred percent.
+        const ALL: u64 = 100 * Percent::ONE;
+        match (self.host.capacity_gb, self.host.over_provisioning_percent) {
+            (Some(capacity), _) => capacity.units() / u64::from(self.geometry.page_bytes),
+            (None, Some(percent)) => self.geometry.physical_pages() * ALL / (ALL + percent.units()),
+            (None, None) => self.geometry.physical_pages(),
+        }
+    }
+
+    /// The capacity of so many logical pages.
+    pub fn gigabytes(&self, logical_pages: u64) -> Gigabytes {
+        Gigabytes::of_units(logical_pages * u64::from(self.geometry.page_bytes))
+    }
+
+    /// Makes the drive one of so many logical pages.
+    pub fn set_logical_pages(&mut self, pages: u64) {
+        (self.host.capacity_gb, self.host.over_provisioning_percent) = (Some(self.gigabytes(pages)), None);
+    }
+
+    /// Blocks that the logical pages of each plane fill, where all planes have as many.
+    pub fn logical_blocks_per_plane(&self) -> u32 {
+        let g = &self.geometry;
+        self.logical_pages().div_ceil(u64::from(g.planes()) * u64::from(g.pages_per_block)) as u32
     }
 
     /// Sectors that the host can address.
@@ -431,7 +480,7 @@ impl Device {
 
     /// Blocks of each plane that are bad from the factory.
     pub fn bad_blocks_per_plane(&self) -> u32 {
-        (u64::from(self.geometry.blocks_per_plane) * u64::from(self.flash.bad_block_permyriad) / 10_000) as u32
+        (u64::from(self.geometry.blocks_per_plane) * self.flash.bad_block_percent.units() / (100 * Decimal::<2>::ONE)) as u32
     }
 
     /// Physical pages outside bad blocks.

@@ -130,7 +130,8 @@ impl Layout {
             ]
             .map(|(key, value)| (format!("[geometry] `{key}`"), value.to_string()))
             .into();
-            values.push(("logical pages, by [host] `logical_permyriad`,".into(), layout.logical_pages.to_string()));
+            values
+                .push(("logical pages, by [host] `capacity_gb` or `over_provisioning_percent`,".into(), layout.logical_pages.to_string()));
             values.push(("[gc] `write_points`".into(), layout.write_points.to_string()));
             values.push(("[gc] `reserve_blocks`".into(), layout.reserve_blocks.to_string()));
             values.push(("[gc] `page_sequence`".into(), layout.page_sequence.to_string()));
@@ -465,7 +466,14 @@ mod tests {
         design.gc.reserve_blocks = 2;
         let differences = here.differences(&Layout::of(&device, &design));
         let keys: Vec<&str> = differences.iter().map(|(key, ..)| key.as_str()).collect();
-        assert_eq!(keys, ["[geometry] `blocks_per_plane`", "logical pages, by [host] `logical_permyriad`,", "[gc] `reserve_blocks`"]);
+        assert_eq!(
+            keys,
+            [
+                "[geometry] `blocks_per_plane`",
+                "logical pages, by [host] `capacity_gb` or `over_provisioning_percent`,",
+                "[gc] `reserve_blocks`"
+            ]
+        );
         assert_eq!((differences[0].1.as_str(), differences[0].2.as_str()), ("11", "12"));
         assert!(here.differences(&here).is_empty());
     }

@@ -1,7 +1,7 @@
 //! Tiny drives for tests.
 
 use crate::design::{Chain, Design, GcSection};
-use crate::device::{AgeingMethod, AgeingVictims, Device, Flash, Geometry, Host, Ram, StartingState, Timing};
+use crate::device::{AgeingMethod, AgeingVictims, Device, Flash, Geometry, Host, Percent, Ram, StartingState, Timing};
 use crate::ftl::late::Late;
 use crate::ftl::state::Ftl;
 use crate::ftl::{Books, Claimant};
@@ -32,6 +32,11 @@ use crate::traits::Traits;
 use crate::view::View;
 use tinytail_config::{Document, Faults, Place, decode};
 
+/// The over-provisioning of a drive that shows its host `logical` of `physical` pages.
+pub fn over_provisioning(logical: u32, physical: u32) -> Option<Percent> {
+    Some(Percent::of_units(u64::from(physical - logical) * 100 * Percent::ONE / u64::from(logical)))
+}
+
 /// One die of one plane on each of two channels; times that are easy to add: command 1, array read 10, transfer 100,
 /// program 1000, erase 5 steps of 2000, suspend 30, resume 40, RAM 3. No buffer.
 pub fn tiny_device() -> Device {
@@ -50,6 +55,7 @@ pub fn tiny_device() -> Device {
         timing: Timing {
             command_ns: 1,
             transfer_page_ns: 100,
+            channel_mb_per_s: None,
             read_ns: vec![10],
             program_ns: vec![1000],
             page_class_layout: None,
@@ -65,7 +71,14 @@ pub fn tiny_device() -> Device {
             ram_ns: 3,
         },
         flash: Flash::default(),
-        host: Host { logical_permyriad: 5000, queue_depth: 32, queue_weights: vec![1], link_bytes_per_us: None, overhead_ns: 0 },
+        host: Host {
+            capacity_gb: None,
+            over_provisioning_percent: over_provisioning(50, 100),
+            queue_depth: 32,
+            queue_weights: vec![1],
+            link_mb_per_s: None,
+            overhead_ns: 0,
+        },
         ram: Ram { buffer_kib: 0, flush_above_percent: 80, stripe_table_kib: None },
         state: StartingState {
             live_percent: 50,

@@ -20,17 +20,18 @@ const BLOCKS: u32 = 1024;
 const PAGES_PER_BLOCK: usize = 128;
 /// Blocks that are closed when a victim is chosen.
 const CLOSED: u32 = BLOCKS - 3;
-/// What live pages are of the whole plane, in ten-thousandths: three levels of over-provisioning.
-const LEVELS: [u32; 3] = [9000, 8000, 7000];
+/// What live pages are of the whole plane, in percent: three levels of over-provisioning.
+const LEVELS: [u32; 3] = [90, 80, 70];
 
 /// The drive's write amplification in its steady state, and the utilisation that theory is to be asked about.
-fn simulated(chain: &str, permyriad: u32) -> (f64, f64) {
+fn simulated(chain: &str, logical_percent: u32) -> (f64, f64) {
+    let spare = 100.0 * f64::from(100 - logical_percent) / f64::from(logical_percent);
     let device = format!(
         "name = \"plane\"\nsummary = \"one plane\"\n\
          [geometry]\nchannels = 1\nchips_per_channel = 1\ndies_per_chip = 1\nplanes_per_die = 1\nblocks_per_plane = {BLOCKS}\n\
          pages_per_block = {PAGES_PER_BLOCK}\npage_bytes = 4096\n\
          [timing]\ncommand_ns = 200\ntransfer_page_ns = 100000\nread_ns = [40000]\nprogram_ns = [800000]\nerase_step_ns = 2000000\n\
-         ram_ns = 1000\n[host]\nlogical_permyriad = {permyriad}\nqueue_depth = 32\n[ram]\nbuffer_kib = 0\n\
+         ram_ns = 1000\n[host]\nover_provisioning_percent = {spare:.6}\nqueue_depth = 32\n[ram]\nbuffer_kib = 0\n\
          [state]\nlive_percent = 100\nfree_percent = 0\noverwrite_percent = 300\nageing = \"steady\"\nvictims = \"design\"\n"
     );
     let device = Device::from_document(&Document::parse("plane.toml", &device).unwrap()).unwrap();
@@ -99,8 +100,8 @@ fn fifo(rho: f64) -> f64 {
 }
 
 fn compare(chain: &str, theory: impl Fn(f64) -> f64) {
-    for permyriad in LEVELS {
-        let (simulated, rho) = simulated(chain, permyriad);
+    for logical_percent in LEVELS {
+        let (simulated, rho) = simulated(chain, logical_percent);
         let theory = theory(rho);
         println!("{chain}: spare factor {:.4}, write amplification {simulated:.3}, theory {theory:.3}", 1.0 - rho);
         assert!(

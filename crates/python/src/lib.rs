@@ -177,6 +177,12 @@ fn device(name_or_path: &str, given: Vec<String>) -> PyResult<String> {
 }
 
 #[pyfunction]
+#[pyo3(signature = (name_or_path, given=vec![]))]
+fn device_document(name_or_path: &str, given: Vec<String>) -> PyResult<String> {
+    json(&catalog::device_document(name_or_path, &settings(given)?).map_err(config_error)?)
+}
+
+#[pyfunction]
 fn settings_check(given: Vec<String>, without_workload: Option<&str>) -> PyResult<()> {
     let settings = settings(given)?;
     without_workload.map_or(Ok(()), |why| settings.without_workload(why)).map_err(config_error)
@@ -387,6 +393,7 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
         wrap_pyfunction!(devices, module)?,
         wrap_pyfunction!(device, module)?,
         wrap_pyfunction!(settings_check, module)?,
+        wrap_pyfunction!(device_document, module)?,
         wrap_pyfunction!(device_file, module)?,
         wrap_pyfunction!(design_file, module)?,
         wrap_pyfunction!(workload_file, module)?,

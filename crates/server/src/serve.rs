@@ -168,7 +168,7 @@ pub fn serve(spec: &Spec, control: &Control, live: &Live) -> Result<Summary, Run
     let memory_bytes = memory(spec.client_memory_bytes)?;
     if spec.no_delay {
         device.host.overhead_ns = 0;
-        device.host.link_bytes_per_us = None;
+        device.host.link_mb_per_s = None;
         device.timing.ram_ns = 0;
     }
     let mut drive = Drive::new(&device, design, false, Metrics::default())?;

@@ -3,10 +3,11 @@
 use crate::settings::Settings;
 use include_dir::{Dir, include_dir};
 use serde::Serialize;
+use serde_json::{Map, Value, json};
 use std::collections::HashMap;
 use std::path::Path;
 use std::sync::{LazyLock, Mutex, PoisonError};
-use tinytail_config::{ConfigError, Document, Fault, Row, did_you_mean};
+use tinytail_config::{ConfigError, Document, Fault, Faults, Row, did_you_mean};
 use tinytail_core::design::{self, Adjustment, Design, DesignKind, Header};
 use tinytail_core::device::{self, Device};
 use tinytail_workload::read_text;
@@ -125,12 +126,26 @@ pub fn device_with(name_or_path: &str, settings: &Settings) -> Result<Device, Co
 /// # Errors
 /// As for `device_with`.
 pub fn describe_device(name_or_path: &str, settings: &Settings) -> Result<Description, ConfigError> {
-    let device = device_with(name_or_path, settings)?;
-    let derived = device.derived().rows();
-    let mut root = document("device", &DEVICES, name_or_path)?.root;
-    settings.device().into_iter().for_each(|given| root.merge(&given.root));
+    let drive = device_with(name_or_path, settings)?;
+    let derived = drive.derived().rows();
+    let document = document("device", &DEVICES, name_or_path)?;
+    let documents: Vec<&Document> = std::iter::once(&document).chain(settings.device()).collect();
+    let root = Document::merged(&documents, &device::ONE_OF, &mut Faults::default());
     let rows = root.rows().into_iter().filter(|row| !row.section.is_empty()).collect();
-    Ok(Description { name: device.name, summary: device.summary, rows, derived, alone: None })
+    Ok(Description { name: drive.name, summary: drive.summary, rows, derived, alone: None })
+}
+
+/// A device as it was read: values that follow from alternatives in their place, without sources; in `derived` what follows
+/// from them.
+///
+/// # Errors
+/// As for `device_with`.
+pub fn device_document(name_or_path: &str, settings: &Settings) -> Result<Value, ConfigError> {
+    let device = device_with(name_or_path, settings)?;
+    let derived: Map<String, Value> = device.derived().rows().into_iter().map(|row| (row.key, row.value)).collect();
+    let mut document = json!(device);
+    document["derived"] = derived.into();
+    Ok(document)
 }
 
 /// The built-in designs and overlays.
@@ -473,17 +488,19 @@ mod tests {
     #[test]
     fn given_values_stand_in_the_place_of_the_files_own() {
         let given = |words: &[&str]| Settings::try_from(words.iter().map(ToString::to_string).collect::<Vec<_>>()).unwrap();
-        let settings = given(&["host.logical_permyriad=7000", "flash.bad_block_permyriad=10", "gc.write_points=4"]);
-        assert_eq!(device_with("ttflash-small", &settings).unwrap().host.logical_permyriad, 7000);
+        let settings = given(&["host.capacity_gb=0.75", "flash.bad_block_percent=0.1", "gc.write_points=4"]);
+        // The one key of the size replaces the other.
+        let host = device_with("ttflash-small", &settings).unwrap().host;
+        assert_eq!((host.capacity_gb.unwrap().to_string().as_str(), host.over_provisioning_percent), ("0.75", None));
         let design = design_with("base+no-gc", &settings, None).unwrap();
         assert_eq!(design.gc.write_points, 4);
         let rows = describe_device("ttflash-small", &settings).unwrap().rows;
         let told: Vec<_> = rows.iter().filter(|row| row.source == "--set").map(|row| row.key.as_str()).collect();
-        assert_eq!(told, ["logical_permyriad", "bad_block_permyriad"]);
+        assert_eq!(told, ["capacity_gb", "bad_block_percent"]);
         for (word, message) in [
             ("gc.write_pionts=4", "[gc] `write_pionts` is unknown (did you mean `write_points`?)"),
             ("gc.write_points=\"four\"", "[gc] `write_points` is \"four\"; allowed: a whole number"),
-            ("host.logical_permyriad=10001", "[host] `logical_permyriad` "),
+            ("host.capacity_gb=1.1", "[host] `capacity_gb` is 1.1; two good blocks"),
             ("geometry.channels=8.0", "[geometry] `channels` is 8.0; allowed: a whole number"),
         ] {
             let settings = given(&[word]);
@@ -564,7 +581,7 @@ mod tests {
         }
         for (values, message) in [
             (["buffer_kib", "ram", "16"], "at least 32 on this device"),
-            (["logical_permyriad", "host", "8600"], "`logical_permyriad` may be 8"),
+            (["over_provisioning_percent", "host", "16"], "[host] `capacity_gb` may be 0.895254528 at most"),
         ] {
             let [key, section, value] = values;
             let text = embedded(&DEVICES).into_iter().find(|(name, _)| *name == "ttflash-small").unwrap().1;
@@ -573,6 +590,11 @@ mod tests {
             let device = Device::from_documents(&[&document, &given]).unwrap();
             let error = design("ttflash").unwrap().prepare(&device).unwrap_err().to_string();
             assert!(error.contains(message) && error.contains("[place]"), "{error}");
+        }
+        for (gb, fits) in [("0.895254528", true), ("0.896", false)] {
+            let given = Settings::try_from(vec![format!("host.capacity_gb={gb}")]).unwrap();
+            let device = device_with("ttflash-small", &given).unwrap();
+            assert_eq!(design("ttflash").unwrap().prepare(&device).is_ok(), fits, "{gb}");
         }
     }
 

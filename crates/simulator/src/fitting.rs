@@ -217,7 +217,7 @@ mod tests {
         let found = fits_on("modern-tlc-2t", &["base", "ttflash"]);
         assert_eq!(found.iter().map(|fit| (fit.logical_bytes + 500_000_000) / 1_000_000_000).collect::<Vec<_>>(), [1920, 1680]);
         let note = &found[1].adjusted[0];
-        assert_eq!((note.code.as_str(), note.used.as_u64()), ("parity_capacity", Some(7636)));
+        assert_eq!((note.code.as_str(), note.used.as_f64()), ("parity_capacity", Some(1679.9940608)));
         assert_eq!(note.message, "one page in 8 is parity: the drive holds 1680 GB under ttflash, and 1920 GB without parity");
         assert_eq!(found[0].adjusted.iter().find(|item| item.code == "parity_capacity"), None);
     }

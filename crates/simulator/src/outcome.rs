@@ -512,7 +512,7 @@ fn plane_utilization(counters: &Counters, device: &Device) -> Option<f64> {
 fn throughput<M: Measures>(drive: &Drive<M>, device: &Device, bytes: u64, start: u64) -> Throughput {
     let busy = drive.view().die_busy_ns();
     // Without a link, RAM serves the host in no time, which is no speed.
-    let by_flash = device.host.link_bytes_per_us.is_some() || drive.counters().host_operations > 0;
+    let by_flash = device.host.link_mb_per_s.is_some() || drive.counters().host_operations > 0;
     let busy_ns = (busy as f64 / f64::from(device.geometry.dies())).max(device.host.link_ns(bytes) as f64);
     // Bytes for each microsecond are millions for each second.
     let rate = |ns: f64| (ns > 0.0).then(|| bytes as f64 * 1e3 / ns);

@@ -288,7 +288,7 @@ impl Addresses {
         for design in designs {
             let mut fitted = device.clone();
             let adjusted = catalog::design_with(design, settings, None)?.fit(&mut fitted, true);
-            if fitted.host.logical_permyriad < least.host.logical_permyriad {
+            if fitted.logical_pages() < least.logical_pages() {
                 least.host = fitted.host;
                 note = adjusted.into_iter().find(|item| item.code == "parity_capacity").map(|item| item.message);
             }

@@ -56,7 +56,7 @@ pub const CAUSES: [Cause; 13] = [
         device.host.queue_depth = QUEUE_DEPTH_MAX;
     }),
     device("overhead", "the fixed time of every command", |device| device.host.overhead_ns = 0),
-    device("link", "the host's link", |device| device.host.link_bytes_per_us = None),
+    device("link", "the host's link", |device| device.host.link_mb_per_s = None),
 ];
 
 fn cause(name: &str) -> Result<&'static Cause, ConfigError> {

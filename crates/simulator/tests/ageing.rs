@@ -8,7 +8,7 @@ use tinytail_simulator::run::{RunError, Spec, run};
 const DEVICE: &str = "name = \"two-planes\"\nsummary = \"s\"\n\
     [geometry]\nchannels = 2\nchips_per_channel = 1\ndies_per_chip = 1\nplanes_per_die = 1\nblocks_per_plane = 1024\npages_per_block = 128\n\
     page_bytes = 4096\n[timing]\ncommand_ns = 200\ntransfer_page_ns = 100000\nread_ns = [40000]\nprogram_ns = [800000]\n\
-    erase_step_ns = 2000000\nram_ns = 1000\n[host]\nlogical_permyriad = 8000\nqueue_depth = 32\n[ram]\nbuffer_kib = 0\n\
+    erase_step_ns = 2000000\nram_ns = 1000\n[host]\nover_provisioning_percent = 25\nqueue_depth = 32\n[ram]\nbuffer_kib = 0\n\
     [state]\nlive_percent = 100\nfree_percent = 5\noverwrite_percent = 200\n";
 
 /// A fifth of the live pages, written at random.

@@ -86,7 +86,7 @@ fn the_low_latency_drive_is_table_1_and_the_simulator_s_column_of_table_2() {
     // 4 channels of 4 chips of 8 planes of 683 blocks of 768 pages: 256.125 GiB, 240 of them logical.
     assert_eq!((drive.physical_pages, drive.raw_bytes), (67_141_632, 275_012_124_672));
     close(drive.logical_bytes as f64, 240.0 * f64::from(1 << 30), 1e-4);
-    close(drive.over_provisioning_percent, 6.7, 0.01);
+    close(drive.effective_over_provisioning_percent, 6.7, 0.01);
     // At queue depth 1, reads of 4 KB take 15.3 us and writes 15.2.
     assert_eq!((drive.read_page_ns, drive.write_page_ns), (vec![15_300], vec![15_200]));
     assert_eq!(drive.erase_ns, 5_000_290);
@@ -207,7 +207,7 @@ fn runs_to_its_end(device: &str, design: &str, ageing: &str) -> u64 {
 /// The device with few blocks, which take no time, and data in every plane.
 fn with_few_blocks(mut device: Device) -> Device {
     device.geometry.blocks_per_plane = 8;
-    device.host.logical_permyriad = 5000;
+    device.set_logical_pages(device.geometry.physical_pages() / 2);
     (device.state.live_percent, device.state.free_percent, device.state.overwrite_percent) = (40, 10.0, 0);
     device
 }

@@ -72,7 +72,7 @@ fn writes_that_stay_in_the_buffer_have_no_write_amplification_and_it_is_said_why
 fn nothing_is_faster_than_the_link() {
     for name in ["mqsim-default-small", "modern-tlc-2t-small"] {
         let device = catalog::device(name).unwrap();
-        let link = f64::from(device.host.link_bytes_per_us.unwrap());
+        let link = f64::from(device.host.link_mb_per_s.unwrap());
         let told = one_page(name).throughput.device_busy_mb_per_second.unwrap();
         assert!(told > 0.0 && told <= link * 1.000_001, "{name}: {told} of {link}");
     }

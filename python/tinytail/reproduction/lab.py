@@ -156,7 +156,7 @@ class Lab:
         return self._design(design, self.paper.experiments[experiment])[0]
 
     def device_of(self, experiment: str) -> dict[str, Any]:
-        """The device of an experiment in this tier, as the content of its file.
+        """The device of an experiment in this tier, as `engine.device_document` gives it.
 
         Raises:
             Unavailable: this tier leaves the experiment out.
@@ -345,12 +345,11 @@ class Lab:
         if isinstance(given, str):
             _there("device", given, engine.device)
             return given, given
-        document = engine.device_document(given["base"])
-        for key, value in given["set"].items():
-            section, _, name = key.partition(".")
-            document.setdefault(section, {})[name] = value
-        document["name"] = given.get("name", document["name"])
-        return self.file(toml.dumps(document), "device.toml"), document
+        settings = [f"{key}={toml.value(value)}" for key, value in given["set"].items()]
+        text = engine.file_text("device", given["base"], settings=settings)
+        if "name" in given:
+            text = re.sub(r"^name = .*$", f"name = {toml.value(given['name'])}", text, count=1)
+        return self.file(text, "device.toml"), text
 
     def _design(self, label: str, experiment: Experiment) -> tuple[str, Any]:
         parts, keys = [], []

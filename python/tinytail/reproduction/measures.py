@@ -42,7 +42,6 @@ def device_facts(
     A name is `section.key`, or `derived.name`. `per` divides them, to change the unit.
     """
     document = engine.device_document(device)
-    document["derived"] = engine.device_derived(device)
     return {
         fact: _product(document, [names] if isinstance(names, str) else names) / per
         for fact, names in facts.items()

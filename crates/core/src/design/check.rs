@@ -128,8 +128,7 @@ impl Design {
             return faults.push(fault.allowed(format!("1 to {}, their difference", background - emergency)));
         }
         let g = &device.geometry;
-        let live = (u64::from(g.blocks_per_plane) * u64::from(device.host.logical_permyriad)).div_ceil(10_000) as u32;
-        let spare = (g.blocks_per_plane - device.bad_blocks_per_plane()).saturating_sub(live);
+        let spare = (g.blocks_per_plane - device.bad_blocks_per_plane()).saturating_sub(device.logical_blocks_per_plane());
         if background + points >= spare {
             let found = format!("keeps {background} erased blocks of each plane and [gc] `write_points` {points} open ones");
             let fault = Fault::new("gc_trigger", "background_blocks", found).with("gc", "write_points");
@@ -267,11 +266,10 @@ impl Design {
             );
             faults.push(Fault::new("gc_trigger", key, found).with("gc", "reserve_blocks").with("gc", "write_points"));
         }
-        let spare = (u64::from(g.blocks_per_plane) * (10_000 - u64::from(device.host.logical_permyriad)) / 10_000)
-            .saturating_sub(device.bad_blocks_per_plane().into());
+        let spare = (g.blocks_per_plane - device.bad_blocks_per_plane()).saturating_sub(device.logical_blocks_per_plane());
         if let Some(stripes) = self.place.stripes() {
             self.check_stripes_fit(device, &stripes, blocks_kept, faults);
-        } else if u64::from(blocks_kept) >= spare {
+        } else if blocks_kept >= spare {
             let found = format!(
                 "{reserve} and `write_points` {points} keep {blocks_kept} blocks of each plane; the device's over-provisioning is {spare} of \
                  {}, and one more must be left",
@@ -290,13 +288,13 @@ impl Design {
             return;
         }
         let rows_most = (usable.saturating_sub(u64::from(blocks_kept) + 1) * pages).max(1) - 1;
-        let most = rows_most * u64::from(stripes.groups()) * u64::from(stripes.width() - 1) * 10_000 / device.geometry.physical_pages();
+        let most = device.gigabytes(rows_most * u64::from(stripes.groups()) * u64::from(stripes.width() - 1));
         let found = format!(
-            "{} adds a parity page to each {} pages, and with [host] `logical_permyriad` {} that leaves {spare} blocks of each plane; [gc] \
-             `reserve_blocks` {} and `write_points` {} keep {blocks_kept}, and one more must be left: `logical_permyriad` may be {most} at most",
+            "{} adds a parity page to each {} pages, and with a capacity of {} GB that leaves {spare} blocks of each plane; [gc] \
+             `reserve_blocks` {} and `write_points` {} keep {blocks_kept}, and one more must be left: [host] `capacity_gb` may be {most} at most",
             stripes.width(),
             stripes.width() - 1,
-            device.host.logical_permyriad,
+            device.gigabytes(device.logical_pages()),
             self.gc.reserve_blocks,
             self.gc.write_points
         );

@@ -11,7 +11,7 @@ use crate::policy::thresholds::{Room, Threshold};
 use crate::policy::{GcGatePolicy, GcTriggerPolicy, JoinPolicy};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
+use serde_json::{Value, json};
 use tinytail_config::Document;
 
 /// A value of a design or of the starting state that a run uses instead of the one that was asked for.
@@ -108,15 +108,17 @@ impl Design {
             let bytes = device.logical_pages() * u64::from(device.geometry.page_bytes);
             if bytes < 100_000_000_000 { format!("{:.2} GB", bytes as f64 / 1e9) } else { format!("{:.0} GB", bytes as f64 / 1e9) }
         };
-        let (wanted, held_without) = (device.host.logical_permyriad, gigabytes(device));
-        let used = wanted * (width - 1) / width;
-        device.host.logical_permyriad = used;
+        let (without, physical) = (device.logical_pages(), device.geometry.physical_pages());
+        let held_without = gigabytes(device);
+        // In whole hundredths of a percent of the physical pages.
+        let share = (without * 10_000).div_ceil(physical) * u64::from(width - 1) / u64::from(width);
+        device.set_logical_pages(physical * share / 10_000);
         Some(Adjustment {
             code: "parity_capacity".into(),
             section: "host".into(),
-            key: "logical_permyriad".into(),
-            wanted: wanted.into(),
-            used: used.into(),
+            key: "capacity_gb".into(),
+            wanted: json!(device.gigabytes(without)),
+            used: json!(device.host.capacity_gb),
             message: format!(
                 "one page in {width} is parity: the drive holds {} under {}, and {held_without} without parity",
                 gigabytes(device),

@@ -1,10 +1,10 @@
 //! Which devices are possible: every bound of a device file, each named with its key.
 
-use crate::device::{AgeingMethod, Device, PLANES_PER_DIE_MAX};
+use crate::device::{AgeingMethod, Device, PLANES_PER_DIE_MAX, Percent};
 use crate::event::SLOTS_MAX;
 use crate::flash::EXTRA_SLOTS;
 use crate::units::{SECOND, SECTOR_BYTES};
-use tinytail_config::{ConfigError, Fault, Faults};
+use tinytail_config::{ConfigError, Decimal, Fault, Faults};
 
 /// The most page classes: more than any cell has bits.
 const CLASSES_MAX: usize = 16;
@@ -16,8 +16,10 @@ const WEIGHT_MAX: u32 = 256;
 const STRIPE_TABLE_KIB_MAX: u32 = 32 << 20;
 /// The largest write buffer: 64 GiB.
 const BUFFER_KIB_MAX: u32 = 64 << 20;
-/// The fastest link, in bytes per microsecond: 1 TB/s.
-const LINK_MAX: u32 = 1_000_000;
+/// The fastest channel or link: 1 TB/s.
+const MB_PER_S_MAX: u32 = 1_000_000;
+/// The most over-provisioning: the host sees one page in 101.
+const OVER_PROVISIONING_MAX: Percent = Percent::of_units(10_000 * Percent::ONE);
 
 impl Device {
     /// A device whose values are allowed, unless there are faults already.
@@ -52,8 +54,7 @@ impl Device {
             ("timing", "erase_steps", t.erase_steps, 1, 5),
             ("timing", "erases_per_extra_step", t.erases_per_extra_step.unwrap_or(1), 1, u32::MAX),
             ("timing", "program_steps", t.program_steps, 1, 100),
-            ("flash", "bad_block_permyriad", f.bad_block_permyriad, 0, 10_000),
-            ("host", "logical_permyriad", h.logical_permyriad, 1, 10_000),
+            ("timing", "channel_mb_per_s", t.channel_mb_per_s.unwrap_or(1), 1, MB_PER_S_MAX),
             ("host", "queue_depth", h.queue_depth, 1, 65_536),
             ("ram", "buffer_kib", r.buffer_kib, 0, BUFFER_KIB_MAX),
             ("ram", "flush_above_percent", r.flush_above_percent, 1, 100),
@@ -65,6 +66,10 @@ impl Device {
             faults.range(section, key, value, least, most);
         }
         faults.range("state", "free_percent", s.free_percent, 0.0, 100.0);
+        faults.range("flash", "bad_block_percent", f.bad_block_percent, Decimal::default(), Decimal::of_units(100 * Decimal::<2>::ONE));
+        if let Some(percent) = h.over_provisioning_percent {
+            faults.range("host", "over_provisioning_percent", percent, Percent::default(), OVER_PROVISIONING_MAX);
+        }
         for (section, key, values, least) in [
             ("timing", "command_ns", std::slice::from_ref(&t.command_ns), 0),
             ("timing", "transfer_page_ns", std::slice::from_ref(&t.transfer_page_ns), 0),
@@ -92,9 +97,9 @@ impl Device {
         if let Some(weight) = h.queue_weights.iter().find(|weight| !(1..=WEIGHT_MAX).contains(*weight)) {
             faults.push(Fault::new("host", "queue_weights", format!("has the weight {weight}")).allowed(format!("1 to {WEIGHT_MAX}")));
         }
-        if let Some(rate) = h.link_bytes_per_us.filter(|rate| !(1..=LINK_MAX).contains(rate)) {
-            let allowed = format!("1 to {LINK_MAX} bytes per microsecond, or no such key for a link without limit");
-            faults.push(Fault::new("host", "link_bytes_per_us", format!("is {rate}")).allowed(allowed));
+        if let Some(rate) = h.link_mb_per_s.filter(|rate| !(1..=MB_PER_S_MAX).contains(rate)) {
+            let allowed = format!("1 to {MB_PER_S_MAX}, or no such key for a link without limit");
+            faults.push(Fault::new("host", "link_mb_per_s", format!("is {rate}")).allowed(allowed));
         }
         if let Some(errors) = &self.errors {
             errors.check(faults);
@@ -157,26 +162,36 @@ impl Device {
     fn check_capacity(&self, faults: &mut Faults) {
         let (g, h, f) = (&self.geometry, &self.host, &self.flash);
         if g.blocks_per_plane - self.bad_blocks_per_plane() < 4 {
-            let found = format!("is {}; at least 4 of the {} blocks of a plane must be good", f.bad_block_permyriad, g.blocks_per_plane);
-            return faults.push(Fault::new("flash", "bad_block_permyriad", found));
+            let found = format!("is {}; at least 4 of the {} blocks of a plane must be good", f.bad_block_percent, g.blocks_per_plane);
+            return faults.push(Fault::new("flash", "bad_block_percent", found));
         }
         // One block that only GC may open and one that is being written, in every plane.
         let spare_least = u64::from(g.planes()) * 2 * u64::from(g.pages_per_block);
-        let logical_most = self.usable_pages().saturating_sub(spare_least);
+        let logical_most = self.usable_pages() - spare_least;
+        let (key, value, bound) = match (h.capacity_gb, h.over_provisioning_percent) {
+            (Some(capacity), _) => ("capacity_gb", capacity.to_string(), format!("at most {}", self.gigabytes(logical_most))),
+            (None, percent) => {
+                let spare = (g.physical_pages() - logical_most) * 100 * Percent::ONE;
+                let least = Percent::of_units(spare.div_ceil(logical_most)).rounded_up(2);
+                ("over_provisioning_percent", percent.unwrap_or_default().to_string(), format!("at least {least}"))
+            }
+        };
         if self.logical_pages() > logical_most {
-            let most = logical_most * 10_000 / g.physical_pages();
-            let found = format!(
-                "is {}; it leaves no over-provisioning. Two blocks of each plane must stay spare: at most {most}",
-                h.logical_permyriad
-            );
-            faults.push(Fault::new("host", "logical_permyriad", found));
+            let found = format!("is {value}; two good blocks of each plane must stay spare: {bound} on this device");
+            faults.push(Fault::new("host", key, found));
+        }
+        if self.logical_pages() == 0 {
+            faults.push(Fault::new("host", key, format!("is {value}; it leaves no page of {} bytes to the host", g.page_bytes)));
         }
     }
 
     fn check_state(&self, faults: &mut Faults) {
         let s = &self.state;
-        let usable_percent = (self.usable_pages() * 100 / self.geometry.physical_pages()) as u32;
-        if s.free_percent + f64::from(s.live_percent.min(self.host.logical_permyriad / 100)) >= f64::from(usable_percent) {
+        let percent = |pages: u64| pages as f64 * 100.0 / self.geometry.physical_pages() as f64;
+        let usable_percent = percent(self.usable_pages()).floor();
+        let live_percent = f64::from(s.live_percent).min(percent(self.logical_pages()));
+        // A page at least, since both shares are rounded down to pages.
+        if s.free_percent + live_percent + percent(1) > usable_percent {
             let (live, free) = (s.live_percent, s.free_percent);
             let found = format!("({live}) and `free_percent` ({free}) leave no room for stale pages; together below {usable_percent}");
             faults.push(Fault::new("state", "live_percent", found).with("state", "free_percent"));
@@ -197,6 +212,7 @@ mod tests {
     use tinytail_config::Document;
 
     const TTFLASH: &str = include_str!("../../../../devices/ttflash-small.toml");
+    const OVER_PROVISIONING: &str = "over_provisioning_percent = { value = 26.984127";
 
     fn read(from: &str, to: &str) -> Result<Device, String> {
         assert!(TTFLASH.contains(from), "{from}");
@@ -233,7 +249,7 @@ mod tests {
             (line("chanels"), "[geometry] `chanels` is unknown (did you mean `channels`?); allowed: channels, chips_per_channel, "),
             (line("erase_steps"), "[timing] `erase_steps` is 6; allowed: 1 to 5"),
             (line("queue_depth"), "[host] `queue_depth` is \"32\"; allowed: a whole number"),
-            (line("[rams]"), "[rams] is unknown (did you mean `ram`?); allowed: name, summary, geometry, "),
+            (line("[rams]"), "[rams] is unknown (did you mean `ram`?); allowed: geometry, timing, "),
             (line("live_percent"), "[state] `live_percent` is 101; allowed: 0 to 100"),
         ];
         assert_eq!(error.lines().count(), expected.len(), "{error}");
@@ -253,7 +269,17 @@ mod tests {
             ("pages_per_block = { value = 64", "pages_per_block = { value = 16384", "`pages_per_block`", "16383"),
             ("blocks_per_plane = { value = 64", "blocks_per_plane = { value = 1048576", "`blocks_per_plane`", "32 bits"),
             ("page_bytes = { value = 4096", "page_bytes = { value = 5000", "`page_bytes`", "power of two"),
-            ("logical_permyriad = { value = 7875", "logical_permyriad = { value = 10000", "`logical_permyriad`", "at most 96"),
+            (OVER_PROVISIONING, "over_provisioning_percent = { value = 3.22", "`over_provisioning_percent`", "at least 3.23"),
+            (OVER_PROVISIONING, "over_provisioning_percent = { value = 10000.01", "`over_provisioning_percent`", "0 to 10000"),
+            (OVER_PROVISIONING, "over_provisioning_percent = { value = 0.00000001", "`over_provisioning_percent`", "at most 7 decimals"),
+            (OVER_PROVISIONING, "capacity_gb = { value = 1.041", "`capacity_gb` is 1.041", "at most 1.040187392 on"),
+            (OVER_PROVISIONING, "capacity_gb = { value = 0.000004", "`capacity_gb` is 0.000004", "no page of 4096 bytes"),
+            (OVER_PROVISIONING, "capacity_gb = { value = -1", "`capacity_gb` is -1", "not negative, with at most 9 decimals"),
+            (OVER_PROVISIONING, "x = { value = 1", "[host] gives neither `capacity_gb` nor `over_provisioning_percent`", "give one"),
+            ("[host]", &host("capacity_gb = 1"), "`over_provisioning_percent` stands beside `capacity_gb` (d.toml:23)", "give one"),
+            ("transfer_page_ns = { value = 100000", "x = { value = 1", "[timing] gives neither `transfer_page_ns` nor", "give one"),
+            ("[timing]", &timing("channel_mb_per_s = 400"), "`transfer_page_ns` stands beside `channel_mb_per_s` (d.toml:14)", "give one"),
+            ("transfer_page_ns = { value = 100000", "channel_mb_per_s = { value = 0", "`channel_mb_per_s` is 0", "1 to 1000000"),
             ("live_percent = { value = 40", "live_percent = { value = 4294967295", "`live_percent`", "0 to 100"),
             ("free_percent = { value = 30", "free_percent = { value = 60", "`live_percent`", "below 100"),
             ("erase_steps = { value = 1", "erase_steps = { value = 6", "`erase_steps`", "1 to 5"),
@@ -271,20 +297,40 @@ mod tests {
             ("[host]", &host("queue_weights = []"), "`queue_weights`", "1 to 256"),
             ("[host]", &host("queue_weights = [4, 0]"), "`queue_weights` has the weight 0", "1 to 256"),
             ("[host]", &host("queue_weights = [257]"), "`queue_weights` has the weight 257", "1 to 256"),
-            ("[host]", &host("link_bytes_per_us = 0"), "`link_bytes_per_us`", "1 to 1000000"),
+            ("[host]", &host("link_mb_per_s = 0"), "`link_mb_per_s`", "1 to 1000000"),
             ("[host]", &host("overhead_ns = 1000000001"), "[host] `overhead_ns`", "0 to 1000000000 ns"),
-            ("[host]", &flash("bad_block_permyriad = 10001"), "[flash] `bad_block_permyriad` is 10001", "0 to 10000"),
-            // 61 of 64 blocks are 9531 ten-thousandths; the next block is bad from 9532 on.
-            ("[host]", &flash("bad_block_permyriad = 9532"), "`bad_block_permyriad`", "4 of the 64 blocks"),
-            ("[host]", &flash("bad_block_permyriad = 2000"), "`logical_permyriad`", "at most 7812"),
+            ("[host]", &flash("bad_block_percent = 100.01"), "[flash] `bad_block_percent` is 100.01", "0 to 100"),
+            ("[host]", &flash("bad_block_percent = 0.005"), "[flash] `bad_block_percent` is 0.005", "at most 2 decimals"),
+            // 61 of 64 blocks are 95.31 percent; the next block is bad from 95.32 on.
+            ("[host]", &flash("bad_block_percent = 95.32"), "`bad_block_percent`", "4 of the 64 blocks"),
+            ("[host]", &flash("bad_block_percent = 20"), "`over_provisioning_percent`", "at least 28"),
             ("[host]", &flash("cache_register = 1"), "[flash] `cache_register` is 1", "true or false"),
             ("[timing]", &timing("verify_ns = 1000000001"), "`verify_ns`", "0 to"),
-            ("[timing]", &timing("page_class_layout = \"single\"\npage_class_pattern = [0]"), "`page_class_layout`", "only one"),
+            (
+                "[timing]",
+                &timing("page_class_layout = \"single\"\npage_class_pattern = [0]"),
+                "`page_class_pattern` stands beside",
+                "give one",
+            ),
             ("[timing]", &timing("page_class_layout = \"pears\""), "`page_class_layout` is \"pears\" (did you mean `pairs`?)", "single"),
         ] {
             let message = error(from, to);
             assert!(message.starts_with("d.toml:") && message.contains(key) && message.contains(bound), "{to}: {message}");
         }
+    }
+
+    #[test]
+    fn a_channel_has_a_rate_or_a_time_and_a_drive_a_size_or_a_share() {
+        let transfer = |rate: u32| {
+            let device = read("transfer_page_ns = { value = 100000", &format!("channel_mb_per_s = {{ value = {rate}")).unwrap();
+            (device.timing.transfer_page_ns, device.timing.channel_mb_per_s)
+        };
+        // 4096 bytes at 1200 MB/s take 3413.3 ns, at 166 MB/s 24674.7.
+        assert_eq!([400, 1200, 166].map(transfer), [10_240, 3413, 24_675].map(|ns| (ns, None)));
+        let pages = |size: &str| read(OVER_PROVISIONING, &size.replace("= ", "= { value = ")).unwrap().logical_pages();
+        assert_eq!((pages("over_provisioning_percent = 25"), 64 * 64 * 64 * 8 / 10), (209_715, 209_715));
+        assert_eq!((pages("over_provisioning_percent = 26.984127"), 64 * 64 * 64 * 7875 / 10_000), (206_438, 206_438));
+        assert_eq!([pages("capacity_gb = 0.5"), pages("capacity_gb = 0.499998719")], [122_070, 122_069]);
     }
 
     #[test]
@@ -304,24 +350,25 @@ mod tests {
     #[test]
     fn bad_blocks_leave_the_last_size_that_fits() {
         // 62 good blocks of 64, two of them spare.
-        let with = |logical: u32| {
+        let with = |size: &str| {
             let text = TTFLASH
-                .replace("logical_permyriad = { value = 7875", &format!("logical_permyriad = {{ value = {logical}"))
-                .replace("[host]", "[flash]\nbad_block_permyriad = 313\n[host]");
+                .replace(OVER_PROVISIONING, &size.replace("= ", "= { value = "))
+                .replace("[host]", "[flash]\nbad_block_percent = 3.13\n[host]");
             Device::from_document(&Document::parse("d.toml", &text).unwrap())
         };
-        assert_eq!(with(9375).unwrap().usable_pages(), 64 * 62 * 64);
-        assert!(with(9376).unwrap_err().to_string().contains("at most 9375"));
+        let least = with("over_provisioning_percent = 6.67").unwrap();
+        assert_eq!(least.usable_pages(), 64 * 62 * 64);
+        assert!(with("over_provisioning_percent = 6.66").unwrap_err().to_string().contains("at least 6.67"));
+        let most = with("capacity_gb = 1.00663296").unwrap();
+        assert_eq!((most.logical_pages(), most.logical_blocks_per_plane()), (64 * 60 * 64, 60));
+        assert!(with("capacity_gb = 1.007").unwrap_err().to_string().contains("at most 1.00663296 on"));
     }
 
     #[test]
     fn what_is_not_said_has_its_default() {
         let device = read("[host]", "[host]").unwrap();
         assert_eq!(device.flash, crate::device::Flash::default());
-        assert_eq!(
-            (device.host.queue_weights.as_slice(), device.host.link_bytes_per_us, device.host.overhead_ns),
-            ([1].as_slice(), None, 0)
-        );
+        assert_eq!((device.host.queue_weights.as_slice(), device.host.link_mb_per_s, device.host.overhead_ns), ([1].as_slice(), None, 0));
         assert_eq!(device.timing.verify_ns, 0);
     }
 }

@@ -55,8 +55,8 @@ pub struct Derived {
     pub usable_pages: u64,
     /// Logical pages.
     pub logical_pages: u64,
-    /// Usable pages beyond the logical ones, in percent of the logical ones.
-    pub over_provisioning_percent: f64,
+    /// Usable pages beyond the logical ones, in percent of the logical ones: over-provisioning without bad blocks.
+    pub effective_over_provisioning_percent: f64,
     /// A host read of a whole page from the flash.
     pub read_page_ns: Vec<Ns>,
     /// A host read of 4 KiB of a page from the flash; empty unless a page is larger.
@@ -100,7 +100,7 @@ impl Device {
             physical_pages: g.physical_pages(),
             usable_pages,
             logical_pages,
-            over_provisioning_percent: (usable_pages - logical_pages) as f64 * 100.0 / logical_pages as f64,
+            effective_over_provisioning_percent: (usable_pages - logical_pages) as f64 * 100.0 / logical_pages as f64,
             read_page_ns: host_read(page),
             read_4kib_ns: if larger { host_read(SMALL_BYTES.into()) } else { Vec::new() },
             write_page_ns: if has_buffer {
@@ -161,7 +161,7 @@ impl Device {
             channels: f64::from(g.channels) * page * 1e9 / (t.command_ns + t.transfer_page_ns) as f64,
             dies: of_dies(1),
             planes: of_dies(if multi_plane { g.planes_per_die.into() } else { 1 }),
-            link: self.host.link_bytes_per_us.map(|rate| f64::from(rate) * 1e6),
+            link: self.host.link_mb_per_s.map(|rate| f64::from(rate) * 1e6),
         }
     }
 }
@@ -181,8 +181,12 @@ impl Derived {
             rows.push(row("usable_pages", self.usable_pages.into(), "physical pages outside bad blocks"));
         }
         rows.extend([
-            row("logical_pages", self.logical_pages.into(), "physical pages x logical_permyriad / 10000"),
-            row("over_provisioning_percent", rounded(self.over_provisioning_percent), "usable pages / logical pages - 1"),
+            row("logical_pages", self.logical_pages.into(), "capacity_gb, or physical pages / (1 + over_provisioning_percent / 100)"),
+            row(
+                "effective_over_provisioning_percent",
+                rounded(self.effective_over_provisioning_percent),
+                "usable pages / logical pages - 1",
+            ),
             row("read_page_ns", times(&self.read_page_ns), "overhead + command + array + transfer + link"),
         ]);
         if !self.read_4kib_ns.is_empty() {
@@ -225,13 +229,14 @@ fn rounded(value: f64) -> Value {
 #[cfg(test)]
 mod tests {
     use crate::testkit::tiny_device;
+    use tinytail_config::Decimal;
 
     #[test]
     fn latencies_are_the_sums_of_their_parts() {
         let mut device = tiny_device();
         device.geometry.page_bytes = 8192;
         device.host.overhead_ns = 7;
-        device.host.link_bytes_per_us = Some(3000);
+        device.host.link_mb_per_s = Some(3000);
         device.timing.read_ns = vec![10, 20];
         device.timing.program_ns = vec![1000, 3000];
         device.timing.page_class_pattern = vec![0, 1];
@@ -281,7 +286,7 @@ mod tests {
         device.flash.multi_plane_read = false;
         let single = device.derived();
         assert_eq!((single.read.planes, single.write.planes), (single.read.dies, plain.write.planes));
-        device.host.link_bytes_per_us = Some(40);
+        device.host.link_mb_per_s = Some(40);
         let linked = device.derived();
         assert_eq!((linked.read.peak(), linked.write.peak_without_multi_plane()), (40e6, 40e6));
     }
@@ -290,11 +295,11 @@ mod tests {
     fn bad_blocks_are_no_over_provisioning() {
         let mut device = tiny_device();
         // Eight blocks of four pages in each of two planes, half of them logical.
-        assert_eq!(device.derived().over_provisioning_percent, 100.0);
-        device.flash.bad_block_permyriad = 2500;
+        assert_eq!(device.derived().effective_over_provisioning_percent, 100.0);
+        device.flash.bad_block_percent = Decimal::of_units(2500);
         let derived = device.derived();
         assert_eq!((derived.physical_pages, derived.usable_pages, derived.logical_pages), (64, 48, 32));
-        assert_eq!(derived.over_provisioning_percent, 50.0);
+        assert_eq!(derived.effective_over_provisioning_percent, 50.0);
         assert!(derived.rows().iter().any(|row| row.key == "usable_pages"));
     }
 }

@@ -53,7 +53,7 @@ impl HostPath {
     pub fn new(device: &Device) -> Self {
         Self {
             overhead_ns: device.host.overhead_ns,
-            has_link: device.host.link_bytes_per_us.is_some(),
+            has_link: device.host.link_mb_per_s.is_some(),
             beginning: VecDeque::new(),
             inward: Direction::default(),
             outward: Direction::default(),

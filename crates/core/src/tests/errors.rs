@@ -7,6 +7,7 @@ use crate::policy::interface::Join;
 use crate::policy::place::rain::Rain;
 use crate::policy::scrub::idle::{First, Idle};
 use crate::raid::XOR_NS;
+use crate::testkit::over_provisioning;
 use crate::view::Waiting;
 
 /// A page has 100 wrong bits in its one codeword, and as many more for each copyback; `correctable` are corrected.
@@ -123,7 +124,7 @@ fn scrubbing_waits_as_long_as_anything_else_does_not() {
 fn copied_in_stripes(mut design: Design, pages: &[Lpn]) -> TestDrive {
     let mut device = tiny_device();
     device.geometry.channels = 4;
-    device.host.logical_permyriad = 4400;
+    device.host.over_provisioning_percent = over_provisioning(44, 100);
     (device.ram.buffer_kib, device.ram.flush_above_percent) = (64, 0);
     design.place = PlacePolicy::Rain(Rain::new(4));
     let mut drive = drive(&with_errors(device, 150), design);

@@ -5,6 +5,7 @@ use crate::flash::op::class_bits;
 use crate::policy::GcGatePolicy;
 use crate::policy::interface::Order;
 use crate::policy::join::strict_all_planes::{GcPrograms, StrictAllPlanes};
+use crate::testkit::over_provisioning;
 use crate::view::Candidate;
 
 fn strict() -> TestDrive {
@@ -132,7 +133,7 @@ fn a_plane_whose_gc_would_cost_more_than_it_frees_is_padded_instead() {
 fn behind_gcs_that_take_turns(erased: u32, wait_us: u64) -> (TestDrive, u64) {
     let mut device = one_channel(1, 2);
     device.geometry.blocks_per_plane = 32;
-    device.host.logical_permyriad = 9000;
+    device.host.over_provisioning_percent = over_provisioning(90, 100);
     let mut design = through_controller(Scope::Plane, 5);
     design.join = JoinPolicy::StrictAllPlanes(StrictAllPlanes::new(wait_us, GcPrograms::Single));
     let mut drive = drive(&device, design);

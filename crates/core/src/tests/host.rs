@@ -14,7 +14,7 @@ fn pages(kind: CommandKind, first: Lpn, pages: u32) -> Command {
 /// A link on which a page takes 400 ns, four times as long as on a channel.
 fn linked(buffer_pages: u32) -> Device {
     let mut device = tiny_device();
-    device.host.link_bytes_per_us = Some(10_240);
+    device.host.link_mb_per_s = Some(10_240);
     device.ram.buffer_kib = buffer_pages * 4;
     device
 }
@@ -142,7 +142,7 @@ fn a_stream_is_as_fast_as_the_link() {
         // 1000 ns for a page, which two dies could read in 56 and program in 551.
         let mut device = buffered(16);
         device.geometry.blocks_per_plane = 200;
-        device.host.link_bytes_per_us = Some(4096);
+        device.host.link_mb_per_s = Some(4096);
         let mut drive = drive(&device, no_gc());
         if kind == CommandKind::Read {
             drive.map_functionally(0..400);

@@ -13,6 +13,7 @@ use crate::policy::page_choice::by_writer::{ByWriter, Mode};
 use crate::policy::page_choice::dynamic::Dynamic;
 use crate::policy::page_choice::return_to_fast::{ReturnToFast, Strength};
 use crate::policy::place::next_idle::NextIdle;
+use crate::testkit::over_provisioning;
 use crate::testkit::with_victims;
 use crate::view::Unplaced;
 
@@ -293,7 +294,7 @@ fn whatever_is_preferred_a_saturated_drive_takes_the_same_time_for_a_page() {
     for choice in choices {
         for (write_points, matched) in [(1, true), (4, true), (4, false)] {
             let mut device = device(2);
-            (device.geometry.blocks_per_plane, device.host.logical_permyriad) = (64, 7000);
+            (device.geometry.blocks_per_plane, device.host.over_provisioning_percent) = (64, over_provisioning(70, 100));
             device.timing.read_ns = vec![30, 30];
             let mut design = late(write_points, choice());
             if matched {

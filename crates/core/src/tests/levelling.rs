@@ -5,6 +5,7 @@ use crate::policy::WearLevelPolicy;
 use crate::policy::place::rain::Rain;
 use crate::policy::wear_level::imbalance::Imbalance;
 use crate::raid::stripes::Place;
+use crate::testkit::over_provisioning;
 
 /// Four channels of two planes: two groups. Stripe 0 is in group 0, with pages 0, 1 and 2 on channels 0, 1 and 2.
 fn levelling(migrate: bool, shift: bool) -> TestDrive {
@@ -18,7 +19,7 @@ fn levelling_of(device: &Device, migrate: bool, shift: bool) -> TestDrive {
 fn levelling_with(device: &Device, technique: Imbalance) -> TestDrive {
     let mut device = device.clone();
     (device.geometry.channels, device.geometry.dies_per_chip) = (4, 2);
-    device.host.logical_permyriad = 4000;
+    device.host.over_provisioning_percent = over_provisioning(40, 100);
     (device.ram.buffer_kib, device.ram.flush_above_percent) = (64, 0);
     let mut design = no_gc();
     design.place = PlacePolicy::Rain(Rain::new(4));

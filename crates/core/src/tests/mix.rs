@@ -5,8 +5,10 @@ use crate::policy::join::strict_all_planes::GcPrograms;
 use crate::policy::{
     FlushPlanPolicy, GcHold, HoldPlan, Join, Order, PageChoice, PageChoicePolicy, ReadAnswer, ReadPlan, ReadPlanPolicy, Rest, Wish, Writer,
 };
+use crate::testkit::over_provisioning;
 use crate::view::{BlockedRead, Candidate};
 use rand_core::Rng;
+use tinytail_config::Decimal;
 
 mod cases;
 mod late;
@@ -248,7 +250,7 @@ impl Mix {
         if let Some(stripes) = &self.rain {
             g.channels = stripes.channels;
             // Parity takes up to a half of the pages.
-            (device.host.logical_permyriad, device.state.live_percent) = (3000, 30);
+            (device.host.over_provisioning_percent, device.state.live_percent) = (over_provisioning(30, 100), 30);
         }
         device.timing.command_ns = self.command_ns;
         device.timing.read_ns = vec![10, 25];
@@ -258,7 +260,7 @@ impl Mix {
         device.ram.buffer_kib = self.buffer_pages.max(least) * 4;
         device.host.queue_depth = 8;
         device.host.overhead_ns = self.overhead_ns;
-        device.host.link_bytes_per_us = self.link_page_ns.map(|ns| 4096 * 1000 / ns);
+        device.host.link_mb_per_s = self.link_page_ns.map(|ns| 4096 * 1000 / ns);
         device.host.queue_weights = self.queues.clone();
         device.timing.suspend_ns = self.suspend_ns;
         device.timing.program_steps = self.program_steps;
@@ -283,7 +285,7 @@ impl Mix {
             codeword_bytes: 4096,
             correctable_bits: 150,
         });
-        device.flash.bad_block_permyriad = if self.flash & 8 != 0 { 1300 } else { 0 };
+        device.flash.bad_block_percent = Decimal::of_units(if self.flash & 8 != 0 { 1300 } else { 0 });
         device
     }
 

@@ -6,13 +6,14 @@ use crate::policy::place::rain::Rain;
 use crate::policy::read_plan::gc_tolerant::{GcTolerant, Rule};
 use crate::policy::{FlushPlanPolicy, ReadPlanPolicy};
 use crate::raid::XOR_NS;
+use crate::testkit::over_provisioning;
 
 /// Four channels of one plane, stripes of four: pages 3, 4 and 5 are in planes 0, 1 and 3, and their parity is in plane 2. The
 /// buffer holds 16 pages and flushes at once.
 fn device() -> Device {
     let mut device = tiny_device();
     device.geometry.channels = 4;
-    device.host.logical_permyriad = 4400;
+    device.host.over_provisioning_percent = over_provisioning(44, 100);
     (device.ram.buffer_kib, device.ram.flush_above_percent) = (64, 0);
     device
 }

@@ -8,7 +8,7 @@ use crate::observe::Blind;
 use crate::policy::GcTriggerPolicy;
 use crate::policy::answers::Scope;
 use crate::policy::gc_trigger::never::Never;
-use crate::testkit::{plain_design, tiny_device, with_victims};
+use crate::testkit::{over_provisioning, plain_design, tiny_device, with_victims};
 use proptest::prelude::*;
 
 /// A device of `planes` planes on two channels.
@@ -33,17 +33,17 @@ fn next_fifth(drive: &mut Drive<Blind>) -> f64 {
 
 #[test]
 fn the_layout_goes_on_as_the_drive_that_was_written_to_its_steady_state() {
-    for (chain, permyriad, free_percent, planes) in [
-        ("{ policy = \"greedy\" }", 9300, 0.0, 1),
-        ("{ policy = \"greedy\" }", 6000, 25.0, 1),
-        ("{ policy = \"fifo\" }", 8500, 5.0, 1),
+    for (chain, logical_percent, free_percent, planes) in [
+        ("{ policy = \"greedy\" }", 93, 0.0, 1),
+        ("{ policy = \"greedy\" }", 60, 25.0, 1),
+        ("{ policy = \"fifo\" }", 85, 5.0, 1),
         // The fewer the choices, the more victims differ, and the more of them must be looked at for a mean.
-        ("{ policy = \"d_choices\", d = 5 }", 8000, 0.0, 4),
-        ("{ policy = \"d_choices\", d = 10 }", 8000, 0.0, 1),
-        ("{ policy = \"least_worn\" }", 9000, 0.0, 1),
+        ("{ policy = \"d_choices\", d = 5 }", 80, 0.0, 4),
+        ("{ policy = \"d_choices\", d = 10 }", 80, 0.0, 1),
+        ("{ policy = \"least_worn\" }", 90, 0.0, 1),
     ] {
         let mut device = device(planes, 1024, 128);
-        device.host.logical_permyriad = permyriad;
+        device.host.over_provisioning_percent = over_provisioning(logical_percent, 100);
         device.state =
             StartingState { live_percent: 100, free_percent, overwrite_percent: 300, victims: AgeingVictims::Design, ..device.state };
         let mut amplification = |ageing| {
@@ -58,7 +58,7 @@ fn the_layout_goes_on_as_the_drive_that_was_written_to_its_steady_state() {
         };
         let (written, by_writing) = amplification(AgeingMethod::Steady);
         let (drawn, by_layout) = amplification(AgeingMethod::Statistical);
-        let what = format!("{chain}, {permyriad}, {free_percent}: {written:.3} written, {drawn:.3} drawn");
+        let what = format!("{chain}, {logical_percent}, {free_percent}: {written:.3} written, {drawn:.3} drawn");
         println!("{what}");
         assert!((drawn / written - 1.0).abs() < 0.02, "{what}");
         assert!(by_writing.free_pages_min.abs_diff(by_layout.free_pages_min) <= 128, "{by_writing:?} {by_layout:?}");
@@ -69,7 +69,7 @@ fn the_layout_goes_on_as_the_drive_that_was_written_to_its_steady_state() {
 #[test]
 fn rounds_are_reported_and_end_when_five_of_them_are_steady() {
     let mut device = device(1, 256, 32);
-    device.host.logical_permyriad = 8500;
+    device.host.over_provisioning_percent = over_provisioning(85, 100);
     device.state =
         StartingState { live_percent: 100, free_percent: 5.0, overwrite_percent: 0, ageing: AgeingMethod::Steady, ..device.state };
     let aged = drive(&device, plain_design(Scope::Plane)).age(1, &[], |_, _| true);
@@ -114,7 +114,7 @@ fn ageing_is_stopped_when_it_is_told_so_and_leaves_the_books_in_order() {
 #[test]
 fn a_layout_opens_no_more_blocks_than_an_all_but_erased_plane_has() {
     let mut device = device(1, 8, 64);
-    device.host.logical_permyriad = 5000;
+    device.host.over_provisioning_percent = over_provisioning(50, 100);
     device.state =
         StartingState { live_percent: 1, free_percent: 99.0, overwrite_percent: 0, ageing: AgeingMethod::Statistical, ..device.state };
     for seed in 0..50 {
@@ -161,8 +161,9 @@ fn shapes(victims: &'static [&'static str]) -> impl Strategy<Value = Shape> {
         "a drive that can exist",
         |((planes, blocks, pages), (live_percent, free_percent, overwrite_percent), write_points, reserve_blocks, chain, seed)| {
             let mut device = device(planes, blocks, pages);
-            device.host.logical_permyriad = 10_000 * blocks.checked_sub(write_points + reserve_blocks + 1)? / blocks;
-            let free_percent = free_percent.min(99 - live_percent.min(device.host.logical_permyriad / 100));
+            let logical = blocks.checked_sub(write_points + reserve_blocks + 1)?;
+            device.host.over_provisioning_percent = over_provisioning(logical, blocks);
+            let free_percent = free_percent.min(99 - live_percent.min(100 * logical / blocks));
             device.state = StartingState {
                 live_percent,
                 free_percent: free_percent.into(),

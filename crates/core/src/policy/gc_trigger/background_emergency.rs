@@ -114,8 +114,7 @@ impl GcTrigger for BackgroundEmergency {
         self.background_share = self.background_blocks.div_ceil(planes);
         self.emergency_share = self.emergency_blocks.div_ceil(planes);
         // A plane that is full of live data can't have more erased, and its GC would never end.
-        let live = (u64::from(g.blocks_per_plane) * u64::from(device.host.logical_permyriad)).div_ceil(10_000) as u32;
-        let spare = (g.blocks_per_plane - device.bad_blocks_per_plane()).saturating_sub(live);
+        let spare = (g.blocks_per_plane - device.bad_blocks_per_plane()).saturating_sub(device.logical_blocks_per_plane());
         if self.background_share <= self.emergency_share || self.background_share >= spare {
             return Err(Fault::new(
                 "gc_trigger",

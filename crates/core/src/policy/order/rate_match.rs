@@ -124,7 +124,7 @@ impl Measured {
         let pages = f64::from(device.geometry.pages_per_block);
         Self {
             mean_move_ns: mean(&timing.read_ns) + channel + program,
-            moves_per_erase: pages * f64::from(device.host.logical_permyriad) / 10_000.0,
+            moves_per_erase: pages * device.logical_pages() as f64 / device.geometry.physical_pages() as f64,
             erase_ns: (device.timing.erase_step_ns * u64::from(device.timing.erase_steps) + device.timing.command_ns) as f64,
             ..Self::default()
         }

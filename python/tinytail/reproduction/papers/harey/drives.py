@@ -59,8 +59,13 @@ def bus(lab: Lab, *, devices: Sequence[str]) -> Values:  # noqa: ARG001
 
 def spare(lab: Lab, *, devices: Sequence[str]) -> Values:  # noqa: ARG001
     """What of the physical pages is not logical, in percent."""
-    logical = [engine.device_document(device)["host"]["logical_permyriad"] for device in devices]
-    return {"percent": [100 - permyriad / 100 for permyriad in logical]}
+    return {"percent": [100 * _spare_share(engine.device_document(each)) for each in devices]}
+
+
+def _spare_share(document: Mapping[str, Any]) -> float:
+    derived = document["derived"]
+    # A capacity of whole pages is a share to a few digits.
+    return round(1 - float(derived["logical_pages"]) / float(derived["physical_pages"]), 4)
 
 
 def layout(
@@ -138,7 +143,7 @@ def model_crossovers(lab: Lab, *, device: str, spare_percents: Sequence[float]) 
     """Where the printed form crosses with so much over-provisioning."""
     return {
         f"at_{percent:g}": analyze_rate_matching(
-            device, over_provisioning_percent=percent
+            device, spare_percent=percent
         ).printed.crossover_locality_percent
         for percent in spare_percents
     }
@@ -152,7 +157,7 @@ def equation_errors(lab: Lab, *, device: str, equation: int) -> Values:  # noqa:
     page, pages = geometry["page_bytes"], geometry["pages_per_block"]
     fast, slow = (ns / 1000 for ns in timing["program_ns"])
     read_us = sum(timing["read_ns"]) / 2000
-    share = 1 - document["host"]["logical_permyriad"] / 10_000
+    share = _spare_share(document)
     mean = (fast + slow) / 2
     errors = []
     for percent in range(1, 100):

@@ -279,7 +279,7 @@ def makeup(lab: Lab, *, cases: Mapping[str, Sequence[str]]) -> Values:
     values: Values = {}
     for name, (experiment, design) in cases.items():
         result = lab.result(experiment, design)
-        geometry = lab.device_of(experiment)["geometry"]
+        logical = int(lab.device_of(experiment)["derived"]["logical_pages"])
         written, moved = sum(result.series.host_pages), sum(result.series.gc_pages)
         bursts = result.bursts
         if bursts is None or not bursts.writing:
@@ -288,7 +288,7 @@ def makeup(lab: Lab, *, cases: Mapping[str, Sequence[str]]) -> Values:
         total = sum(time.values())
         found = {
             "written": written / 1000,
-            "written_percent": 100 * written / _logical_pages(lab, experiment, geometry),
+            "written_percent": 100 * written / logical,
             "pages": written / bursts.writing,
             "burst_us": bursts.mean_us,
             "array_percent": 100 * time.get("array", 0) / total,
@@ -300,14 +300,6 @@ def makeup(lab: Lab, *, cases: Mapping[str, Sequence[str]]) -> Values:
         }
         values |= {f"{name}_{key}": value for key, value in found.items()}
     return values
-
-
-def _logical_pages(lab: Lab, experiment: str, geometry: Mapping[str, int]) -> float:
-    pages = geometry["pages_per_block"] * geometry["blocks_per_plane"] * geometry["planes_per_die"]
-    for key in ("dies_per_chip", "chips_per_channel", "channels"):
-        pages *= geometry[key]
-    permyriad: int = lab.device_of(experiment)["host"]["logical_permyriad"]
-    return pages * permyriad / 10_000
 
 
 MEASURES: dict[str, Measure] = (

@@ -51,7 +51,7 @@ def dram_rate(lab: Lab, *, device: str, bytes: int) -> Values:
 def page_interval(lab: Lab, *, device: str) -> Values:  # noqa: ARG001
     """The time in which a page crosses the host's link, in microseconds."""
     document = engine.device_document(device)
-    return {"value": document["geometry"]["page_bytes"] / document["host"]["link_bytes_per_us"]}
+    return {"value": document["geometry"]["page_bytes"] / document["host"]["link_mb_per_s"]}
 
 
 # --- Table 2 --------------------------------------------------------------------------------------

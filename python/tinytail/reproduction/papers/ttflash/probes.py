@@ -216,8 +216,8 @@ def _width(lab: Lab, width: int) -> dict[str, Any]:
     return {section: {"policy": "rain", key: width}}
 
 
-# Stripes of two pages, the narrowest, leave less than a half of the pages to data.
-NARROW_PERMYRIAD = 4700
+# Stripes of two pages, the narrowest, leave less than a half of the pages to data. Here it is 47 %.
+NARROW_PERCENT = 112.7659574
 
 
 def _rain_device(channels: int, chips: int) -> dict[str, Any]:
@@ -226,7 +226,7 @@ def _rain_device(channels: int, chips: int) -> dict[str, Any]:
         "set": {
             "geometry.channels": channels,
             "geometry.chips_per_channel": chips,
-            "host.logical_permyriad": NARROW_PERMYRIAD,
+            "host.over_provisioning_percent": NARROW_PERCENT,
             "state.overwrite_percent": 0,
         },
     }
@@ -325,7 +325,7 @@ def _read_beside_gc(
     for i in range(reads):
         page = (1 + 37 * i % STRIPES_READ) * stripe + 5 * i % (width - pages)
         requests.append(f"{READS_FROM_NS + i * MS} 0 {page * SECTORS} {pages * SECTORS} 1")
-    small = {"geometry.channels": width, "host.logical_permyriad": NARROW_PERMYRIAD}
+    small = {"geometry.channels": width, "host.over_provisioning_percent": NARROW_PERCENT}
     return lab.probe(
         Experiment(
             name="read-beside-gc",
