@@ -20,10 +20,10 @@ DEVICE = Path(__file__).parent.parent / "devices" / "ttflash-small.toml"
 # of a new block is his factor of 20,000 below. The exponent is an estimate.
 ERRORS = """
 [errors]
-fresh_rber_e12 = 17000
-rated_rber_e12 = 340000000
+fresh_rber = 1.7e-8
+rated_rber = 3.4e-4
 rated_erases = 3000
-exponent_percent = 200
+exponent = 2
 erases_before = {erases}
 codeword_bytes = 512
 correctable_bits = 15

@@ -12,7 +12,7 @@ mod measured_layout;
 mod page_class;
 
 pub use derived::{Bandwidth, Derived};
-pub use errors::Errors;
+pub use errors::{Errors, Rate};
 pub use measured_layout::{MeasuredLayout, PageTime, measured_layout};
 pub use page_class::PageClassLayout;
 

@@ -7,6 +7,7 @@ use crate::settings::Settings;
 use rand_core::Rng;
 use rand_pcg::Pcg64Mcg;
 use serde::{Deserialize, Serialize};
+use tinytail_config::Decimal;
 use tinytail_core::crash::power::{Comparison, Recovery};
 use tinytail_core::device::{Device, Errors};
 use tinytail_core::drive::Drive;
@@ -160,10 +161,10 @@ impl PowerSpec {
         if self.bit_errors && device.errors.is_none() {
             // Those of the experiment in docs/wear-and-scrubbing.md, on the drive at half its rated erases.
             device.errors = Some(Errors {
-                fresh_rber_e12: 17_000,
-                rated_rber_e12: 340_000_000,
+                fresh_rber: Decimal::of_units(17_000),
+                rated_rber: Decimal::of_units(340_000_000),
                 rated_erases: 3000,
-                exponent_percent: 200,
+                exponent: Decimal::of_units(200),
                 erases_before: 1500,
                 codeword_bytes: 512,
                 correctable_bits: 15,

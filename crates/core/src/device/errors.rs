@@ -1,12 +1,17 @@
 //! Bit errors of the flash, and what its ECC corrects.
 
 use serde::{Deserialize, Serialize};
-use tinytail_config::{Fault, Faults};
+use tinytail_config::{Decimal, Fault, Faults};
 
 /// The most bits that an ECC corrects in a codeword.
 const CORRECTABLE_MAX: u32 = 200;
+/// Bit errors for each bit.
+pub type Rate = Decimal<12>;
+
 /// The highest rate: one bit in a hundred.
-const RATE_MAX: u64 = 10_000_000_000;
+const RATE_MAX: Rate = Rate::of_units(Rate::ONE / 100);
+/// The least and the greatest power of growth.
+const EXPONENTS: [Decimal<2>; 2] = [Decimal::of_units(10), Decimal::of_units(1000)];
 /// The most erases.
 const ERASES_MAX: u32 = 1_000_000;
 
@@ -18,14 +23,17 @@ const ERASES_MAX: u32 = 1_000_000;
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Errors {
-    /// Raw bit errors in 10^12 bits that one program brings on a block without erases.
-    pub fresh_rber_e12: u64,
+    /// Raw bit error rate that one program brings on a block without erases, such as 1.7e-8; at most twelve decimals.
+    #[cfg_attr(test, schemars(with = "f64"))]
+    pub fresh_rber: Rate,
     /// The same on a block with its rated erases.
-    pub rated_rber_e12: u64,
+    #[cfg_attr(test, schemars(with = "f64"))]
+    pub rated_rber: Rate,
     /// Erases that a block is rated for.
     pub rated_erases: u32,
-    /// The power of the erases with which errors grow, in hundredths.
-    pub exponent_percent: u32,
+    /// The power of the erases with which errors grow, with at most two decimals.
+    #[cfg_attr(test, schemars(with = "f64"))]
+    pub exponent: Decimal<2>,
     /// Erases that every block has seen before the starting state is made.
     #[serde(default)]
     pub erases_before: u32,
@@ -38,13 +46,13 @@ pub struct Errors {
 impl Errors {
     /// Refuses values that are wrong whatever the others are.
     pub(super) fn check(&self, faults: &mut Faults) {
+        faults.range("errors", "fresh_rber", self.fresh_rber, Rate::default(), RATE_MAX);
+        faults.range("errors", "rated_rber", self.rated_rber, self.fresh_rber, RATE_MAX);
+        faults.range("errors", "exponent", self.exponent, EXPONENTS[0], EXPONENTS[1]);
         for (key, value, least, most) in [
-            ("fresh_rber_e12", self.fresh_rber_e12, 0, RATE_MAX),
-            ("rated_rber_e12", self.rated_rber_e12, self.fresh_rber_e12, RATE_MAX),
-            ("rated_erases", self.rated_erases.into(), 1, ERASES_MAX.into()),
-            ("exponent_percent", self.exponent_percent.into(), 10, 1000),
-            ("erases_before", self.erases_before.into(), 0, ERASES_MAX.into()),
-            ("correctable_bits", self.correctable_bits.into(), 1, CORRECTABLE_MAX.into()),
+            ("rated_erases", self.rated_erases, 1, ERASES_MAX),
+            ("erases_before", self.erases_before, 0, ERASES_MAX),
+            ("correctable_bits", self.correctable_bits, 1, CORRECTABLE_MAX),
         ] {
             faults.range("errors", key, value, least, most);
         }
@@ -70,13 +78,14 @@ mod tests {
         Device::from_document(&Document::parse("d.toml", &text).unwrap()).map_err(|error| error.to_string())
     }
 
-    const GOOD: &str = "fresh_rber_e12 = 17000\nrated_rber_e12 = 34000000\nrated_erases = 3000\nexponent_percent = 200\n\
+    const GOOD: &str = "fresh_rber = 1.7e-8\nrated_rber = 3.4e-5\nrated_erases = 3000\nexponent = 2\n\
                         codeword_bytes = 512\ncorrectable_bits = 15";
 
     #[test]
     fn a_device_with_errors_is_read_and_one_without_has_none() {
         let errors = read(GOOD).unwrap().errors.unwrap();
         assert_eq!((errors.correctable_bits, errors.erases_before), (15, 0));
+        assert_eq!((errors.fresh_rber.units(), errors.rated_rber.units(), errors.exponent.units()), (17_000, 34_000_000, 200));
         let plain = Document::parse("d.toml", include_str!("../../../../devices/ttflash-small.toml")).unwrap();
         assert!(Device::from_document(&plain).unwrap().errors.is_none());
     }
@@ -85,10 +94,11 @@ mod tests {
     fn impossible_values_are_refused_with_their_key() {
         for (from, to, key) in [
             ("codeword_bytes = 512", "codeword_bytes = 500", "`codeword_bytes` is 500"),
-            ("rated_rber_e12 = 34000000", "rated_rber_e12 = 16999", "allowed: 17000 to"),
+            ("rated_rber = 3.4e-5", "rated_rber = 1.6999e-8", "`rated_rber` is 0.000000016999; allowed: 0.000000017 to 0.01"),
+            ("fresh_rber = 1.7e-8", "fresh_rber = 1e-13", "at most 12 decimals"),
             ("correctable_bits = 15", "correctable_bits = 0", "`correctable_bits` is 0"),
             ("rated_erases = 3000", "rated_erases = 0", "`rated_erases` is 0"),
-            ("exponent_percent = 200", "exponent_percent = 9", "`exponent_percent` is 9"),
+            ("exponent = 2", "exponent = 0.09", "`exponent` is 0.09; allowed: 0.1 to 10"),
             ("rated_erases = 3000", "rated_erase = 3000", "rated_erases"),
         ] {
             let refusal = read(&GOOD.replace(from, to)).unwrap_err();

@@ -55,8 +55,8 @@ impl Model {
         let errors = device.errors.as_ref()?;
         let erases_per_point = (2 * u64::from(errors.rated_erases)).div_ceil(RATE_POINTS as u64);
         let bits = f64::from(errors.codeword_bytes) * 8.0;
-        let (fresh, rated) = (errors.fresh_rber_e12 as f64, errors.rated_rber_e12 as f64);
-        let exponent = f64::from(errors.exponent_percent) / 100.0;
+        let (fresh, rated) = (errors.fresh_rber.units() as f64, errors.rated_rber.units() as f64);
+        let exponent = errors.exponent.units() as f64 / 100.0;
         let means = (0..=RATE_POINTS as u64).map(|point| {
             let share = (point * erases_per_point) as f64 / f64::from(errors.rated_erases);
             let rate = (fresh + (rated - fresh) * libm::pow(share, exponent)) / 1e12;
@@ -233,15 +233,16 @@ mod tests {
     use super::*;
     use crate::device::Errors;
     use crate::testkit::tiny_device;
+    use tinytail_config::Decimal;
 
     /// One error in each codeword of 512 bytes for each program of a block with 1000 erases, a hundredth of that on a new one.
     fn errors(correctable: u32, erases_before: u32) -> PageErrors {
         let mut device = tiny_device();
         device.errors = Some(Errors {
-            fresh_rber_e12: 1_000_000_000_000 / 4096 / 100,
-            rated_rber_e12: 1_000_000_000_000 / 4096,
+            fresh_rber: Decimal::of_units(1_000_000_000_000 / 4096 / 100),
+            rated_rber: Decimal::of_units(1_000_000_000_000 / 4096),
             rated_erases: 1000,
-            exponent_percent: 100,
+            exponent: Decimal::of_units(100),
             erases_before,
             codeword_bytes: 512,
             correctable_bits: correctable,

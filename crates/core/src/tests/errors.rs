@@ -9,14 +9,15 @@ use crate::policy::scrub::idle::{First, Idle};
 use crate::raid::XOR_NS;
 use crate::testkit::over_provisioning;
 use crate::view::Waiting;
+use tinytail_config::Decimal;
 
 /// A page has 100 wrong bits in its one codeword, and as many more for each copyback; `correctable` are corrected.
 fn with_errors(mut device: Device, correctable: u32) -> Device {
     device.errors = Some(Errors {
-        fresh_rber_e12: 3_052_000_000,
-        rated_rber_e12: 3_052_000_000,
+        fresh_rber: Decimal::of_units(3_052_000_000),
+        rated_rber: Decimal::of_units(3_052_000_000),
         rated_erases: 1000,
-        exponent_percent: 100,
+        exponent: Decimal::of_units(100),
         erases_before: 0,
         codeword_bytes: 4096,
         correctable_bits: correctable,
@@ -83,7 +84,8 @@ fn an_idle_die_finds_a_page_with_many_errors_and_writes_it_anew() {
 fn a_page_with_few_errors_is_read_once_and_left() {
     let mut device = with_errors(one_channel(1, 1), 200);
     // A tenth of the errors: about 20 in a page that was copied once.
-    device.errors.as_mut().unwrap().fresh_rber_e12 /= 10;
+    let errors = device.errors.as_mut().unwrap();
+    errors.fresh_rber = Decimal::of_units(errors.fresh_rber.units() / 10);
     device.errors.as_mut().unwrap().rated_erases = 1_000_000;
     let mut drive = at_the_brink(&device, scrubbing(50), 2);
     drive.at(0, write(0));

@@ -6,6 +6,7 @@ use crate::policy::place::rain::Rain;
 use crate::policy::wear_level::imbalance::Imbalance;
 use crate::raid::stripes::Place;
 use crate::testkit::over_provisioning;
+use tinytail_config::Decimal;
 
 /// Four channels of two planes: two groups. Stripe 0 is in group 0, with pages 0, 1 and 2 on channels 0, 1 and 2.
 fn levelling(migrate: bool, shift: bool) -> TestDrive {
@@ -199,10 +200,10 @@ fn a_group_takes_stripes_as_long_as_its_planes_have_room_for_all_of_them() {
 fn the_errors_of_a_copy_are_the_same_before_and_after_the_move_has_ended() {
     let mut device = tiny_device();
     device.errors = Some(crate::device::Errors {
-        fresh_rber_e12: 600_000_000,
-        rated_rber_e12: 600_000_000,
+        fresh_rber: Decimal::of_units(600_000_000),
+        rated_rber: Decimal::of_units(600_000_000),
         rated_erases: 1000,
-        exponent_percent: 100,
+        exponent: Decimal::of_units(100),
         erases_before: 0,
         codeword_bytes: 512,
         correctable_bits: 100,

@@ -277,10 +277,10 @@ impl Mix {
             device.flash.multi_plane_program = true;
         }
         device.errors = self.errors.map(|(bits, _)| crate::device::Errors {
-            fresh_rber_e12: bits * 1_000_000_000_000 / 32_768,
-            rated_rber_e12: bits * 1_000_000_000_000 / 32_768,
+            fresh_rber: Decimal::of_units(bits * 1_000_000_000_000 / 32_768),
+            rated_rber: Decimal::of_units(bits * 1_000_000_000_000 / 32_768),
             rated_erases: 1000,
-            exponent_percent: 100,
+            exponent: Decimal::of_units(100),
             erases_before: 0,
             codeword_bytes: 4096,
             correctable_bits: 150,
