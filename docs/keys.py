@@ -128,7 +128,7 @@ def types() -> str:
 
 def _class(name: str, defined: dict[str, Schema]) -> str:
     schema = defined[name]
-    told, fields = [], []
+    described, fields = [], []
     for key, always, value in keys(schema):
         if value.get("readOnly"):
             continue
@@ -136,7 +136,7 @@ def _class(name: str, defined: dict[str, Schema]) -> str:
         default = "" if always else " = ()" if kind.startswith("tuple") else " = None"
         kind += " | None" if default == " = None" else ""
         fields.append(f"    {key}: {kind}{default}")
-        told += _wrapped(f"{key}: {_said(value)}", " " * 8, " " * 12)
+        described += _wrapped(f"{key}: {_said(value)}", " " * 8, " " * 12)
     methods = METHODS.get(name)
     base = f"(methods.{methods.__name__})" if methods else ""
     has_repr = methods is not None and "__repr__" in vars(methods)
@@ -144,7 +144,16 @@ def _class(name: str, defined: dict[str, Schema]) -> str:
     about = _wrapped(f'"""{summary.rstrip(".")}.', " " * 4, " " * 4)
     about += ["", *_wrapped(more, " " * 4, " " * 4)] if more else []
     lines = ["", "", f"@dataclass(frozen=True, slots=True{', repr=False' if has_repr else ''})"]
-    lines += [f"class {name}{base}:", *about, "", "    Attributes:", *told, '    """', "", *fields]
+    lines += [
+        f"class {name}{base}:",
+        *about,
+        "",
+        "    Attributes:",
+        *described,
+        '    """',
+        "",
+        *fields,
+    ]
     return "\n".join([*lines, ""])
 
 

@@ -23,7 +23,7 @@ def main() -> None:
     )
     lines = [comparison.verdict(width=80)]
     for result in comparison.results:
-        slowest = result.blame.slowest_reads
+        slowest = result.attribution.slowest_reads
         gc_percent = sum(
             share.percent
             for share in slowest.ranked()

@@ -9,7 +9,7 @@
 //! **Cost.** Victims hold more valid pages than greedy ones, so more is copied. In return every block is erased about as
 //! often as any other.
 //!
-//! Nothing in the tree knows of it: it implements the trait of the seam `victim` and goes into a design as
+//! Nothing in the tree knows of it: it implements the trait of the policy interface `victim` and goes into a design as
 //! `VictimPolicy::Custom`. Run it with
 //! `cargo run --release -p tinytail-simulator --example round_robin_victim -- [DEVICE [WORKLOAD]]`; a workload may be a trace.
 
@@ -38,7 +38,7 @@ impl Victim for RoundRobin {
 
     fn search(&mut self, view: View<'_>, plane: PlaneIx, _: bool, found: &mut Vec<BlockIx>) {
         let g = view.geometry();
-        let counts = view.books().victim_counts(plane);
+        let counts = view.tables().victim_counts(plane);
         let start = self.next[plane as usize];
         // Open and erased blocks carry a mark that makes their count larger than a block.
         let frees_something = |block: &u32| (counts[*block as usize] as u32) < g.pages_per_block;
@@ -91,7 +91,7 @@ fn show(victims: &str, outcome: &Outcome) {
     }
     let amplification = outcome.write_amplification.map_or("-".into(), |figure| format!("{figure:.2}"));
     println!("  {} GCs, write amplification {amplification}, {} blocks never erased", outcome.gc_count, blocks_left_out(outcome));
-    for (kind, sum) in [("reads", &outcome.blame.all_reads), ("writes", &outcome.blame.all_writes)] {
+    for (kind, sum) in [("reads", &outcome.attribution.all_reads), ("writes", &outcome.attribution.all_writes)] {
         let all: u64 = sum.ns.values().sum();
         if let Some((cause, ns)) = sum.ns.iter().max_by_key(|&(_, &ns)| ns).filter(|_| all > 0) {
             println!("  {kind} spend most of their time on: {cause} ({} %)", 100 * ns / all);

@@ -108,7 +108,7 @@ def runs(folder: Path) -> tuple[float, int, float]:
     gcs = sorted(
         (plane // PLANES, held, ended)
         for plane, held, ended in zip(
-            table["plane"], table["held_ns"], table["ended_ns"], strict=True
+            table["plane"], table["locked_ns"], table["ended_ns"], strict=True
         )
     )
     found: list[list[int]] = []
@@ -129,7 +129,9 @@ def row(setting: Setting, result: tinytail.DesignResult, folder: Path) -> str:
     mean, most, rest = runs(folder)
     copied = next(value for name, value in result.techniques.items() if name == "gc: copied pages")
     joined = [
-        value for name, value in result.techniques.items() if name.endswith("programs beside GC's")
+        value
+        for name, value in result.techniques.items()
+        if name.endswith("programs paired with GC's")
     ]
     pages = setting.device.get("pages_per_block", 16)
     assert isinstance(pages, int)

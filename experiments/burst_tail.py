@@ -47,7 +47,7 @@ CAUSES = {
     "reads on the channel": ("channel_host_read_ns", "channel_reconstruction_ns"),
     "writes on the channel": ("channel_flush_ns", "channel_parity_ns"),
 }
-COUNTS = "flush_plan/gc_tolerant: "
+COUNTS = "destage/gc_tolerant: "
 Values = "np.ndarray[tuple[int], np.dtype[np.float64]]"
 
 
@@ -106,7 +106,7 @@ def reads(file: Path, result: tinytail.DesignResult) -> Reads:
 def stripes(run: Reads) -> tuple[float, float]:
     """Whole stripes, and single pages that waited for a GC, for each group and second."""
     counts = run.result.techniques
-    whole = counts[COUNTS + "full stripes"] + counts[COUNTS + "full stripes beside a GC"]
+    whole = counts[COUNTS + "full stripes"] + counts[COUNTS + "full stripes during a GC"]
     alone = counts[COUNTS + "pages that waited for a GC"]
     return whole / SECONDS / GROUPS, alone / SECONDS / GROUPS
 

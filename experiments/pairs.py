@@ -39,7 +39,7 @@ from tinytail.runner import Job, Runner, cpu_count
 
 ROOT = Path(__file__).parent.parent
 FOLDER = ROOT / "experiments" / "pairs"
-# What the papers hold their techniques against.
+# What the papers compare their techniques with.
 COMPARATORS = {"CC", "CH"}
 LOADS = ("DTRS", "saturating")
 # Lines of the lists of the most and the least.
@@ -67,7 +67,7 @@ class Technique:
     needs: tuple[str, ...]
     counters: tuple[str, ...]
     shifts: tuple[str, ...]
-    blame: tuple[str, ...]
+    attribution: tuple[str, ...]
     holds: str
 
 
@@ -111,7 +111,7 @@ class Catalog:
         for code, entry in document["techniques"].items():
             fields: dict[str, Any] = {
                 key: tuple(entry.pop(key, ()))
-                for key in ("parts", "needs", "counters", "shifts", "blame")
+                for key in ("parts", "needs", "counters", "shifts", "attribution")
             }
             # What is left over is a name, a source, and nothing that is not known.
             self.techniques[code] = Technique(code=code, **({"holds": ""} | fields | entry))

@@ -151,7 +151,7 @@ def decompose(folder: Path) -> None:
         f"{PROGRAM_US + TRANSFER_US:.0f} us: p90 is about {READ_US + TRANSFER_US:.0f} + "
         f"{above:.2f} x {PROGRAM_US + TRANSFER_US:.0f} = "
         f"{READ_US + TRANSFER_US + above * (PROGRAM_US + TRANSFER_US):.0f} us.\n"
-        f"{per_s:.1f} GCs per second hold a channel for {times.copy_mean_us / 1e3:.1f} ms each, "
+        f"{per_s:.1f} GCs per second lock a channel for {times.copy_mean_us / 1e3:.1f} ms each, "
         f"{100 * channel:.1f} % of the time, so that a reader that came at any time would meet "
         f"one with {100 * (1 - (1 - channel) ** READ_PAGES):.0f} % of its reads.\n"
         f"The thread stands still for {us[blocked].sum() / 1e6 / SECONDS * 100:.0f} % of the "

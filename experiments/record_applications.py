@@ -25,7 +25,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-DRIVE = ("--device", "lowlatency-240g-small", "--design", "base+ideal-no-gc", "--size", "2600M")
+DRIVE = ("--device", "lowlatency-240g-small", "--design", "base+ideal-gc", "--size", "2600M")
 GROUP = Path("/sys/fs/cgroup/memory/tinytail-recording")
 MEMORY_BYTES = 160 << 20
 SECONDS = 30
@@ -96,8 +96,8 @@ def mounted(folder: Path, data: Path, recording: Path | None, *, new: bool) -> I
         run("fusermount3", "-u", str(door))
         fuse.wait(timeout=30)
         server.send_signal(signal.SIGTERM)
-        told, _ = server.communicate(timeout=60)
-        sys.stdout.write(told)
+        described, _ = server.communicate(timeout=60)
+        sys.stdout.write(described)
 
 
 def postgres_program(name: str) -> str:

@@ -4,8 +4,8 @@ The paper's All-Fast is 19 to 62 % faster than its baseline. On the same 128 die
 page takes a fast page or a slow one, as likely as not; so the mean of its bandwidths, with fast
 pages alone, is 1 / (1/2 + 1/2 * (transfer + fast) / (transfer + slow)) times the baseline's: 68 %
 more. A burst of n pages, each on a die of its own, lasts as long as its slowest, and all n are fast
-once in 2^n. A burst so long that dies never rest gains what mean programs do. Between these two no
-size gains less than one page, so that a mean of 34 % is not of bursts whose time is programs'.
+once in 2^n. A burst so long that dies are never idle gains what mean programs do. Between these two
+no size gains less than one page, so that a mean of 34 % is not of bursts whose time is programs'.
 
 Writes a Markdown table: gains in percent over the baseline by pages of a burst, of the arithmetic
 and of the engine.

@@ -29,9 +29,9 @@ TraceProcessor = runpy.run_path(str(ROOT / "experiments" / "timeline_in_perfetto
 # tell apart.
 COLOURS = {
     "host queue": ("waits in the host for a place in the queue", "#bbbbbb"),
-    "channel_held": ("waits for the channel that a GC holds", "#ee6677"),
-    "channel_gc": ("waits for the channel that a GC holds", "#ee6677"),
-    "held": ("a GC holds the channel", "#aa3377"),
+    "channel_locked": ("waits for the channel that a GC locks", "#ee6677"),
+    "channel_gc": ("waits for the channel that a GC locks", "#ee6677"),
+    "held": ("a GC locks the channel", "#aa3377"),
     "moving": ("a GC moves pages", "#aa3377"),
     "GC": ("reads and programs of a GC", "#ee6677"),
     "eras": ("a GC erases", "#ccbb44"),
@@ -58,7 +58,7 @@ def rows_of(trace: Path) -> tuple[dict[str, Any], list[tuple[str, list[dict[str,
             "select distinct process.name from process_track join process using (upid) "
             f"where process_track.name = 'plane {plane}'"
         )[0]["name"]
-        tracks = [f"{channel} held", channel, f"plane {plane}"]
+        tracks = [f"{channel} locked", channel, f"plane {plane}"]
         inside = f"ts < {read['ts'] + read['dur']} and ts + dur > {read['ts']} and dur > 0"
         rows = [(f"{read['name']} ({read['dur'] / MS:.1f} ms)", segments)]
         rows += [

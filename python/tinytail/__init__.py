@@ -57,20 +57,20 @@ if TYPE_CHECKING:
         Explanation,
         Paired,
         Ranking,
-        Story,
-        StoryGc,
-        StorySegment,
+        RequestTimeline,
+        TimelineGc,
+        TimelineSegment,
         counterfactual,
         explain,
     )
     from tinytail.imaging import create_image
-    from tinytail.methods import BlameGroup, CauseShare
+    from tinytail.methods import AttributionGroup, CauseShare
     from tinytail.noise import compare_within_noise
     from tinytail.page_layout import PageLayout, analyze_page_layout, read_page_times
     from tinytail.rate_matching import RateMatching, analyze_rate_matching
     from tinytail.reading import read_results
     from tinytail.result_types import (
-        Blame,
+        Attribution,
         BlockErases,
         Bursts,
         Configured,
@@ -82,9 +82,9 @@ if TYPE_CHECKING:
         Latency,
         Log,
         Replicate,
+        RequestTimelines,
         Series,
         Setting,
-        Stories,
         Timeline,
         Violation,
         Wear,
@@ -106,8 +106,8 @@ if TYPE_CHECKING:
     __version__: str
 
 __all__ = [
-    "Blame",
-    "BlameGroup",
+    "Attribution",
+    "AttributionGroup",
     "BlockErases",
     "Bursts",
     "CauseRank",
@@ -145,17 +145,17 @@ __all__ = [
     "Rating",
     "RecoveryTimes",
     "Replicate",
+    "RequestTimeline",
+    "RequestTimelines",
     "ResultsError",
     "Rotation",
     "RunError",
     "Series",
     "Setting",
     "Step",
-    "Stories",
-    "Story",
-    "StoryGc",
-    "StorySegment",
     "Timeline",
+    "TimelineGc",
+    "TimelineSegment",
     "TinytailError",
     "Transform",
     "UsageError",

@@ -1,4 +1,4 @@
-"""Names for people of the causes that a request's latency is billed to."""
+"""Human names of the causes that a request's latency is attributed to."""
 
 from __future__ import annotations
 
@@ -36,12 +36,12 @@ _WHOLE = {
 _RESOURCES = ("controller", "channel", "die", "plane")
 
 _HOLDERS = {
-    "gc_hold": "held by a GC that waits",
+    "gc_lock": "locked by a GC that waits",
     "suspend": "suspending or resuming",
     "background": "background work",
-    "held_gc_read": "held by a GC that reads",
-    "held_gc_program": "held by a GC that programs",
-    "held_gc_other": "held by a GC that waits",
+    "locked_gc_read": "locked by a GC that reads",
+    "locked_gc_program": "locked by a GC that programs",
+    "locked_gc_other": "locked by a GC that waits",
     "read_modify_write": "read-modify-write",
 }
 
@@ -54,8 +54,8 @@ def human_name(cause: str) -> str:
 
     >>> human_name("die_gc_program")
     'waiting for die: GC program'
-    >>> human_name("channel_held_gc_read")
-    'waiting for channel: held by a GC that reads'
+    >>> human_name("channel_locked_gc_read")
+    'waiting for channel: locked by a GC that reads'
     >>> human_name("transfer")
     'own transfers'
     >>> human_name("something_new")
@@ -97,7 +97,7 @@ def holder(cause: str) -> str:
 def family(cause: str) -> Family:
     """To which sort a cause belongs.
 
-    >>> family("array"), family("link_wait"), family("die_flush"), family("channel_held_gc_read")
+    >>> family("array"), family("link_wait"), family("die_flush"), family("channel_locked_gc_read")
     ('own', 'queue', 'host', 'gc')
     >>> family("die_erase"), family("controller_gc"), family("die_suspend"), family("new")
     ('gc', 'gc', 'other', 'other')
@@ -119,12 +119,12 @@ def _words(key: str) -> str:
 _GROUPS = {
     "gc_read": "GC reads",
     "gc_program": "GC programs",
-    "gc_hold": "GC holds",
+    "gc_lock": "GC locks",
     "gc": "GC",
     "erase": "erases",
-    "held_gc_read": "GC reads",
-    "held_gc_program": "GC programs",
-    "held_gc_other": "GC holds",
+    "locked_gc_read": "GC reads",
+    "locked_gc_program": "GC programs",
+    "locked_gc_other": "GC locks",
     "host_read": "other reads",
     "host_program": "other writes",
     "flush": "flushes",

@@ -21,9 +21,14 @@ from tinytail import (
     spooling,
     transforms,
 )
-from tinytail.engine import STARVED_AFTER_S, STARVED_AFTER_S_MAX
+from tinytail.engine import WRITE_STALL_S, WRITE_STALL_S_MAX
 from tinytail.errors import Interrupted, TinytailError, UsageError, of_kind, suggestion
-from tinytail.keeping import STORIES, STORIES_MAX, check_folder, stories_wanted
+from tinytail.keeping import (
+    REQUEST_TIMELINES,
+    REQUEST_TIMELINES_MAX,
+    check_folder,
+    request_timelines_wanted,
+)
 from tinytail.result_types import Configured
 from tinytail.results import Comparison, configured
 from tinytail.runner import ProgressCallback, cpu_count
@@ -55,11 +60,11 @@ class Plan:
     log: str | None = None
     windows: int = WINDOWS
     out: str | None = None
-    stories: int = STORIES
+    request_timelines: int = REQUEST_TIMELINES
     timeline: str | None = None
     timeline_window: str | None = None
     no_warm_up: bool = False
-    starved_after_s: int = STARVED_AFTER_S
+    write_stall_s: int = WRITE_STALL_S
     # The file that holds what a pipe gave, if the workload is one.
     spooled: str | None = None
     seeds: int = 1
@@ -84,8 +89,8 @@ class Plan:
             "--reference": self.reference,
             "--image": self.image,
             "--windows": None if self.windows == WINDOWS else self.windows,
-            "--starved-after-s": (
-                None if self.starved_after_s == STARVED_AFTER_S else self.starved_after_s
+            "--write-stall-s": (
+                None if self.write_stall_s == WRITE_STALL_S else self.write_stall_s
             ),
         }
         for option, value in options.items():
@@ -242,7 +247,7 @@ class Plan:
         caching.limit_bytes()
         arguments.flag("strict", self.strict)
         arguments.names("beside", self.beside)
-        arguments.whole_number("starved_after_s", self.starved_after_s, 1, STARVED_AFTER_S_MAX)
+        arguments.whole_number("write_stall_s", self.write_stall_s, 1, WRITE_STALL_S_MAX)
         arguments.state(self.state)
         arguments.settings(self.settings)
         if self.image is not None:
@@ -263,7 +268,9 @@ class Plan:
                     "out and log exclude each other: the folder of out has the log of every "
                     "request of each design, as requests.parquet"
                 )
-        arguments.whole_number("stories", self.stories, 0, STORIES_MAX)
+        arguments.whole_number(
+            "request_timelines", self.request_timelines, 0, REQUEST_TIMELINES_MAX
+        )
         self.trace.check()
         self.transform.check()
 
@@ -297,7 +304,7 @@ class Plan:
             timeline=self._timeline_target(design),
             spooled=self.spooled,
             warm_up=not self.no_warm_up,
-            starved_after_s=self.starved_after_s,
+            write_stall_s=self.write_stall_s,
             settings=self.settings,
             beside=self._beside(design, smallest or self.smallest()),
         )
@@ -362,11 +369,11 @@ def compare(
     log: str | os.PathLike[str] | None = None,
     windows: int = WINDOWS,
     out: str | os.PathLike[str] | None = None,
-    stories: int | None = None,
+    request_timelines: int | None = None,
     timeline: str | os.PathLike[str] | None = None,
     timeline_window: str | None = None,
     no_warm_up: bool = False,
-    starved_after_s: int = STARVED_AFTER_S,
+    write_stall_s: int = WRITE_STALL_S,
     seeds: int = 1,
     no_cache: bool = False,
     settings: arguments.Settings | None = None,
@@ -407,16 +414,17 @@ def compare(
             a directory, each design has a file of its own.
         windows: the most windows that the series over time may have.
         out: folder in which everything is kept that `explain` needs: results, logs of every
-            request, stories of the slowest. Not together with `log`. What became of it is in the
+            request, timelines of the slowest. Not together with `log`. What became of it is in the
             comparison's `out`.
-        stories: of how many of the slowest reads, and of how many writes, `out` keeps stories;
+        request_timelines: of how many of the slowest reads, and of how many writes, `out` keeps
+        timelines;
             None for 1000.
         timeline: file or directory for a timeline that opens in Perfetto; named as a log is.
         timeline_window: the simulated time that the timeline is of, such as `"2s..2.1s"`; None for
             all of the measured part.
         no_warm_up: measure from the starting state itself, as `serve` does, instead of playing a
             trace once before, or a generator until it has filled the write buffer.
-        starved_after_s: simulated seconds that a write may spend in the device. One that takes
+        write_stall_s: simulated seconds that a write may spend in the device. One that takes
             longer ends the run, because writes that get nowhere would have it go on for ever.
         seeds: with how many seeds each design is run, from `seed` on; its figures are then means
             over them. Not together with `log`, `timeline` and `out`, which are of one run.
@@ -474,11 +482,13 @@ def compare(
         log=None if log is None else arguments.name("log", log),
         windows=windows,
         out=None if out is None else arguments.name("out", out),
-        stories=stories_wanted(stories, None if out is None else str(out)),
+        request_timelines=request_timelines_wanted(
+            request_timelines, None if out is None else str(out)
+        ),
         timeline=None if timeline is None else arguments.name("timeline", timeline),
         timeline_window=timeline_window,
         no_warm_up=no_warm_up,
-        starved_after_s=starved_after_s,
+        write_stall_s=write_stall_s,
         seeds=arguments.whole_number("seeds", seeds, 1, SEEDS_MAX),
         no_cache=no_cache,
         settings=arguments.settings(settings),

@@ -51,16 +51,16 @@ class Difference:
 def difference(before: Comparison, after: Comparison) -> Difference:
     """What changed from one comparison to another.
 
-    Designs are held against those of the same name; if each has one left, these two against each
+    Designs are compared with those of the same name; if each has one left, these two against each
     other. Left out are the simulator's own speed and where files were written.
     """
     pairs = _pairs(before, after)
     figures = [change for pair in pairs for change in _figures(*pair)]
     configuration = list(_configuration(before, after, pairs))
-    told = [_sentence(*pair) for pair in pairs]
+    described = [_sentence(*pair) for pair in pairs]
     if not figures and not configuration:
-        told = [_nothing(len(pairs))]
-    return Difference(tuple(told), tuple(configuration), tuple(figures))
+        described = [_nothing(len(pairs))]
+    return Difference(tuple(described), tuple(configuration), tuple(figures))
 
 
 def _nothing(designs: int) -> str:

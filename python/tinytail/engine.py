@@ -29,8 +29,8 @@ if TYPE_CHECKING:
 
 
 # Simulated seconds that a write may spend in the device, if nothing else is said, and at most.
-STARVED_AFTER_S = 10
-STARVED_AFTER_S_MAX = 1_000_000
+WRITE_STALL_S = 10
+WRITE_STALL_S_MAX = 1_000_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,8 +84,8 @@ class LogTarget:
 
 
 @dataclass(frozen=True, slots=True)
-class StoriesTarget:
-    """Which stories a run keeps, and in which folder, which must exist.
+class RequestTimelinesTarget:
+    """Which request timelines a run keeps, and in which folder, which must exist.
 
     They are those of the slowest reads and writes, so many of each, and of requests by number.
     """
@@ -123,13 +123,13 @@ class RunSpec:
     image: str | None
     log: LogTarget | None
     windows: int
-    stories: StoriesTarget | None = None
+    request_timelines: RequestTimelinesTarget | None = None
     without: tuple[str, ...] = ()
     timeline: TimelineTarget | None = None
     spooled: str | None = None
     kinds: Mapping[str, Any] | None = None
     warm_up: bool = True
-    starved_after_s: int = STARVED_AFTER_S
+    write_stall_s: int = WRITE_STALL_S
     settings: Sequence[str] = ()
     beside: tuple[str, ...] = ()
 
@@ -168,10 +168,10 @@ def _to_json(spec: RunSpec | ImageSpec) -> str:
         document["transform"] = spec.transform.given()
         if spec.log is not None:
             document["log"] = asdict(spec.log)
-        if spec.stories is not None:
-            document["stories"] = asdict(spec.stories)
+        if spec.request_timelines is not None:
+            document["request_timelines"] = asdict(spec.request_timelines)
         else:
-            del document["stories"]
+            del document["request_timelines"]
         if spec.without:
             document["without"] = list(spec.without)
         else:
@@ -184,8 +184,8 @@ def _to_json(spec: RunSpec | ImageSpec) -> str:
             del document["warm_up"]
         if not spec.beside:
             del document["beside"]
-        if spec.starved_after_s == STARVED_AFTER_S:
-            del document["starved_after_s"]
+        if spec.write_stall_s == WRITE_STALL_S:
+            del document["write_stall_s"]
     return json.dumps(document | spec.trace.to_document())
 
 

@@ -11,7 +11,7 @@ from tinytail.errors import ResultsError, UsageError
 from tinytail.result_types import Series
 
 if TYPE_CHECKING:
-    from tinytail.methods import BlameGroup
+    from tinytail.methods import AttributionGroup
     from tinytail.results import DesignResult
 
 Frame = Literal["figures", "distribution", "attribution", "series", "requests"]
@@ -103,11 +103,11 @@ def _distribution(result: DesignResult) -> Iterable[Row]:
 
 
 def _attribution(result: DesignResult) -> Iterable[Row]:
-    blame = result.blame
-    groups: list[tuple[str, float, BlameGroup]] = [
-        *(("read", 100.0, blame.all_reads), ("write", 100.0, blame.all_writes)),
-        *(("read", tail.share_percent, tail) for tail in blame.tails),
-        *(("write", tail.share_percent, tail) for tail in blame.write_tails),
+    attribution = result.attribution
+    groups: list[tuple[str, float, AttributionGroup]] = [
+        *(("read", 100.0, attribution.all_reads), ("write", 100.0, attribution.all_writes)),
+        *(("read", tail.share_percent, tail) for tail in attribution.tails),
+        *(("write", tail.share_percent, tail) for tail in attribution.write_tails),
     ]
     for kind, share, group in groups:
         for cause in group.ranked():

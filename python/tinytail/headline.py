@@ -61,12 +61,12 @@ class Headline:
 
     def tail(self, result: DesignResult) -> AllRequests | SlowestRequests:
         """Where the requests beyond it spent their time: all of the kind beyond the median."""
-        blame = result.blame
-        tails = blame.tails if self.kind == "read" else blame.write_tails
+        attribution = result.attribution
+        tails = attribution.tails if self.kind == "read" else attribution.write_tails
         for tail in tails:
             if _same(tail.share_percent, self.percentile.beyond_percent):
                 return tail
-        return blame.all_reads if self.kind == "read" else blame.all_writes
+        return attribution.all_reads if self.kind == "read" else attribution.all_writes
 
     @property
     def tail_name(self) -> str:

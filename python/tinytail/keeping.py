@@ -33,11 +33,11 @@ FORMAT_VERSION = 2
 MANIFEST = "manifest.json"
 RESULTS = "results.json"
 LOG = "requests.parquet"
-DESIGN_FILES = (LOG, "told.parquet", "stories.parquet", "gcs.parquet")
+DESIGN_FILES = (LOG, "traced.parquet", "segments.parquet", "gcs.parquet")
 
-STORIES = 1000
-# Stories stay in memory until the run ends, some 10 KB each where requests are slow.
-STORIES_MAX = 1_000_000
+REQUEST_TIMELINES = 1000
+# Request timelines stay in memory until the run ends, some 10 KB each where requests are slow.
+REQUEST_TIMELINES_MAX = 1_000_000
 # File names may have 255 bytes on most file systems, and a character up to four.
 NAME_CHARACTERS_MAX = 60
 CHUNK_BYTES = 1 << 22
@@ -85,15 +85,15 @@ def manifest_checksum(manifest: Mapping[str, Any]) -> int:
     return zlib.crc32(json.dumps(said, sort_keys=True).encode())
 
 
-def stories_wanted(given: int | None, out: str | None) -> int:
-    """Of how many requests stories are kept, from what was given.
+def request_timelines_wanted(given: int | None, out: str | None) -> int:
+    """Of how many requests request timelines are kept, from what was given.
 
     Raises:
-        UsageError: a number was given, and there is no folder to keep stories in.
+        UsageError: a number was given, and there is no folder to keep request timelines in.
     """
     if given is not None and out is None:
-        raise UsageError("--stories says what --out keeps, and no --out was given")
-    return STORIES if given is None else given
+        raise UsageError("--request-timelines says what --out keeps, and no --out was given")
+    return REQUEST_TIMELINES if given is None else given
 
 
 def check_folder(given: str) -> None:
@@ -159,24 +159,28 @@ class Keeping:
         os.close(self._lock)
 
     def spec(self, spec: engine.RunSpec) -> engine.RunSpec:
-        """A run that writes its log and its stories into the folder."""
+        """A run that writes its log and its request timelines into the folder."""
         folder = self._folder / self._names[spec.design]
         words = [self._plan.command_alone(spec.design), "--out", shlex.quote(self._given)]
-        if self._plan.stories != STORIES:
-            words += ["--stories", str(self._plan.stories)]
+        if self._plan.request_timelines != REQUEST_TIMELINES:
+            words += ["--request-timelines", str(self._plan.request_timelines)]
         return replace(
             spec,
             log=engine.LogTarget(str(folder / LOG), " ".join(words)),
-            stories=engine.StoriesTarget(str(folder), self._plan.stories),
+            request_timelines=engine.RequestTimelinesTarget(
+                str(folder), self._plan.request_timelines
+            ),
         )
 
     def named(self, document: dict[str, Any]) -> dict[str, Any]:
         """A run's result, in which the folder has the name that it is going to have."""
-        for part in ("log", "stories"):
-            told = document.get(part)
+        for part in ("log", "request_timelines"):
+            described = document.get(part)
             for key in ("path", "error"):
-                if told is not None and told[key] is not None:
-                    told[key] = told[key].replace(str(self._folder), str(Path(self._given)))
+                if described is not None and described[key] is not None:
+                    described[key] = described[key].replace(
+                        str(self._folder), str(Path(self._given))
+                    )
         return document
 
     def finish(self, comparison: Comparison) -> Out:
@@ -196,7 +200,9 @@ class Keeping:
         """Why a comparison is not to be kept; None if it is."""
         results = comparison.results
         for result in results:
-            if any(part is not None and part.error for part in (result.log, result.stories)):
+            if any(
+                part is not None and part.error for part in (result.log, result.request_timelines)
+            ):
                 return f"the files of {result.design} could not be written"
         if not any(result.read.count or result.write.count for result in results):
             return "nothing was measured"
@@ -260,7 +266,15 @@ def plan_document(plan: Plan) -> dict[str, Any]:
     """Every argument of a comparison, in a form from which it can be made again."""
     names = (
         *("designs", "device", "workload", "requests", "seed", "jobs", "verify", "reference"),
-        *("state", "image", "windows", "stories", "no_warm_up", "starved_after_s", "settings"),
+        *(
+            "state",
+            "image",
+            "windows",
+            "request_timelines",
+            "no_warm_up",
+            "write_stall_s",
+            "settings",
+        ),
         "beside",
     )
     document = {name: getattr(plan, name) for name in names}

@@ -1,7 +1,8 @@
 """Whether the drives of runs that go on at once fit into the memory that the machine has free.
 
 A process that the system ends for want of memory cannot say so. What a drive takes follows from its
-pages; what requests, logs and stories take beside it is small, and goes into a fixed amount.
+pages; what requests, logs and request timelines take beside it is small, and goes into a fixed
+amount.
 """
 
 from __future__ import annotations

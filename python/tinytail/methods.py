@@ -19,7 +19,7 @@ class CauseShare:
     mean_us: float
 
 
-class BlameGroup:
+class AttributionGroup:
     """The summed latency of a group of requests, by cause."""
 
     __slots__ = ()
@@ -95,8 +95,8 @@ class Series:
 
 
 METHODS: Mapping[str, type] = {
-    "AllRequests": BlameGroup,
-    "SlowestRequests": BlameGroup,
+    "AllRequests": AttributionGroup,
+    "SlowestRequests": AttributionGroup,
     "Condition": Condition,
     "Distribution": Distribution,
     "Series": Series,

@@ -17,7 +17,7 @@ def compare_within_noise(result: DesignResult, reference: DesignResult, figure: 
 
     Args:
         result: a result.
-        reference: the result that it is held against.
+        reference: the result that it is compared with.
         figure: name of a figure as in `DesignResult.intervals`, such as `"read.p99_us"`.
 
     Returns:

@@ -41,7 +41,7 @@ LATENCY_ROWS = {
 }
 
 COLUMN_GAP = 2
-BLAME_SHOWN_PERCENT = 0.5
+ATTRIBUTION_SHOWN_PERCENT = 0.5
 
 Figure = float | int | None
 
@@ -204,7 +204,7 @@ def comparison_view(comparison: Comparison, width: int) -> RenderableType:
         parts += _tables(comparison, width)
         drawn = curve(comparison, width)
         parts += [Text(), *drawn] if drawn else []
-        parts.append(_blame(comparison))
+        parts.append(_attribution(comparison))
     return Group(*parts)
 
 
@@ -390,20 +390,20 @@ def _table(rows: Sequence[_Row], columns: Sequence[_Column]) -> Table:
     return table
 
 
-def _blame(comparison: Comparison) -> RenderableType:
+def _attribution(comparison: Comparison) -> RenderableType:
     parts: list[RenderableType] = [Text()]
-    shares = [result.blame.slowest_reads.share_percent for result in comparison.results]
+    shares = [result.attribution.slowest_reads.share_percent for result in comparison.results]
     share = f"{shares[0]:g}" if shares[0] is not None else "0.1"
     parts.append(
         Text(f"Where the slowest {share} % of reads spent their time (mean per read)", "bold")
     )
     for result in comparison.results:
-        parts.append(_design_blame(result))
+        parts.append(_design_attribution(result))
     return Group(*parts)
 
 
-def _design_blame(result: DesignResult) -> RenderableType:
-    slowest = result.blame.slowest_reads
+def _design_attribution(result: DesignResult) -> RenderableType:
+    slowest = result.attribution.slowest_reads
     title = Text.assemble((result.design, "bold"))
     if not slowest.count:
         title.append(": no reads")
@@ -417,7 +417,7 @@ def _design_blame(result: DesignResult) -> RenderableType:
     grid.add_column(justify="right", no_wrap=True)
     grid.add_column(overflow="fold")
     ranked = slowest.ranked()
-    shown = [cause for cause in ranked if cause.percent >= BLAME_SHOWN_PERCENT]
+    shown = [cause for cause in ranked if cause.percent >= ATTRIBUTION_SHOWN_PERCENT]
     rest = ranked[len(shown) :]
     for cause in shown:
         grid.add_row(

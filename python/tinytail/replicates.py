@@ -1,7 +1,8 @@
 """Runs of one design that differ in their seed alone, as one result with intervals.
 
-Each figure of the result is the mean over the seeds, a maximum is the largest of them, and blame is
-summed. What cannot be averaged, such as the series over time, is that of the first seed.
+Each figure of the result is the mean over the seeds, a maximum is the largest of them, and
+attributed time is summed. What cannot be averaged, such as the series over time, is that of the
+first seed.
 """
 
 from __future__ import annotations
@@ -24,7 +25,16 @@ _NORMAL = 1.6449
 _ONE_IN = {percentile.key: percentile.one_in for percentile in PERCENTILES} | {"p95_us": 20}
 _OF_THE_FIRST = (
     *("series", "wear", "rotation_violations", "state", "workload", "seed", "adjusted", "kinds"),
-    *("distribution", "read", "write", "blame", "notes", "findings", "replicates", "intervals"),
+    *(
+        "distribution",
+        "read",
+        "write",
+        "attribution",
+        "notes",
+        "findings",
+        "replicates",
+        "intervals",
+    ),
 )
 _SCALARS = (
     *("gc_blocked_read_percent", "queue_blocked_read_percent", "write_amplification"),
@@ -73,7 +83,7 @@ def combined(documents: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
         name: [_mean(name, row, row[0]) for row in zip(*(c[name] for c in columns), strict=True)]
         for name in ("read_us", "write_us")
     }
-    result["blame"] = _sum([each["blame"] for each in documents])
+    result["attribution"] = _sum([each["attribution"] for each in documents])
     if "findings" in first:
         result["findings"] = _union(documents, "findings")
     seeds = [each["seed"] for each in documents]
@@ -116,7 +126,7 @@ def _mean(name: str, values: Sequence[Any], like: Any) -> Any:
 
 
 def _sum(groups: Sequence[Any]) -> Any:
-    """Groups of blame added up: requests and nanoseconds, so that the parts stay exact."""
+    """Groups of latency added up: requests and nanoseconds, so that the parts stay exact."""
     first = groups[0]
     if isinstance(first, list):
         return [_sum(group) for group in zip(*groups, strict=True)]

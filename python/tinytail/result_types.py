@@ -77,7 +77,7 @@ class Condition(methods.Condition):
     histogram's 0.1 %.
 
     Attributes:
-        name: What is held against the limit.
+        name: What is compared with the limit.
         tests: The tests that need it.
         value: What was measured, in `unit`; None if no request completed, which does not pass.
         limit: The limit, in `unit`.
@@ -254,7 +254,7 @@ class ComparedFinding:
 
 @dataclass(frozen=True, slots=True)
 class Improvement:
-    """Mean latencies of the requests that GCs made wait, held against those of the reference.
+    """Mean latencies of the requests that GCs made wait, compared with those of the reference.
 
     Attributes:
         design: The design that is compared with the reference.
@@ -318,12 +318,12 @@ class Timeline:
 
 
 @dataclass(frozen=True, slots=True)
-class Stories:
-    """What became of the stories.
+class RequestTimelines:
+    """What became of the request timelines.
 
     Attributes:
         path: The folder, as given.
-        requests: Requests whose stories are there; 0 if they were not written.
+        requests: Requests whose timelines are there; 0 if they were not written.
         gcs: GCs that are there.
         error: Why there are no files; None if there are.
     """
@@ -516,7 +516,7 @@ class Series(methods.Series):
 
 
 @dataclass(frozen=True, slots=True)
-class SlowestRequests(methods.BlameGroup):
+class SlowestRequests(methods.AttributionGroup):
     """Where the time of the slowest requests of a kind went.
 
     They are the smallest number of whole classes of latency, at most 3.1 % wide each, that holds
@@ -544,7 +544,7 @@ class SlowestRequests(methods.BlameGroup):
 
 
 @dataclass(frozen=True, slots=True)
-class AllRequests(methods.BlameGroup):
+class AllRequests(methods.AttributionGroup):
     """Where the time of a group of requests went.
 
     Attributes:
@@ -564,7 +564,7 @@ class AllRequests(methods.BlameGroup):
 
 
 @dataclass(frozen=True, slots=True)
-class Blame:
+class Attribution:
     """Where requests spent their time.
 
     Attributes:
@@ -599,7 +599,7 @@ class Finding:
 
 @dataclass(frozen=True, slots=True)
 class Violation:
-    """A GC that started beside another of its plane group although GC rotates.
+    """A GC that started while another of its plane group was under way although GC rotates.
 
     Attributes:
         at_us: When, in microseconds since the measured part began.
@@ -646,8 +646,8 @@ class GcTimes:
         max_us: The longest time from a GC's start to the end of its erase, in microseconds.
         turn_max_us: The longest time from a GC's start to its end, also of those that found nothing
             to free and do not count, in microseconds.
-        copy_mean_us: The part of the mean from the moment at which a GC holds all that it must to
-            the end of its last page, in microseconds.
+        copy_mean_us: The part of the mean from the moment at which a GC has locked all that it must
+            to the end of its last page, in microseconds.
         gate_wait_mean_us: Mean time before a GC for which the gate put it off, in microseconds; 0
             for one that it let pass at once.
         gate_wait_max_us: The longest time for which the gate put a GC off, in microseconds.
@@ -700,7 +700,7 @@ class Affected:
 
 @dataclass(frozen=True, slots=True)
 class GcAffected:
-    """Requests that are GC-blocked: some page of them waited for a resource that a GC held.
+    """Requests that are GC-blocked: some page of them waited for a resource that a GC locked.
 
     I/O-parallelized GC, section 5.
 
@@ -789,8 +789,8 @@ class Latency:
 class DesignResult:
     """What one design did.
 
-    With several seeds a figure is the mean over them, a maximum the largest, blame the sum; what
-    has no mean, such as `series` and `event_hash`, is that of the first.
+    With several seeds a figure is the mean over them, a maximum the largest, attributed time the
+    sum; what has no mean, such as `series` and `event_hash`, is that of the first.
 
     Attributes:
         design: Composition of the design, such as `base+no-gc`.
@@ -800,12 +800,12 @@ class DesignResult:
         intervals: How far figures may be off, by names such as `read.p99_us`. A figure of which too
             little was seen has none.
         gc_blocked_read_percent: Reads that are GC-blocked, in percent: some page of them waited for
-            a resource that a GC held.
+            a resource that a GC locked.
         gc_affected: Requests that are GC-blocked, and their latencies.
         plane_utilization_during_gc_percent: Of the planes of a die, the share that works while a GC
-            holds its plane or die, in percent: the GC's own plane all that time, transfers and
+            locks its plane or die, in percent: the GC's own plane all that time, transfers and
             erase included, others during the array time of what has joined GC's operations. Without
-            that it is 100 divided by the planes of a die. None if no GC held anything.
+            that it is 100 divided by the planes of a die. None if no GC locked anything.
             I/O-parallelized GC, section 6.2.
         throughput: How fast the host's data were read and written.
         queue_blocked_read_percent: Reads that are queue-blocked, in percent: they waited in the
@@ -817,10 +817,10 @@ class DesignResult:
         gc_count: GCs completed.
         gc_times: How long GCs took; None if none ran, or took any time.
         bursts: How fast bursts were done; None if the workload is not played in bursts.
-        rotation_violations: The first 1,000 GCs that started beside another of their plane group
-            although GC rotates; none where it does not.
+        rotation_violations: The first 1,000 GCs that started while another of their plane group was
+            under way although GC rotates; none where it does not.
         findings: What makes these figures mean less than they seem to, the gravest first.
-        blame: Where the time went.
+        attribution: Where the time went.
         series: The run over simulated time.
         wear: How evenly planes and blocks were worn.
         techniques: How often each technique and mechanism acted.
@@ -840,7 +840,7 @@ class DesignResult:
             trace could not be read on.
         stuck: How requests, or a write for 10 s of simulated time, stopped completing, and what
             helps; None if none did.
-        standstill: What held what when requests stopped completing; None if none did.
+        standstill: Which locks were taken when requests stopped completing; None if none did.
         device: Name of the device.
         workload: The workload.
         state: The state in which the run started.
@@ -851,7 +851,7 @@ class DesignResult:
         adjusted: What of the design, of its capacity and of its starting state follows the drive;
             empty where the design runs as its file says.
         log: What became of the log of every request; None without `--log` and `--out`.
-        stories: What became of the stories; None without `--out`.
+        request_timelines: What became of the request timelines; None without `--out`.
         timeline: What became of the timeline; None without `--timeline`.
         replicates: The figures of each seed. Missing where there was one.
         unread: What kept the workload from being read to its end, such as a trace that changed
@@ -875,7 +875,7 @@ class DesignResult:
     bursts: Bursts | None
     rotation_violations: tuple[Violation, ...]
     findings: tuple[Finding, ...]
-    blame: Blame
+    attribution: Attribution
     series: Series
     wear: Wear
     techniques: Mapping[str, int]
@@ -898,7 +898,7 @@ class DesignResult:
     notes: tuple[str, ...]
     adjusted: tuple[Adjustment, ...]
     log: Log | None
-    stories: Stories | None
+    request_timelines: RequestTimelines | None
     timeline: Timeline | None
     replicates: tuple[Replicate, ...] = ()
     unread: str | None = None

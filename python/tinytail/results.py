@@ -1,7 +1,7 @@
 """What a comparison returns: what results can do. What they are made of is in `result_types`.
 
-Latencies are in microseconds, shares in percent and blame in nanoseconds. A figure that has no
-meaning, such as the mean of no requests, is None.
+Latencies are in microseconds, shares in percent and attributed time in nanoseconds. A figure that
+has no meaning, such as the mean of no requests, is None.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
     from tinytail.reporting.plots import Plot
 
-SCHEMA_VERSION = 1
+SCHEMA_VERSION = 2
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +56,7 @@ class DesignResult(result_types.DesignResult, Tables):
     document: Mapping[str, Any] = field(default_factory=dict, repr=False, compare=False)
 
     def __repr__(self) -> str:
-        return f"<DesignResult of {self.design} on {self.device}: {_told(self)}>"
+        return f"<DesignResult of {self.design} on {self.device}: {_described(self)}>"
 
     def _repr_html_(self) -> str:
         return Comparison.of(self)._repr_html_()
@@ -107,8 +107,8 @@ def configured(
         for setting in description.settings
         if setting.section != "state" or setting.key not in replaced
     ]
-    told = [Setting("state", key, str(value), "--state") for key, value in replaced.items()]
-    return Configured(kind, description.name, description.summary, (*kept, *told))
+    described = [Setting("state", key, str(value), "--state") for key, value in replaced.items()]
+    return Configured(kind, description.name, description.summary, (*kept, *described))
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -123,10 +123,10 @@ class Comparison(result_types.Comparison, Tables):
     out: Out | None = None
 
     def __repr__(self) -> str:
-        told = [f"{result.design}: {_told(result)}" for result in self.results]
-        told += [f"{error.design}: {error.kind} error" for error in self.errors]
+        described = [f"{result.design}: {_described(result)}" for result in self.results]
+        described += [f"{error.design}: {error.kind} error" for error in self.errors]
         what = f"{self.workload.name} on {self.device}"
-        return f"<Comparison under {what}; {'; '.join(told)}>"
+        return f"<Comparison under {what}; {'; '.join(described)}>"
 
     def _repr_html_(self) -> str:
         """What a notebook shows: the verdict, a table, bars and the curve of the tail."""
@@ -190,7 +190,7 @@ class Comparison(result_types.Comparison, Tables):
     def improvements(self) -> list[Improvement]:
         """By how many percent each design's GC-affected requests are faster than the reference's.
 
-        Those that a garbage collection made wait in the one are held against those that it made
+        Those that a garbage collection made wait in the one are compared with those that it made
         wait in the other, by their mean latencies. None where one of them has none.
         """
         reference = next((r for r in self.results if r.design == self.reference), None)
@@ -283,15 +283,15 @@ class Comparison(result_types.Comparison, Tables):
             raise error
 
 
-def _told(result: DesignResult) -> str:
+def _described(result: DesignResult) -> str:
     """Requests and tail of a result, in a few words."""
-    told = [
+    described = [
         f"{humanize.count(latency.count)} {kind}s, p99 {humanize.latency(latency.p99_us)}, "
         f"max {humanize.latency(latency.max_us)}"
         for kind, latency in (("read", result.read), ("write", result.write))
         if latency.count
     ]
-    return ", ".join([*told, *(["partial"] if result.partial else [])]) or "no requests"
+    return ", ".join([*described, *(["partial"] if result.partial else [])]) or "no requests"
 
 
 def _plain_text(view: RenderableType, width: int) -> str:

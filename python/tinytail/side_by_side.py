@@ -121,7 +121,7 @@ def _fault(job: Job[DesignResult]) -> DesignError | None:
         return DesignError(job.name, "run", why)
     if result.unread is not None:
         return DesignError(job.name, "run", f"stopped: {result.unread}")
-    for written in (result.log, result.stories, result.timeline):
+    for written in (result.log, result.request_timelines, result.timeline):
         if written is not None and written.error is not None:
             return DesignError(job.name, "run", written.error)
     return None

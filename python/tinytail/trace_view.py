@@ -105,7 +105,7 @@ def _load(info: Info) -> str:
 
 
 def _how_read(info: Info) -> str:
-    told = f"as {info['columns']}" if info["columns"] else f"as {info['format']}"
+    described = f"as {info['columns']}" if info["columns"] else f"as {info['format']}"
     units = [f"addresses in {info['address_unit']}"]
     if info["time_unit"] is not None:
         units.insert(0, f"times in {info['time_unit']}")
@@ -114,7 +114,7 @@ def _how_read(info: Info) -> str:
     skipped = [note for note in info["notes"] if note.startswith("not played: ")]
     # The others say how the format was found.
     doubts = [note for note in info["notes"] if " as if they were " in note]
-    return f"Read {told}: {', '.join(units)}." + "".join(
+    return f"Read {described}: {', '.join(units)}." + "".join(
         [f" Skipped: {note.removeprefix('not played: ')}." for note in skipped]
         + [f" Doubtful: {note}." for note in doubts]
     )

@@ -28,7 +28,7 @@ from tinytail.results import Comparison, DesignResult
 Tone = Literal["better", "worse", "doubtful", "plain"]
 
 # What the sentences of the designs say already.
-_TOLD_BY_SENTENCES = {"partial", "worse", "within_noise"}
+_SAID_BY_SENTENCES = {"partial", "worse", "within_noise"}
 _ADJUSTED = "adjusted"
 _ORDER = (
     *("saturated", "queue_full", "closed_loop", "trace_fitted"),
@@ -70,13 +70,13 @@ def warnings(comparison: Comparison) -> list[str]:
         found.append((code, message, list(designs)))
 
     together = comparison.findings()
-    codes = {finding.code for finding in together} | _TOLD_BY_SENTENCES
+    codes = {finding.code for finding in together} | _SAID_BY_SENTENCES
     judged_by = headline(comparison.results)
     if judged_by is not None and judged_by.percentile.one_in >= P99.one_in:
         # What a percentile beyond that of the sentences lacks, the sentences say by theirs.
         codes.add("few_samples")
     for each in together:
-        if each.code not in _TOLD_BY_SENTENCES:
+        if each.code not in _SAID_BY_SENTENCES:
             add(each.code, each.message, each.designs)
     for result in comparison.results:
         for finding in _of_run(result, codes):
@@ -91,8 +91,8 @@ def warnings(comparison: Comparison) -> list[str]:
     ]
 
 
-def _of_run(result: DesignResult, told: set[str]) -> list[Finding]:
-    return [finding for finding in result.findings if finding.code not in told]
+def _of_run(result: DesignResult, described: set[str]) -> list[Finding]:
+    return [finding for finding in result.findings if finding.code not in described]
 
 
 def _adjustments(result: DesignResult) -> list[str]:
@@ -110,19 +110,19 @@ def sentences(comparison: Comparison) -> list[Sentence]:
     """A sentence for each design, in the order of the results; then those that have none."""
     judged_by = headline(comparison.results)
     reference = usable_reference(comparison)
-    told = []
+    described = []
     is_named = False
     for result in comparison.results:
         if result.partial:
-            told.append(_partial(result))
+            described.append(_partial(result))
         elif judged_by is None or judged_by.of(result) is None:
-            told.append(_few(result))
+            described.append(_few(result))
         else:
-            told.append(_whole(comparison, result, reference, judged_by, is_named=is_named))
+            described.append(_whole(comparison, result, reference, judged_by, is_named=is_named))
             is_named = True
     with_result = {result.design for result in comparison.results}
     failed = [error for error in comparison.errors if error.design not in with_result]
-    return told + [_failed(error) for error in failed]
+    return described + [_failed(error) for error in failed]
 
 
 def _whole(

@@ -43,11 +43,11 @@ _TONES: dict[Tone, str] = {"better": "green", "worse": "red", "doubtful": "yello
 
 def verdict_view(comparison: Comparison, width: int, *, unicode: bool) -> RenderableType:
     """The verdict in lines of at most `width` columns, findings first."""
-    told = _sentences(comparison, width)
+    described = _sentences(comparison, width)
     table = _table(comparison, width)
     tails = _tails(comparison, width, unicode=unicode)
     found = warnings(comparison) if any(map(measured, comparison.results)) else []
-    used = len(told) + len(table) + len(tails) + 1
+    used = len(described) + len(table) + len(tails) + 1
     shown: list[Text] = []
     number = 0
     for warning in found[:WARNINGS_MAX]:
@@ -56,7 +56,7 @@ def verdict_view(comparison: Comparison, width: int, *, unicode: bool) -> Render
             break
         shown += lines
         number += 1
-    parts = [shown + told, table, tails]
+    parts = [shown + described, table, tails]
     blank = used + len(shown) + 2 <= LINES_MAX
     lines = []
     for part in parts:

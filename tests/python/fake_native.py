@@ -119,7 +119,7 @@ def result(design: str = "base", scale: float = 140.0, **changes: Any) -> dict[s
         "rotation_violations": [],
         "findings": [],
         "wear": {"erases_most": 21, "erases_least": 18, "variation_percent": 3.1, "blocks": blocks},
-        "blame": {
+        "attribution": {
             "all_reads": {"count": 113_071, "ns": causes, **waited},
             "slowest_reads": slowest,
             "tails": [
@@ -159,7 +159,7 @@ def result(design: str = "base", scale: float = 140.0, **changes: Any) -> dict[s
         "notes": ["times are read as microseconds"],
         "adjusted": [],
         "log": None,
-        "stories": None,
+        "request_timelines": None,
         "timeline": None,
     }
     return copy.deepcopy(document | changes)

@@ -113,10 +113,10 @@ def test_a_lag_of_more_than_ten_seconds_ends_todays_test() -> None:
 @pytest.mark.parametrize("rule", NAMES)
 def test_what_served_nothing_or_got_stuck_fails_both_tests(rule: str) -> None:
     assert passes(rule, 1, measured(count=0)) == (False, False)
-    stuck = measured(stuck="Requests stopped completing. A write starves.", partial=True)
+    stuck = measured(stuck="Requests stopped completing. A write is stalled.", partial=True)
     verdict = judge(RULES[rule], 1, stuck)
     assert (verdict.performance, verdict.stress) == (False, False)
-    assert verdict.reason == "stuck: Requests stopped completing. A write starves."
+    assert verdict.reason == "stuck: Requests stopped completing. A write is stalled."
 
 
 @pytest.mark.parametrize("rule", NAMES)
@@ -340,7 +340,7 @@ def test_a_stuck_run_fails_its_multiplier_and_says_why(
     def run(spec: dict[str, Any], control: FakeControl) -> dict[str, Any]:
         document = act_run(9, 9)(spec, control)
         if document and document["kinds"][0]["latency"]["mean_us"] > 1:
-            return document | {"stuck": "Requests stopped completing. Starved.", "partial": True}
+            return document | {"stuck": "Requests stopped completing. Stalled.", "partial": True}
         return document
 
     native.runs = {"base": run}
@@ -351,8 +351,8 @@ def test_a_stuck_run_fails_its_multiplier_and_says_why(
     document = read_json(file)
     assert document["ratings"]["base"] == {"performance": 9, "stress": 9}
     [step] = [step for step in document["steps"] if step["multiplier"] == 10]
-    assert step["reason"] == "stuck: Requests stopped completing. Starved."
-    assert "Starved." in " ".join(outcome.out.split())
+    assert step["reason"] == "stuck: Requests stopped completing. Stalled."
+    assert "Stalled." in " ".join(outcome.out.split())
 
 
 def test_what_fails_for_one_design_leaves_the_others(
@@ -457,8 +457,8 @@ def test_the_schemes_are_the_six_of_the_paper_unless_others_are_named() -> None:
 
 def test_a_line_is_told_of_each_run() -> None:
     case = Case("base", Search(64))
-    told = io.StringIO()
-    lines = PlainReporter(Console(file=told, width=80))
+    described = io.StringIO()
+    lines = PlainReporter(Console(file=described, width=80))
 
     def job(multiplier: int) -> FakeControl:
         control = FakeControl()
@@ -481,7 +481,7 @@ def test_a_line_is_told_of_each_run() -> None:
     assert case.progress().detail == "43×"
     case.is_found = True
     lines([case.progress()])
-    said = [line.partition(", about")[0] for line in told.getvalue().splitlines()]
+    said = [line.partition(", about")[0] for line in described.getvalue().splitlines()]
     assert said == [
         "base: ageing",
         "base: running",
@@ -501,7 +501,7 @@ def test_a_bar_shows_the_runs_under_way_and_what_is_left() -> None:
 
 
 def test_a_small_drive_is_rated() -> None:
-    designs = ["base", "base+ideal-no-gc"]
+    designs = ["base", "base+ideal-gc"]
     found = tinytail.certify_act(designs, device=SMALL, duration_s=1, max_multiplier=12)
     document = found.to_dict()
     validate(document, tinytail.certification_schema())
@@ -531,7 +531,7 @@ def test_ctrl_c_ends_a_real_certification_with_130(
     temporary.mkdir()
     monkeypatch.setenv("TMPDIR", str(temporary))
     words = ("--device", SMALL, "--duration-s", "86400", "--json", str(file))
-    process = start("certify", "act", "base+ideal-no-gc", *words)
+    process = start("certify", "act", "base+ideal-gc", *words)
     assert process.stderr is not None
     said = ""
     while "running" not in said:
@@ -553,7 +553,7 @@ def test_ctrl_c_ends_a_real_certification_with_130(
 def test_every_rule_judges_a_small_drive() -> None:
     ratings = {
         rule: tinytail.certify_act(
-            ["base+ideal-no-gc"],
+            ["base+ideal-gc"],
             device=SMALL,
             duration_s=1,
             max_multiplier=3,

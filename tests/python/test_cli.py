@@ -81,7 +81,7 @@ def test_no_color_leaves_out_every_escape(
         ((*COMPARE, "--requests", "many"), '"many" is not a whole number'),
         ((*COMPARE, "--jobs", "0"), "Must be >= 1"),
         ((*COMPARE, "--windows", "0"), "Must be >= 1"),
-        ((*COMPARE, "--starved-after-s", "0"), "Must be >= 1"),
+        ((*COMPARE, "--write-stall-s", "0"), "Must be >= 1"),
         ((*COMPARE, "--windows", "10001"), "Must be <= 10000"),
         ((*COMPARE, "--log", ""), "the name of the log is empty"),
         ((*COMPARE, "--seed", "-1"), "Must be >= 0"),
@@ -126,17 +126,17 @@ def test_faulty_input_found_by_the_run_ends_with_2_and_is_said_once(
 def test_a_failed_run_ends_with_1_and_keeps_the_other_results(
     command: RunCommand, native: FakeNative, tmp_path: Path
 ) -> None:
-    native.runs = {"base": fail(tinytail.RunError("out of space; try base+ideal-no-gc"))}
+    native.runs = {"base": fail(tinytail.RunError("out of space; try base+ideal-gc"))}
     file = tmp_path / "out.json"
     outcome = command(*COMPARE, "--json", str(file))
     assert outcome.code == 1
-    assert "error: base: out of space; try base+ideal-no-gc\n" in outcome.err
+    assert "error: base: out of space; try base+ideal-gc\n" in outcome.err
     assert "p99.99" in outcome.out
     parsed = read_json(file)
     validate(parsed, tinytail.results_schema())
     assert [each["design"] for each in parsed["results"]] == ["base+no-gc"]
     assert parsed["errors"] == [
-        {"design": "base", "kind": "run", "message": "out of space; try base+ideal-no-gc"}
+        {"design": "base", "kind": "run", "message": "out of space; try base+ideal-gc"}
     ]
 
 

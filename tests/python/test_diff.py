@@ -55,8 +55,8 @@ def test_configuration_stands_before_figures_that_changed() -> None:
     )
     after = kept(changed) | {"seed": 2}
     after["configuration"][0]["settings"][0]["value"] = "50"
-    told, configured, figures = changes(kept(result(intervals=narrow(28e3))), after)
-    assert told == ["base: p99.99 of reads 28.0 ms became 56.0 ms, 2.0 times worse."]
+    described, configured, figures = changes(kept(result(intervals=narrow(28e3))), after)
+    assert described == ["base: p99.99 of reads 28.0 ms became 56.0 ms, 2.0 times worse."]
     assert configured == ["seed: 1 -> 2", "[timing] read_us: 40 -> 50"]
     assert "reads p99.99: 28.0 ms -> 56.0 ms" in figures
     assert figures[-1] == "erases: 1,234 -> 1,235"
@@ -65,14 +65,16 @@ def test_configuration_stands_before_figures_that_changed() -> None:
 def test_one_design_of_another_name_is_held_against_the_other() -> None:
     one = result(intervals=narrow(28e3))
     other = result("ttflash", 1.4, event_hash=OTHER_HASH, intervals=narrow(280.0))
-    told, *_ = changes(kept(one), kept(other))
-    assert told == ["base to ttflash: p99.99 of reads 28.0 ms became 280 µs, 100 times better."]
+    described, *_ = changes(kept(one), kept(other))
+    assert described == [
+        "base to ttflash: p99.99 of reads 28.0 ms became 280 µs, 100 times better."
+    ]
 
 
 def test_what_may_be_chance_is_neither_better_nor_worse() -> None:
     near = result(scale=141.0, event_hash=OTHER_HASH, intervals=narrow(28.2e3))
-    told, *_ = changes(kept(result(intervals=narrow(28e3))), kept(near))
-    assert told == ["base: p99.99 of reads 28.0 ms became 28.2 ms, within noise."]
+    described, *_ = changes(kept(result(intervals=narrow(28e3))), kept(near))
+    assert described == ["base: p99.99 of reads 28.0 ms became 28.2 ms, within noise."]
     # Neither has an interval of this percentile.
     unknown = difference(compared(result()), compared(result(scale=160.0, event_hash=OTHER_HASH)))
     assert unknown.sentences[0].startswith(
@@ -93,19 +95,19 @@ def test_the_state_differs_where_it_can_be_seen() -> None:
 
 
 def test_runs_that_ended_early_are_not_compared() -> None:
-    told, *_ = changes(kept(result()), kept(result(partial=True, event_hash=OTHER_HASH)))
-    assert told == ["base: a run that ended early is not compared."]
+    described, *_ = changes(kept(result()), kept(result(partial=True, event_hash=OTHER_HASH)))
+    assert described == ["base: a run that ended early is not compared."]
 
 
 def test_what_is_found_is_the_same_both_ways() -> None:
     one, other = kept(result()), kept(result(scale=1.4, event_hash=OTHER_HASH), result("ttflash"))
     forth, back = changes(one, other), changes(other, one)
     for left, right in zip(forth[1:], back[1:], strict=True):
-        turned = [
+        reversed_pairs = [
             f"{what}: {' -> '.join(reversed(values.split(' -> ')))}"
             for what, values in (line.split(": ", 1) for line in right)
         ]
-        assert sorted(left) == sorted(turned)
+        assert sorted(left) == sorted(reversed_pairs)
 
 
 @pytest.mark.parametrize("place", [lambda folder: folder / "a.json", lambda folder: folder])

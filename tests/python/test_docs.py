@@ -120,7 +120,7 @@ def properties(schema: Any) -> Iterator[str]:
 
 
 def code_words(text: str) -> set[str]:
-    """The words in code spans, and section headings such as `[gc_hold]`."""
+    """The words in code spans, and section headings such as `[gc_lock]`."""
     spans = re.findall(r"`([^`\n]+)`", without_code(text))
     headings = re.findall(r"^#+ \[([\w.]+)\]", text, re.MULTILINE)
     return {word for span in spans for word in re.findall(r"[\w\-]+", span)} | set(headings)
@@ -175,9 +175,11 @@ def test_the_page_of_techniques_is_made_from_their_files() -> None:
 
 
 def test_every_trace_format_and_option_is_explained(command: RunCommand) -> None:
-    told = words(command("trace", "info", str(ROOT / "examples/tiny.trace"), "--format", "?").err)
-    listed = re.search(r"expected one of ([\w, ]+)", told)
-    assert listed is not None, told
+    described = words(
+        command("trace", "info", str(ROOT / "examples/tiny.trace"), "--format", "?").err
+    )
+    listed = re.search(r"expected one of ([\w, ]+)", described)
+    assert listed is not None, described
     formats = listed[1].split(", ")
     assert len(formats) == 16
     document = text_of("docs/formats.md")

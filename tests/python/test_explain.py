@@ -25,11 +25,11 @@ from conftest import RunCommand, read_json, start
 from tinytail import engine, explaining, keeping
 from tinytail.causes import family
 from tinytail.comparing import Plan
-from tinytail.engine import StoriesTarget
-from tinytail.explaining import ranking, telling
+from tinytail.engine import RequestTimelinesTarget
+from tinytail.explaining import describing, ranking
 from tinytail.explaining.folder import Geometry
 from tinytail.explaining.ranking import rank, rank_of
-from tinytail.explaining.stories import Story, StorySegment
+from tinytail.explaining.timelines import RequestTimeline, TimelineSegment
 from tinytail.side_by_side import execute
 from tinytail.transforms import Transform
 
@@ -37,7 +37,7 @@ RUN = ("--device", "ttflash-small", "--workload", "randrw70-qd16")
 DESIGNS = ("base", "ttflash")
 # More than one row group of the log has.
 REQUESTS = 40_000
-STORIES = 30
+REQUEST_TIMELINES = 30
 
 
 @pytest.fixture(scope="module")
@@ -50,7 +50,7 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
         workload="randrw70-qd16",
         requests=REQUESTS,
         out=folder,
-        stories=STORIES,
+        request_timelines=REQUEST_TIMELINES,
     )
     assert comparison.out == tinytail.Out(str(folder), None)
     return folder
@@ -91,35 +91,37 @@ def test_the_folder_holds_what_its_manifest_says(made: Path) -> None:
     ]
     for result in comparison.results:
         assert result.log is not None
-        assert result.stories is not None
+        assert result.request_timelines is not None
         assert result.log.path == str(made / result.design / "requests.parquet")
-        assert result.stories.path == str(made / result.design)
-        assert result.stories.gcs == result.gc_count
+        assert result.request_timelines.path == str(made / result.design)
+        assert result.request_timelines.gcs == result.gc_count
     assert not [path for path in made.parent.iterdir() if path.name.startswith(".")]
 
 
-def test_every_story_adds_up_to_its_latency_and_to_the_log(made: Path) -> None:
-    explanation = tinytail.explain(made, slowest=STORIES)
-    assert len(explanation.stories) == STORIES
-    assert all(story.design == "base" for story in explanation.stories)
+def test_every_timeline_adds_up_to_its_latency_and_to_the_log(made: Path) -> None:
+    explanation = tinytail.explain(made, slowest=REQUEST_TIMELINES)
+    assert len(explanation.request_timelines) == REQUEST_TIMELINES
+    assert all(timeline.design == "base" for timeline in explanation.request_timelines)
     rows = parquet.read_table(made / "base" / "requests.parquet").to_pylist()
     log = {row["id"]: row for row in rows}
     reads = sorted((row["latency_ns"] for row in rows if row["kind"] == "read"), reverse=True)
-    assert [story.latency_ns for story in explanation.stories] == reads[:STORIES]
-    for story in explanation.stories:
-        row = log[story.id]
-        assert story.segments is not None
-        at = story.arrived_ns
-        for segment in story.segments:
+    assert [timeline.latency_ns for timeline in explanation.request_timelines] == reads[
+        :REQUEST_TIMELINES
+    ]
+    for timeline in explanation.request_timelines:
+        row = log[timeline.id]
+        assert timeline.segments is not None
+        at = timeline.arrived_ns
+        for segment in timeline.segments:
             assert segment.from_ns == at
             at = segment.to_ns
-        assert at == story.completed_ns == row["completed_ns"]
-        assert sum(story.parts.values()) == story.latency_ns == row["latency_ns"]
-        assert dict(story.parts) == explaining.stories.log_parts(row)
-        lines = telling.lines(story, explanation.geometry)
-        assert sum(line.duration_ns for line in lines) == story.latency_ns
-        told = tuple(segment for line in lines for segment in line.segments)
-        assert told == story.segments
+        assert at == timeline.completed_ns == row["completed_ns"]
+        assert sum(timeline.parts.values()) == timeline.latency_ns == row["latency_ns"]
+        assert dict(timeline.parts) == explaining.timelines.log_parts(row)
+        lines = describing.lines(timeline, explanation.geometry)
+        assert sum(line.duration_ns for line in lines) == timeline.latency_ns
+        described = tuple(segment for line in lines for segment in line.segments)
+        assert described == timeline.segments
         assert len(lines) < 40
 
 
@@ -137,7 +139,7 @@ def test_the_ranking_is_that_of_all_requests_of_the_log(made: Path) -> None:
             assert found.requests == len(of_kind)
             sums: dict[str, int] = {}
             for row in beyond:
-                for cause, ns in explaining.stories.log_parts(row).items():
+                for cause, ns in explaining.timelines.log_parts(row).items():
                     sums[cause] = sums.get(cause, 0) + ns
             assert {each.cause: each.ns for each in found.causes} == sums
             assert [each.ns for each in found.causes] == sorted(sums.values(), reverse=True)
@@ -163,10 +165,10 @@ def test_the_bound_does_not_depend_on_the_sample(first: str) -> None:
         assert bound == latencies[rank_of(percentile, count) - 1]
 
 
-def test_the_command_tells_a_story_and_ranks_causes(command: RunCommand, made: Path) -> None:
+def test_the_command_tells_a_timeline_and_ranks_causes(command: RunCommand, made: Path) -> None:
     brief = command("explain", str(made))
     assert brief.code == 0
-    slowest = tinytail.explain(made).stories[0]
+    slowest = tinytail.explain(made).request_timelines[0]
     assert f"base: read {slowest.id} took" in brief.out
     assert "reads beyond p99.9 took" in brief.out.splitlines()[0]
     assert "Reads beyond p99.9, mean:" in brief.out
@@ -184,8 +186,8 @@ def test_the_command_tells_a_story_and_ranks_causes(command: RunCommand, made: P
 
 
 def test_time_in_the_host_is_attributed_and_the_queue_is_a_second_view() -> None:
-    def segment(from_ns: int, to_ns: int, cause: str) -> StorySegment:
-        return StorySegment(from_ns, to_ns, cause, 0, None, None, None, None)
+    def segment(from_ns: int, to_ns: int, cause: str) -> TimelineSegment:
+        return TimelineSegment(from_ns, to_ns, cause, 0, None, None, None, None)
 
     segments = (
         segment(100, 500, "die_gc_program"),
@@ -195,7 +197,7 @@ def test_time_in_the_host_is_attributed_and_the_queue_is_a_second_view() -> None
         segment(950, 1100, "array"),
     )
     parts = {"die_gc_program": 600, "die_host_read": 150, "die_erase": 100, "array": 150}
-    story = Story(
+    timeline = RequestTimeline(
         design="base",
         id=1,
         kind="read",
@@ -214,16 +216,16 @@ def test_time_in_the_host_is_attributed_and_the_queue_is_a_second_view() -> None
         segments=segments,
         gcs=(),
     )
-    told = telling.lines(story, Geometry(1, 1, 64))
-    spans = [(line.from_ns, line.to_ns, line.family) for line in told]
+    described = describing.lines(timeline, Geometry(1, 1, 64))
+    spans = [(line.from_ns, line.to_ns, line.family) for line in described]
     assert spans == [
         (100, 600, "gc"),
         (600, 750, "host"),
         (750, 950, "gc"),
         (950, 1100, "own"),
     ]
-    assert told[0].text == "in the host: requests in the device waited for GC"
-    gc = sum(line.duration_ns for line in told if line.family == "gc")
+    assert described[0].text == "in the host: requests in the device waited for GC"
+    gc = sum(line.duration_ns for line in described if line.family == "gc")
     assert gc == sum(ns for cause, ns in parts.items() if family(cause) == "gc")
 
 
@@ -244,19 +246,19 @@ def test_json_has_every_nanosecond(command: RunCommand, made: Path, tmp_path: Pa
     file = tmp_path / "told.json"
     assert command("explain", str(made), "--slowest", "2", "--json", str(file)).code == 0
     document = read_json(file)
-    assert len(document["stories"]) == 2
-    for story in document["stories"]:
-        lasted = sum(part["to_ns"] - part["from_ns"] for part in story["segments"])
-        assert lasted == story["latency_ns"] == sum(story["parts"].values())
+    assert len(document["request_timelines"]) == 2
+    for timeline in document["request_timelines"]:
+        lasted = sum(part["to_ns"] - part["from_ns"] for part in timeline["segments"])
+        assert lasted == timeline["latency_ns"] == sum(timeline["parts"].values())
     assert [ranking["design"] for ranking in document["rankings"]] == list(DESIGNS)
 
 
 def unkept(folder: Path, design: str) -> int:
-    told = set(parquet.read_table(folder / design / "told.parquet")["id"].to_pylist())
-    return next(number for number in range(1000, REQUESTS) if number not in told)
+    described = set(parquet.read_table(folder / design / "traced.parquet")["id"].to_pylist())
+    return next(number for number in range(1000, REQUESTS) if number not in described)
 
 
-def test_a_request_without_story_is_told_by_a_replay(
+def test_a_request_without_timeline_is_told_by_a_replay(
     command: RunCommand, made: Path, tmp_path: Path
 ) -> None:
     number = unkept(made, "ttflash")
@@ -266,14 +268,14 @@ def test_a_request_without_story_is_told_by_a_replay(
     assert "the order in which" in short.out
     assert "--replay" in short.out
     assert "beyond percentile" not in short.out
-    logged = tinytail.explain(made, design="ttflash", request=number).stories[0]
+    logged = tinytail.explain(made, design="ttflash", request=number).request_timelines[0]
     assert logged.segments is None
     file = tmp_path / "told.json"
     assert command(*words, "--replay", "--json", str(file)).code == 0
-    told = read_json(file)["stories"][0]
-    assert told["replayed"]
-    assert told["parts"] == dict(logged.parts)
-    assert told["segments"]
+    described = read_json(file)["request_timelines"][0]
+    assert described["replayed"]
+    assert described["parts"] == dict(logged.parts)
+    assert described["segments"]
 
 
 def test_a_replay_that_is_another_run_says_what_differs(kept: Path) -> None:
@@ -305,7 +307,7 @@ def test_the_manifest_repeats_the_comparison(
         transform=Transform(window_s=(0.0, 0.01), repeat=2),
         windows=7,
         out="kept",
-        stories=5,
+        request_timelines=5,
     )
     plan.check()
     comparison = execute(plan)
@@ -314,7 +316,7 @@ def test_the_manifest_repeats_the_comparison(
     assert replace(plan, out=None) == opened.plan()
     monkeypatch.chdir(there)
     opened = explaining.open_results(str(here / "kept"))
-    spec = opened.run_spec(opened.designs[0], StoriesTarget(str(there), 1))
+    spec = opened.run_spec(opened.designs[0], RequestTimelinesTarget(str(there), 1))
     assert spec.workload == str(here / "own.trace")
     result = tinytail.engine.run(spec, tinytail.engine.Control())
     assert result["event_hash"] == opened.designs[0].event_hash
@@ -424,12 +426,12 @@ def test_what_does_not_exist_is_refused(
     assert said in outcome.err
 
 
-def test_results_without_stories_or_without_reads(command: RunCommand, tmp_path: Path) -> None:
+def test_results_without_timelines_or_without_reads(command: RunCommand, tmp_path: Path) -> None:
     words = ("compare", "base", *RUN, "--requests", "3000", "--out", str(tmp_path / "out"))
-    assert command(*words, "--stories", "0").code == 0
+    assert command(*words, "--request-timelines", "0").code == 0
     outcome = command("explain", str(tmp_path / "out"))
     assert outcome.code == 0
-    assert "base has 0 stories of reads" in outcome.out
+    assert "base has 0 timelines of reads" in outcome.out
     assert "reads beyond p99.9 took" in outcome.out
     trace = "".join(f"{i * 100_000} 0 {i * 8} 8 0\n" for i in range(50))
     (tmp_path / "writes.trace").write_text(trace)
@@ -562,7 +564,7 @@ def test_what_killed_runs_of_other_names_left_is_removed_and_nothing_else(
     for path in paths.values():
         (path / "base").mkdir(parents=True)
         (path / "base" / "requests.parquet").touch()
-    (paths["left"] / "base" / ".told.parquet.77-3.tmp").touch()
+    (paths["left"] / "base" / ".traced.parquet.77-3.tmp").touch()
     (paths["foreign"] / "thesis.tex").touch()
     for path in paths.values():
         os.utime(path, (0, 0))
@@ -608,16 +610,16 @@ def by_id(log: Path) -> dict[int, tuple[str, int]]:
 def test_base_without_moves_and_erases_is_its_ideal_twin_request_by_request(tmp_path: Path) -> None:
     run = {"device": "ttflash-small", "workload": "randrw70-qd16", "requests": 8000}
     folder = tmp_path / "out"
-    tinytail.compare(["base", "base+ideal-no-gc"], out=folder, **run)  # type: ignore[arg-type]
+    tinytail.compare(["base", "base+ideal-gc"], out=folder, **run)  # type: ignore[arg-type]
     with_gc = by_id(folder / "base" / "requests.parquet")
-    twin = by_id(folder / "base+ideal-no-gc" / "requests.parquet")
+    twin = by_id(folder / "base+ideal-gc" / "requests.parquet")
     assert with_gc != twin
     moves = tinytail.counterfactual(folder, without=["gc-program"])
     both = tinytail.counterfactual(folder, without=["gc-program", "erase"])
     p99 = {change.name: change for change in both.changes}["p99"]
     p99_moves = {change.name: change for change in moves.changes}["p99"]
     assert p99.without_ns < p99_moves.without_ns < p99.with_ns
-    assert both.event_hash == json_of(folder)["base+ideal-no-gc"]
+    assert both.event_hash == json_of(folder)["base+ideal-gc"]
     reads = [number for number, (kind, _) in with_gc.items() if kind == "read"]
     gains = [with_gc[number][1] - twin[number][1] for number in reads]
     assert both.requests == len(reads)
@@ -640,7 +642,7 @@ def test_the_command_says_what_a_cause_costs(command: RunCommand, made: Path) ->
     outcome = command("explain", str(made), "--without", "erase,gc-program", "--kind", "write")
     assert outcome.code == 0
     assert "base without erase, gc-program: p99" in outcome.out.splitlines()[0]
-    assert "writes, each held against itself" in outcome.out
+    assert "writes, each compared with itself" in outcome.out
     document = command("explain", str(made), "--without", "erase", "--json", "-").out
     found = json.loads(document)
     assert found["without"] == ["erase"]
@@ -669,8 +671,15 @@ def test_every_cause_is_documented() -> None:
     assert all(f"| `{name}` | {meaning} |" in text for name, meaning in engine.causes().items())
 
 
-def test_a_number_of_stories_needs_a_folder_to_keep_them(command: RunCommand) -> None:
+def test_a_number_of_timelines_needs_a_folder_to_keep_them(command: RunCommand) -> None:
     outcome = command(
-        "compare", "base", "--device", "ttflash-small", "--workload", "zipf", "--stories", "1000"
+        "compare",
+        "base",
+        "--device",
+        "ttflash-small",
+        "--workload",
+        "zipf",
+        "--request-timelines",
+        "1000",
     )
     assert (outcome.code, "no --out was given" in outcome.err) == (2, True), outcome.err

@@ -33,8 +33,8 @@ def check(folder: Path, task: guest.Task, expected: list[str]) -> dict[str, Any]
     except guest.MissingError as missing:
         pytest.skip(f"no guest can be booted here: {missing}")
     # What the firmware writes to a terminal may stand before the first line.
-    told = [line.strip() for line in re.findall("GUEST (.*)", said)]
-    assert told == [*expected, "done"], said
+    described = [line.strip() for line in re.findall("GUEST (.*)", said)]
+    assert described == [*expected, "done"], said
     assert summary["failed"] == 0
     lateness: dict[str, Any] = summary["lateness"]
     for kind in ("read", "write", "trim", "flush"):

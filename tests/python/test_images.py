@@ -71,7 +71,7 @@ def test_what_is_no_image_of_the_drive_ends_with_2_and_says_why(
         (whole[:1000], f"cut off: it has 1000 bytes of {len(whole)}"),
         (whole + b"\n", "1 bytes longer"),
         (bytes(flipped), "damaged"),
-        (bytes(older), "an image of version 0; this tinytail reads version 1"),
+        (bytes(older), "an image of version 0; this tinytail reads version 2"),
         (b"0 0 8 8 1\n", "no tinytail image"),
     ):
         path.write_bytes(content)

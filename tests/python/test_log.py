@@ -89,9 +89,9 @@ def test_another_reader_finds_what_the_results_say(command: RunCommand, tmp_path
         assert len(causes) == 40
         in_host = [columns["host_queue_ns"][row] for row in reads]
         assert [ns > 0 for ns in in_host] == [columns["queue_blocked"][row] for row in reads]
-        assert sum(in_host) == found["blame"]["all_reads"]["host_queue_ns"]
+        assert sum(in_host) == found["attribution"]["all_reads"]["host_queue_ns"]
         for cause in causes:
-            assert sum(columns[cause][row] for row in reads) == found["blame"]["all_reads"][
+            assert sum(columns[cause][row] for row in reads) == found["attribution"]["all_reads"][
                 "ns"
             ].get(cause.removesuffix("_ns"), 0)
         facts = about(path)

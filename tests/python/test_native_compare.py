@@ -42,7 +42,7 @@ def test_a_real_comparison_follows_the_published_schema(comparison: tinytail.Com
     validate(comparison.to_dict(), tinytail.results_schema())
 
 
-def test_every_request_is_in_the_latencies_and_in_the_blame(
+def test_every_request_is_in_the_latencies_and_in_the_attribution(
     comparison: tinytail.Comparison,
 ) -> None:
     for result in comparison.results:
@@ -51,11 +51,11 @@ def test_every_request_is_in_the_latencies_and_in_the_blame(
         assert result.verified_page_reads is not None
         assert result.verified_page_reads >= result.read.count
         for group, latency in (
-            (result.blame.all_reads, result.read),
-            (result.blame.all_writes, result.write),
+            (result.attribution.all_reads, result.read),
+            (result.attribution.all_writes, result.write),
         ):
             assert group.count == latency.count
-            # The histogram rounds to three significant digits, the blame does not round.
+            # The histogram rounds to three significant digits, the attribution does not round.
             assert group.mean_us == pytest.approx(latency.mean_us, rel=0.002)
 
 
@@ -169,7 +169,7 @@ def test_faulty_operation_codes_are_named_and_nothing_internal_is_said(
     [
         ("", ["no device, design or workload", "[geometry]", "[gc_trigger]", "[synthetic]"]),
         ("[geometri]\nchannels = 1\n", ["f.toml:1: ", "did you mean `geometry`?"]),
-        ("[gc_hold]\nscope = 7\n", ["f.toml:4: [gc_hold] `scope` is 7", "channel"]),
+        ("[gc_lock]\nscope = 7\n", ["f.toml:4: [gc_lock] `scope` is 7", "channel"]),
         ("[gc]\ncopy = 'copybak'\n", ["f.toml:4: ", "did you mean `copyback`?"]),
         ("[victim]\nchain = [{ policy = 'greddy' }]\n", ["f.toml:4: ", "did you mean `greedy`?"]),
         ("[gc_trigger]\npolicy = 'never'\nx = 1\n", ["f.toml:5: ", "has no parameters"]),
@@ -257,9 +257,9 @@ def test_a_transformed_trace_is_written_and_compared(command: RunCommand, tmp_pa
     document = tinytail.trace_convert(trace, written, transform=transform, time_unit="us")
     assert (document["requests"], document["compression"]) == (60, "zstd")
     assert tinytail.trace_info(written)["requests"] == 60
-    told = tinytail.trace_info(trace, time_unit="us", transform=transform)
-    assert told["requests"] == 60
-    assert any("from 0.02 s to 0.03 s" in note for note in told["notes"])
+    described = tinytail.trace_info(trace, time_unit="us", transform=transform)
+    assert described["requests"] == 60
+    assert any("from 0.02 s to 0.03 s" in note for note in described["notes"])
     with pytest.raises(tinytail.WorkloadError, match="is there already; --force"):
         tinytail.trace_convert(trace, written, time_unit="us")
     tinytail.trace_convert(trace, written, time_unit="us", force=True)
@@ -275,12 +275,12 @@ def test_a_trace_is_played_in_bursts(command: RunCommand, tmp_path: Path) -> Non
     # Ten bursts of four requests, 100 us apart in a burst and 10 ms from one to the next.
     times = [burst * 10_000 + request * 100 for burst in range(10) for request in range(4)]
     trace.write_text("".join(f"{time} 0 {index * 8} 8 0\n" for index, time in enumerate(times)))
-    told = tinytail.trace_info(
+    described = tinytail.trace_info(
         trace, time_unit="us", transform=tinytail.Transform(burst_gap_s="mean")
     )
-    assert told["bursts"]["bursts"] == 10
-    assert told["bursts"]["written_pages_mean"] == 4
-    assert told["bursts"]["idle_s_mean"] == pytest.approx(0.0097)
+    assert described["bursts"]["bursts"] == 10
+    assert described["bursts"]["written_pages_mean"] == 4
+    assert described["bursts"]["idle_s_mean"] == pytest.approx(0.0097)
     assert tinytail.trace_info(trace, time_unit="us")["bursts"] is None
     drive = ("--device", "ttflash-small", "--workload", str(trace), "--time-unit", "us")
     outcome = command("compare", "base", *drive, "--burst-gap-s", "0.001", "--details")

@@ -138,12 +138,12 @@ def test_a_run_without_requests_is_shown(native: FakeNative) -> None:
     nothing = dict.fromkeys(result()["read"]) | {"count": 0}
     empty: dict[str, Any] = {"count": 0, "queue_blocked": 0, "host_queue_ns": 0, "ns": {}}
     tails = [empty | {"share_percent": 0.1, "latency_us_from": None}]
-    blame = {"all_reads": empty, "slowest_reads": tails[0], "all_writes": empty}
+    attribution = {"all_reads": empty, "slowest_reads": tails[0], "all_writes": empty}
     native.runs = {
         "base": lambda *_: result(
             read=nothing,
             write=nothing,
-            blame=blame | {"tails": tails, "write_tails": tails},
+            attribution=attribution | {"tails": tails, "write_tails": tails},
             intervals={},
         )
     }

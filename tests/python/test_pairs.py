@@ -100,9 +100,10 @@ def acts(result: tinytail.DesignResult, code: str, codes: Collection[str]) -> No
     technique = CATALOG.techniques[code]
     for counter in CATALOG.counters(code, codes):
         assert result.techniques.get(counter, 0) > 0, f"{code}: {counter}"
-    for cause in technique.blame:
+    for cause in technique.attribution:
         waits = [
-            group.ns.get(cause, 0) for group in (result.blame.all_reads, result.blame.all_writes)
+            group.ns.get(cause, 0)
+            for group in (result.attribution.all_reads, result.attribution.all_writes)
         ]
         assert sum(waits) > 0, f"{code}: nothing waited for {cause}"
 
@@ -112,8 +113,8 @@ def does_without(result: tinytail.DesignResult, code: str, codes: Collection[str
     technique = CATALOG.techniques[code]
     for counter in CATALOG.counters(code, codes):
         assert result.techniques.get(counter, 0) == 0, f"without {code}: {counter}"
-    for cause in technique.blame:
-        assert result.blame.all_reads.ns.get(cause, 0) == 0, f"without {code}: {cause}"
+    for cause in technique.attribution:
+        assert result.attribution.all_reads.ns.get(cause, 0) == 0, f"without {code}: {cause}"
 
 
 @pytest.mark.parametrize("pair", LEGAL, ids=name)
@@ -156,10 +157,12 @@ def test_what_cannot_go_together_is_an_error_that_names_both_keys(pair: Any) -> 
     with pytest.raises(tinytail.ConfigError) as refused:
         compare([composition])
     said = f"{message}. This runs: tinytail compare "
-    told = str(refused.value)
+    described = str(refused.value)
     drive = pairs.located(CATALOG.files["tiny"])
     # What the drive lacks is said of the drive; what contradicts itself is not its fault.
-    assert told.removeprefix(f"{composition} can't run on {drive}: ").startswith(said), told
+    assert described.removeprefix(f"{composition} can't run on {drive}: ").startswith(said), (
+        described
+    )
 
 
 def test_an_overlay_may_choose_instead_of_a_design_but_not_of_another_overlay() -> None:

@@ -1,4 +1,4 @@
-"""Equations 1 and 2 of The Harey Tortoise, held against numbers worked out by hand."""
+"""Equations 1 and 2 of The Harey Tortoise, compared with numbers worked out by hand."""
 
 from __future__ import annotations
 

@@ -63,7 +63,7 @@ def test_no_figure_is_cut_at_any_width_with_long_names_and_long_labels(native: F
 
 def test_losses_of_power_have_whole_names() -> None:
     times = RecoveryTimes(119.3, 119.3, 119.3, 119.3)
-    names = ["base+plane-blocking+through-controller+gc-anywhere"]
+    names = ["base+plane-blocking+through-controller+cross-plane-gc"]
     names += ["base+plane-blocking+through-controller"]
     counts = ("cuts", "completed", "requests_cut_off", "pages_read_back", "lost", "stale")
     more = ("torn_pages", "torn_blocks", "cleanup_erases", "cleanup_moves", "cleanup_padding")
@@ -158,9 +158,9 @@ def test_the_slowest_reads_are_explained(native: FakeNative) -> None:
 
 def test_small_causes_are_summed_up(native: FakeNative) -> None:
     causes = {"die_gc_read": 10_000_000} | {f"cause_{n}": 10_000 * n for n in range(1, 4)}
-    blame = result()["blame"]
-    blame["slowest_reads"] |= {"ns": causes, "count": 1}
-    native.runs["base"] = lambda spec, _: result(spec["design"], blame=blame)
+    attribution = result()["attribution"]
+    attribution["slowest_reads"] |= {"ns": causes, "count": 1}
+    native.runs["base"] = lambda spec, _: result(spec["design"], attribution=attribution)
     table = compare(native, ["base"]).table(80)
     assert "3 smaller causes" in table
 

@@ -21,7 +21,7 @@ from tinytail.results import Comparison
 
 COMPARE = ("compare", "base", "ttflash", "--device", "ttflash-256g", "--workload", "dtrs")
 NOTHING = {name: None for name in result()["read"] if name != "count"} | {"count": 0}
-NAMES = ("latency-read", "latency-write", "blame", "over-time", "wear")
+NAMES = ("latency-read", "latency-write", "attribution", "over-time", "wear")
 
 
 def comparison(native: FakeNative, **changes: Any) -> Comparison:
@@ -119,7 +119,7 @@ def test_percentiles_that_no_request_has_are_not_drawn(native: FakeNative) -> No
 
 def test_the_bars_add_up_to_the_mean_of_each_tail(native: FakeNative) -> None:
     compared = comparison(native)
-    traces, layout = plotted(Page(page.html(compared)), "blame")
+    traces, layout = plotted(Page(page.html(compared)), "attribution")
     bars = [trace for trace in traces if trace["type"] == "bar"]
     assert {bar["name"] for bar in bars} == {
         "waiting for die: GC program",
@@ -131,7 +131,7 @@ def test_the_bars_add_up_to_the_mean_of_each_tail(native: FakeNative) -> None:
     assert titles == [f"<b>slowest {share} % of reads</b>" for share in ("1", "0.1", "0.01")]
     for row, axis in enumerate(("x", "x2", "x3")):
         for position, each in enumerate(compared.results):
-            tail = each.blame.tails[row]
+            tail = each.attribution.tails[row]
             total = sum(
                 x
                 for bar in bars
@@ -228,11 +228,11 @@ EVIL = "<script>alert('x')</script>&\"<a href='https://example.org'>"
 
 def test_names_are_text_whatever_they_are(native: FakeNative) -> None:
     workload = {"name": EVIL, "input": "real", "detail": EVIL, "pacing": "open"}
-    blame = result()["blame"]
-    for tail in blame["tails"]:
+    attribution = result()["attribution"]
+    for tail in attribution["tails"]:
         tail["ns"] = {EVIL: 1000}
     changes: dict[str, Any] = {"design": EVIL, "workload": workload, "notes": [EVIL]}
-    compared = altered(native, **changes, blame=blame, techniques={EVIL: 3})
+    compared = altered(native, **changes, attribution=attribution, techniques={EVIL: 3})
     compared = replace(
         compared, workload=ComparedWorkload(EVIL, "real", EVIL, "open"), command=EVIL
     )
@@ -273,11 +273,11 @@ def test_what_is_missing_is_left_out(
     native: FakeNative, tmp_path: Path, changes: dict[str, Any]
 ) -> None:
     if "read" in changes:
-        blame = result()["blame"]
+        attribution = result()["attribution"]
         empty = {"count": 0, "ns": {}}
-        blame["tails"] = [tail | empty for tail in blame["tails"]]
+        attribution["tails"] = [tail | empty for tail in attribution["tails"]]
         blank = {"percent": [50.0, 100.0], "read_us": [None, None], "write_us": [None, None]}
-        changes = changes | {"blame": blame, "distribution": blank}
+        changes = changes | {"attribution": attribution, "distribution": blank}
     whole = comparison(native).to_dict()
     partial = bool(changes.get("partial"))
     only = [result("base", **changes)]
@@ -288,7 +288,7 @@ def test_what_is_missing_is_left_out(
         assert "No design served reads." in text
     compared.figures(tmp_path)
     drawn = {path.name for path in tmp_path.iterdir()}
-    assert ("blame.svg" in drawn) == ("read" not in changes)
+    assert ("attribution.svg" in drawn) == ("read" not in changes)
 
 
 def test_a_comparison_without_any_result_says_why(native: FakeNative) -> None:
@@ -412,8 +412,8 @@ def test_a_report_of_nothing_is_refused(command: RunCommand, tmp_path: Path) -> 
         (lambda _: "\udcff", "not the JSON of a comparison"),
         (lambda _: "[]", "the document: [] is not of type 'object'"),
         (
-            lambda text: text.replace('"schema_version": 1', '"schema_version": 2'),
-            "is 2, and only 1",
+            lambda text: text.replace('"schema_version": 2', '"schema_version": 3'),
+            "is 3, and only 2",
         ),
         (lambda text: text.replace('"erases": 1234', '"erases": -1'), ".erases: -1 is less than"),
         (lambda text: text.replace('"erases": 1234', '"erases": NaN'), "NaN is no figure"),
@@ -470,7 +470,7 @@ def test_a_state_that_was_told_is_in_the_configuration(tmp_path: Path) -> None:
         state={"live_percent": 33},
     )
     device = next(item for item in compared.configuration if item.kind == "device")
-    told = [s for s in device.settings if (s.section, s.key) == ("state", "live_percent")]
-    assert [(setting.value, setting.source) for setting in told] == [("33", "--state")]
+    described = [s for s in device.settings if (s.section, s.key) == ("state", "live_percent")]
+    assert [(setting.value, setting.source) for setting in described] == [("33", "--state")]
     compared.report(tmp_path / "out.html")
     assert "state.live_percent" in Page((tmp_path / "out.html").read_text("utf-8")).text

@@ -39,7 +39,7 @@ def starving(**measure: Any) -> Any:
 # --- Runs that got stuck --------------------------------------------------------------------------
 
 
-def test_a_run_that_starves_is_kept_and_counts_only_where_starving_is_asked_about(
+def test_a_run_that_stalls_is_kept_and_counts_only_where_stalling_is_asked_about(
     fakes: FakeNative, store: Store
 ) -> None:
     fakes.runs["ttflash"] = lambda *_: fake_result("ttflash", partial=True, stuck=STUCK)
@@ -74,7 +74,7 @@ def test_a_design_that_a_tier_leaves_out_is_not_run_and_no_error(
 
 # --- Certifications -------------------------------------------------------------------------------
 
-DESIGN = "base+ideal-no-gc"
+DESIGN = "base+ideal-gc"
 DEVICE = "lowlatency-240g-small"
 ACT: dict[str, Any] = {
     "designs": (DESIGN,),
@@ -193,7 +193,7 @@ TAILS = Figure(
 MARK = {"request": "read", "percent": 99.0, "us": 1400, "design": "base"}
 
 
-def test_tails_are_drawn_with_the_papers_values_and_what_starved(
+def test_tails_are_drawn_with_the_papers_values_and_what_stalled(
     fakes: FakeNative, store: Store, tmp_path: Path
 ) -> None:
     fakes.runs["ttflash"] = lambda *_: fake_result("ttflash", partial=True, stuck=STUCK)
@@ -203,7 +203,7 @@ def test_tails_are_drawn_with_the_papers_values_and_what_starved(
         [drawn] = figures.draw_all(of, lab, ["small"], tmp_path, "svg")
     assert drawn["lacks"] == []
     picture = (tmp_path / "tails.svg").read_text("utf-8")
-    for words in ("Small, reads", "Small, writes", "base, paper", "ttflash (starved)", ">max<"):
+    for words in ("Small, reads", "Small, writes", "base, paper", "ttflash (stalled)", ">max<"):
         assert words in picture, words
 
 
@@ -281,13 +281,13 @@ def test_designs_beside_each_other_show_which_causes_made_them_slower(
     fakes: FakeNative, store: Store, tmp_path: Path
 ) -> None:
     slower = fake_result("ttflash", scale=280.0)
-    slower["blame"]["tails"] = fake_result()["blame"]["tails"]
-    before = slower["blame"]["all_reads"]["ns"]
-    slower["blame"]["all_reads"] |= {
+    slower["attribution"]["tails"] = fake_result()["attribution"]["tails"]
+    before = slower["attribution"]["all_reads"]["ns"]
+    slower["attribution"]["all_reads"] |= {
         "ns": before | {"array": before["array"] + 113_071 * 2000, "transfer": 0},
     }
     fakes.runs["ttflash"] = lambda *_: slower
-    beside = SideBySide("Two", ("small", "again"), "base", ("p50", "p99999"), blame=True)
+    beside = SideBySide("Two", ("small", "again"), "base", ("p50", "p99999"), attribution=True)
     of = paper(experiments=(experiment(), experiment("again", seed=2)), side_by_side=(beside,))
     wanted = session.Wanted([(of, each) for each in of.rows.values()], "quick", store)
     document = session.reproduce(wanted)

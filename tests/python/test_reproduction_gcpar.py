@@ -211,7 +211,7 @@ def test_affected_requests_gain_what_all_save() -> None:
     }
     vic = {(name, VIC): made(VIC, read_us=65) for name in (HM, MDS)}
     groups = {"high": ["hm_0"], "low": ["mds_0"]}
-    found = measure("gains_beside", {**runs, **vic}, first=PAR, second=VIC, **given, **groups)
+    found = measure("gains_with_pairing", {**runs, **vic}, first=PAR, second=VIC, **given, **groups)
     assert found["first"] == pytest.approx(50)
     assert found["second"] == pytest.approx(87.5)
     assert (found["mean_of_high"], found["mean_of_low"]) == pytest.approx((12.5, 62.5))
@@ -271,13 +271,13 @@ def test_throughput_is_told_by_both_times() -> None:
     assert (low["least"], low["most"], low["mean_above"]) == pytest.approx((5, 5, 25))
 
 
-def test_what_gcs_move_and_what_joins_them() -> None:
+def test_what_gcs_move_and_what_is_paired_with_them() -> None:
     runs = {(name, PAR): made(PAR, affected=(10, 1.0)) for name in (HM, MDS)}
     for name, gcs in ((HM, 1), (MDS, 3)):
         run = runs[name, PAR]
         run["gc_count"] = gcs
         run["gc_times"] = run["gc_times"] | {"mean_us": 1000.0 * gcs}
-        run["techniques"] = {"copied_pages": 256 * gcs, "programs_beside_gc": 2}
+        run["techniques"] = {"copied_pages": 256 * gcs, "paired_gc_programs": 2}
     found = measure("gc_company", runs, experiments=[HM, MDS], design=PAR)
     assert (found["gcs"], found["pages"], found["valid_percent"]) == (4, 256, 50)
     assert (found["programs"], found["per_program"], found["gc_ms"]) == (1, 256, 2.5)
@@ -312,7 +312,7 @@ def test_how_much_longer_a_gc_takes_is_told_by_the_page() -> None:
 
 
 def test_latencies_against_gc_that_takes_no_time() -> None:
-    ideal = "hpdc-baseline+ideal-no-gc"
+    ideal = "hpdc-baseline+ideal-gc"
     base, quick = made(BASE), made(ideal)
     base["write"] |= {"p95_us": 90_000.0}
     quick["write"] |= {"p95_us": 15_000.0}

@@ -13,7 +13,7 @@ from fake_native import result as fake_result
 from tinytail import engine
 from tinytail.reproduction.catalog import papers
 from tinytail.reproduction.lab import Lab, Unavailable
-from tinytail.reproduction.measures import wishes_met_percent
+from tinytail.reproduction.measures import preferences_met_percent
 from tinytail.reproduction.records import Row, Trace
 from tinytail.reproduction.store import Store
 from tinytail.reproduction.verdicts import evaluate
@@ -188,13 +188,13 @@ def test_the_decomposition_adds_up_to_half_of_all_pages_fast() -> None:
     assert found["gc_us"] == pytest.approx(0.6 * 253 + 0.4 * 1359)
 
 
-def test_wishes_are_those_of_both_writers() -> None:
-    key = "page_choice/by_writer: {} wishes"
+def test_preferences_are_those_of_both_writers() -> None:
+    key = "page_choice/by_writer: {} preferences"
     counts = {key.format("host's"): 10, key.format("host's") + " met": 4}
     counts |= {key.format("GC's"): 30, key.format("GC's") + " met": 26}
     result = DesignResult.from_dict(fake_result("x", techniques=counts))
-    assert wishes_met_percent(result) == 75
-    assert wishes_met_percent(DesignResult.from_dict(fake_result("x", techniques={}))) is None
+    assert preferences_met_percent(result) == 75
+    assert preferences_met_percent(DesignResult.from_dict(fake_result("x", techniques={}))) is None
 
 
 # --- What labs do for this paper ------------------------------------------------------------------

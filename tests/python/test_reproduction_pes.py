@@ -37,11 +37,11 @@ def test_all_rows_are_there_and_each_has_a_measure() -> None:
 
 
 FTL = {
-    "gc_hold": "preemptible",
-    "join": "strict_all_planes",
+    "gc_lock": "preemptible",
+    "pairing": "superpage",
     "order": "read_first",
     "channel": "user_reads",
-    "place": "super_page",
+    "place": "superpage",
 }
 # What makes a row reproduced, and what is next to it and does not.
 EDGES: list[tuple[str, dict[str, Any], dict[str, Any]]] = [
@@ -55,7 +55,7 @@ EDGES: list[tuple[str, dict[str, Any], dict[str, Any]]] = [
     (
         "table1.ftl",
         FTL,
-        FTL | {"gc_hold": "blocking"},
+        FTL | {"gc_lock": "blocking"},
     ),
     ("s24.default_n", {"value": 64}, {"value": 63}),
     ("table2.seqread", {"value": 3412.5}, {"value": 3412.6}),
@@ -218,7 +218,7 @@ def taken(document: dict[str, Any], wanted: str) -> Any:
     return figure(anything, DesignResult.from_dict(document), wanted)
 
 
-def test_a_write_that_starves_counts_as_long_as_it_has_been_outstanding() -> None:
+def test_a_write_that_stalls_counts_as_long_as_it_has_been_outstanding() -> None:
     stuck = fake_result("i-es", partial=True, stuck=STUCK)
     assert taken(stuck, "longest_write_us") == 10.9e6
     assert taken(stuck, "outstanding_write_us") == 10.9e6
@@ -358,7 +358,7 @@ def test_what_a_drive_was_busy_with() -> None:
         measure("drive_work", unmeasured, experiment="x", design="t")
 
 
-def test_how_near_to_starving_a_faster_workload_comes() -> None:
+def test_how_near_to_stalling_a_faster_workload_comes() -> None:
     techniques = {"most_delayed_ns": 18_000_000}
     lab = Made(
         fake_result("erase-baseline"),
@@ -464,13 +464,13 @@ def test_the_quick_tier_has_a_verdict_for_every_row(
     assert judged == CERTAIN | {row_id for row_id in judged if row_id.startswith("pes.table2.")}
     assert {rows[row_id]["cause"] for row_id in set(rows) - judged} == {FULL_TIER_ONLY}
     assert {row["input"] for row in rows.values()} == {"synthetic", "stand-in"}
-    starved = [run for run in document["runs"] if run["stuck"]]
-    assert {(run["experiment"], run["design"]) for run in starved} == {
+    stalled = [run for run in document["runs"] if run["stuck"]]
+    assert {(run["experiment"], run["design"]) for run in stalled} == {
         ("starvation", "es"),
         ("starvation", "i-es"),
     }
     page = (docs / "pes.md").read_text("utf-8")
-    assert "`i-es`, starved" in page
+    assert "`i-es`, stalled" in page
     assert "| stress, paper | 32 | 22 | 22 | 30 | 30 | 32 |" in page
     assert "| mean latency in us, real device | 16.9 | 16.4 | 40.5 | 524 |" in page
     assert json.loads((docs / "pes" / "results.json").read_text("utf-8"))["counts"]

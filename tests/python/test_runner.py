@@ -63,14 +63,14 @@ def test_short_jobs_are_not_waited_for_at_intervals() -> None:
 
 def test_every_end_is_reported() -> None:
     runner = Runner(1)
-    told = threading.Event()
+    described = threading.Event()
     seen = []
     runner.add(job(lambda: None))
-    runner.add(job(lambda: told.wait(10)))
+    runner.add(job(lambda: described.wait(10)))
 
     def report() -> None:
         seen.append(sum(each.ended for each in runner.jobs))
-        told.set()
+        described.set()
 
     assert runner.run(report)
     assert seen[-1] == 2

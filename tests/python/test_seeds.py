@@ -43,7 +43,7 @@ def test_every_design_runs_with_every_seed(native: FakeNative) -> None:
     assert tinytail.Comparison.from_dict(comparison.to_dict()) == comparison
 
 
-def test_figures_are_means_maxima_the_largest_and_blame_the_sum(native: FakeNative) -> None:
+def test_figures_are_means_maxima_the_largest_and_attribution_the_sum(native: FakeNative) -> None:
     native.runs = {"base": seeded}
     base = tinytail.compare(["base"], seed=1, seeds=3, **DRIVE).result("base")
     assert base.read.p99_us == pytest.approx(1020.0)
@@ -52,10 +52,13 @@ def test_figures_are_means_maxima_the_largest_and_blame_the_sum(native: FakeNati
     assert base.erases == 1020
     assert base.distribution.read_us == pytest.approx((102.0, 1020.0, 40_800.0))
     alone = DesignResult.from_dict(result())
-    assert base.blame.all_reads.count == 3 * alone.blame.all_reads.count
-    summed = sum(base.blame.all_reads.ns.values())
-    assert summed == 3 * sum(alone.blame.all_reads.ns.values())
-    assert base.blame.slowest_reads.host_queue_ns == 3 * alone.blame.slowest_reads.host_queue_ns
+    assert base.attribution.all_reads.count == 3 * alone.attribution.all_reads.count
+    summed = sum(base.attribution.all_reads.ns.values())
+    assert summed == 3 * sum(alone.attribution.all_reads.ns.values())
+    assert (
+        base.attribution.slowest_reads.host_queue_ns
+        == 3 * alone.attribution.slowest_reads.host_queue_ns
+    )
     assert TRACE_NOTE in base.notes
 
 

@@ -18,7 +18,7 @@ COMMON = ["--device", "ttflash-small", "--workload", "randrw70-qd16", "--request
 DRIVE = ["--device", "ttflash-small", "--design", "base"]
 
 
-def told(document: dict[str, Any]) -> set[tuple[str, str, str, str]]:
+def listed(document: dict[str, Any]) -> set[tuple[str, str, str, str]]:
     """The values that options gave: kind, name, key and value."""
     return {
         (item["kind"], item["name"], f"{row['section']}.{row['key']}", row["value"])
@@ -34,7 +34,7 @@ def test_a_value_goes_for_every_design_and_stands_in_the_results(tmp_path: Path)
     words = [word for value in values for word in ("--set", value)]
     assert main(["compare", "base", "base+no-gc", *COMMON, *words, "--json", str(file)]) == OK
     document = json.loads(file.read_text("utf-8"))
-    assert told(document) == {
+    assert listed(document) == {
         ("design", "base", "gc.write_points", "2"),
         ("design", "base+no-gc", "gc.write_points", "2"),
         ("device", "ttflash-small", "host.capacity_gb", "0.75"),

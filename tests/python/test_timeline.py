@@ -83,9 +83,9 @@ def test_perfetto_finds_what_the_run_says(
             tracks = processor.query("select distinct name from track")
             names = {track["name"] for track in tracks}
             assert {"recorded", "slow reads", "channel 0", "plane 3", "plane 3 GC"} <= names
-            # Base's GCs hold their channels, those of TTFLASH hold planes alone.
-            held = any(name is not None and name.endswith("held") for name in names)
-            assert held == (found["design"] == "base")
+            # Base's GCs lock their channels, those of TTFLASH lock planes alone.
+            locked = any(name is not None and name.endswith("locked") for name in names)
+            assert locked == (found["design"] == "base")
             before = trace.read_bytes()
             trace.unlink()
             program, *arguments = shlex.split(run["command"])

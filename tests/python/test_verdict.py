@@ -59,17 +59,17 @@ def compared(
     )
 
 
-def told(*documents: dict[str, Any], **options: Any) -> list[str]:
+def listed(*documents: dict[str, Any], **options: Any) -> list[str]:
     return list(map(str, sentences(compared(*documents, **options))))
 
 
 def test_a_design_is_judged_by_the_deepest_percentile_that_ten_requests_of_all_lie_beyond() -> None:
-    assert told(result(), result("ttflash", 1.4)) == [
+    assert listed(result(), result("ttflash", 1.4)) == [
         "base: p99.99 of reads 28.0 ms, 83 % of it GC.",
         "ttflash: 280 µs, 100 times better.",
     ]
     fewer = result("ttflash", 1.4, read=few(99_999, 1.4))
-    assert told(result(), fewer)[0] == "base: p99.9 of reads 11.2 ms, 83 % of it GC."
+    assert listed(result(), fewer)[0] == "base: p99.9 of reads 11.2 ms, 83 % of it GC."
 
 
 def test_a_share_belongs_to_the_percentile_or_to_requests_that_are_named() -> None:
@@ -77,25 +77,25 @@ def test_a_share_belongs_to_the_percentile_or_to_requests_that_are_named() -> No
 
     def slower(times: float, **changes: Any) -> dict[str, Any]:
         document = result(**changes)
-        tail = document["blame"]["tails"][-1]
+        tail = document["attribution"]["tails"][-1]
         tail["ns"] = shares(tail["ns"], times * 28e6 * tail["count"])
         return document
 
-    assert told(slower(1.5)) == ["base: p99.99 of reads 28.0 ms, 83 % of it GC."]
-    assert told(slower(1.6)) == [
+    assert listed(slower(1.5)) == ["base: p99.99 of reads 28.0 ms, 83 % of it GC."]
+    assert listed(slower(1.6)) == [
         "base: p99.99 of reads 28.0 ms; the slowest 0.01 % of reads took 44.8 ms on average, "
         "83 % of it GC."
     ]
     better = result("ttflash", 1.4)
-    assert told(better, slower(1.6, erases=1420))[1] == (
+    assert listed(better, slower(1.6, erases=1420))[1] == (
         "base: 28.0 ms, 100 times worse, with 15 % more erases and writes up to 112 ms in place of "
         "1.12 ms."
     )
-    assert "; reads took" in told(result(read=few(99, 1.0), write=few(0, 1.0)))[0]
+    assert "; reads took" in listed(result(read=few(99, 1.0), write=few(0, 1.0)))[0]
 
 
 def test_a_reference_that_is_not_the_first_design_is_named() -> None:
-    assert told(result(), result("ttflash", 1.4), reference="ttflash") == [
+    assert listed(result(), result("ttflash", 1.4), reference="ttflash") == [
         "base: p99.99 of reads 28.0 ms, 100 times worse than ttflash, 83 % of it GC, "
         "with writes up to 112 ms in place of 1.12 ms.",
         "ttflash: 280 µs, 83 % of it GC.",
@@ -104,7 +104,7 @@ def test_a_reference_that_is_not_the_first_design_is_named() -> None:
 
 def test_what_an_improvement_costs_is_said() -> None:
     better = result("ttflash", 1.4, erases=1420, write=few(13_972, 900.0), simulated_seconds=400.0)
-    assert told(result(), better)[1] == (
+    assert listed(result(), better)[1] == (
         "ttflash: 280 µs, 100 times better, at the cost of 15 % more erases and writes up to "
         "360 ms in place of 112 ms, at 25 % fewer requests/s."
     )
@@ -122,7 +122,7 @@ def test_three_designs_with_all_there_is_to_say_fit_a_screen() -> None:
             findings=[finding("saturated", "saturated: 9 requests/s arrive and 5 are served")],
             **changes,
         )
-        tail = document["blame"]["tails"][-1]
+        tail = document["attribution"]["tails"][-1]
         spent = {"die_parity": 10**8, "die_flush": 10**8, "die_gc_read": 10**8}
         tail["ns"] = spent | {cause: 9 * ns for cause, ns in tail["ns"].items()}
         return document
@@ -141,7 +141,9 @@ def test_three_designs_with_all_there_is_to_say_fit_a_screen() -> None:
 def test_what_chance_decides_is_no_cost() -> None:
     def costs(erases: int, erases_then: int, writes: int) -> str:
         first = result(erases=erases, write=few(writes, 280.0))
-        return told(first, result("ttflash", 1.4, erases=erases_then, write=few(writes, 900.0)))[1]
+        return listed(first, result("ttflash", 1.4, erases=erases_then, write=few(writes, 900.0)))[
+            1
+        ]
 
     assert costs(100, 240, 1000) == (
         "ttflash: 280 µs, 100 times better, at the cost of 2.4 times as many erases and writes up "
@@ -152,17 +154,17 @@ def test_what_chance_decides_is_no_cost() -> None:
 
 def test_the_slowest_of_few_reads_is_no_cost_of_better_writes() -> None:
     first, second = result(read=few(999, 1.0)), result("ttflash", 1.4, read=few(999, 9.0))
-    assert told(first, second)[1] == "ttflash: 224 µs, 100 times better."
+    assert listed(first, second)[1] == "ttflash: 224 µs, 100 times better."
 
 
 def test_what_is_the_same_is_not_called_better_or_worse() -> None:
-    assert told(result(), result("ttflash", 140.0 * 1.019))[1].endswith("the same as base.")
-    assert "2 % worse" in told(result(), result("ttflash", 140.0 * 1.021))[1]
+    assert listed(result(), result("ttflash", 140.0 * 1.019))[1].endswith("the same as base.")
+    assert "2 % worse" in listed(result(), result("ttflash", 140.0 * 1.021))[1]
 
 
 def test_a_workload_of_writes_alone_is_judged_by_its_writes() -> None:
     first, second = (result(name, read=few(0, 1.0)) for name in ("base", "ttflash"))
-    assert told(first, second)[0] == "base: p99.9 of writes 22.4 ms, 100 % of it own work."
+    assert listed(first, second)[0] == "base: p99.9 of writes 22.4 ms, 100 % of it own work."
     shown = compared(first, second).verdict(80)
     assert "writes p99.9 " in shown
     assert "reads" not in shown
@@ -191,17 +193,17 @@ def test_designs_without_a_result_have_a_sentence() -> None:
         DesignError("ttflash", "config", "ttflash: no room for parity\nmore of it"),
         DesignError("base+no-gc", "interrupted", "interrupted before it could run"),
     )
-    assert told(result(), errors=errors)[1:] == [
+    assert listed(result(), errors=errors)[1:] == [
         "ttflash: no result: ttflash: no room for parity",
         "base+no-gc: interrupted before it ran.",
     ]
-    assert told(errors=errors)[0].startswith("ttflash: no result")
+    assert listed(errors=errors)[0].startswith("ttflash: no result")
     assert compared(errors=errors).verdict(80)
 
 
 def test_too_few_requests_have_no_percentile() -> None:
     document = result(read=few(12, 1.0), write=few(0, 1.0))
-    assert told(document) == ["base: 12 reads of up to 400 µs, too few for a percentile."]
+    assert listed(document) == ["base: 12 reads of up to 400 µs, too few for a percentile."]
     shown = compared(document).verdict(80)
     assert "p50" not in shown
     assert "reads max" in shown
@@ -248,8 +250,8 @@ def test_designs_that_ran_few_gcs_share_a_line() -> None:
 
 
 def test_why_a_design_stopped_and_what_helps_is_said_in_python_too() -> None:
-    stopped = result(partial=True, stuck="Requests stopped completing. Take ideal-no-gc.")
-    why = DesignError("base", "run", "stopped: requests stopped completing. Take ideal-no-gc.")
+    stopped = result(partial=True, stuck="Requests stopped completing. Take ideal-gc.")
+    why = DesignError("base", "run", "stopped: requests stopped completing. Take ideal-gc.")
     comparison = compared(stopped, result("ttflash"), errors=(why,))
     assert comparison.verdict(100).splitlines()[-1] == f"base: {why.message}"
     assert why.message in comparison._repr_html_()
@@ -395,7 +397,7 @@ def test_what_differs_by_chance_is_the_same() -> None:
         return result(design, value, intervals={"read.p9999_us": of_seeds})
 
     first = of("base", 140.0, 24_000.0, 32_000.0)
-    assert told(first, of("ttflash", 165.0, 28_000.0, 38_000.0)) == [
+    assert listed(first, of("ttflash", 165.0, 28_000.0, 38_000.0)) == [
         "base: p99.99 of reads 28.0 ms (24.0 ms to 32.0 ms), 83 % of it GC.",
         "ttflash: 33.0 ms (28.0 ms to 38.0 ms), the same as base within noise.",
     ]

@@ -83,8 +83,8 @@ impl<'a> Decoder<'a> {
     fn decode<T: DeserializeSeed<'a>>(self, seed: T) -> Result<T::Value, Error> {
         let (found, at, value) = (self.found, self.at.clone(), self.value);
         seed.deserialize(self).map_err(|error| {
-            at.faulty(error, value).into_iter().for_each(|fault| found.tell(&at.path, fault));
-            Error::Told
+            at.faulty(error, value).into_iter().for_each(|fault| found.report(&at.path, fault));
+            Error::Reported
         })
     }
 
@@ -152,13 +152,13 @@ impl<'a> Decoder<'a> {
             (Some(tag), fields) => Fault { remedy: format!("allowed with `{TAG}` = \"{tag}\": {}", fields.join(", ")), ..fault },
             (None, fields) => fault.allowed(fields.join(", ")),
         };
-        self.found.tell(&at.path, fault);
+        self.found.report(&at.path, fault);
     }
 }
 
 impl Found<'_> {
     /// Tells a fault of the value at a path, once.
-    fn tell(&self, path: &str, fault: Fault) {
+    fn report(&self, path: &str, fault: Fault) {
         if self.stand_ins.borrow_mut().insert(path.into()) {
             self.faults.borrow_mut().push(fault);
         }
@@ -256,8 +256,8 @@ impl<'a> Deserializer<'a> for Decoder<'a> {
         visitor.visit_map(decoder.entries(Some(fields))?).map_err(|error| match error {
             Error::Missing(key) => {
                 let missing = at.key(key, at.place);
-                found.tell(&missing.path, missing.fault("is missing"));
-                Error::Told
+                found.report(&missing.path, missing.fault("is missing"));
+                Error::Reported
             }
             other => other,
         })
@@ -290,8 +290,8 @@ impl<'a> Deserializer<'a> for Decoder<'a> {
                     Some(tag) => key(tag).faulty(unknown(tag.as_str()), Some(tag)),
                     None => Some(key(value).fault("is missing")),
                 };
-                fault.into_iter().for_each(|fault| self.found.tell(&self.at.path, fault));
-                Err(Error::Told)
+                fault.into_iter().for_each(|fault| self.found.report(&self.at.path, fault));
+                Err(Error::Reported)
             }
             (Err(Error::Holds), _) => Err(Error::Type(format!("a table with `{TAG}`, such as {{ {TAG} = \"...\" }}"))),
             (answer, _) if right.is_some() => self.plain().and(answer),

@@ -6,7 +6,7 @@ use crate::view::View;
 
 /// The policies and the observer of a drive.
 pub trait Context {
-    /// Who hears of requests and, if it is told, of everything else.
+    /// The observer of requests and, if it traces, of everything else.
     type Observer: Observer;
     /// Puts a question to the policies.
     fn ask<R>(&mut self, question: impl FnOnce(&mut Design, View<'_>) -> R) -> R;
@@ -20,8 +20,8 @@ pub trait Context {
 
 /// The top tier, which has the observer: the others can be borrowed beside it.
 pub trait Watched {
-    /// Who hears of requests.
-    type Heard: Observer;
+    /// The observer of requests.
+    type Watcher: Observer;
     /// The observer.
-    fn observer(&mut self) -> &mut Self::Heard;
+    fn observer(&mut self) -> &mut Self::Watcher;
 }

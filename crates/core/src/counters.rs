@@ -122,7 +122,7 @@ counters! {
     /// Flushes and writes of a part of a page that read the rest first.
     read_modify_writes => "read-modify-writes",
     /// Programs that found no erased page and waited for one.
-    starved => "writes that waited for space",
+    space_blocked => "writes that waited for space",
     /// Pages of critical writes.
     critical_pages => "critical writes: pages",
     /// Pages of critical writes that got a page of the fastest class.
@@ -133,24 +133,24 @@ counters! {
     gcs => "gc_trigger/*" | "victim/*",
     /// Pages programmed by GC.
     gc_pages => "gc: copied pages",
-    /// Pages that were overwritten between GC's read of them and its booking.
-    gc_pages_died => "gc: pages that died in time",
+    /// Pages that were overwritten while GC copied them.
+    gc_copies_wasted => "gc: wasted copies",
     /// Pages that GC programmed in another plane than their own.
-    gc_pages_elsewhere => "gc: pages moved to another plane",
+    gc_pages_cross_plane => "gc: pages moved to another plane",
     /// Pages programmed at other write points than the first two of their planes, where write points are chosen one by one.
     pages_spread => "gc: pages at write points beyond the second",
     /// The most blocks that the first policy of a chain left to the next.
     victim_candidates_max => "victim/*: most candidates",
     /// GCs that the gate put off.
     gate_waits => "gc_gate/*: put off",
-    /// Urgent GCs that passed a shut gate.
+    /// Urgent GCs that passed a closed gate.
     gate_passed_urgently => "gc_gate/*: passed urgently",
     /// GCs that started while another plane of their plane group was in GC. Under `rotating` these are violations, and a note
     /// says when.
-    gcs_beside_others => "gc_gate/*: GCs beside another of their group",
-    /// Times at which a GC gave up what it held between two pages.
-    preemptions => "gc_hold/*: yielded",
-    /// Time from the moment a GC held what it must to the end of its last page, over all GCs.
+    gcs_overlapping => "gc_gate/*: GCs overlapping another of their group",
+    /// Times at which a GC gave up its locks between two pages.
+    preemptions => "gc_lock/*: yielded",
+    /// Time from the moment a GC had locked what it must to the end of its last page, over all GCs.
     gc_copy_ns,
     /// Time from the moment a GC was started to the end of its erase, over all GCs.
     gc_ns,
@@ -162,8 +162,8 @@ counters! {
     gate_wait_ns,
     /// The longest of these.
     gate_wait_ns_max,
-    /// Time in which GCs held their plane or die, over all GCs.
-    gc_held_ns,
+    /// Time in which GCs locked their plane or die, over all GCs.
+    gc_locked_ns,
 
     // Which operation goes next, and where its page lies.
     /// Choices that were not the operation that had waited longest.
@@ -171,47 +171,47 @@ counters! {
     /// Requests that took longer than `deadline_us`, where the order has deadlines.
     deadlines_missed => "order/*: deadlines missed",
     /// Pages of the host programmed in another plane than the copy before.
-    host_pages_elsewhere => "place/*: left their plane",
+    host_pages_cross_plane => "place/*: left their plane",
     /// Blocks that were opened before others that were erased earlier, because they were erased less often.
     blocks_out_of_turn => "place/*: blocks opened out of turn",
     /// Pages, of the host and of GC, that waited for a die that could take them. Counted only where pages have no place before
     /// they are programmed.
     placed_after_wait => "place/*: waited for a die",
-    /// Pages of the host, critical ones apart, for which a fast page or a slow one was wished.
-    host_wishes => "page_choice/*: host's wishes",
-    /// Pages of the host that got a page of the fastest or of the slowest class, as was wished for them.
-    host_wishes_met => "page_choice/*: host's wishes met",
-    /// Pages of GC for which a fast page or a slow one was wished.
-    gc_wishes => "page_choice/*: GC's wishes",
-    /// Pages of GC that got a page of the fastest or of the slowest class, as was wished for them.
-    gc_wishes_met => "page_choice/*: GC's wishes met",
+    /// Pages of the host, critical ones apart, for which a fast page or a slow one was preferred.
+    host_preferences => "page_choice/*: host's preferences",
+    /// Pages of the host that got a page of the fastest or of the slowest class, as preferred.
+    host_preferences_met => "page_choice/*: host's preferences met",
+    /// Pages of GC for which a fast page or a slow one was preferred.
+    gc_preferences => "page_choice/*: GC's preferences",
+    /// Pages of GC that got a page of the fastest or of the slowest class, as preferred.
+    gc_preferences_met => "page_choice/*: GC's preferences met",
     /// Pages of the host that were programmed to pages of the fastest class.
     fast_pages_host => "page_choice/*: host's fast pages",
     /// Pages of GC that were programmed to pages of the fastest class.
     fast_pages_gc => "page_choice/*: GC's fast pages",
-    /// Pages that GC read in idle time beyond its threshold, to bring write points to rest.
-    moves_for_rest => "page_choice/*: moves for rest",
+    /// Pages that GC read in idle time beyond its threshold, to return write points to fast pages.
+    return_to_fast_moves => "page_choice/*: return-to-fast moves",
 
     // Multi-plane commands.
     /// Operations that joined another in a multi-plane command.
-    joined => "join/*",
+    paired => "pairing/*",
     /// Reads of the host that joined a read of a GC in a multi-plane command.
-    joined_gc_reads => "join/*: reads beside GC's",
+    paired_gc_reads => "pairing/*: reads paired with GC's",
     /// Programs of the host that joined a program of a GC in a multi-plane command.
-    joined_gc_programs => "join/*: programs beside GC's",
+    paired_gc_programs => "pairing/*: programs paired with GC's",
     /// Array time, in nanoseconds, of the reads and programs that joined a GC's, in planes that would have been idle.
-    joined_gc_ns => "join/*: ns of array time beside GC's",
+    paired_gc_ns => "pairing/*: ns of array time paired with GC's",
     /// Array time, in nanoseconds, of the reads among them.
-    joined_gc_read_ns => "join/*: of them ns of reads",
+    paired_gc_read_ns => "pairing/*: of them ns of reads",
     /// At 99 of 100 reads of GCs no more reads than this waited at the die, to within 1 and at most 63. Counted where the host's
     /// reads may join GC's.
-    reads_waiting: ReadsWaiting => "join/*: reads that waited at 99 % of GC's",
+    reads_waiting: ReadsWaiting => "pairing/*: reads that waited at 99 % of GC's",
     /// Pages programmed with nothing, so that all planes of a die stay at one offset.
-    padded_pages => "join/*: padded pages",
-    /// Pages programmed with nothing beside programs of GCs, so that all planes of a die stay at one offset.
-    padded_for_gc => "join/*: pages padded for GC",
+    padded_pages => "pairing/*: padded pages",
+    /// Pages programmed with nothing alongside programs of GCs, so that all planes of a die stay at one offset.
+    padded_for_gc => "pairing/*: pages padded for GC",
     /// Programs that should have taken all planes of their die, some of which had no erased page to pad.
-    programs_short => "join/*: programs without all planes",
+    programs_short => "pairing/*: programs without all planes",
     /// Pages programmed with nothing, so that a program of the host could join one of a GC. They count as padded too.
     skipped_pages => "align/*: pages skipped",
 
@@ -221,14 +221,14 @@ counters! {
     /// Programs cut, each time.
     program_suspensions => "suspend/*: programs",
     /// Array time, in nanoseconds, that was cut off and had to be repeated.
-    forfeited_ns => "suspend/*: ns of pulses forfeited",
+    discarded_ns => "suspend/*: ns of progress discarded",
     /// Cuts of erases in the middle of a step: each strains the cells by a recovery and a ramp more.
     extra_erase_cycles => "suspend/*: extra ramps and recoveries of erases",
     /// The most cuts in the middle of steps of one erase.
     extra_erase_cycles_max => "suspend/*: most extra ramps and recoveries of an erase",
-    /// Time from first pulse to end, in nanoseconds, beyond that of an erase that is left alone, over all erases.
+    /// Time from first step to end, in nanoseconds, beyond that of an erase that is left alone, over all erases.
     erase_delay_ns => "suspend/*: ns by which erases were delayed",
-    /// The longest time from first pulse to end, in nanoseconds, beyond that of an erase that is left alone.
+    /// The longest time from first step to end, in nanoseconds, beyond that of an erase that is left alone.
     erase_delay_ns_max => "suspend/*: most ns by which an erase was delayed",
     /// Times at which a die's erases began to make way at the ends of steps, after they had done so at once.
     switches_to_deferred => "suspend/*: switches to deferred",
@@ -243,29 +243,29 @@ counters! {
     /// Pages read in addition to regenerate pages behind a GC.
     reconstruction_reads => "read_plan/*: pages read for that",
     /// Pages regenerated for reads that already waited when the GC began.
-    reconstructed_late => "read_plan/*: reconstructed after a wait",
+    reconstructed_after_wait => "read_plan/*: reconstructed after a wait",
     /// Reads of reconstructions that a GC met, in whose place the page that was missing was read.
-    reconstructions_turned => "read_plan/*: turned to the other page",
+    reconstructions_redirected => "read_plan/*: redirected to the other page",
     /// Page reads that waited for a GC because the rule said so.
     read_waits => "read_plan/*: waits decided",
     /// Page reads that waited for a GC because another page of their stripe was behind one too.
     reads_beyond_parity => "read_plan/*: waits beyond parity",
-    /// Stripes that left the buffer with all their pages, to planes of which none was in GC.
-    stripes_full => "flush_plan/*: full stripes",
-    /// Stripes that left the buffer with all their pages, to planes of which some were in GC.
-    stripes_full_beside_gc => "flush_plan/*: full stripes beside a GC",
-    /// Stripes that left the buffer with some of their pages, to planes of which none was in GC.
-    stripes_partial => "flush_plan/*: partial stripes",
-    /// Stripes that left the buffer with some of their pages, to planes of which some were in GC.
-    stripes_partial_beside_gc => "flush_plan/*: partial stripes beside a GC",
+    /// Stripes that were destaged with all their pages, to planes of which none was in GC.
+    stripes_full => "destage/*: full stripes",
+    /// Stripes that were destaged with all their pages, to planes of which some were in GC.
+    stripes_full_during_gc => "destage/*: full stripes during a GC",
+    /// Stripes that were destaged with some of their pages, to planes of which none was in GC.
+    stripes_partial => "destage/*: partial stripes",
+    /// Stripes that were destaged with some of their pages, to planes of which some were in GC.
+    stripes_partial_during_gc => "destage/*: partial stripes during a GC",
     /// Pages that waited in RAM until the GC of their plane had ended.
-    pinned_pages => "flush_plan/*: pages that waited for a GC",
+    deferred_pages => "destage/*: pages that waited for a GC",
     /// The most pages that waited in RAM for GCs at once.
-    pinned_pages_max => "flush_plan/*: most that waited at once",
+    deferred_pages_max => "destage/*: most that waited at once",
     /// New parities for which other old pages were read than the fewest, because of a GC.
-    parity_forms_changed => "flush_plan/*: parity computed another way for a GC",
+    parity_forms_changed => "destage/*: parity computed another way for a GC",
     /// New parities for which an old page behind a GC was regenerated.
-    parity_regenerations => "flush_plan/*: old pages regenerated for parity",
+    parity_regenerations => "destage/*: old pages regenerated for parity",
     /// Stripes that were shifted round the channels of their group for the sake of wear.
     stripes_shifted => "wear_level/*: shifted stripes",
     /// Stripes that migrated to another group for the sake of wear.
@@ -275,7 +275,7 @@ counters! {
     /// The most stripes that stood in the stripe table at a time.
     moved_stripes_max => "wear_level/*: most stripes in the table",
     /// Stripes that moved to another place than the best, because that had no room.
-    moves_elsewhere => "wear_level/*: moves elsewhere for want of room",
+    moves_to_other_places => "wear_level/*: moves elsewhere for want of room",
     /// Moves whose patience ended, so that they no longer came behind everything else.
     moves_hurried => "wear_level/*: moves hurried",
     /// Stripes that were to move and found no room in the stripe table for the best place.
@@ -297,7 +297,7 @@ counters! {
     /// Times at which a page that regenerates another was behind a GC. Counted only where the read plan asks about GCs.
     regeneration_waits => "ecc: waits for a GC to regenerate host's pages",
     /// Pages read for other purposes that the ECC could not correct, those that scrubbing begins with apart.
-    uncorrectable_elsewhere => "ecc: other pages beyond it",
+    uncorrectable_other => "ecc: other pages beyond it",
     /// Reconstructions around a GC in which a page could not be corrected. They return all the same.
     reconstructions_beyond_ecc => "ecc: reconstructions around GCs that met a page beyond it",
     /// The most consecutive copybacks of a page, none of which passes the ECC.

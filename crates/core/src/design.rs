@@ -2,7 +2,7 @@
 
 use crate::device::Device;
 use crate::policy::{
-    AlignPolicy, FlushPlanPolicy, GcGatePolicy, GcHoldPolicy, GcTriggerPolicy, JoinPolicy, OrderPolicy, PageChoicePolicy, PlacePolicy,
+    AlignPolicy, DestagePolicy, GcGatePolicy, GcLockPolicy, GcTriggerPolicy, OrderPolicy, PageChoicePolicy, PairingPolicy, PlacePolicy,
     Reach, ReadPlanPolicy, ScrubPolicy, SuspendPolicy, Technique, VictimPolicy, WearLevelPolicy,
 };
 use serde::Deserialize;
@@ -13,7 +13,7 @@ use tinytail_config::{ConfigError, Document, Fault, Faults, Place as FilePlace, 
 
 mod check;
 mod fit;
-pub(crate) use self::traits::pages_of_books;
+pub(crate) use self::traits::pages_of_tables;
 mod traits;
 
 pub use crate::policy::thresholds::{Room, Threshold, Thresholds};
@@ -39,7 +39,7 @@ pub struct GcSection {
     /// Keep a sequence number with every page.
     #[serde(default)]
     pub page_sequence: bool,
-    /// GC takes no time.
+    /// GC is ideal: it takes no time.
     #[serde(default)]
     pub ideal: bool,
 }
@@ -85,7 +85,7 @@ impl Destination {
     fn placed_by(self) -> &'static str {
         match self {
             Self::Plane => "any",
-            Self::Die => "\"super_page\"",
+            Self::Die => "\"superpage\"",
             Self::Drive => "\"idle_die\", \"next_idle\"",
         }
     }
@@ -280,22 +280,22 @@ design! {
     gc_trigger: GcTriggerPolicy;
     /// Whether a wanted GC may start.
     gc_gate: GcGatePolicy, by "start";
-    /// What a GC holds.
-    gc_hold: GcHoldPolicy, once = true, by "scope";
+    /// What a GC locks.
+    gc_lock: GcLockPolicy, once = true, by "scope";
     /// Which waiting operation starts next.
     order: OrderPolicy, once = true, by "channel";
     /// Which pages of the write points writes get.
     page_choice: PageChoicePolicy, once = true, by "mode", or "any";
     /// Which operations share a command.
-    join: JoinPolicy, once = true;
+    pairing: PairingPolicy, once = true;
     /// At which open blocks the planes of a die program.
     align: AlignPolicy, once = true, or "never";
-    /// Whether pulses make way for reads.
+    /// Whether erases and programs make way for reads.
     suspend: SuspendPolicy, once = true, by "mode";
     /// How reads behind a GC are served.
     read_plan: ReadPlanPolicy, once = true, or "direct";
     /// Which stripe leaves the buffer next.
-    flush_plan: FlushPlanPolicy, once = true, or "lru";
+    destage: DestagePolicy, once = true, or "lru";
     /// Which copied pages are read in idle time.
     scrub: ScrubPolicy, or "never";
     /// Whether stripes move for the sake of wear.
@@ -317,9 +317,9 @@ fn technique(section: &str, values: &Table) -> [Option<toml::Value>; 2] {
     [Some("policy"), by].map(|key| key.and_then(|key| values.get(key)).map(|value| value.plain().to_toml()))
 }
 
-/// The key in which two techniques of a section differ. What a GC holds is a technique of its own, whatever the policy.
+/// The key in which two techniques of a section differ. What a GC locks is a technique of its own, whatever the policy.
 fn difference(section: &str, held: &Table, new: &Table) -> &'static str {
-    let same = policy(held) == policy(new) || section == "gc_hold" && new.get("scope").is_some();
+    let same = policy(held) == policy(new) || section == "gc_lock" && new.get("scope").is_some();
     interface(section).and_then(|interface| interface.by).filter(|_| same).unwrap_or("policy")
 }
 
@@ -448,11 +448,11 @@ impl Design {
                 let Some(values) = value.section() else { continue };
                 if let Some(held) = merged.get(section).and_then(Value::section) {
                     let fault = contradiction(name, section, [held, values], [choosers.get(section).copied(), Some(&document.name)]);
-                    // The scope of a GC's hold is changed by itself; of other policies the parameters go with the technique.
+                    // The scope of a GC's lock is changed by itself; of other policies the parameters go with the technique.
                     let chosen = policy(held).is_some() && policy(values).is_some();
                     let replaces = chosen
                         && (policy(held) != policy(values)
-                            || section != "gc_hold" && technique(section, held) != technique(section, values));
+                            || section != "gc_lock" && technique(section, held) != technique(section, values));
                     if let Some(fault) = fault {
                         let place = document.place(section, &fault.key);
                         faults.push(fault.at(place));

@@ -136,7 +136,7 @@ pub struct Timing {
     /// Time from the decision to resume until the work goes on.
     #[serde(default)]
     pub resume_ns: Ns,
-    /// Time of the verify pulse that precedes a step of an erase that is repeated because it was cut and forfeited.
+    /// Time of the verify pulse that precedes a step of an erase that is repeated because it was cut and its progress discarded.
     #[serde(default)]
     pub verify_ns: Ns,
     /// Time to read from or write to the buffer in RAM.

@@ -5,11 +5,11 @@
 use crate::context::{Context, Watched};
 use crate::counters::Counters;
 use crate::crash::power::{PowerError, Recovery};
-use crate::design::{Design, pages_of_books};
+use crate::design::{Design, pages_of_tables};
 use crate::device::Device;
 use crate::event::{EventQueue, Lanes};
 use crate::flash::{Engine, Flash, RAM, TIMERS};
-use crate::ftl::Books;
+use crate::ftl::Tables;
 use crate::ftl::above::WithFtl;
 use crate::ftl::state::Ftl;
 use crate::gc::state::Gcs;
@@ -17,7 +17,7 @@ use crate::host::Command;
 use crate::host::state::Host;
 use crate::host::tiers::{Tiers, WithHost};
 use crate::ids::Lpn;
-use crate::observe::{Blind, Completion, Observer, Occupant};
+use crate::observe::{Completion, NullObserver, Observer, TrafficClass};
 use crate::policy::answers::Reach;
 use crate::policy::interface::{GcTrigger, Place, ReadPlan};
 use crate::raid::active::Violation;
@@ -49,7 +49,7 @@ pub enum SubmitError {
 }
 
 /// A drive of one design on one device: its flash, with the firmware above it.
-pub type Drive<O = Blind, Q = Lanes> = Engine<Q, Tiers<Firmware<O>>>;
+pub type Drive<O = NullObserver, Q = Lanes> = Engine<Q, Tiers<Firmware<O>>>;
 
 /// What a drive has besides its flash, translation layer, stripes and host interface.
 pub struct Firmware<O> {
@@ -76,25 +76,25 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
     pub fn with_queue(device: &Device, mut design: Design, verify: bool, observer: O) -> Result<Self, ConfigError> {
         design.prepare(device)?;
         let stripes = design.place.stripes();
-        let pages = pages_of_books(device, &mut design, stripes.as_ref());
+        let pages = pages_of_tables(device, &mut design, stripes.as_ref());
         let gc = &design.gc;
         check_memory(device, pages, gc.page_sequence, verify)?;
-        let mut books = Books::new(&device.geometry, pages, gc.write_points, gc.reserve_blocks, gc.page_sequence);
+        let mut tables = Tables::new(&device.geometry, pages, gc.write_points, gc.reserve_blocks, gc.page_sequence);
         if design.place.reach() != Reach::Plane {
-            books.count_live();
+            tables.count_live();
         }
         let oracle = verify.then(|| Box::new(Oracle::new(device, stripes.as_ref())));
         let flash = Flash::new(device, design.traits(device));
         let gc = Gcs::new(device, &flash.traits, 0);
-        let ftl = Ftl::new(device, &flash.traits, books, gc, design.gc_trigger.thresholds());
+        let ftl = Ftl::new(device, &flash.traits, tables, gc, design.gc_trigger.thresholds());
         let raid = Raid::new(device, stripes, design.read_plan.active());
         let queue = Q::with_slots(flash.slots());
         let top = Firmware { observer, policies: design, hash: 0xcbf2_9ce4_8422_2325 };
         let up = WithRaid { raid, up: WithHost { host: Host::new(device), up: top } };
         let mut drive = Self { flash, queue, timers: Timers::default(), up: WithFtl { ftl, oracle, up } };
         drive.prepare_scrubbers();
-        if drive.flash.traits.gathers {
-            (0..device.geometry.dies()).for_each(|die| drive.update_closed(die));
+        if drive.flash.traits.assembles {
+            (0..device.geometry.dies()).for_each(|die| drive.update_masked(die));
         }
         Ok(drive)
     }
@@ -121,11 +121,11 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
 
     /// What is done for these takes no time of dies and channels from now on, and for parity no computing either. Policies
     /// decide as on a drive where it does.
-    pub fn make_free(&mut self, occupants: &[Occupant]) {
-        occupants.iter().for_each(|&occupant| self.flash.make_free(occupant));
+    pub fn make_free(&mut self, traffic_classes: &[TrafficClass]) {
+        traffic_classes.iter().for_each(|&traffic| self.flash.make_free(traffic));
     }
 
-    /// The power fails now, between two events, and comes back. Requests under way are lost: they complete never. When this returns, the
+    /// The power fails now, between two events, and comes back. Requests under way are lost and never complete. When this returns, the
     /// drive's time is that at which it takes commands again.
     ///
     /// # Errors
@@ -157,7 +157,7 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
         }
     }
 
-    /// The first GCs that started beside another of their group, at most `VIOLATIONS_KEPT`, since counting began.
+    /// The first GCs that started while another of their group was under way, at most `VIOLATIONS_KEPT`, since counting began.
     pub fn violations(&self) -> &[Violation] {
         self.up.up.raid.rain.as_ref().map_or(&[], |rain| rain.violations())
     }
@@ -195,7 +195,7 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
     pub fn inject(&mut self, fault: Fault) {
         let oracle = self.up.oracle.as_mut().expect("faults are for drives with an oracle");
         match fault {
-            Fault::Map { lpn, other } => self.up.ftl.books.break_map(lpn, other),
+            Fault::Map { lpn, other } => self.up.ftl.tables.break_map(lpn, other),
             Fault::GcCopy | Fault::Buffer | Fault::FirstCopy | Fault::Ram | Fault::Trims => oracle.armed = Some(fault),
         }
     }
@@ -215,7 +215,7 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
         self.up.up.up.host.outstanding()
     }
 
-    /// What holds what, for a run in which requests stop completing.
+    /// Which locks are taken, for a run in which requests stop completing.
     pub fn explain_standstill(&self) -> String {
         self.view().explain_standstill()
     }
@@ -224,7 +224,7 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
     #[inline]
     pub fn prefetch(&self, command: &Command) {
         let lpn = self.up.up.up.host.page_of(command.sector);
-        self.up.ftl.books.prefetch(lpn);
+        self.up.ftl.tables.prefetch(lpn);
         self.up.up.raid.buffer.prefetch(lpn);
     }
 
@@ -322,8 +322,8 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
                 self.continue_job(job);
                 true
             }
-            Timer::Parity(batch) => {
-                self.parity_computed(batch);
+            Timer::Parity(stripe_write) => {
+                self.parity_computed(stripe_write);
                 true
             }
             Timer::Gate(plane) => self.gate_timer(plane),
@@ -331,15 +331,15 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
                 self.scrub_timer(die);
                 true
             }
-            Timer::Gather(die) => self.gather_timer(die, false),
-            Timer::GatherGc(die) => self.gather_timer(die, true),
+            Timer::Assembly(die) => self.assembly_timer(die, false),
+            Timer::AssemblyGc(die) => self.assembly_timer(die, true),
             Timer::Move(began) => self.move_timer(began),
         }
     }
 }
 
 impl<O: Observer> Watched for Firmware<O> {
-    type Heard = O;
+    type Watcher = O;
 
     #[inline(always)]
     fn observer(&mut self) -> &mut O {
@@ -371,7 +371,7 @@ impl<O: Observer, Q: EventQueue> Context for Drive<O, Q> {
     }
 }
 
-/// Refuses a drive whose books the process can't allocate, with a sentence instead of an abort.
+/// Refuses a drive whose tables the process can't allocate, with a sentence instead of an abort.
 fn check_memory(device: &Device, logical: u64, page_sequence: bool, verify: bool) -> Result<(), ConfigError> {
     let physical = device.geometry.physical_pages();
     let per_physical = 5 + if page_sequence { 8 } else { 0 } + if verify { 4 } else { 0 } + u64::from(device.errors.is_some());
@@ -391,26 +391,26 @@ fn check_memory(device: &Device, logical: u64, page_sequence: bool, verify: bool
 
 #[cfg(test)]
 impl<O: Observer, Q: EventQueue> Drive<O, Q> {
-    /// Writes a page in the books and the oracle, without time.
+    /// Writes a page in the tables and the oracle, without time.
     pub(crate) fn write_for_test(&mut self, lpn: Lpn) {
         let plane = self.ask(|policies, view| policies.place.plane(view, lpn));
-        let ppn = self.up.ftl.books.take(plane, 0, crate::ftl::Claimant::Gc).expect("room for a test page");
-        self.up.ftl.books.commit_write(lpn, ppn);
+        let ppn = self.up.ftl.tables.take(plane, 0, crate::ftl::Claimant::Gc).expect("room for a test page");
+        self.up.ftl.tables.commit_write(lpn, ppn);
         if let Some(oracle) = &mut self.up.oracle {
             oracle.aged(lpn, ppn);
         }
     }
 
-    /// Writes whole stripes with their parity in the books and the oracle, without time.
+    /// Writes whole stripes with their parity in the tables and the oracle, without time.
     pub(crate) fn write_stripes_for_test(&mut self, stripes: impl IntoIterator<Item = u32>) {
         for stripe in stripes {
             let layout = self.up.up.raid.rain.as_ref().expect("a drive with stripes").stripes().clone();
             let (first, members) = layout.members(stripe);
             for lpn in (first..first + members).chain([layout.parity(stripe)]) {
-                let ppn = self.up.ftl.books.take(layout.plane_of(lpn), 0, crate::ftl::Claimant::Gc).expect("room for a test page");
-                self.up.ftl.books.commit_write(lpn, ppn);
+                let ppn = self.up.ftl.tables.take(layout.plane_of(lpn), 0, crate::ftl::Claimant::Gc).expect("room for a test page");
+                self.up.ftl.tables.commit_write(lpn, ppn);
             }
-            self.tell_oracle((first..first + members).chain([layout.parity(stripe)]));
+            self.inform_oracle((first..first + members).chain([layout.parity(stripe)]));
         }
     }
 }

@@ -1,11 +1,11 @@
-//! What an image of an aged drive holds, as a stream of bytes: the books, and what policies remember.
+//! What an image of an aged drive holds, as a stream of bytes: the tables, and what policies remember.
 //!
 //! There is no I/O here: whoever keeps images gives a [`Sink`] and a [`Source`]. Numbers are little-endian; their order is
 //! that of the functions below. What follows from other parts is not held but made anew and checked: the map and the valid
 //! pages of each block follow from the reverse map and the validity of pages, the oracle's tokens from the map. So whatever
-//! the bytes are, either the books are in order or the image is refused.
+//! the bytes are, either the tables are in order or the image is refused.
 //!
-//! A snapshot is the same for bytes that nobody else has had: it holds all of the books, so that a drive takes it over as
+//! A snapshot is the same for bytes that nobody else has had: it holds all of the tables, so that a drive takes it over as
 //! fast as memory is copied. Its [`Recipe`] is what two drives must agree in for the one to be the other's copy.
 
 use crate::context::Context;
@@ -149,7 +149,7 @@ impl Layout {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Recipe {
-    /// Everything that decides where data may lie; its logical pages are those of the books, with parity.
+    /// Everything that decides where data may lie; its logical pages are those of the tables, with parity.
     pub layout: Layout,
     /// Pages that the starting state maps.
     pub mapped_pages: u32,
@@ -160,7 +160,7 @@ pub struct Recipe {
     /// The design's section `[victim]`, if its own victims are collected.
     pub victims: Vec<String>,
     /// The planes of a die are programmed together.
-    pub gathers: bool,
+    pub assembles: bool,
     /// GC may move pages to other planes.
     pub gc_leaves_its_plane: bool,
     /// Open blocks are brought to one offset.
@@ -185,7 +185,7 @@ where
     /// The drive has served requests: what they left in the buffer and under way is not part of an image.
     pub fn save<S: Sink>(&self, sink: &mut S) -> Result<(), S::Error> {
         assert!(self.flash.now == 0 && self.submitted_so_far() == 0, "an image is made of a drive that has served no request");
-        self.up.ftl.books.save(sink)?;
+        self.up.ftl.tables.save(sink)?;
         self.save_memories(sink)
     }
 
@@ -198,16 +198,16 @@ where
     /// As for `save`.
     pub fn snapshot<S: Sink>(&self, sink: &mut S) -> Result<(), S::Error> {
         assert!(self.flash.now == 0 && self.submitted_so_far() == 0, "a snapshot is made of a drive that has served no request");
-        self.up.ftl.books.snapshot(sink)?;
+        self.up.ftl.tables.snapshot(sink)?;
         self.save_memories(sink)
     }
 
     /// Bytes that a snapshot has, but for what policies remember.
     pub fn snapshot_bytes(&self) -> u64 {
-        let books = &self.up.ftl.books;
-        let of_planes = u64::from(self.flash.device.geometry.planes()) * u64::from(16 + 4 * books.write_points(0) as u32);
-        // Each erased block stands in its plane's line.
-        books.bytes() as u64 + of_planes + 4 * u64::from(self.flash.device.geometry.planes() * self.flash.device.geometry.blocks_per_plane)
+        let tables = &self.up.ftl.tables;
+        let of_planes = u64::from(self.flash.device.geometry.planes()) * u64::from(16 + 4 * tables.write_points(0) as u32);
+        // Each erased block is in its plane's queue.
+        tables.bytes() as u64 + of_planes + 4 * u64::from(self.flash.device.geometry.planes() * self.flash.device.geometry.blocks_per_plane)
     }
 
     fn save_memories<S: Sink>(&self, sink: &mut S) -> Result<(), S::Error> {
@@ -223,16 +223,16 @@ where
     }
 
     /// Takes everything that `save` gave, into a drive just made, of the same layout. Policies of the image that the design
-    /// lacks are passed over; those that the image lacks hear of the seed, as they do before ageing.
+    /// lacks are passed over; those that the image lacks take the seed, as they do before ageing.
     ///
     /// # Errors
     /// Those of the source; bytes that are those of no drive of this layout. The drive is of no use then.
     pub fn load<S: Source>(&mut self, seed: u64, source: &mut S) -> Result<(), LoadError<S::Error>> {
         self.seed(seed);
-        self.up.ftl.books.load(self.flash.device.bad_blocks_per_plane(), source)?;
+        self.up.ftl.tables.load(self.flash.device.bad_blocks_per_plane(), source)?;
         self.take_memories(source)?;
         self.check_stripes_loaded().map_err(LoadError::Faulty)?;
-        self.tell_oracle_of_all();
+        self.inform_oracle_of_all();
         Ok(())
     }
 
@@ -243,9 +243,9 @@ where
     /// Those of the source; bytes that can't be those of a snapshot of such a drive. The drive is of no use then.
     pub fn restore<S: Source>(&mut self, seed: u64, source: &mut S) -> Result<(), LoadError<S::Error>> {
         self.seed(seed);
-        self.up.ftl.books.restore(source)?;
+        self.up.ftl.tables.restore(source)?;
         self.take_memories(source)?;
-        self.tell_oracle_of_all();
+        self.inform_oracle_of_all();
         Ok(())
     }
 
@@ -267,14 +267,14 @@ where
         Ok(())
     }
 
-    fn tell_oracle_of_all(&mut self) {
-        let books = &self.up.ftl.books;
+    fn inform_oracle_of_all(&mut self) {
+        let tables = &self.up.ftl.tables;
         let live: Vec<Lpn> = if self.up.oracle.is_some() {
-            (0..books.logical_pages()).filter(|&lpn| books.lookup(lpn) != NONE).collect()
+            (0..tables.logical_pages()).filter(|&lpn| tables.lookup(lpn) != NONE).collect()
         } else {
             Vec::new()
         };
-        self.tell_oracle(live.into_iter());
+        self.inform_oracle(live.into_iter());
     }
 
     /// Everything that decides what ageing makes of the drive, but its seed and its footprint.
@@ -283,12 +283,12 @@ where
         let own_victims = device.state.victims == AgeingVictims::Design;
         let rows = self.policies().rows.iter().filter(|row| own_victims && row.section == "victim");
         Recipe {
-            layout: Layout { logical_pages: self.up.ftl.books.logical_pages().into(), ..Layout::of(device, self.policies()) },
+            layout: Layout { logical_pages: self.up.ftl.tables.logical_pages().into(), ..Layout::of(device, self.policies()) },
             mapped_pages: self.seen().mapped_pages(),
             bad_blocks_per_plane: device.bad_blocks_per_plane(),
             state: device.state.clone(),
             victims: rows.map(|row| format!("{} = {}", row.key, row.value)).collect(),
-            gathers: self.flash.traits.gathers,
+            assembles: self.flash.traits.assembles,
             gc_leaves_its_plane: self.flash.traits.gc_across,
             aligns: self.flash.traits.aligns,
         }
@@ -302,17 +302,17 @@ where
     /// Every page of a stripe lies in its plane, and has parity.
     fn check_stripes_loaded(&self) -> Result<(), String> {
         let Some(rain) = &self.up.up.raid.rain else { return Ok(()) };
-        let books = &self.up.ftl.books;
+        let tables = &self.up.ftl.tables;
         for stripe in 0..rain.stripes().count() {
             let (first, members) = rain.stripes().members(stripe);
             let parity = rain.stripes().parity(stripe);
-            let mut mapped = (first..first + members).filter(|&lpn| books.lookup(lpn) != NONE);
-            if mapped.clone().next().is_some() != (books.lookup(parity) != NONE) {
+            let mut mapped = (first..first + members).filter(|&lpn| tables.lookup(lpn) != NONE);
+            if mapped.clone().next().is_some() != (tables.lookup(parity) != NONE) {
                 return Err(format!("stripe {stripe} has pages without parity, or parity without pages"));
             }
-            let strays = |lpn: &Lpn| books.lookup(*lpn) != NONE && books.plane_of(books.lookup(*lpn)) != rain.stripes().plane_of(*lpn);
+            let strays = |lpn: &Lpn| tables.lookup(*lpn) != NONE && tables.plane_of(tables.lookup(*lpn)) != rain.stripes().plane_of(*lpn);
             if let Some(lpn) = mapped.find(strays).or(Some(parity).filter(strays)) {
-                return Err(format!("logical page {lpn} lies in plane {}, not in that of its stripe", books.plane_of(books.lookup(lpn))));
+                return Err(format!("logical page {lpn} lies in plane {}, not in that of its stripe", tables.plane_of(tables.lookup(lpn))));
             }
         }
         Ok(())
@@ -371,7 +371,7 @@ pub(crate) fn take_all<S: Source, T, const N: usize>(
 mod tests {
     use super::*;
     use crate::drive::Drive;
-    use crate::observe::Blind;
+    use crate::observe::NullObserver;
     use crate::policy::answers::Scope;
     use crate::testkit::{plain_design, tiny_device, with_victims};
     use proptest::prelude::*;
@@ -389,8 +389,8 @@ mod tests {
         device
     }
 
-    fn drive(verify: bool) -> Drive<Blind> {
-        Drive::new(&device(), design(), verify, Blind).unwrap()
+    fn drive(verify: bool) -> Drive<NullObserver> {
+        Drive::new(&device(), design(), verify, NullObserver).unwrap()
     }
 
     fn image() -> Vec<u8> {
@@ -424,11 +424,11 @@ mod tests {
         assert!(drive(false).restore(1, &mut &bytes[..bytes.len() - 1]).is_err(), "bytes that are cut off");
     }
 
-    fn goes_on_like_an_aged_one(mut loaded: Drive<Blind>, source: &[u8]) {
+    fn goes_on_like_an_aged_one(mut loaded: Drive<NullObserver>, source: &[u8]) {
         let mut aged = drive(true);
         aged.age(7, &[20, 21, 40], |_, _| true);
         assert!(source.is_empty());
-        assert!(loaded.up.ftl.books == aged.up.ftl.books, "the books differ");
+        assert!(loaded.up.ftl.tables == aged.up.ftl.tables, "the tables differ");
         assert_eq!(
             loaded.up.up.up.up.policies.memories(),
             aged.up.up.up.up.policies.memories(),
@@ -452,7 +452,8 @@ mod tests {
 
     #[test]
     fn a_design_without_the_image_s_policies_starts_from_it_too() {
-        let mut other = Drive::new(&device(), Design { victim: plain_design(Scope::Plane).victim, ..design() }, false, Blind).unwrap();
+        let mut other =
+            Drive::new(&device(), Design { victim: plain_design(Scope::Plane).victim, ..design() }, false, NullObserver).unwrap();
         other.load(1, &mut &image()[..]).unwrap();
         other.audit().unwrap();
     }
@@ -481,9 +482,9 @@ mod tests {
     proptest! {
         #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(2 * ProptestConfig::default().cases) })]
 
-        /// Bytes that no checksum guards: whatever they are, they are refused, or the books are in order.
+        /// Bytes that no checksum guards: whatever they are, they are refused, or the tables are in order.
         #[test]
-        fn changed_bytes_are_refused_or_leave_the_books_in_order(
+        fn changed_bytes_are_refused_or_leave_the_tables_in_order(
             changes in prop::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 1..4), cut in prop::option::of(any::<prop::sample::Index>())
         ) {
             let mut bytes = image();

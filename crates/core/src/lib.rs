@@ -32,9 +32,9 @@ mod mem;
 pub mod observe;
 pub mod policy;
 pub mod raid;
+pub mod request_timeline;
 #[cfg(test)]
 mod schema;
-pub mod story;
 #[cfg(test)]
 mod testkit;
 #[cfg(test)]

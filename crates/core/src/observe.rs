@@ -11,13 +11,13 @@ use std::borrow::Cow;
 
 /// What the latency of a request is attributed to: its time in the device, and its wait in the host for a slot.
 #[derive(Clone, Copy, Debug)]
-pub struct Attribution<'a> {
-    in_device: &'a Blame,
+pub struct RequestAttribution<'a> {
+    in_device: &'a Attribution,
     in_host: Option<(&'a Mix, Ns)>,
 }
 
-impl<'a> Attribution<'a> {
-    pub(crate) fn new(in_device: &'a Blame, in_host: Option<(&'a Mix, Ns)>) -> Self {
+impl<'a> RequestAttribution<'a> {
+    pub(crate) fn new(in_device: &'a Attribution, in_host: Option<(&'a Mix, Ns)>) -> Self {
         Self { in_device, in_host }
     }
 
@@ -33,7 +33,7 @@ impl<'a> Attribution<'a> {
     }
 
     /// Each cause once.
-    pub fn sum(&self) -> Cow<'a, Blame> {
+    pub fn sum(&self) -> Cow<'a, Attribution> {
         let mut sum = Cow::Borrowed(self.in_device);
         if let Some((mix, wait)) = self.in_host {
             let sum = sum.to_mut();
@@ -42,26 +42,26 @@ impl<'a> Attribution<'a> {
         sum
     }
 
-    /// How the time passed, in no order. Empty unless the observer is told.
+    /// How the time passed, in no order. Empty unless the observer traces.
     pub fn trail(&self) -> &'a [Passage] {
         &self.in_device.trail
     }
 }
 
-impl<'a> From<&'a Blame> for Attribution<'a> {
+impl<'a> From<&'a Attribution> for RequestAttribution<'a> {
     /// Of a request that did not wait in the host.
-    fn from(in_device: &'a Blame) -> Self {
+    fn from(in_device: &'a Attribution) -> Self {
         Self::new(in_device, None)
     }
 }
 
-/// Hears of every completed request.
+/// Observes every completed request.
 pub trait Observer {
-    /// Whether it is told the order of things as well: what dies, channels and GCs do, and the trail of each blame.
-    const TOLD: bool = false;
+    /// Whether it traces as well: what dies, channels and GCs do, and the trail of each attribution.
+    const TRACED: bool = false;
 
     /// Called once for each request, with what its latency is attributed to.
-    fn completed(&mut self, completion: &Completion, attribution: Attribution<'_>);
+    fn completed(&mut self, completion: &Completion, attribution: RequestAttribution<'_>);
 
     /// Whether it wants to look at the drive now. Asked at each completion, before `completed`.
     #[inline]
@@ -72,7 +72,7 @@ pub trait Observer {
     /// Looks at the drive, as `wants_look` asked.
     fn look(&mut self, _view: View<'_>) {}
 
-    /// The device took a request. Only if it is told, like all that follows.
+    /// The device took a request. Only if it traces, like all that follows.
     fn accepted(&mut self, _id: u64, _at: Ns) {}
 
     /// A die has run something.
@@ -81,20 +81,20 @@ pub trait Observer {
     /// A channel carries something from now on.
     fn channel_used(&mut self, _used: &Use) {}
 
-    /// When a channel carries nothing, it counts as this category from now on; the GC with this number holds it, or nobody does.
-    fn channel_rests(&mut self, _channel: u32, _at: Ns, _category: usize, _gc: u64) {}
+    /// When a channel carries nothing, it counts as this category from now on; the GC with this number locks it, or nobody does.
+    fn channel_idles(&mut self, _channel: u32, _at: Ns, _category: usize, _gc: u64) {}
 
-    /// The GC with this number holds a plane from now on, or nobody does.
-    fn plane_held(&mut self, _plane: PlaneIx, _at: Ns, _gc: u64) {}
+    /// The GC with this number locks a plane from now on, or nobody does.
+    fn plane_locked(&mut self, _plane: PlaneIx, _at: Ns, _gc: u64) {}
 
     /// A GC has ended.
     fn gc_ended(&mut self, _gc: &GcRecord) {}
 }
 
-/// An observer that looks away.
+/// An observer that ignores everything.
 #[derive(Debug, Default)]
-pub struct Blind;
+pub struct NullObserver;
 
-impl Observer for Blind {
-    fn completed(&mut self, _: &Completion, _: Attribution<'_>) {}
+impl Observer for NullObserver {
+    fn completed(&mut self, _: &Completion, _: RequestAttribution<'_>) {}
 }

@@ -2,20 +2,20 @@
 
 use crate::design::{Chain, Design, GcSection};
 use crate::device::{AgeingMethod, AgeingVictims, Device, Flash, Geometry, Host, Percent, Ram, StartingState, Timing};
-use crate::ftl::late::Late;
+use crate::ftl::late_bound::LateBound;
 use crate::ftl::state::Ftl;
-use crate::ftl::{Books, Claimant};
+use crate::ftl::{Claimant, Tables};
 use crate::gc::state::GcState;
 use crate::gc::state::Gcs;
 use crate::ids::{BlockIx, PlaneIx};
 use crate::policy::align::never::Never as NoAligning;
-use crate::policy::flush_plan::lru::Lru;
+use crate::policy::destage::lru::Lru;
 use crate::policy::gc_gate::free::Free;
-use crate::policy::gc_hold::blocking::Blocking;
+use crate::policy::gc_lock::blocking::Blocking;
 use crate::policy::gc_trigger::watermark::Watermark;
-use crate::policy::join::none::Nothing;
 use crate::policy::order::fifo::Fifo;
 use crate::policy::page_choice::any::Any;
+use crate::policy::pairing::none::Nothing;
 use crate::policy::place::static_order::StaticOrder;
 use crate::policy::read_plan::direct::Direct;
 use crate::policy::scrub::never::Never as NoScrub;
@@ -23,7 +23,7 @@ use crate::policy::suspend::never::Never;
 use crate::policy::victim::greedy::Greedy;
 use crate::policy::wear_level::never::Never as NoLevelling;
 use crate::policy::{
-    AlignPolicy, FlushPlanPolicy, GcGatePolicy, GcHoldPolicy, GcTriggerPolicy, JoinPolicy, OrderPolicy, PageChoicePolicy, PlacePolicy,
+    AlignPolicy, DestagePolicy, GcGatePolicy, GcLockPolicy, GcTriggerPolicy, OrderPolicy, PageChoicePolicy, PairingPolicy, PlacePolicy,
     ReadPlanPolicy, Scope, ScrubPolicy, SuspendPolicy, Victim, VictimPolicy, WearLevelPolicy,
 };
 use crate::raid::active::Rain;
@@ -93,7 +93,7 @@ pub fn tiny_device() -> Device {
     }
 }
 
-/// A plain design: FIFO, greedy, no joins, no suspension; GC holds `scope` below half of the pages erased.
+/// A plain design: FIFO, greedy, no pairing, no suspension; GC locks `scope` below half of the pages erased.
 pub fn plain_design(scope: Scope) -> Design {
     Design {
         name: "plain".into(),
@@ -102,15 +102,15 @@ pub fn plain_design(scope: Scope) -> Design {
         place: PlacePolicy::Static(StaticOrder::default()),
         gc_trigger: GcTriggerPolicy::Watermark(Watermark::new(50.0, 25.0)),
         gc_gate: GcGatePolicy::Free(Free::default()),
-        gc_hold: GcHoldPolicy::Blocking(Blocking::new(scope)),
+        gc_lock: GcLockPolicy::Blocking(Blocking::new(scope)),
         victim: vec![VictimPolicy::Greedy(Greedy {})],
         order: OrderPolicy::Fifo(Fifo {}),
         page_choice: PageChoicePolicy::Any(Any {}),
-        join: JoinPolicy::Nothing(Nothing {}),
+        pairing: PairingPolicy::Nothing(Nothing {}),
         align: AlignPolicy::Never(NoAligning {}),
         suspend: SuspendPolicy::Never(Never {}),
         read_plan: ReadPlanPolicy::Direct(Direct {}),
-        flush_plan: FlushPlanPolicy::Lru(Lru {}),
+        destage: DestagePolicy::Lru(Lru {}),
         scrub: ScrubPolicy::Never(NoScrub {}),
         wear_level: WearLevelPolicy::Never(NoLevelling {}),
         rows: Vec::new(),
@@ -137,10 +137,10 @@ pub struct Parts {
 }
 
 impl Parts {
-    pub fn new(device: &Device, books: Books, traits: Traits) -> Self {
+    pub fn new(device: &Device, tables: Tables, traits: Traits) -> Self {
         Self {
             flash: crate::flash::Flash::new(device, traits),
-            ftl: Ftl::new(device, &traits, books, Gcs::new(device, &traits, 0), Some((10, 2))),
+            ftl: Ftl::new(device, &traits, tables, Gcs::new(device, &traits, 0), Some((10, 2))),
             raid: crate::raid::state::Raid::new(device, None, false),
             host: crate::host::state::Host::new(device),
         }
@@ -154,32 +154,32 @@ impl Parts {
 /// The state of an erased tiny drive.
 pub fn tiny_state() -> Parts {
     let device = tiny_device();
-    let books = Books::new(&device.geometry, device.logical_pages(), 1, 1, false);
-    Parts::new(&device, books, Traits::PLAIN)
+    let tables = Tables::new(&device.geometry, device.logical_pages(), 1, 1, false);
+    Parts::new(&device, tables, Traits::PLAIN)
 }
 
-/// The state of an erased tiny drive that places pages late, with fast and slow pages in turns and so many write points.
-pub fn late_state(write_points: u32) -> Parts {
+/// The state of an erased tiny drive with late-bound allocation, with fast and slow pages in turns and so many write points.
+pub fn late_bound_state(write_points: u32) -> Parts {
     let mut device = tiny_device();
     device.geometry.blocks_per_plane = 24;
     (device.timing.read_ns, device.timing.program_ns) = (vec![10, 20], vec![1000, 3000]);
     device.timing.page_class_pattern = vec![0, 1];
-    let mut books = Books::new(&device.geometry, device.logical_pages(), write_points, 1, false);
-    books.count_live();
-    let traits = Traits { dynamic: true, late: true, gc_through_controller: true, ..Traits::PLAIN };
-    let mut state = Parts::new(&device, books, traits);
+    let mut tables = Tables::new(&device.geometry, device.logical_pages(), write_points, 1, false);
+    tables.count_live();
+    let traits = Traits { dynamic: true, late_bound: true, gc_through_controller: true, ..Traits::PLAIN };
+    let mut state = Parts::new(&device, tables, traits);
     (state.ftl.bound, state.ftl.gc_bound) = (vec![0; 2], vec![0; 2]);
-    state.ftl.late = Some(Box::new(Late::new(&device, &state.ftl.books, false, Some((10, 2)))));
+    state.ftl.late_bound = Some(Box::new(LateBound::new(&device, &state.ftl.tables, false, Some((10, 2)))));
     state
 }
 
-/// Takes pages of a write point of a drive that places pages late, in the books alone.
+/// Takes pages of a write point of a drive with late-bound allocation, in the tables alone.
 pub fn take_pages(state: &mut Parts, plane: PlaneIx, write_point: usize, pages: u32) {
     for _ in 0..pages {
-        state.ftl.books.take(plane, write_point, Claimant::Gc).expect("room for a test page");
+        state.ftl.tables.take(plane, write_point, Claimant::Gc).expect("room for a test page");
     }
-    let late = state.ftl.late.as_mut().expect("a drive that places late");
-    late.points.update(&state.ftl.books, plane, write_point);
+    let late_bound = state.ftl.late_bound.as_mut().expect("a drive with late-bound allocation");
+    late_bound.points.update(&state.ftl.tables, plane, write_point);
 }
 
 /// The state of an erased tiny drive of these channels and dies on each, whose pages form stripes, with a buffer of 16 pages.
@@ -188,8 +188,8 @@ pub fn state_with_stripes(channels: u32, dies: u32, width: u32) -> Parts {
     (device.geometry.channels, device.geometry.dies_per_chip) = (channels, dies);
     device.ram.buffer_kib = 64;
     let stripes = Stripes::new(&device, width);
-    let books = Books::new(&device.geometry, stripes.pages(), 1, 1, false);
-    let mut state = Parts::new(&device, books, Traits::PLAIN);
+    let tables = Tables::new(&device.geometry, stripes.pages(), 1, 1, false);
+    let mut state = Parts::new(&device, tables, Traits::PLAIN);
     state.raid.rain = Some(Box::new(Rain::new(stripes, device.geometry.planes(), 16, true)));
     state
 }
@@ -218,11 +218,11 @@ impl Parts {
     }
 }
 
-/// Writes logical pages to plane 0 of a drive in the books alone, reserve and all.
+/// Writes logical pages to plane 0 of a drive in the tables alone, reserve and all.
 pub fn write(state: &mut Parts, lpns: &[u32]) {
     for &lpn in lpns {
-        let ppn = state.ftl.books.take(0, 0, Claimant::Gc).expect("room for a test page");
-        state.ftl.books.commit_write(lpn, ppn);
+        let ppn = state.ftl.tables.take(0, 0, Claimant::Gc).expect("room for a test page");
+        state.ftl.tables.commit_write(lpn, ppn);
     }
 }
 

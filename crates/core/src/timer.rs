@@ -15,9 +15,9 @@ pub(crate) enum Timer {
     /// A gate wants to be asked again for a plane.
     Gate(PlaneIx),
     /// The programs of a die have waited long enough for those of its other planes.
-    Gather(DieIx),
+    Assembly(DieIx),
     /// The same for the programs of its GCs.
-    GatherGc(DieIx),
+    AssemblyGc(DieIx),
     /// The pause of a die's scrubber is over.
     Scrub(DieIx),
     /// The patience of the move that began at this time is over.

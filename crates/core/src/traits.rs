@@ -8,21 +8,21 @@ pub(crate) struct Traits {
     /// The plane of a page that is written is chosen among several.
     pub dynamic: bool,
     /// Programs have no place until they are issued, and GC is single operations.
-    pub late: bool,
+    pub late_bound: bool,
     /// Waiting operations may join one that starts.
-    pub joins: bool,
-    /// Operations of the host may join those of GCs.
-    pub gc_joins: bool,
+    pub pairs: bool,
+    /// Operations of the host may be paired with those of GC.
+    pub pairs_with_gc: bool,
     /// Programs of a die wait for those of its other planes.
-    pub gathers: bool,
+    pub assembles: bool,
     /// So do those of GCs.
-    pub gathers_gc: bool,
+    pub assembles_gc: bool,
     /// `align` chooses write points instead of `place`.
     pub aligns: bool,
     /// `page_choice` does, or the write points take turns.
     pub chooses: bool,
-    /// Idle time brings write points to rest, by GC that ends when they are.
-    pub rests: bool,
+    /// Idle time returns write points to fast pages, by GC that ends when they are there.
+    pub returns_to_fast: bool,
     /// The work of the dies is measured.
     pub measures: bool,
     /// GC may move pages to other planes.
@@ -31,7 +31,7 @@ pub(crate) struct Traits {
     pub gc_reads_ahead: u32,
     /// GC data cross the channel instead of staying in the plane.
     pub gc_through_controller: bool,
-    /// GC takes no time.
+    /// GC is ideal: it takes no time.
     pub gc_ideal: bool,
     /// From a request's arrival to its deadline; `Ns::MAX` if it has none.
     pub deadline_ns: Ns,
@@ -46,14 +46,14 @@ impl Traits {
     /// Those of the plainest design.
     pub const PLAIN: Self = Self {
         dynamic: false,
-        late: false,
-        joins: false,
-        gc_joins: false,
-        gathers: false,
-        gathers_gc: false,
+        late_bound: false,
+        pairs: false,
+        pairs_with_gc: false,
+        assembles: false,
+        assembles_gc: false,
         aligns: false,
         chooses: false,
-        rests: false,
+        returns_to_fast: false,
         measures: false,
         gc_across: false,
         gc_reads_ahead: 1,

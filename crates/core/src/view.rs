@@ -1,20 +1,20 @@
 //! The drive as policies see it: everything, read-only.
 
-use crate::attribution::parts::Occupant;
+use crate::attribution::parts::TrafficClass;
 use crate::counters::Counters;
 use crate::device::{Device, Geometry};
 use crate::flash::Flash;
 pub use crate::flash::ask::{Candidate, Waiting};
 use crate::flash::multi_plane::GC_SCAN_MAX;
 use crate::flash::op::{Class, OpKind};
-use crate::ftl::Books;
+use crate::ftl::Tables;
 use crate::ftl::state::Ftl;
 use crate::gc::state::GcState;
 pub use crate::gc::state::Work;
 use crate::host::CommandKind;
 use crate::host::state::Host;
 use crate::ids::{DieIx, Lpn, NONE, PlaneIx};
-use crate::policy::answers::Wish;
+use crate::policy::answers::Preference;
 use crate::raid::state::Raid;
 use crate::raid::stripes::{Place, Stripes};
 use crate::units::Ns;
@@ -28,7 +28,7 @@ pub struct View<'a> {
     pub(crate) host: &'a Host,
 }
 
-/// A host read of a page that waits for what a GC holds, while the rest of its stripe can be read.
+/// A host read of a page that waits for what a GC locks, while the rest of its stripe can be read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BlockedRead<'a> {
     /// The page.
@@ -69,7 +69,7 @@ pub struct Unplaced {
     /// The plane of the GC that has read it; `NONE` for a page of the host or the buffer.
     pub from: PlaneIx,
     /// What it would like best.
-    pub wish: Wish,
+    pub preference: Preference,
     /// The die that could begin with it, if nothing could elsewhere; otherwise `NONE`.
     pub asking: DieIx,
     /// It stays in the plane that it comes from.
@@ -117,8 +117,8 @@ impl<'a> View<'a> {
         &self.flash.counters
     }
     /// Maps, blocks and write points.
-    pub fn books(self) -> &'a Books {
-        &self.ftl.books
+    pub fn tables(self) -> &'a Tables {
+        &self.ftl.tables
     }
     /// Host operations that wait for or use the channel of a plane.
     pub fn host_operations_on_channel_of(self, plane: PlaneIx) -> u32 {
@@ -156,7 +156,7 @@ impl<'a> View<'a> {
     }
     /// Whether a die runs nothing and nothing waits for it.
     pub fn die_is_idle(self, die: DieIx) -> bool {
-        !self.flash.is_running(die) && !self.flash.is_parked(die) && self.flash.ready(die) == 0
+        !self.flash.is_running(die) && !self.flash.is_suspended(die) && self.flash.ready(die) == 0
     }
     /// Whether a GC is under way in any plane of a die.
     pub fn die_in_gc(self, die: DieIx) -> bool {
@@ -164,15 +164,15 @@ impl<'a> View<'a> {
     }
     /// Whether a plane could take one more page than it is bound to take, without what GC keeps for itself.
     pub fn has_room(self, plane: PlaneIx) -> bool {
-        self.books().free_pages(plane) > self.books().pages_kept() + self.programs_for(plane)
+        self.tables().free_pages(plane) > self.tables().pages_kept() + self.programs_for(plane)
     }
     /// Time in which dies ran something since counting began, over all of them.
     pub fn die_busy_ns(self) -> Ns {
         self.flash.die_busy_counted_ns()
     }
-    /// Time in which a die has run something of an occupant since the drive began to run.
-    pub fn die_time_ns(self, die: DieIx, occupant: Occupant) -> Ns {
-        self.flash.die_time_ns(die, occupant)
+    /// Time in which a die has run something of a traffic class since the drive began to run.
+    pub fn die_time_ns(self, die: DieIx, traffic: TrafficClass) -> Ns {
+        self.flash.die_time_ns(die, traffic)
     }
     /// Erases of a plane since the drive began to run; those of its ageing do not count.
     pub fn erases_of(self, plane: PlaneIx) -> u64 {
@@ -191,12 +191,12 @@ impl<'a> View<'a> {
         self.raid.rain.as_ref().map(|rain| rain.stripes())
     }
     /// The page offsets of the reads that wait for a plane, for the host or on the way to something else, those of the host
-    /// first; of each kind the ones that have waited longest. At most as many as `join` sees.
+    /// first; of each kind the ones that have waited longest. At most as many as `pairing` sees.
     pub fn waiting_reads(self, plane: PlaneIx) -> impl Iterator<Item = u32> + 'a {
         let (flash, ftl, pages) = (self.flash, self.ftl, self.geometry().pages_per_block);
-        let reads = flash.line(plane, Class::HostRead).chain(flash.line(plane, Class::AuxiliaryRead)).take(GC_SCAN_MAX);
-        let ppns = reads.map(move |op| ftl.books.lookup(flash.ops[op as usize].tag));
-        ppns.filter(move |&ppn| ppn != NONE && ftl.books.plane_of(ppn) == plane).map(move |ppn| ppn % pages)
+        let reads = flash.waiting(plane, Class::HostRead).chain(flash.waiting(plane, Class::AuxiliaryRead)).take(GC_SCAN_MAX);
+        let ppns = reads.map(move |op| ftl.tables.lookup(flash.ops[op as usize].tag));
+        ppns.filter(move |&ppn| ppn != NONE && ftl.tables.plane_of(ppn) == plane).map(move |ppn| ppn % pages)
     }
     /// Whether a plane's GC waits at the gate.
     pub fn waits_at_gate(self, plane: PlaneIx) -> bool {
@@ -222,11 +222,11 @@ impl<'a> View<'a> {
         })
     }
     /// Pages that wait in RAM for the GC of their plane to end.
-    pub fn pinned_pages(self) -> u32 {
-        self.raid.rain.as_ref().map_or(0, |rain| rain.pinned())
+    pub fn deferred_pages(self) -> u32 {
+        self.raid.rain.as_ref().map_or(0, |rain| rain.deferred())
     }
     /// The pages of the RAM that wait for GCs at most, if at most one plane of each group is in GC: one in N.
-    pub fn pinned_pages_usual(self) -> u32 {
+    pub fn deferred_pages_usual(self) -> u32 {
         self.stripes().map_or(0, |stripes| (self.raid.buffer.capacity() / stripes.width()).max(1))
     }
     /// Array time and transfer of a whole page, by the mean of the page classes.
@@ -246,7 +246,7 @@ impl<'a> View<'a> {
     /// Whether a plane's GC has moved all pages of its victim and has nothing but the erase left.
     pub fn gc_only_erases(self, plane: PlaneIx) -> bool {
         let gc = self.ftl.gc.of(plane);
-        gc.victim != NONE && gc.in_ram == 0 && self.books().next_valid(gc.victim, gc.cursor).is_none()
+        gc.victim != NONE && gc.in_ram == 0 && self.tables().next_valid(gc.victim, gc.cursor).is_none()
     }
     /// Of each plane and class of work at a die that requests wait for, since when the first has waited.
     pub fn waiting_since(self, die: DieIx) -> impl Iterator<Item = (Class, Ns)> + 'a {
@@ -259,7 +259,7 @@ impl<'a> View<'a> {
     /// Whether a plane's GC has read all pages of its victim, and waits until the last of them are programmed.
     pub fn gc_drains(self, plane: PlaneIx) -> bool {
         let gc = self.ftl.gc.of(plane);
-        let all_read = || !gc.reads && gc.in_registers == 0 && self.books().next_valid(gc.victim, gc.cursor).is_none();
+        let all_read = || !gc.reads && gc.in_registers == 0 && self.tables().next_valid(gc.victim, gc.cursor).is_none();
         gc.state == GcState::Moving && gc.in_ram > 0 && all_read()
     }
     /// The planes of a die.
@@ -268,14 +268,14 @@ impl<'a> View<'a> {
         die * planes..(die + 1) * planes
     }
     /// When the suspendable work of a die first started to run, and how much of it is done, of how much.
-    pub fn pulse(self, die: DieIx) -> Option<Pulse> {
-        let (running, pulse) = (self.flash.running(die)?, self.flash.pulse(die));
-        pulse.is_running().then(|| Pulse {
+    pub fn progress(self, die: DieIx) -> Option<Progress> {
+        let (running, progress) = (self.flash.running(die)?, self.flash.progress(die));
+        progress.is_running().then(|| Progress {
             kind: self.flash.ops[running as usize].kind,
-            first_started: pulse.first_started,
-            done: pulse.done_at(self.flash.now),
-            total: pulse.total,
-            pending_since: pulse.pending_since,
+            first_started: progress.first_started,
+            done: progress.done_at(self.flash.now),
+            total: progress.total,
+            pending_since: progress.pending_since,
         })
     }
 
@@ -288,7 +288,7 @@ impl<'a> View<'a> {
         (device.live_pages() / width * (width - 1)).min(device.logical_pages()) as Lpn
     }
 
-    /// What holds what, for a run in which requests stop completing.
+    /// Which locks are taken, for a run in which requests stop completing.
     pub fn explain_standstill(self) -> String {
         let mut lines = vec![format!("{} requests are outstanding at {} ns.", self.host.outstanding(), self.flash.now)];
         let reads = self.host.in_device(CommandKind::Read);
@@ -305,17 +305,17 @@ impl<'a> View<'a> {
             lines.push(format!(
                 "{} stripes are on their way, and {} of their pages wait in RAM for GCs.",
                 rain.on_their_way(),
-                rain.pinned()
+                rain.deferred()
             ));
         }
-        if let Some(late) = &self.ftl.late {
-            let [emergency, external, background] = [0, 1, 2].map(|line: usize| late.lines[line].len());
+        if let Some(late_bound) = &self.ftl.late_bound {
+            let [emergency, external, background] = [0, 1, 2].map(|line: usize| late_bound.queues[line].len());
             lines.push(format!(
                 "{external} pages of the host wait for a die that could take them, {emergency} of urgent GCs and {background} of others."
             ));
         }
         self.flash.explain(&mut lines, |plane| {
-            let (erased, gc) = (self.ftl.books.free_pages(plane), self.ftl.gc.of(plane).state);
+            let (erased, gc) = (self.ftl.tables.free_pages(plane), self.ftl.gc.of(plane).state);
             format!("{erased} pages are erased, its GC is {gc:?}")
         });
         lines.join(" ")
@@ -324,7 +324,7 @@ impl<'a> View<'a> {
 
 /// The progress of an erase or a program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Pulse {
+pub struct Progress {
     /// Erase or program.
     pub kind: OpKind,
     /// When it first started.

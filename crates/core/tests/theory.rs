@@ -14,7 +14,7 @@ use tinytail_config::Document;
 use tinytail_core::design::Design;
 use tinytail_core::device::Device;
 use tinytail_core::drive::Drive;
-use tinytail_core::observe::Blind;
+use tinytail_core::observe::NullObserver;
 
 const BLOCKS: u32 = 1024;
 const PAGES_PER_BLOCK: usize = 128;
@@ -38,7 +38,7 @@ fn simulated(chain: &str, logical_percent: u32) -> (f64, f64) {
     let base = Document::parse("base", include_str!("../../../designs/base.toml")).unwrap();
     let overlay = format!("summary = \"victims\"\nkind = \"overlay\"\n[victim]\nchain = [{chain}]\n");
     let overlay = Document::parse("victims", &overlay).unwrap();
-    let mut drive = Drive::new(&device, Design::compose("base+victims", &[&base, &overlay]).unwrap(), false, Blind).unwrap();
+    let mut drive = Drive::new(&device, Design::compose("base+victims", &[&base, &overlay]).unwrap(), false, NullObserver).unwrap();
     let aged = drive.age(1, &[], |_, _| true);
     assert_eq!(aged.steady, Some(true), "{:?}", aged.rounds);
     let rounds = &aged.rounds[aged.rounds.len() - 3..];

@@ -24,7 +24,7 @@ pub struct Kind {
     pub latency_ns_max: Option<Ns>,
 }
 
-/// How requests are held against limits.
+/// How requests are compared with limits.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Limits {
     /// A request that takes as long as one of these, or longer, misses it.
@@ -174,7 +174,7 @@ impl Kinds {
 mod tests {
     use super::*;
     use crate::{Measures, Metrics};
-    use tinytail_core::observe::{Blame, Observer};
+    use tinytail_core::observe::{Attribution, Observer};
 
     const SMALL: Kind = Kind { kind: CommandKind::Read, sectors: 3, sum_ns_max: None, latency_ns_max: None };
     const LARGE: Kind = Kind { kind: CommandKind::Write, sectors: 256, sum_ns_max: None, latency_ns_max: None };
@@ -204,7 +204,7 @@ mod tests {
             gc_wait_since: 0,
             host_queue_ns: 0,
         };
-        by_kind.completed(&completion, (&Blame::default()).into());
+        by_kind.completed(&completion, (&Attribution::default()).into());
     }
 
     #[test]

@@ -1,4 +1,5 @@
-//! Latency histograms, blame, time series, the log of every request, stories and timelines, collected while a drive runs.
+//! Latency histograms, latency attribution, time series, the log of every request, request timelines and Perfetto timelines,
+//! collected while a drive runs.
 
 mod bursts;
 mod classes;
@@ -6,8 +7,8 @@ pub mod distribution;
 pub mod intervals;
 pub mod kinds;
 pub mod log;
+pub mod request_timelines;
 pub mod series;
-pub mod stories;
 mod table;
 pub mod timeline;
 
@@ -26,11 +27,11 @@ use series::{Series, SeriesSummary};
 use std::collections::BTreeMap;
 use timeline::Timeline;
 use tinytail_core::host::CommandKind;
-use tinytail_core::observe::{Attribution, Completion, Observer, PART_NAMES, PARTS};
+use tinytail_core::observe::{Completion, Observer, PART_NAMES, PARTS, RequestAttribution};
 use tinytail_core::units::{Ns, SECTOR_BYTES};
 use tinytail_core::view::View;
 
-/// Blame is summed in classes of latency, this many bits for each doubling: 3.1 % wide.
+/// Attribution is summed in classes of latency, this many bits for each doubling: 3.1 % wide.
 const CLASS_BITS: u32 = 5;
 
 /// Latencies of all requests of one kind in microseconds, from the arrival at the host to the last page; `None` where there was no
@@ -83,7 +84,7 @@ impl LatencySummary {
 /// Where the time of a group of requests went.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 #[schemars(rename = "AllRequests")]
-pub struct BlameSum {
+pub struct AttributionSum {
     /// Requests of the group.
     pub count: u64,
     /// Requests among them that waited in the host because the device queue was full.
@@ -106,7 +107,7 @@ pub struct SlowestSum {
     pub latency_us_from: Option<f64>,
     /// What they are, and where their time went.
     #[serde(flatten)]
-    pub sum: BlameSum,
+    pub sum: AttributionSum,
 }
 
 /// Requests of one kind that a GC made wait.
@@ -145,7 +146,7 @@ pub struct AffectedSummary {
     pub mean_us: Option<f64>,
 }
 
-/// Requests that are GC-blocked: some page of them waited for a resource that a GC held. I/O-parallelized GC, section 5.
+/// Requests that are GC-blocked: some page of them waited for a resource that a GC locked. I/O-parallelized GC, section 5.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, JsonSchema)]
 pub struct GcAffected {
     /// Their share of all requests, in percent.
@@ -157,7 +158,7 @@ pub struct GcAffected {
     pub writes: AffectedSummary,
 }
 
-/// Blame of one class of latency.
+/// Attribution of one class of latency.
 #[derive(Debug, Clone)]
 struct Class {
     count: u64,
@@ -179,7 +180,7 @@ impl Class {
     }
 }
 
-/// Blame of requests of one kind by class of latency.
+/// Attribution of requests of one kind by class of latency.
 #[derive(Debug, Clone)]
 struct ByClass {
     /// Of each class, where it is in `used`; `u16::MAX`: nowhere, as most classes.
@@ -207,7 +208,7 @@ impl ByClass {
         self.used.push(Class::EMPTY);
     }
 
-    fn sum(&self) -> BlameSum {
+    fn sum(&self) -> AttributionSum {
         sum(self.used.iter())
     }
 
@@ -231,12 +232,12 @@ impl ByClass {
     }
 }
 
-fn sum<'a>(classes: impl Iterator<Item = &'a Class>) -> BlameSum {
+fn sum<'a>(classes: impl Iterator<Item = &'a Class>) -> AttributionSum {
     let mut all = Class::EMPTY;
     classes.for_each(|class| all.add(class));
     let Class { count, queue_blocked, host_queue_ns, ns } = all;
     let ns = PART_NAMES.iter().copied().zip(ns).filter(|&(_, ns)| ns > 0).collect();
-    BlameSum { count, queue_blocked, host_queue_ns, ns }
+    AttributionSum { count, queue_blocked, host_queue_ns, ns }
 }
 
 /// An observer that measures, whatever else it does.
@@ -256,8 +257,8 @@ pub trait Measures: Observer {
         None
     }
 
-    /// The stories that it keeps, if it does.
-    fn stories(&self) -> Option<&stories::Storied> {
+    /// The request timelines that it keeps, if it does.
+    fn request_timelines(&self) -> Option<&request_timelines::TracingMetrics> {
         None
     }
 }
@@ -288,7 +289,7 @@ impl Measures for Metrics {
 pub struct Metrics {
     /// Latencies of reads and of writes.
     latencies: [Histogram; 2],
-    /// Blame of reads and of writes by class of latency.
+    /// Attribution of reads and of writes by class of latency.
     classes: [ByClass; 2],
     /// Reads and writes that waited for a GC.
     gc_affected: [Affected; 2],
@@ -364,7 +365,7 @@ impl Default for Metrics {
 
 impl Observer for Metrics {
     #[inline]
-    fn completed(&mut self, completion: &Completion, attribution: Attribution<'_>) {
+    fn completed(&mut self, completion: &Completion, attribution: RequestAttribution<'_>) {
         if let Some(log) = &mut self.log {
             log.append(completion, attribution);
         }
@@ -440,7 +441,7 @@ impl Metrics {
         found
     }
 
-    /// Percent of reads of which some page waited for a resource that a GC held. TTFLASH, section 6.1.
+    /// Percent of reads of which some page waited for a resource that a GC locked. TTFLASH, section 6.1.
     pub fn gc_blocked_read_percent(&self) -> f64 {
         percent(self.gc_affected[0].count, self.latencies[0].len())
     }
@@ -470,17 +471,17 @@ impl Metrics {
         self.last_arrival
     }
 
-    /// Blame of all reads.
-    pub fn all_reads(&self) -> BlameSum {
+    /// Attribution of all reads.
+    pub fn all_reads(&self) -> AttributionSum {
         self.classes[0].sum()
     }
 
-    /// Blame of all writes.
-    pub fn all_writes(&self) -> BlameSum {
+    /// Attribution of all writes.
+    pub fn all_writes(&self) -> AttributionSum {
         self.classes[1].sum()
     }
 
-    /// Blame of the slowest reads: at least `share_percent` of them, by whole classes of latency.
+    /// Attribution of the slowest reads: at least `share_percent` of them, by whole classes of latency.
     pub fn slowest_reads(&self, share_percent: f64) -> SlowestSum {
         self.classes[0].slowest(share_percent)
     }
@@ -494,12 +495,12 @@ impl Metrics {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use tinytail_core::observe::{ARRAY, Blame, DIE, Occupant};
+    use tinytail_core::observe::{ARRAY, Attribution, DIE, TrafficClass};
 
     fn read(metrics: &mut Metrics, latency: Ns, waited: Ns) {
-        let mut blame = Blame::default();
-        blame.add(ARRAY, latency - waited);
-        blame.add(DIE + Occupant::Erase as usize, waited);
+        let mut attribution = Attribution::default();
+        attribution.add(ARRAY, latency - waited);
+        attribution.add(DIE + TrafficClass::Erase as usize, waited);
         let completion = Completion {
             id: 0,
             kind: CommandKind::Read,
@@ -515,7 +516,7 @@ mod tests {
             gc_wait_since: 0,
             host_queue_ns: waited,
         };
-        metrics.completed(&completion, (&blame).into());
+        metrics.completed(&completion, (&attribution).into());
     }
 
     #[test]
@@ -534,7 +535,7 @@ mod tests {
     }
 
     #[test]
-    fn the_slowest_reads_are_blamed_apart() {
+    fn the_slowest_reads_are_attributed_apart() {
         let mut metrics = Metrics::default();
         for _ in 0..999 {
             read(&mut metrics, 100, 0);

@@ -16,7 +16,7 @@ use std::sync::mpsc::{Receiver, SyncSender, TryRecvError, channel, sync_channel}
 use std::thread::JoinHandle;
 use table::Table;
 use thiserror::Error;
-use tinytail_core::observe::{Attribution, Completion};
+use tinytail_core::observe::{Completion, RequestAttribution};
 use tinytail_core::units::Ns;
 
 /// Requests of a batch: a batch stays in the processor's second-level cache.
@@ -49,7 +49,7 @@ pub struct LogNote {
     pub error: Option<String>,
 }
 
-/// Requests on their way to the file. Of the parts of blame only those that are not zero.
+/// Requests on their way to the file. Of the parts of the attribution only those that are not zero.
 #[derive(Debug, Default)]
 struct Batch {
     completions: Vec<Completion>,
@@ -109,7 +109,7 @@ impl Log {
 
     /// Appends a request.
     #[inline]
-    pub fn append(&mut self, completion: &Completion, attribution: Attribution<'_>) {
+    pub fn append(&mut self, completion: &Completion, attribution: RequestAttribution<'_>) {
         let mut mask = 0;
         for (part, ns) in attribution.sum().parts() {
             mask |= 1 << part;

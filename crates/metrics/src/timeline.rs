@@ -20,14 +20,14 @@ use std::thread::JoinHandle;
 use thiserror::Error;
 use tinytail_core::device::Device;
 use tinytail_core::host::CommandKind;
-use tinytail_core::observe::{Attribution, Completion};
-use tinytail_core::story::{GcRecord, NOBODY, Run, Segment, Teller, Use};
+use tinytail_core::observe::{Completion, RequestAttribution};
+use tinytail_core::request_timeline::{GcRecord, NOBODY, Run, Segment, TraceBuilder, Use};
 use tinytail_core::units::{Ns, SECOND};
 use tinytail_core::view::View;
 
 /// Slices that a timeline holds at most, if nobody asks for another number: some 120 MB, which Perfetto still opens.
 pub const SLICES_MAX: u64 = 10_000_000;
-/// Reads that are shown with their stories, if nobody asks for another number.
+/// Reads that are shown with their timelines, if nobody asks for another number.
 pub const SLOW_READS: usize = 50;
 
 /// Entries of a batch.
@@ -41,7 +41,7 @@ const GC_SLICES: u64 = 4;
 
 /// What a timeline is to hold.
 #[derive(Debug, Clone)]
-pub struct Wishes {
+pub struct WantedTimeline {
     /// Since when, in nanoseconds since the measured part began.
     pub from_ns: Ns,
     /// Up to when, exclusively; `None`: the end.
@@ -52,7 +52,7 @@ pub struct Wishes {
     pub slow_reads: usize,
 }
 
-impl Default for Wishes {
+impl Default for WantedTimeline {
     fn default() -> Self {
         Self { from_ns: 0, to_ns: None, slices_max: SLICES_MAX, slow_reads: SLOW_READS }
     }
@@ -100,9 +100,9 @@ impl Frame {
     }
 }
 
-/// A time in which a GC held a channel.
+/// A time in which a GC locked a channel.
 #[derive(Debug, Clone, Copy)]
-struct Hold {
+struct Lock {
     channel: u32,
     gc: u64,
     from: Ns,
@@ -121,7 +121,7 @@ struct Erased {
 enum Entry {
     Ran(Run),
     Used(Use),
-    Held(Hold),
+    Locked(Lock),
     Erased(Ns, Erased),
 }
 
@@ -163,7 +163,7 @@ impl Ord for Slow {
 #[derive(Debug)]
 pub struct Timeline {
     path: String,
-    wishes: Wishes,
+    wanted: WantedTimeline,
     /// Holds no time until the measured part begins.
     frame: Frame,
     /// Slices recorded.
@@ -177,7 +177,7 @@ pub struct Timeline {
     /// Of each channel, what it carried last, whose end may lie ahead.
     uses: Vec<Option<Use>>,
     /// Of each channel, the GC that holds it, and since when.
-    holds: Vec<(u64, Ns)>,
+    locks: Vec<(u64, Ns)>,
     gcs: Vec<GcRecord>,
     /// The slowest reads, the fastest of them first.
     slowest: BinaryHeap<Reverse<Slow>>,
@@ -192,7 +192,7 @@ impl Timeline {
     ///
     /// # Errors
     /// A file that cannot be written there.
-    pub fn create(path: &str, device: &Device, wishes: Wishes) -> Result<Self, TimelineError> {
+    pub fn create(path: &str, device: &Device, wanted: WantedTimeline) -> Result<Self, TimelineError> {
         let refuse = |error| TimelineError { path: path.into(), why: reason(&error) };
         let (file, handle) = Unfinished::create(Path::new(path)).map_err(refuse)?;
         let pen = Pen::new(file, handle, &device.geometry);
@@ -201,7 +201,7 @@ impl Timeline {
         let geometry = &device.geometry;
         Ok(Self {
             path: path.into(),
-            wishes,
+            wanted,
             frame: Frame { from: 0, to: 0, start_ns: 0, first_id: 0 },
             slices: 0,
             full_at: None,
@@ -209,7 +209,7 @@ impl Timeline {
             erased: None,
             runs: vec![None; geometry.dies() as usize],
             uses: vec![None; geometry.channels as usize],
-            holds: vec![(NOBODY, 0); geometry.channels as usize],
+            locks: vec![(NOBODY, 0); geometry.channels as usize],
             gcs: Vec::new(),
             slowest: BinaryHeap::new(),
             batch: Vec::with_capacity(BATCH),
@@ -221,7 +221,7 @@ impl Timeline {
     /// The measured part begins, with this request.
     pub fn begin(&mut self, start_ns: Ns, first_id: u64) {
         let at = |ns: Ns| start_ns.saturating_add(ns);
-        self.frame = Frame { from: at(self.wishes.from_ns), to: self.wishes.to_ns.map_or(Ns::MAX, at), start_ns, first_id };
+        self.frame = Frame { from: at(self.wanted.from_ns), to: self.wanted.to_ns.map_or(Ns::MAX, at), start_ns, first_id };
         self.next_look = self.frame.from;
     }
 
@@ -238,7 +238,7 @@ impl Timeline {
             return;
         }
         let planes = view.geometry().planes();
-        let pages = (0..planes).map(|plane| view.books().free_pages(plane));
+        let pages = (0..planes).map(|plane| view.tables().free_pages(plane));
         let (fewest, sum) = pages.fold((u32::MAX, 0), |(fewest, sum), pages| (fewest.min(pages), sum + u64::from(pages)));
         let erased = Erased { fewest, mean: sum as f64 / f64::from(planes) };
         self.next_look = now + LOOK_NS;
@@ -273,15 +273,15 @@ impl Timeline {
         }
     }
 
-    /// See `Observer::channel_rests`.
-    pub fn channel_rests(&mut self, channel: u32, at: Ns, gc: u64) {
-        let (holder, from) = self.holds[channel as usize];
+    /// See `Observer::channel_idles`.
+    pub fn channel_idles(&mut self, channel: u32, at: Ns, gc: u64) {
+        let (holder, from) = self.locks[channel as usize];
         if gc == holder {
             return;
         }
-        self.holds[channel as usize] = (gc, at);
+        self.locks[channel as usize] = (gc, at);
         if holder != NOBODY && self.frame.overlaps(from, at) {
-            self.record(Entry::Held(Hold { channel, gc: holder, from, to: at }), at);
+            self.record(Entry::Locked(Lock { channel, gc: holder, from, to: at }), at);
         }
     }
 
@@ -293,16 +293,16 @@ impl Timeline {
         }
     }
 
-    /// A request has completed; the teller knows its story.
+    /// A request has completed; the trace builder knows its timeline.
     #[inline]
-    pub fn completed(&mut self, completion: &Completion, attribution: Attribution<'_>, teller: &mut Teller) {
+    pub fn completed(&mut self, completion: &Completion, attribution: RequestAttribution<'_>, builder: &mut TraceBuilder) {
         if completion.kind == CommandKind::Read && self.frame.overlaps(completion.arrived, completion.completed) {
-            self.consider(completion, attribution, teller);
+            self.consider(completion, attribution, builder);
         }
     }
 
-    fn consider(&mut self, completion: &Completion, attribution: Attribution<'_>, teller: &mut Teller) {
-        let full = self.slowest.len() >= self.wishes.slow_reads;
+    fn consider(&mut self, completion: &Completion, attribution: RequestAttribution<'_>, builder: &mut TraceBuilder) {
+        let full = self.slowest.len() >= self.wanted.slow_reads;
         let rank = (completion.completed - completion.arrived, Reverse(completion.id));
         if full && self.slowest.peek().is_none_or(|Reverse(least)| rank <= least.rank()) {
             return;
@@ -310,7 +310,7 @@ impl Timeline {
         if full {
             self.slowest.pop();
         }
-        let segments = teller.story(completion, attribution).into();
+        let segments = builder.timeline(completion, attribution).into();
         self.slowest.push(Reverse(Slow { completion: *completion, segments }));
     }
 
@@ -324,7 +324,7 @@ impl Timeline {
     #[inline]
     fn count(&mut self, slices: u64, now: Ns) {
         self.slices += slices;
-        if self.slices >= self.wishes.slices_max && now < self.frame.to {
+        if self.slices >= self.wanted.slices_max && now < self.frame.to {
             self.frame.to = now;
             self.full_at = Some(now);
         }
@@ -355,8 +355,8 @@ impl Timeline {
         self.frame.to = self.frame.to.min(end_ns);
         let mut last: Vec<Entry> = self.runs.iter().flatten().map(|&run| Entry::Ran(run)).collect();
         last.extend(self.uses.iter().flatten().map(|&used| Entry::Used(used)));
-        let holds = self.holds.iter().enumerate().filter(|(_, (gc, _))| *gc != NOBODY);
-        last.extend(holds.map(|(channel, &(gc, from))| Entry::Held(Hold { channel: channel as u32, gc, from, to: end_ns })));
+        let locks = self.locks.iter().enumerate().filter(|(_, (gc, _))| *gc != NOBODY);
+        last.extend(locks.map(|(channel, &(gc, from))| Entry::Locked(Lock { channel: channel as u32, gc, from, to: end_ns })));
         for entry in last {
             self.push(entry);
         }
@@ -389,7 +389,7 @@ impl Timeline {
         if let Some(at) = self.full_at {
             notes.push(format!(
                 "the timeline became full with {} slices: nothing from {} on is in it",
-                self.wishes.slices_max,
+                self.wanted.slices_max,
                 seconds(at)
             ));
         } else if asked.from >= end_ns && asked.from > asked.start_ns {
@@ -398,7 +398,7 @@ impl Timeline {
                 seconds(asked.from),
                 seconds(end_ns)
             ));
-        } else if self.wishes.to_ns.is_some() && asked.to > end_ns {
+        } else if self.wanted.to_ns.is_some() && asked.to > end_ns {
             notes.push(format!(
                 "the timeline's window reaches to {}, beyond the end of the measured part at {}",
                 seconds(asked.to),

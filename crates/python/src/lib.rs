@@ -316,7 +316,7 @@ fn run_spec(json: &str) -> PyResult<Spec> {
 fn run(py: Python<'_>, spec_json: &str, control: &Control, shared: &Shared) -> PyResult<String> {
     let spec = run_spec(spec_json)?;
     let progress = Arc::clone(&control.0);
-    let outcome = py.detach(|| runs::run_beside(&spec, &progress, &shared.0)).map_err(|error| failure(&error))?;
+    let outcome = py.detach(|| runs::run_shared(&spec, &progress, &shared.0)).map_err(|error| failure(&error))?;
     json(&outcome)
 }
 

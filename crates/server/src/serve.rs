@@ -12,7 +12,7 @@ use tinytail_config::ConfigError;
 use tinytail_core::design::Adjustment;
 use tinytail_core::device::Device;
 use tinytail_core::drive::Drive;
-use tinytail_core::observe::Occupant;
+use tinytail_core::observe::TrafficClass;
 use tinytail_core::units::{SECOND, SECTOR_BYTES};
 use tinytail_metrics::log::{Log, LogNote};
 use tinytail_metrics::{LatencySummary, Measures, Metrics};
@@ -222,19 +222,19 @@ pub fn serve(spec: &Spec, control: &Control, live: &Live) -> Result<Summary, Run
 }
 
 /// Everything that takes time of dies and channels.
-pub const EVERYTHING: [Occupant; 12] = [
-    Occupant::HostRead,
-    Occupant::HostProgram,
-    Occupant::Flush,
-    Occupant::ReadModifyWrite,
-    Occupant::Parity,
-    Occupant::Reconstruction,
-    Occupant::GcRead,
-    Occupant::GcProgram,
-    Occupant::Erase,
-    Occupant::Background,
-    Occupant::GcHold,
-    Occupant::Suspend,
+pub const EVERYTHING: [TrafficClass; 12] = [
+    TrafficClass::HostRead,
+    TrafficClass::HostProgram,
+    TrafficClass::Flush,
+    TrafficClass::ReadModifyWrite,
+    TrafficClass::Parity,
+    TrafficClass::Reconstruction,
+    TrafficClass::GcRead,
+    TrafficClass::GcProgram,
+    TrafficClass::Erase,
+    TrafficClass::Background,
+    TrafficClass::GcLock,
+    TrafficClass::Suspend,
 ];
 
 /// The size of what clients see.

@@ -8,7 +8,7 @@ use std::io::{self, Read, Write};
 use std::os::unix::net::UnixStream;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use tinytail_core::observe::Occupant;
+use tinytail_core::observe::TrafficClass;
 use tinytail_server::data::{Data, FileData, MemoryData, Sync};
 use tinytail_server::serve::EVERYTHING;
 
@@ -156,10 +156,10 @@ fn one_client_too_many_is_told_so() {
     assert_eq!(kind, 1 << 31 | 2, "by policy");
     assert!(text.contains("256 clients use this drive"), "{text}");
     // The older way to ask for the export has no words for it.
-    let mut untold = UnixStream::connect(&running.socket).unwrap();
-    untold.read_exact(&mut [0; 18]).unwrap();
-    untold.write_all(b"\0\0\0\x03IHAVEOPT\0\0\0\x01\0\0\0\0").unwrap();
-    assert_eq!(untold.read(&mut [0]).unwrap(), 0);
+    let mut ignored = UnixStream::connect(&running.socket).unwrap();
+    ignored.read_exact(&mut [0; 18]).unwrap();
+    ignored.write_all(b"\0\0\0\x03IHAVEOPT\0\0\0\x01\0\0\0\0").unwrap();
+    assert_eq!(ignored.read(&mut [0]).unwrap(), 0);
     assert_eq!(clients[0].read(0, 4), [0; 4]);
     let served = running.stop();
     assert_eq!((served.refused, served.clients, served.violations.0), (2, 256 + 2, 0));
@@ -304,7 +304,7 @@ fn the_socket_is_gone_after_a_clean_stop_and_what_was_asked_is_answered() {
 #[test]
 fn a_drive_that_cannot_go_on_says_so_and_answers_with_an_error() {
     let mut drive = drive("base+no-gc");
-    drive.make_free(&[Occupant::HostProgram, Occupant::Flush]);
+    drive.make_free(&[TrafficClass::HostProgram, TrafficClass::Flush]);
     let running = start(drive, memory(), SIZE, None);
     let mut client = running.client();
     let payload = vec![1; 16 << 20];
@@ -337,7 +337,7 @@ proptest! {
     #[test]
     fn one_after_the_other_requests_see_each_other(steps in steps()) {
         let mut drive = drive("base");
-        drive.make_free(&[Occupant::HostRead, Occupant::HostProgram, Occupant::Flush]);
+        drive.make_free(&[TrafficClass::HostRead, TrafficClass::HostProgram, TrafficClass::Flush]);
         let running = start(drive, memory(), SIZE, None);
         let mut clients = [running.client(), Client::connect(&running.socket, true)];
         let mut array = vec![0u8; 200_000];

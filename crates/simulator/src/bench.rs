@@ -5,7 +5,7 @@ use crate::catalog;
 use crate::control::{Control, Phase};
 use crate::outcome::write_amplification;
 use crate::play::{Ending, play};
-use crate::run::{LogSpec, RunError, Spec, StoriesSpec, run, thread_cpu_seconds};
+use crate::run::{LogSpec, RequestTimelinesSpec, RunError, Spec, run, thread_cpu_seconds};
 use serde::Serialize;
 use std::path::Path;
 use std::time::Instant;
@@ -166,7 +166,7 @@ fn steady(name: &str, design: &str, control: &Control) -> Result<Case, RunError>
     let mut mapped = 0u64;
     while source.fill(&mut batch, 32)? > 0 {
         mapped +=
-            drive.replay_in_books(batch.drain(..).map(|arrival| (arrival.command.kind == CommandKind::Write, arrival.command.sector)));
+            drive.replay_in_tables(batch.drain(..).map(|arrival| (arrival.command.kind == CommandKind::Write, arrival.command.sector)));
     }
     let floor = thread_cpu_seconds() - start;
     Ok(Case {
@@ -243,12 +243,13 @@ fn keeping(folder: &Path, control: &Control) -> Result<Case, RunError> {
                 requests: Some(REQUESTS / SLICES),
                 seed: 10 + slice,
                 log: keep.then(|| LogSpec { path: format!("{folder}/requests.parquet"), command: String::new() }),
-                stories: keep.then(|| StoriesSpec { path: folder.clone(), slowest: 1000, requests: Vec::new() }),
+                request_timelines: keep.then(|| RequestTimelinesSpec { path: folder.clone(), slowest: 1000, requests: Vec::new() }),
                 ..Spec::new(device, design, workload)
             };
             let wall = Instant::now();
             let outcome = run(&spec, control)?;
-            let failed = outcome.log.and_then(|log| log.error).or(outcome.stories.and_then(|stories| stories.error));
+            let failed =
+                outcome.log.and_then(|log| log.error).or(outcome.request_timelines.and_then(|request_timelines| request_timelines.error));
             failed.map_or(Ok(()), |error| Err(RunError::Failed(error)))?;
             let sum = if keep { &mut kept } else { &mut plain };
             *sum = (sum.0 + outcome.cpu_seconds, sum.1 + wall.elapsed().as_secs_f64());
@@ -261,7 +262,7 @@ fn keeping(folder: &Path, control: &Control) -> Result<Case, RunError> {
         keeping_cpu_ratio: Some(plain.0 / kept.0),
         keeping_wall_ratio: Some(plain.1 / kept.1),
         detail: format!(
-            "{design} on {device}, {workload}; {REQUESTS} requests with log and stories and as many without, in {SLICES} runs each"
+            "{design} on {device}, {workload}; {REQUESTS} requests with log and request timelines and as many without, in {SLICES} runs each"
         ),
         ..Case::named("keeping")
     })

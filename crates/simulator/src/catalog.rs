@@ -396,18 +396,18 @@ fn neither(document: &Document) -> ConfigError {
 /// all the faults found, the first that lies in the file itself is told, and not in one that it is composed with.
 fn check_parameters(path: &str, compose: impl Fn() -> Result<Design, ConfigError>) -> Result<(), ConfigError> {
     let own = |error: &ConfigError| error.0.iter().any(|fault| *fault.place.name == *path);
-    let mut told: Option<ConfigError> = None;
+    let mut reported: Option<ConfigError> = None;
     for listing in devices() {
         let Err(mut error) = compose()?.prepare(&device(&listing.name)?) else { return Ok(()) };
-        if told.as_ref().is_none_or(|told| !own(told) && own(&error)) {
+        if reported.as_ref().is_none_or(|reported| !own(reported) && own(&error)) {
             for fault in &mut error.0 {
                 let named = |text: &str| text.replace("this device", &listing.name);
                 (fault.found, fault.allowed) = (named(&fault.found), named(&fault.allowed));
             }
-            told = Some(error);
+            reported = Some(error);
         }
     }
-    told.map_or(Ok(()), Err)
+    reported.map_or(Ok(()), Err)
 }
 
 /// What a file describes.
@@ -495,8 +495,8 @@ mod tests {
         let design = design_with("base+no-gc", &settings, None).unwrap();
         assert_eq!(design.gc.write_points, 4);
         let rows = describe_device("ttflash-small", &settings).unwrap().rows;
-        let told: Vec<_> = rows.iter().filter(|row| row.source == "--set").map(|row| row.key.as_str()).collect();
-        assert_eq!(told, ["capacity_gb", "bad_block_percent"]);
+        let reported: Vec<_> = rows.iter().filter(|row| row.source == "--set").map(|row| row.key.as_str()).collect();
+        assert_eq!(reported, ["capacity_gb", "bad_block_percent"]);
         for (word, message) in [
             ("gc.write_pionts=4", "[gc] `write_pionts` is unknown (did you mean `write_points`?)"),
             ("gc.write_points=\"four\"", "[gc] `write_points` is \"four\"; allowed: a whole number"),
@@ -553,7 +553,7 @@ mod tests {
         for (composition, parts) in [
             (
                 "base+plane-blocking+preemptible",
-                ["[gc_hold] `scope` = \"channel\"", "of plane-blocking", "leave out plane-blocking or preemptible"],
+                ["[gc_lock] `scope` = \"channel\"", "of plane-blocking", "leave out plane-blocking or preemptible"],
             ),
             ("erase-baseline+i-es+d-es", ["[suspend] `mode` = \"d_es\"", "`mode` = \"i_es\" of i-es", "leave out i-es or d-es"]),
             (

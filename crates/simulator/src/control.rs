@@ -32,9 +32,9 @@ const PHASES: [Phase; 8] =
     [Phase::Reading, Phase::Ageing, Phase::Waiting, Phase::Loading, Phase::Writing, Phase::WarmingUp, Phase::Running, Phase::Serving];
 
 /// Simulated seconds that a write may spend in the device, if nothing else is said.
-pub const STARVED_AFTER_S: u64 = 10;
+pub const WRITE_STALL_S: u64 = 10;
 /// The most that may be said: some eleven days.
-pub const STARVED_AFTER_S_MAX: u64 = 1_000_000;
+pub const WRITE_STALL_S_MAX: u64 = 1_000_000;
 
 /// Progress of a run and the switch that ends it early. Shared between threads.
 #[derive(Debug)]
@@ -43,7 +43,7 @@ pub struct Control {
     total: AtomicU64,
     phase: AtomicU8,
     watch: Arc<Watch>,
-    starved_after_s: AtomicU64,
+    write_stall_s: AtomicU64,
 }
 
 impl Default for Control {
@@ -53,20 +53,20 @@ impl Default for Control {
             total: AtomicU64::default(),
             phase: AtomicU8::default(),
             watch: Arc::default(),
-            starved_after_s: AtomicU64::new(STARVED_AFTER_S),
+            write_stall_s: AtomicU64::new(WRITE_STALL_S),
         }
     }
 }
 
 impl Control {
     /// Simulated time that a write may spend in the device; beyond it the run is stuck, although other requests complete.
-    pub fn starved_after(&self) -> Ns {
-        self.starved_after_s.load(Ordering::Relaxed) * SECOND
+    pub fn write_stall(&self) -> Ns {
+        self.write_stall_s.load(Ordering::Relaxed) * SECOND
     }
 
     /// A write may spend so many simulated seconds in the device.
-    pub fn set_starved_after_s(&self, seconds: u64) {
-        self.starved_after_s.store(seconds, Ordering::Relaxed);
+    pub fn set_write_stall_s(&self, seconds: u64) {
+        self.write_stall_s.store(seconds, Ordering::Relaxed);
     }
 
     /// Pages, requests, or bytes of a file that is read, done in the current phase.

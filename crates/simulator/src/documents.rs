@@ -18,7 +18,7 @@ use tinytail_metrics::kinds::KindSummary;
 #[derive(JsonSchema)]
 struct Comparison {
     /// Raised when a document of this version could be misread.
-    #[schemars(skip_deserializing, extend("const" = 1))]
+    #[schemars(skip_deserializing, extend("const" = 2))]
     schema_version: u32,
     /// Version of tinytail.
     version: String,
@@ -85,8 +85,8 @@ impl JsonSchema for Common {
     }
 }
 
-/// What one design did. With several seeds a figure is the mean over them, a maximum the largest, blame the sum; what has no mean,
-/// such as `series` and `event_hash`, is that of the first.
+/// What one design did. With several seeds a figure is the mean over them, a maximum the largest, attributed time the sum; what
+/// has no mean, such as `series` and `event_hash`, is that of the first.
 #[derive(JsonSchema)]
 struct DesignResult {
     #[schemars(flatten)]
@@ -150,7 +150,7 @@ struct Setting {
     source: String,
 }
 
-/// Mean latencies of the requests that GCs made wait, held against those of the reference.
+/// Mean latencies of the requests that GCs made wait, compared with those of the reference.
 #[derive(JsonSchema)]
 struct Improvement {
     /// The design that is compared with the reference.
@@ -227,7 +227,7 @@ enum ErrorKind {
 #[derive(JsonSchema)]
 struct Certification {
     /// Raised when a document of this version could be misread.
-    #[schemars(skip_deserializing, extend("const" = 1))]
+    #[schemars(skip_deserializing, extend("const" = 2))]
     schema_version: u32,
     /// Version of tinytail.
     version: String,
@@ -358,7 +358,7 @@ struct Step {
 /// histogram's 0.1 %.
 #[derive(JsonSchema)]
 struct Condition {
-    /// What is held against the limit.
+    /// What is compared with the limit.
     name: String,
     /// The tests that need it.
     #[schemars(length(min = 1))]

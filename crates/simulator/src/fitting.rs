@@ -194,7 +194,7 @@ mod tests {
         assert_eq!(hard.used.as_f64(), Some(percent((spare / 6.0).floor())), "{}", hard.message);
         let said = format!("this drive has {:.1} % spare", spare / pages * 100.0);
         assert!(soft.message.ends_with(&said) && soft.message == hard.message, "{}", soft.message);
-        // It starts where GC rests, since GC would be urgent at the 2 % of the drive's file.
+        // It starts where no GC is wanted, since GC would be urgent at the 2 % of the drive's file.
         assert_eq!((fit.adjusted[3].wanted.as_f64(), fit.adjusted[3].used.as_f64()), (Some(2.0), soft.used.as_f64()));
     }
 

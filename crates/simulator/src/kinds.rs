@@ -6,7 +6,7 @@ use tinytail_core::host::CommandKind;
 use tinytail_core::units::SECTOR_BYTES;
 use tinytail_metrics::kinds::{Kind, Kinds, Limits, SLICES_MAX};
 
-/// Kinds of requests whose latencies are kept apart and held against limits.
+/// Kinds of requests whose latencies are kept apart and compared with limits.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct KindsSpec {

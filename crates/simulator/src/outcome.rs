@@ -20,10 +20,10 @@ use tinytail_metrics::distribution::Distribution;
 use tinytail_metrics::intervals::Interval;
 use tinytail_metrics::kinds::KindSummary;
 use tinytail_metrics::log::LogNote;
+use tinytail_metrics::request_timelines::RequestTimelinesNote;
 use tinytail_metrics::series::SeriesSummary;
-use tinytail_metrics::stories::StoriesNote;
 use tinytail_metrics::timeline::TimelineNote;
-use tinytail_metrics::{BlameSum, BurstsNote, GcAffected, LatencySummary, Measures, SlowestSum};
+use tinytail_metrics::{AttributionSum, BurstsNote, GcAffected, LatencySummary, Measures, SlowestSum};
 use tinytail_workload::{Fitted, InputKind, Pacing, Workload};
 
 /// The workload of a run.
@@ -107,16 +107,16 @@ pub struct StateNote {
 
 /// Where requests spent their time.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
-#[schemars(rename = "Blame")]
-pub struct BlameNote {
+#[schemars(rename = "Attribution")]
+pub struct AttributionNote {
     /// Of all reads.
-    pub all_reads: BlameSum,
+    pub all_reads: AttributionSum,
     /// Of the slowest 0.1 % of the reads.
     pub slowest_reads: SlowestSum,
     /// Of the slowest 10 %, 1 %, 0.1 %, 0.01 % and 0.001 % of the reads.
     pub tails: Vec<SlowestSum>,
     /// Of all writes.
-    pub all_writes: BlameSum,
+    pub all_writes: AttributionSum,
     /// Of the slowest 10 %, 1 %, 0.1 %, 0.01 % and 0.001 % of the writes.
     pub write_tails: Vec<SlowestSum>,
 }
@@ -130,7 +130,7 @@ pub struct GcTimes {
     pub max_us: f64,
     /// The longest time from a GC's start to its end, also of those that found nothing to free and do not count, in microseconds.
     pub turn_max_us: f64,
-    /// The part of the mean from the moment at which a GC holds all that it must to the end of its last page, in microseconds.
+    /// The part of the mean from the moment at which a GC has locked all that it must to the end of its last page, in microseconds.
     pub copy_mean_us: f64,
     /// Mean time before a GC for which the gate put it off, in microseconds; 0 for one that it let pass at once.
     pub gate_wait_mean_us: f64,
@@ -138,7 +138,7 @@ pub struct GcTimes {
     pub gate_wait_max_us: f64,
 }
 
-/// A GC that started beside another of its plane group although GC rotates.
+/// A GC that started while another of its plane group was under way although GC rotates.
 #[derive(Debug, Clone, Copy, Serialize, JsonSchema)]
 #[schemars(rename = "Violation")]
 pub struct ViolationNote {
@@ -176,14 +176,14 @@ pub struct Outcome {
     pub distribution: Distribution,
     /// How far figures may be off, by names such as `read.p99_us`. A figure of which too little was seen has none.
     pub intervals: BTreeMap<String, Interval>,
-    /// Reads that are GC-blocked, in percent: some page of them waited for a resource that a GC held.
+    /// Reads that are GC-blocked, in percent: some page of them waited for a resource that a GC locked.
     #[schemars(range(min = 0, max = 100))]
     pub gc_blocked_read_percent: f64,
     /// Requests that are GC-blocked, and their latencies.
     pub gc_affected: GcAffected,
-    /// Of the planes of a die, the share that works while a GC holds its plane or die, in percent: the GC's own plane all that
+    /// Of the planes of a die, the share that works while a GC locks its plane or die, in percent: the GC's own plane all that
     /// time, transfers and erase included, others during the array time of what has joined GC's operations. Without that it is
-    /// 100 divided by the planes of a die. `None` if no GC held anything. I/O-parallelized GC, section 6.2.
+    /// 100 divided by the planes of a die. `None` if no GC locked anything. I/O-parallelized GC, section 6.2.
     #[schemars(range(min = 0, max = 100))]
     pub plane_utilization_during_gc_percent: Option<f64>,
     /// How fast the host's data were read and written.
@@ -202,13 +202,14 @@ pub struct Outcome {
     pub gc_times: Option<GcTimes>,
     /// How fast bursts were done; `None` if the workload is not played in bursts.
     pub bursts: Option<BurstsNote>,
-    /// The first 1,000 GCs that started beside another of their plane group although GC rotates; none where it does not.
+    /// The first 1,000 GCs that started while another of their plane group was under way although GC rotates; none where it
+    /// does not.
     #[schemars(length(max = 1000))]
     pub rotation_violations: Vec<ViolationNote>,
     /// What makes these figures mean less than they seem to, the gravest first.
     pub findings: Vec<Finding>,
     /// Where the time went.
-    pub blame: BlameNote,
+    pub attribution: AttributionNote,
     /// The run over simulated time.
     pub series: SeriesSummary,
     /// How evenly planes and blocks were worn.
@@ -242,7 +243,7 @@ pub struct Outcome {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(with = "String")]
     pub unread: Option<String>,
-    /// What held what when requests stopped completing; `None` if none did.
+    /// Which locks were taken when requests stopped completing; `None` if none did.
     pub standstill: Option<String>,
     /// Name of the device.
     pub device: String,
@@ -261,8 +262,8 @@ pub struct Outcome {
     pub adjusted: Vec<Adjustment>,
     /// What became of the log of every request; `None` without `--log` and `--out`.
     pub log: Option<LogNote>,
-    /// What became of the stories; `None` without `--out`.
-    pub stories: Option<StoriesNote>,
+    /// What became of the request timelines; `None` without `--out`.
+    pub request_timelines: Option<RequestTimelinesNote>,
     /// What became of the timeline; `None` without `--timeline`.
     pub timeline: Option<TimelineNote>,
     /// Latencies of the kinds of requests that were measured apart, for certifications.
@@ -323,7 +324,7 @@ fn state_notes(aged: &Aged, unmapped: usize) -> Vec<String> {
     notes
 }
 
-/// The shares of the slowest requests that are blamed apart, in percent: those beyond p90 to p99.999.
+/// The shares of the slowest requests that are attributed apart, in percent: those beyond p90 to p99.999.
 const TAIL_SHARES_PERCENT: [f64; 5] = [10.0, 1.0, 0.1, 0.01, 0.001];
 
 /// The violations of rotation that are listed in a note with their times.
@@ -359,21 +360,21 @@ fn rotation_notes<M: Measures>(drive: &Drive<M>, start: u64) -> Vec<String> {
     }
     let (counters, violations) = (drive.counters(), drive.violations());
     let mut notes = Vec::new();
-    if counters.gcs_beside_others > 0 {
+    if counters.gcs_overlapping > 0 {
         let times = violations.iter().take(VIOLATIONS_LISTED);
         let times: Vec<String> =
             times.map(|violation| format!("{:.6} s (plane {})", (violation.at - start) as f64 / SECOND as f64, violation.plane)).collect();
-        let more = if counters.gcs_beside_others > VIOLATIONS_LISTED as u64 { ", and more" } else { "" };
+        let more = if counters.gcs_overlapping > VIOLATIONS_LISTED as u64 { ", and more" } else { "" };
         notes.push(format!(
-            "{} GCs started beside another of their group, because their planes ran out of space: at {}{more}",
-            counters.gcs_beside_others,
+            "{} GCs started while another of their group was under way, because their planes ran out of space: at {}{more}",
+            counters.gcs_overlapping,
             times.join(", ")
         ));
     }
-    if counters.starved > 0 {
+    if counters.space_blocked > 0 {
         notes.push(format!(
             "{} programs waited for an erased page while at most one GC ran in each group: writes came faster than rotation frees space",
-            counters.starved
+            counters.space_blocked
         ));
     }
     notes
@@ -425,7 +426,7 @@ pub(crate) fn outcome<M: Measures>(
         gc_times: gc_times(counters),
         bursts: figures.bursts,
         rotation_violations: rotation_violations(drive, figures.start),
-        blame: BlameNote {
+        attribution: AttributionNote {
             all_reads: metrics.all_reads(),
             slowest_reads: metrics.slowest_reads(0.1),
             tails: TAIL_SHARES_PERCENT.map(|share| metrics.slowest_reads(share)).into(),
@@ -485,7 +486,7 @@ pub(crate) fn outcome<M: Measures>(
             .collect(),
         adjusted: figures.adjusted,
         log: None,
-        stories: None,
+        request_timelines: None,
         timeline: None,
         kinds: drive.observer().metrics().kinds(),
         given_up: drive.observer().metrics().given_up(),
@@ -505,8 +506,8 @@ pub fn write_amplification(counters: &Counters) -> Option<f64> {
 
 /// Percent of the planes of a die that work during GC: the GC's own all the time, others while something of theirs has joined it.
 fn plane_utilization(counters: &Counters, device: &Device) -> Option<f64> {
-    let whole = u64::from(device.geometry.planes_per_die) * counters.gc_held_ns;
-    (whole > 0).then(|| (counters.gc_held_ns + counters.joined_gc_ns) as f64 * 100.0 / whole as f64)
+    let whole = u64::from(device.geometry.planes_per_die) * counters.gc_locked_ns;
+    (whole > 0).then(|| (counters.gc_locked_ns + counters.paired_gc_ns) as f64 * 100.0 / whole as f64)
 }
 
 fn throughput<M: Measures>(drive: &Drive<M>, device: &Device, bytes: u64, start: u64) -> Throughput {

@@ -98,7 +98,7 @@ impl<'a> Ahead<'a> {
 }
 
 /// Plays `source` to its end or until `enough` says so, and waits for the last completion. `offset_ns` is added to every
-/// open-loop arrival. The control hears the number of completed requests now and then.
+/// open-loop arrival. The control is given the number of completed requests now and then.
 pub fn play<O: Observer>(
     drive: &mut Drive<O>,
     source: &mut dyn Source,
@@ -261,7 +261,7 @@ impl<'a> Watch<'a> {
         self.looked_at_writes = drive.now();
         let waited = drive.now() - drive.oldest_write()?;
         let counters = drive.counters();
-        (waited > self.control.starved_after()).then(|| {
+        (waited > self.control.write_stall()).then(|| {
             Ending::Stuck(format!(
                 "One of them, a write, has been in the device for {:.1} s of simulated time while others went on; erases and programs were \
                  suspended {} times, and {} blocks were erased.",

@@ -2,7 +2,7 @@
 
 use crate::aged::Shared;
 use crate::catalog;
-use crate::control::{Control, Phase, STARVED_AFTER_S, STARVED_AFTER_S_MAX};
+use crate::control::{Control, Phase, WRITE_STALL_S, WRITE_STALL_S_MAX};
 use crate::crew::AtWork;
 use crate::image::Image;
 use crate::kinds::KindsSpec;
@@ -23,13 +23,13 @@ use tinytail_core::drive::Drive;
 use tinytail_core::ftl::ageing::Aged;
 use tinytail_core::host::{Arrival, CommandKind};
 use tinytail_core::ids::{Lpn, NONE};
-use tinytail_core::observe::Occupant;
+use tinytail_core::observe::TrafficClass;
 use tinytail_core::policy::SuspendPolicy;
 use tinytail_core::units::{MS, SECOND};
 use tinytail_metrics::log::{Log, LogError};
+use tinytail_metrics::request_timelines::{TracingMetrics, Wanted};
 use tinytail_metrics::series::{WINDOWS, WINDOWS_MAX};
-use tinytail_metrics::stories::{Storied, Wanted};
-use tinytail_metrics::timeline::{Timeline, TimelineError, Wishes};
+use tinytail_metrics::timeline::{Timeline, TimelineError, WantedTimeline};
 use tinytail_metrics::{Measures, Metrics};
 use tinytail_workload::{
     InputKind, Note, Pacing, Reading, Source, SourceContext, Streams, TraceOptions, Transform, Workload, WorkloadError,
@@ -63,9 +63,9 @@ pub struct Spec {
     /// The drive is warmed up before the measured part.
     #[serde(default = "yes")]
     pub warm_up: bool,
-    /// Simulated seconds that a write may spend in the device, 1 to `STARVED_AFTER_S_MAX`; longer, and the run ends as stuck.
-    #[serde(default = "starved_after_s")]
-    pub starved_after_s: u64,
+    /// Simulated seconds that a write may spend in the device, 1 to `WRITE_STALL_S_MAX`; longer, and the run ends as stuck.
+    #[serde(default = "write_stall_s")]
+    pub write_stall_s: u64,
     /// Values of the starting state that replace the device's.
     #[serde(default)]
     pub state: toml::Table,
@@ -79,9 +79,9 @@ pub struct Spec {
     pub log: Option<LogSpec>,
     /// The most windows that the series over time may have.
     pub windows: u32,
-    /// Which stories are kept, and where, if any are.
+    /// Which request timelines are kept, and where, if any are.
     #[serde(default)]
-    pub stories: Option<StoriesSpec>,
+    pub request_timelines: Option<RequestTimelinesSpec>,
     /// Causes that take no time, from the aged drive on.
     #[serde(default)]
     pub without: Vec<String>,
@@ -100,8 +100,8 @@ fn yes() -> bool {
     true
 }
 
-fn starved_after_s() -> u64 {
-    STARVED_AFTER_S
+fn write_stall_s() -> u64 {
+    WRITE_STALL_S
 }
 
 impl Spec {
@@ -119,13 +119,13 @@ impl Spec {
             seed: 1,
             verify: false,
             warm_up: true,
-            starved_after_s: STARVED_AFTER_S,
+            write_stall_s: WRITE_STALL_S,
             state: toml::Table::new(),
             settings: Settings::default(),
             image: None,
             log: None,
             windows: WINDOWS,
-            stories: None,
+            request_timelines: None,
             without: Vec::new(),
             timeline: None,
             kinds: None,
@@ -134,10 +134,10 @@ impl Spec {
     }
 }
 
-/// Stories of requests of the measured part.
+/// Timelines of requests of the measured part.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct StoriesSpec {
+pub struct RequestTimelinesSpec {
     /// The folder of their files, which must exist.
     pub path: String,
     /// Of how many of the slowest reads, and of how many of the slowest writes.
@@ -197,7 +197,7 @@ pub enum RunError {
 }
 
 /// Raised when a log of this version could be misread.
-const LOG_VERSION: u32 = 2;
+const LOG_VERSION: u32 = 3;
 
 /// User CPU time of this thread, in seconds.
 pub(crate) fn thread_cpu_seconds() -> f64 {
@@ -211,14 +211,14 @@ pub(crate) fn thread_cpu_seconds() -> f64 {
 /// # Errors
 /// A faulty device, design or workload; wrong data under `verify`.
 pub fn run(spec: &Spec, control: &Control) -> Result<Outcome, RunError> {
-    run_beside(spec, control, &Shared::default())
+    run_shared(spec, control, &Shared::default())
 }
 
 /// As `run`, for one of several runs that share what they can.
 ///
 /// # Errors
 /// As for `run`.
-pub fn run_beside(spec: &Spec, control: &Control, shared: &Shared) -> Result<Outcome, RunError> {
+pub fn run_shared(spec: &Spec, control: &Control, shared: &Shared) -> Result<Outcome, RunError> {
     run_changed(spec, control, shared, |_| {})
 }
 
@@ -310,21 +310,21 @@ impl Addresses {
 }
 
 fn open_timeline(spec: &TimelineSpec, device: &Device) -> Result<Timeline, RunError> {
-    let usual = Wishes::default();
+    let usual = WantedTimeline::default();
     let (from_ns, to_ns) = spec.window_ns.map_or((0, None), |(from, to)| (from, Some(to)));
     if to_ns.is_some_and(|to| to <= from_ns) {
         return Err(RunError::Failed(format!("the timeline's window must end after it begins, at {from_ns} ns")));
     }
     let slices_max = spec.slices_max.unwrap_or(usual.slices_max);
     let slow_reads = spec.slow_reads.unwrap_or(usual.slow_reads);
-    Ok(Timeline::create(&spec.path, device, Wishes { from_ns, to_ns, slices_max, slow_reads })?)
+    Ok(Timeline::create(&spec.path, device, WantedTimeline { from_ns, to_ns, slices_max, slow_reads })?)
 }
 
 #[expect(clippy::too_many_arguments, reason = "a run, and what it has opened before its work")]
 fn run_on(
     device: &Device,
     design: Design,
-    free: &[Occupant],
+    free: &[TrafficClass],
     workload: &Workload,
     prepared: Prepared,
     timeline: Option<Timeline>,
@@ -332,14 +332,17 @@ fn run_on(
     control: &Control,
     shared: &Shared,
 ) -> Result<Outcome, RunError> {
-    if spec.stories.is_none() && timeline.is_none() {
+    if spec.request_timelines.is_none() && timeline.is_none() {
         let mut drive = Drive::new(device, design, spec.verify, Metrics::default())?;
         drive.make_free(free);
         return run_with(drive, device, workload, prepared, spec, control, shared);
     }
-    let stories = spec.stories.as_ref();
-    let wanted = stories.map(|stories| Wanted { slowest: stories.slowest, requests: stories.requests.iter().copied().collect() });
-    let mut drive = Drive::new(device, design, spec.verify, Storied::new(device, wanted, timeline))?;
+    let request_timelines = spec.request_timelines.as_ref();
+    let wanted = request_timelines.map(|request_timelines| Wanted {
+        slowest: request_timelines.slowest,
+        requests: request_timelines.requests.iter().copied().collect(),
+    });
+    let mut drive = Drive::new(device, design, spec.verify, TracingMetrics::new(device, wanted, timeline))?;
     drive.make_free(free);
     run_with(drive, device, workload, prepared, spec, control, shared)
 }
@@ -354,10 +357,10 @@ fn run_with<M: Measures>(
     shared: &Shared,
 ) -> Result<Outcome, RunError> {
     let Prepared { image, log, adjusted, addresses } = prepared;
-    if !(1..=STARVED_AFTER_S_MAX).contains(&spec.starved_after_s) {
-        return Err(RunError::Failed(format!("`starved_after_s` is {}; allowed: 1 to {STARVED_AFTER_S_MAX}", spec.starved_after_s)));
+    if !(1..=WRITE_STALL_S_MAX).contains(&spec.write_stall_s) {
+        return Err(RunError::Failed(format!("`write_stall_s` is {}; allowed: 1 to {WRITE_STALL_S_MAX}", spec.write_stall_s)));
     }
-    control.set_starved_after_s(spec.starved_after_s);
+    control.set_write_stall_s(spec.write_stall_s);
     if let Some(kinds) = &spec.kinds {
         drive.observer_mut().metrics_mut().measure_kinds(kinds.kinds()?);
     }
@@ -390,7 +393,7 @@ fn run_with<M: Measures>(
         }
         None => shared.age(&mut drive, spec, &footprint, control)?,
     };
-    let unmapped = footprint.iter().filter(|&&lpn| drive.view().books().lookup(lpn) == NONE).count();
+    let unmapped = footprint.iter().filter(|&&lpn| drive.view().tables().lookup(lpn) == NONE).count();
     drive.wake();
     let mut ending = if control.is_cancelled() { Ending::Cancelled } else { Ending::Complete };
     let mut warm_up = "none".to_string();
@@ -467,7 +470,7 @@ fn run_with<M: Measures>(
     Ok(finish(outcome(&drive, device, workload, spec, &aged, figures), log, &mut drive, spec))
 }
 
-/// Ends the log and the timeline and writes the stories, where they are wanted, with what is known of the run by now.
+/// Ends the log and the timeline and writes the request timelines, where they are wanted, with what is known of the run by now.
 fn finish<M: Measures>(mut outcome: Outcome, log: Option<Log>, drive: &mut Drive<M>, spec: &Spec) -> Outcome {
     let about = |command: &str| {
         let state = serde_json::to_string(&outcome.state).expect("numbers and words");
@@ -487,8 +490,8 @@ fn finish<M: Measures>(mut outcome: Outcome, log: Option<Log>, drive: &mut Drive
         about.map(|(key, value)| (format!("tinytail.{key}"), value))
     };
     let command = spec.log.as_ref().map_or("", |log| &log.command);
-    let stories = match (&spec.stories, drive.observer().stories()) {
-        (Some(spec), Some(stories)) => Some(stories.write(&spec.path, &about(command))),
+    let request_timelines = match (&spec.request_timelines, drive.observer().request_timelines()) {
+        (Some(spec), Some(request_timelines)) => Some(request_timelines.write(&spec.path, &about(command))),
         _ => None,
     };
     let log = log.map(|log| log.finish(about(command).into()));
@@ -498,7 +501,7 @@ fn finish<M: Measures>(mut outcome: Outcome, log: Option<Log>, drive: &mut Drive
         outcome.timeline = Some(note);
         outcome.notes.extend(notes);
     }
-    (outcome.log, outcome.stories) = (log, stories);
+    (outcome.log, outcome.request_timelines) = (log, request_timelines);
     outcome
 }
 
@@ -628,17 +631,16 @@ impl Source for Kept {
 
 /// That a run got stuck, how, and what helps.
 fn stuck_message<M: Measures>(drive: &Drive<M>, why: &str, spec: &Spec) -> String {
-    let starving = match &drive.design().suspend {
-        SuspendPolicy::EraseSuspension(suspension) if suspension.may_starve() => Some(suspension.mode().replace('_', "-")),
+    let stalling = match &drive.design().suspend {
+        SuspendPolicy::EraseSuspension(suspension) if suspension.may_stall_writes() => Some(suspension.mode().replace('_', "-")),
         _ => None,
     };
     let remedy = if drive.design().gc_trigger.name() == "never" {
-        "GC never starts in this design, so the drive ran out of erased pages; `ideal-no-gc` is the overlay in which GC frees space in no time."
-            .into()
-    } else if let Some(suspend) = starving.filter(|_| drive.counters().suspensions > 0) {
+        "GC never starts in this design, so the drive ran out of erased pages; `ideal-gc` is the overlay with ideal (zero-cost) GC.".into()
+    } else if let Some(suspend) = stalling.filter(|_| drive.counters().suspensions > 0) {
         format!("Reads suspend erases without end under `{suspend}`; with the overlay `t-es` in its place, erases come to their end.")
-    } else if drive.oldest_write().is_some_and(|since| drive.now() - since > spec.starved_after_s * SECOND) {
-        format!("If that is a backlog, --starved-after-s {} lets writes wait longer.", (spec.starved_after_s * 10).min(STARVED_AFTER_S_MAX))
+    } else if drive.oldest_write().is_some_and(|since| drive.now() - since > spec.write_stall_s * SECOND) {
+        format!("If that is a backlog, --write-stall-s {} lets writes wait longer.", (spec.write_stall_s * 10).min(WRITE_STALL_S_MAX))
     } else {
         let live = drive.view().device().state.live_percent;
         format!("--state live_percent={} starts with more spare space.", live.saturating_sub(10).max(1))

@@ -34,7 +34,7 @@ impl TryFrom<Vec<String>> for Settings {
         }
         let mut given: [Vec<Given>; 3] = Default::default();
         for word in &words {
-            let (kind, value) = told_apart(Given::parse(word)?)?;
+            let (kind, value) = by_kind(Given::parse(word)?)?;
             if let Some(other) = given[kind].iter().find(|other| other.path == value.path) {
                 return Err(ConfigError::new(format!("{}: {} gives the same value", value.option, other.option)));
             }
@@ -47,7 +47,7 @@ impl TryFrom<Vec<String>> for Settings {
 }
 
 /// What a value is of, and the value without a prefix that says so.
-fn told_apart(mut given: Given) -> Result<(usize, Given), ConfigError> {
+fn by_kind(mut given: Given) -> Result<(usize, Given), ConfigError> {
     let prefix = KINDS.iter().position(|kind| *kind == given.path[0]).filter(|_| given.path.len() > 2);
     if prefix.is_some() {
         given.path.remove(0);

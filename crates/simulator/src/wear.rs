@@ -32,8 +32,8 @@ impl BlockErases {
 /// Erases of each block so far, ageing and warming up included.
 pub(crate) fn erases_so_far<O: Observer>(drive: &Drive<O>) -> Vec<u32> {
     let geometry = drive.view().geometry();
-    let books = drive.view().books();
-    (0..geometry.planes() * geometry.blocks_per_plane).map(|block| books.erase_count(block)).collect()
+    let tables = drive.view().tables();
+    (0..geometry.planes() * geometry.blocks_per_plane).map(|block| tables.erase_count(block)).collect()
 }
 
 /// Erases of the blocks in the measured part. Bad blocks are not among them.

@@ -6,7 +6,7 @@ use serde::Serialize;
 use tinytail_config::{ConfigError, did_you_mean};
 use tinytail_core::design::Design;
 use tinytail_core::device::Device;
-use tinytail_core::observe::Occupant;
+use tinytail_core::observe::TrafficClass;
 
 /// What a run may be without.
 #[derive(Debug, Clone, Copy, Serialize)]
@@ -17,37 +17,37 @@ pub struct Cause {
     pub meaning: &'static str,
     /// Whose time on dies and channels that is.
     #[serde(skip)]
-    occupants: &'static [Occupant],
+    traffic_classes: &'static [TrafficClass],
     /// What it changes in the device.
     #[serde(skip)]
     change: fn(&mut Device),
 }
 
 /// What dies and channels do for GC.
-const GC: [Occupant; 3] = [Occupant::GcRead, Occupant::GcProgram, Occupant::Erase];
+const GC: [TrafficClass; 3] = [TrafficClass::GcRead, TrafficClass::GcProgram, TrafficClass::Erase];
 
 /// The most commands in the device at a time.
 const QUEUE_DEPTH_MAX: u32 = 65_536;
 
-const fn flash(name: &'static str, meaning: &'static str, occupants: &'static [Occupant]) -> Cause {
-    Cause { name, meaning, occupants, change: |_| {} }
+const fn flash(name: &'static str, meaning: &'static str, traffic_classes: &'static [TrafficClass]) -> Cause {
+    Cause { name, meaning, traffic_classes, change: |_| {} }
 }
 
 const fn device(name: &'static str, meaning: &'static str, change: fn(&mut Device)) -> Cause {
-    Cause { name, meaning, occupants: &[], change }
+    Cause { name, meaning, traffic_classes: &[], change }
 }
 
 /// Everything that a run may be without.
 pub const CAUSES: [Cause; 13] = [
-    flash("gc", "all of GC: what takes no time holds nothing and waits for nothing", &GC),
-    flash("gc-read", "reads of pages that GC moves", &[Occupant::GcRead]),
-    flash("gc-program", "moving pages: GC's programs and the reads that feed them", &[Occupant::GcRead, Occupant::GcProgram]),
-    flash("erase", "erases", &[Occupant::Erase]),
-    flash("flush", "programs from the write buffer", &[Occupant::Flush]),
-    flash("read-modify-write", "reads of the rest of pages that are written in part", &[Occupant::ReadModifyWrite]),
-    flash("parity", "programs of parity, reads of old pages for it, and computing it", &[Occupant::Parity]),
-    flash("reconstruction", "reads that reconstruct a page", &[Occupant::Reconstruction]),
-    flash("background", "scrubbing and wear levelling", &[Occupant::Background]),
+    flash("gc", "all of GC: what takes no time locks nothing and waits for nothing", &GC),
+    flash("gc-read", "reads of pages that GC moves", &[TrafficClass::GcRead]),
+    flash("gc-program", "moving pages: GC's programs and the reads that feed them", &[TrafficClass::GcRead, TrafficClass::GcProgram]),
+    flash("erase", "erases", &[TrafficClass::Erase]),
+    flash("flush", "programs from the write buffer", &[TrafficClass::Flush]),
+    flash("read-modify-write", "reads of the rest of pages that are written in part", &[TrafficClass::ReadModifyWrite]),
+    flash("parity", "programs of parity, reads of old pages for it, and computing it", &[TrafficClass::Parity]),
+    flash("reconstruction", "reads that reconstruct a page", &[TrafficClass::Reconstruction]),
+    flash("background", "scrubbing and wear levelling", &[TrafficClass::Background]),
     device("suspend", "suspending and resuming erases and programs", |device| {
         let timing = &mut device.timing;
         (timing.suspend_ns, timing.resume_ns, timing.verify_ns) = (0, 0, 0);
@@ -80,13 +80,13 @@ pub(crate) fn without(
     device: &mut Device,
     composition: &str,
     settings: &Settings,
-) -> Result<(Design, Vec<Occupant>), ConfigError> {
+) -> Result<(Design, Vec<TrafficClass>), ConfigError> {
     let mut free = Vec::new();
     for name in names {
         let cause = cause(name)?;
         (cause.change)(device);
-        free.extend(cause.occupants);
+        free.extend(cause.traffic_classes);
     }
-    let without_gc = GC.iter().all(|occupant| free.contains(occupant));
-    Ok((catalog::design_with(composition, settings, without_gc.then_some("ideal-no-gc"))?, free))
+    let without_gc = GC.iter().all(|traffic| free.contains(traffic));
+    Ok((catalog::design_with(composition, settings, without_gc.then_some("ideal-gc"))?, free))
 }

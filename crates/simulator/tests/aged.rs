@@ -8,7 +8,7 @@ use std::time::{Duration, SystemTime};
 use tinytail_simulator::aged::{Cache, Shared};
 use tinytail_simulator::control::{Control, Phase};
 use tinytail_simulator::power::CASES;
-use tinytail_simulator::run::{Spec, run, run_beside};
+use tinytail_simulator::run::{Spec, run, run_shared};
 
 fn cache(folder: &Path, limit_bytes: u64) -> Cache {
     Cache { folder: folder.into(), limit_bytes }
@@ -24,7 +24,7 @@ fn spec(device: &str, design: &str) -> Spec {
 
 /// The results of a run, but for what they took.
 fn result(spec: &Spec, shared: &Shared) -> serde_json::Value {
-    let mut outcome = serde_json::to_value(run_beside(spec, &Control::default(), shared).unwrap()).unwrap();
+    let mut outcome = serde_json::to_value(run_shared(spec, &Control::default(), shared).unwrap()).unwrap();
     for measured in ["cpu_seconds", "requests_per_cpu_second", "ns_per_event"] {
         outcome[measured].take();
     }
@@ -105,7 +105,7 @@ fn a_design_waits_for_another_s_drive_until_it_is_cancelled() {
         .zip(&controls)
         .map(|(spec, control)| {
             let (shared, control) = (Arc::clone(&shared), Arc::clone(control));
-            std::thread::spawn(move || run_beside(&spec, &control, &shared).unwrap().partial)
+            std::thread::spawn(move || run_shared(&spec, &control, &shared).unwrap().partial)
         })
         .collect();
     while BTreeSet::from_iter(controls.iter().map(|control| control.phase() as u8))
@@ -153,7 +153,7 @@ fn what_was_used_longest_ago_makes_room() {
     let specs = [1, 2, 3].map(|seed| Spec { seed, ..spec("ttflash-small", "base") });
     let keep = |spec: &Spec, limit| {
         let shared = Shared::new(Vec::new(), Some(cache(folder.path(), limit))).keep_all();
-        run_beside(spec, &Control::default(), &shared).unwrap();
+        run_shared(spec, &Control::default(), &shared).unwrap();
         assert!(shared.take_notes().is_empty());
         let mut seeds: Vec<u64> = cache(folder.path(), limit).list().into_iter().map(|listed| listed.header.unwrap().seed).collect();
         seeds.sort_unstable();
@@ -232,7 +232,7 @@ fn what_is_as_fast_to_make_is_not_kept() {
     }
     assert!(files(folder.path()).is_empty());
     let much = Spec { state: "overwrite_percent = 10000".parse().unwrap(), ..spec("ttflash-small", "base") };
-    run_beside(&much, &Control::default(), &shared).unwrap();
+    run_shared(&much, &Control::default(), &shared).unwrap();
     assert_eq!(files(folder.path()).len(), 1);
     // A run by itself has no cache.
     run(&Spec { seed: 9, ..much }, &Control::default()).unwrap();

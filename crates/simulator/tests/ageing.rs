@@ -15,9 +15,9 @@ const DEVICE: &str = "name = \"two-planes\"\nsummary = \"s\"\n\
 const WORKLOAD: &str = "summary = \"s\"\n[synthetic]\nqueue_depth = 8\nblock_bytes = 4096\nread_share = 0.0\naddresses = \"uniform\"\n\
     requests = 41943\n";
 
-/// GC that holds its plane alone and keeps the starting state's erased share.
+/// GC that locks its plane alone and keeps the starting state's erased share.
 const OVERLAY: &str = "kind = \"overlay\"\nsummary = \"s\"\n[gc_trigger]\npolicy = \"watermark\"\nsoft_free_percent = 5.0\n\
-    hard_free_percent = 1.0\n[gc_gate]\npolicy = \"free\"\n[gc_hold]\npolicy = \"blocking\"\nscope = \"plane\"\n";
+    hard_free_percent = 1.0\n[gc_gate]\npolicy = \"free\"\n[gc_lock]\npolicy = \"blocking\"\nscope = \"plane\"\n";
 
 fn outcome(victims: &str, state: &str) -> Result<Outcome, RunError> {
     let folder = tempfile::tempdir().unwrap();

@@ -4,7 +4,7 @@ use proptest::prelude::*;
 
 use tinytail_core::drive::Drive;
 use tinytail_core::host::{Arrival, Command, CommandKind};
-use tinytail_core::observe::{Attribution, Completion, Observer};
+use tinytail_core::observe::{Completion, Observer, RequestAttribution};
 use tinytail_core::units::{MS, Ns};
 use tinytail_simulator::catalog;
 use tinytail_simulator::control::Control;
@@ -16,7 +16,7 @@ use tinytail_workload::{Pacing, Source, Streams, WorkloadError};
 struct Log(Vec<Completion>);
 
 impl Observer for Log {
-    fn completed(&mut self, completion: &Completion, _: Attribution<'_>) {
+    fn completed(&mut self, completion: &Completion, _: RequestAttribution<'_>) {
         self.0.push(*completion);
     }
 }

@@ -375,7 +375,7 @@ proptest! {
         let (_other, device) = written(device.get(&small_devices()).as_bytes());
         let design = if checked == Ok("overlay") { format!("base+{path}") } else { path.clone() };
         match played(spec(&device, &design, "randrw70-qd16")) {
-            Ok(outcome) => prop_assert!(outcome.stuck.is_none_or(|stuck| stuck.contains("ideal-no-gc")), "{}", design),
+            Ok(outcome) => prop_assert!(outcome.stuck.is_none_or(|stuck| stuck.contains("ideal-gc")), "{}", design),
             Err(message) => prop_assert!(names_file_and_key(&message, &path) || message.contains("] `"), "{}", message),
         }
     }
@@ -407,7 +407,7 @@ proptest! {
         match resolved {
             Err(error) => prop_assert!(names_file_and_key(&error.to_string(), &path) || error.to_string().contains("damaged"), "{}", error),
             Ok(_) => match played(spec("ttflash-small", "base", &path)) {
-                // A write of 64 MiB may take this drive longer than the time after which writes count as starved.
+                // A write of 64 MiB may take this drive longer than the time after which writes count as stalled.
                 Ok(outcome) => prop_assert!(outcome.stuck.as_ref().is_none_or(|stuck| stuck.contains("a write, has been in the device")), "{:?}", outcome.stuck),
                 Err(message) => prop_assert!(message.contains("damaged"), "{}", message),
             },

@@ -4,10 +4,10 @@ use tinytail_core::design::Design;
 use tinytail_core::device::{Bandwidth, Derived, Device};
 use tinytail_core::drive::Drive;
 use tinytail_core::host::{Command, CommandKind};
-use tinytail_core::observe::{Blind, Completion};
-use tinytail_core::policy::join::same_offset::SameOffset;
+use tinytail_core::observe::{Completion, NullObserver};
 use tinytail_core::policy::order::read_first::{Channel, ReadFirst};
-use tinytail_core::policy::{JoinPolicy, OrderPolicy};
+use tinytail_core::policy::pairing::same_offset::SameOffset;
+use tinytail_core::policy::{OrderPolicy, PairingPolicy};
 use tinytail_core::units::{Ns, SECOND};
 use tinytail_simulator::catalog;
 use tinytail_simulator::control::Control;
@@ -234,7 +234,7 @@ fn uncontended_requests_take_exactly_what_follows_from_the_data() {
             let pattern = &device.timing.page_class_pattern;
             usize::from(pattern[offset as usize % pattern.len()])
         };
-        let mut drive = Drive::new(&device, no_gc(), true, Blind).unwrap();
+        let mut drive = Drive::new(&device, no_gc(), true, NullObserver).unwrap();
         drive.age(1, &[], |_, _| true);
         let planes = u64::from(g.planes());
         // Ageing lays the pages of a plane in order, so each of these has another offset in plane 0.
@@ -249,7 +249,7 @@ fn uncontended_requests_take_exactly_what_follows_from_the_data() {
         let buffered = device.ram.buffer_kib > 0;
         for write in 0..offsets {
             let page = if buffered { u64::from(write) % 16 } else { 0 };
-            let expected = expected.write_page_ns[if buffered { 0 } else { class(drive.view().books().next_offset(0, 0)) }];
+            let expected = expected.write_page_ns[if buffered { 0 } else { class(drive.view().tables().next_offset(0, 0)) }];
             assert_eq!(alone(&mut drive, CommandKind::Write, page, g.page_bytes), expected, "{name}");
         }
         if let Some(small) = expected.write_4kib_ns {
@@ -271,11 +271,11 @@ fn saturated(device: &Device, kind: CommandKind, multi_plane: bool, expected: f6
     }
     let mut design = no_gc();
     if multi_plane {
-        design.join = JoinPolicy::SameOffset(SameOffset {});
+        design.pairing = PairingPolicy::SameOffset(SameOffset {});
     }
     // With any other order the dies of a channel fall into step.
     design.order = OrderPolicy::ReadFirst(ReadFirst::new(Channel::Commands));
-    let mut drive = Drive::new(&device, design, false, Blind).unwrap();
+    let mut drive = Drive::new(&device, design, false, NullObserver).unwrap();
     if kind == CommandKind::Read {
         drive.age(1, &[], |_, _| true);
     }

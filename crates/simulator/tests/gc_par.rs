@@ -1,4 +1,4 @@
-//! I/O-parallelized GC, its baseline and the techniques that its paper holds against it, on its drive.
+//! I/O-parallelized GC, its baseline and the techniques that its paper compares it with, on its drive.
 
 use std::io::Write;
 use tempfile::NamedTempFile;
@@ -32,7 +32,7 @@ fn refused(design: &str, device: &str) -> String {
 }
 
 #[test]
-fn two_planes_of_a_die_are_half_used_during_gc_until_the_host_joins_it() {
+fn two_planes_of_a_die_are_half_used_during_gc_until_the_host_pairs_with_it() {
     let of = |design: &str| outcome(design, "hpdc-1t-small", 15_000);
     let base = of("hpdc-baseline");
     assert_eq!(base.plane_utilization_during_gc_percent, Some(50.0));
@@ -42,7 +42,10 @@ fn two_planes_of_a_die_are_half_used_during_gc_until_the_host_joins_it() {
         let par = of(&format!("hpdc-baseline+gc-par{}", if design == "gc-vic" { "+gc-vic" } else { "" }));
         let utilization = par.plane_utilization_during_gc_percent.unwrap();
         assert!(utilization > 51.0 && utilization <= 100.0, "{design}: {utilization}");
-        assert!(fired(&par, "join/gc_par: reads beside GC's") > 0 && fired(&par, "join/gc_par: programs beside GC's") > 0, "{design}");
+        assert!(
+            fired(&par, "pairing/gc_par: reads paired with GC's") > 0 && fired(&par, "pairing/gc_par: programs paired with GC's") > 0,
+            "{design}"
+        );
         assert!(par.gc_affected.writes.mean_us < base.gc_affected.writes.mean_us, "{design}");
         assert_eq!(
             (par.state.free_pages_min, par.state.victim_valid_percent),
@@ -52,13 +55,13 @@ fn two_planes_of_a_die_are_half_used_during_gc_until_the_host_joins_it() {
         assert!(par.throughput.makespan_mb_per_second > base.throughput.makespan_mb_per_second, "{design}");
         assert!(par.throughput.device_busy_mb_per_second > base.throughput.device_busy_mb_per_second, "{design}");
     }
-    assert_eq!(of("hpdc-baseline+ideal-no-gc").plane_utilization_during_gc_percent, None);
+    assert_eq!(of("hpdc-baseline+ideal-gc").plane_utilization_during_gc_percent, None);
 }
 
 #[test]
 fn what_the_paper_holds_against_it_leaves_the_other_plane_unused() {
     for (design, device, fired) in [
-        ("hpdc-baseline+die-preemptible", "hpdc-1t-small", "gc_hold/preemptible: yielded"),
+        ("hpdc-baseline+die-preemptible", "hpdc-1t-small", "gc_lock/preemptible: yielded"),
         ("hpdc-baseline+idle-die", "hpdc-1t-small", "place/idle_die: left their plane"),
         ("hpdc-baseline+gc-slack", "hpdc-1t-small", "order/deadline_slack: deadlines missed"),
         ("hpdc-ttflash", "hpdc-1t-rain-small", "read_plan/gc_tolerant: reconstructed pages"),
@@ -81,8 +84,8 @@ fn what_contradicts_it_is_refused_with_its_keys() {
     for (design, device, words) in [
         ("base+through-controller+gc-par", "ttflash-small", ["`planes_per_die`", "gc_par"]),
         ("gc-par", "ttflash-small", ["`planes_per_die`", "gc_par"]),
-        ("hpdc-baseline+gc-vic", "hpdc-1t-small", ["[victim]", "[join] `policy` = \"same_offset\""]),
-        ("hpdc-baseline+gc-par+ideal-no-gc", "hpdc-1t-small", ["[gc] `ideal` = true", "gc_par"]),
+        ("hpdc-baseline+gc-vic", "hpdc-1t-small", ["[victim]", "[pairing] `policy` = \"same_offset\""]),
+        ("hpdc-baseline+gc-par+ideal-gc", "hpdc-1t-small", ["[gc] `ideal` = true", "gc_par"]),
         ("base-rain+idle-die", "ttflash-small", ["[place] `policy` = \"idle_die\"", "[place] `policy` = \"rain\""]),
         ("harey-baseline+gc-par-basic", "hpdc-1t-small", ["[place] `policy` = \"next_idle\"", "gc_par"]),
     ] {

@@ -8,7 +8,7 @@ use tinytail_core::design::Design;
 use tinytail_core::device::Device;
 use tinytail_core::drive::Drive;
 use tinytail_core::image::Layout;
-use tinytail_core::observe::Blind;
+use tinytail_core::observe::NullObserver;
 use tinytail_simulator::catalog;
 use tinytail_simulator::control::Control;
 use tinytail_simulator::image::{self, CreateSpec, Header, Image, VERSION};
@@ -100,7 +100,7 @@ fn a_run_from_an_image_is_the_run_that_aged_by_itself() {
 }
 
 #[test]
-fn padding_of_a_strict_drive_is_part_of_its_image() {
+fn padding_of_a_superpage_drive_is_part_of_its_image() {
     let folder = folder();
     let path = folder.path().join("drive.image");
     let (device, design) = ("lowlatency-240g-small", "erase-baseline");
@@ -256,7 +256,7 @@ fn tiny() -> (Device, Design) {
 static IMAGE: LazyLock<Vec<u8>> = LazyLock::new(|| {
     let (device, design) = tiny();
     let layout = Layout::of(&device, &design);
-    let mut drive = Drive::new(&device, design, false, Blind).unwrap();
+    let mut drive = Drive::new(&device, design, false, NullObserver).unwrap();
     let aged = drive.age(1, &[], |_, _| true);
     let header = Header {
         tinytail: "test".into(),
@@ -277,7 +277,7 @@ fn load(bytes: &[u8]) -> Result<(), String> {
     let (device, design) = tiny();
     let image = Image::read("fuzzed", Cursor::new(bytes), bytes.len() as u64).map_err(|error| error.to_string())?;
     image.check_fits(&device, &design).map_err(|error| error.to_string())?;
-    let mut drive = Drive::new(&device, design, true, Blind).unwrap();
+    let mut drive = Drive::new(&device, design, true, NullObserver).unwrap();
     image.load(&mut drive, 1).map_err(|error| error.to_string())?;
     drive.audit()
 }

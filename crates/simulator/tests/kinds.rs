@@ -4,7 +4,7 @@ use tinytail_simulator::control::Control;
 use tinytail_simulator::image::{self, CreateSpec};
 use tinytail_simulator::kinds::{KindSpec, KindsSpec, ReadOrWrite};
 use tinytail_simulator::outcome::Outcome;
-use tinytail_simulator::run::{RunError, Spec, StoriesSpec, run};
+use tinytail_simulator::run::{RequestTimelinesSpec, RunError, Spec, run};
 use tinytail_simulator::settings::Settings;
 use tinytail_workload::TraceOptions;
 
@@ -59,11 +59,11 @@ fn a_run_that_is_given_up_issues_no_more_and_says_why() {
 }
 
 #[test]
-fn kinds_are_the_same_in_a_run_that_keeps_stories() {
+fn kinds_are_the_same_in_a_run_that_keeps_timelines() {
     let folder = tempfile::tempdir().unwrap();
     let alone = spec("act", 2000, small_reads());
-    let stories = StoriesSpec { path: folder.path().to_str().unwrap().into(), slowest: 1, requests: vec![] };
-    assert_eq!(outcome(&Spec { stories: Some(stories), ..alone.clone() }).kinds, outcome(&alone).kinds);
+    let request_timelines = RequestTimelinesSpec { path: folder.path().to_str().unwrap().into(), slowest: 1, requests: vec![] };
+    assert_eq!(outcome(&Spec { request_timelines: Some(request_timelines), ..alone.clone() }).kinds, outcome(&alone).kinds);
 }
 
 #[test]
@@ -107,7 +107,7 @@ fn an_image_fits_designs_of_its_layout_unless_its_victims_are_those_of_another()
     create(&own, toml::Table::from_iter([("victims".into(), "design".into())]));
     let fits = |image: &str, design: &str| image::fits(image, device, design, &none()).unwrap();
     assert!(fits(&shared, "base") && fits(&shared, "base+t-es"));
-    assert!(!fits(&shared, "base+strict-programs"), "two write points");
+    assert!(!fits(&shared, "base+superpage-programs"), "two write points");
     assert!(fits(&own, "base") && !fits(&own, "base+t-es"));
     assert!(!image::fits(&shared, "ttflash-small", "base", &none()).unwrap());
     assert!(image::fits(&shared, device, "nosuch", &none()).is_err());

@@ -60,8 +60,8 @@ fn sums(path: &str) -> (BTreeMap<String, String>, BTreeMap<String, u64>) {
     (about, sums)
 }
 
-fn blamed(outcome: &Outcome, cause: &str) -> u64 {
-    [&outcome.blame.all_reads.ns, &outcome.blame.all_writes.ns].iter().filter_map(|ns| ns.get(cause)).sum()
+fn attributed(outcome: &Outcome, cause: &str) -> u64 {
+    [&outcome.attribution.all_reads.ns, &outcome.attribution.all_writes.ns].iter().filter_map(|ns| ns.get(cause)).sum()
 }
 
 #[test]
@@ -76,7 +76,7 @@ fn a_log_holds_every_request_of_the_measured_part_and_changes_nothing() {
     assert_eq!((note.error.as_ref(), note.requests, note.bytes), (None, 20_000, std::fs::metadata(file.path()).unwrap().len()));
     let (about, sums) = sums(&file.path());
     let expected = [
-        ("log_version", "2"),
+        ("log_version", "3"),
         ("device", "ttflash-small"),
         ("design", "base"),
         ("workload", "randrw70-qd16"),
@@ -103,7 +103,7 @@ fn a_log_holds_every_request_of_the_measured_part_and_changes_nothing() {
         sums.iter().filter(|(column, _)| !["asked_ns", "arrived_ns", "completed_ns", "latency_ns"].contains(&column.as_str()))
     {
         if let Some(cause) = column.strip_suffix("_ns") {
-            assert_eq!(sum, blamed(&logged, cause), "{cause}");
+            assert_eq!(sum, attributed(&logged, cause), "{cause}");
             parts += sum;
         }
     }

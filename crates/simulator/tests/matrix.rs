@@ -10,7 +10,7 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use tinytail_core::device::Device;
 use tinytail_core::drive::Drive;
-use tinytail_core::observe::{Attribution, Completion, Observer, PARTS};
+use tinytail_core::observe::{Completion, Observer, PARTS, RequestAttribution};
 use tinytail_core::units::MS;
 use tinytail_simulator::catalog;
 use tinytail_simulator::control::Control;
@@ -23,7 +23,7 @@ use tinytail_workload::{SourceContext, TraceOptions, Workload};
 struct Causes([u64; PARTS]);
 
 impl Observer for Causes {
-    fn completed(&mut self, completion: &Completion, attribution: Attribution<'_>) {
+    fn completed(&mut self, completion: &Completion, attribution: RequestAttribution<'_>) {
         assert_eq!(attribution.total(), completion.completed - completion.arrived, "the causes of a latency add up to it");
         attribution.parts().for_each(|(part, ns)| self.0[part] += ns);
     }
@@ -180,7 +180,7 @@ fn holds(found: &BTreeMap<String, String>) {
         writeln!(text, "{pair} {done}").expect("a string takes all");
         text
     });
-    if std::env::var("TINYTAIL_HASHES").is_ok_and(|wish| wish == "write") {
+    if std::env::var("TINYTAIL_HASHES").is_ok_and(|value| value == "write") {
         return std::fs::write(path, text).unwrap();
     }
     let held = std::fs::read_to_string(path).unwrap_or_default();

@@ -58,24 +58,24 @@ fn a_workload_without_a_number_of_requests_is_played_with_that_of_the_run() {
 #[test]
 fn gc_makes_base_slow_and_its_twins_are_not() {
     let base = outcome("base", "randrw70-qd16", 60_000);
-    let none = outcome("base+ideal-no-gc", "randrw70-qd16", 60_000);
+    let none = outcome("base+ideal-gc", "randrw70-qd16", 60_000);
     assert!(base.gc_count > 0 && none.gc_count > 0);
     assert!(base.read.p99_us.unwrap() > 4.0 * none.read.p99_us.unwrap(), "{:?} {:?}", base.read, none.read);
     assert!(base.gc_blocked_read_percent > 0.0);
     assert_eq!(none.gc_blocked_read_percent, 0.0);
     for outcome in [&base, &none] {
-        let blamed: u64 = outcome.blame.all_reads.ns.values().sum();
+        let attributed: u64 = outcome.attribution.all_reads.ns.values().sum();
         let measured = outcome.read.mean_us.unwrap() * 1000.0 * outcome.read.count as f64;
-        assert!((blamed as f64 - measured).abs() < 1.0 + measured * 1e-12, "blame adds up: {blamed} of {measured}");
+        assert!((attributed as f64 - measured).abs() < 1.0 + measured * 1e-12, "attribution adds up: {attributed} of {measured}");
     }
 }
 
 #[test]
 fn tails_series_and_wear_agree_with_the_totals_of_the_run() {
     let base = outcome("base", "randrw70-qd16", 60_000);
-    let tails = &base.blame.tails;
+    let tails = &base.attribution.tails;
     assert_eq!(tails.iter().map(|tail| tail.share_percent).collect::<Vec<_>>(), [10.0, 1.0, 0.1, 0.01, 0.001]);
-    assert_eq!(tails[2], base.blame.slowest_reads);
+    assert_eq!(tails[2], base.attribution.slowest_reads);
     for pair in tails.windows(2) {
         let [wider, narrower] = [&pair[0].sum, &pair[1].sum];
         assert!(wider.count >= narrower.count && pair[0].latency_us_from <= pair[1].latency_us_from);
@@ -88,21 +88,21 @@ fn tails_series_and_wear_agree_with_the_totals_of_the_run() {
     assert!(blocks.erases.is_sorted_by(|one, two| one < two));
 }
 
-/// Most of the writes' time passes in the host, since GCs keep the slots of the device taken; and that is what it is blamed on.
+/// Most of the writes' time passes in the host, since GCs keep the slots of the device taken; and that is what it is attributed to.
 #[test]
 fn what_waits_in_the_host_behind_gcs_waits_for_gcs() {
-    let writes = outcome("base", "randrw70-bursty", 20_000).blame.all_writes;
+    let writes = outcome("base", "randrw70-bursty", 20_000).attribution.all_writes;
     let total: u64 = writes.ns.values().sum();
     let for_gc: u64 = writes.ns.iter().filter(|(cause, _)| cause.contains("gc") || cause.ends_with("erase")).map(|(_, ns)| ns).sum();
     assert!(writes.host_queue_ns * 10 > total * 9, "{writes:?}");
     assert!(for_gc * 4 > total * 3, "{writes:?}");
     // Without GC the same load fills the queue as well now and then, for the host's own work.
-    let reads = outcome("base+ideal-no-gc", "randrw70-bursty", 20_000).blame.all_reads;
+    let reads = outcome("base+ideal-gc", "randrw70-bursty", 20_000).attribution.all_reads;
     assert!(reads.ns.keys().all(|cause| !cause.contains("gc") && !cause.ends_with("erase")), "{reads:?}");
 }
 
 #[test]
-fn narrower_holds_block_fewer_reads() {
+fn narrower_locks_block_fewer_reads() {
     let blocked = |design: &str| outcome(design, "randrw70-qd16", 60_000).gc_blocked_read_percent;
     let (controller, channel, plane) = (blocked("base+controller-blocking"), blocked("base"), blocked("base+plane-blocking"));
     assert!(controller > channel && channel > plane && plane > 0.0, "{controller} {channel} {plane}");
@@ -112,7 +112,7 @@ fn narrower_holds_block_fewer_reads() {
 fn a_run_without_gc_that_runs_out_of_space_says_what_helps() {
     let outcome = outcome("base+no-gc", "randwrite-qd32", 400_000);
     let stuck = outcome.stuck.expect("no erased page is left");
-    assert!(outcome.partial && stuck.contains("ideal-no-gc") && stuck.contains("erased page"), "{stuck}");
+    assert!(outcome.partial && stuck.contains("ideal-gc") && stuck.contains("erased page"), "{stuck}");
 }
 
 #[test]
@@ -150,14 +150,14 @@ fn small_pieces_of_pages_survive_buffer_flush_and_gc() {
 }
 
 #[test]
-fn a_strict_drive_programs_on_all_planes_for_gc_too() {
+fn a_superpage_drive_programs_on_all_planes_for_gc_too() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("marks.toml");
     std::fs::write(&path, "kind = \"overlay\"\nsummary = \"s\"\n[gc_trigger]\nsoft_free_percent = 2.5\nhard_free_percent = 1.3\n[gc_gate]\npolicy = \"free\"\n").unwrap();
-    let mut spec = spec(&format!("base+strict-programs+{}", path.display()), "randrw70-qd16", 20_000);
+    let mut spec = spec(&format!("base+superpage-programs+{}", path.display()), "randrw70-qd16", 20_000);
     spec.device = "mqsim-default-small".into();
     let outcome = run(&spec, &Control::default()).unwrap();
-    let count = |what: &str| outcome.techniques[&format!("join/strict_all_planes: {what}")];
+    let count = |what: &str| outcome.techniques[&format!("pairing/superpage: {what}")];
     assert!(outcome.gc_count > 0 && outcome.verified_page_reads.unwrap() > 0);
     assert!(count("pages padded for GC") > 0 && count("pages padded for GC") < count("padded pages"));
     assert_eq!(count("programs without all planes"), 0);
@@ -178,8 +178,8 @@ fn a_design_that_does_not_fit_the_device_is_refused_with_file_line_and_key() {
         ("[gc]\n\nwrite_points = 0\n", "", "overlay.toml:5: [gc] `write_points` is 0; allowed: 1 to 32 on this device"),
         ("[gc_trigger]\nhard_free_percent = 30\n", "", "overlay.toml:4: [gc_trigger] `soft_free_percent` is 30 and `hard_free_percent` 30"),
         ("[gc]\nreserve_blocks = 33\n", "", "overlay.toml:4: [gc] `reserve_blocks` is 33; allowed: 1 to 32 on this device"),
-        ("[join]\npolicy = \"strict_all_planes\"\nwait_us = 0\n", "", "overlay.toml:5: [join] `wait_us` is 0"),
-        ("[gc_hold]\npolicy = \"preemptible\"\n", "", "overlay.toml:3: [gc_hold] `scope` is missing"),
+        ("[pairing]\npolicy = \"superpage\"\nwait_us = 0\n", "", "overlay.toml:5: [pairing] `wait_us` is 0"),
+        ("[gc_lock]\npolicy = \"preemptible\"\n", "", "overlay.toml:3: [gc_lock] `scope` is missing"),
         ("[victim]\nchain = []\n", "", "overlay.toml:4: [victim] `chain` is empty"),
         (
             "[place]\npolicy = \"idle_die\"\n",
@@ -194,7 +194,7 @@ fn a_design_that_does_not_fit_the_device_is_refused_with_file_line_and_key() {
 
 #[test]
 fn reads_get_on_while_every_plane_of_a_full_drive_collects() {
-    // The planes start between the thresholds, every one of them, so that all want a GC at once, and GC holds their channels. A
+    // The planes start between the thresholds, every one of them, so that all want a GC at once, and GC locks their channels. A
     // warm-up would take them past it.
     for design in ["base", "base+background-emergency"] {
         let mut spec = spec(design, "randrw70-qd16", 3000);

@@ -18,7 +18,7 @@ fn outcome(overlay: &str) -> Outcome {
 fn the_rows_of_each_scheme_count_what_it_does() {
     let baseline = outcome("");
     assert_eq!(baseline.techniques["suspend/never"], 0);
-    for (overlay, cycles, forfeits) in
+    for (overlay, cycles, discards) in
         [("+es", true, false), ("+i-es", true, true), ("+d-es", false, false), ("+t-es", true, true), ("+ideal-es", false, false)]
     {
         let outcome = outcome(overlay);
@@ -27,7 +27,7 @@ fn the_rows_of_each_scheme_count_what_it_does() {
         assert_eq!(row(": programs"), 0);
         assert_eq!(row(": extra ramps and recoveries of erases") > 0, cycles, "{overlay}");
         assert_eq!(row(": most extra ramps and recoveries of an erase") > 0, cycles, "{overlay}");
-        assert_eq!(row(": ns of pulses forfeited") > 0, forfeits, "{overlay}");
+        assert_eq!(row(": ns of progress discarded") > 0, discards, "{overlay}");
         assert!(row(": ns by which erases were delayed") > 0, "{overlay}");
         assert!(row(": most ns by which an erase was delayed") <= row(": ns by which erases were delayed"));
         assert!(outcome.read.mean_us < baseline.read.mean_us, "{overlay}");

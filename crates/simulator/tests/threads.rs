@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use tinytail_core::device::Device;
 use tinytail_core::drive::Drive;
 use tinytail_core::host::{Arrival, Command, CommandKind};
-use tinytail_core::observe::{Attribution, Completion, Observer};
+use tinytail_core::observe::{Completion, Observer, RequestAttribution};
 use tinytail_core::units::{MS, Ns, US};
 use tinytail_simulator::catalog;
 use tinytail_simulator::control::Control;
@@ -19,7 +19,7 @@ use tinytail_workload::{Pacing, Pulses, Source, SourceContext, Stream, Streams, 
 struct Log(Vec<Completion>);
 
 impl Observer for Log {
-    fn completed(&mut self, completion: &Completion, _: Attribution<'_>) {
+    fn completed(&mut self, completion: &Completion, _: RequestAttribution<'_>) {
         self.0.push(*completion);
     }
 }

@@ -7,7 +7,7 @@ use std::io::Read;
 use std::path::Path;
 use tinytail_simulator::control::Control;
 use tinytail_simulator::outcome::Outcome;
-use tinytail_simulator::run::{RunError, Spec, StoriesSpec, TimelineSpec, run};
+use tinytail_simulator::run::{RequestTimelinesSpec, RunError, Spec, TimelineSpec, run};
 
 #[derive(Clone, PartialEq, Message)]
 struct Trace {
@@ -272,7 +272,7 @@ fn a_timeline_holds_what_the_run_did() {
 }
 
 #[test]
-fn gcs_have_phases_and_hold_channels_as_base_says() {
+fn gcs_have_phases_and_lock_channels_as_base_says() {
     let (_, found) = recorded(&spec("base", 30_000), |_| {});
     let phases = found.of("gc_phase");
     for gc in found.of("gc") {
@@ -287,13 +287,13 @@ fn gcs_have_phases_and_hold_channels_as_base_says() {
             assert_eq!(pages.len() as i64, gc.args["moved_pages"], "{gc:?}");
         }
     }
-    // Base's GCs hold their channel from their first page to their last.
-    let holds = found.of("hold");
-    for hold in &holds {
-        let gc = found.of("gc").into_iter().find(|gc| gc.args["gc"] == hold.args["gc"]);
-        assert!(gc.is_none_or(|gc| gc.from <= hold.from && hold.to <= gc.to));
+    // Base's GCs lock their channel from their first page to their last.
+    let locks = found.of("lock");
+    for lock in &locks {
+        let gc = found.of("gc").into_iter().find(|gc| gc.args["gc"] == lock.args["gc"]);
+        assert!(gc.is_none_or(|gc| gc.from <= lock.from && lock.to <= gc.to));
     }
-    assert!(holds.len() + 8 >= found.of("gc").len());
+    assert!(locks.len() + 8 >= found.of("gc").len());
 }
 
 #[test]
@@ -354,7 +354,7 @@ fn a_window_cuts_what_reaches_beyond_it_and_nothing_else() {
         let of_gc = |slice: &&&Slice| slice.name == "erase" && slice.args.get("gc") == erase.args.get("gc");
         assert_eq!(found.of("die").iter().filter(of_gc).count(), kept, "{window:?}");
         // Of each slice of the whole timeline there is what lies in the window, with what was cut off.
-        for category in ["die", "channel", "gc", "gc_phase", "hold"] {
+        for category in ["die", "channel", "gc", "gc_phase", "lock"] {
             let expected: Vec<_> = all
                 .of(category)
                 .into_iter()
@@ -412,13 +412,14 @@ fn windows_beyond_the_run_hold_nothing_or_less_and_say_so() {
 }
 
 #[test]
-fn whoever_records_runs_as_without_and_with_stories_both_are_whole() {
+fn whoever_records_runs_as_without_and_with_timelines_both_are_whole() {
     let plain = run(&spec("ttflash", 20_000), &Control::default()).unwrap();
     let folder = tempfile::tempdir().unwrap();
-    let stories = StoriesSpec { path: folder.path().to_str().unwrap().into(), slowest: 20, requests: vec![] };
-    let (outcome, found) = recorded(&Spec { stories: Some(stories), ..spec("ttflash", 20_000) }, |timeline| timeline.slow_reads = Some(7));
+    let request_timelines = RequestTimelinesSpec { path: folder.path().to_str().unwrap().into(), slowest: 20, requests: vec![] };
+    let (outcome, found) =
+        recorded(&Spec { request_timelines: Some(request_timelines), ..spec("ttflash", 20_000) }, |timeline| timeline.slow_reads = Some(7));
     assert_eq!((&outcome.event_hash, &outcome.read, &outcome.series), (&plain.event_hash, &plain.read, &plain.series));
-    let kept = outcome.stories.unwrap();
+    let kept = outcome.request_timelines.unwrap();
     assert_eq!((kept.error, kept.requests, kept.gcs), (None, 40, plain.gc_count));
     assert_eq!((found.of("read").len(), found.of("gc").len() as u64), (7, plain.gc_count));
 }

@@ -349,9 +349,9 @@ fn what_is_made_by_rule_has_no_transforms() {
 fn every_format_is_transformed_and_written() {
     let folder = Folder::new("formats");
     let fio = folder.file("log", "fio version 3 iolog\n0 /dev/a write 0 4096\n1000 /dev/b read 8192 4096\n3000 /dev/a read 4096 4096\n");
-    let told = TraceOptions { device: Some("/dev/a".into()), ..TraceOptions::default() };
+    let options = TraceOptions { device: Some("/dev/a".into()), ..TraceOptions::default() };
     let late = Transform { window_s: Some((0.002, 1.0)), offset_bytes: Some(1 << 20), ..no_transform() };
-    let kept = resolve(&fio, &told).unwrap().transformed(&late).unwrap();
+    let kept = resolve(&fio, &options).unwrap().transformed(&late).unwrap();
     assert_eq!(shape(&requests(&kept)), [(0, 2056, 8)]);
     // Reordered lines, whose bursts are found where they belong.
     let late_lines = folder.file("late.csv", "1,R,0,4096,3000000\n1,W,4096,4096,1000000\n1,R,8192,512,1000100\n");
@@ -363,7 +363,7 @@ fn every_format_is_transformed_and_written() {
     workload.convert(&out, 1, None, false).unwrap();
     assert_eq!(requests(&resolve(&out, &TraceOptions::default()).unwrap()), requests(&workload));
     // What is said of a trace is said of what becomes of it.
-    let trace = Trace::open(&fio, &told).unwrap();
+    let trace = Trace::open(&fio, &options).unwrap();
     let info = trace.info_transformed(&Transform { repeat: Some(3), scale_time: Some(2.0), ..no_transform() }).unwrap();
     assert_eq!((info.characteristics.requests, info.devices.len()), (6, 1));
     assert!(info.notes.iter().any(|note| note == "times multiplied by 2"), "{:?}", info.notes);

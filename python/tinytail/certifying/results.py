@@ -16,7 +16,7 @@ from tinytail.errors import NoResultError
 from tinytail.output import json_text
 from tinytail.result_types import Rating, Test
 
-SCHEMA_VERSION = 1
+SCHEMA_VERSION = 2
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,8 +50,18 @@ class Step(result_types.Step):
             for kind, found in zip(KINDS, outcome["kinds"], strict=True)
         ]
         asked = {"design": design, "multiplier": multiplier, "requests": requests}
-        told = {"given_up": outcome.get("given_up"), "warm_up": outcome["state"].get("warm_up")}
-        found = {**outcome, **plain(verdict), **asked, **told, "kinds": named, "outcome": outcome}
+        described = {
+            "given_up": outcome.get("given_up"),
+            "warm_up": outcome["state"].get("warm_up"),
+        }
+        found = {
+            **outcome,
+            **plain(verdict),
+            **asked,
+            **described,
+            "kinds": named,
+            "outcome": outcome,
+        }
         return read(cls, found)
 
 

@@ -157,11 +157,11 @@ class Rounds:
             settings=common.settings,
         )
 
-        def tell(ageing: Sequence[DesignProgress]) -> None:
+        def show(ageing: Sequence[DesignProgress]) -> None:
             if report is not None:
                 report([ageing[0] if each is case else each.progress() for each in self.cases])
 
-        run_one(lambda control: engine.image_create(spec, control), case.design, tell)
+        run_one(lambda control: engine.image_create(spec, control), case.design, show)
         return path
 
     def _go_on(self, case: Case) -> None:

@@ -14,7 +14,7 @@ from tinytail.arguments import state_from_words
 from tinytail.bars import can_draw
 from tinytail.cli import BAD_INPUT, INTERRUPTED, OK, RUN_FAILED
 from tinytail.comparing import SEEDS_MAX, WINDOWS, WINDOWS_MAX, Plan
-from tinytail.engine import STARVED_AFTER_S, STARVED_AFTER_S_MAX
+from tinytail.engine import WRITE_STALL_S, WRITE_STALL_S_MAX
 from tinytail.errors import OutputError
 from tinytail.flags import (
     DESIGNS,
@@ -30,7 +30,7 @@ from tinytail.flags import (
     WorkloadName,
     whole,
 )
-from tinytail.keeping import STORIES_MAX, stories_wanted
+from tinytail.keeping import REQUEST_TIMELINES_MAX, request_timelines_wanted
 from tinytail.output import checked_output, console_beside, print_error, stderr, write_output
 from tinytail.progress import reporter
 from tinytail.render import comparison_view
@@ -62,11 +62,11 @@ def compare(
     figures: str | None = None,
     windows: Annotated[int, whole(1, WINDOWS_MAX)] = WINDOWS,
     out: str | None = None,
-    stories: Annotated[int | None, whole(0, STORIES_MAX)] = None,
+    request_timelines: Annotated[int | None, whole(0, REQUEST_TIMELINES_MAX)] = None,
     timeline: str | None = None,
     timeline_window: str | None = None,
     no_warm_up: bool = False,
-    starved_after_s: Annotated[int, whole(1, STARVED_AFTER_S_MAX)] = STARVED_AFTER_S,
+    write_stall_s: Annotated[int, whole(1, WRITE_STALL_S_MAX)] = WRITE_STALL_S,
     no_cache: bool = False,
     strict: bool = False,
     beside: list[str] | None = None,
@@ -128,9 +128,9 @@ def compare(
         The most windows that the series over time in the results may have.
     out
         Folder to keep everything in that `tinytail explain` needs: results, logs of every request
-        and stories of the slowest. One with earlier results is replaced when all went well.
-    stories
-        Of how many of the slowest reads, and of how many writes, --out keeps stories; 1000 if not
+        and timelines of the slowest. One with earlier results is replaced when all went well.
+    request_timelines
+        Of how many of the slowest reads, and of how many writes, --out keeps timelines; 1000 if not
         given.
     timeline
         File for a timeline that opens in Perfetto (ui.perfetto.dev), commonly ending in .pftrace.
@@ -141,7 +141,7 @@ def compare(
     no_warm_up
         Start to measure from the starting state itself, as `tinytail serve` does, instead of
         playing a trace once before, or a generator until it has filled the write buffer.
-    starved_after_s
+    write_stall_s
         Simulated seconds that a write may spend in the device. One that takes longer ends the run,
         with what was served until then: writes that get nowhere would have it go on for ever. Where
         bursts are more than a drive keeps up with, a backlog may last longer.
@@ -171,11 +171,11 @@ def compare(
         log=log,
         windows=windows,
         out=out,
-        stories=stories_wanted(stories, out),
+        request_timelines=request_timelines_wanted(request_timelines, out),
         timeline=timeline,
         timeline_window=timeline_window,
         no_warm_up=no_warm_up,
-        starved_after_s=starved_after_s,
+        write_stall_s=write_stall_s,
         no_cache=no_cache,
         settings=tuple(settings or ()),
         strict=strict,

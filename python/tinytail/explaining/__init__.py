@@ -1,9 +1,9 @@
-"""Why requests were slow: their stories, and the causes of all that are beyond a percentile.
+"""Why requests were slow: their timelines, and the causes of all that are beyond a percentile.
 
 - `folder.py`: a folder of kept results, checked, and the runs that it was made of;
-- `stories.py`: stories of single requests; `ranking.py`: the causes of many;
-- `replay.py`: a run again, for a story that was not kept; `pairs.py`: one without some causes;
-- `telling.py`, `view.py`: stories in words, and on a terminal; `command.py`: the command.
+- `timelines.py`: timelines of single requests; `ranking.py`: the causes of many;
+- `replay.py`: a run again, for a timeline that was not kept; `pairs.py`: one without some causes;
+- `describing.py`, `view.py`: timelines in words, and on a terminal; `command.py`: the command.
 """
 
 from __future__ import annotations
@@ -16,11 +16,11 @@ from typing import Any, get_args
 
 from tinytail import arguments
 from tinytail.errors import UsageError
-from tinytail.explaining import stories
+from tinytail.explaining import timelines
 from tinytail.explaining.folder import Geometry, KeptDesign, KeptResults, open_results
 from tinytail.explaining.pairs import Change, Counterfactual, Paired, check_causes, run_without
 from tinytail.explaining.ranking import CauseRank, Ranking, rank
-from tinytail.explaining.stories import Kind, Story, StoryGc, StorySegment
+from tinytail.explaining.timelines import Kind, RequestTimeline, TimelineGc, TimelineSegment
 from tinytail.runner import ProgressCallback
 
 __all__ = [
@@ -31,9 +31,9 @@ __all__ = [
     "KeptResults",
     "Paired",
     "Ranking",
-    "Story",
-    "StoryGc",
-    "StorySegment",
+    "RequestTimeline",
+    "TimelineGc",
+    "TimelineSegment",
     "counterfactual",
     "explain",
     "open_results",
@@ -44,7 +44,7 @@ PERCENTILE = 99.9
 
 @dataclass(frozen=True, slots=True)
 class Explanation:
-    """Stories, and rankings of causes, of designs whose results were kept in the folder `path`.
+    """Timelines, and rankings of causes, of designs whose results were kept in the folder `path`.
 
     `notes` are what is to be known with them. `partial` is true if the comparison was interrupted.
     """
@@ -52,7 +52,7 @@ class Explanation:
     path: str
     version: str
     partial: bool
-    stories: tuple[Story, ...]
+    request_timelines: tuple[RequestTimeline, ...]
     rankings: tuple[Ranking, ...]
     notes: tuple[str, ...]
     geometry: Geometry
@@ -80,13 +80,13 @@ def explain(
     Args:
         folder: the folder named by `out`.
         design: the design that it is about; None for all of them in rankings and where a request
-            is named, and for the first one in stories of the slowest.
-        slowest: tell the stories of so many of the slowest requests; one if nothing is said.
-        request: tell the story of this request, by its number, and rank causes only if a
+            is named, and for the first one in timelines of the slowest.
+        slowest: tell the timelines of so many of the slowest requests; one if nothing is said.
+        request: tell the timeline of this request, by its number, and rank causes only if a
             percentile is given.
         percentile: rank the causes of all requests beyond it; 99.9 if nothing is said.
         kind: whether the slowest and the ranked are reads or writes.
-        replay: run a design again for the story of `request`, if that was not kept.
+        replay: run a design again for the timeline of `request`, if that was not kept.
         progress: called about ten times a second while a design runs.
 
     Raises:
@@ -105,24 +105,24 @@ def explain(
         chosen = [kept.design(arguments.text("design", design))]
     kept.check(chosen)
     notes: list[str] = []
-    told: list[Story] = []
+    described: list[RequestTimeline] = []
     if request is None:
-        told += _slowest(chosen[0], kind, slowest, notes)
+        described += _slowest(chosen[0], kind, slowest, notes)
         if len(chosen) > 1:
             others = ", ".join(other.name for other in chosen[1:])
             notes.append(f"--design tells the slowest of another design: {others}")
     else:
-        told += _request(kept, chosen, request, replay=replay, progress=progress, notes=notes)
+        described += _request(kept, chosen, request, replay=replay, progress=progress, notes=notes)
     rankings: list[Ranking] = []
     if request is None or percentile is not None:
         rankings += _rankings(chosen, kind, percentile, notes)
-    if not told and not rankings:
+    if not described and not rankings:
         raise UsageError("; ".join(notes))
     return Explanation(
         path=path,
         version=kept.version,
         partial=kept.partial,
-        stories=tuple(told),
+        request_timelines=tuple(described),
         rankings=tuple(rankings),
         notes=tuple(notes),
         geometry=kept.geometry(),
@@ -138,7 +138,7 @@ def counterfactual(
     percentile: float = PERCENTILE,
     progress: ProgressCallback | None = None,
 ) -> Counterfactual:
-    """Runs a design again without some causes, and holds each of its requests against itself.
+    """Runs a design again without some causes, and checks each of its requests against itself.
 
     The run starts from the same aged drive, with the same seed, and is warmed up without the
     causes as well. Policies decide as if they were there.
@@ -187,7 +187,7 @@ def _check_values(
     if request is not None:
         arguments.whole_number("request", request, 0, arguments.I64_MAX)
     elif arguments.flag("replay", replay):
-        raise UsageError("replay needs a request: the stories of the slowest are kept")
+        raise UsageError("replay needs a request: the timelines of the slowest are kept")
     if percentile is not None:
         is_number = isinstance(percentile, int | float) and not isinstance(percentile, bool)
         if not is_number or not 0 <= percentile < 100:  # type: ignore[operator]
@@ -195,14 +195,16 @@ def _check_values(
     arguments.choice("kind", kind, get_args(Kind))
 
 
-def _slowest(design: KeptDesign, kind: Kind, count: int | None, notes: list[str]) -> list[Story]:
-    told = stories.slowest(design.folder, design.name, kind, count or 1)
-    if len(told) < (count or 1):
+def _slowest(
+    design: KeptDesign, kind: Kind, count: int | None, notes: list[str]
+) -> list[RequestTimeline]:
+    described = timelines.slowest(design.folder, design.name, kind, count or 1)
+    if len(described) < (count or 1):
         notes.append(
-            f"{design.name} has {len(told)} stories of {kind}s: as many as there were, or as "
-            "`compare --stories` kept"
+            f"{design.name} has {len(described)} timelines of {kind}s: as many as there were or "
+            "`compare --request-timelines` kept"
         )
-    return told
+    return described
 
 
 def _request(
@@ -213,23 +215,23 @@ def _request(
     replay: bool,
     progress: ProgressCallback | None,
     notes: list[str],
-) -> list[Story]:
+) -> list[RequestTimeline]:
     from tinytail.explaining.replay import replayed
 
-    told = []
+    described = []
     for design in designs:
-        story = stories.told(design.folder, design.name, request)
-        if story is None:
-            story = stories.logged(design.folder, design.name, request)
+        timeline = timelines.traced(design.folder, design.name, request)
+        if timeline is None:
+            timeline = timelines.logged(design.folder, design.name, request)
             if replay:
-                story = replayed(kept, design, story, progress)
+                timeline = replayed(kept, design, timeline, progress)
             else:
                 notes.append(
                     f"the order in which the time of request {request} passed was not kept for "
                     f"{design.name}; --request {request} --replay runs it again and tells it"
                 )
-        told.append(story)
-    return told
+        described.append(timeline)
+    return described
 
 
 def _rankings(

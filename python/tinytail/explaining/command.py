@@ -36,7 +36,7 @@ def explain(
 ) -> int:
     """Tell why requests were slow, from results that `tinytail compare --out DIR` has kept.
 
-    Tells the slowest requests' stories in order, every nanosecond accounted for, and ranks the
+    Tells the slowest requests' timelines in order, every nanosecond accounted for, and ranks the
     causes of all requests beyond a percentile.
 
     Parameters
@@ -44,26 +44,26 @@ def explain(
     folder
         The folder of the results.
     design
-        The design that it is about. Without it, stories of the slowest are the first design's, and
-        everything else is told of each design.
+        The design that it is about. Without it, timelines of the slowest are the first design's,
+        and everything else is told of each design.
     slowest
-        Tell the stories of so many of the slowest requests; of one if not given.
+        Tell the timelines of so many of the slowest requests; of one if not given.
     request
-        Tell the story of the request with this number; causes are ranked only if --percentile is
+        Tell the timeline of the request with this number; causes are ranked only if --percentile is
         given as well.
     percentile
         Rank the causes of all requests beyond it; 99.9 if not given.
     kind
         Whether the slowest and the ranked are reads or writes.
     replay
-        Run the design again for the story of --request, if that was not kept.
+        Run the design again for the timeline of --request, if that was not kept.
     without
         Run the design again with these causes made free, and say what that gains, in place of
-        stories and causes. Several are given one after the other, or with commas between.
+        timelines and causes. Several are given one after the other, or with commas between.
     json
         File for the same, in nanoseconds, as JSON; - is standard output.
     details
-        Tell stories with every nanosecond, and every cause with its time.
+        Tell timelines with every nanosecond, and every cause with its time.
     """
     conflicts.check([("--json", json)], folders=[("DIR", folder)])
     output = checked_output(json)

@@ -41,7 +41,7 @@ class KeptDesign:
 
 @dataclass(frozen=True, slots=True)
 class Geometry:
-    """Where planes lie, as far as stories speak of it."""
+    """Where planes lie, as far as timelines speak of it."""
 
     planes_per_die: int
     dies_per_channel: int
@@ -90,7 +90,7 @@ class KeptResults:
         )
 
     def check(self, designs: Sequence[KeptDesign]) -> None:
-        """Holds the content of all files that belong to some designs against their checksums.
+        """Check the content of all files that belong to some designs against their checksums.
 
         Raises:
             ResultsError: a file has been altered.
@@ -154,12 +154,12 @@ class KeptResults:
         )
 
     def run_spec(
-        self, design: KeptDesign, stories: engine.StoriesTarget | None = None
+        self, design: KeptDesign, request_timelines: engine.RequestTimelinesTarget | None = None
     ) -> engine.RunSpec:
         """The run of one of the designs again, from the same state and seed, without its log."""
         plan = self.plan()
         position = self.manifest["comparison"]["designs"].index(design.name)
-        return replace(plan.run_spec(plan.designs[position]), stories=stories)
+        return replace(plan.run_spec(plan.designs[position]), request_timelines=request_timelines)
 
     def differences(self) -> list[str]:
         """What is known to be different now from when the results were written."""

@@ -1,4 +1,4 @@
-"""Runs a design again without some causes, and holds each request against itself."""
+"""Runs a design again without some causes, and checks each request against itself."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from tinytail import engine
 from tinytail.errors import ResultsError, RunError, UsageError, suggestion
 from tinytail.explaining.folder import KeptDesign, KeptResults
 from tinytail.explaining.ranking import rank_of
-from tinytail.explaining.stories import Kind
+from tinytail.explaining.timelines import Kind
 from tinytail.runner import ProgressCallback, run_one
 
 # Percentiles of latencies and of paired differences.
@@ -42,7 +42,7 @@ class Paired:
 
 @dataclass(frozen=True, slots=True)
 class Counterfactual:
-    """What a design would be without some causes, all requests of a kind held against themselves.
+    """What a design would be without some causes, all requests of a kind compared with themselves.
 
     A difference is the latency with the causes less the one without: positive where a request
     gained. `beyond` is about the `beyond_count` requests that were beyond `beyond_percentile`.

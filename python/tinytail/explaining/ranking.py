@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from tinytail.errors import ResultsError, UsageError
-from tinytail.explaining.stories import Kind, causes
+from tinytail.explaining.timelines import Kind, causes
 
 T = TypeVar("T")
 

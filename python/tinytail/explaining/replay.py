@@ -1,4 +1,4 @@
-"""Runs a design again for the story of one request."""
+"""Runs a design again for the timeline of one request."""
 
 from __future__ import annotations
 
@@ -8,16 +8,19 @@ from pathlib import Path
 
 from tinytail import engine
 from tinytail.errors import ResultsError, RunError
-from tinytail.explaining import stories
+from tinytail.explaining import timelines
 from tinytail.explaining.folder import KeptDesign, KeptResults
-from tinytail.explaining.stories import Story
+from tinytail.explaining.timelines import RequestTimeline
 from tinytail.runner import ProgressCallback, run_one
 
 
 def replayed(
-    kept: KeptResults, design: KeptDesign, logged: Story, progress: ProgressCallback | None
-) -> Story:
-    """The story of a request of which only the log is there.
+    kept: KeptResults,
+    design: KeptDesign,
+    logged: RequestTimeline,
+    progress: ProgressCallback | None,
+) -> RequestTimeline:
+    """The timeline of a request of which only the log is there.
 
     Raises:
         ResultsError: the run is not the one that was kept; says what is known to differ.
@@ -25,16 +28,16 @@ def replayed(
     """
     with tempfile.TemporaryDirectory(prefix="tinytail-") as name:
         folder = Path(name)
-        wanted = engine.StoriesTarget(name, slowest=0, requests=(logged.id,))
+        wanted = engine.RequestTimelinesTarget(name, slowest=0, requests=(logged.id,))
         spec = kept.run_spec(design, wanted)
         result = run_one(lambda control: engine.run(spec, control), design.name, progress)
-        if result["stories"]["error"] is not None:
-            raise RunError(result["stories"]["error"])
-        story = stories.told(folder, design.name, logged.id)
+        if result["request_timelines"]["error"] is not None:
+            raise RunError(result["request_timelines"]["error"])
+        timeline = timelines.traced(folder, design.name, logged.id)
     # A run that was interrupted has no hash of its whole, and its requests are those of the whole.
     is_same = design.partial or result["event_hash"] == design.event_hash
-    if story is None or not is_same or story.parts != logged.parts:
+    if timeline is None or not is_same or timeline.parts != logged.parts:
         known = kept.differences()
         why = "; ".join(known) if known else "nothing is known that differs"
         raise ResultsError(f"{design.name} does not run again as it did in {kept.path}: {why}")
-    return replace(story, replayed=True)
+    return replace(timeline, replayed=True)

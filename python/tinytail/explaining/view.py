@@ -1,4 +1,4 @@
-"""Shows stories and rankings on a terminal, or as plain text elsewhere."""
+"""Shows timelines and rankings on a terminal, or as plain text elsewhere."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from tinytail import humanize
 from tinytail.bars import bar
 from tinytail.causes import COLOURS, Family, family, human_name
 from tinytail.explaining import Counterfactual, Explanation
+from tinytail.explaining.describing import ago, lines
 from tinytail.explaining.ranking import CauseRank, Ranking
-from tinytail.explaining.stories import Story
-from tinytail.explaining.telling import ago, lines
+from tinytail.explaining.timelines import RequestTimeline
 from tinytail.findings import quotient, same
 from tinytail.headline import PERCENTILES, SAMPLES_BEYOND
 from tinytail.render import COLUMN_GAP
@@ -25,8 +25,8 @@ from tinytail.verdict import main_cause, times
 from tinytail.verdict_view import cause_bars, wrapped
 
 BAR_WIDTH = 10
-# Of a story that is told in short, so many parts are shown.
-STORY_LINES = 4
+# Of a timeline that is told in short, so many parts are shown.
+TIMELINE_LINES = 4
 # A cause that is nowhere so much of a latency stands among the others.
 SHOWN_PERCENT = 0.5
 CAUSE_WIDTH = 46
@@ -35,7 +35,7 @@ DESIGN_WIDTH = 22
 
 @dataclass(frozen=True, slots=True)
 class Look:
-    """How an explanation is shown: with bars beside stories, in Unicode or ASCII, in full."""
+    """How an explanation is shown: with bars beside timelines, in Unicode or ASCII, in full."""
 
     with_bars: bool
     unicode: bool
@@ -43,17 +43,17 @@ class Look:
 
 
 def explanation_view(explanation: Explanation, width: int, look: Look) -> RenderableType:
-    """What the slow requests waited for in sentences, stories in short, and bars of the causes.
+    """What the slow requests waited for in sentences, timelines in short, and bars of the causes.
 
-    With details, stories with every nanosecond, and each cause with its time.
+    With details, timelines with every nanosecond, and each cause with its time.
     """
     parts: list[RenderableType] = []
     if explanation.partial:
         parts.append(Text("PARTIAL: the comparison was interrupted", "bold yellow"))
     for sentence in sentences(explanation):
         parts += wrapped(Text(sentence), width, indent=2)
-    for story in explanation.stories:
-        parts += [Text(), _story(explanation, story, look)]
+    for timeline in explanation.request_timelines:
+        parts += [Text(), _timeline(explanation, timeline, look)]
     if explanation.rankings:
         parts.append(Text())
     if look.details:
@@ -68,8 +68,8 @@ def explanation_view(explanation: Explanation, width: int, look: Look) -> Render
 
 
 def sentences(explanation: Explanation) -> list[str]:
-    """What each tail and each story comes to, a sentence each."""
-    told = []
+    """What each tail and each timeline comes to, a sentence each."""
+    described = []
     for ranking in explanation.rankings:
         kinds = f"{ranking.kind}s" if ranking.count > 1 else ranking.kind
         mean = humanize.latency(ranking.mean_ns / 1000)
@@ -78,18 +78,20 @@ def sentences(explanation: Explanation) -> list[str]:
             f"p{ranking.percentile:g} took {mean}{' on average' if ranking.count > 1 else ''}"
         ]
         cause = main_cause({rank.cause: rank.ns for rank in ranking.causes})
-        told.append(_sentence(words, cause))
-    for story in explanation.stories:
-        words = [f"{story.design}: {story.kind} {story.id} took {ago(story.latency_ns)}"]
-        told.append(_sentence(words, main_cause(story.parts)))
-    return told
+        described.append(_sentence(words, cause))
+    for timeline in explanation.request_timelines:
+        words = [
+            f"{timeline.design}: {timeline.kind} {timeline.id} took {ago(timeline.latency_ns)}"
+        ]
+        described.append(_sentence(words, main_cause(timeline.parts)))
+    return described
 
 
 def _sentence(words: list[str], cause: str | None) -> str:
     return f"{', '.join([*words, *([] if cause is None else [cause])])}."
 
 
-def _story(explanation: Explanation, story: Story, look: Look) -> RenderableType:
+def _timeline(explanation: Explanation, timeline: RequestTimeline, look: Look) -> RenderableType:
     grid = Table.grid(padding=(0, COLUMN_GAP))
     for _ in range(3):
         grid.add_column(justify="right", no_wrap=True)
@@ -97,31 +99,31 @@ def _story(explanation: Explanation, story: Story, look: Look) -> RenderableType
         grid.add_column(no_wrap=True)
     grid.add_column(overflow="fold")
     headings = ["after", "for", "share", *([""] if look.with_bars else []), ""]
-    first = "" if look.details else f"{story.kind} {story.id} of {story.design}"
+    first = "" if look.details else f"{timeline.kind} {timeline.id} of {timeline.design}"
     grid.add_row(*(Text(heading, "dim") for heading in headings[:-1]), Text(first, "dim"))
-    for cells in _rows(explanation, story, look):
+    for cells in _rows(explanation, timeline, look):
         grid.add_row(*cells)
-    return Group(*(_title(story) if look.details else ()), grid)
+    return Group(*(_title(timeline) if look.details else ()), grid)
 
 
-def _title(story: Story) -> Iterator[Text]:
+def _title(timeline: RequestTimeline) -> Iterator[Text]:
     yield Text.assemble(
-        (story.design, "bold"),
-        f": {story.kind} {story.id} took ",
-        (ago(story.latency_ns), "bold"),
-        f" ({story.latency_ns:,} ns)",
+        (timeline.design, "bold"),
+        f": {timeline.kind} {timeline.id} took ",
+        (ago(timeline.latency_ns), "bold"),
+        f" ({timeline.latency_ns:,} ns)",
     )
     facts = [
-        f"{story.sectors} sectors from sector {story.sector:,} on",
-        f"arrived {story.arrived_ns / 1e9:,.9f} s after the measured part began",
+        f"{timeline.sectors} sectors from sector {timeline.sector:,} on",
+        f"arrived {timeline.arrived_ns / 1e9:,.9f} s after the measured part began",
     ]
-    if story.reconstructed:
-        facts.append(f"{story.reconstructed} of its pages were regenerated from their stripes")
-    if story.gc_waits:
-        facts.append(f"{story.gc_waits} waits for a GC were decided")
-    if story.gc_waits_forced:
-        facts.append(f"{story.gc_waits_forced} of its pages had to wait for a GC")
-    if story.replayed:
+    if timeline.reconstructed:
+        facts.append(f"{timeline.reconstructed} of its pages were regenerated from their stripes")
+    if timeline.gc_waits:
+        facts.append(f"{timeline.gc_waits} waits for a GC were decided")
+    if timeline.gc_waits_forced:
+        facts.append(f"{timeline.gc_waits_forced} of its pages had to wait for a GC")
+    if timeline.replayed:
         facts.append("told by a run that was repeated")
     yield Text(f"  {'; '.join(facts)}", "dim")
 
@@ -143,11 +145,13 @@ def _bars(rankings: Sequence[Ranking], width: int, *, unicode: bool) -> list[Tex
     return cause_bars(title, spent, width, unicode=unicode)
 
 
-def _rows(explanation: Explanation, story: Story, look: Look) -> Iterator[Sequence[RenderableType]]:
+def _rows(
+    explanation: Explanation, timeline: RequestTimeline, look: Look
+) -> Iterator[Sequence[RenderableType]]:
     def row(
         after: str, ns: int, sort: Family, text: str, more: Sequence[str] = ()
     ) -> Sequence[RenderableType]:
-        share = ns / story.latency_ns if story.latency_ns else 0.0
+        share = ns / timeline.latency_ns if timeline.latency_ns else 0.0
         words = Text(text)
         for line in more:
             words.append(f"\n{line}", "dim")
@@ -158,60 +162,63 @@ def _rows(explanation: Explanation, story: Story, look: Look) -> Iterator[Sequen
         )
         return after, ago(ns), humanize.percent(100 * share), *drawn, words
 
-    told: list[tuple[str, int, Family, str, Sequence[str]]]
-    if story.segments is None:
-        told = [("", ns, family(cause), human_name(cause), ()) for cause, ns in story.parts.items()]
-        what = f"{len(story.parts)} causes"
+    described: list[tuple[str, int, Family, str, Sequence[str]]]
+    if timeline.segments is None:
+        described = [
+            ("", ns, family(cause), human_name(cause), ()) for cause, ns in timeline.parts.items()
+        ]
+        what = f"{len(timeline.parts)} causes"
     else:
-        told = [
+        described = [
             (
-                *(ago(line.from_ns - story.arrived_ns), line.duration_ns),
+                *(ago(line.from_ns - timeline.arrived_ns), line.duration_ns),
                 *(line.family, line.text, line.details if look.details else ()),
             )
-            for line in lines(story, explanation.geometry)
+            for line in lines(timeline, explanation.geometry)
         ]
-        what = f"{len(story.segments)} pieces"
-    shown = told if look.details else _longest(told)
+        what = f"{len(timeline.segments)} pieces"
+    shown = described if look.details else _longest(described)
     for each in shown:
         yield row(*each)
-    rest = sum(each[1] for each in told) - sum(each[1] for each in shown)
-    if rest or len(shown) < len(told):
-        yield row("", rest, "other", f"{len(told) - len(shown)} shorter parts")
-    if story.host_queue_ns:
+    rest = sum(each[1] for each in described) - sum(each[1] for each in shown)
+    if rest or len(shown) < len(described):
+        yield row("", rest, "other", f"{len(described) - len(shown)} shorter parts")
+    if timeline.host_queue_ns:
         in_host = "of all this, in the host for a place in the full device queue"
         yield tuple(
             Text(cell, "dim")
             for cell in (
-                *("", ago(story.host_queue_ns)),
-                humanize.percent(100 * story.host_queue_ns / story.latency_ns),
+                *("", ago(timeline.host_queue_ns)),
+                humanize.percent(100 * timeline.host_queue_ns / timeline.latency_ns),
                 *([""] if look.with_bars else []),
                 in_host,
             )
         )
     if not look.details:
         return
-    total = sum(story.parts.values())
-    end = ago(story.latency_ns) if story.segments is not None else ""
+    total = sum(timeline.parts.values())
+    end = ago(timeline.latency_ns) if timeline.segments is not None else ""
     yield (
         Text(end, "bold"),
         Text(ago(total), "bold"),
         Text(
-            humanize.percent(100.0 * total / story.latency_ns) if story.latency_ns else "", "bold"
+            humanize.percent(100.0 * total / timeline.latency_ns) if timeline.latency_ns else "",
+            "bold",
         ),
         *([Text()] if look.with_bars else []),
-        Text(f"in all: {total:,} ns of {story.latency_ns:,} ns, in {what}", "bold"),
+        Text(f"in all: {total:,} ns of {timeline.latency_ns:,} ns, in {what}", "bold"),
     )
 
 
-Told = TypeVar("Told", bound=tuple[Any, ...])
+Described = TypeVar("Described", bound=tuple[Any, ...])
 
 
-def _longest(told: Sequence[Told]) -> list[Told]:
-    """The longest parts of a story, in their order; all but one part would hide no more."""
-    if len(told) <= STORY_LINES + 1:
-        return list(told)
-    ranked = sorted(range(len(told)), key=lambda index: -told[index][1])
-    return [told[index] for index in sorted(ranked[:STORY_LINES])]
+def _longest(described: Sequence[Described]) -> list[Described]:
+    """The longest parts of a timeline, in their order; all but one part would hide no more."""
+    if len(described) <= TIMELINE_LINES + 1:
+        return list(described)
+    ranked = sorted(range(len(described)), key=lambda index: -described[index][1])
+    return [described[index] for index in sorted(ranked[:TIMELINE_LINES])]
 
 
 def _rankings(rankings: Sequence[Ranking], width: int) -> Iterator[RenderableType]:
@@ -296,7 +303,7 @@ def counterfactual_view(found: Counterfactual) -> RenderableType:
         table.add_row(change.name, *times, humanize.ratio(becomes, was), _signed(was - becomes))
     parts: list[RenderableType] = [title, table, Text()]
     each = [
-        f"of {found.requests:,} {found.kind}s, each held against itself: {found.faster:,} faster, "
+        f"of {found.requests:,} {found.kind}s, each compared with itself: {found.faster:,} faster, "
         f"{found.slower:,} slower, {found.equal:,} as before; {_signed(found.mean_difference_ns)} "
         "gained on average"
     ]
@@ -309,8 +316,10 @@ def counterfactual_view(found: Counterfactual) -> RenderableType:
     each.append(f"gained, by percentile of {found.kind}s: {', '.join(ranks)}")
     for what, pairs in (("gained most", found.gained), ("lost most", found.lost)):
         if pairs:
-            told = (f"{pair.id} ({ago(pair.with_ns)} to {ago(pair.without_ns)})" for pair in pairs)
-            each.append(f"{what}: {', '.join(told)}")
+            described = (
+                f"{pair.id} ({ago(pair.with_ns)} to {ago(pair.without_ns)})" for pair in pairs
+            )
+            each.append(f"{what}: {', '.join(described)}")
     parts += [Text(line) for line in each]
     return Group(*parts)
 

@@ -157,14 +157,14 @@ _CAUSES = {
     "channel_reconstruction": "#66c2a5",
     "die_gc_read": "#f0b94a",
     "channel_gc_read": "#f0b94a",
-    "channel_held_gc_read": "#f7dfa5",
+    "channel_locked_gc_read": "#f7dfa5",
     "die_gc_program": "#d55e00",
     "channel_gc_program": "#d55e00",
-    "channel_held_gc_program": "#f09a5f",
+    "channel_locked_gc_program": "#f09a5f",
     "die_erase": "#7a2f00",
     "channel_erase": "#7a2f00",
-    "die_gc_hold": "#c9a27e",
-    "channel_held_gc_other": "#c9a27e",
+    "die_gc_lock": "#c9a27e",
+    "channel_locked_gc_other": "#c9a27e",
     "controller_gc": "#4f1c00",
     "die_suspend": "#b3a100",
     "die_background": "#f0e442",
@@ -196,14 +196,14 @@ class Bar:
 
 
 @dataclass(frozen=True, slots=True)
-class BlameTail:
+class AttributionTail:
     """The bars of one share of the slowest reads, one for each design that has reads."""
 
     share_percent: float
     bars: list[Bar]
 
 
-def blame(comparison: Comparison) -> tuple[list[Cause], list[BlameTail]]:
+def attribution(comparison: Comparison) -> tuple[list[Cause], list[AttributionTail]]:
     """Where the slowest reads spent their time, by share, and the causes in the order of stacking.
 
     The shares are the three smallest that ten reads of a design belong to. Causes that are small
@@ -211,7 +211,7 @@ def blame(comparison: Comparison) -> tuple[list[Cause], list[BlameTail]]:
     """
     groups: dict[float, list[tuple[str, SlowestRequests]]] = {}
     for result in comparison.results:
-        for tail in result.blame.tails:
+        for tail in result.attribution.tails:
             if tail.count:
                 groups.setdefault(tail.share_percent, []).append((result.design, tail))
     enough = [
@@ -230,7 +230,7 @@ def blame(comparison: Comparison) -> tuple[list[Cause], list[BlameTail]]:
     order = list(_CAUSES)
     keys = sorted(shown, key=lambda key: (order.index(key) if key in order else len(order), key))
     tails = [
-        BlameTail(percent, [_bar(design, tail, keys) for design, tail in bars])
+        AttributionTail(percent, [_bar(design, tail, keys) for design, tail in bars])
         for percent, bars in sorted(groups.items(), reverse=True)
     ]
     causes = [_cause(key) for key in keys]

@@ -191,7 +191,7 @@ def _log_scale(values: Sequence[float], bottom: float, top: float) -> Callable[[
 
 
 def _bars(comparison: Comparison) -> str:
-    causes, tails = figures.blame(comparison)
+    causes, tails = figures.attribution(comparison)
     tail = next((tail for tail in tails if tail.share_percent == SHARE_PERCENT), None)
     if tail is None:
         return ""
@@ -202,7 +202,7 @@ def _bars(comparison: Comparison) -> str:
     return _svg(height, label, _bars_parts(tail, used))
 
 
-def _bars_parts(tail: figures.BlameTail, causes: Sequence[figures.Cause]) -> Iterator[str]:
+def _bars_parts(tail: figures.AttributionTail, causes: Sequence[figures.Cause]) -> Iterator[str]:
     longest = max(bar.mean_seconds for bar in tail.bars) or figures.US
     scale = (WIDTH - NAMES_WIDTH - 90) / longest
     yield _text(0, TOP - 10, f"slowest {tail.share_percent:g} % of reads, mean time of a read")

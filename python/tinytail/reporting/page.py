@@ -46,7 +46,7 @@ INPUTS = {
 
 def html(comparison: Comparison) -> str:
     """The page. The same comparison gives the same page."""
-    causes, blamed = figures.blame(comparison)
+    causes, attributed = figures.attribution(comparison)
     measured = {result.design for result in comparison.results}
     environment = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=True)
     source = resources.files("tinytail.reporting").joinpath("page.html.jinja").read_text("utf-8")
@@ -58,12 +58,14 @@ def html(comparison: Comparison) -> str:
         ],
         tiles=[_tile(result) for result in comparison.results],
         warnings=warnings(comparison),
-        sentences=[told for told in sentences(comparison) if told.design in measured],
+        sentences=[
+            described for described in sentences(comparison) if described.design in measured
+        ],
         facts=facts(comparison),
         input_meaning=INPUTS.get(comparison.workload.input or "", ""),
         read=_embed("latency-read", _latency(figures.tails(comparison, "read"))),
         write=_embed("latency-write", _latency(figures.tails(comparison, "write"))),
-        blame=_embed("blame", _blame(causes, blamed)),
+        attribution=_embed("attribution", _attribution(causes, attributed)),
         causes=causes,
         over_time=_embed("over-time", _over_time(comparison)),
         windows=_windows(comparison),
@@ -214,7 +216,9 @@ def _latency(tails: list[figures.Tail]) -> go.Figure | None:
     return figure
 
 
-def _blame(causes: list[figures.Cause], tails: list[figures.BlameTail]) -> go.Figure | None:
+def _attribution(
+    causes: list[figures.Cause], tails: list[figures.AttributionTail]
+) -> go.Figure | None:
     if not tails:
         return None
     longest = max(bar.mean_seconds for tail in tails for bar in tail.bars) or figures.US
@@ -261,7 +265,7 @@ def _blame(causes: list[figures.Cause], tails: list[figures.BlameTail]) -> go.Fi
         )
     time_axis = _axis(title=f"mean time per read ({unit})", range=[0, 1.2 * longest / unit_seconds])
     share_axis = _axis(title="share of the time (%)", range=[0, 120])
-    _lay_out_blame(figure, tails, (times, time_axis), (shares, share_axis))
+    _lay_out_attribution(figure, tails, (times, time_axis), (shares, share_axis))
     return figure
 
 
@@ -279,9 +283,9 @@ def _pattern(*, hatched: bool) -> dict[str, Any]:
     return hatch if hatched else {}
 
 
-def _lay_out_blame(
+def _lay_out_attribution(
     figure: go.Figure,
-    tails: list[figures.BlameTail],
+    tails: list[figures.AttributionTail],
     times: _Shown,
     shares: _Shown,
 ) -> None:

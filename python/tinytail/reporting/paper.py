@@ -61,7 +61,7 @@ def draw(comparison: Comparison) -> Iterator[tuple[str, bytes]]:
     drawers: dict[str, Callable[[], Figure | None]] = {
         "latency-read": lambda: _latency(figures.tails(comparison, "read"), "read latency"),
         "latency-write": lambda: _latency(figures.tails(comparison, "write"), "write latency"),
-        "blame": lambda: _blame(comparison),
+        "attribution": lambda: _attribution(comparison),
         "over-time": lambda: _over_time(comparison),
         "wear": lambda: _wear(comparison),
     }
@@ -148,8 +148,8 @@ def _latency(tails: list[figures.Tail], label: str) -> Figure | None:
     return figure
 
 
-def _blame(comparison: Comparison) -> Figure | None:
-    causes, tails = figures.blame(comparison)
+def _attribution(comparison: Comparison) -> Figure | None:
+    causes, tails = figures.attribution(comparison)
     if not tails:
         return None
     bars = [len(tail.bars) for tail in tails]
@@ -168,7 +168,10 @@ def _blame(comparison: Comparison) -> Figure | None:
 
 
 def draw_bars(
-    axis: Axes, causes: Sequence[figures.Cause], tail: figures.BlameTail, longest_seconds: float
+    axis: Axes,
+    causes: Sequence[figures.Cause],
+    tail: figures.AttributionTail,
+    longest_seconds: float,
 ) -> None:
     """Draws where a share of the slowest reads spent their time: a stacked bar for each design."""
     _, unit_seconds = figures.time_unit(longest_seconds)

@@ -53,7 +53,7 @@ def _tail(comparison: Comparison, axis: Axes, kind: Literal["read", "write"]) ->
 def _attribution(comparison: Comparison, axis: Axes) -> None:
     from tinytail.reporting import figures, paper
 
-    causes, tails = figures.blame(comparison)
+    causes, tails = figures.attribution(comparison)
     tail = next((tail for tail in tails if tail.share_percent == SHARE_PERCENT), None)
     if tail is None:
         raise UsageError("there are no reads to draw")

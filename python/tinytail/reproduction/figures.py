@@ -11,7 +11,8 @@
   beside its name, it is one of those that the measure finds.
 - `curves`: a value over `x`, which are numbers of the experiments, one line for each design; or,
   with `curves`, numbers of the designs that each of them names in order. The value is one that
-  bars may have, `writes`, or `preferred_percent`, the wishes for fast and slow pages that were met.
+  bars may have, `writes`, or `preferred_percent`, the preferences for fast and slow pages that were
+  met.
 - `timeline`: a column of the series over time, `read_p99_ms`, `read_max_ms` or a column's own name.
 
 The panels are experiments with their titles. `relative_to` makes a design 100 %. `levels` are the
@@ -30,7 +31,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from tinytail.errors import ConfigError, suggestion
 from tinytail.reproduction import logs
 from tinytail.reproduction.lab import Lab, Unavailable
-from tinytail.reproduction.measures import wishes_met_percent
+from tinytail.reproduction.measures import preferences_met_percent
 from tinytail.reproduction.records import Figure, Paper
 from tinytail.reproduction.store import Outcome
 from tinytail.results import DesignResult
@@ -253,7 +254,7 @@ def _tails(figure: Figure, panels: _Panels, axes: list[Axes]) -> None:
                 marker="x" if stuck else "o",
                 markersize=3.0,
                 linewidth=1.2,
-                label=_label(figure, design) + (" (starved)" if stuck else ""),
+                label=_label(figure, design) + (" (stalled)" if stuck else ""),
             )
         for mark in figure.marks:
             if mark["request"] == kind:
@@ -390,7 +391,7 @@ def _bar(figure: Figure, result: DesignResult) -> tuple[float, float]:
         case "writes":
             return float(result.write.count), 0.0
         case "preferred_percent":
-            return wishes_met_percent(result) or 0.0, 0.0
+            return preferences_met_percent(result) or 0.0, 0.0
         case "blocked_percent":
             queue = result.queue_blocked_read_percent or 0.0
             return result.gc_blocked_read_percent or 0.0, queue

@@ -259,11 +259,11 @@ class Lab:
         for run in sorted(needs, key=lambda run: -run.cost_s):
             runner.add(run.job(self._make))
 
-        def tell() -> None:
+        def show() -> None:
             if report is not None:
                 report([runner.progress(self.paper.prefix)])
 
-        finished = runner.run(tell)
+        finished = runner.run(show)
         for job in runner.jobs:
             if not isinstance(job.error, KeyboardInterrupt | None):
                 raise job.error
@@ -321,7 +321,7 @@ class Lab:
                     log=None,
                     windows=experiment.windows,
                     warm_up=experiment.warm_up,
-                    starved_after_s=experiment.starved_after_s,
+                    write_stall_s=experiment.write_stall_s,
                 )
                 bare = replace(spec, device="", design="", workload="")
                 parts |= {"log": experiment.log, "hit": experiment.hit}

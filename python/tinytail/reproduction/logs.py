@@ -125,7 +125,7 @@ def can_be_read() -> bool:
 
 
 def read(path: Path, hit: Sequence[str] = ()) -> Log:
-    """Reads a log file; `hit` are causes of blame, and reads that met one of them count as hit."""
+    """Reads a log file; `hit` are causes, and reads that met one of them count as hit."""
     from pyarrow import compute, parquet
 
     causes = [f"{cause}_ns" for cause in hit]

@@ -17,7 +17,7 @@ from typing import Any
 
 from tinytail import engine
 from tinytail.errors import ConfigError, TinytailError, suggestion
-from tinytail.methods import BlameGroup
+from tinytail.methods import AttributionGroup
 from tinytail.reproduction.conditions import Value
 from tinytail.reproduction.lab import Lab, Unavailable
 from tinytail.reproduction.records import Measure
@@ -178,7 +178,7 @@ def _outstanding_write_us(result: DesignResult) -> float | None:
 
     0 of a run that came to its end; None if something else was amiss.
     """
-    seconds = _told(result, r"a write, has been in the device for ([\d.]+) s")
+    seconds = _described(result, r"a write, has been in the device for ([\d.]+) s")
     return None if seconds is None else seconds * 1e6
 
 
@@ -186,11 +186,11 @@ def _clock_us(result: DesignResult) -> float | None:
     """The drive's clock when a run got stuck; else the length of the measured part."""
     if result.stuck is None:
         return result.simulated_seconds * 1e6
-    at_ns = _told(result, r"outstanding at (\d+) ns")
+    at_ns = _described(result, r"outstanding at (\d+) ns")
     return None if at_ns is None else at_ns / 1e3
 
 
-def _told(result: DesignResult, pattern: str) -> float | None:
+def _described(result: DesignResult, pattern: str) -> float | None:
     """A number of the words in which a run says that it got stuck; 0 if it did not."""
     if result.stuck is None:
         return 0.0
@@ -223,7 +223,7 @@ FIGURES: dict[str, Callable[[DesignResult], Value]] = {
     "requests_per_s": lambda result: _a_second(result, _requests(result)),
     "mib_per_s": lambda result: _a_second(result, _bytes(result) / 2**20),
     "longest_write_us": _longest_write_us,
-    "outstanding": lambda result: _told(result, r"(\d+) requests are outstanding"),
+    "outstanding": lambda result: _described(result, r"(\d+) requests are outstanding"),
     "outstanding_write_us": _outstanding_write_us,
     "clock_us": _clock_us,
 }
@@ -281,7 +281,7 @@ def drive_work(lab: Lab, *, experiment: str, design: str) -> Values:
     crossings = 2 if copy == "controller" else 0
     pages = sum(result.series.read_bytes) / geometry["page_bytes"]
     pages += sum(result.series.host_pages) + crossings * sum(result.series.gc_pages)
-    times, blame = result.gc_times, result.blame
+    times, attribution = result.gc_times, result.attribution
     return {
         "write_amplification": result.write_amplification,
         "victims_percent": result.state.victim_valid_percent,
@@ -295,14 +295,14 @@ def drive_work(lab: Lab, *, experiment: str, design: str) -> Values:
         / (1e9 * seconds * geometry["channels"]),
         "reads_of_a_die": result.read.count / seconds / dies,
         "writes_per_s": result.write.count / seconds,
-        "space_percent": _share(blame.all_writes, "buffer_full"),
-        "queue_percent": blame.all_reads.host_queue_percent,
+        "space_percent": _share(attribution.all_writes, "buffer_full"),
+        "queue_percent": attribution.all_reads.host_queue_percent,
         "write_max_ms": (result.write.max_us or 0.0) / 1000,
         "read_max_ms": (result.read.max_us or 0.0) / 1000,
     }
 
 
-def _share(group: BlameGroup, cause: str) -> float | None:
+def _share(group: AttributionGroup, cause: str) -> float | None:
     """The share of the latency of a group of requests that one cause is, in percent."""
     total = sum(group.ns.values())
     return 100 * group.ns.get(cause, 0) / total if total else None
@@ -314,7 +314,7 @@ def slowest_causes(lab: Lab, *, experiment: str, design: str, percent: float = 0
     `percent` is the share of the reads that they are: 1, 0.1 or 0.01.
     """
     result = lab.ending(experiment, design).result
-    for tail in result.blame.tails:
+    for tail in result.attribution.tails:
         if tail.share_percent == percent:
             shares = [share for share in tail.ranked() if share.percent >= 1]
             causes = [f"{share.cause} {share.mean_us:,.1f}" for share in shares[:CAUSES_NAMED]]
@@ -326,20 +326,20 @@ def slowest_causes(lab: Lab, *, experiment: str, design: str, percent: float = 0
     raise ConfigError(f"results have no causes of the slowest {percent:g} %")
 
 
-def wishes_met(result: DesignResult, writer: str) -> tuple[int, int]:
-    """Wishes of the `host's` or `GC's` writes for fast or slow pages, and how many were met."""
+def preferences_met(result: DesignResult, writer: str) -> tuple[int, int]:
+    """Preferences of `host's` or `GC's` writes for page classes, and how many were met."""
     made = met = 0
     for key, value in result.techniques.items():
-        if key.startswith("page_choice/") and key.endswith(f": {writer} wishes"):
+        if key.startswith("page_choice/") and key.endswith(f": {writer} preferences"):
             made = value
-        elif key.startswith("page_choice/") and key.endswith(f": {writer} wishes met"):
+        elif key.startswith("page_choice/") and key.endswith(f": {writer} preferences met"):
             met = value
     return made, met
 
 
-def wishes_met_percent(result: DesignResult) -> float | None:
-    """The share of all wishes for fast or slow pages that were met; None if there were none."""
-    pairs = [wishes_met(result, writer) for writer in ("host's", "GC's")]
+def preferences_met_percent(result: DesignResult) -> float | None:
+    """The share of all preferences for a page class that were met; None if there were none."""
+    pairs = [preferences_met(result, writer) for writer in ("host's", "GC's")]
     made = sum(made for made, _ in pairs)
     return 100 * sum(met for _, met in pairs) / made if made else None
 

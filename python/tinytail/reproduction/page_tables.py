@@ -8,8 +8,8 @@ from typing import Any
 from tinytail import humanize
 from tinytail.reproduction.verdicts import shown
 
-# Causes of blame that are named on either side.
-BLAME_SHOWN = 4
+# Causes of latency that are named on either side.
+ATTRIBUTION_SHOWN = 4
 
 
 def line_of(*cells: str) -> str:
@@ -93,8 +93,8 @@ def side_by_side(
             "experiment.",
             "\n".join(lines),
         ]
-        if table["blame"]:
-            parts += _blame(table, found)
+        if table["attribution"]:
+            parts += _attribution(table, found)
     return parts
 
 
@@ -107,7 +107,7 @@ def _percentile(name: str) -> str:
     return name if len(name) <= 3 else f"{name[:3]}.{name[3:]}"
 
 
-def _blame(
+def _attribution(
     table: Mapping[str, Any], found: Mapping[tuple[str, str], Mapping[str, Any]]
 ) -> list[str]:
     """What the causes contribute more or less than under the reference, in µs for each read."""
@@ -119,8 +119,8 @@ def _blame(
         reference = found.get((experiment, table["reference"]))
         if design == table["reference"] or reference is None:
             continue
-        for group, causes in run["blame"].items():
-            before = reference["blame"][group]
+        for group, causes in run["attribution"].items():
+            before = reference["attribution"][group]
             changes = {
                 cause: causes.get(cause, 0.0) - before.get(cause, 0.0)
                 for cause in sorted({*causes, *before})
@@ -129,7 +129,7 @@ def _blame(
             sides = []
             for sign in (1, -1):
                 of_sign = [(sign * us, cause) for cause, us in changes.items() if sign * us >= 0.05]
-                largest = sorted(of_sign, reverse=True)[:BLAME_SHOWN]
+                largest = sorted(of_sign, reverse=True)[:ATTRIBUTION_SHOWN]
                 sides.append(", ".join(f"{cause} {us:,.1f}" for us, cause in largest) or "–")
             lines.append(line_of(experiment, f"`{design}`", group, f"{total:+,.1f}", *sides))
     about = (

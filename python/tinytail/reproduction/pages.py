@@ -259,12 +259,12 @@ def _runs(runs: Sequence[Mapping[str, Any]]) -> list[str]:
             f"{run['gc_count']:,}",
             *(whole(run.get(key)) for key in longest),
         ]
-        name = f"`{run['design']}`" + (", starved" if run.get("stuck") else "")
+        name = f"`{run['design']}`" + (", stalled" if run.get("stuck") else "")
         lines.append(line_of(run["experiment"], name, run["workload"], *cells))
     about = (
         "Each run with the state in which it started, latencies of its reads in µs, and the share "
         "of them that a GC blocked. Why each is made as it is stands beside it in the data."
     )
     if any(run.get("stuck") for run in runs):
-        about += " A run that starved has what was served until it was ended."
+        about += " A run that stalled has what was served until it was ended."
     return ["## Runs", about, "\n".join(lines)]

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from typing import Any, Literal, get_args
 
-from tinytail.engine import STARVED_AFTER_S
+from tinytail.engine import WRITE_STALL_S
 from tinytail.errors import ConfigError, suggestion
 from tinytail.reproduction import conditions
 
@@ -68,12 +68,12 @@ class Experiment:
     a table of a `base` and what differs from it (`set`); a workload is a name, `@` and the name of
     a trace, or the content of a workload file. `overlays` are design overlays of this experiment
     alone, which `designs` name with an `@`. `cost_s` is roughly what each run takes, in seconds of
-    CPU time. With `log`, every request is logged; `hit` are the causes of blame by which its log
+    CPU time. With `log`, every request is logged; `hit` are the causes of latency by which its log
     tells reads that were hit from others. With `certify`, each design is certified, instead of
     run once: arguments of `tinytail.certify_act`, whose load the workload must be. With
     `queue_depth`, a trace or stand-in is played in closed loop; without `warm_up`, it is measured
     from the starting state, instead of being played once before. A write may spend
-    `starved_after_s` simulated seconds in the device before the run ends. `quick` holds what
+    `write_stall_s` simulated seconds in the device before the run ends. `quick` holds what
     differs in the quick tier; without it, that tier leaves the experiment out.
     """
 
@@ -92,7 +92,7 @@ class Experiment:
     windows: int = 200
     verify: bool = False
     warm_up: bool = True
-    starved_after_s: int = STARVED_AFTER_S
+    write_stall_s: int = WRITE_STALL_S
     log: bool = False
     hit: tuple[str, ...] = ()
     queue_depth: int | None = None
@@ -141,15 +141,15 @@ class Figure:
 class SideBySide:
     """Experiments whose designs are shown beside each other, as multiples of a reference.
 
-    `percentiles` are figures of their reads' latencies. With `blame`, what each cause contributes
-    more or less than under the reference is shown too.
+    `percentiles` are figures of their reads' latencies. With `attribution`, what each cause
+    contributes more or less than under the reference is shown too.
     """
 
     title: str
     experiments: tuple[str, ...]
     reference: str
     percentiles: tuple[str, ...] = ("mean", "p99", "p999", "p9999")
-    blame: bool = False
+    attribution: bool = False
 
 
 @dataclass(frozen=True, slots=True)

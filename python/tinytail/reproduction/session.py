@@ -11,7 +11,7 @@ from typing import Any
 
 from tinytail import engine
 from tinytail.errors import UsageError, suggestion
-from tinytail.methods import BlameGroup
+from tinytail.methods import AttributionGroup
 from tinytail.reproduction.figures import Format, draw_all
 from tinytail.reproduction.lab import Lab, Unavailable
 from tinytail.reproduction.records import Paper, Row, Tier
@@ -20,7 +20,7 @@ from tinytail.reproduction.verdicts import evaluate
 from tinytail.results import DesignResult
 from tinytail.runner import ProgressCallback
 
-SCHEMA_VERSION = 1
+SCHEMA_VERSION = 2
 VERDICTS = ("reproduced", "deviates", "not-run")
 INPUTS = ("real", "synthetic", "stand-in", "context")
 
@@ -157,7 +157,9 @@ def _runs(paper: Paper, lab: Lab, experiment: str) -> list[dict[str, Any]]:
         return []
     if paper.experiments[experiment].certify is not None:
         return []
-    blamed = any(experiment in each.experiments for each in paper.side_by_side if each.blame)
+    attributed = any(
+        experiment in each.experiments for each in paper.side_by_side if each.attribution
+    )
     found: list[dict[str, Any]] = []
     for run in runs:
         try:
@@ -166,15 +168,15 @@ def _runs(paper: Paper, lab: Lab, experiment: str) -> list[dict[str, Any]]:
             continue
         found.append({"paper": paper.name, "experiment": experiment, "design": run.design})
         found[-1] |= _facts(result)
-        if blamed:
-            found[-1]["blame"] = _blame(result)
+        if attributed:
+            found[-1]["attribution"] = _attribution(result)
     return found
 
 
-def _blame(result: DesignResult) -> dict[str, dict[str, float]]:
+def _attribution(result: DesignResult) -> dict[str, dict[str, float]]:
     """What each cause contributes to a read on average, in µs: of all, and of the slowest."""
-    groups: dict[str, BlameGroup] = {"all reads": result.blame.all_reads}
-    groups |= {f"slowest {tail.share_percent:g} %": tail for tail in result.blame.tails}
+    groups: dict[str, AttributionGroup] = {"all reads": result.attribution.all_reads}
+    groups |= {f"slowest {tail.share_percent:g} %": tail for tail in result.attribution.tails}
     return {
         name: {share.cause: share.mean_us for share in group.ranked()}
         for name, group in groups.items()

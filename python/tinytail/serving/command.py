@@ -148,7 +148,7 @@ class _Watcher:
         self._no_delay = no_delay
         self._phase: str | None = None
         self._announced = False
-        self._told = 0
+        self._described = 0
 
     def __call__(self, phase: str, found: dict[str, Any] | None) -> None:
         """Shows what is new since the last call."""
@@ -157,9 +157,9 @@ class _Watcher:
                 self._messages.print(f"{self._what}: {phase}", soft_wrap=True, markup=False)
             self._phase = phase
             return
-        for note in found["notes"][self._told :]:
+        for note in found["notes"][self._described :]:
             self._messages.print(f"note: {note}", soft_wrap=True, markup=False)
-        self._told = len(found["notes"])
+        self._described = len(found["notes"])
         if not self._announced:
             self._announced = True
             where = found["place"]["uri"]

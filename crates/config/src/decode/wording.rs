@@ -9,7 +9,7 @@ use std::fmt::{self, Display};
 #[derive(Debug)]
 pub(super) enum Error {
     /// It has been told.
-    Told,
+    Reported,
     /// The value is of another type; this would be right.
     Type(String),
     /// The value is none of these names.
@@ -82,7 +82,7 @@ impl<'a> At<'a> {
     /// What is wrong with the value that is here, unless it has been told.
     pub fn faulty(&self, error: Error, value: Option<&Value>) -> Option<Fault> {
         Some(match error {
-            Error::Told | Error::Holds => return None,
+            Error::Reported | Error::Holds => return None,
             Error::Type(allowed) => self.fault(format!("is {}", shown(value))).allowed(allowed),
             Error::Name { hint, allowed } => self.fault(format!("is {}{hint}", shown(value))).allowed(allowed),
             Error::Missing(key) => self.key(key, self.place).fault("is missing"),

@@ -4,10 +4,11 @@ use crate::attribution::trail::{Passage, Passing};
 use crate::ids::PlaneIx;
 use crate::units::Ns;
 
-/// What occupies a die or a channel. A resource is always in exactly one category. The last two occupy dies alone.
+/// What a die or a channel is busy with. The last two are of dies alone. A channel has more categories: those that follow
+/// [`TRAFFIC_CLASSES`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
-pub enum Occupant {
+pub enum TrafficClass {
     /// A read of the host.
     HostRead,
     /// A program of the host, without buffer.
@@ -28,27 +29,27 @@ pub enum Occupant {
     Erase,
     /// Scrubbing, wear levelling, recovery.
     Background,
-    /// Held by a GC, which waits for something else.
-    GcHold,
+    /// Locked by a GC, which waits for something else.
+    GcLock,
     /// Suspending or resuming.
     Suspend,
 }
 
-/// Number of occupants.
-pub const OCCUPANTS: usize = 12;
+/// Number of traffic classes.
+pub const TRAFFIC_CLASSES: usize = 12;
 
-/// Number of occupants of a channel.
-const CHANNEL_OCCUPANTS: usize = Occupant::GcHold as usize;
+/// Number of traffic classes of a channel.
+const CHANNEL_TRAFFIC_CLASSES: usize = TrafficClass::GcLock as usize;
 
-/// Channel categories beyond the occupants: held by a GC that reads, that programs, that waits; held with the whole
+/// Channel categories beyond the traffic classes: locked by a GC that reads, that programs, that waits; locked with the whole
 /// controller; idle.
-pub(crate) const HELD_GC_READ: usize = CHANNEL_OCCUPANTS;
-pub(crate) const HELD_GC_PROGRAM: usize = CHANNEL_OCCUPANTS + 1;
-pub(crate) const HELD_GC_OTHER: usize = CHANNEL_OCCUPANTS + 2;
-pub(crate) const HELD_CONTROLLER: usize = CHANNEL_OCCUPANTS + 3;
-pub(crate) const CHANNEL_IDLE: usize = CHANNEL_OCCUPANTS + 4;
+pub(crate) const LOCKED_GC_READ: usize = CHANNEL_TRAFFIC_CLASSES;
+pub(crate) const LOCKED_GC_PROGRAM: usize = CHANNEL_TRAFFIC_CLASSES + 1;
+pub(crate) const LOCKED_GC_OTHER: usize = CHANNEL_TRAFFIC_CLASSES + 2;
+pub(crate) const LOCKED_CONTROLLER: usize = CHANNEL_TRAFFIC_CLASSES + 3;
+pub(crate) const CHANNEL_IDLE: usize = CHANNEL_TRAFFIC_CLASSES + 4;
 /// Number of channel categories.
-pub(crate) const CHANNEL_CATEGORIES: usize = CHANNEL_OCCUPANTS + 5;
+pub(crate) const CHANNEL_CATEGORIES: usize = CHANNEL_TRAFFIC_CLASSES + 5;
 
 /// Names of the parts that a latency is the sum of, in the order of their indices.
 pub const PART_NAMES: [&str; PARTS] = [
@@ -75,7 +76,7 @@ pub const PART_NAMES: [&str; PARTS] = [
     "die_gc_program",
     "die_erase",
     "die_background",
-    "die_gc_hold",
+    "die_gc_lock",
     "die_suspend",
     "channel_host_read",
     "channel_host_program",
@@ -87,9 +88,9 @@ pub const PART_NAMES: [&str; PARTS] = [
     "channel_gc_program",
     "channel_erase",
     "channel_background",
-    "channel_held_gc_read",
-    "channel_held_gc_program",
-    "channel_held_gc_other",
+    "channel_locked_gc_read",
+    "channel_locked_gc_program",
+    "channel_locked_gc_other",
     "controller_gc",
     "policy",
 ];
@@ -120,10 +121,10 @@ pub const OVERHEAD: usize = 10;
 pub const LINK_WAIT: usize = 11;
 /// The request's own data on the host's link.
 pub const LINK: usize = 12;
-/// First of the waits for a die, by occupant.
+/// First of the waits for a die, by traffic class.
 pub const DIE: usize = 13;
 /// First of the waits for a channel, by category.
-pub const CHANNEL: usize = DIE + OCCUPANTS;
+pub const CHANNEL: usize = DIE + TRAFFIC_CLASSES;
 /// Number of parts.
 pub const PARTS: usize = CHANNEL + CHANNEL_CATEGORIES;
 
@@ -141,21 +142,21 @@ pub(crate) fn bits(mut mask: u64) -> impl Iterator<Item = usize> {
 
 /// A latency as a sum of parts, in nanoseconds. The parts add up to the latency exactly.
 #[derive(Clone, Debug)]
-pub struct Blame {
+pub struct Attribution {
     ns: [Ns; PARTS],
     /// One bit for each part that is not zero.
     mask: u64,
-    /// How that time passed, in no order; nothing unless the observer is told.
+    /// How that time passed, in no order; nothing unless the observer traces.
     pub(crate) trail: Vec<Passage>,
 }
 
-impl Default for Blame {
+impl Default for Attribution {
     fn default() -> Self {
         Self { ns: [0; PARTS], mask: 0, trail: Vec::new() }
     }
 }
 
-impl Blame {
+impl Attribution {
     /// Forgets everything.
     #[inline]
     pub fn clear(&mut self) {
@@ -167,13 +168,13 @@ impl Blame {
     }
 
     /// Notes how a piece of the time passed.
-    pub(crate) fn tell(&mut self, from: Ns, to: Ns, plane: PlaneIx, what: Passing) {
+    pub(crate) fn trace(&mut self, from: Ns, to: Ns, plane: PlaneIx, what: Passing) {
         if to > from {
             self.trail.push(Passage { from, to, plane, what });
         }
     }
 
-    /// How the time passed, in no order. Empty unless the observer is told.
+    /// How the time passed, in no order. Empty unless the observer traces.
     pub fn trail(&self) -> &[Passage] {
         &self.trail
     }
@@ -196,7 +197,7 @@ impl Blame {
         self.mask |= ns.iter().enumerate().fold(0, |mask, (index, &ns)| mask | u64::from(ns != 0) << (FIRST + index));
     }
 
-    /// Adds every part of another blame.
+    /// Adds every part of another attribution.
     pub fn add_all(&mut self, other: &Self) {
         for (part, ns) in other.parts() {
             self.add(part, ns);
@@ -232,14 +233,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn blame_adds_up_and_can_be_cleared() {
-        let mut blame = Blame::default();
-        blame.add(ARRAY, 40);
-        blame.add(CHANNEL + Occupant::GcRead as usize, 7);
-        blame.add(CHANNEL + HELD_GC_READ, 3);
-        assert_eq!(blame.total(), 50);
-        blame.clear();
-        assert_eq!(blame.total(), 0);
+    fn attribution_adds_up_and_can_be_cleared() {
+        let mut attribution = Attribution::default();
+        attribution.add(ARRAY, 40);
+        attribution.add(CHANNEL + TrafficClass::GcRead as usize, 7);
+        attribution.add(CHANNEL + LOCKED_GC_READ, 3);
+        assert_eq!(attribution.total(), 50);
+        attribution.clear();
+        assert_eq!(attribution.total(), 0);
     }
 
     #[test]
@@ -247,9 +248,9 @@ mod tests {
         assert_eq!((PART_NAMES[OVERHEAD_WAIT], PART_NAMES[BUFFER_WAIT]), ("overhead_wait", "buffer_wait"));
         assert_eq!((PART_NAMES[SPACE], PART_NAMES[PLACE]), ("space", "placement"));
         assert_eq!((PART_NAMES[OVERHEAD], PART_NAMES[LINK_WAIT], PART_NAMES[LINK]), ("overhead", "link_wait", "link"));
-        assert_eq!(PART_NAMES[DIE + Occupant::Erase as usize], "die_erase");
-        assert_eq!(PART_NAMES[CHANNEL + Occupant::Flush as usize], "channel_flush");
-        assert_eq!(PART_NAMES[CHANNEL + HELD_CONTROLLER], "controller_gc");
+        assert_eq!(PART_NAMES[DIE + TrafficClass::Erase as usize], "die_erase");
+        assert_eq!(PART_NAMES[CHANNEL + TrafficClass::Flush as usize], "channel_flush");
+        assert_eq!(PART_NAMES[CHANNEL + LOCKED_CONTROLLER], "controller_gc");
         assert_eq!(PART_NAMES[CHANNEL + CHANNEL_IDLE], "policy");
     }
 }

@@ -1,6 +1,6 @@
-//! How the time of a request passed: the trail of a blame; and what a told observer hears of dies, channels and GCs.
+//! How the time of a request passed: the trail of an attribution; and what a tracing observer is given of dies, channels and GCs.
 
-use crate::attribution::parts::Occupant;
+use crate::attribution::parts::TrafficClass;
 use crate::ids::{DieIx, Lpn, PlaneIx};
 use crate::units::Ns;
 
@@ -10,14 +10,14 @@ pub const NOBODY: u64 = u64::MAX;
 /// What passed while a request's path went on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Passing {
-    /// Something of the request's own, or a wait without a resource of the flash: a part of its blame.
+    /// Something of the request's own, or a wait without a resource of the flash: a part of its attribution.
     Own(u8),
-    /// Waiting in the line of a plane.
-    InLine(PlaneIx),
+    /// Waiting in the queue of a plane.
+    InQueue(PlaneIx),
     /// Begun in a plane, and waiting for the channel.
     ForChannel(PlaneIx),
-    /// Whatever of this time is not another passage's belongs to a part of the blame.
-    Rest(u8),
+    /// Whatever of this time is not another passage's belongs to a part of the attribution.
+    Remainder(u8),
 }
 
 /// A piece of a request's time.
@@ -45,7 +45,7 @@ pub struct Run {
     /// The plane, of several in one command the first.
     pub plane: PlaneIx,
     /// What it ran.
-    pub occupant: Occupant,
+    pub traffic: TrafficClass,
     /// The logical page; `NONE` for an erase.
     pub lpn: Lpn,
     /// The GC that it belongs to, by its number; `NOBODY` if to none.
@@ -66,7 +66,7 @@ pub struct Use {
     /// The channel.
     pub channel: u32,
     /// For whom.
-    pub occupant: Occupant,
+    pub traffic: TrafficClass,
     /// The plane that it goes to or comes from.
     pub plane: PlaneIx,
 }
@@ -82,10 +82,10 @@ pub struct GcRecord {
     pub block: u32,
     /// Pages that it moved.
     pub moved: u32,
-    /// When it started and began to wait for what it must hold.
+    /// When it started and began to wait for what it must lock.
     pub started: Ns,
-    /// When it held all of that for the first time.
-    pub held: Ns,
+    /// When it had locked all of that for the first time.
+    pub locked: Ns,
     /// When its last page had been moved.
     pub moved_at: Ns,
     /// When its block was erased.

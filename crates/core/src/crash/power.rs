@@ -1,22 +1,23 @@
 //! A loss of power at any event, and the recovery from it.
 //!
-//! What runs on the dies is cut off: a page that was being programmed can't be read and is not erased, a block that was being erased
-//! holds nothing and is erased again. Requests that had not completed are lost, with everything that the controller knew, but for the
-//! RAM that capacitors save: pages in the write buffer, stripes whose parity had been computed, the journal of trims, and what
-//! techniques remember. The books are made anew from out-of-band data (`ftl/recovery.rs`); planes whose reserve was in use get
-//! it back; then the drive goes on. TTFLASH, section 4.5 (capacitor-backed RAM); The Harey Tortoise, section 3.1.
+//! What runs on the dies is cut off: a page that was being programmed can't be read and is not erased, a block that was being
+//! erased holds nothing and is erased again. Requests that had not completed are lost, with everything that the controller
+//! knew, but for the RAM that capacitors save: pages in the write buffer, stripes whose parity had been computed, the journal
+//! of trims, and what techniques remember. The tables are rebuilt from out-of-band data (`ftl/recovery.rs`); planes whose
+//! reserve was in use get it back; then the drive goes on. TTFLASH, section 4.5 (capacitor-backed RAM); The Harey Tortoise,
+//! section 3.1.
 //!
 //! The time of a recovery is that of its work if it is spread as the flash allows: each die does one thing at a time, each channel
 //! carries one thing at a time, and the busiest of them says how long it takes.
 //!
 //! - *Scan*: of every block the out-of-band data of each page up to the first erased one, and of that, are read. An array time for
 //!   each; where the flash has multi-plane reads, one for the pages at one offset of a die's planes.
-//! - *Clean-up*: erases that were cut off, and collections that give planes their reserve back, each page through the controller; on
-//!   strict dies padding, so that the write points of all planes stand at one offset again.
+//! - *Clean-up*: erases that were cut off, and collections that give planes their reserve back, each page through the
+//!   controller; on superpage dies padding, so that the write points of all planes stand at one offset again.
 //! - *Restore*: what capacitors have saved is read back from the fastest pages of all dies in equal shares.
 
 use crate::context::{Context, Watched};
-use crate::design::pages_of_books;
+use crate::design::pages_of_tables;
 use crate::event::EventQueue;
 use crate::flash::Engine;
 use crate::flash::Flash;
@@ -26,15 +27,15 @@ use crate::ftl::above::Above;
 use crate::ftl::durable::Durable;
 use crate::ftl::recovery::{Found, Frame};
 use crate::ftl::state::Ftl;
-use crate::ftl::{Books, Claimant};
+use crate::ftl::{Claimant, Tables};
 use crate::host::tiers::Tiers;
 use crate::ids::{BlockIx, DieIx, Lpn, NONE, PlaneIx, Ppn};
 use crate::observe::{CHANNEL_IDLE, Observer};
 use crate::policy::answers::Reach;
 use crate::policy::interface::{GcTrigger, Place, ReadPlan};
-use crate::raid::active::Batch;
+use crate::raid::active::StripeWrite;
 use crate::raid::state::Raid;
-use crate::story::NOBODY;
+use crate::request_timeline::NOBODY;
 use crate::units::Ns;
 use crate::verify::oracle::{Fault, ReadBack};
 use thiserror::Error;
@@ -66,8 +67,7 @@ pub struct Recovery {
     pub erases: u64,
     /// Pages moved before the drive went on.
     pub moved_pages: u64,
-    /// Pages programmed with nothing so that the write points of a die stand at one offset; only where it programs strictly on all its
-    /// planes.
+    /// Pages programmed with nothing so that the write points of a die stand at one offset; only where it programs superpages.
     pub padded_pages: u64,
     /// Pages in the RAM that capacitors save: of the host, of parity, of the journal of trims.
     pub ram_pages: u64,
@@ -135,14 +135,14 @@ impl<Q: EventQueue, U: Watched> Engine<Q, Tiers<U>>
 where
     Self: Context,
 {
-    /// From now on keeps what a loss of power leaves, for `cut_power`: 12 bytes for each physical page. To be called when the drive has
-    /// aged and nothing has been asked of it; the out-of-band data of its starting state follow from the books.
+    /// From now on keeps what a loss of power leaves, for `cut_power`: 12 bytes for each physical page. To be called when the
+    /// drive has aged and nothing has been asked of it; the out-of-band data of its starting state follow from the tables.
     ///
     /// # Panics
     /// The drive has served requests.
     pub fn prepare_for_power_cuts(&mut self) {
         assert!(self.flash.now == 0 && self.up.up.up.host.submitted() == 0, "out-of-band data are kept from the first request on");
-        self.up.ftl.books.keep_durable();
+        self.up.ftl.tables.keep_durable();
     }
 
     /// A loss of power and the recovery from it, but for the hash of events, which `Drive::cut_power` has.
@@ -150,17 +150,17 @@ where
     /// # Errors
     /// As for `Drive::cut_power`.
     pub(crate) fn lose_power(&mut self) -> Result<Recovery, PowerError> {
-        if !self.up.ftl.books.is_durable() {
+        if !self.up.ftl.tables.is_durable() {
             return Err(PowerError::NotPrepared);
         }
         let fault = self.up.oracle.as_mut().and_then(|oracle| oracle.armed.take());
         let mut recovery = Recovery { at: self.flash.now, requests_lost: self.up.up.up.host.outstanding() as u64, ..Recovery::default() };
         recovery.torn_pages = self.tear();
-        if Self::TOLD {
-            self.tell_power_cut();
+        if Self::TRACED {
+            self.trace_power_cut();
         }
-        let batches = self.save_ram(fault == Some(Fault::Ram));
-        let found = self.restart(&batches, fault);
+        let stripe_writes = self.save_ram(fault == Some(Fault::Ram));
+        let found = self.restart(&stripe_writes, fault);
         recovery.torn_blocks = found.torn_blocks.len() as u64;
         recovery.pages_scanned = found.reads.iter().map(|&reads| u64::from(reads)).sum();
         recovery.scan_ns = self.scan_ns(&found);
@@ -169,7 +169,7 @@ where
             self.collect_after_cut(block, &mut load, &mut recovery)?;
         }
         self.regain_reserves(&mut load, &mut recovery)?;
-        if self.flash.traits.gathers {
+        if self.flash.traits.assembles {
             recovery.padded_pages = self.align_after_cut(&mut load);
         }
         recovery.cleanup_ns = load.ns();
@@ -177,7 +177,7 @@ where
         recovery.restore_ns = self.restore_ns(recovery.ram_pages);
         recovery.read_back = self.read_everything_back();
         self.flash.now += recovery.total_ns();
-        self.go_on(batches.len() as u32);
+        self.go_on(stripe_writes.len() as u32);
         Ok(recovery)
     }
 
@@ -188,7 +188,7 @@ where
         let pages = self.flash.device.geometry.pages_per_block;
         for op in self.flash.cut_off() {
             let (block, page) = (op.ppn, op.target);
-            let durable = self.up.ftl.books.durable_mut().expect("a prepared drive");
+            let durable = self.up.ftl.tables.durable_mut().expect("a prepared drive");
             let torn = if op.kind == OpKind::Erase {
                 durable.tear_block(block, pages);
                 block * pages..(block + 1) * pages
@@ -204,32 +204,32 @@ where
         torn_pages
     }
 
-    /// Tells the observer that nobody holds anything any more.
-    fn tell_power_cut(&mut self) {
+    /// Traces that nobody locks anything any more.
+    fn trace_power_cut(&mut self) {
         let now = self.flash.now;
         let g = &self.flash.device.geometry;
-        for channel in (0..g.channels).filter(|&channel| self.flash.held_by(channel as usize) != NONE) {
-            self.up.up.up.up.observer().channel_rests(channel, now, CHANNEL_IDLE, NOBODY);
+        for channel in (0..g.channels).filter(|&channel| self.flash.locked_by(channel as usize) != NONE) {
+            self.up.up.up.up.observer().channel_idles(channel, now, CHANNEL_IDLE, NOBODY);
         }
-        for plane in (0..g.planes()).filter(|&plane| self.flash.is_held(plane)) {
-            self.up.up.up.up.observer().plane_held(plane, now, NOBODY);
+        for plane in (0..g.planes()).filter(|&plane| self.flash.is_locked(plane)) {
+            self.up.up.up.up.observer().plane_locked(plane, now, NOBODY);
         }
     }
 
     /// What capacitors save of the write buffer: its pages, and the stripes whose parity had been computed, all of whose new pages are
     /// there as well. Other pages that were on their way are as if they had not left.
-    fn save_ram(&mut self, is_lost: bool) -> Vec<Batch> {
+    fn save_ram(&mut self, is_lost: bool) -> Vec<StripeWrite> {
         self.up.up.raid.buffer.waiting.clear();
-        let mut batches: Vec<Batch> = Vec::new();
+        let mut stripe_writes: Vec<StripeWrite> = Vec::new();
         if let Some(rain) = &mut self.up.up.raid.rain {
             let computed = rain.computed();
             if !is_lost {
-                batches = computed;
+                stripe_writes = computed;
             }
         }
         let mut stays = vec![false; self.up.up.raid.buffer.capacity() as usize];
-        for batch in &batches {
-            batch.entries.iter().filter(|&&entry| entry != NONE).for_each(|&entry| stays[entry as usize] = true);
+        for stripe_write in &stripe_writes {
+            stripe_write.entries.iter().filter(|&&entry| entry != NONE).for_each(|&entry| stays[entry as usize] = true);
         }
         let mut pages = self.up.up.raid.buffer.taken();
         // The first that comes back is the last to be flushed of those that do.
@@ -249,29 +249,29 @@ where
                 oracle.return_flight(entry, flight);
             }
         }
-        batches
+        stripe_writes
     }
 
     /// Throws away all that the controller knew, and makes it anew from the flash and the saved RAM.
-    fn restart(&mut self, batches: &[Batch], fault: Option<Fault>) -> Found {
+    fn restart(&mut self, stripe_writes: &[StripeWrite], fault: Option<Fault>) -> Found {
         let device = self.flash.device.clone();
-        let mut durable = self.up.ftl.books.take_durable().expect("a prepared drive");
+        let mut durable = self.up.ftl.tables.take_durable().expect("a prepared drive");
         if fault == Some(Fault::Trims) {
             durable.forget_trims();
         }
         let mut stripes = self.ask(|policies, _| policies.place.stripes());
         let frame = self.ask(|design, _| Frame {
             geometry: &device.geometry,
-            logical_pages: pages_of_books(&device, design, stripes.as_ref()),
+            logical_pages: pages_of_tables(&device, design, stripes.as_ref()),
             write_points: design.gc.write_points,
             reserve_blocks: design.gc.reserve_blocks,
             counts_live: design.place.reach() != Reach::Plane,
             first_found: fault == Some(Fault::FirstCopy),
         });
         let (thresholds, plans_reads) = self.ask(|design, _| (design.gc_trigger.thresholds(), design.read_plan.active()));
-        let (books, found) = Books::recover(durable, &frame, stripes.as_mut());
+        let (tables, found) = Tables::recover(durable, &frame, stripes.as_mut());
         let gc = self.up.ftl.gc.after_power_loss(&device, &self.flash.traits);
-        let ftl = Ftl::new(&device, &self.flash.traits, books, gc, thresholds);
+        let ftl = Ftl::new(&device, &self.flash.traits, tables, gc, thresholds);
         let fresh = Raid::new(&device, stripes, plans_reads);
         self.flash = self.flash.after_power_loss();
         self.up.ftl = ftl;
@@ -288,8 +288,8 @@ where
         }
         if let (Some(rain), Some(old)) = (&mut raid.rain, &mut old.rain) {
             rain.take_over(old, fault == Some(Fault::Trims));
-            for batch in batches {
-                rain.take_back(batch.clone());
+            for stripe_write in stripe_writes {
+                rain.take_back(stripe_write.clone());
             }
             for entry in raid.buffer.taken() {
                 let entry = raid.buffer.entry(entry);
@@ -337,9 +337,9 @@ where
         let g = &self.flash.device.geometry;
         let (planes, reserve) = (g.planes(), self.policies().gc.reserve_blocks);
         let mut left = planes * g.blocks_per_plane;
-        while let Some(plane) = (0..planes).find(|&plane| self.up.ftl.books.erased_blocks(plane) < reserve) {
+        while let Some(plane) = (0..planes).find(|&plane| self.up.ftl.tables.erased_blocks(plane) < reserve) {
             let mut fewest = Vec::new();
-            self.up.ftl.books.fewest_valid(plane, true, &mut fewest);
+            self.up.ftl.tables.fewest_valid(plane, true, &mut fewest);
             let victim = fewest.first().copied();
             left = left.checked_sub(1).ok_or(PowerError::NoRoom { plane })?;
             self.collect_after_cut(victim.ok_or(PowerError::NoRoom { plane })?, load, recovery)?;
@@ -353,21 +353,21 @@ where
         let pages = device.geometry.pages_per_block;
         let (plane, channel_ns) = (device.geometry.plane_of(victim), device.timing.command_ns + device.timing.transfer_page_ns);
         let command_ns = device.timing.command_ns;
-        self.up.ftl.books.begin_collect(victim);
-        while let Some(offset) = self.up.ftl.books.next_valid(victim, 0) {
+        self.up.ftl.tables.begin_collect(victim);
+        while let Some(offset) = self.up.ftl.tables.next_valid(victim, 0) {
             let from = victim * pages + offset;
             let to = self.take_after_cut(plane).ok_or(PowerError::NoRoom { plane })?;
-            let lpn = self.up.ftl.books.owner(from);
-            self.up.ftl.books.commit_move(lpn, from, to);
+            let lpn = self.up.ftl.tables.owner(from);
+            self.up.ftl.tables.commit_move(lpn, from, to);
             if let Some(oracle) = &mut self.up.oracle {
                 oracle.move_page(from, to);
             }
             recovery.moved_pages += 1;
             load.add(&self.flash, self.flash.die_of(plane), self.read_ns(from), channel_ns);
-            load.add(&self.flash, self.flash.die_of(self.up.ftl.books.plane_of(to)), self.program_ns(to), channel_ns);
+            load.add(&self.flash, self.flash.die_of(self.up.ftl.tables.plane_of(to)), self.program_ns(to), channel_ns);
         }
         load.add(&self.flash, self.flash.die_of(plane), self.erase_ns(victim), command_ns);
-        self.up.ftl.books.erased(victim);
+        self.up.ftl.tables.erased(victim);
         self.up.ftl.gc.note_erase(plane);
         self.erased(victim);
         recovery.erases += 1;
@@ -376,14 +376,14 @@ where
 
     /// A page for what a recovery moves: of an open block if there is one, in the plane itself if it can be.
     fn take_after_cut(&mut self, home: PlaneIx) -> Option<Ppn> {
-        let for_gc = if self.flash.traits.late { 0 } else { self.ask(|policies, view| policies.place.write_point(view, home, true)) };
-        let points = self.up.ftl.books.write_points(home);
-        let point_of = |books: &Books, plane: PlaneIx| {
-            let open = [for_gc].into_iter().chain(0..points).find(|&point| books.has_open_block(plane, point));
+        let for_gc = if self.flash.traits.late_bound { 0 } else { self.ask(|policies, view| policies.place.write_point(view, home, true)) };
+        let points = self.up.ftl.tables.write_points(home);
+        let point_of = |tables: &Tables, plane: PlaneIx| {
+            let open = [for_gc].into_iter().chain(0..points).find(|&point| tables.has_open_block(plane, point));
             open.unwrap_or(for_gc)
         };
-        let point = point_of(&self.up.ftl.books, home);
-        if let Some(page) = self.up.ftl.books.take(home, point, Claimant::Gc) {
+        let point = point_of(&self.up.ftl.tables, home);
+        if let Some(page) = self.up.ftl.tables.take(home, point, Claimant::Gc) {
             return Some(page);
         }
         let others = match self.ask(|policies, _| policies.place.reach()) {
@@ -393,19 +393,19 @@ where
         };
         // Planes of a die that fill programs together share what they keep for GC.
         let claimant = if self.flash.traits.gc_reads_ahead > 1 { Claimant::Gc } else { Claimant::Host };
-        let takes = |&plane: &PlaneIx| self.up.ftl.books.can_take(plane, point_of(&self.up.ftl.books, plane), claimant);
-        let plane = others.filter(takes).max_by_key(|&plane| self.up.ftl.books.free_pages(plane))?;
-        let point = point_of(&self.up.ftl.books, plane);
-        self.up.ftl.books.take(plane, point, claimant)
+        let takes = |&plane: &PlaneIx| self.up.ftl.tables.can_take(plane, point_of(&self.up.ftl.tables, plane), claimant);
+        let plane = others.filter(takes).max_by_key(|&plane| self.up.ftl.tables.free_pages(plane))?;
+        let point = point_of(&self.up.ftl.tables, plane);
+        self.up.ftl.tables.take(plane, point, claimant)
     }
 
-    /// Brings the write points of strict dies to one offset, as `wake` would at no time. Returns the pages padded.
+    /// Brings the write points of superpage dies to one offset, as `wake` would at no time. Returns the pages padded.
     fn align_after_cut(&mut self, load: &mut Load) -> u64 {
         let channel_ns = self.flash.device.timing.command_ns + self.flash.device.timing.transfer_page_ns;
         let planes = 0..self.flash.device.geometry.planes();
-        let points = self.up.ftl.books.write_points(0);
+        let points = self.up.ftl.tables.write_points(0);
         let offsets = |drive: &Self| -> Vec<(PlaneIx, u32)> {
-            planes.clone().flat_map(|plane| (0..points).map(move |point| (plane, drive.up.ftl.books.next_offset(plane, point)))).collect()
+            planes.clone().flat_map(|plane| (0..points).map(move |point| (plane, drive.up.ftl.tables.next_offset(plane, point)))).collect()
         };
         let before = offsets(self);
         self.align_write_points();
@@ -422,7 +422,7 @@ where
     fn pages_in_ram(&self) -> u64 {
         let parity = self.up.up.raid.rain.as_ref().map_or(0, |rain| rain.kept_pages().0);
         let given_up = self.up.up.raid.rain.as_ref().map_or(0, |rain| rain.pages_given_up());
-        let trims = self.up.ftl.books.durable().map_or(0, Durable::trims) + given_up;
+        let trims = self.up.ftl.tables.durable().map_or(0, Durable::trims) + given_up;
         let journal = (trims * TRIM_BYTES).div_ceil(self.flash.device.geometry.page_bytes.into());
         u64::from(self.up.up.raid.buffer.occupied() + parity) + journal
     }
@@ -445,11 +445,11 @@ where
     /// Reads every page of the host back from flash and RAM, as a read would find it.
     fn read_everything_back(&mut self) -> Option<Comparison> {
         let oracle = self.up.oracle.as_mut()?;
-        let (books, buffer) = (&self.up.ftl.books, &self.up.up.raid.buffer);
+        let (tables, buffer) = (&self.up.ftl.tables, &self.up.up.raid.buffer);
         let mut comparison = Comparison::default();
         for lpn in 0..self.flash.device.logical_pages() as Lpn {
             let trimmed = self.up.up.raid.rain.as_ref().is_some_and(|rain| rain.is_trimmed(lpn));
-            let ppn = Some(books.lookup(lpn)).filter(|&ppn| ppn != NONE && !trimmed);
+            let ppn = Some(tables.lookup(lpn)).filter(|&ppn| ppn != NONE && !trimmed);
             let buffered = if buffer.exists() && !trimmed { buffer.find(lpn) } else { None };
             let entry = buffered.map(|(entry, present)| (entry, buffer.entry(entry).dirty, present));
             comparison.pages += 1;
@@ -463,18 +463,18 @@ where
     }
 
     /// The drive takes commands again: stripes that were on their way are programmed, and all else begins as after ageing.
-    fn go_on(&mut self, batches: u32) {
+    fn go_on(&mut self, stripe_writes: u32) {
         self.prepare_scrubbers();
         if self.up.up.raid.errors.is_some() {
             self.scrub_after_cut();
         }
-        if self.flash.traits.gathers {
-            (0..self.flash.device.geometry.dies()).for_each(|die| self.update_closed(die));
+        if self.flash.traits.assembles {
+            (0..self.flash.device.geometry.dies()).for_each(|die| self.update_masked(die));
         }
         self.wake();
         if self.up.up.raid.rain.is_some() {
             self.settle_room();
-            (0..batches).for_each(|batch| self.program_batch(batch));
+            (0..stripe_writes).for_each(|stripe_write| self.program_stripe_write(stripe_write));
             self.flush_stripes(0);
         } else if self.up.up.raid.buffer.exists() {
             self.flush_above_threshold();

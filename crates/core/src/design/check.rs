@@ -5,7 +5,7 @@ use crate::device::Device;
 use crate::ftl::ageing::check_theory;
 use crate::ftl::write_points::WRITE_POINTS_MAX;
 use crate::policy::{
-    Align, FlushPlan, GcGate, GcGatePolicy, GcHold, GcTrigger, Join, Order, PageChoice, Place, Reach, ReadPlan, Scope, Scrub, Victim,
+    Align, Destage, GcGate, GcGatePolicy, GcLock, GcTrigger, Order, PageChoice, Pairing, Place, Reach, ReadPlan, Scope, Scrub, Victim,
     WearLevel,
 };
 use crate::raid::stripes::Stripes;
@@ -49,10 +49,10 @@ impl Design {
             // A GC takes erased pages of all planes to free those of one.
             let reason = "which counts the erased pages of each plane";
             Against("gc_trigger", "policy", named(self.gc_trigger.name(), reason), "\"watermark\" with `of` = \"die\"")
-        } else if self.gc_hold.widest() > Scope::Die {
+        } else if self.gc_lock.widest() > Scope::Die {
             // Two GCs, each with its channel, would wait for the other's.
             let reason = "wider than a die, because two GCs could wait for each other's channels";
-            Against("gc_hold", "scope", reason.into(), "\"plane\", \"die\"")
+            Against("gc_lock", "scope", reason.into(), "\"plane\", \"die\"")
         } else {
             return;
         };
@@ -72,30 +72,30 @@ impl Design {
             let found = format!("= \"{place}\" pads up to {padding} pages for each GC on this device, whose blocks have {pages} pages");
             faults.push(Fault::new("place", "policy", found).allowed(format!("{} or more", 3 * g.planes_per_die)));
         }
-        if self.join.gather_ns().is_none() {
-            let join = self.join.name();
-            let found = format!("= \"{place}\" fills programs of all planes of a die; [join] `policy` is \"{join}\"");
-            faults.push(Fault::new("place", "policy", found).with("join", "policy").allowed("\"strict_all_planes\""));
+        if self.pairing.assembly_ns().is_none() {
+            let pairing = self.pairing.name();
+            let found = format!("= \"{place}\" fills programs of all planes of a die; [pairing] `policy` is \"{pairing}\"");
+            faults.push(Fault::new("place", "policy", found).with("pairing", "policy").allowed("\"superpage\""));
         }
     }
 
-    /// Refuses late placement without GC of single operations and the other way round, what neither could heed, and more write
-    /// points than GC's thresholds have blocks between them.
-    fn check_late(&mut self, device: &Device, faults: &mut Faults) {
-        let (late, nothing) = (self.place.late(), self.gc_hold.nothing());
-        let (place, gc_hold, points) = (self.place.name(), self.gc_hold.name(), self.gc.write_points);
-        if !late {
+    /// Refuses late-bound allocation without GC of single operations and the other way round, what neither could heed, and more
+    /// write points than GC's thresholds have blocks between them.
+    fn check_late_bound(&mut self, device: &Device, faults: &mut Faults) {
+        let (late_bound, nothing) = (self.place.late_bound(), self.gc_lock.nothing());
+        let (place, gc_lock, points) = (self.place.name(), self.gc_lock.name(), self.gc.write_points);
+        if !late_bound {
             if nothing {
                 let found = format!(
-                    "= \"{gc_hold}\" moves pages that have no place until they are programmed, and [place] `policy` = \"{place}\" places them \
+                    "= \"{gc_lock}\" moves pages that have no place until they are programmed, and [place] `policy` = \"{place}\" places them \
                      before"
                 );
-                return faults.push(Fault::new("gc_hold", "policy", found).with("place", "policy").allowed("\"next_idle\""));
+                return faults.push(Fault::new("gc_lock", "policy", found).with("place", "policy").allowed("\"next_idle\""));
             }
             return self.check_choice_in_planes(faults);
         }
         let against = if !nothing {
-            Against("gc_hold", "policy", named(gc_hold, "which holds dies that look idle"), "\"nothing\"")
+            Against("gc_lock", "policy", named(gc_lock, "which locks dies that look idle"), "\"nothing\"")
         } else if !self.gc.copies_through_controller() {
             Against("gc", "copy", "= \"copyback\", whose pages stay where they are".into(), "\"controller\"")
         } else if self.gc.ideal {
@@ -103,16 +103,16 @@ impl Design {
         } else if !matches!(&self.gc_gate, GcGatePolicy::Free(free) if free.is_always_open()) {
             let reason = "since GC of single operations has no start";
             Against("gc_gate", "policy", named(self.gc_gate.name(), reason), "\"free\", without `start`")
-        } else if self.join.gather_ns().is_some() {
-            let reason = "which gathers pages that have their planes";
-            Against("join", "policy", named(self.join.name(), reason), "\"none\", \"same_offset\"")
+        } else if self.pairing.assembly_ns().is_some() {
+            let reason = "which assembles superpages of pages that have their planes";
+            Against("pairing", "policy", named(self.pairing.name(), reason), "\"none\", \"same_offset\"")
         } else {
-            return self.check_late_space(device, points, faults);
+            return self.check_late_bound_space(device, points, faults);
         };
         faults.push(against.fault("place", "policy", format!("= \"{place}\"")));
     }
 
-    fn check_late_space(&mut self, device: &Device, points: u32, faults: &mut Faults) {
+    fn check_late_bound_space(&mut self, device: &Device, points: u32, faults: &mut Faults) {
         if points > WRITE_POINTS_MAX {
             let allowed = format!("1 to {WRITE_POINTS_MAX} with [place] `policy` = \"{}\"", self.place.name());
             return faults.push(Fault::new("gc", "write_points", format!("is {points}")).with("place", "policy").allowed(allowed));
@@ -139,7 +139,7 @@ impl Design {
     /// Refuses choices among the write points of a plane where there are none, or where something else has made them; and more write
     /// points than anybody uses.
     fn check_choice_in_planes(&mut self, faults: &mut Faults) {
-        let (place, points, gathers) = (self.place.name(), self.gc.write_points, self.join.gather_ns().is_some());
+        let (place, points, assembles) = (self.place.name(), self.gc.write_points, self.pairing.assembly_ns().is_some());
         let looks = [
             ("order", self.order.looks_at_pool(), self.order.name()),
             ("page_choice", self.page_choice.looks_at_pool(), self.page_choice.name()),
@@ -150,12 +150,12 @@ impl Design {
             );
             faults.push(Fault::new(section, "policy", found).with("place", "policy").allowed("\"next_idle\""));
         }
-        let join = self.join.name();
-        if gathers && points > 2 {
+        let pairing = self.pairing.name();
+        if assembles && points > 2 {
             let found = format!(
-                "is {points}; [join] `policy` = \"{join}\" has one for the host and one for GC, so that the planes of a die stay at one offset"
+                "is {points}; [pairing] `policy` = \"{pairing}\" has one for the host and one for GC, so that the planes of a die stay at one offset"
             );
-            faults.push(Fault::new("gc", "write_points", found).with("join", "policy").allowed("1 or 2"));
+            faults.push(Fault::new("gc", "write_points", found).with("pairing", "policy").allowed("1 or 2"));
         }
         if !self.page_choice.active() {
             return;
@@ -166,15 +166,16 @@ impl Design {
             let allowed = "2 or more, or [place] `policy` = \"next_idle\"";
             return faults.push(fault(&found).with("gc", "write_points").allowed(allowed));
         }
-        if gathers {
-            let found = format!("contradicts [join] `policy` = \"{join}\", whose programs take all planes of a die at one page offset");
+        if assembles {
+            let found =
+                format!("contradicts [pairing] `policy` = \"{pairing}\", whose programs take all planes of a die at one page offset");
             let allowed = "\"none\", \"same_offset\", \"gc_par\"";
-            return faults.push(fault(&found).with("join", "policy").allowed(allowed));
+            return faults.push(fault(&found).with("pairing", "policy").allowed(allowed));
         }
-        if self.page_choice.rest().is_some() && self.gc.leaves_its_plane() {
+        if self.page_choice.parking().is_some() && self.gc.leaves_its_plane() {
             let destination = self.gc.destination.name();
             let found = format!(
-                "= \"{}\" brings write points to rest by pages that stay in their planes, and [gc] `destination` is \"{destination}\"",
+                "= \"{}\" returns write points to fast pages by pages that stay in their planes, and [gc] `destination` is \"{destination}\"",
                 self.page_choice.name()
             );
             let fault = Fault::new("page_choice", "policy", found).with("gc", "destination");
@@ -197,9 +198,9 @@ impl Design {
     }
 
     /// Refuses GCs that should program on all planes of a die and can't.
-    fn check_gathered_gc(&mut self, device: &Device, faults: &mut Faults) {
+    fn check_assembled_gc(&mut self, device: &Device, faults: &mut Faults) {
         let planes = device.geometry.planes_per_die;
-        if planes == 1 || !self.join.gathers_gc() {
+        if planes == 1 || !self.pairing.assembles_gc() {
             return;
         }
         let against = if !self.gc.copies_through_controller() {
@@ -213,21 +214,22 @@ impl Design {
         } else {
             return;
         };
-        let fault = against.fault("join", "gc_programs", format!("= \"all_planes\", on {planes} planes of a die,"));
+        let fault = against.fault("pairing", "gc_programs", format!("= \"all_planes\", on {planes} planes of a die,"));
         faults.push(fault.remedy("or `gc_programs` = \"single\""));
     }
 
-    /// Refuses operations of the host that should join those of GCs where GC has none that they could, and what only serves that
-    /// purpose without it.
+    /// Refuses operations of the host that should be paired with those of GC where GC has none that they could, and what only
+    /// serves that purpose without it.
     fn check_gc_partners(&mut self, faults: &mut Faults) {
-        let join = self.join.name();
-        if !self.join.joins_gc() {
+        let pairing = self.pairing.name();
+        if !self.pairing.pairs_with_gc() {
             let victim = self.victim.iter_mut().find_map(|policy| policy.needs_partners().then(|| policy.name()));
             let align = self.align.active().then(|| self.align.name());
             for (section, key, name) in [("align", "policy", align), ("victim", "chain", victim)] {
                 let Some(name) = name else { continue };
-                let found = format!("\"{name}\" finds partners for operations of GCs, and [join] `policy` = \"{join}\" makes none of them");
-                faults.push(Fault::new(section, key, found).with("join", "policy").allowed("\"gc_par\""));
+                let found =
+                    format!("\"{name}\" finds partners for operations of GCs, and [pairing] `policy` = \"{pairing}\" makes none of them");
+                faults.push(Fault::new(section, key, found).with("pairing", "policy").allowed("\"gc_par\""));
             }
             return;
         }
@@ -236,7 +238,7 @@ impl Design {
             Against("gc", "copy", reason.into(), "\"controller\"")
         } else if self.gc.ideal {
             Against("gc", "ideal", "= true, whose GC has no operations".into(), "false")
-        } else if self.place.late() {
+        } else if self.place.late_bound() {
             Against("place", "policy", named(self.place.name(), "whose programs have no plane while they wait"), "")
         } else if self.align.active() && self.gc.write_points < 2 {
             let (align, points) = (self.align.name(), self.gc.write_points);
@@ -245,7 +247,7 @@ impl Design {
         } else {
             return;
         };
-        faults.push(against.fault("join", "policy", format!("= \"{join}\"")));
+        faults.push(against.fault("pairing", "policy", format!("= \"{pairing}\"")));
     }
 
     /// Refuses a reserve, open blocks and thresholds for which the drive has no room.
@@ -254,8 +256,8 @@ impl Design {
         // The host may open no block of the reserve, and every write point but the one that is asked may be open: a plane
         // that stalls a write has at most this much erased, and must be urgent, or nothing would ever free it.
         let blocks_kept = reserve + points;
-        // A page that is placed late goes to whichever write point has room.
-        let least = if self.place.late() { reserve + 1 } else { blocks_kept } * g.pages_per_block;
+        // A page whose allocation is late-bound goes to whichever write point has room.
+        let least = if self.place.late_bound() { reserve + 1 } else { blocks_kept } * g.pages_per_block;
         if let Some((key, pages)) = self.gc_trigger.urgent_below()
             && pages < least
         {
@@ -309,7 +311,7 @@ impl Design {
             let needs = [
                 ("gc_gate", self.gc_gate.name(), self.gc_gate.needs_stripes()),
                 ("read_plan", self.read_plan.name(), self.read_plan.active()),
-                ("flush_plan", self.flush_plan.name(), self.flush_plan.needs_stripes()),
+                ("destage", self.destage.name(), self.destage.needs_stripes()),
                 ("wear_level", self.wear_level.name(), self.wear_level.active()),
             ];
             for (section, name, _) in needs.into_iter().filter(|(.., needs)| *needs) {
@@ -342,8 +344,8 @@ impl Design {
         self.check_space(device, faults);
         self.check_super_pages(device, faults);
         self.check_destination(faults);
-        self.check_late(device, faults);
-        self.check_gathered_gc(device, faults);
+        self.check_late_bound(device, faults);
+        self.check_assembled_gc(device, faults);
         self.check_gc_partners(faults);
         self.check_scrubbed_copies(faults);
         self.check_stripes(device, faults);

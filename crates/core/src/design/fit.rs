@@ -1,14 +1,14 @@
 //! What of a design follows the drive: numbers that a paper chose for its own drive, where another one has no room for them.
 //!
 //! A design keeps its numbers where they fit. Else they follow the drive's spare space, and each change is named. Nothing here
-//! makes one technique of another, but for a gate that lowered thresholds would keep shut; what a drive can't do at all is left
+//! makes one technique of another, but for a gate that lowered thresholds would keep closed; what a drive can't do at all is left
 //! as it is, for `prepare` to refuse.
 
 use crate::design::Design;
 use crate::device::{AgeingMethod, Device};
 use crate::policy::interface::Place;
 use crate::policy::thresholds::{Room, Threshold};
-use crate::policy::{GcGatePolicy, GcTriggerPolicy, JoinPolicy};
+use crate::policy::{GcGatePolicy, GcTriggerPolicy, PairingPolicy};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
@@ -63,7 +63,7 @@ impl Design {
         if used.soft < wanted.soft {
             adjusted.extend(self.fit_gate());
         }
-        if self.place.late() {
+        if self.place.late_bound() {
             adjusted.extend(self.write_points_at_most(used.soft.saturating_sub(used.hard) / room.block));
         }
         if !has_aged && room.at_start < used.hard {
@@ -80,14 +80,14 @@ impl Design {
 
     /// Without a write buffer a write would take as long as it waits for pages to be programmed with.
     fn fit_padding(&mut self, device: &Device) -> Option<Adjustment> {
-        let JoinPolicy::StrictAllPlanes(strict) = &mut self.join else { return None };
+        let PairingPolicy::SuperpagePrograms(superpage) = &mut self.pairing else { return None };
         if device.ram.buffer_kib > 0 || device.geometry.planes_per_die == 1 {
             return None;
         }
-        let wanted = strict.pad_at_once();
+        let wanted = superpage.pad_at_once();
         Some(Adjustment {
             code: "padding".into(),
-            section: "join".into(),
+            section: "pairing".into(),
             key: "wait_us".into(),
             wanted: wanted.into(),
             used: 0.into(),
@@ -130,7 +130,7 @@ impl Design {
     /// Where the open blocks of a plane would take all its spare ones, they take a quarter.
     fn fit_write_points(&mut self, device: &Device) -> Option<Adjustment> {
         let spare_blocks = usable_pages(device).saturating_sub(self.pages_held(device)) / device.geometry.pages_per_block;
-        if self.place.late() || self.gc.reserve_blocks.saturating_add(self.gc.write_points) < spare_blocks {
+        if self.place.late_bound() || self.gc.reserve_blocks.saturating_add(self.gc.write_points) < spare_blocks {
             return None;
         }
         self.write_points_at_most((spare_blocks / 4).saturating_sub(self.gc.reserve_blocks))
@@ -169,7 +169,7 @@ impl Design {
         })
     }
 
-    /// A run whose GC would be urgent from the start begins where GC rests.
+    /// A run whose GC would be urgent from the start begins where no GC is wanted.
     fn state_lifted(device: &mut Device, room: &Room, soft: u32) -> Adjustment {
         let wanted = device.state.free_percent;
         // Rounded up, so that no fewer pages are erased.
@@ -221,9 +221,10 @@ impl Design {
     fn room(&mut self, device: &Device) -> Room {
         let g = &device.geometry;
         let held = self.pages_held(device);
-        // A page that is placed late goes to whichever open block has room, and open blocks have theirs between the thresholds.
+        // A page whose allocation is late-bound goes to whichever open block has room, and open blocks have theirs between the
+        // thresholds.
         let (kept, least) = match (self.gc.reserve_blocks, self.gc.write_points) {
-            (reserve, _) if self.place.late() => (reserve, reserve.saturating_add(1)),
+            (reserve, _) if self.place.late_bound() => (reserve, reserve.saturating_add(1)),
             (reserve, points) => (reserve.saturating_add(points), reserve.saturating_add(points)),
         };
         Room {

@@ -3,7 +3,7 @@
 use crate::design::Design;
 use crate::device::Device;
 use crate::policy::answers::Reach;
-use crate::policy::interface::{Align, Join, Order, PageChoice, Place, Suspend, WearLevel};
+use crate::policy::interface::{Align, Order, PageChoice, Pairing, Place, Suspend, WearLevel};
 use crate::raid::stripes::Stripes;
 use crate::traits::Traits;
 use crate::units::Ns;
@@ -12,25 +12,25 @@ impl Design {
     /// What it makes a drive do. The design is prepared for the device.
     pub(crate) fn traits(&mut self, device: &Device) -> Traits {
         let planes = device.geometry.planes_per_die;
-        let (late, aligns, gc_across) = (self.place.late(), self.align.active(), self.gc.leaves_its_plane());
+        let (late_bound, aligns, gc_across) = (self.place.late_bound(), self.align.active(), self.gc.leaves_its_plane());
         let many = self.gc.write_points > 2 && !aligns;
-        let chooses = !late && (many || self.page_choice.active());
-        let gathers = self.join.gather_ns().is_some();
-        let gathers_gc = gathers && self.join.gathers_gc() && planes > 1 && !self.gc.ideal;
+        let chooses = !late_bound && (many || self.page_choice.active());
+        let assembles = self.pairing.assembly_ns().is_some();
+        let assembles_gc = assembles && self.pairing.assembles_gc() && planes > 1 && !self.gc.ideal;
         Traits {
             dynamic: self.place.reach() != Reach::Plane,
-            late,
-            joins: self.join.active(),
-            gc_joins: self.join.joins_gc(),
-            gathers,
-            gathers_gc,
+            late_bound,
+            pairs: self.pairing.active(),
+            pairs_with_gc: self.pairing.pairs_with_gc(),
+            assembles,
+            assembles_gc,
             aligns,
             chooses,
-            rests: chooses && self.page_choice.rest().is_some() && !self.gc.ideal && !gc_across,
-            measures: late || self.order.measures() || self.page_choice.measures(),
+            returns_to_fast: chooses && self.page_choice.parking().is_some() && !self.gc.ideal && !gc_across,
+            measures: late_bound || self.order.measures() || self.page_choice.measures(),
             gc_across,
             // The pages of one GC fill a program of the whole die, if they may leave their plane.
-            gc_reads_ahead: if gathers_gc && gc_across { planes } else { 1 },
+            gc_reads_ahead: if assembles_gc && gc_across { planes } else { 1 },
             gc_through_controller: self.gc.copies_through_controller(),
             gc_ideal: self.gc.ideal,
             deadline_ns: self.order.deadline_ns().unwrap_or(Ns::MAX),
@@ -40,8 +40,8 @@ impl Design {
     }
 }
 
-/// The logical pages of a drive's books: the host's, those of parity, and one for each place of a stripe that may move.
-pub(crate) fn pages_of_books(device: &Device, design: &mut Design, stripes: Option<&Stripes>) -> u64 {
+/// The logical pages of a drive's tables: the host's, those of parity, and one for each place of a stripe that may move.
+pub(crate) fn pages_of_tables(device: &Device, design: &mut Design, stripes: Option<&Stripes>) -> u64 {
     stripes
         .map_or(device.logical_pages(), |stripes| stripes.pages() + if design.wear_level.active() { u64::from(stripes.width()) } else { 0 })
 }

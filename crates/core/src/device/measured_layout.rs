@@ -1,4 +1,4 @@
-//! Which layout a block has, told from how long its pages took to read or to program: The Harey Tortoise, section 2.2.
+//! Which layout a block has, recognized by how long its pages took to read or to program: The Harey Tortoise, section 2.2.
 
 use serde::Serialize;
 
@@ -7,7 +7,7 @@ use tinytail_config::ConfigError;
 
 /// The most bits of a cell that are looked for, and so the most classes.
 const CLASSES_MAX: u32 = 4;
-/// Classes are told apart if the median time of each is at least this many times that of the one before. The paper's MLC reads
+/// Classes are distinguished if the median time of each is at least this many times that of the one before. The paper's MLC reads
 /// are 1.5 apart and its programs 3.5 and more; pages of one class differ by less from chain to chain.
 const APART: f64 = 1.2;
 /// Pages of one class alone are alike if they are this near to their median.

@@ -1,4 +1,4 @@
-//! What the flash asks of the firmware above it, and what it may hear: which waiting work starts, what joins it, what makes way.
+//! What the flash asks of the firmware above it, and what it may be told: which waiting work starts, what joins it, what makes way.
 
 use crate::flash::op::{Class, OpKind};
 use crate::ids::PlaneIx;
@@ -34,7 +34,7 @@ pub struct Waiting {
     pub offset: u32,
 }
 
-/// What becomes of a pulse that is cut.
+/// What becomes of an operation that is cut.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Keep {
     /// It goes on later from exactly where it was cut.

@@ -2,18 +2,18 @@
 //!
 //! Nothing is recorded while time passes. An operation that waits copies the counters; when it is issued, the copy becomes
 //! what they have grown by, without a look at it. Of the many pages of a request only the last one explains its latency, so
-//! it is only there that these waits are put into the blame.
+//! it is only there that these waits are put into the attribution.
 
-use crate::attribution::parts::{Blame, CHANNEL, CHANNEL_CATEGORIES, DIE, OCCUPANTS, Occupant};
+use crate::attribution::parts::{Attribution, CHANNEL, CHANNEL_CATEGORIES, DIE, TRAFFIC_CLASSES, TrafficClass};
 use crate::attribution::trail::Passing;
 use crate::flash::bus::Channel;
-use crate::flash::die::{Die, PlaneLines};
+use crate::flash::die::{Die, PlaneQueues};
 use crate::ids::{NONE, PlaneIx};
 use crate::units::Ns;
 
-/// An operation's waits that are over and not in its blame yet: for its die, and for its channel.
+/// An operation's waits that are over and not in its attribution yet: for its die, and for its channel.
 #[derive(Clone, Copy)]
-pub(crate) struct Owed {
+pub(crate) struct EndedWaits {
     pub die: bool,
     pub channel: bool,
 }
@@ -24,30 +24,30 @@ pub(crate) struct Owed {
 #[repr(align(64))]
 struct Waits {
     /// What its die was busy with.
-    die: [Ns; OCCUPANTS],
+    die: [Ns; TRAFFIC_CLASSES],
     /// What the channel was busy with while the die ran nothing.
     other: [Ns; CHANNEL_CATEGORIES],
-    /// A GC held the plane while its die ran nothing.
-    held: Ns,
-    /// For how long GCs had held the plane and its channel.
-    gc_held: (Ns, Ns),
+    /// A GC had locked the plane while its die ran nothing.
+    locked: Ns,
+    /// For how long GCs had locked the plane and its channel.
+    gc_locked: (Ns, Ns),
     /// What the channel was busy with when the operation had begun and needed it again.
     channel: [Ns; CHANNEL_CATEGORIES],
-    /// For how long GCs had held the channel then.
-    channel_gc_held: Ns,
-    /// When the waits for die and channel began and ended, and in which plane's line, if the observer is told.
+    /// For how long GCs had locked the channel then.
+    channel_gc_locked: Ns,
+    /// When the waits for die and channel began and ended, and in which plane's queue, if the observer traces.
     die_span: (Ns, Ns, PlaneIx),
     channel_span: (Ns, Ns),
 }
 
 impl Waits {
     const NONE: Self = Self {
-        die: [0; OCCUPANTS],
+        die: [0; TRAFFIC_CLASSES],
         other: [0; CHANNEL_CATEGORIES],
-        held: 0,
-        gc_held: (0, 0),
+        locked: 0,
+        gc_locked: (0, 0),
         channel: [0; CHANNEL_CATEGORIES],
-        channel_gc_held: 0,
+        channel_gc_locked: 0,
         die_span: (0, 0, NONE),
         channel_span: (0, 0),
     };
@@ -56,16 +56,16 @@ impl Waits {
 /// A place where operations wait: a plane's lines, its die and its channel.
 #[derive(Clone, Copy)]
 pub(crate) struct Place<'a> {
-    pub lines: &'a PlaneLines,
+    pub queues: &'a PlaneQueues,
     pub die: &'a Die,
     pub channel: &'a Channel,
 }
 
 impl Place<'_> {
-    /// For how long GCs have held the plane, and its channel, up to now.
+    /// For how long GCs have locked the plane, and its channel, up to now.
     #[inline(always)]
-    fn gc_held_ns(self, now: Ns) -> (Ns, Ns) {
-        (self.lines.gc_held_ns(now), self.channel.gc_held_ns(now))
+    fn gc_locked_ns(self, now: Ns) -> (Ns, Ns) {
+        (self.queues.gc_locked_ns(now), self.channel.gc_locked_ns(now))
     }
 }
 
@@ -73,21 +73,21 @@ impl Place<'_> {
 #[derive(Debug)]
 pub(crate) struct Latencies {
     waits: Vec<Waits>,
-    blames: Vec<Blame>,
+    attributions: Vec<Attribution>,
 }
 
 impl Latencies {
     pub fn with_capacity(operations: usize) -> Self {
-        Self { waits: Vec::with_capacity(operations), blames: Vec::with_capacity(operations) }
+        Self { waits: Vec::with_capacity(operations), attributions: Vec::with_capacity(operations) }
     }
 
     /// A new operation, the last of the pool or one that is used again.
     #[inline(always)]
     pub fn begin(&mut self, op: u32) {
-        match self.blames.get_mut(op as usize) {
-            Some(blame) => blame.clear(),
+        match self.attributions.get_mut(op as usize) {
+            Some(attribution) => attribution.clear(),
             None => {
-                self.blames.push(Blame::default());
+                self.attributions.push(Attribution::default());
                 self.waits.push(Waits::NONE);
             }
         }
@@ -95,42 +95,44 @@ impl Latencies {
 
     /// What an operation's latency is attributed to so far.
     #[inline(always)]
-    pub fn blame(&self, op: u32) -> &Blame {
-        &self.blames[op as usize]
+    pub fn attribution(&self, op: u32) -> &Attribution {
+        &self.attributions[op as usize]
     }
 
     /// The same, to add to.
     #[inline(always)]
-    pub fn blame_mut(&mut self, op: u32) -> &mut Blame {
-        &mut self.blames[op as usize]
+    pub fn attribution_mut(&mut self, op: u32) -> &mut Attribution {
+        &mut self.attributions[op as usize]
     }
 
     /// Copies the counters of what an operation waits for from now on.
     #[inline(always)]
     pub fn open_wait(&mut self, op: u32, place: Place<'_>, now: Ns) {
-        let Place { lines, die, channel } = place;
-        let gc_held = place.gc_held_ns(now);
+        let Place { queues, die, channel } = place;
+        let gc_locked = place.gc_locked_ns(now);
         let waits = &mut self.waits[op as usize];
         waits.die = die.busy_ns;
-        waits.die[die.occupant as usize] += die.unsettled(now);
-        waits.held = lines.waited_held_ns(die.blocked, now);
-        lines.waited_by(die.blocked, channel, now, &mut waits.other, |_, now| now);
-        waits.gc_held = gc_held;
+        waits.die[die.traffic as usize] += die.unsettled(now);
+        waits.locked = queues.waited_locked_ns(die.blocked, now);
+        queues.waited_by(die.blocked, channel, now, &mut waits.other, |_, now| now);
+        waits.gc_locked = gc_locked;
     }
 
     /// Ends that wait. Returns whether a GC had a part in it.
     #[inline(always)]
     pub fn end_wait(&mut self, op: u32, place: Place<'_>, now: Ns) -> bool {
-        let Place { lines, die, channel } = place;
-        let gc_held = place.gc_held_ns(now);
+        let Place { queues, die, channel } = place;
+        let gc_locked = place.gc_locked_ns(now);
         let waits = &mut self.waits[op as usize];
         grow_since(&mut waits.die, &die.busy_ns);
-        let running = &mut waits.die[die.occupant as usize];
+        let running = &mut waits.die[die.traffic as usize];
         *running = running.wrapping_add(die.unsettled(now));
-        waits.held = lines.waited_held_ns(die.blocked, now).wrapping_sub(waits.held);
-        lines.waited_by(die.blocked, channel, now, &mut waits.other, |then, now| now.wrapping_sub(then));
-        let by_gc = waits.die[Occupant::GcRead as usize] | waits.die[Occupant::GcProgram as usize] | waits.die[Occupant::Erase as usize];
-        by_gc != 0 || gc_held != waits.gc_held
+        waits.locked = queues.waited_locked_ns(die.blocked, now).wrapping_sub(waits.locked);
+        queues.waited_by(die.blocked, channel, now, &mut waits.other, |then, now| now.wrapping_sub(then));
+        let by_gc = waits.die[TrafficClass::GcRead as usize]
+            | waits.die[TrafficClass::GcProgram as usize]
+            | waits.die[TrafficClass::Erase as usize];
+        by_gc != 0 || gc_locked != waits.gc_locked
     }
 
     /// Copies the counters of the channel for a begun operation that waits for it from now on.
@@ -139,51 +141,51 @@ impl Latencies {
         let waits = &mut self.waits[op as usize];
         waits.channel = channel.category_ns;
         channel.add_unsettled(&mut waits.channel, now);
-        waits.channel_gc_held = channel.gc_held_ns(now);
+        waits.channel_gc_locked = channel.gc_locked_ns(now);
     }
 
-    /// Ends that wait. Returns whether a GC held the channel in it.
+    /// Ends that wait. Returns whether a GC locked the channel in it.
     #[inline(always)]
     pub fn end_channel_wait(&mut self, op: u32, channel: &Channel, now: Ns) -> bool {
         let waits = &mut self.waits[op as usize];
         grow_since(&mut waits.channel, &channel.category_ns);
         channel.add_unsettled(&mut waits.channel, now);
-        channel.gc_held_ns(now) != waits.channel_gc_held
+        channel.gc_locked_ns(now) != waits.channel_gc_locked
     }
 
-    /// Notes for a told observer when a wait for a die began and ended, and in which plane's line.
-    pub fn tell_wait(&mut self, op: u32, from: Ns, to: Ns, plane: PlaneIx) {
+    /// Notes for a tracing observer when a wait for a die began and ended, and in which plane's queue.
+    pub fn trace_wait(&mut self, op: u32, from: Ns, to: Ns, plane: PlaneIx) {
         self.waits[op as usize].die_span = (from, to, plane);
     }
 
     /// The same of a wait for a channel.
-    pub fn tell_channel_wait(&mut self, op: u32, from: Ns, to: Ns) {
+    pub fn trace_channel_wait(&mut self, op: u32, from: Ns, to: Ns) {
         self.waits[op as usize].channel_span = (from, to);
     }
 
-    /// When the wait for a die ended, as a told observer knows it.
+    /// When the wait for a die ended, as a tracing observer knows it.
     pub fn wait_ended(&self, op: u32) -> Ns {
         self.waits[op as usize].die_span.1
     }
 
-    /// Puts waits that are over into the blame, of an operation of the plane; for a told observer into its trail, too.
+    /// Puts waits that are over into the attribution, of an operation of the plane; for a tracing observer into its trail, too.
     #[inline(always)]
-    pub fn pay(&mut self, op: u32, owed: Owed, plane: PlaneIx, told: bool) {
-        let (blame, waits) = (&mut self.blames[op as usize], &self.waits[op as usize]);
-        if owed.die {
-            blame.add_array::<OCCUPANTS, DIE>(&waits.die);
-            blame.add_array::<CHANNEL_CATEGORIES, CHANNEL>(&waits.other);
-            blame.add(DIE + Occupant::GcHold as usize, waits.held);
+    pub fn attribute_waits(&mut self, op: u32, ended: EndedWaits, plane: PlaneIx, traced: bool) {
+        let (attribution, waits) = (&mut self.attributions[op as usize], &self.waits[op as usize]);
+        if ended.die {
+            attribution.add_array::<TRAFFIC_CLASSES, DIE>(&waits.die);
+            attribution.add_array::<CHANNEL_CATEGORIES, CHANNEL>(&waits.other);
+            attribution.add(DIE + TrafficClass::GcLock as usize, waits.locked);
         }
-        if owed.channel {
-            blame.add_array::<CHANNEL_CATEGORIES, CHANNEL>(&waits.channel);
+        if ended.channel {
+            attribution.add_array::<CHANNEL_CATEGORIES, CHANNEL>(&waits.channel);
         }
-        if told && owed.die {
+        if traced && ended.die {
             let (from, to, plane) = waits.die_span;
-            blame.tell(from, to, plane, Passing::InLine(plane));
+            attribution.trace(from, to, plane, Passing::InQueue(plane));
         }
-        if told && owed.channel {
-            blame.tell(waits.channel_span.0, waits.channel_span.1, plane, Passing::ForChannel(plane));
+        if traced && ended.channel {
+            attribution.trace(waits.channel_span.0, waits.channel_span.1, plane, Passing::ForChannel(plane));
         }
     }
 }

@@ -1,10 +1,10 @@
-//! What a channel is, and who stands in line for one.
+//! What a channel is, and its queue.
 
 use crate::attribution::parts::CHANNEL_CATEGORIES;
 use crate::ids::{DieIx, NONE};
 use crate::units::Ns;
 
-/// Why a die stands in its channel's line.
+/// Why a die waits in its channel's queue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Wants {
     /// To start some waiting operation, chosen when the channel is free.
@@ -13,12 +13,12 @@ pub(crate) enum Wants {
     Continue,
     /// For the next page in its cache registers.
     Empty,
-    /// For a GC of this plane to hold the channel.
+    /// For a GC of this plane to lock the channel.
     Claim(u32),
 }
 
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct InLine {
+pub(crate) struct Queued {
     pub die: DieIx,
     pub wants: Wants,
     pub arrival: u64,
@@ -32,31 +32,31 @@ pub(crate) struct Channel {
     pub released_by_die: bool,
     /// The category until `busy_until`.
     pub category: usize,
-    /// The category after it: idle, or held.
-    pub rest_category: usize,
+    /// The category after it: idle, or locked.
+    pub idle_category: usize,
     pub since: Ns,
     pub category_ns: [Ns; CHANNEL_CATEGORIES],
-    pub line: Vec<InLine>,
-    /// The die whose GC holds the channel.
-    pub held_by: u32,
-    /// Since when, and for how long GCs held it before.
-    pub held_since: Ns,
-    pub held_before_ns: Ns,
+    pub queue: Vec<Queued>,
+    /// The die whose GC locks the channel.
+    pub locked_by: u32,
+    /// Since when, and for how long GCs locked it before.
+    pub locked_since: Ns,
+    pub locked_before_ns: Ns,
     /// Host operations that wait for or run on its dies.
     pub host_operations: u32,
 }
 
 impl Channel {
-    /// For how long GCs have held the channel up to now.
-    pub fn gc_held_ns(&self, now: Ns) -> Ns {
-        self.held_before_ns + if self.held_by == NONE { 0 } else { now - self.held_since }
+    /// For how long GCs have locked the channel up to now.
+    pub fn gc_locked_ns(&self, now: Ns) -> Ns {
+        self.locked_before_ns + if self.locked_by == NONE { 0 } else { now - self.locked_since }
     }
 
-    /// Notes that the GC of a die holds the channel from now on, or none.
-    pub fn set_held_by(&mut self, die: u32, now: Ns) {
-        self.held_before_ns = self.gc_held_ns(now);
-        self.held_since = now;
-        self.held_by = die;
+    /// Notes that the GC of a die locks the channel from now on, or none.
+    pub fn set_locked_by(&mut self, die: u32, now: Ns) {
+        self.locked_before_ns = self.gc_locked_ns(now);
+        self.locked_since = now;
+        self.locked_by = die;
     }
 
     /// What the counters lack up to `now`, in at most two categories, which may be the same.
@@ -64,7 +64,7 @@ impl Channel {
     pub fn unsettled(&self, now: Ns) -> [(usize, Ns); 2] {
         // Without branches, because which of the two parts is zero can't be foreseen.
         let busy_end = self.busy_until.min(now).max(self.since);
-        [(self.category, busy_end - self.since), (self.rest_category, now - busy_end)]
+        [(self.category, busy_end - self.since), (self.idle_category, now - busy_end)]
     }
 
     /// Adds that to a copy of the counters. The processor is slow to read a whole array of which it has just written a part,

@@ -1,13 +1,13 @@
-//! Channels: who stands in line for one, who is served when it comes free, and the phases that go over it.
+//! Channels: their queues, who is served when one comes free, and the phases that go over it.
 
-use crate::attribution::parts::Occupant;
+use crate::attribution::parts::TrafficClass;
 use crate::event::EventQueue;
 use crate::flash::Engine;
 use crate::flash::ask::Candidate;
-use crate::flash::bus::{InLine, Wants};
+use crate::flash::bus::{Queued, Wants};
 use crate::flash::die::Phase;
-use crate::flash::op::{Class, HOLD_BITS, Op};
-use crate::flash::upper::{Background, Holds, Told, Upper};
+use crate::flash::op::{Class, LOCK_BITS, Op};
+use crate::flash::upper::{Background, Locks, Traces, Upper};
 use crate::ids::{DieIx, NONE, PlaneIx};
 use crate::units::Ns;
 
@@ -15,25 +15,25 @@ impl<Q: EventQueue, U> Engine<Q, U>
 where
     Self: Upper,
 {
-    /// Whether a die may use a channel now: free, nobody before it, not held by another.
+    /// Whether a die may use a channel now: free, nobody before it, not locked by another.
     #[inline]
     pub(crate) fn channel_free(&self, channel: usize, die: DieIx) -> bool {
         let channel = &self.flash.channels[channel];
-        channel.busy_until <= self.flash.now && (channel.held_by == die || (channel.held_by == NONE && channel.line.is_empty()))
+        channel.busy_until <= self.flash.now && (channel.locked_by == die || (channel.locked_by == NONE && channel.queue.is_empty()))
     }
 
-    /// Occupies a channel from now; its release is an event only if somebody stands in line.
+    /// Occupies a channel from now; its release is an event only if its queue is not empty.
     #[inline]
-    pub(super) fn use_channel(&mut self, index: usize, ns: Ns, occupant: Occupant, plane: PlaneIx) {
+    pub(super) fn use_channel(&mut self, index: usize, ns: Ns, traffic: TrafficClass, plane: PlaneIx) {
         let now = self.flash.now;
         let channel = &mut self.flash.channels[index];
-        channel.occupy(now, ns, occupant as usize);
+        channel.occupy(now, ns, traffic as usize);
         channel.released_by_die = false;
-        if Self::TOLD {
-            self.tell_use(index, plane, ns, occupant);
+        if Self::TRACED {
+            self.trace_use(index, plane, ns, traffic);
         }
         let channel = &mut self.flash.channels[index];
-        if !channel.line.is_empty() {
+        if !channel.queue.is_empty() {
             self.queue.schedule(self.channel_slot(index), now + ns);
         }
     }
@@ -42,29 +42,29 @@ where
         self.flash.dies.len() + channel
     }
 
-    pub(super) fn stand_in_line(&mut self, channel: usize, entry: InLine) {
+    pub(super) fn enqueue_for_channel(&mut self, channel: usize, entry: Queued) {
         let slot = self.channel_slot(channel);
-        let line = &mut self.flash.channels[channel];
-        line.line.push(entry);
-        if line.line.len() == 1 && line.busy_until > self.flash.now && !line.released_by_die {
-            self.queue.schedule(slot, line.busy_until);
+        let state = &mut self.flash.channels[channel];
+        state.queue.push(entry);
+        if state.queue.len() == 1 && state.busy_until > self.flash.now && !state.released_by_die {
+            self.queue.schedule(slot, state.busy_until);
         }
     }
 
-    /// A plane stands in line to hold a channel.
-    pub(crate) fn stand_in_line_to_hold(&mut self, channel: usize, plane: PlaneIx) {
+    /// A plane waits in the queue of a channel to lock it.
+    pub(crate) fn enqueue_for_lock(&mut self, channel: usize, plane: PlaneIx) {
         let arrival = self.flash.next_arrival();
-        self.stand_in_line(channel, InLine { die: self.flash.die_of(plane), wants: Wants::Claim(plane), arrival });
+        self.enqueue_for_channel(channel, Queued { die: self.flash.die_of(plane), wants: Wants::Claim(plane), arrival });
     }
 
-    /// The dies of a channel that was shut to them stand in line, oldest work first.
-    pub(crate) fn line_up(&mut self, channel: usize) {
+    /// The dies of a channel that was closed to them are enqueued, oldest work first.
+    pub(crate) fn enqueue_dies(&mut self, channel: usize) {
         let mut dies = std::mem::take(&mut self.flash.lining_up);
         dies.clear();
         for die in self.dies_on(channel) {
             let state = &self.flash.dies[die as usize];
-            let startable = state.ready & !state.closed & !HOLD_BITS;
-            if state.running == NONE && startable != 0 && !state.in_line && state.parked == NONE {
+            let startable = state.ready & !state.masked & !LOCK_BITS;
+            if state.running == NONE && startable != 0 && !state.queued && state.suspended == NONE {
                 let oldest = (0..64).filter(|bit| startable >> bit & 1 == 1).map(|bit| self.candidate(die, bit).arrival).min();
                 dies.push((oldest.unwrap_or(0), die));
             }
@@ -72,16 +72,16 @@ where
         dies.sort_unstable();
         for &(_, die) in &dies {
             self.mark_blocked(die);
-            self.flash.dies[die as usize].in_line = true;
+            self.flash.dies[die as usize].queued = true;
             let arrival = self.flash.next_arrival();
-            self.stand_in_line(channel, InLine { die, wants: Wants::Start, arrival });
+            self.enqueue_for_channel(channel, Queued { die, wants: Wants::Start, arrival });
         }
         self.flash.lining_up = dies;
         for die in self.dies_on(channel) {
             let state = &self.flash.dies[die as usize];
-            // A request to hold needs no channel, so it does not stand in line; and reads that the hold shut out may now be
+            // A lock request needs no channel, so it is not enqueued; and reads that the lock masked may now be
             // worth a suspension.
-            if state.parked != NONE || state.ready & !state.closed & HOLD_BITS != 0 {
+            if state.suspended != NONE || state.ready & !state.masked & LOCK_BITS != 0 {
                 self.try_start(die);
             } else if state.running != NONE {
                 self.consider_suspension(die);
@@ -89,10 +89,10 @@ where
         }
     }
 
-    /// A channel came free: it serves those in line until it is busy again.
+    /// A channel came free: it serves its queue until it is busy again.
     #[inline(always)]
     pub(crate) fn serve_channel(&mut self, channel: usize) {
-        if !self.flash.channels[channel].line.is_empty() {
+        if !self.flash.channels[channel].queue.is_empty() {
             self.serve_line(channel);
         }
     }
@@ -100,7 +100,7 @@ where
     fn serve_line(&mut self, channel: usize) {
         loop {
             let state = &self.flash.channels[channel];
-            if state.line.is_empty() {
+            if state.queue.is_empty() {
                 return;
             }
             if state.busy_until > self.flash.now {
@@ -111,11 +111,11 @@ where
                 return;
             }
             let Some(index) = self.choose_at_channel(channel) else { return };
-            let line = &mut self.flash.channels[channel].line;
-            let served = if line.len() == 1 { line.pop().expect("one entry") } else { line.remove(index) };
+            let queue = &mut self.flash.channels[channel].queue;
+            let served = if queue.len() == 1 { queue.pop().expect("one entry") } else { queue.remove(index) };
             match served.wants {
                 Wants::Start => {
-                    self.flash.dies[served.die as usize].in_line = false;
+                    self.flash.dies[served.die as usize].queued = false;
                     self.start_granted(channel, served.die);
                 }
                 Wants::Continue => self.continue_on_channel(served.die),
@@ -125,11 +125,11 @@ where
         }
     }
 
-    /// Who of those in line is served: the one that `order` prefers of those that a hold lets in.
+    /// Which one of the queue is served: the one that `order` prefers of those that a lock lets in.
     fn choose_at_channel(&mut self, channel: usize) -> Option<usize> {
-        let held_by = self.flash.channels[channel].held_by;
-        if held_by == NONE && self.flash.channels[channel].line.len() == 1 {
-            // One candidate is no decision. A die whose work was shut out meanwhile starts nothing and leaves the line.
+        let locked_by = self.flash.channels[channel].locked_by;
+        if locked_by == NONE && self.flash.channels[channel].queue.len() == 1 {
+            // One candidate is no decision. A die whose work was masked meanwhile starts nothing and leaves the queue.
             return Some(0);
         }
         let mut candidates = std::mem::take(&mut self.flash.line_candidates);
@@ -137,15 +137,15 @@ where
         candidates.clear();
         places.clear();
         let mut index = 0;
-        while let Some(&entry) = self.flash.channels[channel].line.get(index) {
+        while let Some(&entry) = self.flash.channels[channel].queue.get(index) {
             let candidate = match entry.wants {
                 Wants::Start => {
                     let die = &self.flash.dies[entry.die as usize];
-                    let startable = if die.running == NONE { die.ready & !die.closed & !HOLD_BITS } else { 0 };
+                    let startable = if die.running == NONE { die.ready & !die.masked & !LOCK_BITS } else { 0 };
                     if startable == 0 {
-                        // What it waited for was shut out meanwhile; it lines up again when that ends.
-                        self.flash.channels[channel].line.remove(index);
-                        self.flash.dies[entry.die as usize].in_line = false;
+                        // What it waited for was masked meanwhile; it is enqueued again when that ends.
+                        self.flash.channels[channel].queue.remove(index);
+                        self.flash.dies[entry.die as usize].queued = false;
                         continue;
                     }
                     // What the die would start now stands for it; it chooses again when it is served.
@@ -157,16 +157,16 @@ where
                 Wants::Continue => {
                     let die = &self.flash.dies[entry.die as usize];
                     let op = &self.flash.ops[die.running as usize];
-                    self.in_line(self.class_in_order(op), op.plane, entry.arrival, die.phase == Phase::TransferOut)
+                    self.queued_candidate(self.class_in_order(op), op.plane, entry.arrival, die.phase == Phase::TransferOut)
                 }
                 Wants::Empty => {
                     let op = &self.flash.ops[self.flash.registers[entry.die as usize].next() as usize];
-                    self.in_line(self.class_in_order(op), op.plane, entry.arrival, true)
+                    self.queued_candidate(self.class_in_order(op), op.plane, entry.arrival, true)
                 }
-                Wants::Claim(plane) => self.in_line(Class::Hold, plane, entry.arrival, false),
+                Wants::Claim(plane) => self.queued_candidate(Class::Lock, plane, entry.arrival, false),
             };
             let claims = matches!(entry.wants, Wants::Claim(_));
-            if held_by == NONE || (held_by == entry.die && (!claims || self.flash.traits.gathers_gc)) {
+            if locked_by == NONE || (locked_by == entry.die && (!claims || self.flash.traits.assembles_gc)) {
                 candidates.push(candidate);
                 places.push(index);
             }
@@ -184,15 +184,15 @@ where
 
     /// The class of begun work, as `order` sees it.
     fn class_in_order(&self, op: &Op) -> Class {
-        if self.background_is_late() && op.owner.can_be_late() { op.class_when_late() } else { op.class }
+        if self.background_is_overdue() && op.owner.can_be_overdue() { op.class_when_overdue() } else { op.class }
     }
 
     /// Begun work that waits for the channel, as `order` sees it.
-    fn in_line(&self, class: Class, plane: PlaneIx, arrival: u64, data: bool) -> Candidate {
+    fn queued_candidate(&self, class: Class, plane: PlaneIx, arrival: u64, data: bool) -> Candidate {
         Candidate { class, plane, arrival, urgent: self.flash.planes[plane as usize].urgent, continues: true, data }
     }
 
-    /// A die that stood in line may start what it prefers now.
+    /// A die that waited in the queue may start what it prefers now.
     fn start_granted(&mut self, channel: usize, die: DieIx) {
         loop {
             let state = &self.flash.dies[die as usize];
@@ -205,7 +205,7 @@ where
             }
             let Some(startable) = self.startable(die) else { return self.resume(die) };
             if startable == 0 {
-                if self.flash.traits.late {
+                if self.flash.traits.late_bound {
                     // A step of GC came to nothing, for which the die had left pages to others.
                     self.try_start(die);
                 }
@@ -231,14 +231,14 @@ where
         }
         self.open_channel_wait(op, channel);
         let arrival = self.flash.next_arrival();
-        self.stand_in_line(channel, InLine { die, wants: Wants::Continue, arrival });
+        self.enqueue_for_channel(channel, Queued { die, wants: Wants::Continue, arrival });
     }
 
     /// Whether what an operation needs the channel for takes no time.
     #[inline(never)]
     fn is_next_phase_free(&self, phase: Phase, op: u32) -> bool {
-        let occupant = if phase == Phase::CopybackRead { Occupant::GcProgram } else { self.flash.ops[op as usize].occupant };
-        self.is_free(occupant)
+        let traffic = if phase == Phase::CopybackRead { TrafficClass::GcProgram } else { self.flash.ops[op as usize].traffic };
+        self.is_free(traffic)
     }
 
     /// The next phase of a die's running operation takes no time and needs no channel, or the die would be busy with waiting
@@ -250,9 +250,9 @@ where
             self.settle_die(die);
             let state = &mut self.flash.dies[die as usize];
             state.phase = Phase::ArrayProgram;
-            state.occupant = Occupant::GcProgram;
-            state.pulse.start(now, 0, 1);
-            self.update_held_category(die);
+            state.traffic = TrafficClass::GcProgram;
+            state.progress.start(now, 0, 1);
+            self.update_locked_category(die);
         }
         self.queue.schedule(die as usize, now);
     }
@@ -276,14 +276,14 @@ where
             self.settle_die(die);
             let state = &mut self.flash.dies[die as usize];
             state.phase = Phase::ArrayProgram;
-            state.occupant = Occupant::GcProgram;
-            state.pulse.start(now + command, array, self.flash.device.timing.program_step_ns(array));
+            state.traffic = TrafficClass::GcProgram;
+            state.progress.start(now + command, array, self.flash.device.timing.program_step_ns(array));
             self.queue.schedule(die as usize, now + command + array);
             if self.flash.traits.suspends {
-                self.pulse_begins(die);
+                self.operation_begins(die);
             }
-            self.use_channel(channel, command, Occupant::GcProgram, plane);
-            self.update_held_category(die);
+            self.use_channel(channel, command, TrafficClass::GcProgram, plane);
+            self.update_locked_category(die);
         } else {
             self.transfer_by(die as usize, channel, part);
         }
@@ -294,13 +294,13 @@ where
     pub(super) fn transfer_by(&mut self, slot: usize, channel: usize, part: u32) {
         let now = self.flash.now;
         let entry = &self.flash.ops[part as usize];
-        let (transfer, occupant, plane) = (self.times(entry).transfer, entry.occupant, entry.plane);
+        let (transfer, traffic, plane) = (self.times(entry).transfer, entry.traffic, entry.plane);
         self.queue.schedule(slot, now + transfer);
         let used = &mut self.flash.channels[channel];
-        used.occupy(now, transfer, occupant as usize);
+        used.occupy(now, transfer, traffic as usize);
         used.released_by_die = true;
-        if Self::TOLD {
-            self.tell_use(channel, plane, transfer, occupant);
+        if Self::TRACED {
+            self.trace_use(channel, plane, transfer, traffic);
         }
     }
 }

@@ -1,6 +1,6 @@
-//! What a die, a plane's lines and the running pulse of an erase or a program are.
+//! What a die, a plane's queues and the running erase or program are.
 
-use crate::attribution::parts::{CHANNEL_CATEGORIES, OCCUPANTS, Occupant};
+use crate::attribution::parts::{CHANNEL_CATEGORIES, TRAFFIC_CLASSES, TrafficClass};
 use crate::flash::ask::Serve;
 use crate::flash::bus::Channel;
 use crate::flash::op::CLASSES;
@@ -24,13 +24,13 @@ pub enum Phase {
     CopybackRead,
     /// The array erases.
     Erase,
-    /// A pulse is being cut.
+    /// An operation is being cut.
     Suspending,
 }
 
 /// The progress of work that can be suspended: an erase or a program.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct PulseState {
+pub(crate) struct OperationProgress {
     /// When it first started.
     pub first_started: Ns,
     /// When it started or resumed, ramp excluded; may lie ahead.
@@ -49,7 +49,7 @@ pub(crate) struct PulseState {
     pub serve: Serve,
     /// The newest arrival when it was cut.
     pub cut_arrival: u64,
-    /// The next step was cut and forfeited before: a verify pulse precedes it.
+    /// The next step was cut and its progress discarded before: a verify pulse precedes it.
     pub repeats: bool,
     /// It was cut before.
     pub was_cut: bool,
@@ -57,13 +57,13 @@ pub(crate) struct PulseState {
     pub for_free: bool,
     /// Cuts in the middle of a step: each is one more recovery and one more ramp.
     pub extra_cycles: u32,
-    /// Since when the die has had erases to run, counted from the first pulse of the first; `Ns::MAX` when it has none.
+    /// Since when the die has had erases to run, counted from the first step of the first; `Ns::MAX` when it has none.
     pub pending_since: Ns,
     /// The last erase that made way on the die did so at once, rather than at a boundary.
     pub at_once: bool,
 }
 
-impl PulseState {
+impl OperationProgress {
     pub const NONE: Self = Self {
         first_started: 0,
         started: 0,
@@ -82,7 +82,7 @@ impl PulseState {
         at_once: false,
     };
 
-    /// A pulse of `total` array time in steps of `step` starts at `at`.
+    /// An operation of `total` array time in steps of `step` starts at `at`.
     #[inline]
     pub fn start(&mut self, at: Ns, total: Ns, step: Ns) {
         self.first_started = at;
@@ -113,25 +113,25 @@ pub(crate) struct Die {
     pub channel: u32,
     pub running: u32,
     /// A suspended operation.
-    pub parked: u32,
+    pub suspended: u32,
     /// The part of a fused operation whose transfer is next or under way.
     pub part: u32,
     /// One bit for each plane and class with waiting work.
     pub ready: u64,
-    /// The bits that holds and suspension shut out.
-    pub closed: u64,
+    /// The bits that locks and suspension mask.
+    pub masked: u64,
     /// Since when the current state is not yet in the counters.
     pub since: Ns,
     pub phase: Phase,
     /// What the running operation counts as.
-    pub occupant: Occupant,
-    /// It waits in its channel's line to start something.
-    pub in_line: bool,
+    pub traffic: TrafficClass,
+    /// It waits in its channel's queue to start something.
+    pub queued: bool,
     /// Work waits while nothing runs.
     pub blocked: bool,
-    /// Time that each occupant took.
-    pub busy_ns: [Ns; OCCUPANTS],
-    pub pulse: PulseState,
+    /// Time that each traffic class took.
+    pub busy_ns: [Ns; TRAFFIC_CLASSES],
+    pub progress: OperationProgress,
 }
 
 impl Die {
@@ -145,33 +145,33 @@ impl Die {
 /// Waiting work of a plane, and the counters of time in which its die ran nothing.
 #[derive(Debug)]
 #[repr(C, align(64))]
-pub(crate) struct PlaneLines {
+pub(crate) struct PlaneQueues {
     pub head: [u32; CLASSES],
     pub tail: [u32; CLASSES],
     pub die: DieIx,
     /// Where the plane's classes begin in its die's masks.
     pub shift: u32,
     /// Programs that wait for an erased page.
-    pub starved_head: u32,
-    pub starved_tail: u32,
-    /// The rank by arrival of the work without an operation: a step that is chosen when it is picked, or a request to hold.
+    pub space_blocked_head: u32,
+    pub space_blocked_tail: u32,
+    /// The rank by arrival of the work without an operation: a step that is chosen when it is picked, or a lock request.
     pub step_arrival: u64,
     /// That work is urgent.
     pub urgent: bool,
-    /// Some GC holds the plane.
-    pub held: bool,
-    /// Since when, and for how long GCs held it before.
-    pub held_since: Ns,
-    pub held_before_ns: Ns,
-    /// Time in which the plane was held and work waited while its die ran nothing. During such a time it is less by when
+    /// Some GC locks the plane.
+    pub locked: bool,
+    /// Since when, and for how long GCs locked it before.
+    pub locked_since: Ns,
+    pub locked_before_ns: Ns,
+    /// Time in which the plane was locked and work waited while its die ran nothing. During such a time it is less by when
     /// that began, modulo 2^64, so that beginning and end are one addition each.
-    held_ns: Ns,
-    /// Time in which work waited for the channel while the die ran nothing and the plane was not held, by the channel's
+    locked_ns: Ns,
+    /// Time in which work waited for the channel while the die ran nothing and the plane was not locked, by the channel's
     /// category. During such a time they are less by the channel's counters at its beginning.
     other_ns: [Ns; CHANNEL_CATEGORIES],
 }
 
-impl PlaneLines {
+impl PlaneQueues {
     /// Those of an idle plane. `shift`: where its classes begin in its die's masks.
     pub fn new(die: DieIx, shift: u32) -> Self {
         Self {
@@ -179,35 +179,35 @@ impl PlaneLines {
             shift,
             head: [NONE; CLASSES],
             tail: [NONE; CLASSES],
-            starved_head: NONE,
-            starved_tail: NONE,
+            space_blocked_head: NONE,
+            space_blocked_tail: NONE,
             step_arrival: 0,
             urgent: false,
-            held: false,
-            held_since: 0,
-            held_before_ns: 0,
+            locked: false,
+            locked_since: 0,
+            locked_before_ns: 0,
             other_ns: [0; CHANNEL_CATEGORIES],
-            held_ns: 0,
+            locked_ns: 0,
         }
     }
 
-    /// For how long GCs have held the plane up to now.
-    pub fn gc_held_ns(&self, now: Ns) -> Ns {
-        self.held_before_ns + if self.held { now - self.held_since } else { 0 }
+    /// For how long GCs have locked the plane up to now.
+    pub fn gc_locked_ns(&self, now: Ns) -> Ns {
+        self.locked_before_ns + if self.locked { now - self.locked_since } else { 0 }
     }
 
-    /// Notes that a GC holds the plane from now on, or no more.
-    pub fn set_held(&mut self, held: bool, now: Ns) {
-        self.held_before_ns = self.gc_held_ns(now);
-        self.held_since = now;
-        self.held = held;
+    /// Notes that a GC locks the plane from now on, or no more.
+    pub fn set_locked(&mut self, locked: bool, now: Ns) {
+        self.locked_before_ns = self.gc_locked_ns(now);
+        self.locked_since = now;
+        self.locked = locked;
     }
 
     /// From now on work waits here while the die runs nothing.
     #[inline(always)]
     pub fn begin_to_wait(&mut self, channel: &Channel, now: Ns) {
-        if self.held {
-            self.held_ns = self.held_ns.wrapping_sub(now);
+        if self.locked {
+            self.locked_ns = self.locked_ns.wrapping_sub(now);
         } else {
             for (total, then) in self.other_ns.iter_mut().zip(&channel.category_ns) {
                 *total = total.wrapping_sub(*then);
@@ -221,8 +221,8 @@ impl PlaneLines {
     /// The opposite of `begin_to_wait`.
     #[inline(always)]
     pub fn end_to_wait(&mut self, channel: &Channel, now: Ns) {
-        if self.held {
-            self.held_ns = self.held_ns.wrapping_add(now);
+        if self.locked {
+            self.locked_ns = self.locked_ns.wrapping_add(now);
         } else {
             for (total, now) in self.other_ns.iter_mut().zip(&channel.category_ns) {
                 *total = total.wrapping_add(*now);
@@ -231,17 +231,17 @@ impl PlaneLines {
         }
     }
 
-    /// Its counter, up to now, of time in which it was held and work waited while the die ran nothing. `waits`: some does still.
+    /// Its counter, up to now, of time in which it was locked and work waited while the die ran nothing. `waits`: some does still.
     #[inline]
-    pub fn waited_held_ns(&self, waits: bool, now: Ns) -> Ns {
-        if waits && self.held { self.held_ns.wrapping_add(now) } else { self.held_ns }
+    pub fn waited_locked_ns(&self, waits: bool, now: Ns) -> Ns {
+        if waits && self.locked { self.locked_ns.wrapping_add(now) } else { self.locked_ns }
     }
 
     /// Puts what `of` says of each element and its counter, up to now, into an array: of time in which work waited for the
     /// channel while the die ran nothing, by category. `of` must grow as the counter does.
     #[inline(always)]
     pub fn waited_by(&self, waits: bool, channel: &Channel, now: Ns, into: &mut [Ns; CHANNEL_CATEGORIES], of: impl Fn(Ns, Ns) -> Ns) {
-        if waits && !self.held {
+        if waits && !self.locked {
             for ((into, total), now) in into.iter_mut().zip(&self.other_ns).zip(&channel.category_ns) {
                 *into = of(*into, total.wrapping_add(*now));
             }

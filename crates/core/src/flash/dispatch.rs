@@ -1,15 +1,15 @@
-//! How operations wait in lines, start, and go through their phases.
+//! How operations wait in queues, start, and go through their phases.
 
-use crate::attribution::parts::{Occupant, SPACE};
+use crate::attribution::parts::{SPACE, TrafficClass};
 use crate::attribution::trail::Passing;
 use crate::event::EventQueue;
 use crate::flash::Engine;
 use crate::flash::ask::Candidate;
-use crate::flash::bus::{InLine, Wants};
+use crate::flash::bus::{Queued, Wants};
 use crate::flash::die::Phase;
-use crate::flash::op::{BACKGROUND_BITS, CLASS_BY_NUMBER, CLASSES, Class, HOLD_BITS, Op, OpKind, Owner, READ_BITS};
-use crate::flash::suspend::PulseEvent;
-use crate::flash::upper::{Background, Bind, Binds, Gathers, Holds, Places, Served, Upper};
+use crate::flash::op::{BACKGROUND_BITS, CLASS_BY_NUMBER, CLASSES, Class, LOCK_BITS, Op, OpKind, Owner, READ_BITS};
+use crate::flash::suspend::ProgressEvent;
+use crate::flash::upper::{Assembles, Background, Bind, Binds, Locks, Places, Served, Upper};
 use crate::flash::{EXTRA_SLOTS, TIMERS, Times};
 use crate::ids::{BlockIx, ChannelIx, DieIx, NONE, PlaneIx, Ppn};
 use crate::timer::Timer;
@@ -48,7 +48,8 @@ where
         }
     }
 
-    /// Handles an event of a die, a channel or registers. Returns whether anything came of it; of other slots their number.
+    /// Handles an event of a die, a channel or registers, and returns whether anything came of it. An error is the number of a slot
+    /// that belongs to somebody else.
     #[inline(always)]
     pub(crate) fn flash_event(&mut self, slot: usize) -> Result<bool, usize> {
         let (dies, extra) = (self.flash.dies.len(), self.flash.extra_slot(0));
@@ -65,12 +66,12 @@ where
         Ok(true)
     }
 
-    /// A hold of a channel has begun or ended: what that shuts out of its dies, but for the holder's.
-    pub(crate) fn shut_others_out(&mut self, channel: usize, holder: DieIx) {
+    /// A lock on a channel has begun or ended: updates what it masks on the other dies of the channel.
+    pub(crate) fn mask_others(&mut self, channel: usize, holder: DieIx) {
         for other in self.dies_on(channel) {
             if other != holder {
                 self.settle_die(other);
-                self.update_closed(other);
+                self.update_masked(other);
             }
         }
     }
@@ -88,7 +89,7 @@ where
         channel * dies..(channel + 1) * dies
     }
 
-    /// An operation joins the line of its plane and class and starts at once if it can, or waits for a place first.
+    /// An operation enters the queue of its plane and class and starts at once if it can, or waits for a place first.
     pub(crate) fn enqueue(&mut self, op: u32) {
         let (arrival, now) = (self.flash.next_arrival(), self.flash.now);
         let entry = &mut self.flash.ops[op as usize];
@@ -102,16 +103,16 @@ where
         self.flash.host_operation_comes(die, host);
         let bit = self.flash.bit(plane, class);
         let state = &self.flash.dies[die as usize];
-        let idle = state.running == NONE && state.parked == NONE && state.ready & !state.closed == 0;
-        if idle && state.closed & bit == 0 && self.channel_free(channel, die) {
-            // Nothing else could start, so there is nothing to line up for.
+        let idle = state.running == NONE && state.suspended == NONE && state.ready & !state.masked == 0;
+        if idle && state.masked & bit == 0 && self.channel_free(channel, die) {
+            // Nothing else could start, so there is nothing to wait for.
             if !self.issue(die, op) && self.flash.dies[die as usize].ready != 0 {
                 self.mark_blocked(die);
             }
             return;
         }
-        self.line_up_op(op, plane, class);
-        if self.flash.traits.gathers {
+        self.queue_op(op, plane, class);
+        if self.flash.traits.assembles {
             self.programs_changed(die);
         }
         self.try_start(die);
@@ -121,44 +122,44 @@ where
         }
     }
 
-    /// Appends an operation to its line.
+    /// Appends an operation to its queue.
     #[inline]
-    pub(crate) fn line_up_op(&mut self, op: u32, plane: PlaneIx, class: Class) {
-        let lines = &mut self.flash.planes[plane as usize];
-        match lines.tail[class as usize] {
-            NONE => lines.head[class as usize] = op,
+    pub(crate) fn queue_op(&mut self, op: u32, plane: PlaneIx, class: Class) {
+        let queues = &mut self.flash.planes[plane as usize];
+        match queues.tail[class as usize] {
+            NONE => queues.head[class as usize] = op,
             tail => self.flash.ops[tail as usize].next = op,
         }
-        lines.tail[class as usize] = op;
+        queues.tail[class as usize] = op;
         self.set_ready(plane, class);
     }
 
-    /// Takes the first operation out of a line.
+    /// Takes the first operation out of a queue.
     #[inline]
-    fn take_from_line(&mut self, plane: PlaneIx, class: Class) -> u32 {
-        let lines = &mut self.flash.planes[plane as usize];
-        let op = lines.head[class as usize];
+    fn take_from_queue(&mut self, plane: PlaneIx, class: Class) -> u32 {
+        let queues = &mut self.flash.planes[plane as usize];
+        let op = queues.head[class as usize];
         let next = std::mem::replace(&mut self.flash.ops[op as usize].next, NONE);
-        lines.head[class as usize] = next;
+        queues.head[class as usize] = next;
         if next == NONE {
-            lines.tail[class as usize] = NONE;
+            queues.tail[class as usize] = NONE;
             self.clear_ready(plane, class);
         }
         op
     }
 
-    /// The waiting work of an idle die that nothing shuts out; `None` if what was suspended there is to go on instead.
+    /// The waiting unmasked work of an idle die; `None` if what was suspended there is to go on instead.
     #[inline(always)]
     pub(super) fn startable(&self, die: DieIx) -> Option<u64> {
         let state = &self.flash.dies[die as usize];
-        let startable = state.ready & !state.closed;
-        if state.parked == NONE {
+        let startable = state.ready & !state.masked;
+        if state.suspended == NONE {
             return Some(startable);
         }
-        Some(self.served_while_parked(die, startable)).filter(|&served| served != 0)
+        Some(self.served_while_suspended(die, startable)).filter(|&served| served != 0)
     }
 
-    /// Starts waiting work of a die, if it is idle and the channel free; otherwise stands in the channel's line.
+    /// Starts waiting work of a die, if it is idle and the channel free; otherwise waits in the channel's queue.
     #[inline(always)]
     pub(crate) fn try_start(&mut self, die: DieIx) {
         if self.flash.dies[die as usize].running == NONE {
@@ -167,15 +168,15 @@ where
     }
 
     fn start_waiting(&mut self, die: DieIx) {
-        if self.flash.traits.late {
-            return self.start_waiting_late(die);
+        if self.flash.traits.late_bound {
+            return self.start_late_bound(die);
         }
-        self.start_lined_up(die);
+        self.start_queued(die);
     }
 
-    /// Starts what has lined up at a die, or stands in line for it.
+    /// Starts what is queued at a die, or waits in the channel's queue.
     #[inline(always)]
-    pub(crate) fn start_lined_up(&mut self, die: DieIx) {
+    pub(crate) fn start_queued(&mut self, die: DieIx) {
         let channel = self.flash.channel_of(die);
         loop {
             let state = &self.flash.dies[die as usize];
@@ -190,17 +191,17 @@ where
                 return;
             }
             if !self.channel_free(channel, die) {
-                let holds = startable & HOLD_BITS;
-                if holds == 0 || (holds != startable && !self.hold_goes_first(die, startable)) {
+                let locks = startable & LOCK_BITS;
+                if locks == 0 || (locks != startable && !self.lock_goes_first(die, startable)) {
                     self.mark_blocked(die);
-                    if !self.flash.dies[die as usize].in_line {
-                        self.flash.dies[die as usize].in_line = true;
+                    if !self.flash.dies[die as usize].queued {
+                        self.flash.dies[die as usize].queued = true;
                         let arrival = self.flash.next_arrival();
-                        self.stand_in_line(channel, InLine { die, wants: Wants::Start, arrival });
+                        self.enqueue_for_channel(channel, Queued { die, wants: Wants::Start, arrival });
                     }
                     return;
                 }
-                startable = holds;
+                startable = locks;
             }
             if self.start_one(die, startable) {
                 return;
@@ -208,12 +209,12 @@ where
         }
     }
 
-    /// Whether `order` prefers a request to hold a die to the operations that wait there for the channel. A request needs only
-    /// the die at first, and would otherwise always get it.
+    /// Whether `order` prefers a lock request for a die to the operations that wait there for the channel. A lock
+    /// request needs only the die at first, and would otherwise always get it.
     #[inline(never)]
-    fn hold_goes_first(&mut self, die: DieIx, startable: u64) -> bool {
+    fn lock_goes_first(&mut self, die: DieIx, startable: u64) -> bool {
         let bit = self.choose_of_many(die, startable);
-        HOLD_BITS >> bit & 1 == 1
+        LOCK_BITS >> bit & 1 == 1
     }
 
     /// Starts one of the startable pieces of work of a die whose channel is free. Returns whether the die is now busy.
@@ -222,9 +223,9 @@ where
         let bit = self.choose_at_die(die, startable);
         let (class, plane) = self.work_of(die, bit);
         match class {
-            Class::Hold | Class::Gc if self.flash.planes[plane as usize].head[class as usize] == NONE => self.take_step(plane, class),
+            Class::Lock | Class::Gc if self.flash.planes[plane as usize].head[class as usize] == NONE => self.take_step(plane, class),
             class => {
-                let op = self.take_from_line(plane, class);
+                let op = self.take_from_queue(plane, class);
                 self.issue(die, op)
             }
         }
@@ -244,8 +245,8 @@ where
             NONE => (self.flash.planes[plane as usize].step_arrival, plane),
             head => {
                 let op = &self.flash.ops[head as usize];
-                if class == Class::Background && self.has_late_work(plane) {
-                    class = op.class_when_late();
+                if class == Class::Background && self.has_overdue_work(plane) {
+                    class = op.class_when_overdue();
                 }
                 // A page that another plane's GC has sent is as urgent as that.
                 (op.arrival, if let Owner::Gc(of) = op.owner { of } else { plane })
@@ -262,33 +263,33 @@ where
         if startable.is_power_of_two() { startable.trailing_zeros() } else { self.choose_of_many(die, startable) }
     }
 
-    /// Startable work without that of the background, if there is other work. Lines with operations of a move that is late count
-    /// as other work.
+    /// Startable work without that of the background, if there is any other. Queues with operations of an overdue move count as
+    /// other work.
     #[inline(never)]
     fn without_patient_work(&self, die: DieIx, startable: u64) -> u64 {
         let mut patient = startable & BACKGROUND_BITS;
-        if self.background_is_late() {
+        if self.background_is_overdue() {
             let mut rest = patient;
             while rest != 0 {
                 let (bit, plane) = (rest & rest.wrapping_neg(), self.work_of(die, rest.trailing_zeros()).1);
-                patient &= if self.has_late_work(plane) { !bit } else { u64::MAX };
+                patient &= if self.has_overdue_work(plane) { !bit } else { u64::MAX };
                 rest &= !bit;
             }
         }
         if startable == patient { startable } else { startable & !patient }
     }
 
-    /// Whether operations of a move that is late wait in a plane.
-    fn has_late_work(&self, plane: PlaneIx) -> bool {
+    /// Whether operations of an overdue move wait in a plane.
+    fn has_overdue_work(&self, plane: PlaneIx) -> bool {
         let mut op = self.flash.planes[plane as usize].head[Class::Background as usize];
-        while op != NONE && !self.flash.ops[op as usize].owner.can_be_late() {
+        while op != NONE && !self.flash.ops[op as usize].owner.can_be_overdue() {
             op = self.flash.ops[op as usize].next;
         }
-        self.background_is_late() && op != NONE
+        self.background_is_overdue() && op != NONE
     }
 
     fn choose_of_many(&mut self, die: DieIx, startable: u64) -> u32 {
-        // Whatever the order, work that can always wait does.
+        // Background work goes last, whatever the order.
         let startable = if startable & BACKGROUND_BITS == 0 { startable } else { self.without_patient_work(die, startable) };
         let mut candidates = std::mem::take(&mut self.flash.die_candidates);
         candidates.clear();
@@ -319,16 +320,16 @@ where
             Bind::Ready => {}
             Bind::Moved(plane) => return self.reroute(op, plane),
             Bind::Void => {
-                self.bill_wait(op);
+                self.attribute_wait(op);
                 self.done(op);
                 return false;
             }
             Bind::Gone => return false,
         }
-        self.bill_wait(op);
-        self.join(die, op);
+        self.attribute_wait(op);
+        self.pair(die, op);
         self.begin(die, op);
-        if self.flash.traits.gathers {
+        if self.flash.traits.assembles {
             self.programs_changed(die);
         }
         true
@@ -336,15 +337,15 @@ where
 
     /// A page that moved to another plane while its read waited is read there.
     pub(crate) fn reroute(&mut self, op: u32, plane: PlaneIx) -> bool {
-        self.line_up_elsewhere(op, plane);
+        self.requeue_at(op, plane);
         self.try_start(self.flash.die_of(plane));
         self.note_wait(op);
         false
     }
 
-    /// Lines up an operation that has left its line at another plane, with its wait billed; nothing starts.
-    pub(crate) fn line_up_elsewhere(&mut self, op: u32, plane: PlaneIx) {
-        self.bill_wait(op);
+    /// Enqueues an operation that has left its queue at another plane, with its wait attributed; nothing starts.
+    pub(crate) fn requeue_at(&mut self, op: u32, plane: PlaneIx) {
+        self.attribute_wait(op);
         let entry = &mut self.flash.ops[op as usize];
         let old = std::mem::replace(&mut entry.plane, plane);
         let (class, host) = (entry.class, entry.is_host());
@@ -352,27 +353,27 @@ where
         let (from_channel, to_channel) = (self.flash.channel_of(from), self.flash.channel_of(to));
         self.flash.channels[from_channel].host_operations -= u32::from(host);
         self.flash.channels[to_channel].host_operations += u32::from(host);
-        self.line_up_op(op, plane, class);
+        self.queue_op(op, plane, class);
     }
 
-    /// A program finds no erased page: it waits outside the lines until an erase.
-    pub(crate) fn starve(&mut self, op: u32) {
-        self.bill_wait(op);
-        self.flash.counters.starved += 1;
+    /// A program finds no erased page: it waits outside the queues until an erase.
+    pub(crate) fn block_on_space(&mut self, op: u32) {
+        self.attribute_wait(op);
+        self.flash.counters.space_blocked += 1;
         let plane = self.flash.ops[op as usize].plane;
-        let lines = &mut self.flash.planes[plane as usize];
-        match lines.starved_tail {
-            NONE => lines.starved_head = op,
+        let queues = &mut self.flash.planes[plane as usize];
+        match queues.space_blocked_tail {
+            NONE => queues.space_blocked_head = op,
             tail => self.flash.ops[tail as usize].next = op,
         }
-        lines.starved_tail = op;
+        queues.space_blocked_tail = op;
     }
 
-    /// Programs that waited for an erased page line up again, before those that came later.
-    pub(crate) fn wake_starved(&mut self, plane: PlaneIx) {
-        let lines = &mut self.flash.planes[plane as usize];
-        let mut op = std::mem::replace(&mut lines.starved_head, NONE);
-        lines.starved_tail = NONE;
+    /// Programs that waited for an erased page are enqueued again, before those that came later.
+    pub(crate) fn wake_space_blocked(&mut self, plane: PlaneIx) {
+        let queues = &mut self.flash.planes[plane as usize];
+        let mut op = std::mem::replace(&mut queues.space_blocked_head, NONE);
+        queues.space_blocked_tail = NONE;
         let mut woken = std::mem::take(&mut self.flash.woken);
         woken.clear();
         while op != NONE {
@@ -385,27 +386,27 @@ where
             let waited = now - entry.since;
             entry.since = now;
             let class = entry.class;
-            self.flash.latencies.blame_mut(op).add(SPACE, waited);
+            self.flash.latencies.attribution_mut(op).add(SPACE, waited);
             if waited > 0 && !self.flash.traits.gc_ideal {
-                self.block_by_gc(op);
+                self.note_gc_blocked(op);
             }
-            if Self::TOLD {
-                self.flash.latencies.blame_mut(op).tell(now - waited, now, plane, Passing::Own(SPACE as u8));
+            if Self::TRACED {
+                self.flash.latencies.attribution_mut(op).trace(now - waited, now, plane, Passing::Own(SPACE as u8));
             }
-            let lines = &mut self.flash.planes[plane as usize];
-            let head = std::mem::replace(&mut lines.head[class as usize], op);
+            let queues = &mut self.flash.planes[plane as usize];
+            let head = std::mem::replace(&mut queues.head[class as usize], op);
             self.flash.ops[op as usize].next = head;
             if head == NONE {
-                lines.tail[class as usize] = op;
+                queues.tail[class as usize] = op;
             }
-            if self.flash.ops[op as usize].is_billed() {
+            if self.flash.ops[op as usize].is_attributed() {
                 self.open_wait(op);
             }
             self.set_ready(plane, class);
         }
         let any = !woken.is_empty();
         self.flash.woken = woken;
-        if any && self.flash.traits.gathers {
+        if any && self.flash.traits.assembles {
             self.programs_changed(self.flash.die_of(plane));
         }
         if any {
@@ -413,30 +414,30 @@ where
         }
     }
 
-    /// A GC has made an operation wait until now.
+    /// Notes that a GC has made an operation wait until now.
     #[inline(never)]
-    pub(crate) fn block_by_gc(&mut self, op: u32) {
+    pub(crate) fn note_gc_blocked(&mut self, op: u32) {
         self.flash.ops[op as usize].gc_blocked = true;
         self.delayed_by_gc(op);
     }
 
-    /// Sets the shut-out work of a die from what the firmware shuts out, from suspension and from holds of its channel.
-    pub(crate) fn update_closed(&mut self, die: DieIx) {
-        let mut closed = self.shut_out(die);
-        let held_by = self.flash.channels[self.flash.channel_of(die)].held_by;
-        if self.flash.dies[die as usize].parked != NONE {
-            closed |= !READ_BITS;
+    /// Sets the masked work of a die from what the firmware masks, from suspension and from locks on its channel.
+    pub(crate) fn update_masked(&mut self, die: DieIx) {
+        let mut masked = self.masked_work(die);
+        let locked_by = self.flash.channels[self.flash.channel_of(die)].locked_by;
+        if self.flash.dies[die as usize].suspended != NONE {
+            masked |= !READ_BITS;
         }
-        if held_by != NONE && held_by != die {
-            closed = u64::MAX;
+        if locked_by != NONE && locked_by != die {
+            masked = u64::MAX;
         }
-        self.flash.dies[die as usize].closed = closed;
+        self.flash.dies[die as usize].masked = masked;
     }
 
-    /// The category of the channels that a die holds, after what the die is doing.
+    /// What the channels that a die has locked count as, after what the die is doing.
     #[inline(always)]
-    pub(crate) fn update_held_category(&mut self, die: DieIx) {
-        if self.flash.channels_held > 0 && self.flash.channels[self.flash.channel_of(die)].held_by == die {
+    pub(crate) fn update_locked_category(&mut self, die: DieIx) {
+        if self.flash.channels_locked > 0 && self.flash.channels[self.flash.channel_of(die)].locked_by == die {
             self.recategorize(die);
         }
     }
@@ -467,10 +468,10 @@ where
         self.flash.device.timing.program_ns[self.page_class(ppn)]
     }
 
-    /// What an operation itself takes of channel and die, of a copyback its first half. Nothing, if that is made free.
+    /// Channel and array time of an operation; of a copyback only those of its read. Zero for traffic that is made free.
     #[inline(always)]
     pub(crate) fn times(&self, op: &Op) -> Times {
-        if self.is_free(op.occupant) {
+        if self.is_free(op.traffic) {
             return Times { command: 0, array: 0, transfer: 0 };
         }
         let timing = &self.flash.device.timing;
@@ -486,17 +487,17 @@ where
 
     /// Whether what a die or channel does for somebody takes no time.
     #[inline(always)]
-    pub(crate) fn is_free(&self, occupant: Occupant) -> bool {
-        self.flash.free >> occupant as u32 & 1 == 1
+    pub(crate) fn is_free(&self, traffic: TrafficClass) -> bool {
+        self.flash.free >> traffic as u32 & 1 == 1
     }
 
-    /// Starts an operation with its mates: die and channel are free.
+    /// Starts an operation with its partners: die and channel are free.
     pub(crate) fn begin(&mut self, die: DieIx, op: u32) {
         self.settle_die(die);
         self.mark_running(die);
         let now = self.flash.now;
         let entry = self.flash.ops[op as usize];
-        let Times { command, array: array_ns, transfer } = if entry.mate == NONE { self.times(&entry) } else { self.fused_times(op) };
+        let Times { command, array: array_ns, transfer } = if entry.partner == NONE { self.times(&entry) } else { self.fused_times(op) };
         let phase = FIRST_PHASE[entry.kind as usize];
         let channel_ns = command + if entry.kind == OpKind::Program { transfer } else { 0 };
         let state = &mut self.flash.dies[die as usize];
@@ -504,20 +505,20 @@ where
         state.running = op;
         state.part = op;
         state.phase = phase;
-        state.occupant = entry.occupant;
+        state.traffic = entry.traffic;
         let end = now + channel_ns + array_ns;
         if matches!(phase, Phase::Erase | Phase::ArrayProgram) {
             // What is made free has one step of no time.
             let timing = &self.flash.device.timing;
             let step = if phase == Phase::Erase { timing.erase_step_ns } else { timing.program_step_ns(array_ns) };
-            state.pulse.start(now + channel_ns, array_ns, step);
+            state.progress.start(now + channel_ns, array_ns, step);
         }
         self.queue.schedule(die as usize, end);
         if self.flash.traits.suspends {
-            self.pulse_begins(die);
+            self.operation_begins(die);
         }
-        self.use_channel(channel, channel_ns, entry.occupant, entry.plane);
-        self.update_held_category(die);
+        self.use_channel(channel, channel_ns, entry.traffic, entry.plane);
+        self.update_locked_category(die);
     }
 
     /// The end of the current phase of a die's running operation. Returns whether anything came of it.
@@ -532,12 +533,12 @@ where
             }
             Phase::CopybackRead => self.claim_channel(die, Phase::CopybackRead),
             Phase::TransferOut => self.part_transferred(die),
-            Phase::ArrayProgram | Phase::Erase => match self.pulse_event(die) {
-                PulseEvent::Ended => self.finish(die, op),
-                PulseEvent::Cut | PulseEvent::Asked => {}
-                PulseEvent::Stale => return false,
+            Phase::ArrayProgram | Phase::Erase => match self.operation_event(die) {
+                ProgressEvent::Ended => self.finish(die, op),
+                ProgressEvent::Cut | ProgressEvent::Asked => {}
+                ProgressEvent::Stale => return false,
             },
-            Phase::Suspending => self.parked(die),
+            Phase::Suspending => self.suspended(die),
             Phase::Idle | Phase::RegisterFull => unreachable!("an event of a die that waits"),
         }
         true
@@ -548,27 +549,27 @@ where
         self.settle_die(die);
         let state = &mut self.flash.dies[die as usize];
         state.phase = Phase::Idle;
-        state.pulse.total = 0;
-        if self.flash.traits.gathers {
-            // Its parts complete before anything starts: another program would pad planes whose page is not booked yet, and GCs
+        state.progress.total = 0;
+        if self.flash.traits.assembles {
+            // Its parts complete before anything starts: another program would pad planes whose page is not recorded yet, and GCs
             // that yield after each page yield together.
             self.parts_done(op);
             self.flash.dies[die as usize].running = NONE;
-            self.update_held_category(die);
+            self.update_locked_category(die);
             self.programs_ended(die);
             return self.try_start(die);
         }
         self.flash.dies[die as usize].running = NONE;
-        self.update_held_category(die);
+        self.update_locked_category(die);
         self.parts_done(op);
         self.try_start(die);
     }
 
-    /// Completes an operation and every mate of it.
+    /// Completes an operation and every partner of it.
     fn parts_done(&mut self, op: u32) {
         let mut part = op;
         while part != NONE {
-            let next = std::mem::replace(&mut self.flash.ops[part as usize].mate, NONE);
+            let next = std::mem::replace(&mut self.flash.ops[part as usize].partner, NONE);
             self.done(part);
             part = next;
         }
@@ -583,7 +584,7 @@ where
     fn end_transfer(&mut self, die: DieIx) {
         let state = &self.flash.dies[die as usize];
         let (lead, part) = (state.running, state.part);
-        // Mates go before the lead, each of them complete when its own transfer is.
+        // Partners go before the lead, each of them complete when its own transfer is.
         let next = self.next_part(lead, part);
         if next != NONE {
             self.flash.dies[die as usize].part = next;
@@ -596,7 +597,7 @@ where
         let state = &mut self.flash.dies[die as usize];
         state.running = NONE;
         state.phase = Phase::Idle;
-        self.update_held_category(die);
+        self.update_locked_category(die);
         self.done(lead);
         self.try_start(die);
     }

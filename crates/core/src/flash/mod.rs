@@ -4,13 +4,13 @@
 //! phases, compiled from its kind; phases between which nothing can be decided are one event. The command and data of an
 //! operation claim die and channel, array time claims the die. A channel that nobody awaits is released without an event.
 
-use crate::attribution::parts::{CHANNEL_CATEGORIES, CHANNEL_IDLE, OCCUPANTS, Occupant};
+use crate::attribution::parts::{CHANNEL_CATEGORIES, CHANNEL_IDLE, TRAFFIC_CLASSES, TrafficClass};
 use crate::counters::Counters;
 use crate::device::Device;
 use crate::flash::ask::Candidate;
 use crate::flash::attribution::Latencies;
 use crate::flash::bus::Channel;
-use crate::flash::die::{Die, Phase, PlaneLines, PulseState};
+use crate::flash::die::{Die, OperationProgress, Phase, PlaneQueues};
 use crate::flash::multi_plane::Partners;
 use crate::flash::op::{CLASSES, Op, Pool};
 use crate::flash::registers::Registers;
@@ -30,7 +30,7 @@ pub mod op;
 pub(crate) mod registers;
 mod seen;
 pub(crate) mod suspend;
-pub(crate) mod telling;
+pub(crate) mod trace;
 pub(crate) mod upper;
 mod waits;
 
@@ -66,10 +66,10 @@ pub struct Flash {
     dies: Vec<Die>,
     /// The second registers of each die's planes; none where nothing uses any.
     registers: Vec<Registers>,
-    planes: Vec<PlaneLines>,
+    planes: Vec<PlaneQueues>,
     channels: Vec<Channel>,
-    /// Channels that a GC holds.
-    channels_held: u32,
+    /// Channels that a GC locks.
+    channels_locked: u32,
     /// Time in which dies ran something, over all of them, before counting began.
     die_busy_then: Ns,
     pub(crate) ops: Pool<Op>,
@@ -79,7 +79,7 @@ pub struct Flash {
     pub(crate) counters: Counters,
     /// What the design makes the drive do.
     pub(crate) traits: Traits,
-    /// One bit for each occupant that takes no time.
+    /// One bit for each traffic class that takes no time.
     free: u32,
     /// Scratch lists, kept so that nothing is allocated per request.
     die_candidates: Vec<Candidate>,
@@ -98,36 +98,36 @@ impl Flash {
             .map(|die| Die {
                 channel: g.channel_of(die),
                 running: NONE,
-                parked: NONE,
+                suspended: NONE,
                 phase: Phase::Idle,
-                occupant: Occupant::HostRead,
+                traffic: TrafficClass::HostRead,
                 since: 0,
                 ready: 0,
-                closed: 0,
-                in_line: false,
+                masked: 0,
+                queued: false,
                 blocked: false,
                 part: NONE,
-                pulse: PulseState::NONE,
-                busy_ns: [0; OCCUPANTS],
+                progress: OperationProgress::NONE,
+                busy_ns: [0; TRAFFIC_CLASSES],
             })
             .collect();
-        let planes = (0..g.planes()).map(|plane| PlaneLines::new(g.die_of(plane), plane % g.planes_per_die * CLASSES as u32)).collect();
+        let planes = (0..g.planes()).map(|plane| PlaneQueues::new(g.die_of(plane), plane % g.planes_per_die * CLASSES as u32)).collect();
         let channels = (0..g.channels)
             .map(|_| Channel {
                 busy_until: 0,
                 released_by_die: false,
                 category: CHANNEL_IDLE,
-                rest_category: CHANNEL_IDLE,
+                idle_category: CHANNEL_IDLE,
                 since: 0,
                 category_ns: [0; CHANNEL_CATEGORIES],
-                line: Vec::with_capacity(2 * g.dies_per_channel() as usize + 2),
-                held_by: NONE,
-                held_since: 0,
-                held_before_ns: 0,
+                queue: Vec::with_capacity(2 * g.dies_per_channel() as usize + 2),
+                locked_by: NONE,
+                locked_since: 0,
+                locked_before_ns: 0,
                 host_operations: 0,
             })
             .collect();
-        let registers = device.flash.cache_register || traits.gc_joins;
+        let registers = device.flash.cache_register || traits.pairs_with_gc;
         Self {
             device: device.clone(),
             now: 0,
@@ -135,7 +135,7 @@ impl Flash {
             registers: if registers { vec![Registers::EMPTY; g.dies() as usize] } else { Vec::new() },
             planes,
             channels,
-            channels_held: 0,
+            channels_locked: 0,
             die_busy_then: 0,
             ops: Pool::with_capacity(1024),
             latencies: Latencies::with_capacity(1024),
@@ -195,7 +195,7 @@ impl Flash {
         (fresh.die_busy_then, fresh.free) = (self.die_busy_then, self.free);
         for (die, old) in fresh.dies.iter_mut().zip(&self.dies) {
             die.busy_ns = old.busy_ns;
-            die.busy_ns[old.occupant as usize] += old.unsettled(self.now);
+            die.busy_ns[old.traffic as usize] += old.unsettled(self.now);
         }
         fresh
     }
@@ -204,12 +204,13 @@ impl Flash {
     /// partners.
     pub(crate) fn cut_off(&self) -> impl Iterator<Item = &Op> {
         let leads = self.dies.iter().flat_map(|die| {
-            let works = matches!(die.phase, Phase::ArrayProgram | Phase::Erase | Phase::Suspending) && self.now > die.pulse.first_started;
-            [if works { die.running } else { NONE }, die.parked]
+            let works =
+                matches!(die.phase, Phase::ArrayProgram | Phase::Erase | Phase::Suspending) && self.now > die.progress.first_started;
+            [if works { die.running } else { NONE }, die.suspended]
         });
         let some = |op: u32| (op != NONE).then_some(op);
         leads
-            .flat_map(move |lead| std::iter::successors(some(lead), move |&op| some(self.ops[op as usize].mate)))
+            .flat_map(move |lead| std::iter::successors(some(lead), move |&op| some(self.ops[op as usize].partner)))
             .map(|op| &self.ops[op as usize])
     }
 }

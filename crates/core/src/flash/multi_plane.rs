@@ -1,6 +1,6 @@
 //! Fused operations: the parts of one multi-plane command, each with its own owner, cause and page.
 //!
-//! One array time for all; commands and transfers are serial. A read's mates transfer before its lead and complete as they
+//! One array time for all; commands and transfers are serial. A read's partners transfer before its lead and complete as they
 //! do; a program's parts complete together.
 
 use crate::event::EventQueue;
@@ -13,8 +13,8 @@ use crate::flash::upper::{Background, Binds, Upper};
 use crate::ids::{DieIx, NONE, PlaneIx};
 use crate::units::Ns;
 
-/// The most waiting operations of one plane that `join` sees.
-const JOIN_SCAN_MAX: usize = 16;
+/// The most waiting operations of one plane that `pairing` sees.
+const PAIRING_SCAN_MAX: usize = 16;
 /// The same for one of GC, where operations of the host may join it.
 pub(crate) const GC_SCAN_MAX: usize = 64;
 
@@ -23,16 +23,16 @@ pub(crate) const GC_SCAN_MAX: usize = 64;
 pub(crate) struct Partners {
     waiting: Vec<Waiting>,
     ops: Vec<u32>,
-    join: Vec<bool>,
+    paired: Vec<bool>,
 }
 
 impl<Q: EventQueue, U> Engine<Q, U>
 where
     Self: Upper,
 {
-    /// Asks which waiting operations join `lead`, which has its page, and takes them out of their lines.
-    pub(crate) fn join(&mut self, die: DieIx, lead: u32) {
-        if self.flash.traits.joins && self.flash.dies[die as usize].ready != 0 {
+    /// Asks which waiting operations join `lead`, which has its page, and takes them out of their queues.
+    pub(crate) fn pair(&mut self, die: DieIx, lead: u32) {
+        if self.flash.traits.pairs && self.flash.dies[die as usize].ready != 0 {
             self.find_partners(die, lead);
         }
     }
@@ -44,20 +44,20 @@ where
         let offset = page % self.flash.device.geometry.pages_per_block;
         let lead_view = Waiting { kind: lead_op.kind, class: lead_op.class, plane: lead_op.plane, offset };
         let partners = self.ask_partners(die, &lead_view);
-        for index in (0..partners.ops.len()).filter(|&index| partners.join[index]) {
+        for index in (0..partners.ops.len()).filter(|&index| partners.paired[index]) {
             self.fuse(lead, partners.ops[index], &lead_view);
         }
         self.flash.partners = partners;
     }
 
-    /// The waiting operations that could join one that starts, and which of them `join` lets.
+    /// The waiting operations that could join one that starts, and which of them `pairing` lets.
     fn ask_partners(&mut self, die: DieIx, lead: &Waiting) -> Partners {
         let kind = lead.kind;
         let mut partners = std::mem::take(&mut self.flash.partners);
-        let Partners { waiting, ops, join } = &mut partners;
+        let Partners { waiting, ops, paired } = &mut partners;
         waiting.clear();
         ops.clear();
-        join.clear();
+        paired.clear();
         let flash = &self.flash.device.flash;
         let can = match kind {
             OpKind::Read => flash.multi_plane_read,
@@ -69,7 +69,7 @@ where
         }
         // What joins a read of GC needs the second register of its plane.
         let steps_aside = lead.class == Class::Gc && !flash.cache_register;
-        let most = if lead.class == Class::Gc && self.flash.traits.gc_joins { GC_SCAN_MAX } else { JOIN_SCAN_MAX };
+        let most = if lead.class == Class::Gc && self.flash.traits.pairs_with_gc { GC_SCAN_MAX } else { PAIRING_SCAN_MAX };
         let planes_per_die = self.flash.device.geometry.planes_per_die;
         for plane in (die * planes_per_die..(die + 1) * planes_per_die).filter(|&plane| plane != lead.plane) {
             if steps_aside && self.register_is_full(plane) {
@@ -83,13 +83,13 @@ where
                 while op != NONE && waiting.len() < bound && (first || kind == OpKind::Read) {
                     let entry = self.flash.ops[op as usize];
                     if kind == OpKind::Program && entry.class == Class::Background && entry.kind == kind && !self.is_still_wanted(op) {
-                        self.remove_from_line(op);
+                        self.remove_from_queue(op);
                         self.give_program_up(op);
                         op = entry.next;
                         continue;
                     }
                     if entry.kind == kind
-                        && let Some(offset) = self.join_offset(&entry, lead)
+                        && let Some(offset) = self.pairing_offset(&entry, lead)
                     {
                         waiting.push(Waiting { kind, class: entry.class, plane, offset });
                         ops.push(op);
@@ -100,10 +100,10 @@ where
             }
         }
         if !waiting.is_empty() {
-            join.resize(waiting.len(), false);
-            self.partners(lead, waiting, join);
+            paired.resize(waiting.len(), false);
+            self.partners(lead, waiting, paired);
             let mut planes_taken = 1u64 << (lead.plane % planes_per_die);
-            for index in (0..waiting.len()).filter(|&index| join[index]) {
+            for index in (0..waiting.len()).filter(|&index| paired[index]) {
                 let plane = 1 << (waiting[index].plane % planes_per_die);
                 assert!(
                     waiting[index].offset == lead.offset && planes_taken & plane == 0,
@@ -120,21 +120,21 @@ where
     #[inline(never)]
     pub(crate) fn begin_with_partners(&mut self, die: DieIx, op: u32) {
         self.count_waiting_reads(die);
-        self.join(die, op);
+        self.pair(die, op);
         self.settle_die(die);
         self.mark_running(die);
         let entry = self.flash.ops[op as usize];
-        let Times { command, array, .. } = if entry.mate == NONE { self.times(&entry) } else { self.fused_times(op) };
+        let Times { command, array, .. } = if entry.partner == NONE { self.times(&entry) } else { self.fused_times(op) };
         let now = self.flash.now;
         let state = &mut self.flash.dies[die as usize];
         let channel = state.channel as usize;
-        (state.running, state.part, state.phase, state.occupant) = (op, op, Phase::ArrayRead, entry.occupant);
+        (state.running, state.part, state.phase, state.traffic) = (op, op, Phase::ArrayRead, entry.traffic);
         self.queue.schedule(die as usize, now + command + array);
         let loads =
-            self.flash.channels[channel].line.is_empty() && !self.flash.traits.gc_across && self.flash.dies[die as usize].ready != 0;
+            self.flash.channels[channel].queue.is_empty() && !self.flash.traits.gc_across && self.flash.dies[die as usize].ready != 0;
         let loading = if loads { self.load_programs(die, entry.plane, array) } else { 0 };
-        self.use_channel(channel, command + loading, entry.occupant, entry.plane);
-        self.update_held_category(die);
+        self.use_channel(channel, command + loading, entry.traffic, entry.plane);
+        self.update_locked_category(die);
     }
 
     fn count_waiting_reads(&mut self, die: DieIx) {
@@ -159,7 +159,7 @@ where
         let lead = Waiting { kind: OpKind::Program, class: Class::GcProgram, plane, offset };
         let partners = self.ask_partners(die, &lead);
         let mut loading = 0;
-        for index in (0..partners.ops.len()).filter(|&index| partners.join[index]) {
+        for index in (0..partners.ops.len()).filter(|&index| partners.paired[index]) {
             let entry = &self.flash.ops[partners.ops[index] as usize];
             let transfer = self.times(entry).transfer;
             if entry.is_host() && loading + transfer <= most {
@@ -171,38 +171,38 @@ where
         loading
     }
 
-    fn fuse(&mut self, lead: u32, mate: u32, lead_view: &Waiting) {
-        self.remove_from_line(mate);
-        self.bind_partner(mate, lead_view);
-        self.bill_wait(mate);
-        self.flash.counters.joined += 1;
+    fn fuse(&mut self, lead: u32, partner: u32, lead_view: &Waiting) {
+        self.remove_from_queue(partner);
+        self.bind_partner(partner, lead_view);
+        self.attribute_wait(partner);
+        self.flash.counters.paired += 1;
         let lead_op = &mut self.flash.ops[lead as usize];
-        let (of_gc, occupant) = (matches!(lead_op.owner, Owner::Gc(_)), lead_op.occupant);
-        lead_op.rest = Some(occupant);
-        let mate_op = &mut self.flash.ops[mate as usize];
-        mate_op.rest = Some(if of_gc { occupant } else { mate_op.occupant });
-        if of_gc && self.flash.ops[mate as usize].is_host() {
-            self.count_joined_gc(mate);
+        let (of_gc, traffic) = (matches!(lead_op.owner, Owner::Gc(_)), lead_op.traffic);
+        lead_op.other_traffic = Some(traffic);
+        let partner_op = &mut self.flash.ops[partner as usize];
+        partner_op.other_traffic = Some(if of_gc { traffic } else { partner_op.traffic });
+        if of_gc && self.flash.ops[partner as usize].is_host() {
+            self.count_paired_gc(partner);
         }
-        self.flash.ops[mate as usize].mate = self.flash.ops[lead as usize].mate;
-        self.flash.ops[lead as usize].mate = mate;
+        self.flash.ops[partner as usize].partner = self.flash.ops[lead as usize].partner;
+        self.flash.ops[lead as usize].partner = partner;
     }
 
     /// Counts an operation of the host that has joined one of a GC, and for how long its plane works meanwhile.
-    fn count_joined_gc(&mut self, mate: u32) {
-        let entry = &self.flash.ops[mate as usize];
+    fn count_paired_gc(&mut self, partner: u32) {
+        let entry = &self.flash.ops[partner as usize];
         let (kind, array) = (entry.kind, self.times(entry).array);
         let counters = &mut self.flash.counters;
-        counters.joined_gc_ns += array;
+        counters.paired_gc_ns += array;
         if kind == OpKind::Read {
-            counters.joined_gc_reads += 1;
-            counters.joined_gc_read_ns += array;
+            counters.paired_gc_reads += 1;
+            counters.paired_gc_read_ns += array;
         } else {
-            counters.joined_gc_programs += 1;
+            counters.paired_gc_programs += 1;
         }
     }
 
-    pub(crate) fn remove_from_line(&mut self, op: u32) {
+    pub(crate) fn remove_from_queue(&mut self, op: u32) {
         let entry = self.flash.ops[op as usize];
         let (plane, class) = (entry.plane, entry.class as usize);
         let mut before = NONE;
@@ -211,15 +211,15 @@ where
             before = at;
             at = self.flash.ops[at as usize].next;
         }
-        let lines = &mut self.flash.planes[plane as usize];
+        let queues = &mut self.flash.planes[plane as usize];
         match before {
-            NONE => lines.head[class] = entry.next,
+            NONE => queues.head[class] = entry.next,
             before => self.flash.ops[before as usize].next = entry.next,
         }
-        if lines.tail[class] == op {
-            lines.tail[class] = before;
+        if queues.tail[class] == op {
+            queues.tail[class] = before;
         }
-        let empty = lines.head[class] == NONE;
+        let empty = queues.head[class] == NONE;
         self.flash.ops[op as usize].next = NONE;
         if empty {
             self.clear_ready(plane, entry.class);
@@ -236,14 +236,14 @@ where
     }
 
     fn parts(&self, lead: u32) -> impl Iterator<Item = u32> + '_ {
-        std::iter::successors(Some(lead), |&part| Some(self.flash.ops[part as usize].mate).filter(|&mate| mate != NONE))
+        std::iter::successors(Some(lead), |&part| Some(self.flash.ops[part as usize].partner).filter(|&partner| partner != NONE))
     }
 
     /// The part of a read that transfers first.
     pub(super) fn first_part(&self, lead: u32) -> u32 {
-        match self.flash.ops[lead as usize].mate {
+        match self.flash.ops[lead as usize].partner {
             NONE => lead,
-            mate => mate,
+            partner => partner,
         }
     }
 
@@ -252,8 +252,8 @@ where
         if part == lead {
             return NONE;
         }
-        let next = std::mem::replace(&mut self.flash.ops[part as usize].mate, NONE);
-        self.flash.ops[lead as usize].mate = next;
+        let next = std::mem::replace(&mut self.flash.ops[part as usize].partner, NONE);
+        self.flash.ops[lead as usize].partner = next;
         if next == NONE { lead } else { next }
     }
 }

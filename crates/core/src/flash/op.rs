@@ -1,6 +1,6 @@
 //! Flash operations: what they are, who waits for them, and the pool that they live in.
 
-use crate::attribution::parts::Occupant;
+use crate::attribution::parts::TrafficClass;
 use crate::ids::{DieIx, NONE, PlaneIx, Ppn};
 use crate::units::Ns;
 
@@ -18,7 +18,7 @@ pub enum OpKind {
     Erase,
 }
 
-/// Classes of waiting work. Work of one class and plane waits in one line.
+/// Classes of waiting work. Work of one class and plane waits in one queue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub enum Class {
@@ -36,8 +36,8 @@ pub enum Class {
     GcProgram,
     /// Work that can always wait.
     Background,
-    /// A GC's request to hold.
-    Hold,
+    /// A GC's lock request.
+    Lock,
 }
 
 /// Number of classes.
@@ -45,7 +45,7 @@ pub const CLASSES: usize = 8;
 
 /// The classes in the order of their numbers.
 pub(crate) const CLASS_BY_NUMBER: [Class; CLASSES] =
-    [Class::HostRead, Class::AuxiliaryRead, Class::HostProgram, Class::Flush, Class::Gc, Class::GcProgram, Class::Background, Class::Hold];
+    [Class::HostRead, Class::AuxiliaryRead, Class::HostProgram, Class::Flush, Class::Gc, Class::GcProgram, Class::Background, Class::Lock];
 
 /// In a die's mask, the bits of every plane for one class.
 pub(crate) const fn class_bits(class: Class) -> u64 {
@@ -58,8 +58,8 @@ pub(crate) const READ_BITS: u64 = class_bits(Class::HostRead) | class_bits(Class
 pub(crate) const GC_BITS: u64 = class_bits(Class::Gc) | class_bits(Class::GcProgram);
 /// Bits of work that can always wait.
 pub(crate) const BACKGROUND_BITS: u64 = class_bits(Class::Background);
-/// Bits of the requests to hold, which need no channel.
-pub(crate) const HOLD_BITS: u64 = class_bits(Class::Hold);
+/// Bits of the lock requests, which need no channel.
+pub(crate) const LOCK_BITS: u64 = class_bits(Class::Lock);
 
 /// Who waits for an operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -73,7 +73,7 @@ pub enum Owner {
     /// A page of the write buffer.
     Entry(u32),
     /// A stripe on its way from the buffer to the flash.
-    Batch(u32),
+    StripeWrite(u32),
     /// A page that is regenerated from its stripe.
     Rebuild(u32),
     /// The scrubber of a die.
@@ -83,9 +83,9 @@ pub enum Owner {
 }
 
 impl Owner {
-    /// Whether somebody asks for the blame of what it waits for. A job decides for its operations.
+    /// Whether the waits of its operations are attributed. A job decides for its operations.
     #[inline]
-    pub(crate) fn is_billed(self) -> bool {
+    pub(crate) fn is_attributed(self) -> bool {
         matches!(self, Self::Request(_) | Self::Rebuild(_))
     }
 
@@ -97,7 +97,7 @@ impl Owner {
 
     /// Whether its background work hurries once it has taken too long.
     #[inline]
-    pub(super) fn can_be_late(self) -> bool {
+    pub(super) fn can_be_overdue(self) -> bool {
         matches!(self, Self::Mover)
     }
 }
@@ -109,7 +109,7 @@ const VOID: u8 = u8::MAX;
 #[derive(Clone, Copy, Debug)]
 #[repr(align(64))]
 pub struct Op {
-    /// When it first joined a line.
+    /// When it first entered a queue.
     pub born: Ns,
     /// When it began to wait, or when it was issued.
     pub since: Ns,
@@ -123,10 +123,10 @@ pub struct Op {
     pub ppn: Ppn,
     /// The page that is programmed.
     pub target: Ppn,
-    /// The next operation in a line or list.
+    /// The next operation in a queue or list.
     pub next: u32,
     /// The next part of a fused operation.
-    pub mate: u32,
+    pub partner: u32,
     /// The plane.
     pub plane: PlaneIx,
     /// Sectors that cross the channel; of a program none, if its data have reached the die before it starts.
@@ -135,23 +135,23 @@ pub struct Op {
     pub first_sector: u8,
     /// What the flash does.
     pub kind: OpKind,
-    /// Which line it waits in.
+    /// Which queue it waits in.
     pub class: Class,
     /// What a die or channel is busy with while it runs.
-    pub occupant: Occupant,
-    /// Whether somebody will ask for its blame, what its `Waits` hold, and whether it is critical: `BILLED` and the bits after it.
-    pub bill: u8,
-    /// Whether it waited for something that a GC held, or stood behind one of its page that did.
+    pub traffic: TrafficClass,
+    /// Whether its latency is attributed, what its `Waits` have, and whether it is critical: `ATTRIBUTED` and the bits after it.
+    pub flags: u8,
+    /// Whether it waited for something that a GC locked, or stood behind one of its page that did.
     pub gc_blocked: bool,
-    /// What the time on the die counts as that is not its own: of its mates, or while it was suspended.
-    pub rest: Option<Occupant>,
+    /// What the time on the die counts as that is not its own: of its partners, or while it was suspended.
+    pub other_traffic: Option<TrafficClass>,
 }
 
 const _: () = assert!(size_of::<Op>() == 64);
 
 impl Op {
     #[inline]
-    pub(crate) fn new(kind: OpKind, class: Class, occupant: Occupant, owner: Owner, tag: u32, plane: PlaneIx) -> Self {
+    pub(crate) fn new(kind: OpKind, class: Class, traffic: TrafficClass, owner: Owner, tag: u32, plane: PlaneIx) -> Self {
         Self {
             born: 0,
             since: 0,
@@ -161,21 +161,21 @@ impl Op {
             ppn: NONE,
             target: NONE,
             next: NONE,
-            mate: NONE,
+            partner: NONE,
             plane,
             sectors: 0,
             first_sector: 0,
             kind,
             class,
-            occupant,
-            bill: BILLED * owner.is_billed() as u8,
+            traffic,
+            flags: ATTRIBUTED * owner.is_attributed() as u8,
             gc_blocked: false,
-            rest: None,
+            other_traffic: None,
         }
     }
 
-    /// What work of the background counts as for `order` once it is late: as what the host waits for in the end.
-    pub(super) fn class_when_late(&self) -> Class {
+    /// What work of the background counts as for `order` once it is overdue: as what the host waits for in the end.
+    pub(super) fn class_when_overdue(&self) -> Class {
         if self.kind == OpKind::Read { Class::AuxiliaryRead } else { Class::Flush }
     }
 
@@ -190,16 +190,16 @@ impl Op {
         self.first_sector == VOID
     }
 
-    /// Whether somebody will ask for its blame.
+    /// Whether its latency is attributed.
     #[inline]
-    pub(crate) fn is_billed(&self) -> bool {
-        self.bill & BILLED != 0
+    pub(crate) fn is_attributed(&self) -> bool {
+        self.flags & ATTRIBUTED != 0
     }
 
     /// Whether the host has marked the write that it is of as critical.
     #[inline]
     pub(crate) fn is_critical(&self) -> bool {
-        self.bill & CRITICAL != 0
+        self.flags & CRITICAL != 0
     }
 
     /// Whether the host waits for it, at once or in the end.
@@ -208,14 +208,14 @@ impl Op {
     }
 }
 
-/// Somebody will ask for the blame of an operation.
-pub(crate) const BILLED: u8 = 1;
+/// The latency of an operation is attributed.
+pub(crate) const ATTRIBUTED: u8 = 1;
 /// It waits for its die, since the counters were copied.
 pub(crate) const WAITS_FOR_DIE: u8 = 2;
-/// It has waited for its die, which is not in its blame yet.
-pub(crate) const OWES_DIE: u8 = 4;
-/// It has waited for its channel, which is not in its blame yet.
-pub(crate) const OWES_CHANNEL: u8 = 8;
+/// It has waited for its die, which is not in its attribution yet.
+pub(crate) const DIE_WAIT_OVER: u8 = 4;
+/// It has waited for its channel, which is not in its attribution yet.
+pub(crate) const CHANNEL_WAIT_OVER: u8 = 8;
 /// It is of a write that the host has marked as critical.
 pub(crate) const CRITICAL: u8 = 16;
 

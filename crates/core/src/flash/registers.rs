@@ -2,11 +2,11 @@
 //! while this one waits for the channel or crosses it.
 //!
 //! The pages of a die cross its channel one at a time, in the order in which they were read. While a page is in a register
-//! the die starts nothing but reads: everything else of it is shut out, as if it were held. Where the flash is not said to have
-//! them, only pages that joined a read of GC use a second register, and shut nothing out.
+//! the die starts nothing but reads: everything else of it is masked, as if it were locked. Where the flash is not said to have
+//! them, only pages that joined a read of GC use a second register, and mask nothing.
 
 use crate::event::EventQueue;
-use crate::flash::bus::{InLine, Wants};
+use crate::flash::bus::{Queued, Wants};
 use crate::flash::die::Phase;
 use crate::flash::op::{Class, Owner};
 use crate::flash::upper::{ReadsAhead, Served, Upper};
@@ -23,12 +23,12 @@ pub(crate) struct Registers {
     tail: u32,
     /// The page that crosses the channel.
     crossing: u32,
-    /// The die stands in its channel's line for the first of them.
-    in_line: bool,
+    /// The die waits in its channel's queue for the first of them.
+    queued: bool,
 }
 
 impl Registers {
-    pub const EMPTY: Self = Self { full: 0, head: NONE, tail: NONE, crossing: NONE, in_line: false };
+    pub const EMPTY: Self = Self { full: 0, head: NONE, tail: NONE, crossing: NONE, queued: false };
 
     /// The page whose turn on the channel is next.
     pub fn next(&self) -> u32 {
@@ -59,12 +59,12 @@ where
         let channel = self.flash.channel_of(die);
         let mut part = self.flash.dies[die as usize].running;
         let lead = &self.flash.ops[part as usize];
-        if lead.mate == NONE && self.is_free(lead.occupant) {
+        if lead.partner == NONE && self.is_free(lead.traffic) {
             return self.claim_channel(die, Phase::TransferOut);
         }
         while part != NONE {
             self.open_channel_wait(part, channel);
-            part = self.flash.ops[part as usize].mate;
+            part = self.flash.ops[part as usize].partner;
         }
         self.flash.dies[die as usize].phase = Phase::RegisterFull;
         self.fill_registers(die);
@@ -82,7 +82,7 @@ where
         let mut part = lead;
         while part != NONE {
             needed |= self.register_bit(part);
-            part = self.flash.ops[part as usize].mate;
+            part = self.flash.ops[part as usize].partner;
         }
         if self.flash.registers[die as usize].full & needed != 0 {
             return;
@@ -106,8 +106,8 @@ where
             self.wait_in_register(die, part);
             part = next;
         }
-        self.update_held_category(die);
-        self.update_closed(die);
+        self.update_locked_category(die);
+        self.update_masked(die);
         if let Some(plane) = reads_on {
             self.reads_on(plane);
         }
@@ -134,13 +134,13 @@ where
             return self.claim_channel(die, Phase::TransferOut);
         }
         let channel = self.flash.channel_of(die);
-        let mut part = std::mem::replace(&mut self.flash.ops[lead as usize].mate, NONE);
+        let mut part = std::mem::replace(&mut self.flash.ops[lead as usize].partner, NONE);
         while part != NONE {
             self.open_channel_wait(part, channel);
             let bit = self.register_bit(part);
             self.flash.registers[die as usize].full |= bit;
             self.wait_in_register(die, part);
-            part = std::mem::replace(&mut self.flash.ops[part as usize].mate, NONE);
+            part = std::mem::replace(&mut self.flash.ops[part as usize].partner, NONE);
         }
         self.claim_channel(die, Phase::TransferOut);
         self.claim_for_register(die);
@@ -153,26 +153,26 @@ where
         registers.is_some_and(|registers| registers.full >> bit & 1 == 1)
     }
 
-    /// The next page of a die goes over its channel, or stands in line for it.
+    /// The next page of a die goes over its channel, or waits in its queue.
     fn claim_for_register(&mut self, die: DieIx) {
         let registers = &self.flash.registers[die as usize];
-        if registers.head == NONE || registers.crossing != NONE || registers.in_line {
+        if registers.head == NONE || registers.crossing != NONE || registers.queued {
             return;
         }
         let channel = self.flash.channel_of(die);
         if self.channel_free(channel, die) {
             return self.empty_register(die);
         }
-        self.flash.registers[die as usize].in_line = true;
+        self.flash.registers[die as usize].queued = true;
         let arrival = self.flash.next_arrival();
-        self.stand_in_line(channel, InLine { die, wants: Wants::Empty, arrival });
+        self.enqueue_for_channel(channel, Queued { die, wants: Wants::Empty, arrival });
     }
 
     /// The channel, which is free, takes the next page of a die.
     pub(super) fn empty_register(&mut self, die: DieIx) {
         let channel = self.flash.channel_of(die);
         let registers = &mut self.flash.registers[die as usize];
-        registers.in_line = false;
+        registers.queued = false;
         let op = registers.head;
         registers.head = std::mem::replace(&mut self.flash.ops[op as usize].next, NONE);
         if registers.head == NONE {
@@ -189,7 +189,7 @@ where
         let op = std::mem::replace(&mut self.flash.registers[die as usize].crossing, NONE);
         self.flash.registers[die as usize].full &= !self.register_bit(op);
         self.settle_die(die);
-        self.update_closed(die);
+        self.update_masked(die);
         self.fill_registers(die);
         self.done(op);
         self.try_start(die);

@@ -1,8 +1,8 @@
 //! What the firmware may look at in the flash, and set.
 
-use crate::attribution::parts::{Blame, CHANNEL_IDLE, Occupant};
+use crate::attribution::parts::{Attribution, CHANNEL_IDLE, TrafficClass};
 use crate::counters::Counters;
-use crate::flash::die::{Phase, PulseState};
+use crate::flash::die::{OperationProgress, Phase};
 use crate::flash::op::Class;
 use crate::flash::{EXTRA_SLOTS, Flash};
 use crate::ids::{DieIx, NONE, PlaneIx};
@@ -25,10 +25,10 @@ impl Flash {
         self.die_busy_ns() - self.die_busy_then
     }
 
-    /// Time in which a die has run something of an occupant, up to now.
-    pub(crate) fn die_time_ns(&self, die: DieIx, occupant: Occupant) -> Ns {
+    /// Time in which a die has run something of a traffic class, up to now.
+    pub(crate) fn die_time_ns(&self, die: DieIx, traffic: TrafficClass) -> Ns {
         let die = &self.dies[die as usize];
-        die.busy_ns[occupant as usize] + if die.occupant == occupant { die.unsettled(self.now) } else { 0 }
+        die.busy_ns[traffic as usize] + if die.traffic == traffic { die.unsettled(self.now) } else { 0 }
     }
 
     /// Starts counting anew.
@@ -38,20 +38,20 @@ impl Flash {
     }
 
     /// What dies and channels do for this takes no time from now on.
-    pub(crate) fn make_free(&mut self, occupant: Occupant) {
-        self.free |= 1 << occupant as u32;
+    pub(crate) fn make_free(&mut self, traffic: TrafficClass) {
+        self.free |= 1 << traffic as u32;
     }
 
     /// What an operation's latency is attributed to so far.
     #[inline(always)]
-    pub(crate) fn blame(&self, op: u32) -> &Blame {
-        self.latencies.blame(op)
+    pub(crate) fn attribution(&self, op: u32) -> &Attribution {
+        self.latencies.attribution(op)
     }
 
     /// The same, to add to.
     #[inline(always)]
-    pub(crate) fn blame_mut(&mut self, op: u32) -> &mut Blame {
-        self.latencies.blame_mut(op)
+    pub(crate) fn attribution_mut(&mut self, op: u32) -> &mut Attribution {
+        self.latencies.attribution_mut(op)
     }
 
     /// The bit of a plane and a class in the masks of its die.
@@ -66,10 +66,10 @@ impl Flash {
         self.dies[die as usize].ready
     }
 
-    /// The waiting work of a die that nothing shuts out.
+    /// The waiting unmasked work of a die.
     #[inline]
     pub(crate) fn open_work(&self, die: DieIx) -> u64 {
-        self.dies[die as usize].ready & !self.dies[die as usize].closed
+        self.dies[die as usize].ready & !self.dies[die as usize].masked
     }
 
     /// Whether work of a class waits in a plane.
@@ -78,8 +78,8 @@ impl Flash {
         self.ready(self.die_of(plane)) & self.bit(plane, class) != 0
     }
 
-    /// The operations that wait in a plane's line of a class, first one first.
-    pub(crate) fn line(&self, plane: PlaneIx, class: Class) -> impl Iterator<Item = u32> + '_ {
+    /// The operations that wait in a plane's queue of a class, first one first.
+    pub(crate) fn waiting(&self, plane: PlaneIx, class: Class) -> impl Iterator<Item = u32> + '_ {
         let some = |op: u32| (op != NONE).then_some(op);
         std::iter::successors(some(self.first_waiting(plane, class)), move |&op| some(self.ops[op as usize].next))
     }
@@ -91,8 +91,8 @@ impl Flash {
     }
 
     /// Whether programs of a plane wait for an erased page.
-    pub(crate) fn has_starved(&self, plane: PlaneIx) -> bool {
-        self.planes[plane as usize].starved_head != NONE
+    pub(crate) fn has_space_blocked(&self, plane: PlaneIx) -> bool {
+        self.planes[plane as usize].space_blocked_head != NONE
     }
 
     /// Whether a die runs something.
@@ -109,8 +109,8 @@ impl Flash {
 
     /// What it counts as.
     #[inline]
-    pub(crate) fn occupant(&self, die: DieIx) -> Option<Occupant> {
-        self.is_running(die).then(|| self.dies[die as usize].occupant)
+    pub(crate) fn traffic(&self, die: DieIx) -> Option<TrafficClass> {
+        self.is_running(die).then(|| self.dies[die as usize].traffic)
     }
 
     /// Which phase a die is in.
@@ -121,24 +121,24 @@ impl Flash {
 
     /// Whether a die has a suspended operation.
     #[inline]
-    pub(crate) fn is_parked(&self, die: DieIx) -> bool {
-        self.dies[die as usize].parked != NONE
+    pub(crate) fn is_suspended(&self, die: DieIx) -> bool {
+        self.dies[die as usize].suspended != NONE
     }
 
     /// The progress of the erase or program of a die.
-    pub(crate) fn pulse(&self, die: DieIx) -> &PulseState {
-        &self.dies[die as usize].pulse
+    pub(crate) fn progress(&self, die: DieIx) -> &OperationProgress {
+        &self.dies[die as usize].progress
     }
 
     /// Array time that it still takes, if nothing cuts it.
-    pub(crate) fn pulse_left_ns(&self, die: DieIx) -> Ns {
-        let pulse = self.pulse(die);
-        (pulse.total - pulse.done_at(self.now)) + pulse.started.saturating_sub(self.now)
+    pub(crate) fn operation_left_ns(&self, die: DieIx) -> Ns {
+        let progress = self.progress(die);
+        (progress.total - progress.done_at(self.now)) + progress.started.saturating_sub(self.now)
     }
 
     /// A die has no erase to run any more.
     pub(crate) fn no_erase_pends(&mut self, die: DieIx) {
-        self.dies[die as usize].pulse.pending_since = Ns::MAX;
+        self.dies[die as usize].progress.pending_since = Ns::MAX;
     }
 
     /// Whether cache registers of a die hold pages, which its other work waits for.
@@ -164,56 +164,56 @@ impl Flash {
         self.planes[plane as usize].step_arrival = self.next_arrival();
     }
 
-    /// Whether a plane is held.
+    /// Whether a plane is locked.
     #[inline]
-    pub(crate) fn is_held(&self, plane: PlaneIx) -> bool {
-        self.planes[plane as usize].held
+    pub(crate) fn is_locked(&self, plane: PlaneIx) -> bool {
+        self.planes[plane as usize].locked
     }
 
-    /// Whether a plane, or from another die its channel, is held.
+    /// Whether a plane, or from another die its channel, is locked.
     #[inline]
-    pub(crate) fn is_held_from(&self, plane: PlaneIx) -> bool {
-        let lines = &self.planes[plane as usize];
-        let held_by = self.channels[self.channel_of(lines.die)].held_by;
-        lines.held || held_by != NONE && held_by != lines.die
+    pub(crate) fn is_locked_from(&self, plane: PlaneIx) -> bool {
+        let queues = &self.planes[plane as usize];
+        let locked_by = self.channels[self.channel_of(queues.die)].locked_by;
+        queues.locked || locked_by != NONE && locked_by != queues.die
     }
 
-    /// The die that holds a channel, or `NONE`.
+    /// The die that has locked a channel, or `NONE`.
     #[inline]
-    pub(crate) fn held_by(&self, channel: usize) -> u32 {
-        self.channels[channel].held_by
+    pub(crate) fn locked_by(&self, channel: usize) -> u32 {
+        self.channels[channel].locked_by
     }
 
-    /// A die holds a channel from now on, alone or beside itself.
-    pub(crate) fn hold_channel(&mut self, channel: usize, die: DieIx) {
+    /// A die locks a channel from now on, alone or beside itself.
+    pub(crate) fn lock_channel(&mut self, channel: usize, die: DieIx) {
         let now = self.now;
         let claimed = &mut self.channels[channel];
         claimed.settle(now);
-        self.channels_held += u32::from(claimed.held_by == NONE);
-        claimed.set_held_by(die, now);
+        self.channels_locked += u32::from(claimed.locked_by == NONE);
+        claimed.set_locked_by(die, now);
     }
 
-    /// Nobody holds a channel any more.
+    /// Nobody locks a channel any more.
     pub(crate) fn release_channel(&mut self, channel: usize) {
         let now = self.now;
         let released = &mut self.channels[channel];
         released.settle(now);
-        released.set_held_by(NONE, now);
-        self.channels_held -= 1;
-        released.rest_category = CHANNEL_IDLE;
+        released.set_locked_by(NONE, now);
+        self.channels_locked -= 1;
+        released.idle_category = CHANNEL_IDLE;
     }
 
     /// What a channel counts as from now on while it carries nothing.
-    pub(crate) fn count_rest_as(&mut self, channel: usize, category: usize) {
+    pub(crate) fn count_idle_as(&mut self, channel: usize, category: usize) {
         let now = self.now;
-        let held = &mut self.channels[channel];
-        held.settle(now);
-        held.rest_category = category;
+        let locked = &mut self.channels[channel];
+        locked.settle(now);
+        locked.idle_category = category;
     }
 
-    /// Whether a channel carries something, or somebody stands in line for it.
+    /// Whether a channel carries something, or somebody waits in its queue.
     pub(crate) fn channel_is_wanted(&self, channel: usize) -> bool {
-        self.channels[channel].busy_until > self.now || !self.channels[channel].line.is_empty()
+        self.channels[channel].busy_until > self.now || !self.channels[channel].queue.is_empty()
     }
 
     /// Operations of the host that wait for a channel's dies or run on them.
@@ -238,39 +238,40 @@ impl Flash {
         (channel, *left)
     }
 
-    /// What holds what, for a run in which requests stop completing: of planes, with what `of_plane` adds, of dies and channels.
+    /// Which locks are taken, for a run in which requests stop completing: of planes, with what `of_plane` adds, of dies and
+    /// channels.
     pub(crate) fn explain(&self, lines: &mut Vec<String>, of_plane: impl Fn(PlaneIx) -> String) {
-        let starved = (0..self.planes.len() as PlaneIx).filter(|&plane| self.has_starved(plane)).take(4);
-        lines.extend(starved.map(|plane| {
-            format!("Plane {plane} has programs that wait for an erased page; {}, held: {}.", of_plane(plane), self.is_held(plane))
+        let space_blocked = (0..self.planes.len() as PlaneIx).filter(|&plane| self.has_space_blocked(plane)).take(4);
+        lines.extend(space_blocked.map(|plane| {
+            format!("Plane {plane} has programs that wait for an erased page; {}, locked: {}.", of_plane(plane), self.is_locked(plane))
         }));
         for (index, die) in self.dies.iter().enumerate().filter(|(_, die)| die.ready != 0).take(4) {
             lines.push(format!(
-                "Die {index} has waiting work (mask {:#x}, shut out {:#x}), runs {:?}, {}, {}; its channel {}.",
+                "Die {index} has waiting work (mask {:#x}, masked {:#x}), runs {:?}, {}, {}; its channel {}.",
                 die.ready,
-                die.closed,
+                die.masked,
                 die.phase,
-                if die.parked == NONE { "has nothing suspended" } else { "has something suspended" },
-                if die.in_line { "stands in line" } else { "does not stand in line" },
+                if die.suspended == NONE { "has nothing suspended" } else { "has something suspended" },
+                if die.queued { "is queued" } else { "is not queued" },
                 die.channel
             ));
         }
-        for (index, channel) in self.channels.iter().enumerate().filter(|(_, channel)| channel.held_by != NONE) {
-            lines.push(format!("Channel {index} is held by a GC of die {}; {} wait for it.", channel.held_by, channel.line.len()));
+        for (index, channel) in self.channels.iter().enumerate().filter(|(_, channel)| channel.locked_by != NONE) {
+            lines.push(format!("Channel {index} is locked by a GC of die {}; {} wait for it.", channel.locked_by, channel.queue.len()));
         }
     }
 
-    /// Invariants of the flash. No wake-up is lost: an idle die with work that nothing shuts out stands in its channel's line.
+    /// Invariants of the flash. No wake-up is lost: an idle die with unmasked work waits in its channel's queue.
     ///
     /// # Errors
     /// The first one that does not hold.
     pub(crate) fn audit(&self) -> Result<(), String> {
         for (index, die) in self.dies.iter().enumerate() {
-            let idle = die.running == NONE && die.parked == NONE;
-            if idle && die.ready & !die.closed != 0 && !die.in_line {
+            let idle = die.running == NONE && die.suspended == NONE;
+            if idle && die.ready & !die.masked != 0 && !die.queued {
                 return Err(format!(
-                    "die {index} is idle with work {:#x} that nothing shuts out, and waits for nothing",
-                    die.ready & !die.closed
+                    "die {index} is idle with work {:#x} that nothing masks, and waits for nothing",
+                    die.ready & !die.masked
                 ));
             }
         }
@@ -281,10 +282,10 @@ impl Flash {
     ///
     /// # Errors
     /// The first invariant that does not hold.
-    pub(crate) fn audit_at_rest(&self) -> Result<(), String> {
+    pub(crate) fn audit_idle(&self) -> Result<(), String> {
         for (index, plane) in self.planes.iter().enumerate() {
             let host = [0, 1, 2, 3].iter().any(|&class| plane.head[class] != NONE);
-            if host || plane.starved_head != NONE {
+            if host || plane.space_blocked_head != NONE {
                 return Err(format!("plane {index} has waiting host operations and no request waits for them"));
             }
         }
@@ -301,13 +302,13 @@ impl Flash {
         &mut self.dies
     }
 
-    pub(crate) fn planes_for_test(&mut self) -> &mut [crate::flash::die::PlaneLines] {
+    pub(crate) fn planes_for_test(&mut self) -> &mut [crate::flash::die::PlaneQueues] {
         &mut self.planes
     }
 
-    /// One bit for each occupant that takes no time.
-    pub(crate) fn free_for_test(&mut self, occupants: u32) {
-        self.free = occupants;
+    /// One bit for each traffic class that takes no time.
+    pub(crate) fn free_for_test(&mut self, traffic_classes: u32) {
+        self.free = traffic_classes;
     }
 
     pub(crate) fn channels_for_test(&mut self) -> &mut [crate::flash::bus::Channel] {

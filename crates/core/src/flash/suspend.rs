@@ -1,8 +1,8 @@
-//! Suspending and resuming the pulse of an erase or a program.
+//! Suspending and resuming an erase or a program.
 //!
-//! Progress is computed from elapsed time: cutting a pulse moves the die's one pending event, and nothing stale is left.
+//! Progress is computed from elapsed time: cutting an operation moves the die's one pending event, and nothing stale is left.
 
-use crate::attribution::parts::Occupant;
+use crate::attribution::parts::TrafficClass;
 use crate::event::EventQueue;
 use crate::flash::Engine;
 use crate::flash::ask::{Keep, Serve, Suspension};
@@ -12,10 +12,10 @@ use crate::flash::upper::Upper;
 use crate::ids::{DieIx, NONE};
 use crate::units::Ns;
 
-/// What came of the event of a running pulse.
+/// What came of the event of a running operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum PulseEvent {
-    /// The pulse ended.
+pub(crate) enum ProgressEvent {
+    /// The operation ended.
     Ended,
     /// It was cut at a boundary.
     Cut,
@@ -43,19 +43,19 @@ where
         if !matches!(state.phase, Phase::Erase | Phase::ArrayProgram) || state.ready & class_bits(Class::HostRead) == 0 {
             return;
         }
-        if state.pulse.cut_at_boundary || self.flash.ops[state.running as usize].mate != NONE {
+        if state.progress.cut_at_boundary || self.flash.ops[state.running as usize].partner != NONE {
             return;
         }
-        // While another die's GC holds the channel, no read could be served.
-        let held_by = self.flash.channels[self.flash.channel_of(die)].held_by;
-        if held_by != NONE && held_by != die {
+        // While another die's GC locks the channel, no read could be served.
+        let locked_by = self.flash.channels[self.flash.channel_of(die)].locked_by;
+        if locked_by != NONE && locked_by != die {
             return;
         }
         // Before the array works there is nothing to cut: the command is still under way.
-        if self.flash.now < state.pulse.first_started {
-            let pulse = &mut self.flash.dies[die as usize].pulse;
-            pulse.ask_at = pulse.first_started;
-            return self.schedule_pulse(die);
+        if self.flash.now < state.progress.first_started {
+            let progress = &mut self.flash.dies[die as usize].progress;
+            progress.ask_at = progress.first_started;
+            return self.schedule_operation(die);
         }
         let answer = self.suspend(die);
         if self.flash.dies[die as usize].phase == Phase::Erase {
@@ -66,16 +66,16 @@ where
             Suspension::Now(keep, serve) => self.cut(die, keep, serve),
             Suspension::AtBoundary(serve) => self.cut_at_boundary(die, serve),
             Suspension::AskAt(at) => {
-                let pulse = &mut self.flash.dies[die as usize].pulse;
-                pulse.ask_at = at.max(self.flash.now + 1);
-                self.schedule_pulse(die);
+                let progress = &mut self.flash.dies[die as usize].progress;
+                progress.ask_at = at.max(self.flash.now + 1);
+                self.schedule_operation(die);
             }
         }
     }
 
     /// Counts the switches of a die's erases from making way at once to making way at boundaries.
     fn note_switch(&mut self, die: DieIx, answer: Suspension) {
-        let at_once = &mut self.flash.dies[die as usize].pulse.at_once;
+        let at_once = &mut self.flash.dies[die as usize].progress.at_once;
         match answer {
             Suspension::Now(..) => *at_once = true,
             Suspension::AtBoundary(_) => self.flash.counters.switches_to_deferred += u64::from(std::mem::take(at_once)),
@@ -85,45 +85,45 @@ where
 
     /// An erase or a program begins, with its command. A host read that waits already asks when the array begins to work.
     #[inline(never)]
-    pub(super) fn pulse_begins(&mut self, die: DieIx) {
+    pub(super) fn operation_begins(&mut self, die: DieIx) {
         let state = &mut self.flash.dies[die as usize];
         if !matches!(state.phase, Phase::Erase | Phase::ArrayProgram) {
             return;
         }
-        let begins = state.pulse.first_started;
-        if state.phase == Phase::Erase && state.pulse.pending_since == Ns::MAX {
-            state.pulse.pending_since = begins;
+        let begins = state.progress.first_started;
+        if state.phase == Phase::Erase && state.progress.pending_since == Ns::MAX {
+            state.progress.pending_since = begins;
         }
         if state.ready & class_bits(Class::HostRead) != 0 {
-            state.pulse.ask_at = begins;
-            self.schedule_pulse(die);
+            state.progress.ask_at = begins;
+            self.schedule_operation(die);
         }
     }
 
-    /// When the running pulse ends by itself.
-    fn pulse_end(&self, die: DieIx) -> Ns {
-        let pulse = &self.flash.dies[die as usize].pulse;
-        pulse.started + (pulse.total - pulse.done)
+    /// When the running operation ends by itself.
+    fn operation_end(&self, die: DieIx) -> Ns {
+        let progress = &self.flash.dies[die as usize].progress;
+        progress.started + (progress.total - progress.done)
     }
 
     /// When the step that runs now ends by itself. At a boundary the step that is about to begin has not begun; with
     /// `begun` it has if the work has just gone on, so that each time it does a step gets done.
     fn step_end(&self, die: DieIx, begun: bool) -> Ns {
-        let pulse = &self.flash.dies[die as usize].pulse;
-        let done = pulse.done_at(self.flash.now);
-        let into_step = done % pulse.step;
-        let now = self.flash.now.max(pulse.started);
-        let just_on = done == pulse.done;
-        if into_step == 0 && !(just_on && (begun || !pulse.was_cut)) {
+        let progress = &self.flash.dies[die as usize].progress;
+        let done = progress.done_at(self.flash.now);
+        let into_step = done % progress.step;
+        let now = self.flash.now.max(progress.started);
+        let just_on = done == progress.done;
+        if into_step == 0 && !(just_on && (begun || !progress.was_cut)) {
             return now;
         }
-        (now + pulse.step - into_step).min(self.pulse_end(die))
+        (now + progress.step - into_step).min(self.operation_end(die))
     }
 
-    fn schedule_pulse(&mut self, die: DieIx) {
-        let pulse = &self.flash.dies[die as usize].pulse;
-        let end = if pulse.cut_at_boundary { self.step_end(die, true) } else { self.pulse_end(die) };
-        self.queue.schedule(die as usize, end.min(self.flash.dies[die as usize].pulse.ask_at));
+    fn schedule_operation(&mut self, die: DieIx) {
+        let progress = &self.flash.dies[die as usize].progress;
+        let end = if progress.cut_at_boundary { self.step_end(die, true) } else { self.operation_end(die) };
+        self.queue.schedule(die as usize, end.min(self.flash.dies[die as usize].progress.ask_at));
     }
 
     fn cut(&mut self, die: DieIx, keep: Keep, serve: Serve) {
@@ -132,52 +132,52 @@ where
         let for_free = keep == Keep::ProgressForFree;
         let suspend_ns = if for_free { 0 } else { self.flash.device.timing.suspend_ns };
         let end = (now + suspend_ns).min(step_end);
-        let pulse = &self.flash.dies[die as usize].pulse;
-        let mut done = pulse.done_at(now);
+        let progress = &self.flash.dies[die as usize].progress;
+        let mut done = progress.done_at(now);
         // Nothing is up that would have to come down before a step begins.
-        let in_step = step_end > now.max(pulse.started);
+        let in_step = step_end > now.max(progress.started);
         // A verify pulse that is cut itself is due again.
-        let mut repeats = pulse.repeats && now <= pulse.started;
+        let mut repeats = progress.repeats && now <= progress.started;
         if now + suspend_ns > step_end {
             // The step ends before it could be cut, so it counts.
-            done = pulse.done_at(step_end);
+            done = progress.done_at(step_end);
         } else if keep == Keep::Steps {
-            let kept = done / pulse.step * pulse.step;
-            self.flash.counters.forfeited_ns += done - kept;
+            let kept = done / progress.step * progress.step;
+            self.flash.counters.discarded_ns += done - kept;
             repeats |= done > kept;
             done = kept;
         }
-        if done == self.flash.dies[die as usize].pulse.total {
+        if done == self.flash.dies[die as usize].progress.total {
             return;
         }
         self.settle_die(die);
         self.note_cut(die);
         let state = &mut self.flash.dies[die as usize];
-        state.pulse.extra_cycles += u32::from(in_step && now + suspend_ns <= step_end && !for_free);
-        state.pulse.for_free = for_free;
-        state.pulse.done = done;
-        state.pulse.repeats = repeats;
-        state.pulse.serve = serve;
-        state.pulse.ask_at = Ns::MAX;
+        state.progress.extra_cycles += u32::from(in_step && now + suspend_ns <= step_end && !for_free);
+        state.progress.for_free = for_free;
+        state.progress.done = done;
+        state.progress.repeats = repeats;
+        state.progress.serve = serve;
+        state.progress.ask_at = Ns::MAX;
         state.phase = Phase::Suspending;
-        state.occupant = Occupant::Suspend;
+        state.traffic = TrafficClass::Suspend;
         self.queue.schedule(die as usize, end);
     }
 
     fn cut_at_boundary(&mut self, die: DieIx, serve: Serve) {
-        if self.step_end(die, true) >= self.pulse_end(die) {
+        if self.step_end(die, true) >= self.operation_end(die) {
             return;
         }
-        let pulse = &mut self.flash.dies[die as usize].pulse;
-        pulse.cut_at_boundary = true;
-        pulse.serve = serve;
-        pulse.ask_at = Ns::MAX;
-        self.schedule_pulse(die);
+        let progress = &mut self.flash.dies[die as usize].progress;
+        progress.cut_at_boundary = true;
+        progress.serve = serve;
+        progress.ask_at = Ns::MAX;
+        self.schedule_operation(die);
     }
 
     fn note_cut(&mut self, die: DieIx) {
         let state = &mut self.flash.dies[die as usize];
-        state.pulse.was_cut = true;
+        state.progress.was_cut = true;
         self.flash.counters.suspensions += 1;
         self.flash.counters.program_suspensions += u64::from(state.phase == Phase::ArrayProgram);
     }
@@ -187,8 +187,8 @@ where
     fn note_delay(&mut self, die: DieIx) {
         let state = &self.flash.dies[die as usize];
         if state.phase == Phase::Erase {
-            let delay = self.flash.now - state.pulse.first_started - state.pulse.total;
-            let cycles = u64::from(state.pulse.extra_cycles);
+            let delay = self.flash.now - state.progress.first_started - state.progress.total;
+            let cycles = u64::from(state.progress.extra_cycles);
             let counters = &mut self.flash.counters;
             counters.erase_delay_ns += delay;
             counters.erase_delay_ns_max = counters.erase_delay_ns_max.max(delay);
@@ -197,49 +197,49 @@ where
         }
     }
 
-    /// The event of a running pulse: its end, the boundary at which it is cut, or a question to ask.
-    pub(super) fn pulse_event(&mut self, die: DieIx) -> PulseEvent {
+    /// The event of a running operation: its end, the boundary at which it is cut, or a question to ask.
+    pub(super) fn operation_event(&mut self, die: DieIx) -> ProgressEvent {
         let now = self.flash.now;
-        if now >= self.pulse_end(die) {
-            if self.flash.dies[die as usize].pulse.was_cut {
+        if now >= self.operation_end(die) {
+            if self.flash.dies[die as usize].progress.was_cut {
                 self.note_delay(die);
             }
-            return PulseEvent::Ended;
+            return ProgressEvent::Ended;
         }
         let state = &mut self.flash.dies[die as usize];
-        if state.pulse.cut_at_boundary {
-            state.pulse.done = state.pulse.done_at(now);
-            state.pulse.repeats = false;
-            state.pulse.for_free = false;
+        if state.progress.cut_at_boundary {
+            state.progress.done = state.progress.done_at(now);
+            state.progress.repeats = false;
+            state.progress.for_free = false;
             self.note_cut(die);
-            self.parked(die);
-            return PulseEvent::Cut;
+            self.suspended(die);
+            return ProgressEvent::Cut;
         }
-        state.pulse.ask_at = Ns::MAX;
+        state.progress.ask_at = Ns::MAX;
         let waits = state.ready & class_bits(Class::HostRead) != 0;
-        self.schedule_pulse(die);
+        self.schedule_operation(die);
         self.consider_suspension(die);
-        if waits { PulseEvent::Asked } else { PulseEvent::Stale }
+        if waits { ProgressEvent::Asked } else { ProgressEvent::Stale }
     }
 
-    /// The pulse is cut: the operation is parked, its job's hold given up, and the reads go.
-    pub(crate) fn parked(&mut self, die: DieIx) {
+    /// The operation is suspended now: waiting reads are served.
+    pub(crate) fn suspended(&mut self, die: DieIx) {
         self.settle_die(die);
         let newest = self.flash.arrivals;
         let state = &mut self.flash.dies[die as usize];
-        state.parked = std::mem::replace(&mut state.running, NONE);
+        state.suspended = std::mem::replace(&mut state.running, NONE);
         state.phase = Phase::Idle;
-        state.pulse.cut_at_boundary = false;
-        state.pulse.cut_arrival = newest;
-        self.update_closed(die);
+        state.progress.cut_at_boundary = false;
+        state.progress.cut_arrival = newest;
+        self.update_masked(die);
         self.try_start(die);
     }
 
-    /// Of the startable work, what may be served before the parked operation resumes.
-    pub(super) fn served_while_parked(&self, die: DieIx, startable: u64) -> u64 {
+    /// Of the startable work, what may be served before the suspended operation resumes.
+    pub(super) fn served_while_suspended(&self, die: DieIx, startable: u64) -> u64 {
         let state = &self.flash.dies[die as usize];
         let mut served = startable & READ_BITS;
-        if state.pulse.serve != Serve::UntilNoneWaits {
+        if state.progress.serve != Serve::UntilNoneWaits {
             let planes_per_die = self.flash.device.geometry.planes_per_die;
             let mut rest = served;
             while rest != 0 {
@@ -248,12 +248,12 @@ where
                 let plane = die * planes_per_die + bit / CLASSES as u32;
                 let head = self.flash.planes[plane as usize].head[bit as usize % CLASSES];
                 let op = &self.flash.ops[head as usize];
-                let late = match state.pulse.serve {
+                let too_late = match state.progress.serve {
                     Serve::UntilNoneWaits => false,
-                    Serve::Arrived => op.arrival > state.pulse.cut_arrival,
+                    Serve::Arrived => op.arrival > state.progress.cut_arrival,
                     Serve::ArrivedBy(time) => op.born > time,
                 };
-                if late {
+                if too_late {
                     served &= !(1 << bit);
                 }
             }
@@ -261,7 +261,7 @@ where
         served
     }
 
-    /// The parked operation goes on where it was cut. In the middle of a step the array is ramped up again first, for the
+    /// The suspended operation goes on where it was cut. In the middle of a step the array is ramped up again first, for the
     /// device's resume time; a step that begins has the ramp inside its own time. A step of an erase that is repeated comes
     /// after a verify pulse.
     pub(super) fn resume(&mut self, die: DieIx) {
@@ -271,17 +271,17 @@ where
         let timing = &self.flash.device.timing;
         let (resume_ns, verify_ns) = (timing.resume_ns, timing.verify_ns);
         let state = &mut self.flash.dies[die as usize];
-        state.running = std::mem::replace(&mut state.parked, NONE);
+        state.running = std::mem::replace(&mut state.suspended, NONE);
         state.part = state.running;
-        self.flash.ops[state.running as usize].rest = Some(Occupant::Suspend);
+        self.flash.ops[state.running as usize].other_traffic = Some(TrafficClass::Suspend);
         let op = self.flash.ops[state.running as usize];
         state.phase = if op.kind == crate::flash::op::OpKind::Erase { Phase::Erase } else { Phase::ArrayProgram };
-        state.occupant = op.occupant;
-        let ramp = if state.pulse.for_free || state.pulse.done.is_multiple_of(state.pulse.step) { 0 } else { resume_ns };
-        let verify = if state.pulse.repeats && state.phase == Phase::Erase { verify_ns } else { 0 };
-        state.pulse.started = now + ramp + verify;
-        self.update_closed(die);
-        self.schedule_pulse(die);
+        state.traffic = op.traffic;
+        let ramp = if state.progress.for_free || state.progress.done.is_multiple_of(state.progress.step) { 0 } else { resume_ns };
+        let verify = if state.progress.repeats && state.phase == Phase::Erase { verify_ns } else { 0 };
+        state.progress.started = now + ramp + verify;
+        self.update_masked(die);
+        self.schedule_operation(die);
         // A read that the answer did not let in, or that came at this instant, may ask again.
         self.consider_suspension(die);
     }

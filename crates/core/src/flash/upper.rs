@@ -1,6 +1,6 @@
 //! The waist between the flash and the firmware above it: what the flash asks, and what it tells.
 
-use crate::attribution::parts::Occupant;
+use crate::attribution::parts::TrafficClass;
 use crate::flash::ask::{Candidate, Suspension, Waiting};
 use crate::flash::op::{Class, Op};
 use crate::ids::{BlockIx, DieIx, PlaneIx};
@@ -21,7 +21,7 @@ pub enum Bind {
 
 /// Whoever operations are done for. Every tier may tell it.
 pub trait Served {
-    /// An operation is done: its effects are booked, and whoever waits for it hears of it.
+    /// An operation is done: its effects are recorded, and whoever waits for it is notified.
     fn done(&mut self, op: u32);
     /// A GC has made an operation wait.
     fn delayed_by_gc(&mut self, op: u32);
@@ -31,8 +31,8 @@ pub trait Served {
 
 /// Whoever does work in the background.
 pub trait Background {
-    /// Whether work that can be late is.
-    fn background_is_late(&self) -> bool;
+    /// Whether work that can be overdue is.
+    fn background_is_overdue(&self) -> bool;
     /// Whether a program is still of use.
     fn is_still_wanted(&self, op: u32) -> bool;
     /// A program is given up.
@@ -44,7 +44,7 @@ pub trait Binds {
     /// An operation is about to start at a die.
     fn bind(&mut self, die: DieIx, op: u32) -> Bind;
     /// The page offset that a waiting operation would have if it joined `lead` now, unless it can't.
-    fn join_offset(&mut self, op: &Op, lead: &Waiting) -> Option<u32>;
+    fn pairing_offset(&mut self, op: &Op, lead: &Waiting) -> Option<u32>;
     /// An operation joins `lead`: it gets its page.
     fn bind_partner(&mut self, op: u32, lead: &Waiting);
     /// The page offset that the next program of a plane's GC will have.
@@ -55,31 +55,31 @@ pub trait Binds {
 
 /// Whoever gives programs their places.
 pub trait Places {
-    /// Whether an operation may line up. If not, the firmware keeps it until it has a place for it.
+    /// Whether an operation may be enqueued. If not, the firmware keeps it until it has a place for it.
     fn accepts(&mut self, op: u32) -> bool;
-    /// A die that runs nothing may start something. Asked instead of starting what has lined up, where programs have no place before.
-    fn start_waiting_late(&mut self, die: DieIx);
+    /// A die that runs nothing may start something. Asked instead of starting what is queued, where programs have no place before.
+    fn start_late_bound(&mut self, die: DieIx);
 }
 
-/// Whoever holds planes, dies and channels.
-pub trait Holds {
-    /// The work of a die that is shut out by what holds its planes and by what its programs wait for.
-    fn shut_out(&mut self, die: DieIx) -> u64;
-    /// A channel is free for a plane that stood in line to hold it.
+/// Whoever locks planes, dies and channels.
+pub trait Locks {
+    /// The work of a die that is masked by what locks its planes and by what its programs wait for.
+    fn masked_work(&mut self, die: DieIx) -> u64;
+    /// A channel is free for a plane that waits in its queue to lock it.
     fn grant_channel(&mut self, channel: usize, plane: PlaneIx);
-    /// What a die runs has changed, and it holds channels: what these count as.
+    /// What a die runs has changed, and it has locked channels: what these count as.
     fn recategorize(&mut self, die: DieIx);
 }
 
-/// Whoever lets programs wait for each other. Told only where they do.
-pub trait Gathers {
+/// Whoever lets programs wait for each other. Called only where they do.
+pub trait Assembles {
     /// The programs that wait at a die have changed.
     fn programs_changed(&mut self, die: DieIx);
     /// All parts of what a die ran are done.
     fn programs_ended(&mut self, die: DieIx);
 }
 
-/// Whoever reads pages of a GC before those before them are programmed. Told only where GC reads ahead.
+/// Whoever reads pages of a GC before those before them are programmed. Called only where GC reads ahead.
 pub trait ReadsAhead {
     /// A page that a plane's GC reads has left the array for its register.
     fn read_left_array(&mut self, plane: PlaneIx);
@@ -87,26 +87,26 @@ pub trait ReadsAhead {
     fn reads_on(&mut self, plane: PlaneIx);
 }
 
-/// Whoever observes. Told only if somebody listens.
-pub trait Told {
+/// Whoever traces. Called only if the observer does.
+pub trait Traces {
     /// What a die has run since `from`, and runs or has run up to now.
-    fn tell_run(&mut self, die: DieIx, from: Ns);
+    fn trace_run(&mut self, die: DieIx, from: Ns);
     /// A channel carries something for a plane from now on.
-    fn tell_use(&mut self, channel: usize, plane: PlaneIx, ns: Ns, occupant: Occupant);
+    fn trace_use(&mut self, channel: usize, plane: PlaneIx, ns: Ns, traffic: TrafficClass);
 }
 
 /// The firmware, as the flash knows it.
-pub trait Upper: Served + Background + Binds + Places + Holds + Gathers + ReadsAhead + Told {
-    /// Whether an observer is told of what goes on.
-    const TOLD: bool;
-    /// Work without an operation was picked: a step that is chosen now, or a request to hold. Returns whether the die is now busy.
+pub trait Upper: Served + Background + Binds + Places + Locks + Assembles + ReadsAhead + Traces {
+    /// Whether the observer traces what goes on.
+    const TRACED: bool;
+    /// Work without an operation was picked: a step that is chosen now, or a lock request. Returns whether the die is now busy.
     fn take_step(&mut self, plane: PlaneIx, class: Class) -> bool;
     /// Which of the candidates at an idle die starts.
     fn prefer_at_die(&mut self, candidates: &[Candidate]) -> usize;
     /// Which of the candidates at a free channel is served.
     fn prefer_at_channel(&mut self, candidates: &[Candidate]) -> usize;
     /// Which of the waiting operations join one that starts, as flags.
-    fn partners(&mut self, lead: &Waiting, waiting: &[Waiting], join: &mut [bool]);
+    fn partners(&mut self, lead: &Waiting, waiting: &[Waiting], paired: &mut [bool]);
     /// Whether what a die runs makes way for the read that waits.
     fn suspend(&mut self, die: DieIx) -> Suspension;
 }

@@ -9,7 +9,7 @@ use crate::flash::upper::{Background, Served, Upper};
 use crate::ftl::state::Ftl;
 use crate::ids::{BlockIx, DieIx, PlaneIx, Ppn};
 use crate::observe::Observer;
-use crate::policy::interface::{Join, Order, Suspend};
+use crate::policy::interface::{Order, Pairing, Suspend};
 use crate::verify::oracle::Oracle;
 
 /// The translation layer with GC, below whatever is above it.
@@ -27,8 +27,8 @@ pub trait Above: Context + Served + Background {
 
     /// The GC of a plane begins.
     fn gc_begins(&mut self, plane: PlaneIx);
-    /// The GC of a plane holds all that it must.
-    fn gc_holds(&mut self, plane: PlaneIx);
+    /// The GC of a plane has locked all that it must.
+    fn gc_locks(&mut self, plane: PlaneIx);
     /// A GC has copied a page inside the flash.
     fn copied_back(&mut self, from: Ppn, to: Ppn);
     /// A block has been erased.
@@ -43,12 +43,12 @@ impl<Q: EventQueue, U> Upper for Engine<Q, WithFtl<U>>
 where
     Self: Above,
 {
-    const TOLD: bool = <<Self as Context>::Observer as Observer>::TOLD;
+    const TRACED: bool = <<Self as Context>::Observer as Observer>::TRACED;
 
     #[inline(always)]
     fn take_step(&mut self, plane: PlaneIx, class: Class) -> bool {
-        if class == Class::Hold {
-            self.hold_die(plane);
+        if class == Class::Lock {
+            self.lock_die(plane);
             return false;
         }
         self.gc_step(plane)
@@ -64,8 +64,8 @@ where
         self.ask(|policies, view| policies.order.at_channel(view, candidates))
     }
 
-    fn partners(&mut self, lead: &Waiting, waiting: &[Waiting], join: &mut [bool]) {
-        self.ask(|policies, view| policies.join.partners(view, lead, waiting, join));
+    fn partners(&mut self, lead: &Waiting, waiting: &[Waiting], paired: &mut [bool]) {
+        self.ask(|policies, view| policies.pairing.partners(view, lead, waiting, paired));
     }
 
     fn suspend(&mut self, die: DieIx) -> Suspension {

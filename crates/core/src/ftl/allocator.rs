@@ -1,10 +1,10 @@
 //! Which page a program takes: the write point of its plane, and the next page there.
 //!
-//! Usually `place` says which write point. Where `align` does, the planes of a die come to one page offset. Where `page_choice` has
-//! wishes, or there are more write points than one for the host and one for GC, nobody waits for another page: of those that can
-//! take it the one that is nearest to the wish does, and among equals the one with the fewest pages in its block, so that all of
-//! them are used alike. Programs that could join another in a multi-plane command go where they join, whatever the class of that
-//! page. Parity and background work have slow pages, because no write of the host waits for them.
+//! Usually `place` says which write point. Where `align` does, the planes of a die come to one page offset. Where `page_choice`
+//! has preferences, or there are more write points than one for the host and one for GC, nobody waits for another page: of
+//! those that can take it the one that is nearest to the preference does, and among equals the one with the fewest pages in its
+//! block, so that all of them are used alike. Programs that could join another in a multi-plane command go where they join,
+//! whatever the class of that page. Parity and background work have slow pages, because no write of the host waits for them.
 
 use crate::context::Context;
 use crate::event::EventQueue;
@@ -15,11 +15,11 @@ use crate::ftl::Claimant;
 use crate::ftl::above::{Above, WithFtl};
 use crate::gc::state::GcState;
 use crate::ids::{DieIx, NONE, PlaneIx, Ppn};
-use crate::observe::Occupant;
-use crate::policy::answers::{Rest, Wish, Writer};
+use crate::observe::TrafficClass;
+use crate::policy::answers::{Parking, Preference, Writer};
 use crate::policy::interface::{Align, PageChoice, Place};
 
-/// The write point that GC has to itself where nobody wishes anything.
+/// The write point that GC has to itself where there is no preference.
 const OF_GC: usize = 1;
 
 impl<Q: EventQueue, U> Engine<Q, WithFtl<U>>
@@ -29,13 +29,13 @@ where
     /// Takes the page of an operation that is about to program at a die; nothing if its plane has no room for it.
     #[inline(always)]
     pub(crate) fn take_page(&mut self, die: DieIx, op: u32) -> Option<Ppn> {
-        if self.flash.traits.late {
+        if self.flash.traits.late_bound {
             return Some(self.take_place(die, op));
         }
         let entry = &self.flash.ops[op as usize];
         let (plane, for_gc, claimant) = (entry.plane, entry.is_gc(), entry.claimant());
         let write_point = self.write_point(plane, op, for_gc);
-        let target = self.up.ftl.books.take(plane, write_point, claimant)?;
+        let target = self.up.ftl.tables.take(plane, write_point, claimant)?;
         if self.flash.traits.chooses {
             let entry = self.flash.ops[op as usize];
             self.note_choice(&entry, write_point, target % self.flash.device.geometry.pages_per_block);
@@ -55,7 +55,7 @@ where
     /// A block at the offset of its siblings matters more to GC than the class of its page, unless it is there for that alone.
     #[inline(never)]
     fn sought_point(&mut self, plane: PlaneIx, op: u32, for_gc: bool) -> usize {
-        let by_level = for_gc && !self.up.ftl.gc.of(plane).is_for_rest() || !self.flash.traits.chooses;
+        let by_level = for_gc && !self.up.ftl.gc.of(plane).is_return_to_fast() || !self.flash.traits.chooses;
         if self.flash.traits.aligns && by_level { self.aligned_point(plane, for_gc) } else { self.chosen_point(plane, op) }
     }
 
@@ -75,13 +75,13 @@ where
             Some(point) => usize::from(point),
             None => self.ask(|policies, view| policies.align.gc_point(view, plane)),
         };
-        let has_room = |&point: &usize| self.up.ftl.books.can_take(plane, point, Claimant::Gc);
+        let has_room = |&point: &usize| self.up.ftl.tables.can_take(plane, point, Claimant::Gc);
         // The block that was chosen may be full, and no erased one left but for what the others have.
-        if has_room(&point) { point } else { (0..self.up.ftl.books.write_points(plane)).find(has_room).unwrap_or(point) }
+        if has_room(&point) { point } else { (0..self.up.ftl.tables.write_points(plane)).find(has_room).unwrap_or(point) }
     }
 
     /// The write point at which a waiting program could join `lead`.
-    fn point_beside(&mut self, entry: &Op, lead: &Waiting) -> Option<usize> {
+    fn point_for_partner(&mut self, entry: &Op, lead: &Waiting) -> Option<usize> {
         let for_gc = entry.is_gc();
         if self.flash.traits.aligns {
             if for_gc {
@@ -90,36 +90,36 @@ where
             return self.ask(|policies, view| policies.align.partner_point(view, entry.plane, lead.offset, lead.class == Class::GcProgram));
         }
         if self.flash.traits.chooses {
-            let books = &self.up.ftl.books;
+            let tables = &self.up.ftl.tables;
             let fits = |&point: &usize| {
-                books.next_offset(entry.plane, point) == lead.offset && books.can_take(entry.plane, point, entry.claimant())
+                tables.next_offset(entry.plane, point) == lead.offset && tables.can_take(entry.plane, point, entry.claimant())
             };
-            return (0..books.write_points(entry.plane)).find(fits);
+            return (0..tables.write_points(entry.plane)).find(fits);
         }
         Some(self.ask(|policies, view| policies.place.write_point(view, entry.plane, for_gc)))
     }
 
     /// The offset at which a waiting program could join `lead`: that of its own block, and of the host's where blocks are aligned the
     /// lead's or none.
-    pub(super) fn offset_beside(&mut self, entry: &Op, lead: &Waiting) -> Option<u32> {
-        let point = self.point_beside(entry, lead)?;
-        let books = &self.up.ftl.books;
-        let offset = books.next_offset(entry.plane, point);
-        let joins_at = if self.flash.traits.aligns && !entry.is_gc() { lead.offset } else { offset };
-        (offset <= joins_at && books.can_take(entry.plane, point, entry.claimant())).then_some(joins_at)
+    pub(super) fn partner_offset(&mut self, entry: &Op, lead: &Waiting) -> Option<u32> {
+        let point = self.point_for_partner(entry, lead)?;
+        let tables = &self.up.ftl.tables;
+        let offset = tables.next_offset(entry.plane, point);
+        let paired_at = if self.flash.traits.aligns && !entry.is_gc() { lead.offset } else { offset };
+        (offset <= paired_at && tables.can_take(entry.plane, point, entry.claimant())).then_some(paired_at)
     }
 
     /// Takes the page of a program that joins `lead`. Where blocks are aligned, those before it are skipped.
-    pub(super) fn take_page_beside(&mut self, entry: &Op, lead: &Waiting) -> Ppn {
-        let point = self.point_beside(entry, lead).expect("the point that the offset was read from");
-        while self.flash.traits.aligns && self.up.ftl.books.next_offset(entry.plane, point) < lead.offset {
-            assert!(self.up.ftl.books.pad(entry.plane, point, Claimant::Host), "a block that has the page at the offset has those before");
+    pub(super) fn take_partner_page(&mut self, entry: &Op, lead: &Waiting) -> Ppn {
+        let point = self.point_for_partner(entry, lead).expect("the point that the offset was read from");
+        while self.flash.traits.aligns && self.up.ftl.tables.next_offset(entry.plane, point) < lead.offset {
+            assert!(self.up.ftl.tables.pad(entry.plane, point, Claimant::Host), "a block that has the page at the offset has those before");
             let counters = &mut self.flash.counters;
             counters.skipped_pages += 1;
             counters.padded_pages += 1;
             counters.padded_for_gc += 1;
         }
-        let target = self.up.ftl.books.take(entry.plane, point, entry.claimant()).expect("the page that the offset was read from");
+        let target = self.up.ftl.tables.take(entry.plane, point, entry.claimant()).expect("the page that the offset was read from");
         if self.flash.traits.chooses {
             self.note_choice(entry, point, lead.offset);
         }
@@ -132,36 +132,36 @@ where
         let entry = Some(op).filter(|&op| op != NONE).map(|op| self.flash.ops[op as usize]);
         let claimant = entry.map_or(Claimant::Gc, |entry| entry.claimant());
         let for_gc = entry.is_none_or(|entry| entry.is_gc());
-        let wish = self.wish_of(plane, entry.as_ref());
+        let preference = self.preference_of(plane, entry.as_ref());
         let apart = !self.ask(|policies, _| policies.page_choice.active());
-        let books = &self.up.ftl.books;
-        let can_take = |&point: &usize| books.can_take(plane, point, claimant);
+        let tables = &self.up.ftl.tables;
+        let can_take = |&point: &usize| tables.can_take(plane, point, claimant);
         let rank = |&point: &usize| {
-            let offset = books.next_offset(plane, point);
-            (u32::from(apart && for_gc != (point == OF_GC)), self.distance(wish, offset), offset)
+            let offset = tables.next_offset(plane, point);
+            (u32::from(apart && for_gc != (point == OF_GC)), self.distance(preference, offset), offset)
         };
-        (0..books.write_points(plane)).filter(can_take).min_by_key(rank).unwrap_or(0)
+        (0..tables.write_points(plane)).filter(can_take).min_by_key(rank).unwrap_or(0)
     }
 
-    /// What is wished for a page: for one that nobody waits for, a slow page.
-    fn wish_of(&mut self, plane: PlaneIx, entry: Option<&Op>) -> Wish {
+    /// The preference for a page: for one that nobody waits for, a slow page.
+    fn preference_of(&mut self, plane: PlaneIx, entry: Option<&Op>) -> Preference {
         let of_gc = match entry {
-            Some(entry) if entry.is_critical() => return Wish::Fast,
+            Some(entry) if entry.is_critical() => return Preference::Fast,
             Some(Op { owner: Owner::Gc(of), .. }) => Some(*of),
-            Some(entry) if entry.occupant == Occupant::Parity || entry.class == Class::Background => {
-                return if self.ask(|policies, _| policies.page_choice.active()) { Wish::Slow } else { Wish::Any };
+            Some(entry) if entry.traffic == TrafficClass::Parity || entry.class == Class::Background => {
+                return if self.ask(|policies, _| policies.page_choice.active()) { Preference::Slow } else { Preference::Any };
             }
             Some(_) => None,
             None => Some(plane),
         };
         let Some(of) = of_gc else {
             let gc = self.up.ftl.gc.of(plane);
-            let in_the_way = gc.state != GcState::Idle && !gc.is_for_rest();
-            return self.ask(|policies, view| policies.page_choice.wish(view, Writer::Host, in_the_way));
+            let in_the_way = gc.state != GcState::Idle && !gc.is_return_to_fast();
+            return self.ask(|policies, view| policies.page_choice.preference(view, Writer::Host, in_the_way));
         };
         // Where writes wait for the die it is no idle time.
         let hurries = self.flash.is_urgent(of) || self.seen().host_waits_at(self.flash.die_of(plane));
-        self.ask(|policies, view| policies.page_choice.wish(view, Writer::Gc, hurries))
+        self.ask(|policies, view| policies.page_choice.preference(view, Writer::Gc, hurries))
     }
 
     /// The class of the page at an offset of a block, and the slowest class.
@@ -171,28 +171,28 @@ where
         (pattern[offset as usize % pattern.len()].into(), timing.program_ns.len() as u32 - 1)
     }
 
-    /// How far a page at an offset of a block is from a wish.
-    fn distance(&self, wish: Wish, offset: u32) -> u32 {
+    /// How far a page at an offset of a block is from a preference.
+    fn distance(&self, preference: Preference, offset: u32) -> u32 {
         let (class, slowest) = self.class_at(offset);
-        match wish {
-            Wish::Any => 0,
-            Wish::Fast => class,
-            Wish::Slow => slowest - class,
-            Wish::Restless(rest) => u32::from(self.is_at_rest(rest, offset)),
+        match preference {
+            Preference::Any => 0,
+            Preference::Fast => class,
+            Preference::Slow => slowest - class,
+            Preference::Unparked(parking) => u32::from(self.is_parked_at(parking, offset)),
         }
     }
 
-    pub(crate) fn is_at_rest(&self, rest: Rest, offset: u32) -> bool {
+    pub(crate) fn is_parked_at(&self, parking: Parking, offset: u32) -> bool {
         let is_fast = |offset: u32| self.class_at(offset).0 == 0;
-        is_fast(offset) && (rest == Rest::Fast || offset + 1 < self.flash.device.geometry.pages_per_block && is_fast(offset + 1))
+        is_fast(offset) && (parking == Parking::Fast || offset + 1 < self.flash.device.geometry.pages_per_block && is_fast(offset + 1))
     }
 
-    /// Books what a program got of what was wished.
+    /// Counts whether a program's preference was met.
     #[inline(never)]
     fn note_choice(&mut self, entry: &Op, write_point: usize, offset: u32) {
         let (class, slowest) = self.class_at(offset);
         let gc = matches!(entry.owner, Owner::Gc(_));
-        let wish = self.wish_of(entry.plane, Some(entry));
+        let preference = self.preference_of(entry.plane, Some(entry));
         let counters = &mut self.flash.counters;
         counters.pages_spread += u64::from(write_point > OF_GC);
         *(if gc { &mut counters.fast_pages_gc } else { &mut counters.fast_pages_host }) += u64::from(class == 0);
@@ -201,17 +201,17 @@ where
             counters.critical_pages_fast += u64::from(class == 0);
             return;
         }
-        let met = match wish {
-            Wish::Fast => class == 0,
-            Wish::Slow => class == slowest,
-            Wish::Any | Wish::Restless(_) => return,
+        let met = match preference {
+            Preference::Fast => class == 0,
+            Preference::Slow => class == slowest,
+            Preference::Any | Preference::Unparked(_) => return,
         };
         if gc {
-            counters.gc_wishes += 1;
-            counters.gc_wishes_met += u64::from(met);
-        } else if entry.occupant != Occupant::Parity && entry.class != Class::Background {
-            counters.host_wishes += 1;
-            counters.host_wishes_met += u64::from(met);
+            counters.gc_preferences += 1;
+            counters.gc_preferences_met += u64::from(met);
+        } else if entry.traffic != TrafficClass::Parity && entry.class != Class::Background {
+            counters.host_preferences += 1;
+            counters.host_preferences_met += u64::from(met);
         }
     }
 }

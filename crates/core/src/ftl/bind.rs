@@ -20,12 +20,12 @@ where
         let (kind, class, owner, home, lpn) = (entry.kind, entry.class, entry.owner, entry.plane, entry.tag);
         match kind {
             OpKind::Read if owner != Owner::Gc(home) => {
-                let ppn = self.up.ftl.books.lookup(lpn);
+                let ppn = self.up.ftl.tables.lookup(lpn);
                 if ppn == NONE {
                     self.bound_read(op, None);
                     return Bind::Void;
                 }
-                let plane = self.up.ftl.books.plane_of(ppn);
+                let plane = self.up.ftl.tables.plane_of(ppn);
                 if plane != home {
                     crate::check!(class != Class::HostRead || self.seen().stripes().is_none(), "a read that did not follow its stripe");
                     return Bind::Moved(plane);
@@ -38,7 +38,7 @@ where
                     self.give_program_up(op);
                     return Bind::Gone;
                 }
-                if self.flash.traits.gathers {
+                if self.flash.traits.assembles {
                     // What the background programs goes to the host's write point.
                     self.pad_planes(die, home, class != Class::GcProgram);
                 }
@@ -47,36 +47,36 @@ where
                         Owner::Gc(home) => self.send_home(op, home),
                         owner if owner.gives_up() => self.give_program_up(op),
                         _ => {
-                            self.starve(op);
+                            self.block_on_space(op);
                             self.consider_gc(home);
                         }
                     }
                     return Bind::Gone;
                 };
                 self.flash.ops[op as usize].target = target;
-                self.up.ftl.books.prefetch_copy(lpn);
+                self.up.ftl.tables.prefetch_copy(lpn);
             }
             OpKind::Read | OpKind::Copyback | OpKind::Erase => {}
         }
         Bind::Ready
     }
 
-    fn join_offset(&mut self, entry: &Op, lead: &Waiting) -> Option<u32> {
+    fn pairing_offset(&mut self, entry: &Op, lead: &Waiting) -> Option<u32> {
         if entry.kind == OpKind::Program {
-            return self.offset_beside(entry, lead);
+            return self.partner_offset(entry, lead);
         }
-        let ppn = if matches!(entry.owner, Owner::Gc(_)) { entry.ppn } else { self.up.ftl.books.lookup(entry.tag) };
-        let is_there = ppn != NONE && self.up.ftl.books.plane_of(ppn) == entry.plane;
+        let ppn = if matches!(entry.owner, Owner::Gc(_)) { entry.ppn } else { self.up.ftl.tables.lookup(entry.tag) };
+        let is_there = ppn != NONE && self.up.ftl.tables.plane_of(ppn) == entry.plane;
         is_there.then(|| ppn % self.flash.device.geometry.pages_per_block)
     }
 
     fn bind_partner(&mut self, op: u32, lead: &Waiting) {
         let entry = self.flash.ops[op as usize];
         if entry.kind == OpKind::Program {
-            let target = self.take_page_beside(&entry, lead);
+            let target = self.take_partner_page(&entry, lead);
             self.flash.ops[op as usize].target = target;
         } else if !matches!(entry.owner, Owner::Gc(_)) {
-            let ppn = self.up.ftl.books.lookup(entry.tag);
+            let ppn = self.up.ftl.tables.lookup(entry.tag);
             self.flash.ops[op as usize].ppn = ppn;
             self.bound_read(op, Some(ppn));
         }
@@ -84,11 +84,11 @@ where
 
     fn next_gc_offset(&mut self, plane: PlaneIx) -> u32 {
         let point = self.write_point(plane, NONE, true);
-        self.up.ftl.books.next_offset(plane, point)
+        self.up.ftl.tables.next_offset(plane, point)
     }
 
     #[inline(always)]
     fn erase_count(&self, block: BlockIx) -> u32 {
-        self.up.ftl.books.erase_count(block)
+        self.up.ftl.tables.erase_count(block)
     }
 }

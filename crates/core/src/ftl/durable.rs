@@ -1,12 +1,12 @@
 //! What a loss of power leaves: the out-of-band data of every page and block on the flash, and the journal of trims in the RAM that
-//! capacitors save. It is kept apart from the books, which are controller memory and are lost.
+//! capacitors save. It is kept apart from the tables, which are controller memory and are lost.
 //!
 //! With each page the flash holds its logical page and the sequence number of its *data*: a copy that GC, scrubbing or wear
 //! levelling makes has the number of what it copies, so that it never comes before a later write. A program that finds its data
 //! given up has a number like any other. A block's pages bear the clock of their plane, the write point that filled the block, and its
 //! erases. The Harey Tortoise, section 3.1: "a page sequence number to maintain strict ordering".
 
-use crate::ftl::{Books, PADDING};
+use crate::ftl::{PADDING, Tables};
 use crate::ids::{BlockIx, Lpn, NONE, PlaneIx, Ppn};
 use crate::mem::huge_vec;
 
@@ -84,9 +84,9 @@ impl Durable {
     }
 }
 
-impl Books {
-    /// From now on keeps what a loss of power leaves. Of the starting state, which is made in the books alone, the out-of-band data
-    /// follow from them.
+impl Tables {
+    /// From now on keeps what a loss of power leaves. Of the starting state, which is made in the tables alone, the out-of-band
+    /// data follow from them.
     pub(crate) fn keep_durable(&mut self) {
         let (pages, g) = (self.geometry.pages_per_block, &self.geometry);
         let physical = g.physical_pages() as Ppn;
@@ -187,7 +187,7 @@ impl Books {
         }
     }
 
-    /// What a loss of power leaves; the books are of no use then.
+    /// What a loss of power leaves; the tables are of no use then.
     pub(crate) fn take_durable(&mut self) -> Option<Box<Durable>> {
         self.durable.take()
     }
@@ -212,8 +212,8 @@ impl Books {
 }
 
 #[cfg(test)]
-impl Books {
-    /// The books as they would be recovered now, from the flash of a drive without stripes.
+impl Tables {
+    /// The tables as they would be recovered now, from the flash of a drive without stripes.
     pub(crate) fn recovered_for_test(&mut self, first_found: bool) -> (Self, crate::ftl::recovery::Found) {
         if !self.is_durable() {
             self.keep_durable();

@@ -1,11 +1,11 @@
-//! The books as part of an image.
+//! The tables as part of an image.
 
-use crate::ftl::{Books, NOT_A_VICTIM, PADDING};
+use crate::ftl::{NOT_A_VICTIM, PADDING, Tables};
 use crate::ids::{BlockIx, NONE, PlaneIx};
 use crate::image::{LoadError, Sink, Source, put_all, take_all};
 use crate::mem::prefetch;
 
-impl Books {
+impl Tables {
     /// Gives everything that does not follow from the rest.
     pub(crate) fn save<S: Sink>(&self, sink: &mut S) -> Result<(), S::Error> {
         put_all(sink, &self.next_page, u16::to_le_bytes)?;
@@ -33,7 +33,7 @@ impl Books {
         put_all(sink, &self.map, u32::to_le_bytes)
     }
 
-    /// Takes everything that `snapshot` gave, into the books of an erased drive of the same layout. Hardly anything is checked:
+    /// Takes everything that `snapshot` gave, into the tables of an erased drive of the same layout. Hardly anything is checked:
     /// the bytes must be those that were given.
     pub(crate) fn restore<S: Source>(&mut self, source: &mut S) -> Result<(), LoadError<S::Error>> {
         self.take_saved(source)?;
@@ -61,7 +61,7 @@ impl Books {
         Ok(())
     }
 
-    /// Takes everything that `save` gave, into the books of an erased drive of the same layout. `bad_per_plane`: bad blocks that
+    /// Takes everything that `save` gave, into the tables of an erased drive of the same layout. `bad_per_plane`: bad blocks that
     /// each plane must have.
     pub(crate) fn load<S: Source>(&mut self, bad_per_plane: u32, source: &mut S) -> Result<(), LoadError<S::Error>> {
         self.take_saved(source)?;
@@ -100,22 +100,22 @@ impl Books {
         }
         let next_page = &self.next_page[of_plane.clone()];
         let programmed = |block: BlockIx| next_page.get(block.wrapping_sub(first) as usize).map(|&pages| u32::from(pages));
-        let books = &mut self.planes[plane as usize];
+        let tables = &mut self.planes[plane as usize];
         let mut clock = [0];
         take_all(source, &mut clock, u64::from_le_bytes)?;
-        books.programs = clock[0];
-        if self.closed_at[of_plane].iter().any(|&closed_at| closed_at > books.programs) {
-            return faulty(format!("a block closed after the plane's clock, {}", books.programs));
+        tables.programs = clock[0];
+        if self.closed_at[of_plane].iter().any(|&closed_at| closed_at > tables.programs) {
+            return faulty(format!("a block closed after the plane's clock, {}", tables.programs));
         }
-        take_all(source, &mut books.open, u32::from_le_bytes)?;
-        for (write_point, &block) in books.open.iter().enumerate() {
+        take_all(source, &mut tables.open, u32::from_le_bytes)?;
+        for (write_point, &block) in tables.open.iter().enumerate() {
             let is_open = programmed(block).is_some_and(|programmed| programmed > 0 && programmed < pages);
-            if block != NONE && (!is_open || books.open[..write_point].contains(&block)) {
+            if block != NONE && (!is_open || tables.open[..write_point].contains(&block)) {
                 return faulty(format!("block {block} can't be the open block of write point {write_point}"));
             }
         }
         let begun = next_page.iter().filter(|&&programmed| programmed > 0 && u32::from(programmed) < pages).count();
-        if begun != books.open.iter().filter(|&&block| block != NONE).count() {
+        if begun != tables.open.iter().filter(|&&block| block != NONE).count() {
             return faulty(format!("{begun} blocks are programmed in part, and others are open"));
         }
         let mut count = [0];
@@ -133,8 +133,8 @@ impl Books {
                 return faulty(format!("block {block} can't wait to be opened"));
             }
         }
-        books.erased = line.into();
-        books.free_pages = next_page.iter().map(|&programmed| pages - u32::from(programmed)).sum();
+        tables.erased = line.into();
+        tables.free_pages = next_page.iter().map(|&programmed| pages - u32::from(programmed)).sum();
         Ok(())
     }
 

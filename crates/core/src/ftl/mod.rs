@@ -1,6 +1,6 @@
-//! The translation layer's books: page map, reverse map, validity, blocks, write points.
+//! The translation layer's tables: page map, reverse map, validity, blocks, write points.
 //!
-//! Nothing here takes time. The timed drive and the functional ageing keep the same books by the same functions.
+//! Nothing here takes time. The timed drive and the functional ageing keep the same tables by the same functions.
 
 use crate::device::Geometry;
 use crate::ftl::durable::Durable;
@@ -15,13 +15,13 @@ pub mod ageing;
 mod allocator;
 mod bind;
 pub(crate) mod durable;
-mod fewest;
 mod image;
-pub(crate) mod late;
+pub(crate) mod late_bound;
 mod placement;
 pub(crate) mod recovery;
 mod rename;
 pub(crate) mod state;
+mod victim_index;
 pub(crate) mod write_points;
 
 /// Blocks of a group. A group may reach into another plane.
@@ -55,22 +55,22 @@ impl Divisor {
     }
 }
 
-/// The books of one plane.
+/// The tables of one plane.
 #[derive(Debug, PartialEq, Eq)]
-pub struct PlaneBooks {
+pub struct PlaneTables {
     /// Erased blocks, in the order in which they will be opened.
     erased: VecDeque<BlockIx>,
     /// The open block of each write point.
     open: Vec<BlockIx>,
     /// Erased pages, in erased and in open blocks.
     pub free_pages: u32,
-    /// Pages programmed since the books were opened: the clock by which blocks age.
+    /// Pages programmed since the tables were opened: the clock by which blocks age.
     programs: u64,
 }
 
 /// Page map, reverse map, validity and blocks of the whole drive.
 #[derive(Debug, PartialEq, Eq)]
-pub struct Books {
+pub struct Tables {
     geometry: Geometry,
     pages_per_block: Divisor,
     pages_per_plane: Divisor,
@@ -86,7 +86,7 @@ pub struct Books {
     erases: Vec<u32>,
     /// The plane's clock when a block's last page was programmed.
     closed_at: Vec<u64>,
-    planes: Vec<PlaneBooks>,
+    planes: Vec<PlaneTables>,
     /// Out-of-band sequence numbers, if the design asks for them.
     sequence: Vec<u64>,
     last_sequence: u64,
@@ -111,16 +111,16 @@ pub enum Claimant {
     Gc,
 }
 
-impl Books {
-    /// The books of an erased drive.
+impl Tables {
+    /// The tables of an erased drive.
     pub fn new(geometry: &Geometry, logical_pages: u64, write_points: u32, reserve_blocks: u32, page_sequence: bool) -> Self {
-        let mut books = Self::without_maps(geometry, write_points, reserve_blocks);
+        let mut tables = Self::without_maps(geometry, write_points, reserve_blocks);
         let physical = geometry.physical_pages() as usize;
-        books.map = huge_vec(logical_pages as usize, NONE);
-        books.reverse = huge_vec(physical, NONE);
-        books.sequence = if page_sequence { huge_vec(physical, 0) } else { Vec::new() };
-        books.numbered = page_sequence;
-        books
+        tables.map = huge_vec(logical_pages as usize, NONE);
+        tables.reverse = huge_vec(physical, NONE);
+        tables.sequence = if page_sequence { huge_vec(physical, 0) } else { Vec::new() };
+        tables.numbered = page_sequence;
+        tables
     }
 
     /// The same without a map and a reverse map.
@@ -129,7 +129,7 @@ impl Books {
         let planes = (0..geometry.planes())
             .map(|plane| {
                 let first = plane * geometry.blocks_per_plane;
-                PlaneBooks {
+                PlaneTables {
                     erased: (first..first + geometry.blocks_per_plane).collect(),
                     open: vec![NONE; write_points as usize],
                     free_pages: geometry.pages_per_plane(),
@@ -207,7 +207,7 @@ impl Books {
         u32::from(self.next_page[block as usize]) == pages && self.reverse[(block * pages) as usize] == NONE
     }
 
-    /// Bytes that the books take.
+    /// Bytes that the tables take.
     pub fn bytes(&self) -> usize {
         let of_pages = self.map.len() * 4 + self.reverse.len() * 4 + self.valid.len() * 8 + self.sequence.len() * 8;
         of_pages + self.counts.len() * (size_of::<i16>() + size_of::<u16>() + size_of::<u32>() + size_of::<u64>())
@@ -324,7 +324,7 @@ impl Books {
         self.closed_at[block as usize]
     }
 
-    /// A plane's clock: the pages programmed in it, by host and GC, since the books were opened.
+    /// A plane's clock: the pages programmed in it, by host and GC, since the tables were opened.
     #[inline]
     pub fn clock(&self, plane: PlaneIx) -> u64 {
         self.planes[plane as usize].programs
@@ -357,24 +357,24 @@ impl Books {
 
     /// The pages that GC could program at a write point.
     pub fn room_for_gc(&self, plane: PlaneIx, write_point: usize) -> u32 {
-        let books = &self.planes[plane as usize];
+        let tables = &self.planes[plane as usize];
         let pages = self.geometry.pages_per_block;
-        let open = books.open[write_point];
+        let open = tables.open[write_point];
         let rest = if open == NONE { 0 } else { pages - u32::from(self.next_page[open as usize]) };
-        books.erased.len() as u32 * pages + rest
+        tables.erased.len() as u32 * pages + rest
     }
 
     /// Whether a claimant may program a page at a write point now.
     #[inline]
     pub fn can_take(&self, plane: PlaneIx, write_point: usize, claimant: Claimant) -> bool {
-        let books = &self.planes[plane as usize];
-        let has_room = books.open[write_point] != NONE;
+        let tables = &self.planes[plane as usize];
+        let has_room = tables.open[write_point] != NONE;
         match claimant {
-            Claimant::Gc => has_room || !books.erased.is_empty(),
+            Claimant::Gc => has_room || !tables.erased.is_empty(),
             // Once GC has opened the reserve, the rest of that block is GC's alone, or a GC that yields could run dry.
             Claimant::Host => {
                 let reserve = self.reserve_blocks as usize;
-                books.erased.len() > reserve || (has_room && books.erased.len() == reserve)
+                tables.erased.len() > reserve || (has_room && tables.erased.len() == reserve)
             }
         }
     }
@@ -385,23 +385,23 @@ impl Books {
         if !self.can_take(plane, write_point, claimant) {
             return None;
         }
-        let books = &mut self.planes[plane as usize];
-        let mut block = books.open[write_point];
+        let tables = &mut self.planes[plane as usize];
+        let mut block = tables.open[write_point];
         if block == NONE {
-            block = books.erased.pop_front().expect("an erased block, as just checked");
-            books.open[write_point] = block;
+            block = tables.erased.pop_front().expect("an erased block, as just checked");
+            tables.open[write_point] = block;
             assert_eq!(self.next_page[block as usize], 0, "a program goes into an erased block");
         }
         let page = self.next_page[block as usize];
         self.next_page[block as usize] = page + 1;
         if u32::from(page) + 1 == self.geometry.pages_per_block {
             // A full block is open no more, since it may be collected and erased before the next page is taken.
-            books.open[write_point] = NONE;
+            tables.open[write_point] = NONE;
         }
-        books.free_pages -= 1;
-        books.programs += 1;
+        tables.free_pages -= 1;
+        tables.programs += 1;
         let ppn = block * self.geometry.pages_per_block + u32::from(page);
-        // Booked when the program ends, by which time the line is near.
+        // Recorded when the program ends, by which time the line is near.
         prefetch(&self.reverse, ppn as usize);
         prefetch(&self.valid, (ppn / 64) as usize);
         Some(ppn)
@@ -432,13 +432,13 @@ impl Books {
         page.is_some()
     }
 
-    /// Books the end of a program into `ppn`, valid or not; the block's last page makes it a candidate for GC.
+    /// Records the end of a program into `ppn`, valid or not; the block's last page makes it a candidate for GC.
     #[inline]
     fn programmed(&mut self, ppn: Ppn, lpn: Lpn, valid: bool) {
         let block = self.block_of(ppn);
         assert_eq!(self.reverse[ppn as usize], NONE, "page {ppn} is programmed twice");
         self.reverse[ppn as usize] = lpn;
-        crate::check!(self.counts[block as usize] >= NOT_A_VICTIM, "page {ppn} is booked after the last page of its block");
+        crate::check!(self.counts[block as usize] >= NOT_A_VICTIM, "page {ppn} is recorded after the last page of its block");
         let count = &mut self.counts[block as usize];
         if valid {
             self.valid[(ppn / 64) as usize] |= 1 << (ppn % 64);
@@ -454,7 +454,7 @@ impl Books {
         }
     }
 
-    /// Books a completed program of new data.
+    /// Records a completed program of new data.
     #[inline]
     pub fn commit_write(&mut self, lpn: Lpn, ppn: Ppn) {
         let old = std::mem::replace(&mut self.map[lpn as usize], ppn);
@@ -467,7 +467,7 @@ impl Books {
         }
     }
 
-    /// Books a completed program of data that the host gave up meanwhile: nothing maps to it.
+    /// Records a completed program of data that the host gave up meanwhile: nothing maps to it.
     pub fn commit_void(&mut self, lpn: Lpn, ppn: Ppn) {
         self.programmed(ppn, lpn, false);
         if self.numbered {
@@ -485,7 +485,7 @@ impl Books {
         old
     }
 
-    /// Books a completed move. A page that was overwritten meanwhile stays stale at its new place. Returns whether it moved.
+    /// Records a completed move. A page that was overwritten meanwhile stays stale at its new place. Returns whether it moved.
     #[inline]
     pub fn commit_move(&mut self, lpn: Lpn, from: Ppn, to: Ppn) -> bool {
         let current = self.map[lpn as usize] == from;
@@ -532,7 +532,7 @@ impl Books {
         None
     }
 
-    /// Books a completed erase. Returns whether the block will be opened before one that was erased earlier.
+    /// Records a completed erase. Returns whether the block will be opened before one that was erased earlier.
     pub fn erased(&mut self, block: BlockIx) -> bool {
         assert_eq!(self.valid_pages(block), 0, "block {block} is erased with valid pages");
         let pages = self.geometry.pages_per_block;
@@ -604,7 +604,7 @@ pub const NOT_A_CANDIDATE: i16 = NOT_A_VICTIM;
 mod tests {
     use super::*;
 
-    pub(crate) fn tiny() -> Books {
+    pub(crate) fn tiny() -> Tables {
         let geometry = Geometry {
             channels: 1,
             chips_per_channel: 1,
@@ -614,53 +614,53 @@ mod tests {
             pages_per_block: 2,
             page_bytes: 4096,
         };
-        Books::new(&geometry, 4, 1, 1, true)
+        Tables::new(&geometry, 4, 1, 1, true)
     }
 
     #[test]
     fn pages_are_programmed_in_order_into_erased_blocks_and_the_reserve_is_left_to_gc() {
-        let mut books = tiny();
+        let mut tables = tiny();
         for (lpn, ppn) in [(0, 0), (1, 1), (2, 2), (3, 3), (0, 4), (0, 5)] {
-            assert_eq!(books.take(0, 0, Claimant::Host), Some(ppn));
-            books.commit_write(lpn, ppn);
+            assert_eq!(tables.take(0, 0, Claimant::Host), Some(ppn));
+            tables.commit_write(lpn, ppn);
         }
-        assert_eq!(books.take(0, 0, Claimant::Host), None, "the last erased block is the reserve");
-        assert!(books.can_take(0, 0, Claimant::Gc));
-        assert_eq!(books.victim_counts(0), [1, 2, 1, NOT_A_CANDIDATE]);
-        books.audit().unwrap();
+        assert_eq!(tables.take(0, 0, Claimant::Host), None, "the last erased block is the reserve");
+        assert!(tables.can_take(0, 0, Claimant::Gc));
+        assert_eq!(tables.victim_counts(0), [1, 2, 1, NOT_A_CANDIDATE]);
+        tables.audit().unwrap();
     }
 
     #[test]
     fn a_moved_page_that_was_overwritten_meanwhile_is_stale_at_its_new_place() {
-        let mut books = tiny();
+        let mut tables = tiny();
         for lpn in [0, 1] {
-            let ppn = books.take(0, 0, Claimant::Host).unwrap();
-            books.commit_write(lpn, ppn);
+            let ppn = tables.take(0, 0, Claimant::Host).unwrap();
+            tables.commit_write(lpn, ppn);
         }
-        let newer = books.take(0, 0, Claimant::Host).unwrap();
-        let to = books.take(0, 0, Claimant::Gc).unwrap();
-        books.commit_write(0, newer);
-        assert!(!books.commit_move(0, 0, to));
-        assert_eq!(books.lookup(0), newer);
-        assert_eq!(books.next_valid(0, 0), Some(1), "page 0 died before GC looked");
-        books.audit().unwrap();
+        let newer = tables.take(0, 0, Claimant::Host).unwrap();
+        let to = tables.take(0, 0, Claimant::Gc).unwrap();
+        tables.commit_write(0, newer);
+        assert!(!tables.commit_move(0, 0, to));
+        assert_eq!(tables.lookup(0), newer);
+        assert_eq!(tables.next_valid(0, 0), Some(1), "page 0 was overwritten before GC looked");
+        tables.audit().unwrap();
     }
 
     #[test]
     fn a_page_that_was_given_up_while_it_was_programmed_or_moved_stays_unmapped() {
-        let mut books = tiny();
+        let mut tables = tiny();
         for lpn in [0, 1] {
-            let ppn = books.take(0, 0, Claimant::Host).unwrap();
-            books.commit_write(lpn, ppn);
+            let ppn = tables.take(0, 0, Claimant::Host).unwrap();
+            tables.commit_write(lpn, ppn);
         }
-        let to = books.take(0, 0, Claimant::Gc).unwrap();
-        let newer = books.take(0, 0, Claimant::Host).unwrap();
-        assert_eq!((books.unmap(0), books.unmap(1), books.unmap(2)), (0, 1, NONE));
-        assert!(!books.commit_move(0, 0, to));
-        books.commit_void(1, newer);
-        assert_eq!((books.lookup(0), books.lookup(1), books.next_valid(0, 0)), (NONE, NONE, None));
-        assert_eq!(books.victim_counts(0)[..2], [0, 0], "both blocks are full and hold nothing");
-        books.audit().unwrap();
+        let to = tables.take(0, 0, Claimant::Gc).unwrap();
+        let newer = tables.take(0, 0, Claimant::Host).unwrap();
+        assert_eq!((tables.unmap(0), tables.unmap(1), tables.unmap(2)), (0, 1, NONE));
+        assert!(!tables.commit_move(0, 0, to));
+        tables.commit_void(1, newer);
+        assert_eq!((tables.lookup(0), tables.lookup(1), tables.next_valid(0, 0)), (NONE, NONE, None));
+        assert_eq!(tables.victim_counts(0)[..2], [0, 0], "both blocks are full and hold nothing");
+        tables.audit().unwrap();
     }
 
     #[test]
@@ -675,19 +675,19 @@ mod tests {
             page_bytes: 4096,
         };
         let used = |seed: u64, count: u32| {
-            let mut books = Books::new(&geometry, 128, 1, 1, false);
-            books.draw_bad_blocks(count, seed);
-            assert_eq!(books.free_pages(1), 64 - 2 * count);
+            let mut tables = Tables::new(&geometry, 128, 1, 1, false);
+            tables.draw_bad_blocks(count, seed);
+            assert_eq!(tables.free_pages(1), 64 - 2 * count);
             let mut blocks = Vec::new();
             for plane in 0..2 {
                 let mut lpn = plane * 64;
-                while let Some(ppn) = books.take(plane, 0, Claimant::Gc) {
-                    books.commit_write(lpn, ppn);
+                while let Some(ppn) = tables.take(plane, 0, Claimant::Gc) {
+                    tables.commit_write(lpn, ppn);
                     blocks.push(geometry.block_of(ppn));
                     lpn += 1;
                 }
             }
-            books.audit().unwrap();
+            tables.audit().unwrap();
             blocks.dedup();
             blocks
         };
@@ -699,16 +699,16 @@ mod tests {
 
     #[test]
     fn an_erase_returns_the_pages_of_a_block() {
-        let mut books = tiny();
+        let mut tables = tiny();
         for lpn in [0, 1, 0, 1] {
-            let ppn = books.take(0, 0, Claimant::Host).unwrap();
-            books.commit_write(lpn, ppn);
+            let ppn = tables.take(0, 0, Claimant::Host).unwrap();
+            tables.commit_write(lpn, ppn);
         }
-        books.begin_collect(0);
-        assert_eq!(books.next_valid(0, 0), None);
-        books.erased(0);
-        assert_eq!(books.free_pages(0), 6);
-        assert_eq!(books.erase_count(0), 1);
-        books.audit().unwrap();
+        tables.begin_collect(0);
+        assert_eq!(tables.next_valid(0, 0), None);
+        tables.erased(0);
+        assert_eq!(tables.free_pages(0), 6);
+        assert_eq!(tables.erase_count(0), 1);
+        tables.audit().unwrap();
     }
 }

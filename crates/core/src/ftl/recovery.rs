@@ -1,4 +1,4 @@
-//! The books after a loss of power, made from what a scan of the flash finds and from the journal of trims, and from nothing else.
+//! The tables after a loss of power, made from what a scan of the flash finds and from the journal of trims, and from nothing else.
 //!
 //! Of each logical page the copy with the highest sequence number is the present one; copies of the same data have the same number,
 //! and the one in the block that was programmed last is taken. A block that is programmed in part goes on as the open block of the
@@ -7,11 +7,11 @@
 
 use crate::device::Geometry;
 use crate::ftl::durable::{Durable, TORN, UNKNOWN};
-use crate::ftl::{Books, NOT_A_VICTIM, PADDING};
+use crate::ftl::{NOT_A_VICTIM, PADDING, Tables};
 use crate::ids::{BlockIx, Lpn, NONE, PlaneIx, Ppn};
 use crate::raid::stripes::{Place, Stripes};
 
-/// What the books of a drive are made of besides what is found.
+/// What the tables of a drive are made of besides what is found.
 #[derive(Debug)]
 pub(crate) struct Frame<'a> {
     pub geometry: &'a Geometry,
@@ -33,23 +33,23 @@ pub(crate) struct Found {
     pub torn_blocks: Vec<BlockIx>,
 }
 
-impl Books {
-    /// The books of a drive whose flash is as `durable` says. Stripes whose pages lie elsewhere than in the static layout are put
+impl Tables {
+    /// The tables of a drive whose flash is as `durable` says. Stripes whose pages lie elsewhere than in the static layout are put
     /// there.
     pub(crate) fn recover(durable: Box<Durable>, frame: &Frame<'_>, stripes: Option<&mut Stripes>) -> (Self, Found) {
-        let mut books = Self::new(frame.geometry, frame.logical_pages, frame.write_points, frame.reserve_blocks, false);
+        let mut tables = Self::new(frame.geometry, frame.logical_pages, frame.write_points, frame.reserve_blocks, false);
         let mut found = Found::default();
         for plane in 0..frame.geometry.planes() {
-            books.recover_blocks(&durable, plane, &mut found);
+            tables.recover_blocks(&durable, plane, &mut found);
         }
-        books.recover_map(&durable, frame.first_found);
+        tables.recover_map(&durable, frame.first_found);
         if let Some(stripes) = stripes {
-            books.recover_stripes(&durable, stripes);
+            tables.recover_stripes(&durable, stripes);
         }
-        books.count_valid(frame.counts_live);
-        books.last_sequence = durable.sequence.iter().copied().max().unwrap_or(0);
-        (books.numbered, books.durable) = (true, Some(durable));
-        (books, found)
+        tables.count_valid(frame.counts_live);
+        tables.last_sequence = durable.sequence.iter().copied().max().unwrap_or(0);
+        (tables.numbered, tables.durable) = (true, Some(durable));
+        (tables, found)
     }
 
     /// The blocks of a plane: how far each is programmed, and what follows from that.
@@ -57,9 +57,9 @@ impl Books {
         let (blocks, pages) = (self.geometry.blocks_per_plane, self.geometry.pages_per_block);
         let of_plane = plane * blocks..(plane + 1) * blocks;
         let mean_erases = Self::mean_erases(durable, plane, blocks);
-        let books = &mut self.planes[plane as usize];
-        books.erased.clear();
-        (books.free_pages, books.programs) = (0, 0);
+        let tables = &mut self.planes[plane as usize];
+        tables.erased.clear();
+        (tables.free_pages, tables.programs) = (0, 0);
         let mut partly = Vec::new();
         for block in of_plane {
             let of = durable.blocks[block as usize];
@@ -80,16 +80,16 @@ impl Books {
                 found.torn_blocks.push(block);
             }
             found.reads.push((written + 1).min(pages));
-            let books = &mut self.planes[plane as usize];
+            let tables = &mut self.planes[plane as usize];
             self.next_page[block as usize] = written as u16;
-            books.free_pages += pages - written;
+            tables.free_pages += pages - written;
             match written {
-                0 => books.erased.push_back(block),
+                0 => tables.erased.push_back(block),
                 _ if written < pages => partly.push((block, of.write_point)),
                 _ => self.closed_at[block as usize] = of.clock,
             }
             if written > 0 {
-                books.programs = books.programs.max(of.clock);
+                tables.programs = tables.programs.max(of.clock);
             }
         }
         self.reopen(plane, &partly);
@@ -141,8 +141,8 @@ impl Books {
     /// A stripe lies where each of its pages has a copy of its latest data: at home, or else where its parity is. While it moves
     /// that is its former place until the last page has been programmed at the new one.
     fn recover_stripes(&mut self, durable: &Durable, stripes: &mut Stripes) {
-        let strays = |books: &Self, lpn: Lpn| {
-            books.map[lpn as usize] != NONE && books.plane_of(books.map[lpn as usize]) != stripes.static_plane(lpn)
+        let strays = |tables: &Self, lpn: Lpn| {
+            tables.map[lpn as usize] != NONE && tables.plane_of(tables.map[lpn as usize]) != stripes.static_plane(lpn)
         };
         let pages = (0..stripes.pages() as Lpn).filter(|&lpn| strays(self, lpn));
         let mut away: Vec<u32> = pages.map(|lpn| stripes.of(lpn)).collect();

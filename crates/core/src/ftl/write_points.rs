@@ -1,10 +1,10 @@
-//! What the next page of each write point is, as masks: one bit for each write point, so that one of the wished kind is found
+//! What the next page of each write point is, as masks: one bit for each write point, so that one of the preferred kind is found
 //! without looking at every one of them.
 
 use crate::device::Device;
-use crate::ftl::Books;
+use crate::ftl::Tables;
 use crate::ids::{NONE, PlaneIx};
-use crate::policy::answers::Rest;
+use crate::policy::answers::Parking;
 
 /// The most write points of a plane: bits of a mask.
 pub(crate) const WRITE_POINTS_MAX: u32 = u64::BITS;
@@ -30,32 +30,32 @@ pub(crate) struct WritePoints {
 }
 
 impl WritePoints {
-    /// Those of a drive whose books are as they are now.
-    pub(crate) fn new(device: &Device, books: &Books) -> Self {
+    /// Those of a drive whose tables are as they are now.
+    pub(crate) fn new(device: &Device, tables: &Tables) -> Self {
         let pattern = &device.timing.page_class_pattern;
         let count = device.geometry.pages_per_block;
         let class = |page: u32| pattern[page as usize % pattern.len()];
         let pages = (0..count).map(|page| (class(page), page + 1 < count && class(page) == 0 && class(page + 1) == 0)).collect();
         let masks = Masks { by_class: vec![0; device.timing.program_ns.len()], pairs: 0, open: 0 };
-        let points = books.write_points(0) as u32;
+        let points = tables.write_points(0) as u32;
         let all = u64::MAX >> (WRITE_POINTS_MAX - points);
         let mut all_planes = Self { planes: vec![masks; device.geometry.planes() as usize], all, pages };
         for plane in 0..device.geometry.planes() {
-            (0..points as usize).for_each(|point| all_planes.update(books, plane, point));
+            (0..points as usize).for_each(|point| all_planes.update(tables, plane, point));
         }
         all_planes
     }
 
     /// A write point has taken a page.
     #[inline]
-    pub(crate) fn update(&mut self, books: &Books, plane: PlaneIx, point: usize) {
-        let (class, pair) = self.pages[books.next_offset(plane, point) as usize];
+    pub(crate) fn update(&mut self, tables: &Tables, plane: PlaneIx, point: usize) {
+        let (class, pair) = self.pages[tables.next_offset(plane, point) as usize];
         let masks = &mut self.planes[plane as usize];
         let bit = 1 << point;
         masks.by_class.iter_mut().for_each(|mask| *mask &= !bit);
         masks.by_class[usize::from(class)] |= bit;
         masks.pairs = masks.pairs & !bit | if pair { bit } else { 0 };
-        masks.open = masks.open & !bit | if books.has_open_block(plane, point) { bit } else { 0 };
+        masks.open = masks.open & !bit | if tables.has_open_block(plane, point) { bit } else { 0 };
     }
 
     /// All write points of a plane.
@@ -80,24 +80,24 @@ impl WritePoints {
         self.planes[0].by_class.len()
     }
 
-    /// Those that are not at rest.
+    /// Those that are not parked.
     #[inline]
-    pub(crate) fn restless(&self, plane: PlaneIx, rest: Rest) -> u64 {
+    pub(crate) fn unparked(&self, plane: PlaneIx, parking: Parking) -> u64 {
         let masks = &self.planes[plane as usize];
         self.all
-            & !match rest {
-                Rest::Fast => masks.by_class[0],
-                Rest::FastPair => masks.pairs,
+            & !match parking {
+                Parking::Fast => masks.by_class[0],
+                Parking::FastPair => masks.pairs,
             }
     }
 
-    /// How many of all planes are not at rest.
-    pub(crate) fn restless_of_all(&self, rest: Rest) -> u32 {
-        (0..self.planes.len() as PlaneIx).map(|plane| self.restless(plane, rest).count_ones()).sum()
+    /// How many of all planes are not parked.
+    pub(crate) fn unparked_of_all(&self, parking: Parking) -> u32 {
+        (0..self.planes.len() as PlaneIx).map(|plane| self.unparked(plane, parking).count_ones()).sum()
     }
 }
 
-impl Books {
+impl Tables {
     /// Whether a write point has an open block.
     pub fn has_open_block(&self, plane: PlaneIx, write_point: usize) -> bool {
         self.planes[plane as usize].open[write_point] != NONE
@@ -122,21 +122,21 @@ mod tests {
         // MLC B: FFSFSFSS.
         (device.timing.read_ns, device.timing.program_ns) = (vec![10, 20], vec![100, 900]);
         device.timing.page_class_pattern = vec![0, 0, 1, 0, 1, 0, 1, 1];
-        let mut books = Books::new(&device.geometry, device.logical_pages(), 3, 1, false);
-        let mut points = WritePoints::new(&device, &books);
+        let mut tables = Tables::new(&device.geometry, device.logical_pages(), 3, 1, false);
+        let mut points = WritePoints::new(&device, &tables);
         assert_eq!((points.all(), points.open(0), points.of_class(0, 0), points.classes()), (7, 0, 7, 2));
-        assert_eq!(points.restless(0, Rest::FastPair), 0, "an erased block begins with two fast pages");
+        assert_eq!(points.unparked(0, Parking::FastPair), 0, "an erased block begins with two fast pages");
         for (taken, (class, pair)) in
             [(0, false), (1, false), (0, false), (1, false), (0, false), (1, false), (1, false), (0, true)].into_iter().enumerate()
         {
-            books.take(0, 1, Claimant::Host).unwrap();
-            points.update(&books, 0, 1);
-            assert_eq!(points, WritePoints::new(&device, &books), "as found anew");
+            tables.take(0, 1, Claimant::Host).unwrap();
+            points.update(&tables, 0, 1);
+            assert_eq!(points, WritePoints::new(&device, &tables), "as found anew");
             assert_eq!(points.of_class(0, class) & 2, 2, "{taken}");
-            assert_eq!(points.restless(0, Rest::Fast) & 2 != 0, class == 1);
-            assert_eq!(points.restless(0, Rest::FastPair) & 2 == 0, pair);
+            assert_eq!(points.unparked(0, Parking::Fast) & 2 != 0, class == 1);
+            assert_eq!(points.unparked(0, Parking::FastPair) & 2 == 0, pair);
             assert_eq!(points.open(0), if taken < 7 { 2 } else { 0 }, "a full block is open no more");
         }
-        assert_eq!(points.restless_of_all(Rest::Fast), 0);
+        assert_eq!(points.unparked_of_all(Parking::Fast), 0);
     }
 }

@@ -4,8 +4,8 @@
 use crate::context::Context;
 use crate::event::EventQueue;
 use crate::flash::Engine;
-use crate::flash::op::{Class, HOLD_BITS};
-use crate::flash::upper::{Gathers, ReadsAhead};
+use crate::flash::op::{Class, LOCK_BITS};
+use crate::flash::upper::{Assembles, ReadsAhead};
 use crate::ftl::Claimant;
 use crate::ftl::above::{Above, WithFtl};
 use crate::gc::state::GcState;
@@ -17,7 +17,7 @@ where
     Self: Above,
 {
     /// Whether a GC that moves pages neither reads one nor waits to go on: always so where it moves one after the other.
-    pub(super) fn gc_has_rested(&self, plane: PlaneIx) -> bool {
+    pub(super) fn gc_has_paused(&self, plane: PlaneIx) -> bool {
         let gc = &self.up.ftl.gc.planes[plane as usize];
         let waits = || self.flash.is_ready(plane, Class::Gc);
         self.flash.traits.gc_reads_ahead == 1 || gc.state == GcState::Moving && !gc.reads && !waits()
@@ -31,21 +31,21 @@ where
             return true;
         }
         gc.in_registers -= 1;
-        self.gc_has_rested(plane)
+        self.gc_has_paused(plane)
     }
 
-    /// What GCs of a die may do although its cache registers are full. They may hold; but those that read ahead would then keep
+    /// What GCs of a die may do although its cache registers are full. They may lock; but those that read ahead would then keep
     /// host reads out until the registers are empty, and only one that has a page of its own there, and so reads next, goes on.
     pub(super) fn gc_goes_on(&self, die: DieIx) -> u64 {
         if self.flash.traits.gc_reads_ahead == 1 {
-            return HOLD_BITS;
+            return LOCK_BITS;
         }
         let reads = self.planes_of(die).filter(|&plane| self.up.ftl.gc.planes[plane as usize].in_registers > 0);
-        reads.fold(0, |bits, plane| bits | self.flash.bit(plane, Class::Gc) | self.flash.bit(plane, Class::Hold))
+        reads.fold(0, |bits, plane| bits | self.flash.bit(plane, Class::Gc) | self.flash.bit(plane, Class::Lock))
     }
 
-    /// A GC waits until pages that it has read are programmed. If it yields after each page, it holds nothing meanwhile.
-    pub(super) fn gc_rests(&mut self, plane: PlaneIx) {
+    /// A GC waits until pages that it has read are programmed. If it yields after each page, it locks nothing meanwhile.
+    pub(super) fn gc_pauses(&mut self, plane: PlaneIx) {
         if self.up.ftl.gc.planes[plane as usize].plan.release_each_page {
             self.release(plane);
         }
@@ -53,7 +53,7 @@ where
         self.try_start(self.flash.die_of(plane));
     }
 
-    /// The plane that takes a page which the GC of a plane has read; the page is booked as bound for it.
+    /// The plane that takes a page which the GC of a plane has read; the page is recorded as bound for it.
     #[inline(never)]
     pub(super) fn choose_destination(&mut self, plane: PlaneIx) -> PlaneIx {
         let destination = self.ask(|policies, view| policies.place.gc_plane(view, plane));
@@ -72,13 +72,13 @@ where
         let away = std::mem::replace(&mut self.flash.ops[op as usize].plane, home);
         self.up.ftl.gc_bound[away as usize] -= 1;
         self.up.ftl.gc_bound[home as usize] += 1;
-        self.line_up_op(op, home, Class::GcProgram);
+        self.queue_op(op, home, Class::GcProgram);
         self.try_start(self.flash.die_of(home));
     }
 
     fn has_room_for_gc(&mut self, plane: PlaneIx) -> bool {
         let write_point = self.write_point(plane, NONE, true);
-        self.up.ftl.books.can_take(plane, write_point, Claimant::Gc)
+        self.up.ftl.tables.can_take(plane, write_point, Claimant::Gc)
     }
 
     /// A page of a plane's GC is in the plane that took it.
@@ -86,7 +86,7 @@ where
     pub(super) fn page_arrived(&mut self, plane: PlaneIx, destination: PlaneIx) {
         self.up.ftl.gc_bound[destination as usize] -= 1;
         if destination != plane {
-            self.flash.counters.gc_pages_elsewhere += 1;
+            self.flash.counters.gc_pages_cross_plane += 1;
             self.try_start(self.flash.die_of(plane));
             self.consider_gc(destination);
         }
@@ -107,8 +107,8 @@ where
     #[inline(never)]
     fn reads_on(&mut self, plane: PlaneIx) {
         let gc = &self.up.ftl.gc.planes[plane as usize];
-        let all_read = || self.up.ftl.books.next_valid(gc.victim, gc.cursor).is_none();
+        let all_read = || self.up.ftl.tables.next_valid(gc.victim, gc.cursor).is_none();
         let full = gc.in_ram + gc.in_registers >= self.flash.traits.gc_reads_ahead || gc.in_registers > 0 && all_read();
-        if full { self.gc_rests(plane) } else { self.gc_page_done(plane) }
+        if full { self.gc_pauses(plane) } else { self.gc_page_done(plane) }
     }
 }

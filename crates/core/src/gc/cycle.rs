@@ -1,18 +1,18 @@
-//! When the GC of a plane begins, holds its victim, yields after a page, and ends.
+//! When the GC of a plane begins, takes its victim, yields after a page, and ends.
 //!
-//! Nothing is chosen early: the victim when the hold is complete, each page and its destination when the step is picked, so
-//! a page that died in the meantime is not copied.
+//! Nothing is chosen early: the victim when the lock is complete, each page and its destination when the step is picked, so a
+//! page that was overwritten in the meantime is not copied.
 
 use crate::context::Context;
 use crate::event::EventQueue;
 use crate::flash::Engine;
 use crate::flash::op::Class;
-use crate::flash::upper::Gathers;
+use crate::flash::upper::Assembles;
 use crate::ftl::above::{Above, WithFtl};
 use crate::gc::state::{Gc, GcState, Reason};
 use crate::ids::{NONE, PlaneIx};
 use crate::policy::answers::{Gate, Want};
-use crate::policy::interface::{GcGate, GcHold, GcTrigger};
+use crate::policy::interface::{GcGate, GcLock, GcTrigger};
 use crate::timer::Timer;
 use crate::units::Ns;
 
@@ -22,7 +22,7 @@ where
 {
     /// Asks trigger and gate whether a GC starts in a plane.
     pub(crate) fn consider_gc(&mut self, plane: PlaneIx) {
-        if self.flash.traits.late {
+        if self.flash.traits.late_bound {
             return self.consider_step(plane);
         }
         match self.up.ftl.gc.planes[plane as usize].state {
@@ -33,16 +33,16 @@ where
         let want = self.ask(|policies, view| policies.gc_trigger.want(view, plane));
         if want == Want::No {
             self.leave_gate(plane);
-            if self.flash.traits.rests && self.seeks_rest(plane) {
-                self.start_gc(plane, false, Reason::Rest);
+            if self.flash.traits.returns_to_fast && self.should_return_to_fast(plane) {
+                self.start_gc(plane, false, Reason::ReturnToFast);
             }
             return;
         }
-        if self.flash.traits.gathers_gc && !self.is_worth_its_padding(plane, want == Want::Hard) {
+        if self.flash.traits.assembles_gc && !self.is_worth_its_padding(plane, want == Want::Hard) {
             return self.leave_gate(plane);
         }
         if self.flash.traits.gc_ideal {
-            return self.collect_at_once(plane);
+            return self.collect_ideal(plane);
         }
         let gate = self.ask(|policies, view| policies.gc_gate.may_start(view, plane, want));
         if gate != Gate::Open {
@@ -57,23 +57,23 @@ where
             self.flash.counters.gate_wait_ns_max = self.flash.counters.gate_wait_ns_max.max(waited);
         }
         self.leave_gate(plane);
-        if self.flash.traits.gathers_gc {
+        if self.flash.traits.assembles_gc {
             self.note_wanted_gc(plane);
         }
         self.start_gc(plane, want == Want::Hard, Reason::Wanted);
     }
 
-    /// A GC that still waits for what it must hold learns that its plane has become urgent.
+    /// A GC that still waits for what it must lock learns that its plane has become urgent.
     fn note_urgency(&mut self, plane: PlaneIx) {
         if !self.flash.is_urgent(plane) && self.ask(|policies, view| policies.gc_trigger.want(view, plane)) == Want::Hard {
-            let plan = self.ask(|policies, view| policies.gc_hold.hold(view, plane, true));
+            let plan = self.ask(|policies, view| policies.gc_lock.lock(view, plane, true));
             self.flash.set_urgent(plane, true);
             let gc = &mut self.up.ftl.gc.planes[plane as usize];
             gc.plan.release_each_page = plan.release_each_page;
-            if self.flash.traits.gathers {
-                // Its request to hold no longer comes after programs that have waited long enough.
+            if self.flash.traits.assembles {
+                // Its lock request no longer comes after programs that have waited long enough.
                 let die = self.flash.die_of(plane);
-                self.update_closed(die);
+                self.update_masked(die);
                 self.try_start(die);
             }
         }
@@ -88,7 +88,7 @@ where
             let channel = self.flash.channel_of(self.flash.die_of(plane));
             self.up.ftl.gc.channels[channel].gated += 1;
         }
-        if let Gate::ShutUntil(at) = gate {
+        if let Gate::ClosedUntil(at) = gate {
             self.up.ftl.gc.planes[plane as usize].retry_at = at;
             self.set_timer(at, Timer::Gate(plane));
         }
@@ -136,7 +136,7 @@ where
     }
 
     pub(crate) fn start_gc(&mut self, plane: PlaneIx, urgent: bool, reason: Reason) {
-        let plan = self.ask(|policies, view| policies.gc_hold.hold(view, plane, urgent));
+        let plan = self.ask(|policies, view| policies.gc_lock.lock(view, plane, urgent));
         self.flash.step_arrives(plane);
         let now = self.flash.now;
         self.gc_begins(plane);
@@ -147,36 +147,36 @@ where
         self.flash.set_urgent(plane, urgent);
         let channel = self.flash.channel_of(self.flash.die_of(plane));
         self.up.ftl.gc.channels[channel].under_way += 1;
-        self.ask_to_hold(plane);
+        self.request_lock(plane);
     }
 
-    pub(super) fn hold_complete(&mut self, plane: PlaneIx) {
+    pub(super) fn lock_complete(&mut self, plane: PlaneIx) {
         let gc = &mut self.up.ftl.gc.planes[plane as usize];
         gc.state = GcState::Moving;
         let begins = gc.victim == NONE;
         if begins {
             let Some(victim) = self.choose_victim(plane) else {
                 self.end_without_erase(plane);
-                if self.flash.traits.gathers_gc {
-                    self.gather_without(plane);
+                if self.flash.traits.assembles_gc {
+                    self.assemble_without(plane);
                 }
                 // It leaves its turn to the others, as one that has erased does.
                 self.ask_gates(None);
                 return;
             };
-            self.up.ftl.books.begin_collect(victim);
-            self.up.ftl.books.prefetch_block(victim);
+            self.up.ftl.tables.begin_collect(victim);
+            self.up.ftl.tables.prefetch_block(victim);
             let gc = &mut self.up.ftl.gc.planes[plane as usize];
             gc.victim = victim;
             (gc.cursor, gc.fetched) = (0, 0);
-            gc.held_since = self.flash.now;
+            gc.locked_since = self.flash.now;
             if self.flash.traits.aligns {
                 self.align_gc(plane);
             }
         }
-        self.gc_holds(plane);
+        self.gc_locks(plane);
         self.set_ready(plane, Class::Gc);
-        if begins && self.flash.traits.gathers_gc {
+        if begins && self.flash.traits.assembles_gc {
             self.bring_siblings(plane);
         }
         self.try_start(self.flash.die_of(plane));
@@ -187,19 +187,19 @@ where
         let want = self.ask(|policies, view| policies.gc_trigger.want(view, plane));
         let urgent = want == Want::Hard;
         self.flash.set_urgent(plane, urgent);
-        let plan = self.ask(|policies, view| policies.gc_hold.hold(view, plane, urgent));
+        let plan = self.ask(|policies, view| policies.gc_lock.lock(view, plane, urgent));
         self.flash.step_arrives(plane);
-        if plan.release_each_page || !self.up.ftl.gc.planes[plane as usize].holds {
+        if plan.release_each_page || !self.up.ftl.gc.planes[plane as usize].locks {
             self.flash.counters.preemptions += u64::from(plan.release_each_page);
-            // The request to hold again stands beside the waiting work before the hold is given up, so that `order` decides.
+            // The next lock request stands beside the waiting work before the lock is given up, so that `order` decides.
             self.up.ftl.gc.planes[plane as usize].state = GcState::Claiming;
-            self.set_ready(plane, Class::Hold);
+            self.set_ready(plane, Class::Lock);
             self.release_channels(plane);
             self.up.ftl.gc.planes[plane as usize].plan = plan;
             return self.release(plane);
         }
         self.set_ready(plane, Class::Gc);
-        if self.flash.traits.gathers_gc {
+        if self.flash.traits.assembles_gc {
             self.programs_changed(self.flash.die_of(plane));
         }
     }

@@ -1,4 +1,4 @@
-//! Garbage collection without time, in the books and in the oracle's alone: of drives whose GC is ideal, and while a drive ages.
+//! Garbage collection without time, in the tables and the oracle alone: of drives whose GC is ideal, and while a drive ages.
 
 use crate::context::Context;
 use crate::event::EventQueue;
@@ -16,10 +16,10 @@ impl<Q: EventQueue, U> Engine<Q, WithFtl<U>>
 where
     Self: Above,
 {
-    /// GC in no time: pages are moved and blocks erased in the books alone.
-    pub(super) fn collect_at_once(&mut self, plane: PlaneIx) {
+    /// Ideal GC: pages are moved and blocks erased in the tables alone.
+    pub(super) fn collect_ideal(&mut self, plane: PlaneIx) {
         // A block must not become a victim while a page of it is being programmed; the end of that program asks again.
-        if self.up.ftl.books.programs_under_way(plane) {
+        if self.up.ftl.tables.programs_under_way(plane) {
             return;
         }
         while self.ask(|policies, view| policies.gc_trigger.want(view, plane)) != Want::No {
@@ -31,40 +31,40 @@ where
             self.flash.counters.gcs += 1;
             self.flash.counters.erases += 1;
         }
-        self.wake_starved(plane);
+        self.wake_space_blocked(plane);
     }
 
-    /// Moves every valid page of a block and erases it, in the books and in the oracle's, without time. Returns the pages moved.
+    /// Moves every valid page of a block and erases it, in the tables and the oracle, without time. Returns the pages moved.
     pub(crate) fn collect_functionally(&mut self, victim: BlockIx) -> u32 {
         let pages = self.flash.device.geometry.pages_per_block;
         let plane = self.flash.device.geometry.plane_of(victim);
-        self.up.ftl.books.begin_collect(victim);
+        self.up.ftl.tables.begin_collect(victim);
         let mut moved = 0;
-        let mut ahead = self.up.ftl.books.next_valid(victim, 0);
+        let mut ahead = self.up.ftl.tables.next_valid(victim, 0);
         for _ in 0..PAGES_AHEAD {
             ahead = self.fetch_ahead(victim, ahead);
         }
-        while let Some(offset) = self.up.ftl.books.next_valid(victim, 0) {
+        while let Some(offset) = self.up.ftl.tables.next_valid(victim, 0) {
             ahead = self.fetch_ahead(victim, ahead);
             let from = victim * pages + offset;
-            let lpn = self.up.ftl.books.owner(from);
+            let lpn = self.up.ftl.tables.owner(from);
             let write_point = self.ageing_point(plane, true);
-            let to = self.up.ftl.books.take(plane, write_point, Claimant::Gc).expect("GC always has its reserved block");
-            self.up.ftl.books.commit_move(lpn, from, to);
+            let to = self.up.ftl.tables.take(plane, write_point, Claimant::Gc).expect("GC always has its reserved block");
+            self.up.ftl.tables.commit_move(lpn, from, to);
             if let Some(oracle) = &mut self.up.oracle {
                 oracle.move_page(from, to);
             }
             moved += 1;
         }
-        self.up.ftl.books.erased(victim);
+        self.up.ftl.tables.erased(victim);
         moved
     }
 
     /// Brings the map entry of a victim's valid page near; returns the next valid one.
     fn fetch_ahead(&self, victim: BlockIx, offset: Option<u32>) -> Option<u32> {
         let offset = offset?;
-        let books = &self.up.ftl.books;
-        books.prefetch(books.owner(victim * self.flash.device.geometry.pages_per_block + offset));
-        books.next_valid(victim, offset + 1)
+        let tables = &self.up.ftl.tables;
+        tables.prefetch(tables.owner(victim * self.flash.device.geometry.pages_per_block + offset));
+        tables.next_valid(victim, offset + 1)
     }
 }

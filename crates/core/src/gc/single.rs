@@ -1,4 +1,4 @@
-//! What a plane's GC does next where it holds nothing: one flash operation at a time, chosen when it starts.
+//! What a plane's GC does next where it locks nothing: one flash operation at a time, chosen when it starts.
 //!
 //! A plane that wants GC has a ready bit of the class `Gc`. When it is picked, it becomes the erase of a block without valid pages,
 //! or the read of a page of a victim, or of a block that is partly moved and has fewer left. The page that was read then waits for
@@ -30,11 +30,11 @@ where
     fn set_step(&mut self, plane: PlaneIx) {
         let want = self.ask(|policies, view| policies.gc_trigger.want(view, plane));
         let cleanup = &self.up.ftl.gc.cleanup[plane as usize];
-        let (rests, stuck) = (cleanup.runs || cleanup.page_waits, cleanup.stuck);
+        let (paused, stuck) = (cleanup.runs || cleanup.page_waits, cleanup.stuck);
         let begun = !cleanup.opened.is_empty();
         let in_flight = cleanup.opened.iter().any(|opened| opened.in_flight > 0);
         let urgent = want == Want::Hard && (!stuck || in_flight);
-        let wanted = !stuck && (want != Want::No || self.returns_to_rest(plane));
+        let wanted = !stuck && (want != Want::No || self.returns_to_fast(plane));
         let gc = &mut self.up.ftl.gc.planes[plane as usize];
         let hurries = urgent && !self.flash.is_urgent(plane);
         self.flash.set_urgent(plane, urgent);
@@ -43,7 +43,7 @@ where
             self.hurry_pages(plane);
         }
         let is_ready = self.flash.is_ready(plane, Class::Gc);
-        if !wanted || rests {
+        if !wanted || paused {
             self.clear_ready(plane, Class::Gc);
         } else if !is_ready {
             self.flash.step_arrives(plane);
@@ -51,11 +51,14 @@ where
         }
     }
 
-    /// Whether idle time is used to bring write points of a plane to rest. Pages that are on their way already do so for as many.
-    fn returns_to_rest(&mut self, plane: PlaneIx) -> bool {
-        let Some(rest) = self.ask(|policies, _| policies.page_choice.rest()) else { return false };
-        let late = self.up.ftl.late.as_ref().expect("a design that places late");
-        late.points.restless(plane, rest) != 0 && !self.seen().host_waits() && late.points.restless_of_all(rest) > late.moving
+    /// Whether idle time is used to return write points of a plane to fast pages. Pages that are on their way already do so for
+    /// as many.
+    fn returns_to_fast(&mut self, plane: PlaneIx) -> bool {
+        let Some(parking) = self.ask(|policies, _| policies.page_choice.parking()) else { return false };
+        let late_bound = self.up.ftl.late_bound.as_ref().expect("a design with late-bound allocation");
+        late_bound.points.unparked(plane, parking) != 0
+            && !self.seen().host_waits()
+            && late_bound.points.unparked_of_all(parking) > late_bound.moving
     }
 
     /// A plane's GC was picked at an idle die whose channel is free: it resolves into one operation. Returns whether the die is now
@@ -63,7 +66,7 @@ where
     #[inline(never)]
     pub(super) fn single_step(&mut self, plane: PlaneIx) -> bool {
         let wanted = self.ask(|policies, view| policies.gc_trigger.want(view, plane)) != Want::No;
-        if !wanted && !self.returns_to_rest(plane) {
+        if !wanted && !self.returns_to_fast(plane) {
             // It was for idle time, which is over.
             self.set_step(plane);
             return false;
@@ -71,7 +74,7 @@ where
         if wanted && let Some(block) = self.block_without_pages(plane) {
             let Opened { moved, began, moved_at, .. } = *self.opened(plane, block);
             let gc = &mut self.up.ftl.gc.planes[plane as usize];
-            (gc.victim, gc.moved, gc.started, gc.held_since, gc.moved_at) = (block, moved, began, began, moved_at);
+            (gc.victim, gc.moved, gc.started, gc.locked_since, gc.moved_at) = (block, moved, began, began, moved_at);
             self.up.ftl.gc.cleanup[plane as usize].runs = true;
             self.erase_victim(plane, true);
             return true;
@@ -82,8 +85,8 @@ where
             return false;
         };
         let from = block * self.flash.device.geometry.pages_per_block + offset;
-        self.late().moving += 1;
-        self.flash.counters.moves_for_rest += u64::from(!wanted);
+        self.late_bound().moving += 1;
+        self.flash.counters.return_to_fast_moves += u64::from(!wanted);
         self.up.ftl.gc.cleanup[plane as usize].runs = true;
         self.begin_gc_op(plane, OpKind::Read, from);
         true
@@ -91,9 +94,9 @@ where
 
     /// A block of the plane that holds nothing valid, opened if it was not.
     fn block_without_pages(&mut self, plane: PlaneIx) -> Option<BlockIx> {
-        let books = &self.up.ftl.books;
+        let tables = &self.up.ftl.tables;
         let opened = &self.up.ftl.gc.cleanup[plane as usize].opened;
-        let drained = opened.iter().find(|opened| opened.in_flight == 0 && books.valid_pages(opened.block) == 0);
+        let drained = opened.iter().find(|opened| opened.in_flight == 0 && tables.valid_pages(opened.block) == 0);
         match drained {
             Some(drained) => Some(drained.block),
             None => self.empty_victim(plane).inspect(|&block| self.open(plane, block)),
@@ -102,28 +105,28 @@ where
 
     /// The block and the offset of the page that is moved next.
     fn next_move(&mut self, plane: PlaneIx) -> Option<(BlockIx, u32)> {
-        let books = &self.up.ftl.books;
+        let tables = &self.up.ftl.tables;
         let opened = &self.up.ftl.gc.cleanup[plane as usize].opened;
         // Of the blocks that are partly moved, the one with the fewest pages left.
         let left = |opened: &Opened| {
-            let left = books.valid_pages(opened.block).saturating_sub(opened.in_flight).max(1);
-            books.next_valid(opened.block, opened.cursor).map(|_| (left, opened.block))
+            let left = tables.valid_pages(opened.block).saturating_sub(opened.in_flight).max(1);
+            tables.next_valid(opened.block, opened.cursor).map(|_| (left, opened.block))
         };
         let begun = opened.iter().filter_map(left).min();
-        let sticks = begun.is_some_and(|(left, _)| books.least_valid_bound(plane) >= left);
+        let sticks = begun.is_some_and(|(left, _)| tables.least_valid_bound(plane) >= left);
         let mut block = begun.map(|(_, block)| block);
         if !sticks
             && let Some(victim) = self.choose_victim(plane)
-            && begun.is_none_or(|(left, _)| self.up.ftl.books.valid_pages(victim) < left)
+            && begun.is_none_or(|(left, _)| self.up.ftl.tables.valid_pages(victim) < left)
         {
             self.open(plane, victim);
-            self.up.ftl.books.prefetch_block(victim);
+            self.up.ftl.tables.prefetch_block(victim);
             block = Some(victim);
         }
         let block = block?;
         let opened = self.opened(plane, block);
         let from = opened.cursor;
-        let offset = self.up.ftl.books.next_valid(block, from)?;
+        let offset = self.up.ftl.tables.next_valid(block, from)?;
         let opened = self.opened(plane, block);
         opened.cursor = offset + 1;
         opened.in_flight += 1;
@@ -131,7 +134,7 @@ where
     }
 
     fn open(&mut self, plane: PlaneIx, block: BlockIx) {
-        self.up.ftl.books.begin_collect(block);
+        self.up.ftl.tables.begin_collect(block);
         let now = self.flash.now;
         let opened = Opened { block, cursor: 0, in_flight: 0, moved: 0, began: now, moved_at: now };
         self.up.ftl.gc.cleanup[plane as usize].opened.push(opened);
@@ -143,13 +146,13 @@ where
     }
 
     /// A page that was read is not needed any more.
-    pub(super) fn single_page_died(&mut self, plane: PlaneIx, ppn: Ppn) {
-        let block = self.up.ftl.books.block_of(ppn);
+    pub(super) fn single_copy_wasted(&mut self, plane: PlaneIx, ppn: Ppn) {
+        let block = self.up.ftl.tables.block_of(ppn);
         self.opened(plane, block).in_flight -= 1;
-        self.late().moving -= 1;
+        self.late_bound().moving -= 1;
         self.consider_step(plane);
-        // Planes that relied on it to bring a write point to rest are asked again.
-        if self.ask(|policies, _| policies.page_choice.rest()).is_some() {
+        // Planes that relied on it to return a write point to fast pages are asked again.
+        if self.ask(|policies, _| policies.page_choice.parking()).is_some() {
             (0..self.flash.device.geometry.planes()).for_each(|plane| self.consider_step(plane));
         }
     }
@@ -162,9 +165,9 @@ where
 
     /// A page of a block that is partly moved is in the plane that took it.
     pub(super) fn single_page_moved(&mut self, plane: PlaneIx, from: Ppn, destination: PlaneIx) {
-        self.flash.counters.gc_pages_elsewhere += u64::from(destination != plane);
+        self.flash.counters.gc_pages_cross_plane += u64::from(destination != plane);
         self.up.ftl.gc_bound[destination as usize] -= 1;
-        let (block, now) = (self.up.ftl.books.block_of(from), self.flash.now);
+        let (block, now) = (self.up.ftl.tables.block_of(from), self.flash.now);
         let opened = self.opened(plane, block);
         opened.in_flight -= 1;
         opened.moved += 1;

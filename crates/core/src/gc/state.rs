@@ -3,7 +3,7 @@
 use crate::attribution::trail::NOBODY;
 use crate::device::Device;
 use crate::ids::{BlockIx, NONE, PlaneIx};
-use crate::policy::answers::{HoldPlan, Scope};
+use crate::policy::answers::{LockPlan, Scope};
 use crate::traits::Traits;
 use crate::units::Ns;
 
@@ -12,7 +12,7 @@ use crate::units::Ns;
 pub enum GcState {
     /// No GC.
     Idle,
-    /// Waiting for what it must hold.
+    /// Waiting for what it must lock.
     Claiming,
     /// Moving pages.
     Moving,
@@ -34,8 +34,8 @@ pub(crate) struct ChannelGcs {
 pub(crate) enum Reason {
     /// The trigger wanted it.
     Wanted,
-    /// It brings write points to rest, and ends when they are.
-    Rest,
+    /// It returns write points to fast pages, and ends when they are there.
+    ReturnToFast,
     /// A GC of its die began to move pages, and both fill the same programs.
     Sibling,
 }
@@ -49,19 +49,19 @@ pub(crate) struct Gc {
     pub cursor: u32,
     /// The first offset whose owner's map entry has not been fetched.
     pub(super) fetched: u32,
-    pub plan: HoldPlan,
-    /// It holds its plane or die.
-    pub holds: bool,
+    pub plan: LockPlan,
+    /// It has locked its plane or die.
+    pub locks: bool,
     /// Since when.
-    pub(super) holds_since: Ns,
+    pub(super) locks_since: Ns,
     /// The write point that takes its pages, if `align` has chosen it.
     pub write_point: Option<u8>,
-    /// The next channel to claim; those before it are held.
+    /// The next channel to claim; those before it are locked.
     pub(super) claim: u32,
     pub(super) reason: Reason,
     pub started: Ns,
-    /// When it first held all that it must.
-    pub held_since: Ns,
+    /// When it first had locked all that it must.
+    pub locked_since: Ns,
     /// When the gate wants to be asked again.
     pub(super) retry_at: Ns,
     /// Since when it waits at the gate, if it does.
@@ -81,8 +81,8 @@ pub(crate) struct Gc {
 }
 
 impl Gc {
-    pub fn is_for_rest(&self) -> bool {
-        self.reason == Reason::Rest
+    pub fn is_return_to_fast(&self) -> bool {
+        self.reason == Reason::ReturnToFast
     }
 
     pub fn idle() -> Self {
@@ -91,14 +91,14 @@ impl Gc {
             victim: NONE,
             cursor: 0,
             fetched: 0,
-            plan: HoldPlan { scope: Scope::Plane, release_each_page: false },
-            holds: false,
-            holds_since: 0,
+            plan: LockPlan { scope: Scope::Plane, release_each_page: false },
+            locks: false,
+            locks_since: 0,
             write_point: None,
             claim: 0,
             reason: Reason::Wanted,
             started: 0,
-            held_since: 0,
+            locked_since: 0,
             retry_at: Ns::MAX,
             gated_since: 0,
             number: NOBODY,
@@ -113,14 +113,14 @@ impl Gc {
 
 /// The programs of a die's GCs that wait for each other.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct GcGather {
+pub(crate) struct GcAssembly {
     /// Until when the first of them waits.
     pub(super) until: Ns,
     /// The erased pages of the die when a plane of it last wanted a GC and got it; 0 once the host has programmed since.
     pub(super) erased_then: u32,
 }
 
-impl GcGather {
+impl GcAssembly {
     pub const EMPTY: Self = Self { until: Ns::MAX, erased_then: 0 };
 }
 
@@ -186,9 +186,9 @@ pub(crate) struct Gcs {
     /// GC as single operations, of each plane; none where GC is no such thing.
     pub(super) cleanup: Vec<Cleanup>,
     /// Until when the programs of each die wait for those of its other planes; none where they need not.
-    pub(super) gather_until: Vec<Ns>,
-    /// The programs of GCs that each die gathers; none where it gathers none.
-    pub(super) gather: Vec<GcGather>,
+    pub(super) assembly_until: Vec<Ns>,
+    /// The superpages of GCs that each die assembles; none where it assembles none.
+    pub(super) assembly: Vec<GcAssembly>,
     /// What the dies did, if that is measured.
     pub(super) work: Work,
     /// Erases of each plane since the drive began to run, and those before counting began.
@@ -209,14 +209,14 @@ impl Gcs {
             gated: vec![0; planes.div_ceil(64)],
             channels: vec![ChannelGcs::default(); g.channels as usize],
             cleanup: Vec::new(),
-            gather_until: if traits.gathers { vec![Ns::MAX; dies] } else { Vec::new() },
-            gather: if traits.gathers_gc { vec![GcGather::EMPTY; dies] } else { Vec::new() },
+            assembly_until: if traits.assembles { vec![Ns::MAX; dies] } else { Vec::new() },
+            assembly: if traits.assembles_gc { vec![GcAssembly::EMPTY; dies] } else { Vec::new() },
             work: Work::default(),
             plane_erases: vec![0; planes],
             plane_erases_then: vec![0; planes],
             candidates: Vec::new(),
         };
-        if traits.late {
+        if traits.late_bound {
             // Each plane's GC gets a number, as blocks are cleaned without beginning or end.
             for gc in &mut gcs.planes {
                 gc.number = gcs.started;
@@ -281,9 +281,9 @@ impl Gcs {
         self.plane_erases.iter().zip(&self.plane_erases_then).map(|(now, then)| now - then)
     }
 
-    /// Of holds under way only what comes from now on counts.
+    /// Of locks under way only what comes from now on counts.
     pub fn count_from(&mut self, now: Ns) {
-        self.planes.iter_mut().for_each(|gc| gc.holds_since = now);
+        self.planes.iter_mut().for_each(|gc| gc.locks_since = now);
         self.plane_erases_then.clone_from(&self.plane_erases);
     }
 }

@@ -1,18 +1,18 @@
 //! One step of a GC, which is one flash operation: the next valid page of a victim, or the erase; and what comes of it.
 //!
-//! Nothing is chosen early: each page and its destination when the step is picked, so a page that died in the meantime is not copied.
-//! Where GC holds nothing, every step is chosen among the blocks of the plane anew.
+//! Each page and its destination are chosen when the step is picked, not earlier, so a page that was overwritten in the meantime
+//! is not copied. Where GC locks nothing, each step chooses its victim anew among the blocks of the plane.
 
 use crate::context::Context;
 use crate::event::EventQueue;
 use crate::flash::Engine;
 use crate::flash::op::{Class, Op, OpKind, Owner};
-use crate::flash::upper::{Gathers, ReadsAhead, Upper};
+use crate::flash::upper::{Assembles, ReadsAhead, Upper};
 use crate::ftl::FETCHED_AT_ONCE;
 use crate::ftl::above::{Above, WithFtl};
 use crate::gc::state::GcState;
 use crate::ids::{NONE, PlaneIx, Ppn};
-use crate::observe::Occupant;
+use crate::observe::TrafficClass;
 
 impl<Q: EventQueue, U> Engine<Q, WithFtl<U>>
 where
@@ -21,37 +21,37 @@ where
     /// The step of a GC that was picked. Returns whether the die is now busy.
     pub(crate) fn gc_step(&mut self, plane: PlaneIx) -> bool {
         self.clear_ready(plane, Class::Gc);
-        if self.flash.traits.late {
+        if self.flash.traits.late_bound {
             return self.single_step(plane);
         }
-        if self.up.ftl.gc.planes[plane as usize].is_for_rest() && self.rest_is_over(plane) {
+        if self.up.ftl.gc.planes[plane as usize].is_return_to_fast() && self.return_to_fast_is_over(plane) {
             return self.abandon_gc(plane);
         }
         let gc = self.up.ftl.gc.planes[plane as usize];
         let die = self.flash.die_of(plane);
-        if let Some(offset) = self.up.ftl.books.next_valid(gc.victim, gc.cursor) {
+        if let Some(offset) = self.up.ftl.tables.next_valid(gc.victim, gc.cursor) {
             self.up.ftl.gc.planes[plane as usize].cursor = offset + 1;
             if offset >= gc.fetched {
-                self.up.ftl.gc.planes[plane as usize].fetched = self.up.ftl.books.prefetch_owners(gc.victim, offset, FETCHED_AT_ONCE);
+                self.up.ftl.gc.planes[plane as usize].fetched = self.up.ftl.tables.prefetch_owners(gc.victim, offset, FETCHED_AT_ONCE);
             }
             let kind = if self.flash.traits.gc_through_controller { OpKind::Read } else { OpKind::Copyback };
-            self.flash.counters.moves_for_rest += u64::from(gc.is_for_rest());
+            self.flash.counters.return_to_fast_moves += u64::from(gc.is_return_to_fast());
             self.up.ftl.gc.planes[plane as usize].reads = true;
             self.begin_gc_op(plane, kind, gc.victim * self.flash.device.geometry.pages_per_block + offset);
             return true;
         }
         if gc.in_ram + gc.in_registers > 0 {
-            // What is only in RAM is not erased on the flash.
-            self.gc_rests(plane);
+            // The victim is not erased while copies of its pages are in RAM alone.
+            self.gc_pauses(plane);
             return self.flash.is_running(die);
         }
         self.release_channels(plane);
         self.up.ftl.gc.planes[plane as usize].state = GcState::Erasing;
-        if self.flash.traits.gathers_gc {
+        if self.flash.traits.assembles_gc {
             self.programs_changed(die);
         }
         self.up.ftl.gc.planes[plane as usize].moved_at = self.flash.now;
-        // Giving up the channel may have let another die onto it, or begun a sibling's step here; the erase then waits in line
+        // Giving up the channel may have let another die onto it, or begun a sibling's step here; the erase then waits in the queue
         // like any other work.
         let starts = !self.flash.is_running(die) && self.channel_free(self.flash.channel_of(die), die);
         self.erase_victim(plane, starts);
@@ -61,8 +61,8 @@ where
     /// Begins to move a page of a plane.
     #[inline(always)]
     pub(super) fn begin_gc_op(&mut self, plane: PlaneIx, kind: OpKind, from: Ppn) {
-        let lpn = self.up.ftl.books.owner(from);
-        let mut op = Op::new(kind, Class::Gc, Occupant::GcRead, Owner::Gc(plane), lpn, plane);
+        let lpn = self.up.ftl.tables.owner(from);
+        let mut op = Op::new(kind, Class::Gc, TrafficClass::GcRead, Owner::Gc(plane), lpn, plane);
         op.ppn = from;
         op.sectors = self.flash.device.geometry.sectors_per_page() as u8;
         op.since = self.flash.now;
@@ -74,14 +74,14 @@ where
         if let Some(oracle) = &mut self.up.oracle {
             oracle.read_flash(op, from, true);
         }
-        if self.flash.traits.gc_joins { self.begin_with_partners(die, op) } else { self.begin(die, op) }
+        if self.flash.traits.pairs_with_gc { self.begin_with_partners(die, op) } else { self.begin(die, op) }
     }
 
     /// Erases the victim of a plane's GC: now if it `starts`, else when its turn comes.
     pub(super) fn erase_victim(&mut self, plane: PlaneIx, starts: bool) {
         let gc = self.up.ftl.gc.planes[plane as usize];
-        self.flash.counters.gc_copy_ns += self.flash.now - gc.held_since;
-        let mut op = Op::new(OpKind::Erase, Class::Gc, Occupant::Erase, Owner::Gc(plane), NONE, plane);
+        self.flash.counters.gc_copy_ns += self.flash.now - gc.locked_since;
+        let mut op = Op::new(OpKind::Erase, Class::Gc, TrafficClass::Erase, Owner::Gc(plane), NONE, plane);
         op.ppn = gc.victim;
         op.since = self.flash.now;
         let op = self.flash.new_op(op);
@@ -101,28 +101,28 @@ where
     }
 
     fn gc_page_read(&mut self, plane: PlaneIx, op: u32) {
-        let late = self.flash.traits.late;
-        let waits = if late {
+        let late_bound = self.flash.traits.late_bound;
+        let waits = if late_bound {
             self.up.ftl.gc.cleanup[plane as usize].runs = false;
             true
         } else {
             self.gc_read_crossed(plane)
         };
         let Op { tag: lpn, ppn, sectors, .. } = self.flash.ops[op as usize];
-        if self.up.ftl.books.lookup(lpn) != ppn {
-            self.flash.counters.gc_pages_died += 1;
-            return match (late, waits) {
-                (true, _) => self.single_page_died(plane, ppn),
+        if self.up.ftl.tables.lookup(lpn) != ppn {
+            self.flash.counters.gc_copies_wasted += 1;
+            return match (late_bound, waits) {
+                (true, _) => self.single_copy_wasted(plane, ppn),
                 (_, true) => self.gc_page_done(plane),
                 (_, false) => self.programs_changed(self.flash.die_of(plane)),
             };
         }
         let destination = match self.flash.traits {
-            traits if traits.late => NONE,
+            traits if traits.late_bound => NONE,
             traits if traits.gc_across => self.choose_destination(plane),
             _ => plane,
         };
-        let mut program = Op::new(OpKind::Program, Class::GcProgram, Occupant::GcProgram, Owner::Gc(plane), lpn, destination);
+        let mut program = Op::new(OpKind::Program, Class::GcProgram, TrafficClass::GcProgram, Owner::Gc(plane), lpn, destination);
         program.ppn = ppn;
         program.sectors = sectors;
         let program = self.flash.new_op(program);
@@ -130,7 +130,7 @@ where
             let content = oracle.carried(op);
             oracle.carry(program, content);
         }
-        if late {
+        if late_bound {
             self.up.ftl.gc.cleanup[plane as usize].page_waits = true;
             self.enqueue(program);
             return self.consider_step(plane);
@@ -155,16 +155,16 @@ where
         if kind == OpKind::Copyback {
             self.copied_back(ppn, target);
         }
-        if !self.up.ftl.books.commit_move(lpn, ppn, target) {
-            self.flash.counters.gc_pages_died += 1;
+        if !self.up.ftl.tables.commit_move(lpn, ppn, target) {
+            self.flash.counters.gc_copies_wasted += 1;
         }
-        if self.flash.traits.late {
+        if self.flash.traits.late_bound {
             return self.single_page_moved(plane, ppn, destination);
         }
         let gc = &mut self.up.ftl.gc.planes[plane as usize];
         gc.moved += 1;
         gc.in_ram -= u32::from(kind == OpKind::Program);
-        if self.gc_has_rested(plane) {
+        if self.gc_has_paused(plane) {
             self.gc_page_done(plane);
         }
         if self.flash.traits.gc_across {
@@ -174,7 +174,7 @@ where
 
     fn gc_erased(&mut self, plane: PlaneIx) {
         let gc = self.up.ftl.gc.planes[plane as usize];
-        self.flash.counters.blocks_out_of_turn += u64::from(self.up.ftl.books.erased(gc.victim));
+        self.flash.counters.blocks_out_of_turn += u64::from(self.up.ftl.tables.erased(gc.victim));
         self.up.ftl.gc.note_erase(plane);
         self.erased(gc.victim);
         if self.flash.traits.measures {
@@ -187,10 +187,10 @@ where
         counters.gc_ns += took;
         counters.gc_ns_max = counters.gc_ns_max.max(took);
         counters.gc_turn_ns_max = counters.gc_turn_ns_max.max(took);
-        if Self::TOLD {
-            self.tell_gc(plane);
+        if Self::TRACED {
+            self.trace_gc(plane);
         }
-        if self.flash.traits.late {
+        if self.flash.traits.late_bound {
             self.single_erased(plane, gc.victim);
         } else {
             self.release(plane);
@@ -199,7 +199,7 @@ where
         if self.flash.traits.suspends {
             self.erase_ends(self.flash.die_of(plane));
         }
-        self.wake_starved(plane);
+        self.wake_space_blocked(plane);
         self.gc_ended(plane);
         self.consider_gc(plane);
         self.ask_gates(None);

@@ -1,7 +1,7 @@
-//! Strict multi-plane programs: a die programs only when every plane of it has a page, at one offset.
+//! Superpage programs: a die programs only when every plane of it has a page, at one offset.
 //!
-//! Until then its programs are shut out like held work. Write points that lag behind are padded up to the others; when the
-//! first program has waited too long, so are the planes without one. The host's programs gather apart from those of GCs,
+//! Until then its programs are masked like locked work. Write points that lag behind are padded up to the others; when the
+//! first program has waited too long, so are the planes without one. The host's superpages are assembled apart from those of GCs,
 //! which wait only for planes whose GC can still bring a page. A GC waits until its page is programmed: nothing is erased
 //! whose copy is only in RAM. Where GC may move pages to any plane of the die, it reads on until there is one for each.
 
@@ -9,13 +9,13 @@ use crate::context::Context;
 use crate::event::EventQueue;
 use crate::flash::Engine;
 use crate::flash::op::{Class, class_bits};
-use crate::flash::upper::Gathers;
+use crate::flash::upper::Assembles;
 use crate::ftl::Claimant;
 use crate::ftl::above::{Above, WithFtl};
 use crate::gc::state::{GcState, Reason};
 use crate::ids::{DieIx, NONE, PlaneIx};
 use crate::policy::answers::{Gate, Want};
-use crate::policy::interface::{GcGate, Join, Place};
+use crate::policy::interface::{GcGate, Pairing, Place};
 use crate::timer::Timer;
 use crate::units::Ns;
 
@@ -33,40 +33,40 @@ where
 
     /// The programs of a die that may not start yet, as bits of its mask.
     #[inline(never)]
-    pub(super) fn not_gathered(&self, die: DieIx) -> u64 {
-        let host = if self.gathered(die) { 0 } else { HOST_PROGRAMS };
-        if !self.flash.traits.gathers_gc {
-            return host | self.holds_put_off(die);
+    pub(super) fn not_assembled(&self, die: DieIx) -> u64 {
+        let host = if self.assembled(die) { 0 } else { HOST_PROGRAMS };
+        if !self.flash.traits.assembles_gc {
+            return host | self.locks_put_off(die);
         }
-        let gc = if self.gc_gathered(die) { 0 } else { class_bits(Class::GcProgram) };
+        let gc = if self.gc_assembled(die) { 0 } else { class_bits(Class::GcProgram) };
         host | gc
     }
 
-    /// The requests to hold that come after the host's programs of a die which have waited long enough: those of GCs that are
+    /// The lock requests that come after the host's programs of a die which have waited long enough: those of GCs that are
     /// not urgent. The host needs all planes at once, and GCs that take turns would leave it none for as long as one of them
     /// wants to go on.
-    fn holds_put_off(&self, die: DieIx) -> u64 {
-        let due = self.flash.now >= self.up.ftl.gc.gather_until[die as usize];
-        if !due || !self.planes_of(die).all(|plane| self.up.ftl.books.can_take(plane, 0, Claimant::Host)) {
+    fn locks_put_off(&self, die: DieIx) -> u64 {
+        let due = self.flash.now >= self.up.ftl.gc.assembly_until[die as usize];
+        if !due || !self.planes_of(die).all(|plane| self.up.ftl.tables.can_take(plane, 0, Claimant::Host)) {
             return 0;
         }
         let put_off = self.planes_of(die).filter(|&plane| !self.flash.is_urgent(plane));
-        put_off.fold(0, |bits, plane| bits | self.flash.bit(plane, Class::Hold))
+        put_off.fold(0, |bits, plane| bits | self.flash.bit(plane, Class::Lock))
     }
 
     /// Whether the host's programs of a die may start: all planes can take a page, and have one or have been waited for in vain.
-    fn gathered(&self, die: DieIx) -> bool {
-        let forced = self.flash.now >= self.up.ftl.gc.gather_until[die as usize];
+    fn assembled(&self, die: DieIx) -> bool {
+        let forced = self.flash.now >= self.up.ftl.gc.assembly_until[die as usize];
         self.planes_of(die).all(|plane| {
-            let free = !self.flash.is_held(plane) && self.up.ftl.books.can_take(plane, 0, Claimant::Host);
+            let free = !self.flash.is_locked(plane) && self.up.ftl.tables.can_take(plane, 0, Claimant::Host);
             free && (forced || self.waits_to_program(plane, false))
         })
     }
 
     /// Whether the programs of a die's GCs may start: the planes have one, will have none, or have been waited for in vain.
-    fn gc_gathered(&self, die: DieIx) -> bool {
+    fn gc_assembled(&self, die: DieIx) -> bool {
         let waits = |&plane: &PlaneIx| self.waits_to_program(plane, true);
-        let forced = self.flash.now >= self.up.ftl.gc.gather[die as usize].until;
+        let forced = self.flash.now >= self.up.ftl.gc.assembly[die as usize].until;
         let mut planes = self.planes_of(die);
         let complete = || {
             if self.flash.traits.gc_across {
@@ -81,7 +81,7 @@ where
     /// Whether the GC of a plane, none of whose pages waits to be programmed, can still bring one.
     fn brings_a_page(&self, plane: PlaneIx) -> bool {
         let gc = &self.up.ftl.gc.planes[plane as usize];
-        let has_more = || gc.victim == NONE || self.up.ftl.books.next_valid(gc.victim, gc.cursor).is_some();
+        let has_more = || gc.victim == NONE || self.up.ftl.tables.next_valid(gc.victim, gc.cursor).is_some();
         match gc.state {
             GcState::Idle | GcState::Erasing => false,
             GcState::Claiming => has_more(),
@@ -95,24 +95,25 @@ where
 
     fn await_partners(&mut self, die: DieIx, for_gc: bool) {
         let waits = self.planes_of(die).any(|plane| self.waits_to_program(plane, for_gc));
-        let wait = self.ask(|policies, _| if for_gc { policies.join.gc_gather_ns() } else { policies.join.gather_ns().unwrap_or(0) });
+        let wait =
+            self.ask(|policies, _| if for_gc { policies.pairing.gc_assembly_ns() } else { policies.pairing.assembly_ns().unwrap_or(0) });
         let now = self.flash.now;
-        let until = self.gather_until(die, for_gc);
+        let until = self.assembly_until(die, for_gc);
         if !waits {
             *until = Ns::MAX;
         } else if *until == Ns::MAX {
             *until = now + wait;
-            self.set_timer(now + wait, if for_gc { Timer::GatherGc(die) } else { Timer::Gather(die) });
+            self.set_timer(now + wait, if for_gc { Timer::AssemblyGc(die) } else { Timer::Assembly(die) });
         }
     }
 
-    fn gather_until(&mut self, die: DieIx, for_gc: bool) -> &mut Ns {
-        if for_gc { &mut self.up.ftl.gc.gather[die as usize].until } else { &mut self.up.ftl.gc.gather_until[die as usize] }
+    fn assembly_until(&mut self, die: DieIx, for_gc: bool) -> &mut Ns {
+        if for_gc { &mut self.up.ftl.gc.assembly[die as usize].until } else { &mut self.up.ftl.gc.assembly_until[die as usize] }
     }
 
     /// The programs of a die have waited long enough for the others. Returns whether any still do.
-    pub(crate) fn gather_timer(&mut self, die: DieIx, for_gc: bool) -> bool {
-        let matters = *self.gather_until(die, for_gc) == self.flash.now;
+    pub(crate) fn assembly_timer(&mut self, die: DieIx, for_gc: bool) -> bool {
+        let matters = *self.assembly_until(die, for_gc) == self.flash.now;
         if matters {
             self.programs_changed(die);
             self.try_start(die);
@@ -122,7 +123,7 @@ where
 
     /// A plane's GC ended without a victim: what waited for a page of it waits no more.
     #[inline(never)]
-    pub(super) fn gather_without(&mut self, plane: PlaneIx) {
+    pub(super) fn assemble_without(&mut self, plane: PlaneIx) {
         let die = self.flash.die_of(plane);
         self.programs_changed(die);
         self.try_start(die);
@@ -133,29 +134,29 @@ where
     #[inline(never)]
     pub(crate) fn pad_planes(&mut self, die: DieIx, lead: PlaneIx, for_host: bool) {
         let for_gc = !for_host;
-        if for_gc && !self.flash.traits.gathers_gc {
+        if for_gc && !self.flash.traits.assembles_gc {
             return;
         }
         let planes = self.planes_of(die);
         let point = self.ask(|policies, view| policies.place.write_point(view, lead, for_gc));
         let before = self.flash.counters.padded_pages;
-        let offset = planes.clone().map(|plane| self.up.ftl.books.next_offset(plane, point)).max().unwrap_or(0);
+        let offset = planes.clone().map(|plane| self.up.ftl.tables.next_offset(plane, point)).max().unwrap_or(0);
         let mut short = false;
         for plane in planes.clone() {
-            while self.up.ftl.books.next_offset(plane, point) < offset && self.pad(plane, point, for_gc) {}
-            short |= self.up.ftl.books.next_offset(plane, point) < offset;
+            while self.up.ftl.tables.next_offset(plane, point) < offset && self.pad(plane, point, for_gc) {}
+            short |= self.up.ftl.tables.next_offset(plane, point) < offset;
         }
         // A plane that has no room for padding is left behind, and what it programs it programs alone.
-        if self.up.ftl.books.next_offset(lead, point) == offset {
+        if self.up.ftl.tables.next_offset(lead, point) == offset {
             for plane in planes {
-                if plane != lead && !self.waits_to_program(plane, for_gc) && self.up.ftl.books.next_offset(plane, point) == offset {
+                if plane != lead && !self.waits_to_program(plane, for_gc) && self.up.ftl.tables.next_offset(plane, point) == offset {
                     short |= !self.pad(plane, point, for_gc);
                 }
             }
         }
-        *self.gather_until(die, for_gc) = Ns::MAX;
-        if for_host && let Some(gather) = self.up.ftl.gc.gather.get_mut(die as usize) {
-            gather.erased_then = 0;
+        *self.assembly_until(die, for_gc) = Ns::MAX;
+        if for_host && let Some(assembly) = self.up.ftl.gc.assembly.get_mut(die as usize) {
+            assembly.erased_then = 0;
         }
         let counters = &mut self.flash.counters;
         counters.programs_short += u64::from(short);
@@ -165,9 +166,9 @@ where
     /// Programs a page of padding. A block of GC's reserve is opened for it only where GC spreads its pages over all planes of a
     /// die and so takes a share of each reserve; a block's worth is left even so, for that is what one GC may move.
     fn pad(&mut self, plane: PlaneIx, write_point: usize, for_gc: bool) -> bool {
-        let left = || self.up.ftl.books.room_for_gc(plane, write_point) > self.flash.device.geometry.pages_per_block;
+        let left = || self.up.ftl.tables.room_for_gc(plane, write_point) > self.flash.device.geometry.pages_per_block;
         let claimant = if for_gc && self.flash.traits.gc_across && left() { Claimant::Gc } else { Claimant::Host };
-        let padded = self.up.ftl.books.pad(plane, write_point, claimant);
+        let padded = self.up.ftl.tables.pad(plane, write_point, claimant);
         self.flash.counters.padded_pages += u64::from(padded);
         padded
     }
@@ -185,7 +186,7 @@ where
         let mut rest = u64::MAX >> (64 - planes.len());
         while rest != 0 {
             let waits = planes.clone().filter(|plane| rest >> (plane - planes.start) & 1 == 1);
-            let plane = waits.min_by_key(|&plane| self.up.ftl.books.free_pages(plane)).expect("a bit is set");
+            let plane = waits.min_by_key(|&plane| self.up.ftl.tables.free_pages(plane)).expect("a bit is set");
             rest &= !(1 << (plane - planes.start));
             self.consider_gc(plane);
         }
@@ -201,7 +202,7 @@ where
         let g = &self.flash.device.geometry;
         let (planes, pages) = (g.planes_per_die, g.pages_per_block);
         let victim = self.choose_victim(plane)?;
-        let valid = self.up.ftl.books.valid_pages(victim);
+        let valid = self.up.ftl.tables.valid_pages(victim);
         (planes * valid.saturating_sub(moves) < pages).then_some(valid)
     }
 
@@ -210,7 +211,7 @@ where
         let pages = self.flash.device.geometry.pages_per_block;
         let drains = |plane| self.flash.traits.gc_across && self.seen().gc_drains(plane);
         let comes = |plane| if drains(plane) { pages.saturating_sub(self.up.ftl.gc.planes[plane as usize].in_ram) } else { 0 };
-        self.planes_of(die).map(|plane| self.up.ftl.books.free_pages(plane) + comes(plane)).sum()
+        self.planes_of(die).map(|plane| self.up.ftl.tables.free_pages(plane) + comes(plane)).sum()
     }
 
     /// Whether a GC of a die has read all its pages, and waits until they are programmed with those of another.
@@ -222,8 +223,8 @@ where
     pub(super) fn note_wanted_gc(&mut self, plane: PlaneIx) {
         let die = self.flash.die_of(plane);
         let erased = self.erased_pages(die);
-        if let Some(gather) = self.up.ftl.gc.gather.get_mut(die as usize) {
-            gather.erased_then = erased;
+        if let Some(assembly) = self.up.ftl.gc.assembly.get_mut(die as usize) {
+            assembly.erased_then = erased;
         }
     }
 
@@ -233,11 +234,11 @@ where
     /// and the siblings that it would bring program, padding included.
     #[inline(never)]
     pub(super) fn is_worth_its_padding(&mut self, plane: PlaneIx, urgent: bool) -> bool {
-        if urgent && !self.up.ftl.books.can_take(plane, 0, Claimant::Host) {
+        if urgent && !self.up.ftl.tables.can_take(plane, 0, Claimant::Host) {
             return true;
         }
         let die = self.flash.die_of(plane);
-        if self.erased_pages(die) <= self.up.ftl.gc.gather[die as usize].erased_then {
+        if self.erased_pages(die) <= self.up.ftl.gc.assembly[die as usize].erased_then {
             return false;
         }
         if urgent {
@@ -246,7 +247,7 @@ where
         let g = &self.flash.device.geometry;
         let (planes, pages) = (g.planes_per_die, g.pages_per_block);
         let Some(victim) = self.choose_victim(plane) else { return false };
-        let moves = self.up.ftl.books.valid_pages(victim);
+        let moves = self.up.ftl.tables.valid_pages(victim);
         if self.flash.traits.gc_across {
             // It may fill up what would be padded.
             return self.die_drains(die) || moves.next_multiple_of(planes) < pages;
@@ -269,7 +270,7 @@ where
     #[inline(never)]
     pub(super) fn bring_siblings(&mut self, plane: PlaneIx) {
         let gc = self.up.ftl.gc.of(plane);
-        let moves = self.up.ftl.books.valid_pages(gc.victim);
+        let moves = self.up.ftl.tables.valid_pages(gc.victim);
         if moves == 0 || gc.reason == Reason::Sibling {
             return;
         }
@@ -287,18 +288,18 @@ where
     }
 }
 
-impl<Q: EventQueue, U> Gathers for Engine<Q, WithFtl<U>>
+impl<Q: EventQueue, U> Assembles for Engine<Q, WithFtl<U>>
 where
     Self: Above,
 {
     #[inline(never)]
     fn programs_changed(&mut self, die: DieIx) {
         self.await_partners(die, false);
-        if self.flash.traits.gathers_gc {
+        if self.flash.traits.assembles_gc {
             self.await_partners(die, true);
         }
         self.settle_die(die);
-        self.update_closed(die);
+        self.update_masked(die);
     }
 
     fn programs_ended(&mut self, die: DieIx) {

@@ -36,19 +36,19 @@ where
             "a victim that the chain's head has not found"
         );
         let victim =
-            found.first().copied().filter(|&block| self.up.ftl.books.valid_pages(block) < self.flash.device.geometry.pages_per_block);
+            found.first().copied().filter(|&block| self.up.ftl.tables.valid_pages(block) < self.flash.device.geometry.pages_per_block);
         self.up.ftl.gc.candidates = found;
         victim
     }
 
     /// A closed block of a plane that holds nothing valid, whatever the policies prefer: it is erased at no cost.
     pub(super) fn empty_victim(&mut self, plane: PlaneIx) -> Option<BlockIx> {
-        let books = &self.up.ftl.books;
-        if books.least_valid_bound(plane) > 0 {
+        let tables = &self.up.ftl.tables;
+        if tables.least_valid_bound(plane) > 0 {
             return None;
         }
         let found = &mut self.up.ftl.gc.candidates;
-        books.fewest_valid(plane, true, found);
-        found.first().copied().filter(|&block| books.valid_pages(block) == 0)
+        tables.fewest_valid(plane, true, found);
+        found.first().copied().filter(|&block| tables.valid_pages(block) == 0)
     }
 }

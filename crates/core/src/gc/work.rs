@@ -5,7 +5,7 @@ use crate::event::EventQueue;
 use crate::flash::Engine;
 use crate::flash::op::{Class, OpKind, Owner, class_bits};
 use crate::ftl::above::{Above, WithFtl};
-use crate::ftl::late::EXTERNAL;
+use crate::ftl::late_bound::EXTERNAL;
 use crate::ids::DieIx;
 use crate::view::{View, Work};
 
@@ -16,15 +16,15 @@ impl<Q: EventQueue, U> Engine<Q, WithFtl<U>>
 where
     Self: Above,
 {
-    /// Books what an operation took of its die's time, apart from waits for the channel.
+    /// Records what an operation took of its die's time, apart from waits for the channel.
     #[inline(never)]
     pub(crate) fn note_work(&mut self, op: u32) {
         let entry = self.flash.ops[op as usize];
         let times = self.times(&entry);
         let ns = times.command + times.array + times.transfer;
         let (now, die) = (self.flash.now, self.flash.die_of(entry.plane));
-        let in_the_way = match &self.up.ftl.late {
-            Some(late) => !late.lines[EXTERNAL].is_empty(),
+        let in_the_way = match &self.up.ftl.late_bound {
+            Some(late_bound) => !late_bound.queues[EXTERNAL].is_empty(),
             None => self.seen().host_waits_at(die),
         };
         let work = &mut self.up.ftl.gc.work;
@@ -49,14 +49,14 @@ where
             work.gc_in_the_way_ns += ns;
             work.moves_in_the_way_ns += if entry.kind == OpKind::Erase { 0 } else { ns };
         }
-        if let Some(late) = &mut self.up.ftl.late {
-            late.gc_ended[die as usize] = now;
+        if let Some(late_bound) = &mut self.up.ftl.late_bound {
+            late_bound.gc_ended[die as usize] = now;
         }
     }
 }
 
 impl View<'_> {
-    /// What was done since the drive began to run. Counted only where pages are placed late, or the design asks for it.
+    /// What was done since the drive began to run. Counted only where allocation is late-bound, or the design asks for it.
     pub fn work(self) -> Work {
         self.ftl.gc.work
     }

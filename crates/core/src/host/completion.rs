@@ -20,7 +20,7 @@ pub struct Completion {
     pub arrived: Ns,
     /// When it completed.
     pub completed: Ns,
-    /// Some page of it waited for a resource that a GC held, for an erased page, or behind a write of the same page that did.
+    /// Some page of it waited for a resource that a GC locked, for an erased page, or behind a write of the same page that did.
     pub gc_blocked: bool,
     /// Pages of it that were regenerated from the rest of their stripes, around a GC or because the ECC could not correct them.
     pub reconstructed: u16,
@@ -31,7 +31,8 @@ pub struct Completion {
     pub gc_waits_forced: u16,
     /// When the first of these waits began; 0 if there was none.
     pub gc_wait_since: Ns,
-    /// How long it waited in the host because the device queue was full. The blame has this time by what kept the slots taken.
+    /// How long it waited in the host because the device queue was full. The attribution has this time by what kept the slots
+    /// taken.
     pub host_queue_ns: Ns,
 }
 

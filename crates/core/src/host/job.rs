@@ -1,6 +1,6 @@
 //! What a fork-join job is.
 
-use crate::attribution::parts::Blame;
+use crate::attribution::parts::Attribution;
 use crate::flash::op::Owner;
 use crate::units::Ns;
 
@@ -24,6 +24,6 @@ pub(crate) struct Job {
     pub(super) stage_count: u8,
     pub(super) stage: u8,
     pub pending: u32,
-    pub blame: Blame,
+    pub attribution: Attribution,
     pub(super) gc_blocked: bool,
 }

@@ -1,35 +1,35 @@
 //! Jobs: fork-join graphs of operations, stage after stage, with computing between them.
 //!
 //! A stage is a list of operations that run in parallel; when the last has completed, the job computes for a while (XOR,
-//! ECC) and starts the next stage. The blame of a job is that of its longest path: of each stage the operation that
+//! ECC) and starts the next stage. The attribution of a job is that of its longest path: of each stage the operation that
 //! finished last.
 
 use crate::context::{Context, Watched};
 use crate::event::EventQueue;
 use crate::flash::Engine;
-use crate::flash::op::{BILLED, CRITICAL, OpKind, Owner};
+use crate::flash::op::{ATTRIBUTED, CRITICAL, OpKind, Owner};
 use crate::flash::upper::Upper;
 use crate::host::job::{Job, STAGES_MAX, Stage};
 use crate::host::tiers::Tiers;
 use crate::ids::NONE;
-use crate::observe::{Blame, COMPUTE};
-use crate::story::Passing;
+use crate::observe::{Attribution, COMPUTE};
+use crate::request_timeline::Passing;
 
 impl<Q: EventQueue, U: Watched> Engine<Q, Tiers<U>>
 where
     Self: Context,
 {
-    /// Starts a job of up to `STAGES_MAX` stages; `owner` hears when the last one is done.
+    /// Starts a job of up to `STAGES_MAX` stages; `owner` is notified when the last one is done.
     pub(crate) fn start_job(&mut self, owner: Owner, stages: &[Stage]) {
-        self.start_job_after(owner, stages, Blame::default(), false);
+        self.start_job_after(owner, stages, Attribution::default(), false);
     }
 
-    /// The same for a job that follows a wait, whose blame and whether a GC caused it are given.
-    pub(super) fn start_job_after(&mut self, owner: Owner, stages: &[Stage], blame: Blame, gc_blocked: bool) {
+    /// The same for a job that follows a wait, whose attribution and whether a GC caused it are given.
+    pub(super) fn start_job_after(&mut self, owner: Owner, stages: &[Stage], attribution: Attribution, gc_blocked: bool) {
         assert!((1..=STAGES_MAX).contains(&stages.len()), "a job has 1 to {STAGES_MAX} stages");
         let mut all = [Stage { first: NONE, compute_ns: 0 }; STAGES_MAX];
         all[..stages.len()].copy_from_slice(stages);
-        let job = Job { owner, stages: all, stage_count: stages.len() as u8, stage: 0, pending: 0, blame, gc_blocked };
+        let job = Job { owner, stages: all, stage_count: stages.len() as u8, stage: 0, pending: 0, attribution, gc_blocked };
         let job = self.up.up.up.host.jobs.insert(job);
         if all[0].first == NONE {
             return self.stage_done(job);
@@ -40,13 +40,13 @@ where
     fn start_stage(&mut self, job: u32) {
         let running = &mut self.up.up.up.host.jobs[job as usize];
         let first = running.stages[running.stage as usize].first;
-        let bill = BILLED * u8::from(running.owner.is_billed());
+        let flags = ATTRIBUTED * u8::from(running.owner.is_attributed());
         let mut count = 0;
         let mut op = first;
         while op != NONE {
             self.flash.ops[op as usize].owner = Owner::Job(job);
-            let critical = self.flash.ops[op as usize].bill & CRITICAL;
-            self.flash.ops[op as usize].bill = bill | critical;
+            let critical = self.flash.ops[op as usize].flags & CRITICAL;
+            self.flash.ops[op as usize].flags = flags | critical;
             op = self.flash.ops[op as usize].next;
             count += 1;
         }
@@ -59,18 +59,18 @@ where
         }
     }
 
-    /// An operation of a job completed; `op` still has its blame.
+    /// An operation of a job completed; `op` still has its attribution.
     pub(super) fn job_op_done(&mut self, job: u32, op: u32) {
         let running = &mut self.up.up.up.host.jobs[job as usize];
         running.gc_blocked |= self.flash.ops[op as usize].gc_blocked;
         running.pending -= 1;
         let (owner, last) = (running.owner, running.pending == 0);
-        self.hear_of_part(owner, op);
+        self.part_is_done(owner, op);
         if !last {
             return;
         }
-        if self.flash.ops[op as usize].is_billed() {
-            self.up.up.up.host.jobs[job as usize].blame.add_all(self.flash.blame(op));
+        if self.flash.ops[op as usize].is_attributed() {
+            self.up.up.up.host.jobs[job as usize].attribution.add_all(self.flash.attribution(op));
         }
         self.carry_over(job, op);
         self.stage_done(job);
@@ -96,10 +96,10 @@ where
         running.stage += 1;
         if stage.compute_ns > 0 {
             let now = self.flash.now;
-            let blame = &mut self.up.up.up.host.jobs[job as usize].blame;
-            blame.add(COMPUTE, stage.compute_ns);
-            if Self::TOLD {
-                blame.tell(now, now + stage.compute_ns, NONE, Passing::Own(COMPUTE as u8));
+            let attribution = &mut self.up.up.up.host.jobs[job as usize].attribution;
+            attribution.add(COMPUTE, stage.compute_ns);
+            if Self::TRACED {
+                attribution.trace(now, now + stage.compute_ns, NONE, Passing::Own(COMPUTE as u8));
             }
             self.set_timer(self.flash.now + stage.compute_ns, crate::timer::Timer::JobStage(job));
         } else {
@@ -114,10 +114,10 @@ where
             return self.start_stage(job);
         }
         let owner = running.owner;
-        std::mem::swap(&mut self.up.up.up.host.path_blame, &mut running.blame);
+        std::mem::swap(&mut self.up.up.up.host.path_attribution, &mut running.attribution);
         let gc_blocked = running.gc_blocked;
         self.up.up.up.host.jobs.remove(job);
         self.notify(owner, None, gc_blocked);
-        self.up.up.up.host.path_blame.clear();
+        self.up.up.up.host.path_attribution.clear();
     }
 }

@@ -14,8 +14,8 @@ use crate::host::tiers::Tiers;
 use crate::host::write_buffer::WaitingWrite;
 use crate::host::{Command, CommandKind};
 use crate::ids::{Lpn, NONE};
-use crate::observe::{BUFFER, Occupant};
-use crate::story::Passing;
+use crate::observe::{BUFFER, TrafficClass};
+use crate::request_timeline::Passing;
 use crate::units::{Ns, SECTOR_BYTES};
 
 impl<Q: EventQueue, U: Watched> Engine<Q, Tiers<U>>
@@ -60,14 +60,14 @@ where
                 while let Some((request, lpn)) = self.up.up.up.host.path.inward.crossed(now) {
                     self.page_crossed(request, lpn);
                 }
-                self.up.up.up.host.path.inward.line.front().map(|&(at, ..)| at)
+                self.up.up.up.host.path.inward.queue.front().map(|&(at, ..)| at)
             }
             _ => {
                 while let Some((request, op)) = self.up.up.up.host.path.outward.crossed(now) {
                     self.complete(request, Some(op));
                     self.flash.ops.remove(op);
                 }
-                self.up.up.up.host.path.outward.line.front().map(|&(at, ..)| at)
+                self.up.up.up.host.path.outward.queue.front().map(|&(at, ..)| at)
             }
         };
         if let Some(at) = next {
@@ -75,11 +75,11 @@ where
         }
     }
 
-    /// The data of a write line up for the link, page by page.
+    /// The data of a write are enqueued for the link, page by page.
     #[inline(never)]
     pub(super) fn cross_to_device(&mut self, request: u32, command: &Command) {
         let now = self.flash.now;
-        if self.up.up.up.host.path.inward.line.is_empty() {
+        if self.up.up.up.host.path.inward.queue.is_empty() {
             let first = self.pages(command).next().map_or(0, |(_, _, sectors)| self.link_ns(sectors));
             self.queue.schedule(self.path_slot(INWARD), self.up.up.up.host.path.inward.free_at.max(now) + first);
         }
@@ -88,7 +88,7 @@ where
         for (lpn, _, sectors) in self.pages(command) {
             let ns = self.link_ns(sectors);
             let end = self.up.up.up.host.path.inward.carry(now, ns) + ns;
-            self.up.up.up.host.path.inward.line.push_back((end, request, lpn));
+            self.up.up.up.host.path.inward.queue.push_back((end, request, lpn));
             pages += 1;
         }
         let buffered = self.up.up.raid.buffer.exists();
@@ -123,7 +123,7 @@ where
     }
 
     /// A part of a read has left the flash or the RAM and crosses the link in `ns`; with the last part the read completes. `op`
-    /// has the part's blame, or, without one, `path_blame`. Returns whether the operation is still needed.
+    /// has the part's attribution, or, without one, `path_attribution`. Returns whether the operation is still needed.
     #[inline(never)]
     fn cross_to_host(&mut self, request: u32, op: Option<u32>, ns: Ns) -> bool {
         let now = self.flash.now;
@@ -135,19 +135,20 @@ where
         state.link_wait_ns = start - now;
         state.link_ns = ns;
         let keeper = op.unwrap_or_else(|| {
-            // The blame needs a place until the last piece has crossed.
-            let keeper = self.flash.new_op(Op::new(OpKind::Read, Class::HostRead, Occupant::HostRead, Owner::Request(request), NONE, 0));
-            std::mem::swap(&mut self.up.up.up.host.path_blame, self.flash.blame_mut(keeper));
+            // The attribution needs a place until the last piece has crossed.
+            let keeper =
+                self.flash.new_op(Op::new(OpKind::Read, Class::HostRead, TrafficClass::HostRead, Owner::Request(request), NONE, 0));
+            std::mem::swap(&mut self.up.up.up.host.path_attribution, self.flash.attribution_mut(keeper));
             keeper
         });
-        if self.up.up.up.host.path.outward.line.is_empty() {
+        if self.up.up.up.host.path.outward.queue.is_empty() {
             self.queue.schedule(self.path_slot(OUTWARD), start + ns);
         }
-        self.up.up.up.host.path.outward.line.push_back((start + ns, request, keeper));
+        self.up.up.up.host.path.outward.queue.push_back((start + ns, request, keeper));
         true
     }
 
-    /// A page of a read has left the flash. Returns whether the operation that has its blame is still needed.
+    /// A page of a read has left the flash. Returns whether the operation that has its attribution is still needed.
     pub(super) fn page_left_flash(&mut self, request: u32, op: Option<u32>) -> bool {
         let per_page = self.flash.device.geometry.sectors_per_page();
         // A job that stands for a read of one page does not say which sectors were asked for.
@@ -167,9 +168,9 @@ where
         let ns = state.ram_link_ns;
         if state.pending == 0 {
             let (now, ram_ns) = (self.flash.now, self.flash.device.timing.ram_ns);
-            self.up.up.up.host.path_blame.add(BUFFER, ram_ns);
-            if Self::TOLD {
-                self.up.up.up.host.path_blame.tell(now - ram_ns, now, NONE, Passing::Own(BUFFER as u8));
+            self.up.up.up.host.path_attribution.add(BUFFER, ram_ns);
+            if Self::TRACED {
+                self.up.up.up.host.path_attribution.trace(now - ram_ns, now, NONE, Passing::Own(BUFFER as u8));
             }
         }
         self.cross_to_host(request, None, ns);
@@ -187,7 +188,7 @@ where
         (request.link_wait_ns, crossed.map(|(_, _, sectors)| self.link_ns(sectors)).sum())
     }
 
-    /// A request has the pages that a reconstruction stands for, and `path_blame` what they took.
+    /// A request has the pages that a reconstruction stands for, and `path_attribution` what they took.
     pub(super) fn rebuilt(&mut self, request: u32, gc_blocked: bool, link_sectors: u32) {
         let state = &mut self.up.up.up.host.requests[request as usize];
         state.gc_blocked |= gc_blocked;

@@ -14,7 +14,7 @@ mod served;
 pub(crate) mod slot_waits;
 pub(crate) mod state;
 pub(crate) mod tiers;
-mod told;
+mod trace;
 mod trim;
 pub(crate) mod write_buffer;
 
@@ -38,7 +38,7 @@ pub struct Command {
     pub sector: u64,
     /// Number of sectors, at least one.
     pub sectors: u32,
-    /// Of a write, that the host waits for it: a hint to give it a fast page, which drives heed that place pages late.
+    /// Of a write, that the host waits for it: a hint to give it a fast page, which drives with late-bound allocation heed.
     pub critical: bool,
 }
 

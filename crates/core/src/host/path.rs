@@ -5,11 +5,11 @@ use crate::ids::Lpn;
 use crate::units::Ns;
 use std::collections::VecDeque;
 
-/// One direction of the link, with what is to be heard of on it: when, of which request, and what of it.
+/// One direction of the link, with what is reported of it: when, of which request, and what of it.
 #[derive(Debug, Default)]
 pub(crate) struct Direction {
     pub(super) free_at: Ns,
-    pub(super) line: VecDeque<(Ns, u32, u32)>,
+    pub(super) queue: VecDeque<(Ns, u32, u32)>,
 }
 
 impl Direction {
@@ -22,11 +22,11 @@ impl Direction {
 
     /// The next piece that has crossed by now.
     pub(super) fn crossed(&mut self, now: Ns) -> Option<(u32, u32)> {
-        let &(at, request, what) = self.line.front()?;
+        let &(at, request, what) = self.queue.front()?;
         if at > now {
             return None;
         }
-        self.line.pop_front();
+        self.queue.pop_front();
         Some((request, what))
     }
 }
@@ -40,7 +40,7 @@ pub(crate) struct HostPath {
     pub(super) beginning: VecDeque<(Ns, u32)>,
     /// To the device: pages of writes.
     pub(super) inward: Direction,
-    /// To the host: reads whose last page is on the way, with the operation that has their blame.
+    /// To the host: reads whose last page is on the way, with the operation that has their attribution.
     pub(super) outward: Direction,
 }
 

@@ -22,7 +22,7 @@ pub(crate) struct HostQueue {
     depth: u32,
     in_device: [u32; 3],
     waiting: usize,
-    lines: Vec<VecDeque<Queued>>,
+    queues: Vec<VecDeque<Queued>>,
     weights: Vec<u32>,
     /// The queue whose turn it is, and how many commands it may still give.
     turn: usize,
@@ -37,7 +37,7 @@ impl HostQueue {
             depth,
             in_device: [0; 3],
             waiting: 0,
-            lines: vec![VecDeque::new(); weights.len()],
+            queues: vec![VecDeque::new(); weights.len()],
             weights: weights.to_vec(),
             turn: 0,
             left: weights[0],
@@ -54,14 +54,14 @@ impl HostQueue {
         self.in_device[kind as usize] as usize
     }
 
-    /// A command lines up in a queue, whose number is taken modulo the number of queues.
+    /// A command is enqueued in a queue, whose number is taken modulo the number of queues.
     pub fn push(&mut self, queue: u32, queued: Queued) {
         self.waits.begin(queued.arrived, self.waiting == 0, || {
-            let fronts = self.lines.iter().filter_map(VecDeque::front);
+            let fronts = self.queues.iter().filter_map(VecDeque::front);
             fronts.map(|front| front.arrived).min().unwrap_or(queued.arrived)
         });
-        let queue = queue as usize % self.lines.len();
-        self.lines[queue].push_back(queued);
+        let queue = queue as usize % self.queues.len();
+        self.queues[queue].push_back(queued);
         self.waiting += 1;
     }
 
@@ -90,11 +90,11 @@ impl HostQueue {
         if !self.lets_in() {
             return None;
         }
-        while self.left == 0 || self.lines[self.turn].is_empty() {
-            self.turn = if self.turn + 1 < self.lines.len() { self.turn + 1 } else { 0 };
+        while self.left == 0 || self.queues[self.turn].is_empty() {
+            self.turn = if self.turn + 1 < self.queues.len() { self.turn + 1 } else { 0 };
             self.left = self.weights[self.turn];
         }
-        let queued = self.lines[self.turn].pop_front()?;
+        let queued = self.queues[self.turn].pop_front()?;
         self.left -= 1;
         self.waiting -= 1;
         self.in_device[queued.command.kind as usize] += 1;

@@ -12,14 +12,14 @@ use crate::host::path::DirectWrite;
 use crate::host::queue::Queued;
 use crate::host::request::Request;
 use crate::host::tiers::Tiers;
-use crate::host::told::{tell_ends, tell_slot_wait};
+use crate::host::trace::{trace_ends, trace_slot_wait};
 use crate::host::write_buffer::{Insert, WaitingWrite};
 use crate::host::{Command, CommandKind};
 use crate::ids::{Lpn, NONE, PlaneIx, Ppn};
-use crate::observe::{Attribution, BUFFER, BUFFER_FULL, Completion, DIE, LINK, LINK_WAIT, OVERHEAD, Observer, Occupant};
+use crate::observe::{BUFFER, BUFFER_FULL, Completion, DIE, LINK, LINK_WAIT, OVERHEAD, Observer, RequestAttribution, TrafficClass};
 use crate::policy::answers::Opens;
 use crate::policy::interface::Place;
-use crate::story::Passing;
+use crate::request_timeline::Passing;
 use crate::units::{Ns, sector_mask as mask};
 use crate::view::View;
 use std::collections::VecDeque;
@@ -35,7 +35,7 @@ where
         let now = self.flash.now;
         let slot_mix = if now > arrived { self.up.up.up.host.queue.waits.mix(arrived, now) } else { NONE };
         let request = self.up.up.up.host.requests.insert(Request::new(id, (asked, arrived, now), slot_mix, command));
-        if Self::TOLD {
+        if Self::TRACED {
             self.observer().accepted(id, now);
         }
         if self.up.up.up.host.path.overhead_ns > 0 {
@@ -102,7 +102,7 @@ where
                 }
                 continue;
             }
-            let ppn = self.up.ftl.books.lookup(lpn);
+            let ppn = self.up.ftl.tables.lookup(lpn);
             if ppn == NONE || trimmed {
                 self.flash.counters.unmapped_reads += 1;
                 if in_ram != 0 {
@@ -116,14 +116,14 @@ where
             }
             let plane = self.plane_of_page(ppn);
             behind_gc |= plans && self.is_behind_gc(plane);
-            let mut op = Op::new(OpKind::Read, Class::HostRead, Occupant::HostRead, Owner::Request(request), lpn, plane);
+            let mut op = Op::new(OpKind::Read, Class::HostRead, TrafficClass::HostRead, Owner::Request(request), lpn, plane);
             op.first_sector = first as u8;
             op.sectors = count as u8;
             let op = self.flash.new_op(op);
             if let Some(oracle) = &mut self.up.oracle {
                 oracle.arm_read(op, lpn);
             }
-            // The pages line up only when all are known, because the first could complete before the last is counted.
+            // The pages are enqueued only when all are known, because the first could complete before the last is counted.
             match last_op {
                 NONE => first_op = op,
                 last => self.flash.ops[last as usize].next = op,
@@ -154,7 +154,7 @@ where
     }
 
     pub(super) fn plane_of_page(&self, ppn: Ppn) -> PlaneIx {
-        self.up.ftl.books.plane_of(ppn)
+        self.up.ftl.tables.plane_of(ppn)
     }
 
     fn accept_write(&mut self, request: u32, command: &Command) {
@@ -250,12 +250,12 @@ where
                 self.pages_left_ram(request);
                 continue;
             }
-            self.up.up.up.host.path_blame.add(BUFFER, ram_ns);
+            self.up.up.up.host.path_attribution.add(BUFFER, ram_ns);
             let in_device = accepted + self.up.up.up.host.path.overhead_ns + link_wait_ns + link_ns;
-            self.up.up.up.host.path_blame.add(BUFFER_FULL, now - ram_ns - in_device);
-            if Self::TOLD {
-                self.up.up.up.host.path_blame.tell(in_device, now - ram_ns, NONE, Passing::Own(BUFFER_FULL as u8));
-                self.up.up.up.host.path_blame.tell(now - ram_ns, now, NONE, Passing::Own(BUFFER as u8));
+            self.up.up.up.host.path_attribution.add(BUFFER_FULL, now - ram_ns - in_device);
+            if Self::TRACED {
+                self.up.up.up.host.path_attribution.trace(in_device, now - ram_ns, NONE, Passing::Own(BUFFER_FULL as u8));
+                self.up.up.up.host.path_attribution.trace(now - ram_ns, now, NONE, Passing::Own(BUFFER as u8));
             }
             self.complete(request, None);
         }
@@ -268,7 +268,7 @@ where
                 Some(left) => left,
                 None => {
                     // The pages that are flushed next have their map entries near by then.
-                    self.up.up.raid.buffer.oldest_lpns(FETCHED_AT_ONCE).for_each(|lpn| self.up.ftl.books.prefetch(lpn));
+                    self.up.up.raid.buffer.oldest_lpns(FETCHED_AT_ONCE).for_each(|lpn| self.up.ftl.tables.prefetch(lpn));
                     FETCHED_AT_ONCE as u32 - 1
                 }
             };
@@ -282,7 +282,7 @@ where
         let plane = self.place(lpn);
         let per_page = self.flash.device.geometry.sectors_per_page() as u16;
         let content = self.up.oracle.as_mut().map(|oracle| oracle.flush(entry, flushed.flight));
-        let mut program = Op::new(OpKind::Program, Class::Flush, Occupant::Flush, Owner::Entry(entry), lpn, plane);
+        let mut program = Op::new(OpKind::Program, Class::Flush, TrafficClass::Flush, Owner::Entry(entry), lpn, plane);
         program.sectors = per_page as u8;
         let program = self.flash.new_op(program);
         self.up.up.raid.buffer.set_program(entry, program);
@@ -290,16 +290,16 @@ where
             oracle.carry(program, content);
         }
         let partial = flushed.flight != mask(0, per_page);
-        if partial && self.up.ftl.books.lookup(lpn) != NONE {
+        if partial && self.up.ftl.tables.lookup(lpn) != NONE {
             self.read_then_program(Owner::Entry(entry), lpn, flushed.flight, program);
         } else {
             self.enqueue(program);
         }
     }
 
-    /// The plane that a page goes to, booked as bound for it.
+    /// The plane that a page goes to, recorded as bound for it.
     fn place(&mut self, lpn: Lpn) -> PlaneIx {
-        if self.flash.traits.late {
+        if self.flash.traits.late_bound {
             // It has none before it is programmed.
             return NONE;
         }
@@ -318,8 +318,8 @@ where
         // What crosses the channel is one contiguous piece: from the first missing sector to the last.
         let first = missing.trailing_zeros() as u16;
         let count = 64 - missing.leading_zeros() as u16 - first;
-        let plane = self.plane_of_page(self.up.ftl.books.lookup(lpn));
-        let mut read = Op::new(OpKind::Read, Class::AuxiliaryRead, Occupant::ReadModifyWrite, owner, lpn, plane);
+        let plane = self.plane_of_page(self.up.ftl.tables.lookup(lpn));
+        let mut read = Op::new(OpKind::Read, Class::AuxiliaryRead, TrafficClass::ReadModifyWrite, owner, lpn, plane);
         read.first_sector = first as u8;
         read.sectors = count as u8;
         let read = self.flash.new_op(read);
@@ -338,7 +338,7 @@ where
     pub(super) fn direct_write(&mut self, request: u32, lpn: Lpn, first_sector: u16, sectors: u16) {
         let write = DirectWrite { request, first_sector, sectors, since: self.flash.now, void: false, gc_blocked: false };
         match self.up.up.up.host.writing.get_mut(&lpn) {
-            Some(line) => line.push_back(write),
+            Some(queue) => queue.push_back(write),
             None => {
                 self.up.up.up.host.writing.insert(lpn, VecDeque::new());
                 self.start_direct_write(lpn, write);
@@ -350,9 +350,9 @@ where
         let DirectWrite { request, first_sector, sectors, void, gc_blocked, .. } = write;
         let plane = self.place(lpn);
         let per_page = self.flash.device.geometry.sectors_per_page() as u16;
-        let mut program = Op::new(OpKind::Program, Class::HostProgram, Occupant::HostProgram, Owner::Request(request), lpn, plane);
+        let mut program = Op::new(OpKind::Program, Class::HostProgram, TrafficClass::HostProgram, Owner::Request(request), lpn, plane);
         program.sectors = per_page as u8;
-        program.bill |= CRITICAL * u8::from(self.up.up.up.host.requests[request as usize].command.critical);
+        program.flags |= CRITICAL * u8::from(self.up.up.up.host.requests[request as usize].command.critical);
         program.gc_blocked = gc_blocked;
         if void {
             program.give_up();
@@ -361,7 +361,7 @@ where
         if let Some(oracle) = &mut self.up.oracle {
             oracle.promise(program, first_sector.into(), sectors.into());
         }
-        if sectors != per_page && self.up.ftl.books.lookup(lpn) != NONE {
+        if sectors != per_page && self.up.ftl.tables.lookup(lpn) != NONE {
             self.read_then_program(Owner::Request(request), lpn, mask(first_sector, sectors), program);
         } else {
             self.enqueue(program);
@@ -370,8 +370,8 @@ where
 
     /// A direct write is on the flash: the next one of the same page may start.
     fn direct_write_done(&mut self, lpn: Lpn) {
-        if let Some(line) = self.up.up.up.host.writing.get_mut(&lpn) {
-            match line.pop_front() {
+        if let Some(queue) = self.up.up.up.host.writing.get_mut(&lpn) {
+            match queue.pop_front() {
                 Some(next) => self.start_direct_write(lpn, next),
                 None => {
                     self.up.up.up.host.writing.remove(&lpn);
@@ -385,13 +385,13 @@ where
         let now = self.flash.now;
         let entry = &self.flash.ops[op as usize];
         if matches!(entry.class, Class::HostProgram | Class::AuxiliaryRead)
-            && let Some(line) = self.up.up.up.host.writing.get_mut(&entry.tag)
+            && let Some(queue) = self.up.up.up.host.writing.get_mut(&entry.tag)
         {
-            line.iter_mut().filter(|write| write.since < now).for_each(|write| write.gc_blocked = true);
+            queue.iter_mut().filter(|write| write.since < now).for_each(|write| write.gc_blocked = true);
         }
     }
 
-    /// An operation completed: its effects are booked, and whoever waits for it hears of it.
+    /// An operation completed: its effects are recorded, and whoever waits for it is notified.
     pub(super) fn operation_done(&mut self, op: u32) {
         if self.up.up.raid.errors.is_some() && self.flash.ops[op as usize].kind == OpKind::Read && self.pass_ecc(op) {
             return;
@@ -410,8 +410,8 @@ where
                 Owner::Job(job) => self.up.up.up.host.jobs[job as usize].pending == 1,
                 _ => false,
             };
-            if explains && self.flash.ops[op as usize].is_billed() {
-                self.bill_service(op);
+            if explains && self.flash.ops[op as usize].is_attributed() {
+                self.attribute_service(op);
             }
             if kind == OpKind::Program {
                 left = self.programmed(op);
@@ -439,7 +439,7 @@ where
                 }
                 self.consider_gc(plane);
                 if left != NONE {
-                    // A page died there, which may be what its GC lacked.
+                    // A page was invalidated there, which may be what its GC lacked.
                     self.consider_gc(left);
                 }
             }
@@ -447,7 +447,7 @@ where
         }
     }
 
-    /// Books a completed program of the host's or the buffer's. Returns the plane of the copy before, if that is another one.
+    /// Records a completed program of the host's or the buffer's. Returns the plane of the copy before, if that is another one.
     pub(crate) fn programmed(&mut self, op: u32) -> PlaneIx {
         let entry = &self.flash.ops[op as usize];
         let mut left = NONE;
@@ -461,10 +461,10 @@ where
         if let Some(bound) = self.up.ftl.bound.get_mut(entry.plane as usize) {
             *bound -= 1;
             let entry = &self.flash.ops[op as usize];
-            let old = self.up.ftl.books.lookup(entry.tag);
-            if old != NONE && self.up.ftl.books.plane_of(old) != entry.plane {
-                left = self.up.ftl.books.plane_of(old);
-                self.flash.counters.host_pages_elsewhere += 1;
+            let old = self.up.ftl.tables.lookup(entry.tag);
+            if old != NONE && self.up.ftl.tables.plane_of(old) != entry.plane {
+                left = self.up.ftl.tables.plane_of(old);
+                self.flash.counters.host_pages_cross_plane += 1;
             }
         }
         let entry = &self.flash.ops[op as usize];
@@ -472,8 +472,8 @@ where
             self.programmed_in_vain(op);
             return NONE;
         }
-        self.up.ftl.books.commit_write(entry.tag, entry.target);
-        if entry.occupant == Occupant::Parity {
+        self.up.ftl.tables.commit_write(entry.tag, entry.target);
+        if entry.traffic == TrafficClass::Parity {
             self.flash.counters.parity_pages += 1;
         } else {
             self.flash.counters.host_pages += 1;
@@ -487,8 +487,9 @@ where
         left
     }
 
-    /// Tells an owner that an operation is done, or, without one, a job whose blame is in `path_blame`. `gc_blocked`: some
-    /// operation of it waited for what a GC held. Returns whether the operation is still needed, for its blame.
+    /// Tells an owner that an operation is done, or, without one, a job whose attribution is in `path_attribution`.
+    /// `gc_blocked`: some operation of it waited for what a GC locked. Returns whether the operation is still needed, for its
+    /// attribution.
     pub(super) fn notify(&mut self, owner: Owner, op: Option<u32>, gc_blocked: bool) -> bool {
         match owner {
             Owner::Request(request) => {
@@ -508,17 +509,19 @@ where
                 self.up.up.raid.buffer.flushed(entry);
                 self.flush_above_threshold();
             }
-            Owner::Batch(batch) => self.batch_op_done(batch, op.expect("a batch hears of operations")),
+            Owner::StripeWrite(stripe_write) => {
+                self.stripe_write_op_done(stripe_write, op.expect("a stripe write is notified of operations"))
+            }
             Owner::Rebuild(rebuild) => self.rebuild_done(rebuild, gc_blocked),
-            Owner::Scrub(die) => self.scrub_op_done(die, op.expect("a scrubber hears of operations")),
-            Owner::Mover => self.mover_op_done(op.expect("a mover hears of operations")),
-            Owner::Gc(_) | Owner::Job(_) => unreachable!("GC and jobs hear of operations themselves"),
+            Owner::Scrub(die) => self.scrub_op_done(die, op.expect("a scrubber is notified of operations")),
+            Owner::Mover => self.mover_op_done(op.expect("a mover is notified of operations")),
+            Owner::Gc(_) | Owner::Job(_) => unreachable!("GC and jobs are notified of operations themselves"),
         }
         false
     }
 
-    /// A request is complete; the blame of its last operation, or `path_blame`, covers it from the moment at which the device
-    /// took it.
+    /// A request is complete; the attribution of its last operation, or `path_attribution`, covers it from the moment at which
+    /// the device took it.
     pub(crate) fn complete(&mut self, request: u32, op: Option<u32>) {
         let Request { id, asked, arrived, accepted, slot_mix, command, .. } = self.up.up.up.host.requests[request as usize];
         let Request { gc_blocked, reconstructed, gc_waits, gc_waits_forced, gc_wait_since, .. } =
@@ -529,30 +532,35 @@ where
         }
         let takes_time = self.up.up.up.host.path.takes_time();
         let (link_wait_ns, link_ns) = if takes_time { self.link_times(&self.up.up.up.host.requests[request as usize]) } else { (0, 0) };
-        let blame = match op {
-            Some(op) => self.flash.blame_mut(op),
-            None => &mut self.up.up.up.host.path_blame,
+        let attribution = match op {
+            Some(op) => self.flash.attribution_mut(op),
+            None => &mut self.up.up.up.host.path_attribution,
         };
         if takes_time {
-            blame.add(OVERHEAD, self.up.up.up.host.path.overhead_ns);
-            blame.add(LINK_WAIT, link_wait_ns);
-            blame.add(LINK, link_ns);
+            attribution.add(OVERHEAD, self.up.up.up.host.path.overhead_ns);
+            attribution.add(LINK_WAIT, link_wait_ns);
+            attribution.add(LINK, link_ns);
         }
         if command.kind == CommandKind::Write && !self.up.up.raid.buffer.exists() {
             // What is left was spent behind an earlier write of the same page.
-            let rest = (completed - accepted).saturating_sub(blame.total());
-            blame.add(DIE + Occupant::HostProgram as usize, rest);
+            let rest = (completed - accepted).saturating_sub(attribution.total());
+            attribution.add(DIE + TrafficClass::HostProgram as usize, rest);
         }
         if self.up.up.up.host.queue.waiting() > 0 {
-            self.up.up.up.host.queue.waits.completed(command.kind, blame);
+            self.up.up.up.host.queue.waits.completed(command.kind, attribution);
         }
         let waits = &self.up.up.up.host.queue.waits;
         let in_host = (slot_mix != NONE).then(|| (waits.get(slot_mix), accepted - arrived));
-        if Self::TOLD {
+        if Self::TRACED {
             if let Some((mix, wait)) = in_host {
-                tell_slot_wait(blame, arrived, mix.divide(wait));
+                trace_slot_wait(attribution, arrived, mix.divide(wait));
             }
-            tell_ends(blame, (arrived, accepted, completed), (self.up.up.up.host.path.overhead_ns, link_wait_ns, link_ns), command.kind);
+            trace_ends(
+                attribution,
+                (arrived, accepted, completed),
+                (self.up.up.up.host.path.overhead_ns, link_wait_ns, link_ns),
+                command.kind,
+            );
         }
         let completion = Completion {
             id,
@@ -569,13 +577,13 @@ where
             gc_wait_since,
             host_queue_ns: accepted - arrived,
         };
-        let attribution = Attribution::new(blame, in_host);
-        crate::check!(attribution.total() == completed - arrived, "attribution adds up: {attribution:?}");
-        self.up.up.up.up.observer().completed(&completion, attribution);
+        let by_cause = RequestAttribution::new(attribution, in_host);
+        crate::check!(by_cause.total() == completed - arrived, "attribution adds up: {by_cause:?}");
+        self.up.up.up.up.observer().completed(&completion, by_cause);
         if slot_mix != NONE {
             self.up.up.up.host.queue.waits.release(slot_mix);
         }
-        self.up.up.up.host.path_blame.clear();
+        self.up.up.up.host.path_attribution.clear();
         self.up.up.up.host.completions.push(completion);
         self.flash.counters.completed += 1;
         self.flash.counters.deadlines_missed += u64::from(completed - arrived > self.flash.traits.deadline_ns);
@@ -586,12 +594,12 @@ where
     /// Asks every plane whether it wants a GC, as a drive does when it starts to work in its starting state.
     pub fn wake(&mut self) {
         if self.ask(|policies, _| policies.place.opens()) == Opens::LeastWorn {
-            self.up.ftl.books.open_least_worn_first();
+            self.up.ftl.tables.open_least_worn_first();
         }
-        if self.flash.traits.gathers {
+        if self.flash.traits.assembles {
             self.align_write_points();
         }
-        if self.flash.traits.late {
+        if self.flash.traits.late_bound {
             self.find_write_points();
         }
         for plane in 0..self.flash.device.geometry.planes() {
@@ -634,7 +642,7 @@ where
     pub(crate) fn take_in(&mut self, queue: u32, asked: Ns, command: Command) -> u64 {
         let id = self.up.up.up.host.next_id;
         self.up.up.up.host.next_id += 1;
-        if self.up.up.raid.scrubbing.is_owed() {
+        if self.up.up.raid.scrubbing.is_due() {
             self.wake_scrubbers();
         }
         let queued = Queued { id, asked, arrived: self.flash.now, command };

@@ -8,7 +8,7 @@ use crate::flash::upper::Served;
 use crate::host::job::Stage;
 use crate::host::request::Request;
 use crate::host::tiers::Tiers;
-use crate::observe::Blame;
+use crate::observe::Attribution;
 use crate::raid::front::Front;
 
 impl<Q: EventQueue, U: Watched> Served for Engine<Q, Tiers<U>>
@@ -47,8 +47,8 @@ where
         self.up.up.up.host.jobs[job as usize].owner
     }
 
-    fn begin_job(&mut self, owner: Owner, stages: &[Stage], blame: Blame, gc_blocked: bool) {
-        self.start_job_after(owner, stages, blame, gc_blocked);
+    fn begin_job(&mut self, owner: Owner, stages: &[Stage], attribution: Attribution, gc_blocked: bool) {
+        self.start_job_after(owner, stages, attribution, gc_blocked);
     }
 
     fn regenerated(&mut self, request: u32, gc_blocked: bool, link_sectors: u32) {

@@ -8,11 +8,12 @@
 //!
 //! Requests that wait at about the same time share one mix of causes. Its completions begin up to a queue's depth of them before
 //! the wait does, or by 1/256 of those in the longest wait that there is then, but never before the line formed; and the last
-//! third of them may be missing. So a line of any length keeps a few hundred marks, and most waits take no sum of their own.
+//! third of them may be missing. So a queue of any length keeps a few hundred marks, and most waits take no sum of their own.
 //! Nothing here costs anything while nobody waits.
 
 use crate::attribution::parts::{
-    ARRAY, BUFFER, BUFFER_WAIT, Blame, COMMAND, COMPUTE, DIE, LINK, LINK_WAIT, OVERHEAD, OVERHEAD_WAIT, Occupant, PARTS, TRANSFER, bits,
+    ARRAY, Attribution, BUFFER, BUFFER_WAIT, COMMAND, COMPUTE, DIE, LINK, LINK_WAIT, OVERHEAD, OVERHEAD_WAIT, PARTS, TRANSFER,
+    TrafficClass, bits,
 };
 use crate::flash::op::Pool;
 use crate::host::CommandKind;
@@ -28,7 +29,7 @@ const MARKS_OF_LINE: u64 = 256;
 const SHARE_BITS: u32 = 32;
 
 /// For each part of a request in the device what it is to others that wait for its slot.
-const fn seen_from_host(own_work: Occupant) -> [u8; PARTS] {
+const fn seen_from_host(own_work: TrafficClass) -> [u8; PARTS] {
     let mut seen = [0; PARTS];
     let mut part = 0;
     while part < PARTS {
@@ -37,7 +38,7 @@ const fn seen_from_host(own_work: Occupant) -> [u8; PARTS] {
             BUFFER => BUFFER_WAIT,
             LINK => LINK_WAIT,
             COMMAND | ARRAY | TRANSFER => DIE + own_work as usize,
-            COMPUTE => DIE + Occupant::Reconstruction as usize,
+            COMPUTE => DIE + TrafficClass::Reconstruction as usize,
             wait => wait,
         } as u8;
         part += 1;
@@ -47,7 +48,7 @@ const fn seen_from_host(own_work: Occupant) -> [u8; PARTS] {
 
 /// The same by kind of request.
 const SEEN_FROM_HOST: [[u8; PARTS]; 3] =
-    [seen_from_host(Occupant::HostRead), seen_from_host(Occupant::HostProgram), seen_from_host(Occupant::HostRead)];
+    [seen_from_host(TrafficClass::HostRead), seen_from_host(TrafficClass::HostProgram), seen_from_host(TrafficClass::HostRead)];
 
 /// The causes, in order, that requests with these parts keep others waiting for; bits by kind of request.
 fn causes(parts: [u64; 3]) -> impl Iterator<Item = usize> {
@@ -117,15 +118,15 @@ impl SlotWaits {
         }
     }
 
-    /// A request has completed while others wait; `blame` has its time in the device.
+    /// A request has completed while others wait; `attribution` has its time in the device.
     #[inline]
-    pub fn completed(&mut self, kind: CommandKind, blame: &Blame) {
+    pub fn completed(&mut self, kind: CommandKind, attribution: &Attribution) {
         let seen = &SEEN_FROM_HOST[kind as usize];
-        for (part, ns) in blame.parts() {
+        for (part, ns) in attribution.parts() {
             let cause = usize::from(seen[part]);
             self.spent[cause] = self.spent[cause].wrapping_add(ns);
         }
-        self.parts[kind as usize] |= blame.mask();
+        self.parts[kind as usize] |= attribution.mask();
         self.completed += 1;
     }
 
@@ -241,19 +242,19 @@ mod tests {
     use crate::attribution::parts::{BUFFER_FULL, SPACE};
     use proptest::prelude::*;
 
-    const READ_AT_DIE: usize = DIE + Occupant::HostRead as usize;
-    const ERASE: usize = DIE + Occupant::Erase as usize;
+    const READ_AT_DIE: usize = DIE + TrafficClass::HostRead as usize;
+    const ERASE: usize = DIE + TrafficClass::Erase as usize;
 
-    fn blame(parts: &[(usize, Ns)]) -> Blame {
-        let mut blame = Blame::default();
-        parts.iter().for_each(|&(part, ns)| blame.add(part, ns));
-        blame
+    fn attribution(parts: &[(usize, Ns)]) -> Attribution {
+        let mut attribution = Attribution::default();
+        parts.iter().for_each(|&(part, ns)| attribution.add(part, ns));
+        attribution
     }
 
     /// Divides a wait of a length of its own, whenever it began and ended.
-    fn divided(waits: &mut SlotWaits, (since, now): (Ns, Ns), wait: Ns) -> Blame {
+    fn divided(waits: &mut SlotWaits, (since, now): (Ns, Ns), wait: Ns) -> Attribution {
         let mix = waits.mix(since, now);
-        let mut parts = Blame::default();
+        let mut parts = Attribution::default();
         waits.get(mix).divide(wait).for_each(|(part, ns)| parts.add(part, ns));
         waits.release(mix);
         assert_eq!(parts.total(), wait);
@@ -264,9 +265,9 @@ mod tests {
     fn a_wait_is_divided_like_the_time_of_those_that_completed_in_it() {
         let mut waits = SlotWaits::new(1);
         waits.begin(100, true, || unreachable!());
-        waits.completed(CommandKind::Read, &blame(&[(ARRAY, 10), (ERASE, 190)]));
+        waits.completed(CommandKind::Read, &attribution(&[(ARRAY, 10), (ERASE, 190)]));
         waits.begin(300, false, || 100);
-        waits.completed(CommandKind::Write, &blame(&[(BUFFER, 20), (BUFFER_FULL, 70), (LINK, 10)]));
+        waits.completed(CommandKind::Write, &attribution(&[(BUFFER, 20), (BUFFER_FULL, 70), (LINK, 10)]));
         let found = divided(&mut waits, (100, 700), 600);
         let parts: Vec<_> = found.parts().collect();
         assert_eq!(parts, [(BUFFER_WAIT, 40), (BUFFER_FULL, 140), (LINK_WAIT, 20), (READ_AT_DIE, 20), (ERASE, 380)]);
@@ -278,10 +279,10 @@ mod tests {
     fn a_new_line_knows_nothing_of_the_one_before() {
         let mut waits = SlotWaits::new(64);
         waits.begin(1, true, || unreachable!());
-        waits.completed(CommandKind::Read, &blame(&[(ERASE, 1000)]));
+        waits.completed(CommandKind::Read, &attribution(&[(ERASE, 1000)]));
         assert_eq!(divided(&mut waits, (1, 6), 5).get(ERASE), 5);
         waits.begin(7, true, || unreachable!());
-        waits.completed(CommandKind::Read, &blame(&[(SPACE, 1)]));
+        waits.completed(CommandKind::Read, &attribution(&[(SPACE, 1)]));
         assert_eq!(divided(&mut waits, (7, 12), 5).get(SPACE), 5);
     }
 
@@ -291,7 +292,7 @@ mod tests {
         waits.begin(0, true, || unreachable!());
         for number in 0..100_000 {
             let part = if number < 50_000 { ERASE } else { SPACE };
-            waits.completed(CommandKind::Read, &blame(&[(part, 100)]));
+            waits.completed(CommandKind::Read, &attribution(&[(part, 100)]));
             waits.begin(number + 1, false, || 0);
         }
         assert!(waits.marks.len() < 2000, "{}", waits.marks.len());
@@ -302,7 +303,7 @@ mod tests {
         assert!(waits.mixes.in_use() <= 1, "mixes are given back");
         // As the line gets shorter, what nobody needs any more is forgotten.
         for number in 0..1000 {
-            waits.completed(CommandKind::Read, &blame(&[(SPACE, 100)]));
+            waits.completed(CommandKind::Read, &attribution(&[(SPACE, 100)]));
             waits.begin(100_001 + number, false, || 100_000);
         }
         assert!(waits.marks.len() < 1000, "{}", waits.marks.len());
@@ -322,7 +323,7 @@ mod tests {
                 waits.begin(now, line.is_empty(), || line[0]);
                 line.push_back(now);
                 now += 1;
-                waits.completed(CommandKind::Read, &blame(&[(part, ns), (ARRAY, 1)]));
+                waits.completed(CommandKind::Read, &attribution(&[(part, ns), (ARRAY, 1)]));
                 if goes && let Some(since) = line.pop_front() {
                     divided(&mut waits, (since, now), wait);
                 }

@@ -1,6 +1,6 @@
 //! What the host interface keeps.
 
-use crate::attribution::parts::Blame;
+use crate::attribution::parts::Attribution;
 use crate::device::Device;
 use crate::flash::op::Pool;
 use crate::host::CommandKind;
@@ -34,8 +34,8 @@ pub struct Host {
     pub(super) void_pages: Vec<VoidPages>,
     /// Coming flushes whose map entries have been fetched.
     pub(super) flushes_fetched: u32,
-    /// The blame of a request that no single operation completes.
-    pub(super) path_blame: Blame,
+    /// The attribution of a request that no single operation completes.
+    pub(super) path_attribution: Attribution,
 }
 
 impl Host {
@@ -54,7 +54,7 @@ impl Host {
             programmed_last: NONE,
             void_pages: Vec::new(),
             flushes_fetched: 0,
-            path_blame: Blame::default(),
+            path_attribution: Attribution::default(),
         }
     }
 

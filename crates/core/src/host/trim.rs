@@ -1,8 +1,8 @@
-//! Trims: whole pages are taken out of the books and the buffer at once, without flash time.
+//! Trims: whole pages are taken out of the tables and the buffer at once, without flash time.
 //!
-//! A trim takes effect when the device begins with it. What has reached the device by then is given up, wherever it is: a
-//! page in the buffer is dropped, a program under way is booked as stale when it ends, and a page that GC copies is found to
-//! have died. Data of a write that are still crossing the link come later and stay.
+//! A trim takes effect when the device begins with it. What has reached the device by then is given up, wherever it is: a page
+//! in the buffer is dropped, a program under way is recorded as stale when it ends, and a page that GC copies is found to be
+//! stale. Data of a write that are still crossing the link come later and stay.
 
 use crate::context::{Context, Watched};
 use crate::event::EventQueue;
@@ -59,8 +59,8 @@ where
                 Dropped::Freed => self.flash.counters.trimmed_buffered += 1,
                 Dropped::InFlight(program) => self.flash.ops[program as usize].give_up(),
             }
-        } else if let Some(line) = self.up.up.up.host.writing.get_mut(&lpn) {
-            line.iter_mut().for_each(|write| write.void = true);
+        } else if let Some(queue) = self.up.up.up.host.writing.get_mut(&lpn) {
+            queue.iter_mut().for_each(|write| write.void = true);
             // Operations that have ended may match as well; they are written anew when they are used again.
             for op in 0..self.flash.ops.len() {
                 let op = &mut self.flash.ops[op];
@@ -72,14 +72,14 @@ where
         if let Some(oracle) = &mut self.up.oracle {
             oracle.trim(lpn);
         }
-        self.up.ftl.books.note_trim(lpn);
-        let ppn = self.up.ftl.books.unmap(lpn);
+        self.up.ftl.tables.note_trim(lpn);
+        let ppn = self.up.ftl.tables.unmap(lpn);
         if ppn != NONE {
             self.flash.counters.trimmed_pages += 1;
             let plane = self.plane_of_page(ppn);
-            let elsewhere = self.flash.traits.dynamic || self.flash.traits.gathers;
-            if elsewhere || self.flash.has_starved(plane) {
-                // There may be a victim now where there was none, and programs that wait for its erased pages in no line of
+            let elsewhere = self.flash.traits.dynamic || self.flash.traits.assembles;
+            if elsewhere || self.flash.has_space_blocked(plane) {
+                // There may be a victim now where there was none, and programs that wait for its erased pages in no queue of
                 // this plane.
                 self.consider_gc(plane);
             }
@@ -90,7 +90,7 @@ where
     /// again. What is in the buffer and not on its way is dropped.
     fn give_up_in_stripe(&mut self, lpn: Lpn) {
         let on_its_way = self.up.up.raid.buffer.find(lpn).is_some_and(|(entry, _)| self.up.up.raid.buffer.entry(entry).flight != 0);
-        let mapped = self.up.ftl.books.lookup(lpn) != NONE;
+        let mapped = self.up.ftl.tables.lookup(lpn) != NONE;
         let rain = self.up.up.raid.rain.as_mut().expect("only drives with stripes get here");
         if self.up.up.raid.buffer.drop_dirty(lpn) {
             rain.note_dropped(lpn);
@@ -129,11 +129,11 @@ where
         self.up.up.up.host.void_pages.retain(|void| void.request != request);
     }
 
-    /// Books a completed program of a page that was given up on its way.
+    /// Records a completed program of a page that was given up on its way.
     #[inline(never)]
     pub(super) fn programmed_in_vain(&mut self, op: u32) {
         let entry = &self.flash.ops[op as usize];
-        self.up.ftl.books.commit_void(entry.tag, entry.target);
+        self.up.ftl.tables.commit_void(entry.tag, entry.target);
         self.flash.counters.host_pages += 1;
         self.flash.counters.void_programs += 1;
         if let Some(oracle) = &mut self.up.oracle {

@@ -79,7 +79,7 @@ pub(crate) struct WriteBuffer {
     /// Those that found no room, in order of arrival.
     pub waiting: VecDeque<WaitingWrite>,
     /// A page found no room, and nothing has changed since that could let it in.
-    shut: bool,
+    closed: bool,
 }
 
 impl WriteBuffer {
@@ -96,7 +96,7 @@ impl WriteBuffer {
             in_flight: 0,
             room: capacity,
             waiting: VecDeque::new(),
-            shut: false,
+            closed: false,
         }
     }
 
@@ -113,13 +113,13 @@ impl WriteBuffer {
 
     /// Something has changed for the page that found no room last.
     pub fn reopen(&mut self) {
-        self.shut = false;
+        self.closed = false;
     }
 
     /// Whether the first of those that wait may find room where it found none.
     #[inline]
     pub fn is_open(&self) -> bool {
-        !self.shut
+        !self.closed
     }
 
     /// The most pages that the host may have in it now.
@@ -216,7 +216,7 @@ impl WriteBuffer {
             return Insert::Merged(index);
         }
         if self.occupied() >= self.room {
-            self.shut = true;
+            self.closed = true;
             return Insert::Full;
         }
         let bucket = self.bucket(lpn);
@@ -252,7 +252,7 @@ impl WriteBuffer {
             return None;
         }
         let index = self.oldest;
-        self.send_off(index);
+        self.destage(index);
         Some(index)
     }
 
@@ -262,7 +262,7 @@ impl WriteBuffer {
     }
 
     /// Marks the dirty sectors of an entry as in flight.
-    pub fn send_off(&mut self, index: u32) {
+    pub fn destage(&mut self, index: u32) {
         self.unlink(index);
         let entry = &mut self.entries[index as usize];
         entry.flight = std::mem::take(&mut entry.dirty);
@@ -293,7 +293,7 @@ impl WriteBuffer {
         dropped
     }
 
-    /// Books the end of a flush. Returns whether the entry became free.
+    /// Records the end of a flush. Returns whether the entry became free.
     pub fn flushed(&mut self, index: u32) -> bool {
         self.in_flight -= 1;
         let entry = &mut self.entries[index as usize];
@@ -476,7 +476,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn while_it_is_shut_the_page_that_found_no_room_finds_none(
+        fn while_it_is_closed_the_page_that_found_no_room_finds_none(
             steps in prop::collection::vec((0u8..7, 0u32..6, any::<bool>()), 1..80),
         ) {
             let mut buffer = buffer(4, 50);

@@ -11,7 +11,7 @@ use crate::device::Device;
 use crate::ids::{BlockIx, Lpn, Ppn};
 use crate::mem::huge_vec;
 
-/// The most copybacks that are told apart.
+/// The most copybacks that are distinguished.
 pub const COPIES_MAX: u8 = 0x7f;
 /// Marks a page that has been scrubbed since it was last copied.
 const CHECKED: u8 = 0x80;

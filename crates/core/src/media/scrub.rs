@@ -17,7 +17,7 @@ use crate::ftl::above::WithFtl;
 use crate::ids::{DieIx, Lpn, NONE, PlaneIx, Ppn};
 use crate::media::errors::Found;
 use crate::media::scrubber::Scrubber;
-use crate::observe::Occupant;
+use crate::observe::TrafficClass;
 use crate::policy::answers::Want;
 use crate::policy::interface::{GcTrigger, Scrub};
 use crate::raid::front::{Front, WithRaid};
@@ -33,7 +33,7 @@ where
     pub(crate) fn find_errors(&self, lpn: Lpn, ppn: Ppn) -> Found {
         let page = self.page_on_the_move(lpn).unwrap_or(lpn);
         let errors = self.up.up.raid.errors.as_ref().expect("only devices with errors get here");
-        errors.find(page, ppn, self.up.ftl.books.erase_count(self.up.ftl.books.block_of(ppn)))
+        errors.find(page, ppn, self.up.ftl.tables.erase_count(self.up.ftl.tables.block_of(ppn)))
     }
 
     /// A read ends, on a device with bit errors. Returns whether its page could not be corrected and is being regenerated.
@@ -50,7 +50,7 @@ where
             return false;
         }
         let Owner::Request(request) = entry.owner else {
-            self.flash.counters.uncorrectable_elsewhere += 1;
+            self.flash.counters.uncorrectable_other += 1;
             self.note_unreadable_source(entry.owner);
             return false;
         };
@@ -59,7 +59,7 @@ where
             self.flash.counters.uncorrectable_lost += 1;
             return false;
         }
-        self.bill_service(op);
+        self.attribute_service(op);
         self.regenerate_unreadable(request, op);
         self.host_operation_ended(entry.plane);
         true
@@ -72,7 +72,7 @@ where
         let copies = errors.copied(from, to);
         self.flash.counters.copybacks_max = self.flash.counters.copybacks_max.max(copies.into());
         if !self.up.up.raid.scrubbing.dies.is_empty() {
-            let die = self.flash.die_of(self.up.ftl.books.plane_of(to));
+            let die = self.flash.die_of(self.up.ftl.tables.plane_of(to));
             let Scrubber { awake, requests_then, .. } = self.up.up.raid.scrubbing.dies[die as usize];
             if !awake && requests_then != self.submitted_so_far() {
                 self.scrub_later(die);
@@ -95,16 +95,16 @@ where
     }
 
     fn owe_a_round(&mut self, die: DieIx) {
-        self.up.up.raid.scrubbing.dies[die as usize].owes = true;
-        self.up.up.raid.scrubbing.is_owed = true;
+        self.up.up.raid.scrubbing.dies[die as usize].due = true;
+        self.up.up.raid.scrubbing.is_due = true;
     }
 
     /// A request has come: the scrubbers that have suspects left begin a new round.
     #[inline(never)]
     pub(crate) fn wake_scrubbers(&mut self) {
-        self.up.up.raid.scrubbing.is_owed = false;
+        self.up.up.raid.scrubbing.is_due = false;
         for die in 0..self.up.up.raid.scrubbing.dies.len() as DieIx {
-            if self.up.up.raid.scrubbing.dies[die as usize].owes {
+            if self.up.up.raid.scrubbing.dies[die as usize].due {
                 self.scrub_later(die);
             }
         }
@@ -113,7 +113,7 @@ where
     fn scrub_later(&mut self, die: DieIx) {
         let Some(pause) = self.ask(|policies, _| policies.scrub.pause_ns()) else { return };
         let scrubber = &mut self.up.up.raid.scrubbing.dies[die as usize];
-        (scrubber.awake, scrubber.owes) = (true, false);
+        (scrubber.awake, scrubber.due) = (true, false);
         self.set_timer(self.flash.now + pause, Timer::Scrub(die));
     }
 
@@ -126,8 +126,8 @@ where
             self.up.up.raid.scrubbing.dies[die as usize].awake = false;
             return;
         };
-        let (lpn, plane) = (self.up.ftl.books.owner(ppn), self.up.ftl.books.plane_of(ppn));
-        let erases = self.up.ftl.books.erase_count(self.up.ftl.books.block_of(ppn));
+        let (lpn, plane) = (self.up.ftl.tables.owner(ppn), self.up.ftl.tables.plane_of(ppn));
+        let erases = self.up.ftl.tables.erase_count(self.up.ftl.tables.block_of(ppn));
         let scrubber = &mut self.up.up.raid.scrubbing.dies[die as usize];
         (scrubber.ppn, scrubber.erases, scrubber.pending) = (ppn, erases, 0);
         let read = self.scrub_op(OpKind::Read, die, lpn, plane);
@@ -141,7 +141,7 @@ where
     }
 
     fn scrub_op(&mut self, kind: OpKind, die: DieIx, lpn: Lpn, plane: PlaneIx) -> u32 {
-        let mut op = Op::new(kind, Class::Background, Occupant::Background, Owner::Scrub(die), lpn, plane);
+        let mut op = Op::new(kind, Class::Background, TrafficClass::Background, Owner::Scrub(die), lpn, plane);
         op.sectors = self.flash.device.geometry.sectors_per_page() as u8;
         self.flash.new_op(op)
     }
@@ -155,7 +155,7 @@ where
             let Scrubber { block, mut offset, .. } = self.up.up.raid.scrubbing.dies[die as usize];
             let errors = self.up.up.raid.errors.as_mut().expect("scrubbers are for devices with errors");
             if block != NONE {
-                while let Some(valid) = self.up.ftl.books.next_valid(block, offset) {
+                while let Some(valid) = self.up.ftl.tables.next_valid(block, offset) {
                     offset = valid + 1;
                     if errors.is_due(block * pages + valid, least) {
                         self.up.up.raid.scrubbing.dies[die as usize].offset = offset;
@@ -259,7 +259,7 @@ where
         let reads: Vec<u32> = rest
             .into_iter()
             .map(|lpn| {
-                let plane = self.up.ftl.books.plane_of(self.up.ftl.books.lookup(lpn));
+                let plane = self.up.ftl.tables.plane_of(self.up.ftl.tables.lookup(lpn));
                 self.scrub_op(OpKind::Read, die, lpn, plane)
             })
             .collect();
@@ -274,17 +274,17 @@ where
             return Vec::new();
         }
         let stripe = rain.stripes().of(lpn);
-        if rain.active().find(stripe).is_some_and(|index| rain.active().get(index).batch != NONE) {
+        if rain.active().find(stripe).is_some_and(|index| rain.active().get(index).stripe_write != NONE) {
             return Vec::new();
         }
         let (_, members) = rain.stripes().members(stripe);
         let pages = (0..=members).map(|place| rain.stripes().page_in(stripe, place));
-        pages.filter(|&page| page != lpn && self.up.ftl.books.lookup(page) != NONE).collect()
+        pages.filter(|&page| page != lpn && self.up.ftl.tables.lookup(page) != NONE).collect()
     }
 
     /// A number that changes when one of these pages is written or moved.
     fn place_of_pages(&self, pages: &[Lpn]) -> u64 {
-        pages.iter().fold(1, |sum, &lpn| (sum ^ u64::from(self.up.ftl.books.lookup(lpn))).wrapping_mul(0x9e37_79b9_7f4a_7c15))
+        pages.iter().fold(1, |sum, &lpn| (sum ^ u64::from(self.up.ftl.tables.lookup(lpn))).wrapping_mul(0x9e37_79b9_7f4a_7c15))
     }
 
     fn stripe_page_read(&mut self, die: DieIx, op: u32) {
@@ -295,7 +295,7 @@ where
             beyond = found.worst > self.up.up.raid.errors.as_ref().map_or(0, |errors| errors.correctable());
             self.flash.counters.corrected_bits += u64::from(found.corrected);
         }
-        self.flash.counters.uncorrectable_elsewhere += u64::from(beyond);
+        self.flash.counters.uncorrectable_other += u64::from(beyond);
         let scrubber = &mut self.up.up.raid.scrubbing.dies[die as usize];
         scrubber.is_lost |= beyond;
         scrubber.pending -= 1;
@@ -303,8 +303,8 @@ where
             return;
         }
         let (ppn, then, is_lost) = (scrubber.ppn, scrubber.stripe_then, scrubber.is_lost);
-        let lpn = self.up.ftl.books.owner(ppn);
-        let is_there = lpn < self.up.ftl.books.logical_pages() && self.is_where_it_was(die, lpn);
+        let lpn = self.up.ftl.tables.owner(ppn);
+        let is_there = lpn < self.up.ftl.tables.logical_pages() && self.is_where_it_was(die, lpn);
         let unchanged = is_there && self.place_of_pages(&self.rest_of_stripe(lpn)) == then;
         if unchanged && !is_lost {
             self.flash.counters.scrub_regenerated += 1;
@@ -319,13 +319,13 @@ where
     /// Whether the page that a scrubber has read is still the present copy.
     fn is_where_it_was(&self, die: DieIx, lpn: Lpn) -> bool {
         let Scrubber { ppn, erases, .. } = self.up.up.raid.scrubbing.dies[die as usize];
-        let books = &self.up.ftl.books;
-        books.lookup(lpn) == ppn && books.erase_count(books.block_of(ppn)) == erases
+        let tables = &self.up.ftl.tables;
+        tables.lookup(lpn) == ppn && tables.erase_count(tables.block_of(ppn)) == erases
     }
 
     fn rewrite_page(&mut self, die: DieIx, lpn: Lpn) {
         let ppn = self.up.up.raid.scrubbing.dies[die as usize].ppn;
-        let plane = self.up.ftl.books.plane_of(ppn);
+        let plane = self.up.ftl.tables.plane_of(ppn);
         let program = self.scrub_op(OpKind::Program, die, lpn, plane);
         self.flash.ops[program as usize].ppn = ppn;
         if let Some(oracle) = &mut self.up.oracle {
@@ -340,7 +340,7 @@ where
             oracle.program(op, target);
         }
         self.flash.counters.scrub_rewrites += 1;
-        self.up.ftl.books.commit_move(lpn, ppn, target);
+        self.up.ftl.tables.commit_move(lpn, ppn, target);
         if let Owner::Scrub(die) = owner {
             self.up.up.raid.scrubbing.dies[die as usize].ppn = NONE;
         }
@@ -361,8 +361,8 @@ where
     Self: Front,
 {
     #[inline(always)]
-    fn background_is_late(&self) -> bool {
-        self.up.up.raid.levelling.is_late()
+    fn background_is_overdue(&self) -> bool {
+        self.up.up.raid.levelling.is_overdue()
     }
 
     /// Whether a program of the background is worth programming any more.

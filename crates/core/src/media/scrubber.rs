@@ -10,14 +10,14 @@ pub(crate) struct Scrubbing {
     /// A scratch list, kept so that nothing is allocated each time.
     pub(super) suspects: Vec<BlockIx>,
     /// Some of them wait for the next request.
-    pub(super) is_owed: bool,
+    pub(super) is_due: bool,
 }
 
 impl Scrubbing {
     /// Some scrubbers wait for the next request.
     #[inline]
-    pub fn is_owed(&self) -> bool {
-        self.is_owed
+    pub fn is_due(&self) -> bool {
+        self.is_due
     }
 }
 
@@ -33,7 +33,7 @@ pub(super) struct Scrubber {
     /// A timer is set for it, or an operation of it is under way.
     pub(super) awake: bool,
     /// It sleeps although blocks are suspect: the next request wakes it.
-    pub(super) owes: bool,
+    pub(super) due: bool,
     /// Reads of the rest of the page's stripe that have not ended, and whether one of them could not be corrected.
     pub(super) pending: u32,
     pub(super) is_lost: bool,
@@ -51,7 +51,7 @@ impl Scrubber {
         left: 0,
         requests_then: u64::MAX,
         awake: false,
-        owes: false,
+        due: false,
         pending: 0,
         is_lost: false,
         ppn: NONE,

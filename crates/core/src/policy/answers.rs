@@ -43,9 +43,9 @@ pub enum Gate {
     /// It may.
     Open,
     /// Not now; ask again when the channel falls quiet or a GC ends.
-    Shut,
+    Closed,
     /// Not now; ask again at this time as well.
-    ShutUntil(Ns),
+    ClosedUntil(Ns),
 }
 
 /// What a GC blocks.
@@ -63,10 +63,10 @@ pub enum Scope {
     Controller,
 }
 
-/// What a GC holds, and for how long.
+/// What a GC locks, and for how long.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct HoldPlan {
-    /// What is held while pages are moved. During the erase only die or plane stay held.
+pub struct LockPlan {
+    /// What is locked while pages are moved. During the erase only die or plane stay locked.
     pub scope: Scope,
     /// Give everything up after each page and compete for it again.
     pub release_each_page: bool,
@@ -81,20 +81,20 @@ pub enum Writer {
     Gc,
 }
 
-/// Which page a write would like best.
+/// Which page a write prefers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Wish {
+pub enum Preference {
     /// Any.
     Any,
     /// One of the fastest class that a write point offers; rather another than to wait.
     Fast,
     /// One of the slowest class that a write point offers; rather another than to wait.
     Slow,
-    /// One that brings a write point nearer to its rest. It waits for such a page while there is one, be it on a busy die.
-    Restless(Rest),
+    /// One that brings a write point nearer to fast pages. It waits for such a page while there is one, be it on a busy die.
+    Unparked(Parking),
 }
 
-/// How a read whose plane or channel a GC holds is served.
+/// How a read whose plane or channel a GC locks is served.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ReadAnswer {
     /// Like any other: it waits, and nobody has decided so.
@@ -105,9 +105,9 @@ pub enum ReadAnswer {
     Reconstruct,
 }
 
-/// Where a write point is at rest in idle time.
+/// Where a write point is parked in idle time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Rest {
+pub enum Parking {
     /// On any page of the fastest class.
     Fast,
     /// On a page of the fastest class that another of its block follows.

@@ -3,7 +3,7 @@
 use crate::device::Device;
 use crate::flash::ask::{Candidate, Suspension, Waiting};
 use crate::ids::{BlockIx, DieIx, Lpn, PlaneIx};
-use crate::policy::answers::{Gate, HoldPlan, Opens, Reach, ReadAnswer, Rest, Scope, Want, Wish, Writer};
+use crate::policy::answers::{Gate, LockPlan, Opens, Parking, Preference, Reach, ReadAnswer, Scope, Want, Writer};
 use crate::raid::stripes::{Place as StripePlace, Stripes};
 use crate::units::Ns;
 use crate::view::{BlockedRead, Spot, Unplaced, View, WrittenStripe};
@@ -33,7 +33,7 @@ macro_rules! interface {
             fn prepare(&mut self, _device: &Device) -> Result<(), ConfigError> {
                 Ok(())
             }
-            /// Hears the run's seed, before ageing. For techniques that draw random numbers.
+            /// Takes the run's seed, before ageing. For techniques that draw random numbers.
             fn seed(&mut self, _seed: u64) {}
             /// What the technique remembers and an image must hold; nothing for most.
             fn save(&self) -> Vec<u8> {
@@ -80,7 +80,7 @@ macro_rules! interface {
 interface! {
     /// Where does a page go?
     trait Place, dispatch_place {
-        /// The plane of a logical page that is written. Asked when its program lines up.
+        /// The plane of a logical page that is written. Asked when its program is enqueued.
         fn plane(&mut self, view: View<'_>, lpn: Lpn) -> PlaneIx;
         /// The plane of a page that the GC of `from` has read. Asked only where GC may move pages to other planes.
         fn gc_plane(&mut self, _view: View<'_>, from: PlaneIx) -> PlaneIx [else from];
@@ -92,12 +92,12 @@ interface! {
         /// the design has one, so that moved pages and new ones do not mix.
         #[inline]
         fn write_point(&mut self, view: View<'_>, plane: PlaneIx, for_gc: bool) -> usize
-            [else usize::from(for_gc && view.books().write_points(plane) > 1)];
+            [else usize::from(for_gc && view.tables().write_points(plane) > 1)];
         /// Which of a plane's erased blocks is opened first. Asked when the drive starts to work.
         fn opens(&mut self) -> Opens [else Opens::ErasedFirst];
         /// Whether a page has no place until a die could begin to program it. Then `choose` says where it goes, and `plane`,
         /// `gc_plane` and `write_point` are for ageing alone.
-        fn late(&mut self) -> bool [else false];
+        fn late_bound(&mut self) -> bool [else false];
         /// The place of a page that waits for one, among those that can take it now; nothing if it waits on. Asked when it begins
         /// to wait, and whenever a die could begin with it.
         fn choose(&mut self, _view: View<'_>, _page: &Unplaced) -> Option<Spot> [else None];
@@ -133,13 +133,13 @@ interface! {
 }
 
 interface! {
-    /// What does a GC hold, and when does it yield? Asked at its start and after each page.
-    trait GcHold, dispatch_gc_hold {
+    /// What does a GC lock, and when does it yield? Asked at its start and after each page.
+    trait GcLock, dispatch_gc_lock {
         /// The answer for a plane; `urgent` below the hard watermark.
-        fn hold(&mut self, view: View<'_>, plane: PlaneIx, urgent: bool) -> HoldPlan;
-        /// The widest scope that it ever holds.
+        fn lock(&mut self, view: View<'_>, plane: PlaneIx, urgent: bool) -> LockPlan;
+        /// The widest scope that it ever locks.
         fn widest(&mut self) -> Scope;
-        /// Whether GC is no job that holds anything, but one flash operation at a time.
+        /// Whether GC locks nothing and is one flash operation at a time.
         fn nothing(&mut self) -> bool [else false];
     }
 }
@@ -153,7 +153,7 @@ interface! {
         /// Finds the best candidates of a whole plane, for the head of the chain; leaves `found` empty when there are none.
         /// `first_only`: nobody narrows them, and the one with the lowest index is enough.
         fn search(&mut self, view: View<'_>, plane: PlaneIx, first_only: bool, found: &mut Vec<BlockIx>);
-        /// Whether it has a meaning only where the host's operations join those of GCs.
+        /// Whether it has a meaning only where the host's operations are paired with those of GC.
         fn needs_partners(&mut self) -> bool [else false];
     }
 }
@@ -169,45 +169,45 @@ interface! {
         fn deadline_ns(&mut self) -> Option<Ns> [else None];
         /// Whether it needs to know what dies did for the host and for GC.
         fn measures(&mut self) -> bool [else false];
-        /// Whether it looks at the pool of erased blocks, which is known only where pages are placed late.
+        /// Whether it looks at the pool of erased blocks, which is known only where allocation is late-bound.
         fn looks_at_pool(&mut self) -> bool [else false];
     }
 }
 
 interface! {
-    /// Which pages of the write points do writes get, and where are write points at rest? Asked where pages have no place until
+    /// Which pages of the write points do writes get, and where are write points parked? Asked where pages have no place until
     /// they are programmed, and else of the write points of each page's plane.
     trait PageChoice, dispatch_page_choice {
-        /// What a write would like best, asked whenever it might get its place. `urgent`: of a GC that its plane needs urgently; where
-        /// planes are fixed, also of one whose die writes wait for, and of a write to a plane that a GC works in.
-        /// Writes of the host that are critical have a fast page without being asked about.
-        fn wish(&mut self, view: View<'_>, writer: Writer, urgent: bool) -> Wish;
+        /// What a write prefers, asked whenever it might get its place. `urgent`: the write is of a GC that its plane needs
+        /// urgently. Where planes are fixed, so is that of a GC whose die writes wait for, and a write to a plane in GC.
+        /// Host writes that the host has marked as critical get a fast page without being asked about.
+        fn preference(&mut self, view: View<'_>, writer: Writer, urgent: bool) -> Preference;
         /// Where idle time leaves the write points, by moving pages beyond what GC needs; nothing if it does no such thing.
-        fn rest(&mut self) -> Option<Rest> [else None];
-        /// Whether it is worth asking at all; then pages are placed late, or their planes have several write points.
+        fn parking(&mut self) -> Option<Parking> [else None];
+        /// Whether it is worth asking at all; then allocation is late-bound, or planes have several write points.
         fn active(&mut self) -> bool [else true];
         /// Whether it needs to know what dies did for the host and for GC.
         fn measures(&mut self) -> bool [else false];
-        /// Whether it looks at the pool of erased blocks, which is known only where pages are placed late.
+        /// Whether it looks at the pool of erased blocks, which is known only where allocation is late-bound.
         fn looks_at_pool(&mut self) -> bool [else false];
     }
 }
 
 interface! {
     /// Which waiting operations join one that starts, in one multi-plane command?
-    trait Join, dispatch_join {
+    trait Pairing, dispatch_pairing {
         /// Marks partners of `lead` among `waiting`, at most one for each plane, none of the lead's own plane.
-        fn partners(&mut self, view: View<'_>, lead: &Waiting, waiting: &[Waiting], join: &mut [bool]);
+        fn partners(&mut self, view: View<'_>, lead: &Waiting, waiting: &[Waiting], paired: &mut [bool]);
         /// Whether it is worth asking at all.
         fn active(&mut self) -> bool [else true];
-        /// For how long a program of the host's waits until every plane of its die has one; nothing if it starts alone.
-        fn gather_ns(&mut self) -> Option<Ns> [else None];
-        /// For how long a program of GC's waits likewise.
-        fn gc_gather_ns(&mut self) -> Ns [else 0];
+        /// For how long a host program waits until every plane of its die has a program; nothing if it starts alone.
+        fn assembly_ns(&mut self) -> Option<Ns> [else None];
+        /// For how long a GC program waits likewise.
+        fn gc_assembly_ns(&mut self) -> Ns [else 0];
         /// Whether the programs of GCs wait for each other as well.
-        fn gathers_gc(&mut self) -> bool [else false];
-        /// Whether operations of the host may join those of GCs. Then it is asked about reads of GCs too.
-        fn joins_gc(&mut self) -> bool [else false];
+        fn assembles_gc(&mut self) -> bool [else false];
+        /// Whether operations of the host may be paired with those of GC. Then it is asked about reads of GCs too.
+        fn pairs_with_gc(&mut self) -> bool [else false];
     }
 }
 
@@ -239,7 +239,7 @@ interface! {
 
 interface! {
     /// How is a read served that would wait for a GC, when the rest of its stripe can be read? Asked when the read arrives,
-    /// and again for reads that wait when a GC begins to hold what they wait for.
+    /// and again for reads that wait when a GC locks what they wait for.
     trait ReadPlan, dispatch_read_plan {
         /// The answer for a read.
         fn plan(&mut self, view: View<'_>, read: &BlockedRead<'_>) -> ReadAnswer;
@@ -249,8 +249,8 @@ interface! {
 }
 
 interface! {
-    /// Which stripe leaves the buffer next? Asked where pages form stripes, whenever something must leave.
-    trait FlushPlan, dispatch_flush_plan {
+    /// Which stripe is destaged next? Asked where pages form stripes, whenever something must leave.
+    trait Destage, dispatch_destage {
         /// A stripe with dirty pages of which none is on its way; nothing if none should leave now.
         fn next(&mut self, view: View<'_>) -> Option<u32>;
         /// Whether old pages are read around a GC, and new ones wait in RAM until the GC of their plane has ended.
@@ -261,14 +261,14 @@ interface! {
 }
 
 interface! {
-    /// Which pages does an idle die read, so that they pass the ECC, and which of them are written anew? Asked for blocks into
-    /// which pages were copied back since they were last looked through.
+    /// Which pages does an idle die read, so that the ECC checks them, and which of them are written anew? Asked for blocks into
+    /// which pages were copied back since they were last scrubbed.
     trait Scrub, dispatch_scrub {
         /// Time from one page of a die to the next attempt; nothing if there is no scrubbing.
         fn pause_ns(&mut self) -> Option<Ns>;
         /// Consecutive copybacks from which on a page is read.
         fn least_copybacks(&mut self) -> u8;
-        /// The index of the block of a die that is looked through next; never asked about none.
+        /// The index of the block of a die that is scrubbed next; never asked about none.
         fn next_block(&mut self, view: View<'_>, suspects: &[BlockIx]) -> usize;
         /// Whether a page is written anew whose worst codeword has so many wrong bits, all of which could be corrected.
         fn rewrite(&mut self, view: View<'_>, wrong_bits: u32, correctable: u32) -> bool;

@@ -18,14 +18,14 @@ use tinytail_config::ConfigError;
 
 pub mod align;
 pub mod answers;
-pub mod flush_plan;
+pub mod destage;
 pub mod gc_gate;
-pub mod gc_hold;
+pub mod gc_lock;
 pub mod gc_trigger;
 pub mod interface;
-pub mod join;
 pub mod order;
 pub mod page_choice;
+pub mod pairing;
 pub mod place;
 pub mod read_plan;
 pub mod scrub;
@@ -105,10 +105,10 @@ techniques! {
         /// Static: logical pages go round channels, chips, dies and planes in a given order.
         "static" => Static(place::static_order::StaticOrder),
         /// Static dies: a page goes to the plane of its die that has the fewest to program.
-        "super_page" => SuperPage(place::super_page::SuperPage),
+        "superpage" => Superpage(place::superpage::Superpage),
         /// Dynamic: a page goes to an idle die without GC, or to the one with the shortest queue.
         "idle_die" => IdleDie(place::idle_die::IdleDie),
-        /// Late: a page waits until a die could program it; idle dies take turns.
+        /// Late-bound: a page waits until a die could program it; idle dies take turns.
         "next_idle" => NextIdle(place::next_idle::NextIdle),
         /// Static: stripes of consecutive logical pages and a rotated parity, each in one plane group.
         "rain" => Rain(place::rain::Rain),
@@ -140,14 +140,14 @@ techniques! {
 }
 
 techniques! {
-    /// Techniques that answer `gc_hold`.
-    enum GcHoldPolicy for GcHold, dispatch_gc_hold {
+    /// Techniques that answer `gc_lock`.
+    enum GcLockPolicy for GcLock, dispatch_gc_lock {
         /// Controller, channel, die or plane, from the first page to the last.
-        "blocking" => Blocking(gc_hold::blocking::Blocking),
+        "blocking" => Blocking(gc_lock::blocking::Blocking),
         /// As blocking, but given up after every page until the plane is urgent.
-        "preemptible" => Preemptible(gc_hold::preemptible::Preemptible),
+        "preemptible" => Preemptible(gc_lock::preemptible::Preemptible),
         /// Nothing: one flash operation at a time, each chosen when it starts.
-        "nothing" => Nothing(gc_hold::nothing::Nothing),
+        "nothing" => Nothing(gc_lock::nothing::Nothing),
     }
 }
 
@@ -204,16 +204,16 @@ techniques! {
 }
 
 techniques! {
-    /// Techniques that answer `join`.
-    enum JoinPolicy for Join, dispatch_join {
-        /// Nothing joins.
-        "none" => Nothing(join::none::Nothing),
+    /// Techniques that answer `pairing`.
+    enum PairingPolicy for Pairing, dispatch_pairing {
+        /// No pairing.
+        "none" => Nothing(pairing::none::Nothing),
         /// Operations of the same kind and cause at the same page offset of sibling planes.
-        "same_offset" => SameOffset(join::same_offset::SameOffset),
+        "same_offset" => SameOffset(pairing::same_offset::SameOffset),
         /// As `same_offset`, and programs start on all planes of a die or not at all.
-        "strict_all_planes" => StrictAllPlanes(join::strict_all_planes::StrictAllPlanes),
-        /// As `same_offset`, and the host's operations join those of GCs in sibling planes.
-        "gc_par" => GcPar(join::gc_par::GcPar),
+        "superpage" => SuperpagePrograms(pairing::superpage::SuperpagePrograms),
+        /// As `same_offset`, and the host's operations are paired with those of GC in sibling planes.
+        "gc_par" => GcPar(pairing::gc_par::GcPar),
     }
 }
 
@@ -248,12 +248,12 @@ techniques! {
 }
 
 techniques! {
-    /// Techniques that answer `flush_plan`.
-    enum FlushPlanPolicy for FlushPlan, dispatch_flush_plan {
+    /// Techniques that answer `destage`.
+    enum DestagePolicy for Destage, dispatch_destage {
         /// What was written longest ago.
-        "lru" => Lru(flush_plan::lru::Lru),
+        "lru" => Lru(destage::lru::Lru),
         /// Full stripes before partial ones, stripes away from GCs before those that meet one.
-        "gc_tolerant" => GcTolerant(flush_plan::gc_tolerant::GcTolerant),
+        "gc_tolerant" => GcTolerant(destage::gc_tolerant::GcTolerant),
     }
 }
 

@@ -15,7 +15,7 @@ use crate::verify::oracle::Content;
 /// The most times of violations that are kept.
 pub const VIOLATIONS_KEPT: usize = 10_000;
 
-/// A GC that started beside another of its group.
+/// A GC that started while another of its group was under way.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Violation {
     /// When.
@@ -36,9 +36,9 @@ pub(crate) struct ActiveStripe {
     list: u32,
     /// Host's pages with sectors that are not on their way, one bit for each member.
     pub dirty: u32,
-    /// The batch that is on its way, or `NONE`.
-    pub batch: u32,
-    /// Counts batches whose parity has been computed.
+    /// The stripe write that is on its way, or `NONE`.
+    pub stripe_write: u32,
+    /// Counts stripe writes whose parity has been computed.
     pub generation: u32,
     /// Reconstructions under way of an even and of an odd generation.
     pub readers: [u32; 2],
@@ -113,7 +113,7 @@ impl ActiveStripes {
             older: NONE,
             list: NONE,
             dirty: 0,
-            batch: NONE,
+            stripe_write: NONE,
             generation: 0,
             readers: [0, 0],
             written: 0,
@@ -126,7 +126,7 @@ impl ActiveStripes {
     /// Forgets a stripe that nothing is known of any more.
     pub fn deactivate_if_idle(&mut self, index: u32) {
         let item = self.items[index as usize];
-        if item.dirty != 0 || item.batch != NONE || item.readers != [0, 0] {
+        if item.dirty != 0 || item.stripe_write != NONE || item.readers != [0, 0] {
             return;
         }
         let bucket = self.bucket(item.stripe);
@@ -149,7 +149,7 @@ impl ActiveStripes {
         let item = &mut self.items[index as usize];
         item.dirty |= dirty;
         item.written = self.writes;
-        if item.batch != NONE || item.dirty == 0 {
+        if item.stripe_write != NONE || item.dirty == 0 {
             return;
         }
         let list = 2 * group + u32::from(item.dirty == all(members));
@@ -194,7 +194,7 @@ impl ActiveStripes {
 
 /// A stripe on its way to the flash.
 #[derive(Clone, Debug)]
-pub(crate) struct Batch {
+pub(crate) struct StripeWrite {
     pub stripe: u32,
     /// The place of the stripe among the active ones.
     pub active: u32,
@@ -207,7 +207,7 @@ pub(crate) struct Batch {
     /// Operations of the current stage that have not ended.
     pub pending: u32,
     /// Programs that wait in RAM for GCs to end.
-    pub pinned: u32,
+    pub deferred: u32,
     /// The parity is computed and in RAM.
     pub ready: bool,
     /// It is ready, and waits until nobody reads the old generation any more.
@@ -221,7 +221,7 @@ pub(crate) struct Batch {
     pub clean_sum: Content,
 }
 
-impl Batch {
+impl StripeWrite {
     /// A stripe that moves: it counts as on its way, and nothing of it is in RAM.
     pub fn of_mover(stripe: u32, active: u32) -> Self {
         Self {
@@ -231,7 +231,7 @@ impl Batch {
             entries: [NONE; 32],
             regenerated: NONE,
             pending: 0,
-            pinned: 0,
+            deferred: 0,
             ready: false,
             waits_for_readers: false,
             contents: Vec::new(),
@@ -274,16 +274,16 @@ pub(crate) struct Rebuild {
 pub(crate) struct Rain {
     pub(super) stripes: Stripes,
     pub(super) active: ActiveStripes,
-    pub(super) batches: Pool<Batch>,
+    pub(super) stripe_writes: Pool<StripeWrite>,
     pub(super) rebuilds: Pool<Rebuild>,
     /// Parity pages in RAM.
     pub(super) parity_pages: u32,
     /// Programs that wait in RAM for the GC of their plane, by plane.
-    pub(super) pinned_at: Vec<Vec<u32>>,
+    pub(super) deferred_at: Vec<Vec<u32>>,
     /// All of them.
-    pub(super) pinned: u32,
-    /// Pages of batches that wait for GCs.
-    pub(super) held_pages: u32,
+    pub(super) deferred: u32,
+    /// Pages of stripe writes that wait for GCs.
+    pub(super) retained_pages: u32,
     /// Planes of each group whose GC is under way.
     pub(super) gcs: Vec<u32>,
     /// Reads are asked about.
@@ -298,12 +298,12 @@ impl Rain {
     pub fn new(stripes: Stripes, planes: u32, buffer_pages: u32, plans_reads: bool) -> Self {
         Self {
             active: ActiveStripes::new(stripes.groups(), buffer_pages),
-            batches: Pool::with_capacity(64),
+            stripe_writes: Pool::with_capacity(64),
             rebuilds: Pool::with_capacity(64),
             parity_pages: 0,
-            pinned_at: vec![Vec::new(); planes as usize],
-            pinned: 0,
-            held_pages: 0,
+            deferred_at: vec![Vec::new(); planes as usize],
+            deferred: 0,
+            retained_pages: 0,
             gcs: vec![0; stripes.groups() as usize],
             plans_reads,
             trimmed: Vec::new(),
@@ -336,22 +336,22 @@ impl Rain {
 
     /// Stripes that are on their way.
     pub fn on_their_way(&self) -> usize {
-        self.batches.in_use()
+        self.stripe_writes.in_use()
     }
 
     /// Pages in RAM that wait for the GC of their plane.
-    pub fn pinned(&self) -> u32 {
-        self.pinned
+    pub fn deferred(&self) -> u32 {
+        self.deferred
     }
 
     /// The same of one plane.
-    pub fn pinned_at(&self, plane: PlaneIx) -> usize {
-        self.pinned_at[plane as usize].len()
+    pub fn deferred_at(&self, plane: PlaneIx) -> usize {
+        self.deferred_at[plane as usize].len()
     }
 
-    /// Pages of parity in RAM, and pages that batches keep there for GCs.
+    /// Pages of parity in RAM, and pages that stripe writes keep there for GCs.
     pub fn kept_pages(&self) -> (u32, u32) {
-        (self.parity_pages, self.held_pages)
+        (self.parity_pages, self.retained_pages)
     }
 
     /// The first violations of rotation since the counters were reset.
@@ -370,8 +370,8 @@ impl Rain {
     }
 
     /// The stripes on their way whose parity had been computed, as a loss of power finds them. The others are forgotten.
-    pub fn computed(&mut self) -> Vec<Batch> {
-        self.batches.drain().filter(|batch| batch.ready).collect()
+    pub fn computed(&mut self) -> Vec<StripeWrite> {
+        self.stripe_writes.drain().filter(|stripe_write| stripe_write.ready).collect()
     }
 
     /// Takes over what a loss of power leaves: violations, and pages given up unless these are lost.
@@ -403,12 +403,13 @@ impl Rain {
     }
 
     /// A stripe whose parity had been computed is still in RAM after a loss of power, and on its way again.
-    pub fn take_back(&mut self, batch: Batch) {
-        let stripe = batch.stripe;
+    pub fn take_back(&mut self, stripe_write: StripeWrite) {
+        let stripe = stripe_write.stripe;
         let active = self.active.activate(stripe);
-        let batch = self.batches.insert(Batch { active, pending: 0, pinned: 0, waits_for_readers: false, ..batch });
+        let stripe_write =
+            self.stripe_writes.insert(StripeWrite { active, pending: 0, deferred: 0, waits_for_readers: false, ..stripe_write });
         let item = self.active.get_mut(active);
-        (item.batch, item.generation) = (batch, 1);
+        (item.stripe_write, item.generation) = (stripe_write, 1);
         self.parity_pages += 1;
     }
 
@@ -442,12 +443,12 @@ impl Rain {
         &mut self.stripes
     }
 
-    pub(crate) fn pinned_for_test(&mut self, pages: u32) {
-        self.pinned = pages;
+    pub(crate) fn deferred_for_test(&mut self, pages: u32) {
+        self.deferred = pages;
     }
 
     pub(crate) fn any_computed_for_test(&self) -> bool {
-        self.batches.used().any(|batch| batch.ready)
+        self.stripe_writes.used().any(|stripe_write| stripe_write.ready)
     }
 
     pub(crate) fn gc_begins_for_test(&mut self, plane: PlaneIx) {
@@ -489,10 +490,10 @@ mod tests {
         rain.note_dirty(0);
         let index = rain.active.find(0).unwrap();
         rain.active.unlist(index);
-        (rain.active.get_mut(index).batch, rain.active.get_mut(index).dirty) = (7, 0);
+        (rain.active.get_mut(index).stripe_write, rain.active.get_mut(index).dirty) = (7, 0);
         rain.note_dirty(1);
         assert_eq!(order(&rain, 0, false), Vec::<u32>::new());
-        rain.active.get_mut(index).batch = NONE;
+        rain.active.get_mut(index).stripe_write = NONE;
         rain.active.written(index, 0, 0, 3);
         assert_eq!(order(&rain, 0, false), [0]);
     }

@@ -5,7 +5,7 @@ use crate::flash::Engine;
 use crate::flash::op::{Class, Owner};
 use crate::ftl::above::WithFtl;
 use crate::ids::Ppn;
-use crate::observe::Occupant;
+use crate::observe::TrafficClass;
 use crate::raid::front::{Front, WithRaid};
 
 impl<Q: EventQueue, U> Engine<Q, WithFtl<WithRaid<U>>>
@@ -16,16 +16,16 @@ where
     pub(super) fn check_read(&mut self, op: u32, ppn: Option<Ppn>) {
         let Some(oracle) = &mut self.up.oracle else { return };
         let entry = self.flash.ops[op as usize];
-        if let Some(ppn) = ppn.filter(|&ppn| self.up.ftl.books.owner(ppn) != entry.tag) {
+        if let Some(ppn) = ppn.filter(|&ppn| self.up.ftl.tables.owner(ppn) != entry.tag) {
             oracle.fail(format!(
                 "logical page {} maps to physical page {ppn}, which was written for {}",
                 entry.tag,
-                self.up.ftl.books.owner(ppn)
+                self.up.ftl.tables.owner(ppn)
             ));
             return;
         }
         match entry.class {
-            Class::HostRead if entry.occupant == Occupant::Reconstruction => {
+            Class::HostRead if entry.traffic == TrafficClass::Reconstruction => {
                 if let Some(ppn) = ppn {
                     oracle.read_flash(op, ppn, false);
                 }

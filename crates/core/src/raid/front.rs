@@ -1,6 +1,6 @@
 //! The waist between stripes and bit errors and the host interface above them.
 
-use crate::attribution::parts::Blame;
+use crate::attribution::parts::Attribution;
 use crate::context::Context;
 use crate::event::EventQueue;
 use crate::flash::Engine;
@@ -26,8 +26,8 @@ pub trait Front: Context + Served {
     fn submitted_so_far(&self) -> u64;
     /// Who waits for a job.
     fn job_owner(&self, job: u32) -> Owner;
-    /// Starts a job that follows a wait: with the blame of that wait, and whether a GC caused it.
-    fn begin_job(&mut self, owner: Owner, stages: &[Stage], blame: Blame, gc_blocked: bool);
+    /// Starts a job that follows a wait: with the attribution of that wait, and whether a GC caused it.
+    fn begin_job(&mut self, owner: Owner, stages: &[Stage], attribution: Attribution, gc_blocked: bool);
     /// A request has the pages that a reconstruction stands for; so many sectors of them cross the link.
     fn regenerated(&mut self, request: u32, gc_blocked: bool, link_sectors: u32);
 }
@@ -49,7 +49,7 @@ where
     }
 
     #[inline]
-    fn gc_holds(&mut self, plane: PlaneIx) {
+    fn gc_locks(&mut self, plane: PlaneIx) {
         if self.up.up.raid.rain.as_ref().is_some_and(|rain| rain.plans_reads()) {
             self.replan_reads(plane);
         }
@@ -79,7 +79,7 @@ where
     #[inline]
     fn gc_ended(&mut self, plane: PlaneIx) {
         if self.up.up.raid.rain.is_some() {
-            self.unpin(plane);
+            self.undefer(plane);
         }
     }
 }

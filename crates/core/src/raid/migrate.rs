@@ -7,7 +7,7 @@
 //! never half in one group and half in another, where two GCs could block it. One stripe moves at a time; its pages have a
 //! place in RAM apart from the buffer.
 //!
-//! Its operations are work of the background, which a die that never rests would never start. When the technique's patience is
+//! Its operations are work of the background, which a die that is never idle would never start. When the technique's patience is
 //! over, `order` sees them as what the host waits for in the end: reads for parity and flushes. So a move takes as long as its
 //! patience, and then as long as a flush.
 
@@ -17,9 +17,9 @@ use crate::flash::Engine;
 use crate::flash::op::{Class, Op, OpKind, Owner};
 use crate::ftl::above::WithFtl;
 use crate::ids::{Lpn, NONE, PlaneIx};
-use crate::observe::Occupant;
+use crate::observe::TrafficClass;
 use crate::policy::interface::WearLevel;
-use crate::raid::active::Batch;
+use crate::raid::active::StripeWrite;
 use crate::raid::front::{Front, WithRaid};
 use crate::raid::mover::Mover;
 use crate::raid::stripes::Place;
@@ -35,8 +35,8 @@ where
     #[inline(never)]
     pub(super) fn consider_levelling(&mut self, stripe: u32, written: u32) {
         let rain = self.up.up.raid.rain.as_ref().expect("only drives with stripes get here");
-        let rests = self.flash.now < self.up.up.raid.levelling.rests_until;
-        if rests || self.up.up.raid.levelling.mover.is_some() || rain.active.find(stripe).is_some() {
+        let pauses = self.flash.now < self.up.up.raid.levelling.pauses_until;
+        if pauses || self.up.up.raid.levelling.mover.is_some() || rain.active.find(stripe).is_some() {
             return;
         }
         let asked = WrittenStripe { stripe, written, place: rain.stripes.place_of_stripe(stripe) };
@@ -46,7 +46,7 @@ where
         let Some(&best) = places.first() else { return };
         match places.into_iter().find(|&to| self.table_takes(stripe, to) && self.has_room_in(to.group)) {
             Some(to) => {
-                self.flash.counters.moves_elsewhere += u64::from(to != best);
+                self.flash.counters.moves_to_other_places += u64::from(to != best);
                 self.begin_move(stripe, to);
             }
             None if self.table_takes(stripe, best) => self.flash.counters.moves_without_room += 1,
@@ -64,7 +64,7 @@ where
     fn has_room_in(&self, group: u32) -> bool {
         let device = &self.flash.device;
         let usable = (device.usable_pages() / u64::from(device.geometry.planes())) as u32;
-        let kept = self.up.ftl.books.pages_kept() + device.geometry.pages_per_block;
+        let kept = self.up.ftl.tables.pages_kept() + device.geometry.pages_per_block;
         let stripes = &self.up.up.raid.rain.as_ref().expect("only drives with stripes get here").stripes;
         let fits = stripes.stripes_in(group) + kept + 1 < usable;
         fits && (0..stripes.width()).all(|channel| self.seen().has_room(stripes.plane_at(group, channel)))
@@ -74,39 +74,39 @@ where
         let stripes = &self.up.up.raid.rain.as_ref().expect("only drives with stripes get here").stripes;
         let (_, members) = stripes.members(stripe);
         let pages = (0..=members).map(|place| stripes.page_in(stripe, place));
-        let pages: Vec<Lpn> = pages.filter(|&lpn| self.up.ftl.books.lookup(lpn) != NONE).collect();
+        let pages: Vec<Lpn> = pages.filter(|&lpn| self.up.ftl.tables.lookup(lpn) != NONE).collect();
         let rain = self.rain();
         let active = rain.active.activate(stripe);
-        let batch = rain.batches.insert(Batch::of_mover(stripe, active));
-        rain.active.get_mut(active).batch = batch;
+        let stripe_write = rain.stripe_writes.insert(StripeWrite::of_mover(stripe, active));
+        rain.active.get_mut(active).stripe_write = stripe_write;
         let now = self.flash.now;
         let (pending, contents) = (pages.len() as u32, pages.iter().map(|&lpn| (lpn, None)).collect());
-        self.up.up.raid.levelling.mover = Some(Box::new(Mover { stripe, to, active, batch, began: now, pending, pages: contents }));
-        self.up.up.raid.levelling.rests_until = now.saturating_add(self.ask(|policies, _| policies.wear_level.pause_ns()));
+        self.up.up.raid.levelling.mover = Some(Box::new(Mover { stripe, to, active, stripe_write, began: now, pending, pages: contents }));
+        self.up.up.raid.levelling.pauses_until = now.saturating_add(self.ask(|policies, _| policies.wear_level.pause_ns()));
         let patience_over = now.saturating_add(self.ask(|policies, _| policies.wear_level.patience_ns()));
         self.set_timer(patience_over, Timer::Move(now));
         for lpn in pages {
-            let plane = self.up.ftl.books.plane_of(self.up.ftl.books.lookup(lpn));
+            let plane = self.up.ftl.tables.plane_of(self.up.ftl.tables.lookup(lpn));
             let read = self.mover_op(OpKind::Read, lpn, plane);
             self.enqueue(read);
         }
     }
 
     fn mover_op(&mut self, kind: OpKind, lpn: Lpn, plane: PlaneIx) -> u32 {
-        let mut op = Op::new(kind, Class::Background, Occupant::Background, Owner::Mover, lpn, plane);
+        let mut op = Op::new(kind, Class::Background, TrafficClass::Background, Owner::Mover, lpn, plane);
         op.sectors = self.flash.device.geometry.sectors_per_page() as u8;
         self.flash.new_op(op)
     }
 
     /// The patience of the move that began at a time is over. Returns whether it is still under way.
     pub(crate) fn move_timer(&mut self, began: Ns) -> bool {
-        let is_late = self.up.up.raid.levelling.mover.as_ref().is_some_and(|mover| mover.began == began);
-        if is_late {
+        let is_overdue = self.up.up.raid.levelling.mover.as_ref().is_some_and(|mover| mover.began == began);
+        if is_overdue {
             // Whatever of it waits does so at a busy die, which sees that when it chooses next.
-            self.up.up.raid.levelling.is_late = true;
+            self.up.up.raid.levelling.is_overdue = true;
             self.flash.counters.moves_hurried += 1;
         }
-        is_late
+        is_overdue
     }
 
     /// The page whose copy a number behind all others stands for while its stripe moves.
@@ -133,9 +133,9 @@ where
         if let Some(oracle) = &mut self.up.oracle {
             oracle.program(op, target);
         }
-        self.up.ftl.books.commit_write(lpn, target);
+        self.up.ftl.tables.commit_write(lpn, target);
         if let Some(page) = self.page_on_the_move(lpn) {
-            self.up.ftl.books.note_copy_of(target, page);
+            self.up.ftl.tables.note_copy_of(target, page);
         }
         self.flash.counters.levelled_pages += 1;
         self.consider_gc(plane);
@@ -163,7 +163,7 @@ where
     /// Every page has a copy at its new place: table and map change, and whoever waits for a page waits there.
     fn end_move(&mut self) {
         let mover = self.up.up.raid.levelling.mover.take().expect("a stripe that moves");
-        self.up.up.raid.levelling.is_late = false;
+        self.up.up.raid.levelling.is_overdue = false;
         let stripe = mover.stripe;
         let rain = self.up.up.raid.rain.as_mut().expect("only drives with stripes get here");
         let counters = &mut self.flash.counters;
@@ -171,15 +171,15 @@ where
         *if shifted { &mut counters.stripes_shifted } else { &mut counters.stripes_migrated } += 1;
         rain.stripes.set_place(stripe, mover.to);
         counters.moved_stripes_max = counters.moved_stripes_max.max(rain.stripes.table_entries().into());
-        rain.batches.remove(mover.batch);
-        rain.active.get_mut(mover.active).batch = NONE;
+        rain.stripe_writes.remove(mover.stripe_write);
+        rain.active.get_mut(mover.active).stripe_write = NONE;
         let (_, members) = rain.stripes.members(stripe);
         rain.active.written(mover.active, 0, rain.stripes.group_of(stripe), members);
         rain.active.deactivate_if_idle(mover.active);
         let moved: Vec<(Lpn, PlaneIx)> = mover.pages.iter().map(|&(lpn, _)| (lpn, self.rename_moved(lpn))).collect();
         self.follow_pages(&moved);
         for (_, plane) in moved {
-            // A page died there, which may be what its GC lacked.
+            // A page was invalidated there, which may be what its GC lacked.
             self.consider_gc(plane);
         }
         self.flush_stripes(0);
@@ -190,7 +190,7 @@ where
     fn rename_moved(&mut self, lpn: Lpn) -> PlaneIx {
         let stripes = &self.rain().stripes;
         let number = stripes.page_on_the_move(stripes.place_of(lpn));
-        let former = self.up.ftl.books.rename(number, lpn);
+        let former = self.up.ftl.tables.rename(number, lpn);
         for op in 0..self.flash.ops.len() {
             // Operations that have ended may match as well; they are written anew when they are used again.
             let op = &mut self.flash.ops[op];
@@ -198,6 +198,6 @@ where
                 op.tag = lpn;
             }
         }
-        self.up.ftl.books.plane_of(former)
+        self.up.ftl.tables.plane_of(former)
     }
 }

@@ -10,9 +10,9 @@ use crate::verify::oracle::Content;
 pub(super) struct Mover {
     pub(super) stripe: u32,
     pub(super) to: Place,
-    /// Its place among the active stripes, and the batch that it counts as.
+    /// Its place among the active stripes, and the stripe write that it counts as.
     pub(super) active: u32,
-    pub(super) batch: u32,
+    pub(super) stripe_write: u32,
     pub(super) began: Ns,
     /// Operations that have not ended.
     pub(super) pending: u32,
@@ -25,9 +25,9 @@ pub(super) struct Mover {
 pub(crate) struct Levelling {
     pub(super) mover: Option<Box<Mover>>,
     /// The move has taken so long that it does not come behind everything else any more.
-    pub(super) is_late: bool,
+    pub(super) is_overdue: bool,
     /// When the next stripe may begin to move.
-    pub(super) rests_until: Ns,
+    pub(super) pauses_until: Ns,
 }
 
 impl Levelling {
@@ -38,12 +38,12 @@ impl Levelling {
 
     /// It does so for so long that it does not come behind everything else any more.
     #[inline]
-    pub fn is_late(&self) -> bool {
-        self.is_late
+    pub fn is_overdue(&self) -> bool {
+        self.is_overdue
     }
 
     /// What a loss of power leaves: no move, and the pause since the last one began.
     pub fn after_power_loss(&self) -> Self {
-        Self { rests_until: self.rests_until, ..Self::default() }
+        Self { pauses_until: self.pauses_until, ..Self::default() }
     }
 }

@@ -13,7 +13,7 @@ use crate::ftl::above::WithFtl;
 use crate::gc::state::GcState;
 use crate::host::job::Stage;
 use crate::ids::{Lpn, NONE, PlaneIx};
-use crate::observe::{Blame, Occupant};
+use crate::observe::{Attribution, TrafficClass};
 use crate::policy::answers::{ReadAnswer, Scope};
 use crate::policy::interface::ReadPlan;
 use crate::raid::active::Rebuild;
@@ -23,7 +23,7 @@ use crate::units::Ns;
 use crate::verify::oracle::Content;
 use crate::view::BlockedRead;
 
-/// A page of a stripe and how a reconstruction gets at it.
+/// The other pages of a stripe, and how a reconstruction gets at each: masks of places.
 struct Sources {
     /// Places that the request reads anyway, that are in RAM, and that must be read in addition.
     own: u32,
@@ -40,24 +40,24 @@ impl<Q: EventQueue, U> Engine<Q, WithFtl<WithRaid<U>>>
 where
     Self: Front,
 {
-    /// Whether a read of a plane would wait for what a GC holds: the plane, or its channel.
+    /// Whether a read of a plane would wait for what a GC locks: the plane, or its channel.
     #[inline]
     pub(crate) fn is_behind_gc(&self, plane: PlaneIx) -> bool {
-        self.flash.is_held_from(plane)
+        self.flash.is_locked_from(plane)
     }
 
     /// For how long the GC that a plane is behind goes on at least. Under load its commands wait, and it takes longer.
     fn gc_left_ns(&self, plane: PlaneIx) -> Ns {
         let g = &self.flash.device.geometry;
         let die = self.flash.die_of(plane);
-        let held = self.flash.is_held(plane);
-        let holder = if held { die } else { self.flash.held_by(self.flash.channel_of(die)) };
+        let locked = self.flash.is_locked(plane);
+        let holder = if locked { die } else { self.flash.locked_by(self.flash.channel_of(die)) };
         let mut planes = holder * g.planes_per_die..(holder + 1) * g.planes_per_die;
         let gc = |plane: PlaneIx| self.up.ftl.gc.of(plane);
-        let by = if held && gc(plane).holds {
+        let by = if locked && gc(plane).locks {
             Some(plane)
         } else {
-            planes.find(|&other| gc(other).holds && gc(other).plan.scope >= if held { Scope::Die } else { Scope::Channel })
+            planes.find(|&other| gc(other).locks && gc(other).plan.scope >= if locked { Scope::Die } else { Scope::Channel })
         };
         let Some(by) = by else { return 0 };
         let timing = &self.flash.device.timing;
@@ -66,17 +66,17 @@ where
         let copy = 2 * timing.command_ns + mean(&timing.read_ns) + mean(&timing.program_ns) + transfers;
         let steps = match gc(by).victim {
             NONE => timing.erase_steps,
-            victim => self.flash.device.erase_steps_after(self.up.ftl.books.erase_count(victim)),
+            victim => self.flash.device.erase_steps_after(self.up.ftl.tables.erase_count(victim)),
         };
         let erase = timing.command_ns + timing.erase_step_ns * u64::from(steps);
         let running = self.flash.running(holder).filter(|&op| self.flash.ops[op as usize].owner == Owner::Gc(by));
-        let pulse_left = || self.flash.pulse_left_ns(holder);
+        let operation_left = || self.flash.operation_left_ns(holder);
         if gc(by).state == GcState::Erasing {
-            return if running.is_some() && self.flash.phase(holder) == Phase::Erase { pulse_left() } else { erase };
+            return if running.is_some() && self.flash.phase(holder) == Phase::Erase { operation_left() } else { erase };
         }
         let current = running.map_or(0, |op| {
             if self.flash.phase(holder) == Phase::ArrayProgram {
-                return pulse_left();
+                return operation_left();
             }
             let elapsed = self.flash.now - self.flash.ops[op as usize].since;
             copy - elapsed.min(timing.command_ns + mean(&timing.read_ns))
@@ -88,12 +88,12 @@ where
             // It still claims channels, and has not chosen.
             return copy;
         }
-        let valid = u64::from(self.up.ftl.books.valid_pages(gc(by).victim)).saturating_sub(u64::from(running.is_some()));
-        // A held channel is given up before the erase.
-        current + valid * copy + if held { erase } else { 0 }
+        let valid = u64::from(self.up.ftl.tables.valid_pages(gc(by).victim)).saturating_sub(u64::from(running.is_some()));
+        // A locked channel is given up before the erase.
+        current + valid * copy + if locked { erase } else { 0 }
     }
 
-    /// Asks how the pages of a read that are behind GCs are served, and lines all of them up.
+    /// Asks how the pages of a read that are behind GCs are served, and enqueues all of them.
     #[inline(never)]
     pub(crate) fn plan_reads(&mut self, request: u32, first: u32) {
         let mut op = first;
@@ -125,7 +125,7 @@ where
         stripes.of(self.flash.ops[op as usize].tag)
     }
 
-    /// Asks about the pages of one stripe. Returns whether they are lined up.
+    /// Asks about the pages of one stripe. Returns whether they are enqueued.
     fn plan_stripe(&mut self, request: u32, stripe: u32, first: u32) -> bool {
         let mut target = NONE;
         let mut behind = 0;
@@ -150,7 +150,7 @@ where
             return false;
         }
         self.count_reconstruction(&sources);
-        self.rebuild(request, stripe, first, target, &sources, Blame::default(), false);
+        self.rebuild(request, stripe, first, target, &sources, Attribution::default(), false);
         true
     }
 
@@ -165,17 +165,20 @@ where
             sources.own |= u32::from(entry.tag != target) << rain.stripes.place_of(entry.tag);
             op = entry.next;
         }
-        let batch = rain.active.find(stripe).map(|index| rain.active.get(index).batch).filter(|&batch| batch != NONE);
-        if let Some(batch) = batch.map(|batch| &rain.batches[batch as usize]).filter(|batch| batch.ready) {
-            sources.in_ram = (batch.members | 1 << members) & !sources.own;
+        let stripe_write =
+            rain.active.find(stripe).map(|index| rain.active.get(index).stripe_write).filter(|&stripe_write| stripe_write != NONE);
+        if let Some(stripe_write) =
+            stripe_write.map(|stripe_write| &rain.stripe_writes[stripe_write as usize]).filter(|stripe_write| stripe_write.ready)
+        {
+            sources.in_ram = (stripe_write.members | 1 << members) & !sources.own;
         }
         for place in 0..=members {
             let lpn = rain.stripes.page_in(stripe, place);
-            let ppn = self.up.ftl.books.lookup(lpn);
+            let ppn = self.up.ftl.tables.lookup(lpn);
             if lpn == target || ppn == NONE || (sources.own | sources.in_ram) >> place & 1 == 1 {
                 continue;
             }
-            let plane = self.up.ftl.books.plane_of(ppn);
+            let plane = self.up.ftl.tables.plane_of(ppn);
             sources.extra |= 1 << place;
             sources.planes[sources.planes_count] = plane;
             sources.planes_count += 1;
@@ -215,12 +218,12 @@ where
         let entry = self.flash.ops[op as usize];
         let stripe = self.stripe_of(op);
         let sources = self.sources(stripe, entry.tag, NONE);
-        let blame = self.flash.blame(op).clone();
+        let attribution = self.flash.attribution(op).clone();
         self.flash.counters.regeneration_reads += u64::from(sources.extra.count_ones());
         if sources.behind > 0 && self.rain().plans_reads {
             self.note_wait_to_regenerate(request, sources.behind);
         }
-        let rebuild = self.rebuild(request, stripe, op, op, &sources, blame, entry.gc_blocked);
+        let rebuild = self.rebuild(request, stripe, op, op, &sources, attribution, entry.gc_blocked);
         self.rain().rebuilds[rebuild as usize].unreadable = true;
     }
 
@@ -255,10 +258,19 @@ where
         request.gc_waits_forced = request.gc_waits_forced.saturating_add(pages as u16);
     }
 
-    /// Reads the rest of a stripe in the place of one page. `first`: the pages that the request reads of it, in no line yet,
+    /// Reads the rest of a stripe in the place of one page. `first`: the pages that the request reads of it, in no queue yet,
     /// `target` among them. Returns the reconstruction, which goes on for some time at least.
     #[expect(clippy::too_many_arguments, reason = "what a read that waited brings along and one that did not")]
-    fn rebuild(&mut self, request: u32, stripe: u32, first: u32, target: u32, sources: &Sources, blame: Blame, gc_blocked: bool) -> u32 {
+    fn rebuild(
+        &mut self,
+        request: u32,
+        stripe: u32,
+        first: u32,
+        target: u32,
+        sources: &Sources,
+        attribution: Attribution,
+        gc_blocked: bool,
+    ) -> u32 {
         let wanted_page = self.flash.ops[target as usize];
         let (mut from, mut to) = (u8::MAX, 0);
         let (mut link_sectors, mut wanted, mut pages) = (0, 0, 0);
@@ -278,12 +290,12 @@ where
         let active = rain.active.activate(stripe);
         let item = rain.active.get_mut(active);
         item.readers[(item.generation & 1) as usize] += 1;
-        let (generation, batch) = (item.generation, item.batch);
+        let (generation, stripe_write) = (item.generation, item.stripe_write);
         let mut sum = Content::Uniform(0);
         if self.up.oracle.is_some() && sources.in_ram != 0 {
-            let batch = &rain.batches[batch as usize];
+            let stripe_write = &rain.stripe_writes[stripe_write as usize];
             sum = bits(sources.in_ram.into())
-                .filter_map(|place| batch.contents[place as usize].as_ref())
+                .filter_map(|place| stripe_write.contents[place as usize].as_ref())
                 .fold(sum, |sum, page| sum.xor(page));
         }
         let rebuild = rain.rebuilds.insert(Rebuild {
@@ -315,8 +327,8 @@ where
         self.flash.ops.remove(target);
         for place in bits(sources.extra.into()) {
             let lpn = self.rain().stripes.page_in(stripe, place);
-            let plane = self.up.ftl.books.plane_of(self.up.ftl.books.lookup(lpn));
-            let mut read = Op::new(OpKind::Read, Class::HostRead, Occupant::Reconstruction, Owner::Rebuild(rebuild), lpn, plane);
+            let plane = self.up.ftl.tables.plane_of(self.up.ftl.tables.lookup(lpn));
+            let mut read = Op::new(OpKind::Read, Class::HostRead, TrafficClass::Reconstruction, Owner::Rebuild(rebuild), lpn, plane);
             (read.first_sector, read.sectors) = (from, to - from);
             let read = self.flash.new_op(read);
             self.flash.ops[read as usize].next = std::mem::replace(&mut chain, read);
@@ -325,7 +337,7 @@ where
         state.reconstructed = state.reconstructed.saturating_add(1);
         // The job is one part of the request, in the place of all of these pages.
         state.pending -= pages - 1;
-        self.begin_job(Owner::Rebuild(rebuild), &[Stage { first: chain, compute_ns: XOR_NS }], blame, gc_blocked);
+        self.begin_job(Owner::Rebuild(rebuild), &[Stage { first: chain, compute_ns: XOR_NS }], attribution, gc_blocked);
         rebuild
     }
 
@@ -340,7 +352,7 @@ where
 
     /// An operation of the job of an owner is done: a reconstruction adds the page that was read to its sum.
     #[inline]
-    pub(crate) fn hear_of_part(&mut self, owner: Owner, op: u32) {
+    pub(crate) fn part_is_done(&mut self, owner: Owner, op: u32) {
         if let (Owner::Rebuild(rebuild), Some(oracle)) = (owner, &self.up.oracle) {
             let content = oracle.carried(op);
             let rebuild = &mut self.rain().rebuilds[rebuild as usize];
@@ -369,16 +381,16 @@ where
         let item = rain.active.get_mut(active);
         item.readers[(generation & 1) as usize] -= 1;
         let free = item.readers[(generation & 1) as usize] == 0 && item.generation == generation.wrapping_add(1);
-        let batch = item.batch;
+        let stripe_write = item.stripe_write;
         rain.active.deactivate_if_idle(active);
-        let waits = free && batch != NONE && self.rain().batches[batch as usize].waits_for_readers;
+        let waits = free && stripe_write != NONE && self.rain().stripe_writes[stripe_write as usize].waits_for_readers;
         self.regenerated(request, gc_blocked, link_sectors);
         if waits {
-            self.program_batch(batch);
+            self.program_stripe_write(stripe_write);
         }
     }
 
-    /// A GC holds all that it must: reads that wait for that are asked about again.
+    /// A GC has locked all that it must: reads that wait for that are asked about again.
     #[inline(never)]
     pub(super) fn replan_reads(&mut self, plane: PlaneIx) {
         let g = &self.flash.device.geometry;
@@ -392,7 +404,7 @@ where
             Scope::Controller => 0..g.planes(),
         };
         for plane in planes {
-            let waiting: Vec<u32> = self.flash.line(plane, Class::HostRead).collect();
+            let waiting: Vec<u32> = self.flash.waiting(plane, Class::HostRead).collect();
             for op in waiting {
                 self.replan_waiting(op);
             }
@@ -411,26 +423,26 @@ where
         }
     }
 
-    /// Pages have gone to other planes with their stripe, each from the one beside it: reads of them that wait line up there, and
-    /// are asked about again if that is behind a GC. None starts before all stand in their lines: one that is picked where its
-    /// page no longer is would go after it unasked.
+    /// Pages have gone to other planes with their stripe, each from the one beside it: reads of them that wait are enqueued
+    /// there, and are asked about again if that is behind a GC. None starts before all are in their queues: one that is picked
+    /// where its page no longer is would go after it unasked.
     pub(super) fn follow_pages(&mut self, moved: &[(Lpn, PlaneIx)]) {
         let mut waiting = Vec::new();
         for &(lpn, from) in moved {
-            let to = self.up.ftl.books.plane_of(self.up.ftl.books.lookup(lpn));
-            let reads = self.flash.line(from, Class::HostRead).filter(|&op| from != to && self.flash.ops[op as usize].tag == lpn);
+            let to = self.up.ftl.tables.plane_of(self.up.ftl.tables.lookup(lpn));
+            let reads = self.flash.waiting(from, Class::HostRead).filter(|&op| from != to && self.flash.ops[op as usize].tag == lpn);
             waiting.extend(reads.map(|op| (op, self.flash.ops[op as usize].arrival, to)));
         }
         for &(op, _, to) in &waiting {
-            self.remove_from_line(op);
-            self.line_up_elsewhere(op, to);
+            self.remove_from_queue(op);
+            self.requeue_at(op, to);
             self.note_wait(op);
         }
         if self.rain().plans_reads {
             for &(op, arrival, _) in &waiting {
-                // What is read in the place of one may let a GC hold its plane, which asks about others of them.
+                // What is read in the place of one may let a GC lock its plane, which asks about others of them.
                 let Op { arrival: now, plane, .. } = self.flash.ops[op as usize];
-                if now == arrival && self.is_behind_gc(plane) && self.flash.line(plane, Class::HostRead).any(|waits| waits == op) {
+                if now == arrival && self.is_behind_gc(plane) && self.flash.waiting(plane, Class::HostRead).any(|waits| waits == op) {
                     self.replan_waiting(op);
                 }
             }
@@ -451,19 +463,19 @@ where
         if !self.ask_about(request, op, stripe, &sources) {
             return;
         }
-        self.leave_line(op);
-        self.flash.counters.reconstructed_late += 1;
-        self.pay(op);
-        let blame = self.flash.blame(op).clone();
+        self.leave_queue(op);
+        self.flash.counters.reconstructed_after_wait += 1;
+        self.attribute_waits(op);
+        let attribution = self.flash.attribution(op).clone();
         self.count_reconstruction(&sources);
         let gc_blocked = self.flash.ops[op as usize].gc_blocked;
-        self.rebuild(request, stripe, op, op, &sources, blame, gc_blocked);
+        self.rebuild(request, stripe, op, op, &sources, attribution, gc_blocked);
     }
 
-    /// Takes an operation out of its line, with its wait billed.
-    fn leave_line(&mut self, op: u32) {
-        self.remove_from_line(op);
-        self.bill_wait(op);
+    /// Takes an operation out of its queue, with its wait attributed.
+    fn leave_queue(&mut self, op: u32) {
+        self.remove_from_queue(op);
+        self.attribute_wait(op);
         self.flash.host_operation_leaves(self.flash.ops[op as usize].plane);
     }
 
@@ -492,8 +504,8 @@ where
             ReadAnswer::Wait => return self.note_decided_wait(request),
             ReadAnswer::Direct => return,
         }
-        self.flash.counters.reconstructions_turned += 1;
-        self.remove_from_line(op);
+        self.flash.counters.reconstructions_redirected += 1;
+        self.remove_from_queue(op);
         let rain = self.up.up.raid.rain.as_mut().expect("only drives with stripes get here");
         let place = |lpn: Lpn| rain.stripes.place_of(lpn);
         let is_wanted = |lpn: Lpn| wanted >> place(lpn) & 1 == 1;
@@ -508,9 +520,9 @@ where
             }
         }
         state.in_ram = self.up.up.raid.buffer.find(entry.tag).filter(|_| not_read).map_or(0, |(_, present)| present);
-        let turned = &mut self.flash.ops[op as usize];
-        turned.tag = missing;
-        turned.occupant = if read_now { Occupant::HostRead } else { Occupant::Reconstruction };
+        let redirected = &mut self.flash.ops[op as usize];
+        redirected.tag = missing;
+        redirected.traffic = if read_now { TrafficClass::HostRead } else { TrafficClass::Reconstruction };
         self.reroute(op, plane);
     }
 }

@@ -8,8 +8,8 @@ fn a_read_is_command_array_and_transfer() {
     drive.map_functionally([0]);
     let id = drive.at(1000, read(0));
     drive.expect_completion(id, 1111);
-    let blame = drive.blame_of(id);
-    assert_eq!((blame.get(COMMAND), blame.get(ARRAY), blame.get(TRANSFER)), (1, 10, 100));
+    let attribution = drive.attribution_of(id);
+    assert_eq!((attribution.get(COMMAND), attribution.get(ARRAY), attribution.get(TRANSFER)), (1, 10, 100));
 }
 
 #[test]
@@ -17,12 +17,12 @@ fn policies_see_for_how_long_a_die_has_served_each_occupant() {
     let mut drive = drive(&tiny_device(), no_gc());
     drive.map_functionally([0]);
     let id = drive.at(1000, read(0));
-    let time = |drive: &TestDrive, occupant| drive.view().die_time_ns(0, occupant);
+    let time = |drive: &TestDrive, traffic| drive.view().die_time_ns(0, traffic);
     drive.advance(1050);
-    assert_eq!((time(&drive, Occupant::HostRead), time(&drive, Occupant::Erase)), (50, 0));
+    assert_eq!((time(&drive, TrafficClass::HostRead), time(&drive, TrafficClass::Erase)), (50, 0));
     drive.expect_completion(id, 1111);
     drive.advance(5000);
-    assert_eq!(time(&drive, Occupant::HostRead), 111);
+    assert_eq!(time(&drive, TrafficClass::HostRead), 111);
 }
 
 #[test]
@@ -73,9 +73,9 @@ fn dies_share_their_channel_and_overlap_their_arrays() {
     // Commands at 0 and 1; arrays end at 11 and 12; the second transfer waits from 12 to 111.
     drive.expect_completion(first, 111);
     drive.expect_completion(second, 211);
-    let blame = drive.blame_of(second);
-    assert_eq!(blame.get(CHANNEL + Occupant::HostRead as usize), 1 + 99);
-    assert_eq!(blame.get(DIE + Occupant::HostRead as usize), 0);
+    let attribution = drive.attribution_of(second);
+    assert_eq!(attribution.get(CHANNEL + TrafficClass::HostRead as usize), 1 + 99);
+    assert_eq!(attribution.get(DIE + TrafficClass::HostRead as usize), 0);
 }
 
 #[test]
@@ -94,7 +94,7 @@ fn a_die_serves_one_operation_at_a_time() {
     drive.at(0, read(0));
     let second = drive.at(50, read(2));
     drive.expect_completion(second, 222);
-    assert_eq!(drive.blame_of(second).get(DIE + Occupant::HostRead as usize), 111 - 50);
+    assert_eq!(drive.attribution_of(second).get(DIE + TrafficClass::HostRead as usize), 111 - 50);
 }
 
 #[test]
@@ -106,7 +106,7 @@ fn the_device_queue_is_bounded_and_the_rest_waits_in_the_host() {
     drive.at(0, read(0));
     let second = drive.at(10, read(1));
     drive.expect_completion(second, 222);
-    assert_eq!(drive.blame_of(second).get(DIE + Occupant::HostRead as usize), 101);
+    assert_eq!(drive.attribution_of(second).get(DIE + TrafficClass::HostRead as usize), 101);
     assert_eq!(drive.completion_of(second).host_queue_ns, 101);
 }
 
@@ -133,7 +133,7 @@ fn a_full_buffer_blocks_writes_until_a_page_is_programmed() {
     let blocked = drive.at(0, write(2));
     // The second write pushed page 0 out: programmed at 1101, its room is free then.
     drive.expect_completion(blocked, 1104);
-    assert_eq!(drive.blame_of(blocked).get(crate::observe::BUFFER_FULL), 1101);
+    assert_eq!(drive.attribution_of(blocked).get(crate::observe::BUFFER_FULL), 1101);
 }
 
 #[test]
@@ -178,12 +178,12 @@ fn a_job_runs_its_stages_after_each_other_and_computes_between_them() {
     };
     let mut ops = [NONE; 3];
     for (index, lpn) in [0, 1].into_iter().enumerate() {
-        let mut op = Op::new(OpKind::Read, Class::AuxiliaryRead, Occupant::Reconstruction, Owner::Request(request), lpn, lpn);
+        let mut op = Op::new(OpKind::Read, Class::AuxiliaryRead, TrafficClass::Reconstruction, Owner::Request(request), lpn, lpn);
         op.sectors = 8;
         ops[index] = drive.flash.new_op(op);
     }
     drive.flash.ops[ops[0] as usize].next = ops[1];
-    let mut last = Op::new(OpKind::Read, Class::AuxiliaryRead, Occupant::Reconstruction, Owner::Request(request), 2, 2);
+    let mut last = Op::new(OpKind::Read, Class::AuxiliaryRead, TrafficClass::Reconstruction, Owner::Request(request), 2, 2);
     last.sectors = 8;
     ops[2] = drive.flash.new_op(last);
     let start = drive.now();
@@ -194,32 +194,32 @@ fn a_job_runs_its_stages_after_each_other_and_computes_between_them() {
     assert_eq!(drive.outstanding(), 1);
     drive.advance(end);
     assert_eq!(drive.outstanding(), 0);
-    let (_, blame) = drive.observer().0.last().unwrap();
-    assert_eq!(blame.get(COMPUTE), 8);
-    assert_eq!(blame.get(ARRAY), 20, "of the parallel reads only the last counts");
+    let (_, attribution) = drive.observer().0.last().unwrap();
+    assert_eq!(attribution.get(COMPUTE), 8);
+    assert_eq!(attribution.get(ARRAY), 20, "of the parallel reads only the last counts");
 }
 
 #[test]
 fn parts_of_a_multi_plane_read_share_the_array_and_transfer_in_turn() {
     let mut design = no_gc();
-    design.join = JoinPolicy::SameOffset(SameOffset {});
+    design.pairing = PairingPolicy::SameOffset(SameOffset {});
     let mut drive = drive(&one_channel(1, 2), design);
     drive.map_functionally([0, 1, 2, 3]);
     // Page 0 occupies the die, so that the pages behind it are waiting together: 1 and 2 lie in different planes.
     let busy = drive.at(0, read(0));
     let lead = drive.at(1, read(2));
-    let mate = drive.at(2, read(3));
+    let partner = drive.at(2, read(3));
     drive.expect_completion(busy, 111);
-    // Two commands, one array read, the mate's transfer, then the lead's.
-    drive.expect_completion(mate, 111 + 2 + 10 + 100);
+    // Two commands, one array read, the partner's transfer, then the lead's.
+    drive.expect_completion(partner, 111 + 2 + 10 + 100);
     drive.expect_completion(lead, 111 + 2 + 10 + 200);
-    assert_eq!(drive.counters().joined, 1);
+    assert_eq!(drive.counters().paired, 1);
 }
 
 #[test]
 fn parts_of_a_multi_plane_program_complete_together() {
     let mut design = no_gc();
-    design.join = JoinPolicy::SameOffset(SameOffset {});
+    design.pairing = PairingPolicy::SameOffset(SameOffset {});
     let mut drive = drive(&one_channel(1, 2), design);
     drive.map_functionally([0, 1]);
     drive.at(0, read(0));
@@ -234,7 +234,7 @@ fn parts_of_a_multi_plane_program_complete_together() {
     drive.at(10_001, write(2));
     drive.at(10_002, write(3));
     drive.run();
-    assert_eq!(drive.counters().joined, 1);
+    assert_eq!(drive.counters().paired, 1);
 }
 
 #[test]

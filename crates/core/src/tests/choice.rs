@@ -1,12 +1,12 @@
-//! Choice among the write points of planes that pages are bound to, GC that brings them to rest, and measured work.
+//! Choice among the write points of planes that pages are bound to, GC that returns them to fast pages, and measured work.
 
 use super::*;
 use crate::policy::PageChoicePolicy;
-use crate::policy::join::strict_all_planes::{GcPrograms, StrictAllPlanes};
 use crate::policy::order::rate_match::RateMatch;
 use crate::policy::page_choice::by_writer::{ByWriter, Mode};
 use crate::policy::page_choice::return_to_fast::{ReturnToFast, Strength};
 use crate::policy::page_choice::{any::Any, dynamic::Dynamic};
+use crate::policy::pairing::superpage::{GcPrograms, SuperpagePrograms};
 use crate::policy::place::idle_die::IdleDie;
 
 const FAST: Ns = 1 + 100 + 1000;
@@ -41,7 +41,7 @@ fn writes_take(drive: &mut TestDrive, count: u32) -> Vec<Ns> {
 }
 
 #[test]
-fn writes_have_the_wished_page_while_a_write_point_of_their_plane_offers_one() {
+fn writes_have_the_preferred_page_while_a_write_point_of_their_plane_offers_one() {
     let took = |choice| writes_take(&mut drive(&device(), choosing(choice)), 5);
     assert_eq!(
         took(PageChoicePolicy::ByWriter(ByWriter::new(Mode::SlowGc))),
@@ -55,10 +55,10 @@ fn writes_have_the_wished_page_while_a_write_point_of_their_plane_offers_one() {
     );
     let mut by_turns = drive(&device(), choosing(PageChoicePolicy::Any(Any {})));
     assert_eq!(writes_take(&mut by_turns, 5), [FAST, FAST, SLOW, SLOW, FAST], "two in turn; the second is GC's");
-    assert_eq!((by_turns.counters().pages_spread, by_turns.counters().host_wishes), (2, 0));
-    let mut wishes = drive(&device(), choosing(PageChoicePolicy::ByWriter(ByWriter::new(Mode::SlowGc))));
-    writes_take(&mut wishes, 5);
-    assert_eq!((wishes.counters().host_wishes, wishes.counters().host_wishes_met), (5, 4));
+    assert_eq!((by_turns.counters().pages_spread, by_turns.counters().host_preferences), (2, 0));
+    let mut preferences = drive(&device(), choosing(PageChoicePolicy::ByWriter(ByWriter::new(Mode::SlowGc))));
+    writes_take(&mut preferences, 5);
+    assert_eq!((preferences.counters().host_preferences, preferences.counters().host_preferences_met), (5, 4));
 }
 
 /// A drive with return to fast: two blocks are full, the first with two stale pages, and the first write point has written two pages.
@@ -70,7 +70,7 @@ fn returning(strength: Strength) -> TestDrive {
 }
 
 fn offsets(drive: &TestDrive) -> [u32; 3] {
-    [0, 1, 2].map(|point| drive.up.ftl.books.next_offset(0, point))
+    [0, 1, 2].map(|point| drive.up.ftl.tables.next_offset(0, point))
 }
 
 #[test]
@@ -81,21 +81,21 @@ fn idle_time_steps_write_points_over_slow_pages_and_leaves_the_victim_as_it_is()
     drive.run();
     assert_eq!(offsets(&drive), [2, 2, 0], "the write took a fast page of another write point, and a move its slow one");
     let counters = drive.counters();
-    assert_eq!((counters.moves_for_rest, counters.gc_pages, counters.gcs, counters.erases), (1, 1, 0, 0));
+    assert_eq!((counters.return_to_fast_moves, counters.gc_pages, counters.gcs, counters.erases), (1, 1, 0, 0));
     assert!(!drive.view().in_gc(0));
     drive.audit().unwrap();
-    assert_eq!(drive.up.ftl.books.valid_pages(0), 1, "one of its two pages has gone");
+    assert_eq!(drive.up.ftl.tables.valid_pages(0), 1, "one of its two pages has gone");
     // It is a candidate as before.
     let mut found = Vec::new();
-    drive.up.ftl.books.fewest_valid(0, true, &mut found);
+    drive.up.ftl.tables.fewest_valid(0, true, &mut found);
     assert_eq!(found, [0]);
     assert_eq!(drive.mismatch(), None);
 }
 
 #[test]
-fn a_write_waits_for_one_page_of_a_gc_that_is_there_for_rest() {
+fn a_write_waits_for_one_page_of_a_return_to_fast_gc() {
     let mut drive = returning(Strength::Strong);
-    // No page of this flash is followed by a fast one: strong rest is never reached, and idle time moves what it can.
+    // No page of this flash is followed by a fast one: strong parking is never reached, and idle time moves what it can.
     drive.at(0, write(20));
     let waits = drive.at(FAST + 5, write(21));
     drive.advance(FAST + 5);
@@ -134,15 +134,19 @@ fn contradictions_are_refused_by_name() {
     };
     let one = refused(&|design, _| design.gc = toml::from_str("write_points = 1").unwrap());
     assert!(one.contains("[page_choice] `policy` = \"return_to_fast\"") && one.contains("[gc] `write_points` is 1"), "{one}");
-    let strict = |points: u32| {
+    let superpage = |points: u32| {
         refused(&|design, device| {
             device.geometry.planes_per_die = 2;
             design.gc = toml::from_str(&format!("copy = \"controller\"\nwrite_points = {points}")).unwrap();
-            design.join = JoinPolicy::StrictAllPlanes(StrictAllPlanes::new(3, GcPrograms::AllPlanes));
+            design.pairing = PairingPolicy::SuperpagePrograms(SuperpagePrograms::new(3, GcPrograms::AllPlanes));
         })
     };
-    assert!(strict(2).contains("[page_choice] `policy`") && strict(2).contains("[join] `policy` = \"strict_all_planes\""), "{}", strict(2));
-    assert!(strict(3).contains("[gc] `write_points` is 3") && strict(3).contains("[join] `policy`"), "{}", strict(3));
+    assert!(
+        superpage(2).contains("[page_choice] `policy`") && superpage(2).contains("[pairing] `policy` = \"superpage\""),
+        "{}",
+        superpage(2)
+    );
+    assert!(superpage(3).contains("[gc] `write_points` is 3") && superpage(3).contains("[pairing] `policy`"), "{}", superpage(3));
     let pool = refused(&|design, _| design.order = OrderPolicy::RateMatch(RateMatch::new(500, true)));
     assert!(pool.contains("[order] `policy` = \"rate_match\"") && pool.contains("[place] `policy` = \"static\""), "{pool}");
     let dynamic = refused(&|design, _| design.page_choice = PageChoicePolicy::Dynamic(Dynamic::new(Strength::Weak, 4)));

@@ -103,11 +103,11 @@ fn i_es_keeps_whole_steps() {
     let erased = run_erase(i_es(), [2500, 4640]);
     // The step that began anew at 2641 ends before it could be cut again.
     assert_eq!(erased.ended, 4641 + READ + 6000);
-    assert_eq!(erased.drive.counters().forfeited_ns, 500);
+    assert_eq!(erased.drive.counters().discarded_ns, 500);
     // Here it is lost as well.
     let erased = run_erase(i_es(), [2500, 4500]);
     assert_eq!(erased.ended, 4530 + READ + 8000);
-    assert_eq!(erased.drive.counters().forfeited_ns, 500 + 1859);
+    assert_eq!(erased.drive.counters().discarded_ns, 500 + 1859);
 }
 
 #[test]
@@ -120,7 +120,7 @@ fn d_es_serves_what_has_come_by_the_end_of_the_step() {
     let erased = run_erase(d_es(), [500, 1999, 2001]);
     assert_eq!(erased.reads, [2000 + READ, 2000 + 2 * READ, 4000 + 3 * READ]);
     assert_eq!(erased.ended, 10_000 + 3 * READ);
-    assert_eq!(erased.drive.counters().forfeited_ns, 0);
+    assert_eq!(erased.drive.counters().discarded_ns, 0);
 }
 
 #[test]
@@ -162,10 +162,10 @@ fn without_pause() -> impl Iterator<Item = Ns> {
 }
 
 #[test]
-fn reads_without_a_pause_starve_es_and_i_es_and_no_other() {
+fn reads_without_a_pause_stall_es_and_i_es_and_no_other() {
     let last = without_pause().last().unwrap();
-    for starved in [es(), i_es()] {
-        let erased = run_erase(starved, without_pause());
+    for mode in [es(), i_es()] {
+        let erased = run_erase(mode, without_pause());
         assert!(erased.ended > last + 9000, "it ended at {}", erased.ended);
         assert!(erased.drive.counters().extra_erase_cycles > 90);
     }
@@ -208,9 +208,9 @@ fn the_time_goes_on_while_a_die_has_erases_to_run() {
     second_plane_at_the_brink(&mut drive);
     drive.at(0, write(0));
     drive.at(0, write(1));
-    let mut since = vec![drive.flash.dies_for_test()[0].pulse.pending_since];
+    let mut since = vec![drive.flash.dies_for_test()[0].progress.pending_since];
     while drive.step() {
-        let pending = drive.flash.dies_for_test()[0].pulse.pending_since;
+        let pending = drive.flash.dies_for_test()[0].progress.pending_since;
         if *since.last().unwrap() != pending {
             since.push(pending);
         }
@@ -283,7 +283,7 @@ fn programs_make_way_only_where_they_are_asked_to() {
     assert_eq!(drive.counters().extra_erase_cycles, 0);
     let (read, written, drive) = read_during_program(Programs::IntraPhase, 4, 300);
     assert_eq!((read, written, drive.counters().program_suspensions), (330 + READ, 330 + READ + 750, 1));
-    assert_eq!(drive.counters().forfeited_ns, 50);
+    assert_eq!(drive.counters().discarded_ns, 50);
     // A program of one step starts anew, and the last step is not waited for any shorter.
     assert_eq!(read_during_program(Programs::IntraPhase, 1, 300).1, 330 + READ + 1000);
     assert_eq!(read_during_program(Programs::InterPhase, 4, 751).0, 1000 + READ);
@@ -295,7 +295,7 @@ fn worn_blocks_take_more_steps() {
         let mut device = one_channel(1, 1);
         (device.timing.erase_steps, device.timing.erases_per_extra_step, device.timing.erase_steps_max) = (2, each, most);
         let mut drive = at_the_brink(&device, plain_design(Scope::Plane), 1);
-        drive.up.ftl.books.wear_for_test(6);
+        drive.up.ftl.tables.wear_for_test(6);
         drive.at(0, write(0));
         drive.run();
         drive.counters().gc_ns - 1

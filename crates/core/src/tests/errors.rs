@@ -3,7 +3,7 @@
 use super::*;
 use crate::device::Errors;
 use crate::policy::ScrubPolicy;
-use crate::policy::interface::Join;
+use crate::policy::interface::Pairing;
 use crate::policy::place::rain::Rain;
 use crate::policy::scrub::idle::{First, Idle};
 use crate::raid::XOR_NS;
@@ -39,7 +39,7 @@ fn scrubbing(rewrite_percent: u32) -> Design {
 }
 
 fn copies(drive: &TestDrive, lpn: Lpn) -> u8 {
-    drive.up.up.raid.errors.as_ref().unwrap().copies(drive.up.ftl.books.lookup(lpn))
+    drive.up.up.raid.errors.as_ref().unwrap().copies(drive.up.ftl.tables.lookup(lpn))
 }
 
 #[test]
@@ -132,7 +132,7 @@ fn copied_in_stripes(mut design: Design, pages: &[Lpn]) -> TestDrive {
     let mut drive = drive(&with_errors(device, 150), design);
     drive.write_stripes_for_test(0..4);
     for &lpn in pages {
-        let ppn = drive.up.ftl.books.lookup(lpn);
+        let ppn = drive.up.ftl.tables.lookup(lpn);
         drive.note_copyback(ppn, ppn);
     }
     drive
@@ -144,8 +144,8 @@ fn a_host_read_beyond_the_ecc_is_regenerated_from_its_stripe() {
     let id = drive.at(0, read(3));
     // The page, then the rest of its stripe, each on a channel of its own.
     drive.expect_completion(id, 2 * 111 + XOR_NS);
-    let blame = drive.blame_of(id);
-    assert_eq!((blame.get(ARRAY), blame.get(TRANSFER), blame.get(COMPUTE)), (20, 200, XOR_NS));
+    let attribution = drive.attribution_of(id);
+    assert_eq!((attribution.get(ARRAY), attribution.get(TRANSFER), attribution.get(COMPUTE)), (20, 200, XOR_NS));
     let counters = drive.counters();
     assert_eq!((counters.uncorrectable_reads, counters.uncorrectable_regenerated, counters.regeneration_reads), (1, 1, 3));
     assert_eq!((counters.reconstructed_pages, counters.reconstruction_reads), (0, 0), "no read plan has decided it");
@@ -172,7 +172,7 @@ fn a_page_beyond_the_ecc_is_not_read_again_to_go_around_a_gc() {
     rain::begin_gc(&mut drive, 1);
     drive.run();
     let counters = drive.counters();
-    assert_eq!((counters.reconstructions_turned, counters.uncorrectable_regenerated, counters.uncorrectable_lost), (0, 1, 0));
+    assert_eq!((counters.reconstructions_redirected, counters.uncorrectable_regenerated, counters.uncorrectable_lost), (0, 1, 0));
     assert_eq!((counters.gcs, counters.regeneration_waits, counters.reads_beyond_parity), (1, 1, 0));
     assert_eq!((drive.completion_of(id).gc_waits_forced, drive.completion_of(first).gc_waits_forced), (1, 0));
     let blocked = |id| drive.observer().0.iter().find(|(completion, _)| completion.id == id).unwrap().0.gc_blocked;
@@ -211,7 +211,7 @@ fn two_pages_of_a_stripe_beyond_the_ecc_are_lost() {
     drive.expect_completion(id, 2 * 111 + XOR_NS);
     let counters = drive.counters();
     assert_eq!((counters.uncorrectable_reads, counters.uncorrectable_regenerated, counters.uncorrectable_lost), (1, 0, 1));
-    assert_eq!((counters.uncorrectable_elsewhere, counters.reconstructions_beyond_ecc), (1, 0));
+    assert_eq!((counters.uncorrectable_other, counters.reconstructions_beyond_ecc), (1, 0));
     let mut drive = copied_in_stripes(Design { gc_trigger: no_gc().gc_trigger, ..scrubbing(90) }, &[3, 5]);
     drive.run();
     let counters = drive.counters();
@@ -221,11 +221,11 @@ fn two_pages_of_a_stripe_beyond_the_ecc_are_lost() {
 #[test]
 fn the_scrubber_regenerates_what_it_cannot_correct() {
     let mut drive = copied_in_stripes(Design { gc_trigger: no_gc().gc_trigger, ..scrubbing(90) }, &[3]);
-    let ppn = drive.up.ftl.books.lookup(3);
+    let ppn = drive.up.ftl.tables.lookup(3);
     drive.run();
     let counters = drive.counters();
     assert_eq!((counters.uncorrectable_scrubbed, counters.scrub_regenerated, counters.scrub_rewrites), (1, 1, 1));
-    assert!(drive.up.ftl.books.lookup(3) != ppn && copies(&drive, 3) == 0);
+    assert!(drive.up.ftl.tables.lookup(3) != ppn && copies(&drive, 3) == 0);
     let id = drive.at(100_000, read(3));
     drive.expect_completion(id, 100_111);
     assert_eq!(drive.mismatch(), None);
@@ -237,17 +237,17 @@ fn the_scrubber_regenerates_what_it_cannot_correct() {
 #[test]
 fn a_page_that_was_put_off_is_regenerated_in_the_round_that_the_next_request_begins() {
     let mut drive = copied_in_stripes(Design { gc_trigger: no_gc().gc_trigger, ..scrubbing(90) }, &[3]);
-    let ppn = drive.up.ftl.books.lookup(3);
+    let ppn = drive.up.ftl.tables.lookup(3);
     drive.at(900, write(4));
     drive.run();
     let counters = *drive.counters();
     assert_eq!((counters.scrubbed_pages, counters.scrub_regenerated, counters.parity_pages), (1, 0, 1));
-    assert_eq!(drive.up.ftl.books.lookup(3), ppn);
+    assert_eq!(drive.up.ftl.tables.lookup(3), ppn);
     drive.at(100_000, read(9));
     drive.run();
     let counters = drive.counters();
     assert_eq!((counters.scrubbed_pages, counters.scrub_regenerated), (2, 1));
-    assert!(drive.up.ftl.books.lookup(3) != ppn && copies(&drive, 3) == 0);
+    assert!(drive.up.ftl.tables.lookup(3) != ppn && copies(&drive, 3) == 0);
     assert_eq!((drive.mismatch(), drive.audit()), (None, Ok(())));
 }
 
@@ -256,9 +256,9 @@ fn what_is_copied_after_a_round_is_scrubbed_when_a_request_has_come_though_it_co
     let mut drive = copied_in_stripes(Design { gc_trigger: no_gc().gc_trigger, ..scrubbing(90) }, &[3]);
     drive.run();
     assert_eq!(drive.counters().scrubbed_pages, 1);
-    let plane = |lpn: Lpn| drive.up.ftl.books.plane_of(drive.up.ftl.books.lookup(lpn));
+    let plane = |lpn: Lpn| drive.up.ftl.tables.plane_of(drive.up.ftl.tables.lookup(lpn));
     let other = (0..12).find(|&lpn| lpn != 3 && plane(lpn) == plane(3)).expect("another page of the plane");
-    let ppn = drive.up.ftl.books.lookup(other);
+    let ppn = drive.up.ftl.tables.lookup(other);
     drive.note_copyback(ppn, ppn);
     drive.run();
     assert_eq!(drive.counters().scrubbed_pages, 1, "no request since the round began");
@@ -272,12 +272,12 @@ fn what_is_copied_after_a_round_is_scrubbed_when_a_request_has_come_though_it_co
 }
 
 /// Joins whatever is of the same kind at the same offset, be it the host's or of the background.
-struct JoinAll;
+struct PairAll;
 
-impl Join for JoinAll {
-    fn partners(&mut self, _: View<'_>, lead: &Waiting, waiting: &[Waiting], join: &mut [bool]) {
-        for (candidate, join) in waiting.iter().zip(join) {
-            *join = candidate.offset == lead.offset;
+impl Pairing for PairAll {
+    fn partners(&mut self, _: View<'_>, lead: &Waiting, waiting: &[Waiting], paired: &mut [bool]) {
+        for (candidate, paired) in waiting.iter().zip(paired) {
+            *paired = candidate.offset == lead.offset;
         }
     }
 }
@@ -285,19 +285,19 @@ impl Join for JoinAll {
 /// Page 0 is to be written anew, and waits in plane 0 while the host reads. When the host's program of page 1 starts in plane 1,
 /// at the offset that it would have, it is taken along, unless the host has written page 0 meanwhile.
 #[test]
-fn a_page_that_is_not_to_be_rewritten_any_more_joins_no_command() {
+fn a_page_that_is_not_to_be_rewritten_any_more_is_in_no_command() {
     for written in [false, true] {
         let mut device = with_errors(one_channel(1, 2), 250);
         device.flash.multi_plane_program = true;
         let mut design = Design { gc_trigger: no_gc().gc_trigger, ..scrubbing(0) };
-        design.join = JoinPolicy::Custom(Box::new(JoinAll));
+        design.pairing = PairingPolicy::Custom(Box::new(PairAll));
         let mut drive = drive(&device, design);
         drive.map_functionally([0, 1]);
         if written {
             // The host's own program of page 0 takes an offset before.
             drive.map_functionally([3]);
         }
-        let ppn = drive.up.ftl.books.lookup(0);
+        let ppn = drive.up.ftl.tables.lookup(0);
         drive.note_copyback(ppn, ppn);
         // The scrubber reads from 1000 to 1111; its program waits for the read that follows.
         drive.at(1050, read(1));
@@ -308,7 +308,7 @@ fn a_page_that_is_not_to_be_rewritten_any_more_joins_no_command() {
         drive.run();
         let counters = *drive.counters();
         assert_eq!((counters.scrubbed_pages, counters.scrub_rewrites), (1, u64::from(!written)));
-        assert_eq!(counters.joined, u64::from(!written));
+        assert_eq!(counters.paired, u64::from(!written));
         assert_eq!((drive.flash.ops.in_use(), drive.mismatch(), drive.audit()), (0, None, Ok(())));
     }
 }

@@ -1,4 +1,4 @@
-//! GC: what it holds, when it yields, gates, space.
+//! GC: what it locks, when it yields, gates, space.
 
 use super::*;
 
@@ -9,10 +9,10 @@ fn an_isolated_gc_copies_back_and_erases_in_the_sum_of_its_steps() {
     drive.expect_completion(trigger, 1101);
     drive.run();
     assert_eq!(drive.counters().gcs, 1);
-    // Page 0 just died, so one page is left: two commands, array read, array program; then command and erase.
+    // Page 0 was just overwritten, so one page is left: two commands, array read, array program; then command and erase.
     assert_eq!(drive.counters().gc_copy_ns, 1 + 10 + 1 + 1000);
     assert_eq!(drive.counters().gc_ns, 1012 + 1 + 10_000);
-    drive.up.ftl.books.audit().unwrap();
+    drive.up.ftl.tables.audit().unwrap();
 }
 
 #[test]
@@ -42,11 +42,11 @@ fn the_mean_wait_of_one_die_under_poisson_reads_is_that_of_m_d_1() {
     #[derive(Default)]
     struct Waits(u128, u64);
     impl Observer for Waits {
-        fn completed(&mut self, completion: &Completion, attribution: Attribution<'_>) {
+        fn completed(&mut self, completion: &Completion, by_cause: RequestAttribution<'_>) {
             self.0 += u128::from(completion.completed - completion.arrived - 140_200);
             self.1 += 1;
-            let blame = attribution.sum();
-            let own = blame.get(COMMAND) + blame.get(ARRAY) + blame.get(TRANSFER);
+            let attribution = by_cause.sum();
+            let own = attribution.get(COMMAND) + attribution.get(ARRAY) + attribution.get(TRANSFER);
             assert_eq!(own, 140_200);
         }
     }
@@ -74,7 +74,7 @@ fn the_mean_wait_of_one_die_under_poisson_reads_is_that_of_m_d_1() {
 }
 
 #[test]
-fn what_a_gc_holds_decides_who_waits() {
+fn what_a_gc_locks_decides_who_waits() {
     let mut device = one_channel(2, 1);
     device.geometry.channels = 2;
     // Planes 0 and 1 are on channel 0, 2 and 3 on channel 1; with CWDP page 2 is in plane 1 and page 1 in plane 2.
@@ -87,15 +87,15 @@ fn what_a_gc_holds_decides_who_waits() {
     // The channel is given up when the erase starts; the waiting read is served before the erase's command.
     assert_eq!(finished, copied + 111);
     assert!(drive.completion_of(id).gc_blocked);
-    assert_eq!(drive.blame_of(id).get(CHANNEL + HELD_GC_PROGRAM), copied - 1500);
+    assert_eq!(drive.attribution_of(id).get(CHANNEL + LOCKED_GC_PROGRAM), copied - 1500);
     assert_eq!(read_during_gc(Scope::Channel, &device, other_channel).2, free);
     let (drive, id, finished) = read_during_gc(Scope::Controller, &device, other_channel);
     assert_eq!(finished, copied + 111);
-    assert_eq!(drive.blame_of(id).get(CHANNEL + crate::observe::HELD_CONTROLLER), copied - 1500);
+    assert_eq!(drive.attribution_of(id).get(CHANNEL + crate::observe::LOCKED_CONTROLLER), copied - 1500);
 
     let (drive, id, _) = read_during_gc(Scope::Plane, &device, 20);
-    assert!(drive.completion_of(id).gc_blocked, "a read of the plane itself waits under every hold");
-    assert_eq!(drive.blame_of(id).get(DIE + Occupant::Erase as usize), 10_001);
+    assert!(drive.completion_of(id).gc_blocked, "a read of the plane itself waits under every lock");
+    assert_eq!(drive.attribution_of(id).get(DIE + TrafficClass::Erase as usize), 10_001);
 }
 
 #[test]
@@ -110,7 +110,7 @@ fn a_held_plane_lets_its_siblings_work_between_the_steps_and_a_held_die_does_not
 }
 
 #[test]
-fn two_gcs_that_hold_the_controller_do_not_deadlock() {
+fn two_gcs_that_lock_the_controller_do_not_deadlock() {
     let mut device = one_channel(2, 1);
     device.geometry.channels = 2;
     let mut drive = drive(&device, plain_design(Scope::Controller));
@@ -150,7 +150,7 @@ fn a_preemptible_gc_yields_after_a_page_and_a_blocking_one_after_the_erase() {
     let (blocking, none) = finish(design);
     let mut design = plain_design(Scope::Plane);
     design.order = OrderPolicy::ReadFirst(ReadFirst::default());
-    design.gc_hold = GcHoldPolicy::Preemptible(Preemptible::new(Scope::Plane, Until::Urgent));
+    design.gc_lock = GcLockPolicy::Preemptible(Preemptible::new(Scope::Plane, Until::Urgent));
     let (preempted, some) = finish(design);
     assert_eq!(preempted, 2113 + 111);
     assert!(blocking > 1101 + 10_000);
@@ -163,7 +163,7 @@ fn below_the_hard_watermark_a_preemptible_gc_yields_no_more() {
     let finish = |hard: f64| {
         let mut design = plain_design(Scope::Plane);
         design.order = OrderPolicy::ReadFirst(ReadFirst::default());
-        design.gc_hold = GcHoldPolicy::Preemptible(Preemptible::new(Scope::Plane, Until::Urgent));
+        design.gc_lock = GcLockPolicy::Preemptible(Preemptible::new(Scope::Plane, Until::Urgent));
         design.gc_trigger = GcTriggerPolicy::Watermark(crate::policy::gc_trigger::watermark::Watermark::new(50.0, hard));
         let mut drive = at_the_brink(&one_channel(1, 1), design, 4);
         // 16 of 32 pages are erased; with the write 15 are, and each page that the GC moves is one less.
@@ -184,7 +184,7 @@ struct OpensAt(Ns);
 
 impl GcGate for OpensAt {
     fn may_start(&mut self, view: View<'_>, _: PlaneIx, _: Want) -> Gate {
-        if view.now() >= self.0 { Gate::Open } else { Gate::ShutUntil(self.0) }
+        if view.now() >= self.0 { Gate::Open } else { Gate::ClosedUntil(self.0) }
     }
 }
 
@@ -222,7 +222,7 @@ fn a_quiet_channel_lets_a_gc_start_and_a_busy_one_does_not() {
 }
 
 #[test]
-fn a_starved_write_waits_for_the_erase_and_is_billed_for_it() {
+fn a_stalled_write_waits_for_the_erase_and_is_attributed_for_it() {
     let mut design = plain_design(Scope::Plane);
     design.gc_trigger = GcTriggerPolicy::Watermark(crate::policy::gc_trigger::watermark::Watermark::new(30.0, 25.0));
     let mut device = one_channel(1, 1);
@@ -233,9 +233,9 @@ fn a_starved_write_waits_for_the_erase_and_is_billed_for_it() {
     drive.run();
     assert_eq!(drive.outstanding(), 0, "{}", drive.explain_standstill());
     assert!(drive.counters().gcs > 0);
-    let starved: Ns = ids.iter().map(|&id| drive.blame_of(id).get(SPACE)).sum();
-    assert!(starved > 0 && drive.counters().starved > 0);
-    assert!(ids.iter().all(|&id| drive.blame_of(id).get(SPACE) == 0 || drive.completion_of(id).gc_blocked));
+    let space_blocked: Ns = ids.iter().map(|&id| drive.attribution_of(id).get(SPACE)).sum();
+    assert!(space_blocked > 0 && drive.counters().space_blocked > 0);
+    assert!(ids.iter().all(|&id| drive.attribution_of(id).get(SPACE) == 0 || drive.completion_of(id).gc_blocked));
 }
 
 #[test]
@@ -262,7 +262,8 @@ fn without_gc_a_drive_runs_out_of_space_and_stands_still() {
     assert!(drive.explain_standstill().contains("wait for an erased page"), "{}", drive.explain_standstill());
 }
 
-/// A read that queues behind another one waits for the held channel just the same, though the sums bill the read in front.
+/// A read that queues behind another one waits for the locked channel just the same, though the sums attribute the wait to the
+/// read in front.
 #[test]
 fn whoever_waits_behind_a_read_that_a_gc_blocks_is_blocked_as_well() {
     let mut device = one_channel(2, 1);
@@ -278,7 +279,7 @@ fn whoever_waits_behind_a_read_that_a_gc_blocks_is_blocked_as_well() {
     assert!(drive.completion_of(second).gc_blocked);
 }
 
-/// The second one's wait is billed to the program in front, which is what waits for the GC.
+/// The second one's wait is attributed to the program in front, which is what waits for the GC.
 #[test]
 fn a_write_behind_one_of_its_page_that_a_gc_blocks_is_blocked_as_well() {
     let gc_ends = 1101 + 1012 + 10_001;
@@ -294,7 +295,7 @@ fn a_write_behind_one_of_its_page_that_a_gc_blocks_is_blocked_as_well() {
             assert!(drive.completion_of(first).gc_blocked);
             assert_eq!(drive.completion_of(second).gc_blocked, blocked, "it came at {at}");
             let waited = drive.finished_at(first).unwrap() - at;
-            assert_eq!(drive.blame_of(second).get(DIE + Occupant::HostProgram as usize), waited);
+            assert_eq!(drive.attribution_of(second).get(DIE + TrafficClass::HostProgram as usize), waited);
         }
     }
 }
@@ -309,9 +310,9 @@ fn a_write_behind_one_of_its_page_that_waits_for_no_gc_is_not_blocked() {
     assert_eq!(ids.map(|id| drive.completion_of(id).gc_blocked), [false, false, true]);
 }
 
-/// The second GC asked to hold its die while the first one held the channel, and was once forgotten when that ended.
+/// The second GC requested a lock on its die while the first one had locked the channel, and was once forgotten when that ended.
 #[test]
-fn a_request_to_hold_outlives_the_channel_hold_of_another() {
+fn a_lock_request_outlives_the_channel_lock_of_another() {
     let mut drive = at_the_brink(&one_channel(2, 1), plain_design(Scope::Channel), 3);
     second_plane_at_the_brink(&mut drive);
     drive.at(0, write(0));
@@ -321,9 +322,9 @@ fn a_request_to_hold_outlives_the_channel_hold_of_another() {
 }
 
 #[test]
-fn a_request_to_hold_passes_a_read_that_waits_for_the_channel_only_if_order_says_so() {
-    // At 1101 the program of die 0 ends and its GC wants to hold it. Die 1 has the channel until 1161, so that the read that
-    // waits at die 0 cannot start, and the hold, which needs only the die, could.
+fn a_lock_request_passes_a_read_that_waits_for_the_channel_only_if_order_says_so() {
+    // At 1101 the program of die 0 ends and its GC wants to lock it. Die 1 has the channel until 1161, so that the read that
+    // waits at die 0 cannot start, and the lock, which needs only the die, could.
     let drive_with = |order: OrderPolicy| {
         let device = one_channel(2, 1);
         let mut drive = at_the_brink(&device, Design { order, ..plain_design(Scope::Die) }, 2);
@@ -346,8 +347,8 @@ fn a_request_to_hold_passes_a_read_that_waits_for_the_channel_only_if_order_says
 
 #[test]
 fn what_is_made_free_takes_no_time_and_the_rest_as_long_as_before() {
-    use Occupant::{Erase, GcProgram, GcRead};
-    let gc_ns = |free: &[Occupant]| {
+    use TrafficClass::{Erase, GcProgram, GcRead};
+    let gc_ns = |free: &[TrafficClass]| {
         let mut drive = at_the_brink(&tiny_device(), plain_design(Scope::Plane), 2);
         drive.make_free(free);
         drive.at(0, write(0));

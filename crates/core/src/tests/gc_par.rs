@@ -1,9 +1,9 @@
-//! Operations of the host that join those of GC: the worked example of the paper's figure 5, and the cases of figure 6.
+//! Operations of the host that are paired with those of GC: the worked example of the paper's figure 5, and the cases of figure 6.
 
 use super::*;
 use crate::policy::align::active_blocks::ActiveBlocks;
 use crate::policy::gc_trigger::watermark::Watermark;
-use crate::policy::join::gc_par::GcPar;
+use crate::policy::pairing::gc_par::GcPar;
 use crate::policy::victim::queue_match::QueueMatch;
 use crate::policy::{AlignPolicy, VictimPolicy};
 
@@ -29,7 +29,7 @@ fn baseline() -> Design {
     design.gc = toml::from_str("copy = \"controller\"").unwrap();
     design.gc_trigger = GcTriggerPolicy::Watermark(Watermark::new(45.0, 25.0));
     design.order = OrderPolicy::GcFirst(GcFirst {});
-    design.join = JoinPolicy::SameOffset(SameOffset {});
+    design.pairing = PairingPolicy::SameOffset(SameOffset {});
     design
 }
 
@@ -37,7 +37,7 @@ fn baseline() -> Design {
 fn gc_par() -> Design {
     let mut design = baseline();
     design.gc = toml::from_str("copy = \"controller\"\nwrite_points = 2").unwrap();
-    design.join = JoinPolicy::GcPar(GcPar {});
+    design.pairing = PairingPolicy::GcPar(GcPar {});
     design.align = AlignPolicy::ActiveBlocks(ActiveBlocks::new(0));
     design
 }
@@ -110,7 +110,7 @@ fn run_figure_5(design: Design) -> (Vec<Ns>, Vec<Ns>, TestDrive) {
     let done = |id: &u64| drive.finished_at(*id).unwrap() - ZERO;
     assert!(queue.plane_0.iter().all(|id| done(id) > 50), "plane 0 is the GC's");
     let times = (queue.reads.iter().map(done).collect(), queue.writes.iter().map(done).collect());
-    drive.up.ftl.books.audit().unwrap();
+    drive.up.ftl.tables.audit().unwrap();
     assert_eq!((drive.mismatch(), drive.counters().gcs), (None, 1));
     (times.0, times.1, drive)
 }
@@ -119,21 +119,21 @@ fn run_figure_5(design: Design) -> (Vec<Ns>, Vec<Ns>, TestDrive) {
 fn in_figure_5a_the_baseline_serves_nothing_before_the_gc_ends() {
     let (reads, writes, drive) = run_figure_5(baseline());
     assert!(reads.iter().chain(&writes).all(|&done| done > 50), "{reads:?} {writes:?}");
-    assert_eq!((drive.counters().joined_gc_reads, drive.counters().joined_gc_programs), (0, 0));
-    assert_eq!(drive.counters().gc_held_ns, 50);
+    assert_eq!((drive.counters().paired_gc_reads, drive.counters().paired_gc_programs), (0, 0));
+    assert_eq!(drive.counters().gc_locked_ns, 50);
 }
 
 #[test]
-fn in_figure_5b_gc_par_serves_i_beside_c_and_the_writes_beside_b_and_d() {
+fn in_figure_5b_gc_par_pairs_i_with_c_and_the_writes_with_b_and_d() {
     let (reads, writes, drive) = run_figure_5(gc_par());
     // A reads at 0, B programs at 1, C reads page 7 at 3, D programs at 4.
     assert_eq!((writes, reads[0]), (vec![3, 6], 4));
     assert!(reads[1..].iter().all(|&done| done > 50), "block 2 has none of their offsets: {reads:?}");
     let counters = drive.counters();
-    assert_eq!((counters.joined_gc_reads, counters.joined_gc_programs), (1, 2));
-    assert_eq!((counters.joined_gc_ns, counters.joined_gc_read_ns, counters.gc_held_ns), (5, 1, 50), "5 of 50 cycles of plane 1");
+    assert_eq!((counters.paired_gc_reads, counters.paired_gc_programs), (1, 2));
+    assert_eq!((counters.paired_gc_ns, counters.paired_gc_read_ns, counters.gc_locked_ns), (5, 1, 50), "5 of 50 cycles of plane 1");
     // Both active blocks of plane 1 are open: at 4 and, with J and L, at 2.
-    assert_eq!([0, 1].map(|point| drive.up.ftl.books.next_offset(1, point)), [4, 2]);
+    assert_eq!([0, 1].map(|point| drive.up.ftl.tables.next_offset(1, point)), [4, 2]);
 }
 
 #[test]
@@ -142,8 +142,8 @@ fn in_figure_5c_gc_vic_takes_block_6_and_serves_m_o_and_p_as_well_but_not_i() {
     // C reads at 3, E at 6, G at 9.
     assert_eq!((writes, &reads[1..]), (vec![3, 6], &[4, 7, 10][..]));
     assert!(reads[0] > 50, "block 6 has lost page 7");
-    assert_eq!((drive.counters().joined_gc_reads, drive.counters().joined_gc_programs), (3, 2));
-    assert_eq!(drive.up.ftl.books.erase_count(6), 1);
+    assert_eq!((drive.counters().paired_gc_reads, drive.counters().paired_gc_programs), (3, 2));
+    assert_eq!(drive.up.ftl.tables.erase_count(6), 1);
 }
 
 /// GC's offset in figure 6 is `i`, that of the sibling `j`: which of the GC's programs takes the one that waits along.
@@ -153,14 +153,14 @@ fn figure_6(i: u32, j: u32, design: fn() -> Design) -> Option<Ns> {
     design.gc = toml::from_str("copy = \"controller\"").unwrap();
     let mut drive = at_time_0(design, j);
     drive.map_functionally((2..i).map(|offset| page(0, 5, offset)));
-    assert_eq!((drive.up.ftl.books.next_offset(0, 0), drive.up.ftl.books.next_offset(1, 0)), (i, j));
+    assert_eq!((drive.up.ftl.tables.next_offset(0, 0), drive.up.ftl.tables.next_offset(1, 0)), (i, j));
     drive.at(0, read(page(0, 3, 0)));
     let write = drive.at(0, write(page(1, 4, 1)));
     drive.wake();
     drive.run();
-    let joined = drive.counters().joined_gc_programs;
+    let paired = drive.counters().paired_gc_programs;
     let done = drive.finished_at(write).unwrap() - ZERO;
-    assert_eq!(joined, u64::from(done < 50));
+    assert_eq!(paired, u64::from(done < 50));
     // The n-th program of GC ends at 3 n.
     (done < 50).then_some(done / 3)
 }
@@ -174,7 +174,7 @@ fn in_figure_6_programs_join_at_once_or_after_j_less_i_single_ones_or_never() {
 
 #[test]
 fn without_a_waiting_write_gc_goes_ahead_and_a_plane_behind_it_joins_no_more_unless_it_skips_pages() {
-    for (skips, joined, skipped) in [(0, 0, 0), (1, 0, 0), (2, 2, 2)] {
+    for (skips, paired, skipped) in [(0, 0, 0), (1, 0, 0), (2, 2, 2)] {
         let mut design = gc_par();
         design.align = AlignPolicy::ActiveBlocks(ActiveBlocks::new(skips));
         let mut drive = at_time_0(design, 1);
@@ -184,10 +184,10 @@ fn without_a_waiting_write_gc_goes_ahead_and_a_plane_behind_it_joins_no_more_unl
         let writes = [1, 2].map(|offset| drive.at(ZERO + 9, write(page(1, 4, offset))));
         drive.run();
         let done = writes.map(|id| drive.finished_at(id).unwrap() - ZERO);
-        assert_eq!(done.map(|done| done < 50), [joined > 0; 2], "{done:?}");
+        assert_eq!(done.map(|done| done < 50), [paired > 0; 2], "{done:?}");
         let counters = drive.counters();
-        assert_eq!((counters.joined_gc_programs, counters.skipped_pages, counters.padded_pages), (joined, skipped, skipped));
-        drive.up.ftl.books.audit().unwrap();
+        assert_eq!((counters.paired_gc_programs, counters.skipped_pages, counters.padded_pages), (paired, skipped, skipped));
+        drive.up.ftl.tables.audit().unwrap();
     }
 }
 
@@ -205,7 +205,7 @@ fn a_read_that_comes_during_the_gc_joins_the_first_later_read_at_its_offset() {
 
 #[test]
 fn the_64_reads_that_have_waited_longest_are_looked_at() {
-    for (before, joins) in [(63, true), (64, false)] {
+    for (before, pairs) in [(63, true), (64, false)] {
         let mut device = figure_5();
         device.host.queue_depth = 128;
         let mut drive = drive(&device, gc_par());
@@ -218,7 +218,7 @@ fn the_64_reads_that_have_waited_longest_are_looked_at() {
         let matching = drive.at(0, read(page(1, 2, 3)));
         drive.wake();
         drive.run();
-        assert_eq!(drive.finished_at(matching).unwrap() == ZERO + 1, joins, "{before} reads wait before it");
+        assert_eq!(drive.finished_at(matching).unwrap() == ZERO + 1, pairs, "{before} reads wait before it");
     }
 }
 
@@ -243,13 +243,13 @@ fn four_planes_take_up_to_three_partners() {
     drive.run();
     assert_eq!(reads.map(|id| drive.finished_at(id).unwrap() - ZERO), [1; 3], "beside the first read of GC, of page 16");
     assert_eq!(writes.map(|id| drive.finished_at(id).unwrap() - ZERO), [3; 3], "beside its first program");
-    assert_eq!((drive.counters().joined_gc_reads, drive.counters().joined_gc_programs), (3, 3));
+    assert_eq!((drive.counters().paired_gc_reads, drive.counters().paired_gc_programs), (3, 3));
 }
 
 #[test]
-fn a_gc_that_yields_pauses_for_what_did_not_join() {
+fn a_gc_that_yields_pauses_for_what_was_not_paired() {
     let mut design = gc_par();
-    design.gc_hold = GcHoldPolicy::Preemptible(Preemptible::new(Scope::Die, Until::Urgent));
+    design.gc_lock = GcLockPolicy::Preemptible(Preemptible::new(Scope::Die, Until::Urgent));
     design.order = OrderPolicy::ReadFirst(ReadFirst::default());
     let mut drive = at_time_0(design, 4);
     drive.at(0, read(page(0, 3, 0)));
@@ -282,19 +282,19 @@ fn the_gc_takes_as_long_as_without_partners_whose_data_cross_the_channel_in_its_
         (*drive.counters(), queue.reads.map(|id| drive.finished_at(id).unwrap()))
     };
     let (base, _) = run(baseline());
-    assert_eq!(base.gc_ns, 115_000 + 98_699 + 15 * (115_000 + 2 * 98_699 + 1_600_000) + 3_000_000, "the hold waits for a read");
+    assert_eq!(base.gc_ns, 115_000 + 98_699 + 15 * (115_000 + 2 * 98_699 + 1_600_000) + 3_000_000, "the lock waits for a read");
     let (par, reads) = run(gc_par());
-    assert_eq!((par.gc_ns, par.joined_gc_reads, par.joined_gc_programs), (base.gc_ns, 1, 2));
+    assert_eq!((par.gc_ns, par.paired_gc_reads, par.paired_gc_programs), (base.gc_ns, 1, 2));
     // The GC begins at 213,699 and moves a page in 1,912,398. Page 7 leaves the array with the second one, whose data cross
     // the channel to the controller and back before those of "I".
     assert_eq!(reads[0], 213_699 + 1_912_398 + 115_000 + 3 * 98_699);
 }
 
-/// Writes logical pages to a plane in the books alone, wherever its layout would put them.
+/// Writes logical pages to a plane in the tables alone, wherever its layout would put them.
 fn put(drive: &mut TestDrive, plane: PlaneIx, lpns: impl IntoIterator<Item = Lpn>) {
     for lpn in lpns {
-        let ppn = drive.up.ftl.books.take(plane, 0, crate::ftl::Claimant::Gc).unwrap();
-        drive.up.ftl.books.commit_write(lpn, ppn);
+        let ppn = drive.up.ftl.tables.take(plane, 0, crate::ftl::Claimant::Gc).unwrap();
+        drive.up.ftl.tables.commit_write(lpn, ppn);
         drive.up.oracle.as_mut().unwrap().aged(lpn, ppn);
     }
 }
@@ -307,22 +307,22 @@ fn pages_of_a_global_gc_take_reads_along_where_they_are_read_and_programs_where_
     design.gc = toml::from_str("copy = \"controller\"\nwrite_points = 2\ndestination = \"drive\"").unwrap();
     design.place = PlacePolicy::IdleDie(crate::policy::place::idle_die::IdleDie::default());
     design.gc_trigger = GcTriggerPolicy::Watermark(Watermark::new(55.0, 30.0));
-    design.gc_hold = GcHoldPolicy::Blocking(crate::policy::gc_hold::blocking::Blocking::new(Scope::Plane));
+    design.gc_lock = GcLockPolicy::Blocking(crate::policy::gc_lock::blocking::Blocking::new(Scope::Plane));
     let mut drive = drive(&device, design);
     // Plane 0 wants a GC of its first block, whose second half is valid.
     put(&mut drive, 0, (0..5 * PAGES).chain(0..PAGES / 2));
     put(&mut drive, 1, 200..200 + PAGES);
     drive.at(0, read(201));
-    let beside_read = drive.at(0, read(200 + PAGES / 2));
+    let paired_read = drive.at(0, read(200 + PAGES / 2));
     drive.wake();
     // The other die begins with the first of these in plane 2, and the second waits in plane 3. GC's first page goes to plane 2.
-    let [alone, beside_program] = [500, 501].map(|lpn| drive.at(0, write(lpn)));
+    let [alone, paired_program] = [500, 501].map(|lpn| drive.at(0, write(lpn)));
     drive.run();
-    let done = [beside_read, alone, beside_program].map(|id| drive.finished_at(id).unwrap());
+    let done = [paired_read, alone, paired_program].map(|id| drive.finished_at(id).unwrap());
     assert_eq!(done, [2, 2, 4]);
     let counters = drive.counters();
-    assert_eq!((counters.joined_gc_reads, counters.joined_gc_programs), (1, 1));
-    assert!(counters.gc_pages_elsewhere > 0);
+    assert_eq!((counters.paired_gc_reads, counters.paired_gc_programs), (1, 1));
+    assert!(counters.gc_pages_cross_plane > 0);
     assert_eq!(drive.mismatch(), None);
-    drive.up.ftl.books.audit().unwrap();
+    drive.up.ftl.tables.audit().unwrap();
 }

@@ -39,10 +39,14 @@ fn every_command_takes_its_fixed_time_and_holds_nothing_else_meanwhile() {
     drive.expect_completion(first, 1000 + 50 + 111);
     assert_eq!(drive.finished_at(second), Some(1161));
     drive.expect_completion(third, 1161 + 50 + 3);
-    assert_eq!((drive.blame_of(first).get(OVERHEAD), drive.blame_of(first).get(ARRAY)), (50, 10));
-    let blame = drive.blame_of(third);
-    assert_eq!((blame.get(OVERHEAD), blame.get(BUFFER), blame.get(BUFFER_FULL)), (50, 3, 0));
-    assert_eq!((blame.get(OVERHEAD_WAIT), blame.get(DIE + Occupant::HostRead as usize)), (50, 111), "the slot's request, for 161 ns");
+    assert_eq!((drive.attribution_of(first).get(OVERHEAD), drive.attribution_of(first).get(ARRAY)), (50, 10));
+    let attribution = drive.attribution_of(third);
+    assert_eq!((attribution.get(OVERHEAD), attribution.get(BUFFER), attribution.get(BUFFER_FULL)), (50, 3, 0));
+    assert_eq!(
+        (attribution.get(OVERHEAD_WAIT), attribution.get(DIE + TrafficClass::HostRead as usize)),
+        (50, 111),
+        "the slot's request, for 161 ns"
+    );
     assert_eq!(drive.completion_of(third).host_queue_ns, 161);
 }
 
@@ -58,10 +62,10 @@ fn the_data_of_a_write_cross_the_link_before_they_are_in_the_buffer() {
     assert_eq!(drive.up.up.raid.buffer.occupied(), 1);
     drive.expect_completion(id, 1000 + 800 + 3);
     drive.expect_completion(behind, 1000 + 1200 + 3);
-    let blame = drive.blame_of(id);
-    assert_eq!((blame.get(LINK_WAIT), blame.get(LINK), blame.get(BUFFER)), (0, 800, 3));
-    let blame = drive.blame_of(behind);
-    assert_eq!((blame.get(LINK_WAIT), blame.get(LINK), blame.get(BUFFER_FULL)), (700, 400, 0));
+    let attribution = drive.attribution_of(id);
+    assert_eq!((attribution.get(LINK_WAIT), attribution.get(LINK), attribution.get(BUFFER)), (0, 800, 3));
+    let attribution = drive.attribution_of(behind);
+    assert_eq!((attribution.get(LINK_WAIT), attribution.get(LINK), attribution.get(BUFFER_FULL)), (700, 400, 0));
 }
 
 #[test]
@@ -70,9 +74,9 @@ fn the_data_of_a_write_cross_the_link_before_they_are_programmed() {
     // Pages 0 and 2 are of one die: the second has crossed at 800, and waits for the first until 400 + 1101.
     let id = drive.at(0, pages(CommandKind::Write, 0, 3));
     drive.expect_completion(id, 400 + 1101 + 1101);
-    let blame = drive.blame_of(id);
-    assert_eq!((blame.get(LINK_WAIT), blame.get(LINK)), (0, 1200));
-    assert_eq!(blame.get(DIE + Occupant::HostProgram as usize), 301);
+    let attribution = drive.attribution_of(id);
+    assert_eq!((attribution.get(LINK_WAIT), attribution.get(LINK)), (0, 1200));
+    assert_eq!(attribution.get(DIE + TrafficClass::HostProgram as usize), 301);
     // A part of a page takes its share.
     let part = drive.at(10_000, Command { kind: CommandKind::Write, sector: 41, sectors: 3, critical: false });
     drive.expect_completion(part, 10_000 + 150 + 1101);
@@ -86,8 +90,8 @@ fn the_data_of_a_read_cross_the_link_after_they_left_the_flash() {
     let id = drive.at(0, pages(CommandKind::Read, 0, 2));
     let written = drive.at(0, write(9));
     drive.expect_completion(id, 911);
-    let blame = drive.blame_of(id);
-    assert_eq!((blame.get(ARRAY), blame.get(LINK_WAIT), blame.get(LINK)), (10, 400, 400));
+    let attribution = drive.attribution_of(id);
+    assert_eq!((attribution.get(ARRAY), attribution.get(LINK_WAIT), attribution.get(LINK)), (10, 400, 400));
     // The die is free from 111 on, so the write's page starts when it has crossed.
     drive.expect_completion(written, 400 + 1101);
     // First come, first served by the time at which data are ready: page 3 leaves its die before page 2.
@@ -97,7 +101,7 @@ fn the_data_of_a_read_cross_the_link_after_they_left_the_flash() {
     drive.expect_completion(two, 10_000 + 111 + 400);
     drive.expect_completion(three, 10_511 + 400);
     drive.expect_completion(late, 10_911 + 400);
-    assert_eq!(drive.blame_of(late).get(LINK_WAIT), 10_911 - 10_222);
+    assert_eq!(drive.attribution_of(late).get(LINK_WAIT), 10_911 - 10_222);
     drive.run();
     assert_eq!(drive.mismatch(), None);
 }
@@ -109,8 +113,8 @@ fn pages_in_ram_cross_the_link_as_well_and_pages_of_zeroes_do_not() {
     drive.expect_completion(id, 403);
     let id = drive.at(1000, pages(CommandKind::Read, 0, 2));
     drive.expect_completion(id, 1000 + 3 + 400);
-    let blame = drive.blame_of(id);
-    assert_eq!((blame.get(BUFFER), blame.get(LINK_WAIT), blame.get(LINK)), (3, 0, 400));
+    let attribution = drive.attribution_of(id);
+    assert_eq!((attribution.get(BUFFER), attribution.get(LINK_WAIT), attribution.get(LINK)), (3, 0, 400));
     let id = drive.at(1500, pages(CommandKind::Read, 5, 2));
     assert_eq!((drive.finished_at(id), drive.counters().unmapped_reads), (Some(1500), 3));
     // One page from RAM, ready at 2003, and one from the flash, ready at 2111, which waits until 2403.
@@ -120,8 +124,8 @@ fn pages_in_ram_cross_the_link_as_well_and_pages_of_zeroes_do_not() {
     assert!(drive.finished_at(id).is_some());
     let id = drive.at(3000, pages(CommandKind::Read, 2, 2));
     drive.expect_completion(id, 3403 + 400);
-    let blame = drive.blame_of(id);
-    assert_eq!((blame.get(ARRAY), blame.get(LINK_WAIT), blame.get(LINK)), (10, 292, 400));
+    let attribution = drive.attribution_of(id);
+    assert_eq!((attribution.get(ARRAY), attribution.get(LINK_WAIT), attribution.get(LINK)), (10, 292, 400));
 }
 
 #[test]
@@ -132,8 +136,8 @@ fn a_write_whose_data_have_crossed_waits_for_space() {
     // Page 0 is flushed from 400 on, and page 2, which has crossed at 1400, finds no room until that ends.
     let second = drive.at(1000, pages(CommandKind::Write, 2, 1));
     drive.expect_completion(second, 400 + 1101 + 3);
-    let blame = drive.blame_of(second);
-    assert_eq!((blame.get(LINK), blame.get(BUFFER_FULL), blame.get(BUFFER)), (400, 101, 3));
+    let attribution = drive.attribution_of(second);
+    assert_eq!((attribution.get(LINK), attribution.get(BUFFER_FULL), attribution.get(BUFFER)), (400, 101, 3));
 }
 
 #[test]
@@ -205,15 +209,15 @@ fn a_queue_with_a_larger_weight_gets_its_command_in_before_those_that_came_first
 fn a_trim_unmaps_whole_pages_in_ram_time_and_they_read_as_zeroes_at_once() {
     let mut drive = drive(&tiny_device(), no_gc());
     drive.map_functionally(0..4);
-    let blocks = drive.up.ftl.books.valid_pages(0) + drive.up.ftl.books.valid_pages(8);
+    let blocks = drive.up.ftl.tables.valid_pages(0) + drive.up.ftl.tables.valid_pages(8);
     // From the middle of page 0 to the middle of page 3: pages 1 and 2.
     let id = drive.at(100, Command { kind: CommandKind::Trim, sector: 4, sectors: 24, critical: false });
-    assert_eq!(drive.up.ftl.books.lookup(1), NONE, "at once");
+    assert_eq!(drive.up.ftl.tables.lookup(1), NONE, "at once");
     drive.expect_completion(id, 103);
-    assert_eq!(drive.blame_of(id).get(BUFFER), 3);
+    assert_eq!(drive.attribution_of(id).get(BUFFER), 3);
     let counters = *drive.counters();
     assert_eq!((counters.trims, counters.trimmed_pages, counters.trimmed_partly, counters.host_pages), (1, 2, 2, 0));
-    assert_eq!(drive.up.ftl.books.valid_pages(0) + drive.up.ftl.books.valid_pages(8), blocks - 2);
+    assert_eq!(drive.up.ftl.tables.valid_pages(0) + drive.up.ftl.tables.valid_pages(8), blocks - 2);
     let zeroes = drive.at(200, pages(CommandKind::Read, 1, 2));
     let kept = drive.at(200, read(3));
     assert_eq!(drive.finished_at(zeroes), Some(200));
@@ -221,7 +225,7 @@ fn a_trim_unmaps_whole_pages_in_ram_time_and_they_read_as_zeroes_at_once() {
     let small = drive.at(400, Command { kind: CommandKind::Trim, sector: 1, sectors: 6, critical: false });
     drive.expect_completion(small, 403);
     assert_eq!((drive.counters().trimmed_pages, drive.counters().trimmed_partly), (2, 3));
-    drive.up.ftl.books.audit().unwrap();
+    drive.up.ftl.tables.audit().unwrap();
     assert_eq!(drive.mismatch(), None);
 }
 
@@ -248,7 +252,7 @@ fn a_page_trimmed_in_the_buffer_is_never_programmed() {
     assert_eq!((drive.counters().trimmed_buffered, drive.counters().void_programs), (1, 0));
     drive.at(100_000, read(1));
     drive.run();
-    assert_eq!((drive.up.ftl.books.lookup(1), drive.mismatch()), (NONE, None));
+    assert_eq!((drive.up.ftl.tables.lookup(1), drive.mismatch()), (NONE, None));
 }
 
 /// Trims page 0 at `at` after a write of it at 0, and writes another page's worth into it at `again`.
@@ -266,7 +270,7 @@ fn trimmed_on_its_way(device: &Device, sectors: u32, at: Ns, again: Option<Ns>) 
     drive.run();
     assert_eq!(drive.outstanding(), 0);
     assert_eq!(drive.mismatch(), None);
-    drive.up.ftl.books.audit().unwrap();
+    drive.up.ftl.tables.audit().unwrap();
     drive.audit().unwrap();
     drive
 }
@@ -281,7 +285,7 @@ fn a_flush_under_way_does_not_bring_a_trimmed_page_back() {
             for again in [None, Some(at), Some(at + 3)] {
                 let drive = trimmed_on_its_way(&device, sectors, at, again);
                 assert_eq!(drive.counters().void_programs, 1, "trimmed at {at}, {sectors} sectors");
-                assert_eq!(drive.up.ftl.books.lookup(0) == NONE, again.is_none());
+                assert_eq!(drive.up.ftl.tables.lookup(0) == NONE, again.is_none());
                 assert_eq!(drive.counters().host_pages, 1 + u64::from(again.is_some()));
             }
         }
@@ -297,7 +301,7 @@ fn a_direct_write_under_way_does_not_bring_a_trimmed_page_back() {
             for again in [None, Some(at), Some(at + 3)] {
                 let drive = trimmed_on_its_way(&tiny_device(), sectors, at, again);
                 assert_eq!(drive.counters().void_programs, 1);
-                assert_eq!(drive.up.ftl.books.lookup(0) == NONE, again.is_none());
+                assert_eq!(drive.up.ftl.tables.lookup(0) == NONE, again.is_none());
             }
         }
     }
@@ -307,7 +311,7 @@ fn a_direct_write_under_way_does_not_bring_a_trimmed_page_back() {
     let second = drive.at(1, write(0));
     drive.at(2, trim(0, 1));
     drive.expect_completion(second, 2202);
-    assert_eq!((drive.counters().void_programs, drive.up.ftl.books.lookup(0)), (2, NONE));
+    assert_eq!((drive.counters().void_programs, drive.up.ftl.tables.lookup(0)), (2, NONE));
 }
 
 #[test]
@@ -319,7 +323,7 @@ fn a_write_that_waits_for_space_loses_what_is_trimmed() {
     drive.at(20, trim(3, 1));
     drive.run();
     assert!(drive.finished_at(write).is_some());
-    assert_eq!((drive.counters().trimmed_buffered, drive.up.ftl.books.lookup(3)), (1, NONE));
+    assert_eq!((drive.counters().trimmed_buffered, drive.up.ftl.tables.lookup(3)), (1, NONE));
     for lpn in [2, 3, 4] {
         drive.at(drive.now() + 1, read(lpn));
         drive.run();
@@ -344,8 +348,8 @@ fn a_page_that_gc_copies_stays_trimmed() {
         assert_eq!(copied % planes, 0);
         drive.at(1500, trim(copied, 1));
         drive.run();
-        assert_eq!(drive.up.ftl.books.lookup(copied), NONE);
-        assert_eq!(drive.counters().gc_pages_died, 1);
+        assert_eq!(drive.up.ftl.tables.lookup(copied), NONE);
+        assert_eq!(drive.counters().gc_copies_wasted, 1);
         drive.at(drive.now() + 1, read(copied));
         drive.run();
         assert_eq!(drive.mismatch(), None);
@@ -361,7 +365,7 @@ fn a_read_that_waited_for_a_page_trimmed_meanwhile_gets_zeroes() {
     let waits = drive.at(1, read(2));
     drive.at(2, trim(2, 1));
     drive.expect_completion(waits, 111);
-    assert_eq!(drive.blame_of(waits).get(DIE + Occupant::HostRead as usize), 110);
+    assert_eq!(drive.attribution_of(waits).get(DIE + TrafficClass::HostRead as usize), 110);
     assert_eq!(drive.mismatch(), None);
 }
 
@@ -387,16 +391,17 @@ fn a_wait_for_a_slot_is_for_what_the_request_in_it_waited_for() {
     let (in_device, waits) = (drive.completion_of(behind_gc), drive.completion_of(behind_it));
     assert_eq!(in_device.host_queue_ns, 0);
     assert_eq!(waits.host_queue_ns, in_device.completed - 1600);
-    let (first, second) = (drive.blame_of(behind_gc), drive.blame_of(behind_it));
-    let for_gc = [Occupant::GcRead, Occupant::GcProgram, Occupant::Erase, Occupant::GcHold].map(|occupant| DIE + occupant as usize);
-    let sum = |blame: &Blame| for_gc.iter().map(|&part| blame.get(part)).sum::<Ns>();
+    let (first, second) = (drive.attribution_of(behind_gc), drive.attribution_of(behind_it));
+    let for_gc =
+        [TrafficClass::GcRead, TrafficClass::GcProgram, TrafficClass::Erase, TrafficClass::GcLock].map(|traffic| DIE + traffic as usize);
+    let sum = |attribution: &Attribution| for_gc.iter().map(|&part| attribution.get(part)).sum::<Ns>();
     let latency = in_device.completed - in_device.arrived;
     assert!(sum(first) * 10 > latency * 9, "{first:?}");
     assert!((sum(first) * waits.host_queue_ns / latency).abs_diff(sum(second)) <= 4, "{first:?} {second:?}");
     assert_eq!(second.get(ARRAY), first.get(ARRAY), "its own work is its own");
-    assert!(second.get(DIE + Occupant::HostRead as usize) > 0, "the work of the other was a wait");
+    assert!(second.get(DIE + TrafficClass::HostRead as usize) > 0, "the work of the other was a wait");
     // With a slot for each, nobody waits in the host, and the second read waits for the GC itself.
     let (drive, _, behind_it) = run(2);
     assert_eq!(drive.completion_of(behind_it).host_queue_ns, 0);
-    assert!(sum(drive.blame_of(behind_it)) > 0);
+    assert!(sum(drive.attribution_of(behind_it)) > 0);
 }

@@ -32,7 +32,7 @@ fn levelling_with(device: &Device, technique: Imbalance) -> TestDrive {
 
 fn planes_of_stripe_0(drive: &TestDrive) -> Vec<PlaneIx> {
     let stripes = drive.up.up.raid.rain.as_ref().unwrap().stripes();
-    (0..4).map(|place| drive.up.ftl.books.plane_of(drive.up.ftl.books.lookup(stripes.page_in(0, place)))).collect()
+    (0..4).map(|place| drive.up.ftl.tables.plane_of(drive.up.ftl.tables.lookup(stripes.page_in(0, place)))).collect()
 }
 
 #[test]
@@ -213,7 +213,7 @@ fn the_errors_of_a_copy_are_the_same_before_and_after_the_move_has_ended() {
     drive.at(0, write(1));
     drive.advance(4250);
     let stripes = drive.up.up.raid.rain.as_ref().unwrap().stripes().clone();
-    let ppn = |drive: &TestDrive, lpn: Lpn| drive.up.ftl.books.lookup(lpn);
+    let ppn = |drive: &TestDrive, lpn: Lpn| drive.up.ftl.tables.lookup(lpn);
     let mut seen = [None; 4];
     while drive.up.up.raid.levelling.is_moving() {
         for place in 0..4 {
@@ -253,7 +253,7 @@ fn a_stripe_that_finds_no_room_in_another_group_is_shifted_in_its_own() {
     let planes = planes_of_stripe_0(&drive);
     assert!(planes.iter().all(|plane| plane % 2 == 0) && planes[1] != 2 && planes[3] != 2, "{planes:?}");
     let counters = drive.counters();
-    assert_eq!((counters.stripes_shifted, counters.moves_elsewhere, counters.moves_without_room), (1, 1, 0));
+    assert_eq!((counters.stripes_shifted, counters.moves_to_other_places, counters.moves_without_room), (1, 1, 0));
     assert_eq!((drive.mismatch(), drive.audit()), (None, Ok(())));
 }
 
@@ -288,7 +288,7 @@ fn a_move_on_dies_that_never_rest_goes_on_when_its_patience_is_over() {
         let mut drive = levelling_with(&tiny_device(), Imbalance::new(true, true, 200, 1, patience_us));
         drive.up.ftl.gc.plane_erases_for_test()[2] = 16;
         // Pages 1 and 4 are in planes 2 and 3.
-        assert_eq!([1, 4].map(|lpn| drive.up.ftl.books.plane_of(drive.up.ftl.books.lookup(lpn))), [2, 3]);
+        assert_eq!([1, 4].map(|lpn| drive.up.ftl.tables.plane_of(drive.up.ftl.tables.lookup(lpn))), [2, 3]);
         drive.at(0, write(1));
         drive.advance(4100);
         let mut ended = Ns::MAX;
@@ -313,7 +313,7 @@ fn a_move_on_dies_that_never_rest_goes_on_when_its_patience_is_over() {
         }
         assert!(began);
         assert_eq!(drive.counters().moves_hurried, u64::from(ends_by != Ns::MAX));
-        assert!(ended > 4212 + 30_000, "the dies never rest, so nothing moves before: {ended}");
+        assert!(ended > 4212 + 30_000, "the dies are never idle, so nothing moves before: {ended}");
         assert!(ended <= ends_by, "{ended}");
         drive.run();
         assert_eq!((drive.counters().stripes_migrated, drive.mismatch(), drive.audit()), (1, None, Ok(())));

@@ -1,9 +1,10 @@
 //! Random designs on random devices, with the oracle on: every mechanism against every other.
 
 use super::*;
-use crate::policy::join::strict_all_planes::GcPrograms;
+use crate::policy::pairing::superpage::GcPrograms;
 use crate::policy::{
-    FlushPlanPolicy, GcHold, HoldPlan, Join, Order, PageChoice, PageChoicePolicy, ReadAnswer, ReadPlan, ReadPlanPolicy, Rest, Wish, Writer,
+    DestagePolicy, GcLock, LockPlan, Order, PageChoice, PageChoicePolicy, Pairing, Parking, Preference, ReadAnswer, ReadPlan,
+    ReadPlanPolicy, Writer,
 };
 use crate::testkit::over_provisioning;
 use crate::view::{BlockedRead, Candidate};
@@ -11,10 +12,10 @@ use rand_core::Rng;
 use tinytail_config::Decimal;
 
 mod cases;
-mod late;
+mod late_bound;
 mod power;
 
-use late::{LateMix, late};
+use late_bound::{LateBoundMix, late_bound};
 
 /// Answers every question at random.
 struct Wild(rand_pcg::Pcg64Mcg);
@@ -46,8 +47,8 @@ impl GcGate for Wild {
     fn may_start(&mut self, view: View<'_>, _: PlaneIx, _: Want) -> Gate {
         match self.below(3) {
             0 => Gate::Open,
-            1 => Gate::ShutUntil(view.now() + u64::from(self.below(5000))),
-            _ => Gate::ShutUntil(view.now() + 1),
+            1 => Gate::ClosedUntil(view.now() + u64::from(self.below(5000))),
+            _ => Gate::ClosedUntil(view.now() + 1),
         }
     }
 
@@ -62,10 +63,10 @@ impl ReadPlan for Wild {
     }
 }
 
-impl GcHold for Wild {
-    fn hold(&mut self, _: View<'_>, _: PlaneIx, _: bool) -> HoldPlan {
+impl GcLock for Wild {
+    fn lock(&mut self, _: View<'_>, _: PlaneIx, _: bool) -> LockPlan {
         let scope = [Scope::Plane, Scope::Die, Scope::Channel, Scope::Controller][self.below(4) as usize];
-        HoldPlan { scope, release_each_page: self.below(2) == 0 }
+        LockPlan { scope, release_each_page: self.below(2) == 0 }
     }
 
     fn widest(&mut self) -> Scope {
@@ -93,7 +94,7 @@ struct Mix {
     preemptible: bool,
     controller: bool,
     order: u8,
-    join: bool,
+    pairing: bool,
     quiet: bool,
     suspend: u8,
     buffer_pages: u32,
@@ -101,7 +102,7 @@ struct Mix {
     command_ns: Ns,
     ideal: bool,
     sequence: bool,
-    /// Which seams answer at random: suspend, gate, hold, order.
+    /// Which interfaces answer at random: suspend, gate, lock, order.
     wild: u8,
     /// Suspend, resume and verify time.
     suspend_ns: Ns,
@@ -114,7 +115,7 @@ struct Mix {
     /// Dynamic allocation, and GC that leaves its plane where nothing contradicts it.
     dynamic: bool,
     across: bool,
-    strict: bool,
+    superpage: bool,
     /// Fixed time of a command, and time of a page on the link, if there is one.
     overhead_ns: Ns,
     link_page_ns: Option<u32>,
@@ -127,16 +128,17 @@ struct Mix {
     /// Bit errors: wrong bits of a page for each program, and from which percentage of 150 on a scrubbed page is written anew.
     errors: Option<(u64, u32)>,
     levels_wear: bool,
-    /// Late placement and GC of single operations, where there are no stripes.
-    late: Option<LateMix>,
-    /// What takes no time: one bit for each occupant.
+    /// Late-bound allocation and GC of single operations, where there are no stripes.
+    late_bound: Option<LateBoundMix>,
+    /// What takes no time: one bit for each traffic class.
     free: u32,
     program_steps: u32,
     /// Erases take a step more after every two of their block.
     worn_steps: bool,
     /// What goes by dies: the layout and GC, one GC at a time, GC that yields to its end, watermarks.
     by_die: u8,
-    /// Whether the host's operations join those of GC; aligned blocks, pages skipped for them, victims that match the queue.
+    /// Whether the host's operations are paired with those of GC; aligned blocks, pages skipped for them, victims that match
+    /// the queue.
     gc_par: u8,
     seed: u64,
 }
@@ -180,18 +182,18 @@ fn mix() -> impl Strategy<Value = Mix> {
             host,
             prop::option::of(stripes()),
             prop::option::of((prop_oneof![Just(20u64), Just(100)], prop_oneof![Just(20u32), Just(80)])),
-            prop_oneof![3 => Just(0), 1 => 0u32..1 << OCCUPANTS],
-            prop::option::weighted(0.3, late()),
+            prop_oneof![3 => Just(0), 1 => 0u32..1 << TRAFFIC_CLASSES],
+            prop::option::weighted(0.3, late_bound()),
         ),
         any::<u64>(),
     )
         .prop_map(
             |(
                 (channels, dies, planes, scope, preemptible, controller),
-                (order, join, quiet, suspend, buffer_pages, write_points, command_ns),
+                (order, pairing, quiet, suspend, buffer_pages, write_points, command_ns),
                 (ideal, by_wear),
-                (sequence, wild, suspend_ns, flash, (blocks, dynamic, across, strict)),
-                ((overhead_ns, link_page_ns, queues, trims), rain, errors, free, late),
+                (sequence, wild, suspend_ns, flash, (blocks, dynamic, across, superpage)),
+                ((overhead_ns, link_page_ns, queues, trims), rain, errors, free, late_bound),
                 seed,
             )| Mix {
                 channels,
@@ -201,7 +203,7 @@ fn mix() -> impl Strategy<Value = Mix> {
                 preemptible,
                 controller,
                 order,
-                join,
+                pairing,
                 quiet,
                 suspend,
                 buffer_pages,
@@ -216,7 +218,7 @@ fn mix() -> impl Strategy<Value = Mix> {
                 by_wear,
                 dynamic,
                 across,
-                strict,
+                superpage,
                 overhead_ns,
                 link_page_ns,
                 queues,
@@ -224,7 +226,7 @@ fn mix() -> impl Strategy<Value = Mix> {
                 rain,
                 errors,
                 levels_wear: seed % 2 == 0,
-                late,
+                late_bound,
                 free,
                 program_steps: if seed / 256 % 2 == 0 { 1 } else { 3 },
                 worn_steps: seed / 512 % 2 == 0,
@@ -243,7 +245,7 @@ impl Mix {
         g.blocks_per_plane = 16;
         // A program of all planes must be a small part of a block.
         g.pages_per_block = if self.in_die() { 16 } else { g.pages_per_block };
-        if self.late().is_some() {
+        if self.late_bound().is_some() {
             // Open blocks and those of the thresholds are spare blocks.
             g.blocks_per_plane = 24;
         }
@@ -289,23 +291,29 @@ impl Mix {
         device
     }
 
-    /// Makes it one with strict programs whose GC reads ahead and spreads its pages over the die.
+    /// Makes it one with superpage programs whose GC reads ahead and spreads its pages over the die.
     fn fill_programs_of_die(&mut self) {
-        (self.rain, self.late, self.blocks, self.ideal, self.planes) = (None, None, false, false, self.planes.max(2));
-        (self.strict, self.join, self.dynamic, self.across, self.controller) = (true, true, true, true, true);
+        (self.rain, self.late_bound, self.blocks, self.ideal, self.planes) = (None, None, false, false, self.planes.max(2));
+        (self.superpage, self.pairing, self.dynamic, self.across, self.controller) = (true, true, true, true, true);
         (self.flash, self.wild, self.scope, self.by_die) = (self.flash | 2, self.wild & !6, self.scope % 2, self.by_die | 11);
         assert!(self.in_die());
     }
 
-    /// What the design does that places pages late, if it does.
-    fn late(&self) -> Option<&LateMix> {
-        self.late.as_ref().filter(|_| self.rain.is_none())
+    /// What the design does whose allocation is late-bound, if it does.
+    fn late_bound(&self) -> Option<&LateBoundMix> {
+        self.late_bound.as_ref().filter(|_| self.rain.is_none())
     }
 
     /// Whether pages go to any plane of their dies.
     fn in_die(&self) -> bool {
-        let strict = self.strict && self.join && self.flash & 2 != 0;
-        self.dynamic && self.late.is_none() && self.rain.is_none() && self.by_die & 11 == 11 && !self.blocks && self.wild & 2 == 0 && strict
+        let superpage = self.superpage && self.pairing && self.flash & 2 != 0;
+        self.dynamic
+            && self.late_bound.is_none()
+            && self.rain.is_none()
+            && self.by_die & 11 == 11
+            && !self.blocks
+            && self.wild & 2 == 0
+            && superpage
     }
 
     fn design(&self) -> Design {
@@ -313,7 +321,7 @@ impl Mix {
         let mut design = plain_design(scope);
         if self.preemptible {
             let until = if self.by_die & 4 != 0 { Until::End } else { Until::Urgent };
-            design.gc_hold = GcHoldPolicy::Preemptible(Preemptible::new(scope, until));
+            design.gc_lock = GcLockPolicy::Preemptible(Preemptible::new(scope, until));
         }
         use crate::policy::gc_trigger::watermark::{Of, Watermark};
         let of = if self.by_die & 8 != 0 && self.rain.is_none() { Of::Die } else { Of::Plane };
@@ -334,7 +342,7 @@ impl Mix {
         }
         let in_die = self.in_die();
         if in_die {
-            design.place = PlacePolicy::SuperPage(crate::policy::place::super_page::SuperPage::default());
+            design.place = PlacePolicy::Superpage(crate::policy::place::superpage::Superpage::default());
         }
         let narrow = self.scope < 2 && self.wild & 4 == 0;
         let across = self.across && self.dynamic && self.rain.is_none() && self.controller && !self.ideal && narrow;
@@ -362,13 +370,13 @@ impl Mix {
             ),
             _ => OrderPolicy::GcFirst(GcFirst {}),
         };
-        if self.join {
-            design.join = JoinPolicy::SameOffset(SameOffset {});
+        if self.pairing {
+            design.pairing = PairingPolicy::SameOffset(SameOffset {});
         }
-        if self.strict && design.join.name() == "same_offset" && self.device().flash.multi_plane_program {
-            let gathers = self.controller && if across { in_die } else { !self.blocks_gather() };
-            let gc_programs = if gathers { GcPrograms::AllPlanes } else { GcPrograms::Single };
-            design.join = JoinPolicy::StrictAllPlanes(crate::policy::join::strict_all_planes::StrictAllPlanes::new(3, gc_programs));
+        if self.superpage && design.pairing.name() == "same_offset" && self.device().flash.multi_plane_program {
+            let assembles = self.controller && if across { in_die } else { !self.blocks_assembly() };
+            let gc_programs = if assembles { GcPrograms::AllPlanes } else { GcPrograms::Single };
+            design.pairing = PairingPolicy::SuperpagePrograms(crate::policy::pairing::superpage::SuperpagePrograms::new(3, gc_programs));
         }
         if self.quiet {
             design.gc_gate = GcGatePolicy::Free(Free::on_a_quiet_channel());
@@ -392,21 +400,21 @@ impl Mix {
                 design.wear_level = crate::policy::WearLevelPolicy::Imbalance(level);
             }
         }
-        if let Some(late) = self.late() {
-            late.place_late(&mut design, self);
+        if let Some(late_bound) = self.late_bound() {
+            late_bound.bind_late(&mut design, self);
         }
         self.parallelize_gc(&mut design);
         let wild = |salt| Box::new(Wild::new(self.seed, salt));
         if self.wild & 1 != 0 {
             design.suspend = SuspendPolicy::Custom(wild(1));
         }
-        if self.wild & 2 != 0 && self.late().is_none() {
+        if self.wild & 2 != 0 && self.late_bound().is_none() {
             design.gc_gate = GcGatePolicy::Custom(wild(2));
         }
-        if self.wild & 4 != 0 && self.late().is_some() {
+        if self.wild & 4 != 0 && self.late_bound().is_some() {
             design.page_choice = PageChoicePolicy::Custom(wild(6));
         } else if self.wild & 4 != 0 {
-            design.gc_hold = GcHoldPolicy::Custom(wild(3));
+            design.gc_lock = GcLockPolicy::Custom(wild(3));
         }
         self.choose_pages(&mut design);
         if self.wild & 8 != 0 {
@@ -440,19 +448,19 @@ impl Mix {
     }
 
     /// Whether the gate lets one plane of a die collect at a time.
-    fn blocks_gather(&self) -> bool {
+    fn blocks_assembly(&self) -> bool {
         (self.rain.as_ref().is_some_and(|stripes| stripes.gate < 4) || self.by_die & 2 != 0) && self.wild & 2 == 0
     }
 
-    /// Lets the host's operations join those of GC, with and without aligned blocks and victims that match the queue.
+    /// Pairs the host's operations with those of GC, with and without aligned blocks and victims that match the queue.
     fn parallelize_gc(&self, design: &mut Design) {
         use crate::policy::align::active_blocks::ActiveBlocks;
         use crate::policy::{AlignPolicy, VictimPolicy};
-        let can = self.planes > 1 && self.controller && !self.ideal && self.late().is_none();
-        if !can || self.gc_par & 1 == 0 || design.join.name() != "same_offset" {
+        let can = self.planes > 1 && self.controller && !self.ideal && self.late_bound().is_none();
+        if !can || self.gc_par & 1 == 0 || design.pairing.name() != "same_offset" {
             return;
         }
-        design.join = JoinPolicy::GcPar(crate::policy::join::gc_par::GcPar {});
+        design.pairing = PairingPolicy::GcPar(crate::policy::pairing::gc_par::GcPar {});
         if self.gc_par & 2 != 0 && self.write_points > 1 {
             let skips = if self.gc_par & 4 != 0 { 3 } else { 0 };
             design.align = AlignPolicy::ActiveBlocks(ActiveBlocks::new(skips));
@@ -466,13 +474,13 @@ impl Mix {
     fn choose_pages(&self, design: &mut Design) {
         use crate::policy::page_choice::return_to_fast::{ReturnToFast, Strength};
         use crate::policy::page_choice::{by_locality::ByLocality, by_writer::ByWriter, by_writer::Mode};
-        if self.late().is_some() {
+        if self.late_bound().is_some() {
             return;
         }
         if (self.seed / 262_144).is_multiple_of(4) {
             design.order = OrderPolicy::RateMatch(crate::policy::order::rate_match::RateMatch::new(1 + self.seed % 2 * 499, false));
         }
-        if design.join.gather_ns().is_some() || self.write_points < 2 {
+        if design.pairing.assembly_ns().is_some() || self.write_points < 2 {
             return;
         }
         design.page_choice = match self.seed / 1_048_576 % 12 {
@@ -506,7 +514,7 @@ impl Mix {
             _ => design.read_plan = ReadPlanPolicy::Custom(Box::new(Wild::new(self.seed, 5))),
         }
         if stripes.tolerant_flush {
-            design.flush_plan = FlushPlanPolicy::GcTolerant(crate::policy::flush_plan::gc_tolerant::GcTolerant {});
+            design.destage = DestagePolicy::GcTolerant(crate::policy::destage::gc_tolerant::GcTolerant {});
         }
     }
 
@@ -523,14 +531,14 @@ impl Mix {
             draw if draw < self.trims + (100 - self.trims) * 2 / 5 => CommandKind::Write,
             _ => CommandKind::Read,
         };
-        let critical = self.late().is_some_and(|late| random.next_u32() % 100 < late.critical);
+        let critical = self.late_bound().is_some_and(|late_bound| random.next_u32() % 100 < late_bound.critical);
         Command { kind, sector, sectors: length, critical }
     }
 
     /// Runs a random open-loop mix to its end; returns the event hash and what completed.
-    fn run<Q: EventQueue, const TOLD: bool>(&self, requests: u32) -> (u64, usize, crate::counters::Counters) {
+    fn run<Q: EventQueue, const TRACED: bool>(&self, requests: u32) -> (u64, usize, crate::counters::Counters) {
         let device = self.device();
-        let mut drive: TestDrive<Q, TOLD> = Drive::with_queue(&device, self.design(), true, Recorder::of(&device)).unwrap();
+        let mut drive: TestDrive<Q, TRACED> = Drive::with_queue(&device, self.design(), true, Recorder::of(&device)).unwrap();
         let mut random = rand_pcg::Pcg64Mcg::new(u128::from(self.seed) | 1 << 80);
         drive.flash.free_for_test(self.free);
         drive.age(self.seed, &[], |_, _| true);
@@ -543,7 +551,7 @@ impl Mix {
             drive.advance(now);
             drive.submit_to(random.next_u32() % 5, now, command).unwrap();
             // The walk over the whole drive costs more than the request.
-            if random.next_u32().is_multiple_of(16) && (self.rain.is_some() || self.late().is_some()) {
+            if random.next_u32().is_multiple_of(16) && (self.rain.is_some() || self.late_bound().is_some()) {
                 drive.audit().unwrap();
             }
         }
@@ -559,14 +567,14 @@ impl Mix {
         let mut left = 300_000;
         while drive.step() {
             left -= 1;
-            assert!(left > 0, "a drive without requests comes to rest: {:?}", drive.counters());
+            assert!(left > 0, "a drive without requests becomes idle: {:?}", drive.counters());
         }
-        if let Some(late) = &drive.up.ftl.late {
-            assert!(late.lines.iter().all(|line| line.is_empty()), "pages wait for places and nothing comes: {late:?}");
-            assert_eq!(late.moving, 0, "pages of GC are on their way and nothing comes");
+        if let Some(late_bound) = &drive.up.ftl.late_bound {
+            assert!(late_bound.queues.iter().all(|line| line.is_empty()), "pages wait for places and nothing comes: {late_bound:?}");
+            assert_eq!(late_bound.moving, 0, "pages of GC are on their way and nothing comes");
         }
         assert_eq!(drive.mismatch(), None);
-        drive.up.ftl.books.audit().unwrap();
+        drive.up.ftl.tables.audit().unwrap();
         drive.audit().unwrap();
         self.check_rotation(&drive);
         (drive.event_hash(), drive.observer().0.len(), *drive.counters())
@@ -574,14 +582,14 @@ impl Mix {
 
     /// Where rotation holds all the time and reads always go around a GC, none waits for one. Only a page beyond the ECC may: the
     /// parity that would go around the GC is used up for it.
-    fn check_rotation<Q: EventQueue, const TOLD: bool>(&self, drive: &TestDrive<Q, TOLD>) {
+    fn check_rotation<Q: EventQueue, const TRACED: bool>(&self, drive: &TestDrive<Q, TRACED>) {
         let Some(stripes) = &self.rain else { return };
         let strict = (2..4).contains(&stripes.gate) && self.wild & 2 == 0;
         if !strict {
             return;
         }
         let counters = drive.counters();
-        assert_eq!(counters.gcs_beside_others, 0, "forced rotation");
+        assert_eq!(counters.gcs_overlapping, 0, "forced rotation");
         if stripes.gate == 3 && !self.quiet {
             // A GC that finds nothing to free has had its turn, which lasts longest where the work of GCs takes no time.
             let others = u64::from(stripes.width * self.planes - 1);
@@ -605,11 +613,11 @@ impl Mix {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(4 * ProptestConfig::default().cases))]
     #[test]
-    fn any_mix_of_designs_completes_every_request_with_the_right_data_and_exact_blame(mix in mix()) {
+    fn any_mix_of_designs_completes_every_request_with_the_right_data_and_exact_attribution(mix in mix()) {
         let (hash, completed, _) = mix.run::<Lanes, true>(300);
         prop_assert_eq!(completed, 300);
         let (again, ..) = mix.run::<PlainHeap, false>(300);
-        prop_assert_eq!(hash, again, "the plain heap, and nobody to be told, give the same run");
+        prop_assert_eq!(hash, again, "the plain heap, and an observer that does not trace, give the same run");
     }
 
     /// The parity of every stripe that is not on its way is the sum of its pages, all the time.
@@ -619,28 +627,28 @@ proptest! {
         let (hash, completed, _) = mix.run::<Lanes, true>(300);
         prop_assert_eq!(completed, 300);
         let (again, ..) = mix.run::<PlainHeap, false>(300);
-        prop_assert_eq!(hash, again, "the plain heap, and nobody to be told, give the same run");
+        prop_assert_eq!(hash, again, "the plain heap, and an observer that does not trace, give the same run");
     }
 
-    /// Strict programs whose GC reads ahead and spreads its pages over the die, with and without cache registers.
+    /// Superpage programs whose GC reads ahead and spreads its pages over the die, with and without cache registers.
     #[test]
     fn any_mix_whose_gc_fills_programs_of_its_die_returns_the_last_data(mut mix in mix()) {
         mix.fill_programs_of_die();
         let (hash, completed, _) = mix.run::<Lanes, true>(300);
         prop_assert_eq!(completed, 300);
         let (again, ..) = mix.run::<PlainHeap, false>(300);
-        prop_assert_eq!(hash, again, "the plain heap, and nobody to be told, give the same run");
+        prop_assert_eq!(hash, again, "the plain heap, and an observer that does not trace, give the same run");
     }
 
-    /// Operations of the host that join those of GC, with every hold, order and layout.
+    /// Operations of the host that are paired with those of GC, with every lock, order and layout.
     #[test]
-    fn any_mix_whose_host_joins_its_gc_returns_the_last_data(mut mix in mix()) {
-        (mix.late, mix.ideal, mix.planes, mix.controller) = (None, false, mix.planes.max(2), true);
-        (mix.join, mix.strict, mix.gc_par) = (true, false, mix.gc_par | 1);
+    fn any_mix_whose_host_pairs_with_its_gc_returns_the_last_data(mut mix in mix()) {
+        (mix.late_bound, mix.ideal, mix.planes, mix.controller) = (None, false, mix.planes.max(2), true);
+        (mix.pairing, mix.superpage, mix.gc_par) = (true, false, mix.gc_par | 1);
         let (hash, completed, _) = mix.run::<Lanes, true>(300);
         prop_assert_eq!(completed, 300);
         let (again, ..) = mix.run::<PlainHeap, false>(300);
-        prop_assert_eq!(hash, again, "the plain heap, and nobody to be told, give the same run");
+        prop_assert_eq!(hash, again, "the plain heap, and an observer that does not trace, give the same run");
     }
 
     /// Forced rotation with the greedy rule: no read ever waits for a GC, whatever the order and the traffic.

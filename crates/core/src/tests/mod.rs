@@ -9,20 +9,20 @@ use crate::host::job::Stage;
 use crate::host::{Command, CommandKind};
 use crate::ids::{DieIx, Lpn, NONE, PlaneIx};
 use crate::observe::{
-    ARRAY, Attribution, Blame, CHANNEL, COMMAND, COMPUTE, Completion, DIE, HELD_GC_PROGRAM, OCCUPANTS, Observer, Occupant, PART_NAMES,
-    PARTS, SPACE, TRANSFER,
+    ARRAY, Attribution, CHANNEL, COMMAND, COMPUTE, Completion, DIE, LOCKED_GC_PROGRAM, Observer, PART_NAMES, PARTS, RequestAttribution,
+    SPACE, TRAFFIC_CLASSES, TRANSFER, TrafficClass,
 };
 use crate::policy::gc_gate::free::Free;
-use crate::policy::gc_hold::preemptible::{Preemptible, Until};
+use crate::policy::gc_lock::preemptible::{Preemptible, Until};
 use crate::policy::gc_trigger::never::Never as NoGc;
-use crate::policy::join::same_offset::SameOffset;
 use crate::policy::order::gc_first::GcFirst;
 use crate::policy::order::read_first::{Channel, ReadFirst};
+use crate::policy::pairing::same_offset::SameOffset;
 use crate::policy::{
-    Gate, GcGate, GcGatePolicy, GcHoldPolicy, GcTriggerPolicy, JoinPolicy, Keep, OrderPolicy, PlacePolicy, Scope, Serve, Suspend,
+    Gate, GcGate, GcGatePolicy, GcLockPolicy, GcTriggerPolicy, Keep, OrderPolicy, PairingPolicy, PlacePolicy, Scope, Serve, Suspend,
     SuspendPolicy, Suspension, Want,
 };
-use crate::story::{Run, Segment, Teller, Use};
+use crate::request_timeline::{Run, Segment, TraceBuilder, Use};
 use crate::testkit::{plain_design, table_1_plane, tiny_device};
 use crate::units::Ns;
 use crate::verify::oracle::Fault;
@@ -33,42 +33,42 @@ mod basics;
 mod choice;
 mod erase_suspension;
 mod errors;
-mod gathering;
 mod gc;
 mod gc_par;
 mod host;
-mod late;
+mod late_bound;
 mod levelling;
 mod mix;
 mod placement;
 mod power;
 mod rain;
 mod registers;
+mod superpage;
 mod suspension;
 
-/// Keeps every completion with its blame. If it is told, it has each request's story put together, and compares.
-struct Recorder<const TOLD: bool>(Vec<(Completion, Blame)>, Teller);
+/// Keeps every completion with its attribution. If it traces, it has each request's timeline built, and compares.
+struct Recorder<const TRACED: bool>(Vec<(Completion, Attribution)>, TraceBuilder);
 
-impl<const TOLD: bool> Recorder<TOLD> {
+impl<const TRACED: bool> Recorder<TRACED> {
     fn of(device: &Device) -> Self {
-        Self(Vec::new(), Teller::new(device))
+        Self(Vec::new(), TraceBuilder::new(device))
     }
 }
 
-impl<const TOLD: bool> Observer for Recorder<TOLD> {
-    const TOLD: bool = TOLD;
+impl<const TRACED: bool> Observer for Recorder<TRACED> {
+    const TRACED: bool = TRACED;
 
-    fn completed(&mut self, completion: &Completion, attribution: Attribution<'_>) {
-        let blame = attribution.sum();
-        assert_eq!(blame.total(), completion.completed - completion.arrived, "attribution adds up: {blame:?}");
-        let for_gc = [Occupant::Erase, Occupant::GcHold].into_iter().any(|occupant| blame.get(DIE + occupant as usize) > 0);
+    fn completed(&mut self, completion: &Completion, by_cause: RequestAttribution<'_>) {
+        let attribution = by_cause.sum();
+        assert_eq!(attribution.total(), completion.completed - completion.arrived, "attribution adds up: {attribution:?}");
+        let for_gc = [TrafficClass::Erase, TrafficClass::GcLock].into_iter().any(|traffic| attribution.get(DIE + traffic as usize) > 0);
         let blocked = completion.gc_blocked || completion.queue_blocked();
-        assert!(blocked || !for_gc, "it waited for a GC: {completion:?}: {blame:?}");
-        if TOLD {
-            check_story(completion, &blame, self.1.story(completion, attribution));
+        assert!(blocked || !for_gc, "it waited for a GC: {completion:?}: {attribution:?}");
+        if TRACED {
+            check_timeline(completion, &attribution, self.1.timeline(completion, by_cause));
             self.1.completed(completion.id);
         }
-        self.0.push((*completion, blame.into_owned()));
+        self.0.push((*completion, attribution.into_owned()));
     }
 
     fn accepted(&mut self, id: u64, at: Ns) {
@@ -83,31 +83,31 @@ impl<const TOLD: bool> Observer for Recorder<TOLD> {
         self.1.channel_used(used);
     }
 
-    fn channel_rests(&mut self, channel: u32, at: Ns, category: usize, gc: u64) {
-        self.1.channel_rests(channel, at, category, gc);
+    fn channel_idles(&mut self, channel: u32, at: Ns, category: usize, gc: u64) {
+        self.1.channel_idles(channel, at, category, gc);
     }
 
-    fn plane_held(&mut self, plane: PlaneIx, at: Ns, gc: u64) {
-        self.1.plane_held(plane, at, gc);
+    fn plane_locked(&mut self, plane: PlaneIx, at: Ns, gc: u64) {
+        self.1.plane_locked(plane, at, gc);
     }
 }
 
-/// A story goes from arrival to completion without a gap, and says of each part what the blame says.
-fn check_story(completion: &Completion, blame: &Blame, story: &[Segment]) {
-    let mut told = completion.arrived;
+/// A request timeline goes from arrival to completion without a gap, and says of each part what the attribution says.
+fn check_timeline(completion: &Completion, attribution: &Attribution, timeline: &[Segment]) {
+    let mut covered = completion.arrived;
     let mut parts = [0; PARTS];
-    for segment in story {
-        assert_eq!(segment.from, told, "a gap or an overlap in {completion:?}: {story:?}; {blame:?}");
-        told = segment.to;
+    for segment in timeline {
+        assert_eq!(segment.from, covered, "a gap or an overlap in {completion:?}: {timeline:?}; {attribution:?}");
+        covered = segment.to;
         parts[segment.part as usize] += segment.to - segment.from;
     }
-    assert_eq!(told, completion.completed, "the end of {completion:?}: {story:?}; {blame:?}");
+    assert_eq!(covered, completion.completed, "the end of {completion:?}: {timeline:?}; {attribution:?}");
     for (part, ns) in parts.into_iter().enumerate() {
-        assert_eq!(ns, blame.get(part), "{} of {completion:?}: {story:?}; {blame:?}", PART_NAMES[part]);
+        assert_eq!(ns, attribution.get(part), "{} of {completion:?}: {timeline:?}; {attribution:?}", PART_NAMES[part]);
     }
 }
 
-type TestDrive<Q = Lanes, const TOLD: bool = true> = Drive<Recorder<TOLD>, Q>;
+type TestDrive<Q = Lanes, const TRACED: bool = true> = Drive<Recorder<TRACED>, Q>;
 
 fn drive(device: &Device, design: Design) -> TestDrive {
     Drive::new(device, design, true, Recorder::of(device)).unwrap()
@@ -121,7 +121,7 @@ fn write(lpn: Lpn) -> Command {
     Command { kind: CommandKind::Write, sector: u64::from(lpn) * 8, sectors: 8, critical: false }
 }
 
-impl<Q: EventQueue, const TOLD: bool> TestDrive<Q, TOLD> {
+impl<Q: EventQueue, const TRACED: bool> TestDrive<Q, TRACED> {
     fn at(&mut self, now: Ns, command: Command) -> u64 {
         self.advance(now);
         self.submit(now, command).unwrap()
@@ -135,7 +135,7 @@ impl<Q: EventQueue, const TOLD: bool> TestDrive<Q, TOLD> {
         self.observer().0.iter().find(|(completion, _)| completion.id == id).map(|(completion, _)| completion.completed)
     }
 
-    fn blame_of(&self, id: u64) -> &Blame {
+    fn attribution_of(&self, id: u64) -> &Attribution {
         &self.observer().0.iter().find(|(completion, _)| completion.id == id).expect("it completed").1
     }
 
@@ -195,7 +195,7 @@ fn at_the_brink(device: &Device, design: Design, valid: u32) -> TestDrive {
     drive.map_functionally((0..pages).map(lpn));
     drive.map_functionally((valid..pages).map(lpn));
     let mut next = pages;
-    while drive.up.ftl.books.free_pages(0) > drive.flash.device.geometry.pages_per_plane() / 2 {
+    while drive.up.ftl.tables.free_pages(0) > drive.flash.device.geometry.pages_per_plane() / 2 {
         drive.map_functionally([lpn(next)]);
         next += 1;
     }
@@ -221,7 +221,7 @@ fn second_plane_at_the_brink(drive: &mut TestDrive) {
     drive.map_functionally((0..4).map(lpn));
     drive.map_functionally([lpn(3)]);
     let mut next = 4;
-    while drive.up.ftl.books.free_pages(1) > drive.flash.device.geometry.pages_per_plane() / 2 {
+    while drive.up.ftl.tables.free_pages(1) > drive.flash.device.geometry.pages_per_plane() / 2 {
         drive.map_functionally([lpn(next)]);
         next += 1;
     }

@@ -53,18 +53,18 @@ fn part_of_a_page_is_merged_with_the_copy_in_another_plane() {
     drive.expect_completion(busy, 111);
     drive.run();
     assert!(drive.finished_at(id).is_some());
-    assert_eq!(drive.counters().host_pages_elsewhere, 1);
+    assert_eq!(drive.counters().host_pages_cross_plane, 1);
     drive.at(10_000, read(0));
     drive.run();
     assert_eq!((drive.mismatch(), drive.audit()), (None, Ok(())));
 }
 
 /// Plane 0 at the brink, its victim with three live pages; the other plane holds `others` live pages.
-fn gc_beside(others: u32) -> TestDrive {
+fn gc_with_neighbour(others: u32) -> TestDrive {
     let mut drive = drive(&tiny_device(), across());
     let mut put = |plane: PlaneIx, lpn: Lpn| {
-        let ppn = drive.up.ftl.books.take(plane, 0, crate::ftl::Claimant::Gc).unwrap();
-        drive.up.ftl.books.commit_write(lpn, ppn);
+        let ppn = drive.up.ftl.tables.take(plane, 0, crate::ftl::Claimant::Gc).unwrap();
+        drive.up.ftl.tables.commit_write(lpn, ppn);
         drive.up.oracle.as_mut().unwrap().aged(lpn, ppn);
     };
     (0..others).for_each(|index| put(1, 16 + index));
@@ -77,10 +77,10 @@ fn gc_beside(others: u32) -> TestDrive {
 
 #[test]
 fn gc_moves_pages_to_a_plane_with_fewer_live_ones_and_else_stays_at_home() {
-    let sparse = gc_beside(0);
-    assert_eq!((sparse.counters().gcs, sparse.counters().gc_pages, sparse.counters().gc_pages_elsewhere), (1, 3, 3));
-    let dense = gc_beside(16);
-    assert_eq!((dense.counters().gcs, dense.counters().gc_pages, dense.counters().gc_pages_elsewhere), (1, 3, 0));
+    let sparse = gc_with_neighbour(0);
+    assert_eq!((sparse.counters().gcs, sparse.counters().gc_pages, sparse.counters().gc_pages_cross_plane), (1, 3, 3));
+    let dense = gc_with_neighbour(16);
+    assert_eq!((dense.counters().gcs, dense.counters().gc_pages, dense.counters().gc_pages_cross_plane), (1, 3, 0));
 }
 
 #[test]
@@ -90,7 +90,7 @@ fn a_gc_that_cannot_leave_its_plane_is_refused_with_the_reason() {
         (|design| design.gc = toml::from_str("destination = \"drive\"").unwrap(), "`copy`"),
         (|design| design.gc.ideal = true, "`ideal`"),
         (|design| design.place = PlacePolicy::Static(StaticOrder::default()), "`policy` = \"static\""),
-        (|design| design.gc_hold = GcHoldPolicy::Preemptible(Preemptible::new(Scope::Channel, Until::Urgent)), "`scope`"),
+        (|design| design.gc_lock = GcLockPolicy::Preemptible(Preemptible::new(Scope::Channel, Until::Urgent)), "`scope`"),
     ];
     for (change, key) in changes {
         let mut design = across();

@@ -38,11 +38,11 @@ fn a_program_that_is_cut_off_takes_its_page_once_the_array_works() {
         assert_eq!(drive.mismatch(), None, "{at}");
         // The next program goes on behind the torn page.
         let programmed = 1 + u32::from(torn > 0 || at == 1101);
-        assert_eq!(drive.up.ftl.books.next_offset(0, 0), programmed);
+        assert_eq!(drive.up.ftl.tables.next_offset(0, 0), programmed);
         let now = drive.now();
         drive.at(now, write(0));
         drive.run();
-        assert_eq!((drive.up.ftl.books.lookup(0), drive.mismatch()), (programmed, None));
+        assert_eq!((drive.up.ftl.tables.lookup(0), drive.mismatch()), (programmed, None));
     }
 }
 
@@ -59,12 +59,12 @@ fn an_erase_that_is_cut_off_is_done_again_and_nothing_of_its_block_comes_back() 
         }
         let (begun, victim) = (drive.now(), drive.up.ftl.gc.of(0).victim);
         drive.advance(begun + later);
-        let erases = drive.up.ftl.books.erase_count(victim);
+        let erases = drive.up.ftl.tables.erase_count(victim);
         let recovery = drive.cut_power().unwrap();
         assert_eq!((recovery.torn_blocks, recovery.erases), (torn, torn));
         assert_eq!((drive.mismatch(), drive.audit()), (None, Ok(())));
         // Its own count was lost with it, and the mean of its plane is nearly that.
-        assert!(drive.up.ftl.books.erase_count(victim) <= erases + 1);
+        assert!(drive.up.ftl.tables.erase_count(victim) <= erases + 1);
         drive.run();
         assert_eq!(drive.audit(), Ok(()));
     }
@@ -76,15 +76,15 @@ fn a_plane_whose_reserve_gc_had_opened_gets_it_back() {
     let mut drive = drive(&tiny_device(), plain_design(Scope::Plane));
     drive.map_functionally((0..16).map(|index| 2 * index));
     drive.map_functionally([0, 2, 4, 8, 10, 12, 16, 18, 20, 24, 26, 28]);
-    assert_eq!((drive.up.ftl.books.erased_blocks(0), drive.up.ftl.books.free_pages(0)), (1, 4));
+    assert_eq!((drive.up.ftl.tables.erased_blocks(0), drive.up.ftl.tables.free_pages(0)), (1, 4));
     drive.prepare_for_power_cuts();
     drive.wake();
     while drive.up.ftl.gc.of(0).moved == 0 {
         assert!(drive.step());
     }
-    assert_eq!(drive.up.ftl.books.erased_blocks(0), 0, "the copies are in the reserve");
+    assert_eq!(drive.up.ftl.tables.erased_blocks(0), 0, "the copies are in the reserve");
     let recovery = drive.cut_power().unwrap();
-    assert_eq!((recovery.torn_blocks, drive.up.ftl.books.erased_blocks(0)), (0, 1));
+    assert_eq!((recovery.torn_blocks, drive.up.ftl.tables.erased_blocks(0)), (0, 1));
     assert!(recovery.erases > 0 && recovery.cleanup_ns > 10_000, "{recovery:?}");
     assert_eq!((drive.mismatch(), drive.audit()), (None, Ok(())));
     drive.run();
@@ -175,7 +175,7 @@ fn a_page_written_after_it_was_given_up_is_there() {
     drive.at(10, write(2));
     drive.run();
     assert_eq!(wrong_after(&mut drive), (0, 0));
-    assert_ne!(drive.up.ftl.books.lookup(2), NONE);
+    assert_ne!(drive.up.ftl.tables.lookup(2), NONE);
 }
 
 /// The check can fail: a recovery that trusts the first copy that it finds is caught.

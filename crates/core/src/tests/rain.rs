@@ -1,10 +1,10 @@
 //! RAIN: stripes on their way to the flash, reads around GCs, and what of both must not mix.
 
 use super::*;
-use crate::policy::flush_plan::gc_tolerant::GcTolerant as TolerantFlush;
+use crate::policy::destage::gc_tolerant::GcTolerant as TolerantFlush;
 use crate::policy::place::rain::Rain;
 use crate::policy::read_plan::gc_tolerant::{GcTolerant, Rule};
-use crate::policy::{FlushPlanPolicy, ReadPlanPolicy};
+use crate::policy::{DestagePolicy, ReadPlanPolicy};
 use crate::raid::XOR_NS;
 use crate::testkit::over_provisioning;
 
@@ -26,7 +26,7 @@ fn design(rule: Option<Rule>, tolerant_flush: bool) -> Design {
         design.read_plan = ReadPlanPolicy::GcTolerant(GcTolerant::new(rule));
     }
     if tolerant_flush {
-        design.flush_plan = FlushPlanPolicy::GcTolerant(TolerantFlush {});
+        design.destage = DestagePolicy::GcTolerant(TolerantFlush {});
     }
     design
 }
@@ -42,8 +42,8 @@ fn mapped(design: Design) -> TestDrive {
 pub(super) fn begin_gc(drive: &mut TestDrive, plane: PlaneIx) {
     for row in 0..3 {
         let lpn = drive.up.up.raid.rain.as_ref().unwrap().stripes().page_at(plane, row).unwrap();
-        let (from, to) = (drive.up.ftl.books.lookup(lpn), drive.up.ftl.books.take(plane, 0, crate::ftl::Claimant::Gc).unwrap());
-        drive.up.ftl.books.commit_write(lpn, to);
+        let (from, to) = (drive.up.ftl.tables.lookup(lpn), drive.up.ftl.tables.take(plane, 0, crate::ftl::Claimant::Gc).unwrap());
+        drive.up.ftl.tables.commit_write(lpn, to);
         drive.up.oracle.as_mut().unwrap().move_page(from, to);
     }
     drive.wake();
@@ -54,7 +54,7 @@ fn with_gc(design: Design, planes: &[PlaneIx]) -> TestDrive {
     let mut drive = mapped(design);
     planes.iter().for_each(|&plane| begin_gc(&mut drive, plane));
     for plane in 0..4 {
-        assert_eq!(drive.flash.is_held(plane), planes.contains(&plane));
+        assert_eq!(drive.flash.is_locked(plane), planes.contains(&plane));
     }
     drive
 }
@@ -67,8 +67,11 @@ fn a_page_behind_a_gc_is_regenerated_from_the_rest_of_its_stripe() {
     let mut drive = with_gc(design(Some(Rule::Greedy), false), &[0]);
     let id = drive.at(100, read(3));
     drive.expect_completion(id, 100 + READ_NS + XOR_NS);
-    let blame = drive.blame_of(id);
-    assert_eq!((blame.get(COMMAND), blame.get(ARRAY), blame.get(TRANSFER), blame.get(COMPUTE)), (1, 10, 100, XOR_NS));
+    let attribution = drive.attribution_of(id);
+    assert_eq!(
+        (attribution.get(COMMAND), attribution.get(ARRAY), attribution.get(TRANSFER), attribution.get(COMPUTE)),
+        (1, 10, 100, XOR_NS)
+    );
     assert!(!drive.completion_of(id).gc_blocked);
     let counters = drive.counters();
     assert_eq!((counters.reconstructed_pages, counters.reconstruction_reads), (1, 3));
@@ -182,7 +185,7 @@ fn parity_is_computed_around_a_gc_and_the_page_for_its_plane_waits_in_ram() {
     let rest = 100 + READ_NS + XOR_NS + 1101;
     drive.advance(rest);
     let counters = drive.counters();
-    assert_eq!((counters.parity_forms_changed, counters.pinned_pages, counters.parity_pages, counters.host_pages), (1, 1, 1, 0));
+    assert_eq!((counters.parity_forms_changed, counters.deferred_pages, counters.parity_pages, counters.host_pages), (1, 1, 1, 0));
     let from_ram = drive.at(rest + 50, read(3));
     drive.expect_completion(from_ram, rest + 53);
     drive.advance(GC_NS + 1100);
@@ -208,7 +211,7 @@ fn a_stripe_goes_out_but_for_the_page_behind_a_gc() {
     drive.at(100, Command { kind: CommandKind::Write, sector: 24, sectors: 24, critical: false });
     drive.advance(GC_NS - 1);
     let counters = drive.counters();
-    assert_eq!((counters.host_pages, counters.parity_pages, counters.pinned_pages), (2, 1, 1));
+    assert_eq!((counters.host_pages, counters.parity_pages, counters.deferred_pages), (2, 1, 1));
     assert_eq!(counters.parity_reads, 0, "all pages of the stripe are in RAM");
     drive.advance(GC_NS + 1101);
     assert_eq!(drive.counters().host_pages, 3);
@@ -227,7 +230,7 @@ fn a_parity_update_regenerates_the_page_behind_a_gc() {
     drive.advance(GC_NS - 1);
     let counters = drive.counters();
     assert_eq!((counters.parity_reads, counters.parity_forms_changed), (3, 1));
-    assert_eq!((counters.host_pages, counters.parity_pages, counters.pinned_pages), (2, 1, 0), "nothing waits for the GC");
+    assert_eq!((counters.host_pages, counters.parity_pages, counters.deferred_pages), (2, 1, 0), "nothing waits for the GC");
     let id = drive.at(GC_NS - 1, read(3));
     drive.run();
     assert!(drive.finished_at(id).is_some());
@@ -272,8 +275,8 @@ fn a_superseded_page_is_never_mixed_with_the_new_parity() {
 
 #[test]
 fn new_pages_wait_until_nobody_reads_the_old_ones() {
-    // The old pages of page 4's batch have just been read when page 3 is reconstructed from the same old pages, behind a long
-    // line at page 5.
+    // The old pages of page 4's stripe write have just been read when page 3 is reconstructed from the same old pages, behind a
+    // long line at page 5.
     let mut drive = with_gc(design(Some(Rule::Greedy), false), &[0]);
     drive.at(0, write(4));
     for _ in 0..20 {
@@ -293,14 +296,14 @@ fn new_pages_wait_until_nobody_reads_the_old_ones() {
 #[test]
 fn a_read_that_waits_when_a_gc_begins_is_asked_about_again() {
     let mut drive = mapped(design(Some(Rule::Greedy), false));
-    // Page 3 waits behind page 0, in the same plane, when a GC asks to hold it; the order is that of arrival.
+    // Page 3 waits behind page 0, in the same plane, when a GC requests a lock on it; the order is that of arrival.
     let first = drive.at(0, read(0));
     begin_gc(&mut drive, 0);
     let second = drive.at(1, read(3));
     drive.expect_completion(first, READ_NS);
     drive.expect_completion(second, READ_NS + READ_NS + XOR_NS);
-    assert_eq!(drive.counters().reconstructed_late, 1);
-    assert_eq!(drive.blame_of(second).get(DIE + Occupant::HostRead as usize), READ_NS - 1);
+    assert_eq!(drive.counters().reconstructed_after_wait, 1);
+    assert_eq!(drive.attribution_of(second).get(DIE + TrafficClass::HostRead as usize), READ_NS - 1);
     assert!(!drive.completion_of(second).gc_blocked);
     drive.run();
     assert_eq!(drive.mismatch(), None);
@@ -319,7 +322,7 @@ fn a_reconstruction_that_a_later_gc_meets_turns_to_the_page_behind_the_former() 
     drive.advance(GC_NS + 1);
     begin_gc(&mut drive, 1);
     drive.advance(GC_NS + 1000);
-    assert_eq!((drive.counters().reconstructions_turned, drive.counters().reads_beyond_parity), (1, 0));
+    assert_eq!((drive.counters().reconstructions_redirected, drive.counters().reads_beyond_parity), (1, 0));
     drive.advance(GC_NS + 5000);
     for id in others.into_iter().chain([id]) {
         assert!(!drive.completion_of(id).gc_blocked);

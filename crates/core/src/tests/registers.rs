@@ -19,7 +19,7 @@ fn the_next_read_of_a_die_overlaps_with_the_transfer_of_the_last() {
     // Page 1 is read at 22 and waits for the register, then for the command of page 2.
     drive.expect_completion(ids[1], 112 + 1 + 100);
     drive.expect_completion(ids[2], 213 + 100);
-    assert_eq!(drive.blame_of(ids[1]).get(CHANNEL + Occupant::HostRead as usize), (112 - 22) + 1);
+    assert_eq!(drive.attribution_of(ids[1]).get(CHANNEL + TrafficClass::HostRead as usize), (112 - 22) + 1);
 }
 
 #[test]
@@ -38,11 +38,11 @@ fn a_slow_array_hides_the_transfer() {
 }
 
 #[test]
-fn a_gc_that_gathers_pages_reads_on_while_they_cross_the_channel() {
+fn a_gc_that_assembles_pages_reads_on_while_they_cross_the_channel() {
     use crate::policy::gc_gate::one_per_die::OnePerDie;
     use crate::policy::gc_trigger::watermark::{Of, Watermark};
-    use crate::policy::join::strict_all_planes::{GcPrograms, StrictAllPlanes};
-    use crate::policy::place::super_page::SuperPage;
+    use crate::policy::pairing::superpage::{GcPrograms, SuperpagePrograms};
+    use crate::policy::place::superpage::Superpage;
     use crate::policy::{GcGatePolicy, GcTriggerPolicy, PlacePolicy};
 
     // The four valid pages of the victim fill two programs of two planes.
@@ -51,16 +51,16 @@ fn a_gc_that_gathers_pages_reads_on_while_they_cross_the_channel() {
         device.flash.cache_register = registers;
         (device.geometry.blocks_per_plane, device.geometry.pages_per_block) = (16, 8);
         let mut design = plain_design(Scope::Plane);
-        design.join = JoinPolicy::StrictAllPlanes(StrictAllPlanes::new(5, GcPrograms::AllPlanes));
-        design.place = PlacePolicy::SuperPage(SuperPage::default());
+        design.pairing = PairingPolicy::SuperpagePrograms(SuperpagePrograms::new(5, GcPrograms::AllPlanes));
+        design.place = PlacePolicy::Superpage(Superpage::default());
         design.gc_trigger = GcTriggerPolicy::Watermark(Watermark::new(20.0, 12.5).of(Of::Die));
         design.gc_gate = GcGatePolicy::OnePerDie(OnePerDie {});
         design.gc = toml::from_str("copy = \"controller\"\ndestination = \"die\"").unwrap();
         let mut drive = drive(&device, design);
         drive.map_functionally(0..16);
-        let victim = drive.up.ftl.books.plane_of(drive.up.ftl.books.lookup(0));
+        let victim = drive.up.ftl.tables.plane_of(drive.up.ftl.tables.lookup(0));
         let stale: Vec<Lpn> =
-            (0..16).filter(|&lpn| drive.up.ftl.books.plane_of(drive.up.ftl.books.lookup(lpn)) == victim).take(4).collect();
+            (0..16).filter(|&lpn| drive.up.ftl.tables.plane_of(drive.up.ftl.tables.lookup(lpn)) == victim).take(4).collect();
         drive.map_functionally(stale);
         drive.start_gc(victim, false, crate::gc::state::Reason::Wanted);
         drive.run();
@@ -80,7 +80,7 @@ fn one_read_alone_takes_as_long_as_without_registers() {
     drive.map_functionally([0]);
     let id = drive.at(0, read(0));
     drive.expect_completion(id, 111);
-    assert_eq!(drive.blame_of(id).get(TRANSFER), 100);
+    assert_eq!(drive.attribution_of(id).get(TRANSFER), 100);
 }
 
 #[test]
@@ -90,7 +90,7 @@ fn a_program_starts_only_when_the_registers_are_empty() {
     let first = drive.at(0, read(0));
     let written = drive.at(5, write(2));
     let other = drive.at(6, read(1));
-    // Die 0 is idle from 11 on, while its page crosses. The page of die 1 stood in line before the program might.
+    // Die 0 is idle from 11 on, while its page crosses. The page of die 1 was queued before the program might.
     drive.expect_completion(first, 111);
     drive.expect_completion(other, 211);
     drive.expect_completion(written, 211 + 1101);
@@ -111,7 +111,7 @@ fn each_plane_has_a_register_of_its_own() {
 #[test]
 fn the_parts_of_a_fused_read_cross_one_after_another_while_the_array_reads_on() {
     let mut design = no_gc();
-    design.join = JoinPolicy::SameOffset(SameOffset {});
+    design.pairing = PairingPolicy::SameOffset(SameOffset {});
     let mut drive = drive(&with_registers(1, 2, 500), design);
     drive.map_functionally(0..6);
     let busy = drive.at(0, read(0));
@@ -121,7 +121,7 @@ fn the_parts_of_a_fused_read_cross_one_after_another_while_the_array_reads_on() 
     drive.run();
     let ends: Vec<Ns> = ids.iter().map(|&id| drive.finished_at(id).unwrap()).collect();
     assert_eq!(ends, [1005 + 200, 1005 + 100, 1505 + 200, 1505 + 100]);
-    assert_eq!(drive.counters().joined, 2);
+    assert_eq!(drive.counters().paired, 2);
 }
 
 #[test]
@@ -161,37 +161,37 @@ fn commands_before_data_keep_the_dies_of_a_channel_out_of_step() {
 }
 
 #[test]
-fn operations_join_only_where_the_flash_has_multi_plane_commands() {
+fn operations_are_paired_only_where_the_flash_has_multi_plane_commands() {
     for (reads, programs) in [(true, true), (true, false), (false, true)] {
         let mut device = one_channel(1, 2);
         (device.flash.multi_plane_read, device.flash.multi_plane_program) = (reads, programs);
         let mut design = no_gc();
-        design.join = JoinPolicy::SameOffset(SameOffset {});
+        design.pairing = PairingPolicy::SameOffset(SameOffset {});
         let mut drive = drive(&device, design);
         drive.map_functionally(0..4);
         drive.at(0, read(0));
         drive.at(1, read(2));
         drive.at(1, read(3));
         drive.run();
-        assert_eq!(drive.counters().joined, u64::from(reads));
+        assert_eq!(drive.counters().paired, u64::from(reads));
         drive.at(5000, read(0));
         drive.at(5001, write(2));
         drive.at(5001, write(3));
         drive.run();
-        assert_eq!(drive.counters().joined, u64::from(reads) + u64::from(programs));
+        assert_eq!(drive.counters().paired, u64::from(reads) + u64::from(programs));
     }
 }
 
-/// Sixteen in all were once looked at, so that a deep line of one plane hid the others.
+/// Sixteen in all were once looked at, so that a deep queue of one plane hid the others.
 #[test]
 fn a_deep_line_of_one_plane_does_not_hide_another_plane() {
     let mut device = one_channel(1, 3);
     device.host.queue_depth = 64;
     let mut design = no_gc();
-    design.join = JoinPolicy::SameOffset(SameOffset {});
+    design.pairing = PairingPolicy::SameOffset(SameOffset {});
     let mut drive = drive(&device, design);
     drive.map_functionally(0..6);
-    // The die is busy with plane 0 while twenty reads of page 1, in plane 1 at offset 0, line up.
+    // The die is busy with plane 0 while twenty reads of page 1, in plane 1 at offset 0, are enqueued.
     drive.at(0, read(0));
     for _ in 0..20 {
         drive.at(1, read(1));
@@ -201,5 +201,5 @@ fn a_deep_line_of_one_plane_does_not_hide_another_plane() {
     drive.run();
     // The first read of page 1 took page 2 with it, though nineteen others of its own plane stood before it; page 3 lies at
     // another offset.
-    assert!(drive.counters().joined >= 1);
+    assert!(drive.counters().paired >= 1);
 }

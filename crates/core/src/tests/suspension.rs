@@ -27,16 +27,16 @@ fn suspending_anywhere_keeps_the_progress() {
     assert_eq!(read, 500 + 30 + 111);
     assert_eq!(erased, 500 + 30 + 111 + 40 + 9500);
     assert_eq!(drive.counters().suspensions, 1);
-    assert_eq!(drive.counters().forfeited_ns, 0);
+    assert_eq!(drive.counters().discarded_ns, 0);
 }
 
 #[test]
-fn suspending_a_step_forfeits_it() {
+fn suspending_a_step_discards_it() {
     let (read, erased, drive) = read_during_erase(Suspension::Now(Keep::Steps, Serve::UntilNoneWaits), 2500);
     assert_eq!(read, 2500 + 30 + 111);
     // One step is kept; 500 of the second are lost. It begins anew, with its ramp inside its own time.
     assert_eq!(erased, 2500 + 30 + 111 + 8000);
-    assert_eq!(drive.counters().forfeited_ns, 500);
+    assert_eq!(drive.counters().discarded_ns, 500);
 }
 
 #[test]
@@ -44,10 +44,10 @@ fn a_step_that_ends_before_it_could_be_cut_counts() {
     let (read, erased, drive) = read_during_erase(Suspension::Now(Keep::Steps, Serve::UntilNoneWaits), 1971);
     assert_eq!(read, 2000 + 111);
     assert_eq!(erased, 2000 + 111 + 8000);
-    assert_eq!(drive.counters().forfeited_ns, 0);
+    assert_eq!(drive.counters().discarded_ns, 0);
     let (read, _, drive) = read_during_erase(Suspension::Now(Keep::Steps, Serve::UntilNoneWaits), 1969);
     assert_eq!(read, 1969 + 30 + 111);
-    assert_eq!(drive.counters().forfeited_ns, 1969);
+    assert_eq!(drive.counters().discarded_ns, 1969);
 }
 
 #[test]
@@ -66,7 +66,7 @@ fn a_verify_pulse_precedes_a_step_that_is_repeated_and_no_other() {
         drive.counters().gc_ns - 1
     };
     assert_eq!(erased(Keep::Steps, &[2500]), 2500 + 30 + 111 + 7 + 8000);
-    assert_eq!(erased(Keep::Progress, &[2500]), 2500 + 30 + 111 + 40 + 7500, "nothing was forfeited");
+    assert_eq!(erased(Keep::Progress, &[2500]), 2500 + 30 + 111 + 40 + 7500, "nothing was discarded");
     // The read at 2645 is served at the end of the verify pulse, which is due again because its step has not begun.
     assert_eq!(erased(Keep::Steps, &[2500, 2645]), 2648 + 111 + 7 + 8000);
     // At 1985 the step ends before it could be cut: nothing is repeated.
@@ -103,7 +103,7 @@ fn a_policy_is_asked_again_when_it_said_so() {
 }
 
 #[test]
-fn a_hold_is_given_up_while_the_erase_is_suspended() {
+fn a_lock_is_released_while_the_erase_is_suspended() {
     let mut design = plain_design(Scope::Die);
     design.suspend = SuspendPolicy::Custom(Box::new(Answers(Suspension::Now(Keep::Progress, Serve::UntilNoneWaits))));
     let mut drive = at_the_brink(&one_channel(1, 2), design, 1);
@@ -123,10 +123,10 @@ fn a_program_can_be_suspended_as_well() {
     let id = drive.at(301, read(0));
     drive.expect_completion(id, 301 + 30 + 111);
     drive.expect_completion(written, 1101 + 30 + 111 + 40);
-    assert_eq!(drive.blame_of(written).get(DIE + Occupant::Suspend as usize), 30 + 111 + 40);
+    assert_eq!(drive.attribution_of(written).get(DIE + TrafficClass::Suspend as usize), 30 + 111 + 40);
 }
 
-/// Suspending for a read that cannot be served, because another die's GC holds the channel, once went on for ever.
+/// Suspending for a read that cannot be served, because another die's GC locks the channel, once went on for ever.
 #[test]
 fn nothing_is_suspended_for_a_read_that_could_not_be_served() {
     for (suspend_ns, resume_ns, keep) in [(0, 0, Keep::Progress), (30, 40, Keep::Steps)] {

@@ -1,14 +1,14 @@
-//! Invariants of the whole drive. Those of flash and books alone are in `Flash::audit` and `Books::audit`.
+//! Invariants of the whole drive. Those of flash and tables alone are in `Flash::audit` and `Tables::audit`.
 
 use crate::context::{Context, Watched};
 use crate::event::EventQueue;
 use crate::flash::Engine;
 use crate::flash::op::{CLASS_BY_NUMBER, OpKind, Owner};
-use crate::ftl::late::{EMERGENCY, EXTERNAL};
+use crate::ftl::late_bound::{EMERGENCY, EXTERNAL};
 use crate::ftl::write_points::WritePoints;
 use crate::host::tiers::Tiers;
 use crate::ids::{DieIx, NONE, PlaneIx};
-use crate::policy::answers::{Scope, Wish};
+use crate::policy::answers::{Preference, Scope};
 use crate::verify::oracle::Content;
 use crate::view::Unplaced;
 
@@ -23,45 +23,45 @@ where
     pub fn audit(&self) -> Result<(), String> {
         let (flash, ftl, raid) = (&self.flash, &self.up.ftl, &self.up.up.raid);
         // Valid means mapped; erased pages are counted right.
-        ftl.books.audit()?;
-        // One owner per channel, and it is a GC that holds the channel.
+        ftl.tables.audit()?;
+        // One owner per channel, and it is a GC that locks the channel.
         for index in 0..flash.device.geometry.channels as usize {
-            let held_by = flash.held_by(index);
-            if held_by != NONE {
-                let held = self.planes_of(held_by).any(|plane| ftl.gc.of(plane).holds && ftl.gc.of(plane).plan.scope >= Scope::Channel);
-                if !held {
-                    return Err(format!("channel {index} is held by die {held_by}, none of whose GCs holds a channel"));
+            let locked_by = flash.locked_by(index);
+            if locked_by != NONE {
+                let locked = self.planes_of(locked_by).any(|plane| ftl.gc.of(plane).locks && ftl.gc.of(plane).plan.scope >= Scope::Channel);
+                if !locked {
+                    return Err(format!("channel {index} is locked by die {locked_by}, none of whose GCs locks a channel"));
                 }
             }
         }
-        // A GC that is idle holds nothing.
-        if let Some(plane) = (0..flash.device.geometry.planes()).find(|&plane| !ftl.gc.is_under_way(plane) && ftl.gc.of(plane).holds) {
-            return Err(format!("plane {plane} is held by a GC that has ended"));
+        // A GC that is idle locks nothing.
+        if let Some(plane) = (0..flash.device.geometry.planes()).find(|&plane| !ftl.gc.is_under_way(plane) && ftl.gc.of(plane).locks) {
+            return Err(format!("plane {plane} is locked by a GC that has ended"));
         }
         flash.audit()?;
         // GC can always go on: what it may need is erased.
         for plane in 0..flash.device.geometry.planes() {
-            let erased = ftl.books.erased_blocks(plane);
+            let erased = ftl.tables.erased_blocks(plane);
             if erased < self.policies().gc.reserve_blocks && !ftl.gc.is_under_way(plane) {
                 return Err(format!("plane {plane} has {erased} erased blocks, fewer than its reserve, and no GC"));
             }
         }
         self.audit_stripes()?;
-        self.audit_late()?;
+        self.audit_late_bound()?;
         // No request is lost: when nothing is outstanding, nothing is busy or waiting.
         if self.up.up.up.host.outstanding() == 0 && raid.buffer.in_flight() == 0 {
-            flash.audit_at_rest()?;
+            flash.audit_idle()?;
         }
         Ok(())
     }
 
     /// Checks the invariants of pages without a place.
-    fn audit_late(&self) -> Result<(), String> {
-        let Some(late) = &self.up.ftl.late else { return Ok(()) };
-        if late.points != WritePoints::new(&self.flash.device, &self.up.ftl.books) {
-            return Err("the masks of the write points are not those of the books".into());
+    fn audit_late_bound(&self) -> Result<(), String> {
+        let Some(late_bound) = &self.up.ftl.late_bound else { return Ok(()) };
+        if late_bound.points != WritePoints::new(&self.flash.device, &self.up.ftl.tables) {
+            return Err("the masks of the write points are not those of the tables".into());
         }
-        for (index, bound) in late.bound.iter().enumerate() {
+        for (index, bound) in late_bound.bound.iter().enumerate() {
             let lines =
                 self.planes_of(index as DieIx).flat_map(|plane| CLASS_BY_NUMBER.map(|class| self.flash.first_waiting(plane, class)));
             let programs = lines.filter(|&op| op != NONE && self.flash.ops[op as usize].kind == OpKind::Program).count();
@@ -73,11 +73,11 @@ where
         if self.policies().page_choice.name() == "custom" {
             return Ok(());
         }
-        for &op in late.lines[EMERGENCY].iter().chain(late.lines[EXTERNAL].front()) {
+        for &op in late_bound.queues[EMERGENCY].iter().chain(late_bound.queues[EXTERNAL].front()) {
             let from = if let Owner::Gc(plane) = self.flash.ops[op as usize].owner { plane } else { NONE };
-            let page = Unplaced { from, wish: Wish::Any, asking: NONE, confined: late.confined && from != NONE };
+            let page = Unplaced { from, preference: Preference::Any, asking: NONE, confined: late_bound.confined && from != NONE };
             let view = self.seen();
-            let takes = |&plane: &PlaneIx| view.die_is_idle(self.flash.die_of(plane)) && view.wished_points(plane, &page).is_some();
+            let takes = |&plane: &PlaneIx| view.die_is_idle(self.flash.die_of(plane)) && view.preferred_points(plane, &page).is_some();
             if let Some(plane) = (0..self.flash.device.geometry.planes()).find(takes) {
                 return Err(format!("plane {plane} could take the page of operation {op}, which waits for a place"));
             }
@@ -89,14 +89,14 @@ where
     fn audit_stripes(&self) -> Result<(), String> {
         let (flash, ftl, raid) = (&self.flash, &self.up.ftl, &self.up.up.raid);
         let Some(rain) = &raid.rain else { return Ok(()) };
-        let books = &ftl.books;
+        let tables = &ftl.tables;
         for stripe in 0..rain.stripes().count() {
             let (first, members) = rain.stripes().members(stripe);
-            let parity = books.lookup(rain.stripes().parity(stripe));
-            let mapped = || (first..first + members).map(|lpn| books.lookup(lpn)).filter(|&ppn| ppn != NONE);
+            let parity = tables.lookup(rain.stripes().parity(stripe));
+            let mapped = || (first..first + members).map(|lpn| tables.lookup(lpn)).filter(|&ppn| ppn != NONE);
             // A page that can be read can be regenerated.
-            let batch = rain.active().find(stripe).map_or(NONE, |index| rain.active().get(index).batch);
-            if batch != NONE {
+            let stripe_write = rain.active().find(stripe).map_or(NONE, |index| rain.active().get(index).stripe_write);
+            if stripe_write != NONE {
                 continue;
             }
             if (parity == NONE) != (mapped().count() == 0) {
@@ -111,21 +111,21 @@ where
             }
             // All of it lies where its layout says.
             for lpn in (first..first + members).chain([rain.stripes().parity(stripe)]) {
-                let ppn = books.lookup(lpn);
-                if ppn != NONE && books.plane_of(ppn) != rain.stripes().plane_of(lpn) {
-                    return Err(format!("page {lpn} of stripe {stripe} lies in plane {}", books.plane_of(ppn)));
+                let ppn = tables.lookup(lpn);
+                if ppn != NONE && tables.plane_of(ppn) != rain.stripes().plane_of(lpn) {
+                    return Err(format!("page {lpn} of stripe {stripe} lies in plane {}", tables.plane_of(ppn)));
                 }
             }
         }
         for plane in 0..flash.device.geometry.planes() {
             // A page waits in RAM only for a GC that is under way.
-            if !ftl.gc.is_under_way(plane) && rain.pinned_at(plane) > 0 {
+            if !ftl.gc.is_under_way(plane) && rain.deferred_at(plane) > 0 {
                 return Err(format!("pages wait in RAM for a GC of plane {plane}, and it has none"));
             }
         }
-        let pinned: usize = (0..flash.device.geometry.planes()).map(|plane| rain.pinned_at(plane)).sum();
-        if pinned != rain.pinned() as usize {
-            return Err(format!("{} pages are counted as waiting for GCs, and {pinned} do", rain.pinned()));
+        let deferred: usize = (0..flash.device.geometry.planes()).map(|plane| rain.deferred_at(plane)).sum();
+        if deferred != rain.deferred() as usize {
+            return Err(format!("{} pages are counted as waiting for GCs, and {deferred} do", rain.deferred()));
         }
         if self.up.up.up.host.outstanding() == 0 && raid.buffer.in_flight() == 0 && rain.kept_pages() != (0, 0) {
             return Err(format!("{} parity pages are in RAM and no stripe is on its way", rain.kept_pages().0));

@@ -160,13 +160,13 @@ impl Oracle {
         }
     }
 
-    /// Books a page that ageing wrote. Each page has one token for all its ageing, since nobody reads meanwhile.
+    /// Records a page that ageing wrote. Each page has one token for all its ageing, since nobody reads meanwhile.
     pub fn aged(&mut self, lpn: Lpn, ppn: Ppn) {
         self.expected.uniform[lpn as usize] = lpn + 1;
         self.flash.uniform[ppn as usize] = lpn + 1;
     }
 
-    /// Books parity that ageing wrote over pages of these contents.
+    /// Records parity that ageing wrote over pages of these contents.
     pub fn aged_parity(&mut self, ppn: Ppn, members: impl Iterator<Item = Ppn>) {
         let sum = members.fold(Content::Uniform(0), |sum, member| sum.xor(&self.flash.get(member)));
         self.flash.set(ppn, sum);
@@ -301,7 +301,7 @@ impl Oracle {
         self.carry(op, content);
     }
 
-    /// A page is moved in the books alone.
+    /// A page is moved in the tables alone.
     pub fn move_page(&mut self, from: Ppn, to: Ppn) {
         let content = self.flash.get(from);
         self.flash.set(to, content);

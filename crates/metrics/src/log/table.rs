@@ -26,7 +26,7 @@ pub(super) const GROUP: usize = 1 << 15;
 /// Bytes of different values of a part up to which they stay in a dictionary.
 const DICTIONARY_BYTES: usize = 1 << 15;
 
-/// Columns of 64-bit numbers before the parts of blame.
+/// Columns of 64-bit numbers before the parts of the attribution.
 const NUMBERS: [&str; 7] = ["id", "sector", "asked_ns", "arrived_ns", "completed_ns", "latency_ns", "host_queue_ns"];
 
 /// The columns that count pages of reads behind a GC.

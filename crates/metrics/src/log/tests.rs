@@ -4,7 +4,7 @@ use parquet::record::Row;
 use std::fs::File;
 use std::path::PathBuf;
 use tinytail_core::host::CommandKind;
-use tinytail_core::observe::{ARRAY, Blame, OVERHEAD_WAIT, PART_NAMES, PARTS};
+use tinytail_core::observe::{ARRAY, Attribution, OVERHEAD_WAIT, PART_NAMES, PARTS};
 
 /// A folder of one test, removed with it.
 struct Folder(PathBuf);
@@ -32,15 +32,15 @@ impl Drop for Folder {
 }
 
 /// The `number`-th request of a made-up run whose requests are numbered from 100 and whose clock starts at 1000.
-fn request(number: u64) -> (Completion, Blame) {
-    let mut blame = Blame::default();
-    blame.add(ARRAY, 40_000);
+fn request(number: u64) -> (Completion, Attribution) {
+    let mut attribution = Attribution::default();
+    attribution.add(ARRAY, 40_000);
     if number.is_multiple_of(3) {
-        blame.add(OVERHEAD_WAIT, number + 1);
+        attribution.add(OVERHEAD_WAIT, number + 1);
     }
     // A part that only a few requests have, so that some row groups have none of it.
     if number > 150_000 {
-        blame.add(PARTS - 1, 7);
+        attribution.add(PARTS - 1, 7);
     }
     let arrived = 1000 + number * 10;
     let completion = Completion {
@@ -50,7 +50,7 @@ fn request(number: u64) -> (Completion, Blame) {
         sectors: 8,
         asked: arrived - 1000.min(number * 10),
         arrived,
-        completed: arrived + blame.total(),
+        completed: arrived + attribution.total(),
         gc_blocked: number.is_multiple_of(5),
         reconstructed: (number % 3) as u16,
         gc_waits: (number % 7) as u16,
@@ -58,15 +58,15 @@ fn request(number: u64) -> (Completion, Blame) {
         gc_wait_since: if number.is_multiple_of(2) { 0 } else { arrived },
         host_queue_ns: if number.is_multiple_of(3) { number + 1 } else { 0 },
     };
-    (completion, blame)
+    (completion, attribution)
 }
 
 fn write(path: &str, requests: u64) -> LogNote {
     let mut log = Log::create(path).unwrap();
     log.count_from(100, 1000);
     for number in 0..requests {
-        let (completion, blame) = request(number);
-        log.append(&completion, (&blame).into());
+        let (completion, attribution) = request(number);
+        log.append(&completion, (&attribution).into());
     }
     log.finish(vec![("tinytail.seed".into(), "7".into())])
 }
@@ -100,7 +100,7 @@ fn every_request_is_read_back_as_it_was() {
         let mut seen = 0;
         for row in reader.get_row_iter(None).unwrap() {
             let row = row.unwrap();
-            let (expected, blame) = request(seen);
+            let (expected, attribution) = request(seen);
             assert_eq!(number(&row, "id"), seen as i64);
             let kind = ["\"read\"", "\"write\"", "\"read\"", "\"trim\""][seen as usize % 4];
             assert_eq!(row.get_column_iter().nth(1).unwrap().1.to_string(), kind);
@@ -109,7 +109,7 @@ fn every_request_is_read_back_as_it_was() {
             assert_eq!(number(&row, "asked_ns"), expected.asked as i64 - 1000);
             assert_eq!(number(&row, "arrived_ns"), expected.arrived as i64 - 1000);
             assert_eq!(number(&row, "completed_ns"), expected.completed as i64 - 1000);
-            assert_eq!(number(&row, "latency_ns"), blame.total() as i64);
+            assert_eq!(number(&row, "latency_ns"), attribution.total() as i64);
             assert_eq!(number(&row, "gc_blocked"), i64::from(expected.gc_blocked));
             assert_eq!(number(&row, "queue_blocked"), i64::from(expected.queue_blocked()));
             assert_eq!(number(&row, "host_queue_ns"), expected.host_queue_ns as i64);
@@ -120,7 +120,7 @@ fn every_request_is_read_back_as_it_was() {
             // Nearly all parts are zero everywhere; a few rows in full are enough.
             let parts = if seen % 1000 == 0 { PARTS } else { 1 };
             for (part, name) in PART_NAMES.iter().enumerate().take(parts) {
-                assert_eq!(number(&row, &format!("{name}_ns")), blame.get(part) as i64, "{name} of {seen}");
+                assert_eq!(number(&row, &format!("{name}_ns")), attribution.get(part) as i64, "{name} of {seen}");
             }
             seen += 1;
         }
@@ -134,9 +134,9 @@ fn a_log_that_is_given_up_leaves_no_file_and_does_not_touch_an_earlier_one() {
     let path = folder.file("log.parquet");
     std::fs::write(&path, "earlier").unwrap();
     let mut log = Log::create(&path).unwrap();
-    let (completion, blame) = request(0);
+    let (completion, attribution) = request(0);
     for _ in 0..5000 {
-        log.append(&Completion { id: 0, ..completion }, (&blame).into());
+        log.append(&Completion { id: 0, ..completion }, (&attribution).into());
     }
     drop(log);
     assert_eq!(folder.names(), ["log.parquet"]);
@@ -197,8 +197,8 @@ fn a_full_disk_ends_the_log_and_not_the_run() {
         let (file, _) = file::Unfinished::create(Path::new(&path)).unwrap();
         let mut log = Log::of(&path, Table::on(file, Box::new(Small(room))).unwrap()).unwrap();
         for number in 0..200_000 {
-            let (completion, blame) = request(100 + number);
-            log.append(&completion, (&blame).into());
+            let (completion, attribution) = request(100 + number);
+            log.append(&completion, (&attribution).into());
         }
         let note = log.finish(Vec::new());
         let error = note.error.unwrap();

@@ -1,6 +1,6 @@
 //! Columns of nothing but zeroes, encoded once.
 //!
-//! Of the many parts of blame a run has only some. Encoding the others again for every row group would take most of the
+//! Of the many parts of the attribution a run has only some. Encoding the others again for every row group would take most of the
 //! writer's time, so their first chunk is kept, a few dozen bytes, and put into each group as it is.
 
 use super::table::Output;

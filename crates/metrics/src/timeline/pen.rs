@@ -4,7 +4,7 @@ use super::schema::{
     COUNTER, CounterDescriptor, DebugAnnotation, EXPLICIT, INSTANT, Interned, InternedData, NEEDS_STATE, ProcessDescriptor, SLICE_BEGIN,
     SLICE_END, STATE_CLEARED, Trace, TracePacket, TrackDescriptor, TrackEvent,
 };
-use super::{Entry, Erased, Frame, Hold, Slow};
+use super::{Entry, Erased, Frame, Lock, Slow};
 use crate::log::file::{Unfinished, reason};
 use flate2::Compression;
 use flate2::write::ZlibEncoder;
@@ -14,8 +14,8 @@ use std::fs::File;
 use std::io::Write;
 use tinytail_core::device::Geometry;
 use tinytail_core::ids::{NONE, PlaneIx};
-use tinytail_core::observe::{DIE, OCCUPANTS, Occupant, PART_NAMES};
-use tinytail_core::story::{GcRecord, NOBODY, Run, Segment, Use};
+use tinytail_core::observe::{DIE, PART_NAMES, TRAFFIC_CLASSES, TrafficClass};
+use tinytail_core::request_timeline::{GcRecord, NOBODY, Run, Segment, Use};
 use tinytail_core::units::Ns;
 
 /// The only sequence of packets.
@@ -45,7 +45,7 @@ impl Tracks {
         Self::FIRST + self.channels + u64::from(channel)
     }
 
-    fn holds(&self, channel: u32) -> u64 {
+    fn locks(&self, channel: u32) -> u64 {
         Self::FIRST + 2 * self.channels + u64::from(channel)
     }
 
@@ -159,7 +159,7 @@ impl Pen {
             let process = self.tracks.process(channel);
             self.describe_process(process, channel as i32 + 1, &format!("channel {channel}"));
             self.describe_track(self.tracks.uses(channel), process, 0, &format!("channel {channel}"));
-            self.describe_track(self.tracks.holds(channel), process, 1, &format!("channel {channel} held"));
+            self.describe_track(self.tracks.locks(channel), process, 1, &format!("channel {channel} locked"));
             for (index, plane) in (channel * planes_of..(channel + 1) * planes_of).enumerate() {
                 let rank = 2 + 2 * index as i32;
                 self.describe_track(self.tracks.plane(plane), process, rank, &format!("plane {plane}"));
@@ -192,7 +192,7 @@ impl Pen {
         match entry {
             Entry::Ran(run) => self.write_run(frame, &run),
             Entry::Used(used) => self.write_use(frame, &used),
-            Entry::Held(hold) => self.write_hold(frame, &hold),
+            Entry::Locked(lock) => self.write_lock(frame, &lock),
             Entry::Erased(at, erased) => self.write_erased(frame, at, erased),
         }
         if self.chunk.packet.len() >= CHUNK { self.compress() } else { Ok(()) }
@@ -217,14 +217,14 @@ impl Pen {
 
     fn write_use(&mut self, frame: Frame, used: &Use) {
         let args = [("plane", Value::Number(used.plane.into()))];
-        let slice = Slice::new(self.tracks.uses(used.channel), "channel", occupant_name(used.occupant), &args);
+        let slice = Slice::new(self.tracks.uses(used.channel), "channel", traffic_name(used.traffic), &args);
         self.slice(frame, (used.from, used.to), slice);
     }
 
-    fn write_hold(&mut self, frame: Frame, hold: &Hold) {
-        let args = [("gc", Value::Number(hold.gc as i64))];
-        let name = format!("held by GC {}", hold.gc);
-        self.slice(frame, (hold.from, hold.to), Slice::new(self.tracks.holds(hold.channel), "hold", &name, &args));
+    fn write_lock(&mut self, frame: Frame, lock: &Lock) {
+        let args = [("gc", Value::Number(lock.gc as i64))];
+        let name = format!("locked by GC {}", lock.gc);
+        self.slice(frame, (lock.from, lock.to), Slice::new(self.tracks.locks(lock.channel), "lock", &name, &args));
     }
 
     fn write_erased(&mut self, frame: Frame, at: Ns, erased: Erased) {
@@ -292,7 +292,8 @@ impl Pen {
         let name = format!("GC {}", gc.number);
         let whole = (gc.started, gc.ended);
         if self.begin(frame, whole, Slice { flows, ..Slice::new(track, "gc", &name, &args) }) {
-            for (name, from, to) in [("waiting", gc.started, gc.held), ("moving", gc.held, gc.moved_at), ("erasing", gc.moved_at, gc.ended)]
+            for (name, from, to) in
+                [("waiting", gc.started, gc.locked), ("moving", gc.locked, gc.moved_at), ("erasing", gc.moved_at, gc.ended)]
             {
                 self.slice(frame, (from, to), Slice::new(track, "gc_phase", name, &[]));
             }
@@ -497,27 +498,27 @@ fn segment_args(segment: &Segment, in_host: bool, frame: Frame) -> Vec<Arg> {
 /// Whether a segment was a wait for what a die ran.
 fn waited_for_die(segment: &Segment) -> bool {
     let part = usize::from(segment.part);
-    segment.by_plane != NONE && (DIE..DIE + OCCUPANTS).contains(&part) && part != DIE + Occupant::GcHold as usize
+    segment.by_plane != NONE && (DIE..DIE + TRAFFIC_CLASSES).contains(&part) && part != DIE + TrafficClass::GcLock as usize
 }
 
-fn occupant_name(occupant: Occupant) -> &'static str {
-    match occupant {
-        Occupant::HostRead => "read",
-        Occupant::HostProgram => "program",
-        Occupant::Flush => "program (flush)",
-        Occupant::ReadModifyWrite => "read (read-modify-write)",
-        Occupant::Parity => "parity",
-        Occupant::Reconstruction => "read (reconstruction)",
-        Occupant::GcRead => "GC read",
-        Occupant::GcProgram => "GC program",
-        Occupant::Erase => "erase",
-        Occupant::Background => "background",
-        Occupant::GcHold => "held by GC",
-        Occupant::Suspend => "suspending or resuming",
+fn traffic_name(traffic: TrafficClass) -> &'static str {
+    match traffic {
+        TrafficClass::HostRead => "read",
+        TrafficClass::HostProgram => "program",
+        TrafficClass::Flush => "program (flush)",
+        TrafficClass::ReadModifyWrite => "read (read-modify-write)",
+        TrafficClass::Parity => "parity",
+        TrafficClass::Reconstruction => "read (reconstruction)",
+        TrafficClass::GcRead => "GC read",
+        TrafficClass::GcProgram => "GC program",
+        TrafficClass::Erase => "erase",
+        TrafficClass::Background => "background",
+        TrafficClass::GcLock => "locked by GC",
+        TrafficClass::Suspend => "suspending or resuming",
     }
 }
 
 fn run_name(run: &Run) -> String {
-    let name = occupant_name(run.occupant);
+    let name = traffic_name(run.traffic);
     if run.page == NONE { name.into() } else { format!("{name} page {}", run.page) }
 }

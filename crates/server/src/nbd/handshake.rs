@@ -189,7 +189,7 @@ impl Handshake {
     }
 
     fn info_or_go(&mut self, option: u32, data: &[u8], out: &mut Vec<u8>) {
-        let Some((name, wanted)) = export_and_wishes(data) else {
+        let Some((name, wanted)) = export_and_requests(data) else {
             return reply(out, option, REP_ERR_INVALID, b"lengths in the option's data contradict each other");
         };
         if !name.is_empty() {
@@ -225,7 +225,7 @@ impl Handshake {
 }
 
 /// The export's name and the kinds of information wanted, of `NBD_OPT_INFO` and `NBD_OPT_GO`; `None` if lengths do not fit.
-fn export_and_wishes(data: &[u8]) -> Option<(&[u8], &[u8])> {
+fn export_and_requests(data: &[u8]) -> Option<(&[u8], &[u8])> {
     let (length, rest) = data.split_first_chunk::<4>()?;
     let (name, rest) = rest.split_at_checked(u32::from_be_bytes(*length) as usize)?;
     let (count, wanted) = rest.split_first_chunk::<2>()?;
@@ -255,9 +255,9 @@ mod tests {
         bytes
     }
 
-    /// The data of `NBD_OPT_GO` for a name, with one wish.
-    fn go_data(name: &[u8], wish: u16) -> Vec<u8> {
-        [&(name.len() as u32).to_be_bytes(), name, &1u16.to_be_bytes(), &wish.to_be_bytes()].concat()
+    /// The data of `NBD_OPT_GO` for a name, with one information request.
+    fn go_data(name: &[u8], info_request: u16) -> Vec<u8> {
+        [&(name.len() as u32).to_be_bytes(), name, &1u16.to_be_bytes(), &info_request.to_be_bytes()].concat()
     }
 
     /// A negotiation after the client's flags, and what it answered to what followed.
@@ -363,7 +363,8 @@ mod tests {
     fn some_options() -> impl Strategy<Value = Vec<u8>> {
         let one = prop_oneof![
             (0u32..12, prop::collection::vec(any::<u8>(), 0..40)).prop_map(|(kind, data)| option(kind, &data)),
-            (6u32..8, prop::collection::vec(any::<u8>(), 0..8), 0u16..5).prop_map(|(kind, name, wish)| option(kind, &go_data(&name, wish))),
+            (6u32..8, prop::collection::vec(any::<u8>(), 0..8), 0u16..5)
+                .prop_map(|(kind, name, info_request)| option(kind, &go_data(&name, info_request))),
             Just(option(OPT_STRUCTURED_REPLY, &[])),
             prop::collection::vec(any::<u8>(), 0..20),
         ];

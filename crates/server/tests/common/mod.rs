@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::thread::JoinHandle;
 use tempfile::TempDir;
 use tinytail_core::drive::Drive;
-use tinytail_core::observe::{Attribution, Completion, Observer};
+use tinytail_core::observe::{Completion, Observer, RequestAttribution};
 use tinytail_core::view::View;
 use tinytail_metrics::log::Log;
 use tinytail_metrics::{Measures, Metrics};
@@ -44,7 +44,7 @@ pub struct Watcher {
 }
 
 impl Observer for Watcher {
-    fn completed(&mut self, completion: &Completion, attribution: Attribution<'_>) {
+    fn completed(&mut self, completion: &Completion, attribution: RequestAttribution<'_>) {
         self.seen.push(*completion);
         self.metrics.completed(completion, attribution);
     }

@@ -241,7 +241,7 @@ impl State {
 /// What of a run may decide its starting state.
 fn origin(spec: &Spec) -> Spec {
     let spec = spec.clone();
-    Spec { log: None, stories: None, timeline: None, windows: 0, ..spec }
+    Spec { log: None, request_timelines: None, timeline: None, windows: 0, ..spec }
 }
 
 enum Turn<'a> {

@@ -41,7 +41,7 @@ pub(super) fn ageing(name: &str, method: AgeingMethod, control: &Control) -> Res
         AgeingMethod::Statistical => "laid out by theory",
         _ => "filled, and overwritten once at random",
     };
-    let free = drive.view().books().free_pages(0);
+    let free = drive.view().tables().free_pages(0);
     Ok(Case {
         cpu_seconds: Some(cpu_seconds),
         detail: format!("{DEVICE} with {pages} live pages, {how}; {free} erased pages in its first plane"),

@@ -27,7 +27,7 @@ mod create;
 pub use create::{CreateSpec, create};
 
 /// The version of the format. Raised with every change of what [`Drive::save`] gives, or of the header.
-pub const VERSION: u32 = 1;
+pub const VERSION: u32 = 2;
 
 const MAGIC: [u8; 16] = *b"\x89tinytail image\n";
 const PREFIX_BYTES: u64 = 40;

@@ -73,7 +73,7 @@ pub(crate) struct SyntheticTable {
     pulse_ms: Option<f64>,
     /// Closed loop: how long it issues none, in milliseconds and parts of them, between two pulses; needed with `pulse_ms`.
     pause_ms: Option<f64>,
-    /// Mark its writes as critical, a hint that drives heed which place pages late.
+    /// Mark its writes as critical, a hint to drives with late-bound allocation.
     critical_writes: Option<bool>,
     /// Number of requests, unless the run asks for another; without it the run must. A thread without it goes on as long as
     /// others do.

@@ -78,7 +78,7 @@ pub struct Transform {
     pub region_bytes: Option<u64>,
     /// Where the region begins, in bytes, a multiple of 512: added to every address.
     pub offset_bytes: Option<u64>,
-    /// Mark every write as critical, a hint that drives heed which place pages late.
+    /// Mark every write as critical, a hint to drives with late-bound allocation.
     pub critical_writes: Option<bool>,
 }
 

@@ -14,7 +14,7 @@ use crate::ftl::above::WithFtl;
 use crate::ftl::ageing::common::{Aged, Layout, LivePages, bounded, designs_own_victims, free_target};
 use crate::ftl::ageing::mean_field::{Levels, fifo_survival};
 use crate::ftl::ageing::writing::Progress;
-use crate::ftl::{Books, NOT_A_VICTIM};
+use crate::ftl::{NOT_A_VICTIM, Tables};
 use crate::ids::{BlockIx, Lpn, NONE, PlaneIx};
 use crate::mem::prefetch;
 use crate::policy::{PlacePolicy, VictimPolicy};
@@ -126,7 +126,7 @@ where
             beyond[layout.split(lpn).0].push(lpn);
         }
         let target = free_target(device, design);
-        let books = &mut self.up.ftl.books;
+        let tables = &mut self.up.ftl.tables;
         let mut aged = Aged::default();
         let mut victims_valid = 0.0;
         let mut lpns = Vec::new();
@@ -136,7 +136,7 @@ where
             lpns.extend(live.of_plane(&layout, index).chain(beyond.iter().copied()));
             let random = Pcg64Mcg::seed_from_u64(seed.wrapping_add(u64::from(plane).wrapping_mul(0x9e37_79b9_7f4a_7c15)));
             if !lpns.is_empty() {
-                let mut artist = Artist { books, random, plane, live: lpns.len() as u32 };
+                let mut artist = Artist { tables, random, plane, live: lpns.len() as u32 };
                 let drawn = artist.draw(theory, target, device.state.overwrite_percent);
                 victims_valid += drawn.victim_valid;
                 aged.erases += artist.fill(&drawn, &mut lpns);
@@ -154,7 +154,7 @@ where
 /// What is drawn of a plane before its pages are.
 struct Drawn {
     /// Erased pages that are left in the open block of each write point; 0 where none is open.
-    rests: Vec<u32>,
+    remainders: Vec<u32>,
     /// Valid pages of the closed blocks, from the youngest to the oldest.
     valid: Vec<u32>,
     /// Whether blocks lie in the order of their indices, the oldest first, or anywhere.
@@ -169,7 +169,7 @@ struct Drawn {
 
 /// Draws one plane.
 struct Artist<'a> {
-    books: &'a mut Books,
+    tables: &'a mut Tables,
     random: Pcg64Mcg,
     plane: PlaneIx,
     live: u32,
@@ -187,7 +187,7 @@ impl Artist<'_> {
     }
 
     fn pages(&self) -> u32 {
-        self.books.geometry.pages_per_block
+        self.tables.geometry.pages_per_block
     }
 
     /// A random number from 0 to 1.
@@ -197,27 +197,27 @@ impl Artist<'_> {
 
     /// Draws how many pages are erased, and what each block holds.
     fn draw(&mut self, theory: Theory, target: u32, overwrite_percent: u32) -> Drawn {
-        let (pages, blocks) = (self.pages(), self.books.erased_blocks(self.plane));
+        let (pages, blocks) = (self.pages(), self.tables.erased_blocks(self.plane));
         // The moment lies anywhere between two collections, which are as many pages apart as a victim has stale ones.
         let (_, victim_valid) = theory.solve(pages, blocks - target / pages, self.live);
         let between = (f64::from(pages) * (1.0 - victim_valid)) as u32;
         let erased_pages = (target + self.below(between.max(1))).min(blocks * pages - self.live);
-        let write_points = self.books.planes[self.plane as usize].open.len();
-        let mut rests: Vec<u32> = (0..write_points).map(|_| self.below(pages)).collect();
-        let complete = |rests: &mut [u32]| {
-            let others: u32 = rests[1..].iter().sum();
-            rests[0] = (erased_pages + write_points as u32 * pages - others) % pages;
-            let erased = (erased_pages - rests.iter().sum::<u32>()) / pages;
-            (erased, rests.iter().filter(|&&rest| rest > 0).count() as u32)
+        let write_points = self.tables.planes[self.plane as usize].open.len();
+        let mut remainders: Vec<u32> = (0..write_points).map(|_| self.below(pages)).collect();
+        let complete = |remainders: &mut [u32]| {
+            let others: u32 = remainders[1..].iter().sum();
+            remainders[0] = (erased_pages + write_points as u32 * pages - others) % pages;
+            let erased = (erased_pages - remainders.iter().sum::<u32>()) / pages;
+            (erased, remainders.iter().filter(|&&rest| rest > 0).count() as u32)
         };
-        let (mut erased, mut open) = complete(&mut rests);
+        let (mut erased, mut open) = complete(&mut remainders);
         if erased + open > blocks {
             // A plane that is all but erased has not opened a block for every write point yet.
-            rests[1..].fill(0);
-            (erased, open) = complete(&mut rests);
+            remainders[1..].fill(0);
+            (erased, open) = complete(&mut remainders);
         }
         let closed = blocks - erased - open;
-        let in_open = (blocks - erased) * pages - closed * pages - rests.iter().sum::<u32>();
+        let in_open = (blocks - erased) * pages - closed * pages - remainders.iter().sum::<u32>();
         // What was written last is valid but for a handful of pages.
         let valid = self.live - in_open.min(self.live);
         let (steady, victim_valid) = theory.solve(pages, closed, valid);
@@ -228,7 +228,7 @@ impl Artist<'_> {
         let amplification = 1.0 / (1.0 - victim_valid).max(1.0 / f64::from(pages));
         let written = f64::from(self.live) * (1.0 + f64::from(overwrite_percent) / 100.0 * amplification);
         let programs = (written as u64).max(u64::from(blocks * pages - erased_pages));
-        Drawn { rests, valid: counts, by_index: theory == Theory::LeastWorn, erased, programs, victim_valid }
+        Drawn { remainders, valid: counts, by_index: theory == Theory::LeastWorn, erased, programs, victim_valid }
     }
 
     /// Valid pages of closed blocks whose shares are given, in the order of their ages.
@@ -301,31 +301,31 @@ impl Artist<'_> {
         }
     }
 
-    /// Books the drawn blocks with the logical pages `lpns`. Returns the erases that their wear stands for.
+    /// Records the drawn blocks with the logical pages `lpns`. Returns the erases that their wear stands for.
     fn fill(&mut self, drawn: &Drawn, lpns: &mut [Lpn]) -> u64 {
-        let (pages, blocks) = (self.pages(), self.books.erased_blocks(self.plane));
+        let (pages, blocks) = (self.pages(), self.tables.erased_blocks(self.plane));
         self.shuffle(lpns);
         // The erased blocks, the open ones, and the closed ones from the youngest to the oldest: in the order of the indices
         // from the last to the first, or in any.
-        let mut order: Vec<BlockIx> = self.books.planes[self.plane as usize].erased.iter().rev().copied().collect();
+        let mut order: Vec<BlockIx> = self.tables.planes[self.plane as usize].erased.iter().rev().copied().collect();
         if !drawn.by_index {
             self.shuffle(&mut order);
         }
         // Those erased longest ago are opened first.
         let (erased, rest) = order.split_at(drawn.erased as usize);
         let programmed: u64 =
-            u64::from(blocks - drawn.erased) * u64::from(pages) - drawn.rests.iter().map(|&rest| u64::from(rest)).sum::<u64>();
+            u64::from(blocks - drawn.erased) * u64::from(pages) - drawn.remainders.iter().map(|&rest| u64::from(rest)).sum::<u64>();
         let erases = (drawn.programs - programmed) / u64::from(pages);
         // Wear is even: the blocks erased last are one erase ahead.
         let ahead = if drawn.by_index { 0 } else { erases % u64::from(blocks) };
         let even = erases / u64::from(blocks);
         for (rank, &block) in (0..).zip(&order) {
-            self.books.erases[block as usize] = (even + u64::from(rank < ahead)) as u32;
+            self.tables.erases[block as usize] = (even + u64::from(rank < ahead)) as u32;
         }
         let mut pen = Pen { lpns, next: 0, clock: drawn.programs };
-        let mut open = Vec::with_capacity(drawn.rests.len());
+        let mut open = Vec::with_capacity(drawn.remainders.len());
         let mut rest = rest.iter().copied();
-        for &erased_pages in &drawn.rests {
+        for &erased_pages in &drawn.remainders {
             if erased_pages == 0 {
                 open.push(NONE);
                 continue;
@@ -338,25 +338,25 @@ impl Artist<'_> {
         for (block, &valid) in rest.zip(&drawn.valid) {
             self.write_block(block, pages, valid, &mut pen);
         }
-        self.books.last_sequence = self.books.last_sequence.max(drawn.programs);
-        let plane = &mut self.books.planes[self.plane as usize];
+        self.tables.last_sequence = self.tables.last_sequence.max(drawn.programs);
+        let plane = &mut self.tables.planes[self.plane as usize];
         plane.erased = erased.iter().rev().copied().collect();
         plane.open = open;
-        plane.free_pages = drawn.erased * pages + drawn.rests.iter().sum::<u32>();
+        plane.free_pages = drawn.erased * pages + drawn.remainders.iter().sum::<u32>();
         plane.programs = drawn.programs;
         even * u64::from(blocks) + ahead
     }
 
-    /// Books a block of which `programmed` pages are programmed and `valid` of them are valid, from its last page to its first.
+    /// Records a block of which `programmed` pages are programmed and `valid` of them are valid, from its last page to its first.
     fn write_block(&mut self, block: BlockIx, programmed: u32, valid: u32, pen: &mut Pen<'_>) {
         let pages = self.pages();
-        let books = &mut *self.books;
+        let tables = &mut *self.tables;
         let is_closed = programmed == pages;
-        books.next_page[block as usize] = programmed as u16;
-        books.counts[block as usize] = valid as i16 + if is_closed { 0 } else { NOT_A_VICTIM };
-        books.count_fell(block);
+        tables.next_page[block as usize] = programmed as u16;
+        tables.counts[block as usize] = valid as i16 + if is_closed { 0 } else { NOT_A_VICTIM };
+        tables.count_fell(block);
         if is_closed {
-            books.closed_at[block as usize] = pen.clock;
+            tables.closed_at[block as usize] = pen.clock;
         }
         let mut valid_left = valid;
         for left in (1..=programmed).rev() {
@@ -368,16 +368,16 @@ impl Artist<'_> {
                 let lpn = pen.lpns[pen.next];
                 pen.next += 1;
                 if let Some(&ahead) = pen.lpns.get(pen.next + AHEAD) {
-                    prefetch(&books.map, ahead as usize);
+                    prefetch(&tables.map, ahead as usize);
                 }
-                books.map[lpn as usize] = ppn;
-                books.valid[(ppn / 64) as usize] |= 1 << (ppn % 64);
+                tables.map[lpn as usize] = ppn;
+                tables.valid[(ppn / 64) as usize] |= 1 << (ppn % 64);
                 lpn
             } else {
                 pen.lpns[bounded(self.random.next_u64(), pen.next.max(1) as u64) as usize]
             };
-            books.reverse[ppn as usize] = lpn;
-            if let Some(sequence) = books.sequence.get_mut(ppn as usize) {
+            tables.reverse[ppn as usize] = lpn;
+            if let Some(sequence) = tables.sequence.get_mut(ppn as usize) {
                 *sequence = pen.clock;
             }
             pen.clock -= 1;

@@ -1,4 +1,4 @@
-//! Ageing: the state in which runs start, made in the books alone, without time.
+//! Ageing: the state in which runs start, made in the tables alone, without time.
 //!
 //! The device's `[state]` says how. By writing: the live pages are written once in order, then overwritten at random, to a
 //! stated amount or until write amplification is steady, while GC holds every plane's erased share at the one that the state
@@ -21,7 +21,7 @@ mod layout;
 mod mean_field;
 mod planewise;
 mod steady;
-mod strict;
+mod superpage;
 #[cfg(test)]
 mod tests;
 mod writing;
@@ -42,7 +42,7 @@ where
     /// As `age`. Where planes are independent of each other, the workers share them.
     pub fn age_with(&mut self, workers: &impl Workers, seed: u64, footprint: &[Lpn], progress: impl Fn(u64, u64) -> bool + Sync) -> Aged {
         let device = self.flash.device.clone();
-        self.up.ftl.books.draw_bad_blocks(device.bad_blocks_per_plane(), seed);
+        self.up.ftl.tables.draw_bad_blocks(device.bad_blocks_per_plane(), seed);
         let mapped = self.seen().mapped_pages();
         let stripes = self.up.up.raid.rain.as_ref().map(|rain| rain.stripes().clone());
         let mut beyond: Vec<Lpn> =
@@ -55,7 +55,7 @@ where
         }
         let live = LivePages { mapped, stripes: stripes.as_ref(), beyond: &beyond };
         self.seed(seed);
-        // Nobody reads while a drive ages, so the oracle hears of the outcome alone.
+        // Nobody reads while a drive ages, so the oracle is given the outcome alone.
         let oracle = self.up.oracle.take();
         let mut aged = match device.state.ageing {
             AgeingMethod::Overwrite | AgeingMethod::Steady => {
@@ -64,34 +64,34 @@ where
             }
             AgeingMethod::Statistical => self.lay_out(live, seed, &progress),
         };
-        if self.flash.traits.gathers {
-            self.make_strict(&mut aged);
+        if self.flash.traits.assembles {
+            self.fill_superpages(&mut aged);
         }
         aged.live_pages = live.count();
         self.up.oracle = oracle;
-        self.tell_oracle(live.iter());
-        let frees = (0..device.geometry.planes()).map(|plane| self.up.ftl.books.free_pages(plane));
+        self.inform_oracle(live.iter());
+        let frees = (0..device.geometry.planes()).map(|plane| self.up.ftl.tables.free_pages(plane));
         aged.free_pages_min = frees.clone().min().unwrap_or(0);
         aged.free_pages_max = frees.max().unwrap_or(0);
         aged
     }
 
     /// Tells the oracle, if there is one, where the pages lie that ageing wrote.
-    pub(crate) fn tell_oracle(&mut self, live: impl Iterator<Item = Lpn>) {
+    pub(crate) fn inform_oracle(&mut self, live: impl Iterator<Item = Lpn>) {
         if let Some(oracle) = &mut self.up.oracle {
-            let books = &self.up.ftl.books;
+            let tables = &self.up.ftl.tables;
             let stripes = self.up.up.raid.rain.as_ref().map(|rain| rain.stripes());
             let mut parities = Vec::new();
             for lpn in live {
                 match stripes {
                     Some(stripes) if stripes.is_parity(lpn) => parities.push(lpn),
-                    _ => oracle.aged(lpn, books.lookup(lpn)),
+                    _ => oracle.aged(lpn, tables.lookup(lpn)),
                 }
             }
             for (stripes, parity) in parities.into_iter().filter_map(|parity| Some((stripes?, parity))) {
                 let (first, members) = stripes.members(stripes.of(parity));
-                let mapped = (first..first + members).map(|lpn| books.lookup(lpn)).filter(|&ppn| ppn != NONE);
-                oracle.aged_parity(books.lookup(parity), mapped);
+                let mapped = (first..first + members).map(|lpn| tables.lookup(lpn)).filter(|&ppn| ppn != NONE);
+                oracle.aged_parity(tables.lookup(parity), mapped);
             }
         }
     }

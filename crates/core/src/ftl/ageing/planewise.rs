@@ -1,8 +1,8 @@
 //! Writing a drive plane by plane, several of them at a time where there are workers.
 //!
 //! Where a logical page's plane is fixed, planes know nothing of each other, and it makes no difference whether pages are
-//! written in the order of the stream or plane after plane. A plane's books fit a processor's cache and the drive's do not,
-//! so the latter is several times faster. While a drive is written, each plane has books of its own, of a drive of one plane
+//! written in the order of the stream or plane after plane. A plane's tables fit a processor's cache and the drive's do not,
+//! so the latter is several times faster. While a drive is written, each plane has tables of its own, of a drive of one plane
 //! whose logical pages are numbered from 0. Each plane's share of the stream is set aside in the memory of the drive's map,
 //! which is not needed meanwhile. Whoever writes a plane takes its part of the drive's reverse map into memory of its own,
 //! and makes the plane's map anew from it.
@@ -15,7 +15,7 @@ use crate::flash::Engine;
 use crate::ftl::above::WithFtl;
 use crate::ftl::ageing::common::{Layout, Workers, designs_own_victims};
 use crate::ftl::ageing::writing::{Aim, RecentVictims, Sum};
-use crate::ftl::{Books, Claimant, NOT_A_VICTIM};
+use crate::ftl::{Claimant, NOT_A_VICTIM, Tables};
 use crate::ids::{BlockIx, Lpn, NONE, PlaneIx, Ppn};
 use crate::mem::prefetch;
 use crate::raid::front::{Front, WithRaid};
@@ -28,7 +28,7 @@ const CHUNK: usize = 1024;
 /// Writes pages plane by plane.
 pub(super) struct Planewise {
     layout: Layout,
-    /// The books of each plane, in the order of the layout; all but its maps.
+    /// The tables of each plane, in the order of the layout; all but its maps.
     planes: Vec<OnePlane>,
     /// The drive's reverse map, with logical pages as numbers inside their planes.
     reverse: Vec<Lpn>,
@@ -53,7 +53,7 @@ struct Work<'a> {
 
 /// A plane as a drive of its own. It has its maps only while somebody writes it.
 struct OnePlane {
-    books: Books,
+    tables: Tables,
     recent: RecentVictims,
     sum: Sum,
 }
@@ -65,7 +65,7 @@ fn applies(design: &Design, device: &Device) -> Option<Layout> {
 }
 
 impl Planewise {
-    /// Takes the books of an erased drive apart, until `finish` puts them together; `None` if pages must be written in the order
+    /// Takes the tables of an erased drive apart, until `finish` puts them together; `None` if pages must be written in the order
     /// of the stream.
     pub fn new<Q: EventQueue, U>(drive: &mut Engine<Q, WithFtl<WithRaid<U>>>) -> Option<Self>
     where
@@ -73,11 +73,11 @@ impl Planewise {
     {
         let layout = applies(drive.policies(), &drive.flash.device)?;
         let aim = Aim { host_point: drive.ageing_point(0, false), gc_point: drive.ageing_point(0, true), ..drive.aim() };
-        let books = &mut drive.up.ftl.books;
-        let shares = std::mem::take(&mut books.map);
-        let reverse = std::mem::take(&mut books.reverse);
+        let tables = &mut drive.up.ftl.tables;
+        let shares = std::mem::take(&mut tables.map);
+        let reverse = std::mem::take(&mut tables.reverse);
         let planes = (0..layout.planes())
-            .map(|index| OnePlane { books: books.one_plane(layout.plane(index)), recent: RecentVictims::default(), sum: Sum::default() })
+            .map(|index| OnePlane { tables: tables.one_plane(layout.plane(index)), recent: RecentVictims::default(), sum: Sum::default() })
             .collect();
         Some(Self { layout, planes, reverse, shares, aim })
     }
@@ -146,21 +146,22 @@ impl Planewise {
         ends
     }
 
-    /// Puts the drive's books together, with every logical page under its own number again. Returns the last victims of each plane.
+    /// Puts the drive's tables together, with every logical page under its own number again. Returns the last victims of each
+    /// plane.
     pub fn finish<Q: EventQueue, U>(mut self, drive: &mut Engine<Q, WithFtl<WithRaid<U>>>) -> Vec<RecentVictims>
     where
         Engine<Q, WithFtl<WithRaid<U>>>: Front,
     {
         self.shares.fill(NONE);
-        let books = &mut drive.up.ftl.books;
-        books.map = self.shares;
-        books.reverse = self.reverse;
+        let tables = &mut drive.up.ftl.tables;
+        tables.map = self.shares;
+        tables.reverse = self.reverse;
         let mut recent = Vec::with_capacity(self.planes.len());
         for (index, plane) in self.planes.into_iter().enumerate() {
-            books.take_plane(self.layout.plane(index), plane.books, |inside| self.layout.join(index, inside));
+            tables.take_plane(self.layout.plane(index), plane.tables, |inside| self.layout.join(index, inside));
             recent.push(plane.recent);
         }
-        books.find_least_counts();
+        tables.find_least_counts();
         recent
     }
 }
@@ -171,29 +172,29 @@ impl OnePlane {
         if share.is_empty() {
             return;
         }
-        let books = &mut self.books;
-        std::mem::swap(&mut books.map, &mut scratch.map);
-        std::mem::swap(&mut books.reverse, &mut scratch.reverse);
-        books.reverse.copy_from_slice(reverse);
-        books.map_again();
+        let tables = &mut self.tables;
+        std::mem::swap(&mut tables.map, &mut scratch.map);
+        std::mem::swap(&mut tables.reverse, &mut scratch.reverse);
+        tables.reverse.copy_from_slice(reverse);
+        tables.map_again();
         for (index, &lpn) in share.iter().enumerate() {
             if let Some(&ahead) = share.get(index + AHEAD) {
-                books.prefetch(ahead);
+                tables.prefetch(ahead);
             }
-            let ppn = books.take(0, aim.host_point, Claimant::Host).expect("ageing keeps every plane above its reserve");
-            books.commit_write(lpn, ppn);
-            if books.free_pages(0) < aim.target
-                && let Some(victim) = books.greedy_victim(0)
+            let ppn = tables.take(0, aim.host_point, Claimant::Host).expect("ageing keeps every plane above its reserve");
+            tables.commit_write(lpn, ppn);
+            if tables.free_pages(0) < aim.target
+                && let Some(victim) = tables.greedy_victim(0)
             {
-                self.recent.push(books.valid_pages(victim));
-                self.sum.moved += u64::from(books.collect_whole(victim, aim.gc_point, &mut scratch.owners));
+                self.recent.push(tables.valid_pages(victim));
+                self.sum.moved += u64::from(tables.collect_whole(victim, aim.gc_point, &mut scratch.owners));
                 self.sum.erases += 1;
             }
         }
         self.sum.written += share.len() as u64;
-        reverse.copy_from_slice(&books.reverse);
-        std::mem::swap(&mut books.map, &mut scratch.map);
-        std::mem::swap(&mut books.reverse, &mut scratch.reverse);
+        reverse.copy_from_slice(&tables.reverse);
+        std::mem::swap(&mut tables.map, &mut scratch.map);
+        std::mem::swap(&mut tables.reverse, &mut scratch.reverse);
     }
 }
 
@@ -207,7 +208,7 @@ fn words(first: u32, count: u32) -> impl Iterator<Item = (usize, u64)> {
     })
 }
 
-impl Books {
+impl Tables {
     /// Moves every valid page of a block to one write point and erases the block, as `collect_functionally` does page by page.
     /// `owners` is scratch.
     fn collect_whole(&mut self, victim: BlockIx, write_point: usize, owners: &mut Vec<Lpn>) -> u32 {
@@ -245,15 +246,15 @@ impl Books {
             for (word, mask) in words(to, count) {
                 self.valid[word] |= mask;
             }
-            let books = &mut self.planes[plane as usize];
-            books.free_pages -= count - 1;
-            books.programs += u64::from(count) - 1;
+            let tables = &mut self.planes[plane as usize];
+            tables.free_pages -= count - 1;
+            tables.programs += u64::from(count) - 1;
             self.next_page[block as usize] += count as u16 - 1;
             self.counts[block as usize] += count as i16;
             if to + count == end {
-                books.open[write_point] = NONE;
+                tables.open[write_point] = NONE;
                 self.counts[block as usize] -= NOT_A_VICTIM;
-                self.closed_at[block as usize] = books.programs;
+                self.closed_at[block as usize] = tables.programs;
                 self.count_fell(block);
             }
             left = rest;
@@ -263,7 +264,7 @@ impl Books {
         owners.len() as u32
     }
 
-    /// The books of one of its planes alone, without maps. The drive is erased.
+    /// The tables of one of its planes alone, without maps. The drive is erased.
     fn one_plane(&self, plane: PlaneIx) -> Self {
         let geometry = Geometry { channels: 1, chips_per_channel: 1, dies_per_chip: 1, planes_per_die: 1, ..self.geometry.clone() };
         let mut one = Self::without_maps(&geometry, self.write_points(plane) as u32, self.reserve_blocks);

@@ -1,6 +1,6 @@
 //! Whether a drive is steady, by SNIA's Solid State Storage Performance Test Specification (PTS, version 2.0.2, "steady
 //! state"): over a window of five rounds the tracked value ranges over less than 20 % of its mean, and the straight line
-//! fitted to it rises or falls by less than 10 % of the mean. Tracked here is write amplification: a drive in the books alone
+//! fitted to it rises or falls by less than 10 % of the mean. Tracked here is write amplification: a drive in the tables alone
 //! has no times, and those that PTS tracks follow from it.
 
 /// Rounds in the window.

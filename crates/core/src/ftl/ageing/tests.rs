@@ -4,7 +4,7 @@ use crate::device::{AgeingMethod, AgeingVictims, Device, Geometry, StartingState
 use crate::drive::Drive;
 use crate::ftl::ageing::common::*;
 use crate::ids::NONE;
-use crate::observe::Blind;
+use crate::observe::NullObserver;
 use crate::policy::GcTriggerPolicy;
 use crate::policy::answers::Scope;
 use crate::policy::gc_trigger::never::Never;
@@ -19,12 +19,12 @@ fn device(planes: u32, blocks_per_plane: u32, pages_per_block: u32) -> Device {
     device
 }
 
-fn drive(device: &Device, design: Design) -> Drive<Blind> {
-    Drive::new(device, design, false, Blind).unwrap()
+fn drive(device: &Device, design: Design) -> Drive<NullObserver> {
+    Drive::new(device, design, false, NullObserver).unwrap()
 }
 
 /// Write amplification over a further fifth of the live pages' number of random overwrites.
-fn next_fifth(drive: &mut Drive<Blind>) -> f64 {
+fn next_fifth(drive: &mut Drive<NullObserver>) -> f64 {
     let live = LivePages { mapped: drive.flash.device.mapped_pages(), stripes: None, beyond: &[] };
     let writes = live.count() / 5;
     let moved = drive.overwrite_for_test(live, writes, 99);
@@ -90,7 +90,7 @@ fn a_state_without_theory_or_fixed_planes_is_refused_with_both_keys() {
     device.state.ageing = AgeingMethod::Statistical;
     device.state.victims = AgeingVictims::Design;
     let refusal = |chain: &str| {
-        Drive::new(&device, with_victims(plain_design(Scope::Plane), chain), false, Blind).err().map(|error| error.to_string())
+        Drive::new(&device, with_victims(plain_design(Scope::Plane), chain), false, NullObserver).err().map(|error| error.to_string())
     };
     for chain in ["{ policy = \"cost_benefit\" }", "{ policy = \"least_worn\" }, { policy = \"greedy\" }"] {
         let error = refusal(chain).expect(chain);
@@ -100,7 +100,7 @@ fn a_state_without_theory_or_fixed_planes_is_refused_with_both_keys() {
 }
 
 #[test]
-fn ageing_is_stopped_when_it_is_told_so_and_leaves_the_books_in_order() {
+fn ageing_is_stopped_when_it_is_told_so_and_leaves_the_tables_in_order() {
     for ageing in [AgeingMethod::Overwrite, AgeingMethod::Steady, AgeingMethod::Statistical] {
         let mut device = device(4, 32, 16);
         device.state = StartingState { overwrite_percent: 300, ageing, ..device.state };
@@ -210,19 +210,19 @@ proptest! {
         let mut drives = [(); 2].map(|()| drive(&device, shape.design()));
         let needed = shape.live().count().div_ceil(u64::from(device.geometry.planes())) as u32 / device.geometry.pages_per_block;
         if needed + shape.write_points + shape.reserve_blocks + 3 < device.geometry.blocks_per_plane {
-            drives.iter_mut().for_each(|drive| drive.up.ftl.books.draw_bad_blocks(bad_blocks, shape.seed));
+            drives.iter_mut().for_each(|drive| drive.up.ftl.tables.draw_bad_blocks(bad_blocks, shape.seed));
         }
         let planewise = Planewise::new(&mut drives[0]);
         prop_assert!(planewise.is_some());
         let by_plane = drives[0].age_by_writing(shape.live(), shape.seed, planewise, &Several(workers), &|_, _| true);
         let by_page = drives[1].age_by_writing(shape.live(), shape.seed, None, &OneByOne, &|_, _| true);
         prop_assert_eq!(by_plane, by_page);
-        prop_assert!(drives[0].up.ftl.books == drives[1].up.ftl.books, "the books differ");
+        prop_assert!(drives[0].up.ftl.tables == drives[1].up.ftl.tables, "the tables differ");
         prop_assert_eq!(drives[0].audit(), Ok(()));
     }
 
     #[test]
-    fn a_layout_keeps_the_books_in_order_whatever_the_drive(
+    fn a_layout_keeps_the_tables_in_order_whatever_the_drive(
         shape in shapes(&["{ policy = \"greedy\" }", "{ policy = \"fifo\" }", "{ policy = \"least_worn\" }", "{ policy = \"d_choices\", d = 3 }"])
     ) {
         let mut device = shape.device.clone();
@@ -232,20 +232,20 @@ proptest! {
         let mut drive = drive(&device, design);
         let aged = drive.age(shape.seed, &shape.beyond, |_, _| true);
         prop_assert_eq!(drive.audit(), Ok(()));
-        let books = &drive.up.ftl.books;
-        let mapped = books.map.iter().filter(|&&ppn| ppn != NONE).count() as u64;
+        let tables = &drive.up.ftl.tables;
+        let mapped = tables.map.iter().filter(|&&ppn| ppn != NONE).count() as u64;
         prop_assert_eq!(mapped, aged.live_pages);
         prop_assert!(aged.free_pages_min >= (shape.write_points + shape.reserve_blocks + 1) * device.geometry.pages_per_block);
         let blocks = device.geometry.planes() * device.geometry.blocks_per_plane;
-        let erases: u64 = (0..blocks).map(|block| u64::from(books.erase_count(block))).sum();
+        let erases: u64 = (0..blocks).map(|block| u64::from(tables.erase_count(block))).sum();
         prop_assert_eq!(erases, aged.erases);
         // Writing goes on from it.
         if shape.live().count() > 0 {
             drive.overwrite_for_test(shape.live(), 500, shape.seed);
             prop_assert_eq!(drive.audit(), Ok(()));
         }
-        let map = drive.up.ftl.books.map.clone();
-        let (recovered, _) = drive.up.ftl.books.recovered_for_test(false);
+        let map = drive.up.ftl.tables.map.clone();
+        let (recovered, _) = drive.up.ftl.tables.recovered_for_test(false);
         prop_assert_eq!(recovered.map, map, "the present copy of each page is the youngest");
     }
 }

@@ -8,7 +8,7 @@ use crate::ftl::above::WithFtl;
 use crate::ftl::ageing::common::{Aged, LivePages, Workers, designs_own_victims, free_target};
 use crate::ftl::ageing::planewise::Planewise;
 use crate::ftl::ageing::steady;
-use crate::ftl::{Books, Claimant};
+use crate::ftl::{Claimant, Tables};
 use crate::ids::{BlockIx, Lpn, NONE, PlaneIx};
 use crate::policy::interface::Place;
 use crate::raid::front::{Front, WithRaid};
@@ -17,10 +17,10 @@ use std::sync::atomic::{AtomicU64, Ordering};
 /// Pages that ageing looks ahead, so that map entries are near when they are needed.
 const BATCH: usize = 32;
 
-/// Hears pages done and pages in all, and says whether to go on.
+/// Is given pages done and pages in all, and says whether to go on.
 pub(super) type Progress<'a> = &'a (dyn Fn(u64, u64) -> bool + Sync);
 
-/// What writes in the books aim at.
+/// What writes in the tables aim at.
 #[derive(Clone, Copy, Default)]
 pub(super) struct Aim {
     /// Erased pages below which a plane is collected.
@@ -60,7 +60,7 @@ where
 {
     pub(super) fn aim(&mut self) -> Aim {
         let mut target = free_target(&self.flash.device, self.policies());
-        if self.flash.traits.late {
+        if self.flash.traits.late_bound {
             // Erased pages in open blocks, half of each, are none of a pool that counts erased blocks.
             target += self.policies().gc.write_points * self.flash.device.geometry.pages_per_block / 2;
         }
@@ -86,10 +86,10 @@ where
         let mut rounds = Vec::new();
         let mut steady = None;
         let done = AtomicU64::new(0);
-        let tell = |written, total| progress(done.fetch_add(written, Ordering::Relaxed) + written, total);
+        let report = |written, total| progress(done.fetch_add(written, Ordering::Relaxed) + written, total);
         let mut goes_on = self
-            .write_pages(&mut planewise, &mut tally, live.count(), &mut live.in_order(), workers, &|done| tell(done, total))
-            && self.write_pages(&mut planewise, &mut tally, overwrites, &mut random, workers, &|done| tell(done, total));
+            .write_pages(&mut planewise, &mut tally, live.count(), &mut live.in_order(), workers, &|done| report(done, total))
+            && self.write_pages(&mut planewise, &mut tally, overwrites, &mut random, workers, &|done| report(done, total));
         let sum = |planewise: &Option<Planewise>, tally: &Tally| planewise.as_ref().map_or(tally.sum, Planewise::sum);
         if state.ageing == AgeingMethod::Steady {
             let is_steady = loop {
@@ -98,7 +98,7 @@ where
                 }
                 let before = sum(&planewise, &tally);
                 total = before.written + round * steady::WINDOW.saturating_sub(rounds.len()).max(1) as u64;
-                goes_on = self.write_pages(&mut planewise, &mut tally, round, &mut random, workers, &|done| tell(done, total));
+                goes_on = self.write_pages(&mut planewise, &mut tally, round, &mut random, workers, &|done| report(done, total));
                 rounds.push((round + sum(&planewise, &tally).moved - before.moved) as f64 / round as f64);
                 if steady::is_steady(&rounds) {
                     break true;
@@ -115,7 +115,7 @@ where
         Aged { written_pages: written, moved_pages: moved, erases, victim_valid_permille, rounds, steady, ..Aged::default() }
     }
 
-    /// Writes `count` pages of a stream. Returns false if `progress`, which hears of pages as they are written, said so.
+    /// Writes `count` pages of a stream. Returns false if `progress`, which is given the pages written, said so.
     fn write_pages<N: FnMut() -> Lpn + Clone>(
         &mut self,
         planewise: &mut Option<Planewise>,
@@ -140,15 +140,15 @@ where
     ) -> bool {
         let mut batch = [0 as Lpn; BATCH];
         let mut left = count;
-        let (mut batches, mut told) = (0u32, count);
+        let (mut batches, mut reported) = (0u32, count);
         while left > 0 {
             let batch = &mut batch[..left.min(BATCH as u64) as usize];
             for lpn in batch.iter_mut() {
                 *lpn = next();
-                self.up.ftl.books.prefetch(*lpn);
+                self.up.ftl.tables.prefetch(*lpn);
             }
             for &lpn in &*batch {
-                self.up.ftl.books.prefetch_copy(lpn);
+                self.up.ftl.tables.prefetch_copy(lpn);
             }
             for &lpn in &*batch {
                 let plane = self.ask(|policies, view| policies.place.plane(view, lpn));
@@ -156,21 +156,21 @@ where
             }
             left -= batch.len() as u64;
             batches += 1;
-            if batches & 0x7fff == 0 && !progress(std::mem::replace(&mut told, left) - left) {
+            if batches & 0x7fff == 0 && !progress(std::mem::replace(&mut reported, left) - left) {
                 return false;
             }
         }
-        progress(told)
+        progress(reported)
     }
 
-    /// Writes a page in the books, and collects its plane down to the target.
+    /// Writes a page in the tables, and collects its plane down to the target.
     #[inline]
     fn write_functionally(&mut self, lpn: Lpn, plane: PlaneIx, tally: &mut Tally) {
         let write_point = self.ageing_point(plane, false);
-        let ppn = self.up.ftl.books.take(plane, write_point, Claimant::Host).expect("ageing keeps every plane above its reserve");
-        self.up.ftl.books.commit_write(lpn, ppn);
+        let ppn = self.up.ftl.tables.take(plane, write_point, Claimant::Host).expect("ageing keeps every plane above its reserve");
+        self.up.ftl.tables.commit_write(lpn, ppn);
         tally.sum.written += 1;
-        if self.up.ftl.books.free_pages(plane) < tally.target {
+        if self.up.ftl.tables.free_pages(plane) < tally.target {
             self.collect_for_ageing(plane, tally);
         }
     }
@@ -180,14 +180,14 @@ where
         if designs_own_victims(&self.flash.device) {
             return self.choose_victim(plane);
         }
-        self.up.ftl.books.greedy_victim(plane)
+        self.up.ftl.tables.greedy_victim(plane)
     }
 
     fn collect_for_ageing(&mut self, plane: PlaneIx, tally: &mut Tally) {
         // If nothing is stale yet, the live data alone exceed the target, and only the reserve bounds the plane.
         let Some(victim) = self.victim_for_ageing(plane) else { return };
         if let Some(recent) = tally.recent.get_mut(plane as usize) {
-            recent.push(self.up.ftl.books.valid_pages(victim));
+            recent.push(self.up.ftl.tables.valid_pages(victim));
         }
         tally.sum.moved += u64::from(self.collect_functionally(victim));
         tally.sum.erases += 1;
@@ -195,18 +195,18 @@ where
 
     /// The floor of a run's time: page requests (whether a write, and first sector) through map and GC bookkeeping alone, at
     /// the erased share of the starting state. Returns the reads that found a mapped page.
-    pub fn replay_in_books(&mut self, requests: impl Iterator<Item = (bool, u64)>) -> u64 {
+    pub fn replay_in_tables(&mut self, requests: impl Iterator<Item = (bool, u64)>) -> u64 {
         let per_page = u64::from(self.flash.device.geometry.sectors_per_page());
         let mut batch = [(false, 0 as Lpn); BATCH];
         let mut count = 0;
         for (request, slot) in requests.zip(&mut batch) {
             *slot = (request.0, (request.1 / per_page) as Lpn);
-            self.up.ftl.books.prefetch(slot.1);
+            self.up.ftl.tables.prefetch(slot.1);
             count += 1;
         }
         for &(write, lpn) in &batch[..count] {
             if write {
-                self.up.ftl.books.prefetch_copy(lpn);
+                self.up.ftl.tables.prefetch_copy(lpn);
             }
         }
         let mut tally = Tally { target: self.aim().target, ..Tally::default() };
@@ -216,7 +216,7 @@ where
                 let plane = self.ask(|policies, view| policies.place.plane(view, lpn));
                 self.write_functionally(lpn, plane, &mut tally);
             } else {
-                mapped += u64::from(self.up.ftl.books.lookup(lpn) != NONE);
+                mapped += u64::from(self.up.ftl.tables.lookup(lpn) != NONE);
             }
         }
         mapped
@@ -257,7 +257,7 @@ fn mean_permille(planes: &[RecentVictims], pages_per_block: u32) -> u32 {
     (sum * 1000 / (victims.max(1) as u64 * u64::from(pages_per_block))) as u32
 }
 
-impl Books {
+impl Tables {
     /// The block of a plane with the fewest valid pages; none if nothing is stale.
     #[inline]
     pub(super) fn greedy_victim(&self, plane: PlaneIx) -> Option<BlockIx> {

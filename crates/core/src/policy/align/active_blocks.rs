@@ -46,9 +46,9 @@ impl ActiveBlocks {
 
 /// The write points of a plane that take a page of a claimant now, each with its offset.
 fn points(view: View<'_>, plane: PlaneIx, claimant: Claimant) -> impl Iterator<Item = (usize, u32)> {
-    let books = view.books();
-    let all = 0..books.write_points(plane);
-    all.filter(move |&point| books.can_take(plane, point, claimant)).map(move |point| (point, books.next_offset(plane, point)))
+    let tables = view.tables();
+    let all = 0..tables.write_points(plane);
+    all.filter(move |&point| tables.can_take(plane, point, claimant)).map(move |point| (point, tables.next_offset(plane, point)))
 }
 
 impl Align for ActiveBlocks {
@@ -105,7 +105,7 @@ impl Align for ActiveBlocks {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::ftl::Books;
+    use crate::ftl::Tables;
     use crate::testkit::Parts;
     use crate::testkit::tiny_device;
     use crate::traits::Traits;
@@ -115,12 +115,12 @@ mod tests {
         let mut device = tiny_device();
         (device.geometry.channels, device.geometry.planes_per_die) = (1, 3);
         (device.geometry.pages_per_block, device.geometry.blocks_per_plane) = (8, 8);
-        let books = Books::new(&device.geometry, device.logical_pages(), 2, 1, false);
-        let mut state = Parts::new(&device, books, Traits { gc_through_controller: true, ..Traits::PLAIN });
+        let tables = Tables::new(&device.geometry, device.logical_pages(), 2, 1, false);
+        let mut state = Parts::new(&device, tables, Traits { gc_through_controller: true, ..Traits::PLAIN });
         for (plane, pages) in (0..).zip(open) {
             for (point, pages) in pages.into_iter().enumerate() {
                 for _ in 0..pages {
-                    state.ftl.books.take(plane, point, Claimant::Host).unwrap();
+                    state.ftl.tables.take(plane, point, Claimant::Host).unwrap();
                 }
             }
         }
@@ -152,7 +152,7 @@ mod tests {
         let state = state([[3, 5], [5, 0], [0, 0]]);
         let ask = |skips, offset, for_gc| ActiveBlocks::new(skips).partner_point(state.view(), 0, offset, for_gc);
         assert_eq!((ask(0, 5, true), ask(0, 3, false), ask(0, 4, true)), (Some(1), Some(0), None));
-        assert_eq!((ask(1, 4, true), ask(1, 4, false)), (Some(0), None), "only beside GC");
+        assert_eq!((ask(1, 4, true), ask(1, 4, false)), (Some(0), None), "only with GC");
         assert_eq!((ask(2, 7, true), ask(1, 7, true)), (Some(1), None));
     }
 

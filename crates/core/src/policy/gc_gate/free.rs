@@ -6,8 +6,8 @@
 //! **Source.** At once: the baseline of most papers. The quiet channel, and one GC at a time on each channel, are the soft
 //! threshold of the simulator that the TTFLASH authors released; TTFLASH, section 3, leaves the start open.
 //!
-//! **Parameters.** `start`: `immediate` (default) or `quiet_channel`. `one_per_channel` (default false): a GC at work on the channel
-//! keeps the gate shut for another, which could only wait there, holding its plane, where a GC holds its channel.
+//! **Parameters.** `start`: `immediate` (default) or `quiet_channel`. `one_per_channel` (default false): a GC at work on the
+//! channel keeps the gate closed for another, which could only wait there, with its plane locked, where a GC locks its channel.
 //!
 //! **Cost.** GCs that start at once meet whatever the host is doing. Put off under load, more of them become urgent.
 
@@ -55,7 +55,7 @@ impl Free {
         Self { start: Start::QuietChannel, one_per_channel: true }
     }
 
-    /// Whether it is never shut.
+    /// Whether it is never closed.
     pub(crate) fn is_always_open(&self) -> bool {
         self.start == Start::Immediate && !self.one_per_channel
     }
@@ -70,7 +70,7 @@ impl GcGate for Free {
     fn may_start(&mut self, view: View<'_>, plane: PlaneIx, _: Want) -> Gate {
         let quiet = self.start == Start::Immediate || view.host_operations_on_channel_of(plane) == 0;
         let alone = !self.one_per_channel || view.gcs_on_channel_of(plane) == 0;
-        if quiet && alone { Gate::Open } else { Gate::Shut }
+        if quiet && alone { Gate::Open } else { Gate::Closed }
     }
 }
 
@@ -85,11 +85,11 @@ mod tests {
         let mut quiet = Free::on_a_quiet_channel();
         assert_eq!(quiet.may_start(state.view(), 0, Want::Soft), Gate::Open);
         state.flash.channels_for_test()[0].host_operations = 1;
-        assert_eq!(quiet.may_start(state.view(), 0, Want::Soft), Gate::Shut);
+        assert_eq!(quiet.may_start(state.view(), 0, Want::Soft), Gate::Closed);
         assert_eq!(Free::default().may_start(state.view(), 0, Want::Soft), Gate::Open, "it starts at once");
         state.flash.channels_for_test()[0].host_operations = 0;
         state.ftl.gc.channels_for_test()[0].under_way = 1;
-        assert_eq!(quiet.may_start(state.view(), 0, Want::Soft), Gate::Shut);
+        assert_eq!(quiet.may_start(state.view(), 0, Want::Soft), Gate::Closed);
         assert_eq!(quiet.may_start(state.view(), 1, Want::Soft), Gate::Open, "plane 1 is on the other channel");
         let mut any = Free { one_per_channel: false, ..quiet };
         assert_eq!(any.may_start(state.view(), 0, Want::Soft), Gate::Open);

@@ -26,16 +26,16 @@ pub struct OnePerDie {}
 
 impl GcGate for OnePerDie {
     fn may_start(&mut self, view: View<'_>, plane: PlaneIx, _: Want) -> Gate {
-        let erased = |plane: PlaneIx| view.books().free_pages(plane);
+        let erased = |plane: PlaneIx| view.tables().free_pages(plane);
         let moves = |other: PlaneIx| view.in_gc(other) && !view.gc_drains(other);
         let goes_before = |other: PlaneIx| moves(other) || view.waits_at_gate(other) && erased(other) < erased(plane);
         let planes = || view.planes_of(view.geometry().die_of(plane));
         if planes().any(|other| other != plane && goes_before(other)) {
-            return Gate::Shut;
+            return Gate::Closed;
         }
         let drain = planes().filter(|&other| view.in_gc(other)).count() as u32;
-        let erased_blocks: u32 = planes().map(|other| view.books().erased_blocks(other)).sum();
-        if drain > 0 && erased_blocks <= drain { Gate::Shut } else { Gate::Open }
+        let erased_blocks: u32 = planes().map(|other| view.tables().erased_blocks(other)).sum();
+        if drain > 0 && erased_blocks <= drain { Gate::Closed } else { Gate::Open }
     }
 
     fn strict(&mut self) -> bool {
@@ -50,7 +50,7 @@ impl GcGate for OnePerDie {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::ftl::{Books, Claimant};
+    use crate::ftl::{Claimant, Tables};
     use crate::gc::state::GcState;
     use crate::testkit::Parts;
     use crate::testkit::tiny_device;
@@ -60,15 +60,15 @@ mod tests {
     fn the_plane_with_the_fewest_erased_pages_goes_first_and_alone() {
         let mut device = tiny_device();
         device.geometry.planes_per_die = 2;
-        let books = Books::new(&device.geometry, device.logical_pages(), 1, 1, false);
-        let mut state = Parts::new(&device, books, Traits { gc_through_controller: true, ..Traits::PLAIN });
+        let tables = Tables::new(&device.geometry, device.logical_pages(), 1, 1, false);
+        let mut state = Parts::new(&device, tables, Traits { gc_through_controller: true, ..Traits::PLAIN });
         let ask = |state: &Parts, plane| OnePerDie {}.may_start(state.view(), plane, Want::Hard);
-        state.ftl.books.take(0, 0, Claimant::Host).unwrap();
+        state.ftl.tables.take(0, 0, Claimant::Host).unwrap();
         assert_eq!(ask(&state, 1), Gate::Open, "nobody else wants one");
         state.ftl.gc.gated_for_test()[0] = 0b11;
-        assert_eq!((ask(&state, 0), ask(&state, 1)), (Gate::Open, Gate::Shut));
+        assert_eq!((ask(&state, 0), ask(&state, 1)), (Gate::Open, Gate::Closed));
         state.ftl.gc.planes_for_test()[0].state = GcState::Claiming;
-        assert_eq!((ask(&state, 1), ask(&state, 2)), (Gate::Shut, Gate::Open), "the other die is free");
+        assert_eq!((ask(&state, 1), ask(&state, 2)), (Gate::Closed, Gate::Open), "the other die is free");
         // It has read the one page of its victim, which waits to be programmed.
         state.ftl.gc.gated_for_test()[0] = 0b10;
         (
@@ -78,10 +78,10 @@ mod tests {
             state.ftl.gc.planes_for_test()[0].in_ram,
         ) = (GcState::Moving, 0, 4, 1);
         assert_eq!(ask(&state, 1), Gate::Open);
-        while state.ftl.books.erased_blocks(0) + state.ftl.books.erased_blocks(1) > 1 {
-            let plane = PlaneIx::from(state.ftl.books.erased_blocks(0) == 0);
-            state.ftl.books.take(plane, 0, Claimant::Gc).unwrap();
+        while state.ftl.tables.erased_blocks(0) + state.ftl.tables.erased_blocks(1) > 1 {
+            let plane = PlaneIx::from(state.ftl.tables.erased_blocks(0) == 0);
+            state.ftl.tables.take(plane, 0, Claimant::Gc).unwrap();
         }
-        assert_eq!(ask(&state, 1), Gate::Shut, "the one erased block is for the GC that drains");
+        assert_eq!(ask(&state, 1), Gate::Closed, "the one erased block is for the GC that drains");
     }
 }

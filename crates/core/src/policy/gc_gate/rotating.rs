@@ -82,7 +82,7 @@ impl Rotating {
         let size = group.len() as u32;
         let after = (position(plane) + size - 1 - position(last)) % size;
         match self.turn {
-            Turn::FewestFree => (view.books().free_pages(plane), after),
+            Turn::FewestFree => (view.tables().free_pages(plane), after),
             Turn::RoundRobin => (after, 0),
         }
     }
@@ -99,14 +99,14 @@ impl GcGate for Rotating {
         let Some(stripes) = view.stripes() else { return Gate::Open };
         self.wants[plane as usize] = want;
         if stripes.rotation_group(plane).any(|other| other != plane && view.in_gc(other)) {
-            return Gate::Shut;
+            return Gate::Closed;
         }
         let index = stripes.rotation_index(plane).0 as usize;
         // An urgent plane that nothing keeps back starts: if another is urgent too, both would anyhow.
         let unbound = want == Want::Hard && !self.strict;
         if !unbound {
             if !self.is_ready(view, plane) {
-                return Gate::Shut;
+                return Gate::Closed;
             }
             let group: Vec<PlaneIx> = stripes.rotation_group(plane).collect();
             let own = self.place(view, plane, self.last[index], &group);
@@ -117,7 +117,7 @@ impl GcGate for Rotating {
                     && self.place(view, other, self.last[index], &group) < own
             };
             if group.iter().find(before).is_some() {
-                return Gate::Shut;
+                return Gate::Closed;
             }
         }
         self.last[index] = plane;
@@ -153,17 +153,17 @@ mod tests {
     }
 
     #[test]
-    fn a_gc_in_the_group_shuts_it_for_the_others_of_the_group_alone() {
+    fn a_gc_in_the_group_closes_it_for_the_others_of_the_group_alone() {
         let mut state = state_with_stripes(4, 2, 4);
         let mut gate = gate(&state, false, Turn::FewestFree);
         assert_eq!(gate.may_start(state.view(), 0, Want::Soft), Gate::Open);
         state.ftl.gc.planes_for_test()[2].state = GcState::Claiming;
-        assert_eq!(gate.may_start(state.view(), 0, Want::Soft), Gate::Shut);
-        assert_eq!(gate.may_start(state.view(), 0, Want::Hard), Gate::Shut, "the mechanism passes it, and counts a violation");
+        assert_eq!(gate.may_start(state.view(), 0, Want::Soft), Gate::Closed);
+        assert_eq!(gate.may_start(state.view(), 0, Want::Hard), Gate::Closed, "the mechanism passes it, and counts a violation");
         assert_eq!(gate.may_start(state.view(), 1, Want::Soft), Gate::Open, "plane 1 is in the other group");
         state.ftl.gc.planes_for_test()[2].state = GcState::Idle;
         state.flash.channels_for_test()[0].host_operations = 1;
-        assert_eq!(gate.may_start(state.view(), 0, Want::Soft), Gate::Shut, "its channel is not quiet");
+        assert_eq!(gate.may_start(state.view(), 0, Want::Soft), Gate::Closed, "its channel is not quiet");
         assert_eq!(gate.may_start(state.view(), 0, Want::Hard), Gate::Open);
     }
 
@@ -171,9 +171,9 @@ mod tests {
     fn of_those_that_wait_the_one_with_the_fewest_erased_pages_goes_first() {
         let mut state = state_with_stripes(4, 2, 4);
         let mut gate = gate(&state, false, Turn::FewestFree);
-        state.ftl.books.take(4, 0, Claimant::Gc).unwrap();
+        state.ftl.tables.take(4, 0, Claimant::Gc).unwrap();
         state.ftl.gc.gated_for_test()[0] = 1 << 4 | 1 << 6;
-        assert_eq!(gate.may_start(state.view(), 6, Want::Soft), Gate::Shut, "plane 4 has fewer");
+        assert_eq!(gate.may_start(state.view(), 6, Want::Soft), Gate::Closed, "plane 4 has fewer");
         assert_eq!(gate.may_start(state.view(), 4, Want::Soft), Gate::Open);
         state.flash.channels_for_test()[2].host_operations = 1;
         assert_eq!(gate.may_start(state.view(), 6, Want::Soft), Gate::Open, "plane 4 could not start now");
@@ -184,9 +184,9 @@ mod tests {
         let mut state = state_with_stripes(4, 2, 4);
         let mut gate = gate(&state, true, Turn::RoundRobin);
         assert_eq!(gate.may_start(state.view(), 2, Want::Hard), Gate::Open);
-        state.ftl.books.take(0, 0, Claimant::Gc).unwrap();
+        state.ftl.tables.take(0, 0, Claimant::Gc).unwrap();
         state.ftl.gc.gated_for_test()[0] = 1 | 1 << 4;
-        assert_eq!(gate.may_start(state.view(), 0, Want::Hard), Gate::Shut, "plane 4 follows plane 2, and the gate is strict");
+        assert_eq!(gate.may_start(state.view(), 0, Want::Hard), Gate::Closed, "plane 4 follows plane 2, and the gate is strict");
         assert_eq!(gate.may_start(state.view(), 4, Want::Hard), Gate::Open);
         assert_eq!(gate.may_start(state.view(), 0, Want::Hard), Gate::Open);
     }

@@ -143,7 +143,7 @@ impl GcTrigger for BackgroundEmergency {
 
     #[inline]
     fn want(&mut self, view: View<'_>, plane: PlaneIx) -> Want {
-        let erased = view.books().erased_blocks(plane);
+        let erased = view.tables().erased_blocks(plane);
         if erased >= self.background_share {
             Want::No
         } else if erased >= self.emergency_share {
@@ -177,7 +177,7 @@ mod tests {
                 Want::Hard
             };
             assert_eq!(trigger.want(state.view(), 0), expected, "{taken} pages taken");
-            state.ftl.books.take(0, 0, Claimant::Gc).unwrap();
+            state.ftl.tables.take(0, 0, Claimant::Gc).unwrap();
         }
     }
 

@@ -1,7 +1,7 @@
 //! # No GC
 //!
 //! **What it does.** No plane ever wants a GC: the raw performance of the flash. A drive that runs out of erased pages under
-//! it ends the run with an error that names the twin in which GC costs no time, `ideal-no-gc`.
+//! it ends the run with an error that names the twin in which GC costs no time, `ideal-gc`.
 //!
 //! **Source.** TTFLASH, section 6.1 ("NoGC").
 //!
@@ -42,7 +42,7 @@ mod tests {
     #[test]
     fn even_a_plane_without_erased_pages_wants_none() {
         let mut state = tiny_state();
-        while state.ftl.books.take(0, 0, Claimant::Gc).is_some() {}
+        while state.ftl.tables.take(0, 0, Claimant::Gc).is_some() {}
         assert_eq!(Never {}.want(state.view(), 0), Want::No);
     }
 }

@@ -164,12 +164,12 @@ impl GcTrigger for Watermark {
     #[inline]
     fn want(&mut self, view: View<'_>, plane: PlaneIx) -> Want {
         let free = match self.of {
-            Of::Plane => view.books().free_pages(plane),
+            Of::Plane => view.tables().free_pages(plane),
             // A plane that has no room itself does not wait for the others.
-            Of::Die if view.books().free_pages(plane) <= view.books().pages_kept() => 0,
+            Of::Die if view.tables().free_pages(plane) <= view.tables().pages_kept() => 0,
             Of::Die => {
                 let planes = view.planes_of(view.geometry().die_of(plane));
-                planes.map(|plane| view.books().free_pages(plane)).sum::<u32>() / view.geometry().planes_per_die
+                planes.map(|plane| view.tables().free_pages(plane)).sum::<u32>() / view.geometry().planes_per_die
             }
         };
         if free >= self.soft_pages {
@@ -207,7 +207,7 @@ mod tests {
                 Want::Hard
             };
             assert_eq!(want, expected, "{free} of {pages} pages erased");
-            state.ftl.books.take(0, 0, Claimant::Gc).unwrap();
+            state.ftl.tables.take(0, 0, Claimant::Gc).unwrap();
         }
     }
 
@@ -234,20 +234,20 @@ mod tests {
     fn a_die_wants_gc_by_the_mean_of_its_planes_and_a_plane_without_room_by_itself() {
         let mut device = tiny_device();
         device.geometry.planes_per_die = 2;
-        let books = crate::ftl::Books::new(&device.geometry, device.logical_pages(), 1, 1, false);
-        let mut state = crate::testkit::Parts::new(&device, books, Traits { gc_through_controller: true, ..Traits::PLAIN });
+        let tables = crate::ftl::Tables::new(&device.geometry, device.logical_pages(), 1, 1, false);
+        let mut state = crate::testkit::Parts::new(&device, tables, Traits { gc_through_controller: true, ..Traits::PLAIN });
         let mut trigger = Watermark::new(75.0, 25.0).of(Of::Die);
         trigger.prepare(&device).unwrap();
         let mut take = |state: &mut crate::testkit::Parts, pages: u32| {
             for _ in 0..pages {
-                state.ftl.books.take(0, 0, Claimant::Gc).unwrap();
+                state.ftl.tables.take(0, 0, Claimant::Gc).unwrap();
             }
             [0, 1].map(|plane| trigger.want(state.view(), plane))
         };
         // Two planes of 32 pages: 48 erased ones are three quarters of the die's.
         assert_eq!(take(&mut state, 16), [Want::No, Want::No]);
         assert_eq!(take(&mut state, 1), [Want::Soft, Want::Soft]);
-        let kept = state.ftl.books.pages_kept();
+        let kept = state.ftl.tables.pages_kept();
         assert_eq!(take(&mut state, 15 - kept - 1), [Want::Soft, Want::Soft]);
         assert_eq!(take(&mut state, 1), [Want::Hard, Want::Soft], "the other plane has all its pages");
     }

@@ -9,7 +9,7 @@
 //! decision.
 //!
 //! **Parameters.** `deadline_us` (default 20000): microseconds from a page's arrival at its die to its deadline; at least the time of
-//! one page. To be used with `preemptible` in `[gc_hold]`, which gives the die up after each page. The results count the requests
+//! one page. To be used with `preemptible` in `[gc_lock]`, which gives the die up after each page. The results count the requests
 //! that took longer.
 //!
 //! **Cost.** Requests take longer than they would if GC waited for a pause, up to their deadlines; a write load without slack puts
@@ -92,8 +92,8 @@ impl Order for DeadlineSlack {
         let slack = self.slack(view, view.geometry().die_of(candidates[0].plane));
         oldest(candidates, |candidate| match candidate.class {
             Class::Gc | Class::GcProgram => 0,
-            Class::Hold if candidate.urgent => 0,
-            Class::Hold => {
+            Class::Lock if candidate.urgent => 0,
+            Class::Lock => {
                 let step = if view.gc_only_erases(candidate.plane) { self.times.erase } else { self.times.page_move };
                 if slack.is_none_or(|slack| step <= slack) { 1 } else { 8 }
             }
@@ -114,7 +114,7 @@ impl Order for DeadlineSlack {
 mod tests {
     use super::*;
     use crate::flash::op::{Op, OpKind, Owner};
-    use crate::observe::Occupant;
+    use crate::observe::TrafficClass;
     use crate::testkit::{tiny_device, tiny_state};
 
     #[test]
@@ -123,17 +123,17 @@ mod tests {
         let mut order = DeadlineSlack::new(10);
         order.prepare(&tiny_device()).unwrap();
         // A read takes 111 ns, a page that GC moves 1212: it must begin at 8677 at the latest.
-        let mut read = Op::new(OpKind::Read, Class::HostRead, Occupant::HostRead, Owner::Request(0), 0, 0);
+        let mut read = Op::new(OpKind::Read, Class::HostRead, TrafficClass::HostRead, Owner::Request(0), 0, 0);
         read.born = 0;
         let read = state.flash.new_op(read);
         state.flash.planes_for_test()[0].head[Class::HostRead as usize] = read;
         let candidate = |class, urgent| Candidate { class, plane: 0, arrival: class as u64, urgent, continues: false, data: false };
-        let calm = [candidate(Class::HostRead, false), candidate(Class::Hold, false)];
+        let calm = [candidate(Class::HostRead, false), candidate(Class::Lock, false)];
         for (now, chosen) in [(0, 1), (8677, 1), (8678, 0), (20_000, 0)] {
             state.flash.now = now;
             assert_eq!(order.at_die(state.view(), &calm), chosen, "at {now}");
         }
-        assert_eq!(order.at_die(state.view(), &[calm[0], candidate(Class::Hold, true)]), 1, "urgent");
+        assert_eq!(order.at_die(state.view(), &[calm[0], candidate(Class::Lock, true)]), 1, "urgent");
         assert_eq!(order.at_die(state.view(), &[calm[0], candidate(Class::GcProgram, false)]), 1, "begun");
         let writes = [candidate(Class::HostProgram, false), calm[0], calm[1]];
         assert_eq!(order.at_die(state.view(), &writes), 1, "reads before programs");

@@ -23,10 +23,10 @@ pub struct EmergencyExternalBackground {}
 /// The emergency queue, the external and the background one.
 pub(super) fn queue(view: View<'_>, candidate: &Candidate) -> u32 {
     match candidate.class {
-        Class::Gc | Class::GcProgram | Class::Hold if candidate.urgent => 0,
+        Class::Gc | Class::GcProgram | Class::Lock if candidate.urgent => 0,
         Class::HostRead | Class::AuxiliaryRead | Class::HostProgram => 1,
         Class::Flush if view.writes_wait_for_room() => 1,
-        Class::Flush | Class::Gc | Class::GcProgram | Class::Hold | Class::Background => 2,
+        Class::Flush | Class::Gc | Class::GcProgram | Class::Lock | Class::Background => 2,
     }
 }
 
@@ -54,7 +54,7 @@ mod tests {
         let state = tiny_state();
         let mut order = EmergencyExternalBackground {};
         let host = candidate(Class::HostProgram, 2, false);
-        for class in [Class::Gc, Class::GcProgram, Class::Hold] {
+        for class in [Class::Gc, Class::GcProgram, Class::Lock] {
             assert_eq!(order.at_die(state.view(), &[candidate(class, 1, false), host]), 1);
             assert_eq!(order.at_die(state.view(), &[candidate(class, 3, true), host]), 0);
             assert_eq!(order.at_channel(state.view(), &[candidate(class, 3, true), host]), 0);

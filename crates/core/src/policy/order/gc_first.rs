@@ -20,7 +20,7 @@ pub struct GcFirst {}
 
 fn rank(candidate: &Candidate) -> u32 {
     match candidate.class {
-        Class::Gc | Class::GcProgram | Class::Hold => 0,
+        Class::Gc | Class::GcProgram | Class::Lock => 0,
         Class::HostRead => 1,
         Class::AuxiliaryRead => 2,
         Class::HostProgram | Class::Flush => 3,
@@ -46,7 +46,7 @@ mod tests {
     #[test]
     fn gc_overtakes_an_older_read() {
         let candidate = |class, arrival| Candidate { class, plane: 0, arrival, urgent: false, continues: false, data: false };
-        let waiting = [candidate(Class::HostRead, 1), candidate(Class::Hold, 2)];
+        let waiting = [candidate(Class::HostRead, 1), candidate(Class::Lock, 2)];
         assert_eq!(GcFirst {}.at_die(tiny_state().view(), &waiting), 1);
         assert_eq!(GcFirst {}.at_channel(tiny_state().view(), &waiting), 1);
     }

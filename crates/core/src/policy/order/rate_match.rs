@@ -1,7 +1,7 @@
 //! # Rate matching
 //!
 //! **What it does.** As `emergency_external_background`, except where at a die a write of the host and GC that is not urgent both
-//! wait: there GC goes first if it has had less than its share of the dies' time of late. The share is that in which GC frees
+//! wait: there GC goes first if it has had less than its share of the dies' time recently. The share is that in which GC frees
 //! as many pages as the host writes: `GC time : write time = (moves x move + erase) : (freed pages x program)`, all of it
 //! measured, moves and freed pages of an average block. With `hand_over`, the share is scaled down while the pool of erased
 //! blocks is large: by the part that is left of it between a sustainable level and the background threshold.
@@ -186,8 +186,8 @@ impl Order for RateMatch {
 
     fn at_die(&mut self, view: View<'_>, candidates: &[Candidate]) -> usize {
         let first = oldest(candidates, |candidate| self.queue(view, candidate));
-        // A GC that is a job begins with its request to hold.
-        let is_gc = |candidate: &Candidate| matches!(candidate.class, Class::Gc | Class::GcProgram | Class::Hold);
+        // A GC that is a job begins with its lock request.
+        let is_gc = |candidate: &Candidate| matches!(candidate.class, Class::Gc | Class::GcProgram | Class::Lock);
         let is_write = matches!(candidates[first].class, Class::HostProgram | Class::Flush) && queue(view, &candidates[first]) == 1;
         if is_write && candidates.iter().any(is_gc) && self.is_due(view) {
             return oldest(candidates, |candidate| u32::from(!is_gc(candidate)));
@@ -212,7 +212,7 @@ impl Order for RateMatch {
 mod tests {
     use super::*;
     use crate::testkit::Parts;
-    use crate::testkit::{late_state, take_pages};
+    use crate::testkit::{late_bound_state, take_pages};
 
     fn candidate(class: Class, arrival: u64, urgent: bool) -> Candidate {
         Candidate { class, plane: 0, arrival, urgent, continues: false, data: false }
@@ -221,7 +221,7 @@ mod tests {
     /// A drive whose blocks of four pages have two moved when they are erased: a move of 2000 for each page of the host, and half
     /// an erase of 4000. The host has had 10 programs of 1000, so that GC is due up to 40,000.
     fn state(gc_ns: u64) -> Parts {
-        let mut state = late_state(1);
+        let mut state = late_bound_state(1);
         state.flash.now = 1000;
         *state.ftl.gc.work_for_test() = Work {
             host_programs: 10,
@@ -255,7 +255,7 @@ mod tests {
 
     #[test]
     fn a_gc_that_is_a_job_begins_by_its_share_and_reads_may_go_before_all() {
-        let waiting = [candidate(Class::HostProgram, 1, false), candidate(Class::Hold, 2, false), candidate(Class::HostRead, 3, false)];
+        let waiting = [candidate(Class::HostProgram, 1, false), candidate(Class::Lock, 2, false), candidate(Class::HostRead, 3, false)];
         for (gc_ns, chosen) in [(39_999, 1), (40_000, 0)] {
             let state = state(gc_ns);
             let mut order = prepared(false, &state);
@@ -307,7 +307,7 @@ mod tests {
 
     #[test]
     fn windows_out_of_bounds_are_refused() {
-        let error = RateMatch::new(0, false).prepare(&late_state(1).flash.device).unwrap_err();
+        let error = RateMatch::new(0, false).prepare(&late_bound_state(1).flash.device).unwrap_err();
         assert!(error.to_string().contains("`window_ms` is 0; allowed: 1 to 60000"), "{error}");
     }
 }

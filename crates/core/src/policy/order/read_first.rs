@@ -63,9 +63,9 @@ pub(super) fn rank_at_die(candidate: &Candidate) -> u32 {
     match candidate.class {
         Class::HostRead => 0,
         Class::AuxiliaryRead => 1,
-        Class::Gc | Class::GcProgram | Class::Hold if candidate.urgent => 2,
+        Class::Gc | Class::GcProgram | Class::Lock if candidate.urgent => 2,
         Class::HostProgram | Class::Flush => 3,
-        Class::Gc | Class::GcProgram | Class::Hold => 4,
+        Class::Gc | Class::GcProgram | Class::Lock => 4,
         Class::Background => 5,
     }
 }

@@ -8,7 +8,7 @@
 //!
 //! **Parameters.** None. **Cost.** Whoever waits for a write meets fast and slow pages by chance.
 
-use crate::policy::answers::{Wish, Writer};
+use crate::policy::answers::{Preference, Writer};
 use crate::policy::interface::PageChoice;
 use crate::view::View;
 use serde::Deserialize;
@@ -20,8 +20,8 @@ use serde::Deserialize;
 pub struct Any {}
 
 impl PageChoice for Any {
-    fn wish(&mut self, _: View<'_>, _: Writer, _: bool) -> Wish {
-        Wish::Any
+    fn preference(&mut self, _: View<'_>, _: Writer, _: bool) -> Preference {
+        Preference::Any
     }
 
     fn active(&mut self) -> bool {

@@ -5,11 +5,12 @@
 //! moved for each page of the host while writes of the host wait for a die: not with good locality, nor in bursts that the pool
 //! of erased blocks takes in.
 //!
-//! What a preference costs is the time that dies spend on the host's programs and on GC in their way, for each page of the host. A
-//! trial gives the other preference a window to take effect and up to `measured_windows` more, whose mean cost is held against that of
-//! the windows since the last change. It ends as soon as it is worse by more than chance and the hysteresis, and stays only if
-//! it is better by more than both at its end; by chance is twice the standard error. The first trial comes after `trial_windows`
-//! windows with GC in the way, the next one after as many if anything has changed, otherwise after four times as many.
+//! What a preference costs is the time that dies spend on the host's programs and on GC in their way, for each page of the
+//! host. A trial gives the other preference a window to take effect and up to `measured_windows` more, whose mean cost is
+//! compared with that of the windows since the last change. It ends as soon as it is worse by more than chance and the
+//! hysteresis, and stays only if it is better by more than both at its end; by chance is twice the standard error. The first
+//! trial comes after `trial_windows` windows with GC in the way, the next one after as many if anything has changed, otherwise
+//! after four times as many.
 //!
 //! **Source.** The Harey Tortoise, section 6, leaves open how to detect the right preference. With m moves for each page of the host,
 //! Equations 1 and 2 make a page cost `w_host + m (read + w_gc) + erase`: fast pages are the host's if m is below 1. That takes
@@ -28,7 +29,7 @@
 //! **Cost.** Where fast pages are GC's better, this is found only after `trial_windows` windows; each trial of what is worse costs some.
 
 use crate::device::Device;
-use crate::policy::answers::{Wish, Writer};
+use crate::policy::answers::{Preference, Writer};
 use crate::policy::interface::PageChoice;
 use crate::policy::page_choice::by_writer::Mode;
 use crate::view::{View, Work};
@@ -57,7 +58,7 @@ pub struct ByLocality {
     settled: Costs,
     /// After how many times `trial_windows` the next trial comes.
     #[serde(skip)]
-    rest: u32,
+    pause: u32,
     /// What had been done when the window began.
     #[serde(skip)]
     then: Work,
@@ -133,7 +134,7 @@ impl ByLocality {
             gc_has_fast: false,
             phase: Phase::default(),
             settled: Costs::default(),
-            rest: 1,
+            pause: 1,
             then: Work::default(),
         }
     }
@@ -155,7 +156,7 @@ impl ByLocality {
         let cost = ns as f64 / pages as f64;
         self.then = work;
         if 2 * moves < pages {
-            (self.phase, self.rest, self.settled) = (Phase::default(), 1, Costs::default());
+            (self.phase, self.pause, self.settled) = (Phase::default(), 1, Costs::default());
             self.gc_has_fast = false;
             return;
         }
@@ -163,7 +164,7 @@ impl ByLocality {
             Phase::Settling => self.phase = Phase::Settled,
             Phase::Settled => {
                 self.settled.add(cost);
-                if self.settled.windows + 1 >= self.rest.saturating_mul(self.trial_windows) {
+                if self.settled.windows + 1 >= self.pause.saturating_mul(self.trial_windows) {
                     self.gc_has_fast = !self.gc_has_fast;
                     self.phase = Phase::Changing;
                 }
@@ -177,16 +178,16 @@ impl ByLocality {
         }
     }
 
-    /// Ends a trial that has told enough.
+    /// Ends a trial that has shown enough.
     fn judge(&mut self, tried: Costs) {
         let gain = self.settled.mean - tried.mean;
         let needed = self.settled.chance(tried.windows).max(self.settled.mean * self.hysteresis_percent as f64 / 100.0);
         let is_over = tried.windows >= self.measured_windows;
         if is_over && gain >= needed {
-            (self.phase, self.settled, self.rest) = (Phase::Settled, tried, 1);
+            (self.phase, self.settled, self.pause) = (Phase::Settled, tried, 1);
         } else if is_over || -gain > needed {
             self.gc_has_fast = !self.gc_has_fast;
-            (self.phase, self.settled, self.rest) = (Phase::Settling, Costs::default(), self.rest.saturating_mul(4));
+            (self.phase, self.settled, self.pause) = (Phase::Settling, Costs::default(), self.pause.saturating_mul(4));
         }
     }
 }
@@ -207,13 +208,13 @@ impl PageChoice for ByLocality {
                 return Err(Fault::new("page_choice", key, format!("is {value}")).allowed(format!("{least} to {most}")).into());
             }
         }
-        self.rest = 1;
+        self.pause = 1;
         Ok(())
     }
 
-    fn wish(&mut self, view: View<'_>, writer: Writer, _: bool) -> Wish {
+    fn preference(&mut self, view: View<'_>, writer: Writer, _: bool) -> Preference {
         self.look(view.work());
-        if self.gc_has_fast { Mode::FastGc.wish(writer) } else { Mode::SlowGc.wish(writer) }
+        if self.gc_has_fast { Mode::FastGc.preference(writer) } else { Mode::SlowGc.preference(writer) }
     }
 }
 

@@ -7,14 +7,14 @@
 //! **Source.** The Harey Tortoise, section 4.3.1: FGC, and SGC, the intuitive choice. FGC is the better one where a block's GC frees
 //! fewer pages than it moves (section 4.3.2 and figure 6), SGC where the locality of writes leaves GC little to move (section 5.3).
 //!
-//! **Parameters.** `mode`: `fast_gc` or `slow_gc`. More `[gc] write_points` offer the wished kind more often.
+//! **Parameters.** `mode`: `fast_gc` or `slow_gc`. More `[gc] write_points` offer the preferred kind more often.
 //!
 //! **Cost.** Whoever has the slow pages takes longer: each write of the host by itself, or each page of GC, so that erased blocks
 //! come back more slowly while the host writes. Fast pages are one half of all (two classes), and no page is skipped, so that where
 //! GC writes more than the host, not all of its pages can be fast: the mean program time of a drive that is busy all the time is
 //! that of no preference.
 
-use crate::policy::answers::{Wish, Writer};
+use crate::policy::answers::{Preference, Writer};
 use crate::policy::interface::PageChoice;
 use crate::view::View;
 use serde::Deserialize;
@@ -32,9 +32,9 @@ pub enum Mode {
 }
 
 impl Mode {
-    /// What a writer wishes.
-    pub(super) fn wish(self, writer: Writer) -> Wish {
-        if (self == Self::FastGc) == (writer == Writer::Gc) { Wish::Fast } else { Wish::Slow }
+    /// What a writer prefers.
+    pub(super) fn preference(self, writer: Writer) -> Preference {
+        if (self == Self::FastGc) == (writer == Writer::Gc) { Preference::Fast } else { Preference::Slow }
     }
 }
 
@@ -54,26 +54,26 @@ impl ByWriter {
 }
 
 impl PageChoice for ByWriter {
-    fn wish(&mut self, _: View<'_>, writer: Writer, _: bool) -> Wish {
-        self.mode.wish(writer)
+    fn preference(&mut self, _: View<'_>, writer: Writer, _: bool) -> Preference {
+        self.mode.preference(writer)
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::testkit::late_state;
+    use crate::testkit::late_bound_state;
 
     #[test]
-    fn host_and_gc_wish_the_opposite_and_idle_time_is_for_nothing() {
-        let state = late_state(1);
-        for (mode, host, gc) in [(Mode::FastGc, Wish::Slow, Wish::Fast), (Mode::SlowGc, Wish::Fast, Wish::Slow)] {
+    fn host_and_gc_prefer_the_opposite_and_idle_time_is_for_nothing() {
+        let state = late_bound_state(1);
+        for (mode, host, gc) in [(Mode::FastGc, Preference::Slow, Preference::Fast), (Mode::SlowGc, Preference::Fast, Preference::Slow)] {
             let mut choice = ByWriter::new(mode);
             for urgent in [false, true] {
-                assert_eq!(choice.wish(state.view(), Writer::Host, urgent), host);
-                assert_eq!(choice.wish(state.view(), Writer::Gc, urgent), gc);
+                assert_eq!(choice.preference(state.view(), Writer::Host, urgent), host);
+                assert_eq!(choice.preference(state.view(), Writer::Gc, urgent), gc);
             }
-            assert_eq!((choice.rest(), choice.active()), (None, true));
+            assert_eq!((choice.parking(), choice.active()), (None, true));
         }
     }
 }

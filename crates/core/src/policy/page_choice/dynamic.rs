@@ -8,7 +8,7 @@
 //! **Source.** The Harey Tortoise, section 6: RTF for short bursts, then "a graceful degradation of performance", then rate
 //! matching until an idle period. Decision: which writes go by which rule follows evenly from the part, not by chance.
 //!
-//! **Parameters.** `rest`, as `return_to_fast` has it. `sustainable_percent` (default 25, 0 to 99): the sustainable level, in percent
+//! **Parameters.** `parking`, as `return_to_fast` has it. `sustainable_percent` (default 25, 0 to 99): the sustainable level, in percent
 //! of the way from the emergency to the background threshold. `window_pages`,
 //! `measured_windows`, `hysteresis_percent` and `trial_windows`, as `by_locality` has them. It needs a `[gc_trigger]` with thresholds
 //! and `[place] policy = "next_idle"`.
@@ -16,7 +16,7 @@
 //! **Cost.** That of `return_to_fast` in idle time. A sustained load starts with an empty reserve of fast pages.
 
 use crate::device::Device;
-use crate::policy::answers::{Rest, Wish, Writer};
+use crate::policy::answers::{Parking, Preference, Writer};
 use crate::policy::interface::PageChoice;
 use crate::policy::page_choice::by_locality::{ByLocality, hysteresis_percent, measured_windows, trial_windows, window_pages};
 use crate::policy::page_choice::return_to_fast::{ReturnToFast, Strength};
@@ -30,7 +30,7 @@ use tinytail_config::{ConfigError, Fault};
 #[serde(deny_unknown_fields)]
 pub struct Dynamic {
     #[serde(default)]
-    rest: Strength,
+    parking: Strength,
     #[serde(default = "sustainable_percent")]
     sustainable_percent: u32,
     #[serde(default = "window_pages")]
@@ -45,9 +45,9 @@ pub struct Dynamic {
     early: ReturnToFast,
     #[serde(skip)]
     late: ByLocality,
-    /// What is owed to the first rule, for the host and for GC: writes, in thousandths.
+    /// The credit of the first rule, for the host and for GC: writes, in thousandths.
     #[serde(skip)]
-    owed: [u32; 2],
+    credit: [u32; 2],
 }
 
 fn sustainable_percent() -> u32 {
@@ -57,7 +57,7 @@ fn sustainable_percent() -> u32 {
 impl Default for Dynamic {
     fn default() -> Self {
         Self {
-            rest: Strength::default(),
+            parking: Strength::default(),
             sustainable_percent: sustainable_percent(),
             window_pages: window_pages(),
             measured_windows: measured_windows(),
@@ -65,15 +65,15 @@ impl Default for Dynamic {
             trial_windows: trial_windows(),
             early: ReturnToFast::default(),
             late: ByLocality::default(),
-            owed: [0; 2],
+            credit: [0; 2],
         }
     }
 }
 
 impl Dynamic {
-    /// A dynamic FTL with write points that rest so, and with windows of so many pages, every other of which begins a short trial.
-    pub fn new(rest: Strength, window_pages: u64) -> Self {
-        Self { rest, window_pages, measured_windows: 1, trial_windows: 2, ..Self::default() }
+    /// A dynamic FTL with write points that park so, and with windows of so many pages, every other of which begins a short trial.
+    pub fn new(parking: Strength, window_pages: u64) -> Self {
+        Self { parking, window_pages, measured_windows: 1, trial_windows: 2, ..Self::default() }
     }
 }
 
@@ -92,42 +92,42 @@ impl PageChoice for Dynamic {
                 .allowed("0 to 99")
                 .into());
         }
-        self.early = ReturnToFast::new(self.rest);
+        self.early = ReturnToFast::new(self.parking);
         self.late = ByLocality::new(self.window_pages, self.measured_windows, self.hysteresis_percent, self.trial_windows);
         self.late.prepare(device)
     }
 
-    fn wish(&mut self, view: View<'_>, writer: Writer, urgent: bool) -> Wish {
+    fn preference(&mut self, view: View<'_>, writer: Writer, urgent: bool) -> Preference {
         // It watches what is written whichever rule holds.
-        let late = self.late.wish(view, writer, urgent);
-        let early = self.early.wish(view, writer, urgent);
-        if matches!(early, Wish::Restless(_)) {
+        let late = self.late.preference(view, writer, urgent);
+        let early = self.early.preference(view, writer, urgent);
+        if matches!(early, Preference::Unparked(_)) {
             return early;
         }
-        let owed = &mut self.owed[usize::from(writer == Writer::Gc)];
-        *owed += view.pool_permille(self.sustainable_percent);
-        if *owed >= 1000 {
-            *owed -= 1000;
+        let credit = &mut self.credit[usize::from(writer == Writer::Gc)];
+        *credit += view.pool_permille(self.sustainable_percent);
+        if *credit >= 1000 {
+            *credit -= 1000;
             return early;
         }
         late
     }
 
-    fn rest(&mut self) -> Option<Rest> {
-        Some(self.rest.rest())
+    fn parking(&mut self) -> Option<Parking> {
+        Some(self.parking.parking())
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::testkit::{late_state, take_pages};
+    use crate::testkit::{late_bound_state, take_pages};
 
     #[test]
     fn the_part_of_the_pool_that_is_left_goes_by_the_first_rule_evenly() {
         // Thresholds of 10 and 2 erased blocks: the pool begins at 10, and ends at 4, a quarter of the way up from 2.
         for (erased, early) in [(24, 8), (10, 8), (7, 4), (4, 0), (2, 0)] {
-            let mut state = late_state(1);
+            let mut state = late_bound_state(1);
             for plane in 0..2 {
                 take_pages(&mut state, plane, 0, (24 - erased) * 4);
             }
@@ -135,8 +135,12 @@ mod tests {
             choice.prepare(&state.flash.device).unwrap();
             // By the first rule fast pages are the host's, by the second GC's.
             choice.late = ByLocality::after_a_trial();
-            let wishes = [(); 8].map(|()| choice.wish(state.view(), Writer::Host, false));
-            assert_eq!(wishes.iter().filter(|&&wish| wish == Wish::Fast).count(), early, "{erased} erased blocks: {wishes:?}");
+            let preferences = [(); 8].map(|()| choice.preference(state.view(), Writer::Host, false));
+            assert_eq!(
+                preferences.iter().filter(|&&preference| preference == Preference::Fast).count(),
+                early,
+                "{erased} erased blocks: {preferences:?}"
+            );
         }
     }
 

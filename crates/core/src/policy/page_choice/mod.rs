@@ -1,4 +1,4 @@
-//! Which pages writes get, fast or slow, and where write points are at rest.
+//! Which pages writes get, fast or slow, and where write points are parked.
 pub mod any;
 pub mod by_locality;
 pub mod by_writer;

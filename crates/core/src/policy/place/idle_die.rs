@@ -12,7 +12,7 @@
 //! **Parameters.** `order`, one of the 24 orders of C, W, D and P in which the planes take turns; default `CWDP`.
 //!
 //! **Cost.** What was written together is spread by the load of that moment, so reading it back may meet one die several
-//! times. The plane is chosen when the program lines up, before its read if it has one, and not again. A layout that is bound to
+//! times. The plane is chosen when the program is enqueued, before its read if it has one, and not again. A layout that is bound to
 //! addresses, such as parity stripes, cannot be combined with it.
 
 use crate::device::Device;
@@ -91,13 +91,13 @@ impl Place for IdleDie {
     }
 
     fn plane(&mut self, view: View<'_>, _: Lpn) -> PlaneIx {
-        let fullest_last = |plane: &PlaneIx| view.books().live_pages(*plane) + view.programs_for(*plane);
+        let fullest_last = |plane: &PlaneIx| view.tables().live_pages(*plane) + view.programs_for(*plane);
         self.choose(view, |_| true).unwrap_or_else(|| self.planes.iter().copied().min_by_key(fullest_last).expect("a drive has planes"))
     }
 
     fn gc_plane(&mut self, view: View<'_>, from: PlaneIx) -> PlaneIx {
-        let live = view.books().live_pages(from);
-        self.choose(view, |plane| view.books().live_pages(plane) + view.programs_for(plane) < live).unwrap_or(from)
+        let live = view.tables().live_pages(from);
+        self.choose(view, |plane| view.tables().live_pages(plane) + view.programs_for(plane) < live).unwrap_or(from)
     }
 
     fn reach(&mut self) -> Reach {
@@ -132,8 +132,8 @@ mod tests {
         state.flash.dies_for_test()[1].running = 0;
         assert_eq!(place.plane(state.view(), 1), 1, "rather busy than in GC");
         // Of 32 pages a reserved block and an open one are out of reach.
-        while state.ftl.books.free_pages(1) > 8 {
-            state.ftl.books.take(1, 0, crate::ftl::Claimant::Gc).unwrap();
+        while state.ftl.tables.free_pages(1) > 8 {
+            state.ftl.tables.take(1, 0, crate::ftl::Claimant::Gc).unwrap();
         }
         assert_eq!(place.plane(state.view(), 1), 0, "rather in GC than without room");
     }

@@ -3,7 +3,7 @@ pub mod idle_die;
 pub mod next_idle;
 pub mod rain;
 pub mod static_order;
-pub mod super_page;
+pub mod superpage;
 
 use crate::ids::PlaneIx;
 use crate::policy::PlacePolicy;

@@ -1,9 +1,9 @@
 //! # The next idle die
 //!
 //! **What it does.** A page that is to be programmed, by the host or by GC, has no place while it waits: it gets one when a die
-//! could begin with it. Of several idle dies the one takes it that has the kind of page which `[page_choice]` wishes, and among
+//! could begin with it. Of several idle dies the one takes it that has the kind of page that `[page_choice]` prefers, and among
 //! equals they take turns; one whose live pages exceed the mean of all by more than a block comes after the others, so that
-//! each keeps about as many. On the die one of its write points takes the page, in turns among those with the wished kind.
+//! each keeps about as many. On the die one of its write points takes the page, in turns among those with the preferred kind.
 //! A die whose GC is urgent takes no page of the host or of other dies, unless its GC finds nothing to do; when no die takes
 //! the page, it waits, and pages behind it do too. Reads go where the data are.
 //!
@@ -15,7 +15,7 @@
 //!
 //! **Cost.** What was written together is spread by the load of that moment. A die begins no page before it is idle, so that one
 //! program at a time is under way in each of its planes' die, and none joins another in a multi-plane command. It needs
-//! `[gc_hold] policy = "nothing"`, since a die that is held would look idle.
+//! `[gc_lock] policy = "nothing"`, since a die that is locked would look idle.
 
 use crate::device::Device;
 use crate::ids::{DieIx, Lpn, NONE, PlaneIx};
@@ -32,7 +32,7 @@ use tinytail_config::ConfigError;
 /// Choices after which the mean of the live pages is found anew. It changes by trims and by first writes alone.
 const CHOICES_FOR_MEAN: u32 = 1024;
 
-/// Late placement, in turns among equals.
+/// Late-bound allocation, in turns among equals.
 #[derive(Debug, Default, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
@@ -80,7 +80,7 @@ impl NextIdle {
     fn find_mean(&mut self, view: View<'_>) {
         if self.until_mean == 0 {
             self.until_mean = CHOICES_FOR_MEAN;
-            let live: u64 = self.planes.iter().map(|&plane| u64::from(view.books().live_pages(plane))).sum();
+            let live: u64 = self.planes.iter().map(|&plane| u64::from(view.tables().live_pages(plane))).sum();
             self.full = (live / self.planes.len() as u64) as u32 + view.geometry().pages_per_block;
         }
         self.until_mean -= 1;
@@ -111,7 +111,7 @@ impl Place for NextIdle {
     fn plane(&mut self, view: View<'_>, _: Lpn) -> PlaneIx {
         let found = self.in_turn().find(|&(_, plane)| view.has_room(plane));
         let Some((index, plane)) = found else {
-            return self.planes.iter().copied().min_by_key(|&plane| view.books().live_pages(plane)).expect("a drive has planes");
+            return self.planes.iter().copied().min_by_key(|&plane| view.tables().live_pages(plane)).expect("a drive has planes");
         };
         self.had_turn(index);
         plane
@@ -122,11 +122,11 @@ impl Place for NextIdle {
     }
 
     fn write_point(&mut self, view: View<'_>, plane: PlaneIx, _: bool) -> usize {
-        let count = view.books().write_points(plane);
+        let count = view.tables().write_points(plane);
         self.random.as_mut().map_or(0, |random| random.next_u64() as usize % count)
     }
 
-    fn late(&mut self) -> bool {
+    fn late_bound(&mut self) -> bool {
         true
     }
 
@@ -134,8 +134,8 @@ impl Place for NextIdle {
         self.find_mean(view);
         let mut best: Option<((u32, bool), usize, u64)> = None;
         let mut consider = |full: u32, index: usize, plane: PlaneIx| {
-            let Some((rank, points)) = view.wished_points(plane, page) else { return false };
-            let key = (rank, view.books().live_pages(plane) > full);
+            let Some((rank, points)) = view.preferred_points(plane, page) else { return false };
+            let key = (rank, view.tables().live_pages(plane) > full);
             if best.is_none_or(|(least, ..)| key < least) {
                 best = Some((key, index, points));
             }
@@ -165,11 +165,11 @@ impl Place for NextIdle {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::policy::answers::Wish;
+    use crate::policy::answers::Preference;
     use crate::testkit::Parts;
-    use crate::testkit::{late_state, take_pages};
+    use crate::testkit::{late_bound_state, take_pages};
 
-    const HOST: Unplaced = Unplaced { from: NONE, wish: Wish::Any, asking: NONE, confined: false };
+    const HOST: Unplaced = Unplaced { from: NONE, preference: Preference::Any, asking: NONE, confined: false };
 
     fn chosen(place: &mut NextIdle, state: &Parts, page: &Unplaced) -> Option<(PlaneIx, usize)> {
         place.choose(state.view(), page).map(|spot| (spot.plane, spot.write_point))
@@ -183,7 +183,7 @@ mod tests {
 
     #[test]
     fn idle_dies_take_turns_and_so_do_their_write_points() {
-        let state = late_state(2);
+        let state = late_bound_state(2);
         let mut place = next_idle(&state);
         let all = [0; 5].map(|_| chosen(&mut place, &state, &HOST).unwrap());
         assert_eq!(all, [(0, 0), (1, 0), (0, 1), (1, 1), (0, 0)]);
@@ -191,7 +191,7 @@ mod tests {
 
     #[test]
     fn whose_turn_it_is_is_kept() {
-        let state = late_state(1);
+        let state = late_bound_state(1);
         let (mut one, mut two) = (next_idle(&state), next_idle(&state));
         chosen(&mut one, &state, &HOST);
         two.restore(&one.save()).unwrap();
@@ -201,7 +201,7 @@ mod tests {
 
     #[test]
     fn a_busy_die_is_passed_over_and_a_page_that_finds_none_waits() {
-        let mut state = late_state(1);
+        let mut state = late_bound_state(1);
         let mut place = next_idle(&state);
         state.flash.dies_for_test()[0].running = 7;
         assert_eq!([(); 2].map(|()| chosen(&mut place, &state, &HOST)), [Some((1, 0)); 2]);
@@ -210,23 +210,23 @@ mod tests {
     }
 
     #[test]
-    fn the_wished_page_goes_before_the_turn_and_before_even_planes() {
-        let mut state = late_state(2);
+    fn the_preferred_page_goes_before_the_turn_and_before_even_planes() {
+        let mut state = late_bound_state(2);
         let mut place = next_idle(&state);
         // Slow pages at one write point of the second die alone.
         take_pages(&mut state, 1, 1, 1);
-        let slow = Unplaced { wish: Wish::Slow, ..HOST };
+        let slow = Unplaced { preference: Preference::Slow, ..HOST };
         assert_eq!([(); 2].map(|()| chosen(&mut place, &state, &slow)), [Some((1, 1)); 2]);
-        let fast = Unplaced { wish: Wish::Fast, asking: 1, ..HOST };
+        let fast = Unplaced { preference: Preference::Fast, asking: 1, ..HOST };
         assert_eq!(chosen(&mut place, &state, &fast), Some((1, 0)), "of the die that asks");
     }
 
     #[test]
     fn a_plane_with_more_live_pages_than_others_comes_last() {
-        let mut state = late_state(1);
+        let mut state = late_bound_state(1);
         for lpn in 0..16 {
-            let ppn = state.ftl.books.take(0, 0, crate::ftl::Claimant::Host).unwrap();
-            state.ftl.books.commit_write(lpn, ppn);
+            let ppn = state.ftl.tables.take(0, 0, crate::ftl::Claimant::Host).unwrap();
+            state.ftl.tables.commit_write(lpn, ppn);
         }
         let mut place = next_idle(&state);
         // 16 live pages are more than the mean, 8, and a block of 4.

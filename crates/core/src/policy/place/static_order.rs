@@ -117,7 +117,7 @@ mod tests {
     use crate::drive::Drive;
     use crate::host::{Command, CommandKind};
     use crate::ids::BlockIx;
-    use crate::observe::Blind;
+    use crate::observe::NullObserver;
     use crate::policy::PlacePolicy;
     use crate::policy::answers::Scope;
     use crate::testkit::{Parts, plain_design, state_with_writes, tiny_device, write};
@@ -164,15 +164,15 @@ mod tests {
     /// Empties blocks of plane 0 and erases them, one after another.
     fn erase(state: &mut Parts, blocks: &[BlockIx]) {
         for &block in blocks {
-            state.ftl.books.begin_collect(block);
-            state.ftl.books.erased(block);
+            state.ftl.tables.begin_collect(block);
+            state.ftl.tables.erased(block);
         }
     }
 
     /// The block that the next page goes to.
     fn opened(state: &mut Parts) -> BlockIx {
-        let ppn = state.ftl.books.take(0, 0, crate::ftl::Claimant::Gc).unwrap();
-        state.ftl.books.block_of(ppn)
+        let ppn = state.ftl.tables.take(0, 0, crate::ftl::Claimant::Gc).unwrap();
+        state.ftl.tables.block_of(ppn)
     }
 
     /// Blocks of which block 0 was erased twice and is the second in the order of erasure.
@@ -180,7 +180,7 @@ mod tests {
         let four = [0, 1, 2, 3];
         let mut state = state_with_writes(&four.repeat(7));
         if least_worn {
-            state.ftl.books.open_least_worn_first();
+            state.ftl.tables.open_least_worn_first();
         }
         erase(&mut state, &[0]);
         // Block 7 and block 0 again.
@@ -199,7 +199,7 @@ mod tests {
         let mut levelled = worn(true);
         let order: Vec<BlockIx> = (0..4).map(|_| (0..4).map(|_| opened(&mut levelled)).last().unwrap()).collect();
         assert_eq!(order, [6, 1, 2, 0], "block 0 was erased twice");
-        assert_eq!(levelled.ftl.books.erase_count(0), 2);
+        assert_eq!(levelled.ftl.tables.erase_count(0), 2);
     }
 
     /// The event hash, the erases and the blocks opened out of turn of a run of 400 writes.
@@ -208,7 +208,7 @@ mod tests {
         device.state.overwrite_percent = 0;
         let place = PlacePolicy::Static(StaticOrder::new("CWDP", opens));
         let design = Design { place, ..plain_design(Scope::Plane) };
-        let mut drive = Drive::<Blind>::new(&device, design, true, Blind).unwrap();
+        let mut drive = Drive::<NullObserver>::new(&device, design, true, NullObserver).unwrap();
         drive.age(1, &[], |_, _| true);
         drive.wake();
         for index in 0..400 {
@@ -236,7 +236,7 @@ mod tests {
         for least_worn in [false, true] {
             let mut state = state_with_writes(&[0, 1, 2, 3].repeat(7));
             if least_worn {
-                state.ftl.books.open_least_worn_first();
+                state.ftl.tables.open_least_worn_first();
             }
             write(&mut state, &[0, 1, 2, 3]);
             erase(&mut state, &[3, 1, 2]);

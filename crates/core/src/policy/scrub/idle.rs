@@ -116,7 +116,7 @@ impl Scrub for Idle {
         let chosen = match self.first {
             First::InTurn => suspects.iter().position(|block| block > last).unwrap_or(0),
             First::MostWorn => {
-                let most = |index: &usize| (view.books().erase_count(suspects[*index]), std::cmp::Reverse(*index));
+                let most = |index: &usize| (view.tables().erase_count(suspects[*index]), std::cmp::Reverse(*index));
                 (0..suspects.len()).max_by_key(most).unwrap_or(0)
             }
         };
@@ -152,7 +152,7 @@ mod tests {
     fn or_the_most_worn_one_first() {
         let mut state = tiny_state();
         for _ in 0..2 {
-            state.ftl.books.erased(5);
+            state.ftl.tables.erased(5);
         }
         assert_eq!(idle(50, First::MostWorn).next_block(state.view(), &[1, 5, 6]), 1);
     }

@@ -8,10 +8,10 @@
 //!   would end before it could be aborted counts.
 //! - `d_es` (deferred): at the end of the current step. Then the reads that had arrived by its end are served, and the next step
 //!   begins. Reads that come meanwhile wait for the end of that one.
-//! - `t_es` (timeout-based): as `i_es` until erases have been delayed for `timeout_ms`, from then on as `d_es`. If the time is over
-//!   while an erase is suspended, the reads that had arrived by then are served, and the erase goes on. The time of a die counts from
-//!   the first pulse of an erase and goes on while erases follow one another there, so that a write does not wait for several
-//!   timeouts; it begins anew when the die has none left.
+//! - `t_es` (timeout-based): as `i_es` until erases have been delayed for `timeout_ms`, from then on as `d_es`. If the time is
+//!   over while an erase is suspended, the reads that had arrived by then are served, and the erase goes on. The time of a die
+//!   counts from the first step of an erase and goes on while erases follow one another there, so that a write does not wait
+//!   for several timeouts; it begins anew when the die has none left.
 //! - `ideal_es`: as `es`, and neither the cut nor going on takes any time, whatever the device says. No flash can do that.
 //!
 //! **Source.** `es`: Wu and He, FAST '12, as Practical Erase Suspension compares with it (sections 2.1 and 3.1). The others:
@@ -36,7 +36,7 @@ use crate::flash::op::OpKind;
 use crate::ids::DieIx;
 use crate::policy::interface::Suspend;
 use crate::units::{MS, Ns};
-use crate::view::{Pulse, View};
+use crate::view::{Progress, View};
 use serde::Deserialize;
 use tinytail_config::{ConfigError, Fault};
 
@@ -126,7 +126,7 @@ impl EraseSuspension {
     }
 
     /// Whether reads without a pause keep its erases from ever ending.
-    pub fn may_starve(&self) -> bool {
+    pub fn may_stall_writes(&self) -> bool {
         matches!(self.mode, Mode::Es | Mode::IEs)
     }
 
@@ -163,10 +163,10 @@ impl EraseSuspension {
     }
 
     /// By how much erases have been delayed.
-    fn delayed_ns(&self, pulse: &Pulse, now: Ns) -> Ns {
+    fn delayed_ns(&self, progress: &Progress, now: Ns) -> Ns {
         match self.clock.unwrap_or_default() {
-            Clock::Die => now - pulse.pending_since,
-            Clock::Erase => now - pulse.first_started - pulse.done,
+            Clock::Die => now - progress.pending_since,
+            Clock::Erase => now - progress.first_started - progress.done,
         }
     }
 }
@@ -181,9 +181,9 @@ impl Suspend for EraseSuspension {
     }
 
     fn suspend(&mut self, view: View<'_>, die: DieIx) -> Suspension {
-        let Some(pulse) = view.pulse(die) else { return Suspension::No };
+        let Some(progress) = view.progress(die) else { return Suspension::No };
         let at_once = |keep| Suspension::Now(keep, Serve::UntilNoneWaits);
-        if pulse.kind != OpKind::Erase {
+        if progress.kind != OpKind::Erase {
             return match self.programs {
                 Programs::Never => Suspension::No,
                 Programs::InterPhase => Suspension::AtBoundary(Serve::UntilNoneWaits),
@@ -196,7 +196,7 @@ impl Suspend for EraseSuspension {
             Mode::IEs => at_once(Keep::Steps),
             Mode::DEs => Suspension::AtBoundary(Serve::Arrived),
             Mode::TEs if self.timeout_ns == Ns::MAX => at_once(Keep::Steps),
-            Mode::TEs => match self.timeout_ns.saturating_sub(self.delayed_ns(&pulse, view.now())) {
+            Mode::TEs => match self.timeout_ns.saturating_sub(self.delayed_ns(&progress, view.now())) {
                 0 => Suspension::AtBoundary(Serve::Arrived),
                 left => Suspension::Now(Keep::Steps, Serve::ArrivedBy(view.now() + left)),
             },
@@ -209,17 +209,17 @@ mod tests {
     use super::*;
     use crate::flash::op::{Class, Op, Owner};
     use crate::ids::NONE;
-    use crate::observe::Occupant;
+    use crate::observe::TrafficClass;
     use crate::testkit::{Parts, tiny_device, tiny_state};
 
     /// Die 0 of a tiny drive runs an operation since `begun`; it is `now`, and erases have been pending since `pending`.
     fn running(kind: OpKind, begun: Ns, pending: Ns, now: Ns) -> Parts {
         let mut state = tiny_state();
-        let op = state.flash.new_op(Op::new(kind, Class::Gc, Occupant::Erase, Owner::Gc(0), NONE, 0));
+        let op = state.flash.new_op(Op::new(kind, Class::Gc, TrafficClass::Erase, Owner::Gc(0), NONE, 0));
         let die = &mut state.flash.dies_for_test()[0];
         die.running = op;
-        die.pulse.start(begun, 10_000, 2000);
-        die.pulse.pending_since = pending;
+        die.progress.start(begun, 10_000, 2000);
+        die.progress.pending_since = pending;
         state.flash.now = now;
         state
     }
@@ -278,10 +278,10 @@ mod tests {
         let mut technique = EraseSuspension::timed(0.005, Clock::Erase, Programs::Never);
         technique.prepare(&tiny_device()).unwrap();
         // It goes on at 6499 with nothing done.
-        state.flash.dies_for_test()[0].pulse.started = 6499;
+        state.flash.dies_for_test()[0].progress.started = 6499;
         state.flash.now = 7000;
         assert_eq!(technique.suspend(state.view(), 0), at_once(7001));
-        state.flash.dies_for_test()[0].pulse.started = 6500;
+        state.flash.dies_for_test()[0].progress.started = 6500;
         assert_eq!(technique.suspend(state.view(), 0), DEFERRED);
     }
 
@@ -309,7 +309,7 @@ mod tests {
     }
 
     #[test]
-    fn pulses_of_one_step_have_no_boundary_to_suspend_at() {
+    fn operations_of_one_step_have_no_boundary_to_suspend_at() {
         let mut device = tiny_device();
         let in_phases = || EraseSuspension::new(Mode::Es, Programs::InterPhase);
         assert!(refusal(in_phases(), &device).contains("`program_steps` = 1; allowed: 2 or more"));

@@ -35,11 +35,11 @@ struct Score {
 
 impl Score {
     fn of(view: View<'_>, plane: PlaneIx, block: BlockIx) -> Self {
-        let books = view.books();
-        let valid = books.valid_pages(block);
+        let tables = view.tables();
+        let valid = tables.valid_pages(block);
         let stale = view.geometry().pages_per_block - valid;
         // A block that closed just now is one page old, or an age of zero would hide that it is empty.
-        let age = books.clock(plane) - books.closed_at(block) + 1;
+        let age = tables.clock(plane) - tables.closed_at(block) + 1;
         Self { benefit: u128::from(age) * u128::from(stale), cost: valid.into() }
     }
 }

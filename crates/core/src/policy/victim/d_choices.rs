@@ -78,7 +78,7 @@ impl DChoices {
     fn best(&mut self, view: View<'_>, found: &mut Vec<BlockIx>) {
         self.drawn.sort_unstable();
         self.drawn.dedup();
-        least(self.drawn.iter().copied(), found, |block| view.books().valid_pages(block));
+        least(self.drawn.iter().copied(), found, |block| view.tables().valid_pages(block));
     }
 }
 
@@ -108,7 +108,7 @@ impl Victim for DChoices {
 
     fn narrow(&mut self, view: View<'_>, _: PlaneIx, candidates: &mut Vec<BlockIx>) {
         self.draw_from(candidates);
-        keep_least(&mut self.drawn, |block| view.books().valid_pages(block));
+        keep_least(&mut self.drawn, |block| view.tables().valid_pages(block));
         let drawn = &self.drawn;
         candidates.retain(|block| drawn.contains(block));
     }
@@ -118,7 +118,7 @@ impl Victim for DChoices {
         const MISSES_MAX: u32 = 16;
         let pages = view.geometry().pages_per_block;
         let first = plane * view.geometry().blocks_per_plane;
-        let counts = view.books().victim_counts(plane);
+        let counts = view.tables().victim_counts(plane);
         self.drawn.clear();
         let mut misses_left = MISSES_MAX * self.d;
         while self.drawn.len() < self.d as usize && misses_left > 0 {
@@ -131,7 +131,7 @@ impl Victim for DChoices {
         }
         let complete = self.drawn.len() == self.d as usize;
         self.best(view, found);
-        if complete && found.first().is_some_and(|&block| view.books().valid_pages(block) < pages) {
+        if complete && found.first().is_some_and(|&block| view.tables().valid_pages(block) < pages) {
             return;
         }
         found.clear();

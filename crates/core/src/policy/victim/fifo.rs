@@ -23,11 +23,11 @@ pub struct Fifo {}
 
 impl Victim for Fifo {
     fn narrow(&mut self, view: View<'_>, _: PlaneIx, candidates: &mut Vec<BlockIx>) {
-        keep_least(candidates, |block| view.books().closed_at(block));
+        keep_least(candidates, |block| view.tables().closed_at(block));
     }
 
     fn search(&mut self, view: View<'_>, plane: PlaneIx, _: bool, found: &mut Vec<BlockIx>) {
-        least(collectable(view, plane), found, |block| view.books().closed_at(block));
+        least(collectable(view, plane), found, |block| view.tables().closed_at(block));
     }
 }
 
@@ -56,8 +56,8 @@ mod tests {
     fn a_block_without_a_stale_page_is_passed_over_and_one_closed_again_is_the_youngest() {
         let mut state = state_with_writes(&[0, 1, 2, 3, 4, 5, 6, 7, 4, 5, 6, 7]);
         assert_eq!(victims(&mut Fifo {}, &state), [1], "block 0 is older and all valid");
-        state.ftl.books.begin_collect(1);
-        state.ftl.books.erased(1);
+        state.ftl.tables.begin_collect(1);
+        state.ftl.tables.erased(1);
         assert!(victims(&mut Fifo {}, &state).is_empty());
         let mut candidates = vec![0, 2];
         Fifo {}.narrow(state.view(), 0, &mut candidates);

@@ -19,14 +19,14 @@ pub struct Greedy {}
 
 impl Victim for Greedy {
     fn narrow(&mut self, view: View<'_>, _: PlaneIx, candidates: &mut Vec<BlockIx>) {
-        let books = view.books();
-        if let Some(least) = candidates.iter().map(|&block| books.valid_pages(block)).min() {
-            candidates.retain(|&block| books.valid_pages(block) == least);
+        let tables = view.tables();
+        if let Some(least) = candidates.iter().map(|&block| tables.valid_pages(block)).min() {
+            candidates.retain(|&block| tables.valid_pages(block) == least);
         }
     }
 
     fn search(&mut self, view: View<'_>, plane: PlaneIx, first_only: bool, found: &mut Vec<BlockIx>) {
-        view.books().fewest_valid(plane, first_only, found);
+        view.tables().fewest_valid(plane, first_only, found);
     }
 }
 
@@ -45,8 +45,8 @@ mod tests {
         assert!(found.is_empty(), "an erased plane has nothing to collect");
         let lpns: Vec<u32> = (0..2 * pages).chain(pages..pages + 1).collect();
         for lpn in lpns {
-            let ppn = state.ftl.books.take(0, 0, Claimant::Host).unwrap();
-            state.ftl.books.commit_write(lpn, ppn);
+            let ppn = state.ftl.tables.take(0, 0, Claimant::Host).unwrap();
+            state.ftl.tables.commit_write(lpn, ppn);
         }
         Greedy {}.search(state.view(), 0, false, &mut found);
         assert_eq!(found, [1], "block 1 lost a page, the third block is open");

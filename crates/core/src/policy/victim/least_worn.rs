@@ -22,11 +22,11 @@ pub struct LeastWorn {}
 
 impl Victim for LeastWorn {
     fn narrow(&mut self, view: View<'_>, _: PlaneIx, candidates: &mut Vec<BlockIx>) {
-        keep_least(candidates, |block| view.books().erase_count(block));
+        keep_least(candidates, |block| view.tables().erase_count(block));
     }
 
     fn search(&mut self, view: View<'_>, plane: PlaneIx, _: bool, found: &mut Vec<BlockIx>) {
-        least(collectable(view, plane), found, |block| view.books().erase_count(block));
+        least(collectable(view, plane), found, |block| view.tables().erase_count(block));
     }
 }
 
@@ -40,8 +40,8 @@ mod tests {
     fn a_block_that_was_never_erased_goes_before_an_emptier_one_that_was() {
         // Block 0 is emptied, erased and written once more, after all others.
         let mut state = state_with_writes(&[0, 1, 2, 3, 0, 1, 2, 3]);
-        state.ftl.books.begin_collect(0);
-        state.ftl.books.erased(0);
+        state.ftl.tables.begin_collect(0);
+        state.ftl.tables.erased(0);
         write(&mut state, &(4..28).collect::<Vec<_>>());
         write(&mut state, &[0, 0, 0, 0]);
         assert_eq!(victims(&mut Greedy {}, &state), [0], "one page is valid");

@@ -15,7 +15,7 @@ fn collectable(view: View<'_>, plane: PlaneIx) -> impl Iterator<Item = BlockIx> 
     let g = view.geometry();
     // A block that may not be a victim counts more than its pages.
     let full = g.pages_per_block as i16;
-    (plane * g.blocks_per_plane..).zip(view.books().victim_counts(plane)).filter(move |&(_, &count)| count < full).map(|(block, _)| block)
+    (plane * g.blocks_per_plane..).zip(view.tables().victim_counts(plane)).filter(move |&(_, &count)| count < full).map(|(block, _)| block)
 }
 
 /// Those of `blocks` with the least key, in their order.

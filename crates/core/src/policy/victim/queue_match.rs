@@ -10,7 +10,7 @@
 //!
 //! **Parameters.** `candidates_max` (default 10): so many candidates are looked at, those that were erased least and, among these,
 //! those with the lowest index; at least 1. The paper saw 10 at most. At the head of the chain it looks at the blocks with the
-//! fewest valid pages. Needs `gc_par` in `[join]`.
+//! fewest valid pages. Needs `gc_par` in `[pairing]`.
 //!
 //! **Cost.** A few microseconds of the controller in the paper, none here.
 
@@ -61,7 +61,7 @@ impl QueueMatch {
 
     fn matches(&self, view: View<'_>, block: BlockIx) -> usize {
         let first = block * view.geometry().pages_per_block;
-        self.offsets.iter().flatten().filter(|&offset| view.books().is_valid(first + offset)).count()
+        self.offsets.iter().flatten().filter(|&offset| view.tables().is_valid(first + offset)).count()
     }
 }
 
@@ -78,7 +78,7 @@ impl Victim for QueueMatch {
             return;
         }
         if candidates.len() > self.candidates_max as usize {
-            candidates.sort_unstable_by_key(|&block| (view.books().erase_count(block), block));
+            candidates.sort_unstable_by_key(|&block| (view.tables().erase_count(block), block));
             candidates.truncate(self.candidates_max as usize);
             candidates.sort_unstable();
         }
@@ -87,7 +87,7 @@ impl Victim for QueueMatch {
     }
 
     fn search(&mut self, view: View<'_>, plane: PlaneIx, _: bool, found: &mut Vec<BlockIx>) {
-        view.books().fewest_valid(plane, false, found);
+        view.tables().fewest_valid(plane, false, found);
         if found.len() > 1 {
             self.narrow(view, plane, found);
         }
@@ -102,8 +102,8 @@ impl Victim for QueueMatch {
 mod tests {
     use super::*;
     use crate::flash::op::{Class, Op, OpKind, Owner};
-    use crate::ftl::{Books, Claimant};
-    use crate::observe::Occupant;
+    use crate::ftl::{Claimant, Tables};
+    use crate::observe::TrafficClass;
     use crate::testkit::Parts;
     use crate::testkit::tiny_device;
     use crate::traits::Traits;
@@ -113,22 +113,22 @@ mod tests {
     fn state(stale: [&[u32]; 3], reads: &[u32]) -> Parts {
         let mut device = tiny_device();
         (device.geometry.channels, device.geometry.planes_per_die) = (1, 2);
-        let books = Books::new(&device.geometry, device.logical_pages(), 1, 1, false);
-        let mut state = Parts::new(&device, books, Traits { gc_through_controller: true, ..Traits::PLAIN });
+        let tables = Tables::new(&device.geometry, device.logical_pages(), 1, 1, false);
+        let mut state = Parts::new(&device, tables, Traits { gc_through_controller: true, ..Traits::PLAIN });
         for index in 0..12 {
             for plane in 0..2 {
-                let ppn = state.ftl.books.take(plane, 0, Claimant::Host).unwrap();
-                state.ftl.books.commit_write(2 * index + plane, ppn);
+                let ppn = state.ftl.tables.take(plane, 0, Claimant::Host).unwrap();
+                state.ftl.tables.commit_write(2 * index + plane, ppn);
             }
         }
         for (block, offsets) in (0..).zip(stale) {
             for offset in offsets {
-                state.ftl.books.unmap(2 * (4 * block + offset));
+                state.ftl.tables.unmap(2 * (4 * block + offset));
             }
         }
         let mut next = crate::ids::NONE;
         for &offset in reads.iter().rev() {
-            let mut op = Op::new(OpKind::Read, Class::HostRead, Occupant::HostRead, Owner::Request(0), 2 * offset + 1, 1);
+            let mut op = Op::new(OpKind::Read, Class::HostRead, TrafficClass::HostRead, Owner::Request(0), 2 * offset + 1, 1);
             op.next = next;
             next = state.flash.new_op(op);
         }

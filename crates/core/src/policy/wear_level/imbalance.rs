@@ -22,7 +22,7 @@
 //! of a plane, at 3,000 less than 4 %, and life ends there.
 //!
 //! **Cost.** A move reads and programs every page of a stripe, with the lowest priority at the dies as long as `patience_us` says.
-//! Until it is done the stripe's new pages stay in RAM, and no other stripe moves. On dies that never rest it takes that time,
+//! Until it is done the stripe's new pages stay in RAM, and no other stripe moves. On dies that are never idle it takes that time,
 //! and then as long as two of the buffer's pages would, read and programmed one after the other. A stripe that turns cold has
 //! moved in vain.
 

@@ -1,4 +1,4 @@
-//! Designs that once went wrong, each with its story, and what random designs come to do.
+//! Designs that once went wrong, each with its history, and what random designs come to do.
 
 use super::*;
 
@@ -12,7 +12,7 @@ fn plain() -> Mix {
         preemptible: false,
         controller: false,
         order: 0,
-        join: false,
+        pairing: false,
         quiet: false,
         suspend: 0,
         buffer_pages: 2,
@@ -26,7 +26,7 @@ fn plain() -> Mix {
         blocks: true,
         dynamic: false,
         across: false,
-        strict: false,
+        superpage: false,
         by_wear: false,
         overhead_ns: 0,
         link_page_ns: None,
@@ -35,7 +35,7 @@ fn plain() -> Mix {
         rain: None,
         errors: None,
         levels_wear: false,
-        late: None,
+        late_bound: None,
         program_steps: 1,
         worn_steps: false,
         by_die: 0,
@@ -48,7 +48,7 @@ fn plain() -> Mix {
 /// A die was given the channel for a program that found no room, and that went elsewhere and took the channel; the die's other
 /// work then stood in no line and was never started.
 #[test]
-fn a_die_whose_turn_at_the_channel_came_to_nothing_stands_in_line_again() {
+fn a_die_whose_turn_at_the_channel_came_to_nothing_waits_in_queue_again() {
     let mix = Mix {
         dies: 2,
         planes: 2,
@@ -65,9 +65,9 @@ fn a_die_whose_turn_at_the_channel_came_to_nothing_stands_in_line_again() {
 }
 
 /// A die that was granted its channel began a read whose page had moved; the die that has it now took the channel, and the
-/// first one, with another read waiting and an erase suspended, was not in line any more.
+/// first one, with another read waiting and an erase suspended, was not queued any more.
 #[test]
-fn a_die_that_loses_the_channel_it_was_granted_lines_up_again() {
+fn a_die_that_loses_the_channel_it_was_granted_queues_again() {
     let mix = Mix {
         channels: 2,
         dies: 2,
@@ -102,12 +102,12 @@ fn a_page_that_is_trimmed_while_it_is_regenerated_may_read_as_before() {
 #[test]
 fn a_gc_that_finds_no_victim_leaves_its_turn_to_the_next_plane() {
     let mix = Mix {
-        join: true,
+        pairing: true,
         command_ns: 0,
         blocks: false,
         buffer_pages: 0,
         flash: 8,
-        strict: true,
+        superpage: true,
         link_page_ns: Some(400),
         trims: 0,
         rain: Some(Stripes { channels: 4, width: 2, gate: 3, reads: 3, tolerant_flush: false }),
@@ -117,19 +117,19 @@ fn a_gc_that_finds_no_victim_leaves_its_turn_to_the_next_plane() {
     assert_eq!(mix.run::<Lanes, true>(300).1, 300);
 }
 
-/// Where GCs hold a channel together, one that gave it up before its erase let a sibling's step begin, and its erase began at
+/// Where GCs lock a channel together, one that gave it up before its erase let a sibling's step begin, and its erase began at
 /// the same die.
 #[test]
 fn an_erase_waits_for_what_a_sibling_began_when_the_channel_was_given_up() {
     let mix = Mix {
         planes: 2,
         controller: true,
-        join: true,
+        pairing: true,
         buffer_pages: 0,
         command_ns: 0,
         wild: 4,
         blocks: false,
-        strict: true,
+        superpage: true,
         trims: 0,
         rain: Some(Stripes { channels: 2, width: 2, gate: 4, reads: 0, tolerant_flush: false }),
         ..plain()
@@ -154,7 +154,7 @@ fn random_designs_come_to_scrub_regenerate_shift_and_migrate() {
             counters.uncorrectable_regenerated,
             counters.stripes_shifted,
             counters.stripes_migrated,
-            counters.moves_elsewhere,
+            counters.moves_to_other_places,
             counters.moves_hurried,
         ];
         sums.iter_mut().zip(all).for_each(|(sum, count)| *sum += count);
@@ -162,22 +162,22 @@ fn random_designs_come_to_scrub_regenerate_shift_and_migrate() {
     assert!(sums.iter().all(|&sum| sum > 0), "{sums:?}");
 }
 
-/// A GC that yielded held its die together with a sibling's, was given it again before it had let it go, and claimed a channel
-/// that the drive does not have.
+/// A GC that yielded had locked its die together with a sibling's, was given it again before it had let it go, and claimed a
+/// channel that the drive does not have.
 #[test]
-fn a_gc_that_yields_does_not_hold_again_before_it_has_let_go() {
+fn a_gc_that_yields_does_not_lock_again_before_it_has_let_go() {
     let mix = Mix {
         dies: 2,
         planes: 2,
         controller: true,
-        join: true,
+        pairing: true,
         suspend: 2,
         buffer_pages: 16,
         wild: 12,
         flash: 10,
         blocks: false,
         dynamic: true,
-        strict: true,
+        superpage: true,
         queues: vec![3, 1, 2],
         trims: 30,
         seed: 8_117_170_107_607_910_978,
@@ -192,13 +192,13 @@ fn a_drive_without_work_does_not_collect_its_own_padding_for_ever() {
     let mix = Mix {
         planes: 2,
         controller: true,
-        join: true,
+        pairing: true,
         quiet: true,
         buffer_pages: 0,
         command_ns: 0,
         wild: 4,
         flash: 8,
-        strict: true,
+        superpage: true,
         trims: 0,
         rain: Some(Stripes { channels: 2, width: 2, gate: 4, reads: 0, tolerant_flush: false }),
         ..plain()
@@ -217,7 +217,7 @@ fn every_plane_that_a_program_of_the_background_padded_is_asked_for_a_gc() {
         planes: 4,
         scope: 2,
         order: 3,
-        join: true,
+        pairing: true,
         suspend: 2,
         buffer_pages: 0,
         command_ns: 0,
@@ -227,7 +227,7 @@ fn every_plane_that_a_program_of_the_background_padded_is_asked_for_a_gc() {
         suspend_ns: 30,
         flash: 9,
         across: true,
-        strict: true,
+        superpage: true,
         queues: vec![1, 3, 2],
         trims: 0,
         rain: Some(Stripes { channels: 3, width: 3, gate: 5, reads: 1, tolerant_flush: false }),
@@ -249,11 +249,11 @@ fn a_program_of_the_scrubber_that_pads_its_siblings_lets_them_collect() {
         dies: 2,
         planes: 4,
         command_ns: 0,
-        join: true,
+        pairing: true,
         flash: 8,
         blocks: false,
         by_wear: true,
-        strict: true,
+        superpage: true,
         errors: Some((20, 20)),
         levels_wear: true,
         program_steps: 1,
@@ -307,17 +307,17 @@ fn a_gc_that_finds_nothing_to_free_has_had_its_turn() {
     assert!(counters.gate_wait_ns_max > counters.gc_ns_max && counters.gc_turn_ns_max > counters.gc_ns_max);
 }
 
-/// Of two pages that a strict die had programmed together, the first let its plane ask for a GC; the die was taken for free, and
-/// a page of a stripe that moved padded the other plane up to the end of a block whose page before that was not booked yet.
+/// Of two pages that a superpage die had programmed together, the first let its plane ask for a GC; the die was taken for free, and
+/// a page of a stripe that moved padded the other plane up to the end of a block whose page before that was not recorded yet.
 #[test]
 fn pages_that_are_programmed_together_are_booked_before_anything_is_padded() {
     let mix = Mix {
         planes: 2,
-        join: true,
+        pairing: true,
         buffer_pages: 16,
         flash: 2,
         blocks: false,
-        strict: true,
+        superpage: true,
         rain: Some(Stripes { channels: 3, width: 3, gate: 0, reads: 0, tolerant_flush: false }),
         levels_wear: true,
         free: 1529,
@@ -328,7 +328,7 @@ fn pages_that_are_programmed_together_are_booked_before_anything_is_padded() {
 }
 
 /// A write without buffer waited for another of its page and then joined a program of GC. Its own work took no time, so that what
-/// nothing else explained was one piece, which began before that program did and was told as if all of it were the wait.
+/// nothing else explained was one piece, which began before that program did and was shown as if all of it were the wait.
 #[test]
 fn what_two_leftovers_of_a_request_cover_is_told_for_each() {
     let mix = Mix {
@@ -337,7 +337,7 @@ fn what_two_leftovers_of_a_request_cover_is_told_for_each() {
         scope: 3,
         preemptible: true,
         controller: true,
-        join: true,
+        pairing: true,
         suspend: 2,
         buffer_pages: 0,
         wild: 5,
@@ -353,7 +353,7 @@ fn what_two_leftovers_of_a_request_cover_is_told_for_each() {
     };
     let (_, completed, counters) = mix.run::<Lanes, true>(300);
     assert_eq!(completed, 300);
-    assert!(counters.joined_gc_programs > 0);
+    assert!(counters.paired_gc_programs > 0);
 }
 
 /// Each GC of the die came too late for the programs of the others and brought them in again: all that was erased went into
@@ -365,12 +365,12 @@ fn gcs_that_fill_each_others_programs_come_to_an_end() {
         scope: 2,
         controller: true,
         order: 6,
-        join: true,
+        pairing: true,
         buffer_pages: 0,
         command_ns: 0,
         flash: 2,
         blocks: false,
-        strict: true,
+        superpage: true,
         trims: 30,
         rain: Some(Stripes { channels: 3, width: 3, gate: 4, reads: 0, tolerant_flush: false }),
         worn_steps: true,

@@ -19,7 +19,7 @@ impl Mix {
     fn tight_design(&self) -> Design {
         use crate::policy::gc_trigger::watermark::Watermark;
         let mut design = self.design();
-        if (self.seed >> 20).is_multiple_of(2) && design.gc_trigger.name() == "watermark" && self.late().is_none() && !self.in_die() {
+        if (self.seed >> 20).is_multiple_of(2) && design.gc_trigger.name() == "watermark" && self.late_bound().is_none() && !self.in_die() {
             let least =
                 f64::from(design.gc.reserve_blocks + design.gc.write_points) * 100.0 / f64::from(self.device().geometry.blocks_per_plane);
             design.gc_trigger = GcTriggerPolicy::Watermark(Watermark::new(least + 1.0, least));
@@ -29,9 +29,9 @@ impl Mix {
 
     /// Runs a random open-loop mix in which the power fails after random events. After each recovery every page is read back from
     /// flash and RAM, and at the end by requests. Returns the event hash and the recoveries.
-    pub(super) fn run_with_cuts<Q: EventQueue, const TOLD: bool>(&self, requests: u32) -> (u64, Cuts) {
+    pub(super) fn run_with_cuts<Q: EventQueue, const TRACED: bool>(&self, requests: u32) -> (u64, Cuts) {
         let device = self.device();
-        let mut drive: TestDrive<Q, TOLD> = Drive::with_queue(&device, self.tight_design(), true, Recorder::of(&device)).unwrap();
+        let mut drive: TestDrive<Q, TRACED> = Drive::with_queue(&device, self.tight_design(), true, Recorder::of(&device)).unwrap();
         let mut random = rand_pcg::Pcg64Mcg::new(u128::from(self.seed) | 1 << 81);
         drive.flash.free_for_test(self.free);
         drive.age(self.seed, &[], |_, _| true);
@@ -52,7 +52,7 @@ impl Mix {
                 let state = &drive.up.up;
                 cuts.moving += usize::from(state.raid.levelling.is_moving());
                 cuts.on_their_way += usize::from(state.raid.rain.as_ref().is_some_and(|rain| rain.any_computed_for_test()));
-                cuts.suspended += usize::from((0..drive.flash.device.geometry.dies()).any(|die| drive.flash.is_parked(die)));
+                cuts.suspended += usize::from((0..drive.flash.device.geometry.dies()).any(|die| drive.flash.is_suspended(die)));
                 let recovery = drive.cut_power().unwrap();
                 assert_eq!(drive.mismatch(), None, "{recovery:?}");
                 let read_back = recovery.read_back.clone().expect("there is an oracle");
@@ -67,7 +67,7 @@ impl Mix {
         let mut left = 300_000;
         while drive.step() {
             left -= 1;
-            assert!(left > 0, "a drive without requests comes to rest: {}", drive.explain_standstill());
+            assert!(left > 0, "a drive without requests becomes idle: {}", drive.explain_standstill());
         }
         assert_eq!(drive.outstanding(), 0, "{}", drive.explain_standstill());
         let before = drive.observer().0.len();
@@ -90,7 +90,7 @@ proptest! {
     fn any_mix_survives_losses_of_power(mix in mix()) {
         let (hash, cuts) = mix.run_with_cuts::<Lanes, true>(150);
         let (again, as_well) = mix.run_with_cuts::<PlainHeap, false>(150);
-        prop_assert_eq!((hash, cuts), (again, as_well), "the plain heap, and nobody to be told, give the same run");
+        prop_assert_eq!((hash, cuts), (again, as_well), "the plain heap, and an observer that does not trace, give the same run");
     }
 
     #[test]

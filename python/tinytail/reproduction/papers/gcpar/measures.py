@@ -156,7 +156,7 @@ def affected_gains(
     return found
 
 
-def gains_beside(
+def gains_with_pairing(
     lab: Lab,
     *,
     experiments: Sequence[str],
@@ -242,7 +242,9 @@ def utilizations(lab: Lab, *, experiments: Sequence[str], designs: Sequence[str]
     return {"mean": fmean(found), "least": min(found), "most": max(found), "runs": len(found)}
 
 
-def utilization_beside(lab: Lab, *, experiments: Sequence[str], first: str, second: str) -> Values:
+def utilization_with_pairing(
+    lab: Lab, *, experiments: Sequence[str], first: str, second: str
+) -> Values:
     """The mean plane utilisation during GC of two designs, in percent."""
     names = lab.paper.named(experiments)
     return {
@@ -259,14 +261,14 @@ def _utilization(lab: Lab, experiment: str, design: str) -> float:
     return percent
 
 
-def beside_gc(lab: Lab, *, experiments: Sequence[str], designs: Sequence[str]) -> Values:
+def paired_with_gc(lab: Lab, *, experiments: Sequence[str], designs: Sequence[str]) -> Values:
     """Array time of the host's operations that share a command with one of a GC, in ms."""
     reads, both, runs = 0, 0, 0
     for name in lab.paper.named(experiments):
         for design in designs:
             result = lab.result(name, design)
-            both += lab.counter(result, "beside_gc_ns")
-            reads += lab.counter(result, "beside_gc_read_ns")
+            both += lab.counter(result, "paired_gc_ns")
+            reads += lab.counter(result, "paired_gc_read_ns")
             runs += 1
     return {"writes_ms": (both - reads) / 1e6, "reads_ms": reads / 1e6, "runs": runs}
 
@@ -295,7 +297,7 @@ def gc_company(lab: Lab, *, experiments: Sequence[str], design: str) -> Values:
     if not gcs or None in times:
         raise Unavailable(f"there was no GC under {design}")
     copied = sum(lab.counter(each, "copied_pages") for each in results)
-    programs = sum(lab.counter(each, "programs_beside_gc") for each in results)
+    programs = sum(lab.counter(each, "paired_gc_programs") for each in results)
     document = lab.device_of(names[0])
     block, planes = (document["geometry"][key] for key in ("pages_per_block", "planes_per_die"))
     program_ms = document["timing"]["program_ns"][0] / 1e6
@@ -475,16 +477,16 @@ MEASURES: dict[str, Measure] = {
         affected_groups,
         affected_shares,
         against_ideal,
-        beside_gc,
+        paired_with_gc,
         drive_size,
-        gains_beside,
+        gains_with_pairing,
         gc_company,
         gc_lengthened,
         largest_count,
         overall_gains,
         overlap,
         throughput_gains,
-        utilization_beside,
+        utilization_with_pairing,
         utilizations,
         victim_chain,
         volume,

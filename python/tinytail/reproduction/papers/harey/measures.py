@@ -284,7 +284,7 @@ def makeup(lab: Lab, *, cases: Mapping[str, Sequence[str]]) -> Values:
         bursts = result.bursts
         if bursts is None or not bursts.writing:
             raise Unavailable(f"no burst of {experiment} wrote")
-        time = result.blame.all_writes.ns
+        time = result.attribution.all_writes.ns
         total = sum(time.values())
         found = {
             "written": written / 1000,

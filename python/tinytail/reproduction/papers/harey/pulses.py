@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 
 from tinytail import engine
 from tinytail.reproduction.lab import Lab, Unavailable
-from tinytail.reproduction.measures import Values, wishes_met, wishes_met_percent
+from tinytail.reproduction.measures import Values, preferences_met, preferences_met_percent
 from tinytail.reproduction.records import Measure
 
 
@@ -30,7 +30,8 @@ def pulse_load(lab: Lab, *, workload: str) -> Values:  # noqa: ARG001
 def preferred(lab: Lab, *, experiment: str, designs: Mapping[str, str]) -> Values:
     """The share of operations that went to the kind of page that they prefer, in percent."""
     return {
-        name: wishes_met_percent(lab.result(experiment, design)) for name, design in designs.items()
+        name: preferences_met_percent(lab.result(experiment, design))
+        for name, design in designs.items()
     }
 
 
@@ -50,14 +51,14 @@ def preferred_growth(
         ("sgc", sgc, {"fast": "host's", "slow": "GC's"}),
     ):
         results = [lab.result(experiment, design) for design in designs]
-        shares = [wishes_met_percent(result) or 0.0 for result in results]
+        shares = [preferences_met_percent(result) or 0.0 for result in results]
         values[name] = shares
         falls += sum(after <= before for before, after in itertools.pairwise(shares))
         for kind, writer in writers.items():
             first, last = (
                 100 * met / made if made else 0.0
                 for made, met in (
-                    wishes_met(result, writer) for result in (results[0], results[-1])
+                    preferences_met(result, writer) for result in (results[0], results[-1])
                 )
             )
             growth[kind].append(last - first)

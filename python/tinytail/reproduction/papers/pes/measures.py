@@ -57,7 +57,7 @@ def page_interval(lab: Lab, *, device: str) -> Values:  # noqa: ARG001
 # --- Table 2 --------------------------------------------------------------------------------------
 
 
-def beside_device(
+def against_device(
     lab: Lab, *, experiment: str, wanted: str, device: float, per: float = 1
 ) -> Values:
     """A figure of the baseline, and what share it is of what the real device had."""
@@ -330,7 +330,7 @@ MEASURES: dict[str, Measure] = {
     measure.__name__: measure
     for measure in (
         act_load,
-        beside_device,
+        against_device,
         dram_rate,
         erase_alone,
         headroom,

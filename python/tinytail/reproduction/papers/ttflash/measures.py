@@ -323,7 +323,7 @@ def episodes(lab: Lab, *, experiment: str, preemptible: str) -> Values:
         windows = lab.result(experiment, design).series.read_max_us
         values[name] = max(us for us in windows[len(windows) // 10 :] if us is not None) / 1000
     result = lab.result(experiment, "ttflash")
-    values["foreground_stalls"] = result.blame.all_writes.ns.get("buffer_full", 0)
+    values["foreground_stalls"] = result.attribution.all_writes.ns.get("buffer_full", 0)
     return values
 
 

@@ -112,7 +112,7 @@ def isolated_gc(lab: Lab) -> Values:
     }
 
 
-def hold_isolation(lab: Lab) -> Values:
+def lock_isolation(lab: Lab) -> Values:
     """Reads that arrive 1 ms into a GC: how long those of other planes take, in µs."""
     values: Values = {}
     for name, design in (
@@ -311,7 +311,7 @@ READS_FROM_NS = 20 * MS
 STRIPES_READ = 60
 
 
-def _read_beside_gc(
+def _read_behind_gc(
     lab: Lab, design: str, *, width: int = 8, pages: int | None = None, reads: int = 150
 ) -> Outcome:
     """One stripe is written, and GC of its plane group goes on; then a read each millisecond.
@@ -342,7 +342,7 @@ def _read_beside_gc(
 
 def full_stripe_extra(lab: Lab) -> Values:
     """Extra page reads for each page of a full-stripe read that GC blocks."""
-    result = _read_beside_gc(lab, "ttflash").result
+    result = _read_behind_gc(lab, "ttflash").result
     rebuilt = lab.counter(result, "reconstructed")
     return {
         "value": lab.counter(result, "extra_reads") / rebuilt if rebuilt else None,
@@ -355,7 +355,7 @@ def partial_stripe_extra(lab: Lab) -> Values:
     cases, wrong = 0, 0
     for width in range(2, 17):
         for pages in range(1, width):
-            outcome = _read_beside_gc(lab, "ttflash", width=width, pages=pages)
+            outcome = _read_behind_gc(lab, "ttflash", width=width, pages=pages)
             rebuilt = lab.counter(outcome.result, "reconstructed")
             extra = lab.counter(outcome.result, "extra_reads")
             cases += 1
@@ -365,8 +365,8 @@ def partial_stripe_extra(lab: Lab) -> Values:
 
 def full_stripe_latency(lab: Lab) -> Values:
     """The slowest full-stripe read beside one GC of its group, GC-tolerant or not, in µs."""
-    tolerant = _read_beside_gc(lab, "ttflash").result
-    waiting = _read_beside_gc(lab, "pb").result
+    tolerant = _read_behind_gc(lab, "ttflash").result
+    waiting = _read_behind_gc(lab, "pb").result
     return {
         "gc_tolerant_us": tolerant.read.max_us,
         "waiting_us": waiting.read.max_us,
@@ -376,15 +376,15 @@ def full_stripe_latency(lab: Lab) -> Values:
 
 def parity_time(lab: Lab) -> Values:
     """Computing time of each reconstruction, in µs, from the blame of all reads."""
-    result = _read_beside_gc(lab, "ttflash").result
+    result = _read_behind_gc(lab, "ttflash").result
     rebuilt = lab.counter(result, "reconstructed")
-    compute_us = result.blame.all_reads.ns.get("compute", 0) / US
+    compute_us = result.attribution.all_reads.ns.get("compute", 0) / US
     return {"value": compute_us / rebuilt if rebuilt else None}
 
 
 def zero_blocked(lab: Lab) -> Values:
     """GC-blocked full-stripe reads, and how often rotation was violated meanwhile."""
-    result = _read_beside_gc(lab, "ttflash", reads=1000).result
+    result = _read_behind_gc(lab, "ttflash", reads=1000).result
     return {
         "blocked_percent": result.gc_blocked_read_percent,
         "violations": lab.counter(result, "violations"),
@@ -400,7 +400,7 @@ PROBES: dict[str, Measure] = {
         full_stripe_latency,
         gc_under_load,
         groups_per_position,
-        hold_isolation,
+        lock_isolation,
         idle_read,
         isolated_gc,
         parity_time,

@@ -1,0 +1,210 @@
+//! What a GC locks while it moves pages: its plane or die from when the die has drained, then the channels that its policy
+//! claims, and which other work that masks.
+
+use crate::context::Context;
+use crate::event::EventQueue;
+use crate::flash::Engine;
+use crate::flash::op::{Class, GC_BITS, LOCK_BITS, READ_BITS, class_bits};
+use crate::flash::upper::{Locks, Upper};
+use crate::ftl::above::{Above, WithFtl};
+use crate::gc::state::GcState;
+use crate::ids::{ChannelIx, DieIx, NONE, PlaneIx};
+use crate::observe::{CHANNEL_IDLE, LOCKED_CONTROLLER, LOCKED_GC_OTHER, LOCKED_GC_PROGRAM, LOCKED_GC_READ, Observer, TrafficClass};
+use crate::policy::answers::Scope;
+use crate::request_timeline::NOBODY;
+
+impl<Q: EventQueue, U> Engine<Q, WithFtl<U>>
+where
+    Self: Above,
+{
+    pub(super) fn request_lock(&mut self, plane: PlaneIx) {
+        self.up.ftl.gc.planes[plane as usize].state = GcState::Claiming;
+        self.set_ready(plane, Class::Lock);
+        let die = self.flash.die_of(plane);
+        self.try_start(die);
+    }
+
+    /// The die drained and `order` chose the lock request: plane or die are locked from now on.
+    pub(crate) fn lock_die(&mut self, plane: PlaneIx) {
+        self.clear_ready(plane, Class::Lock);
+        let die = self.flash.die_of(plane);
+        self.settle_die(die);
+        let now = self.flash.now;
+        let gc = &mut self.up.ftl.gc.planes[plane as usize];
+        gc.locks = true;
+        gc.locks_since = now;
+        gc.claim = 0;
+        let scope = gc.plan.scope;
+        self.update_masked(die);
+        if scope <= Scope::Die { self.lock_complete(plane) } else { self.claim_next(plane) }
+    }
+
+    /// The range of channels that a scope claims.
+    fn claims(&self, plane: PlaneIx) -> std::ops::Range<u32> {
+        let g = &self.flash.device.geometry;
+        let own = g.channel_of(g.die_of(plane));
+        match self.up.ftl.gc.planes[plane as usize].plan.scope {
+            Scope::Plane | Scope::Die => 0..0,
+            Scope::Channel => own..own + 1,
+            Scope::Controller => 0..g.channels,
+        }
+    }
+
+    /// Whether GCs of other planes of its die have claimed a channel as well.
+    fn siblings_claim(&self, plane: PlaneIx, channel: ChannelIx) -> bool {
+        let claimed = |sibling: PlaneIx| {
+            let first = self.claims(sibling).start;
+            sibling != plane && (first..first + self.up.ftl.gc.planes[sibling as usize].claim).contains(&channel)
+        };
+        self.flash.traits.assembles_gc && self.planes_of(self.flash.die_of(plane)).any(claimed)
+    }
+
+    /// Claims the next channel, in one fixed order for all jobs, so that two of them never wait for each other.
+    fn claim_next(&mut self, plane: PlaneIx) {
+        let claims = self.claims(plane);
+        let channel = claims.start + self.up.ftl.gc.planes[plane as usize].claim;
+        if channel == claims.end {
+            return self.lock_complete(plane);
+        }
+        let die = self.flash.die_of(plane);
+        let locked_by = self.flash.locked_by(channel as usize);
+        // GCs whose programs wait for each other lock their channels together.
+        let shared = locked_by == die && self.flash.traits.assembles_gc;
+        if shared || (locked_by == NONE && self.channel_free(channel as usize, die)) {
+            self.grant_channel(channel as usize, plane);
+        } else {
+            self.enqueue_for_lock(channel as usize, plane);
+        }
+    }
+
+    /// Gives up every lock of a plane's GC.
+    pub(crate) fn release(&mut self, plane: PlaneIx) {
+        self.release_channels(plane);
+        let die = self.flash.die_of(plane);
+        self.settle_die(die);
+        let gc = &mut self.up.ftl.gc.planes[plane as usize];
+        if std::mem::take(&mut gc.locks) {
+            self.flash.counters.gc_locked_ns += self.flash.now - gc.locks_since;
+        }
+        self.update_masked(die);
+        self.try_start(die);
+    }
+
+    /// Gives up the channel locks of a plane's GC; dies that waited are enqueued by the age of their work.
+    pub(super) fn release_channels(&mut self, plane: PlaneIx) {
+        let claims = self.claims(plane);
+        let locked = claims.start..claims.start + std::mem::take(&mut self.up.ftl.gc.planes[plane as usize].claim);
+        let die = self.flash.die_of(plane);
+        let now = self.flash.now;
+        for channel in locked.clone() {
+            if self.siblings_claim(plane, channel) {
+                continue;
+            }
+            self.flash.release_channel(channel as usize);
+            if Self::TRACED {
+                self.observer().channel_idles(channel, now, CHANNEL_IDLE, NOBODY);
+            }
+            self.mask_others(channel as usize, die);
+        }
+        for channel in locked {
+            if self.flash.locked_by(channel as usize) != NONE {
+                continue;
+            }
+            self.enqueue_dies(channel as usize);
+            self.serve_channel(channel as usize);
+        }
+    }
+
+    /// An erase of a die ended; if it was the last, the next one counts anew how long erases have been pending. One is pending as
+    /// soon as its GC has no page left to move.
+    pub(super) fn erase_ends(&mut self, die: DieIx) {
+        let pending = |plane: PlaneIx| {
+            let gc = &self.up.ftl.gc.planes[plane as usize];
+            let erases_next = || gc.victim != NONE && self.up.ftl.tables.valid_pages(gc.victim) == 0;
+            gc.state == GcState::Erasing || gc.state == GcState::Moving && erases_next()
+        };
+        if !self.planes_of(die).any(pending) {
+            self.flash.no_erase_pends(die);
+        }
+    }
+}
+
+impl<Q: EventQueue, U> Locks for Engine<Q, WithFtl<U>>
+where
+    Self: Above,
+{
+    fn masked_work(&mut self, die: DieIx) -> u64 {
+        let planes = self.planes_of(die);
+        let suspended = self.flash.is_suspended(die);
+        let mut masked = 0;
+        let mut die_locked = false;
+        for plane in planes.clone() {
+            let gc = &self.up.ftl.gc.planes[plane as usize];
+            // A suspended erase gives its lock up until it resumes.
+            let locks = gc.locks && !suspended;
+            if locks {
+                let local = plane % self.flash.device.geometry.planes_per_die;
+                let own = GC_BITS & 0xff << (8 * local);
+                if gc.plan.scope >= Scope::Die {
+                    // A locked die takes in the pages that other GCs send it, or two of them could wait for each other.
+                    let sent = if self.flash.traits.gc_across { class_bits(Class::GcProgram) } else { 0 };
+                    // GCs whose programs wait for each other lock their die together.
+                    let shared = if !self.flash.traits.assembles_gc { 0 } else { GC_BITS | LOCK_BITS };
+                    masked |= !(own | sent | shared) | LOCK_BITS & 0xff << (8 * local);
+                    die_locked = true;
+                } else {
+                    // A GC that yields to reads between two pages yields to them while its step waits for those of other GCs.
+                    let yields = self.flash.traits.gc_reads_ahead > 1 && gc.plan.release_each_page;
+                    masked |= 0xff << (8 * local) & !own & !if yields { READ_BITS } else { 0 };
+                }
+            }
+        }
+        for plane in planes {
+            let locked = die_locked || (self.up.ftl.gc.planes[plane as usize].locks && !suspended);
+            if Self::TRACED {
+                self.trace_lock(plane);
+            }
+            self.set_locked(plane, locked);
+        }
+        if self.flash.traits.assembles {
+            masked |= self.not_assembled(die);
+        }
+        if self.flash.registers_are_full(die) {
+            masked |= !(READ_BITS | self.gc_goes_on(die));
+        }
+        masked
+    }
+
+    fn grant_channel(&mut self, channel: usize, plane: PlaneIx) {
+        let die = self.flash.die_of(plane);
+        self.flash.lock_channel(channel, die);
+        self.up.ftl.gc.planes[plane as usize].claim += 1;
+        self.update_locked_category(die);
+        self.mask_others(channel, die);
+        self.claim_next(plane);
+    }
+
+    #[inline(never)]
+    fn recategorize(&mut self, die: DieIx) {
+        for plane in self.planes_of(die) {
+            let gc = self.up.ftl.gc.planes[plane as usize];
+            if gc.claim == 0 {
+                continue;
+            }
+            let category = match (gc.plan.scope, self.flash.traffic(die)) {
+                (Scope::Controller, _) => LOCKED_CONTROLLER,
+                (_, Some(TrafficClass::GcRead)) => LOCKED_GC_READ,
+                (_, Some(TrafficClass::GcProgram)) => LOCKED_GC_PROGRAM,
+                _ => LOCKED_GC_OTHER,
+            };
+            let claims = self.claims(plane);
+            let now = self.flash.now;
+            for channel in claims.start..claims.start + gc.claim {
+                self.flash.count_idle_as(channel as usize, category);
+                if Self::TRACED {
+                    self.observer().channel_idles(channel, now, category, gc.number);
+                }
+            }
+        }
+    }
+}

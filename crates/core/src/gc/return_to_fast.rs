@@ -1,0 +1,56 @@
+//! Return-to-fast GC in idle time, and the block that takes a GC's pages where blocks are aligned.
+
+use crate::context::Context;
+use crate::event::EventQueue;
+use crate::flash::Engine;
+use crate::ftl::above::{Above, WithFtl};
+use crate::gc::state::Reason;
+use crate::ids::PlaneIx;
+use crate::policy::answers::{Gate, Want};
+use crate::policy::interface::{Align, GcGate, GcTrigger, PageChoice};
+
+impl<Q: EventQueue, U> Engine<Q, WithFtl<U>>
+where
+    Self: Above,
+{
+    /// A plane's GC begins: the open block that takes its pages.
+    #[inline(never)]
+    pub(super) fn align_gc(&mut self, plane: PlaneIx) {
+        let point = self.ask(|policies, view| policies.align.gc_point(view, plane));
+        self.up.ftl.gc.planes[plane as usize].write_point = Some(point as u8);
+    }
+
+    /// Whether idle time is used to return write points of a plane to fast pages, by a GC that may start now.
+    #[inline(never)]
+    pub(super) fn should_return_to_fast(&mut self, plane: PlaneIx) -> bool {
+        self.is_unparked(plane) && self.ask(|policies, view| policies.gc_gate.may_start(view, plane, Want::Soft)) == Gate::Open
+    }
+
+    /// Whether a write point of a plane is not parked, and no write waits for its die.
+    fn is_unparked(&mut self, plane: PlaneIx) -> bool {
+        let Some(parking) = self.ask(|policies, _| policies.page_choice.parking()) else { return false };
+        let tables = &self.up.ftl.tables;
+        let unparked = |point: usize| !self.is_parked_at(parking, tables.next_offset(plane, point));
+        !self.seen().host_waits_at(self.flash.die_of(plane)) && (0..tables.write_points(plane)).any(unparked)
+    }
+
+    /// Whether a return-to-fast GC has no more to do. It stays for its plane if that wants a GC by now.
+    #[inline(never)]
+    pub(super) fn return_to_fast_is_over(&mut self, plane: PlaneIx) -> bool {
+        if self.ask(|policies, view| policies.gc_trigger.want(view, plane)) != Want::No {
+            self.up.ftl.gc.planes[plane as usize].reason = Reason::Wanted;
+            return false;
+        }
+        let gc = &self.up.ftl.gc.planes[plane as usize];
+        gc.in_ram + gc.in_registers == 0 && !self.is_unparked(plane)
+    }
+
+    /// Ends a GC whose victim stays as it is. Returns whether the die is now busy.
+    #[inline(never)]
+    pub(super) fn abandon_gc(&mut self, plane: PlaneIx) -> bool {
+        self.up.ftl.tables.end_collect(self.up.ftl.gc.planes[plane as usize].victim);
+        self.end_without_erase(plane);
+        self.ask_gates(None);
+        self.flash.is_running(self.flash.die_of(plane))
+    }
+}

@@ -1,0 +1,125 @@
+//! # I/O-parallelized GC
+//!
+//! **What it does.** A read of GC takes along waiting reads of the host, and of its read-modify-writes, that are for the same page
+//! offset in sibling planes of the die; a program of GC takes along waiting programs of the host or the buffer, where their
+//! planes' open blocks are at its offset. At most one operation of each sibling plane, the host's own reads before others, the
+//! one that has waited longest first; of each plane the 64 reads that have waited longest are looked at. What a GC's lock masks
+//! out is served so. It is decided for each operation of GC when it starts, and so for requests that come during the GC. Nothing
+//! joins an erase. The host's operations join each other as with `same_offset`, and GC's do not join the host's.
+//!
+//! **Source.** I/O-parallelized GC, section 4.1 and algorithm 2 (GC-PAR); section 4.4 for pages that go to another die, whose
+//! reads find partners where they are read and whose programs where they are programmed.
+//!
+//! **Parameters.** None. Needs dies of several planes, and `copy = "controller"` in `[gc]`.
+//!
+//! **Cost.** The search for partners takes no time (hundreds of ns in the paper). Transfers are serial; GC's go first. A page that
+//! joined a read stays in a second register of its plane until the channel has time for it, and the data of a program that is to
+//! join cross it while GC's read works in the array, as many as fit. A GC is prolonged by partners only that came later or did
+//! not fit: with the times of the paper's flash one does, so that on dies of four planes the third partner adds its transfer.
+//! Programs that join use up erased pages of their planes: where writes always wait, the next GC is due when one ends, and with
+//! `gc_first` the reads that joined none wait for a whole row of GCs.
+
+use crate::device::Device;
+use crate::event::SLOTS_MAX;
+use crate::flash::EXTRA_SLOTS;
+use crate::flash::op::Class;
+use crate::policy::interface::Pairing;
+use crate::policy::pairing::same_offset::{check_multi_plane, first_of_each_plane};
+use crate::view::{View, Waiting};
+use serde::Deserialize;
+use tinytail_config::{ConfigError, Fault};
+
+/// The host's operations are paired with those of GC.
+#[derive(Debug, Default, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[serde(deny_unknown_fields)]
+pub struct GcPar {}
+
+fn goes_with(lead: Class, partner: Class) -> bool {
+    match lead {
+        Class::Gc => matches!(partner, Class::HostRead | Class::AuxiliaryRead),
+        Class::GcProgram => matches!(partner, Class::HostProgram | Class::Flush | Class::GcProgram),
+        lead => partner == lead,
+    }
+}
+
+impl Pairing for GcPar {
+    fn prepare(&mut self, device: &Device) -> Result<(), ConfigError> {
+        if device.geometry.planes_per_die == 1 {
+            return Err(Fault::new(
+                "pairing",
+                "policy",
+                format!(
+                    "is \"gc_par\", which serves the host in sibling planes of a GC's; [geometry] `planes_per_die` of {} is 1",
+                    device.name
+                ),
+            )
+            .with("geometry", "planes_per_die")
+            .allowed("2 or more")
+            .into());
+        }
+        let slots = u64::from(device.geometry.dies()) * 2 + u64::from(device.geometry.channels + EXTRA_SLOTS);
+        if slots > SLOTS_MAX as u64 {
+            return Err(Fault::new("pairing", "policy", format!("is \"gc_par\", whose pages wait in second registers; with [geometry] `channels` of {} times dies that makes {slots} resources, at most {SLOTS_MAX} are possible", device.name)).with("geometry", "channels").into());
+        }
+        check_multi_plane("gc_par", device)
+    }
+
+    fn partners(&mut self, _: View<'_>, lead: &Waiting, waiting: &[Waiting], paired: &mut [bool]) {
+        first_of_each_plane(lead, waiting, paired, |candidate| goes_with(lead.class, candidate.class));
+    }
+
+    fn pairs_with_gc(&mut self) -> bool {
+        true
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::flash::op::OpKind;
+    use crate::testkit::{tiny_device, tiny_state};
+
+    fn asked(lead: Waiting, waiting: &[Waiting]) -> Vec<bool> {
+        let mut paired = vec![false; waiting.len()];
+        GcPar {}.partners(tiny_state().view(), &lead, waiting, &mut paired);
+        paired
+    }
+
+    #[test]
+    fn a_read_of_gc_takes_one_read_at_its_offset_from_each_sibling_plane() {
+        let read = |class, plane, offset| Waiting { kind: OpKind::Read, class, plane, offset };
+        let waiting = [
+            read(Class::HostRead, 1, 8),
+            read(Class::HostRead, 1, 7),
+            read(Class::HostRead, 1, 7),
+            read(Class::AuxiliaryRead, 2, 7),
+            read(Class::Background, 3, 7),
+            read(Class::HostRead, 0, 7),
+        ];
+        assert_eq!(asked(read(Class::Gc, 0, 7), &waiting), [false, true, false, true, false, false]);
+        assert_eq!(asked(read(Class::HostRead, 0, 7), &waiting), [false, true, false, false, false, false], "as same_offset");
+    }
+
+    #[test]
+    fn a_program_of_gc_takes_programs_of_the_host_and_those_of_the_host_leave_gc_alone() {
+        let program = |class, plane| Waiting { kind: OpKind::Program, class, plane, offset: 3 };
+        let waiting = [program(Class::Flush, 1), program(Class::HostProgram, 2), program(Class::GcProgram, 3)];
+        assert_eq!(asked(program(Class::GcProgram, 0), &waiting), [true, true, true]);
+        assert_eq!(asked(program(Class::HostProgram, 0), &waiting), [false, true, false]);
+        let read = Waiting { kind: OpKind::Read, class: Class::HostRead, plane: 1, offset: 3 };
+        assert_eq!(asked(program(Class::GcProgram, 0), &[read]), [false]);
+    }
+
+    #[test]
+    fn dies_of_one_plane_and_flash_without_multi_plane_commands_are_refused() {
+        let mut device = tiny_device();
+        let error = GcPar {}.prepare(&device).unwrap_err().to_string();
+        assert!(error.contains("[pairing] `policy`") && error.contains("`planes_per_die`"), "{error}");
+        device.geometry.planes_per_die = 2;
+        GcPar {}.prepare(&device).unwrap();
+        (device.flash.multi_plane_read, device.flash.multi_plane_program) = (false, false);
+        let error = GcPar {}.prepare(&device).unwrap_err().to_string();
+        assert!(error.contains("\"gc_par\"") && error.contains("`multi_plane_read`"), "{error}");
+    }
+}

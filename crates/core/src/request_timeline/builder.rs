@@ -1,0 +1,274 @@
+//! The past of a drive, as far back as a request in the device may have waited, and the request timelines that it explains.
+
+use crate::device::Device;
+use crate::ids::{NONE, PlaneIx};
+use crate::observe::{CHANNEL, CHANNEL_IDLE, Completion, DIE, RequestAttribution, TrafficClass};
+use crate::request_timeline::{NOBODY, Passage, Passing, Run, Segment, Use};
+use crate::units::Ns;
+use std::collections::VecDeque;
+
+/// A request in the device.
+#[derive(Clone, Copy, Debug)]
+struct InFlight {
+    id: u64,
+    accepted: Ns,
+    done: bool,
+}
+
+/// What a resource counts as from a moment on, and the GC that has locked it.
+#[derive(Clone, Copy, Debug)]
+struct Change {
+    at: Ns,
+    category: u8,
+    gc: u64,
+}
+
+/// Puts request timelines together from what a tracing observer is given.
+#[derive(Debug)]
+pub struct TraceBuilder {
+    planes_per_die: u32,
+    dies_per_channel: u32,
+    in_flight: VecDeque<InFlight>,
+    /// Of each die, in order and without overlap.
+    runs: Vec<VecDeque<Run>>,
+    /// Of each channel, in order and without overlap.
+    uses: Vec<VecDeque<Use>>,
+    /// Of each channel, what it counts as while it carries nothing.
+    idles: Vec<VecDeque<Change>>,
+    /// Of each plane, who has locked it.
+    locks: Vec<VecDeque<Change>>,
+    passages: Vec<Passage>,
+    leftovers: Vec<Passage>,
+    timeline: Vec<Segment>,
+}
+
+impl TraceBuilder {
+    /// For a drive on a device, before it has run anything.
+    pub fn new(device: &Device) -> Self {
+        let g = &device.geometry;
+        let unlocked = VecDeque::from([Change { at: 0, category: CHANNEL_IDLE as u8, gc: NOBODY }]);
+        Self {
+            planes_per_die: g.planes_per_die,
+            dies_per_channel: g.dies_per_channel(),
+            in_flight: VecDeque::new(),
+            runs: vec![VecDeque::new(); g.dies() as usize],
+            uses: vec![VecDeque::new(); g.channels as usize],
+            idles: vec![unlocked.clone(); g.channels as usize],
+            locks: vec![unlocked; g.planes() as usize],
+            passages: Vec::new(),
+            leftovers: Vec::new(),
+            timeline: Vec::new(),
+        }
+    }
+
+    /// See `Observer::accepted`.
+    pub fn accepted(&mut self, id: u64, accepted: Ns) {
+        self.in_flight.push_back(InFlight { id, accepted, done: false });
+    }
+
+    /// See `Observer::die_ran`.
+    pub fn die_ran(&mut self, run: &Run) {
+        let since = self.oldest(run.to);
+        let past = &mut self.runs[run.die as usize];
+        while past.front().is_some_and(|run| run.to <= since) {
+            past.pop_front();
+        }
+        past.push_back(*run);
+    }
+
+    /// See `Observer::channel_used`.
+    pub fn channel_used(&mut self, used: &Use) {
+        let since = self.oldest(used.from);
+        let past = &mut self.uses[used.channel as usize];
+        while past.front().is_some_and(|used| used.to <= since) {
+            past.pop_front();
+        }
+        past.push_back(*used);
+    }
+
+    /// See `Observer::channel_idles`.
+    pub fn channel_idles(&mut self, channel: u32, at: Ns, category: usize, gc: u64) {
+        let since = self.oldest(at);
+        note(&mut self.idles[channel as usize], since, Change { at, category: category as u8, gc });
+    }
+
+    /// See `Observer::plane_locked`.
+    pub fn plane_locked(&mut self, plane: PlaneIx, at: Ns, gc: u64) {
+        let since = self.oldest(at);
+        note(&mut self.locks[plane as usize], since, Change { at, category: 0, gc });
+    }
+
+    /// A request has completed, and its timeline will not be asked for any more.
+    pub fn completed(&mut self, id: u64) {
+        let Some(front) = self.in_flight.front() else { return };
+        // Where commands are accepted in the order of their numbers, which is nearly always, its place is known.
+        let place = id.wrapping_sub(front.id) as usize;
+        let is_there = self.in_flight.get(place).is_some_and(|request| request.id == id);
+        let place = if is_there { Some(place) } else { self.in_flight.iter().position(|request| request.id == id) };
+        if let Some(place) = place {
+            self.in_flight[place].done = true;
+        }
+        while self.in_flight.front().is_some_and(|request| request.done) {
+            self.in_flight.pop_front();
+        }
+    }
+
+    /// Since when the past matters.
+    fn oldest(&self, now: Ns) -> Ns {
+        self.in_flight.front().map_or(now, |request| request.accepted)
+    }
+
+    /// The timeline of a request that completes now: segments that follow one another from its arrival to its completion. Each
+    /// part of its attribution is the sum of its segments.
+    pub fn timeline(&mut self, completion: &Completion, attribution: RequestAttribution<'_>) -> &[Segment] {
+        self.timeline.clear();
+        let mut passages = std::mem::take(&mut self.passages);
+        let mut leftovers = std::mem::take(&mut self.leftovers);
+        passages.clear();
+        leftovers.clear();
+        for &passage in attribution.trail() {
+            let to = if let Passing::Remainder(_) = passage.what { &mut leftovers } else { &mut passages };
+            to.push(passage);
+        }
+        passages.sort_by_key(|passage| passage.from);
+        let mut covered = completion.arrived;
+        for passage in &passages {
+            self.append_remainder(&leftovers, covered, passage.from);
+            self.append_passage(passage);
+            covered = passage.to;
+        }
+        self.append_remainder(&leftovers, covered, completion.completed);
+        self.passages = passages;
+        self.leftovers = leftovers;
+        &self.timeline
+    }
+
+    /// What no other passage covers belongs to the innermost rest.
+    fn append_remainder(&mut self, leftovers: &[Passage], mut from: Ns, end: Ns) {
+        while from < end {
+            // One of them may begin or end in between.
+            let edges = leftovers.iter().flat_map(|rest| [rest.from, rest.to]);
+            let to = edges.filter(|&edge| from < edge && edge < end).min().unwrap_or(end);
+            let covering = leftovers.iter().filter(|rest| rest.from <= from && to <= rest.to);
+            if let Some(&Passage { plane, what: Passing::Remainder(part), .. }) = covering.min_by_key(|rest| rest.to - rest.from) {
+                self.append(Segment { from, to, part, plane, by_plane: plane, gc: NOBODY, page: NONE, request: NOBODY });
+            }
+            from = to;
+        }
+    }
+
+    fn append_passage(&mut self, passage: &Passage) {
+        let &Passage { from, to, plane, what } = passage;
+        match what {
+            Passing::Own(part) | Passing::Remainder(part) => {
+                self.append(Segment { from, to, part, plane, by_plane: NONE, gc: NOBODY, page: NONE, request: NOBODY });
+            }
+            Passing::ForChannel(_) => self.append_channel_wait(plane, from, to),
+            Passing::InQueue(_) => self.append_queue_wait(plane, from, to),
+        }
+    }
+
+    /// A wait in the queue of a plane: for what its die ran; for the GC that had locked it; for the channel.
+    fn append_queue_wait(&mut self, plane: PlaneIx, mut from: Ns, to: Ns) {
+        let die = (plane / self.planes_per_die) as usize;
+        let first = self.runs[die].partition_point(|run| run.to <= from);
+        let mut index = first;
+        while let Some(&run) = self.runs[die].get(index)
+            && run.from < to
+        {
+            self.append_idle_die(plane, from, run.from.max(from));
+            let part = (DIE + run.traffic as usize) as u8;
+            let end = run.to.min(to);
+            let Run { gc, page, request, plane: by_plane, .. } = run;
+            self.append(Segment { from: run.from.max(from), to: end, part, plane, by_plane, gc, page, request });
+            from = end;
+            index += 1;
+        }
+        self.append_idle_die(plane, from, to);
+    }
+
+    /// A part of such a wait in which the die ran nothing.
+    fn append_idle_die(&mut self, plane: PlaneIx, mut from: Ns, to: Ns) {
+        let mut index = in_force(&self.locks[plane as usize], from);
+        while from < to {
+            let locked = self.locks[plane as usize][index];
+            let end = self.locks[plane as usize].get(index + 1).map_or(to, |next| next.at.min(to));
+            if end > from {
+                if locked.gc == NOBODY {
+                    self.append_channel_wait(plane, from, end);
+                } else {
+                    let part = (DIE + TrafficClass::GcLock as usize) as u8;
+                    self.append(Segment { from, to: end, part, plane, by_plane: plane, gc: locked.gc, page: NONE, request: NOBODY });
+                }
+                from = end;
+            }
+            index += 1;
+        }
+    }
+
+    /// A wait for the channel of a plane.
+    fn append_channel_wait(&mut self, plane: PlaneIx, mut from: Ns, to: Ns) {
+        let channel = (plane / self.planes_per_die / self.dies_per_channel) as usize;
+        let mut index = self.uses[channel].partition_point(|used| used.to <= from);
+        while let Some(&used) = self.uses[channel].get(index)
+            && used.from < to
+        {
+            self.append_idle_channel(channel, plane, from, used.from.max(from));
+            let part = (CHANNEL + used.traffic as usize) as u8;
+            let end = used.to.min(to);
+            let segment =
+                Segment { from: used.from.max(from), to: end, part, plane, by_plane: used.plane, gc: NOBODY, page: NONE, request: NOBODY };
+            self.append(segment);
+            from = end;
+            index += 1;
+        }
+        self.append_idle_channel(channel, plane, from, to);
+    }
+
+    /// A part of such a wait in which the channel carried nothing.
+    fn append_idle_channel(&mut self, channel: usize, plane: PlaneIx, mut from: Ns, to: Ns) {
+        let mut index = in_force(&self.idles[channel], from);
+        while from < to {
+            let Change { category, gc, .. } = self.idles[channel][index];
+            let end = self.idles[channel].get(index + 1).map_or(to, |next| next.at.min(to));
+            if end > from {
+                let part = (CHANNEL + usize::from(category)) as u8;
+                self.append(Segment { from, to: end, part, plane, by_plane: NONE, gc, page: NONE, request: NOBODY });
+                from = end;
+            }
+            index += 1;
+        }
+    }
+
+    fn append(&mut self, segment: Segment) {
+        if segment.to <= segment.from {
+            return;
+        }
+        match self.timeline.last_mut() {
+            Some(last)
+                if last.to == segment.from
+                    && Segment { from: last.from, to: segment.to, ..segment } == Segment { to: segment.to, ..*last } =>
+            {
+                last.to = segment.to;
+            }
+            _ => self.timeline.push(segment),
+        }
+    }
+}
+
+/// Appends a change, unless nothing changes, and forgets those that were over before `since`.
+fn note(past: &mut VecDeque<Change>, since: Ns, change: Change) {
+    while past.get(1).is_some_and(|next| next.at <= since) {
+        past.pop_front();
+    }
+    match past.back_mut() {
+        Some(last) if last.category == change.category && last.gc == change.gc => {}
+        Some(last) if last.at == change.at => *last = change,
+        _ => past.push_back(change),
+    }
+}
+
+/// The change that is in force at a time.
+fn in_force(past: &VecDeque<Change>, at: Ns) -> usize {
+    past.partition_point(|change| change.at <= at).saturating_sub(1)
+}
