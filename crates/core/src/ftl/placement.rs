@@ -54,7 +54,8 @@ where
         if queue == EXTERNAL && !self.late_bound().queues[queue].is_empty() {
             return self.late_bound().queues[queue].push_back(op);
         }
-        let Some(spot) = self.choose_place(op, NONE) else { return self.late_bound().queues[queue].push_back(op) };
+        let page = self.unplaced(op, NONE);
+        let Some(spot) = self.choose_place(op, &page) else { return self.late_bound().queues[queue].push_back(op) };
         self.take_to(op, spot);
         self.try_start(self.flash.die_of(spot.plane));
         self.note_wait(op);
@@ -84,9 +85,8 @@ where
         Unplaced { from, preference, asking, confined }
     }
 
-    fn choose_place(&mut self, op: u32, asking: DieIx) -> Option<Spot> {
-        let page = self.unplaced(op, asking);
-        let spot = self.ask(|policies, view| policies.place.choose(view, &page))?;
+    fn choose_place(&mut self, op: u32, page: &Unplaced) -> Option<Spot> {
+        let spot = self.ask(|policies, view| policies.place.choose(view, page))?;
         // Whether its preference was met.
         let class = (0..self.late_bound().points.classes())
             .find(|&class| self.late_bound().points.of_class(spot.plane, class) >> spot.write_point & 1 == 1);
@@ -167,19 +167,23 @@ where
             return NONE;
         }
         let own = self.flash.open_work(die);
-        let firsts = [EMERGENCY, EXTERNAL, BACKGROUND].map(|queue| self.first_to_go(die, queue));
-        let ops = firsts.map(|first| first.map_or(NONE, |(_, op)| op));
-        let Some((queue, (index, op))) = self.preferred_queue(die, own, ops).and_then(|queue| Some((queue, firsts[queue]?))) else {
-            return NONE;
-        };
-        let Some(spot) = self.choose_place(op, die) else { return NONE };
-        self.late_bound().queues[queue].remove(index);
-        self.take_to(op, spot);
-        op
+        let mut firsts = [EMERGENCY, EXTERNAL, BACKGROUND].map(|queue| self.first_to_go(die, queue));
+        loop {
+            let ops = firsts.map(|first| first.map_or(NONE, |(_, op, _)| op));
+            let Some(queue) = self.preferred_queue(die, own, ops) else { return NONE };
+            let (index, op, page) = firsts[queue].take().expect("a page that is offered");
+            if let Some(spot) = self.choose_place(op, &page) {
+                self.late_bound().queues[queue].remove(index);
+                self.take_to(op, spot);
+                return op;
+            }
+            // It rather waits on; the first pages of the other lines may not.
+        }
     }
 
-    /// The first page of a line that a die could begin with, and its index. Of the host's pages the first stands for all.
-    fn first_to_go(&mut self, die: DieIx, queue: usize) -> Option<(usize, u32)> {
+    /// The first page of a line that a die could begin with, after its index and its number. Of the host's pages the first stands
+    /// for all.
+    fn first_to_go(&mut self, die: DieIx, queue: usize) -> Option<(usize, u32, Unplaced)> {
         let pages = self.late_bound().queues[queue].len();
         let mut elsewhere = None;
         (0..if queue == EXTERNAL { pages.min(1) } else { pages }).find_map(|index| {
@@ -187,7 +191,7 @@ where
             let page = self.unplaced(op, die);
             let view = self.seen();
             let rank = view.planes_of(die).filter_map(|plane| view.preferred_points(plane, &page)).map(|(rank, _)| rank).min()?;
-            (rank == 0 || !view.waits_for_better_than(&page, &mut elsewhere)).then_some((index, op))
+            (rank == 0 || !view.waits_for_better_than(&page, &mut elsewhere)).then_some((index, op, page))
         })
     }
 

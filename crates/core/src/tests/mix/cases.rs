@@ -1,6 +1,7 @@
 //! Designs that once went wrong, each with its history, and what random designs come to do.
 
 use super::*;
+use crate::tests::mix::late_bound::LateBoundMix;
 
 /// The plainest of the random designs, from which the named cases differ.
 fn plain() -> Mix {
@@ -377,6 +378,33 @@ fn gcs_that_fill_each_others_programs_come_to_an_end() {
         by_die: 12,
         gc_par: 1,
         seed: 14_009_847_039_461_191_791,
+        ..plain()
+    };
+    assert_eq!(mix.run::<Lanes, true>(300).1, 300);
+}
+
+/// A page of the host was asked twice what it prefers: at first it would go to the idle die, then it waited for a better page. The
+/// die offered itself to nobody else, and a page of GC waited for ever.
+#[test]
+fn a_die_that_the_preferred_page_refuses_is_offered_to_the_next() {
+    let late_bound =
+        LateBoundMix { write_points: 1, choice: 0, strong: false, confined: true, rate_match: None, thresholds: false, critical: 0 };
+    let mix = Mix {
+        channels: 2,
+        dies: 3,
+        command_ns: 0,
+        wild: 13,
+        flash: 2,
+        blocks: false,
+        link_page_ns: Some(400),
+        queues: vec![1, 1],
+        trims: 30,
+        levels_wear: true,
+        late_bound: Some(late_bound),
+        program_steps: 3,
+        worn_steps: true,
+        gc_par: 12,
+        seed: 9_933_483_695_037_678_036,
         ..plain()
     };
     assert_eq!(mix.run::<Lanes, true>(300).1, 300);

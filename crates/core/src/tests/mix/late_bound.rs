@@ -6,15 +6,15 @@ use crate::policy::page_choice::by_writer::{ByWriter, Mode};
 /// What a design does whose allocation is late-bound.
 #[derive(Clone, Debug)]
 pub(super) struct LateBoundMix {
-    write_points: u32,
+    pub(super) write_points: u32,
     /// Which pages writes get, and whether write points park strongly.
-    choice: u8,
-    strong: bool,
+    pub(super) choice: u8,
+    pub(super) strong: bool,
     /// GC's pages stay in their planes.
-    confined: bool,
+    pub(super) confined: bool,
     /// Rate matching, with a hand-over or without.
-    rate_match: Option<bool>,
-    thresholds: bool,
+    pub(super) rate_match: Option<bool>,
+    pub(super) thresholds: bool,
     /// Critical writes in a hundred requests.
     pub(super) critical: u32,
 }
