@@ -1,8 +1,6 @@
 //! Arrivals that were recorded and are played again give the same completion times, request by request.
 
-mod common;
-
-use common::{READ, TRIM, WRITE, drive, start};
+use crate::common::{READ, TRIM, WRITE, drive, start};
 use tinytail_core::observe::Completion;
 use tinytail_core::units::MS;
 use tinytail_server::data::MemoryData;
@@ -19,7 +17,7 @@ fn serve(design: &str, trace: &std::path::Path) -> (Vec<Completion>, u64) {
     let running = start(drive(design), MemoryData::new(SIZE).unwrap(), SIZE, Some(recorder));
     // A flush before the first command is not recorded; those that follow are, and are left out when the trace is played.
     let mut client = running.client();
-    client.ask(0, common::FLUSH, 0, 0, &[]);
+    client.ask(0, crate::common::FLUSH, 0, 0, &[]);
     let mut state = 12345u64;
     let mut random = move |below: u64| {
         state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
@@ -39,7 +37,7 @@ fn serve(design: &str, trace: &std::path::Path) -> (Vec<Completion>, u64) {
                 open.insert(cookie, 0);
             }
             _ => {
-                client.send(0, if random(2) == 0 { TRIM } else { common::FLUSH }, cookie, offset, bytes, &[]);
+                client.send(0, if random(2) == 0 { TRIM } else { crate::common::FLUSH }, cookie, offset, bytes, &[]);
                 open.insert(cookie, 0);
             }
         }

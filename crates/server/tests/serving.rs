@@ -1,8 +1,6 @@
 //! What clients see, whatever they do.
 
-mod common;
-
-use common::{Client, DISC, EINVAL, EIO, ENOSPC, FLUSH, FUA, READ, TRIM, WRITE, ZERO, drive, header, start};
+use crate::common::{Client, DISC, EINVAL, EIO, ENOSPC, FLUSH, FUA, READ, TRIM, WRITE, ZERO, drive, header, start};
 use proptest::prelude::*;
 use std::io::{self, Read, Write};
 use std::os::unix::net::UnixStream;

@@ -1,11 +1,9 @@
 //! Bursts made of traces, of stand-ins and of tenants, and what they refuse.
 
-mod support;
-
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 
-use support::Folder;
+use crate::support::Folder;
 use tinytail_core::host::Arrival;
 use tinytail_workload::{
     BurstGap, MeanGap, Pacing, SourceContext, Trace, TraceOptions, Transform, Workload, WorkloadError, check_file, describe,

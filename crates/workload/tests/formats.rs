@@ -1,9 +1,7 @@
 //! Traces of every format from file to request: order, devices, events, closed loop, archives, binary records.
 
-mod support;
-
+use crate::support::{DRIVE, Folder, cases, gzip, message, microseconds, options, play, read, write, zstd};
 use proptest::prelude::*;
-use support::{DRIVE, Folder, cases, gzip, message, microseconds, options, play, read, write, zstd};
 use tinytail_core::host::{Arrival, Command, CommandKind};
 use tinytail_core::units::{MS, SECOND, US};
 use tinytail_workload::{AddressUnit, Event, Pacing, SourceContext, TimeUnit, Trace, TraceOptions, Workload, WorkloadError};
@@ -81,7 +79,9 @@ fn binary_records_are_read_and_their_faults_named() {
         bytes
     };
     let whole = [record(0x2a, 4096, 8, 500), record(0x12, 0, 0, 501), record(0x28, 512, 16, 1_500), record(0x35, 0, 0, 1_600)].concat();
-    for (name, content) in [("plain", whole.clone()), ("zstd", support::zstd_bytes(&whole)), ("gzip", support::gzip_bytes(&whole))] {
+    for (name, content) in
+        [("plain", whole.clone()), ("zstd", crate::support::zstd_bytes(&whole)), ("gzip", crate::support::gzip_bytes(&whole))]
+    {
         let path = folder.file(name, content);
         assert_eq!(Trace::open(&path, &none()).unwrap().format(), "vscsi2");
         assert_eq!(play(&path, &none()).unwrap(), [write(0, 8, 8), read(MS, 16, 1)], "{name}");
@@ -95,7 +95,7 @@ fn binary_records_are_read_and_their_faults_named() {
     let foreign = [whole.clone(), vec![0xff; 40]].concat();
     assert!(fault("foreign", &foreign).starts_with("foreign, record 5, column 2 (version): found `0xffff`"));
     let many: Vec<u8> = (0..40_000).flat_map(|number| record(0x28, 512, number * number % 1_000_003, number * 100)).collect();
-    let compressed = support::zstd_bytes(&many);
+    let compressed = crate::support::zstd_bytes(&many);
     let text = fault("half", &compressed[..compressed.len() / 2]);
     assert!(text.contains("the zstd stream is truncated or damaged after"), "{text}");
     // Forced on a text, a binary format says what it finds.
@@ -313,7 +313,9 @@ fn a_trace_may_be_alone_in_a_tar_archive() {
     let lines = "1538323200,8,8,1,1063\n1538323201,16,1,0,1063\n";
     let expected = [write(0, 8, 8), read(SECOND, 16, 1)];
     let one = archive(&[("traces/", b""), ("traces/hour", lines.as_bytes())]);
-    for (name, content) in [("t.tar", one.clone()), ("t.tgz", support::gzip_bytes(&one)), ("t.tar.zst", support::zstd_bytes(&one))] {
+    for (name, content) in
+        [("t.tar", one.clone()), ("t.tgz", crate::support::gzip_bytes(&one)), ("t.tar.zst", crate::support::zstd_bytes(&one))]
+    {
         let path = folder.file(name, content);
         assert_eq!(play(&path, &none()).unwrap(), expected, "{name}");
         assert!(notes(&path, &none()).contains("in a tar archive, as traces/hour"));

@@ -1,10 +1,8 @@
 //! The recorded traces, held against what their README says of them. They are in the folder that TINYTAIL_TRACES names.
 
-mod support;
-
 use std::path::{Path, PathBuf};
 
-use support::Folder;
+use crate::support::Folder;
 use tinytail_workload::{Event, Trace, TraceOptions, Workload};
 
 /// What the README says of a trace, and what must be given to read it.

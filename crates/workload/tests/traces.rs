@@ -1,13 +1,11 @@
 //! Opening and playing trace files: formats, units, compression, and what is said about every kind of fault.
 
-mod support;
-
 use std::io::Write;
 use std::path::Path;
 use std::sync::Arc;
 
+use crate::support::{DRIVE, Folder, cases, gzip, message, microseconds, options, play, play_on, read, write, zstd};
 use proptest::prelude::*;
-use support::{DRIVE, Folder, cases, gzip, message, microseconds, options, play, play_on, read, write, zstd};
 use tinytail_core::host::Arrival;
 use tinytail_core::units::{MS, SECOND, US};
 use tinytail_workload::{Pacing, Reading, SourceContext, TimeUnit, Trace, TraceOptions, Workload, WorkloadError};

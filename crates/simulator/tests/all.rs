@@ -1,0 +1,21 @@
+//! All tests of runs, in one program, which is linked once.
+
+mod aged;
+mod ageing;
+mod bursts;
+mod configurations;
+mod devices;
+mod findings;
+mod gc_par;
+mod images;
+mod kinds;
+mod log;
+mod matrix;
+mod power;
+mod request_timelines;
+mod runs;
+mod suspension;
+mod threads;
+mod timeline;
+mod without;
+mod write_stall;

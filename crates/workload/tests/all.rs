@@ -1,0 +1,13 @@
+//! All tests of workloads, in one program, which is linked once.
+
+mod bursts;
+mod characteristics;
+mod convert;
+mod fio_jobs;
+mod formats;
+mod generators;
+mod multiplier;
+mod recorded;
+mod support;
+mod traces;
+mod workloads;
