@@ -213,7 +213,7 @@ counters! {
     /// Programs that should have taken all planes of their die, some of which had no erased page to pad.
     programs_short => "pairing/*: programs without all planes",
     /// Pages programmed with nothing, so that a program of the host could join one of a GC. They count as padded too.
-    skipped_pages => "align/*: pages skipped",
+    skipped_pages => "pairing/*: pages skipped",
 
     // Suspension.
     /// Erases and programs cut, each time.

@@ -2,8 +2,8 @@
 
 use crate::device::Device;
 use crate::policy::{
-    AlignPolicy, DestagePolicy, GcGatePolicy, GcLockPolicy, GcTriggerPolicy, OrderPolicy, PageChoicePolicy, PairingPolicy, PlacePolicy,
-    Reach, ReadPlanPolicy, ScrubPolicy, SuspendPolicy, Technique, VictimPolicy, WearLevelPolicy,
+    DestagePolicy, GcGatePolicy, GcLockPolicy, GcTriggerPolicy, OrderPolicy, PageChoicePolicy, PairingPolicy, PlacePolicy, Reach,
+    ReadPlanPolicy, ScrubPolicy, SuspendPolicy, Technique, VictimPolicy, WearLevelPolicy,
 };
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
@@ -288,8 +288,6 @@ design! {
     page_choice: PageChoicePolicy, once = true, by "mode", or "any";
     /// Which operations share a command.
     pairing: PairingPolicy, once = true;
-    /// At which open blocks the planes of a die program.
-    align: AlignPolicy, once = true, or "never";
     /// Whether erases and programs make way for reads.
     suspend: SuspendPolicy, once = true, by "mode";
     /// How reads behind a GC are served.

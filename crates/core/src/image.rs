@@ -252,6 +252,9 @@ where
     /// Tells everything that is random of the run's seed.
     pub(crate) fn seed(&mut self, seed: u64) {
         self.ask(|policies, _| policies.seed(seed));
+        if let Some(late_bound) = &mut self.up.ftl.late_bound {
+            late_bound.seed(seed);
+        }
         if let Some(errors) = &mut self.up.up.raid.errors {
             errors.seed(seed);
         }

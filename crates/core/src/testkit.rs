@@ -8,7 +8,6 @@ use crate::ftl::{Claimant, Tables};
 use crate::gc::state::GcState;
 use crate::gc::state::Gcs;
 use crate::ids::{BlockIx, PlaneIx};
-use crate::policy::align::never::Never as NoAligning;
 use crate::policy::destage::lru::Lru;
 use crate::policy::gc_gate::free::Free;
 use crate::policy::gc_lock::blocking::Blocking;
@@ -23,8 +22,8 @@ use crate::policy::suspend::never::Never;
 use crate::policy::victim::greedy::Greedy;
 use crate::policy::wear_level::never::Never as NoLevelling;
 use crate::policy::{
-    AlignPolicy, DestagePolicy, GcGatePolicy, GcLockPolicy, GcTriggerPolicy, OrderPolicy, PageChoicePolicy, PairingPolicy, PlacePolicy,
-    ReadPlanPolicy, Scope, ScrubPolicy, SuspendPolicy, Victim, VictimPolicy, WearLevelPolicy,
+    DestagePolicy, GcGatePolicy, GcLockPolicy, GcTriggerPolicy, OrderPolicy, PageChoicePolicy, PairingPolicy, PlacePolicy, ReadPlanPolicy,
+    Scope, ScrubPolicy, SuspendPolicy, Victim, VictimPolicy, WearLevelPolicy,
 };
 use crate::raid::active::Rain;
 use crate::raid::stripes::Stripes;
@@ -107,7 +106,6 @@ pub fn plain_design(scope: Scope) -> Design {
         order: OrderPolicy::Fifo(Fifo {}),
         page_choice: PageChoicePolicy::Any(Any {}),
         pairing: PairingPolicy::Nothing(Nothing {}),
-        align: AlignPolicy::Never(NoAligning {}),
         suspend: SuspendPolicy::Never(Never {}),
         read_plan: ReadPlanPolicy::Direct(Direct {}),
         destage: DestagePolicy::Lru(Lru {}),

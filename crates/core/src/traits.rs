@@ -17,7 +17,7 @@ pub(crate) struct Traits {
     pub assembles: bool,
     /// So do those of GCs.
     pub assembles_gc: bool,
-    /// `align` chooses write points instead of `place`.
+    /// `pairing` says which write points take pages.
     pub aligns: bool,
     /// `page_choice` does, or the write points take turns.
     pub chooses: bool,

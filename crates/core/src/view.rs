@@ -76,15 +76,6 @@ pub struct Unplaced {
     pub confined: bool,
 }
 
-/// The place of a page.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Spot {
-    /// The plane.
-    pub plane: PlaneIx,
-    /// Its write point.
-    pub write_point: usize,
-}
-
 /// A stripe with dirty pages in the buffer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct DirtyStripe {

@@ -376,7 +376,7 @@ where
 
     /// A page for what a recovery moves: of an open block if there is one, in the plane itself if it can be.
     fn take_after_cut(&mut self, home: PlaneIx) -> Option<Ppn> {
-        let for_gc = if self.flash.traits.late_bound { 0 } else { self.ask(|policies, view| policies.place.write_point(view, home, true)) };
+        let for_gc = if self.flash.traits.late_bound { 0 } else { self.up.ftl.tables.usual_point(home, true) };
         let points = self.up.ftl.tables.write_points(home);
         let point_of = |tables: &Tables, plane: PlaneIx| {
             let open = [for_gc].into_iter().chain(0..points).find(|&point| tables.has_open_block(plane, point));

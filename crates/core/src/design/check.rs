@@ -5,8 +5,7 @@ use crate::device::Device;
 use crate::ftl::ageing::check_theory;
 use crate::ftl::write_points::WRITE_POINTS_MAX;
 use crate::policy::{
-    Align, Destage, GcGate, GcGatePolicy, GcLock, GcTrigger, Order, PageChoice, Pairing, Place, Reach, ReadPlan, Scope, Scrub, Victim,
-    WearLevel,
+    Destage, GcGate, GcGatePolicy, GcLock, GcTrigger, Order, PageChoice, Pairing, Place, Reach, ReadPlan, Scope, Scrub, Victim, WearLevel,
 };
 use crate::raid::stripes::Stripes;
 use tinytail_config::{Fault, Faults};
@@ -224,14 +223,10 @@ impl Design {
         let pairing = self.pairing.name();
         if !self.pairing.pairs_with_gc() {
             let victim = self.victim.iter_mut().find_map(|policy| policy.needs_partners().then(|| policy.name()));
-            let align = self.align.active().then(|| self.align.name());
-            for (section, key, name) in [("align", "policy", align), ("victim", "chain", victim)] {
-                let Some(name) = name else { continue };
-                let found =
-                    format!("\"{name}\" finds partners for operations of GCs, and [pairing] `policy` = \"{pairing}\" makes none of them");
-                faults.push(Fault::new(section, key, found).with("pairing", "policy").allowed("\"gc_par\""));
-            }
-            return;
+            let Some(name) = victim else { return };
+            let found =
+                format!("\"{name}\" finds partners for operations of GCs, and [pairing] `policy` = \"{pairing}\" makes none of them");
+            return faults.push(Fault::new("victim", "chain", found).with("pairing", "policy").allowed("\"gc_par\""));
         }
         let against = if !self.gc.copies_through_controller() {
             let reason = "= \"copyback\", whose two pages would both have to be at the offsets of the host's";
@@ -240,10 +235,10 @@ impl Design {
             Against("gc", "ideal", "= true, whose GC has no operations".into(), "false")
         } else if self.place.late_bound() {
             Against("place", "policy", named(self.place.name(), "whose programs have no plane while they wait"), "")
-        } else if self.align.active() && self.gc.write_points < 2 {
-            let (align, points) = (self.align.name(), self.gc.write_points);
-            let found = format!("= \"{align}\" needs a second open block of each plane, and [gc] `write_points` is {points}");
-            return faults.push(Fault::new("align", "policy", found).with("gc", "write_points").allowed("2 or more"));
+        } else if self.pairing.aligns() && self.gc.write_points < 2 {
+            let points = self.gc.write_points;
+            let found = format!("= true needs a second open block of each plane, and [gc] `write_points` is {points}");
+            return faults.push(Fault::new("pairing", "aligned_blocks", found).with("gc", "write_points").allowed("2 or more"));
         } else {
             return;
         };

@@ -3,7 +3,7 @@
 use crate::design::Design;
 use crate::device::Device;
 use crate::policy::answers::Reach;
-use crate::policy::interface::{Align, Order, PageChoice, Pairing, Place, Suspend, WearLevel};
+use crate::policy::interface::{Order, PageChoice, Pairing, Place, Suspend, WearLevel};
 use crate::raid::stripes::Stripes;
 use crate::traits::Traits;
 use crate::units::Ns;
@@ -12,7 +12,7 @@ impl Design {
     /// What it makes a drive do. The design is prepared for the device.
     pub(crate) fn traits(&mut self, device: &Device) -> Traits {
         let planes = device.geometry.planes_per_die;
-        let (late_bound, aligns, gc_across) = (self.place.late_bound(), self.align.active(), self.gc.leaves_its_plane());
+        let (late_bound, aligns, gc_across) = (self.place.late_bound(), self.pairing.aligns(), self.gc.leaves_its_plane());
         let many = self.gc.write_points > 2 && !aligns;
         let chooses = !late_bound && (many || self.page_choice.active());
         let assembles = self.pairing.assembly_ns().is_some();

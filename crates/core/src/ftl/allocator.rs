@@ -1,6 +1,6 @@
 //! Which page a program takes: the write point of its plane, and the next page there.
 //!
-//! Usually `place` says which write point. Where `align` does, the planes of a die come to one page offset. Where `page_choice`
+//! Usually the host has one and GC another. Where `pairing` aligns them, the planes of a die come to one page offset. Where `page_choice`
 //! has preferences, or there are more write points than one for the host and one for GC, nobody waits for another page: of
 //! those that can take it the one that is nearest to the preference does, and among equals the one with the fewest pages in its
 //! block, so that all of them are used alike. Programs that could join another in a multi-plane command go where they join,
@@ -11,16 +11,25 @@ use crate::event::EventQueue;
 use crate::flash::Engine;
 use crate::flash::ask::Waiting;
 use crate::flash::op::{Class, Op, Owner};
-use crate::ftl::Claimant;
 use crate::ftl::above::{Above, WithFtl};
+use crate::ftl::{Claimant, Tables};
 use crate::gc::state::GcState;
 use crate::ids::{DieIx, NONE, PlaneIx, Ppn};
 use crate::observe::TrafficClass;
-use crate::policy::answers::{Parking, Preference, Writer};
-use crate::policy::interface::{Align, PageChoice, Place};
+use crate::policy::answers::{Aligned, Parking, Preference, Writer};
+use crate::policy::interface::{PageChoice, Pairing};
 
 /// The write point that GC has to itself where there is no preference.
 const OF_GC: usize = 1;
+
+impl Tables {
+    /// The write point of a plane that takes a page where nothing chooses: GC has the second one where there is one, so that moved
+    /// pages and new ones do not mix.
+    #[inline]
+    pub(crate) fn usual_point(&self, plane: PlaneIx, for_gc: bool) -> usize {
+        if for_gc && self.write_points(plane) > OF_GC { OF_GC } else { 0 }
+    }
+}
 
 impl<Q: EventQueue, U> Engine<Q, WithFtl<U>>
 where
@@ -49,7 +58,7 @@ where
         if self.flash.traits.aligns || self.flash.traits.chooses {
             return self.sought_point(plane, op, for_gc);
         }
-        self.ask(|policies, view| policies.place.write_point(view, plane, for_gc))
+        self.up.ftl.tables.usual_point(plane, for_gc)
     }
 
     /// A block at the offset of its siblings matters more to GC than the class of its page, unless it is there for that alone.
@@ -59,22 +68,28 @@ where
         if self.flash.traits.aligns && by_level { self.aligned_point(plane, for_gc) } else { self.chosen_point(plane, op) }
     }
 
-    /// The write point of a page while the drive ages: always the first, where `align` would choose by what waits, so that the
-    /// starting state is that of a drive with one open block for each plane.
+    /// The write point of a page while the drive ages: always the first, where `pairing` would choose by what waits, so that the
+    /// starting state is that of a drive with one open block for each plane; any, where all of them take turns.
     #[inline]
     pub(crate) fn ageing_point(&mut self, plane: PlaneIx, for_gc: bool) -> usize {
-        if self.flash.traits.aligns { 0 } else { self.ask(|policies, view| policies.place.write_point(view, plane, for_gc)) }
+        match &mut self.up.ftl.late_bound {
+            Some(late_bound) => late_bound.any_point(),
+            None if self.flash.traits.aligns => 0,
+            None => self.up.ftl.tables.usual_point(plane, for_gc),
+        }
     }
 
     #[inline(never)]
     fn aligned_point(&mut self, plane: PlaneIx, for_gc: bool) -> usize {
-        if !for_gc {
-            return self.ask(|policies, view| policies.align.host_point(view, plane));
-        }
-        let point = match self.up.ftl.gc.of(plane).write_point {
-            Some(point) => usize::from(point),
-            None => self.ask(|policies, view| policies.align.gc_point(view, plane)),
+        let kept = self.up.ftl.gc.of(plane).write_point.filter(|_| for_gc);
+        let page = if for_gc { Aligned::Gc } else { Aligned::Host };
+        let point = match kept {
+            Some(point) => point.into(),
+            None => self.ask(|policies, view| policies.pairing.point(view, plane, page)).unwrap_or(0),
         };
+        if !for_gc {
+            return point;
+        }
         let has_room = |&point: &usize| self.up.ftl.tables.can_take(plane, point, Claimant::Gc);
         // The block that was chosen may be full, and no erased one left but for what the others have.
         if has_room(&point) { point } else { (0..self.up.ftl.tables.write_points(plane)).find(has_room).unwrap_or(point) }
@@ -87,7 +102,8 @@ where
             if for_gc {
                 return Some(self.aligned_point(entry.plane, true));
             }
-            return self.ask(|policies, view| policies.align.partner_point(view, entry.plane, lead.offset, lead.class == Class::GcProgram));
+            let page = Aligned::Partner { offset: lead.offset, with_gc: lead.class == Class::GcProgram };
+            return self.ask(|policies, view| policies.pairing.point(view, entry.plane, page));
         }
         if self.flash.traits.chooses {
             let tables = &self.up.ftl.tables;
@@ -96,7 +112,7 @@ where
             };
             return (0..tables.write_points(entry.plane)).find(fits);
         }
-        Some(self.ask(|policies, view| policies.place.write_point(view, entry.plane, for_gc)))
+        Some(self.up.ftl.tables.usual_point(entry.plane, for_gc))
     }
 
     /// The offset at which a waiting program could join `lead`: that of its own block, and of the host's where blocks are aligned the

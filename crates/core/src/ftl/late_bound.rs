@@ -4,7 +4,10 @@ use crate::device::Device;
 use crate::flash::ask::Candidate;
 use crate::ftl::Tables;
 use crate::ftl::write_points::WritePoints;
+use crate::ids::PlaneIx;
 use crate::units::Ns;
+use rand_core::Rng;
+use rand_pcg::Pcg64Mcg;
 use std::collections::VecDeque;
 
 /// The lines of pages without a place, in the order of the queues that they belong to.
@@ -26,6 +29,10 @@ pub(crate) struct LateBound {
     pub moving: u32,
     /// Scratch, kept so that nothing is allocated per request.
     pub(super) candidates: Vec<Candidate>,
+    /// Of each plane, the write point whose turn is next.
+    turns: Vec<u32>,
+    /// Which write points ageing fills, so that they begin anywhere in their blocks.
+    random: Option<Pcg64Mcg>,
     /// GC's pages stay in their planes.
     pub confined: bool,
     /// Background and emergency threshold of a plane, if there are any.
@@ -42,8 +49,42 @@ impl LateBound {
             gc_ended: vec![0; device.geometry.dies() as usize],
             moving: 0,
             candidates: Vec::new(),
+            turns: vec![0; device.geometry.planes() as usize],
+            random: None,
             confined,
             thresholds,
         }
+    }
+
+    /// Takes the run's seed, before ageing.
+    pub(crate) fn seed(&mut self, seed: u64) {
+        self.random = Some(Pcg64Mcg::new(u128::from(seed) << 1 | 1 << 103 | 1));
+    }
+
+    /// Any write point, for a page that ageing writes.
+    pub(super) fn any_point(&mut self) -> usize {
+        let points = u64::from(self.points.all().count_ones());
+        self.random.as_mut().map_or(0, |random| (random.next_u64() % points) as usize)
+    }
+
+    /// One of some write points of a plane, in turns.
+    pub(super) fn in_turn(&mut self, plane: PlaneIx, among: u64) -> usize {
+        let next = &mut self.turns[plane as usize];
+        let point = (among.rotate_right(*next).trailing_zeros() + *next) % u64::BITS;
+        *next = (point + 1) % u64::BITS;
+        point as usize
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::testkit::late_bound_state;
+
+    #[test]
+    fn write_points_of_a_plane_take_turns_whichever_are_offered() {
+        let mut state = late_bound_state(3);
+        let late_bound = state.ftl.late_bound.as_mut().unwrap();
+        assert_eq!([0b111, 0b101, 0b101, 0b111].map(|among| late_bound.in_turn(0, among)), [0, 2, 0, 1]);
+        assert_eq!(late_bound.in_turn(1, 0b111), 0, "each plane for itself");
     }
 }

@@ -19,7 +19,7 @@ use crate::observe::PLACE;
 use crate::policy::answers::{Parking, Preference, Writer};
 use crate::policy::interface::{Order, PageChoice, Place};
 use crate::request_timeline::Passing;
-use crate::view::{Candidate, Spot, Unplaced, View};
+use crate::view::{Candidate, Unplaced, View};
 use std::collections::VecDeque;
 
 impl<Q: EventQueue, U> Engine<Q, WithFtl<U>>
@@ -57,7 +57,7 @@ where
         let page = self.unplaced(op, NONE);
         let Some(spot) = self.choose_place(op, &page) else { return self.late_bound().queues[queue].push_back(op) };
         self.take_to(op, spot);
-        self.try_start(self.flash.die_of(spot.plane));
+        self.try_start(self.flash.die_of(spot.0));
         self.note_wait(op);
         self.go_on_after(op);
     }
@@ -85,11 +85,14 @@ where
         Unplaced { from, preference, asking, confined }
     }
 
-    fn choose_place(&mut self, op: u32, page: &Unplaced) -> Option<Spot> {
-        let spot = self.ask(|policies, view| policies.place.choose(view, page))?;
+    fn choose_place(&mut self, op: u32, page: &Unplaced) -> Option<(PlaneIx, usize)> {
+        let plane = self.ask(|policies, view| policies.place.choose(view, page))?;
+        let (_, points) = self.seen().preferred_points(plane, page)?;
+        let write_point = self.late_bound().in_turn(plane, points);
+        let spot = (plane, write_point);
         // Whether its preference was met.
-        let class = (0..self.late_bound().points.classes())
-            .find(|&class| self.late_bound().points.of_class(spot.plane, class) >> spot.write_point & 1 == 1);
+        let class =
+            (0..self.late_bound().points.classes()).find(|&class| self.late_bound().points.of_class(plane, class) >> write_point & 1 == 1);
         let slowest = self.late_bound().points.classes() - 1;
         let critical = self.flash.ops[op as usize].is_critical();
         let counters = &mut self.flash.counters;
@@ -111,8 +114,7 @@ where
     }
 
     /// A program gets its place and is enqueued there. Nothing starts.
-    fn take_to(&mut self, op: u32, spot: Spot) {
-        let Spot { plane, write_point } = spot;
+    fn take_to(&mut self, op: u32, (plane, write_point): (PlaneIx, usize)) {
         let die = self.flash.die_of(plane);
         let now = self.flash.now;
         let gc_ended = self.late_bound().gc_ended[die as usize];

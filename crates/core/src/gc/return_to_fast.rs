@@ -6,8 +6,8 @@ use crate::flash::Engine;
 use crate::ftl::above::{Above, WithFtl};
 use crate::gc::state::Reason;
 use crate::ids::PlaneIx;
-use crate::policy::answers::{Gate, Want};
-use crate::policy::interface::{Align, GcGate, GcTrigger, PageChoice};
+use crate::policy::answers::{Aligned, Gate, Want};
+use crate::policy::interface::{GcGate, GcTrigger, PageChoice, Pairing};
 
 impl<Q: EventQueue, U> Engine<Q, WithFtl<U>>
 where
@@ -16,8 +16,8 @@ where
     /// A plane's GC begins: the open block that takes its pages.
     #[inline(never)]
     pub(super) fn align_gc(&mut self, plane: PlaneIx) {
-        let point = self.ask(|policies, view| policies.align.gc_point(view, plane));
-        self.up.ftl.gc.planes[plane as usize].write_point = Some(point as u8);
+        let point = self.ask(|policies, view| policies.pairing.point(view, plane, Aligned::Gc));
+        self.up.ftl.gc.planes[plane as usize].write_point = point.map(|point| point as u8);
     }
 
     /// Whether idle time is used to return write points of a plane to fast pages, by a GC that may start now.

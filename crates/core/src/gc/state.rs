@@ -54,7 +54,7 @@ pub(crate) struct Gc {
     pub locks: bool,
     /// Since when.
     pub(super) locks_since: Ns,
-    /// The write point that takes its pages, if `align` has chosen it.
+    /// The write point that takes its pages, if `pairing` has chosen it.
     pub write_point: Option<u8>,
     /// The next channel to claim; those before it are locked.
     pub(super) claim: u32,

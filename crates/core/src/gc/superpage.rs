@@ -15,7 +15,7 @@ use crate::ftl::above::{Above, WithFtl};
 use crate::gc::state::{GcState, Reason};
 use crate::ids::{DieIx, NONE, PlaneIx};
 use crate::policy::answers::{Gate, Want};
-use crate::policy::interface::{GcGate, Pairing, Place};
+use crate::policy::interface::{GcGate, Pairing};
 use crate::timer::Timer;
 use crate::units::Ns;
 
@@ -138,7 +138,7 @@ where
             return;
         }
         let planes = self.planes_of(die);
-        let point = self.ask(|policies, view| policies.place.write_point(view, lead, for_gc));
+        let point = self.up.ftl.tables.usual_point(lead, for_gc);
         let before = self.flash.counters.padded_pages;
         let offset = planes.clone().map(|plane| self.up.ftl.tables.next_offset(plane, point)).max().unwrap_or(0);
         let mut short = false;

@@ -72,6 +72,23 @@ pub struct LockPlan {
     pub release_each_page: bool,
 }
 
+/// A page for which a write point is sought that brings the planes of a die to one page offset.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Aligned {
+    /// Those that GC moves into the plane. Asked when a GC begins, for all its pages, and for each that another plane's GC sends.
+    Gc,
+    /// A program of the host's that starts in the plane.
+    Host,
+    /// A program of the host's that would join one at an offset in another plane. If its block is not there yet, the pages up to the
+    /// offset are skipped.
+    Partner {
+        /// The offset.
+        offset: u32,
+        /// The other program is one of GC.
+        with_gc: bool,
+    },
+}
+
 /// Who writes a page.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Writer {

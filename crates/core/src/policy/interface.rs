@@ -3,10 +3,10 @@
 use crate::device::Device;
 use crate::flash::ask::{Candidate, Suspension, Waiting};
 use crate::ids::{BlockIx, DieIx, Lpn, PlaneIx};
-use crate::policy::answers::{Gate, LockPlan, Opens, Parking, Preference, Reach, ReadAnswer, Scope, Want, Writer};
+use crate::policy::answers::{Aligned, Gate, LockPlan, Opens, Parking, Preference, Reach, ReadAnswer, Scope, Want, Writer};
 use crate::raid::stripes::{Place as StripePlace, Stripes};
 use crate::units::Ns;
-use crate::view::{BlockedRead, Spot, Unplaced, View, WrittenStripe};
+use crate::view::{BlockedRead, Unplaced, View, WrittenStripe};
 use tinytail_config::ConfigError;
 
 /// A method of an interface, with what most techniques answer if the interface says so.
@@ -88,19 +88,14 @@ interface! {
         fn reach(&mut self) -> Reach [else Reach::Plane];
         /// The stripes that pages form with parity; nothing where pages stand alone. Asked once it is prepared.
         fn stripes(&mut self) -> Option<Stripes> [else None];
-        /// Which of the plane's write points takes a page now. Asked when the program is issued. GC usually takes the second one where
-        /// the design has one, so that moved pages and new ones do not mix.
-        #[inline]
-        fn write_point(&mut self, view: View<'_>, plane: PlaneIx, for_gc: bool) -> usize
-            [else usize::from(for_gc && view.tables().write_points(plane) > 1)];
         /// Which of a plane's erased blocks is opened first. Asked when the drive starts to work.
         fn opens(&mut self) -> Opens [else Opens::ErasedFirst];
-        /// Whether a page has no place until a die could begin to program it. Then `choose` says where it goes, and `plane`,
-        /// `gc_plane` and `write_point` are for ageing alone.
+        /// Whether a page has no place until a die could begin to program it. Then `choose` says where it goes, and `plane` and
+        /// `gc_plane` are for ageing alone.
         fn late_bound(&mut self) -> bool [else false];
-        /// The place of a page that waits for one, among those that can take it now; nothing if it waits on. Asked when it begins
+        /// The plane of a page that waits for a place, among those that can take it now; nothing if it waits on. Asked when it begins
         /// to wait, and whenever a die could begin with it.
-        fn choose(&mut self, _view: View<'_>, _page: &Unplaced) -> Option<Spot> [else None];
+        fn choose(&mut self, _view: View<'_>, _page: &Unplaced) -> Option<PlaneIx> [else None];
     }
 }
 
@@ -208,22 +203,10 @@ interface! {
         fn assembles_gc(&mut self) -> bool [else false];
         /// Whether operations of the host may be paired with those of GC. Then it is asked about reads of GCs too.
         fn pairs_with_gc(&mut self) -> bool [else false];
-    }
-}
-
-interface! {
-    /// At which of their open blocks do the planes of a die program, so that their programs come to one page offset?
-    trait Align, dispatch_align {
-        /// The write point that takes the pages which GC moves into a plane. Asked when a GC begins, for all its pages, and for
-        /// each page that the GC of another plane sends.
-        fn gc_point(&mut self, view: View<'_>, plane: PlaneIx) -> usize;
-        /// The write point of a program of the host's that starts in a plane.
-        fn host_point(&mut self, view: View<'_>, plane: PlaneIx) -> usize;
-        /// The write point at which a program of the host's joins one that starts at `offset` in another plane, of GC if
-        /// `for_gc`. If it is not there yet, the pages up to `offset` are skipped. Nothing if it should not join.
-        fn partner_point(&mut self, view: View<'_>, plane: PlaneIx, offset: u32, for_gc: bool) -> Option<usize>;
-        /// Whether it is worth asking at all; otherwise `place` chooses the write points.
-        fn active(&mut self) -> bool [else true];
+        /// Whether it says which write points take pages, so that the planes of a die come to one page offset.
+        fn aligns(&mut self) -> bool [else false];
+        /// The write point of a plane that takes a page; nothing if a program should not join another. Only where it aligns.
+        fn point(&mut self, _view: View<'_>, _plane: PlaneIx, _page: Aligned) -> Option<usize> [else None];
     }
 }
 

@@ -12,11 +12,10 @@ pub use crate::policy::answers::*;
 pub use crate::policy::interface::*;
 use crate::raid::stripes::{Place as StripePlace, Stripes};
 use crate::units::Ns;
-use crate::view::{BlockedRead, Spot, Unplaced, View, WrittenStripe};
+use crate::view::{BlockedRead, Unplaced, View, WrittenStripe};
 use serde::Deserialize;
 use tinytail_config::ConfigError;
 
-pub mod align;
 pub mod answers;
 pub mod destage;
 pub mod gc_gate;
@@ -214,16 +213,6 @@ techniques! {
         "superpage" => SuperpagePrograms(pairing::superpage::SuperpagePrograms),
         /// As `same_offset`, and the host's operations are paired with those of GC in sibling planes.
         "gc_par" => GcPar(pairing::gc_par::GcPar),
-    }
-}
-
-techniques! {
-    /// Techniques that answer `align`.
-    enum AlignPolicy for Align, dispatch_align {
-        /// `place` chooses the write points.
-        "never" => Never(align::never::Never),
-        /// Two open blocks for each plane, of which GC takes the one that is level with its siblings.
-        "active_blocks" => ActiveBlocks(align::active_blocks::ActiveBlocks),
     }
 }
 

@@ -1,11 +1,10 @@
 //! Operations of the host that are paired with those of GC: the worked example of the paper's figure 5, and the cases of figure 6.
 
 use super::*;
-use crate::policy::align::active_blocks::ActiveBlocks;
+use crate::policy::VictimPolicy;
 use crate::policy::gc_trigger::watermark::Watermark;
 use crate::policy::pairing::gc_par::GcPar;
 use crate::policy::victim::queue_match::QueueMatch;
-use crate::policy::{AlignPolicy, VictimPolicy};
 
 const PAGES: u32 = 32;
 /// The valid pages of figure 5's block 2, of which the text names the first four, and of its block 6.
@@ -37,8 +36,7 @@ fn baseline() -> Design {
 fn gc_par() -> Design {
     let mut design = baseline();
     design.gc = toml::from_str("copy = \"controller\"\nwrite_points = 2").unwrap();
-    design.pairing = PairingPolicy::GcPar(GcPar {});
-    design.align = AlignPolicy::ActiveBlocks(ActiveBlocks::new(0));
+    design.pairing = PairingPolicy::GcPar(GcPar::new(Some(0)));
     design
 }
 
@@ -149,7 +147,7 @@ fn in_figure_5c_gc_vic_takes_block_6_and_serves_m_o_and_p_as_well_but_not_i() {
 /// GC's offset in figure 6 is `i`, that of the sibling `j`: which of the GC's programs takes the one that waits along.
 fn figure_6(i: u32, j: u32, design: fn() -> Design) -> Option<Ns> {
     let mut design = design();
-    design.align = AlignPolicy::Never(crate::policy::align::never::Never {});
+    design.pairing = PairingPolicy::GcPar(GcPar::default());
     design.gc = toml::from_str("copy = \"controller\"").unwrap();
     let mut drive = at_time_0(design, j);
     drive.map_functionally((2..i).map(|offset| page(0, 5, offset)));
@@ -176,7 +174,7 @@ fn in_figure_6_programs_join_at_once_or_after_j_less_i_single_ones_or_never() {
 fn without_a_waiting_write_gc_goes_ahead_and_a_plane_behind_it_joins_no_more_unless_it_skips_pages() {
     for (skips, paired, skipped) in [(0, 0, 0), (1, 0, 0), (2, 2, 2)] {
         let mut design = gc_par();
-        design.align = AlignPolicy::ActiveBlocks(ActiveBlocks::new(skips));
+        design.pairing = PairingPolicy::GcPar(GcPar::new(Some(skips)));
         let mut drive = at_time_0(design, 1);
         drive.at(0, read(page(0, 3, 0)));
         drive.wake();

@@ -454,17 +454,14 @@ impl Mix {
 
     /// Pairs the host's operations with those of GC, with and without aligned blocks and victims that match the queue.
     fn parallelize_gc(&self, design: &mut Design) {
-        use crate::policy::align::active_blocks::ActiveBlocks;
-        use crate::policy::{AlignPolicy, VictimPolicy};
+        use crate::policy::VictimPolicy;
         let can = self.planes > 1 && self.controller && !self.ideal && self.late_bound().is_none();
         if !can || self.gc_par & 1 == 0 || design.pairing.name() != "same_offset" {
             return;
         }
-        design.pairing = PairingPolicy::GcPar(crate::policy::pairing::gc_par::GcPar {});
-        if self.gc_par & 2 != 0 && self.write_points > 1 {
-            let skips = if self.gc_par & 4 != 0 { 3 } else { 0 };
-            design.align = AlignPolicy::ActiveBlocks(ActiveBlocks::new(skips));
-        }
+        let skips = if self.gc_par & 4 != 0 { 3 } else { 0 };
+        let aligned = (self.gc_par & 2 != 0 && self.write_points > 1).then_some(skips);
+        design.pairing = PairingPolicy::GcPar(crate::policy::pairing::gc_par::GcPar::new(aligned));
         if self.gc_par & 8 != 0 {
             design.victim.push(VictimPolicy::QueueMatch(crate::policy::victim::queue_match::QueueMatch::new(2)));
         }

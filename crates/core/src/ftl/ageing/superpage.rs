@@ -26,7 +26,7 @@ where
         let target = free_target(&self.flash.device, self.policies());
         for die in 0..self.flash.device.geometry.dies() {
             let has_room = |drive: &mut Self, plane| {
-                let write_point = drive.ask(|policies, view| policies.place.write_point(view, plane, true));
+                let write_point = drive.up.ftl.tables.usual_point(plane, true);
                 drive.up.ftl.tables.room_for_gc(plane, write_point) >= drive.flash.device.geometry.pages_per_block
             };
             let erased_pages = |drive: &Self| drive.planes_of(die).map(|plane| drive.up.ftl.tables.free_pages(plane)).sum::<u32>();
@@ -53,7 +53,7 @@ where
         while let Some(offset) = self.up.ftl.tables.next_valid(victim, 0) {
             let from = victim * g.pages_per_block + offset;
             let destination = self.ask(|policies, view| policies.place.gc_plane(view, plane));
-            let write_point = self.ask(|policies, view| policies.place.write_point(view, destination, true));
+            let write_point = self.up.ftl.tables.usual_point(destination, true);
             let to = self.up.ftl.tables.take(destination, write_point, Claimant::Gc).expect("ageing leaves every plane its reserve");
             self.up.ftl.tables.commit_move(self.up.ftl.tables.owner(from), from, to);
             moved += 1;

@@ -10,20 +10,29 @@
 //! **Source.** I/O-parallelized GC, section 4.1 and algorithm 2 (GC-PAR); section 4.4 for pages that go to another die, whose
 //! reads find partners where they are read and whose programs where they are programmed.
 //!
-//! **Parameters.** None. Needs dies of several planes, and `copy = "controller"` in `[gc]`.
+//! **Parameters.** `aligned_blocks` (default false): each plane may have a second open block, for host and GC alike, and a GC takes
+//! the one that is level with those of its siblings (section 4.2). `skip_pages_max` (default 0), 0 to the pages of a block less one: a
+//! plane whose block is behind GC's by no more than so many pages skips them when a program of its own waits; they are written with
+//! nothing, in no time, and count as skipped. Skipping is a decision: the paper lets blocks that are behind stay behind (figure 6c).
+//! Needs dies of several planes, `copy = "controller"` in `[gc]`, and for aligned blocks `write_points` = 2 or more there (all pairs
+//! of open blocks are looked at).
 //!
 //! **Cost.** The search for partners takes no time (hundreds of ns in the paper). Transfers are serial; GC's go first. A page that
 //! joined a read stays in a second register of its plane until the channel has time for it, and the data of a program that is to
 //! join cross it while GC's read works in the array, as many as fit. A GC is prolonged by partners only that came later or did
 //! not fit: with the times of the paper's flash one does, so that on dies of four planes the third partner adds its transfer.
 //! Programs that join use up erased pages of their planes: where writes always wait, the next GC is due when one ends, and with
-//! `gc_first` the reads that joined none wait for a whole row of GCs.
+//! `gc_first` the reads that joined none wait for a whole row of GCs. With aligned blocks a block less one page of each plane at most
+//! lies open besides the first, and a block is kept for it; skipped pages are write amplification.
 
 use crate::device::Device;
 use crate::event::SLOTS_MAX;
 use crate::flash::EXTRA_SLOTS;
 use crate::flash::op::Class;
+use crate::ids::PlaneIx;
+use crate::policy::answers::Aligned;
 use crate::policy::interface::Pairing;
+use crate::policy::pairing::active_blocks;
 use crate::policy::pairing::same_offset::{check_multi_plane, first_of_each_plane};
 use crate::view::{View, Waiting};
 use serde::Deserialize;
@@ -33,7 +42,19 @@ use tinytail_config::{ConfigError, Fault};
 #[derive(Debug, Default, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
-pub struct GcPar {}
+pub struct GcPar {
+    #[serde(default)]
+    aligned_blocks: bool,
+    #[serde(default)]
+    skip_pages_max: u32,
+}
+
+impl GcPar {
+    /// With aligned blocks of which those that are behind by so many pages at most skip them, or without.
+    pub fn new(aligned_with_skips: Option<u32>) -> Self {
+        Self { aligned_blocks: aligned_with_skips.is_some(), skip_pages_max: aligned_with_skips.unwrap_or(0) }
+    }
+}
 
 fn goes_with(lead: Class, partner: Class) -> bool {
     match lead {
@@ -58,6 +79,15 @@ impl Pairing for GcPar {
             .allowed("2 or more")
             .into());
         }
+        let pages = device.geometry.pages_per_block;
+        let skips = Fault::new("pairing", "skip_pages_max", format!("is {}", self.skip_pages_max));
+        if self.skip_pages_max >= pages {
+            let allowed = format!("0 to {} on this device, whose blocks have {pages} pages", pages - 1);
+            return Err(skips.allowed(allowed).into());
+        }
+        if self.skip_pages_max > 0 && !self.aligned_blocks {
+            return Err(skips.with("pairing", "aligned_blocks").allowed("0, or `aligned_blocks` = true").into());
+        }
         let slots = u64::from(device.geometry.dies()) * 2 + u64::from(device.geometry.channels + EXTRA_SLOTS);
         if slots > SLOTS_MAX as u64 {
             return Err(Fault::new("pairing", "policy", format!("is \"gc_par\", whose pages wait in second registers; with [geometry] `channels` of {} times dies that makes {slots} resources, at most {SLOTS_MAX} are possible", device.name)).with("geometry", "channels").into());
@@ -72,6 +102,14 @@ impl Pairing for GcPar {
     fn pairs_with_gc(&mut self) -> bool {
         true
     }
+
+    fn aligns(&mut self) -> bool {
+        self.aligned_blocks
+    }
+
+    fn point(&mut self, view: View<'_>, plane: PlaneIx, page: Aligned) -> Option<usize> {
+        active_blocks::point(view, plane, page, self.skip_pages_max)
+    }
 }
 
 #[cfg(test)]
@@ -82,7 +120,7 @@ mod tests {
 
     fn asked(lead: Waiting, waiting: &[Waiting]) -> Vec<bool> {
         let mut paired = vec![false; waiting.len()];
-        GcPar {}.partners(tiny_state().view(), &lead, waiting, &mut paired);
+        GcPar::default().partners(tiny_state().view(), &lead, waiting, &mut paired);
         paired
     }
 
@@ -112,14 +150,25 @@ mod tests {
     }
 
     #[test]
+    fn pages_that_are_skipped_need_aligned_blocks_and_are_fewer_than_those_of_a_block() {
+        let mut device = tiny_device();
+        device.geometry.planes_per_die = 2;
+        GcPar::new(Some(3)).prepare(&device).unwrap();
+        let error = GcPar::new(Some(4)).prepare(&device).unwrap_err().to_string();
+        assert!(error.contains("`skip_pages_max` is 4") && error.contains("0 to 3"), "{error}");
+        let error = GcPar { aligned_blocks: false, skip_pages_max: 1 }.prepare(&device).unwrap_err().to_string();
+        assert!(error.contains("`aligned_blocks` = true"), "{error}");
+    }
+
+    #[test]
     fn dies_of_one_plane_and_flash_without_multi_plane_commands_are_refused() {
         let mut device = tiny_device();
-        let error = GcPar {}.prepare(&device).unwrap_err().to_string();
+        let error = GcPar::default().prepare(&device).unwrap_err().to_string();
         assert!(error.contains("[pairing] `policy`") && error.contains("`planes_per_die`"), "{error}");
         device.geometry.planes_per_die = 2;
-        GcPar {}.prepare(&device).unwrap();
+        GcPar::default().prepare(&device).unwrap();
         (device.flash.multi_plane_read, device.flash.multi_plane_program) = (false, false);
-        let error = GcPar {}.prepare(&device).unwrap_err().to_string();
+        let error = GcPar::default().prepare(&device).unwrap_err().to_string();
         assert!(error.contains("\"gc_par\"") && error.contains("`multi_plane_read`"), "{error}");
     }
 }

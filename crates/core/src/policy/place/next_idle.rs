@@ -23,9 +23,7 @@ use crate::policy::answers::Reach;
 use crate::policy::interface::Place;
 use crate::policy::place::idle_die::saved_turn;
 use crate::policy::place::static_order::PlaneOrder;
-use crate::view::{Spot, Unplaced, View};
-use rand_core::Rng;
-use rand_pcg::Pcg64Mcg;
+use crate::view::{Unplaced, View};
 use serde::Deserialize;
 use tinytail_config::ConfigError;
 
@@ -44,17 +42,11 @@ pub struct NextIdle {
     /// Whose turn is next, as an index into `planes`.
     #[serde(skip)]
     turn: usize,
-    /// Of each plane, the write point whose turn is next.
-    #[serde(skip)]
-    points: Vec<u32>,
     /// Live pages of a plane above which it comes after others, and choices until that is found anew.
     #[serde(skip)]
     full: u32,
     #[serde(skip)]
     until_mean: u32,
-    /// Which write points ageing fills, so that they begin anywhere in their blocks.
-    #[serde(skip)]
-    random: Option<Pcg64Mcg>,
 }
 
 impl NextIdle {
@@ -67,14 +59,6 @@ impl NextIdle {
 
     fn had_turn(&mut self, index: usize) {
         self.turn = if index + 1 < self.planes.len() { index + 1 } else { 0 };
-    }
-
-    /// One of some write points of a plane, in turns.
-    fn point(&mut self, plane: PlaneIx, among: u64) -> usize {
-        let next = &mut self.points[plane as usize];
-        let point = (among.rotate_right(*next).trailing_zeros() + *next) % u64::BITS;
-        *next = (point + 1) % u64::BITS;
-        point as usize
     }
 
     fn find_mean(&mut self, view: View<'_>) {
@@ -90,15 +74,10 @@ impl NextIdle {
 impl Place for NextIdle {
     fn prepare(&mut self, device: &Device) -> Result<(), ConfigError> {
         self.planes = self.order.planes(&device.geometry)?;
-        self.points = vec![0; self.planes.len()];
         Ok(())
     }
 
-    fn seed(&mut self, seed: u64) {
-        self.random = Some(Pcg64Mcg::new(u128::from(seed) << 1 | 1 << 103 | 1));
-    }
-
-    // Ageing leaves nothing else behind: write points take their first turns, and the mean is found anew.
+    // Ageing leaves nothing else behind: the mean is found anew.
     fn save(&self) -> Vec<u8> {
         (self.turn as u32).to_le_bytes().to_vec()
     }
@@ -121,23 +100,18 @@ impl Place for NextIdle {
         Reach::Drive
     }
 
-    fn write_point(&mut self, view: View<'_>, plane: PlaneIx, _: bool) -> usize {
-        let count = view.tables().write_points(plane);
-        self.random.as_mut().map_or(0, |random| random.next_u64() as usize % count)
-    }
-
     fn late_bound(&mut self) -> bool {
         true
     }
 
-    fn choose(&mut self, view: View<'_>, page: &Unplaced) -> Option<Spot> {
+    fn choose(&mut self, view: View<'_>, page: &Unplaced) -> Option<PlaneIx> {
         self.find_mean(view);
-        let mut best: Option<((u32, bool), usize, u64)> = None;
+        let mut best: Option<((u32, bool), usize)> = None;
         let mut consider = |full: u32, index: usize, plane: PlaneIx| {
-            let Some((rank, points)) = view.preferred_points(plane, page) else { return false };
+            let Some((rank, _)) = view.preferred_points(plane, page) else { return false };
             let key = (rank, view.tables().live_pages(plane) > full);
-            if best.is_none_or(|(least, ..)| key < least) {
-                best = Some((key, index, points));
+            if best.is_none_or(|(least, _)| key < least) {
+                best = Some((key, index));
             }
             key == (0, false)
         };
@@ -155,10 +129,9 @@ impl Place for NextIdle {
                 consider(self.full, index, plane);
             }
         }
-        let (_, index, points) = best.filter(|((rank, _), ..)| *rank == 0 || !view.waits_for_better(page))?;
-        let plane = self.planes[index];
+        let (_, index) = best.filter(|((rank, _), _)| *rank == 0 || !view.waits_for_better(page))?;
         self.had_turn(index);
-        Some(Spot { plane, write_point: self.point(plane, points) })
+        Some(self.planes[index])
     }
 }
 
@@ -171,8 +144,8 @@ mod tests {
 
     const HOST: Unplaced = Unplaced { from: NONE, preference: Preference::Any, asking: NONE, confined: false };
 
-    fn chosen(place: &mut NextIdle, state: &Parts, page: &Unplaced) -> Option<(PlaneIx, usize)> {
-        place.choose(state.view(), page).map(|spot| (spot.plane, spot.write_point))
+    fn chosen(place: &mut NextIdle, state: &Parts, page: &Unplaced) -> Option<PlaneIx> {
+        place.choose(state.view(), page)
     }
 
     fn next_idle(state: &Parts) -> NextIdle {
@@ -182,11 +155,11 @@ mod tests {
     }
 
     #[test]
-    fn idle_dies_take_turns_and_so_do_their_write_points() {
+    fn idle_dies_take_turns() {
         let state = late_bound_state(2);
         let mut place = next_idle(&state);
         let all = [0; 5].map(|_| chosen(&mut place, &state, &HOST).unwrap());
-        assert_eq!(all, [(0, 0), (1, 0), (0, 1), (1, 1), (0, 0)]);
+        assert_eq!(all, [0, 1, 0, 1, 0]);
     }
 
     #[test]
@@ -195,7 +168,7 @@ mod tests {
         let (mut one, mut two) = (next_idle(&state), next_idle(&state));
         chosen(&mut one, &state, &HOST);
         two.restore(&one.save()).unwrap();
-        assert_eq!(chosen(&mut two, &state, &HOST), Some((1, 0)));
+        assert_eq!(chosen(&mut two, &state, &HOST), Some(1));
         assert!(two.restore(&[1, 2]).is_err() && two.restore(&2_u32.to_le_bytes()).is_err(), "a drive of two planes");
     }
 
@@ -204,7 +177,7 @@ mod tests {
         let mut state = late_bound_state(1);
         let mut place = next_idle(&state);
         state.flash.dies_for_test()[0].running = 7;
-        assert_eq!([(); 2].map(|()| chosen(&mut place, &state, &HOST)), [Some((1, 0)); 2]);
+        assert_eq!([(); 2].map(|()| chosen(&mut place, &state, &HOST)), [Some(1); 2]);
         state.flash.dies_for_test()[1].running = 8;
         assert_eq!(chosen(&mut place, &state, &HOST), None);
     }
@@ -216,9 +189,9 @@ mod tests {
         // Slow pages at one write point of the second die alone.
         take_pages(&mut state, 1, 1, 1);
         let slow = Unplaced { preference: Preference::Slow, ..HOST };
-        assert_eq!([(); 2].map(|()| chosen(&mut place, &state, &slow)), [Some((1, 1)); 2]);
+        assert_eq!([(); 2].map(|()| chosen(&mut place, &state, &slow)), [Some(1); 2]);
         let fast = Unplaced { preference: Preference::Fast, asking: 1, ..HOST };
-        assert_eq!(chosen(&mut place, &state, &fast), Some((1, 0)), "of the die that asks");
+        assert_eq!(chosen(&mut place, &state, &fast), Some(1), "of the die that asks");
     }
 
     #[test]
@@ -230,8 +203,8 @@ mod tests {
         }
         let mut place = next_idle(&state);
         // 16 live pages are more than the mean, 8, and a block of 4.
-        assert_eq!([(); 2].map(|()| chosen(&mut place, &state, &HOST)), [Some((1, 0)); 2]);
+        assert_eq!([(); 2].map(|()| chosen(&mut place, &state, &HOST)), [Some(1); 2]);
         state.flash.dies_for_test()[1].running = 7;
-        assert_eq!(chosen(&mut place, &state, &HOST), Some((0, 0)), "rather than to wait");
+        assert_eq!(chosen(&mut place, &state, &HOST), Some(0), "rather than to wait");
     }
 }
