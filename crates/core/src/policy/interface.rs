@@ -4,10 +4,11 @@ use crate::device::Device;
 use crate::flash::ask::{Candidate, Suspension, Waiting};
 use crate::ids::{BlockIx, DieIx, Lpn, PlaneIx};
 use crate::policy::answers::{Aligned, Gate, LockPlan, Opens, Parking, Preference, Reach, ReadAnswer, Scope, Want, Writer};
+use crate::policy::combination::Combination;
 use crate::raid::stripes::{Place as StripePlace, Stripes};
 use crate::units::Ns;
 use crate::view::{BlockedRead, Unplaced, View, WrittenStripe};
-use tinytail_config::ConfigError;
+use tinytail_config::{ConfigError, Faults};
 
 /// A method of an interface, with what most techniques answer if the interface says so.
 macro_rules! question {
@@ -33,6 +34,8 @@ macro_rules! interface {
             fn prepare(&mut self, _device: &Device) -> Result<(), ConfigError> {
                 Ok(())
             }
+            /// Adds what it needs of the rest of its design and lacks, and what it contradicts. Asked when every technique is prepared.
+            fn check(&mut self, _with: &Combination<'_>, _faults: &mut Faults) {}
             /// Takes the run's seed, before ageing. For techniques that draw random numbers.
             fn seed(&mut self, _seed: u64) {}
             /// What the technique remembers and an image must hold; nothing for most.
@@ -57,6 +60,9 @@ macro_rules! interface {
                 impl $trait for $d name {
                     fn prepare(&mut self, device: &Device) -> Result<(), ConfigError> {
                         ask!(self, $d techniques, prepare(device))
+                    }
+                    fn check(&mut self, with: &Combination<'_>, faults: &mut Faults) {
+                        ask!(self, $d techniques, check(with, faults))
                     }
                     fn seed(&mut self, seed: u64) {
                         ask!(self, $d techniques, seed(seed))
@@ -122,8 +128,6 @@ interface! {
         fn strict(&mut self) -> bool [else false];
         /// Whether it lets only one plane of a die collect at a time.
         fn alone_in_die(&mut self) -> bool [else false];
-        /// Whether it has a meaning only where pages form stripes.
-        fn needs_stripes(&mut self) -> bool [else false];
     }
 }
 
@@ -148,8 +152,6 @@ interface! {
         /// Finds the best candidates of a whole plane, for the head of the chain; leaves `found` empty when there are none.
         /// `first_only`: nobody narrows them, and the one with the lowest index is enough.
         fn search(&mut self, view: View<'_>, plane: PlaneIx, first_only: bool, found: &mut Vec<BlockIx>);
-        /// Whether it has a meaning only where the host's operations are paired with those of GC.
-        fn needs_partners(&mut self) -> bool [else false];
     }
 }
 
@@ -164,8 +166,6 @@ interface! {
         fn deadline_ns(&mut self) -> Option<Ns> [else None];
         /// Whether it needs to know what dies did for the host and for GC.
         fn measures(&mut self) -> bool [else false];
-        /// Whether it looks at the pool of erased blocks, which is known only where allocation is late-bound.
-        fn looks_at_pool(&mut self) -> bool [else false];
     }
 }
 
@@ -183,8 +183,6 @@ interface! {
         fn active(&mut self) -> bool [else true];
         /// Whether it needs to know what dies did for the host and for GC.
         fn measures(&mut self) -> bool [else false];
-        /// Whether it looks at the pool of erased blocks, which is known only where allocation is late-bound.
-        fn looks_at_pool(&mut self) -> bool [else false];
     }
 }
 
@@ -238,8 +236,6 @@ interface! {
         fn next(&mut self, view: View<'_>) -> Option<u32>;
         /// Whether old pages are read around a GC, and new ones wait in RAM until the GC of their plane has ended.
         fn around_gc(&mut self) -> bool [else false];
-        /// Whether it has a meaning only where pages form stripes.
-        fn needs_stripes(&mut self) -> bool [else false];
     }
 }
 

@@ -9,14 +9,16 @@ use crate::flash::ask::{Candidate, Waiting};
 pub use crate::flash::ask::{Keep, Serve, Suspension};
 use crate::ids::{BlockIx, DieIx, Lpn, PlaneIx};
 pub use crate::policy::answers::*;
+pub use crate::policy::combination::Combination;
 pub use crate::policy::interface::*;
 use crate::raid::stripes::{Place as StripePlace, Stripes};
 use crate::units::Ns;
 use crate::view::{BlockedRead, Unplaced, View, WrittenStripe};
 use serde::Deserialize;
-use tinytail_config::ConfigError;
+use tinytail_config::{ConfigError, Faults};
 
 pub mod answers;
+pub mod combination;
 pub mod destage;
 pub mod gc_gate;
 pub mod gc_lock;
@@ -45,6 +47,7 @@ macro_rules! ask {
 pub(crate) trait Technique {
     fn name(&self) -> &'static str;
     fn prepare(&mut self, device: &Device) -> Result<(), ConfigError>;
+    fn check(&mut self, with: &Combination<'_>, faults: &mut Faults);
     fn seed(&mut self, seed: u64);
     fn save(&self) -> Vec<u8>;
     fn restore(&mut self, memory: &[u8]) -> Result<(), String>;
@@ -84,6 +87,9 @@ macro_rules! techniques {
             }
             fn prepare(&mut self, device: &Device) -> Result<(), ConfigError> {
                 $trait::prepare(self, device)
+            }
+            fn check(&mut self, with: &Combination<'_>, faults: &mut Faults) {
+                $trait::check(self, with, faults);
             }
             fn seed(&mut self, seed: u64) {
                 $trait::seed(self, seed);

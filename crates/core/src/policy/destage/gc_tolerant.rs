@@ -11,9 +11,11 @@
 //! **Parameters.** None. It needs stripes. **Cost.** Partial stripes stay longer, and a regenerated page costs N - 1 reads.
 
 use crate::ids::PlaneIx;
+use crate::policy::combination::Combination;
 use crate::policy::interface::Destage;
 use crate::view::{DirtyStripe, View};
 use serde::Deserialize;
+use tinytail_config::Faults;
 
 /// Away from GCs, in four classes.
 #[derive(Debug, Default, Deserialize)]
@@ -56,8 +58,8 @@ impl Destage for GcTolerant {
         true
     }
 
-    fn needs_stripes(&mut self) -> bool {
-        true
+    fn check(&mut self, with: &Combination<'_>, faults: &mut Faults) {
+        with.needs_stripes("destage", "gc_tolerant", faults);
     }
 }
 

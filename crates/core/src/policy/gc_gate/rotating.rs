@@ -19,11 +19,12 @@
 use crate::device::Device;
 use crate::ids::{NONE, PlaneIx};
 use crate::policy::answers::{Gate, Want};
+use crate::policy::combination::Combination;
 use crate::policy::gc_gate::free::Start;
 use crate::policy::interface::GcGate;
 use crate::view::View;
 use serde::Deserialize;
-use tinytail_config::ConfigError;
+use tinytail_config::{ConfigError, Faults};
 
 /// Which of the waiting planes is next.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
@@ -132,8 +133,8 @@ impl GcGate for Rotating {
         true
     }
 
-    fn needs_stripes(&mut self) -> bool {
-        true
+    fn check(&mut self, with: &Combination<'_>, faults: &mut Faults) {
+        with.needs_stripes("gc_gate", "rotating", faults);
     }
 }
 

@@ -16,9 +16,11 @@
 
 use crate::ids::PlaneIx;
 use crate::policy::answers::{LockPlan, Scope};
+use crate::policy::combination::Combination;
 use crate::policy::interface::GcLock;
 use crate::view::View;
 use serde::Deserialize;
+use tinytail_config::{Fault, Faults};
 
 /// One operation at a time.
 #[derive(Debug, Default, Deserialize)]
@@ -27,6 +29,16 @@ use serde::Deserialize;
 pub struct Nothing {}
 
 impl GcLock for Nothing {
+    fn check(&mut self, with: &Combination<'_>, faults: &mut Faults) {
+        if !with.late_bound {
+            let found = format!(
+                "= \"nothing\" moves pages that have no place until they are programmed, and [place] `policy` = \"{}\" places them before",
+                with.place
+            );
+            faults.push(Fault::new("gc_lock", "policy", found).with("place", "policy").allowed("\"next_idle\""));
+        }
+    }
+
     fn lock(&mut self, _: View<'_>, _: PlaneIx, _: bool) -> LockPlan {
         LockPlan { scope: Scope::Plane, release_each_page: true }
     }

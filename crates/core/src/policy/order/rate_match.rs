@@ -24,13 +24,14 @@
 
 use crate::device::Device;
 use crate::flash::op::Class;
+use crate::policy::combination::Combination;
 use crate::policy::interface::Order;
 use crate::policy::order::emergency_external_background::queue;
 use crate::policy::order::fifo::oldest;
 use crate::units::{MS, Ns};
 use crate::view::{Candidate, View, Work};
 use serde::Deserialize;
-use tinytail_config::{ConfigError, Fault};
+use tinytail_config::{ConfigError, Fault, Faults};
 
 /// GC's share of the dies' time under load.
 #[derive(Debug, Deserialize)]
@@ -203,8 +204,10 @@ impl Order for RateMatch {
         true
     }
 
-    fn looks_at_pool(&mut self) -> bool {
-        self.hand_over
+    fn check(&mut self, with: &Combination<'_>, faults: &mut Faults) {
+        if self.hand_over {
+            with.needs_pool("order", "rate_match", faults);
+        }
     }
 }
 

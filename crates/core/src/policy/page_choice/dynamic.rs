@@ -17,12 +17,13 @@
 
 use crate::device::Device;
 use crate::policy::answers::{Parking, Preference, Writer};
+use crate::policy::combination::Combination;
 use crate::policy::interface::PageChoice;
 use crate::policy::page_choice::by_locality::{ByLocality, hysteresis_percent, measured_windows, trial_windows, window_pages};
 use crate::policy::page_choice::return_to_fast::{ReturnToFast, Strength};
 use crate::view::View;
 use serde::Deserialize;
-use tinytail_config::{ConfigError, Fault};
+use tinytail_config::{ConfigError, Fault, Faults};
 
 /// Return to fast, and by locality as the pool shrinks.
 #[derive(Debug, Deserialize)]
@@ -82,8 +83,8 @@ impl PageChoice for Dynamic {
         true
     }
 
-    fn looks_at_pool(&mut self) -> bool {
-        true
+    fn check(&mut self, with: &Combination<'_>, faults: &mut Faults) {
+        with.needs_pool("page_choice", "dynamic", faults);
     }
 
     fn prepare(&mut self, device: &Device) -> Result<(), ConfigError> {

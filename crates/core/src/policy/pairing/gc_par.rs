@@ -31,12 +31,13 @@ use crate::flash::EXTRA_SLOTS;
 use crate::flash::op::Class;
 use crate::ids::PlaneIx;
 use crate::policy::answers::Aligned;
+use crate::policy::combination::{Against, Combination, named};
 use crate::policy::interface::Pairing;
 use crate::policy::pairing::active_blocks;
 use crate::policy::pairing::same_offset::{check_multi_plane, first_of_each_plane};
 use crate::view::{View, Waiting};
 use serde::Deserialize;
-use tinytail_config::{ConfigError, Fault};
+use tinytail_config::{ConfigError, Fault, Faults};
 
 /// The host's operations are paired with those of GC.
 #[derive(Debug, Default, Deserialize)]
@@ -93,6 +94,19 @@ impl Pairing for GcPar {
             return Err(Fault::new("pairing", "policy", format!("is \"gc_par\", whose pages wait in second registers; with [geometry] `channels` of {} times dies that makes {slots} resources, at most {SLOTS_MAX} are possible", device.name)).with("geometry", "channels").into());
         }
         check_multi_plane("gc_par", device)
+    }
+
+    fn check(&mut self, with: &Combination<'_>, faults: &mut Faults) {
+        let late = "whose programs have no plane while they wait";
+        let against = with
+            .without_gc_programs("whose two pages would both have to be at the offsets of the host's", "whose GC has no operations")
+            .or_else(|| with.late_bound.then(|| Against("place", "policy", named(with.place, late), "")));
+        if let Some(against) = against {
+            faults.push(against.fault("pairing", "policy", "= \"gc_par\"".into()));
+        } else if self.aligned_blocks && with.write_points < 2 {
+            let found = format!("= true needs a second open block of each plane, and [gc] `write_points` is {}", with.write_points);
+            faults.push(Fault::new("pairing", "aligned_blocks", found).with("gc", "write_points").allowed("2 or more"));
+        }
     }
 
     fn partners(&mut self, _: View<'_>, lead: &Waiting, waiting: &[Waiting], paired: &mut [bool]) {

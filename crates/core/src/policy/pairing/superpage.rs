@@ -25,12 +25,13 @@
 //! after it. The planes that are ready meanwhile stand idle.
 
 use crate::device::Device;
+use crate::policy::combination::{Against, Combination, named};
 use crate::policy::interface::Pairing;
 use crate::policy::pairing::same_offset::SameOffset;
 use crate::units::Ns;
 use crate::view::{View, Waiting};
 use serde::Deserialize;
-use tinytail_config::{ConfigError, Fault};
+use tinytail_config::{ConfigError, Fault, Faults};
 
 /// All planes of a die, or none.
 #[derive(Debug, Deserialize)]
@@ -93,6 +94,33 @@ impl Pairing for SuperpagePrograms {
             .into());
         }
         Ok(())
+    }
+
+    fn check(&mut self, with: &Combination<'_>, faults: &mut Faults) {
+        if with.write_points > 2 && !with.late_bound {
+            let found = format!(
+                "is {}; [pairing] `policy` = \"superpage\" has one for the host and one for GC, so that the planes of a die stay at one offset",
+                with.write_points
+            );
+            faults.push(Fault::new("gc", "write_points", found).with("pairing", "policy").allowed("1 or 2"));
+        }
+        let planes = with.device.geometry.planes_per_die;
+        if planes == 1 || !self.assembles_gc() {
+            return;
+        }
+        let against = if !with.gc_through_controller {
+            Against("gc", "copy", "= \"copyback\", whose pages never reach the controller".into(), "\"controller\"")
+        } else if with.gc_leaves_die {
+            let reason = "= \"drive\", whose pages leave the die that would program them";
+            Against("gc", "destination", reason.into(), "\"plane\", \"die\"")
+        } else if with.gate_alone_in_die && !with.gc_leaves_plane {
+            let reason = "which lets one plane of a die collect at a time, and all others would be padded";
+            Against("gc_gate", "policy", named(with.gc_gate, reason), "")
+        } else {
+            return;
+        };
+        let fault = against.fault("pairing", "gc_programs", format!("= \"all_planes\", on {planes} planes of a die,"));
+        faults.push(fault.remedy("or `gc_programs` = \"single\""));
     }
 
     fn partners(&mut self, view: View<'_>, lead: &Waiting, waiting: &[Waiting], paired: &mut [bool]) {

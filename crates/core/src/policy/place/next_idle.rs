@@ -18,14 +18,16 @@
 //! `[gc_lock] policy = "nothing"`, since a die that is locked would look idle.
 
 use crate::device::Device;
+use crate::ftl::write_points::WRITE_POINTS_MAX;
 use crate::ids::{DieIx, Lpn, NONE, PlaneIx};
 use crate::policy::answers::Reach;
+use crate::policy::combination::{Against, Combination, named};
 use crate::policy::interface::Place;
 use crate::policy::place::idle_die::saved_turn;
 use crate::policy::place::static_order::PlaneOrder;
 use crate::view::{Unplaced, View};
 use serde::Deserialize;
-use tinytail_config::ConfigError;
+use tinytail_config::{ConfigError, Fault, Faults};
 
 /// Choices after which the mean of the live pages is found anew. It changes by trims and by first writes alone.
 const CHOICES_FOR_MEAN: u32 = 1024;
@@ -71,10 +73,55 @@ impl NextIdle {
     }
 }
 
+/// Refuses more write points than GC's thresholds have blocks between them.
+fn check_pool(with: &Combination<'_>, faults: &mut Faults) {
+    let points = with.write_points;
+    if points > WRITE_POINTS_MAX {
+        let allowed = format!("1 to {WRITE_POINTS_MAX} with [place] `policy` = \"next_idle\"");
+        return faults.push(Fault::new("gc", "write_points", format!("is {points}")).with("place", "policy").allowed(allowed));
+    }
+    let Some((background, emergency)) = with.thresholds else { return };
+    if points > background - emergency {
+        let found = format!(
+            "is {points}, and each has an open block of the pool between [gc_trigger] `background_blocks` and `emergency_blocks`, \
+             {background} and {emergency} erased blocks of each plane on this device"
+        );
+        let fault = Fault::new("gc", "write_points", found).with("gc_trigger", "background_blocks").with("gc_trigger", "emergency_blocks");
+        return faults.push(fault.allowed(format!("1 to {}, their difference", background - emergency)));
+    }
+    let (g, device) = (&with.device.geometry, with.device);
+    let spare = (g.blocks_per_plane - device.bad_blocks_per_plane()).saturating_sub(device.logical_blocks_per_plane());
+    if background + points >= spare {
+        let found = format!("keeps {background} erased blocks of each plane and [gc] `write_points` {points} open ones");
+        let fault = Fault::new("gc_trigger", "background_blocks", found).with("gc", "write_points");
+        faults.push(fault.allowed(format!("less than {spare} in all, the spare blocks of a plane")));
+    }
+}
+
 impl Place for NextIdle {
     fn prepare(&mut self, device: &Device) -> Result<(), ConfigError> {
         self.planes = self.order.planes(&device.geometry)?;
         Ok(())
+    }
+
+    fn check(&mut self, with: &Combination<'_>, faults: &mut Faults) {
+        let against = if !with.gc_locks_nothing {
+            Some(Against("gc_lock", "policy", named(with.gc_lock, "which locks dies that look idle"), "\"nothing\""))
+        } else if let Some(against) = with.without_gc_programs("whose pages stay where they are", "whose GC is no operation") {
+            Some(against)
+        } else if !with.gate_always_open {
+            let reason = "since GC of single operations has no start";
+            Some(Against("gc_gate", "policy", named(with.gc_gate, reason), "\"free\", without `start`"))
+        } else if with.assembles {
+            let reason = "which assembles superpages of pages that have their planes";
+            Some(Against("pairing", "policy", named(with.pairing, reason), "\"none\", \"same_offset\""))
+        } else {
+            None
+        };
+        match against {
+            Some(against) => faults.push(against.fault("place", "policy", "= \"next_idle\"".into())),
+            None => check_pool(with, faults),
+        }
     }
 
     // Ageing leaves nothing else behind: the mean is found anew.

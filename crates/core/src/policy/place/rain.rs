@@ -14,11 +14,12 @@
 
 use crate::device::Device;
 use crate::ids::{Lpn, PlaneIx};
+use crate::policy::combination::Combination;
 use crate::policy::interface::Place;
 use crate::raid::stripes::{Stripes, WIDTH_MAX};
 use crate::view::View;
 use serde::Deserialize;
-use tinytail_config::{ConfigError, Fault};
+use tinytail_config::{ConfigError, Fault, Faults};
 
 /// Pages in stripes with parity.
 #[derive(Debug, Default, Deserialize)]
@@ -68,6 +69,16 @@ impl Place for Rain {
         }
         self.stripes = Some(Stripes::new(device, width));
         Ok(())
+    }
+
+    fn check(&mut self, with: &Combination<'_>, faults: &mut Faults) {
+        let (kib, page_bytes) = (with.device.ram.buffer_kib, u64::from(with.device.geometry.page_bytes));
+        let width = self.stripes.as_ref().expect("a prepared policy").width();
+        if u64::from(kib) * 1024 / page_bytes < u64::from(width) {
+            let least = u64::from(width) * page_bytes / 1024;
+            let found = format!("= \"rain\" writes whole stripes of {width} pages from the buffer, and [ram] `buffer_kib` is {kib}");
+            faults.push(Fault::new("place", "policy", found).allowed(format!("at least {least} on this device")));
+        }
     }
 
     #[inline]

@@ -17,11 +17,12 @@
 use crate::device::Device;
 use crate::ids::{DieIx, Lpn, PlaneIx};
 use crate::policy::answers::Reach;
+use crate::policy::combination::Combination;
 use crate::policy::interface::Place;
 use crate::policy::place::static_order::PlaneOrder;
 use crate::view::View;
 use serde::Deserialize;
-use tinytail_config::ConfigError;
+use tinytail_config::{ConfigError, Fault, Faults};
 
 /// The die by address, the plane by what waits there.
 #[derive(Debug, Default, Deserialize)]
@@ -59,6 +60,21 @@ impl Place for Superpage {
         self.dies = dies.filter(|&die| !std::mem::replace(&mut known[die as usize], true)).collect();
         self.turns = [vec![0; known.len()], vec![0; known.len()]];
         Ok(())
+    }
+
+    fn check(&mut self, with: &Combination<'_>, faults: &mut Faults) {
+        // One plane of a die might be filled with live pages for good where programs do not take all of them. Where a block has room
+        // for a few such programs only, GC would go on collecting its own padding.
+        let g = &with.device.geometry;
+        if g.pages_per_block < 3 * g.planes_per_die {
+            let (padding, pages) = (g.planes_per_die - 1, g.pages_per_block);
+            let found = format!("= \"superpage\" pads up to {padding} pages for each GC on this device, whose blocks have {pages} pages");
+            faults.push(Fault::new("place", "policy", found).allowed(format!("{} or more", 3 * g.planes_per_die)));
+        }
+        if !with.assembles {
+            let found = format!("= \"superpage\" fills programs of all planes of a die; [pairing] `policy` is \"{}\"", with.pairing);
+            faults.push(Fault::new("place", "policy", found).with("pairing", "policy").allowed("\"superpage\""));
+        }
     }
 
     /// The turns, a byte each, since a die has at most 8 planes: of all dies for the host, then for GC.

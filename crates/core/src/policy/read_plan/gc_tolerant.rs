@@ -17,9 +17,11 @@
 //! **Cost.** Up to N - 1 reads for one. It fails where two pages of a stripe are behind GCs.
 
 use crate::policy::answers::ReadAnswer;
+use crate::policy::combination::Combination;
 use crate::policy::interface::ReadPlan;
 use crate::view::{BlockedRead, View};
 use serde::Deserialize;
+use tinytail_config::Faults;
 
 /// When a read of a part of a stripe is reconstructed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
@@ -52,6 +54,10 @@ impl GcTolerant {
 }
 
 impl ReadPlan for GcTolerant {
+    fn check(&mut self, with: &Combination<'_>, faults: &mut Faults) {
+        with.needs_stripes("read_plan", "gc_tolerant", faults);
+    }
+
     fn plan(&mut self, view: View<'_>, read: &BlockedRead<'_>) -> ReadAnswer {
         let page_ns = view.page_read_ns();
         let worth = read.full_stripe

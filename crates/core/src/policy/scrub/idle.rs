@@ -24,11 +24,12 @@
 use crate::device::Device;
 use crate::ids::BlockIx;
 use crate::media::errors::COPIES_MAX;
+use crate::policy::combination::{Against, Combination};
 use crate::policy::interface::Scrub;
 use crate::units::{Ns, US};
 use crate::view::View;
 use serde::Deserialize;
-use tinytail_config::{ConfigError, Fault};
+use tinytail_config::{ConfigError, Fault, Faults};
 
 /// Which block is looked through next.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
@@ -100,6 +101,17 @@ impl Scrub for Idle {
         }
         self.last = vec![0; device.geometry.dies() as usize];
         Ok(())
+    }
+
+    fn check(&mut self, with: &Combination<'_>, faults: &mut Faults) {
+        let against = if with.gc_through_controller {
+            Against("gc", "copy", "= \"controller\", with which every copied page passes the ECC".into(), "\"copyback\"")
+        } else if with.gc_ideal {
+            Against("gc", "ideal", "= true, which copies nothing on the flash".into(), "false")
+        } else {
+            return;
+        };
+        faults.push(against.fault("scrub", "policy", "= \"idle\"".into()));
     }
 
     fn pause_ns(&mut self) -> Option<Ns> {

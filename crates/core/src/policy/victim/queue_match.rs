@@ -16,10 +16,11 @@
 
 use crate::device::Device;
 use crate::ids::{BlockIx, PlaneIx};
+use crate::policy::combination::Combination;
 use crate::policy::interface::Victim;
 use crate::view::View;
 use serde::Deserialize;
-use tinytail_config::{ConfigError, Fault};
+use tinytail_config::{ConfigError, Fault, Faults};
 
 /// The most pages that waiting reads can join.
 #[derive(Debug, Deserialize)]
@@ -93,8 +94,14 @@ impl Victim for QueueMatch {
         }
     }
 
-    fn needs_partners(&mut self) -> bool {
-        true
+    fn check(&mut self, with: &Combination<'_>, faults: &mut Faults) {
+        if !with.pairs_with_gc {
+            let found = format!(
+                "\"queue_match\" finds partners for operations of GCs, and [pairing] `policy` = \"{}\" makes none of them",
+                with.pairing
+            );
+            faults.push(Fault::new("victim", "chain", found).with("pairing", "policy").allowed("\"gc_par\""));
+        }
     }
 }
 

@@ -27,12 +27,13 @@
 //! moved in vain.
 
 use crate::device::Device;
+use crate::policy::combination::Combination;
 use crate::policy::interface::WearLevel;
 use crate::raid::stripes::Place;
 use crate::units::{Ns, US};
 use crate::view::{View, WrittenStripe};
 use serde::Deserialize;
-use tinytail_config::{ConfigError, Fault};
+use tinytail_config::{ConfigError, Fault, Faults};
 
 /// Hot stripes move to less worn planes.
 #[derive(Debug, Deserialize)]
@@ -129,6 +130,10 @@ impl WearLevel for Imbalance {
                 .into());
         }
         Ok(())
+    }
+
+    fn check(&mut self, with: &Combination<'_>, faults: &mut Faults) {
+        with.needs_stripes("wear_level", "imbalance", faults);
     }
 
     fn destinations(&mut self, view: View<'_>, written: &WrittenStripe, places: &mut Vec<Place>) {
