@@ -179,22 +179,11 @@ impl Attribution {
         &self.trail
     }
 
-    /// Adds `ns` to a part.
+    /// Adds `ns` to a part. Without a branch, because it can't be foreseen what is zero.
     #[inline]
     pub fn add(&mut self, part: usize, ns: Ns) {
-        if ns > 0 {
-            self.ns[part] += ns;
-            self.mask |= 1 << part;
-        }
-    }
-
-    /// Adds to each part from `FIRST` on what an array says. Without branches, because most of it is zero, and which can't be foreseen.
-    #[inline(always)]
-    pub(crate) fn add_array<const N: usize, const FIRST: usize>(&mut self, ns: &[Ns; N]) {
-        for (part, ns) in self.ns[FIRST..FIRST + N].iter_mut().zip(ns) {
-            *part += ns;
-        }
-        self.mask |= ns.iter().enumerate().fold(0, |mask, (index, &ns)| mask | u64::from(ns != 0) << (FIRST + index));
+        self.ns[part] += ns;
+        self.mask |= u64::from(ns != 0) << part;
     }
 
     /// Adds every part of another attribution.

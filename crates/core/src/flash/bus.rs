@@ -59,29 +59,13 @@ impl Channel {
         self.locked_by = die;
     }
 
-    /// What the counters lack up to `now`, in at most two categories, which may be the same.
-    #[inline]
-    pub fn unsettled(&self, now: Ns) -> [(usize, Ns); 2] {
-        // Without branches, because which of the two parts is zero can't be foreseen.
-        let busy_end = self.busy_until.min(now).max(self.since);
-        [(self.category, busy_end - self.since), (self.idle_category, now - busy_end)]
-    }
-
-    /// Adds that to a copy of the counters. The processor is slow to read a whole array of which it has just written a part,
-    /// so whoever needs the counters of this instant copies first and adds then.
-    #[inline]
-    pub fn add_unsettled(&self, copy: &mut [Ns; CHANNEL_CATEGORIES], now: Ns) {
-        for (category, ns) in self.unsettled(now) {
-            copy[category] = copy[category].wrapping_add(ns);
-        }
-    }
-
     /// Brings the counters up to `now`.
     #[inline]
     pub fn settle(&mut self, now: Ns) {
-        for (category, ns) in self.unsettled(now) {
-            self.category_ns[category] += ns;
-        }
+        // Without branches, because which of the two parts is zero can't be foreseen.
+        let busy_end = self.busy_until.min(now).max(self.since);
+        self.category_ns[self.category] += busy_end - self.since;
+        self.category_ns[self.idle_category] += now - busy_end;
         self.since = now;
     }
 

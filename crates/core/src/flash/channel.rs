@@ -25,16 +25,20 @@ where
     /// Occupies a channel from now; its release is an event only if its queue is not empty.
     #[inline]
     pub(super) fn use_channel(&mut self, index: usize, ns: Ns, traffic: TrafficClass, plane: PlaneIx) {
-        let now = self.flash.now;
+        self.occupy_channel(index, ns, traffic, plane, false);
+        if !self.flash.channels[index].queue.is_empty() {
+            self.queue.schedule(self.channel_slot(index), self.flash.now + ns);
+        }
+    }
+
+    #[inline(always)]
+    fn occupy_channel(&mut self, index: usize, ns: Ns, traffic: TrafficClass, plane: PlaneIx, released_by_die: bool) {
+        self.flash.used.channels |= 1 << traffic as u32;
         let channel = &mut self.flash.channels[index];
-        channel.occupy(now, ns, traffic as usize);
-        channel.released_by_die = false;
+        channel.occupy(self.flash.now, ns, traffic as usize);
+        channel.released_by_die = released_by_die;
         if Self::TRACED {
             self.trace_use(index, plane, ns, traffic);
-        }
-        let channel = &mut self.flash.channels[index];
-        if !channel.queue.is_empty() {
-            self.queue.schedule(self.channel_slot(index), now + ns);
         }
     }
 
@@ -296,11 +300,6 @@ where
         let entry = &self.flash.ops[part as usize];
         let (transfer, traffic, plane) = (self.times(entry).transfer, entry.traffic, entry.plane);
         self.queue.schedule(slot, now + transfer);
-        let used = &mut self.flash.channels[channel];
-        used.occupy(now, transfer, traffic as usize);
-        used.released_by_die = true;
-        if Self::TRACED {
-            self.trace_use(channel, plane, transfer, traffic);
-        }
+        self.occupy_channel(channel, transfer, traffic, plane, true);
     }
 }

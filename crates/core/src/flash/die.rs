@@ -1,7 +1,8 @@
 //! What a die, a plane's queues and the running erase or program are.
 
-use crate::attribution::parts::{CHANNEL_CATEGORIES, TRAFFIC_CLASSES, TrafficClass};
+use crate::attribution::parts::{CHANNEL_CATEGORIES, TRAFFIC_CLASSES, TrafficClass, bits};
 use crate::flash::ask::Serve;
+use crate::flash::attribution::Used;
 use crate::flash::bus::Channel;
 use crate::flash::op::CLASSES;
 use crate::ids::{DieIx, NONE};
@@ -203,53 +204,36 @@ impl PlaneQueues {
         self.locked = locked;
     }
 
-    /// From now on work waits here while the die runs nothing.
+    /// From now on work waits here while the die runs nothing. The channel's counters are up to date.
     #[inline(always)]
-    pub fn begin_to_wait(&mut self, channel: &Channel, now: Ns) {
+    pub fn begin_to_wait(&mut self, channel: &Channel, used: Used, now: Ns) {
         if self.locked {
             self.locked_ns = self.locked_ns.wrapping_sub(now);
         } else {
-            for (total, then) in self.other_ns.iter_mut().zip(&channel.category_ns) {
-                *total = total.wrapping_sub(*then);
-            }
-            for (category, ns) in channel.unsettled(now) {
-                self.other_ns[category] = self.other_ns[category].wrapping_sub(ns);
-            }
+            bits(used.channels).for_each(|it| self.other_ns[it] = self.other_ns[it].wrapping_sub(channel.category_ns[it]));
         }
     }
 
     /// The opposite of `begin_to_wait`.
     #[inline(always)]
-    pub fn end_to_wait(&mut self, channel: &Channel, now: Ns) {
+    pub fn end_to_wait(&mut self, channel: &Channel, used: Used, now: Ns) {
         if self.locked {
             self.locked_ns = self.locked_ns.wrapping_add(now);
         } else {
-            for (total, now) in self.other_ns.iter_mut().zip(&channel.category_ns) {
-                *total = total.wrapping_add(*now);
-            }
-            channel.add_unsettled(&mut self.other_ns, now);
+            bits(used.channels).for_each(|it| self.other_ns[it] = self.other_ns[it].wrapping_add(channel.category_ns[it]));
         }
     }
 
     /// Its counter, up to now, of time in which it was locked and work waited while the die ran nothing. `waits`: some does still.
-    #[inline]
+    #[inline(always)]
     pub fn waited_locked_ns(&self, waits: bool, now: Ns) -> Ns {
-        if waits && self.locked { self.locked_ns.wrapping_add(now) } else { self.locked_ns }
+        self.locked_ns.wrapping_add(if waits && self.locked { now } else { 0 })
     }
 
-    /// Puts what `of` says of each element and its counter, up to now, into an array: of time in which work waited for the
-    /// channel while the die ran nothing, by category. `of` must grow as the counter does.
+    /// Its counter, by the channel's category, of time in which work waited for the channel while the die ran nothing. `waits`: some
+    /// does still.
     #[inline(always)]
-    pub fn waited_by(&self, waits: bool, channel: &Channel, now: Ns, into: &mut [Ns; CHANNEL_CATEGORIES], of: impl Fn(Ns, Ns) -> Ns) {
-        if waits && !self.locked {
-            for ((into, total), now) in into.iter_mut().zip(&self.other_ns).zip(&channel.category_ns) {
-                *into = of(*into, total.wrapping_add(*now));
-            }
-            channel.add_unsettled(into, now);
-        } else {
-            for (into, total) in into.iter_mut().zip(&self.other_ns) {
-                *into = of(*into, *total);
-            }
-        }
+    pub fn waited_ns(&self, waits: bool, channel: &Channel, category: usize) -> Ns {
+        self.other_ns[category].wrapping_add(if waits && !self.locked { channel.category_ns[category] } else { 0 })
     }
 }

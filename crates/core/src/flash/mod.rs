@@ -8,7 +8,7 @@ use crate::attribution::parts::{CHANNEL_CATEGORIES, CHANNEL_IDLE, TRAFFIC_CLASSE
 use crate::counters::Counters;
 use crate::device::Device;
 use crate::flash::ask::Candidate;
-use crate::flash::attribution::Latencies;
+use crate::flash::attribution::{Latencies, Used};
 use crate::flash::bus::Channel;
 use crate::flash::die::{Die, OperationProgress, Phase, PlaneQueues};
 use crate::flash::multi_plane::Partners;
@@ -75,6 +75,8 @@ pub struct Flash {
     pub(crate) ops: Pool<Op>,
     /// What the latency of each of them is attributed to.
     latencies: Latencies,
+    /// What dies and channels have done so far.
+    used: Used,
     arrivals: u64,
     pub(crate) counters: Counters,
     /// What the design makes the drive do.
@@ -139,6 +141,7 @@ impl Flash {
             die_busy_then: 0,
             ops: Pool::with_capacity(1024),
             latencies: Latencies::with_capacity(1024),
+            used: Used::NONE,
             arrivals: 0,
             counters: Counters::default(),
             traits,
@@ -192,10 +195,11 @@ impl Flash {
     pub(crate) fn after_power_loss(&self) -> Self {
         let mut fresh = Self::new(&self.device, self.traits);
         (fresh.now, fresh.arrivals, fresh.counters) = (self.now, self.arrivals, self.counters);
-        (fresh.die_busy_then, fresh.free) = (self.die_busy_then, self.free);
+        (fresh.die_busy_then, fresh.free, fresh.used) = (self.die_busy_then, self.free, self.used);
         for (die, old) in fresh.dies.iter_mut().zip(&self.dies) {
             die.busy_ns = old.busy_ns;
             die.busy_ns[old.traffic as usize] += old.unsettled(self.now);
+            fresh.used.dies |= 1 << old.traffic as u32;
         }
         fresh
     }

@@ -139,7 +139,7 @@ pub struct Op {
     pub class: Class,
     /// What a die or channel is busy with while it runs.
     pub traffic: TrafficClass,
-    /// Whether its latency is attributed, what its `Waits` have, and whether it is critical: `ATTRIBUTED` and the bits after it.
+    /// Whether its latency is attributed, and whether it is critical: `ATTRIBUTED` and `CRITICAL`.
     pub flags: u8,
     /// Whether it waited for something that a GC locked, or stood behind one of its page that did.
     pub gc_blocked: bool,
@@ -210,14 +210,8 @@ impl Op {
 
 /// The latency of an operation is attributed.
 pub(crate) const ATTRIBUTED: u8 = 1;
-/// It waits for its die, since the counters were copied.
-pub(crate) const WAITS_FOR_DIE: u8 = 2;
-/// It has waited for its die, which is not in its attribution yet.
-pub(crate) const DIE_WAIT_OVER: u8 = 4;
-/// It has waited for its channel, which is not in its attribution yet.
-pub(crate) const CHANNEL_WAIT_OVER: u8 = 8;
 /// It is of a write that the host has marked as critical.
-pub(crate) const CRITICAL: u8 = 16;
+pub(crate) const CRITICAL: u8 = 2;
 
 /// A pool of items that are addressed by index and reused.
 #[derive(Debug)]

@@ -209,6 +209,7 @@ impl Flash {
         let locked = &mut self.channels[channel];
         locked.settle(now);
         locked.idle_category = category;
+        self.used.channels |= 1 << category;
     }
 
     /// Whether a channel carries something, or somebody waits in its queue.

@@ -5,7 +5,7 @@ use crate::attribution::trail::Passing;
 use crate::event::EventQueue;
 use crate::flash::Engine;
 use crate::flash::Times;
-use crate::flash::op::{DIE_WAIT_OVER, OpKind};
+use crate::flash::op::OpKind;
 use crate::flash::upper::Upper;
 use crate::ids::NONE;
 use crate::units::Ns;
@@ -24,9 +24,8 @@ where
             return;
         }
         let Times { command, array, transfer } = self.times(&entry);
-        let latencies = &self.flash.latencies;
-        let waited = if entry.flags & DIE_WAIT_OVER != 0 { latencies.wait_ended(op) } else { entry.born };
-        let issued = latencies.attribution(op).trail().iter().map(|passage| passage.to).fold(waited, Ns::max);
+        let before = self.flash.latencies.attribution(op).trail().iter().filter(|passage| !matches!(passage.what, Passing::ForChannel(_)));
+        let issued = before.map(|passage| passage.to).fold(entry.born, Ns::max);
         let (array, transfer) = match entry.kind {
             OpKind::Read => ((issued + command, issued + command + array), (now - transfer, now)),
             OpKind::Program => ((now - array, now), (issued + command, issued + command + transfer)),

@@ -3,11 +3,11 @@
 
 use crate::attribution::parts::{ARRAY, COMMAND, DIE, TRANSFER};
 use crate::event::EventQueue;
-use crate::flash::Engine;
-use crate::flash::Times;
-use crate::flash::attribution::{EndedWaits, Place};
-use crate::flash::op::{CHANNEL_WAIT_OVER, DIE_WAIT_OVER, OpKind, WAITS_FOR_DIE};
+use crate::attribution::trail::Passing;
+use crate::flash::attribution::Place;
+use crate::flash::op::OpKind;
 use crate::flash::upper::{Traces, Upper};
+use crate::flash::{Engine, Flash, Times};
 use crate::ids::{DieIx, NONE, PlaneIx};
 
 impl<Q: EventQueue, U> Engine<Q, U>
@@ -27,17 +27,13 @@ where
     /// Copies the counters of what an operation waits for from now on.
     #[inline(never)]
     pub(super) fn open_wait(&mut self, op: u32) {
-        if self.flash.ops[op as usize].flags & (DIE_WAIT_OVER | CHANNEL_WAIT_OVER) != 0 {
-            self.attribute_waits(op);
-        }
-        let now = self.flash.now;
-        let entry = &mut self.flash.ops[op as usize];
-        entry.flags |= WAITS_FOR_DIE;
-        // The fields one by one, since the place borrows the others.
-        let queues = &self.flash.planes[entry.plane as usize];
-        let die = &self.flash.dies[queues.die as usize];
-        let place = Place { queues, die, channel: &self.flash.channels[die.channel as usize] };
-        self.flash.latencies.open_wait(op, place, now);
+        let Flash { now, ops, planes, dies, channels, latencies, used, .. } = &mut self.flash;
+        let queues = &planes[ops[op as usize].plane as usize];
+        let die = &dies[queues.die as usize];
+        let channel = &mut channels[die.channel as usize];
+        channel.settle(*now);
+        used.dies |= 1 << die.traffic as u32;
+        latencies.open_wait(op, Place { queues, die, channel }, *used, *now);
     }
 
     /// Whether an operation that just entered its queue is still there. It entered at the tail; what has entered since comes after.
@@ -62,23 +58,16 @@ where
 
     #[inline(never)]
     fn end_wait(&mut self, op: u32) {
-        let now = self.flash.now;
-        let entry = &self.flash.ops[op as usize];
-        crate::check!(entry.flags & WAITS_FOR_DIE != 0, "a wait of which nothing was noted");
-        let plane = entry.plane;
-        let die = self.flash.die_of(plane);
+        let plane = self.flash.ops[op as usize].plane;
+        self.settle_die(self.flash.die_of(plane));
+        let Flash { now, ops, planes, dies, channels, latencies, used, .. } = &mut self.flash;
+        let queues = &planes[plane as usize];
+        let die = &dies[queues.die as usize];
+        let channel = &mut channels[die.channel as usize];
+        channel.settle(*now);
+        let blocked = latencies.end_wait(op, Place { queues, die, channel }, *used, *now);
         if Self::TRACED {
-            // What goes on there is known up to now.
-            self.settle_die(die);
-        }
-        let queues = &self.flash.planes[plane as usize];
-        let die = &self.flash.dies[die as usize];
-        let place = Place { queues, die, channel: &self.flash.channels[die.channel as usize] };
-        let blocked = self.flash.latencies.end_wait(op, place, now);
-        let entry = &mut self.flash.ops[op as usize];
-        entry.flags = entry.flags & !WAITS_FOR_DIE | DIE_WAIT_OVER;
-        if Self::TRACED {
-            self.flash.latencies.trace_wait(op, entry.since, now, plane);
+            latencies.attribution_mut(op).trace(ops[op as usize].since, *now, plane, Passing::InQueue(plane));
         }
         if blocked {
             self.note_gc_blocked(op);
@@ -91,39 +80,29 @@ where
         let now = self.flash.now;
         let entry = &mut self.flash.ops[op as usize];
         entry.since = now;
-        if !entry.is_attributed() {
-            return;
+        if entry.is_attributed() {
+            let channel = &mut self.flash.channels[channel];
+            channel.settle(now);
+            self.flash.latencies.open_channel_wait(op, channel, self.flash.used, now);
         }
-        if entry.flags & CHANNEL_WAIT_OVER != 0 {
-            self.attribute_waits(op);
-        }
-        self.flash.latencies.open_channel_wait(op, &self.flash.channels[channel], now);
     }
 
     /// Ends the wait of a begun operation for its channel.
     #[inline]
     pub(super) fn end_channel_wait(&mut self, op: u32, die: DieIx, channel: usize) {
         let now = self.flash.now;
-        let entry = &mut self.flash.ops[op as usize];
+        let entry = &self.flash.ops[op as usize];
         if now > entry.since && entry.is_attributed() {
-            let channel = &self.flash.channels[channel];
-            let locked = self.flash.latencies.end_channel_wait(op, channel, now);
-            entry.flags |= CHANNEL_WAIT_OVER;
+            let channel = &mut self.flash.channels[channel];
+            channel.settle(now);
+            let locked = self.flash.latencies.end_channel_wait(op, channel, self.flash.used, now);
             if Self::TRACED {
-                self.flash.latencies.trace_channel_wait(op, entry.since, now);
+                self.flash.latencies.attribution_mut(op).trace(entry.since, now, entry.plane, Passing::ForChannel(entry.plane));
             }
             if locked && channel.locked_by != die {
                 self.note_gc_blocked(op);
             }
         }
-    }
-
-    /// Puts the waits of an operation that are over into its attribution.
-    pub(crate) fn attribute_waits(&mut self, op: u32) {
-        let entry = &mut self.flash.ops[op as usize];
-        let ended = EndedWaits { die: entry.flags & DIE_WAIT_OVER != 0, channel: entry.flags & CHANNEL_WAIT_OVER != 0 };
-        self.flash.latencies.attribute_waits(op, ended, entry.plane, Self::TRACED);
-        entry.flags &= !(DIE_WAIT_OVER | CHANNEL_WAIT_OVER);
     }
 
     /// Brings the counters of a die up to now.
@@ -133,6 +112,7 @@ where
         let state = &mut self.flash.dies[die as usize];
         let elapsed = state.unsettled(now);
         state.busy_ns[state.traffic as usize] += elapsed;
+        self.flash.used.dies |= 1 << state.traffic as u32;
         let since = std::mem::replace(&mut state.since, now);
         if Self::TRACED && elapsed > 0 {
             self.trace_run(die, since);
@@ -150,13 +130,12 @@ where
 
     #[inline(never)]
     fn block(&mut self, die: DieIx) {
-        let now = self.flash.now;
+        let (planes, used, now) = (self.flash.planes_of(die), self.flash.used, self.flash.now);
         let state = &mut self.flash.dies[die as usize];
         state.blocked = true;
-        let channel = &self.flash.channels[state.channel as usize];
-        for plane in self.flash.planes_of(die) {
-            self.flash.planes[plane].begin_to_wait(channel, now);
-        }
+        let channel = &mut self.flash.channels[state.channel as usize];
+        channel.settle(now);
+        self.flash.planes[planes].iter_mut().for_each(|plane| plane.begin_to_wait(channel, used, now));
     }
 
     /// A die that is about to run something waits no more.
@@ -169,18 +148,17 @@ where
 
     #[inline(never)]
     fn unblock(&mut self, die: DieIx) {
-        let now = self.flash.now;
+        let (planes, used, now) = (self.flash.planes_of(die), self.flash.used, self.flash.now);
         let state = &mut self.flash.dies[die as usize];
         state.blocked = false;
-        let channel = &self.flash.channels[state.channel as usize];
-        for plane in self.flash.planes_of(die) {
-            self.flash.planes[plane].end_to_wait(channel, now);
-        }
+        let channel = &mut self.flash.channels[state.channel as usize];
+        channel.settle(now);
+        self.flash.planes[planes].iter_mut().for_each(|plane| plane.end_to_wait(channel, used, now));
     }
 
     /// Notes whether a GC locks a plane from now on.
     pub(crate) fn set_locked(&mut self, plane: PlaneIx, locked: bool) {
-        let now = self.flash.now;
+        let (now, used) = (self.flash.now, self.flash.used);
         let queues = &mut self.flash.planes[plane as usize];
         if locked == queues.locked {
             return;
@@ -189,19 +167,19 @@ where
         if !die.blocked {
             return queues.set_locked(locked, now);
         }
-        let channel = &self.flash.channels[die.channel as usize];
-        queues.end_to_wait(channel, now);
+        let channel = &mut self.flash.channels[die.channel as usize];
+        channel.settle(now);
+        queues.end_to_wait(channel, used, now);
         queues.set_locked(locked, now);
-        queues.begin_to_wait(channel, now);
+        queues.begin_to_wait(channel, used, now);
     }
 
-    /// Adds an operation's waits and its own phases to its attribution. What is left of its time on the die went to its partners.
+    /// Adds an operation's own phases to its attribution. What is left of its time on the die went to its partners.
     #[inline(always)]
     pub(crate) fn attribute_service(&mut self, op: u32) {
         if Self::TRACED {
             self.trace_service(op);
         }
-        self.attribute_waits(op);
         let entry = self.flash.ops[op as usize];
         // If the page was given up while the read waited, there is nothing to read.
         if matches!(entry.kind, OpKind::Copyback | OpKind::Erase) || (entry.kind == OpKind::Read && entry.ppn == NONE) {

@@ -465,7 +465,6 @@ where
         }
         self.leave_queue(op);
         self.flash.counters.reconstructed_after_wait += 1;
-        self.attribute_waits(op);
         let attribution = self.flash.attribution(op).clone();
         self.count_reconstruction(&sources);
         let gc_blocked = self.flash.ops[op as usize].gc_blocked;
