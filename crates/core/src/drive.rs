@@ -252,7 +252,7 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
         if command.sectors == 0 {
             return Err(SubmitError::Empty);
         }
-        let drive = self.flash.device.logical_sectors();
+        let drive = self.up.up.up.host.sectors;
         let last = command.sector.saturating_add(u64::from(command.sectors) - 1);
         if last >= drive {
             return Err(SubmitError::BeyondDrive { first: command.sector, last, drive_last: drive - 1 });

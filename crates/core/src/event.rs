@@ -30,7 +30,7 @@ pub trait EventQueue {
 /// Lanes. One cache line of heads is looked at for each event.
 const LANES_MAX: usize = 8;
 
-/// Sorted lanes: an event joins the first lane whose last event is earlier, and the earliest head of all lanes is next.
+/// Sorted lanes: an event joins a lane whose last event is earlier, and the earliest head of all lanes is next.
 ///
 /// A drive's delays are few constants (a command, a transfer, an array time), and events of one delay are made in the order
 /// in which they fall due, so each delay settles in a lane of its own and nothing is ever sorted. An event that fits no lane
@@ -45,6 +45,10 @@ pub struct Lanes {
     slots: Vec<Slot>,
     /// The earliest event; `EMPTY` where there is none.
     first: u64,
+    /// The time of the event that left last.
+    now: Ns,
+    /// The lane that an event has joined that was made as long before it fell due, by a hash of that time.
+    hints: [u8; 16],
 }
 
 /// A slot's event, the lane that it is in, and the slots before and after it there. What is said to be before the head of a lane
@@ -125,6 +129,8 @@ impl EventQueue for Lanes {
             tails: [0; LANES_MAX],
             slots: vec![Slot { key: EMPTY, before: 0, after: 0, lane: 0 }; slots + 1],
             first: EMPTY,
+            now: 0,
+            hints: [0; 16],
         }
     }
 
@@ -139,11 +145,15 @@ impl EventQueue for Lanes {
             }
             self.cancel(slot);
         }
-        let fits = (0..LANES_MAX).fold(0, |fits, lane| fits | u32::from(self.tails[lane] <= key) << lane);
-        if fits == 0 {
-            return self.sort_in(slot, key);
+        let hint = (at.wrapping_sub(self.now).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 60) as usize;
+        let mut lane = self.hints[hint] as usize % LANES_MAX;
+        if self.tails[lane] > key {
+            match self.tails.iter().position(|&tail| tail <= key) {
+                Some(fits) => lane = fits,
+                None => return self.sort_in(slot, key),
+            }
+            self.hints[hint] = lane as u8;
         }
-        let lane = fits.trailing_zeros() as usize % LANES_MAX;
         let nowhere = self.nowhere();
         let is_empty = usize::from(self.heads[lane] == EMPTY);
         let before = slot_of(self.tails[lane]) * (1 - is_empty) + nowhere * is_empty;
@@ -179,7 +189,8 @@ impl EventQueue for Lanes {
         // It heads its lane.
         self.heads[lane] = self.slots[after as usize].key;
         self.find_first();
-        Some((key >> SLOT_BITS, slot))
+        self.now = key >> SLOT_BITS;
+        Some((self.now, slot))
     }
 }
 

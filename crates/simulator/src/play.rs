@@ -68,9 +68,23 @@ impl<'a> Ahead<'a> {
         Self { source, batch: Vec::with_capacity(BATCH + 2 * AHEAD), next: 0, fetched: 0, exhausted: false }
     }
 
-    /// Takes the next request. Keeps more of them at hand, and fetches the map entry of one that comes later.
-    #[inline(always)]
+    /// Takes the next request.
     fn take<O: Observer>(&mut self, drive: &Drive<O>) -> Result<Option<Arrival>, WorkloadError> {
+        self.look_ahead(drive)?;
+        let taken = self.next().copied();
+        self.next += usize::from(taken.is_some());
+        Ok(taken)
+    }
+
+    /// The next request, where `look_ahead` has looked for it.
+    #[inline(always)]
+    fn next(&self) -> Option<&Arrival> {
+        self.batch.get(self.next)
+    }
+
+    /// Keeps some requests at hand, and fetches the map entries of those that come later.
+    #[inline(always)]
+    fn look_ahead<O: Observer>(&mut self, drive: &Drive<O>) -> Result<(), WorkloadError> {
         if self.batch.len() - self.next <= 2 * AHEAD && !self.exhausted {
             self.batch.drain(..self.next);
             self.fetched -= self.next;
@@ -84,9 +98,7 @@ impl<'a> Ahead<'a> {
             }
             self.fetched = upto;
         }
-        let taken = self.batch.get(self.next).copied();
-        self.next += usize::from(taken.is_some());
-        Ok(taken)
+        Ok(())
     }
 
     /// Takes no more requests.
@@ -118,14 +130,13 @@ pub fn play<O: Observer>(
         Pacing::Closed { depth } => (depth, false),
         Pacing::Open | Pacing::Bursts => (u32::MAX, true),
     };
-    let mut next = match ahead.take(drive) {
-        Ok(next) => next,
-        Err(error) => return unread(error),
-    };
+    if let Err(error) = ahead.look_ahead(drive) {
+        return unread(error);
+    }
     loop {
         // Submit what is due: in closed loop up to the depth, in open loop whatever comes before the next event.
         while in_flight < depth {
-            let Some(arrival) = next else { break };
+            let Some(arrival) = ahead.next() else { break };
             let at = if open { arrival.at + offset_ns } else { drive.now() };
             if open {
                 // An event at the same time comes first.
@@ -143,10 +154,10 @@ pub fn play<O: Observer>(
                 return Ending::Faulty(error.to_string());
             }
             in_flight += 1;
-            next = match ahead.take(drive) {
-                Ok(next) => next,
-                Err(error) => return unread(error),
-            };
+            ahead.next += 1;
+            if let Err(error) = ahead.look_ahead(drive) {
+                return unread(error);
+            }
             // A request may complete at once.
             if drive.has_completions() {
                 drive.take_completions(&mut completions);
@@ -155,7 +166,7 @@ pub fn play<O: Observer>(
                 completions.clear();
             }
         }
-        if next.is_none() && in_flight == 0 {
+        if ahead.next().is_none() && in_flight == 0 {
             return watch.end(drive);
         }
         if !drive.step() {
@@ -173,7 +184,6 @@ pub fn play<O: Observer>(
                 return ending;
             }
             if enough(drive) {
-                next = None;
                 ahead.end();
             }
         }

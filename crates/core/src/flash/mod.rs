@@ -118,8 +118,8 @@ impl Flash {
             .map(|_| Channel {
                 busy_until: 0,
                 released_by_die: false,
-                category: CHANNEL_IDLE,
-                idle_category: CHANNEL_IDLE,
+                category: CHANNEL_IDLE as u8,
+                idle_category: CHANNEL_IDLE as u8,
                 since: 0,
                 category_ns: [0; CHANNEL_CATEGORIES],
                 queue: Vec::with_capacity(2 * g.dies_per_channel() as usize + 2),

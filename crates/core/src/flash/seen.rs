@@ -200,7 +200,7 @@ impl Flash {
         released.settle(now);
         released.set_locked_by(NONE, now);
         self.channels_locked -= 1;
-        released.idle_category = CHANNEL_IDLE;
+        released.idle_category = CHANNEL_IDLE as u8;
     }
 
     /// What a channel counts as from now on while it carries nothing.
@@ -208,7 +208,7 @@ impl Flash {
         let now = self.now;
         let locked = &mut self.channels[channel];
         locked.settle(now);
-        locked.idle_category = category;
+        locked.idle_category = category as u8;
         self.used.channels |= 1 << category;
     }
 

@@ -234,6 +234,7 @@ where
 
 impl Op {
     /// As whom it claims a page: GC may open the reserve of its own plane only.
+    #[inline]
     pub(super) fn claimant(&self) -> Claimant {
         if self.owner == Owner::Gc(self.plane) { Claimant::Gc } else { Claimant::Host }
     }

@@ -52,7 +52,8 @@ where
                     && at <= now
                 {
                     self.up.up.up.host.path.beginning.pop_front();
-                    self.begin_command(request);
+                    let command = self.up.up.up.host.requests[request as usize].command;
+                    self.begin_command(request, &command);
                 }
                 self.up.up.up.host.path.beginning.front().map(|&(at, _)| at)
             }

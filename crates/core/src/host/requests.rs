@@ -41,18 +41,17 @@ where
         if self.up.up.up.host.path.overhead_ns > 0 {
             return self.begin_later(request);
         }
-        self.begin_command(request);
+        self.begin_command(request, &command);
     }
 
     /// The device begins with a command.
     #[inline]
-    pub(super) fn begin_command(&mut self, request: u32) {
-        let command = self.up.up.up.host.requests[request as usize].command;
+    pub(super) fn begin_command(&mut self, request: u32, command: &Command) {
         match command.kind {
-            CommandKind::Read => self.accept_read(request, &command),
-            CommandKind::Write if self.up.up.up.host.path.has_link => self.cross_to_device(request, &command),
-            CommandKind::Write => self.accept_write(request, &command),
-            CommandKind::Trim => self.accept_trim(request, &command),
+            CommandKind::Read => self.accept_read(request, command),
+            CommandKind::Write if self.up.up.up.host.path.has_link => self.cross_to_device(request, command),
+            CommandKind::Write => self.accept_write(request, command),
+            CommandKind::Trim => self.accept_trim(request, command),
         }
     }
 

@@ -16,6 +16,8 @@ use std::collections::{HashMap, VecDeque};
 /// The host interface: queues, the way to the host, requests and the jobs that serve them.
 #[derive(Debug)]
 pub struct Host {
+    /// Sectors of the drive.
+    pub(crate) sectors: u64,
     /// Sectors of a page, as a power of two.
     pub(super) sector_shift: u32,
     pub(super) queue: HostQueue,
@@ -42,6 +44,7 @@ impl Host {
     /// That of a drive in which nothing is under way.
     pub(crate) fn new(device: &Device) -> Self {
         Self {
+            sectors: device.logical_sectors(),
             sector_shift: device.geometry.sectors_per_page().trailing_zeros(),
             queue: HostQueue::new(device.host.queue_depth, &device.host.queue_weights),
             requests: Pool::with_capacity(device.host.queue_depth as usize),
