@@ -145,6 +145,7 @@ pub struct Timing {
 
 impl Timing {
     /// Array time of one step of a program of so much array time.
+    #[inline]
     pub fn program_step_ns(&self, array_ns: Ns) -> Ns {
         // What is made free has one step of no time.
         if self.program_steps == 1 { array_ns.max(1) } else { array_ns.div_ceil(u64::from(self.program_steps)).max(1) }

@@ -67,6 +67,11 @@ fn slot_of(key: u64) -> usize {
     (key & SLOT_MASK) as usize
 }
 
+#[cold]
+fn too_late(at: Ns) -> ! {
+    panic!("an event at {at} ns is later than event times can say");
+}
+
 impl Lanes {
     /// The earliest head.
     #[inline]
@@ -79,6 +84,50 @@ impl Lanes {
     #[inline]
     fn nowhere(&self) -> usize {
         self.slots.len() - 1
+    }
+
+    /// Sets the event of an empty slot.
+    #[inline(always)]
+    fn insert(&mut self, slot: usize, at: Ns) {
+        if at > TIME_MAX {
+            too_late(at);
+        }
+        let key = at << SLOT_BITS | slot as u64;
+        let hint = (at.wrapping_sub(self.now).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 60) as usize;
+        let lane = self.hints[hint] as usize % LANES_MAX;
+        if self.tails[lane] <= key { self.append(slot, key, lane) } else { self.find_lane(slot, key, hint) }
+    }
+
+    #[inline(never)]
+    fn replace(&mut self, slot: usize, at: Ns) {
+        if self.slots[slot].key >> SLOT_BITS != at {
+            self.cancel(slot);
+            self.insert(slot, at);
+        }
+    }
+
+    #[inline(never)]
+    fn find_lane(&mut self, slot: usize, key: u64, hint: usize) {
+        match self.tails.iter().position(|&tail| tail <= key) {
+            Some(lane) => {
+                self.hints[hint] = lane as u8;
+                self.append(slot, key, lane);
+            }
+            None => self.sort_in(slot, key),
+        }
+    }
+
+    /// Appends an event to a lane whose last event is earlier.
+    #[inline(always)]
+    fn append(&mut self, slot: usize, key: u64, lane: usize) {
+        let nowhere = self.nowhere();
+        let is_empty = usize::from(self.heads[lane] == EMPTY);
+        let before = slot_of(self.tails[lane]) * (1 - is_empty) + nowhere * is_empty;
+        self.slots[before].after = slot as u16;
+        self.heads[lane] = self.heads[lane].min(key);
+        self.first = self.first.min(key);
+        self.tails[lane] = key;
+        self.slots[slot] = Slot { key, before: before as u16, after: nowhere as u16, lane: lane as u8 };
     }
 
     /// Takes the event of a slot out of its lane.
@@ -136,32 +185,7 @@ impl EventQueue for Lanes {
 
     #[inline]
     fn schedule(&mut self, slot: usize, at: Ns) {
-        assert!(at <= TIME_MAX, "an event at {at} ns is later than event times can say");
-        let key = at << SLOT_BITS | slot as u64;
-        let replaced = self.slots[slot].key;
-        if replaced != EMPTY {
-            if replaced == key {
-                return;
-            }
-            self.cancel(slot);
-        }
-        let hint = (at.wrapping_sub(self.now).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 60) as usize;
-        let mut lane = self.hints[hint] as usize % LANES_MAX;
-        if self.tails[lane] > key {
-            match self.tails.iter().position(|&tail| tail <= key) {
-                Some(fits) => lane = fits,
-                None => return self.sort_in(slot, key),
-            }
-            self.hints[hint] = lane as u8;
-        }
-        let nowhere = self.nowhere();
-        let is_empty = usize::from(self.heads[lane] == EMPTY);
-        let before = slot_of(self.tails[lane]) * (1 - is_empty) + nowhere * is_empty;
-        self.slots[before].after = slot as u16;
-        self.heads[lane] = self.heads[lane].min(key);
-        self.first = self.first.min(key);
-        self.tails[lane] = key;
-        self.slots[slot] = Slot { key, before: before as u16, after: nowhere as u16, lane: lane as u8 };
+        if self.slots[slot].key == EMPTY { self.insert(slot, at) } else { self.replace(slot, at) }
     }
 
     fn cancel(&mut self, slot: usize) {

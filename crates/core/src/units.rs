@@ -20,3 +20,21 @@ pub const TIME_MAX: Ns = (1 << 51) - 1;
 pub(crate) fn sector_mask(first: u16, count: u16) -> u64 {
     (u64::MAX >> (64 - count)) << first
 }
+
+/// A divisor that is a power of two on most drives, where dividing is a shift.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Divisor {
+    pub by: u32,
+    shift: Option<u32>,
+}
+
+impl Divisor {
+    pub fn new(by: u32) -> Self {
+        Self { by, shift: by.is_power_of_two().then(|| by.trailing_zeros()) }
+    }
+
+    #[inline(always)]
+    pub fn divide(self, number: u32) -> u32 {
+        self.shift.map_or_else(|| number / self.by, |shift| number >> shift)
+    }
+}

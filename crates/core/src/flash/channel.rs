@@ -239,7 +239,7 @@ where
     }
 
     /// Whether what an operation needs the channel for takes no time.
-    #[inline(never)]
+    #[cold]
     fn is_next_phase_free(&self, phase: Phase, op: u32) -> bool {
         let traffic = if phase == Phase::CopybackRead { TrafficClass::GcProgram } else { self.flash.ops[op as usize].traffic };
         self.is_free(traffic)
@@ -247,7 +247,7 @@ where
 
     /// The next phase of a die's running operation takes no time and needs no channel, or the die would be busy with waiting
     /// for it.
-    #[inline(never)]
+    #[cold]
     fn go_on_for_free(&mut self, die: DieIx, phase: Phase) {
         let now = self.flash.now;
         if phase == Phase::CopybackRead {

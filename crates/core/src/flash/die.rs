@@ -5,7 +5,7 @@ use crate::flash::ask::Serve;
 use crate::flash::attribution::Used;
 use crate::flash::bus::Channel;
 use crate::flash::op::CLASSES;
-use crate::ids::{DieIx, NONE};
+use crate::ids::NONE;
 use crate::units::Ns;
 
 /// What a die's running operation is doing.
@@ -149,9 +149,6 @@ impl Die {
 pub(crate) struct PlaneQueues {
     pub head: [u32; CLASSES],
     pub tail: [u32; CLASSES],
-    pub die: DieIx,
-    /// Where the plane's classes begin in its die's masks.
-    pub shift: u32,
     /// Programs that wait for an erased page.
     pub space_blocked_head: u32,
     pub space_blocked_tail: u32,
@@ -173,24 +170,19 @@ pub(crate) struct PlaneQueues {
 }
 
 impl PlaneQueues {
-    /// Those of an idle plane. `shift`: where its classes begin in its die's masks.
-    pub fn new(die: DieIx, shift: u32) -> Self {
-        Self {
-            die,
-            shift,
-            head: [NONE; CLASSES],
-            tail: [NONE; CLASSES],
-            space_blocked_head: NONE,
-            space_blocked_tail: NONE,
-            step_arrival: 0,
-            urgent: false,
-            locked: false,
-            locked_since: 0,
-            locked_before_ns: 0,
-            other_ns: [0; CHANNEL_CATEGORIES],
-            locked_ns: 0,
-        }
-    }
+    pub const IDLE: Self = Self {
+        head: [NONE; CLASSES],
+        tail: [NONE; CLASSES],
+        space_blocked_head: NONE,
+        space_blocked_tail: NONE,
+        step_arrival: 0,
+        urgent: false,
+        locked: false,
+        locked_since: 0,
+        locked_before_ns: 0,
+        other_ns: [0; CHANNEL_CATEGORIES],
+        locked_ns: 0,
+    };
 
     /// For how long GCs have locked the plane up to now.
     pub fn gc_locked_ns(&self, now: Ns) -> Ns {

@@ -211,7 +211,7 @@ where
 
     /// Whether `order` prefers a lock request for a die to the operations that wait there for the channel. A lock
     /// request needs only the die at first, and would otherwise always get it.
-    #[inline(never)]
+    #[cold]
     fn lock_goes_first(&mut self, die: DieIx, startable: u64) -> bool {
         let bit = self.choose_of_many(die, startable);
         LOCK_BITS >> bit & 1 == 1
@@ -265,7 +265,7 @@ where
 
     /// Startable work without that of the background, if there is any other. Queues with operations of an overdue move count as
     /// other work.
-    #[inline(never)]
+    #[cold]
     fn without_patient_work(&self, die: DieIx, startable: u64) -> u64 {
         let mut patient = startable & BACKGROUND_BITS;
         if self.background_is_overdue() {

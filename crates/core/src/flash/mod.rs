@@ -12,12 +12,12 @@ use crate::flash::attribution::{Latencies, Used};
 use crate::flash::bus::Channel;
 use crate::flash::die::{Die, OperationProgress, Phase, PlaneQueues};
 use crate::flash::multi_plane::Partners;
-use crate::flash::op::{CLASSES, Op, Pool};
+use crate::flash::op::{Op, Pool};
 use crate::flash::registers::Registers;
 use crate::ids::{DieIx, NONE, PlaneIx};
 use crate::timer::Timers;
 use crate::traits::Traits;
-use crate::units::Ns;
+use crate::units::{Divisor, Ns};
 
 pub mod ask;
 pub(crate) mod attribution;
@@ -67,6 +67,7 @@ pub struct Flash {
     /// The second registers of each die's planes; none where nothing uses any.
     registers: Vec<Registers>,
     planes: Vec<PlaneQueues>,
+    planes_per_die: Divisor,
     channels: Vec<Channel>,
     /// Channels that a GC locks.
     channels_locked: u32,
@@ -113,7 +114,7 @@ impl Flash {
                 busy_ns: [0; TRAFFIC_CLASSES],
             })
             .collect();
-        let planes = (0..g.planes()).map(|plane| PlaneQueues::new(g.die_of(plane), plane % g.planes_per_die * CLASSES as u32)).collect();
+        let planes = (0..g.planes()).map(|_| PlaneQueues::IDLE).collect();
         let channels = (0..g.channels)
             .map(|_| Channel {
                 busy_until: 0,
@@ -136,6 +137,7 @@ impl Flash {
             dies,
             registers: if registers { vec![Registers::EMPTY; g.dies() as usize] } else { Vec::new() },
             planes,
+            planes_per_die: Divisor::new(g.planes_per_die),
             channels,
             channels_locked: 0,
             die_busy_then: 0,
@@ -183,7 +185,7 @@ impl Flash {
     /// The die of a plane.
     #[inline]
     pub(crate) fn die_of(&self, plane: PlaneIx) -> DieIx {
-        self.planes[plane as usize].die
+        self.planes_per_die.divide(plane)
     }
 
     /// Time in which dies ran something, over all of them, up to now.

@@ -37,7 +37,7 @@ where
         }
     }
 
-    #[inline(never)]
+    #[cold]
     fn find_partners(&mut self, die: DieIx, lead: u32) {
         let lead_op = self.flash.ops[lead as usize];
         let page = if lead_op.kind == OpKind::Read { lead_op.ppn } else { lead_op.target };
@@ -117,7 +117,7 @@ where
 
     /// A read of GC starts with what joins it. While the array reads, the channel takes the data of those programs to the die
     /// that could join GC's next, as many as fit: the registers of their planes are free, so that the GC need not wait for them.
-    #[inline(never)]
+    #[cold]
     pub(crate) fn begin_with_partners(&mut self, die: DieIx, op: u32) {
         self.count_waiting_reads(die);
         self.pair(die, op);
@@ -227,7 +227,7 @@ where
     }
 
     /// What a fused operation takes: the commands and transfers of all parts, and the array time of the slowest.
-    #[inline(never)]
+    #[cold]
     pub(super) fn fused_times(&self, lead: u32) -> Times {
         self.parts(lead).fold(Times { command: 0, array: 0, transfer: 0 }, |sum, part| {
             let own = self.times(&self.flash.ops[part as usize]);

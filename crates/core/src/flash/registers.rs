@@ -51,7 +51,7 @@ where
 
     /// The array of a die has read: its pages wait for the channel from now on, in their registers as soon as these are
     /// empty.
-    #[inline(never)]
+    #[cold]
     pub(super) fn array_read_with_registers(&mut self, die: DieIx) {
         if !self.flash.device.flash.cache_register {
             return self.partners_step_aside(die);
@@ -169,6 +169,7 @@ where
     }
 
     /// The channel, which is free, takes the next page of a die.
+    #[cold]
     pub(super) fn empty_register(&mut self, die: DieIx) {
         let channel = self.flash.channel_of(die);
         let registers = &mut self.flash.registers[die as usize];
@@ -185,6 +186,7 @@ where
     }
 
     /// A page of a die has crossed the channel.
+    #[cold]
     pub(super) fn register_emptied(&mut self, die: DieIx) {
         let op = std::mem::replace(&mut self.flash.registers[die as usize].crossing, NONE);
         self.flash.registers[die as usize].full &= !self.register_bit(op);

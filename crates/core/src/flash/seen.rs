@@ -3,7 +3,7 @@
 use crate::attribution::parts::{Attribution, CHANNEL_IDLE, TrafficClass};
 use crate::counters::Counters;
 use crate::flash::die::{OperationProgress, Phase};
-use crate::flash::op::Class;
+use crate::flash::op::{CLASSES, Class};
 use crate::flash::{EXTRA_SLOTS, Flash};
 use crate::ids::{DieIx, NONE, PlaneIx};
 use crate::units::Ns;
@@ -57,7 +57,8 @@ impl Flash {
     /// The bit of a plane and a class in the masks of its die.
     #[inline]
     pub(crate) fn bit(&self, plane: PlaneIx, class: Class) -> u64 {
-        1 << (self.planes[plane as usize].shift + class as u32)
+        let within = plane - self.die_of(plane) * self.device.geometry.planes_per_die;
+        1 << (within * CLASSES as u32 + class as u32)
     }
 
     /// The waiting work of a die.
@@ -173,9 +174,9 @@ impl Flash {
     /// Whether a plane, or from another die its channel, is locked.
     #[inline]
     pub(crate) fn is_locked_from(&self, plane: PlaneIx) -> bool {
-        let queues = &self.planes[plane as usize];
-        let locked_by = self.channels[self.channel_of(queues.die)].locked_by;
-        queues.locked || locked_by != NONE && locked_by != queues.die
+        let die = self.die_of(plane);
+        let locked_by = self.channels[self.channel_of(die)].locked_by;
+        self.is_locked(plane) || locked_by != NONE && locked_by != die
     }
 
     /// The die that has locked a channel, or `NONE`.

@@ -37,7 +37,7 @@ where
         }
     }
 
-    #[inline(never)]
+    #[cold]
     fn ask_to_suspend(&mut self, die: DieIx) {
         let state = &self.flash.dies[die as usize];
         if !matches!(state.phase, Phase::Erase | Phase::ArrayProgram) || state.ready & class_bits(Class::HostRead) == 0 {
@@ -84,7 +84,7 @@ where
     }
 
     /// An erase or a program begins, with its command. A host read that waits already asks when the array begins to work.
-    #[inline(never)]
+    #[cold]
     pub(super) fn operation_begins(&mut self, die: DieIx) {
         let state = &mut self.flash.dies[die as usize];
         if !matches!(state.phase, Phase::Erase | Phase::ArrayProgram) {
@@ -183,7 +183,7 @@ where
     }
 
     /// Counts by how much suspensions have delayed an erase that ends now, and what they put on its block.
-    #[inline(never)]
+    #[cold]
     fn note_delay(&mut self, die: DieIx) {
         let state = &self.flash.dies[die as usize];
         if state.phase == Phase::Erase {
@@ -223,6 +223,7 @@ where
     }
 
     /// The operation is suspended now: waiting reads are served.
+    #[cold]
     pub(crate) fn suspended(&mut self, die: DieIx) {
         self.settle_die(die);
         let newest = self.flash.arrivals;
@@ -236,6 +237,7 @@ where
     }
 
     /// Of the startable work, what may be served before the suspended operation resumes.
+    #[cold]
     pub(super) fn served_while_suspended(&self, die: DieIx, startable: u64) -> u64 {
         let state = &self.flash.dies[die as usize];
         let mut served = startable & READ_BITS;
@@ -264,6 +266,7 @@ where
     /// The suspended operation goes on where it was cut. In the middle of a step the array is ramped up again first, for the
     /// device's resume time; a step that begins has the ramp inside its own time. A step of an erase that is repeated comes
     /// after a verify pulse.
+    #[cold]
     pub(super) fn resume(&mut self, die: DieIx) {
         self.settle_die(die);
         self.mark_running(die);

@@ -27,9 +27,10 @@ where
     /// Copies the counters of what an operation waits for from now on.
     #[inline(never)]
     pub(super) fn open_wait(&mut self, op: u32) {
-        let Flash { now, ops, planes, dies, channels, latencies, used, .. } = &mut self.flash;
-        let queues = &planes[ops[op as usize].plane as usize];
-        let die = &dies[queues.die as usize];
+        let plane = self.flash.ops[op as usize].plane;
+        let die = self.flash.die_of(plane);
+        let Flash { now, planes, dies, channels, latencies, used, .. } = &mut self.flash;
+        let (queues, die) = (&planes[plane as usize], &dies[die as usize]);
         let channel = &mut channels[die.channel as usize];
         channel.settle(*now);
         used.dies |= 1 << die.traffic as u32;
@@ -59,10 +60,10 @@ where
     #[inline(never)]
     fn end_wait(&mut self, op: u32) {
         let plane = self.flash.ops[op as usize].plane;
-        self.settle_die(self.flash.die_of(plane));
+        let die = self.flash.die_of(plane);
+        self.settle_die(die);
         let Flash { now, ops, planes, dies, channels, latencies, used, .. } = &mut self.flash;
-        let queues = &planes[plane as usize];
-        let die = &dies[queues.die as usize];
+        let (queues, die) = (&planes[plane as usize], &dies[die as usize]);
         let channel = &mut channels[die.channel as usize];
         channel.settle(*now);
         let blocked = latencies.end_wait(op, Place { queues, die, channel }, *used, *now);
@@ -158,12 +159,12 @@ where
 
     /// Notes whether a GC locks a plane from now on.
     pub(crate) fn set_locked(&mut self, plane: PlaneIx, locked: bool) {
-        let (now, used) = (self.flash.now, self.flash.used);
+        let (now, used, die) = (self.flash.now, self.flash.used, self.flash.die_of(plane));
         let queues = &mut self.flash.planes[plane as usize];
         if locked == queues.locked {
             return;
         }
-        let die = &self.flash.dies[queues.die as usize];
+        let die = &self.flash.dies[die as usize];
         if !die.blocked {
             return queues.set_locked(locked, now);
         }

@@ -62,7 +62,7 @@ where
     }
 
     /// A block at the offset of its siblings matters more to GC than the class of its page, unless it is there for that alone.
-    #[inline(never)]
+    #[cold]
     fn sought_point(&mut self, plane: PlaneIx, op: u32, for_gc: bool) -> usize {
         let by_level = for_gc && !self.up.ftl.gc.of(plane).is_return_to_fast() || !self.flash.traits.chooses;
         if self.flash.traits.aligns && by_level { self.aligned_point(plane, for_gc) } else { self.chosen_point(plane, op) }
@@ -79,7 +79,7 @@ where
         }
     }
 
-    #[inline(never)]
+    #[cold]
     fn aligned_point(&mut self, plane: PlaneIx, for_gc: bool) -> usize {
         let kept = self.up.ftl.gc.of(plane).write_point.filter(|_| for_gc);
         let page = if for_gc { Aligned::Gc } else { Aligned::Host };
@@ -143,7 +143,7 @@ where
     }
 
     /// The write point of a program in its plane; of a page that GC is about to program there where `op` is `NONE`.
-    #[inline(never)]
+    #[cold]
     fn chosen_point(&mut self, plane: PlaneIx, op: u32) -> usize {
         let entry = Some(op).filter(|&op| op != NONE).map(|op| self.flash.ops[op as usize]);
         let claimant = entry.map_or(Claimant::Gc, |entry| entry.claimant());
@@ -204,7 +204,7 @@ where
     }
 
     /// Counts whether a program's preference was met.
-    #[inline(never)]
+    #[cold]
     fn note_choice(&mut self, entry: &Op, write_point: usize, offset: u32) {
         let (class, slowest) = self.class_at(offset);
         let gc = matches!(entry.owner, Owner::Gc(_));

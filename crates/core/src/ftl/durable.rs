@@ -124,7 +124,7 @@ impl Tables {
     }
 
     /// A program of new data has ended.
-    #[inline(never)]
+    #[cold]
     pub(crate) fn number(&mut self, ppn: Ppn, lpn: Lpn, given_up: bool) {
         self.last_sequence += 1;
         let sequence = self.last_sequence;
@@ -140,7 +140,7 @@ impl Tables {
     }
 
     /// A copy of a page has been programmed: out of band it is what it is a copy of.
-    #[inline(never)]
+    #[cold]
     pub(super) fn number_copy(&mut self, from: Ppn, to: Ppn) {
         let Some(durable) = &mut self.durable else {
             self.sequence[to as usize] = self.sequence[from as usize];
@@ -171,7 +171,7 @@ impl Tables {
     }
 
     /// A block has been erased.
-    #[inline(never)]
+    #[cold]
     pub(crate) fn note_erase(&mut self, block: BlockIx) {
         let (pages, erases) = (self.geometry.pages_per_block, self.erases[block as usize]);
         let Some(durable) = &mut self.durable else { return };

@@ -6,6 +6,7 @@ use crate::device::Geometry;
 use crate::ftl::durable::Durable;
 use crate::ids::{BlockIx, Lpn, NONE, PlaneIx, Ppn};
 use crate::mem::{huge_vec, prefetch};
+use crate::units::Divisor;
 use rand_core::Rng;
 use rand_pcg::Pcg64Mcg;
 use std::collections::VecDeque;
@@ -36,24 +37,6 @@ const NOT_A_VICTIM: i16 = 0x4000;
 
 /// The owner of a page that was programmed with nothing; no drive has so many logical pages.
 const PADDING: Lpn = NONE - 1;
-
-/// A divisor that is a power of two on most drives, where dividing is a shift.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Divisor {
-    by: u32,
-    shift: Option<u32>,
-}
-
-impl Divisor {
-    fn new(by: u32) -> Self {
-        Self { by, shift: by.is_power_of_two().then(|| by.trailing_zeros()) }
-    }
-
-    #[inline]
-    fn divide(self, number: u32) -> u32 {
-        self.shift.map_or_else(|| number / self.by, |shift| number >> shift)
-    }
-}
 
 /// The tables of one plane.
 #[derive(Debug, PartialEq, Eq)]

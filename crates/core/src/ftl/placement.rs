@@ -39,7 +39,7 @@ where
     }
 
     /// A program waits for its place, or gets it at once.
-    #[inline(never)]
+    #[cold]
     fn wait_for_place(&mut self, op: u32) {
         let queue = match self.flash.ops[op as usize].owner {
             Owner::Gc(plane) if self.flash.is_urgent(plane) => EMERGENCY,
@@ -145,7 +145,7 @@ where
     }
 
     /// A program that has its place begins: the page that it takes.
-    #[inline(never)]
+    #[cold]
     pub(super) fn take_place(&mut self, die: DieIx, op: u32) -> Ppn {
         let entry = &self.flash.ops[op as usize];
         let (plane, claimant, gc) = (entry.plane, entry.claimant(), matches!(entry.owner, Owner::Gc(_)));
@@ -239,7 +239,7 @@ impl<Q: EventQueue, U> Places for Engine<Q, WithFtl<U>>
 where
     Self: Above,
 {
-    #[inline(never)]
+    #[cold]
     fn start_late_bound(&mut self, die: DieIx) {
         loop {
             let placed = self.offer(die);

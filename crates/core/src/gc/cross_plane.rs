@@ -45,6 +45,7 @@ where
     }
 
     /// A GC waits until pages that it has read are programmed. If it yields after each page, it locks nothing meanwhile.
+    #[cold]
     pub(super) fn gc_pauses(&mut self, plane: PlaneIx) {
         if self.up.ftl.gc.planes[plane as usize].plan.release_each_page {
             self.release(plane);
@@ -54,7 +55,7 @@ where
     }
 
     /// The plane that takes a page which the GC of a plane has read; the page is recorded as bound for it.
-    #[inline(never)]
+    #[cold]
     pub(super) fn choose_destination(&mut self, plane: PlaneIx) -> PlaneIx {
         let destination = self.ask(|policies, view| policies.place.gc_plane(view, plane));
         self.up.ftl.gc_bound[destination as usize] += 1;
@@ -63,6 +64,7 @@ where
 
     /// A plane that should take a page of another's GC has no room any more: the page stays in its own. That always has some,
     /// unless the planes of a die share what they keep for GC; then another of them has.
+    #[cold]
     pub(crate) fn send_home(&mut self, op: u32, home: PlaneIx) {
         let mut home = home;
         if !self.has_room_for_gc(home) {
@@ -82,7 +84,7 @@ where
     }
 
     /// A page of a plane's GC is in the plane that took it.
-    #[inline(never)]
+    #[cold]
     pub(super) fn page_arrived(&mut self, plane: PlaneIx, destination: PlaneIx) {
         self.up.ftl.gc_bound[destination as usize] -= 1;
         if destination != plane {
@@ -97,14 +99,14 @@ impl<Q: EventQueue, U> ReadsAhead for Engine<Q, WithFtl<U>>
 where
     Self: Above,
 {
-    #[inline(never)]
+    #[cold]
     fn read_left_array(&mut self, plane: PlaneIx) {
         let gc = &mut self.up.ftl.gc.planes[plane as usize];
         gc.reads = false;
         gc.in_registers += 1;
     }
 
-    #[inline(never)]
+    #[cold]
     fn reads_on(&mut self, plane: PlaneIx) {
         let gc = &self.up.ftl.gc.planes[plane as usize];
         let all_read = || self.up.ftl.tables.next_valid(gc.victim, gc.cursor).is_none();

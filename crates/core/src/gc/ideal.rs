@@ -17,6 +17,7 @@ where
     Self: Above,
 {
     /// Ideal GC: pages are moved and blocks erased in the tables alone.
+    #[cold]
     pub(super) fn collect_ideal(&mut self, plane: PlaneIx) {
         // A block must not become a victim while a page of it is being programmed; the end of that program asks again.
         if self.up.ftl.tables.programs_under_way(plane) {

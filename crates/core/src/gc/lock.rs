@@ -117,6 +117,7 @@ where
 
     /// An erase of a die ended; if it was the last, the next one counts anew how long erases have been pending. One is pending as
     /// soon as its GC has no page left to move.
+    #[cold]
     pub(super) fn erase_ends(&mut self, die: DieIx) {
         let pending = |plane: PlaneIx| {
             let gc = &self.up.ftl.gc.planes[plane as usize];
@@ -184,7 +185,7 @@ where
         self.claim_next(plane);
     }
 
-    #[inline(never)]
+    #[cold]
     fn recategorize(&mut self, die: DieIx) {
         for plane in self.planes_of(die) {
             let gc = self.up.ftl.gc.planes[plane as usize];

@@ -14,14 +14,14 @@ where
     Self: Above,
 {
     /// A plane's GC begins: the open block that takes its pages.
-    #[inline(never)]
+    #[cold]
     pub(super) fn align_gc(&mut self, plane: PlaneIx) {
         let point = self.ask(|policies, view| policies.pairing.point(view, plane, Aligned::Gc));
         self.up.ftl.gc.planes[plane as usize].write_point = point.map(|point| point as u8);
     }
 
     /// Whether idle time is used to return write points of a plane to fast pages, by a GC that may start now.
-    #[inline(never)]
+    #[cold]
     pub(super) fn should_return_to_fast(&mut self, plane: PlaneIx) -> bool {
         self.is_unparked(plane) && self.ask(|policies, view| policies.gc_gate.may_start(view, plane, Want::Soft)) == Gate::Open
     }
@@ -35,7 +35,7 @@ where
     }
 
     /// Whether a return-to-fast GC has no more to do. It stays for its plane if that wants a GC by now.
-    #[inline(never)]
+    #[cold]
     pub(super) fn return_to_fast_is_over(&mut self, plane: PlaneIx) -> bool {
         if self.ask(|policies, view| policies.gc_trigger.want(view, plane)) != Want::No {
             self.up.ftl.gc.planes[plane as usize].reason = Reason::Wanted;
@@ -46,7 +46,7 @@ where
     }
 
     /// Ends a GC whose victim stays as it is. Returns whether the die is now busy.
-    #[inline(never)]
+    #[cold]
     pub(super) fn abandon_gc(&mut self, plane: PlaneIx) -> bool {
         self.up.ftl.tables.end_collect(self.up.ftl.gc.planes[plane as usize].victim);
         self.end_without_erase(plane);

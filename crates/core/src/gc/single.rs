@@ -19,7 +19,7 @@ where
     Self: Above,
 {
     /// Something changed in a plane, or time began: whether it wants GC, and how urgently.
-    #[inline(never)]
+    #[cold]
     pub(super) fn consider_step(&mut self, plane: PlaneIx) {
         self.up.ftl.gc.cleanup[plane as usize].stuck = false;
         self.set_step(plane);
@@ -63,7 +63,7 @@ where
 
     /// A plane's GC was picked at an idle die whose channel is free: it resolves into one operation. Returns whether the die is now
     /// busy.
-    #[inline(never)]
+    #[cold]
     pub(super) fn single_step(&mut self, plane: PlaneIx) -> bool {
         let wanted = self.ask(|policies, view| policies.gc_trigger.want(view, plane)) != Want::No;
         if !wanted && !self.returns_to_fast(plane) {
@@ -146,6 +146,7 @@ where
     }
 
     /// A page that was read is not needed any more.
+    #[cold]
     pub(super) fn single_copy_wasted(&mut self, plane: PlaneIx, ppn: Ppn) {
         let block = self.up.ftl.tables.block_of(ppn);
         self.opened(plane, block).in_flight -= 1;
@@ -164,6 +165,7 @@ where
     }
 
     /// A page of a block that is partly moved is in the plane that took it.
+    #[cold]
     pub(super) fn single_page_moved(&mut self, plane: PlaneIx, from: Ppn, destination: PlaneIx) {
         self.flash.counters.gc_pages_cross_plane += u64::from(destination != plane);
         self.up.ftl.gc_bound[destination as usize] -= 1;
@@ -179,6 +181,7 @@ where
     }
 
     /// A block of a plane has been erased; the next one has another number.
+    #[cold]
     pub(super) fn single_erased(&mut self, plane: PlaneIx, block: BlockIx) {
         let cleanup = &mut self.up.ftl.gc.cleanup[plane as usize];
         cleanup.runs = false;

@@ -27,17 +27,18 @@ where
         if self.up.ftl.gc.planes[plane as usize].is_return_to_fast() && self.return_to_fast_is_over(plane) {
             return self.abandon_gc(plane);
         }
-        let gc = self.up.ftl.gc.planes[plane as usize];
         let die = self.flash.die_of(plane);
-        if let Some(offset) = self.up.ftl.tables.next_valid(gc.victim, gc.cursor) {
-            self.up.ftl.gc.planes[plane as usize].cursor = offset + 1;
+        let (gc, tables) = (&mut self.up.ftl.gc.planes[plane as usize], &self.up.ftl.tables);
+        if let Some(offset) = tables.next_valid(gc.victim, gc.cursor) {
+            gc.cursor = offset + 1;
             if offset >= gc.fetched {
-                self.up.ftl.gc.planes[plane as usize].fetched = self.up.ftl.tables.prefetch_owners(gc.victim, offset, FETCHED_AT_ONCE);
+                gc.fetched = tables.prefetch_owners(gc.victim, offset, FETCHED_AT_ONCE);
             }
-            let kind = if self.flash.traits.gc_through_controller { OpKind::Read } else { OpKind::Copyback };
+            gc.reads = true;
             self.flash.counters.return_to_fast_moves += u64::from(gc.is_return_to_fast());
-            self.up.ftl.gc.planes[plane as usize].reads = true;
-            self.begin_gc_op(plane, kind, gc.victim * self.flash.device.geometry.pages_per_block + offset);
+            let kind = if self.flash.traits.gc_through_controller { OpKind::Read } else { OpKind::Copyback };
+            let from = gc.victim * self.flash.device.geometry.pages_per_block + offset;
+            self.begin_gc_op(plane, kind, from);
             return true;
         }
         if gc.in_ram + gc.in_registers > 0 {

@@ -32,7 +32,7 @@ where
     }
 
     /// The programs of a die that may not start yet, as bits of its mask.
-    #[inline(never)]
+    #[cold]
     pub(super) fn not_assembled(&self, die: DieIx) -> u64 {
         let host = if self.assembled(die) { 0 } else { HOST_PROGRAMS };
         if !self.flash.traits.assembles_gc {
@@ -122,7 +122,7 @@ where
     }
 
     /// A plane's GC ended without a victim: what waited for a page of it waits no more.
-    #[inline(never)]
+    #[cold]
     pub(super) fn assemble_without(&mut self, plane: PlaneIx) {
         let die = self.flash.die_of(plane);
         self.programs_changed(die);
@@ -131,7 +131,7 @@ where
 
     /// A program of a die is about to start: brings all write points to one offset, and gives the planes without a program
     /// a page of padding in its stead.
-    #[inline(never)]
+    #[cold]
     pub(crate) fn pad_planes(&mut self, die: DieIx, lead: PlaneIx, for_host: bool) {
         let for_gc = !for_host;
         if for_gc && !self.flash.traits.assembles_gc {
@@ -173,7 +173,7 @@ where
         padded
     }
 
-    #[inline(never)]
+    #[cold]
     pub(super) fn consider_gc_of_die(&mut self, die: DieIx) {
         if !self.flash.traits.gc_across {
             for plane in self.planes_of(die) {
@@ -220,6 +220,7 @@ where
     }
 
     /// A plane wants a GC and gets it.
+    #[cold]
     pub(super) fn note_wanted_gc(&mut self, plane: PlaneIx) {
         let die = self.flash.die_of(plane);
         let erased = self.erased_pages(die);
@@ -232,7 +233,7 @@ where
     /// die must have freed more than was padded for it, or the host have programmed since: a drive with nothing to do would
     /// collect its own padding for ever. And one that is not urgent must be expected to free more pages of the die than it
     /// and the siblings that it would bring program, padding included.
-    #[inline(never)]
+    #[cold]
     pub(super) fn is_worth_its_padding(&mut self, plane: PlaneIx, urgent: bool) -> bool {
         if urgent && !self.up.ftl.tables.can_take(plane, 0, Claimant::Host) {
             return true;
@@ -267,7 +268,7 @@ where
     /// The GC of a plane begins to move pages. Those of its siblings that gain by it and that the gate lets in begin too, as all
     /// do beside an urgent one: the pages that they move take the place of padding. A GC that was brought brings no others: GCs
     /// that come too late for each other's programs would bring each other for ever, and the host could never program.
-    #[inline(never)]
+    #[cold]
     pub(super) fn bring_siblings(&mut self, plane: PlaneIx) {
         let gc = self.up.ftl.gc.of(plane);
         let moves = self.up.ftl.tables.valid_pages(gc.victim);
@@ -292,7 +293,7 @@ impl<Q: EventQueue, U> Assembles for Engine<Q, WithFtl<U>>
 where
     Self: Above,
 {
-    #[inline(never)]
+    #[cold]
     fn programs_changed(&mut self, die: DieIx) {
         self.await_partners(die, false);
         if self.flash.traits.assembles_gc {
@@ -302,6 +303,7 @@ where
         self.update_masked(die);
     }
 
+    #[cold]
     fn programs_ended(&mut self, die: DieIx) {
         self.programs_changed(die);
         // Whosever program it was, it may have padded every plane.

@@ -17,7 +17,7 @@ where
     Self: Above,
 {
     /// Records what an operation took of its die's time, apart from waits for the channel.
-    #[inline(never)]
+    #[cold]
     pub(crate) fn note_work(&mut self, op: u32) {
         let entry = self.flash.ops[op as usize];
         let times = self.times(&entry);

@@ -32,7 +32,7 @@ where
     }
 
     /// The device has taken a command, and begins with it after its fixed time.
-    #[inline(never)]
+    #[cold]
     pub(super) fn begin_later(&mut self, request: u32) {
         let at = self.flash.now + self.up.up.up.host.path.overhead_ns;
         if self.up.up.up.host.path.beginning.is_empty() {
@@ -42,7 +42,7 @@ where
     }
 
     /// An event of the way.
-    #[inline(never)]
+    #[cold]
     pub(crate) fn path_event(&mut self, which: usize) {
         let now = self.flash.now;
         let slot = self.path_slot(which);
@@ -77,7 +77,7 @@ where
     }
 
     /// The data of a write are enqueued for the link, page by page.
-    #[inline(never)]
+    #[cold]
     pub(super) fn cross_to_device(&mut self, request: u32, command: &Command) {
         let now = self.flash.now;
         if self.up.up.up.host.path.inward.queue.is_empty() {
@@ -125,7 +125,7 @@ where
 
     /// A part of a read has left the flash or the RAM and crosses the link in `ns`; with the last part the read completes. `op`
     /// has the part's attribution, or, without one, `path_attribution`. Returns whether the operation is still needed.
-    #[inline(never)]
+    #[cold]
     fn cross_to_host(&mut self, request: u32, op: Option<u32>, ns: Ns) -> bool {
         let now = self.flash.now;
         let start = self.up.up.up.host.path.outward.carry(now, ns);
@@ -150,6 +150,7 @@ where
     }
 
     /// A page of a read has left the flash. Returns whether the operation that has its attribution is still needed.
+    #[cold]
     pub(super) fn page_left_flash(&mut self, request: u32, op: Option<u32>) -> bool {
         let per_page = self.flash.device.geometry.sectors_per_page();
         // A job that stands for a read of one page does not say which sectors were asked for.
@@ -162,7 +163,7 @@ where
     }
 
     /// The pages of a read that need no flash have left the RAM.
-    #[inline(never)]
+    #[cold]
     pub(super) fn pages_left_ram(&mut self, request: u32) {
         let state = &mut self.up.up.up.host.requests[request as usize];
         state.pending -= 1;
@@ -178,7 +179,7 @@ where
     }
 
     /// Waiting for the link and using it, along the path that finished last.
-    #[inline(never)]
+    #[cold]
     pub(super) fn link_times(&self, request: &Request) -> (Ns, Ns) {
         let direct = request.command.kind == CommandKind::Write && !self.up.up.raid.buffer.exists();
         if !direct || !self.up.up.up.host.path.has_link {

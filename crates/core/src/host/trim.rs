@@ -18,7 +18,7 @@ impl<Q: EventQueue, U: Watched> Engine<Q, Tiers<U>>
 where
     Self: Context,
 {
-    #[inline(never)]
+    #[cold]
     pub(super) fn accept_trim(&mut self, request: u32, command: &Command) {
         let shift = self.up.up.up.host.sector_shift;
         let (from, to) = (command.sector, command.sector + u64::from(command.sectors));
@@ -106,7 +106,7 @@ where
 
     /// The sectors of a page that a write brings into the buffer: all of them if the host had given the page up, because the
     /// others are zeroes and not what its old copy holds.
-    #[inline(never)]
+    #[cold]
     pub(super) fn sectors_written(&mut self, lpn: Lpn, sectors: u64) -> u64 {
         let rain = self.up.up.raid.rain.as_mut().expect("only drives with stripes get here");
         if !rain.is_trimmed(lpn) {
@@ -116,7 +116,7 @@ where
     }
 
     /// Whether a page of a write that waited for space was given up meanwhile.
-    #[inline(never)]
+    #[cold]
     pub(crate) fn is_void(&mut self, request: u32, lpn: Lpn) -> bool {
         let void = self.up.up.up.host.void_pages.iter().any(|void| void.request == request && (void.first..void.end).contains(&lpn));
         self.flash.counters.trimmed_buffered += u64::from(void);
@@ -124,13 +124,13 @@ where
     }
 
     /// A write has all its pages in the buffer.
-    #[inline(never)]
+    #[cold]
     pub(super) fn forget_void_pages(&mut self, request: u32) {
         self.up.up.up.host.void_pages.retain(|void| void.request != request);
     }
 
     /// Records a completed program of a page that was given up on its way.
-    #[inline(never)]
+    #[cold]
     pub(super) fn programmed_in_vain(&mut self, op: u32) {
         let entry = &self.flash.ops[op as usize];
         self.up.ftl.tables.commit_void(entry.tag, entry.target);

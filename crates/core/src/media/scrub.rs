@@ -37,7 +37,7 @@ where
     }
 
     /// A read ends, on a device with bit errors. Returns whether its page could not be corrected and is being regenerated.
-    #[inline(never)]
+    #[cold]
     pub(crate) fn pass_ecc(&mut self, op: u32) -> bool {
         let entry = self.flash.ops[op as usize];
         if entry.ppn == NONE || matches!(entry.owner, Owner::Scrub(_)) {
@@ -66,7 +66,7 @@ where
     }
 
     /// A GC's copyback of a page has ended.
-    #[inline(never)]
+    #[cold]
     pub(crate) fn note_copyback(&mut self, from: Ppn, to: Ppn) {
         let Some(errors) = &mut self.up.up.raid.errors else { return };
         let copies = errors.copied(from, to);
@@ -100,7 +100,7 @@ where
     }
 
     /// A request has come: the scrubbers that have suspects left begin a new round.
-    #[inline(never)]
+    #[cold]
     pub(crate) fn wake_scrubbers(&mut self) {
         self.up.up.raid.scrubbing.is_due = false;
         for die in 0..self.up.up.raid.scrubbing.dies.len() as DieIx {
@@ -190,6 +190,7 @@ where
     }
 
     /// An operation of a die's scrubber has ended.
+    #[cold]
     pub(crate) fn scrub_op_done(&mut self, die: DieIx, op: u32) {
         let entry = self.flash.ops[op as usize];
         if entry.kind == OpKind::Program {
@@ -372,6 +373,7 @@ where
     }
 
     /// A program of the scrubber, in no line, is not needed any more, or finds no room.
+    #[cold]
     fn give_program_up(&mut self, op: u32) {
         let Op { owner, tag: lpn, .. } = self.flash.ops[op as usize];
         let Owner::Scrub(die) = owner else { unreachable!("only scrubbers give up") };

@@ -45,7 +45,7 @@ where
 
     /// Destages stripes while the buffer holds more than its threshold, and, for writes that find no room, until at least `pages`
     /// pages that no GC defers are in flight.
-    #[inline(never)]
+    #[cold]
     pub(crate) fn flush_stripes(&mut self, pages: u32) {
         loop {
             let retained = self.rain().retained_pages;
@@ -188,6 +188,7 @@ where
     }
 
     /// An old page of a stripe write has been read, or a new one programmed.
+    #[cold]
     pub(crate) fn stripe_write_op_done(&mut self, stripe_write: u32, op: u32) {
         let entry = self.flash.ops[op as usize];
         let xor_ns = self.xor_ns();
@@ -314,7 +315,7 @@ where
     }
 
     /// The GC of a plane has ended: the programs that were deferred for it are enqueued.
-    #[inline(never)]
+    #[cold]
     pub(super) fn undefer(&mut self, plane: PlaneIx) {
         let mut programs = std::mem::take(&mut self.rain().deferred_at[plane as usize]);
         for &program in &programs {
@@ -364,14 +365,14 @@ where
     }
 
     /// A page came into the buffer.
-    #[inline(never)]
+    #[cold]
     pub(crate) fn page_written(&mut self, lpn: Lpn) {
         self.rain().note_dirty(lpn);
         self.flush_stripes(0);
     }
 
     /// Notes that a plane's GC begins, and whether another of its group is under way.
-    #[inline(never)]
+    #[cold]
     pub(super) fn gc_begins_in_group(&mut self, plane: PlaneIx) {
         let now = self.flash.now;
         let rain = self.up.up.raid.rain.as_mut().expect("only drives with stripes get here");

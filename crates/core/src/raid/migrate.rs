@@ -32,7 +32,7 @@ where
     Self: Front,
 {
     /// A stripe has been written: asks whether it moves.
-    #[inline(never)]
+    #[cold]
     pub(super) fn consider_levelling(&mut self, stripe: u32, written: u32) {
         let rain = self.up.up.raid.rain.as_ref().expect("only drives with stripes get here");
         let pauses = self.flash.now < self.up.up.raid.levelling.pauses_until;
@@ -117,6 +117,7 @@ where
     }
 
     /// A page of the stripe that moves has been read or programmed.
+    #[cold]
     pub(crate) fn mover_op_done(&mut self, op: u32) {
         let Op { kind, tag: lpn, target, plane, .. } = self.flash.ops[op as usize];
         let mover = self.up.up.raid.levelling.mover.as_mut().expect("a stripe that moves");

@@ -94,7 +94,7 @@ where
     }
 
     /// Asks how the pages of a read that are behind GCs are served, and enqueues all of them.
-    #[inline(never)]
+    #[cold]
     pub(crate) fn plan_reads(&mut self, request: u32, first: u32) {
         let mut op = first;
         while op != NONE {
@@ -361,7 +361,7 @@ where
     }
 
     /// Everything that a reconstruction needs has been read, and the missing page computed.
-    #[inline(never)]
+    #[cold]
     pub(crate) fn rebuild_done(&mut self, rebuild: u32, gc_blocked: bool) {
         let rain = self.up.up.raid.rain.as_mut().expect("only drives with stripes get here");
         let done = &rain.rebuilds[rebuild as usize];
@@ -391,7 +391,7 @@ where
     }
 
     /// A GC has locked all that it must: reads that wait for that are asked about again.
-    #[inline(never)]
+    #[cold]
     pub(super) fn replan_reads(&mut self, plane: PlaneIx) {
         let g = &self.flash.device.geometry;
         let die = g.die_of(plane);

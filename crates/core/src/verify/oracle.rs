@@ -177,6 +177,7 @@ impl Oracle {
         self.flash.get(ppn)
     }
 
+    #[cold]
     pub fn next_token(&mut self) -> u32 {
         if self.last_token + 1 == self.token_end {
             self.fail(format!("more host writes than the oracle has tokens, {}; run on without --verify", self.token_end));
@@ -187,6 +188,7 @@ impl Oracle {
     }
 
     /// The host wrote sectors of a page.
+    #[cold]
     pub fn expect(&mut self, lpn: Lpn, first: usize, count: usize, token: u32) {
         if count == self.sectors {
             return self.expected.set(lpn, Content::Uniform(token));
@@ -202,6 +204,7 @@ impl Oracle {
     }
 
     /// The buffer took sectors of a page.
+    #[cold]
     pub fn buffered(&mut self, entry: u32, first: usize, count: usize, token: u32) {
         if self.armed == Some(Fault::Buffer) {
             self.armed = None;
@@ -212,6 +215,7 @@ impl Oracle {
     }
 
     /// The buffer's entry goes to the flash: `mask` says which sectors.
+    #[cold]
     pub fn flush(&mut self, entry: u32, mask: u64) -> Content {
         let base = entry as usize * self.sectors;
         let tokens: Vec<u32> = (0..self.sectors).map(|s| if mask >> s & 1 == 1 { self.dirty[base + s] } else { HOLE }).collect();
@@ -228,12 +232,14 @@ impl Oracle {
     }
 
     /// A page that the host gave up is written to in part: the rest of it is zeroes in the buffer.
+    #[cold]
     pub fn zeroed(&mut self, entry: u32) {
         let base = entry as usize * self.sectors;
         self.dirty[base..base + self.sectors].fill(0);
     }
 
     /// Sets what an operation carries.
+    #[cold]
     pub fn carry(&mut self, op: u32, content: Content) {
         if self.carried.len() <= op as usize {
             self.carried.resize(op as usize + 1, Content::Uniform(0));
@@ -242,6 +248,7 @@ impl Oracle {
     }
 
     /// A direct program will write sectors of a page: it carries them, with holes elsewhere.
+    #[cold]
     pub fn promise(&mut self, op: u32, first: usize, count: usize) {
         let token = self.next_token();
         let tokens: Vec<u32> = (0..self.sectors).map(|s| if (first..first + count).contains(&s) { token } else { HOLE }).collect();
@@ -250,6 +257,7 @@ impl Oracle {
     }
 
     /// A direct program is done: what it wrote is expected from now on.
+    #[cold]
     pub fn fulfil(&mut self, op: u32, lpn: Lpn) {
         if let Some((first, count, token)) = self.promised.remove(&op) {
             self.expect(lpn, first, count, token);
@@ -262,6 +270,7 @@ impl Oracle {
     }
 
     /// A host read of a page that is neither mapped nor in the buffer returns zeroes.
+    #[cold]
     pub fn check_unmapped(&mut self, lpn: Lpn, first: usize, count: usize, in_ram: u64) {
         self.checked += 1;
         let expected = self.expected.get(lpn);
@@ -271,6 +280,7 @@ impl Oracle {
     }
 
     /// What an operation carries.
+    #[cold]
     pub fn carried(&self, op: u32) -> Content {
         self.carried[op as usize].clone()
     }
@@ -287,11 +297,13 @@ impl Oracle {
     }
 
     /// An operation found that its page was given up: it carries zeroes.
+    #[cold]
     pub fn read_nothing(&mut self, op: u32) {
         self.carry(op, Content::Uniform(0));
     }
 
     /// A physical page is read into an operation.
+    #[cold]
     pub fn read_flash(&mut self, op: u32, ppn: Ppn, for_gc: bool) {
         let mut content = self.flash.get(ppn);
         if for_gc && self.armed == Some(Fault::GcCopy) {
@@ -308,18 +320,21 @@ impl Oracle {
     }
 
     /// An operation is programmed into a physical page.
+    #[cold]
     pub fn program(&mut self, op: u32, ppn: Ppn) {
         let content = self.fill(&self.carried[op as usize], None);
         self.flash.set(ppn, content);
     }
 
     /// Remembers, with a host read, what was expected when it arrived.
+    #[cold]
     pub fn arm_read(&mut self, op: u32, lpn: Lpn) {
         let expected = self.expected.get(lpn);
         self.carry(op, expected);
     }
 
     /// A host read takes sectors from a physical page; sectors of `in_ram` come from the buffer instead.
+    #[cold]
     pub fn check_flash(&mut self, op: u32, lpn: Lpn, ppn: Option<Ppn>, first: usize, count: usize, in_ram: u64) {
         self.checked += 1;
         for s in first..first + count {
@@ -364,6 +379,7 @@ impl Oracle {
     }
 
     /// A host read takes sectors from the buffer.
+    #[cold]
     pub fn check_buffer(&mut self, entry: u32, lpn: Lpn, dirty: u64, first: usize, count: usize) {
         self.checked += 1;
         let base = entry as usize * self.sectors;

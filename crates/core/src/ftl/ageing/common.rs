@@ -2,7 +2,7 @@
 
 use crate::design::Design;
 use crate::device::{AgeingVictims, Device};
-use crate::ftl::Divisor;
+use crate::units::Divisor;
 use crate::ids::{Lpn, PlaneIx};
 use crate::policy::PlacePolicy;
 use crate::raid::stripes::Stripes;
