@@ -19,7 +19,7 @@ import numpy as np
 
 import tinytail
 from tinytail import engine
-from tinytail.transforms import Transform
+from tinytail.option_types import Transform
 
 ROUNDS = 6
 CHANNELS, PAGES = 8, 64 * 4096 * 256  # Pages: of the drive.

@@ -66,6 +66,7 @@ if TYPE_CHECKING:
     from tinytail.imaging import create_image
     from tinytail.methods import AttributionGroup, CauseShare
     from tinytail.noise import compare_within_noise
+    from tinytail.option_types import RunOptions, TraceOptions, Transform
     from tinytail.page_layout import PageLayout, analyze_page_layout, read_page_times
     from tinytail.rate_matching import RateMatching, analyze_rate_matching
     from tinytail.reading import read_results
@@ -95,7 +96,6 @@ if TYPE_CHECKING:
     from tinytail.runner import DesignProgress
     from tinytail.serving import serve
     from tinytail.traces import trace_convert, trace_info
-    from tinytail.transforms import Transform
     from tinytail.verifying import (
         PowerCutResult,
         PowerCuts,
@@ -150,6 +150,7 @@ __all__ = [
     "ResultsError",
     "Rotation",
     "RunError",
+    "RunOptions",
     "Series",
     "Setting",
     "Step",
@@ -157,6 +158,7 @@ __all__ = [
     "TimelineGc",
     "TimelineSegment",
     "TinytailError",
+    "TraceOptions",
     "Transform",
     "UsageError",
     "Violation",
@@ -210,13 +212,13 @@ _MODULES = (
     "rotation",
     "runner",
     "traces",
-    "transforms",
     "explaining",
     "certifying",
     "serving",
     "verifying",
     "methods",
     "result_types",
+    "option_types",
 )
 
 

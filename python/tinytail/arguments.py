@@ -119,6 +119,17 @@ def number(
     return value
 
 
+def finite(parameter: str, value: object) -> float:
+    """The value as a number; JSON has no words for what is not finite.
+
+    Raises:
+        UsageError: it is no number.
+    """
+    if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
+        raise UsageError(f"{parameter} must be a number, not {_shown(value)}")
+    return value
+
+
 def flag(parameter: str, value: object) -> bool:
     """The value, which must be True or False.
 

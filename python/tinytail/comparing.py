@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import Annotated, Unpack
 
 from tinytail import (
     arguments,
@@ -19,9 +20,7 @@ from tinytail import (
     memory,
     recording,
     spooling,
-    transforms,
 )
-from tinytail.engine import WRITE_STALL_S, WRITE_STALL_S_MAX
 from tinytail.errors import Interrupted, TinytailError, UsageError, of_kind, suggestion
 from tinytail.keeping import (
     REQUEST_TIMELINES,
@@ -29,45 +28,45 @@ from tinytail.keeping import (
     check_folder,
     request_timelines_wanted,
 )
+from tinytail.option_types import (
+    LogSpec,
+    RunKeywords,
+    RunOptions,
+    RunSpec,
+    TimelineSpec,
+    TraceOptions,
+    Transform,
+)
+from tinytail.options import Whole, divided, values
 from tinytail.result_types import Configured
 from tinytail.results import Comparison, configured
 from tinytail.runner import ProgressCallback, cpu_count
 from tinytail.side_by_side import execute
-from tinytail.tracing import NOTHING_SAID, AddressUnit, Event, TimeUnit, TraceOptions
-from tinytail.transforms import Transform
 
-WINDOWS = 200
-WINDOWS_MAX = 10_000
 SEEDS_MAX = 1000
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
+class Plan(RunOptions):
     """A comparison to be made; see `compare` for the meaning of each field."""
 
     designs: tuple[str, ...]
     device: str
     workload: str
-    requests: int | None = None
-    seed: int = 1
-    jobs: int | None = None
-    verify: bool = False
+    seeds: Annotated[int, Whole(1, SEEDS_MAX)] = 1
+    jobs: Annotated[int, Whole(1)] | None = None
     reference: str | None = None
     state: Mapping[str, engine.StateValue] = field(default_factory=dict)
     image: str | None = None
-    trace: TraceOptions = NOTHING_SAID
+    trace: TraceOptions = field(default_factory=TraceOptions)
     transform: Transform = field(default_factory=Transform)
     log: str | None = None
-    windows: int = WINDOWS
     out: str | None = None
-    request_timelines: int = REQUEST_TIMELINES
+    request_timelines: Annotated[int, Whole(0, REQUEST_TIMELINES_MAX)] = REQUEST_TIMELINES
     timeline: str | None = None
     timeline_window: str | None = None
-    no_warm_up: bool = False
-    write_stall_s: int = WRITE_STALL_S
     # The file that holds what a pipe gave, if the workload is one.
     spooled: str | None = None
-    seeds: int = 1
     no_cache: bool = False
     settings: tuple[str, ...] = ()
     strict: bool = False
@@ -82,16 +81,11 @@ class Plan:
         """The command line that makes this comparison."""
         words = ["tinytail", "compare", *self.designs]
         words += ["--device", self.device, "--workload", self.workload, *self.trace.words()]
+        words += RunOptions(**values(self, RunOptions)).words()
         options = {
-            "--requests": self.requests,
-            "--seed": self.seed,
             "--seeds": None if self.seeds == 1 else self.seeds,
             "--reference": self.reference,
             "--image": self.image,
-            "--windows": None if self.windows == WINDOWS else self.windows,
-            "--write-stall-s": (
-                None if self.write_stall_s == WRITE_STALL_S else self.write_stall_s
-            ),
         }
         for option, value in options.items():
             if value is not None:
@@ -101,10 +95,6 @@ class Plan:
             words += ["--state", f"{key}={given}"]
         for word in self.settings:
             words += ["--set", word]
-        if self.verify:
-            words.append("--verify")
-        if self.no_warm_up:
-            words.append("--no-warm-up")
         for design in self.beside:
             words += ["--beside", design]
         return shlex.join(words)
@@ -232,50 +222,20 @@ class Plan:
         )
 
     def _check_values(self) -> None:
-        arguments.names("designs", self.designs)
-        arguments.name("device", self.device)
-        arguments.name("workload", self.workload)
-        if self.requests is not None:
-            arguments.whole_number("requests", self.requests, 1, arguments.U64_MAX)
-        arguments.whole_number("seed", self.seed, 0, arguments.U64_MAX)
         self._check_seeds()
-        if self.jobs is not None:
-            arguments.whole_number("jobs", self.jobs, 1)
-        arguments.flag("verify", self.verify)
-        arguments.flag("no_warm_up", self.no_warm_up)
-        arguments.flag("no_cache", self.no_cache)
         caching.limit_bytes()
-        arguments.flag("strict", self.strict)
-        arguments.names("beside", self.beside)
-        arguments.whole_number("write_stall_s", self.write_stall_s, 1, WRITE_STALL_S_MAX)
         arguments.state(self.state)
-        arguments.settings(self.settings)
         if self.image is not None:
             arguments.file(self.image)
-        if self.reference is not None:
-            arguments.text("reference", self.reference)
-        if self.log is not None:
-            arguments.name("log", self.log)
-        if self.timeline is not None:
-            arguments.name("timeline", self.timeline)
         if self.timeline_window is not None:
-            recording.timeline_window(arguments.text("timeline_window", self.timeline_window))
-        arguments.whole_number("windows", self.windows, 1, WINDOWS_MAX)
-        if self.out is not None:
-            arguments.name("out", self.out)
-            if self.log is not None:
-                raise UsageError(
-                    "out and log exclude each other: the folder of out has the log of every "
-                    "request of each design, as requests.parquet"
-                )
-        arguments.whole_number(
-            "request_timelines", self.request_timelines, 0, REQUEST_TIMELINES_MAX
-        )
-        self.trace.check()
-        self.transform.check()
+            recording.timeline_window(self.timeline_window)
+        if self.out is not None and self.log is not None:
+            raise UsageError(
+                "out and log exclude each other: the folder of out has the log of every "
+                "request of each design, as requests.parquet"
+            )
 
     def _check_seeds(self) -> None:
-        arguments.whole_number("seeds", self.seeds, 1, SEEDS_MAX)
         if self.seed + self.seeds - 1 > arguments.U64_MAX:
             raise UsageError(f"seed is {self.seed}, and {self.seeds} seeds from there go too far")
         files = {"log": self.log, "timeline": self.timeline, "out": self.out}
@@ -286,25 +246,20 @@ class Plan:
                     "out seeds, and say which one by seed"
                 )
 
-    def run_spec(self, design: str, smallest: str | None = None) -> engine.RunSpec:
+    def run_spec(self, design: str, smallest: str | None = None) -> RunSpec:
         """What the run of one of the designs needs; `smallest` spares finding it out."""
-        return engine.RunSpec(
+        return RunSpec(
+            **values(self, RunOptions),
             device=self.device,
             design=design,
             workload=self.workload,
             trace=self.trace,
             transform=self.transform,
-            requests=self.requests,
-            seed=self.seed,
-            verify=self.verify,
             state=self.state,
             image=self.image,
-            log=self._log_target(design),
-            windows=self.windows,
-            timeline=self._timeline_target(design),
+            log=self._log_spec(design),
+            timeline=self._timeline_spec(design),
             spooled=self.spooled,
-            warm_up=not self.no_warm_up,
-            write_stall_s=self.write_stall_s,
             settings=self.settings,
             beside=self._beside(design, smallest or self.smallest()),
         )
@@ -327,13 +282,14 @@ class Plan:
             return self.beside
         return () if design == smallest else (smallest,)
 
-    def _log_target(self, design: str) -> engine.LogTarget | None:
+    def _log_spec(self, design: str) -> LogSpec | None:
         path = self.logs().get(design)
         if path is None:
             return None
-        return engine.LogTarget(path, f"{self.command_alone(design)} --log {shlex.quote(path)}")
+        command = f"{self.command_alone(design)} --log {shlex.quote(path)}"
+        return LogSpec(path=path, command=command)
 
-    def _timeline_target(self, design: str) -> engine.TimelineTarget | None:
+    def _timeline_spec(self, design: str) -> TimelineSpec | None:
         path = self.timelines().get(design)
         if path is None:
             return None
@@ -341,7 +297,7 @@ class Plan:
         if self.timeline_window is not None:
             window = recording.timeline_window(self.timeline_window)
             command += f" --timeline-window {shlex.quote(self.timeline_window)}"
-        return engine.TimelineTarget(path, window, command)
+        return TimelineSpec(path=path, window_ns=window, command=command)
 
 
 def compare(
@@ -349,37 +305,23 @@ def compare(
     *,
     device: str | os.PathLike[str],
     workload: str | os.PathLike[str],
-    requests: int | None = None,
-    seed: int = 1,
     jobs: int | None = None,
-    verify: bool = False,
     reference: str | None = None,
-    time_unit: TimeUnit | None = None,
-    ops: str | None = None,
-    format: str | None = None,
     state: Mapping[str, engine.StateValue] | None = None,
     image: str | os.PathLike[str] | None = None,
-    unit: AddressUnit | None = None,
-    trace_device: str | None = None,
-    event: Event | None = None,
-    reorder_ms: int | None = None,
-    queue_depth: int | None = None,
-    columns: str | None = None,
     transform: Transform | None = None,
     log: str | os.PathLike[str] | None = None,
-    windows: int = WINDOWS,
     out: str | os.PathLike[str] | None = None,
     request_timelines: int | None = None,
     timeline: str | os.PathLike[str] | None = None,
     timeline_window: str | None = None,
-    no_warm_up: bool = False,
-    write_stall_s: int = WRITE_STALL_S,
     seeds: int = 1,
     no_cache: bool = False,
     settings: arguments.Settings | None = None,
     strict: bool = False,
     beside: Sequence[str | os.PathLike[str]] = (),
     progress: ProgressCallback | None = None,
+    **options: Unpack[RunKeywords],
 ) -> Comparison:
     """Runs each design on the same workload, on drives aged alike.
 
@@ -388,44 +330,23 @@ def compare(
             any, the design that the device names as its own.
         device: name of a drive or path of its file.
         workload: name of a workload, path of its file, or path of a trace.
-        requests: how many requests to run; None for all that the workload has.
-        seed: seed of whatever is random. The same input with the same seed gives the same result.
         jobs: how many designs may run at once; None for as many as there are processors, or fewer
             if no more fit into the memory that is free.
-        verify: check every read against what was last written there.
         reference: the design that ratios are taken to; None for the first one.
-        time_unit: unit of a trace's time column, for formats that do not fix it.
-        ops: meaning of a trace's operation codes, such as `"write=0,read=1"`, for formats that do
-            not fix it.
-        format: name of a trace's format; found from its content if not given.
         state: values of the starting state that replace the device's, such as
             `{"ageing": "steady"}`.
         image: an image to start from instead of ageing; see `create_image`.
-        unit: unit of a trace's addresses and sizes, for formats that do not fix it.
-        trace_device: number or name of the only device of a trace that is played.
-        event: the event that counts as a request, for formats that record several.
-        reorder_ms: how late a line of a trace may be, in ms; later ones are errors.
-        queue_depth: play a trace or a stand-in in closed loop, with so many requests always
-            outstanding.
-        columns: what the columns of a delimited text mean, with units, such as
-            `"time:us,op,lba:sectors,len:bytes"`.
         transform: what is done to the requests of a trace or a stand-in before they are played.
         log: file or directory for a log of every request, in Parquet; with several designs or in
             a directory, each design has a file of its own.
-        windows: the most windows that the series over time may have.
         out: folder in which everything is kept that `explain` needs: results, logs of every
             request, timelines of the slowest. Not together with `log`. What became of it is in the
             comparison's `out`.
         request_timelines: of how many of the slowest reads, and of how many writes, `out` keeps
-        timelines;
-            None for 1000.
+            timelines; None for 1000.
         timeline: file or directory for a timeline that opens in Perfetto; named as a log is.
         timeline_window: the simulated time that the timeline is of, such as `"2s..2.1s"`; None for
             all of the measured part.
-        no_warm_up: measure from the starting state itself, as `serve` does, instead of playing a
-            trace once before, or a generator until it has filled the write buffer.
-        write_stall_s: simulated seconds that a write may spend in the device. One that takes
-            longer ends the run, because writes that get nowhere would have it go on for ever.
         seeds: with how many seeds each design is run, from `seed` on; its figures are then means
             over them. Not together with `log`, `timeline` and `out`, which are of one run.
         no_cache: age anew, and keep no aged drive for later runs; see `image_cache`.
@@ -435,6 +356,8 @@ def compare(
         beside: designs that are not run, and whose capacity bounds the workload's addresses as if
             they were.
         progress: called about ten times a second, in this thread, with the state of each design.
+        options: how each run is made, and how a trace is read: by the options of `RunOptions` and
+            `TraceOptions`, such as `requests=1000` and `time_unit="us"`.
 
     Returns:
         The comparison. A design that failed is in its `errors` if another one has a result.
@@ -450,46 +373,28 @@ def compare(
     """
     if progress is not None and not callable(progress):
         raise UsageError(f"progress must be a function, not {progress!r}")
+    trace, run = divided(options, TraceOptions)
     plan = Plan(
+        **values(RunOptions(**run), RunOptions),
         designs=fitting.designs_or_own(
             arguments.names("designs", designs), arguments.name("device", device)
         ),
         device=arguments.name("device", device),
         workload=arguments.name("workload", workload),
-        requests=(
-            None
-            if requests is None
-            else arguments.whole_number("requests", requests, 1, arguments.U64_MAX)
-        ),
-        seed=arguments.whole_number("seed", seed, 0, arguments.U64_MAX),
         jobs=jobs,
-        verify=verify,
         reference=reference,
         state={} if state is None else arguments.state(state),
         image=None if image is None else arguments.name("image", image),
-        trace=TraceOptions(
-            format=format,
-            time_unit=time_unit,
-            ops=ops,
-            unit=unit,
-            trace_device=trace_device,
-            event=event,
-            reorder_ms=reorder_ms,
-            queue_depth=queue_depth,
-            columns=columns,
-        ),
-        transform=transforms.checked(transform),
+        trace=trace,
+        transform=Transform() if transform is None else transform,
         log=None if log is None else arguments.name("log", log),
-        windows=windows,
         out=None if out is None else arguments.name("out", out),
         request_timelines=request_timelines_wanted(
             request_timelines, None if out is None else str(out)
         ),
         timeline=None if timeline is None else arguments.name("timeline", timeline),
         timeline_window=timeline_window,
-        no_warm_up=no_warm_up,
-        write_stall_s=write_stall_s,
-        seeds=arguments.whole_number("seeds", seeds, 1, SEEDS_MAX),
+        seeds=seeds,
         no_cache=no_cache,
         settings=arguments.settings(settings),
         strict=strict,

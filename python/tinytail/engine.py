@@ -14,9 +14,8 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from tinytail import _native, arguments, caching
 from tinytail.errors import RunError
+from tinytail.option_types import ImageSpec, RunSpec, TraceOptions, Transform
 from tinytail.result_types import Adjustment, Setting
-from tinytail.tracing import TraceOptions
-from tinytail.transforms import Transform
 
 StateValue = float | str
 Kind = Literal["device", "design", "workload"]
@@ -26,11 +25,6 @@ Control = _native.Control
 if TYPE_CHECKING:
     Serving = _native.Serving
     Shared = _native.Shared
-
-
-# Simulated seconds that a write may spend in the device, if nothing else is said, and at most.
-WRITE_STALL_S = 10
-WRITE_STALL_S_MAX = 1_000_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,120 +67,6 @@ class Claim:
     tolerance_percent: float
     found: float
     holds: bool
-
-
-@dataclass(frozen=True, slots=True)
-class LogTarget:
-    """The file that a run's log goes to, and the command that repeats it."""
-
-    path: str
-    command: str
-
-
-@dataclass(frozen=True, slots=True)
-class RequestTimelinesTarget:
-    """Which request timelines a run keeps, and in which folder, which must exist.
-
-    They are those of the slowest reads and writes, so many of each, and of requests by number.
-    """
-
-    path: str
-    slowest: int
-    requests: tuple[int, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class TimelineTarget:
-    """The file that a run's timeline goes to, what it is of, and the command that repeats it.
-
-    `window_ns` is since when and up to when, since the measured part began; None for all of it.
-    """
-
-    path: str
-    window_ns: tuple[int, int] | None
-    command: str
-
-
-@dataclass(frozen=True, slots=True)
-class RunSpec:
-    """What one run of one design needs; see `tinytail.compare` for the meaning of each field."""
-
-    device: str
-    design: str
-    workload: str
-    trace: TraceOptions
-    transform: Transform
-    requests: int | None
-    seed: int
-    verify: bool
-    state: Mapping[str, StateValue]
-    image: str | None
-    log: LogTarget | None
-    windows: int
-    request_timelines: RequestTimelinesTarget | None = None
-    without: tuple[str, ...] = ()
-    timeline: TimelineTarget | None = None
-    spooled: str | None = None
-    kinds: Mapping[str, Any] | None = None
-    warm_up: bool = True
-    write_stall_s: int = WRITE_STALL_S
-    settings: Sequence[str] = ()
-    beside: tuple[str, ...] = ()
-
-    def to_json(self) -> str:
-        """The specification in the form that the native module reads."""
-        return _to_json(self)
-
-
-@dataclass(frozen=True, slots=True)
-class ImageSpec:
-    """What an image is to hold; see `tinytail.create_image` for the meaning of each field."""
-
-    out: str
-    device: str
-    design: str
-    seed: int
-    state: Mapping[str, StateValue]
-    workload: str | None
-    trace: TraceOptions
-    spooled: str | None = None
-    settings: Sequence[str] = ()
-
-    def to_json(self) -> str:
-        """The specification in the form that the native module reads."""
-        return _to_json(self)
-
-
-def _to_json(spec: RunSpec | ImageSpec) -> str:
-    document = {name: getattr(spec, name) for name in spec.__dataclass_fields__}
-    del document["trace"]
-    if not spec.settings:
-        del document["settings"]
-    if spec.spooled is None:
-        del document["spooled"]
-    if isinstance(spec, RunSpec):
-        document["transform"] = spec.transform.given()
-        if spec.log is not None:
-            document["log"] = asdict(spec.log)
-        if spec.request_timelines is not None:
-            document["request_timelines"] = asdict(spec.request_timelines)
-        else:
-            del document["request_timelines"]
-        if spec.without:
-            document["without"] = list(spec.without)
-        else:
-            del document["without"]
-        if spec.timeline is not None:
-            document["timeline"] = asdict(spec.timeline)
-        if spec.kinds is None:
-            del document["kinds"]
-        if spec.warm_up:
-            del document["warm_up"]
-        if not spec.beside:
-            del document["beside"]
-        if spec.write_stall_s == WRITE_STALL_S:
-            del document["write_stall_s"]
-    return json.dumps(document | spec.trace.to_document())
 
 
 @dataclass(frozen=True, slots=True)
@@ -517,7 +397,7 @@ def convert_trace(
 def _reading(options: TraceOptions, transform: Transform, spooled: str | None) -> dict[str, Any]:
     return {
         "spooled": spooled,
-        "options": options.to_document(),
+        "trace": options.given(),
         "transform": transform.given(),
     }
 
@@ -554,7 +434,9 @@ def share(specs: Sequence[RunSpec], *, cache: bool = True) -> Shared:
     Raises:
         UsageError: the limit of the cache is no number.
     """
-    return _native.Shared([spec.to_json() for spec in specs], caching.place() if cache else None)
+    return _native.Shared(
+        [json.dumps(spec.given()) for spec in specs], caching.place() if cache else None
+    )
 
 
 def run(spec: RunSpec, control: Control, shared: Shared | None = None) -> dict[str, Any]:
@@ -572,7 +454,7 @@ def run(spec: RunSpec, control: Control, shared: Shared | None = None) -> dict[s
         RunError: the run failed.
     """
     shared = share([spec]) if shared is None else shared
-    result: dict[str, Any] = json.loads(_native.run(spec.to_json(), control, shared))
+    result: dict[str, Any] = json.loads(_native.run(json.dumps(spec.given()), control, shared))
     return result
 
 
@@ -584,7 +466,7 @@ def image_create(spec: ImageSpec, control: Control) -> dict[str, Any]:
         WorkloadError: the workload cannot be read.
         RunError: the image cannot be written.
     """
-    info: dict[str, Any] = json.loads(_native.image_create(spec.to_json(), control))
+    info: dict[str, Any] = json.loads(_native.image_create(json.dumps(spec.given()), control))
     return info
 
 

@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Annotated
+from dataclasses import field, fields, make_dataclass
+from typing import TYPE_CHECKING, Annotated, TypeAlias, get_args, get_type_hints
 
 from cyclopts import Parameter, Token
 from cyclopts.validators import Number
 
 from tinytail import completing
 from tinytail.arguments import U64_MAX
-
-# The types of the fields that are inherited below are looked for here.
-from tinytail.tracing import AddressUnit, Event, TimeUnit, TraceOptions  # noqa: F401
-from tinytail.transforms import BurstGap, Fit, Transform  # noqa: F401
+from tinytail.option_types import RunOptions, TraceOptions, Transform
+from tinytail.options import Options
 
 
 def _check_file_name(_type: object, path: str | None) -> None:
@@ -39,22 +37,19 @@ def whole(least: int, most: int | None = None) -> Parameter:
     return Parameter(converter=_whole, validator=Number(gte=least, lte=most))
 
 
-@dataclass(frozen=True, slots=True)
-class _TraceFlags(TraceOptions):
-    __doc__ = TraceOptions.__doc__
-
-    reorder_ms: Annotated[int | None, _WHOLE] = None
-    queue_depth: Annotated[int | None, _WHOLE] = None
-
-
-@dataclass(frozen=True, slots=True)
-class _TransformFlags(Transform):
-    __doc__ = Transform.__doc__
-
-    repeat: Annotated[int | None, _WHOLE] = None
-    repeat_to_requests: Annotated[int | None, _WHOLE] = None
-    region_bytes: Annotated[int | None, _WHOLE] = None
-    offset_bytes: Annotated[int | None, _WHOLE] = None
+def _flags(options: type[Options]) -> type[Options]:
+    """Options whose whole numbers are read as such."""
+    defaults = {each.name: each.default for each in fields(options)}
+    hints = get_type_hints(options, include_extras=True)
+    whole = [
+        (name, Annotated[hints[name], _WHOLE], field(default=defaults[name]))
+        for name, hint in get_type_hints(options).items()
+        if int in (hint, *get_args(hint))
+    ]
+    named = {"__doc__": options.__doc__, "__module__": options.__module__}
+    return make_dataclass(
+        options.__name__, whole, bases=(options,), namespace=named, frozen=True, kw_only=True
+    )
 
 
 # A hyphen stands for standard output, so hyphens are let in here and checked by hand.
@@ -65,11 +60,16 @@ DesignName = Annotated[str, Parameter(completer=completing.designs)]
 WorkloadName = Annotated[str, Parameter(completer=completing.workloads, allow_leading_hyphen=True)]
 DESIGNS = Parameter(name="DESIGN", completer=completing.designs)
 SetWords = Annotated[list[str] | None, Parameter(name="--set")]
-# The fields become options of the command itself.
-TraceFlags = Annotated[_TraceFlags, Parameter(name="*")]
 PositiveOrNone = Annotated[int | None, whole(1)]
 Seed = Annotated[int, whole(0, U64_MAX)]
-# Its fields are options by their own names.
-TransformOptions = Annotated[_TransformFlags, Parameter(name="*")]
-NO_TRACE_FLAGS = _TraceFlags()
-NO_TRANSFORM_FLAGS = _TransformFlags()
+# The fields become options of the command itself.
+if TYPE_CHECKING:
+    RunFlags: TypeAlias = RunOptions
+    TraceFlags: TypeAlias = TraceOptions
+    TransformFlags: TypeAlias = Transform
+else:
+    _FLAGS = map(_flags, (RunOptions, TraceOptions, Transform))
+    RunFlags, TraceFlags, TransformFlags = (Annotated[each, Parameter(name="*")] for each in _FLAGS)
+NO_RUN_FLAGS = RunOptions()
+NO_TRACE_FLAGS = TraceOptions()
+NO_TRANSFORM_FLAGS = Transform()

@@ -5,13 +5,13 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any
+from typing import Any, Unpack
 
 from tinytail import arguments, conflicts, engine, memory
+from tinytail.option_types import ImageSpec, TraceKeywords, TraceOptions
 from tinytail.output import FileOutput
 from tinytail.runner import ProgressCallback, run_one
 from tinytail.spooling import spooled
-from tinytail.tracing import AddressUnit, Event, TimeUnit, TraceOptions
 
 
 def create_image(
@@ -23,16 +23,8 @@ def create_image(
     state: Mapping[str, engine.StateValue] | None = None,
     settings: arguments.Settings | None = None,
     workload: str | os.PathLike[str] | None = None,
-    time_unit: TimeUnit | None = None,
-    ops: str | None = None,
-    format: str | None = None,
-    unit: AddressUnit | None = None,
-    trace_device: str | None = None,
-    event: Event | None = None,
-    reorder_ms: int | None = None,
-    queue_depth: int | None = None,
-    columns: str | None = None,
     progress: ProgressCallback | None = None,
+    **trace: Unpack[TraceKeywords],
 ) -> dict[str, Any]:
     """Ages a drive and writes it to a file, which is whole or not there at all.
 
@@ -46,17 +38,8 @@ def create_image(
         settings: values that replace those of the files of device, design and workload, by section
             and key, such as `{"gc.write_points": 4}`.
         workload: a workload whose pages are mapped too, as they are when it is run without image.
-        time_unit: unit of a trace's time column, for formats that do not fix it.
-        ops: meaning of a trace's operation codes, for formats that do not fix it.
-        format: name of a trace's format; found from its content if not given.
-        unit: unit of a trace's addresses and sizes, for formats that do not fix it.
-        trace_device: number or name of the only device of a trace whose pages are mapped.
-        event: the event that counts as a request, for formats that record several.
-        reorder_ms: how late a line of a trace may be, in ms; later ones are errors.
-        queue_depth: closed loop, in which a trace's times do not matter.
-        columns: what the columns of a delimited text mean, with units, such as
-            `"time:us,op,lba:sectors,len:bytes"`.
         progress: called about ten times a second, in this thread.
+        trace: how a trace is read, by the options of `TraceOptions`.
 
     Returns:
         What the image holds, as `image_info` does, and what it took in seconds of CPU time.
@@ -68,32 +51,20 @@ def create_image(
         OutputError: nothing can be written there; found before anything is aged.
         RunError: the image cannot be written.
     """
-    trace = TraceOptions(
-        format=format,
-        time_unit=time_unit,
-        ops=ops,
-        unit=unit,
-        trace_device=trace_device,
-        event=event,
-        reorder_ms=reorder_ms,
-        queue_depth=queue_depth,
-        columns=columns,
-    )
-    trace.check()
-    spec = engine.ImageSpec(
+    spec = ImageSpec(
         out=arguments.file(out),
         device=arguments.name("device", device),
         design=arguments.name("design", design),
-        seed=arguments.whole_number("seed", seed, 0, arguments.U64_MAX),
+        seed=seed,
         state={} if state is None else arguments.state(state),
         workload=None if workload is None else arguments.name("workload", workload),
-        trace=trace,
+        trace=TraceOptions(**trace),
         settings=arguments.settings(settings),
     )
     read = conflicts.files_read(device=spec.device, designs=[spec.design], workload=spec.workload)
     conflicts.check([("OUT", spec.out)], read)
     FileOutput(spec.out, "OUT", "an image").check()
     memory.check(spec.device, spec.design, spec.settings)
-    with spooled(spec.workload, trace, progress) as content:
+    with spooled(spec.workload, spec.trace, progress) as content:
         spec = replace(spec, spooled=content)
         return run_one(lambda control: engine.image_create(spec, control), spec.out, progress)

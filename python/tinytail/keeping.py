@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Any
 from tinytail import arguments, engine, leftovers
 from tinytail.errors import OutputError, UsageError
 from tinytail.files import RESULTS_MIB_MAX, read_text
+from tinytail.option_types import LogSpec, RequestTimelinesSpec, RunSpec
 from tinytail.output import json_text
 from tinytail.results import Comparison, DesignResult, Out
 
@@ -158,7 +159,7 @@ class Keeping:
         shutil.rmtree(self._folder, ignore_errors=True)
         os.close(self._lock)
 
-    def spec(self, spec: engine.RunSpec) -> engine.RunSpec:
+    def spec(self, spec: RunSpec) -> RunSpec:
         """A run that writes its log and its request timelines into the folder."""
         folder = self._folder / self._names[spec.design]
         words = [self._plan.command_alone(spec.design), "--out", shlex.quote(self._given)]
@@ -166,9 +167,9 @@ class Keeping:
             words += ["--request-timelines", str(self._plan.request_timelines)]
         return replace(
             spec,
-            log=engine.LogTarget(str(folder / LOG), " ".join(words)),
-            request_timelines=engine.RequestTimelinesTarget(
-                str(folder), self._plan.request_timelines
+            log=LogSpec(path=str(folder / LOG), command=" ".join(words)),
+            request_timelines=RequestTimelinesSpec(
+                path=str(folder), slowest=self._plan.request_timelines
             ),
         )
 
@@ -264,21 +265,8 @@ class Keeping:
 
 def plan_document(plan: Plan) -> dict[str, Any]:
     """Every argument of a comparison, in a form from which it can be made again."""
-    names = (
-        *("designs", "device", "workload", "requests", "seed", "jobs", "verify", "reference"),
-        *(
-            "state",
-            "image",
-            "windows",
-            "request_timelines",
-            "no_warm_up",
-            "write_stall_s",
-            "settings",
-        ),
-        "beside",
-    )
-    document = {name: getattr(plan, name) for name in names}
-    return document | {"trace": plan.trace.to_document(), "transform": plan.transform.given()}
+    parts = ("log", "out", "timeline", "timeline_window", "spooled", "seeds")
+    return {name: value for name, value in plan.given().items() if name not in parts}
 
 
 def without_multiplier(workload: str) -> str:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from tinytail import documents, engine, replicates, states
 from tinytail.errors import kind_of
 from tinytail.keeping import Keeping
+from tinytail.option_types import RunSpec
 from tinytail.result_types import ComparedWorkload, DesignError
 from tinytail.results import Comparison, DesignResult
 from tinytail.runner import DesignProgress, Job, ProgressCallback, Runner
@@ -99,7 +100,7 @@ def _execute(
     )
 
 
-def _job(spec: engine.RunSpec, shared: engine.Shared, keeping: Keeping | None) -> Job[DesignResult]:
+def _job(spec: RunSpec, shared: engine.Shared, keeping: Keeping | None) -> Job[DesignResult]:
     control = engine.Control()
 
     def run() -> DesignResult:

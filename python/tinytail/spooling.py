@@ -16,8 +16,8 @@ from typing import IO
 
 from tinytail import engine, humanize
 from tinytail.errors import RunError, UsageError
+from tinytail.option_types import TraceOptions
 from tinytail.runner import REPORT_SECONDS, DesignProgress, ProgressCallback
-from tinytail.tracing import TraceOptions
 
 STANDARD_INPUT = "-"
 CHUNK_BYTES = 1 << 20

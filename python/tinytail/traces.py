@@ -4,62 +4,33 @@ from __future__ import annotations
 
 import os
 from functools import cache
-from typing import Any
+from typing import Any, Unpack
 
-from tinytail import arguments, conflicts, engine, transforms
+from tinytail import arguments, conflicts, engine
+from tinytail.option_types import TraceKeywords, TraceOptions, Transform
+from tinytail.options import checked
 from tinytail.runner import ProgressCallback, run_one
 from tinytail.spooling import spooled
-from tinytail.tracing import AddressUnit, Event, TimeUnit, TraceOptions
-from tinytail.transforms import Transform
 
 
 def trace_info(
     path: str | os.PathLike[str],
     *,
-    time_unit: TimeUnit | None = None,
-    ops: str | None = None,
-    format: str | None = None,
-    unit: AddressUnit | None = None,
-    trace_device: str | None = None,
-    event: Event | None = None,
-    reorder_ms: int | None = None,
-    queue_depth: int | None = None,
-    columns: str | None = None,
     transform: Transform | None = None,
+    **trace: Unpack[TraceKeywords],
 ) -> dict[str, Any]:
     """The characteristics of a block I/O trace: its format, size, mix, rate, span and locality.
 
     Args:
         path: the trace, plain or compressed with zstd or gzip; `"-"` is standard input.
-        time_unit: unit of the trace's time column, for formats that do not fix it.
-        ops: meaning of the operation codes, such as `"write=0,read=1"`, for formats that do not
-            fix it.
-        format: name of the trace's format; found from its content if not given.
-        unit: unit of addresses and sizes, for formats that do not fix it.
-        trace_device: number or name of the only device that is looked at.
-        event: the event that counts as a request, for formats that record several.
-        reorder_ms: how late a line may be, in ms; later ones are errors.
-        queue_depth: closed loop, in which the trace's times do not matter.
-        columns: what the columns of a delimited text mean, with units, such as
-            `"time:us,op,lba:sectors,len:bytes"`.
         transform: what is done to the requests before they are measured.
+        trace: how it is read, by the options of `TraceOptions`.
 
     Raises:
         UsageError: an argument of the wrong type.
         WorkloadError: the file is not a trace that can be read; says where and why.
     """
-    options = TraceOptions(
-        format=format,
-        time_unit=time_unit,
-        ops=ops,
-        unit=unit,
-        trace_device=trace_device,
-        event=event,
-        reorder_ms=reorder_ms,
-        queue_depth=queue_depth,
-        columns=columns,
-    )
-    return describe_trace(path, options, transforms.checked(transform))
+    return describe_trace(path, TraceOptions(**trace), transform or Transform())
 
 
 def describe_trace(
@@ -69,8 +40,7 @@ def describe_trace(
     progress: ProgressCallback | None = None,
 ) -> dict[str, Any]:
     """As `trace_info`, with the options in one, and with progress."""
-    options.check()
-    transform.check()
+    transform = checked("transform", transform, Transform)
     name = arguments.file(path)
     with spooled(name, options, progress) as content:
         info = run_one(
@@ -99,16 +69,8 @@ def trace_convert(
     requests: int | None = None,
     seed: int = 1,
     force: bool = False,
-    time_unit: TimeUnit | None = None,
-    ops: str | None = None,
-    format: str | None = None,
-    unit: AddressUnit | None = None,
-    trace_device: str | None = None,
-    event: Event | None = None,
-    reorder_ms: int | None = None,
-    queue_depth: int | None = None,
-    columns: str | None = None,
     settings: arguments.Settings | None = None,
+    **trace: Unpack[TraceKeywords],
 ) -> dict[str, Any]:
     """Writes the requests of a workload as a trace with a sidecar file, which is read back as is.
 
@@ -120,18 +82,8 @@ def trace_convert(
         requests: how many requests are written at most; None for all.
         seed: seed of whatever is random.
         force: replace files that are there.
-        time_unit: unit of the trace's time column, for formats that do not fix it.
-        ops: meaning of the operation codes, such as `"write=0,read=1"`, for formats that do not
-            fix it.
-        format: name of the trace's format; found from its content if not given.
-        unit: unit of addresses and sizes, for formats that do not fix it.
-        trace_device: number or name of the only device that is written.
-        event: the event that counts as a request, for formats that record several.
-        reorder_ms: how late a line may be, in ms; later ones are errors.
-        queue_depth: closed loop, with so many requests always outstanding.
-        columns: what the columns of a delimited text mean, with units, such as
-            `"time:us,op,lba:sectors,len:bytes"`.
         settings: values that replace those of a workload's file, by section and key.
+        trace: how a trace is read, by the options of `TraceOptions`.
 
     Returns:
         What was written: `path`, `sidecar`, `compression`, `requests` and `notes`.
@@ -142,22 +94,11 @@ def trace_convert(
             already.
         RunError: the files cannot be written.
     """
-    options = TraceOptions(
-        format=format,
-        time_unit=time_unit,
-        ops=ops,
-        unit=unit,
-        trace_device=trace_device,
-        event=event,
-        reorder_ms=reorder_ms,
-        queue_depth=queue_depth,
-        columns=columns,
-    )
     return convert_trace(
         workload,
         output,
-        options,
-        transforms.checked(transform),
+        TraceOptions(**trace),
+        transform or Transform(),
         requests=requests,
         seed=seed,
         force=force,
@@ -178,8 +119,7 @@ def convert_trace(
     progress: ProgressCallback | None = None,
 ) -> dict[str, Any]:
     """As `trace_convert`, with the options in one, and with progress."""
-    options.check()
-    transform.check()
+    transform = checked("transform", transform, Transform)
     name, out = arguments.name("workload", workload), arguments.file(output)
     if requests is not None:
         requests = arguments.whole_number("requests", requests, 1, arguments.U64_MAX)

@@ -297,7 +297,7 @@ class FakeNative:
     def trace_info(self, path: str, inspection_json: str, control: FakeControl) -> str:
         control.now = ("reading", 5, 10)
         inspection = json.loads(inspection_json)
-        given = {"time_unit": inspection["options"]["time_unit"], "path": path}
+        given = {"time_unit": inspection["trace"].get("time_unit"), "path": path}
         return json.dumps(trace_info() | given | {"transform": inspection["transform"]})
 
     def trace_convert(
@@ -332,7 +332,7 @@ class FakeNative:
         run = self.runs.get(spec["design"])
         if run is not None:
             run(spec, control)
-        return json.dumps({"path": spec["out"], "bytes": 1024, "state": spec["state"]})
+        return json.dumps({"path": spec["out"], "bytes": 1024, "state": spec.get("state", {})})
 
     def image_info(self, path: str) -> str:
         if "faulty" in path:

@@ -124,17 +124,17 @@ def test_what_served_nothing_or_got_stuck_fails_both_tests(rule: str) -> None:
 def test_a_run_is_given_up_only_when_the_stress_test_has_failed(rule: str, multiplier: int) -> None:
     duration_s = 60
     bounds = RULES[rule].bounds(multiplier, duration_s)
-    assert [(bound["kind"], bound["bytes"]) for bound in bounds] == [
+    assert [(bound.kind, bound.bytes) for bound in bounds] == [
         (kind.kind, kind.bytes) for kind in KINDS
     ]
     for position, (kind, bound) in enumerate(zip(KINDS, bounds, strict=True)):
         outcome = measured()
         most = kind.rate_per_s * multiplier * duration_s + 1
         if rule == "current":
-            figures = {"max_us": (bound["latency_ns_max"] + 1) / 1000}
+            figures = {"max_us": ((bound.latency_ns_max or 0) + 1) / 1000}
         else:
             # However many requests there may be, so much latency is too much for their mean.
-            figures = {"mean_us": bound["sum_ns_max"] / most / 1000}
+            figures = {"mean_us": (bound.sum_ns_max or 0) / most / 1000}
         outcome["kinds"][position]["latency"] |= figures
         assert passes(rule, multiplier, outcome) == (False, False)
 
@@ -264,7 +264,7 @@ def test_designs_are_rated_from_one_image(
     for spec in (spec for spec in native.specs if "out" not in spec):
         multiplier = int(spec["workload"].removeprefix("act@"))
         assert spec["requests"] == RATE_PER_S * multiplier * 60
-        assert (spec["seed"], spec["image"], spec["state"]) == (7, images[0]["out"], {})
+        assert (spec["seed"], spec["image"], spec.get("state")) == (7, images[0]["out"], None)
         assert spec["kinds"]["slices"] == 24
     tested = [step["multiplier"] for step in document["steps"] if step["design"] == "base"]
     assert tested == sorted(set(tested))

@@ -25,13 +25,12 @@ from conftest import RunCommand, read_json, start
 from tinytail import engine, explaining, keeping
 from tinytail.causes import family
 from tinytail.comparing import Plan
-from tinytail.engine import RequestTimelinesTarget
 from tinytail.explaining import describing, ranking
 from tinytail.explaining.folder import Geometry
 from tinytail.explaining.ranking import rank, rank_of
 from tinytail.explaining.timelines import RequestTimeline, TimelineSegment
+from tinytail.option_types import RequestTimelinesSpec, TraceOptions, Transform
 from tinytail.side_by_side import execute
-from tinytail.transforms import Transform
 
 RUN = ("--device", "ttflash-small", "--workload", "randrw70-qd16")
 DESIGNS = ("base", "ttflash")
@@ -303,7 +302,7 @@ def test_the_manifest_repeats_the_comparison(
         device="ttflash-small",
         workload="own.trace",
         state={"live_percent": 30},
-        trace=tinytail.tracing.TraceOptions(time_unit="ns"),
+        trace=TraceOptions(time_unit="ns"),
         transform=Transform(window_s=(0.0, 0.01), repeat=2),
         windows=7,
         out="kept",
@@ -316,7 +315,7 @@ def test_the_manifest_repeats_the_comparison(
     assert replace(plan, out=None) == opened.plan()
     monkeypatch.chdir(there)
     opened = explaining.open_results(str(here / "kept"))
-    spec = opened.run_spec(opened.designs[0], RequestTimelinesTarget(str(there), 1))
+    spec = opened.run_spec(opened.designs[0], RequestTimelinesSpec(path=str(there), slowest=1))
     assert spec.workload == str(here / "own.trace")
     result = tinytail.engine.run(spec, tinytail.engine.Control())
     assert result["event_hash"] == opened.designs[0].event_hash
@@ -363,7 +362,7 @@ def edit_file(folder: Path) -> None:
 
 def edit_manifest(folder: Path) -> None:
     manifest = folder / "manifest.json"
-    manifest.write_text(manifest.read_text().replace('"seed": 1,', '"seed": 2,'))
+    manifest.write_text(manifest.read_text().replace('"partial": false', '"partial": true'))
 
 
 def cut_manifest(folder: Path) -> None:

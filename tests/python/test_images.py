@@ -130,15 +130,12 @@ def test_every_option_of_create_reaches_the_native_module(
             "seed": 7,
             "state": {"live_percent": 80, "ageing": "steady"},
             "workload": "dtrs",
-            "format": "ascii",
-            "time_unit": "us",
-            "ops": "write=0,read=1",
-            "unit": None,
-            "trace_device": None,
-            "event": "Q",
-            "reorder_ms": None,
-            "queue_depth": None,
-            "columns": None,
+            "trace": {
+                "format": "ascii",
+                "time_unit": "us",
+                "ops": "write=0,read=1",
+                "event": "Q",
+            },
         }
     ]
 

@@ -18,6 +18,7 @@ import pytest
 import tinytail
 from tinytail import engine
 from tinytail.comparing import Plan
+from tinytail.option_types import RunSpec
 from tinytail.reproduction.store import Store
 
 ROOT = Path(__file__).parents[2]
@@ -289,7 +290,7 @@ def test_measuring_goes_on_where_it_was_interrupted(
     made: list[str] = []
     run = engine.run
 
-    def counted(spec: engine.RunSpec, control: engine.Control) -> dict[str, Any]:
+    def counted(spec: RunSpec, control: engine.Control) -> dict[str, Any]:
         made.append(spec.design)
         return run(spec, control)
 

@@ -366,7 +366,7 @@ def test_every_run_of_the_full_tier_can_be_prepared(tmp_path: Path) -> None:
             assert lab.needs(name) is None, name
         runs = [run for name in GCPAR.experiments for run in lab.runs(name)]
         closed: Any = lab.runs("throughput.mds_0")[0].spec
-        assert (closed.trace.queue_depth, closed.warm_up) == (32, False)
+        assert (closed.trace.queue_depth, closed.no_warm_up) == (32, True)
     assert len({run.key for run in runs}) == len(runs), "no run is made twice"
 
 

@@ -134,9 +134,7 @@ def test_cancelled_reading_ends_as_interrupted(endless: Path) -> None:
     control = engine.Control()
     control.cancel()
     with pytest.raises(KeyboardInterrupt):
-        engine.describe_trace(
-            endless, tinytail.tracing.TraceOptions(), tinytail.Transform(), control, None
-        )
+        engine.describe_trace(endless, tinytail.TraceOptions(), tinytail.Transform(), control, None)
 
 
 @pytest.mark.parametrize("sign", [signal.SIGINT, signal.SIGTERM])

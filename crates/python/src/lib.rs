@@ -248,23 +248,23 @@ fn workload(name_or_path: &str, given: Vec<String>) -> PyResult<String> {
 #[serde(deny_unknown_fields)]
 struct Inspection {
     spooled: Option<PathBuf>,
-    options: TraceOptions,
+    trace: TraceOptions,
     transform: Transform,
 }
 
 #[pyfunction]
 fn trace_info(py: Python<'_>, path: &str, inspection_json: &str, control: &Control) -> PyResult<String> {
-    let Inspection { spooled, options, transform } = options(inspection_json)?;
+    let Inspection { spooled, trace, transform } = options(inspection_json)?;
     let reading = control.reading(spooled);
-    let inspect = || Trace::open_watched(Path::new(path), &options, &reading)?.info_transformed(&transform);
+    let inspect = || Trace::open_watched(Path::new(path), &trace, &reading)?.info_transformed(&transform);
     json(&py.detach(inspect).map_err(|error| workload_error(&error))?)
 }
 
 #[pyfunction]
 fn trace_beginning(path: &str, inspection_json: &str) -> PyResult<()> {
-    let Inspection { spooled, options, .. } = options(inspection_json)?;
+    let Inspection { spooled, trace, .. } = options(inspection_json)?;
     let reading = Reading { spooled, ..Reading::default() };
-    Trace::check_beginning(Path::new(path), &options, &reading).map_err(|error| workload_error(&error))
+    Trace::check_beginning(Path::new(path), &trace, &reading).map_err(|error| workload_error(&error))
 }
 
 /// How a workload is written as a trace.
@@ -272,7 +272,7 @@ fn trace_beginning(path: &str, inspection_json: &str) -> PyResult<()> {
 #[serde(deny_unknown_fields)]
 struct Conversion {
     spooled: Option<PathBuf>,
-    options: TraceOptions,
+    trace: TraceOptions,
     transform: Transform,
     requests: Option<u64>,
     seed: u64,
@@ -283,9 +283,9 @@ struct Conversion {
 
 #[pyfunction]
 fn trace_convert(py: Python<'_>, input: &str, output: &str, conversion_json: &str, control: &Control) -> PyResult<String> {
-    let Conversion { spooled, options, transform, requests, seed, force, settings } = options(conversion_json)?;
+    let Conversion { spooled, trace, transform, requests, seed, force, settings } = options(conversion_json)?;
     let reading = control.reading(spooled);
-    let resolve = || Workload::resolve_watched(input, &options, settings.workload(), &reading)?.transformed(&transform);
+    let resolve = || Workload::resolve_watched(input, &trace, settings.workload(), &reading)?.transformed(&transform);
     let convert = || resolve()?.convert(Path::new(output), seed, requests, force);
     json(&py.detach(convert).map_err(|error| workload_error(&error))?)
 }

@@ -1,9 +1,11 @@
-//! The documents that `tinytail compare` and `tinytail certify act` write. What is declared here the Python package makes of the
-//! outcomes of runs. Schemas, Python types and pages follow from it; this test writes the schemas anew:
+//! The documents that `tinytail compare` and `tinytail certify act` write, and what they ask the engine for. What is declared here
+//! the Python package makes of the outcomes of runs. Schemas, Python types and pages follow from it; this test writes the schemas anew:
 //! `UPDATE_EXPECT=1 cargo test --release -p tinytail-simulator documents`.
 #![expect(dead_code, reason = "these types are declared for their schemas")]
 
+use crate::image::CreateSpec;
 use crate::outcome::{Outcome, StateNote};
+use crate::run::Spec;
 use expect_test::expect_file;
 use schemars::generate::SchemaSettings;
 use schemars::transform::RecursiveTransform;
@@ -407,22 +409,40 @@ fn strict(schema: &mut Schema) {
     if schema.get("type").is_some_and(|of| of.to_string().contains("\"number\"")) && !bounded {
         schema.insert("minimum".into(), 0.into());
     }
+    schema.remove("format");
+    schema.remove("default");
+    one_line(schema);
+}
+
+fn one_line(schema: &mut Schema) {
     if let Some(Value::String(text)) = schema.get_mut("description") {
         *text = text.split_whitespace().collect::<Vec<_>>().join(" ").replace("`None`", "`null`");
     }
-    schema.remove("format");
-    schema.remove("default");
 }
 
-fn schema<T: JsonSchema>(title: &str) -> String {
-    let settings = SchemaSettings::draft2020_12().for_serialize().with_transform(RecursiveTransform(strict));
+fn schema<T: JsonSchema>(title: &str, settings: SchemaSettings) -> String {
     let mut schema = settings.into_generator().into_root_schema_for::<T>();
     schema.insert("title".into(), title.into());
     format!("{}\n", serde_json::to_string_pretty(&schema).unwrap())
 }
 
+/// What the engine is asked for: the options of runs, which `tinytail compare` and others offer.
+#[derive(JsonSchema)]
+struct Specs {
+    /// One run of one design.
+    run: Spec,
+    /// An image of an aged drive.
+    image: CreateSpec,
+}
+
 #[test]
 fn the_schemas_of_documents_are_those_that_are_shipped() {
-    expect_file!["../../../python/tinytail/schema/compare.schema.json"].assert_eq(&schema::<Comparison>("tinytail comparison"));
-    expect_file!["../../../python/tinytail/schema/certify.schema.json"].assert_eq(&schema::<Certification>("tinytail certification"));
+    let results = || SchemaSettings::draft2020_12().for_serialize().with_transform(RecursiveTransform(strict));
+    let compare = schema::<Comparison>("tinytail comparison", results());
+    expect_file!["../../../python/tinytail/schema/compare.schema.json"].assert_eq(&compare);
+    let certify = schema::<Certification>("tinytail certification", results());
+    expect_file!["../../../python/tinytail/schema/certify.schema.json"].assert_eq(&certify);
+    // As they are when all keys are written: a schema has no other order of keys than that of those it needs.
+    let specs = SchemaSettings::draft2020_12().for_serialize().with_transform(RecursiveTransform(one_line));
+    expect_file!["../../../python/tinytail/schema/specs.schema.json"].assert_eq(&schema::<Specs>("tinytail specs", specs));
 }

@@ -1,13 +1,14 @@
 //! Which kinds of requests a run measures apart.
 
 use crate::run::RunError;
+use schemars::JsonSchema;
 use serde::Deserialize;
 use tinytail_core::host::CommandKind;
 use tinytail_core::units::SECTOR_BYTES;
 use tinytail_metrics::kinds::{Kind, Kinds, Limits, SLICES_MAX};
 
 /// Kinds of requests whose latencies are kept apart and compared with limits.
-#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct KindsSpec {
     /// The kinds.
@@ -21,7 +22,7 @@ pub struct KindsSpec {
 }
 
 /// Requests of one kind and size.
-#[derive(Debug, Clone, Copy, PartialEq, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct KindSpec {
     /// What they do.
@@ -35,7 +36,7 @@ pub struct KindSpec {
 }
 
 /// A read or a write.
-#[derive(Debug, Clone, Copy, PartialEq, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum ReadOrWrite {
     /// Reads.

@@ -12,7 +12,9 @@ use crate::settings::Settings;
 use crate::wear::erases_so_far;
 use crate::without::without;
 use nix::sys::resource::{UsageWho, getrusage};
+use schemars::JsonSchema;
 use serde::Deserialize;
+use serde_json::{Map, Value, json};
 use std::path::PathBuf;
 use std::sync::Arc;
 use thiserror::Error;
@@ -35,9 +37,10 @@ use tinytail_workload::{
     InputKind, Note, Pacing, Reading, Source, SourceContext, Streams, TraceOptions, Transform, Workload, WorkloadError,
 };
 
-/// What to run.
-#[derive(Debug, Clone, PartialEq, Deserialize)]
+/// What a run of one design needs.
+#[derive(Debug, Clone, PartialEq, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
+#[schemars(rename = "RunSpec")]
 pub struct Spec {
     /// Name or path of the device.
     pub device: String,
@@ -46,58 +49,68 @@ pub struct Spec {
     /// Name or path of the workload.
     pub workload: String,
     /// The file that holds what was read from a pipe, if the workload's name is that of a pipe or `-`.
-    #[serde(default)]
     pub spooled: Option<PathBuf>,
-    /// How to read a trace.
-    #[serde(flatten)]
-    pub options: TraceOptions,
+    /// How a trace is read and paced.
+    #[serde(default)]
+    pub trace: TraceOptions,
     /// What is done to the requests of a trace or a stand-in.
     #[serde(default)]
     pub transform: Transform,
-    /// Number of requests, if not the workload's own.
+    /// How many requests to run; all that the workload has if not given.
+    #[schemars(range(min = 1))]
     pub requests: Option<u64>,
-    /// Seed of ageing and generators.
+    /// Seed of whatever is random. The same input with the same seed gives the same results.
+    #[serde(default = "seed")]
     pub seed: u64,
-    /// Check the data of every read.
+    /// Check every read against what was last written there.
+    #[serde(default)]
     pub verify: bool,
-    /// The drive is warmed up before the measured part.
-    #[serde(default = "yes")]
-    pub warm_up: bool,
-    /// Simulated seconds that a write may spend in the device, 1 to `WRITE_STALL_S_MAX`; longer, and the run ends as stuck.
+    /// The most windows that the series over time in the results may have.
+    #[serde(default = "windows")]
+    #[schemars(range(min = 1, max = WINDOWS_MAX))]
+    pub windows: u32,
+    /// Measure from the starting state itself, as `tinytail serve` does, instead of playing a trace once before, or a generator until
+    /// it has filled the write buffer.
+    #[serde(default)]
+    pub no_warm_up: bool,
+    /// Simulated seconds that a write may spend in the device. One that takes longer ends the run, with what was served until then:
+    /// writes that get nowhere would have it go on for ever. Where bursts are more than a drive keeps up with, a backlog may last
+    /// longer.
     #[serde(default = "write_stall_s")]
+    #[schemars(range(min = 1, max = WRITE_STALL_S_MAX))]
     pub write_stall_s: u64,
     /// Values of the starting state that replace the device's.
     #[serde(default)]
+    #[schemars(with = "Map<String, Value>")]
     pub state: toml::Table,
     /// Values that are given beside the files of device, design and workload.
     #[serde(default)]
+    #[schemars(with = "Vec<String>", extend("default" = []))]
     pub settings: Settings,
     /// Path of an image to start from, instead of ageing.
-    #[serde(default)]
     pub image: Option<String>,
     /// Where to log every request, if anywhere.
     pub log: Option<LogSpec>,
-    /// The most windows that the series over time may have.
-    pub windows: u32,
     /// Which request timelines are kept, and where, if any are.
-    #[serde(default)]
     pub request_timelines: Option<RequestTimelinesSpec>,
     /// Causes that take no time, from the aged drive on.
     #[serde(default)]
     pub without: Vec<String>,
     /// Where a timeline goes, and of what, if anywhere.
-    #[serde(default)]
     pub timeline: Option<TimelineSpec>,
     /// Which kinds of requests are measured apart, if any are.
-    #[serde(default)]
     pub kinds: Option<KindsSpec>,
     /// Other designs, whose capacity bounds the workload's addresses as well: those that this one is compared with.
     #[serde(default)]
     pub beside: Vec<String>,
 }
 
-fn yes() -> bool {
-    true
+fn seed() -> u64 {
+    1
+}
+
+fn windows() -> u32 {
+    WINDOWS
 }
 
 fn write_stall_s() -> u64 {
@@ -105,37 +118,15 @@ fn write_stall_s() -> u64 {
 }
 
 impl Spec {
-    /// A run of a device, a design and a workload as they are: from seed 1, without a check of the data, with nothing kept but its
-    /// outcome and as many windows as a log has by default.
+    /// A run of a device, a design and a workload as they are, with the default of everything else.
     pub fn new(device: &str, design: &str, workload: &str) -> Self {
-        Self {
-            device: device.into(),
-            design: design.into(),
-            workload: workload.into(),
-            spooled: None,
-            options: TraceOptions::default(),
-            transform: Transform::default(),
-            requests: None,
-            seed: 1,
-            verify: false,
-            warm_up: true,
-            write_stall_s: WRITE_STALL_S,
-            state: toml::Table::new(),
-            settings: Settings::default(),
-            image: None,
-            log: None,
-            windows: WINDOWS,
-            request_timelines: None,
-            without: Vec::new(),
-            timeline: None,
-            kinds: None,
-            beside: Vec::new(),
-        }
+        let named = json!({ "device": device, "design": design, "workload": workload });
+        serde_json::from_value(named).expect("everything else has a default")
     }
 }
 
 /// Timelines of requests of the measured part.
-#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct RequestTimelinesSpec {
     /// The folder of their files, which must exist.
@@ -148,26 +139,23 @@ pub struct RequestTimelinesSpec {
 }
 
 /// A timeline of the measured part or of a window of it.
-#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct TimelineSpec {
     /// The file, which is replaced if it exists.
     pub path: String,
     /// Since when and up to when, in nanoseconds since the measured part began; all of it if not given.
-    #[serde(default)]
     pub window_ns: Option<(u64, u64)>,
     /// Slices at most, if not the usual number.
-    #[serde(default)]
     pub slices_max: Option<u64>,
     /// How many of the slowest reads are shown, if not the usual number.
-    #[serde(default)]
     pub slow_reads: Option<usize>,
     /// The command that repeats the run, for the file.
     pub command: String,
 }
 
 /// A log of every request of the measured part.
-#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct LogSpec {
     /// The file, which is replaced if it exists.
@@ -249,7 +237,7 @@ fn run_changed(spec: &Spec, control: &Control, shared: &Shared, change: impl FnO
     }
     control.enter(Phase::Reading, 0);
     let reading = Reading { spooled: spec.spooled.clone(), watch: Arc::clone(control.watch()), seen: Arc::clone(shared.seen()) };
-    let resolved = Workload::resolve_watched(&spec.workload, &spec.options, spec.settings.workload(), &reading)?;
+    let resolved = Workload::resolve_watched(&spec.workload, &spec.trace, spec.settings.workload(), &reading)?;
     let workload = resolved.transformed(&spec.transform)?;
     if spec.requests == Some(0) {
         return Err(RunError::Failed("0 requests were asked for; at least 1 is needed".into()));
@@ -398,7 +386,7 @@ fn run_with<M: Measures>(
     let mut ending = if control.is_cancelled() { Ending::Cancelled } else { Ending::Complete };
     let mut warm_up = "none".to_string();
     let mut kept = None;
-    if ending == Ending::Complete && spec.warm_up {
+    if ending == Ending::Complete && !spec.no_warm_up {
         (ending, warm_up, kept) = warm(&mut drive, workload, spec, &context, control)?;
     }
     if let Ending::Unread(why) = ending {

@@ -30,7 +30,7 @@ fn one_page(device: &str) -> Outcome {
     let lines: String = (0..3000).map(|i| format!("{} 0 0 8 {}\n", i * 10, i % 2)).collect();
     let file = file(&format!("{device}.trace"), &lines);
     let mut spec = Spec::new(device, "base", file.to_str().unwrap());
-    spec.options.time_unit = Some(TimeUnit::Microseconds);
+    spec.trace.time_unit = Some(TimeUnit::Microseconds);
     played(&spec, file.clone())
 }
 

@@ -36,7 +36,7 @@ fn create(out: &std::path::Path, design: &str, given: &str) -> image::Info {
         settings: Settings::default(),
         workload: None,
         spooled: None,
-        options: TraceOptions::default(),
+        trace: TraceOptions::default(),
     };
     image::create(&spec, &Control::default()).unwrap()
 }
@@ -113,7 +113,7 @@ fn padding_of_a_superpage_drive_is_part_of_its_image() {
         settings: Settings::default(),
         workload: None,
         spooled: None,
-        options: TraceOptions::default(),
+        trace: TraceOptions::default(),
     };
     image::create(&spec, &Control::default()).unwrap();
     let of = |image| Spec { requests: Some(2000), seed: 3, image, ..Spec::new(device, design, "randrw70-qd16") };
@@ -200,7 +200,7 @@ fn an_image_is_whole_or_not_there_at_all() {
         settings: Settings::default(),
         workload: None,
         spooled: None,
-        options: TraceOptions::default(),
+        trace: TraceOptions::default(),
     };
     assert!(image::create(&spec, &control).is_err());
     assert_eq!(std::fs::read_to_string(&path).unwrap(), "what was there before");
@@ -239,7 +239,7 @@ fn pages_that_the_image_lacks_are_told() {
         settings: Settings::default(),
         workload: Some(spec.workload.clone()),
         spooled: None,
-        options: TraceOptions::default(),
+        trace: TraceOptions::default(),
     };
     image::create(&create, &Control::default()).unwrap();
     let outcome = run(&spec, &Control::default()).unwrap();

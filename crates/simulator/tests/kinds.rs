@@ -88,7 +88,7 @@ fn an_image_fits_designs_of_its_layout_unless_its_victims_are_those_of_another()
     let path = |name: &str| folder.path().join(name).to_str().unwrap().to_string();
     let device = "lowlatency-240g-small";
     let create = |out: &str, state: toml::Table| {
-        let (seed, workload, options) = (1, None, TraceOptions::default());
+        let (seed, workload, trace) = (1, None, TraceOptions::default());
         let spec = CreateSpec {
             out: out.into(),
             device: device.into(),
@@ -98,7 +98,7 @@ fn an_image_fits_designs_of_its_layout_unless_its_victims_are_those_of_another()
             settings: none(),
             workload,
             spooled: None,
-            options,
+            trace,
         };
         image::create(&spec, &Control::default()).unwrap();
     };

@@ -200,7 +200,7 @@ fn reads_get_on_while_every_plane_of_a_full_drive_collects() {
         let mut spec = spec(design, "randrw70-qd16", 3000);
         spec.device = "modern-qlc-4t-small".into();
         spec.state = "free_percent = 3.0".parse().unwrap();
-        spec.warm_up = false;
+        spec.no_warm_up = true;
         let outcome = run(&spec, &Control::default()).unwrap();
         assert_eq!((outcome.stuck, outcome.read.count + outcome.write.count), (None, 3000), "{design}");
         assert!(outcome.wear.erases_least > 0, "{design}: a plane has not collected");

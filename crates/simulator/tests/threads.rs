@@ -359,7 +359,7 @@ fn what_was_folded_is_said_with_the_result() {
     let path = std::env::temp_dir().join(format!("tinytail-{}-folded.trace", std::process::id()));
     std::fs::write(&path, lines).unwrap();
     let mut spec = spec(path.to_str().unwrap(), None);
-    spec.options.time_unit = Some("us".parse().unwrap());
+    spec.trace.time_unit = Some("us".parse().unwrap());
     let error = run(&spec, &Control::default()).unwrap_err();
     assert!(matches!(error, RunError::Workload(_)) && error.to_string().contains("--fit fold folds"), "{error}");
     spec.transform.fit = Some(tinytail_workload::Fit::Fold);

@@ -20,8 +20,7 @@ use crate::synthetic::Synthetic;
 use crate::synthetic::profile::Profile;
 use crate::synthetic::profile_table::ProfileTable;
 use crate::synthetic::table::SyntheticTable;
-use crate::trace::units::{AddressUnit, DeviceName, Event, OpCodes, TimeUnit};
-use crate::trace::{Columns, TraceOptions};
+use crate::trace::{TraceOptions, TraceTable};
 use crate::transform::Transform;
 
 /// The sections of a workload file.
@@ -95,34 +94,6 @@ pub(crate) struct TraceFile {
     pub(crate) options: TraceOptions,
 }
 
-/// A trace and what its format does not fix.
-#[derive(Debug, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
-#[serde(deny_unknown_fields)]
-pub(crate) struct TraceTable {
-    /// The trace's file name, looked for beside the workload file and in the folder that TINYTAIL_TRACES names. Not in the
-    /// sidecar file of a trace.
-    file: Option<String>,
-    /// Name of the format; found from the content without it.
-    format: Option<String>,
-    /// Unit of the times.
-    time_unit: Option<TimeUnit>,
-    /// Operation codes, such as `write=0,read=1`.
-    ops: Option<OpCodes>,
-    /// Unit of addresses and sizes.
-    unit: Option<AddressUnit>,
-    /// Keep only the requests to this device, given by its number or its name.
-    device: Option<DeviceName>,
-    /// The event that counts as a request's arrival, for formats that record several.
-    event: Option<Event>,
-    /// How late a line may be, in milliseconds; later ones are faults, earlier ones are put in order.
-    reorder_ms: Option<u64>,
-    /// Play in closed loop: this many requests are always outstanding.
-    queue_depth: Option<u32>,
-    /// What the columns of a delimited text mean, such as `time:us,op,lba:sectors,len:bytes`.
-    columns: Option<Columns>,
-}
-
 /// One of several traces that share a drive.
 #[derive(Debug, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
@@ -141,11 +112,6 @@ impl TraceTable {
             Some(file) => Ok(TraceFile { file, options: self.options() }),
             None => Err(check.fault("file", "is missing: the trace's file name")),
         }
-    }
-
-    fn options(self) -> TraceOptions {
-        let Self { file: _, format, time_unit, ops, unit, device, event, reorder_ms, queue_depth, columns } = self;
-        TraceOptions { format, time_unit, ops, unit, device, event, reorder_ms, queue_depth, columns }
     }
 }
 

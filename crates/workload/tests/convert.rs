@@ -349,7 +349,7 @@ fn what_is_made_by_rule_has_no_transforms() {
 fn every_format_is_transformed_and_written() {
     let folder = Folder::new("formats");
     let fio = folder.file("log", "fio version 3 iolog\n0 /dev/a write 0 4096\n1000 /dev/b read 8192 4096\n3000 /dev/a read 4096 4096\n");
-    let options = TraceOptions { device: Some("/dev/a".into()), ..TraceOptions::default() };
+    let options = TraceOptions { trace_device: Some("/dev/a".into()), ..TraceOptions::default() };
     let late = Transform { window_s: Some((0.002, 1.0)), offset_bytes: Some(1 << 20), ..no_transform() };
     let kept = resolve(&fio, &options).unwrap().transformed(&late).unwrap();
     assert_eq!(shape(&requests(&kept)), [(0, 2056, 8)]);

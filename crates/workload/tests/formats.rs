@@ -190,18 +190,18 @@ fn devices_have_names_where_the_trace_gives_them() {
     // In the order in which they appear, each with a queue of its own.
     let second = Arrival { queue: 1, ..read(US, 2048, 1) };
     assert_eq!(play(&path, &none()).unwrap(), [write(0, 0, 8), second, read(2 * US, 1, 1)]);
-    let chosen = |name: &str| TraceOptions { device: Some(name.into()), ..none() };
+    let chosen = |name: &str| TraceOptions { trace_device: Some(name.into()), ..none() };
     assert_eq!(play(&path, &chosen("/a")).unwrap(), [read(0, 0, 1)]);
     assert!(notes(&path, &chosen("/b")).contains("only the requests to device /b, one of 2"));
     let text = message(play(&path, &chosen("/c")), &folder);
     assert!(text.contains("no request is to device /c; the trace's devices are /b, /a"), "{text}");
     let blkparse = folder.file("b", "8,0 1 2 0.0 5 D W 8 + 8 [x]\n8,16 1 2 0.1 5 D W 16 + 8 [x]\n");
     assert_eq!(play(&blkparse, &chosen("8,16")).unwrap(), [write(0, 16, 8)]);
-    let sidecar = folder.file("b.toml", "device = \"8,0\"\n");
+    let sidecar = folder.file("b.toml", "trace_device = \"8,0\"\n");
     assert_eq!(play(&blkparse, &none()).unwrap(), [write(0, 8, 8)]);
-    std::fs::write(sidecar, "device = -1\n").unwrap();
+    std::fs::write(sidecar, "trace_device = -1\n").unwrap();
     let text = message(play(&blkparse, &none()), &folder);
-    assert!(text.contains("b.toml:1: `device` is -1"), "{text}");
+    assert!(text.contains("b.toml:1: `trace_device` is -1"), "{text}");
     let many: String = (0..40).map(|device| format!("{device},R,0,512,{device}\n")).collect();
     let text = message(play(&folder.file("m", many), &chosen("99")), &folder);
     assert!(text.ends_with("18, 19 and 20 more"), "{text}");

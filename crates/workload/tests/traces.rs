@@ -241,7 +241,7 @@ fn options_that_do_not_apply_are_refused() {
     check(microseconds(), "the time unit us (given as an option) contradicts the format msr, whose times are in 100ns");
     check(TraceOptions { ops: Some("write=0,read=1".parse().unwrap()), ..options(None) }, "do not apply to the format msr");
     check(TraceOptions { unit: Some("sectors".parse().unwrap()), ..options(None) }, "whose addresses are in bytes");
-    check(TraceOptions { device: Some(7.into()), ..options(None) }, "no request is to device 7; the trace's devices are 0");
+    check(TraceOptions { trace_device: Some(7.into()), ..options(None) }, "no request is to device 7; the trace's devices are 0");
     check(TraceOptions { format: Some("ascci".into()), ..options(None) }, "did you mean `ascii`?");
     check(TraceOptions { format: Some("ascii".into()), ..microseconds() }, "m, line 1, column 2 (device): found the end of the line");
     assert!(play(&msr, &options(Some(TimeUnit::HundredNanoseconds))).is_ok());
@@ -259,7 +259,7 @@ fn devices_are_laid_side_by_side_or_one_is_chosen() {
     assert!(workload.notes.iter().any(|note| note.starts_with("2 devices laid one after another")));
     assert_eq!(workload.end_sector(), Some(9097));
 
-    let chosen = TraceOptions { device: Some(2.into()), ..microseconds() };
+    let chosen = TraceOptions { trace_device: Some(2.into()), ..microseconds() };
     assert_eq!(play(&trace, &chosen).unwrap(), [write(0, 0, 4096)]);
     let single = folder.file("s", "7 4 100 10 1\n");
     assert_eq!(play(&single, &microseconds()).unwrap(), [read(0, 100, 10)]);

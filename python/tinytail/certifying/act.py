@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
+from tinytail.option_types import KindSpec
 from tinytail.result_types import Condition, RuleName, Test
 
 NS_PER_S = 1_000_000_000
@@ -70,24 +71,23 @@ class Rule:
         of = kind if self.name == "paper" else LARGE_READS
         return of.period_ns(multiplier)
 
-    def bounds(self, multiplier: int, duration_s: int) -> list[dict[str, Any]]:
+    def bounds(self, multiplier: int, duration_s: int) -> tuple[KindSpec, ...]:
         """The kinds as a run measures them, each with what makes a run hopeless.
 
         That is when the stress test has failed whatever comes: latencies that add up to the limit
         of their mean times more requests than there will be, or a lag of ACT's most.
         """
-        found: list[dict[str, Any]] = []
+        found = []
         for kind in KINDS:
-            bound = {"kind": kind.kind, "bytes": kind.bytes}
             if self.name == "current":
                 most = LAG_NS_MAX + round(kind.period_ns(multiplier))
-                found.append(bound | {"latency_ns_max": most})
+                found.append(KindSpec(kind=kind.kind, bytes=kind.bytes, latency_ns_max=most))
             else:
                 # The run's number of requests is cut off by their sum: one kind may have one more.
                 requests = kind.rate_per_s * multiplier * duration_s + 2
                 most = round(requests * self._mean_ns_max(kind, multiplier)) + 1
-                found.append(bound | {"sum_ns_max": most})
-        return found
+                found.append(KindSpec(kind=kind.kind, bytes=kind.bytes, sum_ns_max=most))
+        return tuple(found)
 
     def conditions(
         self, multiplier: int, kinds: Sequence[Mapping[str, Any]]

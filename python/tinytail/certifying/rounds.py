@@ -13,10 +13,9 @@ from tinytail.certifying.act import LIMITS, RATE_PER_S, SLICES, Rule, judge
 from tinytail.certifying.results import Step
 from tinytail.certifying.search import Search
 from tinytail.errors import kind_of
+from tinytail.option_types import ImageSpec, KindsSpec, RunSpec
 from tinytail.result_types import DesignError
 from tinytail.runner import DesignProgress, Job, ProgressCallback, Runner, run_one
-from tinytail.tracing import NOTHING_SAID
-from tinytail.transforms import Transform
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,29 +33,24 @@ class Common:
         """How many requests a run at a multiplier has."""
         return RATE_PER_S * multiplier * self.duration_s
 
-    def spec(self, design: str, image: str, multiplier: int) -> engine.RunSpec:
+    def spec(self, design: str, image: str, multiplier: int) -> RunSpec:
         """What a run at a multiplier needs."""
-        return engine.RunSpec(
+        return RunSpec(
             device=self.device,
             design=design,
             workload=f"act@{multiplier}",
-            trace=NOTHING_SAID,
-            transform=Transform(),
             requests=self.requests(multiplier),
             seed=self.seed,
-            verify=False,
-            state={},
             image=image,
             # The image has the state.
             settings=arguments.without_state(self.settings),
-            log=None,
             windows=1,
-            kinds={
-                "of": self.rule.bounds(multiplier, self.duration_s),
-                "limits_ns": [limit.ns for limit in LIMITS],
-                "duration_ns": self.duration_s * 1_000_000_000,
-                "slices": SLICES,
-            },
+            kinds=KindsSpec(
+                of=self.rule.bounds(multiplier, self.duration_s),
+                limits_ns=tuple(limit.ns for limit in LIMITS),
+                duration_ns=self.duration_s * 1_000_000_000,
+                slices=SLICES,
+            ),
         )
 
 
@@ -146,14 +140,12 @@ class Rounds:
     def _aged(self, case: Case, number: int, report: ProgressCallback | None) -> str:
         path = str(self._folder / f"{number}.image")
         common = self._common
-        spec = engine.ImageSpec(
+        spec = ImageSpec(
             out=path,
             device=common.device,
             design=case.design,
             seed=common.seed,
             state=common.state,
-            workload=None,
-            trace=NOTHING_SAID,
             settings=common.settings,
         )
 

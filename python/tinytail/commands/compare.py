@@ -13,24 +13,26 @@ from tinytail import fitting
 from tinytail.arguments import state_from_words
 from tinytail.bars import can_draw
 from tinytail.cli import BAD_INPUT, INTERRUPTED, OK, RUN_FAILED
-from tinytail.comparing import SEEDS_MAX, WINDOWS, WINDOWS_MAX, Plan
-from tinytail.engine import WRITE_STALL_S, WRITE_STALL_S_MAX
+from tinytail.comparing import SEEDS_MAX, Plan
 from tinytail.errors import OutputError
 from tinytail.flags import (
     DESIGNS,
+    NO_RUN_FLAGS,
     NO_TRACE_FLAGS,
     NO_TRANSFORM_FLAGS,
     DeviceName,
     JsonPath,
     PositiveOrNone,
-    Seed,
+    RunFlags,
     SetWords,
     TraceFlags,
-    TransformOptions,
+    TransformFlags,
     WorkloadName,
     whole,
 )
 from tinytail.keeping import REQUEST_TIMELINES_MAX, request_timelines_wanted
+from tinytail.option_types import RunOptions
+from tinytail.options import values
 from tinytail.output import checked_output, console_beside, print_error, stderr, write_output
 from tinytail.progress import reporter
 from tinytail.render import comparison_view
@@ -46,13 +48,10 @@ def compare(
     *,
     device: DeviceName,
     workload: WorkloadName,
-    requests: PositiveOrNone = None,
-    seed: Seed = 1,
     seeds: Annotated[int, whole(1, SEEDS_MAX)] = 1,
     jobs: PositiveOrNone = None,
     json: JsonPath = None,
     details: bool = False,
-    verify: bool = False,
     reference: str | None = None,
     state: list[str] | None = None,
     settings: SetWords = None,
@@ -60,18 +59,16 @@ def compare(
     log: str | None = None,
     report: str | None = None,
     figures: str | None = None,
-    windows: Annotated[int, whole(1, WINDOWS_MAX)] = WINDOWS,
     out: str | None = None,
     request_timelines: Annotated[int | None, whole(0, REQUEST_TIMELINES_MAX)] = None,
     timeline: str | None = None,
     timeline_window: str | None = None,
-    no_warm_up: bool = False,
-    write_stall_s: Annotated[int, whole(1, WRITE_STALL_S_MAX)] = WRITE_STALL_S,
     no_cache: bool = False,
     strict: bool = False,
     beside: list[str] | None = None,
+    options: RunFlags = NO_RUN_FLAGS,
     trace: TraceFlags = NO_TRACE_FLAGS,
-    transform: TransformOptions = NO_TRANSFORM_FLAGS,
+    transform: TransformFlags = NO_TRANSFORM_FLAGS,
 ) -> int:
     """Run designs on the same workload, side by side, on drives aged alike.
 
@@ -88,10 +85,6 @@ def compare(
     workload
         Name of a workload (see `tinytail workloads`), path of its file or of a job file of fio
         (*.fio), or path of a trace; - is a trace on standard input.
-    requests
-        How many requests to run; all that the workload has if not given.
-    seed
-        Seed of whatever is random; the same seed gives the same results.
     seeds
         With how many seeds each design is run, from --seed on. Figures are then means over the
         seeds, with intervals from how the seeds differ; else intervals are from blocks of the run.
@@ -104,8 +97,6 @@ def compare(
     details
         Print all figures too: the whole table, every cause, the curve of the tail, what each
         technique did, and the starting state.
-    verify
-        Check every read against what was last written there.
     reference
         The design that ratios are taken to; the first one if not given.
     state
@@ -124,8 +115,6 @@ def compare(
         File for the results as one HTML page of pictures, tables and the whole configuration.
     figures
         Folder for figures for a paper, each as SVG and as PDF.
-    windows
-        The most windows that the series over time in the results may have.
     out
         Folder to keep everything in that `tinytail explain` needs: results, logs of every request
         and timelines of the slowest. One with earlier results is replaced when all went well.
@@ -138,13 +127,6 @@ def compare(
     timeline_window
         The simulated time that the timeline is of, as FROM..TO, such as 2s..2.1s; all of the
         measured part if not given.
-    no_warm_up
-        Start to measure from the starting state itself, as `tinytail serve` does, instead of
-        playing a trace once before, or a generator until it has filled the write buffer.
-    write_stall_s
-        Simulated seconds that a write may spend in the device. One that takes longer ends the run,
-        with what was served until then: writes that get nowhere would have it go on for ever. Where
-        bursts are more than a drive keeps up with, a backlog may last longer.
     no_cache
         Age the drives anew, and keep none of them for later runs; see `tinytail image cache`.
     strict
@@ -152,30 +134,23 @@ def compare(
     beside
         A design that is not run, and whose capacity bounds the workload's addresses as if it were;
         may be given several times.
-    transform
-        What is done to the requests of a trace or a stand-in.
     """
     plan = Plan(
+        **values(options, RunOptions),
         designs=fitting.designs_or_own(designs or (), device),
         device=device,
         workload=workload,
-        requests=requests,
-        seed=seed,
         seeds=seeds,
         jobs=jobs,
-        verify=verify,
         reference=reference,
         state=state_from_words(state or []),
         image=image,
         trace=trace,
         log=log,
-        windows=windows,
         out=out,
         request_timelines=request_timelines_wanted(request_timelines, out),
         timeline=timeline,
         timeline_window=timeline_window,
-        no_warm_up=no_warm_up,
-        write_stall_s=write_stall_s,
         no_cache=no_cache,
         settings=tuple(settings or ()),
         strict=strict,

@@ -20,6 +20,8 @@ from tinytail.flags import (
     TraceFlags,
     WorkloadName,
 )
+from tinytail.option_types import TraceOptions
+from tinytail.options import values
 from tinytail.output import checked_output, json_text, show_results, stderr, stdout
 from tinytail.progress import reporter
 from tinytail.render import cache_view, facts_view
@@ -72,7 +74,7 @@ def image_create(
             state=state_from_words(state or []),
             settings=settings,
             workload=workload,
-            **trace.to_document(),
+            **values(trace, TraceOptions),
             progress=report,
         )
     stdout().print(facts_view(document))

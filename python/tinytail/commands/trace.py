@@ -18,7 +18,7 @@ from tinytail.flags import (
     Seed,
     SetWords,
     TraceFlags,
-    TransformOptions,
+    TransformFlags,
 )
 from tinytail.output import checked_output, json_text, show_results, stderr, stdout
 from tinytail.progress import reporter
@@ -35,7 +35,7 @@ def info(
     /,
     *,
     options: TraceFlags = NO_TRACE_FLAGS,
-    transform: TransformOptions = NO_TRANSFORM_FLAGS,
+    transform: TransformFlags = NO_TRANSFORM_FLAGS,
     details: bool = False,
     json: JsonPath = None,
 ) -> int:
@@ -45,8 +45,6 @@ def info(
     ----------
     file
         The trace, plain or compressed with zstd or gzip; - is standard input.
-    transform
-        What is done to the requests before they are measured.
     details
         Show everything that is known, a line each.
     json
@@ -73,7 +71,7 @@ def convert(
     force: bool = False,
     settings: SetWords = None,
     options: TraceFlags = NO_TRACE_FLAGS,
-    transform: TransformOptions = NO_TRANSFORM_FLAGS,
+    transform: TransformFlags = NO_TRANSFORM_FLAGS,
 ) -> int:
     """Write the requests of a trace, transformed or not, as a trace that needs no options.
 
@@ -95,8 +93,6 @@ def convert(
     settings
         A value that replaces one of the workload's file, as SECTION.KEY=VALUE, such as
         synthetic.read_share=0.5; may be given several times.
-    transform
-        What is done to the requests.
     """
     with reporter(stderr()) as progress:
         document = convert_trace(

@@ -25,8 +25,7 @@ from tinytail.keeping import (
     named_files,
     without_multiplier,
 )
-from tinytail.tracing import TraceOptions
-from tinytail.transforms import Transform
+from tinytail.option_types import RequestTimelinesSpec, RunSpec, TraceOptions, Transform
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,25 +136,20 @@ class KeptResults:
             return os.fspath(made_in / name) if elsewhere and known else name
 
         for key in ("device", "workload", "image"):
-            document[key] = None if document[key] is None else located(document[key])
-        document["designs"] = tuple(
+            if key in document:
+                document[key] = located(document[key])
+        document["designs"] = [
             "+".join(map(located, design.split("+"))) for design in document["designs"]
-        )
-        document["settings"] = tuple(document.get("settings", ()))
-        document["beside"] = tuple(document.get("beside", ()))
+        ]
         # In other places the reference has another name, and a repetition does not need it.
         document["reference"] = None
-        transform = document["transform"]
-        if "window_s" in transform:
-            transform = transform | {"window_s": tuple(transform["window_s"])}
-        return Plan(
-            **document
-            | {"trace": TraceOptions(**document["trace"]), "transform": Transform(**transform)}
-        )
+        for key, kind in (("trace", TraceOptions), ("transform", Transform)):
+            document[key] = kind(**document.get(key, {}))
+        return Plan(**document)
 
     def run_spec(
-        self, design: KeptDesign, request_timelines: engine.RequestTimelinesTarget | None = None
-    ) -> engine.RunSpec:
+        self, design: KeptDesign, request_timelines: RequestTimelinesSpec | None = None
+    ) -> RunSpec:
         """The run of one of the designs again, from the same state and seed, without its log."""
         plan = self.plan()
         position = self.manifest["comparison"]["designs"].index(design.name)

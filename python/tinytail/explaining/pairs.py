@@ -13,6 +13,7 @@ from tinytail.errors import ResultsError, RunError, UsageError, suggestion
 from tinytail.explaining.folder import KeptDesign, KeptResults
 from tinytail.explaining.ranking import rank_of
 from tinytail.explaining.timelines import Kind
+from tinytail.option_types import LogSpec
 from tinytail.runner import ProgressCallback, run_one
 
 # Percentiles of latencies and of paired differences.
@@ -111,7 +112,7 @@ def run_without(
         )
     with tempfile.TemporaryDirectory(prefix="tinytail-") as name:
         log = Path(name, "requests.parquet")
-        target = engine.LogTarget(str(log), "tinytail explain --without")
+        target = LogSpec(path=str(log), command="tinytail explain --without")
         spec = replace(kept.run_spec(design), log=target, without=tuple(without))
         result = run_one(lambda control: engine.run(spec, control), design.name, progress)
         if result["log"]["error"] is not None:

@@ -11,6 +11,7 @@ from tinytail.errors import ResultsError, RunError
 from tinytail.explaining import timelines
 from tinytail.explaining.folder import KeptDesign, KeptResults
 from tinytail.explaining.timelines import RequestTimeline
+from tinytail.option_types import RequestTimelinesSpec
 from tinytail.runner import ProgressCallback, run_one
 
 
@@ -28,7 +29,7 @@ def replayed(
     """
     with tempfile.TemporaryDirectory(prefix="tinytail-") as name:
         folder = Path(name)
-        wanted = engine.RequestTimelinesTarget(name, slowest=0, requests=(logged.id,))
+        wanted = RequestTimelinesSpec(path=name, slowest=0, requests=(logged.id,))
         spec = kept.run_spec(design, wanted)
         result = run_one(lambda control: engine.run(spec, control), design.name, progress)
         if result["request_timelines"]["error"] is not None:

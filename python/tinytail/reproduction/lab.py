@@ -18,6 +18,8 @@ from typing import Any, TypeVar
 from tinytail import engine, memory, toml
 from tinytail.certifying import Plan
 from tinytail.errors import ConfigError, TinytailError, UsageError, WorkloadError, suggestion
+from tinytail.option_types import LogSpec, RunOptions, RunSpec, TraceOptions, Transform
+from tinytail.options import values
 from tinytail.reproduction import certified, logs
 from tinytail.reproduction.certified import Certified, Supervision
 from tinytail.reproduction.records import Experiment, Paper, Tier, Trace
@@ -25,8 +27,6 @@ from tinytail.reproduction.runs import Control, Run
 from tinytail.reproduction.store import Outcome, Store, kept_run
 from tinytail.results import DesignResult
 from tinytail.runner import ProgressCallback, Runner, cpu_count
-from tinytail.tracing import NOTHING_SAID, TraceOptions
-from tinytail.transforms import Transform
 
 _Kept = TypeVar("_Kept")
 
@@ -302,30 +302,23 @@ class Lab:
                 "design": design_key,
                 "workload": workload_key,
             }
-            spec: engine.RunSpec | Plan
+            spec: RunSpec | Plan
             if experiment.certify is not None:
                 spec = certified.plan(device, design, experiment.state, experiment.certify)
                 parts |= {"certify": dict(experiment.certify), "state": dict(experiment.state)}
             else:
-                spec = engine.RunSpec(
+                spec = RunSpec(
+                    **values(experiment, RunOptions),
                     device=device,
                     design=design,
                     workload=workload,
                     trace=options,
                     transform=Transform(**experiment.transform),
-                    requests=experiment.requests,
-                    seed=experiment.seed,
-                    verify=experiment.verify,
                     state=experiment.state,
-                    image=None,
-                    log=None,
-                    windows=experiment.windows,
-                    warm_up=experiment.warm_up,
-                    write_stall_s=experiment.write_stall_s,
                 )
                 bare = replace(spec, device="", design="", workload="")
                 parts |= {"log": experiment.log, "hit": experiment.hit}
-                parts |= {"spec": json.loads(bare.to_json())}
+                parts |= {"spec": bare.given()}
             runs.append(Run(experiment.name, label, spec, _digest(parts), experiment.cost_s))
             if experiment.log:
                 self._logged[runs[-1].key] = experiment.hit
@@ -382,7 +375,7 @@ class Lab:
                 # Its length is the experiment's, which tiers may differ in.
                 given = {"synthetic": {**given["synthetic"], "requests": experiment.requests}}
             text = toml.dumps({"summary": experiment.name, **given})
-            return self.file(text, f"{experiment.name}.toml"), NOTHING_SAID, text
+            return self.file(text, f"{experiment.name}.toml"), TraceOptions(), text
         said = TraceOptions(queue_depth=experiment.queue_depth)
         if not given.startswith("@"):
             _there("workload", given, engine.workload)
@@ -435,7 +428,7 @@ class Lab:
             assert not isinstance(control, Supervision)
             spec = run.spec
             if run.key in self._logged:
-                spec = replace(spec, log=engine.LogTarget(str(log_path), run.label))
+                spec = replace(spec, log=LogSpec(path=str(log_path), command=run.label))
             document = engine.run(spec, control)
             # A run that got stuck is an outcome: the same whenever it is made.
             if document["partial"] and document["stuck"] is None:

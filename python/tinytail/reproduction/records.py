@@ -6,8 +6,8 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from typing import Any, Literal, get_args
 
-from tinytail.engine import WRITE_STALL_S
 from tinytail.errors import ConfigError, suggestion
+from tinytail.option_types import RunOptions
 from tinytail.reproduction import conditions
 
 Kind = Literal["exact", "approx", "ratio", "range", "ordering", "trend", "rule", "formula"]
@@ -59,7 +59,7 @@ class Trace:
 
 
 @dataclass(frozen=True, slots=True)
-class Experiment:
+class Experiment(RunOptions):
     """Runs that rows share: designs on one device under one workload.
 
     `elsewhere` has designs that run on another device, by the labels under which `designs` names
@@ -71,10 +71,8 @@ class Experiment:
     CPU time. With `log`, every request is logged; `hit` are the causes of latency by which its log
     tells reads that were hit from others. With `certify`, each design is certified, instead of
     run once: arguments of `tinytail.certify_act`, whose load the workload must be. With
-    `queue_depth`, a trace or stand-in is played in closed loop; without `warm_up`, it is measured
-    from the starting state, instead of being played once before. A write may spend
-    `write_stall_s` simulated seconds in the device before the run ends. `quick` holds what
-    differs in the quick tier; without it, that tier leaves the experiment out.
+    `queue_depth`, a trace or stand-in is played in closed loop. `quick` holds what differs in the
+    quick tier; without it, that tier leaves the experiment out. The options of runs are inherited.
     """
 
     name: str
@@ -87,12 +85,6 @@ class Experiment:
     elsewhere: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     state: Mapping[str, float | str] = field(default_factory=dict)
     transform: Mapping[str, Any] = field(default_factory=dict)
-    requests: int | None = None
-    seed: int = 1
-    windows: int = 200
-    verify: bool = False
-    warm_up: bool = True
-    write_stall_s: int = WRITE_STALL_S
     log: bool = False
     hit: tuple[str, ...] = ()
     queue_depth: int | None = None

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from tinytail import engine, memory
 from tinytail.certifying import Plan
+from tinytail.option_types import RunSpec
 from tinytail.reproduction.certified import Supervision
 from tinytail.runner import MEASURED_PART, Job, Phases
 
@@ -29,7 +30,7 @@ class Run:
 
     experiment: str
     design: str
-    spec: engine.RunSpec | Plan
+    spec: RunSpec | Plan
     key: str
     cost_s: float
 

@@ -62,7 +62,7 @@ pub(super) fn image(name: &str, control: &Control) -> Result<Case, RunError> {
         settings: Settings::default(),
         workload: None,
         spooled: None,
-        options: TraceOptions::default(),
+        trace: TraceOptions::default(),
     };
     let info = create(&spec, control)?;
     control.enter(Phase::Loading, 0);

@@ -6,7 +6,9 @@ use crate::crew::{AtWork, Crew};
 use crate::image::{CpuSeconds, Header, Info, VERSION, destination, write};
 use crate::run::{Addresses, RunError, footprint, thread_cpu_seconds};
 use crate::settings::Settings;
+use schemars::JsonSchema;
 use serde::Deserialize;
+use serde_json::{Map, Value};
 use std::fs::Permissions;
 use std::io::BufWriter;
 use std::os::unix::fs::PermissionsExt;
@@ -18,8 +20,9 @@ use tinytail_metrics::Metrics;
 use tinytail_workload::{Reading, TraceOptions, Workload};
 
 /// What an image is to hold.
-#[derive(Debug, Clone, Deserialize)]
+#[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
+#[schemars(rename = "ImageSpec")]
 pub struct CreateSpec {
     /// The file to write.
     pub out: String,
@@ -31,18 +34,19 @@ pub struct CreateSpec {
     pub seed: u64,
     /// Values of the starting state that replace the device's.
     #[serde(default)]
+    #[schemars(with = "Map<String, Value>")]
     pub state: toml::Table,
     /// Values that are given beside the files of device, design and workload.
     #[serde(default)]
+    #[schemars(with = "Vec<String>", extend("default" = []))]
     pub settings: Settings,
     /// Name or path of a workload whose pages are to be mapped.
     pub workload: Option<String>,
     /// The file that holds what was read from a pipe, if the workload's name is that of a pipe or `-`.
-    #[serde(default)]
     pub spooled: Option<PathBuf>,
-    /// How to read a trace.
-    #[serde(flatten)]
-    pub options: TraceOptions,
+    /// How a trace is read.
+    #[serde(default)]
+    pub trace: TraceOptions,
 }
 
 /// Ages a drive and writes its image.
@@ -59,7 +63,7 @@ pub fn create(spec: &CreateSpec, control: &Control) -> Result<Info, RunError> {
     }
     control.enter(Phase::Reading, 0);
     let reading = Reading { spooled: spec.spooled.clone(), watch: Arc::clone(control.watch()), ..Reading::default() };
-    let resolve = |name: &String| Workload::resolve_watched(name, &spec.options, spec.settings.workload(), &reading);
+    let resolve = |name: &String| Workload::resolve_watched(name, &spec.trace, spec.settings.workload(), &reading);
     let workload = spec.workload.as_ref().map(resolve).transpose()?;
     let target = destination(&spec.out)?;
     let folder = target.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));

@@ -197,7 +197,6 @@ impl From<Columns> for String {
     }
 }
 
-#[cfg(test)]
 impl schemars::JsonSchema for Columns {
     fn schema_name() -> std::borrow::Cow<'static, str> {
         "Columns".into()

@@ -82,30 +82,55 @@ const DEVICES_MAX: usize = 65_536;
 /// How late a line may be in a trace whose recorder does not write in the order of issue, unless the user says otherwise.
 const LATE_NS_MAX: i128 = 60_000_000_000;
 
-/// What a user says about a trace. What is left out comes from the workload file, from the sidecar file, or from the format.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
-#[serde(default, deny_unknown_fields)]
-pub struct TraceOptions {
-    /// Name of the format; without it, the format is found from the content.
-    pub format: Option<String>,
-    /// Unit of the times.
-    pub time_unit: Option<TimeUnit>,
-    /// Operation codes, such as `write=0,read=1`.
-    pub ops: Option<OpCodes>,
-    /// Unit of addresses and sizes.
-    pub unit: Option<AddressUnit>,
-    /// Keep only the requests to this device.
-    #[serde(rename = "trace_device")]
-    pub device: Option<DeviceName>,
-    /// The event that counts as a request's arrival.
-    pub event: Option<Event>,
-    /// How late a line may be, in milliseconds.
-    pub reorder_ms: Option<u64>,
-    /// Play in closed loop: this many requests are always outstanding, and times do not matter.
-    pub queue_depth: Option<u32>,
-    /// What the columns of a delimited text mean, such as `time:us,op,lba:sectors,len:bytes`.
-    pub columns: Option<Columns>,
+/// Declares what can be said of a trace: as options, and as keys of files, which may name the trace's file.
+macro_rules! trace_options {
+    ($( $(#[$about:meta])* $name:ident: $of:ty, )+) => {
+        /// How a trace is read and paced; what is not given comes from the trace's format and files.
+        #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+        #[serde(default, deny_unknown_fields)]
+        pub struct TraceOptions {
+            $( $(#[$about])* pub $name: Option<$of>, )+
+        }
+
+        /// A trace and what its format does not fix.
+        #[derive(Debug, Deserialize, schemars::JsonSchema)]
+        #[serde(deny_unknown_fields)]
+        pub(crate) struct TraceTable {
+            /// The trace's file name, looked for beside the workload file and in the folder that the environment variable
+            /// TINYTAIL_TRACES names. Not in the sidecar file of a trace.
+            pub(crate) file: Option<String>,
+            $( $(#[$about])* $name: Option<$of>, )+
+        }
+
+        impl TraceTable {
+            pub(crate) fn options(self) -> TraceOptions {
+                TraceOptions { $( $name: self.$name, )+ }
+            }
+        }
+    };
+}
+
+trace_options! {
+    /// Name of a trace's format; found from its content if not given.
+    format: String,
+    /// Unit of a trace's time column, for formats that do not fix it.
+    time_unit: TimeUnit,
+    /// Meaning of a trace's operation codes, such as write=0,read=1, for formats that do not fix it; trim and flush may be added.
+    ops: OpCodes,
+    /// Unit of a trace's addresses and sizes, for formats that do not fix it.
+    unit: AddressUnit,
+    /// Number or name of the only device of a trace that is played; all of them if not given.
+    trace_device: DeviceName,
+    /// Event that counts as a request of a trace, for formats that record several: queued, inserted or issued (D).
+    event: Event,
+    /// How late a line of a trace may be, in ms; later ones are errors.
+    reorder_ms: u64,
+    /// Play a trace or a stand-in in closed loop, with so many requests always outstanding, whatever its times are.
+    #[schemars(range(min = 1))]
+    queue_depth: u32,
+    /// What the columns of a delimited text are, with the units of time, lba and len, such as time:us,op,lba:sectors,len:bytes; _
+    /// skips one. By names: time=TIME:us,op=TYPE, and so on.
+    columns: Columns,
 }
 
 /// Options and where they come from, as a phrase for the notes.

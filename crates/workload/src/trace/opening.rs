@@ -64,7 +64,7 @@ impl Trace {
         let mut trace =
             Self { content, format, compression, settings, late_ns_max, queue_depth, device: None, notes, scan: Scan::default() };
         trace.first_pass()?;
-        trace.lay_out_devices(first(&origins, |options| options.device.as_ref()).map(|(device, _)| device))?;
+        trace.lay_out_devices(first(&origins, |options| options.trace_device.as_ref()).map(|(device, _)| device))?;
         Ok(trace)
     }
 }

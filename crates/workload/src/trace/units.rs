@@ -11,8 +11,7 @@ use crate::text;
 use crate::trace::Op;
 
 /// The unit of a trace's times.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 pub enum TimeUnit {
     /// Nanoseconds.
     #[serde(rename = "ns")]
@@ -78,8 +77,7 @@ impl FromStr for TimeUnit {
 }
 
 /// The event in the life of a request that counts as its arrival, in a format that records several.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 pub enum Event {
     /// Queued: handed to the block layer, before merging and scheduling.
     #[serde(rename = "Q")]
@@ -171,7 +169,6 @@ impl<'de> Deserialize<'de> for DeviceName {
     }
 }
 
-#[cfg(test)]
 impl schemars::JsonSchema for DeviceName {
     fn schema_name() -> std::borrow::Cow<'static, str> {
         "DeviceName".into()
@@ -186,8 +183,7 @@ impl schemars::JsonSchema for DeviceName {
 }
 
 /// The unit of a trace's addresses and sizes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum AddressUnit {
     /// Sectors of 512 bytes.
@@ -346,7 +342,6 @@ impl From<OpCodes> for String {
     }
 }
 
-#[cfg(test)]
 impl schemars::JsonSchema for OpCodes {
     fn schema_name() -> std::borrow::Cow<'static, str> {
         "OpCodes".into()

@@ -20,8 +20,7 @@ use crate::text;
 const BATCH: usize = 256;
 
 /// The least time between two bursts.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(untagged, expecting = "expected a number of seconds, or \"mean\"")]
 pub enum BurstGap {
     /// The mean time between two requests.
@@ -31,8 +30,7 @@ pub enum BurstGap {
 }
 
 /// The mean time between two requests.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum MeanGap {
     /// The mean time between two requests.

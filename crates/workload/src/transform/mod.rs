@@ -52,34 +52,36 @@ pub(crate) type Opener = Arc<dyn Fn() -> Result<Box<dyn Source>, WorkloadError> 
 /// The largest factor; its inverse is the smallest.
 const FACTOR_MAX: f64 = 1e9;
 
-/// What is done to recorded requests, in the order of these keys.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+/// What is done to the requests of a trace or a stand-in, in the order of these keys.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Transform {
-    /// Keep only this window: seconds since the first request, from and to. The first request kept is at time 0.
+    /// Keep only the requests from one time to before another, in seconds since the first request.
     pub window_s: Option<(f64, f64)>,
-    /// Keep only the window of this length, in seconds, that has the most requests.
+    /// Keep only the window of this many seconds that has the most requests, the earliest of them.
     pub busiest_s: Option<f64>,
-    /// Make bursts: requests less than so many seconds apart come at once, and later ones so long after the burst before has
-    /// completed; "mean" is the mean time between requests.
+    /// Make bursts: requests less than so many seconds apart come at once, later ones so long after the burst before has completed;
+    /// "mean" is the mean time between requests.
     pub burst_gap_s: Option<BurstGap>,
-    /// Multiply times by this: 0.5 makes the stream twice as fast.
+    /// Multiply times by this; 0.5 makes the requests come twice as fast.
     pub scale_time: Option<f64>,
-    /// Multiply sizes by this, to the nearest sector.
+    /// Multiply sizes by this, to the nearest sector; addresses stay.
     pub scale_size: Option<f64>,
-    /// Play it so many times, one after the other.
+    /// Play the requests so many times, one after the other.
+    #[schemars(range(min = 1))]
     pub repeat: Option<u64>,
-    /// Play it over and over, until there are so many requests.
+    /// Play the requests over and over, until there are so many.
+    #[schemars(range(min = 1))]
     pub repeat_to_requests: Option<u64>,
-    /// What becomes of requests that reach beyond the region; they are an error without it.
+    /// What becomes of requests that reach beyond the region, which are an error otherwise: fold moves them to the remainder of
+    /// their address, clip leaves them out, or cuts them off where they reach across the end.
     pub fit: Option<Fit>,
-    /// Size of the region in bytes, a multiple of 512; the rest of the drive without it.
+    /// Size of the region to fit requests to, in bytes, a multiple of 512; the rest of the drive if not given.
     pub region_bytes: Option<u64>,
-    /// Where the region begins, in bytes, a multiple of 512: added to every address.
+    /// Where the region begins, in bytes, a multiple of 512; added to every address.
     pub offset_bytes: Option<u64>,
     /// Mark every write as critical, a hint to drives with late-bound allocation.
-    pub critical_writes: Option<bool>,
+    pub critical_writes: bool,
 }
 
 impl Transform {
@@ -105,7 +107,7 @@ impl Transform {
             fit: self.fit.or(other.fit),
             region_bytes: self.region_bytes.or(other.region_bytes),
             offset_bytes: self.offset_bytes.or(other.offset_bytes),
-            critical_writes: self.critical_writes.or(other.critical_writes),
+            critical_writes: self.critical_writes || other.critical_writes,
         }
     }
 
@@ -270,7 +272,7 @@ impl Transform {
             notes.push(format!("addresses shifted by {offset} bytes"));
         }
         let place = Place { offset: self.offset_bytes.map_or(0, sectors), region: self.region_bytes.map(sectors), fit: self.fit };
-        let critical = self.critical_writes == Some(true);
+        let critical = self.critical_writes;
         if critical {
             notes.push("writes marked as critical".into());
         }
@@ -372,15 +374,14 @@ mod tests {
         let mut given = times(&[0, 1, 2]);
         given[1].command.kind = CommandKind::Write;
         let open = opener(&given);
-        let marked = |critical_writes: Option<bool>| {
+        let marked = |critical_writes: bool| {
             let transform = Transform { critical_writes, repeat: Some(2), ..Transform::default() };
             let prepared = transform.prepare("w", &open, None).unwrap();
             let out = read_all(prepared.source("w", open.clone(), 8, Arc::default()).unwrap(), 2);
             out.iter().map(|arrival| arrival.command.critical).collect::<Vec<_>>()
         };
-        assert_eq!(marked(Some(true)), [false, true, false, false, true, false]);
-        assert_eq!(marked(Some(false)), [false; 6]);
-        assert_eq!(marked(None), [false; 6]);
+        assert_eq!(marked(true), [false, true, false, false, true, false]);
+        assert_eq!(marked(false), [false; 6]);
     }
 
     #[test]

@@ -18,8 +18,7 @@ const PAGE_SECTORS: u64 = 4096 / SECTOR_BYTES as u64;
 const FITTED_PERCENT: f64 = 1.0;
 
 /// What becomes of requests that reach beyond their region.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Fit {
     /// They go to the remainder of their address divided by the region's size.

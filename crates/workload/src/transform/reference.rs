@@ -129,7 +129,7 @@ fn transforms() -> impl Strategy<Value = Transform> {
             fit: Some(fit),
             region_bytes: region.map(|sectors| sectors * 512),
             offset_bytes: offset.map(|sectors| sectors * 512),
-            critical_writes: None,
+            critical_writes: false,
         },
     )
 }
