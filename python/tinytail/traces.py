@@ -30,7 +30,9 @@ def trace_info(
         UsageError: an argument of the wrong type.
         WorkloadError: the file is not a trace that can be read; says where and why.
     """
-    return describe_trace(path, TraceOptions(**trace), transform or Transform())
+    return describe_trace(
+        path, TraceOptions(**trace), Transform() if transform is None else transform
+    )
 
 
 def describe_trace(
@@ -98,7 +100,7 @@ def trace_convert(
         workload,
         output,
         TraceOptions(**trace),
-        transform or Transform(),
+        Transform() if transform is None else transform,
         requests=requests,
         seed=seed,
         force=force,
