@@ -22,7 +22,7 @@ if TYPE_CHECKING:
         certification_schema,
         certify_act,
     )
-    from tinytail.comparing import compare
+    from tinytail.comparing import ComparisonOptions, compare
     from tinytail.engine import (
         Claim,
         Description,
@@ -116,6 +116,7 @@ __all__ = [
     "Change",
     "Claim",
     "Comparison",
+    "ComparisonOptions",
     "ConfigError",
     "Configured",
     "Counterfactual",

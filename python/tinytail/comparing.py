@@ -22,12 +22,7 @@ from tinytail import (
     spooling,
 )
 from tinytail.errors import Interrupted, TinytailError, UsageError, of_kind, suggestion
-from tinytail.keeping import (
-    REQUEST_TIMELINES,
-    REQUEST_TIMELINES_MAX,
-    check_folder,
-    request_timelines_wanted,
-)
+from tinytail.keeping import REQUEST_TIMELINES_MAX, check_folder
 from tinytail.option_types import (
     LogSpec,
     RunKeywords,
@@ -46,31 +41,78 @@ from tinytail.side_by_side import execute
 SEEDS_MAX = 1000
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ComparisonOptions(RunOptions):
+    """How designs are compared, and what is kept of it.
+
+    Attributes:
+        seeds: With how many seeds each design is run, from the seed on. Figures are then means over
+            the seeds, with intervals from how the seeds differ; else intervals are from blocks of
+            the run. Not together with log, timeline and out, which are of one run.
+        jobs: How many designs may run at once; as many as there are processors if not given, or
+            fewer if no more fit into the memory that is free.
+        reference: The design that ratios are taken to; the first one if not given.
+        image: An image to start from instead of ageing; see `tinytail image create`.
+        log: File for a log of every request, in Parquet. With several designs each puts its name
+            before the file's ending; in a directory, each log is named after its design.
+        out: Folder to keep everything in that `tinytail explain` needs: results, logs of every
+            request and timelines of the slowest. One with earlier results is replaced when all went
+            well. Not together with log.
+        request_timelines: Of how many of the slowest reads, and of how many writes, the folder out
+            keeps timelines; 1000 if not given.
+        timeline: File for a timeline that opens in Perfetto (ui.perfetto.dev), commonly ending in
+            .pftrace. Several designs and directories as for the log.
+        timeline_window: The simulated time that the timeline is of, as FROM..TO, such as 2s..2.1s;
+            all of the measured part if not given.
+        no_cache: Age the drives anew, and keep none of them for later runs; see `tinytail image
+            cache`.
+        strict: Refuse designs of which something follows the drive; without it, that is done and
+            named.
+    """
+
+    seeds: Annotated[int, Whole(1, SEEDS_MAX)] = 1
+    jobs: Annotated[int, Whole(1)] | None = None
+    reference: str | None = None
+    image: str | None = None
+    log: str | None = None
+    out: str | None = None
+    request_timelines: Annotated[int, Whole(0, REQUEST_TIMELINES_MAX)] | None = None
+    timeline: str | None = None
+    timeline_window: str | None = None
+    no_cache: bool = False
+    strict: bool = False
+
+
+class ComparisonKeywords(RunKeywords, total=False):
+    """The options of `ComparisonOptions` as keyword arguments, and those of `TraceOptions`."""
+
+    seeds: int
+    jobs: int | None
+    reference: str | None
+    image: str | os.PathLike[str] | None
+    log: str | os.PathLike[str] | None
+    out: str | os.PathLike[str] | None
+    request_timelines: int | None
+    timeline: str | os.PathLike[str] | None
+    timeline_window: str | None
+    no_cache: bool
+    strict: bool
+
+
 @dataclass(frozen=True, slots=True)
-class Plan(RunOptions):
+class Plan(ComparisonOptions):
     """A comparison to be made; see `compare` for the meaning of each field."""
 
     designs: tuple[str, ...]
     device: str
     workload: str
-    seeds: Annotated[int, Whole(1, SEEDS_MAX)] = 1
-    jobs: Annotated[int, Whole(1)] | None = None
-    reference: str | None = None
     state: Mapping[str, engine.StateValue] = field(default_factory=dict)
-    image: str | None = None
     trace: TraceOptions = field(default_factory=TraceOptions)
     transform: Transform = field(default_factory=Transform)
-    log: str | None = None
-    out: str | None = None
-    request_timelines: Annotated[int, Whole(0, REQUEST_TIMELINES_MAX)] = REQUEST_TIMELINES
-    timeline: str | None = None
-    timeline_window: str | None = None
+    settings: tuple[str, ...] = ()
+    beside: tuple[str, ...] = ()
     # The file that holds what a pipe gave, if the workload is one.
     spooled: str | None = None
-    no_cache: bool = False
-    settings: tuple[str, ...] = ()
-    strict: bool = False
-    beside: tuple[str, ...] = ()
 
     @property
     def reference_design(self) -> str:
@@ -229,6 +271,8 @@ class Plan(RunOptions):
             arguments.file(self.image)
         if self.timeline_window is not None:
             recording.timeline_window(self.timeline_window)
+        if self.request_timelines is not None and self.out is None:
+            raise UsageError("--request-timelines says what --out keeps, and no --out was given")
         if self.out is not None and self.log is not None:
             raise UsageError(
                 "out and log exclude each other: the folder of out has the log of every "
@@ -305,23 +349,12 @@ def compare(
     *,
     device: str | os.PathLike[str],
     workload: str | os.PathLike[str],
-    jobs: int | None = None,
-    reference: str | None = None,
     state: Mapping[str, engine.StateValue] | None = None,
-    image: str | os.PathLike[str] | None = None,
-    transform: Transform | None = None,
-    log: str | os.PathLike[str] | None = None,
-    out: str | os.PathLike[str] | None = None,
-    request_timelines: int | None = None,
-    timeline: str | os.PathLike[str] | None = None,
-    timeline_window: str | None = None,
-    seeds: int = 1,
-    no_cache: bool = False,
     settings: arguments.Settings | None = None,
-    strict: bool = False,
     beside: Sequence[str | os.PathLike[str]] = (),
+    transform: Transform | None = None,
     progress: ProgressCallback | None = None,
-    **options: Unpack[RunKeywords],
+    **options: Unpack[ComparisonKeywords],
 ) -> Comparison:
     """Runs each design on the same workload, on drives aged alike.
 
@@ -330,34 +363,16 @@ def compare(
             any, the design that the device names as its own.
         device: name of a drive or path of its file.
         workload: name of a workload, path of its file, or path of a trace.
-        jobs: how many designs may run at once; None for as many as there are processors, or fewer
-            if no more fit into the memory that is free.
-        reference: the design that ratios are taken to; None for the first one.
         state: values of the starting state that replace the device's, such as
             `{"ageing": "steady"}`.
-        image: an image to start from instead of ageing; see `create_image`.
-        transform: what is done to the requests of a trace or a stand-in before they are played.
-        log: file or directory for a log of every request, in Parquet; with several designs or in
-            a directory, each design has a file of its own.
-        out: folder in which everything is kept that `explain` needs: results, logs of every
-            request, timelines of the slowest. Not together with `log`. What became of it is in the
-            comparison's `out`.
-        request_timelines: of how many of the slowest reads, and of how many writes, `out` keeps
-            timelines; None for 1000.
-        timeline: file or directory for a timeline that opens in Perfetto; named as a log is.
-        timeline_window: the simulated time that the timeline is of, such as `"2s..2.1s"`; None for
-            all of the measured part.
-        seeds: with how many seeds each design is run, from `seed` on; its figures are then means
-            over them. Not together with `log`, `timeline` and `out`, which are of one run.
-        no_cache: age anew, and keep no aged drive for later runs; see `image_cache`.
         settings: values that replace those of the files of device, designs and workload, by
             section and key, such as `{"gc.write_points": 4}`. Those of a design go for each design.
-        strict: refuse designs of which something follows the drive, as `adjusted` names it.
         beside: designs that are not run, and whose capacity bounds the workload's addresses as if
             they were.
+        transform: what is done to the requests of a trace or a stand-in before they are played.
         progress: called about ten times a second, in this thread, with the state of each design.
-        options: how each run is made, and how a trace is read: by the options of `RunOptions` and
-            `TraceOptions`, such as `requests=1000` and `time_unit="us"`.
+        options: those of `ComparisonOptions`, `RunOptions` and `TraceOptions`: how designs are
+            compared, how each run is made, and how a trace is read.
 
     Returns:
         The comparison. A design that failed is in its `errors` if another one has a result.
@@ -373,31 +388,21 @@ def compare(
     """
     if progress is not None and not callable(progress):
         raise UsageError(f"progress must be a function, not {progress!r}")
-    trace, run = divided(options, TraceOptions)
+    trace, given = divided(options, TraceOptions)
+    for name in ("image", "log", "out", "timeline"):
+        if given.get(name) is not None:
+            given[name] = arguments.name(name, given[name])
     plan = Plan(
-        **values(RunOptions(**run), RunOptions),
+        **values(ComparisonOptions(**given), ComparisonOptions),
         designs=fitting.designs_or_own(
             arguments.names("designs", designs), arguments.name("device", device)
         ),
         device=arguments.name("device", device),
         workload=arguments.name("workload", workload),
-        jobs=jobs,
-        reference=reference,
         state={} if state is None else arguments.state(state),
-        image=None if image is None else arguments.name("image", image),
         trace=trace,
         transform=Transform() if transform is None else transform,
-        log=None if log is None else arguments.name("log", log),
-        out=None if out is None else arguments.name("out", out),
-        request_timelines=request_timelines_wanted(
-            request_timelines, None if out is None else str(out)
-        ),
-        timeline=None if timeline is None else arguments.name("timeline", timeline),
-        timeline_window=timeline_window,
-        seeds=seeds,
-        no_cache=no_cache,
         settings=arguments.settings(settings),
-        strict=strict,
         beside=arguments.names("beside", beside),
     )
     plan.check()

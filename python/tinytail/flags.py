@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import field, fields, make_dataclass
-from typing import TYPE_CHECKING, Annotated, TypeAlias, get_args, get_type_hints
+from typing import TYPE_CHECKING, Annotated, Any, TypeAlias, get_args, get_type_hints
 
 from cyclopts import Parameter, Token
 from cyclopts.validators import Number
 
 from tinytail import completing
 from tinytail.arguments import U64_MAX
-from tinytail.option_types import RunOptions, TraceOptions, Transform
+from tinytail.option_types import TraceOptions, Transform
 from tinytail.options import Options
 
 
@@ -37,19 +37,21 @@ def whole(least: int, most: int | None = None) -> Parameter:
     return Parameter(converter=_whole, validator=Number(gte=least, lte=most))
 
 
-def _flags(options: type[Options]) -> type[Options]:
-    """Options whose whole numbers are read as such."""
+def flags(options: type[Options]) -> Any:
+    """A parameter whose fields become options of the command itself."""
     defaults = {each.name: each.default for each in fields(options)}
     hints = get_type_hints(options, include_extras=True)
+    # Their whole numbers are read as such.
     whole = [
         (name, Annotated[hints[name], _WHOLE], field(default=defaults[name]))
         for name, hint in get_type_hints(options).items()
         if int in (hint, *get_args(hint))
     ]
-    named = {"__doc__": options.__doc__, "__module__": options.__module__}
-    return make_dataclass(
-        options.__name__, whole, bases=(options,), namespace=named, frozen=True, kw_only=True
+    place = {"__module__": options.__module__}
+    made = make_dataclass(
+        options.__name__, whole, bases=(options,), namespace=place, frozen=True, kw_only=True
     )
+    return Annotated[made, Parameter(name="*")]
 
 
 # A hyphen stands for standard output, so hyphens are let in here and checked by hand.
@@ -62,14 +64,10 @@ DESIGNS = Parameter(name="DESIGN", completer=completing.designs)
 SetWords = Annotated[list[str] | None, Parameter(name="--set")]
 PositiveOrNone = Annotated[int | None, whole(1)]
 Seed = Annotated[int, whole(0, U64_MAX)]
-# The fields become options of the command itself.
 if TYPE_CHECKING:
-    RunFlags: TypeAlias = RunOptions
     TraceFlags: TypeAlias = TraceOptions
     TransformFlags: TypeAlias = Transform
 else:
-    _FLAGS = map(_flags, (RunOptions, TraceOptions, Transform))
-    RunFlags, TraceFlags, TransformFlags = (Annotated[each, Parameter(name="*")] for each in _FLAGS)
-NO_RUN_FLAGS = RunOptions()
+    TraceFlags, TransformFlags = map(flags, (TraceOptions, Transform))
 NO_TRACE_FLAGS = TraceOptions()
 NO_TRANSFORM_FLAGS = Transform()

@@ -86,17 +86,6 @@ def manifest_checksum(manifest: Mapping[str, Any]) -> int:
     return zlib.crc32(json.dumps(said, sort_keys=True).encode())
 
 
-def request_timelines_wanted(given: int | None, out: str | None) -> int:
-    """Of how many requests request timelines are kept, from what was given.
-
-    Raises:
-        UsageError: a number was given, and there is no folder to keep request timelines in.
-    """
-    if given is not None and out is None:
-        raise UsageError("--request-timelines says what --out keeps, and no --out was given")
-    return REQUEST_TIMELINES if given is None else given
-
-
 def check_folder(given: str) -> None:
     """Makes sure, before anything runs, that results can be kept in a folder.
 
@@ -163,13 +152,14 @@ class Keeping:
         """A run that writes its log and its request timelines into the folder."""
         folder = self._folder / self._names[spec.design]
         words = [self._plan.command_alone(spec.design), "--out", shlex.quote(self._given)]
-        if self._plan.request_timelines != REQUEST_TIMELINES:
-            words += ["--request-timelines", str(self._plan.request_timelines)]
+        slowest = self._plan.request_timelines
+        if slowest is not None:
+            words += ["--request-timelines", str(slowest)]
         return replace(
             spec,
             log=LogSpec(path=str(folder / LOG), command=" ".join(words)),
             request_timelines=RequestTimelinesSpec(
-                path=str(folder), slowest=self._plan.request_timelines
+                path=str(folder), slowest=REQUEST_TIMELINES if slowest is None else slowest
             ),
         )
 

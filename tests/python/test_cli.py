@@ -79,7 +79,7 @@ def test_no_color_leaves_out_every_escape(
         ),
         ((*COMPARE, "--json", ""), "its name is empty"),
         ((*COMPARE, "--requests", "many"), '"many" is not a whole number'),
-        ((*COMPARE, "--jobs", "0"), "Must be >= 1"),
+        ((*COMPARE, "--jobs", "0"), "jobs must be a whole number of at least 1, not 0"),
         ((*COMPARE, "--windows", "0"), "windows must be a whole number from 1 to 10000, not 0"),
         ((*COMPARE, "--write-stall-s", "0"), "write_stall_s must be a whole number from 1 to"),
         ((*COMPARE, "--windows", "10001"), "windows must be a whole number from 1 to 10000"),

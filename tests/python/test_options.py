@@ -13,6 +13,7 @@ import tinytail
 from conftest import RunCommand
 from fake_native import FakeNative
 from tinytail import option_types
+from tinytail.comparing import ComparisonKeywords, ComparisonOptions
 from tinytail.option_types import RunOptions, RunSpec, TraceOptions, Transform
 from tinytail.options import Options, Whole
 
@@ -56,6 +57,11 @@ def test_every_option_is_a_keyword_argument_and_one_of_the_command_line(
     outcome = command(*words)
     assert outcome.code == 0, outcome.err
     assert native.specs[1] == spec
+
+
+def test_keyword_arguments_are_the_options() -> None:
+    named = {each.name for kind in (ComparisonOptions, TraceOptions) for each in fields(kind)}
+    assert set(get_type_hints(ComparisonKeywords)) == named
 
 
 @pytest.mark.parametrize("command_words", [("compare",), ("trace", "info"), ("trace", "convert")])
