@@ -293,7 +293,7 @@ where
             victims: rows.map(|row| format!("{} = {}", row.key, row.value)).collect(),
             assembles: self.flash.traits.assembles,
             gc_leaves_its_plane: self.flash.traits.gc_across,
-            aligns: self.flash.traits.aligns,
+            aligns: self.flash.traits.pairing.aligns,
         }
     }
 }

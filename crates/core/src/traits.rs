@@ -1,5 +1,6 @@
 //! What a design makes a drive do. Asked of its techniques once, so that the drive looks here and not at them.
 
+use crate::policy::answers::PairingTraits;
 use crate::units::Ns;
 
 /// What a design makes a drive do, for as long as the drive is there.
@@ -9,16 +10,12 @@ pub(crate) struct Traits {
     pub dynamic: bool,
     /// Programs have no place until they are issued, and GC is single operations.
     pub late_bound: bool,
-    /// Waiting operations may join one that starts.
-    pub pairs: bool,
-    /// Operations of the host may be paired with those of GC.
-    pub pairs_with_gc: bool,
+    /// What pairing makes operations do.
+    pub pairing: PairingTraits,
     /// Programs of a die wait for those of its other planes.
     pub assembles: bool,
     /// So do those of GCs.
     pub assembles_gc: bool,
-    /// `pairing` says which write points take pages.
-    pub aligns: bool,
     /// `page_choice` does, or the write points take turns.
     pub chooses: bool,
     /// Idle time returns write points to fast pages, by GC that ends when they are there.
@@ -47,11 +44,9 @@ impl Traits {
     pub const PLAIN: Self = Self {
         dynamic: false,
         late_bound: false,
-        pairs: false,
-        pairs_with_gc: false,
+        pairing: PairingTraits { active: false, assembly_ns: None, gc_assembly_ns: None, with_gc: false, aligns: false },
         assembles: false,
         assembles_gc: false,
-        aligns: false,
         chooses: false,
         returns_to_fast: false,
         measures: false,

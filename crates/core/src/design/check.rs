@@ -43,7 +43,7 @@ impl Design {
 
     /// Refuses choices among the write points of a plane where there are none, or where something else has made them.
     fn check_choice_in_planes(&mut self, faults: &mut Faults) {
-        let (points, assembles, pairing) = (self.gc.write_points, self.pairing.assembly_ns().is_some(), self.pairing.name());
+        let (points, assembles, pairing) = (self.gc.write_points, self.pairing.traits().assembly_ns.is_some(), self.pairing.name());
         if self.place.late_bound() || !self.page_choice.active() {
             return;
         }
@@ -137,8 +137,7 @@ impl Design {
             gc_locks_nothing: self.gc_lock.nothing(),
             thresholds: self.gc_trigger.thresholds(),
             pairing: self.pairing.name(),
-            assembles: self.pairing.assembly_ns().is_some(),
-            pairs_with_gc: self.pairing.pairs_with_gc(),
+            pairs: self.pairing.traits(),
             gc_through_controller: self.gc.copies_through_controller(),
             gc_ideal: self.gc.ideal,
             gc_leaves_plane: self.gc.leaves_its_plane(),

@@ -12,19 +12,17 @@ impl Design {
     /// What it makes a drive do. The design is prepared for the device.
     pub(crate) fn traits(&mut self, device: &Device) -> Traits {
         let planes = device.geometry.planes_per_die;
-        let (late_bound, aligns, gc_across) = (self.place.late_bound(), self.pairing.aligns(), self.gc.leaves_its_plane());
-        let many = self.gc.write_points > 2 && !aligns;
+        let (late_bound, pairing, gc_across) = (self.place.late_bound(), self.pairing.traits(), self.gc.leaves_its_plane());
+        let many = self.gc.write_points > 2 && !pairing.aligns;
         let chooses = !late_bound && (many || self.page_choice.active());
-        let assembles = self.pairing.assembly_ns().is_some();
-        let assembles_gc = assembles && self.pairing.assembles_gc() && planes > 1 && !self.gc.ideal;
+        let assembles = pairing.assembly_ns.is_some();
+        let assembles_gc = assembles && pairing.gc_assembly_ns.is_some() && planes > 1 && !self.gc.ideal;
         Traits {
             dynamic: self.place.reach() != Reach::Plane,
             late_bound,
-            pairs: self.pairing.active(),
-            pairs_with_gc: self.pairing.pairs_with_gc(),
+            pairing,
             assembles,
             assembles_gc,
-            aligns,
             chooses,
             returns_to_fast: chooses && self.page_choice.parking().is_some() && !self.gc.ideal && !gc_across,
             measures: late_bound || self.order.measures() || self.page_choice.measures(),

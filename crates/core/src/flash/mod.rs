@@ -130,7 +130,7 @@ impl Flash {
                 host_operations: 0,
             })
             .collect();
-        let registers = device.flash.cache_register || traits.pairs_with_gc;
+        let registers = device.flash.cache_register || traits.pairing.with_gc;
         Self {
             device: device.clone(),
             now: 0,

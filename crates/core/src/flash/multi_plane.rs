@@ -32,7 +32,7 @@ where
 {
     /// Asks which waiting operations join `lead`, which has its page, and takes them out of their queues.
     pub(crate) fn pair(&mut self, die: DieIx, lead: u32) {
-        if self.flash.traits.pairs && self.flash.dies[die as usize].ready != 0 {
+        if self.flash.traits.pairing.active && self.flash.dies[die as usize].ready != 0 {
             self.find_partners(die, lead);
         }
     }
@@ -69,7 +69,7 @@ where
         }
         // What joins a read of GC needs the second register of its plane.
         let steps_aside = lead.class == Class::Gc && !flash.cache_register;
-        let most = if lead.class == Class::Gc && self.flash.traits.pairs_with_gc { GC_SCAN_MAX } else { PAIRING_SCAN_MAX };
+        let most = if lead.class == Class::Gc && self.flash.traits.pairing.with_gc { GC_SCAN_MAX } else { PAIRING_SCAN_MAX };
         let planes_per_die = self.flash.device.geometry.planes_per_die;
         for plane in (die * planes_per_die..(die + 1) * planes_per_die).filter(|&plane| plane != lead.plane) {
             if steps_aside && self.register_is_full(plane) {

@@ -2,8 +2,8 @@
 //! follows from that in [`attribution`](crate::flash::attribution).
 
 use crate::attribution::parts::{ARRAY, COMMAND, DIE, TRANSFER};
-use crate::event::EventQueue;
 use crate::attribution::trail::Passing;
+use crate::event::EventQueue;
 use crate::flash::attribution::Place;
 use crate::flash::op::OpKind;
 use crate::flash::upper::{Traces, Upper};

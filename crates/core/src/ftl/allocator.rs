@@ -55,7 +55,7 @@ where
     /// The write point of a program that starts in a plane; of a page of GC without an operation yet, where that is `NONE`.
     #[inline]
     pub(crate) fn write_point(&mut self, plane: PlaneIx, op: u32, for_gc: bool) -> usize {
-        if self.flash.traits.aligns || self.flash.traits.chooses {
+        if self.flash.traits.pairing.aligns || self.flash.traits.chooses {
             return self.sought_point(plane, op, for_gc);
         }
         self.up.ftl.tables.usual_point(plane, for_gc)
@@ -65,7 +65,7 @@ where
     #[cold]
     fn sought_point(&mut self, plane: PlaneIx, op: u32, for_gc: bool) -> usize {
         let by_level = for_gc && !self.up.ftl.gc.of(plane).is_return_to_fast() || !self.flash.traits.chooses;
-        if self.flash.traits.aligns && by_level { self.aligned_point(plane, for_gc) } else { self.chosen_point(plane, op) }
+        if self.flash.traits.pairing.aligns && by_level { self.aligned_point(plane, for_gc) } else { self.chosen_point(plane, op) }
     }
 
     /// The write point of a page while the drive ages: always the first, where `pairing` would choose by what waits, so that the
@@ -74,7 +74,7 @@ where
     pub(crate) fn ageing_point(&mut self, plane: PlaneIx, for_gc: bool) -> usize {
         match &mut self.up.ftl.late_bound {
             Some(late_bound) => late_bound.any_point(),
-            None if self.flash.traits.aligns => 0,
+            None if self.flash.traits.pairing.aligns => 0,
             None => self.up.ftl.tables.usual_point(plane, for_gc),
         }
     }
@@ -95,10 +95,17 @@ where
         if has_room(&point) { point } else { (0..self.up.ftl.tables.write_points(plane)).find(has_room).unwrap_or(point) }
     }
 
+    /// A plane's GC begins: the open block that takes its pages.
+    #[cold]
+    pub(crate) fn align_gc(&mut self, plane: PlaneIx) {
+        let point = self.ask(|policies, view| policies.pairing.point(view, plane, Aligned::Gc));
+        self.up.ftl.gc.keep_write_point(plane, point.map(|point| point as u8));
+    }
+
     /// The write point at which a waiting program could join `lead`.
     fn point_for_partner(&mut self, entry: &Op, lead: &Waiting) -> Option<usize> {
         let for_gc = entry.is_gc();
-        if self.flash.traits.aligns {
+        if self.flash.traits.pairing.aligns {
             if for_gc {
                 return Some(self.aligned_point(entry.plane, true));
             }
@@ -121,14 +128,14 @@ where
         let point = self.point_for_partner(entry, lead)?;
         let tables = &self.up.ftl.tables;
         let offset = tables.next_offset(entry.plane, point);
-        let paired_at = if self.flash.traits.aligns && !entry.is_gc() { lead.offset } else { offset };
+        let paired_at = if self.flash.traits.pairing.aligns && !entry.is_gc() { lead.offset } else { offset };
         (offset <= paired_at && tables.can_take(entry.plane, point, entry.claimant())).then_some(paired_at)
     }
 
     /// Takes the page of a program that joins `lead`. Where blocks are aligned, those before it are skipped.
     pub(super) fn take_partner_page(&mut self, entry: &Op, lead: &Waiting) -> Ppn {
         let point = self.point_for_partner(entry, lead).expect("the point that the offset was read from");
-        while self.flash.traits.aligns && self.up.ftl.tables.next_offset(entry.plane, point) < lead.offset {
+        while self.flash.traits.pairing.aligns && self.up.ftl.tables.next_offset(entry.plane, point) < lead.offset {
             assert!(self.up.ftl.tables.pad(entry.plane, point, Claimant::Host), "a block that has the page at the offset has those before");
             let counters = &mut self.flash.counters;
             counters.skipped_pages += 1;

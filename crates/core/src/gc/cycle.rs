@@ -170,7 +170,7 @@ where
             gc.victim = victim;
             (gc.cursor, gc.fetched) = (0, 0);
             gc.locked_since = self.flash.now;
-            if self.flash.traits.aligns {
+            if self.flash.traits.pairing.aligns {
                 self.align_gc(plane);
             }
         }

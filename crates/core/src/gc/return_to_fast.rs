@@ -1,4 +1,4 @@
-//! Return-to-fast GC in idle time, and the block that takes a GC's pages where blocks are aligned.
+//! Return-to-fast GC in idle time.
 
 use crate::context::Context;
 use crate::event::EventQueue;
@@ -6,20 +6,13 @@ use crate::flash::Engine;
 use crate::ftl::above::{Above, WithFtl};
 use crate::gc::state::Reason;
 use crate::ids::PlaneIx;
-use crate::policy::answers::{Aligned, Gate, Want};
-use crate::policy::interface::{GcGate, GcTrigger, PageChoice, Pairing};
+use crate::policy::answers::{Gate, Want};
+use crate::policy::interface::{GcGate, GcTrigger, PageChoice};
 
 impl<Q: EventQueue, U> Engine<Q, WithFtl<U>>
 where
     Self: Above,
 {
-    /// A plane's GC begins: the open block that takes its pages.
-    #[cold]
-    pub(super) fn align_gc(&mut self, plane: PlaneIx) {
-        let point = self.ask(|policies, view| policies.pairing.point(view, plane, Aligned::Gc));
-        self.up.ftl.gc.planes[plane as usize].write_point = point.map(|point| point as u8);
-    }
-
     /// Whether idle time is used to return write points of a plane to fast pages, by a GC that may start now.
     #[cold]
     pub(super) fn should_return_to_fast(&mut self, plane: PlaneIx) -> bool {

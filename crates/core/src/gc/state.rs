@@ -199,6 +199,11 @@ pub(crate) struct Gcs {
 }
 
 impl Gcs {
+    /// A GC begins whose pages go to this write point, if it is known.
+    pub(crate) fn keep_write_point(&mut self, plane: PlaneIx, point: Option<u8>) {
+        self.planes[plane as usize].write_point = point;
+    }
+
     /// Those of a drive in which none is under way. `started`: GCs so far, for the numbers of those to come.
     pub fn new(device: &Device, traits: &Traits, started: u64) -> Self {
         let g = &device.geometry;

@@ -75,7 +75,7 @@ where
         if let Some(oracle) = &mut self.up.oracle {
             oracle.read_flash(op, from, true);
         }
-        if self.flash.traits.pairs_with_gc { self.begin_with_partners(die, op) } else { self.begin(die, op) }
+        if self.flash.traits.pairing.with_gc { self.begin_with_partners(die, op) } else { self.begin(die, op) }
     }
 
     /// Erases the victim of a plane's GC: now if it `starts`, else when its turn comes.

@@ -15,7 +15,7 @@ use crate::ftl::above::{Above, WithFtl};
 use crate::gc::state::{GcState, Reason};
 use crate::ids::{DieIx, NONE, PlaneIx};
 use crate::policy::answers::{Gate, Want};
-use crate::policy::interface::{GcGate, Pairing};
+use crate::policy::interface::GcGate;
 use crate::timer::Timer;
 use crate::units::Ns;
 
@@ -95,8 +95,7 @@ where
 
     fn await_partners(&mut self, die: DieIx, for_gc: bool) {
         let waits = self.planes_of(die).any(|plane| self.waits_to_program(plane, for_gc));
-        let wait =
-            self.ask(|policies, _| if for_gc { policies.pairing.gc_assembly_ns() } else { policies.pairing.assembly_ns().unwrap_or(0) });
+        let wait = if for_gc { self.flash.traits.pairing.gc_assembly_ns } else { self.flash.traits.pairing.assembly_ns }.unwrap_or(0);
         let now = self.flash.now;
         let until = self.assembly_until(die, for_gc);
         if !waits {

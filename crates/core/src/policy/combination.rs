@@ -1,6 +1,7 @@
 //! What a technique may look at to see whether it goes together with the rest of its design.
 
 use crate::device::Device;
+use crate::policy::answers::PairingTraits;
 use tinytail_config::{Fault, Faults};
 
 /// What the other sections of a design say. All of its techniques are prepared.
@@ -28,10 +29,8 @@ pub struct Combination<'a> {
     pub thresholds: Option<(u32, u32)>,
     /// The policy of `[pairing]`.
     pub pairing: &'static str,
-    /// Programs of the host wait until every plane of their die has one.
-    pub assembles: bool,
-    /// Operations of the host may be paired with those of GC.
-    pub pairs_with_gc: bool,
+    /// What it makes operations do.
+    pub pairs: PairingTraits,
     /// GC's pages cross the channel.
     pub gc_through_controller: bool,
     /// GC takes no time.

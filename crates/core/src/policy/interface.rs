@@ -3,7 +3,7 @@
 use crate::device::Device;
 use crate::flash::ask::{Candidate, Suspension, Waiting};
 use crate::ids::{BlockIx, DieIx, Lpn, PlaneIx};
-use crate::policy::answers::{Aligned, Gate, LockPlan, Opens, Parking, Preference, Reach, ReadAnswer, Scope, Want, Writer};
+use crate::policy::answers::{Aligned, Gate, LockPlan, Opens, PairingTraits, Parking, Preference, Reach, ReadAnswer, Scope, Want, Writer};
 use crate::policy::combination::Combination;
 use crate::raid::stripes::{Place as StripePlace, Stripes};
 use crate::units::Ns;
@@ -191,18 +191,8 @@ interface! {
     trait Pairing, dispatch_pairing {
         /// Marks partners of `lead` among `waiting`, at most one for each plane, none of the lead's own plane.
         fn partners(&mut self, view: View<'_>, lead: &Waiting, waiting: &[Waiting], paired: &mut [bool]);
-        /// Whether it is worth asking at all.
-        fn active(&mut self) -> bool [else true];
-        /// For how long a host program waits until every plane of its die has a program; nothing if it starts alone.
-        fn assembly_ns(&mut self) -> Option<Ns> [else None];
-        /// For how long a GC program waits likewise.
-        fn gc_assembly_ns(&mut self) -> Ns [else 0];
-        /// Whether the programs of GCs wait for each other as well.
-        fn assembles_gc(&mut self) -> bool [else false];
-        /// Whether operations of the host may be paired with those of GC. Then it is asked about reads of GCs too.
-        fn pairs_with_gc(&mut self) -> bool [else false];
-        /// Whether it says which write points take pages, so that the planes of a die come to one page offset.
-        fn aligns(&mut self) -> bool [else false];
+        /// What it makes programs do.
+        fn traits(&mut self) -> PairingTraits [else PairingTraits::default()];
         /// The write point of a plane that takes a page; nothing if a program should not join another. Only where it aligns.
         fn point(&mut self, _view: View<'_>, _plane: PlaneIx, _page: Aligned) -> Option<usize> [else None];
     }

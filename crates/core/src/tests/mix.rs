@@ -477,7 +477,7 @@ impl Mix {
         if (self.seed / 262_144).is_multiple_of(4) {
             design.order = OrderPolicy::RateMatch(crate::policy::order::rate_match::RateMatch::new(1 + self.seed % 2 * 499, false));
         }
-        if design.pairing.assembly_ns().is_some() || self.write_points < 2 {
+        if design.pairing.traits().assembly_ns.is_some() || self.write_points < 2 {
             return;
         }
         design.page_choice = match self.seed / 1_048_576 % 12 {

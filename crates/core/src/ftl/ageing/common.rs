@@ -2,10 +2,10 @@
 
 use crate::design::Design;
 use crate::device::{AgeingVictims, Device};
-use crate::units::Divisor;
 use crate::ids::{Lpn, PlaneIx};
 use crate::policy::PlacePolicy;
 use crate::raid::stripes::Stripes;
+use crate::units::Divisor;
 use rand_core::Rng;
 use rand_pcg::Pcg64Mcg;
 use serde::{Deserialize, Serialize};

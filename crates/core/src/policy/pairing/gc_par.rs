@@ -30,7 +30,7 @@ use crate::event::SLOTS_MAX;
 use crate::flash::EXTRA_SLOTS;
 use crate::flash::op::Class;
 use crate::ids::PlaneIx;
-use crate::policy::answers::Aligned;
+use crate::policy::answers::{Aligned, PairingTraits};
 use crate::policy::combination::{Against, Combination, named};
 use crate::policy::interface::Pairing;
 use crate::policy::pairing::active_blocks;
@@ -113,12 +113,8 @@ impl Pairing for GcPar {
         first_of_each_plane(lead, waiting, paired, |candidate| goes_with(lead.class, candidate.class));
     }
 
-    fn pairs_with_gc(&mut self) -> bool {
-        true
-    }
-
-    fn aligns(&mut self) -> bool {
-        self.aligned_blocks
+    fn traits(&mut self) -> PairingTraits {
+        PairingTraits { with_gc: true, aligns: self.aligned_blocks, ..PairingTraits::default() }
     }
 
     fn point(&mut self, view: View<'_>, plane: PlaneIx, page: Aligned) -> Option<usize> {

@@ -4,6 +4,7 @@
 //!
 //! **Source.** TTFLASH, Table 1: one plane per chip. **Parameters.** None. **Cost.** Sibling planes idle.
 
+use crate::policy::answers::PairingTraits;
 use crate::policy::interface::Pairing;
 use crate::view::{View, Waiting};
 use serde::Deserialize;
@@ -17,7 +18,7 @@ pub struct Nothing {}
 impl Pairing for Nothing {
     fn partners(&mut self, _: View<'_>, _: &Waiting, _: &[Waiting], _: &mut [bool]) {}
 
-    fn active(&mut self) -> bool {
-        false
+    fn traits(&mut self) -> PairingTraits {
+        PairingTraits { active: false, ..PairingTraits::default() }
     }
 }

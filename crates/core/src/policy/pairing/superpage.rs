@@ -25,10 +25,11 @@
 //! after it. The planes that are ready meanwhile stand idle.
 
 use crate::device::Device;
+use crate::policy::answers::PairingTraits;
 use crate::policy::combination::{Against, Combination, named};
 use crate::policy::interface::Pairing;
 use crate::policy::pairing::same_offset::SameOffset;
-use crate::units::Ns;
+use crate::units::US;
 use crate::view::{View, Waiting};
 use serde::Deserialize;
 use tinytail_config::{ConfigError, Fault, Faults};
@@ -105,7 +106,7 @@ impl Pairing for SuperpagePrograms {
             faults.push(Fault::new("gc", "write_points", found).with("pairing", "policy").allowed("1 or 2"));
         }
         let planes = with.device.geometry.planes_per_die;
-        if planes == 1 || !self.assembles_gc() {
+        if planes == 1 || self.gc_programs == GcPrograms::Single {
             return;
         }
         let against = if !with.gc_through_controller {
@@ -127,17 +128,15 @@ impl Pairing for SuperpagePrograms {
         SameOffset {}.partners(view, lead, waiting, paired);
     }
 
-    fn assembly_ns(&mut self) -> Option<Ns> {
-        // The pages of a request come one after the other in the same nanosecond.
-        Some(if self.pads_at_once { 1 } else { self.wait_us * 1000 })
-    }
-
-    fn gc_assembly_ns(&mut self) -> Ns {
-        self.wait_us * 1000
-    }
-
-    fn assembles_gc(&mut self) -> bool {
-        self.gc_programs == GcPrograms::AllPlanes
+    fn traits(&mut self) -> PairingTraits {
+        let wait_ns = self.wait_us * US;
+        let all_planes = self.gc_programs == GcPrograms::AllPlanes;
+        PairingTraits {
+            // The pages of a request come one after the other in the same nanosecond.
+            assembly_ns: Some(if self.pads_at_once { 1 } else { wait_ns }),
+            gc_assembly_ns: all_planes.then_some(wait_ns),
+            ..PairingTraits::default()
+        }
     }
 }
 

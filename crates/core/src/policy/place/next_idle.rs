@@ -112,7 +112,7 @@ impl Place for NextIdle {
         } else if !with.gate_always_open {
             let reason = "since GC of single operations has no start";
             Some(Against("gc_gate", "policy", named(with.gc_gate, reason), "\"free\", without `start`"))
-        } else if with.assembles {
+        } else if with.pairs.assembly_ns.is_some() {
             let reason = "which assembles superpages of pages that have their planes";
             Some(Against("pairing", "policy", named(with.pairing, reason), "\"none\", \"same_offset\""))
         } else {

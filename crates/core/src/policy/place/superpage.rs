@@ -71,7 +71,7 @@ impl Place for Superpage {
             let found = format!("= \"superpage\" pads up to {padding} pages for each GC on this device, whose blocks have {pages} pages");
             faults.push(Fault::new("place", "policy", found).allowed(format!("{} or more", 3 * g.planes_per_die)));
         }
-        if !with.assembles {
+        if with.pairs.assembly_ns.is_none() {
             let found = format!("= \"superpage\" fills programs of all planes of a die; [pairing] `policy` is \"{}\"", with.pairing);
             faults.push(Fault::new("place", "policy", found).with("pairing", "policy").allowed("\"superpage\""));
         }

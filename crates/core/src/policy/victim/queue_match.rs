@@ -95,7 +95,7 @@ impl Victim for QueueMatch {
     }
 
     fn check(&mut self, with: &Combination<'_>, faults: &mut Faults) {
-        if !with.pairs_with_gc {
+        if !with.pairs.with_gc {
             let found = format!(
                 "\"queue_match\" finds partners for operations of GCs, and [pairing] `policy` = \"{}\" makes none of them",
                 with.pairing

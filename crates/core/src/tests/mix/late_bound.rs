@@ -58,7 +58,7 @@ impl LateBoundMix {
             use crate::policy::gc_trigger::watermark::Watermark;
             design.gc_trigger = GcTriggerPolicy::Watermark(Watermark::new(25.0, 12.5));
         }
-        if design.pairing.assembly_ns().is_some() {
+        if design.pairing.traits().assembly_ns.is_some() {
             design.pairing = PairingPolicy::SameOffset(SameOffset {});
         }
         if let Some(hand_over) = self.rate_match {
