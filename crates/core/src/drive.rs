@@ -313,6 +313,12 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
         self.up.up.up.host.take_completions(into);
     }
 
+    /// Forgets the requests completed since the last call, and returns how many they are.
+    #[inline]
+    pub fn count_completions(&mut self) -> usize {
+        self.up.up.up.host.count_completions()
+    }
+
     /// One timer. Returns whether it still mattered.
     fn timer_event(&mut self) -> bool {
         let Some(timer) = self.timers.take() else { return false };

@@ -3,7 +3,7 @@
 use crate::control::Control;
 use tinytail_core::drive::Drive;
 use tinytail_core::host::Arrival;
-use tinytail_core::observe::{Completion, Observer};
+use tinytail_core::observe::Observer;
 use tinytail_core::units::{Ns, SECOND, TIME_MAX};
 use tinytail_workload::{Pacing, Source, Streams, Timing, WorkloadError};
 
@@ -123,7 +123,6 @@ pub fn play<O: Observer>(
         return bursts::play_bursts(drive, source, offset_ns, control, enough);
     }
     let mut ahead = Ahead::new(source);
-    let mut completions: Vec<Completion> = Vec::with_capacity(BATCH);
     let mut watch = Watch::new(drive, control);
     let mut in_flight = 0u32;
     let (depth, open) = match pacing {
@@ -159,12 +158,7 @@ pub fn play<O: Observer>(
                 return unread(error);
             }
             // A request may complete at once.
-            if drive.has_completions() {
-                drive.take_completions(&mut completions);
-                in_flight -= completions.len() as u32;
-                watch.completed += completions.len() as u64;
-                completions.clear();
-            }
+            in_flight -= watch.count_completions(drive);
         }
         if ahead.next().is_none() && in_flight == 0 {
             return watch.end(drive);
@@ -172,12 +166,7 @@ pub fn play<O: Observer>(
         if !drive.step() {
             return Ending::Stuck(STANDSTILL.into());
         }
-        if drive.has_completions() {
-            drive.take_completions(&mut completions);
-            in_flight -= completions.len() as u32;
-            watch.completed += completions.len() as u64;
-            completions.clear();
-        }
+        in_flight -= watch.count_completions(drive);
         watch.until_look -= 1;
         if watch.until_look == 0 {
             if let Some(ending) = watch.look(drive, in_flight > 0) {
@@ -231,6 +220,14 @@ impl<'a> Watch<'a> {
             until_look: LOOK_EVERY,
             looked_at_writes: drive.now(),
         }
+    }
+
+    /// Counts the requests that have completed since the last call.
+    #[inline(always)]
+    fn count_completions<O: Observer>(&mut self, drive: &mut Drive<O>) -> u32 {
+        let completed = drive.count_completions();
+        self.completed += completed as u64;
+        completed as u32
     }
 
     /// To be called when `until_look` has counted down. Returns how the run must end, if it must.

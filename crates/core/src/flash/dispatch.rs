@@ -100,11 +100,11 @@ where
         }
         let die = self.flash.die_of(plane);
         let channel = self.flash.channel_of(die);
-        self.flash.host_operation_comes(die, host);
+        self.flash.channels[channel].host_operations += u32::from(host);
         let bit = self.flash.bit(plane, class);
         let state = &self.flash.dies[die as usize];
-        let idle = state.running == NONE && state.suspended == NONE && state.ready & !state.masked == 0;
-        if idle && state.masked & bit == 0 && self.channel_free(channel, die) {
+        let idle = (state.running == NONE) & (state.suspended == NONE) & ((state.ready & !state.masked | state.masked & bit) == 0);
+        if idle && self.channel_free(channel, die) {
             // Nothing else could start, so there is nothing to wait for.
             if !self.issue(die, op) && self.flash.dies[die as usize].ready != 0 {
                 self.mark_blocked(die);
@@ -475,11 +475,8 @@ where
             return Times { command: 0, array: 0, transfer: 0 };
         }
         let timing = &self.flash.device.timing;
-        let array = match op.kind {
-            OpKind::Program => self.program_ns(op.target),
-            OpKind::Erase => self.erase_ns(op.ppn),
-            OpKind::Read | OpKind::Copyback => self.read_ns(op.ppn),
-        };
+        let (ns, page) = if op.kind == OpKind::Program { (&timing.program_ns, op.target) } else { (&timing.read_ns, op.ppn) };
+        let array = if op.kind == OpKind::Erase { self.erase_ns(op.ppn) } else { ns[self.page_class(page)] };
         let moves_data = matches!(op.kind, OpKind::Read | OpKind::Program);
         let transfer = if moves_data { self.flash.device.transfer_ns(op.sectors.into()) } else { 0 };
         Times { command: timing.command_ns, array, transfer }

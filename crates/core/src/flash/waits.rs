@@ -19,7 +19,7 @@ where
     pub(crate) fn note_wait(&mut self, op: u32) {
         let entry = &self.flash.ops[op as usize];
         // A started operation has left its line: the tail is it, or it links to a later one, only while it waits.
-        if entry.is_attributed() && entry.target == NONE && self.is_queued(op) {
+        if entry.is_attributed() & (entry.target == NONE) && self.is_queued(op) {
             self.open_wait(op);
         }
     }
@@ -41,7 +41,7 @@ where
     #[inline(always)]
     fn is_queued(&self, op: u32) -> bool {
         let entry = &self.flash.ops[op as usize];
-        self.flash.planes[entry.plane as usize].tail[entry.class as usize] == op || entry.next != NONE
+        (self.flash.planes[entry.plane as usize].tail[entry.class as usize] == op) | (entry.next != NONE)
     }
 
     /// Ends the wait of an operation, and counts from now.

@@ -103,6 +103,12 @@ impl Host {
         into.append(&mut self.completions);
     }
 
+    /// Forgets them, and returns how many they are.
+    #[inline]
+    pub(crate) fn count_completions(&mut self) -> usize {
+        self.completions.drain(..).len()
+    }
+
     /// Requests that have not completed.
     pub(crate) fn outstanding(&self) -> usize {
         self.requests.in_use() + self.queue.waiting()
