@@ -442,11 +442,15 @@ where
         }
     }
 
+    #[inline(always)]
     fn page_class(&self, ppn: Ppn) -> usize {
         let pattern = &self.flash.device.timing.page_class_pattern;
-        if pattern.len() == 1 {
-            return usize::from(pattern[0]);
-        }
+        if pattern.len() == 1 { usize::from(pattern[0]) } else { self.class_in_pattern(ppn) }
+    }
+
+    #[inline(never)]
+    fn class_in_pattern(&self, ppn: Ppn) -> usize {
+        let pattern = &self.flash.device.timing.page_class_pattern;
         let offset = ppn % self.flash.device.geometry.pages_per_block;
         usize::from(pattern[offset as usize % pattern.len()])
     }

@@ -17,6 +17,7 @@ where
     Self: Above,
 {
     /// Whether a GC that moves pages neither reads one nor waits to go on: always so where it moves one after the other.
+    #[inline]
     pub(super) fn gc_has_paused(&self, plane: PlaneIx) -> bool {
         let gc = &self.up.ftl.gc.planes[plane as usize];
         let waits = || self.flash.is_ready(plane, Class::Gc);

@@ -1,6 +1,7 @@
 //! What is said of a request that has completed.
 
 use crate::host::CommandKind;
+use crate::host::request::Request;
 use crate::units::Ns;
 
 /// A completed request.
@@ -37,6 +38,25 @@ pub struct Completion {
 }
 
 impl Completion {
+    #[inline(always)]
+    pub(super) fn new(request: &Request, completed: Ns) -> Self {
+        Self {
+            id: request.id,
+            kind: request.command.kind,
+            sector: request.command.sector,
+            sectors: request.command.sectors,
+            asked: request.asked,
+            arrived: request.arrived,
+            completed,
+            gc_blocked: request.gc_blocked,
+            reconstructed: request.reconstructed,
+            gc_waits: request.gc_waits,
+            gc_waits_forced: request.gc_waits_forced,
+            gc_wait_since: request.gc_wait_since,
+            host_queue_ns: request.accepted - request.arrived,
+        }
+    }
+
     /// It waited in the host because the device queue was full.
     #[inline]
     pub fn queue_blocked(&self) -> bool {

@@ -11,6 +11,7 @@ use crate::host::job::Stage;
 use crate::host::path::DirectWrite;
 use crate::host::queue::Queued;
 use crate::host::request::Request;
+use crate::host::state::Host;
 use crate::host::tiers::Tiers;
 use crate::host::trace::{trace_ends, trace_slot_wait};
 use crate::host::write_buffer::{Insert, WaitingWrite};
@@ -522,21 +523,20 @@ where
     /// A request is complete; the attribution of its last operation, or `path_attribution`, covers it from the moment at which
     /// the device took it.
     pub(crate) fn complete(&mut self, request: u32, op: Option<u32>) {
-        let Request { id, asked, arrived, accepted, slot_mix, command, .. } = self.up.up.up.host.requests[request as usize];
-        let Request { gc_blocked, reconstructed, gc_waits, gc_waits_forced, gc_wait_since, .. } =
-            self.up.up.up.host.requests[request as usize];
         let completed = self.flash.now;
         if self.up.up.up.up.observer().wants_look(completed) {
             self.up.up.up.up.observer().look(View::new(&self.flash, &self.up.ftl, &self.up.up.raid, &self.up.up.up.host));
         }
         let takes_time = self.up.up.up.host.path.takes_time();
         let (link_wait_ns, link_ns) = if takes_time { self.link_times(&self.up.up.up.host.requests[request as usize]) } else { (0, 0) };
+        let Host { requests, queue, path, path_attribution, completions, .. } = &mut self.up.up.up.host;
+        let &Request { arrived, accepted, slot_mix, ref command, .. } = &requests[request as usize];
         let attribution = match op {
             Some(op) => self.flash.attribution_mut(op),
-            None => &mut self.up.up.up.host.path_attribution,
+            None => &mut *path_attribution,
         };
         if takes_time {
-            attribution.add(OVERHEAD, self.up.up.up.host.path.overhead_ns);
+            attribution.add(OVERHEAD, path.overhead_ns);
             attribution.add(LINK_WAIT, link_wait_ns);
             attribution.add(LINK, link_ns);
         }
@@ -545,49 +545,29 @@ where
             let rest = (completed - accepted).saturating_sub(attribution.total());
             attribution.add(DIE + TrafficClass::HostProgram as usize, rest);
         }
-        if self.up.up.up.host.queue.waiting() > 0 {
-            self.up.up.up.host.queue.waits.completed(command.kind, attribution);
+        if queue.waiting() > 0 {
+            queue.waits.completed(command.kind, attribution);
         }
-        let waits = &self.up.up.up.host.queue.waits;
-        let in_host = (slot_mix != NONE).then(|| (waits.get(slot_mix), accepted - arrived));
+        let in_host = (slot_mix != NONE).then(|| (queue.waits.get(slot_mix), accepted - arrived));
         if Self::TRACED {
             if let Some((mix, wait)) = in_host {
                 trace_slot_wait(attribution, arrived, mix.divide(wait));
             }
-            trace_ends(
-                attribution,
-                (arrived, accepted, completed),
-                (self.up.up.up.host.path.overhead_ns, link_wait_ns, link_ns),
-                command.kind,
-            );
+            trace_ends(attribution, (arrived, accepted, completed), (path.overhead_ns, link_wait_ns, link_ns), command.kind);
         }
-        let completion = Completion {
-            id,
-            kind: command.kind,
-            sector: command.sector,
-            sectors: command.sectors,
-            asked,
-            arrived,
-            completed,
-            gc_blocked,
-            reconstructed,
-            gc_waits,
-            gc_waits_forced,
-            gc_wait_since,
-            host_queue_ns: accepted - arrived,
-        };
         let by_cause = RequestAttribution::new(attribution, in_host);
         crate::check!(by_cause.total() == completed - arrived, "attribution adds up: {by_cause:?}");
+        let completion = Completion::new(&requests[request as usize], completed);
         self.up.up.up.up.observer().completed(&completion, by_cause);
+        completions.push(completion);
+        queue.completed(command.kind);
         if slot_mix != NONE {
-            self.up.up.up.host.queue.waits.release(slot_mix);
+            queue.waits.release(slot_mix);
         }
-        self.up.up.up.host.path_attribution.clear();
-        self.up.up.up.host.completions.push(completion);
+        requests.remove(request);
+        path_attribution.clear();
         self.flash.counters.completed += 1;
         self.flash.counters.deadlines_missed += u64::from(completed - arrived > self.flash.traits.deadline_ns);
-        self.up.up.up.host.requests.remove(request);
-        self.up.up.up.host.queue.completed(command.kind);
     }
 
     /// Asks every plane whether it wants a GC, as a drive does when it starts to work in its starting state.
