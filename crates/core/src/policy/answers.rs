@@ -1,5 +1,6 @@
 //! What policies answer with.
 
+pub use crate::traits::PairingTraits;
 use crate::units::Ns;
 use serde::Deserialize;
 
@@ -70,27 +71,6 @@ pub struct LockPlan {
     pub scope: Scope,
     /// Give everything up after each page and compete for it again.
     pub release_each_page: bool,
-}
-
-/// What a technique of pairing makes operations do.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct PairingTraits {
-    /// Waiting operations may join one that starts.
-    pub active: bool,
-    /// For how long a host program waits until every plane of its die has a program; nothing if it starts alone.
-    pub assembly_ns: Option<Ns>,
-    /// For how long a GC program waits likewise, if the programs of GCs wait for each other as well.
-    pub gc_assembly_ns: Option<Ns>,
-    /// Operations of the host may be paired with those of GC. Then it is asked about reads of GCs too.
-    pub with_gc: bool,
-    /// It says which write points take pages, so that the planes of a die come to one page offset.
-    pub aligns: bool,
-}
-
-impl Default for PairingTraits {
-    fn default() -> Self {
-        Self { active: true, assembly_ns: None, gc_assembly_ns: None, with_gc: false, aligns: false }
-    }
 }
 
 /// A page for which a write point is sought that brings the planes of a die to one page offset.
