@@ -439,12 +439,18 @@ impl Device {
 
     /// Logical pages: what the host can address.
     pub fn logical_pages(&self) -> u64 {
+        let (logical, physical) = self.logical_share();
+        (u128::from(self.geometry.physical_pages()) * u128::from(logical) / u128::from(physical)) as u64
+    }
+
+    /// The share of the physical pages that is logical, as the file states it: a fraction, not rounded to pages.
+    pub fn logical_share(&self) -> (u64, u64) {
         /// A hundred percent.
         const ALL: u64 = 100 * Percent::ONE;
         match (self.host.capacity_gb, self.host.over_provisioning_percent) {
-            (Some(capacity), _) => capacity.units() / u64::from(self.geometry.page_bytes),
-            (None, Some(percent)) => self.geometry.physical_pages() * ALL / (ALL + percent.units()),
-            (None, None) => self.geometry.physical_pages(),
+            (Some(capacity), _) => (capacity.units(), self.geometry.physical_pages() * u64::from(self.geometry.page_bytes)),
+            (None, Some(percent)) => (ALL, ALL + percent.units()),
+            (None, None) => (1, 1),
         }
     }
 

@@ -123,9 +123,11 @@ impl Measured {
         let channel = (timing.command_ns + timing.transfer_page_ns) as f64;
         let program = mean(&timing.program_ns) + channel;
         let pages = f64::from(device.geometry.pages_per_block);
+        // As the file states it: the logical pages are rounded down.
+        let (logical, physical) = device.logical_share();
         Self {
             mean_move_ns: mean(&timing.read_ns) + channel + program,
-            moves_per_erase: pages * device.logical_pages() as f64 / device.geometry.physical_pages() as f64,
+            moves_per_erase: pages * logical as f64 / physical as f64,
             erase_ns: (device.timing.erase_step_ns * u64::from(device.timing.erase_steps) + device.timing.command_ns) as f64,
             ..Self::default()
         }
@@ -214,8 +216,8 @@ impl Order for RateMatch {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::testkit::Parts;
-    use crate::testkit::{late_bound_state, take_pages};
+    use crate::device::Gigabytes;
+    use crate::testkit::{Parts, late_bound_state, over_provisioning, take_pages, tiny_device};
 
     fn candidate(class: Class, arrival: u64, urgent: bool) -> Candidate {
         Candidate { class, plane: 0, arrival, urgent, continues: false, data: false }
@@ -306,6 +308,21 @@ mod tests {
         let work = state.ftl.gc.work_for_test();
         (work.host_programs, work.host_ns) = (20, 20_000);
         assert_eq!(order.at_die(state.view(), &waiting), 1, "600 ms later only the last ten writes count");
+    }
+
+    #[test]
+    fn the_first_share_is_that_of_the_file_whatever_the_number_of_pages() {
+        for blocks in [8, 9, 11, 13] {
+            let mut device = tiny_device();
+            device.geometry.blocks_per_plane = blocks;
+            device.host.over_provisioning_percent = over_provisioning(4, 5);
+            let moves = 4.0 * 0.8;
+            assert_eq!(Measured::of_device(&device).moves_per_erase, moves, "{blocks} blocks");
+            let bytes = device.geometry.physical_pages() * u64::from(device.geometry.page_bytes);
+            device.host.over_provisioning_percent = None;
+            device.host.capacity_gb = Some(Gigabytes::of_units(bytes / 5 * 4 + 4));
+            assert!((Measured::of_device(&device).moves_per_erase - moves).abs() <= 16.0 / bytes as f64, "{blocks} blocks");
+        }
     }
 
     #[test]
