@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 
 from tinytail import engine, toml
-from tinytail.errors import ConfigError, UsageError
+from tinytail.errors import ConfigError
 
 Command = Callable[[tuple[str, ...], str], str]
 
@@ -16,21 +16,14 @@ Command = Callable[[tuple[str, ...], str], str]
 def designs_or_own(
     designs: Sequence[str], device: str, settings: Sequence[str] = ()
 ) -> tuple[str, ...]:
-    """The designs, or the one that the device names as its own if there are none.
+    """The designs, or the one that is the device's own if there are none.
 
     Raises:
         ConfigError: there is no such drive, or its file is faulty.
-        UsageError: there are none, and the device names none.
     """
     if designs:
         return tuple(designs)
-    own = engine.device_document(device, settings).get("defaults", {}).get("design")
-    if own is None:
-        raise UsageError(
-            f"no design given, and {device} names none as its own ([defaults] design); "
-            "`tinytail designs` lists them"
-        )
-    return (str(own),)
+    return (str(engine.device_document(device, settings)["defaults"]["design"]),)
 
 
 def check(

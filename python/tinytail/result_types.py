@@ -353,8 +353,7 @@ class Log:
 
 @dataclass(frozen=True, slots=True)
 class Adjustment:
-    """A value of a design or of the starting state that a run uses instead of the one that was
-    asked for.
+    """A value of a design or of the device that a run uses instead of the one that was asked for.
 
     Attributes:
         code: What kind of change it is.
@@ -366,7 +365,13 @@ class Adjustment:
     """
 
     code: Literal[
-        "gc_thresholds", "gc_gate", "write_points", "starting_state", "parity_capacity", "padding"
+        "gc_thresholds",
+        "gc_gate",
+        "write_points",
+        "starting_state",
+        "parity_capacity",
+        "padding",
+        "flash",
     ]
     section: str
     key: str
@@ -389,12 +394,12 @@ class State:
         victim_valid_percent: Valid share of the last victims of ageing, in percent.
         aged_pages: Pages that ageing wrote; of a statistical layout, the live ones.
         warm_up: How the drive was warmed up after ageing.
+        digest: A digest of what lies where, of the erases of each block and of the open blocks:
+            equal ones mean equal states. Missing where the image of an older version does not say.
         image: The image that the run started from. Missing where it started from no image.
         rounds: Write amplification of each round of ageing to the steady state. Missing for other
             ways of ageing.
         steady: Whether write amplification became steady. Missing for other ways of ageing.
-        victims: Which blocks ageing collected: `design`, those that the design itself would.
-            Missing where it collected greedily, the same for every design.
     """
 
     name: Literal["aged", "steady", "statistical"]
@@ -405,10 +410,10 @@ class State:
     victim_valid_percent: float
     aged_pages: int
     warm_up: str
+    digest: str | None = None
     image: str | None = None
     rounds: tuple[float, ...] = ()
     steady: bool | None = None
-    victims: Literal["design"] | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,10 +13,12 @@ use tinytail_config::{ConfigError, Document, Fault, Faults, Place as FilePlace, 
 
 mod check;
 mod fit;
+mod start;
+pub(crate) use self::start::Start;
 pub(crate) use self::traits::pages_of_tables;
 mod traits;
 
-pub use crate::policy::thresholds::{Room, Threshold, Thresholds};
+pub use crate::policy::thresholds::{Room, StartLevel, Threshold, Thresholds};
 pub use fit::Adjustment;
 
 /// How GC copies, and what the translation layer keeps for it.
@@ -218,6 +220,8 @@ macro_rules! design {
             /// GC's parameters.
             pub gc: GcSection,
             $( #[doc = $doc] pub $section: $choice, )+
+            /// What decides the state in which its drive starts.
+            pub(crate) start: Start,
             /// Every value with its source, later documents first overridden by name.
             pub rows: Vec<Row>,
             /// The files that it was composed of, for messages.
@@ -245,7 +249,15 @@ macro_rules! design {
         impl Design {
             fn of(name: &str, summary: String, rows: Vec<Row>, files: Vec<Document>, sections: Sections) -> Self {
                 let Sections { gc, $( $section, )+ } = sections;
-                Self { name: name.into(), summary, gc, $( $section: Choice::of($section), )+ rows, files }
+                Self {
+                    name: name.into(),
+                    summary,
+                    gc,
+                    $( $section: Choice::of($section), )+
+                    start: Start::default(),
+                    rows,
+                    files,
+                }
             }
 
             /// Every technique, with where it stands.
@@ -299,6 +311,9 @@ design! {
     /// Whether stripes move for the sake of wear.
     wear_level: WearLevelPolicy, once = true, or "never";
 }
+
+/// The trigger of a design whose GC never starts.
+const NEVER: &str = "never";
 
 /// Whether a section says which technique it chooses.
 fn chooses(values: &Table) -> bool {
@@ -423,6 +438,8 @@ impl Design {
         let (mut faults, mut merged, mut summary) = (Faults::default(), Table::default(), String::new());
         // The overlay that has chosen the technique of a section since the last design.
         let mut choosers: BTreeMap<&str, &str> = BTreeMap::new();
+        // The trigger that stood where an overlay says that GC never starts.
+        let mut twin: Option<Table> = None;
         for (index, (document, header)) in documents.iter().zip(headers.into_iter().flatten()).enumerate() {
             let kind = |found: String| Fault::new("", "kind", found).at(document.place("", "kind"));
             match (index, header.kind) {
@@ -456,6 +473,9 @@ impl Design {
                         faults.push(fault.at(place));
                     }
                     if replaces {
+                        if section == "gc_trigger" && policy(held) != Some(NEVER) {
+                            twin = Some(held.clone());
+                        }
                         merged.remove(section);
                     }
                 }
@@ -479,9 +499,13 @@ impl Design {
             let remedy = "it needs at least one policy, such as { policy = \"greedy\" }";
             faults.push(Fault::new("victim", "chain", "is empty").remedy(remedy));
         }
+        let twin = twin.filter(|_| sections.as_ref().is_some_and(|sections| sections.gc_trigger.name() == NEVER));
+        let twin = twin.and_then(|twin| decode(&twin, &place, "gc_trigger", &mut faults));
         faults.result().map_err(placed)?;
         let sections = sections.expect("what has no fault was decoded");
-        Ok(Self::of(name, summary, rows, documents.iter().map(|&document| document.clone()).collect(), sections))
+        let mut design = Self::of(name, summary, rows, documents.iter().map(|&document| document.clone()).collect(), sections);
+        design.start.twin = twin;
+        Ok(design)
     }
 
     /// Checks every technique against the device and against the others.
@@ -491,6 +515,7 @@ impl Design {
     pub fn prepare(&mut self, device: &Device) -> Result<(), ConfigError> {
         let mut faults = Faults::default();
         self.check(device, &mut faults);
+        self.start.level = Some(self.level_at_start(device));
         let placed = |error: ConfigError| match self.files.as_slice() {
             [] => error.at(&FilePlace::new(&self.name, 0)),
             files => error.placed(files.iter()),

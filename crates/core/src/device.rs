@@ -258,23 +258,21 @@ fn eighty() -> u32 {
     80
 }
 
-/// The state in which runs start, the same for every design.
+/// The state in which runs start.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct StartingState {
     /// Share of the physical pages that hold live data, in percent; limited by the logical size.
     pub live_percent: u32,
-    /// Erased share of each plane's pages at which ageing holds it, in percent.
-    pub free_percent: f64,
+    /// Erased share of each plane's pages at which ageing holds it, in percent; if not given, where the design's own GC begins.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub free_percent: Option<f64>,
     /// Random overwrites of the live data during ageing, in percent of the live pages.
     pub overwrite_percent: u32,
     /// How the state is reached.
     #[serde(default)]
     pub ageing: AgeingMethod,
-    /// Which blocks ageing collects.
-    #[serde(default)]
-    pub victims: AgeingVictims,
     /// Length of a round of ageing to the steady state, in percent of the live pages; 100 if not given.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub round_percent: Option<u32>,
@@ -299,18 +297,6 @@ pub enum AgeingMethod {
     Steady,
     /// The steady state is drawn from its theory, without writing.
     Statistical,
-}
-
-/// Which blocks ageing collects.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
-#[serde(rename_all = "lowercase")]
-pub enum AgeingVictims {
-    /// Those with the fewest valid pages, the same for every design.
-    #[default]
-    Greedy,
-    /// Those that the design's own policy chooses.
-    Design,
 }
 
 /// A drive.
@@ -342,13 +328,24 @@ pub struct Device {
 }
 
 /// What runs on a drive if nobody says.
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Defaults {
     /// Composition of the design that is the drive's own.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub design: Option<String>,
+    #[serde(default = "firmware")]
+    pub design: String,
+}
+
+/// The design of drives of which nobody says otherwise.
+fn firmware() -> String {
+    "firmware".into()
+}
+
+impl Default for Defaults {
+    fn default() -> Self {
+        Self { design: firmware() }
+    }
 }
 
 /// The sections of a device file.
@@ -470,14 +467,25 @@ impl Device {
         self.logical_pages().div_ceil(u64::from(g.planes()) * u64::from(g.pages_per_block)) as u32
     }
 
+    /// Blocks that the live pages of each plane fill when a run starts.
+    pub(crate) fn live_blocks_per_plane(&self) -> u32 {
+        let g = &self.geometry;
+        self.mapped_pages().div_ceil(g.planes() * g.pages_per_block)
+    }
+
     /// Sectors that the host can address.
     pub fn logical_sectors(&self) -> u64 {
         self.logical_pages() * u64::from(self.geometry.sectors_per_page())
     }
 
-    /// Pages that are mapped when a run starts, from logical page 0.
+    /// Pages that are mapped when a run starts, from logical page 0, where pages stand alone.
     pub fn mapped_pages(&self) -> Lpn {
-        self.live_pages().min(self.logical_pages()) as Lpn
+        self.mapped_pages_beside_parity(1, 0)
+    }
+
+    /// The same where of so many pages some are parity: whole stripes, parity included in the share of live pages.
+    pub(crate) fn mapped_pages_beside_parity(&self, width: u32, parity: u32) -> Lpn {
+        (self.live_pages() / u64::from(width) * u64::from(width - parity)).min(self.logical_pages()) as Lpn
     }
 
     /// Pages that the starting state has room for, parity among them.

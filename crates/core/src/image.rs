@@ -10,10 +10,12 @@
 
 use crate::context::Context;
 use crate::design::Design;
-use crate::device::{AgeingVictims, Device, Geometry, StartingState};
+use crate::design::StartLevel;
+use crate::device::{Device, Geometry, StartingState};
 use crate::event::EventQueue;
 use crate::flash::Engine;
 use crate::ftl::above::WithFtl;
+use crate::ftl::ageing::victims_are_greedy;
 use crate::ids::{Lpn, NONE};
 use crate::raid::front::{Front, WithRaid};
 use serde::{Deserialize, Serialize};
@@ -157,7 +159,9 @@ pub struct Recipe {
     pub bad_blocks_per_plane: u32,
     /// The starting state.
     pub state: StartingState,
-    /// The design's section `[victim]`, if its own victims are collected.
+    /// The erased space below which ageing collects.
+    pub level: StartLevel,
+    /// The design's section `[victim]`, if its head is not greedy.
     pub victims: Vec<String>,
     /// The planes of a die are programmed together.
     pub assembles: bool,
@@ -283,13 +287,16 @@ where
     /// Everything that decides what ageing makes of the drive, but its seed and its footprint.
     pub fn recipe(&self) -> Recipe {
         let device = &self.flash.device;
-        let own_victims = device.state.victims == AgeingVictims::Design;
-        let rows = self.policies().rows.iter().filter(|row| own_victims && row.section == "victim");
+        let design = self.policies();
+        let greedy = victims_are_greedy(design);
+        let rows = design.rows.iter().filter(|row| !greedy && row.section == "victim");
         Recipe {
             layout: Layout { logical_pages: self.up.ftl.tables.logical_pages().into(), ..Layout::of(device, self.policies()) },
             mapped_pages: self.seen().mapped_pages(),
             bad_blocks_per_plane: device.bad_blocks_per_plane(),
-            state: device.state.clone(),
+            // Where it holds the drive is the level.
+            state: StartingState { free_percent: None, ..device.state.clone() },
+            level: design.start.level.expect("a drive's design is prepared"),
             victims: rows.map(|row| format!("{} = {}", row.key, row.value)).collect(),
             assembles: self.flash.traits.assembles,
             gc_leaves_its_plane: self.flash.traits.gc_across,

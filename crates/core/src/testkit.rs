@@ -1,7 +1,7 @@
 //! Tiny drives for tests.
 
-use crate::design::{Chain, Design, GcSection};
-use crate::device::{AgeingMethod, AgeingVictims, Device, Flash, Geometry, Host, Percent, Ram, StartingState, Timing};
+use crate::design::{Chain, Design, GcSection, Start};
+use crate::device::{AgeingMethod, Device, Flash, Geometry, Host, Percent, Ram, StartingState, Timing};
 use crate::ftl::late_bound::LateBound;
 use crate::ftl::state::Ftl;
 use crate::ftl::{Claimant, Tables};
@@ -81,10 +81,9 @@ pub fn tiny_device() -> Device {
         ram: Ram { buffer_kib: 0, flush_above_percent: 80, stripe_table_kib: None },
         state: StartingState {
             live_percent: 50,
-            free_percent: 30.0,
+            free_percent: Some(30.0),
             overwrite_percent: 0,
             ageing: AgeingMethod::Overwrite,
-            victims: AgeingVictims::Greedy,
             round_percent: None,
         },
         errors: None,
@@ -111,6 +110,7 @@ pub fn plain_design(scope: Scope) -> Design {
         destage: DestagePolicy::Lru(Lru {}),
         scrub: ScrubPolicy::Never(NoScrub {}),
         wear_level: WearLevelPolicy::Never(NoLevelling {}),
+        start: Start::default(),
         rows: Vec::new(),
         files: Vec::new(),
     }

@@ -273,10 +273,8 @@ impl<'a> View<'a> {
     /// Pages from logical page 0 on that the starting state maps. Of whole stripes where there are any, parity included in the
     /// share of live pages.
     pub(crate) fn mapped_pages(self) -> Lpn {
-        let device = self.device();
-        let Some(rain) = &self.raid.rain else { return device.mapped_pages() };
-        let width = u64::from(rain.stripes().width());
-        (device.live_pages() / width * (width - 1)).min(device.logical_pages()) as Lpn
+        let rain = self.raid.rain.as_ref();
+        rain.map_or(self.device().mapped_pages(), |rain| self.device().mapped_pages_beside_parity(rain.stripes().width(), 1))
     }
 
     /// Which locks are taken, for a run in which requests stop completing.

@@ -32,7 +32,7 @@ fn simulated(chain: &str, logical_percent: u32) -> (f64, f64) {
          pages_per_block = {PAGES_PER_BLOCK}\npage_bytes = 4096\n\
          [timing]\ncommand_ns = 200\ntransfer_page_ns = 100000\nread_ns = [40000]\nprogram_ns = [800000]\nerase_step_ns = 2000000\n\
          ram_ns = 1000\n[host]\nover_provisioning_percent = {spare:.6}\nqueue_depth = 32\n[ram]\nbuffer_kib = 0\n\
-         [state]\nlive_percent = 100\nfree_percent = 0\noverwrite_percent = 300\nageing = \"steady\"\nvictims = \"design\"\n"
+         [state]\nlive_percent = 100\nfree_percent = 0\noverwrite_percent = 300\nageing = \"steady\"\n"
     );
     let device = Device::from_document(&Document::parse("plane.toml", &device).unwrap()).unwrap();
     let base = Document::parse("base", include_str!("../../../designs/base.toml")).unwrap();

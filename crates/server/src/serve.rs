@@ -144,7 +144,6 @@ struct Opened {
 pub fn serve(spec: &Spec, control: &Control, live: &Live) -> Result<Summary, RunError> {
     let mut device = catalog::device_with(&spec.device, &spec.settings)?.with_state("the given state", spec.state.clone())?;
     spec.settings.without_workload("a served drive has clients in place of a workload")?;
-    let mut design = catalog::design_with(&spec.design, &spec.settings, None)?;
     let image = spec.image.as_deref().map(Image::open).transpose()?;
     if let Some(image) = &image {
         if !spec.state.is_empty() {
@@ -153,7 +152,7 @@ pub fn serve(spec: &Spec, control: &Control, live: &Live) -> Result<Summary, Run
         spec.settings.without_state()?;
         device.state = image.header.state.clone();
     }
-    let adjusted = design.fit(&mut device, image.is_some());
+    let (design, adjusted) = catalog::fitted(&spec.design, &mut device, &spec.settings)?;
     if let Some(image) = &image {
         image.check_fits(&device, &design)?;
     }

@@ -113,7 +113,7 @@ impl Steady {
     fn full_of(mut device: Device, design: &str, warm_up: u64, control: &Control) -> Result<Self, RunError> {
         // Full to its logical size, with GC at the share that such a drive keeps at a write amplification of about 4.
         device.state.live_percent = 100;
-        device.state.free_percent = 10.0;
+        device.state.free_percent = Some(10.0);
         device.state.overwrite_percent = 100;
         let mut design = catalog::design(design)?;
         design.gc_trigger = GcTriggerPolicy::Watermark(Watermark::new(10.0, 5.0));
@@ -275,7 +275,7 @@ fn mqsim_no_gc(control: &Control) -> Result<Case, RunError> {
     let mut device = catalog::device("mqsim-default")?;
     device.ram.buffer_kib = 0;
     device.state.live_percent = 50;
-    device.state.free_percent = 40.0;
+    device.state.free_percent = Some(40.0);
     device.state.overwrite_percent = 0;
     let mut steady = Steady::prepare(&device, catalog::design(design)?, REQUESTS / 10, control)?;
     control.enter(Phase::Running, REQUESTS);

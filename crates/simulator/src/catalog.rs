@@ -194,13 +194,26 @@ pub fn design_with(composition: &str, settings: &Settings, overlay: Option<&str>
     Design::compose(&name, &documents.iter().collect::<Vec<_>>())
 }
 
+/// As `design_with`, for a device: a design in which GC never starts, and that is no twin of another, starts where the device's
+/// own design would.
+///
+/// # Errors
+/// As for `design_with`.
+pub fn design_for(device: &Device, composition: &str, settings: &Settings, overlay: Option<&str>) -> Result<Design, ConfigError> {
+    let mut design = design_with(composition, settings, overlay)?;
+    if design.lacks_trigger() {
+        design.start_as(self::design(&device.defaults.design)?);
+    }
+    Ok(design)
+}
+
 /// A design by its composition, and the device that it is for: whatever of them has no room on the drive is adjusted, and named.
 ///
 /// # Errors
 /// As for `design`.
 pub fn fitted(composition: &str, device: &mut Device, settings: &Settings) -> Result<(Design, Vec<Adjustment>), ConfigError> {
-    let mut design = design_with(composition, settings, None)?;
-    let adjusted = design.fit(device, false);
+    let mut design = design_for(device, composition, settings, None)?;
+    let adjusted = design.fit(device);
     Ok((design, adjusted))
 }
 

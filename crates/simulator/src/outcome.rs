@@ -12,7 +12,7 @@ use serde_json::{Map, json};
 use std::collections::BTreeMap;
 use tinytail_core::counters::{Counters, Reported};
 use tinytail_core::design::{Adjustment, Design};
-use tinytail_core::device::{AgeingMethod, AgeingVictims, Device};
+use tinytail_core::device::{AgeingMethod, Device};
 use tinytail_core::drive::Drive;
 use tinytail_core::ftl::ageing::Aged;
 use tinytail_core::units::SECOND;
@@ -85,11 +85,11 @@ pub struct StateNote {
     pub victim_valid_percent: f64,
     /// Pages that ageing wrote; of a statistical layout, the live ones.
     pub aged_pages: u64,
-    /// Which blocks ageing collected: `design`, those that the design itself would. Missing where it collected greedily, the same
-    /// for every design.
+    /// A digest of what lies where, of the erases of each block and of the open blocks: equal ones mean equal states. Missing where
+    /// the image of an older version does not say.
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[schemars(with = "String", extend("const" = "design"))]
-    pub victims: Option<AgeingVictims>,
+    #[schemars(with = "String")]
+    pub digest: Option<String>,
     /// Write amplification of each round of ageing to the steady state. Missing for other ways of ageing.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub rounds: Vec<f64>,
@@ -468,7 +468,7 @@ pub(crate) fn outcome<M: Measures>(
             free_pages_max: aged.free_pages_max,
             victim_valid_percent: f64::from(aged.victim_valid_permille) / 10.0,
             aged_pages: aged.written_pages,
-            victims: (device.state.victims != AgeingVictims::Greedy).then_some(device.state.victims),
+            digest: (aged.digest != 0).then(|| format!("{:016x}", aged.digest)),
             rounds: aged.rounds.clone(),
             steady: aged.steady,
             image: spec.image.clone(),

@@ -231,7 +231,7 @@ fn run_changed(spec: &Spec, control: &Control, shared: &Shared, change: impl FnO
         device.state = image.header.state.clone();
     }
     let addresses = Addresses::of(&device, spec.beside.iter().chain([&spec.design]), &spec.settings)?;
-    let adjusted = design.fit(&mut device, image.is_some());
+    let mut adjusted = design.fit_space(&mut device);
     if let Some(image) = &image {
         image.check_fits(&device, &design)?;
     }
@@ -249,7 +249,11 @@ fn run_changed(spec: &Spec, control: &Control, shared: &Shared, change: impl FnO
     // A file that cannot be written is found before the work.
     let log = spec.log.as_ref().map(|log| Log::create(&log.path)).transpose()?;
     let timeline = spec.timeline.as_ref().map(|timeline| open_timeline(timeline, &device)).transpose()?;
-    let prepared = Prepared { image, log, adjusted, addresses };
+    addresses.check(&workload)?;
+    let mapped = design.mapped_pages(&device);
+    let footprint = footprint(&device, mapped, &workload, spec.seed, spec.requests, &addresses.context, control)?;
+    adjusted.extend(design.fit_gc(&device, u64::from(mapped) + footprint.len() as u64));
+    let prepared = Prepared { image, log, adjusted, addresses, footprint };
     let _at_work = AtWork::new();
     run_on(&device, design, &free, &workload, prepared, timeline, spec, control, shared)
 }
@@ -260,6 +264,8 @@ struct Prepared {
     log: Option<Log>,
     adjusted: Vec<Adjustment>,
     addresses: Addresses,
+    /// Pages of the workload beyond those that the starting state maps.
+    footprint: Vec<Lpn>,
 }
 
 /// The addresses that a workload may use on a drive: those that each of the designs compared can hold.
@@ -275,7 +281,7 @@ impl Addresses {
         let (mut least, mut note) = (device.clone(), None);
         for design in designs {
             let mut fitted = device.clone();
-            let adjusted = catalog::design_with(design, settings, None)?.fit(&mut fitted, true);
+            let adjusted = catalog::design_with(design, settings, None)?.fit_space(&mut fitted);
             if fitted.logical_pages() < least.logical_pages() {
                 least.host = fitted.host;
                 note = adjusted.into_iter().find(|item| item.code == "parity_capacity").map(|item| item.message);
@@ -344,7 +350,7 @@ fn run_with<M: Measures>(
     control: &Control,
     shared: &Shared,
 ) -> Result<Outcome, RunError> {
-    let Prepared { image, log, adjusted, addresses } = prepared;
+    let Prepared { image, log, adjusted, addresses, footprint } = prepared;
     if !(1..=WRITE_STALL_S_MAX).contains(&spec.write_stall_s) {
         return Err(RunError::Failed(format!("`write_stall_s` is {}; allowed: 1 to {WRITE_STALL_S_MAX}", spec.write_stall_s)));
     }
@@ -352,9 +358,7 @@ fn run_with<M: Measures>(
     if let Some(kinds) = &spec.kinds {
         drive.observer_mut().metrics_mut().measure_kinds(kinds.kinds()?);
     }
-    addresses.check(workload)?;
     let context = addresses.context;
-    let footprint = footprint(device, drive.mapped_pages(), workload, spec.seed, spec.requests, &context, control)?;
     if control.is_cancelled() {
         let figures = Figures {
             start: 0,

@@ -88,5 +88,5 @@ pub(crate) fn without(
         free.extend(cause.traffic_classes);
     }
     let without_gc = GC.iter().all(|traffic| free.contains(traffic));
-    Ok((catalog::design_with(composition, settings, without_gc.then_some("ideal-gc"))?, free))
+    Ok((catalog::design_for(device, composition, settings, without_gc.then_some("ideal-gc"))?, free))
 }

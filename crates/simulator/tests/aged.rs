@@ -64,7 +64,7 @@ fn states_that_differ_in_anything_are_apart() {
         state("live_percent = 41"),
         state("overwrite_percent = 99"),
         state("ageing = \"statistical\""),
-        state("victims = \"design\""),
+        spec("ttflash-small", "base+fifo-victim"),
         spec("ttflash-small", "ttflash"),
     ];
     for (index, spec) in specs.iter().enumerate() {

@@ -14,6 +14,7 @@ mod matrix;
 mod power;
 mod request_timelines;
 mod runs;
+mod start;
 mod suspension;
 mod threads;
 mod timeline;

@@ -208,7 +208,7 @@ fn runs_to_its_end(device: &str, design: &str, ageing: &str) -> u64 {
 fn with_few_blocks(mut device: Device) -> Device {
     device.geometry.blocks_per_plane = 8;
     device.set_logical_pages(device.geometry.physical_pages() / 2);
-    (device.state.live_percent, device.state.free_percent, device.state.overwrite_percent) = (40, 10.0, 0);
+    (device.state.live_percent, device.state.free_percent, device.state.overwrite_percent) = (40, Some(10.0), 0);
     device
 }
 
@@ -263,7 +263,7 @@ fn uncontended_requests_take_exactly_what_follows_from_the_data() {
 /// requests come in at the rate `expected` until enough of them are outstanding.
 fn saturated(device: &Device, kind: CommandKind, multi_plane: bool, expected: f64) -> f64 {
     let mut device = device.clone();
-    (device.state.live_percent, device.state.free_percent, device.state.overwrite_percent) = (100, 1.0, 0);
+    (device.state.live_percent, device.state.free_percent, device.state.overwrite_percent) = (100, Some(1.0), 0);
     device.host.queue_depth = 65_536;
     if device.ram.buffer_kib > 0 {
         // Enough to keep all planes at work, and little beside the drive.
@@ -271,7 +271,7 @@ fn saturated(device: &Device, kind: CommandKind, multi_plane: bool, expected: f6
     }
     let mut design = no_gc();
     if multi_plane {
-        design.pairing = PairingPolicy::SameOffset(SameOffset {});
+        design.pairing = PairingPolicy::SameOffset(SameOffset::default());
     }
     // With any other order the dies of a channel fall into step.
     design.order = OrderPolicy::ReadFirst(ReadFirst::new(Channel::Commands));

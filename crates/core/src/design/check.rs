@@ -1,8 +1,7 @@
 //! What of a design contradicts the device or itself: techniques that need each other, or can't go together.
 
-use crate::design::{Design, Destination};
+use crate::design::{Design, Destination, StartLevel};
 use crate::device::Device;
-use crate::ftl::ageing::check_theory;
 use crate::policy::combination::{Against, Combination, named};
 use crate::policy::{GcGate, GcGatePolicy, GcLock, GcTrigger, PageChoice, Pairing, Place, Scope};
 use crate::raid::stripes::Stripes;
@@ -88,6 +87,7 @@ impl Design {
             );
             faults.push(Fault::new("gc_trigger", key, found).with("gc", "reserve_blocks").with("gc", "write_points"));
         }
+        self.check_trigger_holds(device, faults);
         let spare = (g.blocks_per_plane - device.bad_blocks_per_plane()).saturating_sub(device.logical_blocks_per_plane());
         if let Some(stripes) = self.place.stripes() {
             self.check_stripes_fit(device, &stripes, blocks_kept, faults);
@@ -99,6 +99,26 @@ impl Design {
             );
             faults.push(Fault::new("gc", "reserve_blocks", found).with("gc", "write_points"));
         }
+    }
+
+    /// Refuses thresholds of the user's that the drive can't stay at. Those of the designs that come along follow the drive.
+    fn check_trigger_holds(&mut self, device: &Device, faults: &mut Faults) {
+        let Some((key, level)) = self.users_threshold().zip(self.trigger_level()) else { return };
+        let (room, wanted) = (self.room(device), level.pages(device.geometry.pages_per_block));
+        if room.holds(wanted) {
+            return;
+        }
+        let most = room.spare.saturating_sub(room.block);
+        let bound = match level {
+            StartLevel::PlaneBlocks(_) => format!("{} blocks of each plane", most / room.block),
+            _ if key.ends_with("blocks") => format!("{} blocks", most / room.block),
+            _ => format!("{} percent", (room.percent(most) * 100.0).floor() / 100.0),
+        };
+        let found = format!(
+            "starts GC below {wanted} erased pages of each plane, and beside live data, parity, GC's reserve and open blocks the drive has {}:              at most {bound}, so that a block has stale pages to free",
+            room.spare
+        );
+        faults.push(Fault::new("gc_trigger", key, found).with("state", "live_percent"));
     }
 
     /// Refuses stripes that leave no over-provisioning once parity has its pages.
@@ -154,6 +174,9 @@ impl Design {
             }
         }
         self.techniques_mut().for_each(|(_, technique)| _ = faults.take(technique.prepare(device)));
+        if let Some(twin) = &mut self.start.twin {
+            faults.take(twin.prepare(device));
+        }
         // What is wrong alone may contradict anything.
         if !faults.is_empty() {
             return;
@@ -163,6 +186,5 @@ impl Design {
         self.check_choice_in_planes(faults);
         let with = self.combination(device);
         self.techniques_mut().for_each(|(_, technique)| technique.check(&with, faults));
-        faults.take(check_theory(self, device));
     }
 }

@@ -6,19 +6,20 @@
 
 use crate::design::Design;
 use crate::device::{AgeingMethod, Device};
+use crate::ftl::ageing::without_theory;
 use crate::policy::interface::Place;
 use crate::policy::thresholds::{Room, Threshold};
-use crate::policy::{GcGatePolicy, GcTriggerPolicy, PairingPolicy};
+use crate::policy::{GcGatePolicy, GcTriggerPolicy, PairingPolicy, SuspendPolicy};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use tinytail_config::Document;
 
-/// A value of a design or of the starting state that a run uses instead of the one that was asked for.
+/// A value of a design or of the device that a run uses instead of the one that was asked for.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Adjustment {
     /// What kind of change it is.
-    #[schemars(extend("enum" = ["gc_thresholds", "gc_gate", "write_points", "starting_state", "parity_capacity", "padding"]))]
+    #[schemars(extend("enum" = ["gc_thresholds", "gc_gate", "write_points", "starting_state", "parity_capacity", "padding", "flash"]))]
     pub code: String,
     /// Section of the design's file or of the device's.
     pub section: String,
@@ -39,43 +40,101 @@ const THRESHOLDS: [&str; 6] =
     ["soft_free_percent", "hard_free_percent", "soft_free_blocks", "hard_free_blocks", "background_blocks", "emergency_blocks"];
 
 impl Design {
-    /// Lets what this design asks of a drive follow the drive's space where there is no room for it: the logical size under
-    /// stripes with parity, open blocks, thresholds of GC and the gate before it, and the erased share in which runs start,
-    /// unless the drive `has_aged` already. Thresholds from a file of the user's, or from options, stay. Returns each change.
-    pub fn fit(&mut self, device: &mut Device, has_aged: bool) -> Vec<Adjustment> {
+    /// Lets what this design asks of a drive follow the drive's space where there is no room for it. Returns each change. Thresholds
+    /// from a file of the user's, or from options, stay.
+    pub fn fit(&mut self, device: &mut Device) -> Vec<Adjustment> {
+        let mut adjusted = self.fit_space(device);
+        adjusted.extend(self.fit_gc(device, 0));
+        adjusted
+    }
+
+    /// The first half of `fit`, after which it is known what a host can address: the logical size under stripes with parity, and open
+    /// blocks.
+    pub fn fit_space(&mut self, device: &mut Device) -> Vec<Adjustment> {
         let mut adjusted = Vec::new();
+        adjusted.extend(self.fit_flash(device));
         adjusted.extend(self.fit_padding(device));
         adjusted.extend(self.fit_parity(device));
-        if self.place.prepare(device).is_err() {
-            return adjusted;
+        if self.place.prepare(device).is_ok() {
+            adjusted.extend(self.fit_write_points(device));
         }
-        adjusted.extend(self.fit_write_points(device));
-        if self.thresholds_are_the_users() {
+        adjusted.extend(self.fit_ageing(device));
+        adjusted
+    }
+
+    /// The second half: thresholds of GC, and the gate before it. The workload maps so many pages, if these are more than the
+    /// starting state says.
+    pub fn fit_gc(&mut self, device: &Device, mapped_pages: u64) -> Vec<Adjustment> {
+        self.start.live_pages = mapped_pages;
+        let mut adjusted = Vec::new();
+        if self.thresholds_are_the_users() || self.place.prepare(device).is_err() {
             return adjusted;
         }
         let room = self.room(device);
-        let (thresholds, wanted, used) = match &mut self.gc_trigger {
+        let (thresholds, wanted, used) = match self.start_trigger() {
             GcTriggerPolicy::Watermark(watermark) => watermark.fit(&room),
             GcTriggerPolicy::BackgroundEmergency(blocks) => blocks.fit(&room, device),
             GcTriggerPolicy::Never(_) | GcTriggerPolicy::Custom(_) => return adjusted,
         };
-        adjusted.extend(Self::thresholds_adjusted(thresholds, &room));
-        if used.soft < wanted.soft {
-            adjusted.extend(self.fit_gate());
+        // A twin without GC starts as the other does, and has nothing that these change.
+        if self.gc_trigger.name() != "never" {
+            adjusted.extend(Self::thresholds_adjusted(thresholds, &room));
+            if used.soft < wanted.soft {
+                adjusted.extend(self.fit_gate());
+            }
         }
         if self.place.late_bound() {
             adjusted.extend(self.write_points_at_most(used.soft.saturating_sub(used.hard) / room.block));
-        }
-        if !has_aged && room.at_start < used.hard {
-            adjusted.push(Self::state_lifted(device, &room, used.soft));
         }
         adjusted
     }
 
     /// Somebody wrote the thresholds of GC for this run: they are what is asked about, and stay as they are.
     fn thresholds_are_the_users(&self) -> bool {
-        let gives = |document: &&Document| THRESHOLDS.iter().any(|key| document.gives("gc_trigger", key));
-        self.files.iter().rev().find(gives).is_some_and(|document| !document.is_built_in())
+        self.users_threshold().is_some()
+    }
+
+    /// The first of the thresholds of GC that somebody wrote for this run.
+    pub(super) fn users_threshold(&self) -> Option<&'static str> {
+        let given = |document: &Document| THRESHOLDS.into_iter().find(|key| document.gives("gc_trigger", key));
+        let (document, key) = self.files.iter().rev().find_map(|document| Some((document, given(document)?)))?;
+        (!document.is_built_in()).then_some(key)
+    }
+
+    /// A steady state that no theory knows is written.
+    fn fit_ageing(&self, device: &mut Device) -> Option<Adjustment> {
+        let section = without_theory(self).filter(|_| device.state.ageing == AgeingMethod::Statistical)?;
+        device.state.ageing = AgeingMethod::Overwrite;
+        Some(Adjustment {
+            code: "starting_state".into(),
+            section: "state".into(),
+            key: "ageing".into(),
+            wanted: "statistical".into(),
+            used: "overwrite".into(),
+            message: format!("the drive is aged by writing: no theory knows the steady state under [{section}] {}", self.named(section)),
+        })
+    }
+
+    /// What the flash lacks, and the design can do without.
+    fn fit_flash(&self, device: &Device) -> Vec<Adjustment> {
+        let mut adjusted = Vec::new();
+        let mut without = |section: &str, wanted: &str, message: &str| {
+            adjusted.push(Adjustment {
+                code: "flash".into(),
+                section: section.into(),
+                key: "policy".into(),
+                wanted: wanted.into(),
+                used: if section == "suspend" { "never" } else { "none" }.into(),
+                message: message.into(),
+            });
+        };
+        if matches!(&self.pairing, PairingPolicy::SameOffset(pairing) if pairing.does_without(device)) {
+            without("pairing", "same_offset", "planes are programmed one by one: this flash has no multi-plane commands");
+        }
+        if matches!(&self.suspend, SuspendPolicy::EraseSuspension(suspend) if suspend.does_without(device)) {
+            without("suspend", "erase_suspension", "nothing is suspended for reads: the device gives no [timing] `suspend_ns`");
+        }
+        adjusted
     }
 
     /// Without a write buffer a write would take as long as it waits for pages to be programmed with.
@@ -101,7 +160,7 @@ impl Design {
         let width = self.place.stripes()?.width();
         let without = device.logical_pages().div_ceil(device.geometry.planes().into()) as u32;
         let spare = |held: u32| usable_pages(device).saturating_sub(held);
-        if spare(self.pages_held(device)) >= spare(without) / 3 {
+        if spare(pages_held(self, device)) >= spare(without) / 3 {
             return None;
         }
         let gigabytes = |device: &Device| {
@@ -129,8 +188,8 @@ impl Design {
 
     /// Where the open blocks of a plane would take all its spare ones, they take a quarter.
     fn fit_write_points(&mut self, device: &Device) -> Option<Adjustment> {
-        let spare_blocks = usable_pages(device).saturating_sub(self.pages_held(device)) / device.geometry.pages_per_block;
-        if self.place.late_bound() || self.gc.reserve_blocks.saturating_add(self.gc.write_points) < spare_blocks {
+        let spare_blocks = usable_pages(device).saturating_sub(pages_held(self, device)) / device.geometry.pages_per_block;
+        if self.gc.reserve_blocks.saturating_add(self.gc.write_points) < spare_blocks {
             return None;
         }
         self.write_points_at_most((spare_blocks / 4).saturating_sub(self.gc.reserve_blocks))
@@ -169,22 +228,6 @@ impl Design {
         })
     }
 
-    /// A run whose GC would be urgent from the start begins where no GC is wanted.
-    fn state_lifted(device: &mut Device, room: &Room, soft: u32) -> Adjustment {
-        let wanted = device.state.free_percent;
-        // Rounded up, so that no fewer pages are erased.
-        let used = (room.percent(soft) * 100.0).ceil() / 100.0;
-        device.state.free_percent = used;
-        Adjustment {
-            code: "starting_state".into(),
-            section: "state".into(),
-            key: "free_percent".into(),
-            wanted: wanted.into(),
-            used: used.into(),
-            message: format!("the drive starts with {used} % of its pages erased in place of {wanted} %, with which GC would be urgent"),
-        }
-    }
-
     /// Those of the thresholds that have changed, with one sentence on both.
     fn thresholds_adjusted(thresholds: [Threshold; 2], room: &Room) -> Vec<Adjustment> {
         let [soft, hard] = &thresholds;
@@ -210,43 +253,28 @@ impl Design {
         changed.map(adjustment).collect()
     }
 
-    /// Pages of each plane that the data of a full drive take, with their parity.
-    fn pages_held(&mut self, device: &Device) -> u32 {
-        match self.place.stripes() {
-            Some(stripes) => stripes.rows(),
-            None => device.logical_pages().div_ceil(device.geometry.planes().into()) as u32,
-        }
-    }
-
-    fn room(&mut self, device: &Device) -> Room {
+    /// The space of each plane that is neither live data nor kept open.
+    pub(super) fn room(&mut self, device: &Device) -> Room {
         let g = &device.geometry;
-        let held = self.pages_held(device);
-        // A page whose allocation is late-bound goes to whichever open block has room, and open blocks have theirs between the
-        // thresholds.
-        let (kept, least) = match (self.gc.reserve_blocks, self.gc.write_points) {
-            (reserve, _) if self.place.late_bound() => (reserve, reserve.saturating_add(1)),
-            (reserve, points) => (reserve.saturating_add(points), reserve.saturating_add(points)),
-        };
+        let (reserve, points) = (self.gc.reserve_blocks, self.gc.write_points);
+        // A page whose allocation is late-bound goes to whichever open block has room.
+        let least = if self.place.late_bound() { reserve.saturating_add(1) } else { reserve.saturating_add(points) };
+        let kept = reserve.saturating_add(points).saturating_mul(g.pages_per_block);
         Room {
             plane: g.pages_per_plane(),
             block: g.pages_per_block,
-            spare: usable_pages(device).saturating_sub(held).saturating_sub(kept.saturating_mul(g.pages_per_block)),
+            spare: usable_pages(device).saturating_sub(self.live_pages_of_plane(device)).saturating_sub(kept),
             least: least.saturating_mul(g.pages_per_block),
-            at_start: erased_at_start(device, held),
         }
     }
 }
 
-/// Erased pages of a plane in which a run starts: those at which ageing holds it, or more if it does not write as many.
-fn erased_at_start(device: &Device, pages_held: u32) -> u32 {
-    let (plane, state) = (f64::from(device.geometry.pages_per_plane()), &device.state);
-    let held = plane * state.free_percent / 100.0;
-    if state.ageing != AgeingMethod::Overwrite {
-        return held.round() as u32;
+/// Pages of each plane that the data of a full drive take, with their parity.
+pub(super) fn pages_held(design: &mut Design, device: &Device) -> u32 {
+    match design.place.stripes() {
+        Some(stripes) => stripes.rows(),
+        None => device.logical_pages().div_ceil(device.geometry.planes().into()) as u32,
     }
-    let live = (device.live_pages() as f64 / f64::from(device.geometry.planes())).min(pages_held.into());
-    let written = live * (1.0 + f64::from(state.overwrite_percent) / 100.0);
-    held.max(f64::from(usable_pages(device)) - written).round() as u32
 }
 
 /// Pages of a plane outside bad blocks.

@@ -65,7 +65,7 @@ impl Device {
         ] {
             faults.range(section, key, value, least, most);
         }
-        faults.range("state", "free_percent", s.free_percent, 0.0, 100.0);
+        faults.range("state", "free_percent", s.free_percent.unwrap_or(0.0), 0.0, 100.0);
         faults.range("flash", "bad_block_percent", f.bad_block_percent, Decimal::default(), Decimal::of_units(100 * Decimal::<2>::ONE));
         if let Some(percent) = h.over_provisioning_percent {
             faults.range("host", "over_provisioning_percent", percent, Percent::default(), OVER_PROVISIONING_MAX);
@@ -191,8 +191,8 @@ impl Device {
         let usable_percent = percent(self.usable_pages()).floor();
         let live_percent = f64::from(s.live_percent).min(percent(self.logical_pages()));
         // A page at least, since both shares are rounded down to pages.
-        if s.free_percent + live_percent + percent(1) > usable_percent {
-            let (live, free) = (s.live_percent, s.free_percent);
+        if let Some(free) = s.free_percent.filter(|free| free + live_percent + percent(1) > usable_percent) {
+            let live = s.live_percent;
             let found = format!("({live}) and `free_percent` ({free}) leave no room for stale pages; together below {usable_percent}");
             faults.push(Fault::new("state", "live_percent", found).with("state", "free_percent"));
         }
@@ -281,7 +281,7 @@ mod tests {
             ("[timing]", &timing("channel_mb_per_s = 400"), "`transfer_page_ns` stands beside `channel_mb_per_s` (d.toml:14)", "give one"),
             ("transfer_page_ns = { value = 100000", "channel_mb_per_s = { value = 0", "`channel_mb_per_s` is 0", "1 to 1000000"),
             ("live_percent = { value = 40", "live_percent = { value = 4294967295", "`live_percent`", "0 to 100"),
-            ("free_percent = { value = 30", "free_percent = { value = 60", "`live_percent`", "below 100"),
+            ("[state]", "[state]\nfree_percent = 60", "`live_percent`", "below 100"),
             ("erase_steps = { value = 1", "erase_steps = { value = 6", "`erase_steps`", "1 to 5"),
             ("[timing]", &timing("erase_steps_max = 6"), "`erase_steps_max` is 6", "`erase_steps`, 1, to 5"),
             ("[timing]", &timing("erase_steps_max = 0"), "`erase_steps_max` is 0", "`erase_steps`, 1, to 5"),

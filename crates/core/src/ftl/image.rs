@@ -33,6 +33,15 @@ impl Tables {
         put_all(sink, &self.map, u32::to_le_bytes)
     }
 
+    /// A digest of where each page lies, of how far each block is programmed and how often it was erased, and of the open blocks.
+    pub(crate) fn digest(&self) -> u64 {
+        let mix = |sum: u64, value: u64| (sum ^ value).wrapping_mul(0x9e37_79b9_7f4a_7c15).rotate_left(29);
+        let open = self.planes.iter().flat_map(|plane| plane.open.iter().chain(&plane.erased));
+        let mut digest = self.map.iter().chain(&self.erases).chain(open).fold(0, |sum, &value| mix(sum, value.into()));
+        digest = self.next_page.iter().fold(digest, |sum, &value| mix(sum, value.into()));
+        digest
+    }
+
     /// Takes everything that `snapshot` gave, into the tables of an erased drive of the same layout. Hardly anything is checked:
     /// the bytes must be those that were given.
     pub(crate) fn restore<S: Source>(&mut self, source: &mut S) -> Result<(), LoadError<S::Error>> {

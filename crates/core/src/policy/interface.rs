@@ -5,6 +5,7 @@ use crate::flash::ask::{Candidate, Suspension, Waiting};
 use crate::ids::{BlockIx, DieIx, Lpn, PlaneIx};
 use crate::policy::answers::{Aligned, Gate, LockPlan, Opens, PairingTraits, Parking, Preference, Reach, ReadAnswer, Scope, Want, Writer};
 use crate::policy::combination::Combination;
+use crate::policy::thresholds::StartLevel;
 use crate::raid::stripes::{Place as StripePlace, Stripes};
 use crate::units::Ns;
 use crate::view::{BlockedRead, Unplaced, View, WrittenStripe};
@@ -114,6 +115,8 @@ interface! {
         fn by_die(&mut self) -> bool [else false];
         /// The key and the number of erased pages below which a plane is urgent; nothing if GC never starts.
         fn urgent_below(&mut self) -> Option<(&'static str, u32)>;
+        /// The erased space below which it wants a GC at all; nothing if GC never starts. Asked once it is prepared.
+        fn starts_below(&mut self) -> Option<StartLevel> [else None];
         /// The erased blocks of a plane below which it wants a GC, and those below which it is urgent, if that is how it decides.
         fn thresholds(&mut self) -> Option<(u32, u32)> [else None];
     }

@@ -11,6 +11,7 @@ use crate::ids::{BlockIx, DieIx, Lpn, PlaneIx};
 pub use crate::policy::answers::*;
 pub use crate::policy::combination::Combination;
 pub use crate::policy::interface::*;
+use crate::policy::thresholds::StartLevel;
 use crate::raid::stripes::{Place as StripePlace, Stripes};
 use crate::units::Ns;
 use crate::view::{BlockedRead, Unplaced, View, WrittenStripe};

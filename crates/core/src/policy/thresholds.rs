@@ -1,8 +1,31 @@
-//! Thresholds of GC, and the space of a plane that they must fit.
+//! Thresholds of GC, the space of a plane that they must fit, and where runs start.
 
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-/// The space of each plane beyond what a full drive holds, in pages.
+/// The erased space below which a design wants a GC at all. Runs start between it and what one victim frees above it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum StartLevel {
+    /// Erased pages of each plane, open blocks included.
+    PlanePages(u32),
+    /// Erased blocks of each plane, none of their pages taken.
+    PlaneBlocks(u32),
+    /// Erased pages of each die, as the mean of its planes.
+    DiePages(u32),
+}
+
+impl StartLevel {
+    /// Erased pages of a plane.
+    pub fn pages(self, pages_per_block: u32) -> u32 {
+        match self {
+            Self::PlanePages(pages) | Self::DiePages(pages) => pages,
+            Self::PlaneBlocks(blocks) => blocks.saturating_mul(pages_per_block),
+        }
+    }
+}
+
+/// The space of each plane beyond its live data, in pages.
 #[derive(Debug, Clone, Copy)]
 pub struct Room {
     /// Pages in a plane.
@@ -13,8 +36,6 @@ pub struct Room {
     pub spare: u32,
     /// Erased pages below which a plane must be urgent, or nothing would ever free it.
     pub least: u32,
-    /// Erased pages in which a run starts.
-    pub at_start: u32,
 }
 
 /// GC starts below `soft` erased pages of a plane and is urgent below `hard`.
@@ -32,16 +53,19 @@ impl Room {
         f64::from(pages) * 100.0 / f64::from(self.plane)
     }
 
-    /// The thresholds that this drive has room for: those that are wanted, where the run starts with as much erased or a third of
-    /// the spare space is enough for them; else a third and a sixth of it. GC is never urgent later than it must be. Those that
-    /// contradict each other are left as they are.
+    /// Whether a drive can stay at a threshold: what one victim frees must fit beside it, or its blocks would hold nothing stale.
+    pub fn holds(&self, soft: u32) -> bool {
+        soft.saturating_add(self.block) <= self.spare
+    }
+
+    /// The thresholds that this drive has room for: those that are wanted, if it can stay at them; else a third and a sixth of the
+    /// spare space. GC is never urgent later than it must be. Those that contradict each other are left as they are.
     pub fn fit(&self, wanted: Thresholds) -> Thresholds {
         if wanted.hard >= wanted.soft {
             return wanted;
         }
-        let fits = wanted.soft <= self.at_start.max(self.spare / 3);
         let Thresholds { soft, hard } =
-            if fits { wanted } else { Thresholds { soft: self.spare / 3, hard: wanted.hard.min(self.spare / 6) } };
+            if self.holds(wanted.soft) { wanted } else { Thresholds { soft: self.spare / 3, hard: wanted.hard.min(self.spare / 6) } };
         let hard = hard.max(self.least);
         Thresholds { soft: if soft > hard { soft } else { hard.saturating_add(self.block) }, hard }
     }

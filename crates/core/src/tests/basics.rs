@@ -202,7 +202,7 @@ fn a_job_runs_its_stages_after_each_other_and_computes_between_them() {
 #[test]
 fn parts_of_a_multi_plane_read_share_the_array_and_transfer_in_turn() {
     let mut design = no_gc();
-    design.pairing = PairingPolicy::SameOffset(SameOffset {});
+    design.pairing = PairingPolicy::SameOffset(SameOffset::default());
     let mut drive = drive(&one_channel(1, 2), design);
     drive.map_functionally([0, 1, 2, 3]);
     // Page 0 occupies the die, so that the pages behind it are waiting together: 1 and 2 lie in different planes.
@@ -219,7 +219,7 @@ fn parts_of_a_multi_plane_read_share_the_array_and_transfer_in_turn() {
 #[test]
 fn parts_of_a_multi_plane_program_complete_together() {
     let mut design = no_gc();
-    design.pairing = PairingPolicy::SameOffset(SameOffset {});
+    design.pairing = PairingPolicy::SameOffset(SameOffset::default());
     let mut drive = drive(&one_channel(1, 2), design);
     drive.map_functionally([0, 1]);
     drive.at(0, read(0));

@@ -28,7 +28,7 @@ fn baseline() -> Design {
     design.gc = toml::from_str("copy = \"controller\"").unwrap();
     design.gc_trigger = GcTriggerPolicy::Watermark(Watermark::new(45.0, 25.0));
     design.order = OrderPolicy::GcFirst(GcFirst {});
-    design.pairing = PairingPolicy::SameOffset(SameOffset {});
+    design.pairing = PairingPolicy::SameOffset(SameOffset::default());
     design
 }
 

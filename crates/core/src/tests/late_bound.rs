@@ -94,7 +94,10 @@ fn the_host_goes_on_between_two_operations_of_gc_and_nothing_is_locked() {
 
 /// Fills a drive and overwrites it at random, in the tables.
 fn age(drive: &mut TestDrive) {
-    (drive.flash.device.state.overwrite_percent, drive.flash.device.state.free_percent) = (300, 1.0);
+    let device = &mut drive.flash.device;
+    (device.state.overwrite_percent, device.state.free_percent) = (300, Some(1.0));
+    let design = &mut drive.up.up.up.up.policies;
+    design.start.level = Some(design.level_at_start(device));
     drive.age(1, &[], |_, _| true);
 }
 

@@ -371,7 +371,7 @@ impl Mix {
             _ => OrderPolicy::GcFirst(GcFirst {}),
         };
         if self.pairing {
-            design.pairing = PairingPolicy::SameOffset(SameOffset {});
+            design.pairing = PairingPolicy::SameOffset(SameOffset::default());
         }
         if self.superpage && design.pairing.name() == "same_offset" && self.device().flash.multi_plane_program {
             let assembles = self.controller && if across { in_die } else { !self.blocks_assembly() };

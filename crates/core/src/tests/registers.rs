@@ -111,7 +111,7 @@ fn each_plane_has_a_register_of_its_own() {
 #[test]
 fn the_parts_of_a_fused_read_cross_one_after_another_while_the_array_reads_on() {
     let mut design = no_gc();
-    design.pairing = PairingPolicy::SameOffset(SameOffset {});
+    design.pairing = PairingPolicy::SameOffset(SameOffset::default());
     let mut drive = drive(&with_registers(1, 2, 500), design);
     drive.map_functionally(0..6);
     let busy = drive.at(0, read(0));
@@ -166,7 +166,7 @@ fn operations_are_paired_only_where_the_flash_has_multi_plane_commands() {
         let mut device = one_channel(1, 2);
         (device.flash.multi_plane_read, device.flash.multi_plane_program) = (reads, programs);
         let mut design = no_gc();
-        design.pairing = PairingPolicy::SameOffset(SameOffset {});
+        design.pairing = PairingPolicy::SameOffset(SameOffset::default());
         let mut drive = drive(&device, design);
         drive.map_functionally(0..4);
         drive.at(0, read(0));
@@ -188,7 +188,7 @@ fn a_deep_line_of_one_plane_does_not_hide_another_plane() {
     let mut device = one_channel(1, 3);
     device.host.queue_depth = 64;
     let mut design = no_gc();
-    design.pairing = PairingPolicy::SameOffset(SameOffset {});
+    design.pairing = PairingPolicy::SameOffset(SameOffset::default());
     let mut drive = drive(&device, design);
     drive.map_functionally(0..6);
     // The die is busy with plane 0 while twenty reads of page 1, in plane 1 at offset 0, are enqueued.

@@ -56,7 +56,8 @@ pub struct CreateSpec {
 pub fn create(spec: &CreateSpec, control: &Control) -> Result<Info, RunError> {
     let mut device = catalog::device_with(&spec.device, &spec.settings)?.with_state("the given state", spec.state.clone())?;
     let addresses = Addresses::of(&device, [&spec.design], &spec.settings)?;
-    let (design, adjusted) = catalog::fitted(&spec.design, &mut device, &spec.settings)?;
+    let mut design = catalog::design_for(&device, &spec.design, &spec.settings, None)?;
+    let mut adjusted = design.fit_space(&mut device);
     let layout = Layout::of(&device, &design);
     if spec.workload.is_none() {
         spec.settings.without_workload("no workload is named whose value that could be")?;
@@ -71,16 +72,18 @@ pub fn create(spec: &CreateSpec, control: &Control) -> Result<Info, RunError> {
         return Err(RunError::Failed(format!("cannot write an image to {}: there is no folder {}", spec.out, folder.display())));
     }
     let failed = |error: std::io::Error| RunError::Failed(format!("cannot write an image to {}: {error}", spec.out));
-    let mut drive = Drive::new(&device, design, false, Metrics::default())?;
     let mut file =
         tempfile::Builder::new().permissions(Permissions::from_mode(0o666)).prefix(".tinytail-").tempfile_in(folder).map_err(failed)?;
+    let mapped_pages = design.mapped_pages(&device);
     let touched = match &workload {
         Some(workload) => {
             addresses.check(workload)?;
-            footprint(&device, drive.mapped_pages(), workload, spec.seed, None, &addresses.context, control)?
+            footprint(&device, mapped_pages, workload, spec.seed, None, &addresses.context, control)?
         }
         None => Vec::new(),
     };
+    adjusted.extend(design.fit_gc(&device, u64::from(mapped_pages) + touched.len() as u64));
+    let mut drive = Drive::new(&device, design, false, Metrics::default())?;
     let _at_work = AtWork::new();
     control.enter(Phase::Ageing, 0);
     let start = thread_cpu_seconds();

@@ -15,7 +15,7 @@ use std::io::{self, BufReader, Read, Write};
 use std::path::Path;
 use tinytail_config::ConfigError;
 use tinytail_core::design::{Adjustment, Design};
-use tinytail_core::device::{AgeingVictims, Device, StartingState};
+use tinytail_core::device::{Device, StartingState};
 use tinytail_core::drive::Drive;
 use tinytail_core::ftl::ageing::Aged;
 use tinytail_core::image::{Layout, LoadError, Sink, Source};
@@ -232,8 +232,7 @@ pub fn info(path: &str) -> Result<Info, ConfigError> {
     Ok(Info { path: path.into(), bytes, image_version: VERSION, header, cpu_seconds: None, adjusted: Vec::new() })
 }
 
-/// Whether a design on a device can start from an image. Ageing that collects the design's own victims makes a state that is
-/// that of this design alone.
+/// Whether a design on a device can start from an image.
 ///
 /// # Errors
 /// As for `Image::open`; a faulty device or design.
@@ -241,11 +240,8 @@ pub fn fits(path: &str, device: &str, design: &str, settings: &Settings) -> Resu
     let image = Image::open(path)?;
     let mut device = catalog::device_with(device, settings)?;
     device.state = image.header.state.clone();
-    let mut fitted = catalog::design_with(design, settings, None)?;
-    fitted.fit(&mut device, true);
-    let layout = Layout::of(&device, &fitted);
-    let is_its_own = image.header.state.victims != AgeingVictims::Design || image.header.design == settings.named(design);
-    Ok(is_its_own && image.header.layout.differences(&layout).is_empty())
+    let (fitted, _) = catalog::fitted(design, &mut device, settings)?;
+    Ok(image.header.layout.differences(&Layout::of(&device, &fitted)).is_empty())
 }
 
 /// Writes an image of a drive that has aged, and done nothing else.

@@ -1,9 +1,10 @@
 //! What all ways of ageing need: the pages that live, their planes, and who does the work.
 
-use crate::design::Design;
-use crate::device::{AgeingVictims, Device};
+use crate::design::{Design, StartLevel};
+use crate::device::Geometry;
+use crate::ftl::Tables;
 use crate::ids::{Lpn, PlaneIx};
-use crate::policy::PlacePolicy;
+use crate::policy::{PlacePolicy, VictimPolicy};
 use crate::raid::stripes::Stripes;
 use crate::units::Divisor;
 use rand_core::Rng;
@@ -45,6 +46,9 @@ pub struct Aged {
     pub free_pages_max: u32,
     /// Mean valid share of the last eight victims of each plane, in thousandths; of a statistical layout, that of its theory.
     pub victim_valid_permille: u32,
+    /// A digest of what lies where, of the erases of each block, and of the open blocks: equal ones mean equal states.
+    #[serde(default)]
+    pub digest: u64,
     /// Write amplification of each round; empty unless the drive was aged to its steady state.
     pub rounds: Vec<f64>,
     /// Whether write amplification became steady; `None` if nobody asked.
@@ -89,13 +93,16 @@ impl<'a> LivePages<'a> {
     pub(super) fn of_plane<'b>(self, layout: &'b Layout, index: usize) -> impl Iterator<Item = Lpn> + use<'a, 'b> {
         let ends = match layout {
             Layout::Round(round, _) => self.mapped.saturating_sub(index as u32).div_ceil(round.len() as u32),
-            // Whole stripes are mapped, one page of each in every plane of its group.
+            // Each stripe has a page in every plane of its group.
             Layout::Stripes(stripes, _) => {
                 let group = stripes.group_of_plane(index as PlaneIx);
-                (self.mapped / (stripes.width() - 1)).saturating_sub(group).div_ceil(stripes.groups())
+                self.mapped.div_ceil(stripes.width() - 1).saturating_sub(group).div_ceil(stripes.groups())
             }
+            Layout::Dealt(dealt) => self.mapped.div_ceil(dealt.round()),
         };
-        (0..ends).map(move |inside| layout.join(index, inside))
+        // The last stripe may be mapped in part, and the last round of dealt pages.
+        let is_mapped = move |lpn: &Lpn| *lpn < self.mapped || self.stripes.is_some_and(|stripes| stripes.is_parity(*lpn));
+        (0..ends).filter_map(move |inside| layout.page(index, inside)).filter(is_mapped)
     }
 
     /// All of them, in order and without end.
@@ -118,13 +125,65 @@ impl<'a> LivePages<'a> {
     }
 }
 
-/// Which plane each logical page has, and as which of its pages, where that never changes.
+/// Which plane each logical page has, and as which of its pages.
 #[derive(Clone)]
 pub(super) enum Layout {
     /// The plane of each logical page, modulo their number.
     Round(Vec<PlaneIx>, Divisor),
     /// Stripes.
     Stripes(Stripes, u32),
+    /// Any of several planes, by chance.
+    Dealt(Dealt),
+}
+
+/// Pages that may lie in any of several planes, as random writes leave them: of each round of pages every plane has one, and which
+/// is drawn anew.
+#[derive(Clone)]
+pub(super) struct Dealt {
+    /// The first plane of each pool; the pages of a round belong to them in turn.
+    pools: Vec<PlaneIx>,
+    /// Planes of a pool.
+    planes: u32,
+    /// Numbers that have no divisor in common with the planes of a pool, each with its inverse modulo that number.
+    steps: Vec<(u32, u32)>,
+    seed: u64,
+}
+
+impl Dealt {
+    fn new(pools: Vec<PlaneIx>, planes: u32, seed: u64) -> Self {
+        let inverse = |step: u32| (1..planes.max(2)).find(|other| step * other % planes == 1 % planes);
+        let steps = (1..planes.max(2)).filter_map(|step| Some((step, inverse(step)?))).collect();
+        Self { pools, planes, steps, seed }
+    }
+
+    /// Pages of a round.
+    fn round(&self) -> u32 {
+        self.pools.len() as u32 * self.planes
+    }
+
+    /// Where a round begins and how it goes on: step, its inverse, and offset.
+    fn deal(&self, round: u32) -> (u32, u32, u32) {
+        let mut mixed = (self.seed ^ u64::from(round)).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        mixed = (mixed ^ mixed >> 32).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        mixed ^= mixed >> 29;
+        let (step, inverse) = self.steps[bounded(mixed, self.steps.len() as u64) as usize];
+        (step, inverse, bounded(mixed << 32, self.planes.into()) as u32)
+    }
+
+    fn split(&self, lpn: Lpn) -> (PlaneIx, u32) {
+        let (round, place) = (lpn / self.round(), lpn % self.round());
+        let (pool, within) = (place % self.pools.len() as u32, place / self.pools.len() as u32);
+        let (step, _, offset) = self.deal(round);
+        (self.pools[pool as usize] + (step * within + offset) % self.planes, round)
+    }
+
+    fn join(&self, plane: PlaneIx, round: u32) -> Lpn {
+        let first = plane / self.planes * self.planes;
+        let pool = self.pools.iter().position(|&pool| pool == first).expect("a plane of a pool") as u32;
+        let (_, inverse, offset) = self.deal(round);
+        let within = inverse * ((plane - first + self.planes - offset) % self.planes) % self.planes;
+        round * self.round() + within * self.pools.len() as u32 + pool
+    }
 }
 
 impl Layout {
@@ -139,11 +198,25 @@ impl Layout {
         }
     }
 
+    /// As `of`, and also where pages may lie in any of several planes: one that random writes lead to.
+    pub(super) fn drawn(place: &PlacePolicy, geometry: &Geometry, seed: u64) -> Option<Self> {
+        let planes = geometry.planes();
+        let dealt = |pools, planes| Some(Self::Dealt(Dealt::new(pools, planes, seed)));
+        match place {
+            PlacePolicy::IdleDie(_) | PlacePolicy::NextIdle(_) => dealt(vec![0], planes),
+            PlacePolicy::Superpage(superpage) => {
+                dealt(superpage.dies().iter().map(|die| die * geometry.planes_per_die).collect(), geometry.planes_per_die)
+            }
+            place => Self::of(place, planes),
+        }
+    }
+
     /// The number of planes.
     pub(super) fn planes(&self) -> usize {
         match self {
             Self::Round(round, _) => round.len(),
             Self::Stripes(_, planes) => *planes as usize,
+            Self::Dealt(dealt) => dealt.round() as usize,
         }
     }
 
@@ -152,6 +225,7 @@ impl Layout {
         match self {
             Self::Round(round, _) => pages.div_ceil(round.len() as u32),
             Self::Stripes(stripes, _) => stripes.rows(),
+            Self::Dealt(dealt) => pages.div_ceil(dealt.round()),
         }
     }
 
@@ -159,7 +233,7 @@ impl Layout {
     pub(super) fn plane(&self, index: usize) -> PlaneIx {
         match self {
             Self::Round(round, _) => round[index],
-            Self::Stripes(..) => index as PlaneIx,
+            Self::Stripes(..) | Self::Dealt(_) => index as PlaneIx,
         }
     }
 
@@ -172,30 +246,50 @@ impl Layout {
                 ((lpn - inside * planes.by) as usize, inside)
             }
             Self::Stripes(stripes, _) => (stripes.static_plane(lpn) as usize, stripes.row_of(lpn)),
+            Self::Dealt(dealt) => {
+                let (plane, round) = dealt.split(lpn);
+                (plane as usize, round)
+            }
         }
     }
 
     /// The logical page of a number inside a plane.
     #[inline]
     pub(super) fn join(&self, index: usize, inside: Lpn) -> Lpn {
+        self.page(index, inside).expect("a page of the plane")
+    }
+
+    /// The same; nothing where the last stripe has no page in the plane.
+    #[inline]
+    fn page(&self, index: usize, inside: Lpn) -> Option<Lpn> {
         match self {
-            Self::Round(_, planes) => inside * planes.by + index as u32,
-            Self::Stripes(stripes, _) => stripes.page_at(index as PlaneIx, inside).expect("a row of the plane"),
+            Self::Round(_, planes) => Some(inside * planes.by + index as u32),
+            Self::Stripes(stripes, _) => stripes.page_at(index as PlaneIx, inside),
+            Self::Dealt(dealt) => Some(dealt.join(index as PlaneIx, inside)),
         }
     }
 }
 
-/// Erased pages below which ageing collects a plane: those of the starting state, rounded as the watermarks of GC are, but
-/// enough for the reserve, the write points and one block besides.
-pub(super) fn free_target(device: &Device, design: &Design) -> u32 {
-    let kept = design.gc.reserve_blocks + design.gc.write_points;
-    let stated = (f64::from(device.geometry.pages_per_plane()) * device.state.free_percent / 100.0).ceil() as u32;
-    stated.max((kept + 1) * device.geometry.pages_per_block)
+/// The erased space below which ageing collects.
+pub(super) fn level_at_start(design: &Design) -> StartLevel {
+    design.start.level.expect("a drive's design is prepared")
 }
 
-/// Whether the state asks for the design's own victims instead of greedy ones.
-pub(super) fn designs_own_victims(device: &Device) -> bool {
-    device.state.victims == AgeingVictims::Design
+/// Whether ageing collects the blocks with the fewest valid pages. The head of the chain decides; the others choose among blocks
+/// that are equal to it.
+pub(crate) fn victims_are_greedy(design: &Design) -> bool {
+    matches!(design.victim.as_slice(), [VictimPolicy::Greedy(_) | VictimPolicy::QueueMatch(_), ..])
+}
+
+impl Tables {
+    /// Whether a plane has less erased space than a level of planes.
+    #[inline]
+    pub(super) fn is_short_of(&self, level: StartLevel, plane: PlaneIx) -> bool {
+        match level {
+            StartLevel::PlanePages(pages) | StartLevel::DiePages(pages) => self.free_pages(plane) < pages,
+            StartLevel::PlaneBlocks(blocks) => self.erased_blocks(plane) < blocks,
+        }
+    }
 }
 
 /// Scales a random 64-bit number to 0 ..= below - 1.

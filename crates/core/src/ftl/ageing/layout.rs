@@ -1,17 +1,17 @@
 //! A statistical layout: the steady state of uniform random writes, drawn from its theory without writing.
 //!
-//! Each plane is drawn by itself. The theory says how many of its blocks have how many valid pages, and how old they are;
-//! the open blocks and the erased ones are those of a random moment between two collections. Which pages of a block are
+//! Each plane is drawn by itself, but for open blocks that the planes of a die fill together. The theory says how many of its
+//! blocks have how many valid pages, and how old they are; the open blocks and the erased ones are those of a random moment
+//! between two collections. Which pages of a block are
 //! valid, and which logical pages they hold, is random. Blocks are filled from the youngest to the oldest and from the last
 //! page to the first, so that a stale page can be given to a logical page whose present copy is younger, as it must be.
 
 use crate::context::Context;
-use crate::design::Design;
-use crate::device::{AgeingMethod, Device};
+use crate::design::{Design, StartLevel};
 use crate::event::EventQueue;
 use crate::flash::Engine;
 use crate::ftl::above::WithFtl;
-use crate::ftl::ageing::common::{Aged, Layout, LivePages, bounded, designs_own_victims, free_target};
+use crate::ftl::ageing::common::{Aged, Layout, LivePages, bounded, level_at_start, victims_are_greedy};
 use crate::ftl::ageing::mean_field::{Levels, fifo_survival};
 use crate::ftl::ageing::writing::Progress;
 use crate::ftl::{NOT_A_VICTIM, Tables};
@@ -21,7 +21,6 @@ use crate::policy::{PlacePolicy, VictimPolicy};
 use crate::raid::front::{Front, WithRaid};
 use rand_core::{Rng, SeedableRng};
 use rand_pcg::Pcg64Mcg;
-use tinytail_config::{ConfigError, Fault};
 
 /// Pages ahead of which a map entry is fetched.
 const AHEAD: usize = 16;
@@ -66,14 +65,11 @@ impl Theory {
     }
 }
 
-fn theory(design: &Design, device: &Device) -> Option<Theory> {
-    if !designs_own_victims(device) {
-        return Some(Theory::Greedy);
-    }
+fn theory(design: &Design) -> Option<Theory> {
     // The head of the chain decides; the others choose among blocks that are equal to it. Equally worn blocks are too many
     // for that.
     match design.victim.as_slice() {
-        [VictimPolicy::Greedy(_), ..] => Some(Theory::Greedy),
+        _ if victims_are_greedy(design) => Some(Theory::Greedy),
         [VictimPolicy::DChoices(policy), ..] => Some(Theory::DChoices(policy.d())),
         [VictimPolicy::Fifo(_), ..] => Some(Theory::Fifo),
         [VictimPolicy::LeastWorn(_)] => Some(Theory::LeastWorn),
@@ -81,34 +77,12 @@ fn theory(design: &Design, device: &Device) -> Option<Theory> {
     }
 }
 
-/// Refuses a statistical layout of a design that it can't be drawn for.
-///
-/// # Errors
-/// What is missing, with both keys.
-pub(crate) fn check_theory(design: &Design, device: &Device) -> Result<(), ConfigError> {
-    if device.state.ageing != AgeingMethod::Statistical {
-        return Ok(());
+/// What of a design has no theory of its steady state, as a section, if anything has: then the drive is written.
+pub(crate) fn without_theory(design: &Design) -> Option<&'static str> {
+    if matches!(design.place, PlacePolicy::Custom(_)) {
+        return Some("place");
     }
-    if !matches!(design.place, PlacePolicy::Static(_) | PlacePolicy::Rain(_)) {
-        let found = format!(
-            "is \"statistical\", but [place] `policy` is \"{}\"; the layout is known only for \"static\" and \"rain\", under which every \
-             logical page has its plane",
-            design.place.name()
-        );
-        let remedy = "age by \"overwrite\" or to \"steady\"";
-        return Err(Fault::new("state", "ageing", found).with("place", "policy").remedy(remedy).into());
-    }
-    if theory(design, device).is_none() {
-        let chain: Vec<&str> = design.victim.iter().map(VictimPolicy::name).collect();
-        let found = format!(
-            "is \"statistical\" and `victims` \"design\", but the steady state of [victim] `chain` {} has no theory here; known are chains \
-             that begin with greedy, d_choices or fifo, and least_worn alone",
-            chain.join(", ")
-        );
-        let remedy = "age to \"steady\", or with `victims` \"greedy\"";
-        return Err(Fault::new("state", "ageing", found).with("victim", "chain").remedy(remedy).into());
-    }
-    Ok(())
+    theory(design).is_none().then_some("victim")
 }
 
 impl<Q: EventQueue, U> Engine<Q, WithFtl<WithRaid<U>>>
@@ -117,19 +91,20 @@ where
 {
     pub(super) fn lay_out(&mut self, live: LivePages<'_>, seed: u64, progress: Progress<'_>) -> Aged {
         let (device, design) = (&self.flash.device, self.policies());
-        let (Some(theory), Some(layout)) = (theory(design, device), Layout::of(&design.place, device.geometry.planes())) else {
-            unreachable!("a design without a theory is refused when it is prepared")
+        let (Some(theory), Some(layout)) = (theory(design), Layout::drawn(&design.place, &device.geometry, seed)) else {
+            unreachable!("a design without a theory is written")
         };
         let planes = layout.planes();
         let mut beyond = vec![Vec::new(); planes];
         for &lpn in live.beyond {
             beyond[layout.split(lpn).0].push(lpn);
         }
-        let target = free_target(device, design);
+        let level = level_at_start(design);
         let tables = &mut self.up.ftl.tables;
         let mut aged = Aged::default();
         let mut victims_valid = 0.0;
         let mut lpns = Vec::new();
+        let mut of_die = Vec::new();
         for (index, beyond) in beyond.iter().enumerate() {
             let plane = layout.plane(index);
             lpns.clear();
@@ -137,7 +112,18 @@ where
             let random = Pcg64Mcg::seed_from_u64(seed.wrapping_add(u64::from(plane).wrapping_mul(0x9e37_79b9_7f4a_7c15)));
             if !lpns.is_empty() {
                 let mut artist = Artist { tables, random, plane, live: lpns.len() as u32 };
-                let drawn = artist.draw(theory, target, device.state.overwrite_percent);
+                let space = match level {
+                    StartLevel::DiePages(pages) => {
+                        let within = plane % device.geometry.planes_per_die;
+                        if within == 0 {
+                            of_die = artist.draw_die(theory, pages, device.geometry.planes_per_die);
+                        }
+                        std::mem::take(&mut of_die[within as usize])
+                    }
+                    StartLevel::PlanePages(pages) => artist.draw_pages(theory, pages),
+                    StartLevel::PlaneBlocks(blocks) => artist.draw_blocks(blocks),
+                };
+                let drawn = artist.draw(theory, space, device.state.overwrite_percent);
                 victims_valid += drawn.victim_valid;
                 aged.erases += artist.fill(&drawn, &mut lpns);
             }
@@ -151,16 +137,22 @@ where
     }
 }
 
-/// What is drawn of a plane before its pages are.
-struct Drawn {
+/// The erased space of a plane.
+#[derive(Default)]
+struct Space {
+    /// Erased blocks.
+    erased: u32,
     /// Erased pages that are left in the open block of each write point; 0 where none is open.
     remainders: Vec<u32>,
+}
+
+/// What is drawn of a plane before its pages are.
+struct Drawn {
+    space: Space,
     /// Valid pages of the closed blocks, from the youngest to the oldest.
     valid: Vec<u32>,
     /// Whether blocks lie in the order of their indices, the oldest first, or anywhere.
     by_index: bool,
-    /// Erased blocks.
-    erased: u32,
     /// Pages that have been programmed since the plane was new.
     programs: u64,
     /// Valid share of victims.
@@ -195,27 +187,78 @@ impl Artist<'_> {
         (self.random.next_u64() >> 11) as f64 / (1u64 << 53) as f64
     }
 
-    /// Draws how many pages are erased, and what each block holds.
-    fn draw(&mut self, theory: Theory, target: u32, overwrite_percent: u32) -> Drawn {
+    /// Pages between two collections, as many as a victim has stale ones: what is erased at a random moment lies so far above
+    /// the level at which a block is collected, or less.
+    fn between(&self, theory: Theory, level_pages: u32) -> u32 {
+        let pages = self.pages();
+        let (_, victim_valid) = theory.solve(pages, self.tables.erased_blocks(self.plane) - level_pages / pages, self.live);
+        ((f64::from(pages) * (1.0 - victim_valid)) as u32).max(1)
+    }
+
+    fn points(&self) -> usize {
+        self.tables.planes[self.plane as usize].open.len()
+    }
+
+    /// The space of a plane that is collected below so many erased pages.
+    fn draw_pages(&mut self, theory: Theory, level_pages: u32) -> Space {
         let (pages, blocks) = (self.pages(), self.tables.erased_blocks(self.plane));
-        // The moment lies anywhere between two collections, which are as many pages apart as a victim has stale ones.
-        let (_, victim_valid) = theory.solve(pages, blocks - target / pages, self.live);
-        let between = (f64::from(pages) * (1.0 - victim_valid)) as u32;
-        let erased_pages = (target + self.below(between.max(1))).min(blocks * pages - self.live);
-        let write_points = self.tables.planes[self.plane as usize].open.len();
+        let between = self.between(theory, level_pages);
+        let erased_pages = (level_pages + self.below(between)).min(blocks * pages - self.live);
+        let write_points = self.points();
         let mut remainders: Vec<u32> = (0..write_points).map(|_| self.below(pages)).collect();
         let complete = |remainders: &mut [u32]| {
             let others: u32 = remainders[1..].iter().sum();
             remainders[0] = (erased_pages + write_points as u32 * pages - others) % pages;
-            let erased = (erased_pages - remainders.iter().sum::<u32>()) / pages;
+            let erased = erased_pages.saturating_sub(remainders.iter().sum::<u32>()) / pages;
             (erased, remainders.iter().filter(|&&rest| rest > 0).count() as u32)
         };
-        let (mut erased, mut open) = complete(&mut remainders);
-        if erased + open > blocks {
+        let (mut erased, open) = complete(&mut remainders);
+        if erased + open > blocks || remainders.iter().sum::<u32>() > erased_pages {
             // A plane that is all but erased has not opened a block for every write point yet.
             remainders[1..].fill(0);
-            (erased, open) = complete(&mut remainders);
+            (erased, _) = complete(&mut remainders);
         }
+        Space { erased, remainders }
+    }
+
+    /// The space of a plane that is collected below so many erased blocks: of these it has as many, whatever is in the open ones.
+    fn draw_blocks(&mut self, level_blocks: u32) -> Space {
+        let (pages, blocks) = (self.pages(), self.tables.erased_blocks(self.plane));
+        let mut remainders: Vec<u32> = (0..self.points()).map(|_| self.below(pages)).collect();
+        let erased_pages_max = blocks * pages - self.live;
+        while level_blocks * pages + remainders.iter().sum::<u32>() > erased_pages_max
+            && let Some(rest) = remainders.iter_mut().find(|rest| **rest > 0)
+        {
+            *rest = 0;
+        }
+        Space { erased: level_blocks.min(erased_pages_max / pages), remainders }
+    }
+
+    /// The space of the planes of a die that is collected below so many erased pages of each in the mean, and whose planes are
+    /// programmed together: their open blocks are equally full.
+    fn draw_die(&mut self, theory: Theory, level_pages: u32, planes: u32) -> Vec<Space> {
+        let (pages, blocks) = (self.pages(), self.tables.erased_blocks(self.plane));
+        let between = self.between(theory, level_pages);
+        let erased_pages = (level_pages * planes + self.below(between)).min((blocks * pages - self.live) * planes);
+        let mut remainders: Vec<u32> = (0..self.points()).map(|_| self.below(pages)).collect();
+        let others = remainders[1..].iter().sum::<u32>() * planes;
+        // What is in whole blocks of some plane and not in the first open blocks of all of them.
+        let first = (erased_pages + remainders.len() as u32 * planes * pages - others) / planes;
+        let share = pages.div_ceil(planes);
+        remainders[0] = (first % share + share * self.below(planes)).min(pages - 1);
+        let in_open = remainders.iter().sum::<u32>() * planes;
+        let erased = erased_pages.saturating_sub(in_open).div_ceil(pages);
+        let turn = self.below(planes);
+        let of_plane = |plane: u32| erased / planes + u32::from((plane + turn) % planes < erased % planes);
+        (0..planes).map(|plane| Space { erased: of_plane(plane), remainders: remainders.clone() }).collect()
+    }
+
+    /// Draws what each block holds.
+    fn draw(&mut self, theory: Theory, space: Space, overwrite_percent: u32) -> Drawn {
+        let (pages, blocks) = (self.pages(), self.tables.erased_blocks(self.plane));
+        let Space { erased, remainders } = &space;
+        let open = remainders.iter().filter(|&&rest| rest > 0).count() as u32;
+        let erased_pages = erased * pages + remainders.iter().sum::<u32>();
         let closed = blocks - erased - open;
         let in_open = (blocks - erased) * pages - closed * pages - remainders.iter().sum::<u32>();
         // What was written last is valid but for a handful of pages.
@@ -228,7 +271,7 @@ impl Artist<'_> {
         let amplification = 1.0 / (1.0 - victim_valid).max(1.0 / f64::from(pages));
         let written = f64::from(self.live) * (1.0 + f64::from(overwrite_percent) / 100.0 * amplification);
         let programs = (written as u64).max(u64::from(blocks * pages - erased_pages));
-        Drawn { remainders, valid: counts, by_index: theory == Theory::LeastWorn, erased, programs, victim_valid }
+        Drawn { valid: counts, by_index: theory == Theory::LeastWorn, programs, victim_valid, space }
     }
 
     /// Valid pages of closed blocks whose shares are given, in the order of their ages.
@@ -312,9 +355,9 @@ impl Artist<'_> {
             self.shuffle(&mut order);
         }
         // Those erased longest ago are opened first.
-        let (erased, rest) = order.split_at(drawn.erased as usize);
-        let programmed: u64 =
-            u64::from(blocks - drawn.erased) * u64::from(pages) - drawn.remainders.iter().map(|&rest| u64::from(rest)).sum::<u64>();
+        let (erased, rest) = order.split_at(drawn.space.erased as usize);
+        let programmed: u64 = u64::from(blocks - drawn.space.erased) * u64::from(pages)
+            - drawn.space.remainders.iter().map(|&rest| u64::from(rest)).sum::<u64>();
         let erases = (drawn.programs - programmed) / u64::from(pages);
         // Wear is even: the blocks erased last are one erase ahead.
         let ahead = if drawn.by_index { 0 } else { erases % u64::from(blocks) };
@@ -323,9 +366,9 @@ impl Artist<'_> {
             self.tables.erases[block as usize] = (even + u64::from(rank < ahead)) as u32;
         }
         let mut pen = Pen { lpns, next: 0, clock: drawn.programs };
-        let mut open = Vec::with_capacity(drawn.remainders.len());
+        let mut open = Vec::with_capacity(drawn.space.remainders.len());
         let mut rest = rest.iter().copied();
-        for &erased_pages in &drawn.remainders {
+        for &erased_pages in &drawn.space.remainders {
             if erased_pages == 0 {
                 open.push(NONE);
                 continue;
@@ -339,10 +382,13 @@ impl Artist<'_> {
             self.write_block(block, pages, valid, &mut pen);
         }
         self.tables.last_sequence = self.tables.last_sequence.max(drawn.programs);
+        if let Some(live) = self.tables.live.get_mut(self.plane as usize) {
+            *live = lpns.len() as u32;
+        }
         let plane = &mut self.tables.planes[self.plane as usize];
         plane.erased = erased.iter().rev().copied().collect();
         plane.open = open;
-        plane.free_pages = drawn.erased * pages + drawn.remainders.iter().sum::<u32>();
+        plane.free_pages = drawn.space.erased * pages + drawn.space.remainders.iter().sum::<u32>();
         plane.programs = drawn.programs;
         even * u64::from(blocks) + ahead
     }

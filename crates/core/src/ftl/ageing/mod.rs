@@ -1,10 +1,9 @@
 //! Ageing: the state in which runs start, made in the tables alone, without time.
 //!
 //! The device's `[state]` says how. By writing: the live pages are written once in order, then overwritten at random, to a
-//! stated amount or until write amplification is steady, while GC holds every plane's erased share at the one that the state
-//! names. Or by a statistical layout: the state that those writes lead to is drawn from its theory. Unless the state asks
-//! for the design's own victims, the contents depend on device and layout, never on a design's thresholds, so that every
-//! design starts from the same ones. TTFLASH, section 6 (pre-warmed drives).
+//! stated amount or until write amplification is steady, while the design's own victims are collected wherever its GC would begin.
+//! Or by a statistical layout: the state that those writes lead to is drawn from its theory. So a run begins as the drive
+//! would have been left by its own firmware, and nothing is owed or lent. TTFLASH, section 6 (pre-warmed drives).
 
 use crate::context::Context;
 use crate::device::AgeingMethod;
@@ -26,8 +25,9 @@ mod superpage;
 mod tests;
 mod writing;
 
+pub(crate) use common::victims_are_greedy;
 pub use common::{Aged, OneByOne, Workers};
-pub(crate) use layout::check_theory;
+pub(crate) use layout::without_theory;
 
 impl<Q: EventQueue, U> Engine<Q, WithFtl<WithRaid<U>>>
 where
@@ -57,12 +57,11 @@ where
         self.seed(seed);
         // Nobody reads while a drive ages, so the oracle is given the outcome alone.
         let oracle = self.up.oracle.take();
-        let mut aged = match device.state.ageing {
-            AgeingMethod::Overwrite | AgeingMethod::Steady => {
-                let planewise = Planewise::new(self);
-                self.age_by_writing(live, seed, planewise, workers, &progress)
-            }
-            AgeingMethod::Statistical => self.lay_out(live, seed, &progress),
+        let mut aged = if device.state.ageing == AgeingMethod::Statistical && without_theory(self.policies()).is_none() {
+            self.lay_out(live, seed, &progress)
+        } else {
+            let planewise = Planewise::new(self);
+            self.age_by_writing(live, seed, planewise, workers, &progress)
         };
         if self.flash.traits.assembles {
             self.fill_superpages(&mut aged);
@@ -73,6 +72,7 @@ where
         let frees = (0..device.geometry.planes()).map(|plane| self.up.ftl.tables.free_pages(plane));
         aged.free_pages_min = frees.clone().min().unwrap_or(0);
         aged.free_pages_max = frees.max().unwrap_or(0);
+        aged.digest = self.up.ftl.tables.digest();
         aged
     }
 

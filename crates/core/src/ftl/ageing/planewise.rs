@@ -13,7 +13,7 @@ use crate::device::{Device, Geometry};
 use crate::event::EventQueue;
 use crate::flash::Engine;
 use crate::ftl::above::WithFtl;
-use crate::ftl::ageing::common::{Layout, Workers, designs_own_victims};
+use crate::ftl::ageing::common::{Layout, Workers, level_at_start, victims_are_greedy};
 use crate::ftl::ageing::writing::{Aim, RecentVictims, Sum};
 use crate::ftl::{Claimant, NOT_A_VICTIM, Tables};
 use crate::ids::{BlockIx, Lpn, NONE, PlaneIx, Ppn};
@@ -61,7 +61,7 @@ struct OnePlane {
 /// Whether planes are independent of each other, and nobody can see that logical pages are numbered otherwise. Sequence
 /// numbers tell the order of writes in different planes, and a design's own victims may depend on anything.
 fn applies(design: &Design, device: &Device) -> Option<Layout> {
-    if designs_own_victims(device) || design.gc.page_sequence { None } else { Layout::of(&design.place, device.geometry.planes()) }
+    if !victims_are_greedy(design) || design.gc.page_sequence { None } else { Layout::of(&design.place, device.geometry.planes()) }
 }
 
 impl Planewise {
@@ -72,7 +72,8 @@ impl Planewise {
         Engine<Q, WithFtl<WithRaid<U>>>: Front,
     {
         let layout = applies(drive.policies(), &drive.flash.device)?;
-        let aim = Aim { host_point: drive.ageing_point(0, false), gc_point: drive.ageing_point(0, true), ..drive.aim() };
+        let level = level_at_start(drive.policies());
+        let aim = Aim { level, host_point: drive.ageing_point(0, false), gc_point: drive.ageing_point(0, true) };
         let tables = &mut drive.up.ftl.tables;
         let shares = std::mem::take(&mut tables.map);
         let reverse = std::mem::take(&mut tables.reverse);
@@ -183,7 +184,7 @@ impl OnePlane {
             }
             let ppn = tables.take(0, aim.host_point, Claimant::Host).expect("ageing keeps every plane above its reserve");
             tables.commit_write(lpn, ppn);
-            if tables.free_pages(0) < aim.target
+            if tables.is_short_of(aim.level, 0)
                 && let Some(victim) = tables.greedy_victim(0)
             {
                 self.recent.push(tables.valid_pages(victim));

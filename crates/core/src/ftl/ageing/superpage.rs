@@ -1,58 +1,86 @@
 //! The starting state of drives that program all planes of a die at once.
 //!
 //! Ageing fills each plane for itself, and the write points of a die come to stand at different offsets, where they never do on
-//! such a drive. Those that lag behind are padded up to the others, at no time, or every first program would do it. What that
-//! takes of the erased pages is collected again where GC spreads its pages over the die, as the drive itself would do next.
+//! such a drive. Those that lag behind are padded up to the others, at no time, or every first program would do it.
 
 use crate::context::Context;
+use crate::design::StartLevel;
 use crate::event::EventQueue;
 use crate::flash::Engine;
 use crate::ftl::Claimant;
 use crate::ftl::above::WithFtl;
-use crate::ftl::ageing::common::{Aged, free_target};
+use crate::ftl::ageing::common::{Aged, level_at_start};
+use crate::ids::{DieIx, PlaneIx};
 use crate::policy::interface::Place;
 use crate::raid::front::{Front, WithRaid};
+
+/// How often a die is padded and collected in turns, since each takes a little of what the other does.
+const ROUNDS_MAX: u32 = 16;
 
 impl<Q: EventQueue, U> Engine<Q, WithFtl<WithRaid<U>>>
 where
     Self: Front,
 {
-    /// Brings the write points of each die to one offset, and the die's erased pages back to what the starting state says.
+    /// Brings the write points of each die to one offset. What that takes is collected again, as the drive itself would do next.
     pub(super) fn fill_superpages(&mut self, aged: &mut Aged) {
-        self.align_write_points();
-        if !self.flash.traits.gc_across {
-            return;
-        }
-        let target = free_target(&self.flash.device, self.policies());
+        let level = level_at_start(self.policies());
         for die in 0..self.flash.device.geometry.dies() {
-            let has_room = |drive: &mut Self, plane| {
-                let write_point = drive.up.ftl.tables.usual_point(plane, true);
-                drive.up.ftl.tables.room_for_gc(plane, write_point) >= drive.flash.device.geometry.pages_per_block
-            };
-            let erased_pages = |drive: &Self| drive.planes_of(die).map(|plane| drive.up.ftl.tables.free_pages(plane)).sum::<u32>();
-            while erased_pages(self) < target * self.flash.device.geometry.planes_per_die {
-                let plane = self.planes_of(die).min_by_key(|&plane| self.up.ftl.tables.free_pages(plane)).expect("a die has planes");
-                let Some(victim) = self.victim_for_ageing(plane) else { break };
-                if !self.planes_of(die).all(|plane| has_room(self, plane)) {
+            for _ in 0..ROUNDS_MAX {
+                self.align_write_points_of(die);
+                if !self.collect_short_planes_of(die, level, aged) {
                     break;
                 }
+            }
+            self.align_write_points_of(die);
+        }
+    }
+
+    /// Collects blocks of a die until it has as much erased as a level says. Returns whether there were any.
+    fn collect_short_planes_of(&mut self, die: DieIx, level: StartLevel, aged: &mut Aged) -> bool {
+        let before = aged.erases;
+        while let Some(plane) = self.short_plane_of(die, level) {
+            // The GCs of sibling planes fill programs together, unless the pages of one are spread over the die.
+            let collected = if self.flash.traits.gc_across { plane..plane + 1 } else { self.planes_of(die) };
+            let erases = aged.erases;
+            for plane in collected {
+                let Some(victim) = self.victim_for_ageing(plane) else { continue };
                 aged.moved_pages += u64::from(self.collect_into_die(victim));
                 aged.erases += 1;
             }
+            if aged.erases == erases {
+                break;
+            }
         }
-        self.align_write_points();
+        aged.erases > before
+    }
+
+    /// The plane of a die that is collected next, if the die or any of its planes has less erased space than a level.
+    pub(super) fn short_plane_of(&self, die: DieIx, level: StartLevel) -> Option<PlaneIx> {
+        let tables = &self.up.ftl.tables;
+        let planes = || self.flash.planes_of(die).map(|plane| plane as PlaneIx);
+        let least = planes().min_by_key(|&plane| tables.free_pages(plane))?;
+        let is_short = match level {
+            // A plane that has no room itself does not wait for the others.
+            StartLevel::DiePages(pages) => {
+                let erased: u32 = planes().map(|plane| tables.free_pages(plane)).sum();
+                tables.free_pages(least) <= tables.pages_kept() || erased / self.flash.device.geometry.planes_per_die < pages
+            }
+            level => return planes().filter(|&plane| tables.is_short_of(level, plane)).min_by_key(|&plane| tables.free_pages(plane)),
+        };
+        is_short.then_some(least)
     }
 
     /// Moves the valid pages of a block to the planes of its die in turn, and erases it, in the tables alone. Returns the pages
     /// moved.
-    fn collect_into_die(&mut self, victim: u32) -> u32 {
+    pub(super) fn collect_into_die(&mut self, victim: u32) -> u32 {
         let g = self.flash.device.geometry.clone();
         let plane = g.plane_of(victim);
         self.up.ftl.tables.begin_collect(victim);
         let mut moved = 0;
         while let Some(offset) = self.up.ftl.tables.next_valid(victim, 0) {
             let from = victim * g.pages_per_block + offset;
-            let destination = self.ask(|policies, view| policies.place.gc_plane(view, plane));
+            let across = self.flash.traits.gc_across;
+            let destination = if across { self.ask(|policies, view| policies.place.gc_plane(view, plane)) } else { plane };
             let write_point = self.up.ftl.tables.usual_point(destination, true);
             let to = self.up.ftl.tables.take(destination, write_point, Claimant::Gc).expect("ageing leaves every plane its reserve");
             self.up.ftl.tables.commit_move(self.up.ftl.tables.owner(from), from, to);
@@ -64,13 +92,15 @@ where
 
     /// Pads write points that lag behind the others of their die.
     pub(crate) fn align_write_points(&mut self) {
-        for die in 0..self.flash.device.geometry.dies() {
-            for point in 0..self.up.ftl.tables.write_points(self.planes_of(die).start) {
-                let offset = |drive: &Self, plane| drive.up.ftl.tables.next_offset(plane, point);
-                let most = self.planes_of(die).map(|plane| offset(self, plane)).max().unwrap_or(0);
-                for plane in self.planes_of(die) {
-                    while offset(self, plane) < most && self.up.ftl.tables.pad(plane, point, Claimant::Host) {}
-                }
+        (0..self.flash.device.geometry.dies()).for_each(|die| self.align_write_points_of(die));
+    }
+
+    fn align_write_points_of(&mut self, die: DieIx) {
+        for point in 0..self.up.ftl.tables.write_points(self.planes_of(die).start) {
+            let offset = |drive: &Self, plane| drive.up.ftl.tables.next_offset(plane, point);
+            let most = self.planes_of(die).map(|plane| offset(self, plane)).max().unwrap_or(0);
+            for plane in self.planes_of(die) {
+                while offset(self, plane) < most && self.up.ftl.tables.pad(plane, point, Claimant::Host) {}
             }
         }
     }

@@ -1,11 +1,12 @@
 //! Ageing by writing: fill, overwrites, and rounds of overwrites until write amplification is steady.
 
 use crate::context::Context;
+use crate::design::StartLevel;
 use crate::device::AgeingMethod;
 use crate::event::EventQueue;
 use crate::flash::Engine;
 use crate::ftl::above::WithFtl;
-use crate::ftl::ageing::common::{Aged, LivePages, Workers, designs_own_victims, free_target};
+use crate::ftl::ageing::common::{Aged, LivePages, Workers, level_at_start, victims_are_greedy};
 use crate::ftl::ageing::planewise::Planewise;
 use crate::ftl::ageing::steady;
 use crate::ftl::{Claimant, Tables};
@@ -21,10 +22,10 @@ const BATCH: usize = 32;
 pub(super) type Progress<'a> = &'a (dyn Fn(u64, u64) -> bool + Sync);
 
 /// What writes in the tables aim at.
-#[derive(Clone, Copy, Default)]
+#[derive(Clone, Copy)]
 pub(super) struct Aim {
-    /// Erased pages below which a plane is collected.
-    pub target: u32,
+    /// Erased space below which a plane is collected.
+    pub level: StartLevel,
     /// The write points of new pages and of pages that GC moves, where planes are written one by one.
     pub host_point: usize,
     pub gc_point: usize,
@@ -46,10 +47,9 @@ impl std::ops::Add for Sum {
 }
 
 /// What writes page by page aim at, and what they have done.
-#[derive(Default)]
 pub(super) struct Tally {
-    target: u32,
-    sum: Sum,
+    level: StartLevel,
+    pub(super) sum: Sum,
     /// Of each plane; of none, if nobody will ask.
     recent: Vec<RecentVictims>,
 }
@@ -58,13 +58,9 @@ impl<Q: EventQueue, U> Engine<Q, WithFtl<WithRaid<U>>>
 where
     Self: Front,
 {
-    pub(super) fn aim(&mut self) -> Aim {
-        let mut target = free_target(&self.flash.device, self.policies());
-        if self.flash.traits.late_bound {
-            // Erased pages in open blocks, half of each, are none of a pool that counts erased blocks.
-            target += self.policies().gc.write_points * self.flash.device.geometry.pages_per_block / 2;
-        }
-        Aim { target, ..Aim::default() }
+    /// Nothing has been written yet, and nobody will ask for the last victims.
+    fn tally(&self) -> Tally {
+        Tally { level: level_at_start(self.policies()), sum: Sum::default(), recent: Vec::new() }
     }
 
     /// Writes pages in the order of the stream, or plane by plane.
@@ -80,7 +76,7 @@ where
         let of_live = |percent: u32| live.count() * u64::from(percent) / 100;
         let (overwrites, round) = (of_live(state.overwrite_percent), of_live(state.round_percent()));
         let recent = vec![RecentVictims::default(); self.flash.device.geometry.planes() as usize];
-        let mut tally = Tally { recent, target: self.aim().target, ..Tally::default() };
+        let mut tally = Tally { recent, ..self.tally() };
         let mut random = live.at_random(seed);
         let mut total = live.count() + overwrites;
         let mut rounds = Vec::new();
@@ -163,34 +159,43 @@ where
         progress(reported)
     }
 
-    /// Writes a page in the tables, and collects its plane down to the target.
+    /// Writes a page in the tables, and collects a block where its plane or die has too little erased.
     #[inline]
     fn write_functionally(&mut self, lpn: Lpn, plane: PlaneIx, tally: &mut Tally) {
         let write_point = self.ageing_point(plane, false);
         let ppn = self.up.ftl.tables.take(plane, write_point, Claimant::Host).expect("ageing keeps every plane above its reserve");
         self.up.ftl.tables.commit_write(lpn, ppn);
         tally.sum.written += 1;
-        if self.up.ftl.tables.free_pages(plane) < tally.target {
+        if let StartLevel::DiePages(_) = tally.level {
+            self.collect_die_for_ageing(plane, tally);
+        } else if self.up.ftl.tables.is_short_of(tally.level, plane) {
             self.collect_for_ageing(plane, tally);
         }
     }
 
     /// The block that ageing collects next in a plane; none if nothing is stale.
     pub(super) fn victim_for_ageing(&mut self, plane: PlaneIx) -> Option<BlockIx> {
-        if designs_own_victims(&self.flash.device) {
-            return self.choose_victim(plane);
-        }
-        self.up.ftl.tables.greedy_victim(plane)
+        if victims_are_greedy(self.policies()) { self.up.ftl.tables.greedy_victim(plane) } else { self.choose_victim(plane) }
     }
 
     fn collect_for_ageing(&mut self, plane: PlaneIx, tally: &mut Tally) {
-        // If nothing is stale yet, the live data alone exceed the target, and only the reserve bounds the plane.
+        // If nothing is stale yet, only the reserve bounds the plane.
         let Some(victim) = self.victim_for_ageing(plane) else { return };
-        if let Some(recent) = tally.recent.get_mut(plane as usize) {
-            recent.push(self.up.ftl.tables.valid_pages(victim));
-        }
+        tally.victim(plane, self.up.ftl.tables.valid_pages(victim));
         tally.sum.moved += u64::from(self.collect_functionally(victim));
         tally.sum.erases += 1;
+    }
+
+    /// Collects blocks of the die of a plane until it has enough erased. A plane without room beyond GC's reserve comes first.
+    #[cold]
+    fn collect_die_for_ageing(&mut self, plane: PlaneIx, tally: &mut Tally) {
+        let die = self.flash.die_of(plane);
+        while let Some(plane) = self.short_plane_of(die, tally.level) {
+            let Some(victim) = self.victim_for_ageing(plane) else { return };
+            tally.victim(plane, self.up.ftl.tables.valid_pages(victim));
+            tally.sum.moved += u64::from(self.collect_into_die(victim));
+            tally.sum.erases += 1;
+        }
     }
 
     /// The floor of a run's time: page requests (whether a write, and first sector) through map and GC bookkeeping alone, at
@@ -209,7 +214,7 @@ where
                 self.up.ftl.tables.prefetch_copy(lpn);
             }
         }
-        let mut tally = Tally { target: self.aim().target, ..Tally::default() };
+        let mut tally = self.tally();
         let mut mapped = 0;
         for &(write, lpn) in &batch[..count] {
             if write {
@@ -230,9 +235,17 @@ where
 {
     /// Overwrites random live pages. Returns the pages that GC moved.
     pub(super) fn overwrite_for_test(&mut self, live: LivePages<'_>, count: u64, seed: u64) -> u64 {
-        let mut tally = Tally { target: self.aim().target, ..Tally::default() };
+        let mut tally = self.tally();
         self.write_page_by_page(&mut tally, count, &mut live.at_random(seed), &|_| true);
         tally.sum.moved
+    }
+}
+
+impl Tally {
+    fn victim(&mut self, plane: PlaneIx, valid: u32) {
+        if let Some(recent) = self.recent.get_mut(plane as usize) {
+            recent.push(valid);
+        }
     }
 }
 

@@ -8,8 +8,8 @@
 //!
 //! **Parameters.** `background_blocks` (default 64), `emergency_blocks` (default 8): erased blocks of what `of` says, a `chip`
 //! (default) or a `die`, for where the dies are what the paper calls chips. Its planes have them in equal shares, rounded up,
-//! because a plane opens no blocks but its own. Background must be above emergency, and below the spare blocks that
-//! over-provisioning leaves. On a drive that has no room for them, the two follow its spare space.
+//! because a plane opens no blocks but its own. Background must be above emergency, and below the blocks that live
+//! data leave. On a drive that has no room for them, the two follow its spare space.
 //!
 //! **Cost.** Blocks held erased are spare space that victims don't have: a higher background threshold means more copies.
 
@@ -17,7 +17,7 @@ use crate::device::{Device, Geometry};
 use crate::ids::PlaneIx;
 use crate::policy::answers::Want;
 use crate::policy::interface::GcTrigger;
-use crate::policy::thresholds::{Room, Threshold, Thresholds};
+use crate::policy::thresholds::{Room, StartLevel, Threshold, Thresholds};
 use crate::view::View;
 use serde::Deserialize;
 use tinytail_config::{ConfigError, Fault};
@@ -85,13 +85,9 @@ impl BackgroundEmergency {
         let pages = |blocks: u32| blocks.div_ceil(planes).saturating_mul(room.block);
         let (background, emergency) = (self.background_blocks, self.emergency_blocks);
         let wanted = Thresholds { soft: pages(background), hard: pages(emergency) };
-        let mut used = room.fit(wanted);
-        if used.soft < wanted.soft {
-            // The paper's own are eight to one.
-            used.hard = wanted.hard.min(room.spare / 12).max(room.least);
-        }
+        let used = room.fit(wanted);
         let whole = |pages: u32| pages.div_ceil(room.block).saturating_mul(room.block);
-        used = Thresholds { soft: whole(used.soft), hard: whole(used.hard) };
+        let used = Thresholds { soft: whole(used.soft), hard: whole(used.hard) };
         for (blocks, wanted, used) in
             [(&mut self.background_blocks, wanted.soft, used.soft), (&mut self.emergency_blocks, wanted.hard, used.hard)]
         {
@@ -113,8 +109,8 @@ impl GcTrigger for BackgroundEmergency {
         let planes = self.planes(g);
         self.background_share = self.background_blocks.div_ceil(planes);
         self.emergency_share = self.emergency_blocks.div_ceil(planes);
-        // A plane that is full of live data can't have more erased, and its GC would never end.
-        let spare = (g.blocks_per_plane - device.bad_blocks_per_plane()).saturating_sub(device.logical_blocks_per_plane());
+        // A plane can't have more erased beside its live data, and its GC would never end.
+        let spare = (g.blocks_per_plane - device.bad_blocks_per_plane()).saturating_sub(device.live_blocks_per_plane());
         if self.background_share <= self.emergency_share || self.background_share >= spare {
             return Err(Fault::new(
                 "gc_trigger",
@@ -135,6 +131,10 @@ impl GcTrigger for BackgroundEmergency {
     fn urgent_below(&mut self) -> Option<(&'static str, u32)> {
         // So few erased pages can't make more erased blocks.
         Some(("emergency_blocks", self.emergency_pages))
+    }
+
+    fn starts_below(&mut self) -> Option<StartLevel> {
+        Some(StartLevel::PlaneBlocks(self.background_share))
     }
 
     fn thresholds(&mut self) -> Option<(u32, u32)> {

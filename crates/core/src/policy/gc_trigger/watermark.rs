@@ -7,7 +7,8 @@
 //! one of the authors' released simulator.
 //!
 //! **Parameters.** `soft_free_percent` (default 30), `hard_free_percent` (default 10): shares of pages that are erased. Soft
-//! must be above hard. `soft_free_blocks` and `hard_free_blocks`, instead of the two: their pages in blocks of a plane. `of`: the
+//! must be above hard. `percent_of`: of all `pages` of a plane (default), or of its `spare` ones, which live data, parity, GC's
+//! reserve and open blocks leave on the drive. `soft_free_blocks` and `hard_free_blocks`, instead of the two: their pages in blocks of a plane. `of`: the
 //! pages of the `plane` (default) or of the `die`, whose planes then want a GC together; one without room beyond GC's reserve
 //! wants it urgently by itself. On a drive that has no room for them, the two follow its spare space.
 //!
@@ -17,7 +18,7 @@ use crate::device::{Device, Geometry};
 use crate::ids::PlaneIx;
 use crate::policy::answers::Want;
 use crate::policy::interface::GcTrigger;
-use crate::policy::thresholds::{Room, Threshold, Thresholds};
+use crate::policy::thresholds::{Room, StartLevel, Threshold, Thresholds};
 use crate::view::View;
 use serde::Deserialize;
 use tinytail_config::{ConfigError, Fault};
@@ -31,14 +32,31 @@ pub struct Watermark {
     soft_free_percent: f64,
     #[serde(default = "hard")]
     hard_free_percent: f64,
+    #[serde(default)]
+    percent_of: PercentOf,
     soft_free_blocks: Option<u32>,
     hard_free_blocks: Option<u32>,
     #[serde(default)]
     of: Of,
+    /// Spare pages of a plane, once a drive is known.
+    #[serde(skip)]
+    spare: Option<u32>,
     #[serde(skip)]
     soft_pages: u32,
     #[serde(skip)]
     hard_pages: u32,
+}
+
+/// What the shares are of.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[serde(rename_all = "snake_case")]
+pub enum PercentOf {
+    /// All pages.
+    #[default]
+    Pages,
+    /// The pages that live data, parity, GC's reserve and open blocks leave.
+    Spare,
 }
 
 /// Whose pages are counted.
@@ -67,9 +85,11 @@ impl Watermark {
         Self {
             soft_free_percent,
             hard_free_percent,
+            percent_of: PercentOf::Pages,
             soft_free_blocks: None,
             hard_free_blocks: None,
             of: Of::Plane,
+            spare: None,
             soft_pages: 0,
             hard_pages: 0,
         }
@@ -85,7 +105,9 @@ impl Watermark {
     /// Lets the watermarks follow a drive's space. Returns both in the unit of their keys, and in pages as wanted and as used. What
     /// is wrong on any drive is left for `prepare`.
     pub(crate) fn fit(&mut self, room: &Room) -> ([Threshold; 2], Thresholds, Thresholds) {
-        let in_pages = |percent: f64| (f64::from(room.plane) * percent / 100.0).round() as u32;
+        self.spare = Some(room.spare);
+        let all = if self.percent_of == PercentOf::Spare { room.spare } else { room.plane };
+        let in_pages = |percent: f64| (f64::from(all) * percent / 100.0).round() as u32;
         if let (Some(soft), Some(hard)) = (self.soft_free_blocks, self.hard_free_blocks) {
             let pages = |blocks: u32| blocks.saturating_mul(room.block);
             let wanted = Thresholds { soft: pages(soft), hard: pages(hard) };
@@ -102,7 +124,7 @@ impl Watermark {
         let wanted = Thresholds { soft: in_pages(soft), hard: in_pages(hard) };
         let used = room.fit(wanted);
         // Two decimals, upwards, so that no fewer pages are meant.
-        let in_percent = |pages: u32| (f64::from(pages) * 10_000.0 / f64::from(room.plane)).ceil() / 100.0;
+        let in_percent = |pages: u32| (f64::from(pages) * 10_000.0 / f64::from(all)).ceil() / 100.0;
         for (percent, wanted, used) in
             [(&mut self.soft_free_percent, wanted.soft, used.soft), (&mut self.hard_free_percent, wanted.hard, used.hard)]
         {
@@ -147,7 +169,9 @@ impl GcTrigger for Watermark {
                 .allowed("0 <= hard < soft < 100")
                 .into());
         }
-        let pages = f64::from(device.geometry.pages_per_plane());
+        let held = device.logical_pages().div_ceil(device.geometry.planes().into()) as u32;
+        let spare = || self.spare.unwrap_or(device.geometry.pages_per_plane().saturating_sub(held));
+        let pages = f64::from(if self.percent_of == PercentOf::Spare { spare() } else { device.geometry.pages_per_plane() });
         self.soft_pages = (pages * soft / 100.0).round() as u32;
         self.hard_pages = (pages * hard / 100.0).round() as u32;
         self.count_blocks(&device.geometry)
@@ -159,6 +183,13 @@ impl GcTrigger for Watermark {
 
     fn urgent_below(&mut self) -> Option<(&'static str, u32)> {
         Some((if self.hard_free_blocks.is_some() { "hard_free_blocks" } else { "hard_free_percent" }, self.hard_pages))
+    }
+
+    fn starts_below(&mut self) -> Option<StartLevel> {
+        Some(match self.of {
+            Of::Plane => StartLevel::PlanePages(self.soft_pages),
+            Of::Die => StartLevel::DiePages(self.soft_pages),
+        })
     }
 
     #[inline]

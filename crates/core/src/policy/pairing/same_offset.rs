@@ -3,11 +3,13 @@
 //! **What it does.** When an operation starts, waiting operations of the same kind and class join it that are for other
 //! planes of the die and for the same page offset in their blocks: one array time for all, transfers one after another.
 //! Of each plane the 16 that have waited longest are looked at. Reads join only on flash with multi-plane reads, programs
-//! only on flash with multi-plane programs; a device that has neither is refused.
+//! only on flash with multi-plane programs; a device that has neither is refused, or with `where_possible` nothing joins.
 //!
 //! **Source.** I/O-parallelized GC, section 2.2.2 (the rules of a multi-plane command); host I/O uses them in its baseline.
 //!
-//! **Parameters.** None. **Cost.** The first page of the group waits for the transfers of the others.
+//! **Parameters.** `where_possible` (default false): flash without multi-plane commands, or dies of one plane, are not refused.
+//!
+//! **Cost.** The first page of the group waits for the transfers of the others.
 
 use crate::device::Device;
 use crate::policy::interface::Pairing;
@@ -19,7 +21,20 @@ use tinytail_config::{ConfigError, Fault};
 #[derive(Debug, Default, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
-pub struct SameOffset {}
+pub struct SameOffset {
+    #[serde(default)]
+    where_possible: bool,
+    /// The flash has no such commands, and need not have them.
+    #[serde(skip)]
+    idle: bool,
+}
+
+impl SameOffset {
+    /// Whether nothing will join on this device, because its flash can't.
+    pub(crate) fn does_without(&self, device: &Device) -> bool {
+        self.where_possible && check_multi_plane("same_offset", device).is_err()
+    }
+}
 
 /// Lets the first that fits of each plane join an operation of the same kind and page offset.
 pub(super) fn first_of_each_plane(lead: &Waiting, waiting: &[Waiting], paired: &mut [bool], fits: impl Fn(&Waiting) -> bool) {
@@ -35,10 +50,14 @@ pub(super) fn first_of_each_plane(lead: &Waiting, waiting: &[Waiting], paired: &
 
 impl Pairing for SameOffset {
     fn prepare(&mut self, device: &Device) -> Result<(), ConfigError> {
-        check_multi_plane("same_offset", device)
+        self.idle = self.does_without(device);
+        if self.idle { Ok(()) } else { check_multi_plane("same_offset", device) }
     }
 
     fn partners(&mut self, _: View<'_>, lead: &Waiting, waiting: &[Waiting], paired: &mut [bool]) {
+        if self.idle {
+            return;
+        }
         first_of_each_plane(lead, waiting, paired, |candidate| candidate.class == lead.class);
     }
 }
@@ -61,9 +80,9 @@ mod tests {
     fn flash_without_any_multi_plane_command_is_refused() {
         let mut device = tiny_device();
         device.flash.multi_plane_read = false;
-        SameOffset {}.prepare(&device).unwrap();
+        SameOffset::default().prepare(&device).unwrap();
         device.flash.multi_plane_program = false;
-        let error = SameOffset {}.prepare(&device).unwrap_err().to_string();
+        let error = SameOffset::default().prepare(&device).unwrap_err().to_string();
         assert!(error.contains("`policy`") && error.contains("`multi_plane_read` and `multi_plane_program`"), "{error}");
     }
 
@@ -72,7 +91,7 @@ mod tests {
         let read = |plane, offset| Waiting { kind: OpKind::Read, class: Class::HostRead, plane, offset };
         let waiting = [read(1, 8), read(1, 7), read(1, 7), read(2, 7), read(0, 7)];
         let mut paired = [false; 5];
-        SameOffset {}.partners(tiny_state().view(), &read(0, 7), &waiting, &mut paired);
+        SameOffset::default().partners(tiny_state().view(), &read(0, 7), &waiting, &mut paired);
         assert_eq!(paired, [false, true, false, true, false]);
     }
 }

@@ -125,7 +125,7 @@ impl Pairing for SuperpagePrograms {
     }
 
     fn partners(&mut self, view: View<'_>, lead: &Waiting, waiting: &[Waiting], paired: &mut [bool]) {
-        SameOffset {}.partners(view, lead, waiting, paired);
+        SameOffset::default().partners(view, lead, waiting, paired);
     }
 
     fn traits(&mut self) -> PairingTraits {

@@ -90,7 +90,7 @@ fn check_pool(with: &Combination<'_>, faults: &mut Faults) {
         return faults.push(fault.allowed(format!("1 to {}, their difference", background - emergency)));
     }
     let (g, device) = (&with.device.geometry, with.device);
-    let spare = (g.blocks_per_plane - device.bad_blocks_per_plane()).saturating_sub(device.logical_blocks_per_plane());
+    let spare = (g.blocks_per_plane - device.bad_blocks_per_plane()).saturating_sub(device.live_blocks_per_plane());
     if background + points >= spare {
         let found = format!("keeps {background} erased blocks of each plane and [gc] `write_points` {points} open ones");
         let fault = Fault::new("gc_trigger", "background_blocks", found).with("gc", "write_points");

@@ -40,6 +40,11 @@ pub struct Superpage {
 }
 
 impl Superpage {
+    /// The die of each logical page, modulo the number of dies.
+    pub(crate) fn dies(&self) -> &[DieIx] {
+        &self.dies
+    }
+
     /// The plane of a die with the fewest programs, from the next turn on.
     fn choose(&mut self, view: View<'_>, die: DieIx, for_gc: bool) -> PlaneIx {
         let planes = view.geometry().planes_per_die;

@@ -99,19 +99,29 @@ pub struct EraseSuspension {
     programs: Programs,
     timeout_ms: Option<f64>,
     clock: Option<Clock>,
+    #[serde(default)]
+    where_possible: bool,
     #[serde(skip)]
     timeout_ns: Ns,
+    /// The flash can't suspend, and need not.
+    #[serde(skip)]
+    idle: bool,
 }
 
 impl EraseSuspension {
     /// One of the modes, with or without suspension of programs.
     pub fn new(mode: Mode, programs: Programs) -> Self {
-        Self { mode, programs, timeout_ms: None, clock: None, timeout_ns: 0 }
+        Self { mode, programs, timeout_ms: None, clock: None, where_possible: false, timeout_ns: 0, idle: false }
     }
 
     /// T-ES with a timeout in milliseconds, infinity allowed.
     pub fn timed(timeout_ms: f64, clock: Clock, programs: Programs) -> Self {
         Self { timeout_ms: Some(timeout_ms), clock: Some(clock), ..Self::new(Mode::TEs, programs) }
+    }
+
+    /// Whether nothing will be suspended on this device, because its flash can't.
+    pub(crate) fn does_without(&self, device: &Device) -> bool {
+        self.where_possible && device.timing.suspend_ns == 0
     }
 
     /// The mode, as design files have it.
@@ -174,10 +184,17 @@ impl EraseSuspension {
 impl Suspend for EraseSuspension {
     fn prepare(&mut self, device: &Device) -> Result<(), ConfigError> {
         self.check_timeout()?;
-        self.check_steps(device)?;
+        self.idle = self.does_without(device);
+        if !self.idle {
+            self.check_steps(device)?;
+        }
         let timeout = self.timeout_ms.unwrap_or(TIMEOUT_MS);
         self.timeout_ns = if timeout.is_finite() { (timeout * MS as f64).round() as Ns } else { Ns::MAX };
         Ok(())
+    }
+
+    fn active(&mut self) -> bool {
+        !self.idle
     }
 
     fn suspend(&mut self, view: View<'_>, die: DieIx) -> Suspension {

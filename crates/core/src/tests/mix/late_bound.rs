@@ -59,7 +59,7 @@ impl LateBoundMix {
             design.gc_trigger = GcTriggerPolicy::Watermark(Watermark::new(25.0, 12.5));
         }
         if design.pairing.traits().assembly_ns.is_some() {
-            design.pairing = PairingPolicy::SameOffset(SameOffset {});
+            design.pairing = PairingPolicy::SameOffset(SameOffset::default());
         }
         if let Some(hand_over) = self.rate_match {
             let window_ms = 1 + mix.seed % 2 * 499;

@@ -1,0 +1,67 @@
+//! In which state a design's drive starts: where its own GC leaves a drive that was written for long.
+
+use crate::design::fit::pages_held;
+use crate::design::{Design, StartLevel};
+use crate::device::Device;
+use crate::ids::Lpn;
+use crate::policy::{GcTrigger, GcTriggerPolicy, Place};
+
+/// What decides the state in which a design's drive starts.
+#[derive(Default)]
+pub(crate) struct Start {
+    /// Of a design without GC: the trigger of the design that it is the twin of.
+    pub(crate) twin: Option<GcTriggerPolicy>,
+    /// Pages that are live when the run begins, if its workload maps more than the starting state says; else 0.
+    pub(crate) live_pages: u64,
+    /// The erased space below which ageing collects. Known once the design is prepared.
+    pub(crate) level: Option<StartLevel>,
+}
+
+impl Design {
+    /// Whether GC never starts, and no design is known of which this one is the twin.
+    pub fn lacks_trigger(&self) -> bool {
+        matches!(self.gc_trigger, GcTriggerPolicy::Never(_)) && self.start.twin.is_none()
+    }
+
+    /// Makes the design start where the drive of another starts.
+    pub fn start_as(&mut self, other: Self) {
+        self.start.twin = other.start.twin.or(Some(other.gc_trigger));
+    }
+
+    /// The trigger at which ageing holds a drive.
+    pub(super) fn start_trigger(&mut self) -> &mut GcTriggerPolicy {
+        self.start.twin.as_mut().unwrap_or(&mut self.gc_trigger)
+    }
+
+    /// The erased space below which the design wants a GC; nothing if it has no trigger. Known once it is prepared.
+    pub fn trigger_level(&mut self) -> Option<StartLevel> {
+        self.start_trigger().starts_below()
+    }
+
+    /// The erased space below which ageing collects: what the starting state says, or where the design's own GC begins.
+    pub(crate) fn level_at_start(&mut self, device: &Device) -> StartLevel {
+        let g = &device.geometry;
+        let kept = (self.gc.reserve_blocks + self.gc.write_points + 1) * g.pages_per_block;
+        let Some(percent) = device.state.free_percent else {
+            return self.trigger_level().unwrap_or(StartLevel::PlanePages(kept));
+        };
+        let stated = ((f64::from(g.pages_per_plane()) * percent / 100.0).ceil() as u32).max(kept);
+        if self.place.late_bound() {
+            // Erased pages in open blocks, half of each, are none of a pool that counts erased blocks.
+            return StartLevel::PlanePages(stated + self.gc.write_points * g.pages_per_block / 2);
+        }
+        if self.gc.leaves_its_plane() { StartLevel::DiePages(stated) } else { StartLevel::PlanePages(stated) }
+    }
+
+    /// Pages from logical page 0 on that the starting state maps, without regard to a workload. Of a design that `fit` has seen.
+    pub fn mapped_pages(&mut self, device: &Device) -> Lpn {
+        self.place.stripes().map_or(device.mapped_pages(), |stripes| device.mapped_pages_beside_parity(stripes.width(), 1))
+    }
+
+    /// Live pages of each plane when a run starts, parity among them.
+    pub(super) fn live_pages_of_plane(&mut self, device: &Device) -> u32 {
+        let live = self.start.live_pages.max(self.mapped_pages(device).into());
+        let held = u64::from(pages_held(self, device));
+        (u128::from(held) * u128::from(live)).div_ceil(u128::from(device.logical_pages().max(1))) as u32
+    }
+}

@@ -1,0 +1,183 @@
+"""Whether runs start where their designs leave a drive: the law of write amplification, from the start on.
+
+In steady state (pages programmed for all but GC / host pages) / (1 - v) is the write
+amplification; v is the share of valid pages in the victims. A drive whose start belongs to its
+design has that from its first writes on. Uniform writes of one page go to all live pages, at a
+rate that leaves the write buffer room. After 0.3 and 1 block for each plane the erases must be
+those of the law, within 1.5 roots of the number of planes and 10 %; then, over as many writes as
+make 1,000 erases, write amplification must be the law's within 10 %, and the erased pages at the
+end those of the beginning.
+
+Writes a table with a verdict in each row, and ends with 1 if a row fails.
+Run: .venv/bin/python experiments/start_law.py [DESIGN on DEVICE ...]
+"""
+
+from __future__ import annotations
+
+import sys
+import tempfile
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import tinytail
+from tinytail import engine
+
+MODERN = "modern-tlc-2t"
+SOFT_12 = "gc_trigger.soft_free_percent=12", "gc_trigger.hard_free_percent=5"
+PAIRS: tuple[tuple[str, str, tuple[str, ...]], ...] = (
+    ("base", "ttflash-256g", ()),
+    ("base", "ttflash-256g", SOFT_12),
+    ("base+idle-die", "ttflash-256g", ()),
+    ("base+background-emergency", "ttflash-256g", ()),
+    ("base+d-choices-victim", "ttflash-256g", ()),
+    ("base+cost-benefit-victim", "ttflash-256g", ()),
+    ("base+fifo-victim", "ttflash-256g", ()),
+    ("ttflash", "ttflash-256g", ()),
+    ("hpdc-baseline", "hpdc-1t", ()),
+    ("erase-baseline", "lowlatency-240g", ()),
+    ("harey-baseline", "harey-8g", ()),
+    ("harey-baseline", "harey-128g", ()),
+    ("rate-match", "harey-8g", ()),
+    ("rate-match", "harey-128g", ()),
+    ("base", MODERN, ()),
+    ("base+idle-die", MODERN, ()),
+    ("base+background-emergency", MODERN, ()),
+    ("hpdc-baseline", MODERN, ()),
+    ("erase-baseline", MODERN, ()),
+    ("ttflash", MODERN, ()),
+    ("firmware", MODERN, ()),
+    ("base", "mqsim-default", ()),
+)
+ERASES = 1000
+LOAD = 0.25  # Of what the dies, or the channels, could program.
+
+
+@dataclass(frozen=True)
+class Row:
+    """What a run did, and what the law says."""
+
+    host_pages: int
+    others: float
+    valid: float
+    amplification: float
+    erases: int
+
+    @property
+    def law(self) -> float:
+        """The write amplification of the steady state."""
+        return self.others / (1 - self.valid)
+
+
+def rate_per_s(device: str, settings: Sequence[str], amplification: float) -> float:
+    """Page writes per second that keep dies and channels busy for a part of the time."""
+    drive = engine.device_document(device, settings)
+    geometry, timing = drive["geometry"], drive["timing"]
+    channels = geometry["channels"]
+    dies = channels * geometry["chips_per_channel"] * geometry["dies_per_chip"]
+    program_ns = sum(timing["program_ns"]) / len(timing["program_ns"])
+    read_ns = max(timing["read_ns"])
+    of_dies = dies * 1e9 / (program_ns + read_ns + 2 * timing["transfer_page_ns"])
+    of_channels = channels * 1e9 / (2 * timing["transfer_page_ns"])
+    return LOAD * min(of_dies, of_channels) / amplification
+
+
+def play(
+    design: str, device: str, settings: Sequence[str], rate: float, requests: int, folder: Path
+) -> Row:
+    """Writes so many pages from the start on."""
+    page_bytes = engine.device_document(device, settings)["geometry"]["page_bytes"]
+    workload = folder / "uniform.toml"
+    workload.write_text(
+        'summary = "uniform writes of one page"\n[synthetic]\n'
+        f'rate_per_s = {rate:.3f}\narrivals = "exponential"\nblock_bytes = {page_bytes}\n'
+        'read_share = 0.0\naddresses = "uniform"\n',
+        "utf-8",
+    )
+    comparison = tinytail.compare(
+        [design],
+        device=device,
+        workload=workload,
+        requests=requests,
+        no_warm_up=True,
+        settings=list(settings),
+    )
+    if comparison.errors:
+        message = f"{design} on {device}: {comparison.errors}"
+        raise RuntimeError(message)
+    (result,) = comparison.results
+    if result.partial:
+        message = f"{design} on {device} stopped: {result.stuck}"
+        raise RuntimeError(message)
+    counts = result.techniques
+
+    def count(name: str) -> int:
+        return sum(int(value) for key, value in counts.items() if key.endswith(name))
+
+    buffered = engine.device_document(device, settings)["ram"]["buffer_kib"] > 0
+    host = count("buffer: flushed pages") if buffered else requests
+    amplification = result.write_amplification or 0.0
+    of_gc = count("gc: copied pages") + count("pages padded for GC")
+    return Row(
+        host_pages=host,
+        others=(amplification * host - of_gc) / host,
+        valid=result.state.victim_valid_percent / 100,
+        amplification=amplification,
+        erases=result.erases,
+    )
+
+
+def line(design: str, device: str, settings: tuple[str, ...], folder: Path) -> tuple[str, bool]:
+    """Plays a pair three times, and judges it."""
+    geometry = engine.device_document(device, settings)["geometry"]
+    planes = (
+        geometry["channels"]
+        * geometry["chips_per_channel"]
+        * geometry["dies_per_chip"]
+        * geometry["planes_per_die"]
+    )
+    block = geometry["pages_per_block"]
+    first = play(design, device, settings, rate_per_s(device, settings, 12), 1000, folder)
+    rate = rate_per_s(device, settings, max(1.0, 1.1 / (1 - first.valid)))
+    cells, holds = [], True
+    for blocks in (0.3, 1.0):
+        row = play(design, device, settings, rate, int(blocks * planes * block), folder)
+        expected = row.host_pages * row.law / block
+        right = abs(row.erases - expected) <= 1.5 * planes**0.5 + 0.1 * expected
+        holds &= right
+        cells.append(f"{row.erases} ({expected:.0f})")
+    requests = int(ERASES * block / row.law)
+    row = play(design, device, settings, rate, requests, folder)
+    ratio = row.amplification / row.law
+    holds &= abs(ratio - 1) <= 0.1
+    name = " ".join((design, *settings))
+    cells += [f"{row.amplification:.2f}", f"{row.law:.2f}", f"{100 * row.valid:.1f} %"]
+    cells.append("holds" if holds else "FAILS")
+    return f"| {name} | {device} | {' | '.join(cells)} |", holds
+
+
+def main(wanted: Sequence[str]) -> int:
+    """Writes the table."""
+    pairs = PAIRS
+    if wanted:
+        asked = {tuple(word.split(" on ")) for word in wanted}
+        pairs = tuple(pair for pair in PAIRS if pair[:2] in asked)
+    sys.stdout.write(
+        "| design | device | erases after 0.3 blocks a plane (law) | after 1 (law) "
+        "| write amplification | law | victims valid | |\n|---|---|--:|--:|--:|--:|--:|---|\n"
+    )
+    fails = 0
+    with tempfile.TemporaryDirectory() as folder:
+        for design, device, settings in pairs:
+            try:
+                text, holds = line(design, device, settings, Path(folder))
+            except RuntimeError as error:
+                text, holds = f"| {design} | {device} | {error} | | | | | FAILS |", False
+            fails += not holds
+            sys.stdout.write(text + "\n")
+            sys.stdout.flush()
+    return int(fails > 0)
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
