@@ -1,4 +1,4 @@
-"""Whether runs start where their designs leave a drive: the law of write amplification, from the start on.
+"""Whether runs start where designs leave a drive: the law of write amplification from the start on.
 
 In steady state (pages programmed for all but GC / host pages) / (1 - v) is the write
 amplification; v is the share of valid pages in the victims. A drive whose start belongs to its
