@@ -829,8 +829,8 @@ class DesignResult:
         series: The run over simulated time.
         wear: How evenly planes and blocks were worn.
         techniques: How often each technique and mechanism acted.
-        event_hash: Hash of every event since the run began, warming up included. Equal hashes mean
-            equal runs, on every machine.
+        event_hash: Hash of every event since the run began, warming up included, and of GC that
+            takes no time. Equal hashes mean equal runs, on every machine.
         requests_per_cpu_second: Speed of the simulator: requests for each second of user CPU time;
             None where it took none.
         cpu_seconds: User CPU time, in seconds.

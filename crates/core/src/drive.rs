@@ -55,7 +55,6 @@ pub type Drive<O = NullObserver, Q = Lanes> = Engine<Q, Tiers<Firmware<O>>>;
 pub struct Firmware<O> {
     pub(crate) observer: O,
     pub(crate) policies: Design,
-    pub(crate) hash: u64,
 }
 
 impl<O: Observer> Drive<O> {
@@ -89,7 +88,7 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
         let ftl = Ftl::new(device, &flash.traits, tables, gc, design.gc_trigger.thresholds());
         let raid = Raid::new(device, stripes, design.read_plan.active());
         let queue = Q::with_slots(flash.slots());
-        let top = Firmware { observer, policies: design, hash: 0xcbf2_9ce4_8422_2325 };
+        let top = Firmware { observer, policies: design };
         let up = WithRaid { raid, up: WithHost { host: Host::new(device), up: top } };
         let mut drive = Self { flash, queue, timers: Timers::default(), up: WithFtl { ftl, oracle, up } };
         drive.prepare_scrubbers();
@@ -132,14 +131,8 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
     /// A drive that was not prepared, and one without room to recover; the latter is of no use any more.
     pub fn cut_power(&mut self) -> Result<Recovery, PowerError> {
         let recovery = self.lose_power()?;
-        self.mix_into_hash(recovery.at + recovery.total_ns());
+        self.flash.hash.mix(recovery.at + recovery.total_ns());
         Ok(recovery)
-    }
-
-    #[inline(always)]
-    fn mix_into_hash(&mut self, word: u64) {
-        let hash = &mut self.up.up.up.up.hash;
-        *hash = (*hash ^ word).wrapping_mul(0x9e37_79b9_7f4a_7c15).rotate_left(29);
     }
 
     /// How often things happened.
@@ -168,9 +161,9 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
         self.view().mapped_pages()
     }
 
-    /// A hash of every event handled: equal hashes mean equal runs.
+    /// A hash of every event handled, and of GC that takes no time: equal hashes mean equal runs.
     pub fn event_hash(&self) -> u64 {
-        self.up.up.up.up.hash
+        self.flash.hash.value()
     }
 
     /// The design that drives it.
@@ -287,7 +280,7 @@ impl<O: Observer, Q: EventQueue> Drive<O, Q> {
         };
         if mattered {
             self.flash.counters.events += 1;
-            self.mix_into_hash(at << 13 | slot as u64);
+            self.flash.hash.event(at, slot);
         }
         self.pump();
         true

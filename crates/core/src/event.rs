@@ -13,6 +13,35 @@ const EMPTY: u64 = u64::MAX;
 /// The largest number of slots.
 pub const SLOTS_MAX: usize = 1 << SLOT_BITS;
 
+/// The hash of what a drive does: of every event that mattered, and of what takes no time.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct EventHash(u64);
+
+impl Default for EventHash {
+    fn default() -> Self {
+        Self(0xcbf2_9ce4_8422_2325)
+    }
+}
+
+impl EventHash {
+    /// An event of a slot.
+    #[inline(always)]
+    pub(crate) fn event(&mut self, at: Ns, slot: usize) {
+        self.mix(at << SLOT_BITS | slot as u64);
+    }
+
+    /// Anything else that was decided.
+    #[inline(always)]
+    pub(crate) fn mix(&mut self, word: u64) {
+        self.0 = (self.0 ^ word).wrapping_mul(0x9e37_79b9_7f4a_7c15).rotate_left(29);
+    }
+
+    /// The hash so far.
+    pub(crate) fn value(self) -> u64 {
+        self.0
+    }
+}
+
 /// A set of pending events, one per slot at the most.
 pub trait EventQueue {
     /// A queue of `slots` empty slots.

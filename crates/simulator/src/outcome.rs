@@ -217,7 +217,8 @@ pub struct Outcome {
     /// How often each technique and mechanism acted.
     #[schemars(schema_with = "techniques_schema")]
     pub techniques: BTreeMap<String, u64>,
-    /// Hash of every event since the run began, warming up included. Equal hashes mean equal runs, on every machine.
+    /// Hash of every event since the run began, warming up included, and of GC that takes no time. Equal hashes mean equal runs, on
+    /// every machine.
     #[schemars(extend("pattern" = "^[0-9a-f]{16}$"))]
     pub event_hash: String,
     /// Speed of the simulator: requests for each second of user CPU time; `None` where it took none.

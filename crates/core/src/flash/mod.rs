@@ -7,6 +7,7 @@
 use crate::attribution::parts::{CHANNEL_CATEGORIES, CHANNEL_IDLE, TRAFFIC_CLASSES, TrafficClass};
 use crate::counters::Counters;
 use crate::device::Device;
+use crate::event::EventHash;
 use crate::flash::ask::Candidate;
 use crate::flash::attribution::{Latencies, Used};
 use crate::flash::bus::Channel;
@@ -80,6 +81,7 @@ pub struct Flash {
     used: Used,
     arrivals: u64,
     pub(crate) counters: Counters,
+    pub(crate) hash: EventHash,
     /// What the design makes the drive do.
     pub(crate) traits: Traits,
     /// One bit for each traffic class that takes no time.
@@ -146,6 +148,7 @@ impl Flash {
             used: Used::NONE,
             arrivals: 0,
             counters: Counters::default(),
+            hash: EventHash::default(),
             traits,
             free: 0,
             die_candidates: Vec::new(),

@@ -28,6 +28,7 @@ where
             let moved = self.collect_functionally(victim);
             self.up.ftl.gc.note_erase(plane);
             self.erased(victim);
+            self.flash.hash.mix(u64::from(victim) << 32 | u64::from(moved));
             self.flash.counters.gc_pages += u64::from(moved);
             self.flash.counters.gcs += 1;
             self.flash.counters.erases += 1;

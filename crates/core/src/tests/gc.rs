@@ -1,6 +1,7 @@
 //! GC: what it locks, when it yields, gates, space.
 
 use super::*;
+use crate::testkit::with_victims;
 
 #[test]
 fn an_isolated_gc_copies_back_and_erases_in_the_sum_of_its_steps() {
@@ -247,8 +248,38 @@ fn gc_that_takes_no_time_leaves_no_trace_in_latency() {
     drive.expect_completion(trigger, 1101);
     let after = drive.at(1101, read(0));
     drive.expect_completion(after, 1101 + 111);
-    assert_eq!(drive.counters().gcs, 1);
+    let counters = drive.counters();
+    assert_eq!((counters.gcs, counters.erases, counters.gc_pages), (1, 1, 1));
+    assert_eq!((drive.view().erases_of(0), drive.up.ftl.tables.erase_count(0)), (1, 1));
     assert_eq!(drive.mismatch(), None);
+}
+
+/// What a run of ideal GC was: when its requests were done, what GC did, and the hash.
+fn ideal_run(victims: &str, writes: &[u32]) -> (Vec<Option<Ns>>, [u64; 2], Vec<u32>, u64) {
+    let mut design = with_victims(plain_design(Scope::Plane), victims);
+    design.gc.ideal = true;
+    let mut drive = drive(&one_channel(1, 1), design);
+    drive.map_functionally(0..8);
+    let ids: Vec<u64> = writes.iter().zip(1..).map(|(&lpn, index)| drive.at(index * 2000, write(lpn))).collect();
+    drive.run();
+    let finished = ids.iter().map(|&id| drive.finished_at(id)).collect();
+    let erases = (0..8).map(|block| drive.up.ftl.tables.erase_count(block)).collect();
+    (finished, [drive.counters().gc_pages, drive.counters().erases], erases, drive.event_hash())
+}
+
+#[test]
+fn the_hash_tells_what_gc_collected_that_takes_no_time() {
+    let collected_otherwise = std::cell::Cell::new(0);
+    proptest!(|(writes in prop::collection::vec(0..8u32, 1..80))| {
+        let [greedy, fifo] = ["{ policy = \"greedy\" }", "{ policy = \"fifo\" }"].map(|victims| ideal_run(victims, &writes));
+        prop_assert_eq!(&greedy.0, &fifo.0, "requests are done at the same times");
+        if (&greedy.1, &greedy.2) != (&fifo.1, &fifo.2) {
+            collected_otherwise.set(collected_otherwise.get() + 1);
+            prop_assert_ne!(greedy.3, fifo.3);
+        }
+        prop_assert_eq!(greedy.3, ideal_run("{ policy = \"greedy\" }", &writes).3);
+    });
+    assert!(collected_otherwise.get() > 0);
 }
 
 #[test]
