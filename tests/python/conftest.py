@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import json
 import os
 import signal
@@ -9,6 +10,7 @@ import subprocess
 import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import pytest
@@ -69,6 +71,19 @@ def command(capsys: pytest.CaptureFixture[str]) -> RunCommand:
         return Outcome(code, captured.out, captured.err)
 
     return run
+
+
+def experiment(name: str) -> ModuleType:
+    """A script of experiments as a module."""
+    path = Path(__file__).parents[2] / "experiments" / f"{name}.py"
+    spec = importlib.util.spec_from_file_location(name, path)
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    # Its data classes look their module up.
+    sys.modules[spec.name] = module
+    spec.loader.exec_module(module)
+    return module
 
 
 def read_json(path: Path) -> dict[str, Any]:

@@ -5,17 +5,15 @@ What is expected of each pair stands in experiments/pairs/pairs.toml.
 
 from __future__ import annotations
 
-import importlib.util
 import re
-import sys
 from collections.abc import Collection
 from pathlib import Path
-from types import ModuleType
 from typing import Any
 
 import pytest
 
 import tinytail
+from conftest import experiment
 from tinytail import engine
 from tinytail.comparing import Plan
 from tinytail.option_types import RunSpec
@@ -26,18 +24,7 @@ ROOT = Path(__file__).parents[2]
 CUTS = 12
 
 
-def _load() -> ModuleType:
-    spec = importlib.util.spec_from_file_location("pairs", ROOT / "experiments" / "pairs.py")
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    # Its data classes look their module up.
-    sys.modules[spec.name] = module
-    spec.loader.exec_module(module)
-    return module
-
-
-pairs = _load()
+pairs = experiment("pairs")
 CATALOG: Any = pairs.Catalog()
 LEGAL = [pair for pair in CATALOG.pairs if pair.outcome != "error"]
 REFUSED = [pair for pair in CATALOG.pairs if pair.outcome == "error"]

@@ -153,7 +153,9 @@ class Lab:
         Raises:
             Unavailable: the engine does not have it.
         """
-        return self._design(design, self.paper.experiments[experiment])[0]
+        known = self.paper.experiments[experiment]
+        label = known.elsewhere.get(design, {}).get("design", design)
+        return self._design(label, known)[0]
 
     def device_of(self, experiment: str) -> dict[str, Any]:
         """The device of an experiment in this tier, as `engine.device_document` gives it.

@@ -167,7 +167,7 @@ def _runs(paper: Paper, lab: Lab, experiment: str) -> list[dict[str, Any]]:
         except Unavailable:
             continue
         found.append({"paper": paper.name, "experiment": experiment, "design": run.design})
-        found[-1] |= _facts(result)
+        found[-1] |= facts(result)
         if attributed:
             found[-1]["attribution"] = _attribution(result)
     return found
@@ -183,7 +183,8 @@ def _attribution(result: DesignResult) -> dict[str, dict[str, float]]:
     }
 
 
-def _facts(result: DesignResult) -> dict[str, Any]:
+def facts(result: DesignResult) -> dict[str, Any]:
+    """What is kept of a run."""
     read, state = result.read, result.state
     return {
         "device": result.device,
