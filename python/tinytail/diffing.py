@@ -1,22 +1,31 @@
-"""What changed between two comparisons that were kept: the configuration, then the figures."""
+"""What changed between two comparisons that were kept: the configuration, then the figures.
+
+Every value of the two documents is compared, by walking both. What differs between runs that are
+the same, such as the time that they took, is declared with the schema of results, as `x-varies`.
+"""
 
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import cache
 from typing import Any
 
 from tinytail import humanize
 from tinytail.findings import quotient, requests_per_second, same
-from tinytail.headline import PERCENTILES, Kind, headline, latency_of
+from tinytail.headline import PERCENTILES, Kind, headline
 from tinytail.noise import compare_within_noise
 from tinytail.result_types import Configured
-from tinytail.results import Comparison, DesignResult
+from tinytail.results import Comparison, DesignResult, results_schema
 from tinytail.verdict import times
 
+Document = Mapping[str, Any]
 KINDS: tuple[Kind, Kind] = ("read", "write")
 ABSENT = "–"
+# Of a comparison, what `_configuration` compares, and its results one by one.
+CONFIGURATION = ("device", "seed", "seeds", "version", "partial", "configuration", "errors")
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,25 +57,98 @@ class Difference:
         return bool(self.configuration or self.figures)
 
 
-def difference(before: Comparison, after: Comparison) -> Difference:
-    """What changed from one comparison to another.
+@dataclass(frozen=True, slots=True)
+class _Named:
+    """What a figure is called, and how it is shown: with `unit` where its digits must be."""
+
+    label: str
+    show: Callable[[Any], str]
+    is_main: bool = False
+    has_ratio: bool = True
+    unit: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class _Unequal:
+    """A value that differs between two documents, by its path.
+
+    `also` is how many further values differ in the same column or list.
+    """
+
+    path: str
+    was: Any
+    became: Any
+    also: int = 0
+
+
+def _named_figures() -> Iterator[tuple[str, _Named]]:
+    for kind in KINDS:
+        yield f"{kind}.count", _Named(f"{kind}s", humanize.count)
+        latencies = [("mean_us", "mean", False)]
+        latencies += [(each.key, each.name, each.name != "p90") for each in PERCENTILES]
+        for key, name, is_main in (*latencies, ("max_us", "max", True)):
+            yield f"{kind}.{key}", _Named(f"{kind}s {name}", humanize.latency, is_main, unit=" µs")
+    # It stands in no document.
+    yield IOPS, _Named("IOPS", humanize.rate, is_main=True)
+    yield "throughput.makespan_mb_per_second", _Named("MB/s", humanize.number, is_main=True)
+    yield "write_amplification", _Named("write amplification", humanize.number, is_main=True)
+    yield "erases", _Named("erases", humanize.count, is_main=True)
+    yield "gc_count", _Named("GCs", humanize.count)
+    for what in ("GC", "queue"):
+        label = f"{what}-blocked reads"
+        yield f"{what.lower()}_blocked_read_percent", _Named(label, humanize.percent, False, False)
+
+
+IOPS = "requests_per_second"
+# Those that have a name stand first, in this order.
+NAMED = dict(_named_figures())
+
+
+def difference(before: Document, after: Document) -> Difference:
+    """What changed from one comparison to another, of which these are the documents.
 
     Designs are compared with those of the same name; if each has one left, these two against each
     other. Left out are the simulator's own speed and where files were written.
     """
-    pairs = _pairs(before, after)
-    figures = [change for pair in pairs for change in _figures(*pair)]
-    configuration = list(_configuration(before, after, pairs))
-    described = [_sentence(*pair) for pair in pairs]
+    one, other = Comparison.from_dict(before), Comparison.from_dict(after)
+    pairs = _pairs(one, other)
+    configuration = list(_configuration(one, other, pairs))
+    is_same_setup = all(change.what == "tinytail" for change in configuration)
+    # The gravest first: figures that differ although nothing else does.
+    measured: list[str] = []
+    sentences: list[str] = []
+    figures: list[Change] = []
+    for pair in pairs:
+        unequal = _unequal_figures(pair, before, after)
+        if unequal and _is_same_run(*pair):
+            count = sum(1 + each.also for each in unequal if each.path != IOPS)
+            measured.append(_measured(_name(*pair), count, is_same_setup=is_same_setup))
+        else:
+            sentences.append(_sentence(*pair))
+        for each in unequal:
+            change = _of_pair(pair, each)
+            is_state = each.path.startswith("state.") and change.is_main
+            (configuration if is_state else figures).append(change)
+    of_all = list(_grouped(_walk(_own(before), _own(after))))
+    is_alone = not figures and not configuration
+    if of_all and is_alone:
+        measured.append("The same runs, of which other figures are made: the measuring changed.")
+    figures += [replace(_change("", each), is_main=is_alone) for each in of_all]
     if not figures and not configuration:
-        described = [_nothing(len(pairs))]
-    return Difference(tuple(described), tuple(configuration), tuple(figures))
+        sentences = [_nothing(len(pairs))]
+    return Difference((*measured, *sentences), tuple(configuration), tuple(figures))
 
 
 def _nothing(designs: int) -> str:
     if not designs:
         return "The same, and neither has a result."
     return f"The same: {designs} design{'s' * (designs > 1)}, event for event."
+
+
+def _measured(name: str, count: int, *, is_same_setup: bool) -> str:
+    figures = f"{count:,} figure{' differs' if count == 1 else 's differ'}"
+    changed = ": the measuring changed" if is_same_setup else ""
+    return f"{name}: the same run, event for event, but {figures}{changed}."
 
 
 Pair = tuple[DesignResult, DesignResult]
@@ -89,9 +171,18 @@ def _name(before: DesignResult, after: DesignResult) -> str:
     return f"{before.design} to {after.design}"
 
 
+def _is_same_run(before: DesignResult, after: DesignResult) -> bool:
+    """Whether all events are the same, with each seed."""
+    return _hashes(before) == _hashes(after)
+
+
+def _hashes(result: DesignResult) -> list[str]:
+    return [result.event_hash, *(each.event_hash for each in result.replicates)]
+
+
 def _sentence(before: DesignResult, after: DesignResult) -> str:
     name = _name(before, after)
-    if before.event_hash == after.event_hash:
+    if _is_same_run(before, after):
         return f"{name}: the same run, event for event."
     if before.partial or after.partial:
         return f"{name}: a run that ended early is not compared."
@@ -123,6 +214,7 @@ def _configuration(
     for what, was, became in (
         ("device", before.device, after.device),
         ("workload", before.workload.name, after.workload.name),
+        ("input", before.workload.input, after.workload.input),
         ("played", before.workload.detail, after.workload.detail),
         ("requests issued", before.workload.pacing, after.workload.pacing),
         ("seed", before.seed, after.seed),
@@ -135,13 +227,6 @@ def _configuration(
     pairs_of_names = {(one.design, other.design) for one, other in pairs}
     yield from _designs(before, after, pairs_of_names)
     yield from _settings(before.configuration, after.configuration, pairs_of_names)
-    for one, other in pairs:
-        left, right = one.document["state"], other.document["state"]
-        for key in sorted({*left, *right}):
-            was, became = left.get(key), right.get(key)
-            shown = None if was == became else _exactly(was, became)
-            if shown is not None:
-                yield Change(_name(one, other), f"state: {humanize.words(key)}", *shown)
 
 
 def _designs(
@@ -187,91 +272,121 @@ def _values(item: Configured) -> dict[str, str]:
     return {f"[{row.section}] {row.key}": row.value for row in item.settings}
 
 
-def _figures(before: DesignResult, after: DesignResult) -> Iterator[Change]:
-    if before.event_hash == after.event_hash and not (before.partial or after.partial):
-        return
-    name = _name(before, after)
-    changes = [*_latencies(name, before, after), *_others(name, before, after)]
-    if before.event_hash != after.event_hash and not changes:
-        hashes = before.event_hash, after.event_hash
-        changes.append(Change(name, "event hash", *hashes, is_main=False))
-    yield from changes
+@cache
+def _varying() -> frozenset[str]:
+    """The keys of a comparison and of its results that differ between runs that are the same."""
+    schema = results_schema()
+    known = schema["properties"] | schema["$defs"]["DesignResult"]["properties"]
+    return frozenset(key for key, value in known.items() if value.get("x-varies"))
 
 
-def _exactly(was: Any, became: Any) -> tuple[str, str] | None:
-    """Two values with the digits in which they differ; None if they differ by under 0.1 %."""
-    if isinstance(was, float) and isinstance(became, float):
-        if math.isclose(was, became, rel_tol=0.001):
-            return None
-        shown = humanize.value(was), humanize.value(became)
-        return shown if shown[0] != shown[1] else (f"{was:.5g}", f"{became:.5g}")
-    return humanize.value(was), humanize.value(became)
+def _own(document: Document) -> dict[str, Any]:
+    """What a comparison has besides its results and what `_configuration` compares."""
+    left_out = {*_varying(), "results", "workload", *CONFIGURATION}
+    return {key: value for key, value in document.items() if key not in left_out}
 
 
-def _latencies(name: str, before: DesignResult, after: DesignResult) -> Iterator[Change]:
-    for kind in KINDS:
-        was, became = latency_of(before, kind), latency_of(after, kind)
-        if was.count != became.count:
-            counts = humanize.count(was.count), humanize.count(became.count)
-            yield Change(name, f"{kind}s", *counts, is_main=False)
-        figures = [("mean", "mean_us", was.mean_us, became.mean_us, False)]
-        figures += [
-            (each.name, each.key, each.of(was), each.of(became), each.name != "p90")
-            for each in PERCENTILES
-        ]
-        figures.append(("max", "max_us", was.max_us, became.max_us, True))
-        for label, key, one, other, is_main in figures:
-            if one != other:
-                noise = compare_within_noise(after, before, f"{kind}.{key}")
-                note = {True: "within noise", False: "", None: "may be chance"}[noise]
-                yield Change(
-                    name,
-                    f"{kind}s {label}",
-                    humanize.latency(one),
-                    humanize.latency(other),
-                    "" if one is None or other is None else humanize.ratio(other, one),
-                    is_main=is_main,
-                    note=note,
-                )
-
-
-Shown = Callable[[Any], str]
-
-
-def _others(name: str, before: DesignResult, after: DesignResult) -> Iterator[Change]:
-    def number(value: float | None) -> str:
-        return humanize.MISSING if value is None else humanize.number(value)
-
-    figures: list[tuple[str, Callable[[DesignResult], Any], Shown, bool]] = [
-        ("IOPS", requests_per_second, humanize.rate, True),
-        ("MB/s", lambda result: result.throughput.makespan_mb_per_second, number, True),
-        ("write amplification", lambda result: result.write_amplification, number, True),
-        ("erases", lambda result: result.erases, humanize.count, True),
-        ("GCs", lambda result: result.gc_count, humanize.count, False),
-        (
-            "GC-blocked reads",
-            lambda result: result.gc_blocked_read_percent,
-            humanize.percent,
-            False,
-        ),
-        (
-            "queue-blocked reads",
-            lambda result: result.queue_blocked_read_percent,
-            humanize.percent,
-            False,
-        ),
+def _unequal_figures(pair: Pair, before: Document, after: Document) -> list[_Unequal]:
+    """The values of two results that differ: first those that have a name."""
+    # What all results of a comparison share is compared once.
+    shared = [
+        key
+        for key in ("device", "seed", "version", "workload")
+        if all(
+            of.document[key] == all_[key] for of, all_ in zip(pair, (before, after), strict=True)
+        )
     ]
-    for label, figure, show, is_main in figures:
-        was, became = figure(before), figure(after)
-        if was != became:
-            ratio = "" if label.endswith("reads") else humanize.ratio(became, was)
-            yield Change(name, label, show(was), show(became), ratio, is_main=is_main)
-    yield from _techniques(name, before.techniques, after.techniques)
+    left_out = {*_varying(), *shared, "design"}
+    left, right = (
+        {key: value for key, value in of.document.items() if key not in left_out}
+        | {IOPS: requests_per_second(of)}
+        for of in pair
+    )
+    order = {path: place for place, path in enumerate(NAMED)}
+    found = list(_grouped(_walk(left, right)))
+    return sorted(found, key=lambda each: order.get(each.path, len(order)))
 
 
-def _techniques(name: str, before: Mapping[str, int], after: Mapping[str, int]) -> Iterator[Change]:
-    for key in sorted({*before, *after}):
-        was, became = before.get(key), after.get(key)
-        if was != became and (was or became):
-            counts = humanize.count(was), humanize.count(became)
-            yield Change(name, key, *counts, humanize.ratio(became, was), is_main=False)
+def _walk(was: Any, became: Any, path: str = "") -> Iterator[_Unequal]:
+    """The values that differ, each by itself. A key that is missing is as one without a value."""
+    if isinstance(was, Mapping) and isinstance(became, Mapping):
+        for key in [*was, *(key for key in became if key not in was)]:
+            yield from _walk(was.get(key), became.get(key), f"{path}.{key}" if path else key)
+    elif isinstance(was, list) and isinstance(became, list):
+        if len(was) != len(became):
+            yield _Unequal(f"{path}, how many", len(was), len(became))
+        for index, (one, other) in enumerate(zip(was, became, strict=False)):
+            yield from _walk(one, other, f"{path}[{index}]")
+    elif was != became:
+        yield _Unequal(path, was, became)
+
+
+def _grouped(unequal: Iterator[_Unequal]) -> Iterator[_Unequal]:
+    """The first of the values that differ in one column or list, with how many more do."""
+    groups: dict[str, list[_Unequal]] = {}
+    for each in unequal:
+        groups.setdefault(re.sub(r"\[\d+\]", "[]", each.path), []).append(each)
+    for first, *others in groups.values():
+        yield _Unequal(first.path, first.was, first.became, len(others))
+
+
+def _of_pair(pair: Pair, unequal: _Unequal) -> Change:
+    """A difference between two results, and whether it stands in front."""
+    change = _change(_name(*pair), unequal)
+    path, was, became = unequal.path, unequal.was, unequal.became
+    if path == "event_hash":
+        return change
+    if _is_same_run(*pair):
+        return replace(change, is_main=True)
+    if path.startswith("state."):
+        is_near = isinstance(was, float) and isinstance(became, float)
+        is_near = is_near and math.isclose(was, became, rel_tol=0.001)
+        return replace(change, is_main=not is_near)
+    if path in NAMED and path.partition(".")[0] in KINDS and path.endswith("_us"):
+        noise = compare_within_noise(pair[1], pair[0], path)
+        note = {True: "within noise", False: "", None: "may be chance"}[noise]
+        return replace(change, is_main=change.is_main and _is_seen(pair, path), note=note)
+    return change
+
+
+def _change(of: str, unequal: _Unequal) -> Change:
+    """A difference in words."""
+    was, became = unequal.was, unequal.became
+    named = NAMED.get(unequal.path) or _unnamed(unequal.path)
+    what = f"{named.label}, and {unequal.also:,} more" if unequal.also else named.label
+    are_numbers = all(
+        isinstance(value, int | float) and not isinstance(value, bool) for value in (was, became)
+    )
+    ratio = humanize.ratio(became, was) if are_numbers and named.has_ratio else ""
+    return Change(of, what, *_shown(named, was, became), ratio, named.is_main)
+
+
+def _unnamed(path: str) -> _Named:
+    """A figure that has no name: a technique's counter, a part of the state, or its path."""
+    if path.startswith("techniques."):
+        return _Named(path.removeprefix("techniques."), humanize.count)
+    if path.startswith("state."):
+        label = f"state: {humanize.words(path.removeprefix('state.'))}"
+        return _Named(label, humanize.value, has_ratio=False)
+    return _Named(path, humanize.value, has_ratio=not path.endswith("percent"))
+
+
+def _is_seen(pair: Pair, path: str) -> bool:
+    """Whether ten requests lie beyond a percentile in one of two results."""
+    kind, _, key = path.partition(".")
+    latencies = [result.read if kind == "read" else result.write for result in pair]
+    return all(
+        each.key != key or any(each.of(latency) is not None for latency in latencies)
+        for each in PERCENTILES
+    )
+
+
+def _shown(named: _Named, was: Any, became: Any) -> tuple[str, str]:
+    """Two values, with all digits if they must be told apart."""
+    for show in (named.show, lambda value: f"{value}{named.unit}"):
+        before, after = (
+            humanize.MISSING if value is None else show(value) for value in (was, became)
+        )
+        if before != after:
+            break
+    return before, after

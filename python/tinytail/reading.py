@@ -23,10 +23,17 @@ def read_results(path: str | os.PathLike[str]) -> Comparison:
         UsageError: `path` is not a path, or the library that checks the file is missing.
         ResultsError: the file cannot be read, is of another version, cut off or altered.
     """
+    return Comparison.from_dict(read_document(path))
+
+
+def read_document(path: str | os.PathLike[str]) -> dict[str, Any]:
+    """As `read_results`, the document that the file holds."""
     path = arguments.file(path)
     try:
         text = read_text(path, RESULTS_MIB_MAX)
-        document = json.loads(text, parse_int=_whole, parse_float=_finite, parse_constant=_finite)
+        document: dict[str, Any] = json.loads(
+            text, parse_int=_whole, parse_float=_finite, parse_constant=_finite
+        )
         # Half of a surrogate pair, which JSON can spell and no text can hold.
         json.dumps(document, ensure_ascii=False).encode()
     except OSError as error:
@@ -39,7 +46,7 @@ def read_results(path: str | os.PathLike[str]) -> Comparison:
     fault = _fault(document)
     if fault is not None:
         raise ResultsError(f"{path}: {fault}")
-    return Comparison.from_dict(document)
+    return document
 
 
 def _whole(text: str) -> int:

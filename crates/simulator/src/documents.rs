@@ -25,6 +25,7 @@ struct Comparison {
     /// Version of tinytail.
     version: String,
     /// The command line that makes this comparison.
+    #[schemars(extend("x-varies" = true))]
     command: String,
     /// Name of the device.
     device: String,

@@ -164,6 +164,7 @@ pub struct Throughput {
 }
 
 /// What one run of one design did. Counts and times are of the measured part.
+// What differs between runs that are the same has `x-varies`; `tinytail diff` compares everything else.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
 pub struct Outcome {
     /// Composition of the design, such as `base+no-gc`.
@@ -222,10 +223,13 @@ pub struct Outcome {
     #[schemars(extend("pattern" = "^[0-9a-f]{16}$"))]
     pub event_hash: String,
     /// Speed of the simulator: requests for each second of user CPU time; `None` where it took none.
+    #[schemars(extend("x-varies" = true))]
     pub requests_per_cpu_second: Option<f64>,
     /// User CPU time, in seconds.
+    #[schemars(extend("x-varies" = true))]
     pub cpu_seconds: f64,
     /// User CPU time for each event, in nanoseconds; `None` without events.
+    #[schemars(extend("x-varies" = true))]
     pub ns_per_event: Option<f64>,
     /// Events that the simulator handled.
     pub events: u64,
@@ -262,10 +266,13 @@ pub struct Outcome {
     /// says.
     pub adjusted: Vec<Adjustment>,
     /// What became of the log of every request; `None` without `--log` and `--out`.
+    #[schemars(extend("x-varies" = true))]
     pub log: Option<LogNote>,
     /// What became of the request timelines; `None` without `--out`.
+    #[schemars(extend("x-varies" = true))]
     pub request_timelines: Option<RequestTimelinesNote>,
     /// What became of the timeline; `None` without `--timeline`.
+    #[schemars(extend("x-varies" = true))]
     pub timeline: Option<TimelineNote>,
     /// Latencies of the kinds of requests that were measured apart, for certifications.
     #[serde(skip_serializing_if = "Vec::is_empty")]

@@ -3,21 +3,22 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 from tinytail.cli import DIFFERENT, OK
 from tinytail.diff_view import difference_view
 from tinytail.diffing import difference
 from tinytail.keeping import RESULTS
 from tinytail.output import stdout
-from tinytail.reading import read_results
-from tinytail.results import Comparison
+from tinytail.reading import read_document
 
 
 def diff(before: str, after: str, /, *, details: bool = False) -> int:
     """Say what changed between two results that were kept.
 
-    What was configured differently stands first, then the figures that differ. The exit code is 0
-    if nothing differs and 1 if something does. How fast the simulator was does not count.
+    What was configured differently stands first, then the figures that differ: every value of the
+    two documents is compared. The exit code is 0 if nothing differs and 1 if something does. How
+    fast the simulator was and where files were written does not count.
 
     Parameters
     ----------
@@ -34,5 +35,5 @@ def diff(before: str, after: str, /, *, details: bool = False) -> int:
     return DIFFERENT if found else OK
 
 
-def _read(path: str) -> Comparison:
-    return read_results(str(Path(path, RESULTS)) if Path(path).is_dir() else path)
+def _read(path: str) -> dict[str, Any]:
+    return read_document(str(Path(path, RESULTS)) if Path(path).is_dir() else path)
