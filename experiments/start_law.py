@@ -120,7 +120,7 @@ def play(
     of_gc = count("gc: copied pages") + count("pages padded for GC")
     return Row(
         host_pages=host,
-        others=(amplification * host - of_gc) / host,
+        others=(amplification * host - of_gc) / max(host, 1),
         valid=result.state.victim_valid_percent / 100,
         amplification=amplification,
         erases=result.erases,

@@ -50,7 +50,7 @@ impl Design {
             // Erased pages in open blocks, half of each, are none of a pool that counts erased blocks.
             return StartLevel::PlanePages(stated + self.gc.write_points * g.pages_per_block / 2);
         }
-        if self.gc.leaves_its_plane() { StartLevel::DiePages(stated) } else { StartLevel::PlanePages(stated) }
+        if self.gc_trigger.by_die() && self.gc.leaves_its_plane() { StartLevel::DiePages(stated) } else { StartLevel::PlanePages(stated) }
     }
 
     /// Pages from logical page 0 on that the starting state maps, without regard to a workload. Of a design that `fit` has seen.

@@ -67,6 +67,11 @@ impl LateBound {
         self.random.as_mut().map_or(0, |random| (random.next_u64() % points) as usize)
     }
 
+    /// Any of so many planes, for a page that ageing writes: in turns they would all be at the same point of their cycles.
+    pub(super) fn any_plane(&mut self, planes: u32) -> PlaneIx {
+        self.random.as_mut().map_or(0, |random| (random.next_u64() % u64::from(planes)) as PlaneIx)
+    }
+
     /// One of some write points of a plane, in turns.
     pub(super) fn in_turn(&mut self, plane: PlaneIx, among: u64) -> usize {
         let next = &mut self.turns[plane as usize];

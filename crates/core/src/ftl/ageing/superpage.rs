@@ -44,7 +44,7 @@ where
             let erases = aged.erases;
             for plane in collected {
                 let Some(victim) = self.victim_for_ageing(plane) else { continue };
-                aged.moved_pages += u64::from(self.collect_into_die(victim));
+                aged.moved_pages += u64::from(self.collect_spread(victim));
                 aged.erases += 1;
             }
             if aged.erases == erases {
@@ -68,26 +68,6 @@ where
             level => return planes().filter(|&plane| tables.is_short_of(level, plane)).min_by_key(|&plane| tables.free_pages(plane)),
         };
         is_short.then_some(least)
-    }
-
-    /// Moves the valid pages of a block to the planes of its die in turn, and erases it, in the tables alone. Returns the pages
-    /// moved.
-    pub(super) fn collect_into_die(&mut self, victim: u32) -> u32 {
-        let g = self.flash.device.geometry.clone();
-        let plane = g.plane_of(victim);
-        self.up.ftl.tables.begin_collect(victim);
-        let mut moved = 0;
-        while let Some(offset) = self.up.ftl.tables.next_valid(victim, 0) {
-            let from = victim * g.pages_per_block + offset;
-            let across = self.flash.traits.gc_across;
-            let destination = if across { self.ask(|policies, view| policies.place.gc_plane(view, plane)) } else { plane };
-            let write_point = self.up.ftl.tables.usual_point(destination, true);
-            let to = self.up.ftl.tables.take(destination, write_point, Claimant::Gc).expect("ageing leaves every plane its reserve");
-            self.up.ftl.tables.commit_move(self.up.ftl.tables.owner(from), from, to);
-            moved += 1;
-        }
-        self.up.ftl.tables.erased(victim);
-        moved
     }
 
     /// Pads write points that lag behind the others of their die.

@@ -13,6 +13,7 @@ use crate::ftl::{Claimant, Tables};
 use crate::ids::{BlockIx, Lpn, NONE, PlaneIx};
 use crate::policy::interface::Place;
 use crate::raid::front::{Front, WithRaid};
+use crate::traits::Traits;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 /// Pages that ageing looks ahead, so that map entries are near when they are needed.
@@ -147,7 +148,7 @@ where
                 self.up.ftl.tables.prefetch_copy(lpn);
             }
             for &lpn in &*batch {
-                let plane = self.ask(|policies, view| policies.place.plane(view, lpn));
+                let plane = self.ageing_plane(lpn);
                 self.write_functionally(lpn, plane, tally);
             }
             left -= batch.len() as u64;
@@ -157,6 +158,16 @@ where
             }
         }
         progress(reported)
+    }
+
+    /// The plane of a page that ageing writes.
+    #[inline]
+    fn ageing_plane(&mut self, lpn: Lpn) -> PlaneIx {
+        let planes = self.flash.device.geometry.planes();
+        match &mut self.up.ftl.late_bound {
+            Some(late_bound) => late_bound.any_plane(planes),
+            None => self.ask(|policies, view| policies.place.plane(view, lpn)),
+        }
     }
 
     /// Writes a page in the tables, and collects a block where its plane or die has too little erased.
@@ -170,6 +181,22 @@ where
             self.collect_die_for_ageing(plane, tally);
         } else if self.up.ftl.tables.is_short_of(tally.level, plane) {
             self.collect_for_ageing(plane, tally);
+            if self.flash.traits.late_bound && self.flash.traits.gc_across {
+                self.collect_others_for_ageing(tally);
+            }
+        }
+    }
+
+    /// Pages that a GC has spread over the drive have taken space of other planes.
+    #[cold]
+    fn collect_others_for_ageing(&mut self, tally: &mut Tally) {
+        let planes = self.flash.device.geometry.planes();
+        while let Some(plane) = (0..planes).find(|&plane| self.up.ftl.tables.is_short_of(tally.level, plane)) {
+            let erases = tally.sum.erases;
+            self.collect_for_ageing(plane, tally);
+            if tally.sum.erases == erases {
+                break;
+            }
         }
     }
 
@@ -182,8 +209,35 @@ where
         // If nothing is stale yet, only the reserve bounds the plane.
         let Some(victim) = self.victim_for_ageing(plane) else { return };
         tally.victim(plane, self.up.ftl.tables.valid_pages(victim));
-        tally.sum.moved += u64::from(self.collect_functionally(victim));
+        let spreads = self.flash.traits.late_bound && self.flash.traits.gc_across;
+        tally.sum.moved += u64::from(if spreads { self.collect_spread(victim) } else { self.collect_functionally(victim) });
         tally.sum.erases += 1;
+    }
+
+    /// Moves the valid pages of a block to where the design's GC would, and erases it, in the tables alone. Returns the pages moved.
+    pub(super) fn collect_spread(&mut self, victim: BlockIx) -> u32 {
+        let pages = self.flash.device.geometry.pages_per_block;
+        let plane = self.flash.device.geometry.plane_of(victim);
+        self.up.ftl.tables.begin_collect(victim);
+        let mut moved = 0;
+        while let Some(offset) = self.up.ftl.tables.next_valid(victim, 0) {
+            let from = victim * pages + offset;
+            let lpn = self.up.ftl.tables.owner(from);
+            let wanted = match self.flash.traits {
+                Traits { late_bound: true, .. } => self.ageing_plane(lpn),
+                Traits { gc_across: true, .. } => self.ask(|policies, view| policies.place.gc_plane(view, plane)),
+                _ => plane,
+            };
+            let point = self.ageing_point(wanted, true);
+            let to = self.up.ftl.tables.take(wanted, point, Claimant::Gc).or_else(|| {
+                let point = self.ageing_point(plane, true);
+                self.up.ftl.tables.take(plane, point, Claimant::Gc)
+            });
+            self.up.ftl.tables.commit_move(lpn, from, to.expect("GC always has its reserved block"));
+            moved += 1;
+        }
+        self.up.ftl.tables.erased(victim);
+        moved
     }
 
     /// Collects blocks of the die of a plane until it has enough erased. A plane without room beyond GC's reserve comes first.
@@ -193,7 +247,7 @@ where
         while let Some(plane) = self.short_plane_of(die, tally.level) {
             let Some(victim) = self.victim_for_ageing(plane) else { return };
             tally.victim(plane, self.up.ftl.tables.valid_pages(victim));
-            tally.sum.moved += u64::from(self.collect_into_die(victim));
+            tally.sum.moved += u64::from(self.collect_spread(victim));
             tally.sum.erases += 1;
         }
     }
@@ -218,7 +272,7 @@ where
         let mut mapped = 0;
         for &(write, lpn) in &batch[..count] {
             if write {
-                let plane = self.ask(|policies, view| policies.place.plane(view, lpn));
+                let plane = self.ageing_plane(lpn);
                 self.write_functionally(lpn, plane, &mut tally);
             } else {
                 mapped += u64::from(self.up.ftl.tables.lookup(lpn) != NONE);
