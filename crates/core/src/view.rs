@@ -123,7 +123,7 @@ impl<'a> View<'a> {
     }
     /// Whether a write waits for room in the buffer.
     pub fn writes_wait_for_room(self) -> bool {
-        !self.raid.buffer.waiting.is_empty()
+        !self.raid.buffer.waiting().is_empty()
     }
     /// Whether a plane's GC has started and not ended.
     pub fn in_gc(self, plane: PlaneIx) -> bool {

@@ -11,7 +11,6 @@ use crate::flash::upper::Upper;
 use crate::host::path::{BEGIN, INWARD, OUTWARD};
 use crate::host::request::Request;
 use crate::host::tiers::Tiers;
-use crate::host::write_buffer::WaitingWrite;
 use crate::host::{Command, CommandKind};
 use crate::ids::{Lpn, NONE};
 use crate::observe::{BUFFER, TrafficClass};
@@ -111,13 +110,13 @@ where
             let (first_sector, sectors) = self.part_of_page(&command, lpn);
             return self.direct_write(request, lpn, first_sector, sectors);
         }
-        match self.up.up.raid.buffer.waiting.back() {
+        match self.up.up.raid.buffer.waiting().back() {
             // Pages cross in order, so a write that waits already takes this one in its turn.
             Some(last) if last.request == request => {}
-            Some(_) => self.up.up.raid.buffer.waiting.push_back(WaitingWrite { request, next_lpn: lpn }),
+            Some(_) => self.wait_for_room(request, lpn),
             None => {
                 if let Some(next_lpn) = self.insert_pages(request, lpn) {
-                    self.up.up.raid.buffer.waiting.push_back(WaitingWrite { request, next_lpn });
+                    self.wait_for_room(request, next_lpn);
                 }
             }
         }

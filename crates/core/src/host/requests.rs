@@ -162,10 +162,28 @@ where
             return self.accept_direct_write(request, command);
         }
         let first = (command.sector >> self.up.up.up.host.sector_shift) as Lpn;
-        if !self.up.up.raid.buffer.waiting.is_empty() {
-            self.up.up.raid.buffer.waiting.push_back(WaitingWrite { request, next_lpn: first });
+        if !self.up.up.raid.buffer.waiting().is_empty() {
+            self.wait_for_room(request, first);
         } else if let Some(next_lpn) = self.insert_pages(request, first) {
-            self.up.up.raid.buffer.waiting.push_back(WaitingWrite { request, next_lpn });
+            self.wait_for_room(request, next_lpn);
+        }
+    }
+
+    /// A write waits until the buffer has room for its pages from `next_lpn` on.
+    pub(super) fn wait_for_room(&mut self, request: u32, next_lpn: Lpn) {
+        let command = self.up.up.up.host.requests[request as usize].command;
+        let last_lpn = ((command.sector + u64::from(command.sectors) - 1) >> self.up.up.up.host.sector_shift) as Lpn;
+        self.up.up.raid.buffer.wait(WaitingWrite { request, next_lpn, last_lpn });
+        self.make_room();
+    }
+
+    /// Sends pages to the flash until as many are on their way as wait for room: the foreground flush.
+    fn make_room(&mut self) {
+        if self.up.up.raid.rain.is_some() {
+            return self.flush_stripes(self.up.up.raid.buffer.pages_waiting());
+        }
+        while let Some(entry) = self.up.up.raid.buffer.next_foreground_flush() {
+            self.flush(entry);
         }
     }
 
@@ -183,18 +201,7 @@ where
             let written = if self.up.up.raid.rain.is_some() { self.sectors_written(lpn, mask(first, count)) } else { mask(first, count) };
             let inserted = self.up.up.raid.buffer.insert(lpn, written);
             let entry = match inserted {
-                Insert::Full if self.up.up.raid.rain.is_some() => {
-                    let last = ((command.sector + u64::from(command.sectors) - 1) >> self.up.up.up.host.sector_shift) as Lpn;
-                    self.flush_stripes(last - lpn + 1);
-                    return Some(lpn);
-                }
-                Insert::Full => {
-                    let last = ((command.sector + u64::from(command.sectors) - 1) >> self.up.up.up.host.sector_shift) as Lpn;
-                    while let Some(entry) = self.up.up.raid.buffer.next_foreground_flush(last - lpn + 1) {
-                        self.flush(entry);
-                    }
-                    return Some(lpn);
-                }
+                Insert::Full => return Some(lpn),
                 Insert::Added(entry) => entry,
                 Insert::Merged(entry) => {
                     self.flash.counters.merged += 1;
@@ -599,18 +606,19 @@ where
     /// say, by what the planes do.
     #[inline(always)]
     fn buffer_lets_in(&self) -> bool {
-        !self.up.up.raid.buffer.waiting.is_empty() && (self.up.up.raid.buffer.is_open() || self.up.up.raid.rain.is_some())
+        !self.up.up.raid.buffer.waiting().is_empty() && (self.up.up.raid.buffer.is_open() || self.up.up.raid.rain.is_some())
     }
 
     #[inline(never)]
     fn let_in(&mut self) {
         while self.buffer_lets_in() {
-            let write = self.up.up.raid.buffer.waiting[0];
+            let write = self.up.up.raid.buffer.waiting()[0];
             if let Some(next_lpn) = self.insert_pages(write.request, write.next_lpn) {
-                self.up.up.raid.buffer.waiting[0].next_lpn = next_lpn;
+                self.up.up.raid.buffer.still_waits(next_lpn);
+                self.make_room();
                 break;
             }
-            self.up.up.raid.buffer.waiting.pop_front();
+            self.up.up.raid.buffer.stop_waiting();
         }
         while let Some(queued) = self.up.up.up.host.queue.take() {
             self.accept(queued);

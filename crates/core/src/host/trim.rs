@@ -34,7 +34,7 @@ where
 
     fn give_up(&mut self, first: Lpn, end: Lpn) {
         let mut void = std::mem::take(&mut self.up.up.up.host.void_pages);
-        for write in &self.up.up.raid.buffer.waiting {
+        for write in self.up.up.raid.buffer.waiting() {
             let state = &self.up.up.up.host.requests[write.request as usize];
             let last = (state.command.sector + u64::from(state.command.sectors) - 1) >> self.up.up.up.host.sector_shift;
             let (first, end) = (first.max(write.next_lpn), end.min(state.crossed).min(last as Lpn + 1));

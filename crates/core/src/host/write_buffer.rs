@@ -27,11 +27,18 @@ pub(crate) struct Entry {
 /// In place of the next older entry: a program of the page is under way.
 const IN_FLIGHT: u32 = NONE - 1;
 
-/// A host write that waits for space, with the first page that is not in the buffer yet.
+/// A host write that waits for space, with the first page that is not in the buffer yet and its last one.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct WaitingWrite {
     pub request: u32,
     pub next_lpn: Lpn,
+    pub last_lpn: Lpn,
+}
+
+impl WaitingWrite {
+    fn pages(&self) -> u32 {
+        self.last_lpn - self.next_lpn + 1
+    }
 }
 
 /// What became of a page offered to the buffer.
@@ -77,7 +84,9 @@ pub(crate) struct WriteBuffer {
     /// The most pages that the host may have in it now: the capacity, less what parity has or may need.
     room: u32,
     /// Those that found no room, in order of arrival.
-    pub waiting: VecDeque<WaitingWrite>,
+    waiting: VecDeque<WaitingWrite>,
+    /// The pages that they still have to put in.
+    pages_waiting: u32,
     /// A page found no room, and nothing has changed since that could let it in.
     closed: bool,
 }
@@ -96,8 +105,44 @@ impl WriteBuffer {
             in_flight: 0,
             room: capacity,
             waiting: VecDeque::new(),
+            pages_waiting: 0,
             closed: false,
         }
+    }
+
+    /// The writes that wait for space, in order of arrival.
+    pub fn waiting(&self) -> &VecDeque<WaitingWrite> {
+        &self.waiting
+    }
+
+    /// A write waits for space, behind the others.
+    pub fn wait(&mut self, write: WaitingWrite) {
+        self.pages_waiting += write.pages();
+        self.waiting.push_back(write);
+    }
+
+    /// The write that waits longest has put in its pages before this one.
+    pub fn still_waits(&mut self, next_lpn: Lpn) {
+        let first = &mut self.waiting[0];
+        self.pages_waiting -= next_lpn - first.next_lpn;
+        first.next_lpn = next_lpn;
+    }
+
+    /// The write that waits longest has put in all its pages.
+    pub fn stop_waiting(&mut self) {
+        let write = self.waiting.pop_front().expect("a write that waited");
+        self.pages_waiting -= write.pages();
+    }
+
+    /// The pages that wait for space.
+    pub fn pages_waiting(&self) -> u32 {
+        self.pages_waiting
+    }
+
+    /// No write waits any more.
+    pub fn forget_waiting(&mut self) {
+        self.waiting.clear();
+        self.pages_waiting = 0;
     }
 
     /// The most pages that it holds.
@@ -241,10 +286,9 @@ impl WriteBuffer {
         if self.is_above_threshold() { self.flush_oldest() } else { None }
     }
 
-    /// The entry to flush next, marked as in flight, while fewer than `pages` are on their way: the foreground flush, for
-    /// writes that find no room.
-    pub fn next_foreground_flush(&mut self, pages: u32) -> Option<u32> {
-        if self.in_flight >= pages { None } else { self.flush_oldest() }
+    /// The entry to flush next, marked as in flight, while fewer are on their way than wait for space: the foreground flush.
+    pub fn next_foreground_flush(&mut self) -> Option<u32> {
+        if self.in_flight >= self.pages_waiting { None } else { self.flush_oldest() }
     }
 
     fn flush_oldest(&mut self) -> Option<u32> {
@@ -438,6 +482,25 @@ mod tests {
     }
 
     #[test]
+    fn as_many_pages_leave_as_wait_for_room() {
+        let mut buffer = buffer(4, 100);
+        for lpn in 0..4 {
+            buffer.insert(lpn, 1);
+        }
+        buffer.wait(WaitingWrite { request: 0, next_lpn: 10, last_lpn: 10 });
+        let first = buffer.next_foreground_flush().unwrap();
+        assert_eq!(buffer.next_foreground_flush(), None);
+        buffer.wait(WaitingWrite { request: 1, next_lpn: 20, last_lpn: 21 });
+        assert_eq!([(); 2].map(|()| buffer.next_foreground_flush().is_some()), [true; 2]);
+        assert_eq!(buffer.next_foreground_flush(), None, "three are on their way for three");
+        buffer.flushed(first);
+        buffer.stop_waiting();
+        assert_eq!((buffer.pages_waiting(), buffer.next_foreground_flush()), (2, None));
+        buffer.still_waits(21);
+        assert_eq!(buffer.pages_waiting(), 1);
+    }
+
+    #[test]
     fn sectors_written_in_flight_wait_for_the_next_flush_and_serve_reads() {
         let mut buffer = buffer(1, 0);
         buffer.insert(9, 0b0011);
@@ -486,7 +549,8 @@ mod tests {
                 match what {
                     0 | 1 if asked.is_none() => {
                         if buffer.insert(lpn, 1) == Insert::Full {
-                            while buffer.next_foreground_flush(2).is_some() {}
+                            buffer.wait(WaitingWrite { request: 0, next_lpn: lpn, last_lpn: lpn + 1 });
+                            while buffer.next_foreground_flush().is_some() {}
                             asked = Some(lpn);
                         }
                         buffer.next_flush();
@@ -500,10 +564,11 @@ mod tests {
                 }
                 if let Some(lpn) = asked {
                     if buffer.is_open() {
+                        buffer.stop_waiting();
                         asked = None;
                     } else {
                         prop_assert_eq!(buffer.insert(lpn, 1), Insert::Full);
-                        prop_assert_eq!(buffer.next_foreground_flush(2), None);
+                        prop_assert_eq!(buffer.next_foreground_flush(), None);
                     }
                 }
             }
