@@ -210,6 +210,8 @@ counters! {
     padded_pages => "pairing/*: padded pages",
     /// Pages programmed with nothing alongside programs of GCs, so that all planes of a die stay at one offset.
     padded_for_gc => "pairing/*: pages padded for GC",
+    /// Programs padded before their time, because writes waited for room and nothing else of the buffer was on its way.
+    padded_for_room => "pairing/*: programs padded to make room",
     /// Programs that should have taken all planes of their die, some of which had no erased page to pad.
     programs_short => "pairing/*: programs without all planes",
     /// Pages programmed with nothing, so that a program of the host could join one of a GC. They count as padded too.

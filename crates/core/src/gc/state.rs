@@ -187,6 +187,8 @@ pub(crate) struct Gcs {
     pub(super) cleanup: Vec<Cleanup>,
     /// Until when the programs of each die wait for those of its other planes; none where they need not.
     pub(super) assembly_until: Vec<Ns>,
+    /// The pages of the host that wait for partners at each die; `NONE` where its programs have changed since they were counted.
+    pub(super) without_partners: Vec<u32>,
     /// The superpages of GCs that each die assembles; none where it assembles none.
     pub(super) assembly: Vec<GcAssembly>,
     /// What the dies did, if that is measured.
@@ -215,6 +217,7 @@ impl Gcs {
             channels: vec![ChannelGcs::default(); g.channels as usize],
             cleanup: Vec::new(),
             assembly_until: if traits.assembles { vec![Ns::MAX; dies] } else { Vec::new() },
+            without_partners: if traits.assembles { vec![0; dies] } else { Vec::new() },
             assembly: if traits.assembles_gc { vec![GcAssembly::EMPTY; dies] } else { Vec::new() },
             work: Work::default(),
             plane_erases: vec![0; planes],

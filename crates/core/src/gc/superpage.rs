@@ -1,7 +1,8 @@
 //! Superpage programs: a die programs only when every plane of it has a page, at one offset.
 //!
 //! Until then its programs are masked like locked work. Write points that lag behind are padded up to the others; when the
-//! first program has waited too long, so are the planes without one. The host's superpages are assembled apart from those of GCs,
+//! first program has waited too long, so are the planes without one. While writes wait for room in the buffer and no other page
+//! of it is on its way, the die with the most pages need not wait. The host's superpages are assembled apart from those of GCs,
 //! which wait only for planes whose GC can still bring a page. A GC waits until its page is programmed: nothing is erased
 //! whose copy is only in RAM. Where GC may move pages to any plane of the die, it reads on until there is one for each.
 
@@ -18,6 +19,7 @@ use crate::policy::answers::{Gate, Want};
 use crate::policy::interface::GcGate;
 use crate::timer::Timer;
 use crate::units::Ns;
+use std::cmp::Reverse;
 
 /// Bits of the programs of the host and of the buffer.
 const HOST_PROGRAMS: u64 = class_bits(Class::HostProgram) | class_bits(Class::Flush);
@@ -42,12 +44,15 @@ where
         host | gc
     }
 
-    /// The lock requests that come after the host's programs of a die which have waited long enough: those of GCs that are
-    /// not urgent. The host needs all planes at once, and GCs that take turns would leave it none for as long as one of them
-    /// wants to go on.
+    /// The lock requests that come after the host's programs of a die which have waited long enough, or lack nothing while
+    /// writes wait for room: those of GCs that are not urgent. The host needs all planes at once, and GCs that take turns would
+    /// leave it none for as long as one of them wants to go on.
     fn locks_put_off(&self, die: DieIx) -> u64 {
+        let complete = || self.planes_of(die).all(|plane| self.waits_to_program(plane, false));
         let due = self.flash.now >= self.up.ftl.gc.assembly_until[die as usize];
-        if !due || !self.planes_of(die).all(|plane| self.up.ftl.tables.can_take(plane, 0, Claimant::Host)) {
+        if !(due || self.seen().writes_wait_for_room() && complete())
+            || !self.planes_of(die).all(|plane| self.up.ftl.tables.can_take(plane, 0, Claimant::Host))
+        {
             return 0;
         }
         let put_off = self.planes_of(die).filter(|&plane| !self.flash.is_urgent(plane));
@@ -118,6 +123,47 @@ where
             self.try_start(die);
         }
         matters
+    }
+
+    /// The pages of the host that wait at dies which have none for one of their planes yet.
+    pub(crate) fn pages_without_partners(&mut self) -> u32 {
+        let mut sum = 0;
+        for die in 0..self.up.ftl.gc.without_partners.len() {
+            if self.up.ftl.gc.without_partners[die] == NONE {
+                self.up.ftl.gc.without_partners[die] = self.count_without_partners(die as DieIx);
+            }
+            sum += self.up.ftl.gc.without_partners[die];
+        }
+        sum
+    }
+
+    fn count_without_partners(&self, die: DieIx) -> u32 {
+        if self.flash.now >= self.up.ftl.gc.assembly_until[die as usize] {
+            return 0;
+        }
+        let waiting = |plane| {
+            let programs = [Class::HostProgram, Class::Flush].map(|class| self.flash.waiting(plane, class).count());
+            programs.iter().sum::<usize>() as u32
+        };
+        let planes = self.planes_of(die);
+        let (sum, fewest) = planes.clone().map(waiting).fold((0, u32::MAX), |(sum, fewest), pages| (sum + pages, fewest.min(pages)));
+        sum - fewest * planes.len() as u32
+    }
+
+    /// Nothing will bring the pages that are missing: the die with the most pages waits no longer; before all others, one whose
+    /// planes can all take a page now.
+    #[cold]
+    pub(crate) fn pad_fullest_die(&mut self) {
+        let takes = |die: DieIx| {
+            self.planes_of(die).all(|plane| !self.flash.is_locked(plane) && self.up.ftl.tables.can_take(plane, 0, Claimant::Host))
+        };
+        let pages = |die: DieIx| self.up.ftl.gc.without_partners[die as usize];
+        let dies = (0..self.flash.device.geometry.dies()).filter(|&die| pages(die) > 0);
+        let Some(die) = dies.max_by_key(|&die| (takes(die), pages(die), Reverse(die))) else { return };
+        self.up.ftl.gc.assembly_until[die as usize] = self.flash.now;
+        self.flash.counters.padded_for_room += 1;
+        self.programs_changed(die);
+        self.try_start(die);
     }
 
     /// A plane's GC ended without a victim: what waited for a page of it waits no more.
@@ -294,6 +340,7 @@ where
 {
     #[cold]
     fn programs_changed(&mut self, die: DieIx) {
+        self.up.ftl.gc.without_partners[die as usize] = NONE;
         self.await_partners(die, false);
         if self.flash.traits.assembles_gc {
             self.await_partners(die, true);

@@ -177,13 +177,21 @@ where
         self.make_room();
     }
 
-    /// Sends pages to the flash until as many are on their way as wait for room: the foreground flush.
+    /// Sends pages to the flash until as many are on their way as wait for room: the foreground flush. Those that wait for
+    /// partners are not on their way; where no other is, one die need not wait.
     fn make_room(&mut self) {
+        let mut held_up = self.pages_without_partners();
         if self.up.up.raid.rain.is_some() {
-            return self.flush_stripes(self.up.up.raid.buffer.pages_waiting());
+            self.flush_stripes(self.up.up.raid.buffer.pages_waiting() + held_up);
+            held_up = self.pages_without_partners();
+        } else {
+            while let Some(entry) = self.up.up.raid.buffer.next_foreground_flush(held_up) {
+                self.flush(entry);
+                held_up = self.pages_without_partners();
+            }
         }
-        while let Some(entry) = self.up.up.raid.buffer.next_foreground_flush() {
-            self.flush(entry);
+        if held_up > 0 && held_up >= self.up.up.raid.steps_under_way() {
+            self.pad_fullest_die();
         }
     }
 
@@ -602,11 +610,12 @@ where
         }
     }
 
-    /// Whether the write that waits longest for the buffer might find room. Where stripes leave it, that is for their policy to
-    /// say, by what the planes do.
+    /// Whether the write that waits longest for the buffer might find room, or might have to make some. Where stripes leave it, that
+    /// is for their policy to say, by what the planes do; where programs wait for each other, it depends on what waits.
     #[inline(always)]
     fn buffer_lets_in(&self) -> bool {
-        !self.up.up.raid.buffer.waiting().is_empty() && (self.up.up.raid.buffer.is_open() || self.up.up.raid.rain.is_some())
+        let asks = || self.up.up.raid.buffer.is_open() || self.up.up.raid.rain.is_some() || self.flash.traits.assembles;
+        !self.up.up.raid.buffer.waiting().is_empty() && asks()
     }
 
     #[inline(never)]

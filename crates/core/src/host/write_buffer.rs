@@ -287,8 +287,9 @@ impl WriteBuffer {
     }
 
     /// The entry to flush next, marked as in flight, while fewer are on their way than wait for space: the foreground flush.
-    pub fn next_foreground_flush(&mut self) -> Option<u32> {
-        if self.in_flight >= self.pages_waiting { None } else { self.flush_oldest() }
+    /// `held_up` of those in flight get nowhere before others join them.
+    pub fn next_foreground_flush(&mut self, held_up: u32) -> Option<u32> {
+        if self.in_flight >= self.pages_waiting + held_up { None } else { self.flush_oldest() }
     }
 
     fn flush_oldest(&mut self) -> Option<u32> {
@@ -488,16 +489,17 @@ mod tests {
             buffer.insert(lpn, 1);
         }
         buffer.wait(WaitingWrite { request: 0, next_lpn: 10, last_lpn: 10 });
-        let first = buffer.next_foreground_flush().unwrap();
-        assert_eq!(buffer.next_foreground_flush(), None);
+        let first = buffer.next_foreground_flush(0).unwrap();
+        assert_eq!(buffer.next_foreground_flush(0), None);
         buffer.wait(WaitingWrite { request: 1, next_lpn: 20, last_lpn: 21 });
-        assert_eq!([(); 2].map(|()| buffer.next_foreground_flush().is_some()), [true; 2]);
-        assert_eq!(buffer.next_foreground_flush(), None, "three are on their way for three");
+        assert_eq!([(); 2].map(|()| buffer.next_foreground_flush(0).is_some()), [true; 2]);
+        assert_eq!(buffer.next_foreground_flush(0), None, "three are on their way for three");
         buffer.flushed(first);
         buffer.stop_waiting();
-        assert_eq!((buffer.pages_waiting(), buffer.next_foreground_flush()), (2, None));
+        assert_eq!((buffer.pages_waiting(), buffer.next_foreground_flush(0)), (2, None));
         buffer.still_waits(21);
-        assert_eq!(buffer.pages_waiting(), 1);
+        assert_eq!((buffer.pages_waiting(), buffer.next_foreground_flush(1)), (1, None));
+        assert!(buffer.next_foreground_flush(2).is_some(), "two of two on their way get nowhere");
     }
 
     #[test]
@@ -550,7 +552,7 @@ mod tests {
                     0 | 1 if asked.is_none() => {
                         if buffer.insert(lpn, 1) == Insert::Full {
                             buffer.wait(WaitingWrite { request: 0, next_lpn: lpn, last_lpn: lpn + 1 });
-                            while buffer.next_foreground_flush().is_some() {}
+                            while buffer.next_foreground_flush(0).is_some() {}
                             asked = Some(lpn);
                         }
                         buffer.next_flush();
@@ -568,7 +570,7 @@ mod tests {
                         asked = None;
                     } else {
                         prop_assert_eq!(buffer.insert(lpn, 1), Insert::Full);
-                        prop_assert_eq!(buffer.next_foreground_flush(), None);
+                        prop_assert_eq!(buffer.next_foreground_flush(0), None);
                     }
                 }
             }

@@ -278,6 +278,8 @@ pub(crate) struct Rain {
     pub(super) rebuilds: Pool<Rebuild>,
     /// Parity pages in RAM.
     pub(super) parity_pages: u32,
+    /// Operations of stripe writes that have not ended; one for each that is between two stages.
+    pub(super) steps_under_way: u32,
     /// Programs that wait in RAM for the GC of their plane, by plane.
     pub(super) deferred_at: Vec<Vec<u32>>,
     /// All of them.
@@ -301,6 +303,7 @@ impl Rain {
             stripe_writes: Pool::with_capacity(64),
             rebuilds: Pool::with_capacity(64),
             parity_pages: 0,
+            steps_under_way: 0,
             deferred_at: vec![Vec::new(); planes as usize],
             deferred: 0,
             retained_pages: 0,
@@ -337,6 +340,12 @@ impl Rain {
     /// Stripes that are on their way.
     pub fn on_their_way(&self) -> usize {
         self.stripe_writes.in_use()
+    }
+
+    /// What stripe writes have under way, and that number counted anew.
+    pub fn steps_under_way(&self) -> (u32, u32) {
+        let own = self.stripe_writes.used().filter(|stripe_write| stripe_write.members != 0);
+        (self.steps_under_way, own.map(|stripe_write| stripe_write.pending.max(1)).sum())
     }
 
     /// Pages in RAM that wait for the GC of their plane.
@@ -411,6 +420,7 @@ impl Rain {
         let item = self.active.get_mut(active);
         (item.stripe_write, item.generation) = (stripe_write, 1);
         self.parity_pages += 1;
+        self.steps_under_way += 1;
     }
 
     /// Notes that a page was written into the buffer.

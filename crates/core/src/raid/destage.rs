@@ -118,6 +118,7 @@ where
         let rain = self.rain();
         let stripe_write = rain.stripe_writes.insert(stripe_write);
         rain.active.get_mut(index).stripe_write = stripe_write;
+        rain.steps_under_way += needs.reads.count_ones().max(1);
         if needs.reads == 0 {
             self.set_timer(self.flash.now + self.xor_ns(), Timer::Parity(stripe_write));
             return;
@@ -196,6 +197,8 @@ where
         let destaged = &mut rain.stripe_writes[stripe_write as usize];
         destaged.pending -= 1;
         let last = destaged.pending == 0;
+        // Parity is computed next when the last read has ended.
+        rain.steps_under_way -= u32::from(entry.kind == OpKind::Program || !last);
         if entry.kind == OpKind::Program {
             if last && destaged.deferred == 0 {
                 self.stripe_write_done(stripe_write);
@@ -276,6 +279,7 @@ where
         let (first, members) = rain.stripes.members(stripe);
         let parity = rain.stripes.parity(stripe);
         destaged.pending = written.count_ones() + 1;
+        rain.steps_under_way += written.count_ones();
         let around = self.ask(|policies, _| policies.destage.around_gc());
         let mut programs = [NONE; 33];
         let mut count = 0;

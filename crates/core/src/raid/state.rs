@@ -23,6 +23,11 @@ pub struct Raid {
 }
 
 impl Raid {
+    /// The steps that pages on their way from the buffer to the flash have under way.
+    pub(crate) fn steps_under_way(&self) -> u32 {
+        self.rain.as_ref().map_or(self.buffer.in_flight(), |rain| rain.steps_under_way)
+    }
+
     /// That of a drive in which nothing is under way. `plans_reads`: reads behind GCs are asked about.
     pub(crate) fn new(device: &Device, stripes: Option<Stripes>, plans_reads: bool) -> Self {
         let mut buffer = WriteBuffer::new(device);

@@ -376,7 +376,8 @@ impl Mix {
         if self.superpage && design.pairing.name() == "same_offset" && self.device().flash.multi_plane_program {
             let assembles = self.controller && if across { in_die } else { !self.blocks_assembly() };
             let gc_programs = if assembles { GcPrograms::AllPlanes } else { GcPrograms::Single };
-            design.pairing = PairingPolicy::SuperpagePrograms(crate::policy::pairing::superpage::SuperpagePrograms::new(3, gc_programs));
+            design.pairing =
+                PairingPolicy::SuperpagePrograms(crate::policy::pairing::superpage::SuperpagePrograms::new(self.wait_us(), gc_programs));
         }
         if self.quiet {
             design.gc_gate = GcGatePolicy::Free(Free::on_a_quiet_channel());
@@ -421,6 +422,13 @@ impl Mix {
             design.order = OrderPolicy::Custom(wild(4));
         }
         design
+    }
+
+    /// How long programs wait for those of other planes: longer than anything else may take, where a buffer lets them. GCs of one
+    /// die that lock now their channel, now all, may have to wait for that; gates that open at random and scrubbers act all the time.
+    fn wait_us(&self) -> u64 {
+        let long = self.device().ram.buffer_kib > 0 && self.wild & 6 == 0 && self.errors.is_none();
+        if long && self.seed >> 40 & 1 == 1 { 1_000_000 } else { 3 }
     }
 
     /// Whether and how erases and programs make way for reads.
@@ -561,6 +569,8 @@ impl Mix {
             assert!(idle < 100_000, "requests stopped completing: {}", drive.explain_standstill());
         }
         assert_eq!(drive.outstanding(), 0, "{}", drive.explain_standstill());
+        let longest = drive.observer().0.iter().map(|(completion, _)| completion.completed - completion.arrived).max();
+        assert!(longest < Some(500 * crate::units::MS), "a request waited for programs that waited for each other: {longest:?}");
         let mut left = 300_000;
         while drive.step() {
             left -= 1;

@@ -49,6 +49,71 @@ fn a_write_point_that_lags_behind_is_padded_and_reads_do_not_wait() {
     drive.audit().unwrap();
 }
 
+/// A die of two planes behind a buffer of so many pages that leave only when writes find no room. Programs wait for a second.
+fn behind_a_buffer(pages: u32) -> TestDrive {
+    let mut device = one_channel(1, 2);
+    (device.ram.buffer_kib, device.ram.flush_above_percent) = (4 * pages, 100);
+    let mut design = no_gc();
+    design.pairing = PairingPolicy::SuperpagePrograms(SuperpagePrograms::new(1_000_000, GcPrograms::Single));
+    drive(&device, design)
+}
+
+#[test]
+fn a_full_buffer_sends_pages_until_a_program_is_complete() {
+    let mut drive = behind_a_buffer(3);
+    // The first two are of one plane, the third is of the other.
+    for lpn in [0, 2, 1] {
+        drive.at(0, write(lpn));
+    }
+    let last = drive.at(10, write(4));
+    drive.expect_completion(last, 10 + 2 + 200 + 1000 + 3);
+    assert_eq!((drive.counters().paired, drive.counters().padded_pages, drive.counters().padded_for_room), (1, 0, 0));
+    assert_eq!(drive.up.up.raid.buffer.in_flight(), 1, "page 2 waits for a partner");
+    // Page 4 has come for the same plane; page 3 is the partner, and goes as soon as it has to make room.
+    let partner = drive.at(5000, write(3));
+    drive.expect_completion(partner, 5003);
+    let last = drive.at(6000, write(6));
+    drive.expect_completion(last, 6000 + 1202 + 3);
+    assert_eq!((drive.counters().paired, drive.counters().padded_pages), (2, 0));
+    drive.audit().unwrap();
+}
+
+#[test]
+fn a_full_buffer_pads_when_nothing_can_complete_a_program() {
+    let mut drive = behind_a_buffer(2);
+    drive.at(0, write(0));
+    drive.at(0, write(2));
+    let last = drive.at(10, write(4));
+    drive.expect_completion(last, 10 + 1101 + 3);
+    assert_eq!((drive.counters().padded_pages, drive.counters().padded_for_room), (1, 1));
+    // Pages 2 and 4 are in the buffer, and only the former has been sent.
+    let two = [drive.at(3000, write(6)), drive.at(3000, write(8))];
+    drive.expect_completion(two[0], 3000 + 1101 + 3);
+    drive.expect_completion(two[1], 3000 + 2 * 1101 + 3);
+    assert_eq!((drive.counters().padded_pages, drive.counters().padded_for_room), (3, 3));
+    drive.audit().unwrap();
+}
+
+#[test]
+fn of_several_dies_the_fullest_is_padded() {
+    let mut device = one_channel(2, 4);
+    (device.ram.buffer_kib, device.ram.flush_above_percent) = (4 * 4, 100);
+    let mut design = no_gc();
+    design.pairing = PairingPolicy::SuperpagePrograms(SuperpagePrograms::new(1_000_000, GcPrograms::Single));
+    let mut drive = drive(&device, design);
+    let die_of = |drive: &TestDrive, lpn| drive.view().geometry().die_of(drive.up.ftl.tables.plane_of(drive.up.ftl.tables.lookup(lpn)));
+    drive.map_functionally(0..8);
+    let (one, other): (Vec<Lpn>, Vec<Lpn>) = (0..8).partition(|&lpn| die_of(&drive, lpn) == 0);
+    // A page of die 0 and three of die 1, which has none for one of its planes.
+    for lpn in [one[0], other[0], other[1], other[2]] {
+        drive.at(0, write(lpn));
+    }
+    let last = drive.at(10, write(one[1]));
+    drive.expect_completion(last, 10 + 3 * 101 + 1000 + 3);
+    assert_eq!((drive.counters().padded_pages, drive.counters().padded_for_room), (1, 1));
+    drive.audit().unwrap();
+}
+
 fn through_controller(scope: Scope, wait_us: u64) -> Design {
     let mut design = plain_design(scope);
     design.pairing = PairingPolicy::SuperpagePrograms(SuperpagePrograms::new(wait_us, GcPrograms::AllPlanes));

@@ -127,6 +127,10 @@ where
         if deferred != rain.deferred() as usize {
             return Err(format!("{} pages are counted as waiting for GCs, and {deferred} do", rain.deferred()));
         }
+        let (steps, counted) = rain.steps_under_way();
+        if steps != counted {
+            return Err(format!("{steps} steps of stripe writes are counted as under way, and {counted} are"));
+        }
         if self.up.up.up.host.outstanding() == 0 && raid.buffer.in_flight() == 0 && rain.kept_pages() != (0, 0) {
             return Err(format!("{} parity pages are in RAM and no stripe is on its way", rain.kept_pages().0));
         }

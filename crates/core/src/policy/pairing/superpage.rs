@@ -2,7 +2,9 @@
 //!
 //! **What it does.** A die programs pages of the host or of the buffer only when each of its planes has one and none is locked
 //! by a GC: one multi-plane program at one offset. Write points that lag behind, as at the start, are padded up to the others.
-//! When the first page has waited for `wait_us`, planes without a page are padded too. Reads join as with `same_offset`.
+//! When the first page has waited for `wait_us`, planes without a page are padded too. While writes wait for room in the buffer,
+//! pages that wait for others do not count as on their way, so that more leave the buffer and fill programs; when nothing else is
+//! on its way, the die with the most pages is padded at once. Reads join as with `same_offset`.
 //!
 //! Pages that GCs move are assembled likewise, apart from the host's: each goes to its own plane, and waits in the controller
 //! while a GC of a sibling can still bring one. GCs of a die lock their die and channels together. A GC brings those of its
@@ -21,8 +23,8 @@
 //!
 //! **Cost.** Pages wait for each other; padding is write amplification that the counters of padded pages show. With `single`
 //! and one write point for host and GC, every GC costs padding. GCs of `single` take turns, and while one of a die is under way
-//! the host programs nothing there: once its first page has waited for `wait_us`, GCs that are not urgent begin or go on only
-//! after it. The planes that are ready meanwhile stand idle.
+//! the host programs nothing there: once its first page has waited for `wait_us`, or a program lacks nothing while writes wait
+//! for room in the buffer, GCs that are not urgent begin or go on only after it. The planes that are ready meanwhile stand idle.
 
 use crate::device::Device;
 use crate::policy::answers::PairingTraits;
