@@ -9,7 +9,7 @@ from typing import Annotated, Any, Literal, TypedDict
 from tinytail.arguments import U32_MAX, U64_MAX
 from tinytail.options import Options, Whole
 
-AddressUnit = Literal["sectors", "bytes"]
+AddressUnit = Literal["sectors", "bytes", "kib"]
 
 Event = Literal["Q", "I", "D"]
 

@@ -39,37 +39,41 @@ pub(crate) const EXAMPLE: &str = "time:us,op,lba:sectors,len:bytes";
 
 /// What a column means.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Role {
+pub(super) enum Role {
     Time,
     Op,
     Lba,
     Len,
     Device,
+    /// Whether a request without data is a flush.
+    Flush,
 }
 
-const ROLES: usize = 5;
+const ROLES: usize = 6;
 
 impl Role {
-    const ALL: [Self; ROLES] = [Self::Time, Self::Op, Self::Lba, Self::Len, Self::Device];
+    pub(super) const ALL: [Self; ROLES] = [Self::Time, Self::Op, Self::Lba, Self::Len, Self::Device, Self::Flush];
 
-    fn name(self) -> &'static str {
+    pub(super) fn name(self) -> &'static str {
         match self {
             Self::Time => "time",
             Self::Op => "op",
             Self::Lba => "lba",
             Self::Len => "len",
             Self::Device => "device",
+            Self::Flush => "flush",
         }
     }
 
-    /// What the column may be called, in a mapping and in header lines.
+    /// What the column may be called in a mapping.
     fn words(self) -> &'static [&'static str] {
         match self {
             Self::Time => &["time", "timestamp", "ts", "arrival", "clock", "date"],
             Self::Op => &["op", "type", "operation", "opcode", "rw", "rwbs", "iotype", "action", "cmd", "command"],
             Self::Lba => &["lba", "offset", "address", "addr", "sector", "block", "lbn", "start", "position"],
-            Self::Len => &["len", "length", "size", "bytes", "sectors", "blocks", "count", "nblocks"],
+            Self::Len => &["len", "length", "size", "bytes", "sectors", "blocks", "count", "nblocks", NLB],
             Self::Device => &["device", "dev", "disk", "disknumber", "lun", "volume", "asu"],
+            Self::Flush => &["flush"],
         }
     }
 
@@ -77,6 +81,9 @@ impl Role {
         Self::ALL.into_iter().find(|role| role.words().contains(&word))
     }
 }
+
+/// The size as NVMe has it, from 0 for one block.
+pub(super) const NLB: &str = "nlb";
 
 /// Where a column is.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -92,19 +99,29 @@ enum Place {
 #[serde(try_from = "String", into = "String")]
 pub struct Columns {
     written: String,
-    /// By role; time and device may be missing.
-    places: [Option<Place>; ROLES],
+    /// By role; time, device and flush may be missing.
+    places: Box<[Option<Place>; ROLES]>,
     /// Unit of the times, if the mapping says one.
     pub(crate) time_unit: Option<TimeUnit>,
     /// Unit of the addresses, if known.
     pub(crate) lba_unit: Option<AddressUnit>,
     /// Unit of the sizes, if known.
     pub(crate) len_unit: Option<AddressUnit>,
+    /// Whether sizes are one unit less than what they stand for.
+    nlb: bool,
     /// The words of operations; those that everybody understands without it.
     pub(crate) codes: Option<OpCodes>,
 }
 
 impl Columns {
+    /// Where a role stands in a mapping by numbers, counted from 0.
+    pub(super) fn place(&self, role: Role) -> Option<usize> {
+        match self.places[role as usize] {
+            Some(Place::Number(number)) => Some(number - 1),
+            _ => None,
+        }
+    }
+
     /// Whether there are times.
     pub(crate) fn has_times(&self) -> bool {
         self.places[Role::Time as usize].is_some()
@@ -116,7 +133,7 @@ impl Columns {
             Role::Time => self.time_unit.or(time).map(|unit| unit.name()),
             Role::Lba => self.lba_unit.or(address).map(|unit| unit.name()),
             Role::Len => self.len_unit.or(address).map(|unit| unit.name()),
-            Role::Op | Role::Device => None,
+            Role::Op | Role::Device | Role::Flush => None,
         };
         let part = |part: &str| {
             let bare = part.trim().rsplit_once(':').map_or(part.trim(), |(bare, _)| bare);
@@ -138,8 +155,15 @@ impl FromStr for Columns {
 
     fn from_str(written: &str) -> Result<Self, String> {
         let fault = |what: String| Err(format!("`columns` is {}: {what}; expected for example `{EXAMPLE}`", text::quoted(written)));
-        let mut columns =
-            Self { written: written.into(), places: Default::default(), time_unit: None, lba_unit: None, len_unit: None, codes: None };
+        let mut columns = Self {
+            written: written.into(),
+            places: Default::default(),
+            time_unit: None,
+            lba_unit: None,
+            len_unit: None,
+            nlb: false,
+            codes: None,
+        };
         let by_name = written.contains('=');
         for (number, part) in (1..).zip(written.split(',').map(str::trim)) {
             if matches!(part, "" | "-" | "_") && !by_name {
@@ -163,12 +187,13 @@ impl FromStr for Columns {
             if columns.places[role as usize].replace(place).is_some() {
                 return fault(format!("{} is given twice", role.name()));
             }
+            columns.nlb |= word == NLB;
             let Some(unit) = unit else { continue };
             let known = match role {
                 Role::Time => unit.parse().map(|unit| columns.time_unit = Some(unit)),
                 Role::Lba => unit.parse().map(|unit| columns.lba_unit = Some(unit)),
                 Role::Len => unit.parse().map(|unit| columns.len_unit = Some(unit)),
-                Role::Op | Role::Device => Err(format!("{} has no unit", role.name())),
+                Role::Op | Role::Device | Role::Flush => Err(format!("{} has no unit", role.name())),
             };
             if let Err(what) = known {
                 return fault(what);
@@ -212,7 +237,7 @@ impl schemars::JsonSchema for Columns {
 
 /// What is between the fields of a line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Delimiter {
+pub(super) enum Delimiter {
     Letter(char),
     WhiteSpace,
 }
@@ -221,12 +246,12 @@ impl Delimiter {
     const ALL: [Self; 5] = [Self::Letter(','), Self::Letter(';'), Self::Letter('\t'), Self::Letter('|'), Self::WhiteSpace];
 
     /// The first one that makes at least so many fields of a line.
-    fn of(line: &str, fields: usize) -> Option<Self> {
+    pub(super) fn of(line: &str, fields: usize) -> Option<Self> {
         Self::ALL.into_iter().find(|delimiter| delimiter.split(line).count() >= fields)
     }
 
     /// The fields, without the white space and the quotation marks around them.
-    fn split(self, line: &str) -> impl Iterator<Item = &str> {
+    pub(super) fn split(self, line: &str) -> impl Iterator<Item = &str> {
         let (letter, white) = match self {
             Self::Letter(letter) => (Some(line.split(letter)), None),
             Self::WhiteSpace => (None, Some(line.split_ascii_whitespace())),
@@ -235,14 +260,33 @@ impl Delimiter {
     }
 }
 
-/// Whether a line looks like the names of columns: at least three words, of which none begins like a number.
+/// Whether a line looks like the names of columns: at least three words, of which none begins like a number. The first may be
+/// missing, as that of numbered lines often is.
 pub(super) fn looks_like_header(line: &str) -> bool {
     let line = line.trim_start_matches('#');
-    let is_name = |field: &str| field.starts_with(|letter: char| letter.is_alphabetic() || letter == '_');
-    Delimiter::of(line, 3).is_some_and(|delimiter| delimiter.split(line).all(is_name))
+    let is_name = |field: &str| field.trim_start_matches(['(', '[']).starts_with(|letter: char| letter.is_alphabetic() || letter == '_');
+    Delimiter::of(line, 3).is_some_and(|delimiter| {
+        let mut fields = delimiter.split(line);
+        fields.next().is_some_and(|first| first.is_empty() || is_name(first)) && fields.all(is_name)
+    })
 }
 
-fn op(word: &str) -> Option<Op> {
+/// The names of the columns in a header line; a unit that stands apart in brackets belongs to the name before.
+pub(super) fn header_names(line: &str) -> Vec<String> {
+    let line = line.trim_start_matches('#').trim_start();
+    let delimiter = Delimiter::of(line, 3).unwrap_or(Delimiter::WhiteSpace);
+    let mut names: Vec<String> = Vec::new();
+    for field in delimiter.split(line) {
+        match names.last_mut() {
+            Some(before) if delimiter == Delimiter::WhiteSpace && field.starts_with(['(', '[']) => *before += &format!(" {field}"),
+            _ => names.push(field.to_owned()),
+        }
+    }
+    names
+}
+
+/// What a word says that a request does.
+pub(super) fn op(word: &str) -> Option<Op> {
     const WORDS: [(Op, &[&str]); 4] = [
         (Op::Read, &["r", "read", "rd", "rs", "ra", "rm"]),
         (Op::Write, &["w", "write", "wr", "ws", "wm", "wfs", "fwfs", "fws"]),
@@ -254,7 +298,7 @@ fn op(word: &str) -> Option<Op> {
 }
 
 /// Reads lines by a mapping whose units are known.
-struct Delimited {
+pub(super) struct Delimited {
     columns: Option<Columns>,
     time_unit: TimeUnit,
     /// Known from the first line on: what is between the fields, and the place of each role, counted from 0.
@@ -266,7 +310,7 @@ struct Delimited {
 }
 
 impl Delimited {
-    fn new(settings: &Settings) -> Self {
+    pub(super) fn new(settings: &Settings) -> Self {
         Self {
             columns: settings.columns.as_deref().cloned(),
             time_unit: settings.time_unit.unwrap_or(TimeUnit::Nanoseconds),
@@ -288,7 +332,7 @@ impl Delimited {
         let names: Vec<&str> = delimiter.split(line).collect();
         let mut at = [None; ROLES];
         let mut by_name = false;
-        for (role, place) in Role::ALL.into_iter().zip(self.columns.iter().flat_map(|columns| &columns.places)) {
+        for (role, place) in Role::ALL.into_iter().zip(self.columns.iter().flat_map(|columns| columns.places.iter())) {
             at[role as usize] = match place {
                 None => None,
                 Some(Place::Number(number)) => Some(number - 1),
@@ -355,6 +399,15 @@ fn no_such_column(role: Role, wanted: &str, names: &[&str]) -> Fault {
     }
 }
 
+/// Whether a column that is true or false says true.
+pub(super) fn flag(field: &str, column: Column) -> Result<bool, Fault> {
+    let is_one = |words: &[&str]| words.iter().any(|word| word.eq_ignore_ascii_case(field));
+    if is_one(&["", "0", "false", "no", "n", "f"]) {
+        return Ok(false);
+    }
+    if is_one(&["1", "true", "yes", "y", "t"]) { Ok(true) } else { Err(Fault::new(column, field, "true or false, or 1 or 0")) }
+}
+
 fn amount(field: &str, unit: Option<AddressUnit>, column: Column) -> Result<Amount<'_>, Fault> {
     // Where nobody looks at it, any unit does.
     let unit = unit.unwrap_or(AddressUnit::Sectors);
@@ -394,13 +447,19 @@ impl Parser for Delimited {
             None => 0,
         };
         let (lba_unit, len_unit) = self.columns.as_ref().map_or((None, None), |columns| (columns.lba_unit, columns.len_unit));
+        let len = words[Role::Len as usize];
+        // A write with a flush before it is a write.
+        let flushes = flag(words[Role::Flush as usize], self.column(Role::Flush))? && matches!(len, "" | "0");
+        let op = if flushes { Op::Flush } else { op };
         let (sector, sectors) = match op {
             // A flush has neither address nor size.
             Op::Flush => (0, 0),
             _ => {
                 let lba = amount(words[Role::Lba as usize], lba_unit, self.column(Role::Lba))?;
                 self.within_sectors += u64::from(lba.unit == AddressUnit::Bytes && !lba.value.is_multiple_of(512));
-                fields::extent(lba, amount(words[Role::Len as usize], len_unit, self.column(Role::Len))?)?
+                let mut len = amount(len, len_unit, self.column(Role::Len))?;
+                len.value = len.value.saturating_add(u64::from(self.columns.as_ref().is_some_and(|columns| columns.nlb)));
+                fields::extent(lba, len)?
             }
         };
         let device = if at[Role::Device as usize].is_some() { self.device(words[Role::Device as usize]) } else { 0 };
@@ -423,163 +482,6 @@ impl Parser for Delimited {
                  --columns with lba:sectors reads them so"
             )
         })
-    }
-}
-
-/// What the options would be that read a text of these first lines, and what they assume, as a sentence; nothing if its
-/// columns can't be told.
-pub(super) fn proposal(head: &[String]) -> Option<String> {
-    let first = head.first()?;
-    let header = looks_like_header(first).then_some(first);
-    let data: Vec<&str> =
-        head.iter().skip(usize::from(header.is_some())).map(String::as_str).filter(|line| !line.starts_with('#')).collect();
-    let delimiter = Delimiter::of(data.first()?, 3)?;
-    let rows: Vec<Vec<&str>> = data.iter().map(|line| delimiter.split(line).collect()).collect();
-    let width = rows.iter().map(Vec::len).min().filter(|width| *width >= 3)?;
-    let names: Option<Vec<String>> = header.map(|line| delimiter.split(line).map(str::to_lowercase).collect());
-    let roles = match names.as_ref().filter(|names| names.len() >= width) {
-        Some(names) => roles_by_name(&names[..width]),
-        None => roles_by_content(&rows, width),
-    }?;
-    let field = |role: Role| roles.iter().position(|each| *each == Some(role));
-    let column = |index: usize| rows.iter().map(move |row| row[index]);
-    let named_unit = |index: usize| names.as_ref().and_then(|names| unit_word(&names[index]));
-    let mut assumed = Vec::new();
-    // In bytes as far as that may be, and in sectors.
-    let (mut parts, mut in_sectors) = (Vec::new(), Vec::new());
-    let (mut time_said, mut address_said) = (true, true);
-    let [lba_unit, len_unit] = [column(field(Role::Lba)?), column(field(Role::Len)?)].map(plausible_address_unit);
-    // Sizes in sectors go with addresses in sectors.
-    let lba_unit = if len_unit == AddressUnit::Sectors { len_unit } else { lba_unit };
-    let time_unit = field(Role::Time).map(|index| plausible_time_unit(column(index)));
-    for (index, role) in roles.iter().enumerate() {
-        let mut other = None;
-        parts.push(match role {
-            None => "_".into(),
-            Some(role @ (Role::Op | Role::Device)) => role.name().into(),
-            Some(Role::Time) => {
-                let said = named_unit(index).and_then(|word| word.parse::<TimeUnit>().ok());
-                time_said = said.is_some();
-                format!("time:{}", said.or(time_unit)?)
-            }
-            Some(role @ (Role::Lba | Role::Len)) => {
-                let said = named_unit(index).and_then(|word| word.parse::<AddressUnit>().ok());
-                address_said &= said.is_some();
-                other = Some(format!("{}:{}", role.name(), said.unwrap_or(AddressUnit::Sectors)));
-                format!("{}:{}", role.name(), said.unwrap_or(if *role == Role::Lba { lba_unit } else { len_unit }))
-            }
-        });
-        in_sectors.push(other.unwrap_or_else(|| parts[index].clone()));
-    }
-    for parts in [&mut parts, &mut in_sectors] {
-        while parts.last().is_some_and(|part| part == "_") {
-            parts.pop();
-        }
-    }
-    if !time_said {
-        assumed.push(format!("its times are in {}", time_unit?));
-    }
-    let mut ops = column(field(Role::Op)?);
-    let mut with_ops = "";
-    if ops.clone().all(|word| matches!(word, "0" | "1")) {
-        with_ops = " --ops write=0,read=1";
-        assumed.push("0 writes and 1 reads".into());
-    } else if !ops.all(|word| op(word).is_some()) {
-        return None;
-    }
-    let ways = if parts == in_sectors {
-        if !address_said {
-            assumed.push("its addresses and sizes in sectors of 512 bytes".into());
-        }
-        format!("--columns {}{with_ops}", parts.join(","))
-    } else {
-        let addresses = if lba_unit == AddressUnit::Bytes { "addresses and sizes" } else { "sizes" };
-        format!(
-            "--columns {}{with_ops} where {addresses} are in bytes, or --columns {}{with_ops} where all are in sectors of 512 bytes",
-            parts.join(","),
-            in_sectors.join(",")
-        )
-    };
-    let assumed = if assumed.is_empty() { String::new() } else { format!(", if {}", text::listed(&assumed)) };
-    Some(format!("it can be read with {ways}{assumed}"))
-}
-
-type Roles = Vec<Option<Role>>;
-
-/// Whether all that must be there is there.
-fn complete(roles: Roles) -> Option<Roles> {
-    let needed = [Role::Time, Role::Op, Role::Lba, Role::Len];
-    needed.into_iter().all(|role| roles.contains(&Some(role))).then_some(roles)
-}
-
-fn roles_by_name(names: &[String]) -> Option<Roles> {
-    let mut roles: Roles = vec![None; names.len()];
-    // The whole name goes before a word of it.
-    for whole in [true, false] {
-        for (index, name) in names.iter().enumerate() {
-            let words = || name.split(|letter: char| !letter.is_alphanumeric()).filter(|word| !word.is_empty());
-            let found = if whole { Role::of(name) } else { words().find_map(Role::of) };
-            if let Some(role) = found
-                && roles[index].is_none()
-                && !roles.contains(&Some(role))
-            {
-                roles[index] = Some(role);
-            }
-        }
-    }
-    complete(roles)
-}
-
-/// The unit that a column's name ends in, such as `offset_bytes` or `time (us)`, by the name by which it is known here.
-fn unit_word(name: &str) -> Option<&'static str> {
-    match name.split(|letter: char| !letter.is_alphanumeric()).rfind(|word| !word.is_empty())? {
-        "ns" | "nsec" | "nanoseconds" => Some("ns"),
-        "us" | "µs" | "usec" | "microseconds" => Some("us"),
-        "ms" | "msec" | "milliseconds" => Some("ms"),
-        "s" | "sec" | "secs" | "seconds" => Some("s"),
-        "b" | "byte" | "bytes" => Some("bytes"),
-        "sector" | "sectors" => Some("sectors"),
-        _ => None,
-    }
-}
-
-/// The operation is what is nothing else; of the numbers, times never fall, and addresses are larger than sizes.
-fn roles_by_content(rows: &[Vec<&str>], width: usize) -> Option<Roles> {
-    let number = |field: &str| field.parse::<f64>().ok().filter(|value| *value >= 0.0);
-    let numbers = |index: usize| rows.iter().map(|row| number(row[index])).collect::<Option<Vec<f64>>>();
-    let mut roles: Roles = vec![None; width];
-    let is_op = |index: usize| rows.iter().all(|row| op(row[index]).is_some());
-    roles[(0..width).find(|index| is_op(*index))?] = Some(Role::Op);
-    let grows = |values: &[f64]| values.is_sorted() && values.first() < values.last();
-    let time = (0..width).find(|index| numbers(*index).is_some_and(|values| grows(&values)))?;
-    roles[time] = Some(Role::Time);
-    let rest: Vec<(usize, f64)> = (0..width)
-        .filter(|index| roles[*index].is_none())
-        .filter_map(|index| Some((index, numbers(index)?.into_iter().fold(0.0, f64::max))))
-        .collect();
-    // With more numbers it could be any of them.
-    let [(first, first_max), (second, second_max)] = rest[..] else { return None };
-    let (lba, len) = if first_max >= second_max { (first, second) } else { (second, first) };
-    roles[lba] = Some(Role::Lba);
-    roles[len] = Some(Role::Len);
-    complete(roles)
-}
-
-fn plausible_address_unit<'a>(mut amounts: impl Iterator<Item = &'a str>) -> AddressUnit {
-    let whole_sectors = amounts.all(|amount| amount.parse::<u64>().is_ok_and(|bytes| bytes.is_multiple_of(512)));
-    if whole_sectors { AddressUnit::Bytes } else { AddressUnit::Sectors }
-}
-
-/// Times since 1970, or since the first second of 1601 where Windows counts, have so many digits; others are most often in us.
-fn plausible_time_unit<'a>(mut times: impl Iterator<Item = &'a str>) -> TimeUnit {
-    let first = times.next().unwrap_or_default();
-    match (first.contains('.'), first.split('.').next().map_or(0, str::len)) {
-        (_, 19) => TimeUnit::Nanoseconds,
-        (_, 18) => TimeUnit::HundredNanoseconds,
-        (_, 16) => TimeUnit::Microseconds,
-        (_, 13) => TimeUnit::Milliseconds,
-        (true, _) | (_, 10) => TimeUnit::Seconds,
-        _ => TimeUnit::Microseconds,
     }
 }
 
@@ -618,6 +520,24 @@ mod tests {
         assert_eq!(parser.parse("x,,,y,0,sda,1"), Ok(record(1_000_000_000, 0, Op::Flush, 0, 0)));
         assert_eq!((parser.device_name(0), parser.device_name(1)), ("sda".into(), "sdb".into()));
         assert_eq!(parser.time_column().unwrap().number, 7);
+        // NVMe's number of blocks begins with 0 for one.
+        let mut nvme = self::parser("time,op,lba:sectors,nlb:sectors", TimeUnit::Nanoseconds, Some("flush=0,write=1,read=2"));
+        assert_eq!(nvme.parse("5,2,8,0"), Ok(record(5, 0, Op::Read, 8, 1)));
+        assert_eq!(nvme.parse("5,1,8,7"), Ok(record(5, 0, Op::Write, 8, 8)));
+    }
+
+    #[test]
+    fn a_flush_in_a_column_of_its_own_has_no_data() {
+        let mut parser = parser("time,op,lba:sectors,len:kib,flush", TimeUnit::Nanoseconds, None);
+        assert_eq!(parser.parse("1,W,0,0,true"), Ok(record(1, 0, Op::Flush, 0, 0)));
+        assert_eq!(parser.parse("1,W,,,1"), Ok(record(1, 0, Op::Flush, 0, 0)));
+        // A write with a flush before it is a write, and one without data is a fault.
+        assert_eq!(parser.parse("1,W,2,1,True"), Ok(record(1, 0, Op::Write, 2, 2)));
+        assert_eq!(parser.parse("1,W,2,1,"), Ok(record(1, 0, Op::Write, 2, 2)));
+        assert_faults(
+            |line| parser.parse(line),
+            &[("1,W,0,0,false", 4, "`0`", "1 or more kib"), ("1,W,0,0,maybe", 5, "`maybe`", "true or false, or 1 or 0")],
+        );
     }
 
     #[test]
@@ -645,6 +565,9 @@ mod tests {
             ("a b", false),
             ("1,2,3", false),
             ("8,R,x", false),
+            (",time,op,lba", true),
+            ("time (us) op lba [sectors]", true),
+            ("(1) 2 3 4", false),
             ("/dev/sda add x", false),
         ] {
             assert_eq!(looks_like_header(line), expected, "{line}");
@@ -671,7 +594,10 @@ mod tests {
         for (columns, expected) in [
             ("time,op,lba", "len is missing"),
             ("time,op,lba,len,op", "op is given twice"),
-            ("time,opp,lba,len", "`opp` is none of time, op, lba, len, device and `_` for a column that is skipped (did you mean `op`?)"),
+            (
+                "time,opp,lba,len",
+                "`opp` is none of time, op, lba, len, device, flush and `_` for a column that is skipped (did you mean `op`?)",
+            ),
             ("time:bytes,op,lba,len", "`bytes` is not a time unit"),
             ("time,op,lba:us,len", "`us` is not an address unit"),
             ("time,op:us,lba,len", "op has no unit"),
@@ -687,38 +613,5 @@ mod tests {
         assert_eq!(columns.with_units(Some(TimeUnit::Microseconds), Some(AddressUnit::Bytes)), "timestamp:us,op,offset:bytes,size:bytes");
         let named: Columns = "time=t:ms,op=2,lba=x,len=y:bytes".parse().unwrap();
         assert_eq!(named.with_units(Some(TimeUnit::Microseconds), Some(AddressUnit::Sectors)), "time=t:ms,op=2,lba=x:sectors,len=y:bytes");
-    }
-
-    #[test]
-    fn a_proposal_says_what_it_assumes() {
-        let proposal = |lines: &[&str]| proposal(&lines.iter().map(|line| (*line).to_owned()).collect::<Vec<_>>());
-        for (lines, expected) in [
-            (
-                &["timestamp,op,lba,len", "10,R,4096,4096", "20,W,8192,512"][..],
-                "it can be read with --columns time:us,op,lba:bytes,len:bytes where addresses and sizes are in bytes, or --columns \
-                 time:us,op,lba:sectors,len:sectors where all are in sectors of 512 bytes, if its times are in us",
-            ),
-            (
-                &["timestamp,op,lba,len", "10,R,4097,4096", "20,W,8192,512"],
-                "it can be read with --columns time:us,op,lba:sectors,len:bytes where sizes are in bytes, or --columns \
-                 time:us,op,lba:sectors,len:sectors where all are in sectors of 512 bytes, if its times are in us",
-            ),
-            (&["time_ms;offset_bytes;size_bytes;rw", "1;0;512;W"], "it can be read with --columns time:ms,lba:bytes,len:bytes,op"),
-            (
-                &["a b 1690000000.5 R 1000 8", "a c 1690000001.5 W 900 16"],
-                "it can be read with --columns _,_,time:s,op,lba:sectors,len:sectors, if its times are in s and its addresses and sizes in \
-                 sectors of 512 bytes",
-            ),
-            (
-                &["id,op,ts,disk,lbn,blocks", "1,0,5,sda,8,3", "2,1,6,sda,8,3"],
-                "it can be read with --columns _,op,time:us,device,lba:sectors,len:sectors --ops write=0,read=1, if its times are in us, \
-                 0 writes and 1 reads and its addresses and sizes in sectors of 512 bytes",
-            ),
-        ] {
-            assert_eq!(proposal(lines).as_deref(), Some(expected));
-        }
-        for lines in [&["hello"][..], &["a,b,c", "1,2,3"], &["1 2 3 4 5 6 R", "1 2 3 4 5 6 R"], &[]] {
-            assert_eq!(proposal(lines), None, "{lines:?}");
-        }
     }
 }

@@ -202,19 +202,13 @@ pub(crate) enum Wrong {
 /// First sector and number of sectors of an address and a size above 0.
 pub(crate) fn sectors_of((first, address_unit): (u64, AddressUnit), (length, size_unit): (u64, AddressUnit)) -> Result<(u64, u32), Wrong> {
     // Addresses in bytes must fit 63 bits, so that no later sum or product of them overflows.
-    const END_SECTOR_MAX: u64 = (1 << 63) / SECTOR_BYTES as u64;
-    let sector_bytes = u64::from(SECTOR_BYTES);
-    let (first, end) = match (address_unit, size_unit) {
-        (AddressUnit::Sectors, AddressUnit::Sectors) => (first, first.checked_add(length)),
-        (AddressUnit::Sectors, AddressUnit::Bytes) => (first, first.checked_add(length.div_ceil(sector_bytes))),
-        (AddressUnit::Bytes, AddressUnit::Bytes) => (first / sector_bytes, first.checked_add(length).map(|end| end.div_ceil(sector_bytes))),
-        (AddressUnit::Bytes, AddressUnit::Sectors) => {
-            let length = length.checked_mul(sector_bytes).ok_or(Wrong::Size)?;
-            (first / sector_bytes, first.checked_add(length).map(|end| end.div_ceil(sector_bytes)))
-        }
-    };
-    let end = end.filter(|end| *end <= END_SECTOR_MAX).ok_or(Wrong::Address)?;
-    Ok((first, u32::try_from(end - first).map_err(|_| Wrong::Size)?))
+    const END_SECTOR_MAX: u128 = (1 << 63) / SECTOR_BYTES as u128;
+    let bytes = |units: u64, unit: AddressUnit| u128::from(units) * u128::from(unit.bytes());
+    let first_byte = bytes(first, address_unit);
+    let first = first_byte / u128::from(SECTOR_BYTES);
+    let end = (first_byte + bytes(length, size_unit)).div_ceil(u128::from(SECTOR_BYTES));
+    let sectors = u32::try_from(end - first).map_err(|_| Wrong::Size)?;
+    if end > END_SECTOR_MAX { Err(Wrong::Address) } else { Ok((first as u64, sectors)) }
 }
 
 #[cfg(test)]
@@ -262,12 +256,14 @@ mod tests {
 
     #[test]
     fn bytes_are_widened_to_sectors() {
-        use AddressUnit::{Bytes, Sectors};
+        use AddressUnit::{Bytes, Kib, Sectors};
         assert_eq!(extent_of(("4096", Bytes), ("8192", Bytes)), Ok((8, 16)));
         assert_eq!(extent_of(("511", Bytes), ("2", Bytes)), Ok((0, 2)));
         assert_eq!(extent_of(("8", Sectors), ("16", Sectors)), Ok((8, 16)));
         assert_eq!(extent_of(("8", Sectors), ("513", Bytes)), Ok((8, 2)));
         assert_eq!(extent_of(("511", Bytes), ("1", Sectors)), Ok((0, 2)));
+        assert_eq!(extent_of(("3", Kib), ("4", Kib)), Ok((6, 8)));
+        assert_eq!(extent_of(("1025", Bytes), ("1", Kib)), Ok((2, 3)));
     }
 
     #[test]

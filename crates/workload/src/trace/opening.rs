@@ -12,6 +12,7 @@ use crate::text;
 use crate::trace::columns::{self, Columns};
 use crate::trace::fields;
 use crate::trace::input::{self, Input};
+use crate::trace::proposal;
 use crate::trace::records::{Records, TimeLimits};
 use crate::trace::units::{AddressUnit, OpCodes, TimeUnit};
 use crate::trace::{FORMATS, Format, LATE_NS_MAX, Order, Origin, Reader, Scan, Settings, Time, Trace, TraceOptions, first};
@@ -338,7 +339,7 @@ fn unknown_format(path: String, head: &[String]) -> WorkloadError {
         .map(|(name, fault)| format!("as {name}, {}: found {}, expected {}", fault.column, fault.found, fault.expected))
         .collect();
     let names: Vec<&str> = known().map(|format| format.name).collect();
-    let advice = match columns::proposal(head) {
+    let advice = match proposal::proposal(head, None) {
         Some(proposal) => format!("{proposal}.\n"),
         None => format!(
             "--columns says what the columns of any delimited text are, as in --columns {}.\nThe nearest: {}. ",
@@ -399,8 +400,7 @@ impl Unmeasured {
 
     /// How large the trace would be and how large its requests, in a unit of addresses.
     fn in_space(&self, unit: AddressUnit) -> String {
-        let unit_bytes = if unit == AddressUnit::Sectors { u64::from(SECTOR_BYTES) } else { 1 };
-        let bytes = |units: u64| text::binary_size(units.saturating_mul(unit_bytes));
+        let bytes = |units: u64| text::binary_size(units.saturating_mul(u64::from(unit.bytes())));
         format!("it would reach {} in requests of {} on average", bytes(self.end), bytes(self.size / self.requests))
     }
 }

@@ -6,6 +6,7 @@ use std::str::FromStr;
 use serde::de::{Unexpected, Visitor};
 use serde::{Deserialize, Deserializer, Serialize};
 use tinytail_core::host::CommandKind;
+use tinytail_core::units::SECTOR_BYTES;
 
 use crate::text;
 use crate::trace::Op;
@@ -190,15 +191,30 @@ pub enum AddressUnit {
     Sectors,
     /// Bytes. What is not whole sectors is widened to the sectors that it touches.
     Bytes,
+    /// KiB.
+    Kib,
 }
 
 impl AddressUnit {
-    /// How the unit is written: `sectors` or `bytes`.
+    const ALL: [Self; 3] = [Self::Sectors, Self::Bytes, Self::Kib];
+
+    /// Bytes in one unit.
+    #[must_use]
+    pub fn bytes(self) -> u32 {
+        match self {
+            Self::Sectors => SECTOR_BYTES,
+            Self::Bytes => 1,
+            Self::Kib => 1024,
+        }
+    }
+
+    /// How the unit is written: `sectors`, `bytes` or `kib`.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
             Self::Sectors => "sectors",
             Self::Bytes => "bytes",
+            Self::Kib => "kib",
         }
     }
 }
@@ -213,10 +229,10 @@ impl FromStr for AddressUnit {
     type Err = String;
 
     fn from_str(word: &str) -> Result<Self, String> {
-        [Self::Sectors, Self::Bytes]
+        Self::ALL
             .into_iter()
             .find(|unit| unit.name() == word)
-            .ok_or_else(|| format!("{} is not an address unit; expected sectors or bytes", text::quoted(word)))
+            .ok_or_else(|| format!("{} is not an address unit; expected sectors, bytes or kib", text::quoted(word)))
     }
 }
 
@@ -402,6 +418,9 @@ mod tests {
             assert_eq!(unit.name().parse(), Ok(unit));
         }
         assert!("usec".parse::<TimeUnit>().unwrap_err().contains("expected ns, 100ns, us, ms or s"));
-        assert!("kib".parse::<AddressUnit>().unwrap_err().contains("sectors or bytes"));
+        for unit in AddressUnit::ALL {
+            assert_eq!(unit.name().parse(), Ok(unit));
+        }
+        assert!("blocks".parse::<AddressUnit>().unwrap_err().contains("sectors, bytes or kib"));
     }
 }
