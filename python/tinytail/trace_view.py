@@ -113,7 +113,11 @@ def _how_read(info: Info) -> str:
         units.append(info["compression"])
     skipped = [note for note in info["notes"] if note.startswith("not played: ")]
     # The others say how the format was found.
-    doubts = [note for note in info["notes"] if " as if they were " in note]
+    doubts = [
+        note
+        for note in info["notes"]
+        if " as if they were " in note or note.startswith("its header line ")
+    ]
     return f"Read {described}: {', '.join(units)}." + "".join(
         [f" Skipped: {note.removeprefix('not played: ')}." for note in skipped]
         + [f" Doubtful: {note}." for note in doubts]

@@ -209,6 +209,23 @@ def test_the_proposal_for_text_of_ones_own_works_when_typed(command: RunCommand)
     assert (refused.code, "did you mean `op`?" in refused.err) == (2, True)
 
 
+def test_a_header_line_that_contradicts_the_format_is_asked_about(command: RunCommand) -> None:
+    rows = [f"{n * 100},{n * 8},8,{n % 2},0" for n in range(40)]
+    Path("own.csv").write_text("\n".join(["time_us,lba,sectors,is_write,device", *rows]))
+    refused = command("trace", "info", "own.csv")
+    assert refused.code == 2
+    assert "column 1, `time_us`, is in us, and Timestamp of tencent in s" in refused.err
+    found = re.search(r"it can be read with (--columns \S+ --ops write=1,read=0)", refused.err)
+    assert found is not None, refused.err
+    shown = command("trace", "info", "own.csv", *found[1].split())
+    assert "own.csv: 40 requests in 3.90 ms, 50 % reads of 4 KiB" in shown.out
+    given = " ".join(command("trace", "info", "own.csv", "--format", "tencent").out.split())
+    assert "Doubtful: its header line contradicts the format tencent, which was given" in given
+    Path("own.csv").write_text("\n".join(["time_s,lba,sectors,rw,tenant", *rows]))
+    open_words = " ".join(command("trace", "info", "own.csv").out.split())
+    assert "takes for granted: 0 in `rw` is a read and `tenant` is its device." in open_words
+
+
 def test_a_large_text_takes_no_memory() -> None:
     lines = "".join(f"{n} 0 {n * 7919 % 1000000 * 8} 8 {n % 2}\n" for n in range(100_000))
     peaks = []

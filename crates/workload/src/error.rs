@@ -130,6 +130,22 @@ pub enum WorkloadError {
         /// The names of all formats.
         formats: String,
     },
+    /// A trace whose header line says otherwise than the format that its other lines have.
+    #[error(
+        "{path}: the header line contradicts the format `{format}`, which the other lines fit: {contradictions}.\n\
+         {advice}.\n\
+         If the header line is wrong, --format {format} reads the other lines as they are"
+    )]
+    Header {
+        /// The file.
+        path: String,
+        /// The format found.
+        format: &'static str,
+        /// What is said by each.
+        contradictions: String,
+        /// How its columns could be said, as a sentence.
+        advice: String,
+    },
     /// A trace whose times have no stated unit.
     #[error(
         "{path}: the unit of its times is not stated and the format `{format}` does not fix one. \

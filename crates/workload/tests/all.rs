@@ -6,6 +6,7 @@ mod convert;
 mod fio_jobs;
 mod formats;
 mod generators;
+mod headers;
 mod multiplier;
 mod recorded;
 mod support;

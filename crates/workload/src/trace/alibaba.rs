@@ -5,7 +5,7 @@
 use crate::error::Column;
 use crate::trace::fields::{self, Amount, Fault};
 use crate::trace::units::{AddressUnit, TimeUnit};
-use crate::trace::{Format, Order, Parsed, Parser, Reader, Record, Time};
+use crate::trace::{Format, Layout, Order, Parsed, Parser, Reader, Record, Time};
 
 const NAMES: [&str; 5] = ["device_id", "opcode", "offset", "length", "timestamp"];
 
@@ -22,6 +22,7 @@ pub const FORMAT: Format = Format {
     time: Time::Fixed(TimeUnit::Microseconds),
     address_unit: Some(AddressUnit::Bytes),
     op_codes: false,
+    layout: Some(Layout { names: &NAMES, columns: "device,op,lba:bytes,len:bytes,time:us", ops: None, open_ended: false }),
     events: &[],
     order: Order::RoughlyTime,
     reader: Reader::Lines { sniff, parser: |_| Box::new(Alibaba) },

@@ -8,7 +8,7 @@
 use crate::error::Column;
 use crate::trace::fields::{self, Amount, Fault};
 use crate::trace::units::{AddressUnit, OpCodes, TimeUnit};
-use crate::trace::{Format, Op, Order, Parsed, Parser, Reader, Record, Settings, Time};
+use crate::trace::{Format, Layout, Op, Order, Parsed, Parser, Reader, Record, Settings, Time};
 
 const NAMES: [&str; 5] = ["time", "device", "address", "size", "op"];
 
@@ -25,6 +25,7 @@ pub const FORMAT: Format = Format {
     time: Time::Given,
     address_unit: None,
     op_codes: true,
+    layout: Some(Layout { names: &NAMES, columns: "time,device,lba,len,op", ops: None, open_ended: false }),
     events: &[],
     order: Order::Time,
     reader: Reader::Lines { sniff, parser: |settings| Box::new(Ascii::new(settings)) },

@@ -27,6 +27,7 @@ pub const FORMAT: Format = Format {
     time: Time::Fixed(TimeUnit::Seconds),
     address_unit: Some(AddressUnit::Sectors),
     op_codes: false,
+    layout: None,
     events: &[Event::Issued, Event::Queued, Event::Inserted],
     order: Order::RoughlyTime,
     reader: Reader::Lines {

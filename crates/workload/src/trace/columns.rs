@@ -29,6 +29,7 @@ pub const FORMAT: Format = Format {
     time: Time::Given,
     address_unit: None,
     op_codes: true,
+    layout: None,
     events: &[],
     order: Order::Time,
     reader: Reader::Lines { sniff: |_| false, parser: |settings| Box::new(Delimited::new(settings)) },
@@ -120,6 +121,11 @@ impl Columns {
             Some(Place::Number(number)) => Some(number - 1),
             _ => None,
         }
+    }
+
+    /// The role of a column of a mapping by numbers, counted from 0.
+    pub(super) fn role_at(&self, index: usize) -> Option<Role> {
+        Role::ALL.into_iter().find(|role| self.place(*role) == Some(index))
     }
 
     /// Whether there are times.

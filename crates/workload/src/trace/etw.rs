@@ -35,6 +35,7 @@ pub const FORMAT: Format = Format {
     time: Time::Fixed(TimeUnit::Microseconds),
     address_unit: Some(AddressUnit::Bytes),
     op_codes: false,
+    layout: None,
     events: &[],
     order: Order::RoughlyTime,
     reader: Reader::Lines { sniff, parser: |_| Box::new(Etw::default()) },

@@ -8,7 +8,7 @@
 use crate::error::Column;
 use crate::trace::fields::{self, Amount, Fault};
 use crate::trace::units::{AddressUnit, TimeUnit};
-use crate::trace::{Format, Order, Parsed, Parser, Reader, Record, Time};
+use crate::trace::{Format, Layout, Order, Parsed, Parser, Reader, Record, Time};
 
 const NAMES: [&str; 9] = ["time", "pid", "process", "sector", "sectors", "op", "major", "minor", "md5"];
 
@@ -25,6 +25,7 @@ pub const FORMAT: Format = Format {
     time: Time::Fixed(TimeUnit::Nanoseconds),
     address_unit: Some(AddressUnit::Sectors),
     op_codes: false,
+    layout: Some(Layout { names: &NAMES, columns: "time:ns,_,_,lba:sectors,len:sectors,op,device,_,_", ops: None, open_ended: false }),
     events: &[],
     order: Order::RoughlyTime,
     reader: Reader::Lines { sniff, parser: |_| Box::new(Fiu) },

@@ -8,7 +8,7 @@
 use crate::error::Column;
 use crate::trace::fields::{self, Amount, Fault};
 use crate::trace::units::{AddressUnit, TimeUnit};
-use crate::trace::{Format, Op, Order, Parsed, Parser, Reader, Record, Time};
+use crate::trace::{Format, Layout, Op, Order, Parsed, Parser, Reader, Record, Time};
 
 const NAMES: [&str; 7] = ["time", "latency", "op", "size", "offset", "submitted", "done"];
 
@@ -25,6 +25,7 @@ pub const FORMAT: Format = Format {
     time: Time::Fixed(TimeUnit::Milliseconds),
     address_unit: Some(AddressUnit::Bytes),
     op_codes: false,
+    layout: Some(Layout { names: &NAMES, columns: "time:ms,_,op,len:bytes,lba:bytes,_,_", ops: Some("write=0,read=1"), open_ended: false }),
     events: &[],
     order: Order::RoughlyTime,
     reader: Reader::Lines { sniff, parser: |_| Box::new(Flashnet) },

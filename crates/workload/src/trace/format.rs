@@ -24,12 +24,27 @@ pub struct Format {
     pub address_unit: Option<AddressUnit>,
     /// Whether operations are codes that differ by source.
     pub op_codes: bool,
+    /// Its columns, against which a header line is held; none where lines say themselves what they are.
+    pub layout: Option<Layout>,
     /// The events of which one can be chosen, the usual one first; none where each line is a request.
     pub events: &'static [Event],
     /// The order of its lines.
     pub order: Order,
     /// How it is recognised and read.
     pub reader: Reader,
+}
+
+/// The columns of a delimited format.
+#[derive(Clone, Copy, Debug)]
+pub struct Layout {
+    /// What they are called.
+    pub names: &'static [&'static str],
+    /// What they are, as a mapping has it, with the units that the format fixes.
+    pub columns: &'static str,
+    /// The codes for operations, where the format fixes codes that are numbers.
+    pub ops: Option<&'static str>,
+    /// Whether a line may have more columns.
+    pub open_ended: bool,
 }
 
 /// What a format says of its times.

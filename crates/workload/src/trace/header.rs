@@ -244,7 +244,8 @@ const RANKS: [Role; 6] = [Role::Len, Role::Lba, Role::Time, Role::Op, Role::Devi
 
 /// What a name of a column says.
 pub(super) fn read(name: &str) -> Name {
-    let words = words(name);
+    // A single letter is no word.
+    let words = if name.chars().count() > 1 { words(name) } else { Vec::new() };
     let has = |word: Word| words.contains(&word);
     let is_nvme = |word: &Word| matches!(word, Nvme(_)).then_some(());
     let mut said =
@@ -414,7 +415,7 @@ mod tests {
             ("Timestamp ts arrival_time req_time TimeStamp Request_Arrival_Time issueTime clock", role(Role::Time, None)),
             ("time_us time(us) Time[µs] timestamp-usec TimeUS timeUs timeus arrival.microseconds us", role(Role::Time, us)),
             ("time_ms msec ts_in_ms timestampMs", role(Role::Time, ms)),
-            ("time_s seconds ts(sec) s", role(Role::Time, Some(Unit::Time(Seconds)))),
+            ("time_s seconds ts(sec)", role(Role::Time, Some(Unit::Time(Seconds)))),
             ("timestamp_100ns filetime", role(Role::Time, Some(Unit::Time(HundredNanoseconds)))),
             ("op Type IOType io_type opcode R/W rw read_write RW_flag Type_of_Requests reqtype ope", role(Role::Op, None)),
             ("offset Offset start_address addr", role(Role::Lba, None)),

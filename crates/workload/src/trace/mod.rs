@@ -8,6 +8,7 @@
 //! devices of a trace can be laid side by side. The requests are then read again as they are needed; a trace is never held
 //! in memory. The time of the first request becomes 0.
 
+mod agreement;
 mod alibaba;
 mod ascii;
 mod blkparse;
@@ -51,7 +52,7 @@ use crate::transform::BurstSummary;
 pub use columns::Columns;
 pub use container::Compression;
 pub use fields::Fault;
-pub use format::{Format, Op, Order, Parsed, Parser, Reader, Record, Settings, Time};
+pub use format::{Format, Layout, Op, Order, Parsed, Parser, Reader, Record, Settings, Time};
 use records::{Disorder, Ordered, Records, Request, TimeLimits};
 use units::{AddressUnit, DeviceName, Event, OpCodes, TimeUnit};
 

@@ -9,6 +9,7 @@ use crate::error::WorkloadError;
 use crate::file;
 use crate::reading::{Reading, TraceContent};
 use crate::text;
+use crate::trace::agreement::agreement;
 use crate::trace::columns::{self, Columns};
 use crate::trace::fields;
 use crate::trace::input::{self, Input};
@@ -50,6 +51,7 @@ impl Trace {
         let address_unit = settling.address_unit(columns.as_mut())?;
         let ops = settling.ops(columns.as_mut())?;
         let event = settling.event()?;
+        let time_unit = settling.header(&content, time_unit, address_unit)?;
         let notes = settling.notes;
         let timeless = columns.as_ref().is_some_and(|columns| !columns.has_times());
         let untimed = time_unit.is_none() && format.time == Time::Given && queue_depth.is_none() && !timeless;
@@ -237,6 +239,54 @@ impl Settling<'_> {
         })
     }
 
+    /// Holds the header line, if there is one, against the columns of the format and what was settled of them, and returns the
+    /// unit of time. Where nobody gave the format, a contradiction is a question to the user.
+    fn header(
+        &mut self,
+        content: &TraceContent,
+        time_unit: Option<TimeUnit>,
+        address_unit: AddressUnit,
+    ) -> Result<Option<TimeUnit>, WorkloadError> {
+        let format = self.format;
+        let Some(layout) = format.layout else { return Ok(time_unit) };
+        let mut columns: Columns = layout.columns.parse().map_err(|message| self.fault(message))?;
+        let is_given = |given: fn(&TraceOptions) -> bool| self.origins.iter().any(|origin| given(&origin.options));
+        // What was given is not held against the header line.
+        if format.address_unit.is_none() && !is_given(|options| options.unit.is_some()) {
+            (columns.lba_unit, columns.len_unit) = (Some(address_unit), Some(address_unit));
+        }
+        let usual = (format.op_codes && !is_given(|options| options.ops.is_some())).then(OpCodes::default);
+        columns.codes = layout.ops.and_then(|ops| ops.parse().ok()).or(usual);
+        let (path, lines) = first_lines(content)?;
+        let agreement = agreement(&lines, format.name, &layout, &columns);
+        if let Some(assumed) = agreement.assumed() {
+            self.notes.push(format!("its header line leaves open what {} takes for granted: {assumed}", format.name));
+        }
+        let Some(contradictions) = agreement.contradictions() else {
+            let said = agreement.time_unit.filter(|_| time_unit.is_none());
+            self.notes.extend(said.map(|unit| format!("times in {unit}, by the header line")));
+            return Ok(time_unit.or(said));
+        };
+        if is_given(|options| options.format.is_some()) {
+            self.notes.push(format!("its header line contradicts the format {}, which was given: {contradictions}", format.name));
+            return Ok(time_unit);
+        }
+        let given = time_unit.filter(|_| format.time == Time::Given);
+        let proposal = if agreement.is_aligned { proposal::proposal(&lines, Some(&columns), given) } else { None };
+        Err(WorkloadError::Header {
+            path,
+            format: format.name,
+            contradictions,
+            advice: match proposal {
+                Some(proposal) => format!("By the header line, {proposal}"),
+                None => {
+                    let ops = layout.ops.map_or_else(String::new, |ops| format!(" --ops {ops}"));
+                    format!("--columns says which column is what; those of {} are --columns {}{ops}", format.name, layout.columns)
+                }
+            },
+        })
+    }
+
     fn event(&mut self) -> Result<Option<super::Event>, WorkloadError> {
         let given = first(self.origins, |options| options.event);
         let known = self.format.events;
@@ -264,6 +314,18 @@ impl Settling<'_> {
             ))),
         }
     }
+}
+
+/// The name of a text file and its first lines.
+fn first_lines(content: &TraceContent) -> Result<(String, Vec<String>), WorkloadError> {
+    let mut input = Input::open(content)?;
+    let mut lines: Vec<String> = Vec::new();
+    while lines.len() < SNIFFED_LINES
+        && let Some((_, line)) = input.next_line()?
+    {
+        lines.push(line.to_owned());
+    }
+    Ok((input.path(), lines))
 }
 
 /// Finds the format of a file: the one that is asked for, or else the first that claims its beginning or one of its first
@@ -297,15 +359,9 @@ fn find_format(content: &TraceContent, origins: &[Origin]) -> Result<(&'static F
     if let Some(format) = binary {
         return Ok((format, compression));
     }
-    let mut input = Input::open(content)?;
-    let mut head: Vec<String> = Vec::new();
-    while head.len() < SNIFFED_LINES
-        && let Some((_, line)) = input.next_line()?
-    {
-        head.push(line.to_owned());
-    }
+    let (path, head) = first_lines(content)?;
     if head.is_empty() {
-        return Err(WorkloadError::Empty { path: input.path() });
+        return Err(WorkloadError::Empty { path });
     }
     let claims = |format: &&Format| match format.reader {
         Reader::Lines { sniff, .. } => head.iter().any(|line| sniff(line)),
@@ -313,7 +369,7 @@ fn find_format(content: &TraceContent, origins: &[Origin]) -> Result<(&'static F
     };
     match FORMATS.iter().find(claims) {
         Some(format) => Ok((format, compression)),
-        None => Err(unknown_format(input.path(), &head)),
+        None => Err(unknown_format(path, &head)),
     }
 }
 
@@ -339,7 +395,7 @@ fn unknown_format(path: String, head: &[String]) -> WorkloadError {
         .map(|(name, fault)| format!("as {name}, {}: found {}, expected {}", fault.column, fault.found, fault.expected))
         .collect();
     let names: Vec<&str> = known().map(|format| format.name).collect();
-    let advice = match proposal::proposal(head, None) {
+    let advice = match proposal::proposal(head, None, None) {
         Some(proposal) => format!("{proposal}.\n"),
         None => format!(
             "--columns says what the columns of any delimited text are, as in --columns {}.\nThe nearest: {}. ",

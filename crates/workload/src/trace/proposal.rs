@@ -153,8 +153,9 @@ impl Units {
 }
 
 /// What to say to somebody whose text has these first lines: the options that read it and what they assume, or what is not
-/// clear, as a sentence; nothing if its columns can't be told. `format` has the columns that its lines seem to have.
-pub(super) fn proposal(lines: &[String], format: Option<&Columns>) -> Option<String> {
+/// clear, as a sentence; nothing if its columns can't be told. `format` has the columns that its lines seem to have, and `given`
+/// is the unit of time that was given.
+pub(super) fn proposal(lines: &[String], format: Option<&Columns>, given: Option<TimeUnit>) -> Option<String> {
     let head = Head::of(lines)?;
     let mut assumed = Vec::new();
     let roles = match head.titles {
@@ -173,10 +174,10 @@ pub(super) fn proposal(lines: &[String], format: Option<&Columns>) -> Option<Str
         Some(Unit::Space(unit)) => Some(unit),
         _ => None,
     };
-    let said_time = match head.names[time].unit {
+    let said_time = given.or(match head.names[time].unit {
         Some(Unit::Time(unit)) => Some(unit),
         _ => None,
-    };
+    });
     let nlb = head.names[len].nvme && counts_from_0(&head, len, op, &ops);
     let time_unit = said_time.unwrap_or_else(|| plausible_time_unit(head.column(time)));
     let in_sectors =
@@ -205,13 +206,18 @@ pub(super) fn proposal(lines: &[String], format: Option<&Columns>) -> Option<Str
     let one = format!("--columns {}{}", units.mapping(&roles), ops.option());
     let ways = if units == in_sectors {
         if space(lba).is_none() || space(len).is_none() {
-            assumed.push("its addresses and sizes in sectors of 512 bytes".into());
+            assumed.push("its addresses and sizes are in sectors of 512 bytes".into());
         }
         one
     } else {
-        let addresses = if units.lba == in_sectors.lba { "sizes" } else { "addresses and sizes" };
+        let open = match (units.lba == in_sectors.lba, units.len == in_sectors.len) {
+            (true, _) => "sizes",
+            (_, true) => "addresses",
+            _ => "addresses and sizes",
+        };
+        let all = if (in_sectors.lba, in_sectors.len) == (AddressUnit::Sectors, AddressUnit::Sectors) { "all" } else { "they" };
         let other = in_sectors.mapping(&roles);
-        format!("{one} where {addresses} are in bytes, or --columns {other}{} where all are in sectors of 512 bytes", ops.option())
+        format!("{one} where {open} are in bytes, or --columns {other}{} where {all} are in sectors of 512 bytes", ops.option())
     };
     let assumed = if assumed.is_empty() { String::new() } else { format!(", if {}", text::listed(&assumed)) };
     Some(format!("it can be read with {ways}{assumed}"))
@@ -354,7 +360,7 @@ mod tests {
 
     #[test]
     fn a_proposal_says_what_it_assumes() {
-        let proposal = |lines: &[&str]| proposal(&lines.iter().map(|line| (*line).to_owned()).collect::<Vec<_>>(), None);
+        let proposal = |lines: &[&str]| proposal(&lines.iter().map(|line| (*line).to_owned()).collect::<Vec<_>>(), None, None);
         for (lines, expected) in [
             (
                 &["timestamp,op,lba,len", "10,R,4096,4096", "20,W,8192,512"][..],
@@ -369,13 +375,13 @@ mod tests {
             (&["time_ms;offset_bytes;size_bytes;rw", "1;0;512;W"], "it can be read with --columns time:ms,lba:bytes,len:bytes,op"),
             (
                 &["a b 1690000000.5 R 1000 8", "a c 1690000001.5 W 900 16"],
-                "it can be read with --columns _,_,time:s,op,lba:sectors,len:sectors, if its times are in s and its addresses and sizes in \
-                 sectors of 512 bytes",
+                "it can be read with --columns _,_,time:s,op,lba:sectors,len:sectors, if its times are in s and its addresses and sizes are \
+                 in sectors of 512 bytes",
             ),
             (
                 &["id,op,ts,disk,lbn,blocks", "1,0,5,sda,8,3", "2,1,6,sda,8,3"],
                 "it can be read with --columns _,op,time:us,device,lba:sectors,len:sectors --ops write=0,read=1, if its times are in us, \
-                 0 writes and 1 reads and its addresses and sizes in sectors of 512 bytes",
+                 0 writes and 1 reads and its addresses and sizes are in sectors of 512 bytes",
             ),
             (
                 &["Time(us);is_write;offset_kb;size_kb", "1;False;0;4", "2;True;4;4"],
@@ -392,7 +398,7 @@ mod tests {
             (
                 &["ts_ns,opcode,nsid,slba,nlb", "1,0x02,1,2048,7", "2,0x01,1,8,15", "3,0x00,1,0,0"],
                 "it can be read with --columns time:ns,op,device,lba:sectors,nlb:sectors --ops write=0x01,read=0x02,trim=0x09,flush=0x00, \
-                 if its `nlb` counts from 0, as in NVMe and its addresses and sizes in sectors of 512 bytes",
+                 if its `nlb` counts from 0, as in NVMe and its addresses and sizes are in sectors of 512 bytes",
             ),
             // Where two columns could be it, or where no option has the unit, there is none.
             (

@@ -7,7 +7,7 @@
 use crate::error::Column;
 use crate::trace::fields::{self, Amount, Fault};
 use crate::trace::units::{AddressUnit, TimeUnit};
-use crate::trace::{Format, Order, Parsed, Parser, Reader, Record, Time};
+use crate::trace::{Format, Layout, Order, Parsed, Parser, Reader, Record, Time};
 
 const NAMES: [&str; 5] = ["ASU", "LBA", "Size", "Opcode", "Timestamp"];
 
@@ -24,6 +24,7 @@ pub const FORMAT: Format = Format {
     time: Time::Fixed(TimeUnit::Seconds),
     address_unit: Some(AddressUnit::Sectors),
     op_codes: false,
+    layout: Some(Layout { names: &NAMES, columns: "device,lba:sectors,len:bytes,op,time:s", ops: None, open_ended: true }),
     events: &[],
     order: Order::Time,
     reader: Reader::Lines { sniff, parser: |_| Box::new(Spc) },

@@ -7,7 +7,7 @@
 use crate::error::Column;
 use crate::trace::fields::{self, Amount, Fault};
 use crate::trace::units::{AddressUnit, TimeUnit};
-use crate::trace::{Format, Order, Parsed, Parser, Reader, Record, Time};
+use crate::trace::{Format, Layout, Order, Parsed, Parser, Reader, Record, Time};
 
 const NAMES: [&str; 6] = ["Timestamp", "Response", "IOType", "LUN", "Offset", "Size"];
 
@@ -24,6 +24,7 @@ pub const FORMAT: Format = Format {
     time: Time::Fixed(TimeUnit::Seconds),
     address_unit: Some(AddressUnit::Bytes),
     op_codes: false,
+    layout: Some(Layout { names: &NAMES, columns: "time:s,_,op,device,lba:bytes,len:bytes", ops: None, open_ended: false }),
     events: &[],
     order: Order::RoughlyTime,
     reader: Reader::Lines { sniff, parser: |_| Box::new(Systor) },

@@ -7,7 +7,7 @@
 use crate::error::Column;
 use crate::trace::fields::{self, Amount, Fault};
 use crate::trace::units::{AddressUnit, TimeUnit};
-use crate::trace::{Format, Op, Order, Parsed, Parser, Reader, Record, Time};
+use crate::trace::{Format, Layout, Op, Order, Parsed, Parser, Reader, Record, Time};
 
 const NAMES: [&str; 5] = ["Timestamp", "Offset", "Size", "IOType", "VolumeID"];
 
@@ -24,6 +24,12 @@ pub const FORMAT: Format = Format {
     time: Time::Fixed(TimeUnit::Seconds),
     address_unit: Some(AddressUnit::Sectors),
     op_codes: false,
+    layout: Some(Layout {
+        names: &NAMES,
+        columns: "time:s,lba:sectors,len:sectors,op,device",
+        ops: Some("write=1,read=0"),
+        open_ended: false,
+    }),
     events: &[],
     order: Order::RoughlyTime,
     reader: Reader::Lines { sniff, parser: |_| Box::new(Tencent) },

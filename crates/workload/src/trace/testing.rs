@@ -2,8 +2,9 @@
 
 use proptest::prelude::*;
 
+use crate::trace::columns::{Columns, Delimited};
 use crate::trace::units::{AddressUnit, OpCodes, TimeUnit};
-use crate::trace::{FORMATS, Fault, Format, Parsed, Reader, Settings};
+use crate::trace::{FORMATS, Fault, Format, Parsed, Parser, Reader, Record, Settings, Time};
 
 /// Checks of each line that it is refused at this column, finding and expecting what is said.
 pub(crate) fn assert_faults(mut parse: impl FnMut(&str) -> Result<Parsed, Fault>, cases: &[(&str, usize, &str, &str)]) {
@@ -77,6 +78,38 @@ fn every_format_has_an_example_that_it_reads_and_no_other_claims_first() {
         // Columns are read by what is said of them alone.
         let expected = [name].into_iter().filter(|name| *name != "columns").collect::<Vec<_>>();
         assert_eq!(claimed, expected);
+    }
+}
+
+#[test]
+fn layouts_read_what_the_formats_read() {
+    for format in FORMATS {
+        let Some(layout) = format.layout else { continue };
+        let mut columns: Columns = layout.columns.parse().unwrap();
+        assert_eq!(columns.time_unit.is_none(), format.time == Time::Given, "{}", format.name);
+        if format.address_unit.is_none() {
+            (columns.lba_unit, columns.len_unit) = (Some(AddressUnit::Sectors), Some(AddressUnit::Sectors));
+        }
+        columns.codes = layout.ops.map(|ops| ops.parse().unwrap()).or(format.op_codes.then(OpCodes::default));
+        let time_unit = columns.time_unit.or(settings(format).time_unit);
+        let mut by_layout = Delimited::new(&Settings { time_unit, columns: Some(Box::new(columns)), ..settings(format) });
+        let Reader::Lines { parser, .. } = format.reader else { panic!("{} is binary", format.name) };
+        let mut by_format = parser(&settings(format));
+        let (_, text) = EXAMPLES.into_iter().find(|(name, _)| *name == format.name).unwrap();
+        let mut compared = 0;
+        for line in text.lines() {
+            let Parsed::Request(expected) = by_format.parse(line).unwrap() else { continue };
+            // A process of two words is one column of FIU's.
+            let line = if format.name == "fiu" { line.replace("a b", "a") } else { line.to_owned() };
+            let Parsed::Request(found) = by_layout.parse(&line).unwrap() else { panic!("{line}") };
+            let device = if format.name == "fiu" { "6".into() } else { by_format.device_name(expected.device) };
+            if format.device_column.is_some() {
+                assert_eq!(by_layout.device_name(found.device), device, "{line}");
+            }
+            assert_eq!(Record { device: 0, ..found }, Record { device: 0, ..expected }, "{line}");
+            compared += 1;
+        }
+        assert!(compared > 0 && layout.names.len() > 4, "{}", format.name);
     }
 }
 

@@ -61,6 +61,7 @@ pub const VERSION_1: Format = Format {
     time: Time::Fixed(TimeUnit::Microseconds),
     address_unit: Some(AddressUnit::Sectors),
     op_codes: false,
+    layout: None,
     events: &[],
     order: Order::RoughlyTime,
     reader: Reader::Records { bytes: LAYOUT_1.bytes, sniff: |head| sniff(&LAYOUT_1, head), parse: |record| parse(&LAYOUT_1, record) },

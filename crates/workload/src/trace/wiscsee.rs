@@ -7,7 +7,7 @@
 use crate::error::Column;
 use crate::trace::fields::{self, Amount, Fault};
 use crate::trace::units::{AddressUnit, TimeUnit};
-use crate::trace::{Format, Op, Order, Parsed, Parser, Reader, Record, Time};
+use crate::trace::{Format, Layout, Op, Order, Parsed, Parser, Reader, Record, Time};
 
 const NAMES: [&str; 8] = ["pid", "event", "op", "offset", "size", "time", "pre_wait", "sync"];
 
@@ -24,6 +24,7 @@ pub const FORMAT: Format = Format {
     time: Time::Fixed(TimeUnit::Seconds),
     address_unit: Some(AddressUnit::Bytes),
     op_codes: false,
+    layout: Some(Layout { names: &NAMES, columns: "_,_,op,lba:bytes,len:bytes,time:s,_,_", ops: None, open_ended: false }),
     events: &[],
     order: Order::Time,
     reader: Reader::Lines { sniff, parser: |_| Box::new(Wiscsee) },

@@ -1,0 +1,136 @@
+//! Whether the header line of a trace agrees with the format that its other lines have.
+
+use crate::text;
+use crate::trace::Op;
+use crate::trace::columns::{self, Columns, Role};
+use crate::trace::format::Layout;
+use crate::trace::header::{self, Is, Name, Unit};
+use crate::trace::units::{AddressUnit, TimeUnit};
+
+/// What a header line says of a format's columns.
+#[derive(Debug, Default)]
+pub(super) struct Agreement {
+    /// What it says otherwise than the format, as phrases.
+    contradictions: Vec<String>,
+    /// What it does not say and the format takes for granted, as phrases.
+    assumed: Vec<String>,
+    /// The unit that it says its times have.
+    pub(super) time_unit: Option<TimeUnit>,
+    /// Whether its names are those of the columns of the other lines.
+    pub(super) is_aligned: bool,
+}
+
+impl Agreement {
+    /// What the header line says otherwise than the format, as a list, if it does.
+    pub(super) fn contradictions(&self) -> Option<String> {
+        (!self.contradictions.is_empty()).then(|| self.contradictions.join("; "))
+    }
+
+    /// What the format takes for granted, as a list, if it does.
+    pub(super) fn assumed(&self) -> Option<String> {
+        (!self.assumed.is_empty()).then(|| text::listed(&self.assumed))
+    }
+}
+
+/// Holds the first of these lines, if it is a header line, against the columns of the format that the others have.
+pub(super) fn agreement(lines: &[String], format: &'static str, layout: &Layout, columns: &Columns) -> Agreement {
+    let mut found = Agreement { is_aligned: true, ..Agreement::default() };
+    let Some(line) = lines.first().filter(|line| columns::looks_like_header(line)) else { return found };
+    let titles = columns::header_names(line);
+    let names: Vec<Name> = titles.iter().map(|title| header::read(title)).collect();
+    let named = Role::ALL.into_iter().filter(|role| names.iter().any(|name| name.is == Is::Role(*role))).count();
+    found.is_aligned = titles.len() == layout.names.len() || layout.open_ended && titles.len() > layout.names.len();
+    // A sentence before the trace names next to nothing, and a comment that names some of it is no header line.
+    if line.starts_with('#') && named < 3 || !found.is_aligned && (line.starts_with('#') || named < 2) {
+        return found;
+    }
+    if !found.is_aligned {
+        let (names, columns) = (titles.len(), layout.names.len());
+        found.contradictions.push(format!("it has {names} names, and a line of {format} has {columns} columns"));
+        return found;
+    }
+    found.time_unit = columns.place(Role::Time).and_then(|place| match names[place].unit {
+        Some(Unit::Time(unit)) => Some(unit),
+        _ => None,
+    });
+    for (index, own) in layout.names.iter().enumerate() {
+        let said = Said { number: index + 1, title: &titles[index], name: &names[index], format, own };
+        // Where the names of a role stand elsewhere as well, the format's column is the one.
+        let stands_elsewhere = |role: Role| columns.place(role).is_none_or(|place| names[place].is != Is::Role(role));
+        match (columns.role_at(index), said.name.is) {
+            (Some(role), Is::Role(named)) if named != role => found.contradictions.push(said.misplaced()),
+            (Some(_), Is::Other) => found.contradictions.push(said.misplaced()),
+            (Some(role), _) => said.hold(role, columns, &mut found),
+            (None, Is::Role(named)) if stands_elsewhere(named) => found.contradictions.push(said.misplaced()),
+            (None, _) => {}
+        }
+    }
+    found
+}
+
+/// One name of a header line, and what the format has in its place.
+struct Said<'a> {
+    number: usize,
+    title: &'a str,
+    name: &'a Name,
+    format: &'static str,
+    own: &'a str,
+}
+
+impl Said<'_> {
+    fn misplaced(&self) -> String {
+        format!("column {}, {}, is where {} has {}", self.number, text::quoted(self.title), self.format, self.own)
+    }
+
+    /// Holds the unit and the codes of a column that may have this role.
+    fn hold(&self, role: Role, columns: &Columns, found: &mut Agreement) {
+        let Self { number, name, format, own, .. } = self;
+        let title = text::quoted(self.title);
+        let other_unit = match (role, name.unit) {
+            (_, None) => None,
+            (Role::Time, Some(unit)) => {
+                columns.time_unit.map(TimeUnit::name).filter(|own| !matches!(unit, Unit::Time(unit) if unit.name() == *own))
+            }
+            (Role::Lba, Some(unit)) => columns.lba_unit.filter(|own| !is_in(unit, *own)).map(AddressUnit::name),
+            (Role::Len, Some(unit)) => columns.len_unit.filter(|own| !is_in(unit, *own)).map(AddressUnit::name),
+            (Role::Op | Role::Device | Role::Flush, Some(_)) => return found.contradictions.push(self.misplaced()),
+        };
+        if let (Some(unit), Some(own_unit)) = (name.unit, other_unit) {
+            found.contradictions.push(format!("column {number}, {title}, is in {unit}, and {own} of {format} in {own_unit}"));
+        }
+        let reads = |code| columns.codes.as_ref().is_some_and(|codes| codes.op(code) == Some(Op::Read));
+        let own_code = if reads("1") { "1" } else { "0" };
+        match name.read_code.filter(|_| role == Role::Op && columns.codes.is_some()) {
+            Some(code) if !reads(code) => {
+                found.contradictions.push(format!("in column {number}, {title}, {code} is a read, and in {own} of {format} {own_code} is"));
+            }
+            _ => {}
+        }
+        if is_same(self.title, own) {
+            return;
+        }
+        if name.is == Is::Unknown && name.unit.is_none() {
+            found.assumed.push(format!("{title} is its {}", role.name()));
+        }
+        if role == Role::Op && name.read_code.is_none() && columns.codes.is_some() {
+            found.assumed.push(format!("{own_code} in {title} is a read"));
+        }
+        if role == Role::Len && name.unit == Some(Unit::Blocks) {
+            found.assumed.push(format!("{title} counts blocks of 512 bytes"));
+        }
+    }
+}
+
+fn is_in(unit: Unit, own: AddressUnit) -> bool {
+    match unit {
+        Unit::Space(unit) => unit == own,
+        Unit::Blocks => own == AddressUnit::Sectors,
+        Unit::Time(_) | Unit::Pages | Unit::Sized(_) => false,
+    }
+}
+
+/// Whether two names differ by nothing but capitals and what is between their words.
+fn is_same(title: &str, own: &str) -> bool {
+    let letters = |name: &str| name.chars().filter(|letter| letter.is_alphanumeric()).flat_map(char::to_lowercase).collect::<String>();
+    letters(title) == letters(own)
+}
