@@ -13,14 +13,14 @@ use tinytail_config::ConfigError;
 use tinytail_core::design::Design;
 use tinytail_core::device::{AgeingMethod, Device};
 use tinytail_core::drive::Drive;
-use tinytail_core::host::{Arrival, CommandKind};
+use tinytail_core::host::CommandKind;
 use tinytail_core::policy::gc_gate::free::Free;
 use tinytail_core::policy::gc_trigger::watermark::Watermark;
 use tinytail_core::policy::{GcGatePolicy, GcTriggerPolicy};
 use tinytail_metrics::Metrics;
 use tinytail_metrics::log::Log;
 use tinytail_metrics::series::WINDOWS;
-use tinytail_workload::{SourceContext, TRACES_VARIABLE, TraceOptions, Workload};
+use tinytail_workload::{Arrival, SourceContext, TRACES_VARIABLE, TraceOptions, Workload};
 
 mod large;
 

@@ -2,10 +2,9 @@
 
 use crate::control::Control;
 use tinytail_core::drive::Drive;
-use tinytail_core::host::Arrival;
 use tinytail_core::observe::Observer;
 use tinytail_core::units::{Ns, SECOND, TIME_MAX};
-use tinytail_workload::{Pacing, Source, Streams, Timing, WorkloadError};
+use tinytail_workload::{Arrival, Pacing, Source, Streams, Timing, WorkloadError};
 
 mod bursts;
 mod threads;

@@ -23,7 +23,7 @@ use tinytail_core::design::{Adjustment, Design};
 use tinytail_core::device::Device;
 use tinytail_core::drive::Drive;
 use tinytail_core::ftl::ageing::Aged;
-use tinytail_core::host::{Arrival, CommandKind};
+use tinytail_core::host::CommandKind;
 use tinytail_core::ids::{Lpn, NONE};
 use tinytail_core::observe::TrafficClass;
 use tinytail_core::policy::SuspendPolicy;
@@ -34,7 +34,7 @@ use tinytail_metrics::series::{WINDOWS, WINDOWS_MAX};
 use tinytail_metrics::timeline::{Timeline, TimelineError, WantedTimeline};
 use tinytail_metrics::{Measures, Metrics};
 use tinytail_workload::{
-    InputKind, Note, Pacing, Reading, Source, SourceContext, Streams, TraceOptions, Transform, Workload, WorkloadError,
+    Arrival, InputKind, Note, Pacing, Reading, Source, SourceContext, Streams, TraceOptions, Transform, Workload, WorkloadError,
 };
 
 /// What a run of one design needs.

@@ -3,13 +3,13 @@
 use proptest::prelude::*;
 
 use tinytail_core::drive::Drive;
-use tinytail_core::host::{Arrival, Command, CommandKind};
+use tinytail_core::host::{Command, CommandKind};
 use tinytail_core::observe::{Completion, Observer, RequestAttribution};
 use tinytail_core::units::{MS, Ns};
 use tinytail_simulator::catalog;
 use tinytail_simulator::control::Control;
 use tinytail_simulator::play::{Ending, play, play_streams};
-use tinytail_workload::{Pacing, Source, Streams, WorkloadError};
+use tinytail_workload::{Arrival, Pacing, Source, Streams, WorkloadError};
 
 /// Keeps every completion.
 #[derive(Default)]

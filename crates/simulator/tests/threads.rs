@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use tinytail_core::device::Device;
 use tinytail_core::drive::Drive;
-use tinytail_core::host::{Arrival, Command, CommandKind};
+use tinytail_core::host::{Command, CommandKind};
 use tinytail_core::observe::{Completion, Observer, RequestAttribution};
 use tinytail_core::units::{MS, Ns, US};
 use tinytail_simulator::catalog;
@@ -12,7 +12,7 @@ use tinytail_simulator::control::Control;
 use tinytail_simulator::outcome::FindingCode;
 use tinytail_simulator::play::{Ending, play, play_streams};
 use tinytail_simulator::run::{RunError, Spec, run};
-use tinytail_workload::{Pacing, Pulses, Source, SourceContext, Stream, Streams, Timing, TraceOptions, Workload, WorkloadError};
+use tinytail_workload::{Arrival, Pacing, Pulses, Source, SourceContext, Stream, Streams, Timing, TraceOptions, Workload, WorkloadError};
 
 /// Keeps every completion.
 #[derive(Default)]

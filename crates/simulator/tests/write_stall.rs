@@ -2,14 +2,14 @@
 
 use tinytail_core::device::Device;
 use tinytail_core::drive::Drive;
-use tinytail_core::host::{Arrival, Command, CommandKind};
+use tinytail_core::host::{Command, CommandKind};
 use tinytail_core::observe::{Completion, Observer, RequestAttribution};
 use tinytail_core::units::US;
 use tinytail_simulator::catalog;
 use tinytail_simulator::control::{Control, WRITE_STALL_S};
 use tinytail_simulator::play::{Ending, play_streams};
 use tinytail_simulator::settings::Settings;
-use tinytail_workload::{Pacing, Source, Stream, Streams, Timing, WorkloadError};
+use tinytail_workload::{Arrival, Pacing, Source, Stream, Streams, Timing, WorkloadError};
 
 struct Unobserved;
 

@@ -5,13 +5,13 @@ use std::ops::Range;
 
 use roaring::RoaringTreemap;
 use serde::Serialize;
-use tinytail_core::host::{Arrival, Command, CommandKind};
+use tinytail_core::host::{Command, CommandKind};
 use tinytail_core::units::SECTOR_BYTES;
 
 use crate::burstiness::Burstiness;
 use crate::error::WorkloadError;
 use crate::locality::{Locality, LocalitySummary};
-use crate::source::Source;
+use crate::source::{Arrival, Source};
 use crate::trace::units::{AddressUnit, OpCodes, TimeUnit};
 use crate::trace::{Columns, Compression};
 use crate::transform::BurstSummary;

@@ -1,9 +1,9 @@
 //! Writes that are marked as critical.
 
-use tinytail_core::host::{Arrival, CommandKind};
+use tinytail_core::host::CommandKind;
 
 use crate::error::WorkloadError;
-use crate::source::{Note, Source};
+use crate::source::{Arrival, Note, Source};
 
 /// Every write marked as critical.
 pub(crate) struct CriticalWrites {

@@ -40,7 +40,7 @@ pub use file::SECTIONS;
 pub use locality::{Hottest, LocalitySummary};
 pub use read::read_text;
 pub use reading::{Reading, Seen, Watch};
-pub use source::{Fitted, Note, Reached, Source, SourceContext};
+pub use source::{Arrival, Fitted, Note, Reached, Source, SourceContext};
 pub use streams::{Pacing, Pulses, Stream, Streams, Timing};
 pub use trace::units::{AddressUnit, DeviceName, Event, OpCodes, TimeUnit};
 pub use trace::{Columns, Trace, TraceOptions};

@@ -1,10 +1,9 @@
 //! Parts of a stream: its first requests, so many sectors of it, those within a time.
 
-use tinytail_core::host::Arrival;
 use tinytail_core::units::Ns;
 
 use crate::error::WorkloadError;
-use crate::source::{Note, Source};
+use crate::source::{Arrival, Note, Source};
 
 /// A stream cut off after some requests.
 pub(crate) struct Limited {

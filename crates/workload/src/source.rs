@@ -1,8 +1,20 @@
 //! A stream of requests.
 
-use tinytail_core::host::Arrival;
+use tinytail_core::host::Command;
+use tinytail_core::units::Ns;
 
 use crate::error::WorkloadError;
+
+/// A command, the time at which the host issues it, and by which queue.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Arrival {
+    /// When the host issues it. Ignored in closed loop, where a command is issued when another completes.
+    pub at: Ns,
+    /// The command.
+    pub command: Command,
+    /// What of the host issues it, such as a thread; modulo the number of queues it is the device queue.
+    pub queue: u32,
+}
 
 /// Requests, in the order in which the host issues them. Arrivals come in batches, so that the cost of a call is spread and
 /// the caller can look ahead.

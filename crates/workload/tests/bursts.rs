@@ -4,9 +4,8 @@ use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 
 use crate::support::Folder;
-use tinytail_core::host::Arrival;
 use tinytail_workload::{
-    BurstGap, MeanGap, Pacing, SourceContext, Trace, TraceOptions, Transform, Workload, WorkloadError, check_file, describe,
+    Arrival, BurstGap, MeanGap, Pacing, SourceContext, Trace, TraceOptions, Transform, Workload, WorkloadError, check_file, describe,
 };
 
 const DRIVE: SourceContext = SourceContext { logical_sectors: 1 << 50, mapped_sectors: 1 << 30 };

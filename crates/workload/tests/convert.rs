@@ -3,9 +3,8 @@
 use std::path::{Path, PathBuf};
 
 use proptest::prelude::*;
-use tinytail_core::host::Arrival;
 use tinytail_workload::{
-    Fit, InputKind, Pacing, Source, SourceContext, Trace, TraceOptions, Transform, Workload, WorkloadError, check_file, describe,
+    Arrival, Fit, InputKind, Pacing, Source, SourceContext, Trace, TraceOptions, Transform, Workload, WorkloadError, check_file, describe,
 };
 
 /// A folder of its own for one test, removed at its end.

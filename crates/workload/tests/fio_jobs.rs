@@ -4,10 +4,10 @@ use std::collections::HashMap;
 use std::path::PathBuf;
 
 use tempfile::TempDir;
-use tinytail_core::host::{Arrival, CommandKind};
+use tinytail_core::host::CommandKind;
 use tinytail_core::units::{MS, SECOND, US};
 use tinytail_workload::{
-    InputKind, Pacing, SourceContext, Stream, Timing, TraceOptions, Workload, WorkloadError, check_file, describe, list,
+    Arrival, InputKind, Pacing, SourceContext, Stream, Timing, TraceOptions, Workload, WorkloadError, check_file, describe, list,
 };
 
 const DRIVE: SourceContext = SourceContext { logical_sectors: 1 << 22, mapped_sectors: 1 << 20 };

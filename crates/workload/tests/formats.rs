@@ -2,9 +2,9 @@
 
 use crate::support::{DRIVE, Folder, cases, gzip, message, microseconds, options, play, read, write, zstd};
 use proptest::prelude::*;
-use tinytail_core::host::{Arrival, Command, CommandKind};
+use tinytail_core::host::{Command, CommandKind};
 use tinytail_core::units::{MS, SECOND, US};
-use tinytail_workload::{AddressUnit, Event, Pacing, SourceContext, TimeUnit, Trace, TraceOptions, Workload, WorkloadError};
+use tinytail_workload::{AddressUnit, Arrival, Event, Pacing, SourceContext, TimeUnit, Trace, TraceOptions, Workload, WorkloadError};
 
 fn none() -> TraceOptions {
     options(None)

@@ -2,9 +2,9 @@
 
 use std::path::PathBuf;
 
-use tinytail_core::host::{Arrival, CommandKind};
+use tinytail_core::host::CommandKind;
 use tinytail_workload::{
-    CheckedClaim, InputKind, Pacing, SourceContext, TraceOptions, Workload, WorkloadError, check_file, describe, list,
+    Arrival, CheckedClaim, InputKind, Pacing, SourceContext, TraceOptions, Workload, WorkloadError, check_file, describe, list,
 };
 
 /// A drive of 256 GiB of which an eighth holds data.

@@ -2,9 +2,9 @@
 
 use std::path::PathBuf;
 
-use tinytail_core::host::{Arrival, CommandKind};
+use tinytail_core::host::CommandKind;
 use tinytail_core::units::{Ns, SECOND};
-use tinytail_workload::{SourceContext, TraceOptions, Workload, WorkloadError, check_file, describe};
+use tinytail_workload::{Arrival, SourceContext, TraceOptions, Workload, WorkloadError, check_file, describe};
 
 /// A drive of 256 GiB of which an eighth holds data.
 const DRIVE: SourceContext = SourceContext { logical_sectors: 1 << 29, mapped_sectors: 1 << 26 };

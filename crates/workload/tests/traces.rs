@@ -6,9 +6,8 @@ use std::sync::Arc;
 
 use crate::support::{DRIVE, Folder, cases, gzip, message, microseconds, options, play, play_on, read, write, zstd};
 use proptest::prelude::*;
-use tinytail_core::host::Arrival;
 use tinytail_core::units::{MS, SECOND, US};
-use tinytail_workload::{Pacing, Reading, SourceContext, TimeUnit, Trace, TraceOptions, Workload, WorkloadError};
+use tinytail_workload::{Arrival, Pacing, Reading, SourceContext, TimeUnit, Trace, TraceOptions, Workload, WorkloadError};
 
 const LINES: &str = "100 0 8 16 1\n1100 0 800 1 0\n1100 0 24 8 1\n";
 

@@ -2,10 +2,11 @@
 
 use std::path::{Path, PathBuf};
 
-use tinytail_core::host::{Arrival, CommandKind};
+use tinytail_core::host::CommandKind;
 use tinytail_core::units::{SECOND, TIME_MAX};
 use tinytail_workload::{
-    Characteristics, InputKind, Pacing, SourceContext, TraceOptions, Transform, Workload, WorkloadError, check_file, describe, list,
+    Arrival, Characteristics, InputKind, Pacing, SourceContext, TraceOptions, Transform, Workload, WorkloadError, check_file, describe,
+    list,
 };
 
 /// A drive of 256 GiB of which an eighth holds data.

@@ -1,7 +1,5 @@
 //! What a host asks of the drive.
 
-use crate::units::Ns;
-
 pub(crate) mod completion;
 pub(crate) mod job;
 mod jobs;
@@ -40,15 +38,4 @@ pub struct Command {
     pub sectors: u32,
     /// Of a write, that the host waits for it: a hint to give it a fast page, which drives with late-bound allocation heed.
     pub critical: bool,
-}
-
-/// A command, the time at which the host issues it, and by which queue.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Arrival {
-    /// When the host issues it. Ignored in closed loop, where a command is issued when another completes.
-    pub at: Ns,
-    /// The command.
-    pub command: Command,
-    /// What of the host issues it, such as a thread; modulo the number of queues it is the device queue.
-    pub queue: u32,
 }

@@ -3,10 +3,9 @@
 use super::{Ahead, BATCH, Ending, STANDSTILL, TIME_MARGIN, Watch, too_late, unread};
 use crate::control::Control;
 use tinytail_core::drive::Drive;
-use tinytail_core::host::Arrival;
 use tinytail_core::observe::{Completion, Observer};
 use tinytail_core::units::{Ns, TIME_MAX};
-use tinytail_workload::{Source, WorkloadError};
+use tinytail_workload::{Arrival, Source, WorkloadError};
 
 /// The burst at hand.
 struct Burst {

@@ -5,10 +5,9 @@ use std::collections::VecDeque;
 use super::{Ahead, BATCH, Ending, STANDSTILL, Watch, too_late, unread};
 use crate::control::Control;
 use tinytail_core::drive::Drive;
-use tinytail_core::host::Arrival;
 use tinytail_core::observe::{Completion, Observer};
 use tinytail_core::units::{Ns, TIME_MAX};
-use tinytail_workload::{Pacing, Streams, WorkloadError};
+use tinytail_workload::{Arrival, Pacing, Streams, WorkloadError};
 
 /// A stream and what of it is outstanding.
 struct Thread<'a> {

@@ -1,6 +1,6 @@
 //! The streams of requests made by rule.
 
-use tinytail_core::host::{Arrival, Command, CommandKind};
+use tinytail_core::host::{Command, CommandKind};
 use tinytail_core::units::TIME_MAX;
 
 use super::addresses::{HotCold, Places, Sequential, Shuffled, Uniform};
@@ -11,7 +11,7 @@ use crate::critical::CriticalWrites;
 use crate::error::WorkloadError;
 use crate::limit::{Between, LimitedSectors};
 use crate::random::{Chance, Random, Weighted};
-use crate::source::Source;
+use crate::source::{Arrival, Source};
 
 /// A range of addresses of a drive.
 #[derive(Clone, Copy)]

@@ -9,14 +9,14 @@
 //! A flow that sweeps goes through its regions in order instead, in chunks, several of them side by side.
 
 use rustc_hash::FxHashMap;
-use tinytail_core::host::{Arrival, Command, CommandKind};
+use tinytail_core::host::{Command, CommandKind};
 use tinytail_core::units::{Ns, SECOND, SECTOR_BYTES};
 
 use super::bursts::Bursts;
 use super::sweep::Sweep;
 use crate::error::WorkloadError;
 use crate::random::{Chance, Random, Weighted};
-use crate::source::Source;
+use crate::source::{Arrival, Source};
 
 /// Runs start and end at multiples of 4 KiB; a run that does not end there is not continued.
 const PAGE_SECTORS: u64 = 4096 / SECTOR_BYTES as u64;

@@ -40,13 +40,13 @@ use std::path::Path;
 
 use rustc_hash::FxHashMap;
 use serde::{Deserialize, Serialize};
-use tinytail_core::host::{Arrival, Command};
+use tinytail_core::host::Command;
 use tinytail_core::units::{SECTOR_BYTES, TIME_MAX};
 
 use crate::characteristics::{CharacteristicsSummary, DeviceInfo, TraceInfo, measure};
 use crate::error::WorkloadError;
 use crate::reading::{Reading, TraceContent};
-use crate::source::Source;
+use crate::source::{Arrival, Source};
 use crate::text;
 use crate::transform::BurstSummary;
 pub use columns::Columns;

@@ -6,14 +6,14 @@
 //! is the mean time between the requests of a trace.
 
 use serde::{Deserialize, Serialize};
-use tinytail_core::host::{Arrival, CommandKind};
+use tinytail_core::host::CommandKind;
 use tinytail_core::units::{Ns, SECOND};
 
 use super::window::Window;
 use super::{Opener, nanoseconds};
 use crate::characteristics::pages_of;
 use crate::error::WorkloadError;
-use crate::source::{Note, Source};
+use crate::source::{Arrival, Note, Source};
 use crate::text;
 
 /// Requests that are taken from a source at a time.

@@ -1,9 +1,7 @@
 //! Several streams as one, in order of time.
 
-use tinytail_core::host::Arrival;
-
 use crate::error::WorkloadError;
-use crate::source::{Note, Source};
+use crate::source::{Arrival, Note, Source};
 
 /// Requests that are taken from a stream at a time.
 const BATCH: usize = 64;

@@ -4,11 +4,11 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use serde::{Deserialize, Serialize};
-use tinytail_core::host::{Arrival, Command, CommandKind};
+use tinytail_core::host::{Command, CommandKind};
 use tinytail_core::units::{SECTOR_BYTES, TIME_MAX};
 
 use crate::error::WorkloadError;
-use crate::source::{Fitted, Note, Reached, Source};
+use crate::source::{Arrival, Fitted, Note, Reached, Source};
 use crate::text;
 
 /// Addresses are folded at a multiple of this, so that requests stay as aligned as they were.

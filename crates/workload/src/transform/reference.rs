@@ -1,7 +1,8 @@
 //! The transforms once more, as plainly as they are described, on lists: what the streams are held against.
 
+use crate::source::Arrival;
 use proptest::prelude::*;
-use tinytail_core::host::{Arrival, Command, CommandKind};
+use tinytail_core::host::{Command, CommandKind};
 use tinytail_core::units::SECTOR_BYTES;
 
 use super::testkit::{opener, read_all};

@@ -1,11 +1,10 @@
 //! A stream over and over, its times continuing.
 
-use tinytail_core::host::Arrival;
 use tinytail_core::units::Ns;
 
 use super::Opener;
 use crate::error::WorkloadError;
-use crate::source::{Note, Source};
+use crate::source::{Arrival, Note, Source};
 
 /// How long a stream is repeated.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

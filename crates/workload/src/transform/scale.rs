@@ -1,10 +1,9 @@
 //! Times, or sizes, multiplied.
 
-use tinytail_core::host::Arrival;
 use tinytail_core::units::Ns;
 
 use crate::error::WorkloadError;
-use crate::source::{Note, Source};
+use crate::source::{Arrival, Note, Source};
 
 /// Every time multiplied by a factor, down to a nanosecond. Times beyond 64 bits become the latest.
 pub(crate) struct ScaledTime {

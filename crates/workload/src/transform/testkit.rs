@@ -2,12 +2,12 @@
 
 use std::sync::Arc;
 
-use tinytail_core::host::{Arrival, Command, CommandKind};
+use tinytail_core::host::{Command, CommandKind};
 use tinytail_core::units::Ns;
 
 use super::Opener;
 use crate::error::WorkloadError;
-use crate::source::Source;
+use crate::source::{Arrival, Source};
 
 /// Requests that are given as they are.
 struct Given {

@@ -2,7 +2,6 @@
 
 use std::sync::Arc;
 
-use tinytail_core::host::Arrival;
 use tinytail_core::units::SECTOR_BYTES;
 
 use super::bursts::{self, BurstSummary};
@@ -12,7 +11,7 @@ use super::{Merged, Opener, Prepared, Transform};
 use crate::characteristics::{TraceInfo, measure};
 use crate::error::WorkloadError;
 use crate::limit::Limited;
-use crate::source::{Note, Source};
+use crate::source::{Arrival, Note, Source};
 use crate::synthetic::profile::Profile;
 use crate::text;
 use crate::trace::Trace;

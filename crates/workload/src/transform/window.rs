@@ -1,11 +1,10 @@
 //! A part of the recorded time: a window, or the busiest one of a given length.
 
-use tinytail_core::host::Arrival;
 use tinytail_core::units::Ns;
 
 use super::Opener;
 use crate::error::WorkloadError;
-use crate::source::{Note, Source};
+use crate::source::{Arrival, Note, Source};
 
 /// Requests that are taken from a source at a time.
 const BATCH: usize = 256;
