@@ -35,7 +35,7 @@ impl Source for Given {
 fn played(bursts: &[(Ns, Vec<(bool, u64)>)], offset_ns: Ns, design: &str) -> Vec<Completion> {
     let request = |at: Ns, (writes, page): (bool, u64)| {
         let kind = if writes { CommandKind::Write } else { CommandKind::Read };
-        Arrival { at, command: Command { kind, sector: page * 8, sectors: 8, critical: false }, queue: 0 }
+        Arrival { at, command: Command { kind, sector: page * 8, sectors: 8, critical: false }, queue: 0, latency_ns: None }
     };
     let requests: Vec<Arrival> = bursts.iter().flat_map(|(at, pages)| pages.iter().map(|&page| request(*at, page))).collect();
     let device = catalog::device("ttflash-small").unwrap();
@@ -121,9 +121,15 @@ fn what_cannot_be_read_on_ends_the_run_in_its_own_way() {
     let device = catalog::device("ttflash-small").unwrap();
     let changed = WorkloadError::Changed { path: "t".into(), what: "it was written to".into() };
     for pacing in [Pacing::Open, Pacing::Bursts, Pacing::Closed { depth: 4 }] {
-        for first in
-            [None, Some(Arrival { at: 0, command: Command { kind: CommandKind::Read, sector: 0, sectors: 8, critical: false }, queue: 0 })]
-        {
+        for first in [
+            None,
+            Some(Arrival {
+                at: 0,
+                command: Command { kind: CommandKind::Read, sector: 0, sectors: 8, critical: false },
+                queue: 0,
+                latency_ns: None,
+            }),
+        ] {
             let ending = |error: &WorkloadError| {
                 let mut drive = Drive::new(&device, catalog::design("base").unwrap(), true, Log::default()).unwrap();
                 let mut streams = Streams::one(Box::new(Broken(first, error.clone())), pacing);

@@ -44,6 +44,7 @@ impl Source for Steps {
                 at: self.given * self.gap_ns,
                 command: Command { kind: self.kind, sector, sectors: 8, critical: false },
                 queue: self.queue,
+                latency_ns: None,
             });
             self.given += 1;
         }

@@ -29,7 +29,12 @@ impl Source for Pages {
         let count = limit.min((self.requests - self.given) as usize);
         for _ in 0..count {
             let sector = self.given * 7919 % 40_000 * 8;
-            out.push(Arrival { at: 0, command: Command { kind: self.kind, sector, sectors: 8, critical: false }, queue: 0 });
+            out.push(Arrival {
+                at: 0,
+                command: Command { kind: self.kind, sector, sectors: 8, critical: false },
+                queue: 0,
+                latency_ns: None,
+            });
             self.given += 1;
         }
         Ok(count)

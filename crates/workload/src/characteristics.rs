@@ -345,7 +345,7 @@ mod tests {
     fn summary(requests: &[(Ns, CommandKind, u64, u32)]) -> CharacteristicsSummary {
         let mut characteristics = Characteristics::default();
         for &(at, kind, sector, sectors) in requests {
-            characteristics.add(&Arrival { at, command: Command { kind, sector, sectors, critical: false }, queue: 0 });
+            characteristics.add(&Arrival { at, command: Command { kind, sector, sectors, critical: false }, queue: 0, latency_ns: None });
         }
         characteristics.summary()
     }

@@ -14,6 +14,8 @@ pub struct Arrival {
     pub command: Command,
     /// What of the host issues it, such as a thread; modulo the number of queues it is the device queue.
     pub queue: u32,
+    /// How long it took when it was recorded, if that is known. It changes nothing.
+    pub latency_ns: Option<Ns>,
 }
 
 /// Requests, in the order in which the host issues them. Arrivals come in batches, so that the cost of a call is spread and

@@ -1,6 +1,6 @@
 //! Traces of every format from file to request: order, devices, events, closed loop, archives, binary records.
 
-use crate::support::{DRIVE, Folder, cases, gzip, message, microseconds, options, play, read, write, zstd};
+use crate::support::{DRIVE, Folder, cases, gzip, message, microseconds, options, play, read, took, write, zstd};
 use proptest::prelude::*;
 use tinytail_core::host::{Command, CommandKind};
 use tinytail_core::units::{MS, SECOND, US};
@@ -23,15 +23,19 @@ fn texts() -> Vec<(&'static str, &'static str, Vec<Arrival>)> {
         (
             "systor",
             "Timestamp,Response,IOType,LUN,Offset,Size\n10.000001000,0.1,W,0,4096,4096\n10.000002000,0.1,R,0,0,512\n",
-            vec![write(0, 8, 8), read(US, 0, 1)],
+            vec![took(100 * MS, write(0, 8, 8)), took(100 * MS, read(US, 0, 1))],
         ),
         ("fiu", "7000 1 nfsd 8 8 W 6 0 ab\n8000 1 nfsd 16 1 R 6 0 ab\n", vec![write(0, 8, 8), read(US, 16, 1)]),
         (
             "wiscsee",
             "1 D write 4096 4096 0.000001 0 True\n0 C write 4096 4096 0.0000015 0 True\n1 D read 0 512 0.000002 0 True\n",
-            vec![write(0, 8, 8), read(US, 0, 1)],
+            vec![took(500, write(0, 8, 8)), read(US, 0, 1)],
         ),
-        ("flashnet", "0.000,9,0,4096,4096,0.1,4096\n0.001,9,1,512,0,0.1,512\n", vec![write(0, 8, 8), read(US, 0, 1)]),
+        (
+            "flashnet",
+            "0.000,9,0,4096,4096,0.1,4096\n0.001,8,1,512,0,0.1,512\n",
+            vec![took(9 * US, write(0, 8, 8)), took(8 * US, read(US, 0, 1))],
+        ),
         (
             "fio3",
             "fio version 3 iolog\n0 /f add\n0 /f open\n7 /f write 4096 4096\n8 /f read 0 512\n9 /f sync 0 0\n10 /f close\n",
@@ -40,17 +44,36 @@ fn texts() -> Vec<(&'static str, &'static str, Vec<Arrival>)> {
         (
             "blkparse",
             "  8,0    1        1     0.000000000   5  Q   W 8 + 8 [x]\n  8,0    1        2     0.000001000   5  D   W 8 + 8 [x]\n  \
-             8,0    1        3     0.000002000   5  D  RS 16 + 1 [x]\nCPU0 (8,0):\n Reads Queued:           0,        0KiB\n",
-            vec![write(0, 8, 8), read(US, 16, 1)],
+             8,0    1        3     0.000002000   5  D  RS 16 + 1 [x]\n  8,0    1        4     0.000009000   5  C   W 8 + 8 [0]\n\
+             CPU0 (8,0):\n Reads Queued:           0,        0KiB\n",
+            vec![took(8 * US, write(0, 8, 8)), read(US, 16, 1)],
         ),
         (
             "etw",
             "BeginHeader\r\nDiskWrite, TimeStamp, Process Name ( PID), ThreadID, IrpPtr, ByteOffset, IOSize, ElapsedTime, DiskNum\r\n\
              DiskRead, TimeStamp, Process Name ( PID), ThreadID, IrpPtr, ByteOffset, IOSize, ElapsedTime, DiskNum\r\nEndHeader\r\n\
              DiskWrite, 100, p (1), 1, 0xff, 0x1000, 0x1000, 90, 0\r\nDiskRead, 101, p (1), 1, 0xff, 0x0, 0x200, 90, 0\r\n",
-            vec![write(0, 8, 8), read(US, 0, 1)],
+            vec![took(90 * US, write(0, 8, 8)), took(90 * US, read(US, 0, 1))],
         ),
     ]
+}
+
+/// The events of one request, whose latency is that from the event that is asked for, and of two that become one.
+const EVENTS: &str = "8,0 1 1 0.000000000 5 Q W 8 + 8 [x]\n8,0 1 2 0.000001000 5 I W 8 + 8 [x]\n8,0 1 3 0.000002000 5 D W 8 + 8 [x]\n\
+                      8,0 1 4 0.000003000 5 Q R 80 + 8 [x]\n8,0 1 5 0.000004000 5 Q R 88 + 8 [x]\n8,0 1 6 0.000005000 5 M R 88 + 8 [x]\n\
+                      8,0 1 7 0.000006000 5 D R 80 + 16 [x]\n8,0 1 8 0.000007000 0 C W 8 + 8 [0]\n8,0 1 9 0.000009000 0 C R 80 + 16 [0]\n";
+
+#[test]
+fn a_latency_is_that_from_the_event_that_is_played() {
+    let folder = Folder::new("from-the-event");
+    let path = folder.file("t", EVENTS);
+    let played = |event| play(&path, &TraceOptions { event, ..none() }).unwrap();
+    let issued = [took(5 * US, write(0, 8, 8)), took(3 * US, read(4 * US, 80, 16))];
+    assert_eq!(played(None), issued);
+    assert_eq!(played(Some(Event::Issued)), issued);
+    assert_eq!(played(Some(Event::Inserted)), [took(6 * US, write(0, 8, 8))]);
+    let queued = [took(7 * US, write(0, 8, 8)), took(6 * US, read(3 * US, 80, 8)), took(5 * US, read(4 * US, 88, 8))];
+    assert_eq!(played(Some(Event::Queued)), queued);
 }
 
 #[test]
@@ -115,7 +138,8 @@ const LATE: &str = "Timestamp,Response,IOType,LUN,Offset,Size\n\
 fn lines_that_are_slightly_late_are_put_in_order_and_said() {
     let folder = Folder::new("late");
     let path = folder.file("t", LATE);
-    let expected = [read(0, 0, 1), write(300 * MS, 2, 1), read(300 * MS, 3, 1), read(500 * MS, 1, 1), read(600 * MS, 4, 1)];
+    let expected = [read(0, 0, 1), write(300 * MS, 2, 1), read(300 * MS, 3, 1), read(500 * MS, 1, 1), read(600 * MS, 4, 1)]
+        .map(|request| took(100 * MS, request));
     assert_eq!(play(&path, &none()).unwrap(), expected);
     let notes = notes(&path, &none());
     assert!(notes.contains("2 requests stand after later ones, by up to 0.20 s; all are played in the order"), "{notes}");
@@ -178,7 +202,7 @@ fn trims_are_played_and_measured() {
     let folder = Folder::new("trims");
     let path = folder.file("t", "fio version 3 iolog\n1 /a write 0 4096\n2 /a trim 0 8192\n3 /a sync\n");
     let trim = Command { kind: CommandKind::Trim, sector: 0, sectors: 16, critical: false };
-    assert_eq!(play(&path, &none()).unwrap(), [write(0, 0, 8), Arrival { at: US, command: trim, queue: 0 }]);
+    assert_eq!(play(&path, &none()).unwrap(), [write(0, 0, 8), Arrival { at: US, command: trim, queue: 0, latency_ns: None }]);
     let notes = notes(&path, &none());
     assert!(notes.contains("1 flush") && !notes.contains("trims"), "{notes}");
 }
@@ -357,14 +381,19 @@ fn nul_bytes_at_the_end_are_skipped_and_said() {
 #[test]
 fn names_of_columns_before_the_first_request_are_skipped_and_said() {
     let folder = Folder::new("headers");
-    for (lines, options) in [
-        ("Timestamp,Hostname,DiskNumber,Type,Offset,Size,ResponseTime\n128166391024154329,prxy,0,Write,4096,1024,1514\n", none()),
-        ("Timestamp,Response,IOType,LUN,Offset,Size\n1456095145.133076000,0.000806000,W,0,4096,1024\n", none()),
-        ("device_id,opcode,offset,length,timestamp\n419,W,4096,1024,1577808000000046\n", none()),
-        ("time device lba size op\n1 0 8 2 0\n", microseconds()),
+    for (lines, options, latency_us) in [
+        (
+            "Timestamp,Hostname,DiskNumber,Type,Offset,Size,ResponseTime\n128166391024154329,prxy,0,Write,4096,1024,1510\n",
+            none(),
+            Some(151),
+        ),
+        ("Timestamp,Response,IOType,LUN,Offset,Size\n1456095145.133076000,0.000806000,W,0,4096,1024\n", none(), Some(806)),
+        ("device_id,opcode,offset,length,timestamp\n419,W,4096,1024,1577808000000046\n", none(), None),
+        ("time device lba size op\n1 0 8 2 0\n", microseconds(), None),
     ] {
         let path = folder.file("t", lines);
-        assert_eq!(play(&path, &options).unwrap(), [write(0, 8, 2)], "{lines}");
+        let latency_ns = latency_us.map(|latency_us| latency_us * US);
+        assert_eq!(play(&path, &options).unwrap(), [Arrival { latency_ns, ..write(0, 8, 2) }], "{lines}");
         assert!(notes(&path, &options).contains("not played: 1 header line"), "{lines}");
         // Anywhere else they are faults.
         let path = folder.file("t", lines.lines().rev().collect::<Vec<_>>().join("\n"));

@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use crate::support::Folder;
+use tinytail_core::host::CommandKind;
 use tinytail_workload::{Event, Trace, TraceOptions, Workload};
 
 /// What the README says of a trace, and what must be given to read it.
@@ -122,6 +123,58 @@ fn recorded_traces_play_to_their_last_request() {
             }
         }
         assert_eq!(played, recorded.requests, "{}", recorded.name);
+    }
+}
+
+/// The latencies, in nanoseconds, of the reads or writes of a trace, in order; how many requests of the kind have none.
+fn latencies(path: &Path, kind: CommandKind) -> (Vec<u64>, usize) {
+    let workload = Workload::resolve(path.to_str().unwrap(), &TraceOptions::default()).unwrap();
+    let drive = tinytail_workload::SourceContext { logical_sectors: 1 << 50, mapped_sectors: 0 };
+    let mut source = workload.source(0, &drive, None).unwrap();
+    let mut arrivals = Vec::new();
+    while source.fill(&mut arrivals, 256).unwrap() > 0 {}
+    arrivals.retain(|arrival| arrival.command.kind == kind);
+    let mut found: Vec<u64> = arrivals.iter().filter_map(|arrival| arrival.latency_ns).collect();
+    found.sort_unstable();
+    let missing = arrivals.len() - found.len();
+    (found, missing)
+}
+
+/// p50, p95, p99 and p99.9 in whole microseconds: the README has those of the replays of Tencent's traces, for the others they
+/// were computed from the files by other means.
+#[test]
+fn recorded_latencies_are_as_the_readme_says() {
+    use CommandKind::{Read, Write};
+    for (name, kind, percentiles_us, missing) in [
+        ("tencent.cut.per_50k.most_rand_iops.537.trace", Read, [1416, 3609, 4777, 8950], 0),
+        ("tencent.cut.per_50k.most_rand_iops.537.trace", Write, [171, 1560, 2768, 10838], 0),
+        ("tencent.cut.per_50k.most_size_thpt.222.trace", Read, [1879, 4658, 7453, 10125], 0),
+        ("tencent.cut.per_50k.most_size_thpt.222.trace", Write, [603, 1754, 3827, 8791], 0),
+        ("tencent.cut.per_50k.rw_60_40.490.trace", Read, [1504, 3605, 5515, 11852], 0),
+        ("tencent.cut.per_50k.rw_60_40.490.trace", Write, [210, 1262, 2212, 3645], 0),
+        ("tencent.cut.per_50k.rw_65_35.211.trace", Read, [1486, 3461, 4901, 11458], 0),
+        ("tencent.cut.per_50k.rw_65_35.211.trace", Write, [168, 1221, 2070, 3026], 0),
+        ("hm_0.csv", Read, [116, 9224, 19204, 37063], 0),
+        ("hm_0.csv", Write, [112, 279, 389, 12737], 0),
+        ("prxy_sample.csv", Read, [787, 7089, 9523, 19254], 0),
+        ("MSNStorageFileServer-sample.csv", Read, [4518, 7180, 9251, 27387], 0),
+        ("MSNStorageFileServer-sample.csv", Write, [184, 454, 486, 497], 0),
+        ("systor17-traces-sample.csv", Read, [3675, 13150, 29275, 73935], 0),
+        ("systor17-traces-sample.csv", Write, [139, 1024, 1363, 1545], 0),
+        // Its completions stand before their requests here and there.
+        ("blkparseout_f2fs.txt", Read, [1338, 3056, 7340, 14322], 0),
+        ("blkparseout_f2fs.txt", Write, [1333, 55449, 61003, 64309], 0),
+        ("ssdtrace-sample", Read, [140, 232, 438, 2588], 0),
+        ("blkparse-events-for-ftlsim.sqlitewal-update.txt", Write, [150, 896, 947, 1034], 16),
+    ] {
+        let Some(path) = find(name) else { continue };
+        let (sorted, found_missing) = latencies(&path, kind);
+        let percentile = |share: f64| sorted[(share * sorted.len() as f64).ceil() as usize - 1] / 1_000;
+        let found_us = [0.5, 0.95, 0.99, 0.999].map(percentile);
+        // The README's are between the two requests that a percentile lies between.
+        let is_near = |(found, said): (u64, u64)| found.abs_diff(said) <= 1 + said / 500;
+        assert!(found_us.into_iter().zip(percentiles_us).all(is_near), "{name}, {kind:?}: {found_us:?} for {percentiles_us:?}");
+        assert_eq!(found_missing, missing, "{name}, {kind:?}");
     }
 }
 

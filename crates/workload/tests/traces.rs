@@ -4,7 +4,7 @@ use std::io::Write;
 use std::path::Path;
 use std::sync::Arc;
 
-use crate::support::{DRIVE, Folder, cases, gzip, message, microseconds, options, play, play_on, read, write, zstd};
+use crate::support::{DRIVE, Folder, cases, gzip, message, microseconds, options, play, play_on, read, took, write, zstd};
 use proptest::prelude::*;
 use tinytail_core::units::{MS, SECOND, US};
 use tinytail_workload::{Arrival, Pacing, Reading, SourceContext, TimeUnit, Trace, TraceOptions, Workload, WorkloadError};
@@ -134,7 +134,7 @@ fn the_format_is_found_and_everything_assumed_is_said() {
         assert!(notes.contains(part), "{part} in {notes}");
     }
     let msr = folder.file("m", "128166391024154329,prxy,0,Write,4096,1024,1514\n128166391024154339,prxy,0,Read,512,512,9\n");
-    assert_eq!(play(&msr, &options(None)).unwrap(), [write(0, 8, 2), read(US, 1, 1)]);
+    assert_eq!(play(&msr, &options(None)).unwrap(), [took(151_400, write(0, 8, 2)), took(900, read(US, 1, 1))]);
 }
 
 #[test]

@@ -259,6 +259,7 @@ impl<P: Places, C: Clock, S: Sizes> Source for Generator<P, C, S> {
                 at,
                 command: Command { kind, sector: self.offset_sectors + slot * self.align_sectors, sectors, critical: false },
                 queue: self.queue,
+                latency_ns: None,
             }
         }));
         self.random = random;
@@ -331,7 +332,7 @@ impl Source for Apart {
             let kind = kind(self.read, self.trim, self.random.bits());
             let extents = if kind == CommandKind::Read { &mut self.reads } else { &mut self.others };
             let (sector, sectors) = extents.next(&mut self.random);
-            out.push(Arrival { at, command: Command { kind, sector, sectors, critical: false }, queue: self.queue });
+            out.push(Arrival { at, command: Command { kind, sector, sectors, critical: false }, queue: self.queue, latency_ns: None });
         }
         check_time(&self.name, out, count)
     }

@@ -248,7 +248,7 @@ impl Flow {
     fn take(&mut self) -> Option<Arrival> {
         let at = self.at?;
         self.at = self.next_time(at);
-        Some(Arrival { at, command: self.command(), queue: self.queue })
+        Some(Arrival { at, command: self.command(), queue: self.queue, latency_ns: None })
     }
 
     /// Waits until the rate, integrated over time, makes up an exponential number of requests.

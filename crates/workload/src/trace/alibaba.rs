@@ -24,6 +24,7 @@ pub const FORMAT: Format = Format {
     op_codes: false,
     layout: Some(Layout { names: &NAMES, columns: "device,op,lba:bytes,len:bytes,time:us", ops: None, open_ended: false }),
     events: &[],
+    latency: |_| None,
     order: Order::RoughlyTime,
     reader: Reader::Lines { sniff, parser: |_| Box::new(Alibaba) },
 };
@@ -43,7 +44,7 @@ impl Parser for Alibaba {
         let address = Amount::new(words[2], AddressUnit::Bytes, column(2))?;
         let (sector, sectors) = fields::extent(address, Amount::new(words[3], AddressUnit::Bytes, column(3))?)?;
         let time_ns = fields::time_ns(words[4], TimeUnit::Microseconds, column(4))?;
-        Ok(Parsed::Request(Record { time_ns, device, op, sector, sectors }))
+        Ok(Parsed::Request(Record { time_ns, device, op, sector, sectors, latency_ns: None }))
     }
 }
 
@@ -59,7 +60,7 @@ mod tests {
 
     #[test]
     fn a_line_is_five_columns() {
-        let record = Record { time_ns: 1_577_808_000_000_046_000, device: 419, op: Op::Write, sector: 24, sectors: 8 };
+        let record = Record { time_ns: 1_577_808_000_000_046_000, device: 419, op: Op::Write, sector: 24, sectors: 8, latency_ns: None };
         assert_eq!(parse("419,W,12288,4096,1577808000000046"), Ok(Parsed::Request(record)));
     }
 

@@ -27,6 +27,7 @@ pub const FORMAT: Format = Format {
     op_codes: true,
     layout: Some(Layout { names: &NAMES, columns: "time,device,lba,len,op", ops: None, open_ended: false }),
     events: &[],
+    latency: |_| None,
     order: Order::Time,
     reader: Reader::Lines { sniff, parser: |settings| Box::new(Ascii::new(settings)) },
 };
@@ -63,7 +64,7 @@ impl Parser for Ascii {
         let (sector, sectors) = if op == Some(Op::Flush) { (0, 0) } else { fields::extent(address, size)? };
         let op =
             op.ok_or_else(|| Fault::new(column(4), words[4], format!("an operation code, {} (other codes can be given)", self.ops)))?;
-        Ok(Parsed::Request(Record { time_ns, device, op, sector, sectors }))
+        Ok(Parsed::Request(Record { time_ns, device, op, sector, sectors, latency_ns: None }))
     }
 }
 
@@ -84,7 +85,8 @@ mod tests {
 
     #[test]
     fn a_line_is_five_columns() {
-        let record = Parsed::Request(Record { time_ns: 979_000, device: 0, op: Op::Read, sector: 287_641_400, sectors: 128 });
+        let record =
+            Parsed::Request(Record { time_ns: 979_000, device: 0, op: Op::Read, sector: 287_641_400, sectors: 128, latency_ns: None });
         assert_eq!(parse("979 0 287641400 128 1"), Ok(record));
         assert_eq!(parse("  979\t0  287641400 128 1"), Ok(record));
     }
@@ -92,11 +94,12 @@ mod tests {
     #[test]
     fn units_and_codes_are_those_given() {
         let mut parser = parser(TimeUnit::Milliseconds, AddressUnit::Bytes, "write=W,read=R");
-        let record = Parsed::Request(Record { time_ns: 223_412_000, device: 2, op: Op::Write, sector: 6_170_600, sectors: 72 });
+        let record =
+            Parsed::Request(Record { time_ns: 223_412_000, device: 2, op: Op::Write, sector: 6_170_600, sectors: 72, latency_ns: None });
         assert_eq!(parser.parse("223.412 2 3159347200 36864 W"), Ok(record));
         assert_eq!(parser.parse("223.412 2 3159347200 36864 0").unwrap_err().column.number, 5);
         let mut parser = self::parser(TimeUnit::Nanoseconds, AddressUnit::Sectors, "write=0,read=1,trim=2,flush=3");
-        let flush = Parsed::Request(Record { time_ns: 5, device: 0, op: Op::Flush, sector: 0, sectors: 0 });
+        let flush = Parsed::Request(Record { time_ns: 5, device: 0, op: Op::Flush, sector: 0, sectors: 0, latency_ns: None });
         assert_eq!(parser.parse("5 0 0 0 3"), Ok(flush));
         assert_eq!(parser.parse("5 0 0 0 2").unwrap_err().column.number, 4);
     }
@@ -148,7 +151,7 @@ mod tests {
             let ops = OpCodes::default();
             let kind = if read { CommandKind::Read } else { CommandKind::Write };
             let line = format!("{time} {device} {sector} {sectors} {}", ops.code(kind).unwrap());
-            let record = Record { time_ns: i128::from(time) * 1_000, device, op: kind.into(), sector, sectors };
+            let record = Record { time_ns: i128::from(time) * 1_000, device, op: kind.into(), sector, sectors, latency_ns: None };
             prop_assert_eq!(parse(&line), Ok(Parsed::Request(record)));
         }
     }

@@ -2,7 +2,7 @@
 //! `major,minor cpu sequence time pid event rwbs sector + sectors [process]`.
 //!
 //! A request has several events, from Q (queued) over I (inserted) and D (issued) to C (completed); requests are taken from
-//! one of them, D unless Q or I is asked for. Times are seconds with nine decimals, addresses and sizes are sectors of 512
+//! one of them, D unless Q or I is asked for, and its latency is the time from there to C. Times are seconds with nine decimals, addresses and sizes are sectors of 512
 //! bytes. The letters of `rwbs` begin with what the request does, perhaps after an F for a flush before it: R reads, W
 //! writes, D discards, F flushes; a write with a flush before it is a write. The output merges one stream per CPU and is
 //! slightly out of order. The statistics at its end are passed over.
@@ -29,6 +29,13 @@ pub const FORMAT: Format = Format {
     op_codes: false,
     layout: None,
     events: &[Event::Issued, Event::Queued, Event::Inserted],
+    latency: |settings| {
+        Some(match settings.event {
+            Some(Event::Queued) => "from the kernel's queue to completion (Q to C)",
+            Some(Event::Inserted) => "from the scheduler to completion (I to C)",
+            Some(Event::Issued) | None => "from issue to the driver to completion (D to C)",
+        })
+    },
     order: Order::RoughlyTime,
     reader: Reader::Lines {
         sniff,
@@ -106,6 +113,17 @@ fn op(rwbs: &str) -> Result<Option<Op>, Fault> {
     }
 }
 
+/// The completion that the rest of a line tells of, from the letters on: that of a request with data, and without an error.
+fn completion(time_ns: i128, device: u32, [rwbs, sector, plus, sectors, error]: [Option<&str>; 5]) -> Option<Record> {
+    let op = op(rwbs?).ok()?.filter(|op| *op != Op::Flush)?;
+    if plus != Some("+") || error != Some("[0]") {
+        return None;
+    }
+    let address = Amount::new(sector?, AddressUnit::Sectors, column(7)).ok()?;
+    let (sector, sectors) = fields::extent(address, Amount::new(sectors?, AddressUnit::Sectors, column(9)).ok()?).ok()?;
+    Some(Record { time_ns, device, op, sector, sectors, latency_ns: None })
+}
+
 impl Parser for Blkparse {
     fn parse(&mut self, line: &str) -> Result<Parsed, Fault> {
         let mut words = line.split_ascii_whitespace();
@@ -126,6 +144,11 @@ impl Parser for Blkparse {
             return Err(Fault::new(column(5), event, "an event of blkparse, such as Q, I, D or C"));
         };
         let time_ns = fields::time_ns(time, TimeUnit::Seconds, column(3))?;
+        if event == "C" {
+            // One that is odd in some way completes nothing that is played.
+            let completed = completion(time_ns, device, [words.next(), words.next(), words.next(), words.next(), words.next()]);
+            return Ok(completed.map_or(Parsed::Other(passed_over), Parsed::Completed));
+        }
         if event != self.event {
             return Ok(Parsed::Other(passed_over));
         }
@@ -137,7 +160,7 @@ impl Parser for Blkparse {
         if place.starts_with('[') {
             // Without sectors it moves no data.
             return Ok(match op {
-                Some(Op::Flush) => Parsed::Request(Record { time_ns, device, op: Op::Flush, sector: 0, sectors: 0 }),
+                Some(Op::Flush) => Parsed::Request(Record { time_ns, device, op: Op::Flush, sector: 0, sectors: 0, latency_ns: None }),
                 _ => Parsed::Other("requests without sectors"),
             });
         }
@@ -151,11 +174,11 @@ impl Parser for Blkparse {
         let sectors = next(9)?;
         let Some(op) = op else { return Ok(Parsed::Other("requests other than reads and writes")) };
         if op == Op::Flush {
-            return Ok(Parsed::Request(Record { time_ns, device, op, sector: 0, sectors: 0 }));
+            return Ok(Parsed::Request(Record { time_ns, device, op, sector: 0, sectors: 0, latency_ns: None }));
         }
         let address = Amount::new(place, AddressUnit::Sectors, column(7))?;
         let (sector, sectors) = fields::extent(address, Amount::new(sectors, AddressUnit::Sectors, column(9))?)?;
-        Ok(Parsed::Request(Record { time_ns, device, op, sector, sectors }))
+        Ok(Parsed::Issued(Record { time_ns, device, op, sector, sectors, latency_ns: None }))
     }
 
     fn device_name(&self, device: u32) -> String {
@@ -182,14 +205,14 @@ mod tests {
 
     #[test]
     fn issued_requests_are_taken_and_other_events_passed_over() {
-        let record = Record { time_ns: 26_421, device: 8 << 20 | 16, op: Op::Read, sector: 4_938_888, sectors: 256 };
-        assert_eq!(parse("8,16   3        5     0.000026421  3645  D   R 4938888 + 256 [java]"), Ok(Parsed::Request(record)));
+        let record = Record { time_ns: 26_421, device: 8 << 20 | 16, op: Op::Read, sector: 4_938_888, sectors: 256, latency_ns: None };
+        assert_eq!(parse("8,16   3        5     0.000026421  3645  D   R 4938888 + 256 [java]"), Ok(Parsed::Issued(record)));
         assert_eq!(parse("8,16 3 4 0.000011950 3645 I R 4938888 + 256 [java]"), Ok(Parsed::Other("I events")));
         assert_eq!(parse("8,16 3 4 0.000011950 3645 U N [java] 1"), Ok(Parsed::Other("U events")));
         assert_eq!(parse("8,16 3 0 0.000011950 0 m N cfq3645 slice expired"), Ok(Parsed::Other("messages")));
         let mut queued = Blkparse { event: "Q", in_statistics: false };
         let line = "8,16 3 4 0.000026421 3645 Q R 4938888 + 256 [java]";
-        assert_eq!(queued.parse(line), Ok(Parsed::Request(record)));
+        assert_eq!(queued.parse(line), Ok(Parsed::Issued(record)));
         assert_eq!(parse(line), Ok(Parsed::Other("Q events")));
         assert_eq!(parser().device_name(8 << 20 | 16), "8,16");
     }
@@ -209,14 +232,14 @@ mod tests {
 
     #[test]
     fn requests_without_data_are_no_reads_or_writes() {
-        let flush = Record { time_ns: 1_000_000_000, device: 8 << 20, op: Op::Flush, sector: 0, sectors: 0 };
+        let flush = Record { time_ns: 1_000_000_000, device: 8 << 20, op: Op::Flush, sector: 0, sectors: 0, latency_ns: None };
         assert_eq!(parse("8,0 1 2 1.0 7 D FN [kworker]"), Ok(Parsed::Request(flush)));
         assert_eq!(parse("8,0 1 2 1.0 7 D FF 0 + 0 [kworker]"), Ok(Parsed::Request(flush)));
         assert_eq!(parse("8,0 1 2 1.0 7 D N [x]"), Ok(Parsed::Other("requests without sectors")));
         assert_eq!(parse("8,0 1 2 1.0 7 D R 36 (12 00 00 00 24 00 ..) [smartctl]"), Ok(Parsed::Other("packet commands")));
         assert_eq!(parse("8,0 1 2 1.0 7 D N 8 + 8 [x]"), Ok(Parsed::Other("requests other than reads and writes")));
         let trim = Record { op: Op::Trim, sector: 8, sectors: 8, ..flush };
-        assert_eq!(parse("8,0 1 2 1.0 7 D D 8 + 8 [fstrim]"), Ok(Parsed::Request(trim)));
+        assert_eq!(parse("8,0 1 2 1.0 7 D D 8 + 8 [fstrim]"), Ok(Parsed::Issued(trim)));
     }
 
     #[test]
@@ -224,8 +247,20 @@ mod tests {
         let early = "events from before the trace's clock (by wrapped times)";
         assert_eq!(parse("8,16 1 6 1266874889.708668759 3646 D R 8 + 8 [java]"), Ok(Parsed::Other(early)));
         assert_eq!(parse("8,16 1 6 1266874889.709551615 3646 D R 8 + 8 [java]"), Ok(Parsed::Other(early)));
-        assert!(matches!(parse("8,16 1 6 1266874889.709551616 3646 D R 8 + 8 [java]"), Ok(Parsed::Request(_))));
-        assert!(matches!(parse("8,16 1 6 1266871289.709551615 3646 D R 8 + 8 [java]"), Ok(Parsed::Request(_))));
+        assert!(matches!(parse("8,16 1 6 1266874889.709551616 3646 D R 8 + 8 [java]"), Ok(Parsed::Issued(_))));
+        assert!(matches!(parse("8,16 1 6 1266871289.709551615 3646 D R 8 + 8 [java]"), Ok(Parsed::Issued(_))));
+    }
+
+    #[test]
+    fn completions_are_of_data_and_without_an_error() {
+        let read = Record { time_ns: 1_795_683, device: 8 << 20 | 16, op: Op::Read, sector: 4_938_888, sectors: 256, latency_ns: None };
+        assert_eq!(parse("8,16   3        7     0.001795683  3557  C   R 4938888 + 256 [0]"), Ok(Parsed::Completed(read)));
+        let passed_over = Ok(Parsed::Other("C events"));
+        for rest in
+            ["R 4938888 + 256 [-5]", "R 4938888 + 256", "FN [0]", "FF 0 + 0 [0]", "N 8 + 8 [0]", "R x + 8 [0]", "R 8 (12 00) [0]", ""]
+        {
+            assert_eq!(parse(&format!("8,16 3 7 0.1 3557 C {rest}")), passed_over, "{rest}");
+        }
     }
 
     #[test]

@@ -31,6 +31,7 @@ pub const FORMAT: Format = Format {
     op_codes: true,
     layout: None,
     events: &[],
+    latency: |_| None,
     order: Order::Time,
     reader: Reader::Lines { sniff: |_| false, parser: |settings| Box::new(Delimited::new(settings)) },
 };
@@ -469,7 +470,7 @@ impl Parser for Delimited {
             }
         };
         let device = if at[Role::Device as usize].is_some() { self.device(words[Role::Device as usize]) } else { 0 };
-        Ok(Parsed::Request(Record { time_ns, device, op, sector, sectors }))
+        Ok(Parsed::Request(Record { time_ns, device, op, sector, sectors, latency_ns: None }))
     }
 
     fn device_name(&self, device: u32) -> String {
@@ -509,7 +510,7 @@ mod tests {
     }
 
     fn record(time_ns: i128, device: u32, op: Op, sector: u64, sectors: u32) -> Parsed {
-        Parsed::Request(Record { time_ns, device, op, sector, sectors })
+        Parsed::Request(Record { time_ns, device, op, sector, sectors, latency_ns: None })
     }
 
     #[test]

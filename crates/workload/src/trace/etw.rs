@@ -37,6 +37,7 @@ pub const FORMAT: Format = Format {
     op_codes: false,
     layout: None,
     events: &[],
+    latency: |_| Some("from initiation to completion at Windows' partition manager, waits for the disk included (ElapsedTime)"),
     order: Order::RoughlyTime,
     reader: Reader::Lines { sniff, parser: |_| Box::new(Etw::default()) },
 };
@@ -114,15 +115,16 @@ impl Parser for Etw {
         if op == Op::Flush {
             let words: Vec<&str> = line.splitn(3, ',').map(str::trim).collect();
             let time_ns = fields::time_ns(words.get(1).copied().unwrap_or_default(), TimeUnit::Microseconds, column(1))?;
-            return Ok(Parsed::Request(Record { time_ns, device: 0, op, sector: 0, sectors: 0 }));
+            return Ok(Parsed::Request(Record { time_ns, device: 0, op, sector: 0, sectors: 0, latency_ns: None }));
         }
         let words = fields::columns(line.split(',').map(str::trim).take(NAMES.len()), NAMES)?;
         let completed_ns = fields::time_ns(words[1], TimeUnit::Microseconds, column(1))?;
         let address = Amount::hexadecimal(words[5], AddressUnit::Bytes, column(5))?;
         let (sector, sectors) = fields::extent(address, Amount::hexadecimal(words[6], AddressUnit::Bytes, column(6))?)?;
-        let elapsed_ns = fields::time_ns(words[7], TimeUnit::Microseconds, column(7))?;
+        let latency_ns = fields::latency_ns(words[7], TimeUnit::Microseconds, column(7))?;
         let device = fields::device(words[8], column(8))?;
-        Ok(Parsed::Request(Record { time_ns: completed_ns - elapsed_ns, device, op, sector, sectors }))
+        let time_ns = completed_ns - i128::from(latency_ns);
+        Ok(Parsed::Request(Record { time_ns, device, op, sector, sectors, latency_ns: Some(latency_ns) }))
     }
 }
 
@@ -146,10 +148,10 @@ mod tests {
     #[test]
     fn arrival_is_completion_less_the_elapsed_time() {
         let line = r#"DiskRead,  260959, p0 (2004),  9700, 0xfffffadf39860010, 0x0000de000, 0x00002000,  3738,  4, 0x000901,  3738, 0, Unknown, 0xff, "Disk8:\a,b""#;
-        let record = Record { time_ns: 257_221_000, device: 4, op: Op::Read, sector: 0x6f0, sectors: 16 };
+        let record = Record { time_ns: 257_221_000, device: 4, op: Op::Read, sector: 0x6f0, sectors: 16, latency_ns: Some(3_738_000) };
         assert_eq!(parse(line), Ok(Parsed::Request(record)));
         // Such a request was initiated before the trace began.
-        let early = Record { time_ns: -3_000, device: 0, op: Op::Write, sector: 1, sectors: 1 };
+        let early = Record { time_ns: -3_000, device: 0, op: Op::Write, sector: 1, sectors: 1, latency_ns: Some(10_000) };
         assert_eq!(parse("DiskWrite, 7, p (1), 2, 0xff, 0x200, 0x200, 10, 0"), Ok(Parsed::Request(early)));
     }
 
@@ -160,7 +162,7 @@ mod tests {
             assert_eq!(parser.parse(line.trim()), Ok(Parsed::Other("header lines")), "{line}");
         }
         assert!(matches!(parser.parse("T-Start, 12, p (1), 7"), Ok(Parsed::Other(_))));
-        let flush = Record { time_ns: 12_000, device: 0, op: Op::Flush, sector: 0, sectors: 0 };
+        let flush = Record { time_ns: 12_000, device: 0, op: Op::Flush, sector: 0, sectors: 0, latency_ns: None };
         assert_eq!(parser.parse("DiskFlush, 12, p (1), 7, 0xff, 5, 0"), Ok(Parsed::Request(flush)));
         let fault = parser.parse("DiskRaed, 12, p (1), 7").unwrap_err();
         assert_eq!((fault.column.number, fault.found.as_str()), (1, "`DiskRaed`"));

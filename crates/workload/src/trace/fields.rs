@@ -4,7 +4,7 @@ use crate::error::Column;
 use crate::text;
 use crate::trace::Op;
 use crate::trace::units::{AddressUnit, TimeUnit};
-use tinytail_core::units::SECTOR_BYTES;
+use tinytail_core::units::{Ns, SECTOR_BYTES};
 
 /// What is wrong with a line.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -145,6 +145,11 @@ pub(crate) fn time_ns(field: &str, unit: TimeUnit, column: Column) -> Result<i12
         fraction_ns += u64::from(digit - b'0') * place_ns;
     }
     Ok(i128::from(whole_units) * i128::from(unit.ns()) + i128::from(fraction_ns))
+}
+
+/// How long something took.
+pub(crate) fn latency_ns(field: &str, unit: TimeUnit, column: Column) -> Result<Ns, Fault> {
+    Ns::try_from(time_ns(field, unit, column)?).map_err(|_| Fault::new(column, field, "a latency below 2^64 ns"))
 }
 
 #[cold]

@@ -34,6 +34,7 @@ pub const VERSION_2: Format = Format {
     op_codes: false,
     layout: None,
     events: &[],
+    latency: |_| None,
     order: Order::Time,
     reader: Reader::Lines { sniff: |line| line == HEADER_2, parser: |_| Box::new(Fio::new(false)) },
 };
@@ -49,6 +50,7 @@ pub const VERSION_3: Format = Format {
     op_codes: false,
     layout: None,
     events: &[],
+    latency: |_| None,
     order: Order::Time,
     reader: Reader::Lines { sniff: |line| line == HEADER_3, parser: |_| Box::new(Fio::new(true)) },
 };
@@ -138,7 +140,7 @@ impl Parser for Fio {
             }
         };
         if op == Op::Flush {
-            return Ok(Parsed::Request(Record { time_ns, device: 0, op, sector: 0, sectors: 0 }));
+            return Ok(Parsed::Request(Record { time_ns, device: 0, op, sector: 0, sectors: 0, latency_ns: None }));
         }
         if count < NAMES.len() {
             return Err(Fault {
@@ -150,7 +152,7 @@ impl Parser for Fio {
         let address = Amount::new(offset, AddressUnit::Bytes, self.column(3))?;
         let (sector, sectors) = fields::extent(address, Amount::new(length, AddressUnit::Bytes, self.column(4))?)?;
         let device = self.device(name)?;
-        Ok(Parsed::Request(Record { time_ns, device, op, sector, sectors }))
+        Ok(Parsed::Request(Record { time_ns, device, op, sector, sectors, latency_ns: None }))
     }
 
     fn device_name(&self, device: u32) -> String {
@@ -173,14 +175,14 @@ mod tests {
         assert_eq!(parser.parse("fio version 3 iolog"), Ok(Parsed::Other("header lines")));
         assert_eq!(parser.parse("2 /dev/sdb add"), Ok(Parsed::Other("lines of files added, opened or closed")));
         assert_eq!(parser.parse("3 /dev/sdb open"), Ok(Parsed::Other("lines of files added, opened or closed")));
-        let write = Record { time_ns: 878_000, device: 0, op: Op::Write, sector: 8, sectors: 32 };
+        let write = Record { time_ns: 878_000, device: 0, op: Op::Write, sector: 8, sectors: 32, latency_ns: None };
         assert_eq!(parser.parse("878 /dev/sdb write 4096 16384"), Ok(Parsed::Request(write)));
-        let read = Record { time_ns: 879_000, device: 1, op: Op::Read, sector: 0, sectors: 1 };
+        let read = Record { time_ns: 879_000, device: 1, op: Op::Read, sector: 0, sectors: 1, latency_ns: None };
         assert_eq!(parser.parse("879 /dev/sdc read 0 512"), Ok(Parsed::Request(read)));
-        let trim = Record { time_ns: 880_000, device: 0, op: Op::Trim, sector: 0, sectors: 2 };
+        let trim = Record { time_ns: 880_000, device: 0, op: Op::Trim, sector: 0, sectors: 2, latency_ns: None };
         assert_eq!(parser.parse("880 /dev/sdb trim 0 1024"), Ok(Parsed::Request(trim)));
         for action in ["sync", "datasync", "sync_file_range 0 0", "syncfs"] {
-            let flush = Record { time_ns: 881_000, device: 0, op: Op::Flush, sector: 0, sectors: 0 };
+            let flush = Record { time_ns: 881_000, device: 0, op: Op::Flush, sector: 0, sectors: 0, latency_ns: None };
             assert_eq!(parser.parse(&format!("881 /dev/sdb {action}")), Ok(Parsed::Request(flush)));
         }
         assert_eq!((parser.device_name(0), parser.device_name(1)), ("/dev/sdb".into(), "/dev/sdc".into()));
@@ -191,7 +193,7 @@ mod tests {
         let mut parser = Fio::new(false);
         assert_eq!(parser.parse("fio version 2 iolog"), Ok(Parsed::Other("header lines")));
         assert_eq!(parser.parse("/dev/sdb wait 1000 0"), Ok(Parsed::Other("wait lines")));
-        let write = Record { time_ns: 0, device: 0, op: Op::Write, sector: 8, sectors: 32 };
+        let write = Record { time_ns: 0, device: 0, op: Op::Write, sector: 8, sectors: 32, latency_ns: None };
         assert_eq!(parser.parse("/dev/sdb write 4096 16384"), Ok(Parsed::Request(write)));
     }
 

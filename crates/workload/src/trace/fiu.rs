@@ -27,6 +27,7 @@ pub const FORMAT: Format = Format {
     op_codes: false,
     layout: Some(Layout { names: &NAMES, columns: "time:ns,_,_,lba:sectors,len:sectors,op,device,_,_", ops: None, open_ended: false }),
     events: &[],
+    latency: |_| None,
     order: Order::RoughlyTime,
     reader: Reader::Lines { sniff, parser: |_| Box::new(Fiu) },
 };
@@ -74,7 +75,7 @@ impl Parser for Fiu {
         if !is_hash(words[8]) {
             return Err(Fault::new(column(8), words[8], "a hash in hexadecimal"));
         }
-        Ok(Parsed::Request(Record { time_ns, device, op, sector, sectors }))
+        Ok(Parsed::Request(Record { time_ns, device, op, sector, sectors, latency_ns: None }))
     }
 
     fn device_name(&self, device: u32) -> String {
@@ -94,7 +95,8 @@ mod tests {
 
     #[test]
     fn a_line_is_nine_columns() {
-        let record = Record { time_ns: 89_966_527_950_584, device: 6 << 20 | 1, op: Op::Write, sector: 508_516_672, sectors: 8 };
+        let record =
+            Record { time_ns: 89_966_527_950_584, device: 6 << 20 | 1, op: Op::Write, sector: 508_516_672, sectors: 8, latency_ns: None };
         assert_eq!(parse("89966527950584 4253 nfsd 508516672 8 W 6 1 88b93b62"), Ok(Parsed::Request(record)));
         assert_eq!(parse("89966527950584 4253 two words 508516672 8 W 6 1 88b93b62"), Ok(Parsed::Request(record)));
         assert_eq!(Fiu.device_name(6 << 20 | 1), "6,1");

@@ -2,8 +2,8 @@
 //! `time,latency,op,size,offset,submitted,done`.
 //!
 //! Times are milliseconds, the latency is microseconds, sizes and offsets are bytes; the operation is 0 for a write and 1 for
-//! a read. The first column, the time in the trace that was played, is the one that is used; the time of submission, the
-//! latency and the number of bytes done are checked to be numbers.
+//! a read. The first column, the time in the trace that was played, is the one that is used; the time of submission and the
+//! number of bytes done are checked to be numbers.
 
 use crate::error::Column;
 use crate::trace::fields::{self, Amount, Fault};
@@ -27,6 +27,7 @@ pub const FORMAT: Format = Format {
     op_codes: false,
     layout: Some(Layout { names: &NAMES, columns: "time:ms,_,op,len:bytes,lba:bytes,_,_", ops: Some("write=0,read=1"), open_ended: false }),
     events: &[],
+    latency: |_| Some("from submission by the replayer, which may be later than the time in the trace, to completion (latency)"),
     order: Order::RoughlyTime,
     reader: Reader::Lines { sniff, parser: |_| Box::new(Flashnet) },
 };
@@ -52,13 +53,13 @@ impl Parser for Flashnet {
     fn parse(&mut self, line: &str) -> Result<Parsed, Fault> {
         let words = fields::columns(line.split(',').map(str::trim), NAMES)?;
         let time_ns = fields::time_ns(words[0], TimeUnit::Milliseconds, column(0))?;
-        fields::time_ns(words[1], TimeUnit::Microseconds, column(1))?;
+        let latency_ns = Some(fields::latency_ns(words[1], TimeUnit::Microseconds, column(1))?);
         let op = op(words[2]).ok_or_else(|| Fault::new(column(2), words[2], "0, a write, or 1, a read"))?;
         let size = Amount::new(words[3], AddressUnit::Bytes, column(3))?;
         let (sector, sectors) = fields::extent(Amount::new(words[4], AddressUnit::Bytes, column(4))?, size)?;
         fields::time_ns(words[5], TimeUnit::Milliseconds, column(5))?;
         fields::unsigned(words[6], column(6))?;
-        Ok(Parsed::Request(Record { time_ns, device: 0, op, sector, sectors }))
+        Ok(Parsed::Request(Record { time_ns, device: 0, op, sector, sectors, latency_ns }))
     }
 }
 
@@ -73,7 +74,7 @@ mod tests {
 
     #[test]
     fn a_line_is_seven_columns() {
-        let record = Record { time_ns: 1_000_000_000, device: 0, op: Op::Read, sector: 9456, sectors: 8 };
+        let record = Record { time_ns: 1_000_000_000, device: 0, op: Op::Read, sector: 9456, sectors: 8, latency_ns: Some(106_000) };
         assert_eq!(parse("1000.000,106,1,4096,4841472,0.152,4096"), Ok(Parsed::Request(record)));
         assert_eq!(parse("1000.000,106,0,4096,4841472,0.152,4096"), Ok(Parsed::Request(Record { op: Op::Write, ..record })));
     }

@@ -1,6 +1,7 @@
 //! What a format says of itself, and what its lines say.
 
 use tinytail_core::host::CommandKind;
+use tinytail_core::units::Ns;
 
 use crate::error::Column;
 use crate::trace::columns::Columns;
@@ -28,6 +29,8 @@ pub struct Format {
     pub layout: Option<Layout>,
     /// The events of which one can be chosen, the usual one first; none where each line is a request.
     pub events: &'static [Event],
+    /// What the latencies are that its lines hold, from where to where; none if they hold none.
+    pub latency: fn(&Settings) -> Option<&'static str>,
     /// The order of its lines.
     pub order: Order,
     /// How it is recognised and read.
@@ -117,6 +120,10 @@ pub trait Parser: Send {
 pub enum Parsed {
     /// A request.
     Request(Record),
+    /// A request whose latency follows from a later line. A format has these or [`Parsed::Request`], not both.
+    Issued(Record),
+    /// That a request has completed, or a part of it, or several that were merged; with the time of that.
+    Completed(Record),
     /// Something else that belongs there, by what it is called in the plural.
     Other(&'static str),
 }
@@ -134,10 +141,12 @@ pub struct Record {
     pub sector: u64,
     /// Number of sectors.
     pub sectors: u32,
+    /// How long the request took when it was recorded, if the trace says that.
+    pub latency_ns: Option<Ns>,
 }
 
 /// What a recorded request does.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Op {
     /// Return data.
     Read,

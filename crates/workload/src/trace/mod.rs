@@ -13,6 +13,7 @@ mod alibaba;
 mod ascii;
 mod blkparse;
 pub(crate) mod columns;
+mod completions;
 mod container;
 mod etw;
 mod fields;
@@ -535,7 +536,7 @@ impl TraceSource {
                 self.last_at = self.last_at.max(since_first_ns.max(0) as u64);
             }
             let command = Command { kind, sector, sectors: record.sectors, critical: false };
-            return Ok(Some(Arrival { at: self.last_at, command, queue }));
+            return Ok(Some(Arrival { at: self.last_at, command, queue, latency_ns: record.latency_ns }));
         }
     }
 }

@@ -1,8 +1,8 @@
 //! The comma-separated text of the MSR Cambridge traces (Narayanan et al., FAST 2008; SNIA 388):
 //! `Timestamp,Hostname,DiskNumber,Type,Offset,Size,ResponseTime`.
 //!
-//! Times are Windows file times in units of 100 ns, offsets and sizes are bytes; the recorded response time is checked to be
-//! a number and not used. One file is one host's; its disks are its devices.
+//! Times are Windows file times in units of 100 ns, offsets and sizes are bytes; the response time is in
+//! units of 100 ns as well. One file is one host's; its disks are its devices.
 
 use crate::error::Column;
 use crate::trace::fields::{self, Amount, Fault};
@@ -26,6 +26,7 @@ pub const FORMAT: Format = Format {
     op_codes: false,
     layout: Some(Layout { names: &NAMES, columns: "time:100ns,_,device,op,lba:bytes,len:bytes,_", ops: None, open_ended: false }),
     events: &[],
+    latency: |_| Some("from issue below the file system's cache to completion, as Windows logged it (ResponseTime)"),
     order: Order::Time,
     reader: Reader::Lines { sniff, parser: |_| Box::new(Msr { host: None }) },
 };
@@ -67,9 +68,9 @@ impl Parser for Msr {
         let op = op(words[3]).ok_or_else(|| Fault::new(column(3), words[3], "Read or Write"))?;
         let address = Amount::new(words[4], AddressUnit::Bytes, column(4))?;
         let (sector, sectors) = fields::extent(address, Amount::new(words[5], AddressUnit::Bytes, column(5))?)?;
-        fields::unsigned(words[6], column(6))?;
+        let latency_ns = Some(fields::latency_ns(words[6], TimeUnit::HundredNanoseconds, column(6))?);
         let time_ns = i128::from(ticks) * i128::from(TimeUnit::HundredNanoseconds.ns());
-        Ok(Parsed::Request(Record { time_ns, device, op, sector, sectors }))
+        Ok(Parsed::Request(Record { time_ns, device, op, sector, sectors, latency_ns }))
     }
 }
 
@@ -87,9 +88,16 @@ mod tests {
     fn a_line_is_seven_columns() {
         assert_eq!(
             parse("128166391024154329,prxy,0,Write,1105182720,1024,1514"),
-            Ok(Parsed::Request(Record { time_ns: 12_816_639_102_415_432_900, device: 0, op: Op::Write, sector: 2_158_560, sectors: 2 }))
+            Ok(Parsed::Request(Record {
+                time_ns: 12_816_639_102_415_432_900,
+                device: 0,
+                op: Op::Write,
+                sector: 2_158_560,
+                sectors: 2,
+                latency_ns: Some(151_400)
+            }))
         );
-        let other_disk = Record { time_ns: 100, device: 3, op: Op::Read, sector: 0, sectors: 1 };
+        let other_disk = Record { time_ns: 100, device: 3, op: Op::Read, sector: 0, sectors: 1, latency_ns: Some(0) };
         assert_eq!(parse("1,h,3,read,0,512,0\r"), Ok(Parsed::Request(other_disk)));
     }
 
@@ -102,7 +110,7 @@ mod tests {
             ("1,prxy,0,Wrote,0,512,1", 4, "`Wrote`", "Read or Write"),
             ("1,prxy,0,Write,-4096,512,1", 5, "`-4096`", "0 or more"),
             ("1,prxy,0,Write,0,0,1", 6, "`0`", "1 or more bytes"),
-            ("1,prxy,0,Write,0,512,", 7, "``", "whole number"),
+            ("1,prxy,0,Write,0,512,", 7, "``", "a time in 100ns"),
             ("1,prxy,0,Write,0,512", 7, "the end of the line", "7 columns"),
             ("1,prxy,0,Write,0,512,1,9", 8, "`9`", "the end of the line after 7 columns"),
         ] {
@@ -148,7 +156,7 @@ mod tests {
             let line = format!("{ticks},host,{disk},{word},{},{},17", sector * 512, u64::from(sectors) * 512);
             prop_assert_eq!(
                 parse(&line),
-                Ok(Parsed::Request(Record { time_ns: i128::from(ticks) * 100, device: disk, op, sector, sectors }))
+                Ok(Parsed::Request(Record { time_ns: i128::from(ticks) * 100, device: disk, op, sector, sectors, latency_ns: Some(1_700) }))
             );
         }
     }

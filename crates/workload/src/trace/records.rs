@@ -10,6 +10,7 @@ use crate::error::{Column, Position, WorkloadError};
 use crate::reading::TraceContent;
 use crate::text;
 use crate::trace::columns::looks_like_header;
+use crate::trace::completions::Completions;
 use crate::trace::fields::Fault;
 use crate::trace::input::Input;
 use crate::trace::{Format, Parsed, Parser, Reader, Record, Settings};
@@ -88,6 +89,7 @@ pub(super) struct Records {
     limits: Option<TimeLimits>,
     clock: Option<Clock>,
     at_beginning: bool,
+    completions: Completions,
     read: u64,
     /// The places at which the time was later than ever before, as far back as is held.
     peaks: VecDeque<(u64, i128)>,
@@ -126,6 +128,7 @@ impl Records {
             limits,
             clock: None,
             at_beginning: true,
+            completions: Completions::default(),
             read: 0,
             peaks: VecDeque::new(),
             latest_before_peaks_ns: None,
@@ -142,6 +145,9 @@ impl Records {
 
     fn read_next(&mut self) -> Result<Option<Request>, WorkloadError> {
         loop {
+            if let Some(request) = self.completions.next(false) {
+                return Ok(Some(request));
+            }
             let is_first = std::mem::take(&mut self.at_beginning);
             let (at, parsed) = match &mut self.reader {
                 Units::Lines(parser) => match self.input.next_line()? {
@@ -150,21 +156,24 @@ impl Records {
                         Err(_) if is_first && looks_like_header(line) => (at, Ok(Parsed::Other("header lines"))),
                         parsed => (at, parsed),
                     },
-                    None => return Ok(None),
+                    None => return Ok(self.completions.next(true)),
                 },
                 Units::Records { bytes, parse } => match self.input.next_record(*bytes)? {
                     Some((at, record)) => (at, parse(record)),
-                    None => return Ok(None),
+                    None => return Ok(self.completions.next(true)),
                 },
             };
             let checked = match parsed {
-                Ok(Parsed::Request(record)) => match record.op.command() {
-                    Some(kind) => self.check(&record).map(|()| Some(Request { at, kind, record })),
-                    None => {
-                        self.skipped.add("flushes");
-                        Ok(None)
-                    }
-                },
+                Ok(Parsed::Request(record)) => self.request(at, record),
+                Ok(Parsed::Issued(record)) => self.request(at, record).map(|request| {
+                    request.into_iter().for_each(|request| self.completions.issued(request));
+                    None
+                }),
+                Ok(Parsed::Completed(record)) => {
+                    self.skipped.add("C events");
+                    self.completions.completed(&record);
+                    Ok(None)
+                }
                 Ok(Parsed::Other(what)) => {
                     self.skipped.add(what);
                     Ok(None)
@@ -177,6 +186,17 @@ impl Records {
                 Err(fault) => return Err(self.fault(at, fault)),
             }
         }
+    }
+
+    /// A request that is to be played, checked against those before.
+    #[inline]
+    fn request(&mut self, at: Position, record: Record) -> Result<Option<Request>, Fault> {
+        let Some(kind) = record.op.command() else {
+            self.skipped.add("flushes");
+            return Ok(None);
+        };
+        self.check(&record)?;
+        Ok(Some(Request { at, kind, record }))
     }
 
     /// A fault of what was read last.

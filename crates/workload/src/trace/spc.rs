@@ -26,6 +26,7 @@ pub const FORMAT: Format = Format {
     op_codes: false,
     layout: Some(Layout { names: &NAMES, columns: "device,lba:sectors,len:bytes,op,time:s", ops: None, open_ended: true }),
     events: &[],
+    latency: |_| None,
     order: Order::Time,
     reader: Reader::Lines { sniff, parser: |_| Box::new(Spc) },
 };
@@ -46,7 +47,7 @@ impl Parser for Spc {
         let (sector, sectors) = fields::extent(address, Amount::new(words[2], AddressUnit::Bytes, column(2))?)?;
         let op = fields::letter_op(words[3]).ok_or_else(|| Fault::new(column(3), words[3], "R or W, also in small letters"))?;
         let time_ns = fields::time_ns(words[4], TimeUnit::Seconds, column(4))?;
-        Ok(Parsed::Request(Record { time_ns, device, op, sector, sectors }))
+        Ok(Parsed::Request(Record { time_ns, device, op, sector, sectors, latency_ns: None }))
     }
 }
 
@@ -62,10 +63,10 @@ mod tests {
 
     #[test]
     fn a_line_is_five_columns_or_more() {
-        let record = Record { time_ns: 26_214_000, device: 3, op: Op::Write, sector: 240_840, sectors: 6 };
+        let record = Record { time_ns: 26_214_000, device: 3, op: Op::Write, sector: 240_840, sectors: 6, latency_ns: None };
         assert_eq!(parse("3,240840,3072,w,0.026214"), Ok(Parsed::Request(record)));
         assert_eq!(parse("3, 240840, 3071, W, 0.026214, 17, x"), Ok(Parsed::Request(record)));
-        let read = Record { time_ns: 0, device: 0, op: Op::Read, sector: 7, sectors: 1 };
+        let read = Record { time_ns: 0, device: 0, op: Op::Read, sector: 7, sectors: 1, latency_ns: None };
         assert_eq!(parse("0,7,1,r,0"), Ok(Parsed::Request(read)));
     }
 

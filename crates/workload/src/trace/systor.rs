@@ -2,7 +2,7 @@
 //! `Timestamp,Response,IOType,LUN,Offset,Size`, with these names as the first line.
 //!
 //! Times are seconds since 1970 with nine decimals, offsets and sizes are bytes. Lines were written when requests completed,
-//! so that they are slightly out of the order of their times. The recorded response time, which may be missing, is not used.
+//! so that they are slightly out of the order of their times. The response time, in seconds too, may be missing.
 
 use crate::error::Column;
 use crate::trace::fields::{self, Amount, Fault};
@@ -26,6 +26,7 @@ pub const FORMAT: Format = Format {
     op_codes: false,
     layout: Some(Layout { names: &NAMES, columns: "time:s,_,op,device,lba:bytes,len:bytes", ops: None, open_ended: false }),
     events: &[],
+    latency: |_| Some("from request to response at the storage array, over its network (Response)"),
     order: Order::RoughlyTime,
     reader: Reader::Lines { sniff, parser: |_| Box::new(Systor) },
 };
@@ -42,14 +43,13 @@ impl Parser for Systor {
     fn parse(&mut self, line: &str) -> Result<Parsed, Fault> {
         let words = fields::columns(line.split(',').map(str::trim), NAMES)?;
         let time_ns = fields::time_ns(words[0], TimeUnit::Seconds, column(0))?;
-        if !words[1].is_empty() {
-            fields::time_ns(words[1], TimeUnit::Seconds, column(1))?;
-        }
+        let is_known = !words[1].is_empty();
+        let latency_ns = is_known.then(|| fields::latency_ns(words[1], TimeUnit::Seconds, column(1))).transpose()?;
         let op = fields::letter_op(words[2]).ok_or_else(|| Fault::new(column(2), words[2], "R or W"))?;
         let device = fields::device(words[3], column(3))?;
         let address = Amount::new(words[4], AddressUnit::Bytes, column(4))?;
         let (sector, sectors) = fields::extent(address, Amount::new(words[5], AddressUnit::Bytes, column(5))?)?;
-        Ok(Parsed::Request(Record { time_ns, device, op, sector, sectors }))
+        Ok(Parsed::Request(Record { time_ns, device, op, sector, sectors, latency_ns }))
     }
 }
 
@@ -65,8 +65,9 @@ mod tests {
 
     #[test]
     fn a_line_is_six_columns() {
-        let record = Record { time_ns: 1_456_095_145_133_076_000, device: 2, op: Op::Read, sector: 8, sectors: 8 };
-        assert_eq!(parse("1456095145.133076000,0.000806000,R,2,4096,4096"), Ok(Parsed::Request(record)));
+        let record = Record { time_ns: 1_456_095_145_133_076_000, device: 2, op: Op::Read, sector: 8, sectors: 8, latency_ns: None };
+        let answered = Record { latency_ns: Some(806_000), ..record };
+        assert_eq!(parse("1456095145.133076000,0.000806000,R,2,4096,4096"), Ok(Parsed::Request(answered)));
         assert_eq!(parse("1456095145.133076000,,R,2,4096,4096"), Ok(Parsed::Request(record)));
     }
 
@@ -77,6 +78,7 @@ mod tests {
             &[
                 ("now,0.1,R,0,0,512", 1, "`now`", "a time in s"),
                 ("1.5,x,R,0,0,512", 2, "`x`", "a time in s"),
+                ("1.5,18446744074,R,0,0,512", 2, "`18446744074`", "a latency below 2^64 ns"),
                 ("1.5,0.1,,0,0,512", 3, "``", "R or W"),
                 ("1.5,0.1,R,-1,0,512", 4, "`-1`", "0 or more"),
                 ("1.5,0.1,R,0,0.5,512", 5, "`0.5`", "whole number"),

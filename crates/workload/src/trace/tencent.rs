@@ -31,6 +31,7 @@ pub const FORMAT: Format = Format {
         open_ended: false,
     }),
     events: &[],
+    latency: |_| None,
     order: Order::RoughlyTime,
     reader: Reader::Lines { sniff, parser: |_| Box::new(Tencent) },
 };
@@ -60,7 +61,7 @@ impl Parser for Tencent {
         let (sector, sectors) = fields::extent(address, Amount::new(words[2], AddressUnit::Sectors, column(2))?)?;
         let op = op(words[3]).ok_or_else(|| Fault::new(column(3), words[3], "0, a read, or 1, a write"))?;
         let device = fields::device(words[4], column(4))?;
-        Ok(Parsed::Request(Record { time_ns, device, op, sector, sectors }))
+        Ok(Parsed::Request(Record { time_ns, device, op, sector, sectors, latency_ns: None }))
     }
 }
 
@@ -75,7 +76,8 @@ mod tests {
 
     #[test]
     fn a_line_is_five_columns() {
-        let record = Record { time_ns: 1_538_323_200_000_000_000, device: 1058, op: Op::Write, sector: 4_247_200, sectors: 128 };
+        let record =
+            Record { time_ns: 1_538_323_200_000_000_000, device: 1058, op: Op::Write, sector: 4_247_200, sectors: 128, latency_ns: None };
         assert_eq!(parse("1538323200,4247200,128,1,1058"), Ok(Parsed::Request(record)));
         let read = Record { op: Op::Read, ..record };
         assert_eq!(parse("1538323200,4247200,128,0,1058"), Ok(Parsed::Request(read)));

@@ -69,7 +69,7 @@ fn every_format_has_an_example_that_it_reads_and_no_other_claims_first() {
     assert_eq!(text_formats.clone().count(), EXAMPLES.len());
     for (name, text) in EXAMPLES {
         let parsed = parse(format(name), text).unwrap_or_else(|fault| panic!("{name}: {fault:?}"));
-        assert!(parsed.iter().any(|line| matches!(line, Parsed::Request(_))), "{name}");
+        assert!(parsed.iter().any(|line| matches!(line, Parsed::Request(_) | Parsed::Issued(_))), "{name}");
         let claims = |format: &&Format| match format.reader {
             Reader::Lines { sniff, .. } => text.lines().any(|line| sniff(line.trim())),
             Reader::Records { sniff, .. } => sniff(text.as_bytes()),
@@ -150,7 +150,7 @@ fn mutated() -> impl Strategy<Value = (usize, String)> {
 /// Whatever is read must be such that the rest can rely on it.
 fn assert_sound(parsed: &[Parsed]) {
     for line in parsed {
-        if let Parsed::Request(record) = line {
+        if let Parsed::Request(record) | Parsed::Issued(record) | Parsed::Completed(record) = line {
             if record.op.command().is_some() {
                 assert!(record.sectors > 0);
             }

@@ -63,6 +63,7 @@ pub const VERSION_1: Format = Format {
     op_codes: false,
     layout: None,
     events: &[],
+    latency: |_| None,
     order: Order::RoughlyTime,
     reader: Reader::Records { bytes: LAYOUT_1.bytes, sniff: |head| sniff(&LAYOUT_1, head), parse: |record| parse(&LAYOUT_1, record) },
 };
@@ -130,7 +131,7 @@ fn parse(layout: &Layout, record: &[u8]) -> Result<Parsed, Fault> {
     let Some(op) = op(command) else { return Ok(Parsed::Other("SCSI commands other than reads and writes")) };
     let time_ns = i128::from(number::<8>(record, layout.time)) * i128::from(TimeUnit::Microseconds.ns());
     if op == Op::Flush {
-        return Ok(Parsed::Request(Record { time_ns, device: 0, op, sector: 0, sectors: 0 }));
+        return Ok(Parsed::Request(Record { time_ns, device: 0, op, sector: 0, sectors: 0, latency_ns: None }));
     }
     let (block, length) = (number::<8>(record, layout.block), number::<4>(record, layout.length));
     if length == 0 {
@@ -141,7 +142,7 @@ fn parse(layout: &Layout, record: &[u8]) -> Result<Parsed, Fault> {
             Wrong::Address => fault(layout.block, block, format!("a block below {}", text::grouped(1_u64 << 54))),
             Wrong::Size => fault(layout.length, length, "a length below 2 TiB"),
         })?;
-    Ok(Parsed::Request(Record { time_ns, device: 0, op, sector, sectors }))
+    Ok(Parsed::Request(Record { time_ns, device: 0, op, sector, sectors, latency_ns: None }))
 }
 
 #[cfg(test)]
@@ -178,7 +179,7 @@ mod tests {
 
     #[test]
     fn both_versions_are_read() {
-        let read = Record { time_ns: 9_000, device: 0, op: Op::Read, sector: 100, sectors: 8 };
+        let read = Record { time_ns: 9_000, device: 0, op: Op::Read, sector: 100, sectors: 8, latency_ns: None };
         for (layout, record) in [(LAYOUT_1, version_1(0x28, 4096, 100, 9)), (LAYOUT_2, version_2(0x28, 4096, 100, 9))] {
             assert_eq!(record.len(), layout.bytes);
             assert_eq!(parse(&layout, &record), Ok(Parsed::Request(read)));
@@ -191,7 +192,7 @@ mod tests {
     fn operation_codes_are_those_of_scsi() {
         let kind = |command| match parse(&LAYOUT_2, &version_2(command, 512, 0, 0)).unwrap() {
             Parsed::Request(record) => Some(record.op),
-            Parsed::Other(_) => None,
+            _ => None,
         };
         for command in [0x08, 0x28, 0xa8, 0x88] {
             assert_eq!(kind(command), Some(Op::Read), "{command:x}");

@@ -1,7 +1,7 @@
 //! The white-space-separated text that WiscSee makes of blkparse's events for its simulator:
 //! `pid event op offset size time pre_wait sync`.
 //!
-//! The event is D, issued, or C, completed; requests are the issued ones. Offsets and sizes are bytes, times are seconds. The
+//! The event is D, issued, or C, completed; requests are the issued ones, and their latency is the time to C. Offsets and sizes are bytes, times are seconds. The
 //! time since the event before and whether a request was synchronous are not used.
 
 use crate::error::Column;
@@ -26,6 +26,7 @@ pub const FORMAT: Format = Format {
     op_codes: false,
     layout: Some(Layout { names: &NAMES, columns: "_,_,op,lba:bytes,len:bytes,time:s,_,_", ops: None, open_ended: false }),
     events: &[],
+    latency: |_| Some("from issue to the driver to completion (D to C)"),
     order: Order::Time,
     reader: Reader::Lines { sniff, parser: |_| Box::new(Wiscsee) },
 };
@@ -49,16 +50,16 @@ impl Parser for Wiscsee {
     fn parse(&mut self, line: &str) -> Result<Parsed, Fault> {
         let words = fields::columns(line.split_ascii_whitespace(), NAMES)?;
         fields::unsigned(words[0], column(0))?;
-        match words[1] {
-            "D" => {}
-            "C" => return Ok(Parsed::Other("C events")),
+        let parsed = match words[1] {
+            "D" => Parsed::Issued,
+            "C" => Parsed::Completed,
             other => return Err(Fault::new(column(1), other, "D, issued, or C, completed")),
-        }
+        };
         let op = op(words[2]).ok_or_else(|| Fault::new(column(2), words[2], "read, write or discard"))?;
         let time_ns = fields::time_ns(words[5], TimeUnit::Seconds, column(5))?;
         let address = Amount::new(words[3], AddressUnit::Bytes, column(3))?;
         let (sector, sectors) = fields::extent(address, Amount::new(words[4], AddressUnit::Bytes, column(4))?)?;
-        Ok(Parsed::Request(Record { time_ns, device: 0, op, sector, sectors }))
+        Ok(parsed(Record { time_ns, device: 0, op, sector, sectors, latency_ns: None }))
     }
 }
 
@@ -73,11 +74,12 @@ mod tests {
 
     #[test]
     fn a_line_is_eight_columns() {
-        let record = Record { time_ns: 196_695, device: 0, op: Op::Read, sector: 648, sectors: 8 };
-        assert_eq!(parse("39949 D read 331776 4096 0.000196695 7.3902e-05 False"), Ok(Parsed::Request(record)));
+        let record = Record { time_ns: 196_695, device: 0, op: Op::Read, sector: 648, sectors: 8, latency_ns: None };
+        assert_eq!(parse("39949 D read 331776 4096 0.000196695 7.3902e-05 False"), Ok(Parsed::Issued(record)));
         let trim = Record { time_ns: 0, op: Op::Trim, sector: 0, ..record };
-        assert_eq!(parse("39949 D discard 0 4096 0.0 0 True"), Ok(Parsed::Request(trim)));
-        assert_eq!(parse("0 C read 331776 4096 0.000321063 0.000124368 False"), Ok(Parsed::Other("C events")));
+        assert_eq!(parse("39949 D discard 0 4096 0.0 0 True"), Ok(Parsed::Issued(trim)));
+        let completed = Record { time_ns: 321_063, ..record };
+        assert_eq!(parse("0 C read 331776 4096 0.000321063 0.000124368 False"), Ok(Parsed::Completed(completed)));
     }
 
     #[test]

@@ -278,7 +278,12 @@ mod tests {
 
     #[test]
     fn bursts_are_measured() {
-        let request = |at, kind, sector, sectors| Arrival { at, command: Command { kind, sector, sectors, critical: false }, queue: 0 };
+        let request = |at, kind, sector, sectors| Arrival {
+            at,
+            command: Command { kind, sector, sectors, critical: false },
+            queue: 0,
+            latency_ns: None,
+        };
         use CommandKind::{Read, Trim, Write};
         let requests = [
             request(0, Write, 0, 8),

@@ -168,7 +168,7 @@ impl Source for Placed {
             let before = self.counts.requests.fetch_add(count as u64, Ordering::Relaxed);
             let mut kept = start;
             for index in start..start + count {
-                let Arrival { at, mut command, queue } = out[index];
+                let Arrival { at, mut command, .. } = out[index];
                 if at > TIME_MAX {
                     return Err(crate::synthetic::too_late(&self.name));
                 }
@@ -188,7 +188,7 @@ impl Source for Placed {
                     }
                 }
                 command.sector += self.place.offset;
-                out[kept] = Arrival { at, command, queue };
+                out[kept] = Arrival { command, ..out[index] };
                 kept += 1;
             }
             out.truncate(kept);

@@ -93,7 +93,7 @@ fn requests() -> impl Strategy<Value = Vec<Arrival>> {
         let mut at = 0;
         let arrival = |(gap, sector, sectors, kind, queue)| {
             at += gap;
-            Arrival { at, command: Command { kind, sector, sectors, critical: false }, queue }
+            Arrival { at, command: Command { kind, sector, sectors, critical: false }, queue, latency_ns: None }
         };
         requests.into_iter().map(arrival).collect()
     })

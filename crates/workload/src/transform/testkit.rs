@@ -36,14 +36,19 @@ pub(super) fn opener(requests: &[Arrival]) -> Opener {
 /// Reads of one sector at these times.
 pub(super) fn times(at: &[Ns]) -> Vec<Arrival> {
     at.iter()
-        .map(|&at| Arrival { at, command: Command { kind: CommandKind::Read, sector: 0, sectors: 1, critical: false }, queue: 0 })
+        .map(|&at| Arrival {
+            at,
+            command: Command { kind: CommandKind::Read, sector: 0, sectors: 1, critical: false },
+            queue: 0,
+            latency_ns: None,
+        })
         .collect()
 }
 
 /// Reads of these sectors and sizes at time 0.
 pub(super) fn reads(extents: &[(u64, u32)]) -> Vec<Arrival> {
     let command = |sector, sectors| Command { kind: CommandKind::Read, sector, sectors, critical: false };
-    extents.iter().map(|&(sector, sectors)| Arrival { at: 0, command: command(sector, sectors), queue: 0 }).collect()
+    extents.iter().map(|&(sector, sectors)| Arrival { at: 0, command: command(sector, sectors), queue: 0, latency_ns: None }).collect()
 }
 
 /// Everything that a source gives, taken in batches.

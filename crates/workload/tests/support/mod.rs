@@ -62,11 +62,16 @@ pub fn play_on(path: &Path, options: &TraceOptions, drive: SourceContext) -> Res
 }
 
 pub fn read(at: u64, sector: u64, sectors: u32) -> Arrival {
-    Arrival { at, command: Command { kind: CommandKind::Read, sector, sectors, critical: false }, queue: 0 }
+    Arrival { at, command: Command { kind: CommandKind::Read, sector, sectors, critical: false }, queue: 0, latency_ns: None }
 }
 
 pub fn write(at: u64, sector: u64, sectors: u32) -> Arrival {
-    Arrival { at, command: Command { kind: CommandKind::Write, sector, sectors, critical: false }, queue: 0 }
+    Arrival { at, command: Command { kind: CommandKind::Write, sector, sectors, critical: false }, queue: 0, latency_ns: None }
+}
+
+/// The same request, that took so long when it was recorded.
+pub fn took(latency_ns: u64, arrival: Arrival) -> Arrival {
+    Arrival { latency_ns: Some(latency_ns), ..arrival }
 }
 
 /// The message with the folder's path taken out.

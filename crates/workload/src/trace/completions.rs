@@ -1,0 +1,244 @@
+//! The latencies of traces that record the issue of a request and its completion in lines of their own.
+//!
+//! Requests are held in the order of the file until the completion of the first of them is known, so that no more are held
+//! than are outstanding; one whose completion is missing holds up as many as may be out of order.
+//!
+//! A completion is of the sectors from its first one on: of one request, of a part of one, or of several that were merged.
+//! Where several requests wait for the same sector, it is that of the latest: if the others' completions were lost, none of
+//! them gets the time until a completion that is not its own. Recorders that merge streams may write a completion before its
+//! request. A request whose completion is not found has no latency.
+
+use std::collections::VecDeque;
+
+use rustc_hash::FxHashMap;
+use tinytail_core::units::Ns;
+
+use crate::trace::Op;
+use crate::trace::format::Record;
+use crate::trace::records::{PLACES_MAX, Request};
+
+/// Where a completion begins: device, operation and first sector.
+type Place = (u32, Op, u64);
+
+/// Requests whose completions are looked for.
+#[derive(Default)]
+pub(super) struct Completions {
+    held: VecDeque<Held>,
+    /// The number of the first that is held, counted from the first of the trace.
+    first: u64,
+    /// The requests that wait for a completion of this place, the latest last.
+    waiting: FxHashMap<Place, Vec<u64>>,
+    /// The ends and times of completions that stand before their requests, or whose requests are not in the trace.
+    early: FxHashMap<Place, (u64, i128)>,
+}
+
+struct Held {
+    request: Request,
+    /// The place of the completion that it waits for; none if there is nothing to wait for.
+    waits_at: Option<Place>,
+}
+
+fn end(record: &Record) -> u64 {
+    record.sector + u64::from(record.sectors)
+}
+
+fn latency_ns(issued: &Record, completed_ns: i128) -> Option<Ns> {
+    Ns::try_from(completed_ns - issued.time_ns).ok()
+}
+
+impl Completions {
+    /// Holds a request until its completion is known.
+    pub(super) fn issued(&mut self, mut request: Request) {
+        let record = &mut request.record;
+        let place = (record.device, record.op, record.sector);
+        if let Some((early_end, completed_ns)) = self.early.get(&place).copied()
+            && early_end == end(record)
+            && let Some(latency_ns) = latency_ns(record, completed_ns)
+        {
+            self.early.remove(&place);
+            record.latency_ns = Some(latency_ns);
+            self.held.push_back(Held { request, waits_at: None });
+            return;
+        }
+        self.waiting.entry(place).or_default().push(self.first + self.held.len() as u64);
+        self.held.push_back(Held { request, waits_at: Some(place) });
+    }
+
+    /// Takes a completion to the requests that it is of.
+    pub(super) fn completed(&mut self, completion: &Record) {
+        let (mut sector, completed_end) = (completion.sector, end(completion));
+        while sector < completed_end {
+            let place = (completion.device, completion.op, sector);
+            let Some(number) = self.take_waiting(place) else { break };
+            let Some(held) = self.held.get_mut((number - self.first) as usize) else { break };
+            let record = &mut held.request.record;
+            sector = end(record);
+            if sector > completed_end {
+                let rest = (completion.device, completion.op, completed_end);
+                held.waits_at = Some(rest);
+                self.waiting.entry(rest).or_default().push(number);
+                return;
+            }
+            record.latency_ns = latency_ns(record, completion.time_ns);
+            held.waits_at = None;
+        }
+        if sector == completion.sector {
+            if self.early.len() as u64 == PLACES_MAX {
+                self.early.clear();
+            }
+            self.early.insert((completion.device, completion.op, sector), (completed_end, completion.time_ns));
+        }
+    }
+
+    /// The next request that waits for nothing any more; the first of all at the end, or where too many are held.
+    pub(super) fn next(&mut self, at_end: bool) -> Option<Request> {
+        let first = self.held.front()?;
+        if let Some(place) = first.waits_at {
+            if !at_end && self.held.len() as u64 <= PLACES_MAX {
+                return None;
+            }
+            self.forget(place, self.first);
+        }
+        self.first += 1;
+        self.held.pop_front().map(|held| held.request)
+    }
+
+    fn forget(&mut self, place: Place, number: u64) {
+        if let Some(waiting) = self.waiting.get_mut(&place) {
+            waiting.retain(|each| *each != number);
+            if waiting.is_empty() {
+                self.waiting.remove(&place);
+            }
+        }
+    }
+
+    fn take_waiting(&mut self, place: Place) -> Option<u64> {
+        let waiting = self.waiting.get_mut(&place)?;
+        let latest = waiting.pop();
+        if waiting.is_empty() {
+            self.waiting.remove(&place);
+        }
+        latest
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+    use tinytail_core::host::CommandKind;
+
+    use super::*;
+    use crate::error::Position;
+
+    fn record(time_ns: i128, sector: u64, sectors: u32) -> Record {
+        Record { time_ns, device: 0, op: Op::Read, sector, sectors, latency_ns: None }
+    }
+
+    fn issue(completions: &mut Completions, record: Record) {
+        completions.issued(Request { at: Position::Line(1), kind: CommandKind::Read, record });
+    }
+
+    /// The times of issue of what is let go, with the latencies.
+    fn released(completions: &mut Completions, at_end: bool) -> Vec<(i128, Option<Ns>)> {
+        std::iter::from_fn(|| completions.next(at_end)).map(|request| (request.record.time_ns, request.record.latency_ns)).collect()
+    }
+
+    #[test]
+    fn requests_are_let_go_in_their_order_when_the_first_has_completed() {
+        let mut completions = Completions::default();
+        issue(&mut completions, record(10, 0, 8));
+        issue(&mut completions, record(20, 100, 8));
+        assert_eq!(released(&mut completions, false), []);
+        completions.completed(&record(50, 100, 8));
+        assert_eq!(released(&mut completions, false), []);
+        completions.completed(&record(70, 0, 8));
+        assert_eq!(released(&mut completions, false), [(10, Some(60)), (20, Some(30))]);
+    }
+
+    #[test]
+    fn a_completion_may_be_of_a_part_or_of_several() {
+        let mut completions = Completions::default();
+        issue(&mut completions, record(0, 0, 8));
+        issue(&mut completions, record(1, 8, 8));
+        issue(&mut completions, record(2, 100, 16));
+        completions.completed(&record(30, 0, 16));
+        completions.completed(&record(40, 100, 4));
+        assert_eq!(released(&mut completions, false), [(0, Some(30)), (1, Some(29))]);
+        completions.completed(&record(50, 104, 12));
+        assert_eq!(released(&mut completions, false), [(2, Some(48))]);
+    }
+
+    #[test]
+    fn other_devices_and_operations_complete_nothing() {
+        let mut completions = Completions::default();
+        issue(&mut completions, record(0, 0, 8));
+        completions.completed(&Record { op: Op::Write, ..record(10, 0, 8) });
+        completions.completed(&Record { device: 1, ..record(10, 0, 8) });
+        completions.completed(&record(10, 4, 4));
+        assert_eq!(released(&mut completions, false), []);
+        assert_eq!(released(&mut completions, true), [(0, None)]);
+    }
+
+    #[test]
+    fn a_completion_may_stand_before_its_request_but_is_never_earlier() {
+        let mut completions = Completions::default();
+        completions.completed(&record(30, 0, 8));
+        issue(&mut completions, record(20, 0, 8));
+        // That of a request from before the trace.
+        completions.completed(&record(5, 100, 8));
+        issue(&mut completions, record(25, 100, 8));
+        assert_eq!(released(&mut completions, true), [(20, Some(10)), (25, None)]);
+    }
+
+    #[test]
+    fn a_lost_completion_spoils_no_later_latency_of_its_sector() {
+        let mut completions = Completions::default();
+        for time_ns in [0, 1_000, 2_000] {
+            issue(&mut completions, record(time_ns, 0, 8));
+            if time_ns > 0 {
+                completions.completed(&record(time_ns + 7, 0, 8));
+            }
+        }
+        assert_eq!(released(&mut completions, true), [(0, None), (1_000, Some(7)), (2_000, Some(7))]);
+        assert!(completions.waiting.is_empty());
+    }
+
+    #[test]
+    fn no_more_are_held_than_may_be_out_of_order() {
+        let mut completions = Completions::default();
+        for time_ns in 0..=PLACES_MAX {
+            issue(&mut completions, record(time_ns.into(), time_ns * 8, 8));
+        }
+        assert_eq!(released(&mut completions, false), [(0, None)]);
+        completions.completed(&record(1_000_000, 8, 8));
+        assert_eq!(released(&mut completions, false), [(1, Some(999_999))]);
+    }
+
+    proptest! {
+        /// Of requests to different sectors, each has the latency of its own completion, whatever the order of the lines.
+        #[test]
+        fn every_request_has_its_own_latency(
+            requests in proptest::collection::vec((0_i128..1_000, proptest::option::of(0_u64..500), any::<u16>()), 0..40),
+        ) {
+            let mut completions = Completions::default();
+            let mut lines: Vec<(u16, usize, Option<i128>)> = Vec::new();
+            for (index, (time_ns, latency_ns, place)) in requests.iter().enumerate() {
+                lines.push((index as u16 * 100, index, None));
+                lines.extend(latency_ns.map(|latency_ns| (place % 4_000, index, Some(time_ns + i128::from(latency_ns)))));
+            }
+            lines.sort_by_key(|line| line.0);
+            let mut found = Vec::new();
+            for (_, index, completed_ns) in lines {
+                let sector = index as u64 * 8;
+                match completed_ns {
+                    None => issue(&mut completions, record(requests[index].0, sector, 8)),
+                    Some(completed_ns) => completions.completed(&record(completed_ns, sector, 8)),
+                }
+                found.extend(released(&mut completions, false));
+            }
+            found.extend(released(&mut completions, true));
+            let expected: Vec<_> = requests.iter().map(|(time_ns, latency_ns, _)| (*time_ns, *latency_ns)).collect();
+            prop_assert_eq!(found, expected);
+        }
+    }
+}
