@@ -114,6 +114,8 @@ class TraceOptions(Options):
         reorder_ms: How late a line of a trace may be, in ms; later ones are errors.
         queue_depth: Play a trace or a stand-in in closed loop, with so many requests always
             outstanding, whatever its times are.
+        same_drive: That a trace was recorded on the drive that is simulated, so that its latencies
+            are held against the simulated ones without reserve; for traces that hold latencies.
         columns: What the columns of a delimited text are, with the units of time, lba and len, such
             as time:us,op,lba:sectors,len:bytes; _ skips one. By names: time=TIME:us,op=TYPE, and so
             on.
@@ -127,6 +129,7 @@ class TraceOptions(Options):
     event: Event | None = None
     reorder_ms: Annotated[int, Whole(0, U64_MAX)] | None = None
     queue_depth: Annotated[int, Whole(1, U32_MAX)] | None = None
+    same_drive: bool | None = None
     columns: str | None = None
 
 
@@ -281,6 +284,7 @@ class TraceKeywords(TypedDict, total=False):
     event: Event | None
     reorder_ms: Annotated[int, Whole(0, U64_MAX)] | None
     queue_depth: Annotated[int, Whole(1, U32_MAX)] | None
+    same_drive: bool | None
     columns: str | None
 
 

@@ -49,6 +49,8 @@ class Options:
         """The options of a command line that say the same."""
         found: list[str] = []
         for name, value in self.given().items():
+            if value is False:
+                continue
             values = value if isinstance(value, list) else [] if value is True else [value]
             found += [f"--{name.replace('_', '-')}", *map(str, values)]
         return found

@@ -299,6 +299,60 @@ class Replicate:
 
 
 @dataclass(frozen=True, slots=True)
+class PercentileRatios:
+    """Percentiles divided by others; None where one of the two is missing, or the divisor is 0.
+
+    Attributes:
+        p50: Of the median.
+        p90: Of the 90th percentile.
+        p99: Of the 99th percentile.
+        p999: Of the 99.9th percentile.
+    """
+
+    p50: float | None
+    p90: float | None
+    p99: float | None
+    p999: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class MeasuredRatios:
+    """Percentiles of the run divided by those measured.
+
+    Attributes:
+        read: Of reads.
+        write: Of writes.
+    """
+
+    read: PercentileRatios
+    write: PercentileRatios
+
+
+@dataclass(frozen=True, slots=True)
+class Measured:
+    """Latencies that were measured when the trace was recorded, of the requests that the run
+    played, and those of the run as multiples of them.
+
+    Attributes:
+        scope: From where to where they were measured.
+        same_drive: Whether they are of the drive that is simulated, as `same_drive` says.
+        read: Of reads.
+        write: Of writes.
+        missing: Reads and writes whose latencies the trace does not hold.
+        ratio: Percentiles of the run divided by those measured.
+        caveats: What makes the ratios mean less than they seem to.
+    """
+
+    scope: str
+    same_drive: bool
+    read: Latency
+    write: Latency
+    missing: int
+    ratio: MeasuredRatios
+    caveats: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class Timeline:
     """What became of the timeline for Perfetto.
 
@@ -858,6 +912,9 @@ class DesignResult:
         log: What became of the log of every request; None without `--log` and `--out`.
         request_timelines: What became of the request timelines; None without `--out`.
         timeline: What became of the timeline; None without `--timeline`.
+        measured: What the requests took when the trace was recorded, and how that compares. Missing
+            where the trace does not say, where its requests are another load here, and in runs that
+            were ended early.
         replicates: The figures of each seed. Missing where there was one.
         unread: What kept the workload from being read to its end, such as a trace that changed
             while it was played. The figures are of the requests until then. Missing in other runs.
@@ -905,6 +962,7 @@ class DesignResult:
     log: Log | None
     request_timelines: RequestTimelines | None
     timeline: Timeline | None
+    measured: Measured | None = None
     replicates: tuple[Replicate, ...] = ()
     unread: str | None = None
 

@@ -13,7 +13,7 @@ from rich.cells import cell_len, chop_cells
 from rich.console import Console, Group, RenderableType
 from rich.text import Text
 
-from tinytail import bars, causes, humanize
+from tinytail import bars, causes, humanize, measurements
 from tinytail.causes import COLOURS, Family
 from tinytail.findings import quotient, requests_per_second, same, usable_reference
 from tinytail.headline import PERCENTILES, Kind, Percentile, headline, latency_of
@@ -56,7 +56,7 @@ def verdict_view(comparison: Comparison, width: int, *, unicode: bool) -> Render
             break
         shown += lines
         number += 1
-    parts = [shown + described, table, tails]
+    parts = [shown + described, table, _measured(comparison, width), tails]
     blank = used + len(shown) + 2 <= LINES_MAX
     lines = []
     for part in parts:
@@ -154,6 +154,11 @@ def _table(comparison: Comparison, width: int) -> list[Text]:
         )
         for index, result in enumerate(results)
     ]
+    return _laid_out(rows, columns, width)
+
+
+def _laid_out(rows: Sequence[_Row], columns: list[_Column], width: int) -> list[Text]:
+    """The columns beside the labels of the rows, in as many tables as the width asks for."""
     label = min(max(cell_len(row.label) for row in rows), max(1, width // 2))
     lines: list[Text] = []
     for group, level in _groups(columns, width - label):
@@ -161,6 +166,20 @@ def _table(comparison: Comparison, width: int) -> list[Text]:
             lines.append(Text())
         lines += _lines(rows, group, label, width, level)
     return lines
+
+
+def _measured(comparison: Comparison, width: int) -> list[Text]:
+    """What was measured in the trace, below what a screen shows in any case."""
+    lines: list[Text] = []
+    for table in measurements.tables(comparison):
+        empty = [""] * len(table.rows)
+        columns = [
+            _Column(percentile, [cells[index] for _, cells in table.rows], empty, empty)
+            for index, percentile in enumerate(table.percentiles)
+        ]
+        lines += [Text()] if lines else []
+        lines += _laid_out([_Row(name, []) for name, _ in table.rows], columns, width)
+    return lines + wrapped(Text(measurements.meaning(comparison), "dim"), width) if lines else []
 
 
 def _groups(columns: list[_Column], room: int) -> list[tuple[list[_Column], int]]:

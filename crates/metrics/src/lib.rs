@@ -62,7 +62,8 @@ pub struct LatencySummary {
 }
 
 impl LatencySummary {
-    fn of(latencies: &Histogram) -> Self {
+    /// Of the latencies that were counted.
+    pub fn of(latencies: &Histogram) -> Self {
         let us = |ns: Option<Ns>| ns.map(|ns| ns as f64 / 1000.0);
         let percentiles = latencies.percentiles_ns([0.5, 0.9, 0.95, 0.99, 0.999, 0.9999, 0.99999]);
         let [p50_us, p90_us, p95_us, p99_us, p999_us, p9999_us, p99999_us] = percentiles.map(us);

@@ -1,11 +1,14 @@
 //! What a run reports: its figures, what they were made of, and what is to be known with them.
 
 mod findings;
+mod measured;
 
 use crate::run::Spec;
 use crate::wear::{Wear, block_erases, wear_spread};
 use findings::findings;
 pub use findings::{Finding, FindingCode};
+pub(crate) use measured::Recorder;
+pub use measured::{MeasuredNote, MeasuredRatios, PercentileRatios};
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::Serialize;
 use serde_json::{Map, json};
@@ -173,6 +176,11 @@ pub struct Outcome {
     pub read: LatencySummary,
     /// Latencies of writes.
     pub write: LatencySummary,
+    /// What the requests took when the trace was recorded, and how that compares. Missing where the trace does not say, where its
+    /// requests are another load here, and in runs that were ended early.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "MeasuredNote")]
+    pub measured: Option<MeasuredNote>,
     /// Where all latencies lie.
     pub distribution: Distribution,
     /// How far figures may be off, by names such as `read.p99_us`. A figure of which too little was seen has none.
@@ -307,6 +315,8 @@ pub(crate) struct Figures {
     pub warm_up: String,
     /// Erases of each block when the measured part began.
     pub erases_then: Vec<u32>,
+    /// What was taken down of the latencies that the trace holds, of a run that played all of them.
+    pub recorder: Option<Recorder>,
     /// What was measured of bursts.
     pub bursts: Option<BurstsNote>,
     /// What became of the workload's requests.
@@ -417,8 +427,10 @@ pub(crate) fn outcome<M: Measures>(
         seconds: simulated_seconds,
         arrivals_seconds: metrics.last_arrival_ns().saturating_sub(figures.start) as f64 / SECOND as f64,
     });
+    let measured = figures.recorder.and_then(|recorder| recorder.note(&read, &write));
     Outcome {
         design: spec.design.clone(),
+        measured,
         read,
         write,
         distribution: metrics.distribution(),

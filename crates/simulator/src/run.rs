@@ -6,7 +6,7 @@ use crate::control::{Control, Phase, WRITE_STALL_S, WRITE_STALL_S_MAX};
 use crate::crew::AtWork;
 use crate::image::Image;
 use crate::kinds::KindsSpec;
-use crate::outcome::{Figures, Outcome, outcome};
+use crate::outcome::{Figures, Outcome, Recorder, outcome};
 use crate::play::{Ending, play, play_streams};
 use crate::settings::Settings;
 use crate::wear::erases_so_far;
@@ -34,7 +34,7 @@ use tinytail_metrics::series::{WINDOWS, WINDOWS_MAX};
 use tinytail_metrics::timeline::{Timeline, TimelineError, WantedTimeline};
 use tinytail_metrics::{Measures, Metrics};
 use tinytail_workload::{
-    Arrival, InputKind, Note, Pacing, Reading, Source, SourceContext, Streams, TraceOptions, Transform, Workload, WorkloadError,
+    Arrival, InputKind, Note, Pacing, Reading, Source, SourceContext, Stream, Streams, TraceOptions, Transform, Workload, WorkloadError,
 };
 
 /// What a run of one design needs.
@@ -371,6 +371,7 @@ fn run_with<M: Measures>(
             unmapped: 0,
             warm_up: "none".into(),
             erases_then: erases_so_far(&drive),
+            recorder: None,
             bursts: None,
             notes: Vec::new(),
             fitted: Vec::new(),
@@ -407,12 +408,17 @@ fn run_with<M: Measures>(
     }
     let cpu_start = thread_cpu_seconds();
     let (mut notes, mut fitted) = (Vec::new(), Vec::new());
+    let recorder = Recorder::of(workload, &mut notes);
     if ending == Ending::Complete {
         control.enter(Phase::Running, workload.requests_expected(spec.requests).unwrap_or(0));
         let mut streams = match kept {
             Some(kept) => Streams::one(Box::new(kept), workload.pacing),
             None => workload.streams(spec.seed, &context, spec.requests)?,
         };
+        if let Some(recorder) = &recorder {
+            let listened = |stream: Stream| Stream { source: recorder.listen(stream.source), ..stream };
+            streams.streams = streams.streams.into_iter().map(listened).collect();
+        }
         ending = play_streams(&mut drive, &mut streams, start + MS, control, |drive| drive.observer().metrics().given_up().is_some());
         for note in streams.notes() {
             notes.push(note.text);
@@ -453,6 +459,7 @@ fn run_with<M: Measures>(
         unmapped,
         warm_up,
         erases_then,
+        recorder: recorder.filter(|_| !partial),
         bursts,
         notes,
         fitted,

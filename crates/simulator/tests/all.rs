@@ -11,6 +11,7 @@ mod images;
 mod kinds;
 mod log;
 mod matrix;
+mod measured;
 mod power;
 mod request_timelines;
 mod runs;

@@ -14,6 +14,7 @@ use crate::error::WorkloadError;
 use crate::file::{CheckedFile, NO_RATES, Table, Text, TraceFile};
 use crate::fio;
 use crate::limit::Limited;
+use crate::measured::Measured;
 use crate::random::Random;
 use crate::read::read_text;
 use crate::reading::{Reading, STANDARD_INPUT, STANDARD_INPUT_SAID};
@@ -323,8 +324,8 @@ impl Workload {
             return Err(WorkloadError::Option {
                 path: file_path.into(),
                 message: format!(
-                    "format, time unit, operation codes, address unit, device, event and order apply to traces, the queue depth to traces \
-                     and stand-ins, and {why}"
+                    "format, time unit, operation codes, address unit, device, event, order and `same_drive` apply to traces, the queue \
+                     depth to traces and stand-ins, and {why}"
                 ),
             });
         }
@@ -511,6 +512,16 @@ impl Workload {
             Ok(Stream { endless: some_end && !thread.ends(), ..thread.stream(&start, context.mapped_sectors)? })
         };
         (0..).zip(threads).map(stream).collect()
+    }
+
+    /// What latencies were measured of its requests when they were recorded. Those of single requests come with the requests.
+    #[must_use]
+    pub fn measured(&self) -> Measured {
+        match &self.requests {
+            Requests::Trace(trace) => trace.measured(),
+            Requests::Transformed { transformed, .. } => transformed.measured(),
+            Requests::Synthetic(_) | Requests::Threads(_) | Requests::Profile { .. } => Measured::Nothing,
+        }
     }
 
     /// How many requests there will be: exactly for traces and closed loop, about for a stand-in and where some are clipped, at

@@ -12,7 +12,7 @@ from dataclasses import replace
 from html import escape
 from typing import Literal
 
-from tinytail import humanize
+from tinytail import humanize, measurements
 from tinytail.headline import PERCENTILES, latency_of
 from tinytail.noise import margin
 from tinytail.reporting import figures
@@ -40,6 +40,7 @@ def html(comparison: Comparison) -> str:
         _sentences(comparison),
         _table(shown),
         _left_out(comparison),
+        _measured(shown),
         _bars(shown),
         _curve(shown),
     ]
@@ -108,6 +109,20 @@ def _table(comparison: Comparison) -> str:
     body = "".join(f"<tr>{''.join(row)}</tr>" for row in rows)
     head = f"<thead><tr>{''.join(heads)}</tr></thead>"
     return f'<table style="font-size:small">{head}<tbody>{body}</tbody></table>'
+
+
+def _measured(comparison: Comparison) -> str:
+    parts = []
+    for table in measurements.tables(comparison):
+        rows = [("", table.percentiles), *table.rows]
+        cells = [
+            f'<tr><th style="text-align:left">{_name(name)}</th>'
+            + "".join(f'<td style="text-align:right">{cell}</td>' for cell in each)
+            + "</tr>"
+            for name, each in rows
+        ]
+        parts.append(f'<table style="font-size:small">{"".join(cells)}</table>')
+    return "".join([*parts, f"<p>{escape(measurements.meaning(comparison))}</p>"]) if parts else ""
 
 
 def _latency(result: DesignResult, name: str, value: float | None) -> str:

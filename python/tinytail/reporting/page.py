@@ -14,7 +14,7 @@ from markupsafe import Markup
 from plotly.io import to_html
 from plotly.offline import get_plotlyjs
 
-from tinytail import humanize
+from tinytail import humanize, measurements
 from tinytail.headline import PERCENTILES
 from tinytail.render import facts, table_rows
 from tinytail.reporting import figures
@@ -71,6 +71,8 @@ def html(comparison: Comparison) -> str:
         windows=_windows(comparison),
         wear=_embed("wear", _wear(comparison)),
         rows=table_rows(comparison),
+        measured=measurements.tables(comparison),
+        measured_meaning=measurements.meaning(comparison),
         plotly=Markup(get_plotlyjs()),
     )
 

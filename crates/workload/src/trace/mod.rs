@@ -46,6 +46,7 @@ use tinytail_core::units::{SECTOR_BYTES, TIME_MAX};
 
 use crate::characteristics::{CharacteristicsSummary, DeviceInfo, TraceInfo, measure};
 use crate::error::WorkloadError;
+use crate::measured::{Measured, MeasuredLatencies};
 use crate::reading::{Reading, TraceContent};
 use crate::source::{Arrival, Source};
 use crate::text;
@@ -132,6 +133,9 @@ trace_options! {
     /// Play a trace or a stand-in in closed loop, with so many requests always outstanding, whatever its times are.
     #[schemars(range(min = 1))]
     queue_depth: u32,
+    /// That a trace was recorded on the drive that is simulated, so that its latencies are held against the simulated ones without
+    /// reserve; for traces that hold latencies.
+    same_drive: bool,
     /// What the columns of a delimited text are, with the units of time, lba and len, such as time:us,op,lba:sectors,len:bytes; _
     /// skips one. By names: time=TIME:us,op=TYPE, and so on.
     columns: Columns,
@@ -184,6 +188,8 @@ pub struct Trace {
     settings: Settings,
     late_ns_max: i128,
     queue_depth: Option<u32>,
+    /// Whether it is said to have been recorded on the drive that is simulated.
+    same_drive: bool,
     /// The only device that is played, if one was chosen.
     device: Option<u32>,
     notes: Vec<String>,
@@ -394,6 +400,15 @@ impl Trace {
     #[must_use]
     pub fn queue_depth(&self) -> Option<u32> {
         self.queue_depth
+    }
+
+    /// What the latencies are that it holds.
+    pub(crate) fn measured(&self) -> Measured {
+        match (self.format.latency)(&self.settings) {
+            None => Measured::Nothing,
+            Some(_) if self.queue_depth.is_some() => Measured::OtherLoad("in closed loop they come at other times"),
+            Some(scope) => Measured::Latencies(MeasuredLatencies { scope, same_drive: self.same_drive, devices: self.scan.devices.len() }),
+        }
     }
 
     /// The first sector beyond every request, as laid out on the drive.

@@ -52,10 +52,11 @@ impl Trace {
         let ops = settling.ops(columns.as_mut())?;
         let event = settling.event()?;
         let time_unit = settling.header(&content, time_unit, address_unit)?;
-        let notes = settling.notes;
         let timeless = columns.as_ref().is_some_and(|columns| !columns.has_times());
         let untimed = time_unit.is_none() && format.time == Time::Given && queue_depth.is_none() && !timeless;
         let settings = Settings { time_unit, address_unit, ops, event, columns: columns.map(Box::new) };
+        let same_drive = settling.same_drive(&settings)?;
+        let notes = settling.notes;
         let is_without_unit = |columns: &Columns| untimed || columns.lba_unit.is_none() || columns.len_unit.is_none();
         match &settings.columns {
             Some(columns) if is_without_unit(columns) => {
@@ -64,8 +65,18 @@ impl Trace {
             None if untimed => return Err(missing_time_unit(&content, format, settings, late_ns_max)),
             _ => {}
         }
-        let mut trace =
-            Self { content, format, compression, settings, late_ns_max, queue_depth, device: None, notes, scan: Scan::default() };
+        let mut trace = Self {
+            content,
+            format,
+            compression,
+            settings,
+            late_ns_max,
+            queue_depth,
+            same_drive,
+            device: None,
+            notes,
+            scan: Scan::default(),
+        };
         trace.first_pass()?;
         trace.lay_out_devices(first(&origins, |options| options.trace_device.as_ref()).map(|(device, _)| device))?;
         Ok(trace)
@@ -100,6 +111,20 @@ impl Settling<'_> {
         }
         self.notes.push(format!("closed loop, {origin}: {depth} requests are always outstanding, and the recorded times do not pace them"));
         Ok(Some(depth))
+    }
+
+    /// Whether the trace was recorded on the drive that is simulated.
+    fn same_drive(&mut self, settings: &Settings) -> Result<bool, WorkloadError> {
+        let Some((_, origin)) = first(self.origins, |options| options.same_drive.filter(|same| *same)) else { return Ok(false) };
+        if (self.format.latency)(settings).is_none() {
+            let said = format!(
+                "`same_drive` ({origin}) is about the latencies that a trace holds, and here the format {} has none",
+                self.format.name
+            );
+            return Err(self.fault(format!("{said}; leave it out")));
+        }
+        self.notes.push(format!("recorded on the drive that is simulated, {origin}"));
+        Ok(true)
     }
 
     /// What the columns mean, in the format that needs to be told.

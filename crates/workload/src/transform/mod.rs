@@ -111,6 +111,16 @@ impl Transform {
         }
     }
 
+    /// Why requests are another load than they were, if they are, as the end of a sentence.
+    fn other_load(&self) -> Option<&'static str> {
+        match self {
+            Self { burst_gap_s: Some(_), .. } => Some("they come in bursts that wait for the drive (`burst_gap_s`)"),
+            Self { scale_time: Some(_), .. } => Some("their times are multiplied (`scale_time`)"),
+            Self { scale_size: Some(_), .. } => Some("their sizes are multiplied (`scale_size`)"),
+            _ => None,
+        }
+    }
+
     /// The first key whose value is wrong, and what is wrong with it.
     pub(crate) fn problem(&self) -> Option<(&'static str, String)> {
         const SECONDS_MAX: f64 = (TIME_MAX / SECOND) as f64;

@@ -11,6 +11,7 @@ use super::{Merged, Opener, Prepared, Transform};
 use crate::characteristics::{TraceInfo, measure};
 use crate::error::WorkloadError;
 use crate::limit::Limited;
+use crate::measured::Measured;
 use crate::source::{Arrival, Note, Source};
 use crate::synthetic::profile::Profile;
 use crate::text;
@@ -257,6 +258,20 @@ impl Transformed {
 
     fn is_timeless(&self) -> bool {
         matches!(&self.base, Base::Trace(trace) if trace.settings().time_unit.is_none())
+    }
+
+    /// What latencies were measured of its requests.
+    pub(crate) fn measured(&self) -> Measured {
+        let found = match &self.base {
+            Base::Trace(trace) => trace.measured(),
+            Base::Profile(_) => Measured::Nothing,
+            Base::Tenants(tenants) if tenants.iter().all(|tenant| tenant.trace.measured() == Measured::Nothing) => Measured::Nothing,
+            Base::Tenants(_) => Measured::OtherLoad("those of several traces share the drive"),
+        };
+        match (found, self.transform.other_load()) {
+            (Measured::Latencies(_), Some(why)) => Measured::OtherLoad(why),
+            (found, _) => found,
+        }
     }
 
     /// Whether it makes bursts.
