@@ -14,7 +14,7 @@ from functools import cache
 from typing import Any
 
 from tinytail import humanize
-from tinytail.findings import quotient, requests_per_second, same
+from tinytail.findings import quotient, same
 from tinytail.headline import PERCENTILES, Kind, headline
 from tinytail.noise import compare_within_noise
 from tinytail.result_types import Configured
@@ -88,8 +88,8 @@ def _named_figures() -> Iterator[tuple[str, _Named]]:
         latencies += [(each.key, each.name, each.name != "p90") for each in PERCENTILES]
         for key, name, is_main in (*latencies, ("max_us", "max", True)):
             yield f"{kind}.{key}", _Named(f"{kind}s {name}", humanize.latency, is_main, unit=" µs")
-    # It stands in no document.
-    yield IOPS, _Named("IOPS", humanize.rate, is_main=True)
+    yield "throughput.arrivals_per_second", _Named("requests/s arriving", humanize.rate)
+    yield "throughput.served_per_second", _Named("IOPS", humanize.rate, is_main=True)
     yield "throughput.makespan_mb_per_second", _Named("MB/s", humanize.number, is_main=True)
     yield "write_amplification", _Named("write amplification", humanize.number, is_main=True)
     yield "erases", _Named("erases", humanize.count, is_main=True)
@@ -99,7 +99,6 @@ def _named_figures() -> Iterator[tuple[str, _Named]]:
         yield f"{what.lower()}_blocked_read_percent", _Named(label, humanize.percent, False, False)
 
 
-IOPS = "requests_per_second"
 # Those that have a name stand first, in this order.
 NAMED = dict(_named_figures())
 
@@ -121,7 +120,7 @@ def difference(before: Document, after: Document) -> Difference:
     for pair in pairs:
         unequal = _unequal_figures(pair, before, after)
         if unequal and _is_same_run(*pair):
-            count = sum(1 + each.also for each in unequal if each.path != IOPS)
+            count = sum(1 + each.also for each in unequal)
             measured.append(_measured(_name(*pair), count, is_same_setup=is_same_setup))
         else:
             sentences.append(_sentence(*pair))
@@ -299,7 +298,6 @@ def _unequal_figures(pair: Pair, before: Document, after: Document) -> list[_Une
     left_out = {*_varying(), *shared, "design"}
     left, right = (
         {key: value for key, value in of.document.items() if key not in left_out}
-        | {IOPS: requests_per_second(of)}
         for of in pair
     )
     order = {path: place for place, path in enumerate(NAMED)}

@@ -27,12 +27,6 @@ def usable_reference(comparison: Comparison) -> DesignResult | None:
     return None
 
 
-def requests_per_second(result: DesignResult) -> float | None:
-    """Reads and writes completed in each second of simulated time; None where no time passed."""
-    requests = result.read.count + result.write.count
-    return requests / result.simulated_seconds if result.simulated_seconds else None
-
-
 def within_noise(result: DesignResult, other: DesignResult, judged_by: Headline) -> bool | None:
     """Whether two results differ by no more than chance; None if that is not known."""
     figure = f"{judged_by.kind}.{judged_by.percentile.key}"
@@ -74,7 +68,8 @@ def _finding(
 def _closed_loop(results: Sequence[DesignResult]) -> Iterator[ComparedFinding]:
     if len(results) < 2 or any(result.workload.pacing != "closed" for result in results):
         return
-    rates = [rate for rate in map(requests_per_second, results) if rate is not None]
+    served = [result.throughput.served_per_second for result in results]
+    rates = [rate for rate in served if rate is not None]
     if not rates or max(rates) <= min(rates) * (1 + SAME_RATE_PERCENT / 100):
         return
     low, high = min(rates), max(rates)

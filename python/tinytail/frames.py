@@ -19,7 +19,8 @@ FRAMES: tuple[Frame, ...] = get_args(Frame)
 
 _RUN = (
     *("gc_blocked_read_percent", "queue_blocked_read_percent", "write_amplification", "erases"),
-    *("gc_count", "throughput.makespan_mb_per_second", "simulated_seconds"),
+    *("gc_count", "throughput.arrivals_per_second", "throughput.served_per_second"),
+    *("throughput.makespan_mb_per_second", "simulated_seconds"),
 )
 _KINDS: tuple[Literal["read", "write"], ...] = ("read", "write")
 

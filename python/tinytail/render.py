@@ -139,12 +139,6 @@ _PLANE_ROWS = [
         has_ratio=False,
     ),
     _Row(
-        "MB/s by makespan",
-        lambda result: result.throughput.makespan_mb_per_second,
-        _number,
-        has_ratio=True,
-    ),
-    _Row(
         "MB/s by device busy time",
         lambda result: result.throughput.device_busy_mb_per_second,
         _number,
@@ -154,6 +148,25 @@ _PLANE_ROWS = [
 _ROWS = [
     *_latency_rows("read"),
     *_latency_rows("write"),
+    _Row(
+        "requests/s arriving",
+        lambda result: result.throughput.arrivals_per_second,
+        humanize.rate,
+        has_ratio=False,
+        starts_section=True,
+    ),
+    _Row(
+        "requests/s served",
+        lambda result: result.throughput.served_per_second,
+        humanize.rate,
+        has_ratio=True,
+    ),
+    _Row(
+        "MB/s served",
+        lambda result: result.throughput.makespan_mb_per_second,
+        _number,
+        has_ratio=True,
+    ),
     _Row(
         "GC-blocked reads",
         lambda result: result.gc_blocked_read_percent,

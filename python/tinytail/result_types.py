@@ -535,9 +535,10 @@ class Series(methods.Series):
         writes: Writes completed.
         read_bytes: Bytes of the reads completed.
         write_bytes: Bytes of the writes completed.
-        requests_per_second: Requests completed for each second of simulated time. The last window's
-            are by the part of it that passed; None where none did.
-        mb_per_second: 10^6 bytes read and written for each second of simulated time.
+        requests_per_second: Requests completed, trims too, for each second of simulated time from
+            the first arrival on: the first and the last window's are by the part of it that passed
+            since then; None where none did.
+        mb_per_second: 10^6 bytes read and written for each second of the same time.
         read_p50_us: Median latency of the reads, at most 0.8 % above the truth, as are other
             percentiles; None without reads.
         read_p99_us: 99th percentile.
@@ -722,21 +723,32 @@ class GcTimes:
 
 @dataclass(frozen=True, slots=True)
 class Throughput:
-    """How fast the host's data were read and written: by the time that passed, and by that in which
-    dies worked.
+    """How fast requests came, and how fast they and their data were served: by the time that
+    passed, and by that in which dies worked.
 
     Attributes:
+        requests: Requests completed in the measured part: reads, writes and trims.
         bytes: Bytes read and written by the host in the measured part.
-        makespan_mb_per_second: 10^6 bytes for each second of simulated time, which tells how fast
-            the drive is where the host waits for completions, as in closed loop; None where no time
-            passed.
+        makespan_seconds: From the first arrival to the last completion, in seconds.
+        arrivals_per_second: Requests that arrived in each second: those after the first, over the
+            time from the first arrival to the last. None where there were fewer than two, or all
+            arrived at one instant.
+        served_per_second: Requests served in each second of `makespan_seconds`: IOPS. None where no
+            time passed.
+        makespan_mb_per_second: 10^6 bytes for each second of `makespan_seconds`, which tells how
+            fast the drive is where the host waits for completions, as in closed loop; None where no
+            time passed.
         die_busy_seconds: Time in which dies ran something, over all dies, in seconds.
         device_busy_mb_per_second: 10^6 bytes for each second in which all dies would have run
             something, or in which the host's link would have carried them if that is longer: never
             more than the link carries. None where no die worked for the host and there is no link.
     """
 
+    requests: int
     bytes: int
+    makespan_seconds: float
+    arrivals_per_second: float | None
+    served_per_second: float | None
     makespan_mb_per_second: float | None
     die_busy_seconds: float
     device_busy_mb_per_second: float | None
@@ -866,7 +878,7 @@ class DesignResult:
             erase included, others during the array time of what has joined GC's operations. Without
             that it is 100 divided by the planes of a die. None if no GC locked anything.
             I/O-parallelized GC, section 6.2.
-        throughput: How fast the host's data were read and written.
+        throughput: How fast requests came, and how fast they and their data were served.
         queue_blocked_read_percent: Reads that are queue-blocked, in percent: they waited in the
             host because the device queue was full.
         write_amplification: Pages programmed for host and GC, parity, padding, scrubbing and wear
@@ -890,7 +902,9 @@ class DesignResult:
         cpu_seconds: User CPU time, in seconds.
         ns_per_event: User CPU time for each event, in nanoseconds; None without events.
         events: Events that the simulator handled.
-        simulated_seconds: Simulated time, in seconds.
+        simulated_seconds: Simulated time of the measured part, in seconds. It begins before the
+            first arrival, in open loop 1 ms before the time 0 of the workload, so that rates are
+            over `throughput.makespan_seconds`.
         unmapped_read_pages: Page reads of pages that were never written or have been trimmed. They
             return zeroes at once.
         verified_page_reads: Page reads whose data were checked, in warming up as well; None without

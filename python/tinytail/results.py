@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
     from tinytail.reporting.plots import Plot
 
-SCHEMA_VERSION = 2
+SCHEMA_VERSION = 3
 
 
 @dataclass(frozen=True, slots=True)

@@ -95,8 +95,8 @@ def _load(info: Info) -> str:
         f"{_share(info['overwrite_percent'])} of the pages written had been written before."
     )
     if not info["iops_mean"]:
-        return f"Load: closed loop, or all at once, so that there is no rate; {before}"
-    peak = info["peak_to_mean"]
+        return f"Load: no rate, in closed loop, at one instant, or of one request; {before}"
+    peak = info["iops_peak"] / info["iops_mean"]
     busiest = f", in the busiest second {humanize.number(peak)} times that" if peak > 1 else ""
     return (
         f"Load: {_rate(info['iops_mean'])} requests/s and "

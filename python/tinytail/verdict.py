@@ -16,7 +16,6 @@ from tinytail import causes, humanize
 from tinytail.findings import (
     SAME_RATE_PERCENT,
     quotient,
-    requests_per_second,
     same,
     usable_reference,
     within_noise,
@@ -234,7 +233,8 @@ def _costs(result: DesignResult, reference: DesignResult, judged: Kind) -> list[
 
 def _rate(result: DesignResult, reference: DesignResult) -> str | None:
     """How many more requests it serves than the reference, if that makes a difference."""
-    ratio = quotient(requests_per_second(result), requests_per_second(reference))
+    served, was = (each.throughput.served_per_second for each in (result, reference))
+    ratio = quotient(served, was)
     if ratio is None or abs(ratio - 1) * 100 <= SAME_RATE_PERCENT:
         return None
     if ratio >= 2:

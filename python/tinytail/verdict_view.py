@@ -15,7 +15,7 @@ from rich.text import Text
 
 from tinytail import bars, causes, humanize, measurements
 from tinytail.causes import COLOURS, Family
-from tinytail.findings import quotient, requests_per_second, same, usable_reference
+from tinytail.findings import quotient, same, usable_reference
 from tinytail.headline import PERCENTILES, Kind, Percentile, headline, latency_of
 from tinytail.noise import margin
 from tinytail.results import Comparison, DesignResult
@@ -277,6 +277,9 @@ def _rows(comparison: Comparison, amplification: str) -> list[_Row]:
         f"{kind}s max", results, reference, lambda result: latency_of(result, kind).max_us
     )
     rows += _other_kind(results, reference, "write" if kind == "read" else "read")
+    if comparison.workload.pacing == "open":
+        arrivals = [humanize.rate(result.throughput.arrivals_per_second) for result in results]
+        rows.append(_Row("arriving/s", arrivals))
     rows.append(_Row("IOPS, MB/s", [_rates(result) for result in results]))
     rows += _amplification(results, amplification)
     erases = [humanize.count(result.erases) for result in results]
@@ -334,7 +337,7 @@ def _other_kind(
 def _rates(result: DesignResult) -> str:
     rate = result.throughput.makespan_mb_per_second
     megabytes = humanize.MISSING if rate is None else humanize.number(rate)
-    return f"{humanize.rate(requests_per_second(result))}, {megabytes}"
+    return f"{humanize.rate(result.throughput.served_per_second)}, {megabytes}"
 
 
 def _amplification(results: Sequence[DesignResult], label: str) -> list[_Row]:

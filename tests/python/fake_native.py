@@ -61,6 +61,24 @@ def state() -> dict[str, Any]:
     return {"name": "steady", "live_percent": 70.0, **erased, **aged}
 
 
+def throughput(changes: dict[str, Any]) -> dict[str, Any]:
+    """Rates of 1.5 GB over all of the simulated time."""
+    counts = (changes.get(kind, {}).get("count") for kind in ("read", "write"))
+    pairs = zip(counts, (113_071, 13_972), strict=True)
+    requests = sum(usual if count is None else count for count, usual in pairs)
+    seconds = changes.get("simulated_seconds", 300.0)
+    return {
+        "requests": requests,
+        "bytes": 1_500_000_000,
+        "makespan_seconds": seconds,
+        "arrivals_per_second": requests / seconds if seconds else None,
+        "served_per_second": requests / seconds if seconds else None,
+        "makespan_mb_per_second": 1500 / seconds if seconds else None,
+        "die_busy_seconds": 60.0,
+        "device_busy_mb_per_second": 1_600.0,
+    }
+
+
 def result(design: str = "base", scale: float = 140.0, **changes: Any) -> dict[str, Any]:
     """A result document that the published schema allows."""
     causes = {
@@ -97,12 +115,7 @@ def result(design: str = "base", scale: float = 140.0, **changes: Any) -> dict[s
             "writes": {"count": 500, "percent": 0.4, "mean_us": 11_000.0},
         },
         "plane_utilization_during_gc_percent": 100.0,
-        "throughput": {
-            "bytes": 1_500_000_000,
-            "makespan_mb_per_second": 5.0,
-            "die_busy_seconds": 60.0,
-            "device_busy_mb_per_second": 1_600.0,
-        },
+        "throughput": throughput(changes),
         "queue_blocked_read_percent": 0.0,
         "write_amplification": 4.1,
         "erases": 1234,

@@ -412,8 +412,8 @@ def test_a_report_of_nothing_is_refused(command: RunCommand, tmp_path: Path) -> 
         (lambda _: "\udcff", "not the JSON of a comparison"),
         (lambda _: "[]", "the document: [] is not of type 'object'"),
         (
-            lambda text: text.replace('"schema_version": 2', '"schema_version": 3'),
-            "is 3, and only 2",
+            lambda text: text.replace('"schema_version": 3', '"schema_version": 2'),
+            "is 2, and only 3",
         ),
         (lambda text: text.replace('"erases": 1234', '"erases": -1'), ".erases: -1 is less than"),
         (lambda text: text.replace('"erases": 1234', '"erases": NaN'), "NaN is no figure"),

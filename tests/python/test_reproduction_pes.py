@@ -239,7 +239,7 @@ def test_figures_of_runs_are_named_or_refused() -> None:
     assert taken(document, "read.p99999_us") == 42_000
     assert taken(document, "requests") == 127_043
     assert taken(document, "requests_per_s") == pytest.approx(127_043 / 300)
-    assert taken(document, "mib_per_s") == pytest.approx(14 / 2**20 / 300)
+    assert taken(document, "mib_per_s") == pytest.approx(1.5e9 / 2**20 / 300)
     assert taken(document, "counter:victim/greedy") == 567
     assert taken(fake_result("base", gc_times=None), "gc_times.max_us") is None
     with pytest.raises(ConfigError, match='did you mean "clock_us"'):
@@ -333,10 +333,13 @@ def test_ratings_of_one_design_or_of_many() -> None:
 
 
 def test_littles_law_finds_a_throughput_that_is_not_that_of_the_latency() -> None:
-    read = fake_result()["read"] | {"count": 1000, "mean_us": 32.0}
+    kinds = {
+        "read": fake_result()["read"] | {"count": 1000, "mean_us": 32.0},
+        "write": fake_result()["write"] | {"count": 0},
+    }
     printed = {"depths": [32], "kiops": [66], "us": [484]}
     for seconds, off in ((0.001, 0.0), (0.0011, 10.0)):
-        lab = Made(fake_result("erase-baseline", read=read, simulated_seconds=seconds))
+        lab = Made(fake_result("erase-baseline", **kinds, simulated_seconds=seconds))
         found = measure("little", lab, runs=[["x", 32]], printed=printed)
         assert found["worst_percent"] == pytest.approx(off)
         assert found["printed_percent"] == pytest.approx(0.17, abs=0.01)

@@ -102,7 +102,7 @@ TOP_KEYS = ["version", "command", "device", "workload", "state", "seed", "partia
         *(drop("results", 0, kind, key) for kind in ("read", "write") for key in result()["read"]),
         *(drop("results", 0, "attribution", group) for group in result()["attribution"]),
         drop("results", 0, "attribution", "slowest_reads", "share_percent"),
-        put(3, "schema_version"),
+        put(4, "schema_version"),
         put("1", "seed"),
         put("guessed", "workload", "input"),
         put("140", "results", 0, "read", "p50_us"),

@@ -71,7 +71,7 @@ def test_traces_without_times_and_without_drives() -> None:
         devices=[],
     )
     text = " ".join(" ".join(lines).split())
-    assert "closed loop, or all at once, so that there is no rate" in text
+    assert "Load: no rate, in closed loop, at one instant" in text
     assert "more than any stock drive has (drive-800g: 800 GiB): --fit fold" in text
     assert "devices" not in text
     assert "every stock drive holds it" in " ".join(

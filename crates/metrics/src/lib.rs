@@ -241,6 +241,36 @@ fn sum<'a>(classes: impl Iterator<Item = &'a Class>) -> AttributionSum {
     AttributionSum { count, queue_blocked, host_queue_ns, ns }
 }
 
+/// The requests that have completed, and when they came and went: what rates are made of.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Span {
+    /// How many: reads, writes and trims.
+    pub requests: u64,
+    /// When the first of them arrived; later than all times where there are none.
+    pub first_arrival: Ns,
+    /// When the last of them arrived.
+    pub last_arrival: Ns,
+    /// When the last of them completed.
+    pub last_completion: Ns,
+}
+
+impl Span {
+    const EMPTY: Self = Self { requests: 0, first_arrival: Ns::MAX, last_arrival: 0, last_completion: 0 };
+
+    #[inline]
+    fn add(&mut self, completion: &Completion) {
+        self.requests += 1;
+        self.first_arrival = self.first_arrival.min(completion.arrived);
+        self.last_arrival = self.last_arrival.max(completion.arrived);
+        self.last_completion = self.last_completion.max(completion.completed);
+    }
+
+    /// From the first arrival to the last completion.
+    pub fn makespan_ns(&self) -> Ns {
+        self.last_completion.saturating_sub(self.first_arrival)
+    }
+}
+
 /// An observer that measures, whatever else it does.
 pub trait Measures: Observer {
     /// What it measures.
@@ -296,7 +326,7 @@ pub struct Metrics {
     gc_affected: [Affected; 2],
     /// Sectors of reads and writes.
     sectors: u64,
-    last_arrival: Ns,
+    span: Span,
     series: Series,
     log: Option<Log>,
     /// Where the host issues bursts.
@@ -314,7 +344,7 @@ impl Metrics {
             classes: [ByClass::new(), ByClass::new()],
             gc_affected: [Affected::default(); 2],
             sectors: 0,
-            last_arrival: start_ns,
+            span: Span::EMPTY,
             series: Series::new(start_ns, windows),
             log,
             bursts: None,
@@ -354,7 +384,7 @@ impl Metrics {
 
     /// The run over simulated time, up to now.
     pub fn series(&self, view: View<'_>) -> SeriesSummary {
-        self.series.summary(view)
+        self.series.summary(view, self.span.first_arrival)
     }
 }
 
@@ -380,14 +410,15 @@ impl Observer for Metrics {
         if completion.gc_blocked && completion.kind != CommandKind::Trim {
             self.gc_affected[usize::from(completion.kind == CommandKind::Write)].add(latency);
         }
-        self.last_arrival = self.last_arrival.max(completion.arrived);
+        self.span.add(completion);
+        let latency = Classed::new(latency);
+        self.series.record(completion, latency);
         let kind = match completion.kind {
             CommandKind::Read => 0,
             CommandKind::Write => 1,
             // The counters of the drive have them, and the log.
             CommandKind::Trim => return,
         };
-        let latency = Classed::new(latency);
         self.latencies[kind].count(latency);
         self.sectors += u64::from(completion.sectors);
         let class = self.classes[kind].of(latency);
@@ -396,7 +427,6 @@ impl Observer for Metrics {
         class.host_queue_ns += completion.host_queue_ns;
         // By what iterates inside: the parts are two lists, and this is done for every request.
         attribution.parts().for_each(|(part, ns)| class.ns[part] += ns);
-        self.series.record(completion, latency);
     }
 
     #[inline]
@@ -414,7 +444,7 @@ fn percent(part: u64, whole: u64) -> f64 {
 }
 
 impl Metrics {
-    /// Requests recorded.
+    /// Reads and writes recorded.
     pub fn requests(&self) -> u64 {
         self.latencies.iter().map(Histogram::len).sum()
     }
@@ -467,9 +497,9 @@ impl Metrics {
         percent(self.classes[0].sum().queue_blocked, self.latencies[0].len())
     }
 
-    /// When the last of the requests arrived that have completed.
-    pub fn last_arrival_ns(&self) -> Ns {
-        self.last_arrival
+    /// What the rates of requests are made of.
+    pub fn span(&self) -> Span {
+        self.span
     }
 
     /// Attribution of all reads.

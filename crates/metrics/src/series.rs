@@ -107,6 +107,7 @@ fn requests(classes: &Classes) -> u64 {
 struct Window {
     read_sectors: u64,
     write_sectors: u64,
+    trims: u64,
     read_max_ns: Ns,
     /// Reads by class of latency.
     read_classes: Classes,
@@ -120,6 +121,7 @@ impl Window {
     fn add(&mut self, other: &Self) {
         self.read_sectors += other.read_sectors;
         self.write_sectors += other.write_sectors;
+        self.trims += other.trims;
         self.read_max_ns = self.read_max_ns.max(other.read_max_ns);
         self.work.host_pages += other.work.host_pages;
         self.work.gc_pages += other.work.gc_pages;
@@ -233,7 +235,7 @@ impl Series {
                 self.open.write_sectors += u64::from(completion.sectors);
                 self.open_writes.record(latency);
             }
-            CommandKind::Trim => {}
+            CommandKind::Trim => self.open.trims += 1,
         }
     }
 
@@ -285,8 +287,8 @@ impl Series {
         }
     }
 
-    /// The series up to the drive's time. Its sums are the run's.
-    pub fn summary(&self, view: View<'_>) -> SeriesSummary {
+    /// The series up to the drive's time, the first request having arrived at `first_arrival`. Its sums are the run's.
+    pub fn summary(&self, view: View<'_>, first_arrival: Ns) -> SeriesSummary {
         let mut all = self.clone();
         all.look(view);
         let length = view.now() - all.start_ns;
@@ -294,7 +296,7 @@ impl Series {
         // At the very end of the last window nothing of the next one has passed.
         let windows = length.div_ceil(all.window_ns).max(all.windows.len() as u64);
         all.windows.resize_with(windows as usize, Window::default);
-        all.columns(length)
+        all.columns(first_arrival.saturating_sub(all.start_ns), length)
     }
 
     /// Reads and writes by class of latency, window by window, up to now.
@@ -304,11 +306,13 @@ impl Series {
         all.windows.into_iter().map(|window| (window.read_classes, window.write_classes)).unzip::<_, _, Vec<_>, Vec<_>>().into()
     }
 
-    fn columns(&self, length: Ns) -> SeriesSummary {
+    /// The columns of a run that lasted so long, in which the first request arrived so long after its start.
+    fn columns(&self, first: Ns, length: Ns) -> SeriesSummary {
         let mut summary = SeriesSummary { window_seconds: self.window_ns as f64 / SECOND as f64, ..SeriesSummary::default() };
         for (index, window) in self.windows.iter().enumerate() {
             let begin = index as Ns * self.window_ns;
-            let seconds = self.window_ns.min(length.saturating_sub(begin)) as f64 / SECOND as f64;
+            let end = length.min(begin + self.window_ns);
+            let seconds = end.saturating_sub(begin.max(first)) as f64 / SECOND as f64;
             let rate = |count: f64| (seconds > 0.0).then(|| count / seconds);
             let bytes = (window.read_sectors + window.write_sectors) * SECTOR_BYTES;
             let (reads, writes) = (requests(&window.read_classes), requests(&window.write_classes));
@@ -316,7 +320,7 @@ impl Series {
             summary.writes.push(writes);
             summary.read_bytes.push(window.read_sectors * SECTOR_BYTES);
             summary.write_bytes.push(window.write_sectors * SECTOR_BYTES);
-            summary.requests_per_second.push(rate((reads + writes) as f64));
+            summary.requests_per_second.push(rate((reads + writes + window.trims) as f64));
             summary.mb_per_second.push(rate(bytes as f64 / 1e6));
             summary.read_p50_us.push(window.read_us(0.5));
             summary.read_p99_us.push(window.read_us(0.99));
@@ -352,10 +356,10 @@ pub struct SeriesSummary {
     pub read_bytes: Vec<u64>,
     /// Bytes of the writes completed.
     pub write_bytes: Vec<u64>,
-    /// Requests completed for each second of simulated time. The last window's are by the part of it that passed; `None` where
-    /// none did.
+    /// Requests completed, trims too, for each second of simulated time from the first arrival on: the first and the last
+    /// window's are by the part of it that passed since then; `None` where none did.
     pub requests_per_second: Vec<Option<f64>>,
-    /// 10^6 bytes read and written for each second of simulated time.
+    /// 10^6 bytes read and written for each second of the same time.
     pub mb_per_second: Vec<Option<f64>>,
     /// Median latency of the reads, at most 0.8 % above the truth, as are other percentiles; `None` without reads.
     pub read_p50_us: Vec<Option<f64>>,

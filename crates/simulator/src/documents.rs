@@ -20,7 +20,7 @@ use tinytail_metrics::kinds::KindSummary;
 #[derive(JsonSchema)]
 struct Comparison {
     /// Raised when a document of this version could be misread.
-    #[schemars(skip_deserializing, extend("const" = 2))]
+    #[schemars(skip_deserializing, extend("const" = 3))]
     schema_version: u32,
     /// Version of tinytail.
     version: String,

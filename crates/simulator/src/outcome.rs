@@ -18,7 +18,7 @@ use tinytail_core::design::{Adjustment, Design};
 use tinytail_core::device::{AgeingMethod, Device};
 use tinytail_core::drive::Drive;
 use tinytail_core::ftl::ageing::Aged;
-use tinytail_core::units::SECOND;
+use tinytail_core::units::{Ns, SECOND};
 use tinytail_metrics::distribution::Distribution;
 use tinytail_metrics::intervals::Interval;
 use tinytail_metrics::kinds::KindSummary;
@@ -27,6 +27,7 @@ use tinytail_metrics::request_timelines::RequestTimelinesNote;
 use tinytail_metrics::series::SeriesSummary;
 use tinytail_metrics::timeline::TimelineNote;
 use tinytail_metrics::{AttributionSum, BurstsNote, GcAffected, LatencySummary, Measures, SlowestSum};
+use tinytail_workload::rate::{arrivals_per_second, per_second};
 use tinytail_workload::{Fitted, InputKind, Pacing, Workload};
 
 /// The workload of a run.
@@ -151,13 +152,22 @@ pub struct ViolationNote {
     pub plane: u32,
 }
 
-/// How fast the host's data were read and written: by the time that passed, and by that in which dies worked.
-#[derive(Debug, Clone, Copy, Serialize, JsonSchema)]
+/// How fast requests came, and how fast they and their data were served: by the time that passed, and by that in which dies worked.
+#[derive(Debug, Clone, Copy, Default, Serialize, JsonSchema)]
 pub struct Throughput {
+    /// Requests completed in the measured part: reads, writes and trims.
+    pub requests: u64,
     /// Bytes read and written by the host in the measured part.
     pub bytes: u64,
-    /// 10^6 bytes for each second of simulated time, which tells how fast the drive is where the host waits for completions, as in
-    /// closed loop; `None` where no time passed.
+    /// From the first arrival to the last completion, in seconds.
+    pub makespan_seconds: f64,
+    /// Requests that arrived in each second: those after the first, over the time from the first arrival to the last. `None` where
+    /// there were fewer than two, or all arrived at one instant.
+    pub arrivals_per_second: Option<f64>,
+    /// Requests served in each second of `makespan_seconds`: IOPS. `None` where no time passed.
+    pub served_per_second: Option<f64>,
+    /// 10^6 bytes for each second of `makespan_seconds`, which tells how fast the drive is where the host waits for completions, as
+    /// in closed loop; `None` where no time passed.
     pub makespan_mb_per_second: Option<f64>,
     /// Time in which dies ran something, over all dies, in seconds.
     pub die_busy_seconds: f64,
@@ -195,7 +205,7 @@ pub struct Outcome {
     /// 100 divided by the planes of a die. `None` if no GC locked anything. I/O-parallelized GC, section 6.2.
     #[schemars(range(min = 0, max = 100))]
     pub plane_utilization_during_gc_percent: Option<f64>,
-    /// How fast the host's data were read and written.
+    /// How fast requests came, and how fast they and their data were served.
     pub throughput: Throughput,
     /// Reads that are queue-blocked, in percent: they waited in the host because the device queue was full.
     #[schemars(range(min = 0, max = 100))]
@@ -241,7 +251,8 @@ pub struct Outcome {
     pub ns_per_event: Option<f64>,
     /// Events that the simulator handled.
     pub events: u64,
-    /// Simulated time, in seconds.
+    /// Simulated time of the measured part, in seconds. It begins before the first arrival, in open loop 1 ms before the time 0 of
+    /// the workload, so that rates are over `throughput.makespan_seconds`.
     pub simulated_seconds: f64,
     /// Page reads of pages that were never written or have been trimmed. They return zeroes at once.
     pub unmapped_read_pages: u64,
@@ -412,7 +423,7 @@ pub(crate) fn outcome<M: Measures>(
     let requests = metrics.requests();
     let rate = |count: u64, per: f64| (count > 0 && per > 0.0).then(|| count as f64 / per);
     let (read, write, series) = (metrics.read(), metrics.write(), metrics.series(drive.view()));
-    let simulated_seconds = (drive.now() - figures.start) as f64 / SECOND as f64;
+    let throughput = throughput(drive, device);
     let findings = findings(&findings::Run {
         collects: drive.design().gc_trigger.name() != "never",
         counters,
@@ -424,8 +435,9 @@ pub(crate) fn outcome<M: Measures>(
         partial: figures.partial,
         requests_expected: figures.requests_expected,
         fitted: &figures.fitted,
-        seconds: simulated_seconds,
-        arrivals_seconds: metrics.last_arrival_ns().saturating_sub(figures.start) as f64 / SECOND as f64,
+        start: figures.start,
+        span: metrics.span(),
+        throughput,
     });
     let measured = figures.recorder.and_then(|recorder| recorder.note(&read, &write));
     Outcome {
@@ -438,7 +450,7 @@ pub(crate) fn outcome<M: Measures>(
         gc_blocked_read_percent: metrics.gc_blocked_read_percent(),
         gc_affected: metrics.gc_affected(),
         plane_utilization_during_gc_percent: plane_utilization(counters, device),
-        throughput: throughput(drive, device, metrics.bytes(), figures.start),
+        throughput,
         queue_blocked_read_percent: metrics.queue_blocked_read_percent(),
         write_amplification: write_amplification(counters),
         erases: counters.erases,
@@ -462,7 +474,7 @@ pub(crate) fn outcome<M: Measures>(
         cpu_seconds: figures.cpu_seconds,
         ns_per_event: (counters.events > 0).then(|| figures.cpu_seconds * 1e9 / counters.events as f64),
         events: counters.events,
-        simulated_seconds,
+        simulated_seconds: seconds(drive.now() - figures.start),
         unmapped_read_pages: counters.unmapped_reads,
         verified_page_reads: drive.verified(),
         partial: figures.partial,
@@ -530,18 +542,27 @@ fn plane_utilization(counters: &Counters, device: &Device) -> Option<f64> {
     (whole > 0).then(|| (counters.gc_locked_ns + counters.paired_gc_ns) as f64 * 100.0 / whole as f64)
 }
 
-fn throughput<M: Measures>(drive: &Drive<M>, device: &Device, bytes: u64, start: u64) -> Throughput {
+fn seconds(ns: Ns) -> f64 {
+    ns as f64 / SECOND as f64
+}
+
+fn throughput<M: Measures>(drive: &Drive<M>, device: &Device) -> Throughput {
+    let metrics = drive.observer().metrics();
+    let (span, bytes) = (metrics.span(), metrics.bytes());
     let busy = drive.view().die_busy_ns();
     // Without a link, RAM serves the host in no time, which is no speed.
     let by_flash = device.host.link_mb_per_s.is_some() || drive.counters().host_operations > 0;
     let busy_ns = (busy as f64 / f64::from(device.geometry.dies())).max(device.host.link_ns(bytes) as f64);
-    // Bytes for each microsecond are millions for each second.
-    let rate = |ns: f64| (ns > 0.0).then(|| bytes as f64 * 1e3 / ns);
     Throughput {
+        requests: span.requests,
         bytes,
-        makespan_mb_per_second: rate((drive.now() - start) as f64),
-        die_busy_seconds: busy as f64 / SECOND as f64,
-        device_busy_mb_per_second: rate(busy_ns).filter(|_| by_flash),
+        makespan_seconds: seconds(span.makespan_ns()),
+        arrivals_per_second: arrivals_per_second(span.requests, span.first_arrival, span.last_arrival),
+        served_per_second: per_second(span.requests as f64, span.makespan_ns()),
+        makespan_mb_per_second: per_second(bytes as f64 / 1e6, span.makespan_ns()),
+        die_busy_seconds: seconds(busy),
+        // Bytes for each microsecond are millions for each second.
+        device_busy_mb_per_second: (by_flash && busy_ns > 0.0).then(|| bytes as f64 * 1e3 / busy_ns),
     }
 }
 

@@ -3,6 +3,7 @@
 mod aged;
 mod ageing;
 mod bursts;
+mod by_hand;
 mod configurations;
 mod devices;
 mod findings;

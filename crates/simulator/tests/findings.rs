@@ -44,9 +44,9 @@ fn a_drive_is_saturated_if_more_arrives_than_it_serves() {
     assert!(!codes(&borne).contains(&FindingCode::Saturated), "{:?}", borne.findings);
     let swamped = open_loop("base+ideal-gc", 400_000);
     let finding = swamped.findings.iter().find(|finding| finding.code == FindingCode::Saturated).expect("more than the drive serves");
-    let (offered, served) = (finding.figures["offered_per_second"], finding.figures["served_per_second"]);
-    assert!((offered / 400_000.0 - 1.0).abs() < 0.1, "{offered}");
-    assert!(served < 0.9 * offered, "{served} of {offered}");
+    let (arrivals, served) = (finding.figures["arrivals_per_second"], finding.figures["served_per_second"]);
+    assert!((arrivals / 400_000.0 - 1.0).abs() < 0.1, "{arrivals}");
+    assert!(served < 0.9 * arrivals, "{served} of {arrivals}");
     assert!(finding.figures["outstanding_at_last_arrival"] >= 400.0, "{finding:?}");
 }
 

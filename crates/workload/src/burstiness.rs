@@ -69,9 +69,15 @@ impl Burstiness {
         self.tenths.add(at);
     }
 
+    /// When the first request comes, and when the last.
+    pub(crate) fn ends(&self) -> (Ns, Ns) {
+        (self.first_ns.unwrap_or(self.last_ns), self.last_ns)
+    }
+
     /// From the first to the last request, in seconds.
     pub(crate) fn duration_s(&self) -> f64 {
-        (self.last_ns - self.first_ns.unwrap_or(self.last_ns)) as f64 / SECOND as f64
+        let (first, last) = self.ends();
+        (last - first) as f64 / SECOND as f64
     }
 
     /// Coefficient of variation of the times between requests; 0 without times.

@@ -11,6 +11,7 @@ use tinytail_core::units::SECTOR_BYTES;
 use crate::burstiness::Burstiness;
 use crate::error::WorkloadError;
 use crate::locality::{Locality, LocalitySummary};
+use crate::rate::arrivals_per_second;
 use crate::source::{Arrival, Source};
 use crate::trace::units::{AddressUnit, OpCodes, TimeUnit};
 use crate::trace::{Columns, Compression};
@@ -81,7 +82,7 @@ pub struct DeviceInfo {
     pub offset_bytes: u64,
 }
 
-/// What a stream of requests is like. Rates and times are 0 in closed loop, where arrivals have no times.
+/// What a stream of requests is like. Times are 0 in closed loop, where arrivals have none, and there are no rates.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct CharacteristicsSummary {
     /// Number of requests.
@@ -103,16 +104,16 @@ pub struct CharacteristicsSummary {
     pub locality: LocalitySummary,
     /// The first byte beyond all requests.
     pub end_bytes: u64,
-    /// Requests per second over the duration.
-    pub iops_mean: f64,
+    /// Requests that arrive in each second: those after the first over the duration, or none where all arrive at one instant.
+    pub iops_mean: Option<f64>,
     /// Requests in the busiest second, seconds being counted from the time 0.
     pub iops_peak: u64,
     /// Requests in the busiest second over those of all seconds on average; 1 if all are in one.
     pub peak_to_mean: f64,
     /// The same of 100 ms.
     pub peak_to_mean_100ms: f64,
-    /// Megabytes (10^6 bytes) per second over the duration, read and written.
-    pub mb_per_s_mean: f64,
+    /// Megabytes (10^6 bytes) read and written in each second, at that rate and the mean size of a request.
+    pub mb_per_s_mean: Option<f64>,
     /// Coefficient of variation of the time between requests: 0 if even, 1 if exponential, more if bursty.
     pub interarrival_cv: f64,
     /// Variance over mean of the number of requests in a second: 0 if even, 1 if exponential, more if bursty.
@@ -239,7 +240,8 @@ impl Characteristics {
         let read = self.read.summary();
         let write = self.write.summary();
         let duration_s = self.times.duration_s();
-        let iops_mean = ratio(self.requests as f64, duration_s);
+        let (first, last) = self.times.ends();
+        let iops_mean = arrivals_per_second(self.requests, first, last);
         let timed = duration_s > 0.0;
         let (peak, _) = if timed { self.times.peaks() } else { (0, 0) };
         let (peak_to_mean, peak_to_mean_100ms) = if timed { self.times.peaks_to_mean() } else { (0.0, 0.0) };
@@ -258,7 +260,7 @@ impl Characteristics {
             interarrival: gaps.collect(),
             locality: self.locality.summary(),
             end_bytes: self.highest_sector.saturating_mul(u64::from(SECTOR_BYTES)),
-            mb_per_s_mean: ratio(megabytes, duration_s),
+            mb_per_s_mean: iops_mean.map(|rate| rate * megabytes / self.requests as f64),
             interarrival_cv: self.times.interarrival_cv(),
             dispersion_1s,
             dispersion_100ms,
@@ -401,7 +403,7 @@ mod tests {
         let even = summary(&even);
         assert_eq!((even.iops_peak, even.dispersion_1s), (1000, 0.0));
         assert!((even.peak_to_mean_100ms - 1.0).abs() < 0.001);
-        assert!((even.mb_per_s_mean - 0.512).abs() < 0.001);
+        assert_eq!((even.iops_mean, even.mb_per_s_mean), (Some(1000.0), Some(0.512)));
         assert!((even.peak_to_mean - 1.0).abs() < 0.001 && even.interarrival_cv < 1e-9);
         let bursty: Vec<_> = (0..4000).map(|index| (index / 100 * 100 * MS, CommandKind::Read, index, 1)).collect();
         assert!(summary(&bursty).interarrival_cv > 9.0);

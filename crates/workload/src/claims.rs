@@ -58,6 +58,10 @@ fn figures(summary: &CharacteristicsSummary, bursts: Option<&BurstSummary>) -> B
                 Some(number) => {
                     figures.insert(format!("{prefix}{key}"), number);
                 }
+                // A characteristic that a stream does not have is near to nothing that is claimed.
+                None if value.is_null() => {
+                    figures.insert(format!("{prefix}{key}"), f64::NAN);
+                }
                 None => add(&format!("{prefix}{key}_"), value, figures),
             }
         }

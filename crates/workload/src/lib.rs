@@ -23,6 +23,7 @@ mod limit;
 mod locality;
 mod measured;
 mod random;
+pub mod rate;
 mod read;
 mod reading;
 mod source;

@@ -264,7 +264,7 @@ fn a_trace_without_times_is_played_in_closed_loop_only() {
     assert!(text.contains("--queue-depth N, or `queue_depth = N` in t.toml beside the trace"), "{text}");
     // What it is like can be said all the same.
     let info = Trace::open(&path, &none()).unwrap().info().unwrap();
-    assert_eq!((info.characteristics.requests, info.characteristics.iops_mean, info.time_unit), (2, 0.0, None));
+    assert_eq!((info.characteristics.requests, info.characteristics.iops_mean, info.time_unit), (2, None, None));
     assert!(info.notes.join("\n").contains("1 wait line"));
 
     let closed = TraceOptions { queue_depth: Some(4), ..none() };

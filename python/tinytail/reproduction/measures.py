@@ -205,23 +205,20 @@ def _longest_write_us(result: DesignResult) -> float | None:
     return None if outstanding is None else max(result.write.max_us or 0.0, outstanding)
 
 
-def _a_second(result: DesignResult, count: float) -> float | None:
-    return count / result.simulated_seconds if result.simulated_seconds else None
-
-
 def _requests(result: DesignResult) -> int:
     return result.read.count + result.write.count
 
 
-def _bytes(result: DesignResult) -> int:
-    return sum(result.series.read_bytes) + sum(result.series.write_bytes)
+def _mib_per_s(result: DesignResult) -> float | None:
+    rate = result.throughput.makespan_mb_per_second
+    return None if rate is None else rate * 1e6 / 2**20
 
 
 # Figures that results do not have as they are, by the names that rows give them.
 FIGURES: dict[str, Callable[[DesignResult], Value]] = {
     "requests": _requests,
-    "requests_per_s": lambda result: _a_second(result, _requests(result)),
-    "mib_per_s": lambda result: _a_second(result, _bytes(result) / 2**20),
+    "requests_per_s": lambda result: result.throughput.served_per_second,
+    "mib_per_s": _mib_per_s,
     "longest_write_us": _longest_write_us,
     "outstanding": lambda result: _described(result, r"(\d+) requests are outstanding"),
     "outstanding_write_us": _outstanding_write_us,
@@ -270,8 +267,8 @@ def drive_work(lab: Lab, *, experiment: str, design: str) -> Values:
     room in the buffer, and `queue_percent` the share of the reads' time in the host's queue.
     """
     result = lab.ending(experiment, design).result
-    seconds = result.simulated_seconds
-    if not seconds:
+    seconds, served_seconds = result.simulated_seconds, result.throughput.makespan_seconds
+    if not served_seconds:
         raise Unavailable(f"nothing was measured of {design} in {experiment}")
     device = lab.device_of(experiment)
     geometry, timing = device["geometry"], device["timing"]
@@ -293,8 +290,8 @@ def drive_work(lab: Lab, *, experiment: str, design: str) -> Values:
         * pages
         * timing["transfer_page_ns"]
         / (1e9 * seconds * geometry["channels"]),
-        "reads_of_a_die": result.read.count / seconds / dies,
-        "writes_per_s": result.write.count / seconds,
+        "reads_of_a_die": result.read.count / served_seconds / dies,
+        "writes_per_s": result.write.count / served_seconds,
         "space_percent": _share(attribution.all_writes, "buffer_full"),
         "queue_percent": attribution.all_reads.host_queue_percent,
         "write_max_ms": (result.write.max_us or 0.0) / 1000,

@@ -56,7 +56,8 @@ fn series_of(steps: &[Step], limit: u32) -> SeriesSummary {
     let last = steps.last().unwrap();
     look(&mut series, last);
     series.widen(last.completion.completed, limit as usize);
-    series.columns(last.completion.completed - 1_000_000)
+    let first = steps.iter().map(|step| step.completion.arrived).min().unwrap();
+    series.columns(first.saturating_sub(1_000_000), last.completion.completed - 1_000_000)
 }
 
 proptest! {
@@ -81,6 +82,13 @@ proptest! {
             prop_assert_eq!(found.read_bytes[window], bytes(CommandKind::Read));
             prop_assert_eq!(found.write_bytes[window], bytes(CommandKind::Write));
             prop_assert_eq!(found.read_max_us[window], latencies.last().map(|&ns| ns as f64 / 1000.0));
+            // The rate is by the time of the window that lies between the first arrival and the last completion.
+            let first = steps.iter().map(|step| step.completion.arrived).min().unwrap().max(1_000_000);
+            let last = steps.last().unwrap().completion.completed;
+            let (begin, end) = (1_000_000 + window as u64 * width, 1_000_000 + (window as u64 + 1) * width);
+            let passed = end.min(last).saturating_sub(begin.max(first));
+            let rate = (passed > 0).then(|| (latencies.len() + of(CommandKind::Write).count()) as f64 / (passed as f64 / 1e9));
+            prop_assert_eq!(found.requests_per_second[window], rate);
             for (quantile, found) in [(0.5, found.read_p50_us[window]), (0.99, found.read_p99_us[window]), (0.999, found.read_p999_us[window])] {
                 let rank = ((latencies.len() as f64 * quantile).ceil() as usize).max(1) - 1;
                 let truth = latencies.get(rank).map(|&ns| ns as f64 / 1000.0);

@@ -1,11 +1,13 @@
 //! What makes the figures of a run mean less than they seem to.
 
+use super::Throughput;
 use schemars::JsonSchema;
 use serde::Serialize;
 use std::collections::BTreeMap;
 use tinytail_core::counters::Counters;
-use tinytail_metrics::LatencySummary;
+use tinytail_core::units::{Ns, SECOND};
 use tinytail_metrics::series::SeriesSummary;
+use tinytail_metrics::{LatencySummary, Span};
 use tinytail_workload::{Fitted, Pacing};
 
 /// Something that makes a result mean less than it seems to.
@@ -26,8 +28,8 @@ pub enum FindingCode {
     /// The run ended early, and no ratio is taken to it. Figures: `requests`, and `requests_expected` if that is known.
     Partial,
     /// In open loop, 5 % of the requests or more were outstanding when the last one arrived, and took 5 % of the time or more:
-    /// latencies grow with the length of the run. Figures: `offered_per_second`, `served_per_second`,
-    /// `outstanding_at_last_arrival`.
+    /// latencies grow with the length of the run. Figures: `served_per_second`, `outstanding_at_last_arrival`, and
+    /// `arrivals_per_second` unless all arrived at one instant.
     Saturated,
     /// In open loop, more than half of the reads found the device queue full. Figures: `queue_blocked_read_percent`.
     QueueFull,
@@ -60,10 +62,10 @@ pub(super) struct Run<'a> {
     pub requests_expected: Option<u64>,
     /// Requests that were folded or clipped, where they are many.
     pub fitted: &'a [Fitted],
-    /// Simulated seconds of the measured part.
-    pub seconds: f64,
-    /// From its beginning to the arrival of the last request that completed.
-    pub arrivals_seconds: f64,
+    /// When the measured part began.
+    pub start: Ns,
+    pub span: Span,
+    pub throughput: Throughput,
 }
 
 /// A percentile is a statement about the requests beyond it: so many at least.
@@ -106,20 +108,27 @@ fn partial(run: &Run<'_>) -> Option<Finding> {
 
 /// In open loop: the last completion comes long after the last arrival, and not for the sake of a few requests.
 fn saturated(run: &Run<'_>) -> Option<Finding> {
-    let done = run.read.count + run.write.count;
-    if run.partial || run.pacing != Pacing::Open || done < BACKLOG_REQUESTS || run.arrivals_seconds <= 0.0 {
+    let (span, done) = (run.span, run.span.requests);
+    if run.partial || run.pacing != Pacing::Open || done < BACKLOG_REQUESTS {
         return None;
     }
-    let first = (run.arrivals_seconds / run.series.window_seconds).ceil() as usize;
+    let served = run.throughput.served_per_second?;
+    let after_start = (span.last_arrival - run.start) as f64 / SECOND as f64;
+    let first = (after_start / run.series.window_seconds).ceil() as usize;
     let outstanding: u64 = run.series.reads.iter().zip(&run.series.writes).skip(first).map(|(reads, writes)| reads + writes).sum();
-    let drain = run.seconds - run.arrivals_seconds;
-    let (offered, served) = (done as f64 / run.arrivals_seconds, done as f64 / run.seconds);
-    (drain >= BACKLOG_SHARE * run.seconds && outstanding as f64 >= BACKLOG_SHARE * done as f64).then(|| {
-        finding(
+    let drain = (span.last_completion - span.last_arrival) as f64;
+    (drain >= BACKLOG_SHARE * span.makespan_ns() as f64 && outstanding as f64 >= BACKLOG_SHARE * done as f64).then(|| {
+        let what = match run.throughput.arrivals_per_second {
+            Some(arrivals) => format!("{} requests/s arrive and {} are served", rate(arrivals), rate(served)),
+            None => format!("{} requests arrive at once and {} are served each second", grouped(done), rate(served)),
+        };
+        let mut found = finding(
             FindingCode::Saturated,
-            format!("saturated: {} requests/s arrive and {} are served, so latencies grow with the run", rate(offered), rate(served)),
-            [("offered_per_second", offered), ("served_per_second", served), ("outstanding_at_last_arrival", outstanding as f64)],
-        )
+            format!("saturated: {what}, so latencies grow with the run"),
+            [("served_per_second", served), ("outstanding_at_last_arrival", outstanding as f64)],
+        );
+        found.figures.extend(run.throughput.arrivals_per_second.map(|arrivals| ("arrivals_per_second", arrivals)));
+        found
     })
 }
 
@@ -245,8 +254,9 @@ mod tests {
             partial: false,
             requests_expected: None,
             fitted: &[],
-            seconds: 1.0,
-            arrivals_seconds: 1.0,
+            start: 0,
+            span: tinytail_metrics::Metrics::default().span(),
+            throughput: Throughput::default(),
         }
     }
 

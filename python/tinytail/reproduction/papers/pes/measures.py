@@ -93,9 +93,10 @@ def little(
     for experiment, depth in runs:
         result = lab.result(experiment, BASELINE)
         kind = result.read if result.read.count else result.write
-        if not kind.mean_us or not result.simulated_seconds:
+        served = result.throughput.served_per_second
+        if not kind.mean_us or not served:
             raise Unavailable(f"{experiment} has completed nothing")
-        found.append(_off(depth, kind.mean_us, kind.count / result.simulated_seconds))
+        found.append(_off(depth, kind.mean_us, served))
     columns = (printed[name] for name in ("depths", "kiops", "us"))
     pairs = [_off(depth, us, 1000 * kiops) for depth, kiops, us in zip(*columns, strict=True)]
     return {"worst_percent": max(found), "printed_percent": max(pairs)}
