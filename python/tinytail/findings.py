@@ -10,7 +10,7 @@ from tinytail.headline import Headline, headline
 from tinytail.noise import compare_within_noise
 
 if TYPE_CHECKING:
-    from tinytail.result_types import ComparedFinding, ComparedFindingCode
+    from tinytail.result_types import ComparedFinding, FindingCode
     from tinytail.results import Comparison, DesignResult
 
 # Closer than this, latencies are the same: percentiles are within 0.1 % of the truth.
@@ -20,11 +20,46 @@ SAME_RATE_PERCENT = 5.0
 
 
 def usable_reference(comparison: Comparison) -> DesignResult | None:
-    """The result that ratios are taken to; None if there is none or it is of a part of a run."""
-    for result in comparison.results:
-        if result.design == comparison.reference and not result.partial:
-            return result
-    return None
+    """The result that ratios are taken to; None if there is none.
+
+    It is that of the reference. If the reference did not come to its end and several others did,
+    the first of them takes its place; one with a GC that ran, if there is one.
+    """
+    whole = [result for result in comparison.results if not result.partial]
+    if len(whole) == 1 and whole[0].design != comparison.reference:
+        return None
+
+    def how_unlike(result: DesignResult) -> tuple[bool, bool, bool]:
+        return (result.design != comparison.reference, is_bound(result), lacks_gc(result))
+
+    return min(whole, key=how_unlike, default=None)
+
+
+def is_bound(result: DesignResult) -> bool:
+    """Whether its design has no GC, or one that takes no time, so that it bounds the others."""
+    return result.gc != "real"
+
+
+def lacks_gc(result: DesignResult) -> bool:
+    """Whether its GC had work and did none, so that it lived on pages that were erased before."""
+    return any(found.code == "no_gc" and "host_pages" in found.figures for found in result.findings)
+
+
+def lacking_gc(result: DesignResult, reference: DesignResult) -> DesignResult | None:
+    """Which of two keeps them from being compared, since its GC did none of its work.
+
+    A bound is compared with anything.
+    """
+    if is_bound(result):
+        return None
+    return next((each for each in (result, reference) if lacks_gc(each)), None)
+
+
+def has_ratio(result: DesignResult, reference: DesignResult | None) -> bool:
+    """Whether a result's figures are compared with those of the reference."""
+    if reference is None or result is reference or result.partial:
+        return False
+    return lacking_gc(result, reference) is None
 
 
 def within_noise(result: DesignResult, other: DesignResult, judged_by: Headline) -> bool | None:
@@ -44,18 +79,19 @@ def same(ratio: float) -> bool:
 
 
 def compared(comparison: Comparison) -> list[ComparedFinding]:
-    """The findings that concern several results together, the gravest first."""
+    """The findings that concern several results together, in the order of their rank."""
     whole = [result for result in comparison.results if not result.partial]
     return [
-        *_closed_loop(whole),
+        *_other_reference(comparison),
         *_no_gc(whole),
+        *_closed_loop(whole),
         *_few_gcs(whole),
         *_against_reference(comparison, whole),
     ]
 
 
 def _finding(
-    code: ComparedFindingCode,
+    code: FindingCode,
     message: str,
     figures: dict[str, float],
     designs: Sequence[DesignResult],
@@ -63,6 +99,19 @@ def _finding(
     from tinytail.result_types import ComparedFinding
 
     return ComparedFinding(code, message, figures, tuple(result.design for result in designs))
+
+
+def _other_reference(comparison: Comparison) -> Iterator[ComparedFinding]:
+    """The reference stopped, and the others are compared with one of them."""
+    reference = usable_reference(comparison)
+    if reference is None or reference.design == comparison.reference:
+        return
+    yield _finding(
+        "other_reference",
+        f"{comparison.reference} did not come to its end: ratios are taken to {reference.design}",
+        {},
+        [],
+    )
 
 
 def _closed_loop(results: Sequence[DesignResult]) -> Iterator[ComparedFinding]:
@@ -122,7 +171,7 @@ def _against_reference(
     for result in results:
         value = judged_by.of(result)
         ratio = quotient(value, was)
-        if result is reference or ratio is None or value is None or was is None:
+        if not has_ratio(result, reference) or ratio is None or value is None or was is None:
             continue
         what = f"{judged_by.percentile.name} of {judged_by.kind}s"
         figures = {"latency_us": value, "reference_us": was}

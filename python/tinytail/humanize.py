@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 MISSING = "–"
@@ -93,6 +93,17 @@ def percent(value: float | None) -> str:
     if 0 < value < 0.01:
         return "<0.01 %"
     return f"{number(value)} %"
+
+
+def signed(value: float | None, show: Callable[[Any], str]) -> str:
+    """A number with its sign, as `show` shows it without.
+
+    >>> signed(-12.345, percent), signed(30, count), signed(0, count), signed(None, count)
+    ('-12.3 %', '+30', '0', '–')
+    """
+    if value is None or value == 0:
+        return show(value)
+    return f"{'-' if value < 0 else '+'}{show(abs(value))}"
 
 
 def ratio(value: float | None, reference: float | None) -> str:

@@ -17,7 +17,7 @@ from tinytail import humanize, states
 from tinytail.causes import human_name
 from tinytail.curve import curve
 from tinytail.engine import Claim, Description, Entry
-from tinytail.findings import usable_reference
+from tinytail.findings import has_ratio, usable_reference
 from tinytail.headline import SAMPLES_BEYOND, Kind, latency_of
 from tinytail.noise import margin
 from tinytail.page_layout import PageLayout
@@ -188,6 +188,18 @@ _ROWS = [
         name="write_amplification",
     ),
     _Row("erases", lambda result: result.erases, humanize.count, has_ratio=False, name="erases"),
+    _Row(
+        "drift, pages",
+        lambda result: result.erased.drift_pages,
+        lambda pages: humanize.signed(pages, humanize.count),
+        has_ratio=False,
+    ),
+    _Row(
+        "drift, of host pages",
+        lambda result: result.erased.drift_percent,
+        lambda percent: humanize.signed(percent, humanize.percent),
+        has_ratio=False,
+    ),
     _Row("GCs", lambda result: result.gc_count, humanize.count, has_ratio=False, name="gc_count"),
     _Row(
         "requests/CPU-second",
@@ -231,12 +243,13 @@ def facts(comparison: Comparison) -> list[tuple[str, str]]:
     seeds = humanize.seeds(comparison.seed, comparison.seeds)
     known.append(("seed", f"{seeds}, tinytail {comparison.version}"))
     if len(comparison.results) > 1:
-        measured = usable_reference(comparison) is not None
-        why = (
-            "× is the ratio to it"
-            if measured
-            else "it has no whole result, so that there are no ratios"
-        )
+        reference = usable_reference(comparison)
+        if reference is None:
+            why = "it has no whole result, so that there are no ratios"
+        elif reference.design == comparison.reference:
+            why = "× is the ratio to it"
+        else:
+            why = f"it has no whole result: × is the ratio to {reference.design}"
         known.append(("reference", f"{comparison.reference} ({why})"))
     verified = [
         f"{humanize.count(result.verified_page_reads)} ({result.design})"
@@ -277,7 +290,7 @@ def _margin(row: _Row, result: DesignResult) -> str:
 
 
 def _ratio(row: _Row, result: DesignResult, reference: DesignResult | None) -> str:
-    if reference is None or reference is result or result.partial or not row.has_ratio:
+    if reference is None or not row.has_ratio or not has_ratio(result, reference):
         return ""
     return humanize.ratio(row.figure(result), row.figure(reference))
 
@@ -286,7 +299,7 @@ def _header(comparison: Comparison) -> RenderableType:
     grid = Table.grid(padding=(0, COLUMN_GAP))
     grid.add_column(no_wrap=True)
     grid.add_column(overflow="fold")
-    found = [("finding", warning) for warning in warnings(comparison)]
+    found = [("finding", str(warning)) for warning in warnings(comparison)]
     for label, fact in [*found, *facts(comparison)]:
         style = "bold yellow" if label in ("PARTIAL", "STOPPED") else "dim"
         grid.add_row(Text(label, style), Text(fact))

@@ -8,20 +8,28 @@ from typing import Any, Literal
 
 from tinytail import methods
 
-ComparedFindingCode = Literal["closed_loop", "no_gc", "few_gcs", "worse", "within_noise"]
-
 ErrorKind = Literal["config", "workload", "run", "interrupted", "internal"]
 
 FindingCode = Literal[
     "partial",
+    "other_reference",
+    "borrowed",
+    "repaid",
+    "no_gc",
+    "start_off_trigger",
     "saturated",
     "queue_full",
+    "closed_loop",
     "trace_fitted",
     "no_host_programs",
-    "no_gc",
+    "partial_pages",
     "few_gcs",
     "few_samples",
+    "worse",
+    "within_noise",
 ]
+
+Gc = Literal["real", "ideal", "never"]
 
 InputKind = Literal["real", "synthetic", "stand-in"]
 
@@ -246,7 +254,7 @@ class ComparedFinding:
         designs: The designs that it is about.
     """
 
-    code: ComparedFindingCode
+    code: FindingCode
     message: str
     figures: Mapping[str, float]
     designs: tuple[str, ...]
@@ -722,6 +730,28 @@ class GcTimes:
 
 
 @dataclass(frozen=True, slots=True)
+class Erased:
+    """Erased pages of the whole drive when the measured part began and when it ended.
+
+    Attributes:
+        start_pages: When it began.
+        end_pages: When it ended.
+        drift_pages: Drift: by how many pages there were more at the end. Below 0 there were fewer:
+            the run lived on pages that its GC did not free.
+        drift_percent: Drift in percent of the pages that were programmed for the host; None if
+            there were none.
+        stall_seconds: For how many seconds after the end a drift below 0 could go on before writes
+            stall, since what is left is GC's reserve. None if drift is not below 0.
+    """
+
+    start_pages: int
+    end_pages: int
+    drift_pages: int
+    drift_percent: float | None
+    stall_seconds: float | None
+
+
+@dataclass(frozen=True, slots=True)
 class Throughput:
     """How fast requests came, and how fast they and their data were served: by the time that
     passed, and by that in which dies worked.
@@ -885,12 +915,14 @@ class DesignResult:
             levelling, for each page programmed for the host; None without such pages. A page merged
             in the write buffer counts once.
         erases: Blocks erased.
+        erased: Erased pages: whether the run lived on them.
+        gc: What GC is to the design.
         gc_count: GCs completed.
         gc_times: How long GCs took; None if none ran, or took any time.
         bursts: How fast bursts were done; None if the workload is not played in bursts.
         rotation_violations: The first 1,000 GCs that started while another of their plane group was
             under way although GC rotates; none where it does not.
-        findings: What makes these figures mean less than they seem to, the gravest first.
+        findings: What makes these figures mean less than they seem to, in the order of rank.
         attribution: Where the time went.
         series: The run over simulated time.
         wear: How evenly planes and blocks were worn.
@@ -946,6 +978,8 @@ class DesignResult:
     queue_blocked_read_percent: float
     write_amplification: float | None
     erases: int
+    erased: Erased
+    gc: Gc
     gc_count: int
     gc_times: GcTimes | None
     bursts: Bursts | None

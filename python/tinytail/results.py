@@ -193,7 +193,7 @@ class Comparison(result_types.Comparison, Tables):
         Those that a garbage collection made wait in the one are compared with those that it made
         wait in the other, by their mean latencies. None where one of them has none.
         """
-        reference = next((r for r in self.results if r.design == self.reference), None)
+        reference = findings.usable_reference(self)
 
         def gain(mean_us: float | None, reference_us: float | None) -> float | None:
             return 100.0 * (1.0 - mean_us / reference_us) if mean_us and reference_us else None

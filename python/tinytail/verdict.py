@@ -10,29 +10,32 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from textwrap import shorten
-from typing import Literal
+from typing import Literal, get_args
 
 from tinytail import causes, humanize
 from tinytail.findings import (
     SAME_RATE_PERCENT,
+    lacking_gc,
     quotient,
     same,
     usable_reference,
     within_noise,
 )
 from tinytail.headline import P99, Headline, Kind, deepest, headline, latency_of
-from tinytail.result_types import DesignError, Finding, SlowestRequests
+from tinytail.result_types import DesignError, Finding, FindingCode, SlowestRequests
 from tinytail.results import Comparison, DesignResult
 
 Tone = Literal["better", "worse", "doubtful", "plain"]
 
 # What the sentences of the designs say already.
 _SAID_BY_SENTENCES = {"partial", "worse", "within_noise"}
+# The codes of findings are declared in the order of their rank; what follows the drive comes last.
 _ADJUSTED = "adjusted"
-_ORDER = (
-    *("saturated", "queue_full", "closed_loop", "trace_fitted"),
-    *("no_host_programs", "no_gc", "few_gcs", _ADJUSTED, "few_samples"),
-)
+_ORDER = (*get_args(FindingCode), _ADJUSTED)
+# Up to this rank a finding takes so much from the answer that it is never left out.
+_LAST_DECISIVE = "no_gc"
+# What a result is told as whose design has no GC, or one that takes no time.
+_BOUNDS = {"never": "a bound: no GC", "ideal": "a bound: no GC time"}
 # From here on a difference of erases or of the slowest request of the other kind is a cost.
 _ERASES_PERCENT = 5.0
 # By chance alone, the root of a count, fewer erases than these are off by more than 10 %.
@@ -57,16 +60,35 @@ class Sentence:
         return f"{self.design}: {self.text}"
 
 
-def warnings(comparison: Comparison) -> list[str]:
-    """Findings and adjustments in words, the gravest first, each once with its designs."""
-    found: list[tuple[str, str, list[str]]] = []
+@dataclass(frozen=True, slots=True)
+class Remark:
+    """A finding or an adjustment in words, and whether it must not be left out."""
+
+    text: str
+    is_decisive: bool
+
+    def __str__(self) -> str:
+        return self.text
+
+
+def warnings(comparison: Comparison, *, briefly: bool = False) -> list[Remark]:
+    """Findings and adjustments in words, by rank, each once with its designs.
+
+    Args:
+        comparison: what they are about.
+        briefly: whether designs share a line that differ in a finding's numbers alone.
+    """
+    found: list[tuple[str, str, list[str], list[str]]] = []
 
     def add(code: str, message: str, designs: Sequence[str]) -> None:
-        for known, text, among in found:
+        for known, text, among, alike in found:
             if (known, text) == (code, message):
                 among += designs
                 return
-        found.append((code, message, list(designs)))
+            if briefly and known == code != _ADJUSTED:
+                alike += [design for design in designs if design not in (*among, *alike)]
+                return
+        found.append((code, message, list(designs), []))
 
     together = comparison.findings()
     codes = {finding.code for finding in together} | _SAID_BY_SENTENCES
@@ -82,12 +104,15 @@ def warnings(comparison: Comparison) -> list[str]:
             add(finding.code, finding.message, [result.design])
         for adjustment in _adjustments(result):
             add(_ADJUSTED, adjustment, [result.design])
-    found.sort(key=lambda each: _ORDER.index(each[0]) if each[0] in _ORDER else len(_ORDER))
+    found.sort(key=lambda each: _ORDER.index(each[0]))
     every = [result.design for result in comparison.results]
-    return [
-        message if designs == every or not designs else f"{', '.join(designs)}: {message}"
-        for _, message, designs in found
-    ]
+    said = []
+    for code, message, designs, alike in found:
+        whose = "" if designs == every or not designs else f"{', '.join(designs)}: "
+        likewise = f"; likewise {', '.join(alike)}" if alike else ""
+        is_decisive = _ORDER.index(code) <= _ORDER.index(_LAST_DECISIVE)
+        said.append(Remark(f"{whose}{message}{likewise}", is_decisive))
+    return said
 
 
 def _of_run(result: DesignResult, described: set[str]) -> list[Finding]:
@@ -138,8 +163,15 @@ def _whole(
     was = None if reference is None else judged_by.of(reference)
     ratio = quotient(value, was)
     beside, after = _main_cause(result, judged_by)
+    bound = f" ({_BOUNDS[result.gc]})" if result.gc in _BOUNDS else ""
     if reference is None or result is reference or ratio is None:
+        words[-1] += bound
         return Sentence(result.design, f"{', '.join(words + beside)}{after}.", "plain")
+    lacking = lacking_gc(result, reference)
+    if lacking is not None:
+        where = "" if lacking is result else f" in {reference.design}"
+        words += [*beside, f"not compared: no GC ran{where}"]
+        return Sentence(result.design, f"{', '.join(words)}.", "doubtful")
     than = "" if comparison.results[0] is reference else f" than {reference.design}"
     if within_noise(result, reference, judged_by) or same(ratio):
         noise = " within noise" if within_noise(result, reference, judged_by) else ""
@@ -148,6 +180,7 @@ def _whole(
     else:
         tone = "better" if ratio < 1 else "worse"
         words.append(f"{times(ratio)} {tone}{than}")
+    words[-1] += bound
     if tone == "worse":
         words += beside
     costs = _costs(result, reference, judged_by.kind)

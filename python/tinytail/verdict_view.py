@@ -15,7 +15,7 @@ from rich.text import Text
 
 from tinytail import bars, causes, humanize, measurements
 from tinytail.causes import COLOURS, Family
-from tinytail.findings import quotient, same, usable_reference
+from tinytail.findings import has_ratio, quotient, same, usable_reference
 from tinytail.headline import PERCENTILES, Kind, Percentile, headline, latency_of
 from tinytail.noise import margin
 from tinytail.results import Comparison, DesignResult
@@ -46,13 +46,15 @@ def verdict_view(comparison: Comparison, width: int, *, unicode: bool) -> Render
     described = _sentences(comparison, width)
     table = _table(comparison, width)
     tails = _tails(comparison, width, unicode=unicode)
-    found = warnings(comparison) if any(map(measured, comparison.results)) else []
+    are_any = any(map(measured, comparison.results))
+    found = warnings(comparison, briefly=True) if are_any else []
     used = len(described) + len(table) + len(tails) + 1
     shown: list[Text] = []
     number = 0
-    for warning in found[:WARNINGS_MAX]:
-        lines = wrapped(Text.assemble(("! ", "bold yellow"), warning), width, indent=2)
-        if number and used + len(shown) + len(lines) > LINES_MAX:
+    for warning in found:
+        lines = wrapped(Text.assemble(("! ", "bold yellow"), warning.text), width, indent=2)
+        has_room = number < WARNINGS_MAX and used + len(shown) + len(lines) <= LINES_MAX
+        if number and not has_room and not warning.is_decisive:
             break
         shown += lines
         number += 1
@@ -313,8 +315,9 @@ def _latency_row(
         return []
     ratios = []
     for result, value in zip(results, values, strict=True):
-        was = None if reference is None or result.partial else figure(reference)
-        ratio = None if result is reference else quotient(value, was)
+        is_compared = reference is not None and has_ratio(result, reference)
+        was = figure(reference) if reference is not None and is_compared else None
+        ratio = quotient(value, was)
         ratios.append("" if ratio is None or same(ratio) else humanize.ratio(value, was))
     return [_Row(label, [humanize.latency(value) for value in values], ratios)]
 

@@ -55,6 +55,17 @@ def series() -> dict[str, Any]:
     return document | {name: [7, 0] for name in counts} | {name: [7.5, None] for name in figures}
 
 
+def erased(drift: int, stall_seconds: float | None = None) -> dict[str, Any]:
+    """Erased pages with a drift."""
+    ends = {"start_pages": 50_000, "end_pages": 50_000 + drift}
+    return {
+        **ends,
+        "drift_pages": drift,
+        "drift_percent": drift / 1000,
+        "stall_seconds": stall_seconds,
+    }
+
+
 def state() -> dict[str, Any]:
     erased = {"free_percent": 5.0, "free_pages_min": 10, "free_pages_max": 20}
     aged = {"victim_valid_percent": 75.0, "aged_pages": 1000, "warm_up": "none"}
@@ -119,6 +130,8 @@ def result(design: str = "base", scale: float = 140.0, **changes: Any) -> dict[s
         "queue_blocked_read_percent": 0.0,
         "write_amplification": 4.1,
         "erases": 1234,
+        "erased": erased(0),
+        "gc": "real",
         "gc_count": 567,
         "gc_times": {
             "mean_us": 17_300.0,

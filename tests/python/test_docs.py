@@ -7,12 +7,13 @@ import runpy
 import shlex
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import pytest
 
 import tinytail
 from conftest import RunCommand
+from tinytail.result_types import FindingCode
 
 ROOT = Path(__file__).parents[2]
 DOCUMENTS = [ROOT / name for name in ("README.md", "ARCHITECTURE.md", "CHANGELOG.md")]
@@ -150,6 +151,13 @@ def test_every_cause_of_latency_is_explained() -> None:
     causes = set(re.findall(r'"(\w+)"', names[1]))
     assert len(causes) > 30
     assert causes - code_words(text_of("docs/results.md")) == set()
+
+
+def test_findings_are_ranked_as_the_page_says() -> None:
+    rows = re.search(r"^\| codes \|.*?\n\n", text_of("docs/results.md"), re.DOTALL | re.MULTILINE)
+    assert rows is not None
+    ranked = re.findall(r"`(\w+)`", rows[0])
+    assert ranked == list(get_args(FindingCode))
 
 
 def interfaces() -> dict[str, set[str]]:

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 from rich.cells import cell_len
 
-from fake_native import latency, result, shares
+from fake_native import erased, latency, result, shares
 from tinytail.headline import PERCENTILES, deepest, headline
 from tinytail.result_types import ComparedWorkload, DesignError
 from tinytail.results import Comparison, DesignResult
@@ -57,6 +57,10 @@ def compared(
         results=results,
         errors=errors,
     )
+
+
+def warned(comparison: Comparison) -> list[str]:
+    return list(map(str, warnings(comparison)))
 
 
 def listed(*documents: dict[str, Any], **options: Any) -> list[str]:
@@ -188,6 +192,30 @@ def test_no_ratio_is_taken_to_a_run_that_ended_early() -> None:
     assert comparison.findings() == []
 
 
+def test_another_reference_takes_the_place_of_one_that_stopped_and_that_is_said() -> None:
+    stopped = result(partial=True, stuck="Requests stopped completing.")
+    bound = result("base+no-gc", 0.7, gc="never")
+    worse = result("hpdc-baseline", 2.8)
+    comparison = compared(stopped, bound, result("ttflash", 1.4), worse)
+    assert list(map(str, sentences(comparison)))[1:] == [
+        "base+no-gc: p99.99 of reads 140 µs, 2.0 times better than ttflash (a bound: no GC).",
+        "ttflash: 280 µs, 83 % of it GC.",
+        "hpdc-baseline: 560 µs, 2.0 times worse than ttflash, 83 % of it GC, with writes up to "
+        "2.24 ms in place of 1.12 ms.",
+    ]
+    said = "base did not come to its end: ratios are taken to ttflash"
+    assert warned(comparison)[0] == said
+    assert comparison.findings()[0].code == "other_reference"
+    assert "×" in comparison.verdict(120)
+    assert "it has no whole result: × is the ratio to ttflash" in comparison.table(120)
+    assert {each.design for each in comparison.improvements()} == {
+        *("base", "base+no-gc", "hpdc-baseline")
+    }
+    failed = DesignError("base", "run", "it failed")
+    without_result = compared(bound, result("ttflash"), reference="base", errors=(failed,))
+    assert warned(without_result)[0] == said
+
+
 def test_designs_without_a_result_have_a_sentence() -> None:
     errors = (
         DesignError("ttflash", "config", "ttflash: no room for parity\nmore of it"),
@@ -216,10 +244,10 @@ def test_findings_come_first_each_once_the_gravest_before_others() -> None:
     first = result(findings=[saturated, lacking], **small)
     thresholds = [adjusted("soft", 30, 4.1), adjusted("hard", 20, 2)]
     second = result("ttflash", findings=[lacking], adjusted=thresholds, **small)
-    assert warnings(compared(first, second)) == [
+    assert warned(compared(first, second)) == [
         "base: saturated: 9 requests/s arrive and 5 are served",
-        "ttflash: adjusted to the drive: soft 30 → 4.1, hard 20 → 2",
         "fewer than ten samples beyond p99 of 999 reads",
+        "ttflash: adjusted to the drive: soft 30 → 4.1, hard 20 → 2",
     ]
     lines = compared(first, second).verdict(80).splitlines()
     assert lines[0].startswith("! base: saturated")
@@ -231,20 +259,16 @@ def test_too_few_requests_are_a_warning_where_the_headline_is_of_no_tail(
 ) -> None:
     lacking = [finding("few_samples", "fewer than ten samples beyond a percentile")]
     document = result(read=few(reads, 140.0), write=few(0, 1.0), findings=lacking)
-    assert bool(warnings(compared(document))) == is_said
+    assert bool(warned(compared(document))) == is_said
 
 
 def test_designs_that_ran_few_gcs_share_a_line() -> None:
     def few_gcs(design: str, gcs: int) -> dict[str, Any]:
         return result(design, findings=[finding("few_gcs", f"only {gcs} GCs ran: so", gcs=gcs)])
 
-    assert warnings(compared(few_gcs("base", 16), result("ttflash"))) == [
-        "base: only 16 GCs ran: so"
-    ]
-    assert warnings(compared(few_gcs("base", 16), few_gcs("ttflash", 16))) == [
-        "only 16 GCs ran: so"
-    ]
-    assert warnings(compared(few_gcs("base", 16), few_gcs("ttflash", 31), result("other"))) == [
+    assert warned(compared(few_gcs("base", 16), result("ttflash"))) == ["base: only 16 GCs ran: so"]
+    assert warned(compared(few_gcs("base", 16), few_gcs("ttflash", 16))) == ["only 16 GCs ran: so"]
+    assert warned(compared(few_gcs("base", 16), few_gcs("ttflash", 31), result("other"))) == [
         "base, ttflash: only 16 to 31 GCs ran: write amplification and wear mean little"
     ]
 
@@ -290,8 +314,67 @@ def test_zero_gc_in_all_designs_is_one_finding() -> None:
     none: dict[str, Any] = {"gc_count": 0, "findings": [finding("no_gc", "no GC ran")]}
     comparison = compared(result(**none), result("ttflash", **none))
     assert [found.code for found in comparison.findings()] == ["no_gc"]
-    assert len(warnings(comparison)) == 1
-    assert warnings(compared(result(**none), result("ttflash"))) == ["base: no GC ran"]
+    assert len(warned(comparison)) == 1
+    assert warned(compared(result(**none), result("ttflash"))) == ["base: no GC ran"]
+
+
+def test_no_ratio_is_told_of_a_design_whose_gc_had_work_and_did_none() -> None:
+    lived: dict[str, Any] = {"gc_count": 0}
+    lived["findings"] = [finding("no_gc", "no GC ran though 9 pages were", host_pages=9)]
+    idle = compared(result(), result("ttflash", 1.4, **lived))
+    assert list(map(str, sentences(idle)))[1] == (
+        "ttflash: 280 µs, 83 % of it GC, not compared: no GC ran."
+    )
+    assert "×" not in idle.verdict(120) + idle.table(120).replace("× is", "")
+    assert idle.findings() == []
+    to_idle = compared(result(**lived), result("ttflash", 1.4), result("x+no-gc", 1, gc="never"))
+    assert list(map(str, sentences(to_idle)))[1:] == [
+        "ttflash: 280 µs, 83 % of it GC, not compared: no GC ran in base.",
+        "x+no-gc: 200 µs, 140 times better (a bound: no GC).",
+    ]
+    nothing_written = finding("no_gc", "no GC ran, so this says nothing")
+    reads = compared(result(), result("ttflash", 1.4, gc_count=0, findings=[nothing_written]))
+    assert str(sentences(reads)[1]) == "ttflash: 280 µs, 100 times better."
+
+
+def test_designs_without_gc_are_told_as_bounds() -> None:
+    twins = (result("base+no-gc", 1.4, gc="never"), result("base+ideal-gc", 2.8, gc="ideal"))
+    assert listed(result(), *twins)[1:] == [
+        "base+no-gc: 280 µs, 100 times better (a bound: no GC).",
+        "base+ideal-gc: 560 µs, 50 times better (a bound: no GC time).",
+    ]
+    assert (
+        listed(*twins)[0] == "base+no-gc: p99.99 of reads 280 µs (a bound: no GC), 83 % of it GC."
+    )
+
+
+def test_a_decisive_finding_is_never_among_those_that_are_left_out() -> None:
+    """However many designs have how many findings."""
+    designs = [f"design-{number}" for number in range(7)]
+    lesser = ["saturated", "queue_full", "trace_fitted", "no_host_programs", "partial_pages"]
+
+    def of(design: str, number: int) -> dict[str, Any]:
+        codes = [*reversed(lesser), "no_gc", "borrowed", "start_off_trigger"]
+        messages = [finding(code, f"{code} by {number} of many " + "words " * 20) for code in codes]
+        return result(design, 1.0 + number, gc_count=0, findings=messages)
+
+    comparison = compared(*(of(design, number) for number, design in enumerate(designs)))
+    lines = comparison.verdict(80).splitlines()
+    said = [line for line in lines if line.startswith("! ")]
+    assert said[0].startswith("! design-0: borrowed by 0 of many")
+    assert said[1].startswith("! no GC ran in any design")
+    assert any("likewise design-1, design-2" in " ".join(lines[row : row + 2]) for row in range(9))
+    shown = comparison.table(200)
+    assert all(f"borrowed by {number} of many" in shown for number in range(7))
+
+
+def test_drift_stands_in_the_table_in_pages_and_percent() -> None:
+    shown = compared(result(erased=erased(-12_345, 10.0)), result("ttflash")).table(120)
+    rows = {
+        line.split("  ")[0]: line.split()[-3:] for line in shown.splitlines() if "drift" in line
+    }
+    assert "-12,345" in rows["drift, pages"]
+    assert "-12.3" in shown
 
 
 @pytest.mark.parametrize(("seconds", "codes"), [(286.0, []), (285.0, ["closed_loop"])])
@@ -383,11 +466,12 @@ def test_whatever_is_compared_the_verdict_keeps_its_rules(seed: int) -> None:
             kind = "read" if f"{name} of reads" in sentence.text else "write"
             assert getattr(among[0], kind).count // percentile.one_in >= 10
         if re.search("better|worse|same as", sentence.text):
-            assert {sentence.design, comparison.reference} <= set(whole)
+            assert sentence.design in whole
+            assert comparison.reference in whole or len(whole) > 1
     if judged_by is not None and whole:
         count = min(getattr(each, judged_by.kind).count for each in whole.values())
         assert judged_by.percentile == deepest(count)
-    if len(comparison.results) == 1 or comparison.reference not in whole:
+    if len(whole) < 2:
         assert "×" not in shown
 
 

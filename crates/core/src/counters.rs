@@ -107,6 +107,10 @@ counters! {
     host_operations,
     /// Pages programmed for the host.
     host_pages,
+    /// Pages sent to be programmed for the host.
+    sent_pages,
+    /// Sectors of them that the host had written.
+    sent_sectors,
     /// Blocks erased.
     erases,
     /// Page reads of pages that are not mapped.
@@ -119,6 +123,8 @@ counters! {
     merged => "buffer: merged writes",
     /// Pages flushed from the write buffer.
     flushed => "buffer: flushed pages",
+    /// Pages sent to be programmed for the host of which it had written a part.
+    partial_pages => "partial pages",
     /// Flushes and writes of a part of a page that read the rest first.
     read_modify_writes => "read-modify-writes",
     /// Programs that found no erased page and waited for one.
@@ -324,6 +330,17 @@ counters! {
     trimmed_partly => "trim: partial pages ignored",
     /// Pages that trims gave up on their way to the flash. They count as programmed for the host.
     void_programs => "trim: pages programmed in vain",
+}
+
+impl Counters {
+    /// A page is sent to be programmed for the host, which has written so many of its sectors. Returns whether that is a part.
+    #[inline]
+    pub(crate) fn host_page(&mut self, written: u32, sectors: u32) -> bool {
+        self.sent_pages += 1;
+        self.sent_sectors += u64::from(written);
+        self.partial_pages += u64::from(written < sectors);
+        written < sectors
+    }
 }
 
 #[cfg(test)]

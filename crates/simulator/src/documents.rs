@@ -4,7 +4,7 @@
 #![expect(dead_code, reason = "these types are declared for their schemas")]
 
 use crate::image::CreateSpec;
-use crate::outcome::{Outcome, StateNote};
+use crate::outcome::{FindingCode, Outcome, StateNote};
 use crate::run::Spec;
 use expect_test::expect_file;
 use schemars::generate::SchemaSettings;
@@ -52,7 +52,7 @@ struct Comparison {
     /// own affected requests count, which need not be the same.
     #[schemars(skip_deserializing)]
     improvements: Vec<Improvement>,
-    /// What makes the comparison mean less than it seems to, the gravest first. Each result has findings of its own.
+    /// What makes the comparison mean less than it seems to, in the order of rank. Each result has findings of its own.
     #[schemars(skip_deserializing)]
     findings: Vec<ComparedFinding>,
     /// Designs that failed, and why.
@@ -170,32 +170,13 @@ struct Improvement {
 #[derive(JsonSchema)]
 struct ComparedFinding {
     /// What sort of thing it is, for programs.
-    code: ComparedFindingCode,
+    code: FindingCode,
     /// The same in words.
     message: String,
     /// The numbers that it rests on.
     figures: BTreeMap<String, f64>,
     /// The designs that it is about.
     designs: Vec<String>,
-}
-
-/// What sort of thing makes a comparison mean less.
-#[derive(JsonSchema)]
-#[schemars(rename_all = "snake_case")]
-enum ComparedFindingCode {
-    /// In closed loop designs served rates that differ by more than 5 %, so that their latencies are of different loads. Figures:
-    /// `least_per_second`, `most_per_second`.
-    ClosedLoop,
-    /// No design ran any GC.
-    NoGc,
-    /// Several designs ran fewer than 100 GCs each, and not equally many. Figures: `least`, `most`.
-    FewGcs,
-    /// A design has a higher latency than the reference at the deepest percentile that ten requests of each design lie beyond.
-    /// Figures: `latency_us`, `reference_us`.
-    Worse,
-    /// A design differs from the reference by no more than chance at the deepest percentile that ten requests of each design lie
-    /// beyond. Figures: `latency_us`, `reference_us`.
-    WithinNoise,
 }
 
 /// Why a design has no result, or a doubtful one.

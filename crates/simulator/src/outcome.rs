@@ -2,16 +2,19 @@
 
 mod findings;
 mod measured;
+mod space;
 
 use crate::run::Spec;
 use crate::wear::{Wear, block_erases, wear_spread};
-use findings::findings;
 pub use findings::{Finding, FindingCode};
 pub(crate) use measured::Recorder;
 pub use measured::{MeasuredNote, MeasuredRatios, PercentileRatios};
+use findings::{GcUnits, findings};
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::Serialize;
 use serde_json::{Map, json};
+pub use space::ErasedNote;
+pub(crate) use space::erased_pages;
 use std::collections::BTreeMap;
 use tinytail_core::counters::{Counters, Reported};
 use tinytail_core::design::{Adjustment, Design};
@@ -142,6 +145,29 @@ pub struct GcTimes {
     pub gate_wait_max_us: f64,
 }
 
+/// What GC is to a design.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+#[schemars(rename = "Gc")]
+pub enum GcNote {
+    /// It takes time, as it does on a drive.
+    Real,
+    /// It takes no time, so that the run is a bound.
+    Ideal,
+    /// There is none, so that the run is a bound that no drive keeps to for long.
+    Never,
+}
+
+impl GcNote {
+    fn of(design: &Design) -> Self {
+        match design.gc_trigger.name() {
+            "never" => Self::Never,
+            _ if design.gc.ideal => Self::Ideal,
+            _ => Self::Real,
+        }
+    }
+}
+
 /// A GC that started while another of its plane group was under way although GC rotates.
 #[derive(Debug, Clone, Copy, Serialize, JsonSchema)]
 #[schemars(rename = "Violation")]
@@ -215,6 +241,10 @@ pub struct Outcome {
     pub write_amplification: Option<f64>,
     /// Blocks erased.
     pub erases: u64,
+    /// Erased pages: whether the run lived on them.
+    pub erased: ErasedNote,
+    /// What GC is to the design.
+    pub gc: GcNote,
     /// GCs completed.
     pub gc_count: u64,
     /// How long GCs took; `None` if none ran, or took any time.
@@ -225,7 +255,7 @@ pub struct Outcome {
     /// does not.
     #[schemars(length(max = 1000))]
     pub rotation_violations: Vec<ViolationNote>,
-    /// What makes these figures mean less than they seem to, the gravest first.
+    /// What makes these figures mean less than they seem to, in the order of rank.
     pub findings: Vec<Finding>,
     /// Where the time went.
     pub attribution: AttributionNote,
@@ -328,6 +358,8 @@ pub(crate) struct Figures {
     pub erases_then: Vec<u32>,
     /// What was taken down of the latencies that the trace holds, of a run that played all of them.
     pub recorder: Option<Recorder>,
+    /// Erased pages of the drive then.
+    pub erased_then: u64,
     /// What was measured of bursts.
     pub bursts: Option<BurstsNote>,
     /// What became of the workload's requests.
@@ -424,8 +456,12 @@ pub(crate) fn outcome<M: Measures>(
     let rate = |count: u64, per: f64| (count > 0 && per > 0.0).then(|| count as f64 / per);
     let (read, write, series) = (metrics.read(), metrics.write(), metrics.series(drive.view()));
     let throughput = throughput(drive, device);
+    let simulated_seconds = (drive.now() - figures.start) as f64 / SECOND as f64;
+    let gc = GcNote::of(drive.design());
+    let reserve_pages = u64::from(drive.view().tables().pages_kept()) * u64::from(device.geometry.planes());
+    let erased = ErasedNote::new(figures.erased_then, erased_pages(drive), counters.host_pages, reserve_pages, simulated_seconds);
     let findings = findings(&findings::Run {
-        collects: drive.design().gc_trigger.name() != "never",
+        collects: gc != GcNote::Never,
         counters,
         pacing: workload.pacing,
         read: &read,
@@ -438,6 +474,14 @@ pub(crate) fn outcome<M: Measures>(
         start: figures.start,
         span: metrics.span(),
         throughput,
+        page_bytes: device.geometry.page_bytes,
+        erased,
+        gc_units: GcUnits {
+            name: "plane",
+            count: device.geometry.planes().into(),
+            trigger_pages: None,
+            gain_pages: f64::from(device.geometry.pages_per_block) * (1.0 - f64::from(aged.victim_valid_permille) / 1000.0),
+        },
     });
     let measured = figures.recorder.and_then(|recorder| recorder.note(&read, &write));
     Outcome {
@@ -454,6 +498,8 @@ pub(crate) fn outcome<M: Measures>(
         queue_blocked_read_percent: metrics.queue_blocked_read_percent(),
         write_amplification: write_amplification(counters),
         erases: counters.erases,
+        erased,
+        gc,
         gc_count: counters.gcs,
         gc_times: gc_times(counters),
         bursts: figures.bursts,
@@ -525,15 +571,19 @@ pub(crate) fn outcome<M: Measures>(
     }
 }
 
-/// Pages programmed for each page programmed for the host.
-pub fn write_amplification(counters: &Counters) -> Option<f64> {
-    let programmed = counters.host_pages
+/// Pages programmed for whatever purpose.
+fn programmed_pages(counters: &Counters) -> u64 {
+    counters.host_pages
         + counters.gc_pages
         + counters.padded_pages
         + counters.parity_pages
         + counters.scrub_rewrites
-        + counters.levelled_pages;
-    (counters.host_pages > 0).then(|| programmed as f64 / counters.host_pages as f64)
+        + counters.levelled_pages
+}
+
+/// Pages programmed for each page programmed for the host.
+pub fn write_amplification(counters: &Counters) -> Option<f64> {
+    (counters.host_pages > 0).then(|| programmed_pages(counters) as f64 / counters.host_pages as f64)
 }
 
 /// Percent of the planes of a die that work during GC: the GC's own all the time, others while something of theirs has joined it.

@@ -6,7 +6,7 @@ use crate::control::{Control, Phase, WRITE_STALL_S, WRITE_STALL_S_MAX};
 use crate::crew::AtWork;
 use crate::image::Image;
 use crate::kinds::KindsSpec;
-use crate::outcome::{Figures, Outcome, Recorder, outcome};
+use crate::outcome::{Figures, Outcome, Recorder, erased_pages, outcome};
 use crate::play::{Ending, play, play_streams};
 use crate::settings::Settings;
 use crate::wear::erases_so_far;
@@ -372,6 +372,7 @@ fn run_with<M: Measures>(
             warm_up: "none".into(),
             erases_then: erases_so_far(&drive),
             recorder: None,
+            erased_then: erased_pages(&drive),
             bursts: None,
             notes: Vec::new(),
             fitted: Vec::new(),
@@ -400,6 +401,7 @@ fn run_with<M: Measures>(
     drive.reset_counters();
     let start = drive.now();
     let erases_then = erases_so_far(&drive);
+    let erased_then = erased_pages(&drive);
     // Every request of warming up has completed, and numbers go on from there.
     let first_id = drive.submitted();
     drive.observer_mut().begin(start, first_id, spec.windows, log);
@@ -460,6 +462,7 @@ fn run_with<M: Measures>(
         warm_up,
         erases_then,
         recorder: recorder.filter(|_| !partial),
+        erased_then,
         bursts,
         notes,
         fitted,

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use tinytail_simulator::catalog;
 use tinytail_simulator::control::Control;
-use tinytail_simulator::outcome::{FindingCode, Outcome};
+use tinytail_simulator::outcome::{FindingCode, GcNote, Outcome};
 use tinytail_simulator::run::{Spec, run};
 use tinytail_workload::TimeUnit;
 
@@ -76,6 +76,51 @@ fn nothing_is_faster_than_the_link() {
         let found = one_page(name).throughput.device_busy_mb_per_second.unwrap();
         assert!(found > 0.0 && found <= link * 1.000_001, "{name}: {found} of {link}");
     }
+}
+
+/// Random writes of 4 KiB, a part of a page on most drives.
+fn small_writes(device: &str, design: &str, requests: u32, free_percent: Option<f64>) -> Outcome {
+    let name = format!("{device}-{design}-{requests}-{free_percent:?}.toml");
+    let keys = "queue_depth = 4\nblock_bytes = 4096\nread_share = 0.0\naddresses = \"uniform\"\n";
+    let file = file(&name, &format!("summary = \"s\"\n[synthetic]\n{keys}requests = {requests}\n"));
+    let mut spec = Spec::new(device, design, file.to_str().unwrap());
+    spec.state.extend(free_percent.map(|percent| ("free_percent".into(), percent.into())));
+    played(&spec, file.clone())
+}
+
+#[test]
+fn drift_is_what_was_erased_less_what_was_programmed() {
+    let device = catalog::device("ttflash-small").unwrap();
+    for (design, free_percent) in [("base", Some(50.0)), ("base", None), ("base+no-gc", Some(50.0))] {
+        let outcome = small_writes("ttflash-small", design, 2900, free_percent);
+        let programmed = outcome.write_amplification.unwrap() * outcome.techniques["buffer: flushed pages"] as f64;
+        let erased = (outcome.erases * u64::from(device.geometry.pages_per_block)) as f64;
+        let drift = outcome.erased.drift_pages as f64;
+        // What is on its way at the beginning or the end has its page and is not counted.
+        let under_way = f64::from(4 * device.geometry.planes());
+        assert!((drift - (erased - programmed)).abs() <= under_way, "{design}: {drift}, {erased} - {programmed}");
+    }
+}
+
+#[test]
+fn a_run_that_lives_on_erased_pages_says_so_and_one_without_gc_by_design_does_not() {
+    let borrowing = small_writes("ttflash-small", "base", 3000, Some(50.0));
+    assert_eq!(codes(&borrowing)[..2], [FindingCode::Borrowed, FindingCode::NoGc], "{:?}", borrowing.findings);
+    assert!(borrowing.findings[1].figures["host_pages"] > 1000.0);
+    assert_eq!(borrowing.gc, GcNote::Real);
+    let without = small_writes("ttflash-small", "base+no-gc", 3000, Some(50.0));
+    assert!(!codes(&without).contains(&FindingCode::Borrowed) && !codes(&without).contains(&FindingCode::NoGc));
+    assert_eq!(without.gc, GcNote::Never);
+    assert_eq!(without.erased.drift_pages, borrowing.erased.drift_pages);
+}
+
+#[test]
+fn writes_that_do_not_fill_pages_are_a_finding_with_their_bytes() {
+    let outcome = small_writes("modern-tlc-2t-small", "base", 3000, None);
+    let finding = outcome.findings.iter().find(|finding| finding.code == FindingCode::PartialPages).expect("a quarter of each page");
+    let (data, pages) = (finding.figures["host_bytes"], finding.figures["programmed_bytes"]);
+    assert!((3.0..=4.0).contains(&(pages / data)), "{finding:?}");
+    assert!(!codes(&small_writes("ttflash-small", "base", 300, None)).contains(&FindingCode::PartialPages), "its pages have 4 KiB");
 }
 
 #[test]

@@ -56,8 +56,8 @@ def _name(design: str) -> str:
 def _sentences(comparison: Comparison) -> str:
     said = sentences(comparison)
     items = [f"<li><b>{_name(each.design)}</b>: {escape(each.text)}</li>" for each in said]
-    notes = warnings(comparison)
-    noted = [f"<li><i>{escape(note)}</i></li>" for note in notes[:NOTES_MAX]]
+    notes = warnings(comparison, briefly=True)
+    noted = [f"<li><i>{escape(note.text)}</i></li>" for note in notes[:NOTES_MAX]]
     if len(notes) > NOTES_MAX:
         noted.append(f"<li><i>and {len(notes) - NOTES_MAX} more findings</i></li>")
     what = f"{comparison.workload.name} on {comparison.device}"

@@ -304,7 +304,7 @@ where
         if let (Some(oracle), Some(content)) = (&mut self.up.oracle, content) {
             oracle.carry(program, content);
         }
-        let partial = flushed.flight != mask(0, per_page);
+        let partial = self.flash.counters.host_page(flushed.flight.count_ones(), per_page.into());
         if partial && self.up.ftl.tables.lookup(lpn) != NONE {
             self.read_then_program(Owner::Entry(entry), lpn, flushed.flight, program);
         } else {
@@ -376,7 +376,7 @@ where
         if let Some(oracle) = &mut self.up.oracle {
             oracle.promise(program, first_sector.into(), sectors.into());
         }
-        if sectors != per_page && self.up.ftl.tables.lookup(lpn) != NONE {
+        if self.flash.counters.host_page(sectors.into(), per_page.into()) && self.up.ftl.tables.lookup(lpn) != NONE {
             self.read_then_program(Owner::Request(request), lpn, mask(first_sector, sectors), program);
         } else {
             self.enqueue(program);

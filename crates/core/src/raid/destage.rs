@@ -105,8 +105,8 @@ where
             self.up.up.raid.buffer.destage(entry);
             stripe_write.entries[member as usize] = entry;
             let flight = self.up.up.raid.buffer.entry(entry).flight;
-            let whole = crate::units::sector_mask(0, self.flash.device.geometry.sectors_per_page() as u16);
-            partial |= u32::from(flight != whole) << member;
+            let sectors = self.flash.device.geometry.sectors_per_page();
+            partial |= u32::from(self.flash.counters.host_page(flight.count_ones(), sectors)) << member;
             if let Some(oracle) = &mut self.up.oracle {
                 stripe_write.contents[member as usize] = Some(oracle.flush(entry, flight));
             }

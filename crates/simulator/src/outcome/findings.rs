@@ -1,11 +1,13 @@
 //! What makes the figures of a run mean less than they seem to.
 
 use super::Throughput;
+use crate::outcome::programmed_pages;
+use crate::outcome::space::ErasedNote;
 use schemars::JsonSchema;
 use serde::Serialize;
 use std::collections::BTreeMap;
 use tinytail_core::counters::Counters;
-use tinytail_core::units::{Ns, SECOND};
+use tinytail_core::units::{Ns, SECOND, SECTOR_BYTES};
 use tinytail_metrics::series::SeriesSummary;
 use tinytail_metrics::{LatencySummary, Span};
 use tinytail_workload::{Fitted, Pacing};
@@ -21,31 +23,59 @@ pub struct Finding {
     pub figures: BTreeMap<&'static str, f64>,
 }
 
-/// What sort of thing makes a result mean less.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
+/// What sort of thing makes a result or a comparison mean less. They stand here, and wherever they are listed, in the order of
+/// their rank: what takes most from the answer first.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum FindingCode {
     /// The run ended early, and no ratio is taken to it. Figures: `requests`, and `requests_expected` if that is known.
     Partial,
+    /// Of comparisons: the run of the reference ended early, and ratios are taken to another design.
+    OtherReference,
+    /// GC freed fewer pages than were programmed, so the run lived on pages that were erased before, as no run can for ever: by more
+    /// than 5 % of the host's pages, and more than half of what a GC frees in each plane. Figures: `drift_pages`, `drift_percent`,
+    /// `stall_seconds`.
+    Borrowed,
+    /// GC freed as much more than was programmed: the run paid for writes that came before it. Figures: `drift_pages`, and
+    /// `drift_percent` if anything was programmed for the host.
+    Repaid,
+    /// A design that has a GC ran none; or, of comparisons, no design did. Figures of a result: `host_pages`, those programmed for
+    /// the host, where they are as many as a GC frees, and so called for one: then no ratio is taken.
+    NoGc,
+    /// The measured part began with more than a GC frees above or below the erased pages at which the design starts GC. Figures:
+    /// `off_pages` for each plane, below 0 for fewer; `trigger_pages`; and where they are more, and the run programmed any,
+    /// `host_writes_until_gc`.
+    StartOffTrigger,
     /// In open loop, 5 % of the requests or more were outstanding when the last one arrived, and took 5 % of the time or more:
     /// latencies grow with the length of the run. Figures: `served_per_second`, `outstanding_at_last_arrival`, and
     /// `arrivals_per_second` unless all arrived at one instant.
     Saturated,
     /// In open loop, more than half of the reads found the device queue full. Figures: `queue_blocked_read_percent`.
     QueueFull,
+    /// Of comparisons: in closed loop designs served rates that differ by more than 5 %, so that their latencies are of different
+    /// loads. Figures: `least_per_second`, `most_per_second`.
+    ClosedLoop,
     /// More than 1 % of the reads or of the writes reached beyond the drive, or the region, that `--fit` folded or clipped them
     /// to; one for each tenant. Figures: `reads`, `reads_beyond`, `writes`, `writes_beyond`.
     TraceFitted,
     /// The host wrote and nothing was programmed for it: its writes merged in RAM or are there still. Figures: `writes`,
     /// `merged_writes`, `gc_pages`.
     NoHostPrograms,
-    /// A design that has a GC ran none.
-    NoGc,
-    /// Fewer than 100 GCs ran. By chance alone a count of 100 is off by 10 %, and so is what is made of it. Figures: `gcs`.
+    /// More than a tenth of the pages programmed for the host held less than a page of its data, since its writes were smaller.
+    /// Figures: `pages`, `partial_pages` among them, `host_bytes` in them all, and `programmed_bytes`.
+    PartialPages,
+    /// Fewer than 100 GCs ran. By chance alone a count of 100 is off by 10 %, and so is what is made of it. Figures: `gcs`; of
+    /// comparisons in which designs ran not equally few, `least` and `most`.
     FewGcs,
     /// Fewer than ten requests lie beyond a percentile of the table, which is not shown; it stands in the document nevertheless.
     /// Figures: `reads` and `writes`, how many there are.
     FewSamples,
+    /// Of comparisons: a design has a higher latency than the reference at the deepest percentile that ten requests of each design
+    /// lie beyond. Figures: `latency_us`, `reference_us`.
+    Worse,
+    /// Of comparisons: a design differs from the reference by no more than chance at the deepest percentile that ten requests of
+    /// each design lie beyond. Figures: `latency_us`, `reference_us`.
+    WithinNoise,
 }
 
 /// What of a run the findings rest on.
@@ -66,6 +96,22 @@ pub(super) struct Run<'a> {
     pub start: Ns,
     pub span: Span,
     pub throughput: Throughput,
+    pub page_bytes: u32,
+    pub erased: ErasedNote,
+    pub gc_units: GcUnits,
+}
+
+/// What starts GC, and what it frees.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct GcUnits {
+    /// What the design's trigger watches: planes, say.
+    pub name: &'static str,
+    /// How many there are.
+    pub count: u64,
+    /// Erased pages of a unit below which the design starts a GC, where that is known.
+    pub trigger_pages: Option<u32>,
+    /// Pages that a GC frees: those of a victim that were not valid.
+    pub gain_pages: f64,
 }
 
 /// A percentile is a statement about the requests beyond it: so many at least.
@@ -81,11 +127,17 @@ const QUEUE_BLOCKED_PERCENT: f64 = 50.0;
 /// By chance alone a count of so many is off by 10 %, as the root of a Poisson count is.
 const GCS_MIN: u64 = 100;
 
-/// The findings of a run, the gravest first.
+/// A run lives on erased pages, or frees them for others, if it does so by this share of the pages programmed for the host.
+const DRIFT_SHARE: f64 = 0.05;
+/// Pages that the host's writes do not fill are named if they are this share.
+const PARTIAL_SHARE: f64 = 0.1;
+
+/// The findings of a run, in the order of their rank.
 pub(super) fn findings(run: &Run<'_>) -> Vec<Finding> {
-    let load = [partial(run), saturated(run), queue_full(run)];
-    let gc = [unflushed(run), no_gc(run), few_gcs(run), few_samples(run)];
-    load.into_iter().flatten().chain(run.fitted.iter().map(trace_fitted)).chain(gc.into_iter().flatten()).collect()
+    let one_each = [partial, drifted, no_gc, start_off_trigger, saturated, queue_full, unflushed, partial_pages, few_gcs, few_samples];
+    let mut found: Vec<_> = one_each.iter().filter_map(|find| find(run)).chain(run.fitted.iter().map(trace_fitted)).collect();
+    found.sort_by_key(|finding| finding.code);
+    found
 }
 
 fn finding<const N: usize>(code: FindingCode, message: String, figures: [(&'static str, f64); N]) -> Finding {
@@ -167,11 +219,104 @@ fn unflushed(run: &Run<'_>) -> Option<Finding> {
     })
 }
 
+/// GC freed fewer pages than were programmed, or more.
+fn drifted(run: &Run<'_>) -> Option<Finding> {
+    let (erased, host_pages) = (&run.erased, run.counters.host_pages);
+    let pages = erased.drift_pages.unsigned_abs();
+    let phase = run.gc_units.count as f64 * run.gc_units.gain_pages / 2.0;
+    if !run.collects || pages as f64 <= (DRIFT_SHARE * host_pages as f64).max(phase) {
+        return None;
+    }
+    let share = erased.drift_percent.map(f64::abs).map_or(String::new(), |percent| format!(", {percent:.0} % of the host's"));
+    let drift = [("drift_pages", Some(erased.drift_pages as f64)), ("drift_percent", erased.drift_percent)];
+    let figures = drift.into_iter().chain([("stall_seconds", erased.stall_seconds)]);
+    let figures = figures.filter_map(|(name, figure)| Some((name, figure?))).collect();
+    let (code, message) = match erased.stall_seconds {
+        Some(stall) => (
+            FindingCode::Borrowed,
+            format!(
+                "space borrowed: GC freed {} pages fewer than were programmed{share}; at this rate writes stall {} s later",
+                grouped(pages),
+                rate(stall)
+            ),
+        ),
+        None => (
+            FindingCode::Repaid,
+            format!("space repaid: GC freed {} pages more than were programmed{share}, for writes before the run", grouped(pages)),
+        ),
+    };
+    Some(Finding { code, message, figures })
+}
+
 /// A design that collects garbage had none to collect. A run that ended before its first request says nothing of that.
 fn no_gc(run: &Run<'_>) -> Option<Finding> {
-    let measured = !run.partial || run.counters.completed > 0;
-    (run.collects && run.counters.gcs == 0 && measured)
-        .then(|| finding(FindingCode::NoGc, "no GC ran, so this says nothing about what the design does about GC".into(), []))
+    let (counters, written) = (run.counters, run.counters.host_pages);
+    if !run.collects || counters.gcs > 0 || run.partial && counters.completed == 0 {
+        return None;
+    }
+    if (written as f64) < run.gc_units.gain_pages.max(1.0) {
+        return Some(finding(FindingCode::NoGc, "no GC ran, so this says nothing about what the design does about GC".into(), []));
+    }
+    Some(finding(
+        FindingCode::NoGc,
+        format!("no GC ran though {} pages were programmed for the host, so no ratio is taken", grouped(written)),
+        [("host_pages", written as f64)],
+    ))
+}
+
+/// The measured part began elsewhere than a drive is that has run this design.
+fn start_off_trigger(run: &Run<'_>) -> Option<Finding> {
+    let GcUnits { name, count, trigger_pages, gain_pages } = run.gc_units;
+    let trigger_pages = trigger_pages.filter(|_| run.collects)?;
+    let off_pages = run.erased.start_pages as f64 / count as f64 - f64::from(trigger_pages);
+    if off_pages.abs() <= gain_pages {
+        return None;
+    }
+    let counters = run.counters;
+    let programmed = programmed_pages(counters) - counters.gc_pages;
+    let until_gc = off_pages * count as f64 * run.write.count as f64 / programmed as f64;
+    let until_gc = (off_pages > 0.0 && until_gc.is_finite()).then_some(until_gc);
+    let mut found = finding(
+        FindingCode::StartOffTrigger,
+        format!(
+            "it begins {} pages a {name} {} the {} at which this design starts GC{}",
+            grouped(off_pages.abs().round() as u64),
+            if off_pages > 0.0 { "above" } else { "below" },
+            grouped(trigger_pages.into()),
+            match until_gc {
+                Some(writes) => format!(", so GC runs after some {} writes", grouped(writes.round() as u64)),
+                None if off_pages > 0.0 => ", so GC runs only when they have been written".into(),
+                None => ", so GC runs for writes that came before".into(),
+            }
+        ),
+        [("off_pages", off_pages), ("trigger_pages", f64::from(trigger_pages))],
+    );
+    found.figures.extend(until_gc.map(|writes| ("host_writes_until_gc", writes)));
+    Some(found)
+}
+
+/// The host's writes were smaller than the pages that they took.
+fn partial_pages(run: &Run<'_>) -> Option<Finding> {
+    let &Counters { sent_pages, partial_pages, sent_sectors, .. } = run.counters;
+    let (host_bytes, programmed_bytes) = (sent_sectors * u64::from(SECTOR_BYTES), sent_pages * u64::from(run.page_bytes));
+    (partial_pages as f64 > PARTIAL_SHARE * sent_pages as f64).then(|| {
+        finding(
+            FindingCode::PartialPages,
+            format!(
+                "{:.0} % of the {} KiB pages programmed for the host were not filled by its writes: {} MB of data took {} MB of pages",
+                partial_pages as f64 * 100.0 / sent_pages as f64,
+                run.page_bytes / 1024,
+                rate(host_bytes as f64 / 1e6),
+                rate(programmed_bytes as f64 / 1e6)
+            ),
+            [
+                ("pages", sent_pages as f64),
+                ("partial_pages", partial_pages as f64),
+                ("host_bytes", host_bytes as f64),
+                ("programmed_bytes", programmed_bytes as f64),
+            ],
+        )
+    })
 }
 
 /// Chance decides what so few GCs copied and erased.
@@ -257,6 +402,9 @@ mod tests {
             start: 0,
             span: tinytail_metrics::Metrics::default().span(),
             throughput: Throughput::default(),
+            page_bytes: 16_384,
+            erased: ErasedNote::default(),
+            gc_units: GcUnits { name: "plane", count: 4, trigger_pages: None, gain_pages: 50.0 },
         }
     }
 
@@ -270,6 +418,109 @@ mod tests {
         assert_eq!(named(99_999, 100_000).unwrap(), "fewer than ten samples beyond p99.99 of 99,999 reads");
         assert_eq!(named(9_999, 999).unwrap(), "fewer than ten samples beyond p99.9 of 9,999 reads and p99 of 999 writes");
         assert_eq!(named(19, 0).unwrap(), "fewer than ten samples beyond p50 of 19 reads");
+    }
+
+    /// Of a run that is `changed`, the first finding of a kind.
+    fn found(code: FindingCode, counters: Counters, changed: impl FnOnce(&mut Run<'_>)) -> Option<Finding> {
+        let (none, series) = (latencies(1_000_000), SeriesSummary::default());
+        let mut run = run(&counters, &none, &none, &series);
+        changed(&mut run);
+        findings(&run).into_iter().find(|found| found.code == code)
+    }
+
+    #[test]
+    fn drift_is_a_finding_beyond_five_percent_and_half_a_victims_gain_in_each_plane() {
+        let of = |code, host_pages, start, end| {
+            let counters = Counters { host_pages, ..Counters::default() };
+            found(code, counters, |run| run.erased = ErasedNote::new(start, end, host_pages, 0, 10.0))
+        };
+        let borrowed = |host_pages, pages: u64| of(FindingCode::Borrowed, host_pages, 2000, 2000 - pages);
+        // Half of 50 pages in each of four planes.
+        assert_eq!(borrowed(1000, 100), None);
+        assert_eq!(
+            borrowed(1000, 101).unwrap().message,
+            "space borrowed: GC freed 101 pages fewer than were programmed, 10 % of the host's; at this rate writes stall 188 s later"
+        );
+        assert_eq!(borrowed(10_000, 500), None);
+        let drift = borrowed(10_000, 501).unwrap();
+        assert_eq!((drift.figures["drift_pages"], drift.figures["drift_percent"]), (-501.0, -5.01));
+        assert!((drift.figures["stall_seconds"] - 1499.0 / 50.1).abs() < 1e-9);
+        assert_eq!(of(FindingCode::Repaid, 1000, 2000, 2100), None);
+        let repaid = of(FindingCode::Repaid, 1000, 2000, 2101).unwrap();
+        assert!(repaid.message.starts_with("space repaid: GC freed 101 pages more than were programmed, 10 % of"), "{repaid:?}");
+        let unasked = of(FindingCode::Repaid, 0, 2000, 2101).unwrap();
+        assert_eq!(unasked.figures.keys().collect::<Vec<_>>(), [&"drift_pages"], "nothing was programmed to be a share of");
+        let without_gc = found(FindingCode::Borrowed, Counters { host_pages: 1000, ..Counters::default() }, |run| {
+            (run.collects, run.erased) = (false, ErasedNote::new(2000, 1000, 1000, 0, 10.0));
+        });
+        assert_eq!(without_gc, None, "a design without GC is known to live on space");
+    }
+
+    #[test]
+    fn no_ratio_is_taken_where_a_gc_was_called_for_and_none_ran() {
+        let of = |host_pages| {
+            let counters = Counters { host_pages, completed: 1, ..Counters::default() };
+            found(FindingCode::NoGc, counters, |_| ()).unwrap()
+        };
+        assert!(of(49).figures.is_empty());
+        assert_eq!(of(50).figures["host_pages"], 50.0);
+    }
+
+    #[test]
+    fn a_start_more_than_a_victims_gain_off_the_trigger_is_named_with_the_writes_until_gc_runs() {
+        let of = |start_pages: u64, host_pages| {
+            let counters = Counters { host_pages, parity_pages: host_pages / 4, gc_pages: 777, ..Counters::default() };
+            found(FindingCode::StartOffTrigger, counters, |run| {
+                run.erased = ErasedNote::new(start_pages, start_pages, host_pages, 0, 10.0);
+                run.gc_units.trigger_pages = Some(200);
+            })
+        };
+        assert_eq!((of(4 * 250, 800), of(4 * 150, 800)), (None, None));
+        // A million writes program 800 pages of the host and 200 of parity.
+        let above = of(4 * 250 + 4, 800).unwrap();
+        assert_eq!(
+            above.message,
+            "it begins 51 pages a plane above the 200 at which this design starts GC, so GC runs after some 204,000 writes"
+        );
+        assert_eq!(above.figures["host_writes_until_gc"], 204_000.0);
+        assert!(!of(4 * 250 + 4, 0).unwrap().figures.contains_key("host_writes_until_gc"));
+        let below = of(4 * 150 - 4, 800).unwrap();
+        assert_eq!((below.figures["off_pages"], below.figures.len()), (-51.0, 2));
+        assert!(below.message.starts_with("it begins 51 pages a plane below the 200"), "{below:?}");
+        assert_eq!(
+            found(FindingCode::StartOffTrigger, Counters::default(), |run| run.erased.start_pages = 99_999),
+            None,
+            "it has no trigger"
+        );
+    }
+
+    #[test]
+    fn pages_that_writes_do_not_fill_are_named_beyond_a_tenth() {
+        let of = |partial_pages| {
+            let counters = Counters { sent_pages: 1000, partial_pages, sent_sectors: 32_000 - partial_pages * 24, ..Counters::default() };
+            found(FindingCode::PartialPages, counters, |_| ())
+        };
+        assert_eq!(of(100), None);
+        assert_eq!(
+            of(500).unwrap().message,
+            "50 % of the 16 KiB pages programmed for the host were not filled by its writes: 10.2 MB of data took 16.4 MB of pages"
+        );
+    }
+
+    #[test]
+    fn findings_stand_in_the_order_of_their_rank() {
+        let counters = Counters { host_pages: 1000, sent_pages: 1000, partial_pages: 1000, completed: 1, ..Counters::default() };
+        let (reads, writes, series) = (latencies(500), latencies(500), SeriesSummary::default());
+        let run = Run {
+            partial: true,
+            queue_blocked_read_percent: 99.0,
+            erased: ErasedNote::new(2000, 1000, 1000, 0, 10.0),
+            gc_units: GcUnits { name: "plane", count: 4, trigger_pages: Some(100), gain_pages: 50.0 },
+            ..run(&counters, &reads, &writes, &series)
+        };
+        use FindingCode::*;
+        let codes: Vec<_> = findings(&run).into_iter().map(|finding| finding.code).collect();
+        assert_eq!(codes, [Partial, Borrowed, NoGc, StartOffTrigger, QueueFull, PartialPages, FewSamples]);
     }
 
     #[test]
