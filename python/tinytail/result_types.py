@@ -113,6 +113,8 @@ class Step:
         stress: It passed the stress test.
         reason: What failed: the name of a condition, or why requests stopped completing; None if
             nothing did.
+        borrowed: It lived on pages that were erased before and that its GC did not free again, so
+            that a longer run may fail where it passed.
         given_up: Why no more requests were issued once the stress test had failed for good; None if
             the load was served to its end.
         conditions: What the rule asks, and how the run met it.
@@ -132,6 +134,7 @@ class Step:
     performance: bool
     stress: bool
     reason: str | None
+    borrowed: bool
     given_up: str | None
     conditions: tuple[Condition, ...]
     kinds: tuple[ActKind, ...]

@@ -277,6 +277,24 @@ def test_designs_are_rated_from_one_image(
     assert not Path(images[0]["out"]).exists()
 
 
+def test_a_rating_on_borrowed_space_is_noted(native: FakeNative, command: RunCommand) -> None:
+    """Whether GC freed too little, or ran at none of the loads though there was enough to free."""
+    whole = act_run(14, 32)
+    lived = [{"code": "no_gc", "message": "no GC ran", "figures": {"host_pages": 9.0}}]
+    found: list[dict[str, Any]] = []
+    native.runs = {"base": lambda spec, control: whole(spec, control) | {"findings": found}}
+    for findings, bears in (
+        (lived, "14× and 32×"),
+        ([lived[0] | {"code": "borrowed"}], "14× and 32×"),
+        ([lived[0] | {"figures": {}}], None),
+        ([], None),
+    ):
+        found[:] = findings
+        said = " ".join(command("certify", "act", "base", "--device", "ttflash-256g").out.split())
+        assert ("! base bears" in said) == (bears is not None)
+        assert bears is None or f"! base bears {bears} on erased pages that its GC" in said
+
+
 def test_four_runs_leave_room_for_the_names_of_conditions(
     native: FakeNative, command: RunCommand
 ) -> None:

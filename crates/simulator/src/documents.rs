@@ -315,6 +315,8 @@ struct Step {
     stress: bool,
     /// What failed: the name of a condition, or why requests stopped completing; `None` if nothing did.
     reason: Option<String>,
+    /// It lived on pages that were erased before and that its GC did not free again, so that a longer run may fail where it passed.
+    borrowed: bool,
     /// Why no more requests were issued once the stress test had failed for good; `None` if the load was served to its end.
     given_up: Option<String>,
     /// What the rule asks, and how the run met it.

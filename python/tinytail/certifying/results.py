@@ -31,7 +31,8 @@ class Step(result_types.Step):
     def said(self) -> str:
         """The run in a few words."""
         if self.performance and self.stress:
-            return f"{self.multiplier}× passes"
+            on_what = " on borrowed space" if self.borrowed else ""
+            return f"{self.multiplier}× passes{on_what}"
         what = "fails performance" if self.stress else "fails"
         return f"{self.multiplier}× {what}: {(self.reason or '').partition(':')[0]}"
 
@@ -51,6 +52,11 @@ class Step(result_types.Step):
         ]
         asked = {"design": design, "multiplier": multiplier, "requests": requests}
         described = {
+            "borrowed": any(
+                each["code"] == "borrowed"
+                or (each["code"] == "no_gc" and "host_pages" in each["figures"])
+                for each in outcome["findings"]
+            ),
             "given_up": outcome.get("given_up"),
             "warm_up": outcome["state"].get("warm_up"),
         }

@@ -75,6 +75,15 @@ def _header(certification: Certification) -> Table:
 def _notes(certification: Certification) -> list[str]:
     notes = []
     for found in certification.designs:
+        borrowed = {found.rating(test).rating for test in TESTS} & {
+            step.multiplier for step in found.steps if step.borrowed
+        }
+        if borrowed:
+            at = " and ".join(f"{multiplier}×" for multiplier in sorted(borrowed))
+            notes.append(
+                f"{found.design} bears {at} on erased pages that its GC did not free again: a "
+                "longer run, with --duration-s, may fail there"
+            )
         for test in TESTS:
             rating = found.rating(test)
             if rating.passed_above:
