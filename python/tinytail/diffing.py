@@ -297,8 +297,7 @@ def _unequal_figures(pair: Pair, before: Document, after: Document) -> list[_Une
     ]
     left_out = {*_varying(), *shared, "design"}
     left, right = (
-        {key: value for key, value in of.document.items() if key not in left_out}
-        for of in pair
+        {key: value for key, value in of.document.items() if key not in left_out} for of in pair
     )
     order = {path: place for place, path in enumerate(NAMED)}
     found = list(_grouped(_walk(left, right)))

@@ -515,7 +515,7 @@ impl Design {
     pub fn prepare(&mut self, device: &Device) -> Result<(), ConfigError> {
         let mut faults = Faults::default();
         self.check(device, &mut faults);
-        self.start.level = Some(self.level_at_start(device));
+        self.find_start(device);
         let placed = |error: ConfigError| match self.files.as_slice() {
             [] => error.at(&FilePlace::new(&self.name, 0)),
             files => error.placed(files.iter()),

@@ -7,9 +7,9 @@ mod space;
 use crate::run::Spec;
 use crate::wear::{Wear, block_erases, wear_spread};
 pub use findings::{Finding, FindingCode};
+use findings::{GcUnits, findings};
 pub(crate) use measured::Recorder;
 pub use measured::{MeasuredNote, MeasuredRatios, PercentileRatios};
-use findings::{GcUnits, findings};
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::Serialize;
 use serde_json::{Map, json};
@@ -479,7 +479,7 @@ pub(crate) fn outcome<M: Measures>(
         gc_units: GcUnits {
             name: "plane",
             count: device.geometry.planes().into(),
-            trigger_pages: None,
+            trigger_pages: drive.design().trigger_pages(device),
             gain_pages: f64::from(device.geometry.pages_per_block) * (1.0 - f64::from(aged.victim_valid_permille) / 1000.0),
         },
     });

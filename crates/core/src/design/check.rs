@@ -103,7 +103,7 @@ impl Design {
 
     /// Refuses thresholds of the user's that the drive can't stay at. Those of the designs that come along follow the drive.
     fn check_trigger_holds(&mut self, device: &Device, faults: &mut Faults) {
-        let Some((key, level)) = self.users_threshold().zip(self.trigger_level()) else { return };
+        let Some((key, level)) = self.users_threshold().zip(self.start_trigger().starts_below()) else { return };
         let (room, wanted) = (self.room(device), level.pages(device.geometry.pages_per_block));
         if room.holds(wanted) {
             return;

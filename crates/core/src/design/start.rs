@@ -15,6 +15,8 @@ pub(crate) struct Start {
     pub(crate) live_pages: u64,
     /// The erased space below which ageing collects. Known once the design is prepared.
     pub(crate) level: Option<StartLevel>,
+    /// The erased space below which the design wants a GC, if it ever does. Known then too.
+    pub(super) trigger: Option<StartLevel>,
 }
 
 impl Design {
@@ -33,9 +35,18 @@ impl Design {
         self.start.twin.as_mut().unwrap_or(&mut self.gc_trigger)
     }
 
-    /// The erased space below which the design wants a GC; nothing if it has no trigger. Known once it is prepared.
-    pub fn trigger_level(&mut self) -> Option<StartLevel> {
-        self.start_trigger().starts_below()
+    /// Erased pages of a plane below which the design wants a GC, in the mean of a die where that is what it watches; open blocks are
+    /// taken to be half full where it counts erased blocks. Nothing if it has no trigger. Known once it is prepared.
+    pub fn trigger_pages(&self, device: &Device) -> Option<u32> {
+        let block = device.geometry.pages_per_block;
+        let in_open = |level| if matches!(level, StartLevel::PlaneBlocks(_)) { self.gc.write_points * block / 2 } else { 0 };
+        self.start.trigger.map(|level| level.pages(block) + in_open(level))
+    }
+
+    /// Finds out where runs start.
+    pub(super) fn find_start(&mut self, device: &Device) {
+        self.start.trigger = self.start_trigger().starts_below();
+        self.start.level = Some(self.level_at_start(device));
     }
 
     /// The erased space below which ageing collects: what the starting state says, or where the design's own GC begins.
@@ -43,7 +54,7 @@ impl Design {
         let g = &device.geometry;
         let kept = (self.gc.reserve_blocks + self.gc.write_points + 1) * g.pages_per_block;
         let Some(percent) = device.state.free_percent else {
-            return self.trigger_level().unwrap_or(StartLevel::PlanePages(kept));
+            return self.start_trigger().starts_below().unwrap_or(StartLevel::PlanePages(kept));
         };
         let stated = ((f64::from(g.pages_per_plane()) * percent / 100.0).ceil() as u32).max(kept);
         if self.place.late_bound() {

@@ -11,7 +11,6 @@ use crate::ftl::Claimant;
 use crate::ftl::above::WithFtl;
 use crate::ftl::ageing::common::{Aged, level_at_start};
 use crate::ids::{DieIx, PlaneIx};
-use crate::policy::interface::Place;
 use crate::raid::front::{Front, WithRaid};
 
 /// How often a die is padded and collected in turns, since each takes a little of what the other does.
