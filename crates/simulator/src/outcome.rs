@@ -441,6 +441,14 @@ fn rotation_notes<M: Measures>(drive: &Drive<M>, start: u64) -> Vec<String> {
     notes
 }
 
+/// Pages that a GC frees: those of ageing's victims that were not valid, or of the run's own where these freed more.
+fn victim_gain_pages(device: &Device, aged: &Aged, counters: &Counters) -> f64 {
+    let pages = f64::from(device.geometry.pages_per_block);
+    let before = pages * (1.0 - f64::from(aged.victim_valid_permille) / 1000.0);
+    let now = if counters.erases == 0 { 0.0 } else { pages - counters.gc_pages as f64 / counters.erases as f64 };
+    before.max(now)
+}
+
 pub(crate) fn outcome<M: Measures>(
     drive: &Drive<M>,
     device: &Device,
@@ -480,7 +488,7 @@ pub(crate) fn outcome<M: Measures>(
             name: "plane",
             count: device.geometry.planes().into(),
             trigger_pages: drive.design().trigger_pages(device),
-            gain_pages: f64::from(device.geometry.pages_per_block) * (1.0 - f64::from(aged.victim_valid_permille) / 1000.0),
+            gain_pages: victim_gain_pages(device, aged, counters),
         },
     });
     let measured = figures.recorder.and_then(|recorder| recorder.note(&read, &write));

@@ -1,7 +1,7 @@
 //! Whether the latencies that were measured when requests were recorded say anything beside those of a run.
 
 /// What a workload says of latencies that were measured when its requests were recorded.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Measured {
     /// It holds none.
     Nothing,
@@ -12,7 +12,7 @@ pub enum Measured {
 }
 
 /// What latencies are that a trace holds.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct MeasuredLatencies {
     /// From where to where they were measured.
     pub scope: &'static str,
@@ -20,4 +20,6 @@ pub struct MeasuredLatencies {
     pub same_drive: bool,
     /// How many recorded devices are played on one drive.
     pub devices: usize,
+    /// What else makes them mean less, if anything does.
+    pub caveat: Option<String>,
 }

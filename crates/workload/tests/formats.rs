@@ -42,6 +42,11 @@ fn texts() -> Vec<(&'static str, &'static str, Vec<Arrival>)> {
             vec![write(0, 8, 8), read(US, 0, 1)],
         ),
         (
+            "fio-lat",
+            "10, 100000, 1, 4096, 4096, 0\n10, 99000, 0, 512, 0, 0\n",
+            vec![took(100 * US, write(0, 8, 8)), took(99 * US, read(US, 0, 1))],
+        ),
+        (
             "blkparse",
             "  8,0    1        1     0.000000000   5  Q   W 8 + 8 [x]\n  8,0    1        2     0.000001000   5  D   W 8 + 8 [x]\n  \
              8,0    1        3     0.000002000   5  D  RS 16 + 1 [x]\n  8,0    1        4     0.000009000   5  C   W 8 + 8 [0]\n\
@@ -74,6 +79,28 @@ fn a_latency_is_that_from_the_event_that_is_played() {
     assert_eq!(played(Some(Event::Inserted)), [took(6 * US, write(0, 8, 8))]);
     let queued = [took(7 * US, write(0, 8, 8)), took(6 * US, read(3 * US, 80, 8)), took(5 * US, read(4 * US, 88, 8))];
     assert_eq!(played(Some(Event::Queued)), queued);
+}
+
+#[test]
+fn only_the_latency_logs_of_fio_are_traces() {
+    let folder = Folder::new("fio-logs");
+    let lines = "0, 512, 0, 4096, 0, 0\n1, 512, 0, 4096, 4096, 0\n";
+    for name in ["j_lat.1.log", "j_clat.1.log"] {
+        assert_eq!(Trace::open(&folder.file(name, lines), &none()).unwrap().format(), "fio-lat");
+    }
+    let text = message(Trace::open(&folder.file("j_slat.1.log", lines), &none()), &folder);
+    assert!(text.contains("by its name this is fio's log of submission latencies; expected") && text.ends_with(": j_lat.1.log"), "{text}");
+    for (name, lines, expected) in [
+        ("j_lat.2.log", "0, 512, 0, 4096, 0\n", "j_lat.2.log, line 1, column 6 (priority): found the end of the line"),
+        (
+            "j_lat.3.log",
+            "500, 512, 0, 0, 0, 0\n",
+            "j_lat.3.log, line 1, column 4 (block size): found `0`, expected the size of one request; with",
+        ),
+    ] {
+        let text = message(Trace::open(&folder.file(name, lines), &none()), &folder);
+        assert!(text.starts_with(expected), "{text}");
+    }
 }
 
 #[test]

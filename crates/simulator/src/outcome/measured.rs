@@ -116,7 +116,7 @@ impl Recorder {
         if found == 0 {
             return None;
         }
-        let MeasuredLatencies { scope, same_drive, devices } = self.latencies;
+        let MeasuredLatencies { scope, same_drive, devices, caveat } = self.latencies;
         let mut caveats = Vec::new();
         if !same_drive {
             caveats.push(
@@ -124,6 +124,7 @@ impl Recorder {
                     .into(),
             );
         }
+        caveats.extend(caveat);
         if devices > 1 {
             caveats.push(format!("{devices} recorded devices share one drive here"));
         }

@@ -6,6 +6,7 @@
 //! number of bytes done are checked to be numbers.
 
 use crate::error::Column;
+use crate::text;
 use crate::trace::fields::{self, Amount, Fault};
 use crate::trace::units::{AddressUnit, TimeUnit};
 use crate::trace::{Format, Layout, Op, Order, Parsed, Parser, Reader, Record, Time};
@@ -29,7 +30,7 @@ pub const FORMAT: Format = Format {
     events: &[],
     latency: |_| Some("from submission by the replayer, which may be later than the time in the trace, to completion (latency)"),
     order: Order::RoughlyTime,
-    reader: Reader::Lines { sniff, parser: |_| Box::new(Flashnet) },
+    reader: Reader::Lines { sniff, parser: |_| Box::<Flashnet>::default() },
 };
 
 fn op(word: &str) -> Option<Op> {
@@ -47,7 +48,13 @@ fn sniff(line: &str) -> bool {
     })
 }
 
-struct Flashnet;
+/// Reads the lines, and counts how late requests were submitted.
+#[derive(Default)]
+struct Flashnet {
+    requests: u64,
+    late_ns: i128,
+    late_ns_max: i128,
+}
 
 impl Parser for Flashnet {
     fn parse(&mut self, line: &str) -> Result<Parsed, Fault> {
@@ -57,9 +64,23 @@ impl Parser for Flashnet {
         let op = op(words[2]).ok_or_else(|| Fault::new(column(2), words[2], "0, a write, or 1, a read"))?;
         let size = Amount::new(words[3], AddressUnit::Bytes, column(3))?;
         let (sector, sectors) = fields::extent(Amount::new(words[4], AddressUnit::Bytes, column(4))?, size)?;
-        fields::time_ns(words[5], TimeUnit::Milliseconds, column(5))?;
+        let late_ns = (fields::time_ns(words[5], TimeUnit::Milliseconds, column(5))? - time_ns).max(0);
         fields::unsigned(words[6], column(6))?;
+        self.requests += 1;
+        self.late_ns += late_ns;
+        self.late_ns_max = self.late_ns_max.max(late_ns);
         Ok(Parsed::Request(Record { time_ns, device: 0, op, sector, sectors, latency_ns }))
+    }
+
+    fn caveat(&self) -> Option<String> {
+        let mean_ns = self.late_ns.unsigned_abs() / u128::from(self.requests.max(1));
+        (self.late_ns > 0).then(|| {
+            format!(
+                "the replayer submitted requests {} later than they come here, on average, and {} at most",
+                text::duration(mean_ns),
+                text::duration(self.late_ns_max.unsigned_abs())
+            )
+        })
     }
 }
 
@@ -69,7 +90,7 @@ mod tests {
     use crate::trace::testing::assert_faults;
 
     fn parse(line: &str) -> Result<Parsed, Fault> {
-        Flashnet.parse(line)
+        Flashnet::default().parse(line)
     }
 
     #[test]
@@ -77,6 +98,16 @@ mod tests {
         let record = Record { time_ns: 1_000_000_000, device: 0, op: Op::Read, sector: 9456, sectors: 8, latency_ns: Some(106_000) };
         assert_eq!(parse("1000.000,106,1,4096,4841472,0.152,4096"), Ok(Parsed::Request(record)));
         assert_eq!(parse("1000.000,106,0,4096,4841472,0.152,4096"), Ok(Parsed::Request(Record { op: Op::Write, ..record })));
+    }
+
+    #[test]
+    fn how_late_requests_were_submitted_is_said() {
+        let mut parser = Flashnet::default();
+        parser.parse("10.000,106,1,4096,0,10.000,4096").unwrap();
+        assert_eq!(parser.caveat(), None);
+        parser.parse("20.000,106,1,4096,0,28.000,4096").unwrap();
+        let said = "the replayer submitted requests 4.00 ms later than they come here, on average, and 8.00 ms at most";
+        assert_eq!(parser.caveat().as_deref(), Some(said));
     }
 
     #[test]

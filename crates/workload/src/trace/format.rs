@@ -109,6 +109,11 @@ pub trait Parser: Send {
         device.to_string()
     }
 
+    /// What makes the latencies that were read mean less beside others.
+    fn caveat(&self) -> Option<String> {
+        None
+    }
+
     /// What is to be said of the lines that were read.
     fn note(&self) -> Option<String> {
         None

@@ -18,6 +18,7 @@ mod container;
 mod etw;
 mod fields;
 mod fio;
+mod fio_latency;
 mod fiu;
 mod flashnet;
 mod format;
@@ -69,6 +70,7 @@ pub const FORMATS: &[Format] = &[
     blkparse::FORMAT,
     fio::VERSION_2,
     fio::VERSION_3,
+    fio_latency::FORMAT,
     alibaba::FORMAT,
     tencent::FORMAT,
     systor::FORMAT,
@@ -166,6 +168,8 @@ struct Scan {
     duration_ns: u64,
     devices: BTreeMap<u32, DeviceScan>,
     disorder: Disorder,
+    /// What makes the latencies mean less.
+    caveat: Option<String>,
 }
 
 #[derive(Clone, Debug, Default)]
@@ -261,6 +265,7 @@ impl Trace {
             device.name = records.device_name(*number);
         }
         self.scan.disorder = records.disorder;
+        self.scan.caveat = records.caveat();
         self.scan.devices = devices.into_iter().collect();
         self.note_what_was_read(&records, bits)
     }
@@ -407,7 +412,10 @@ impl Trace {
         match (self.format.latency)(&self.settings) {
             None => Measured::Nothing,
             Some(_) if self.queue_depth.is_some() => Measured::OtherLoad("in closed loop they come at other times"),
-            Some(scope) => Measured::Latencies(MeasuredLatencies { scope, same_drive: self.same_drive, devices: self.scan.devices.len() }),
+            Some(scope) => {
+                let (devices, caveat) = (self.scan.devices.len(), self.scan.caveat.clone());
+                Measured::Latencies(MeasuredLatencies { scope, same_drive: self.same_drive, devices, caveat })
+            }
         }
     }
 

@@ -12,6 +12,7 @@ use crate::text;
 use crate::trace::agreement::agreement;
 use crate::trace::columns::{self, Columns};
 use crate::trace::fields;
+use crate::trace::fio_latency;
 use crate::trace::input::{self, Input};
 use crate::trace::proposal;
 use crate::trace::records::{Records, TimeLimits};
@@ -37,6 +38,9 @@ impl Trace {
         origins.extend(sidecar_origin(path)?);
         let content = TraceContent::new(path, reading);
         let (format, compression) = find_format(&content, &origins)?;
+        if format.name == fio_latency::FORMAT.name {
+            fio_latency::check_name(&content.path)?;
+        }
         let origin = first(&origins, |options| options.format.as_ref()).map_or("found from the content", |(_, origin)| origin);
         let mut settling = Settling {
             path: content.path.display().to_string(),

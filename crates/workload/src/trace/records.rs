@@ -220,6 +220,14 @@ impl Records {
         }
     }
 
+    /// What makes the latencies that were read mean less.
+    pub(super) fn caveat(&self) -> Option<String> {
+        match &self.reader {
+            Units::Lines(parser) => parser.caveat(),
+            Units::Records { .. } => None,
+        }
+    }
+
     fn check(&mut self, record: &Record) -> Result<(), Fault> {
         self.read += 1;
         let Some(limits) = self.limits else { return Ok(()) };

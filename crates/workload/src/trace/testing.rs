@@ -17,7 +17,7 @@ pub(crate) fn assert_faults(mut parse: impl FnMut(&str) -> Result<Parsed, Fault>
 }
 
 /// The lines of a small trace of each text format.
-const EXAMPLES: [(&str, &str); 14] = [
+const EXAMPLES: [(&str, &str); 15] = [
     ("ascii", "979 0 287641400 128 1\n1000 0 287641528 8 0"),
     ("msr", "128166391024154329,prxy,0,Write,1105182720,1024,1514\n128166391024154339,prxy,0,Read,0,512,15"),
     (
@@ -33,6 +33,7 @@ const EXAMPLES: [(&str, &str); 14] = [
     ),
     ("fio2", "fio version 2 iolog\n/dev/sdb add\n/dev/sdb wait 100 0\n/dev/sdb read 0 4096\n/dev/sdb trim 0 4096"),
     ("fio3", "fio version 3 iolog\n1 /dev/sdb open\n3 /dev/sdb read 0 4096\n4 /dev/sdb datasync"),
+    ("fio-lat", "0, 212273, 0, 4096, 4046848, 0\n7, 4279897, 1, 4096, 56582144, 0x2003, 9\n7, 97, 2, 4096, 0, 0"),
     ("alibaba", "419,W,12288,4096,1577808000000046\n725,R,110592,4096,1577808000000051"),
     ("tencent", "1538323200,4247200,128,1,1063\n1538323201,4247200,128,0,1063"),
     ("systor", "1456095145.133076000,0.000806000,R,0,899056122368,131072"),
