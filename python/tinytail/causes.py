@@ -33,7 +33,7 @@ _WHOLE = {
     "policy": "waiting by choice of a technique",
 }
 
-_RESOURCES = ("controller", "channel", "die", "plane")
+_RESOURCES = ("controller", "channel", "die", "plane", "buffer")
 
 _HOLDERS = {
     "gc_lock": "locked by a GC that waits",
@@ -43,19 +43,26 @@ _HOLDERS = {
     "locked_gc_program": "locked by a GC that programs",
     "locked_gc_other": "locked by a GC that waits",
     "read_modify_write": "read-modify-write",
+    "space": "its pages waited for a GC to free one",
+    "placement": "its pages waited for an idle die",
+    "assembly": "its pages waited for others of their superpage",
+    "policy": "its pages waited by choice of a technique",
 }
 
 
 def human_name(cause: str) -> str:
     """What a cause's key means, in words.
 
-    A key that starts with a resource is a wait for it, and the rest says what occupied it. A key
-    that is not known is shown as its own words, so that no cause is ever lost.
+    A key that starts with a resource is a wait for it, and the rest says what occupied it; of the
+    write buffer, what its pages waited for. A key that is not known is shown as its own words, so
+    that no cause is ever lost.
 
     >>> human_name("die_gc_program")
     'waiting for die: GC program'
     >>> human_name("channel_locked_gc_read")
     'waiting for channel: locked by a GC that reads'
+    >>> human_name("buffer_gc_program")
+    'waiting for space in the write buffer: GC program'
     >>> human_name("transfer")
     'own transfers'
     >>> human_name("something_new")
@@ -65,14 +72,15 @@ def human_name(cause: str) -> str:
         return _WHOLE[cause]
     resource, _, holder = cause.partition("_")
     if resource in _RESOURCES and holder:
-        return f"waiting for {resource}: {_HOLDERS.get(holder, _words(holder))}"
+        what = "space in the write buffer" if resource == "buffer" else resource
+        return f"waiting for {what}: {_HOLDERS.get(holder, _words(holder))}"
     return _words(cause)
 
 
 _OWN = ("buffer", "command", "array", "transfer", "compute", "overhead", "link")
 _QUEUES = (
     *("overhead_wait", "buffer_wait", "link_wait"),
-    *("buffer_full", "space", "placement", "policy"),
+    *("buffer_full", "space", "placement", "assembly", "policy"),
 )
 _FAMILIES: dict[str, Family] = {
     "host_read": "host",
@@ -87,11 +95,20 @@ _FAMILIES: dict[str, Family] = {
 def holder(cause: str) -> str:
     """What occupied a resource that was waited for; a cause that is no such wait is itself.
 
-    >>> holder("die_gc_program"), holder("channel_host_read"), holder("link_wait")
-    ('gc_program', 'host_read', 'link_wait')
+    >>> holder("die_gc_program"), holder("channel_host_read"), holder("buffer_wait")
+    ('gc_program', 'host_read', 'buffer_wait')
     """
     resource, _, rest = cause.partition("_")
-    return rest if resource in _RESOURCES and rest else cause
+    return rest if resource in _RESOURCES and rest and cause not in _WHOLE else cause
+
+
+def is_full_buffer(cause: str) -> bool:
+    """Whether a cause is a wait for space in the write buffer.
+
+    >>> is_full_buffer("buffer_erase"), is_full_buffer("buffer_full"), is_full_buffer("buffer_wait")
+    (True, True, False)
+    """
+    return cause == "buffer_full" or (cause not in _WHOLE and cause.startswith("buffer_"))
 
 
 def family(cause: str) -> Family:
@@ -99,14 +116,16 @@ def family(cause: str) -> Family:
 
     >>> family("array"), family("link_wait"), family("die_flush"), family("channel_locked_gc_read")
     ('own', 'queue', 'host', 'gc')
+    >>> family("buffer_erase"), family("buffer_space"), family("buffer_flush")
+    ('gc', 'queue', 'host')
     >>> family("die_erase"), family("controller_gc"), family("die_suspend"), family("new")
     ('gc', 'gc', 'other', 'other')
     """
     if cause in _OWN:
         return "own"
-    if cause in _QUEUES:
-        return "queue"
     by = holder(cause)
+    if by in _QUEUES:
+        return "queue"
     if by == "erase" or "gc" in by.split("_"):
         return "gc"
     return _FAMILIES.get(by, "other")
@@ -138,6 +157,7 @@ _GROUPS = {
     "buffer_full": "full write buffer",
     "space": "no erased page",
     "placement": "no idle die",
+    "assembly": "superpage assembly",
     "link_wait": "busy link",
     "policy": "a technique's choice",
 }
@@ -149,6 +169,8 @@ def group(cause: str) -> str:
 
     >>> group("die_gc_program"), group("channel_host_read"), group("array"), group("die_new")
     ('GC programs', 'other reads', 'own work', 'new')
+    >>> group("buffer_gc_program"), group("buffer_assembly"), group("buffer_wait")
+    ('GC programs', 'superpage assembly', 'busy write buffer')
     """
     if cause in _OWN:
         return OWN

@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from tinytail.causes import human_name
+from tinytail.causes import holder, human_name
 from tinytail.headline import SAMPLES_BEYOND
 from tinytail.result_types import Series, SlowestRequests
 from tinytail.results import Comparison, DesignResult
@@ -174,6 +174,7 @@ _CAUSES = {
     "buffer_full": "#882d72",
     "space": "#5b2a86",
     "placement": "#7a5195",
+    "assembly": "#9c6fb0",
     "link_wait": "#e3b7d3",
     "policy": "#b39ddb",
 }
@@ -181,7 +182,11 @@ OTHERS = Cause("", "smaller causes", "#ffffff", hatched=False)
 
 
 def _cause(key: str) -> Cause:
-    return Cause(key, human_name(key), _CAUSES.get(key, "#999933"), key.startswith("channel"))
+    # A wait for space in the write buffer has the colour of what its pages waited for.
+    waited_for = holder(key)
+    alike = next((each for each in (key, f"die_{waited_for}", waited_for) if each in _CAUSES), "")
+    hatched = key.startswith("channel") or (waited_for != key and key.startswith("buffer"))
+    return Cause(key, human_name(key), _CAUSES.get(alike, "#999933"), hatched=hatched)
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,6 +16,7 @@ from shutil import which
 from typing import Any
 
 from tinytail import engine
+from tinytail.causes import is_full_buffer
 from tinytail.errors import ConfigError, TinytailError, suggestion
 from tinytail.methods import AttributionGroup
 from tinytail.reproduction.conditions import Value
@@ -292,17 +293,18 @@ def drive_work(lab: Lab, *, experiment: str, design: str) -> Values:
         / (1e9 * seconds * geometry["channels"]),
         "reads_of_a_die": result.read.count / served_seconds / dies,
         "writes_per_s": result.write.count / served_seconds,
-        "space_percent": _share(attribution.all_writes, "buffer_full"),
+        "space_percent": _full_buffer_percent(attribution.all_writes),
         "queue_percent": attribution.all_reads.host_queue_percent,
         "write_max_ms": (result.write.max_us or 0.0) / 1000,
         "read_max_ms": (result.read.max_us or 0.0) / 1000,
     }
 
 
-def _share(group: AttributionGroup, cause: str) -> float | None:
-    """The share of the latency of a group of requests that one cause is, in percent."""
+def _full_buffer_percent(group: AttributionGroup) -> float | None:
+    """The share of the latency of a group of requests that was waiting for the write buffer."""
     total = sum(group.ns.values())
-    return 100 * group.ns.get(cause, 0) / total if total else None
+    waited = sum(ns for cause, ns in group.ns.items() if is_full_buffer(cause))
+    return 100 * waited / total if total else None
 
 
 def slowest_causes(lab: Lab, *, experiment: str, design: str, percent: float = 0.01) -> Values:

@@ -93,13 +93,29 @@ pub const PART_NAMES: [&str; PARTS] = [
     "channel_locked_gc_other",
     "controller_gc",
     "policy",
+    "buffer_host_read",
+    "buffer_host_program",
+    "buffer_flush",
+    "buffer_read_modify_write",
+    "buffer_parity",
+    "buffer_reconstruction",
+    "buffer_gc_read",
+    "buffer_gc_program",
+    "buffer_erase",
+    "buffer_background",
+    "buffer_gc_lock",
+    "buffer_suspend",
+    "buffer_space",
+    "buffer_placement",
+    "buffer_assembly",
+    "buffer_policy",
 ];
 
 /// Waiting in the host for a slot whose request was in its command's fixed time.
 pub const OVERHEAD_WAIT: usize = 0;
 /// Waiting in the host for a slot whose request the RAM served.
 pub const BUFFER_WAIT: usize = 1;
-/// Waiting for space in the write buffer.
+/// Waiting for space in the write buffer, where it is not known what its pages waited for.
 pub const BUFFER_FULL: usize = 2;
 /// Service by the RAM.
 pub const BUFFER: usize = 3;
@@ -125,8 +141,20 @@ pub const LINK: usize = 12;
 pub const DIE: usize = 13;
 /// First of the waits for a channel, by category.
 pub const CHANNEL: usize = DIE + TRAFFIC_CLASSES;
+/// Behind the last of the waits for a channel.
+pub(crate) const CHANNEL_END: usize = CHANNEL + CHANNEL_CATEGORIES;
+/// First of the waits for space in the write buffer, by the traffic class that its pages waited for.
+pub const FOR_BUFFER: usize = CHANNEL_END;
+/// Waiting for space in the write buffer whose pages waited until a GC had freed a page to program.
+pub const BUFFER_SPACE: usize = FOR_BUFFER + TRAFFIC_CLASSES;
+/// The same for a die that could program them.
+pub const BUFFER_PLACE: usize = BUFFER_SPACE + 1;
+/// The same for others to be programmed together with.
+pub const BUFFER_ASSEMBLY: usize = BUFFER_PLACE + 1;
+/// The same by choice of a technique.
+pub const BUFFER_POLICY: usize = BUFFER_ASSEMBLY + 1;
 /// Number of parts.
-pub const PARTS: usize = CHANNEL + CHANNEL_CATEGORIES;
+pub const PARTS: usize = BUFFER_POLICY + 1;
 
 /// The numbers of the bits that are set, in order.
 #[inline]
@@ -241,5 +269,10 @@ mod tests {
         assert_eq!(PART_NAMES[CHANNEL + TrafficClass::Flush as usize], "channel_flush");
         assert_eq!(PART_NAMES[CHANNEL + LOCKED_CONTROLLER], "controller_gc");
         assert_eq!(PART_NAMES[CHANNEL + CHANNEL_IDLE], "policy");
+        for class in 0..TRAFFIC_CLASSES {
+            assert_eq!(PART_NAMES[FOR_BUFFER + class].strip_prefix("buffer"), PART_NAMES[DIE + class].strip_prefix("die"));
+        }
+        assert_eq!((PART_NAMES[BUFFER_SPACE], PART_NAMES[BUFFER_PLACE]), ("buffer_space", "buffer_placement"));
+        assert_eq!((PART_NAMES[BUFFER_ASSEMBLY], PART_NAMES[BUFFER_POLICY]), ("buffer_assembly", "buffer_policy"));
     }
 }

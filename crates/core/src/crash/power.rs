@@ -219,7 +219,7 @@ where
     /// What capacitors save of the write buffer: its pages, and the stripes whose parity had been computed, all of whose new pages are
     /// there as well. Other pages that were on their way are as if they had not left.
     fn save_ram(&mut self, is_lost: bool) -> Vec<StripeWrite> {
-        self.up.up.raid.buffer.forget_waiting();
+        self.up.up.raid.buffer.forget_waiting(&self.flash.device);
         let mut stripe_writes: Vec<StripeWrite> = Vec::new();
         if let Some(rain) = &mut self.up.up.raid.rain {
             let computed = rain.computed();

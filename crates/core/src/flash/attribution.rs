@@ -4,7 +4,7 @@
 //! grown by is added to its attribution. Only counters of what the drive has done so far are looked at, for most designs do few
 //! of all things.
 
-use crate::attribution::parts::{Attribution, CHANNEL, CHANNEL_IDLE, DIE, PARTS, TrafficClass, bits};
+use crate::attribution::parts::{Attribution, CHANNEL, CHANNEL_END, CHANNEL_IDLE, DIE, TrafficClass, bits};
 use crate::flash::bus::Channel;
 use crate::flash::die::{Die, PlaneQueues};
 use crate::units::Ns;
@@ -14,13 +14,13 @@ use crate::units::Ns;
 #[repr(align(64))]
 struct Waits {
     /// By their parts, from `DIE` on. That of a category that is not used yet is zero, like the counter.
-    ns: [Ns; PARTS - DIE],
+    ns: [Ns; CHANNEL_END - DIE],
     /// For how long GCs had locked the plane, and its channel.
     gc_locked: (Ns, Ns),
 }
 
 impl Waits {
-    const NONE: Self = Self { ns: [0; PARTS - DIE], gc_locked: (0, 0) };
+    const NONE: Self = Self { ns: [0; CHANNEL_END - DIE], gc_locked: (0, 0) };
 }
 
 /// What any die has run, and any channel has counted as, so far: one bit for each. All other counters are zero.

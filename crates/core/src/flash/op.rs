@@ -190,6 +190,14 @@ impl Op {
         self.first_sector == VOID
     }
 
+    /// Its latency is attributed from now on.
+    pub(crate) fn attribute_from(&mut self, now: Ns) {
+        if !self.is_attributed() {
+            self.flags |= ATTRIBUTED;
+            self.since = now;
+        }
+    }
+
     /// Whether its latency is attributed.
     #[inline]
     pub(crate) fn is_attributed(&self) -> bool {

@@ -5,7 +5,7 @@ use crate::attribution::parts::{ARRAY, COMMAND, DIE, TRANSFER};
 use crate::attribution::trail::Passing;
 use crate::event::EventQueue;
 use crate::flash::attribution::Place;
-use crate::flash::op::OpKind;
+use crate::flash::op::{Class, OpKind};
 use crate::flash::upper::{Traces, Upper};
 use crate::flash::{Engine, Flash, Times};
 use crate::ids::{DieIx, NONE, PlaneIx};
@@ -35,6 +35,26 @@ where
         channel.settle(*now);
         used.dies |= 1 << die.traffic as u32;
         latencies.open_wait(op, Place { queues, die, channel }, *used, *now);
+    }
+
+    /// The latencies of the operations of a class that wait for a plane, or for an erased page there, are attributed from now on.
+    pub(crate) fn attribute_from_now(&mut self, plane: PlaneIx, class: Class) {
+        let queues = &self.flash.planes[plane as usize];
+        let (mut op, mut blocked) = (queues.head[class as usize], queues.space_blocked_head);
+        while op != NONE {
+            if !self.flash.ops[op as usize].is_attributed() {
+                self.flash.ops[op as usize].attribute_from(self.flash.now);
+                self.open_wait(op);
+            }
+            op = self.flash.ops[op as usize].next;
+        }
+        while blocked != NONE {
+            let entry = &mut self.flash.ops[blocked as usize];
+            if entry.class == class {
+                entry.attribute_from(self.flash.now);
+            }
+            blocked = entry.next;
+        }
     }
 
     /// Whether an operation that just entered its queue is still there. It entered at the tail; what has entered since comes after.

@@ -122,7 +122,7 @@ where
         self.late_bound().bound[die as usize] = Some(write_point as u8);
         let entry = &mut self.flash.ops[op as usize];
         let (class, host) = (entry.class, entry.is_host());
-        let waited = now - entry.since;
+        let (waited, has_waited) = (now - entry.since, now > entry.born);
         entry.plane = plane;
         entry.since = now;
         if waited > 0 && entry.is_attributed() {
@@ -134,7 +134,7 @@ where
                 self.note_gc_blocked(op);
             }
         }
-        self.flash.counters.placed_after_wait += u64::from(waited > 0);
+        self.flash.counters.placed_after_wait += u64::from(has_waited);
         let bound = if class == Class::GcProgram { &mut self.up.ftl.gc_bound } else { &mut self.up.ftl.bound };
         bound[plane as usize] += 1;
         self.flash.host_operation_comes(die, host);

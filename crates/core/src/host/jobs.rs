@@ -7,7 +7,7 @@
 use crate::context::{Context, Watched};
 use crate::event::EventQueue;
 use crate::flash::Engine;
-use crate::flash::op::{ATTRIBUTED, CRITICAL, OpKind, Owner};
+use crate::flash::op::{ATTRIBUTED, OpKind, Owner};
 use crate::flash::upper::Upper;
 use crate::host::job::{Job, STAGES_MAX, Stage};
 use crate::host::tiers::Tiers;
@@ -40,13 +40,13 @@ where
     fn start_stage(&mut self, job: u32) {
         let running = &mut self.up.up.up.host.jobs[job as usize];
         let first = running.stages[running.stage as usize].first;
-        let flags = ATTRIBUTED * u8::from(running.owner.is_attributed());
+        // What is not asked of the first stage may be asked of the next.
+        let asked = matches!(running.owner, Owner::Entry(_)) && self.up.up.raid.buffer.is_asking();
         let mut count = 0;
         let mut op = first;
         while op != NONE {
             self.flash.ops[op as usize].owner = Owner::Job(job);
-            let critical = self.flash.ops[op as usize].flags & CRITICAL;
-            self.flash.ops[op as usize].flags = flags | critical;
+            self.flash.ops[op as usize].flags |= ATTRIBUTED * u8::from(asked);
             op = self.flash.ops[op as usize].next;
             count += 1;
         }

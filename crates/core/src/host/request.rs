@@ -13,6 +13,8 @@ pub struct Request {
     pub accepted: Ns,
     /// What it waited for in the host, as `SlotWaits::mix` says it; `NONE`: it did not.
     pub slot_mix: u32,
+    /// The same of room in the write buffer.
+    pub room_mix: u32,
     pub command: Command,
     /// Parts that have not completed.
     pub pending: u32,
@@ -43,6 +45,7 @@ impl Request {
             arrived,
             accepted,
             slot_mix,
+            room_mix: NONE,
             command,
             pending: 0,
             gc_blocked: false,

@@ -4,20 +4,21 @@ use crate::context::{Context, Watched};
 use crate::event::EventQueue;
 use crate::flash::Engine;
 use crate::flash::RAM;
-use crate::flash::op::{CRITICAL, Class, Op, OpKind, Owner};
+use crate::flash::op::{ATTRIBUTED, CRITICAL, Class, Op, OpKind, Owner};
 use crate::flash::upper::Upper;
 use crate::ftl::FETCHED_AT_ONCE;
 use crate::host::job::Stage;
 use crate::host::path::DirectWrite;
 use crate::host::queue::Queued;
 use crate::host::request::Request;
+use crate::host::slot_waits::Holder;
 use crate::host::state::Host;
 use crate::host::tiers::Tiers;
 use crate::host::trace::{trace_ends, trace_slot_wait};
 use crate::host::write_buffer::{Insert, WaitingWrite};
 use crate::host::{Command, CommandKind};
 use crate::ids::{Lpn, NONE, PlaneIx, Ppn};
-use crate::observe::{BUFFER, BUFFER_FULL, Completion, DIE, LINK, LINK_WAIT, OVERHEAD, Observer, RequestAttribution, TrafficClass};
+use crate::observe::{BUFFER, Completion, DIE, LINK, LINK_WAIT, OVERHEAD, Observer, RequestAttribution, TrafficClass};
 use crate::policy::answers::Opens;
 use crate::policy::interface::Place;
 use crate::request_timeline::Passing;
@@ -173,7 +174,7 @@ where
     pub(super) fn wait_for_room(&mut self, request: u32, next_lpn: Lpn) {
         let command = self.up.up.up.host.requests[request as usize].command;
         let last_lpn = ((command.sector + u64::from(command.sectors) - 1) >> self.up.up.up.host.sector_shift) as Lpn;
-        self.up.up.raid.buffer.wait(WaitingWrite { request, next_lpn, last_lpn });
+        self.up.up.raid.buffer.wait(WaitingWrite { request, next_lpn, last_lpn, since: self.flash.now });
         self.make_room();
     }
 
@@ -234,8 +235,18 @@ where
         if !self.up.up.up.host.void_pages.is_empty() {
             self.forget_void_pages(request);
         }
+        let (now, since) = (self.flash.now, self.in_device_since(request));
+        if now > since {
+            self.up.up.up.host.requests[request as usize].room_mix = self.up.up.raid.buffer.waits.mix(since, now);
+        }
         self.serve_from_ram(request);
         None
+    }
+
+    /// Since when a request that the RAM serves has been in the device with all its data.
+    fn in_device_since(&self, request: u32) -> Ns {
+        let Request { accepted, link_wait_ns, link_ns, .. } = self.up.up.up.host.requests[request as usize];
+        accepted + self.up.up.up.host.path.overhead_ns + link_wait_ns + link_ns
     }
 
     /// The RAM has served a request but for its own latency.
@@ -260,20 +271,34 @@ where
             }
             self.up.up.up.host.ram_line.pop_front();
             let ram_ns = self.flash.device.timing.ram_ns;
-            let Request { command, accepted, link_wait_ns, link_ns, .. } = self.up.up.up.host.requests[request as usize];
+            let Request { command, room_mix, .. } = self.up.up.up.host.requests[request as usize];
             if self.up.up.up.host.path.has_link && command.kind == CommandKind::Read {
                 self.pages_left_ram(request);
                 continue;
             }
             self.up.up.up.host.path_attribution.add(BUFFER, ram_ns);
-            let in_device = accepted + self.up.up.up.host.path.overhead_ns + link_wait_ns + link_ns;
-            self.up.up.up.host.path_attribution.add(BUFFER_FULL, now - ram_ns - in_device);
+            if room_mix != NONE {
+                self.attribute_room_wait(request, room_mix);
+            }
             if Self::TRACED {
-                self.up.up.up.host.path_attribution.trace(in_device, now - ram_ns, NONE, Passing::Own(BUFFER_FULL as u8));
                 self.up.up.up.host.path_attribution.trace(now - ram_ns, now, NONE, Passing::Own(BUFFER as u8));
             }
             self.complete(request, None);
         }
+    }
+
+    /// Divides the time that a write, which the RAM has served now, had waited for room in the buffer.
+    #[inline(never)]
+    fn attribute_room_wait(&mut self, request: u32, mix: u32) {
+        let since = self.in_device_since(request);
+        let wait = self.flash.now - self.flash.device.timing.ram_ns - since;
+        let waits = &mut self.up.up.raid.buffer.waits;
+        let attribution = &mut self.up.up.up.host.path_attribution;
+        waits.get(mix).divide(wait).for_each(|(part, ns)| attribution.add(part, ns));
+        if Self::TRACED {
+            trace_slot_wait(attribution, since, waits.get(mix).divide(wait));
+        }
+        waits.release(mix);
     }
 
     /// Flushes the pages written longest ago while the buffer holds more than its threshold.
@@ -299,6 +324,7 @@ where
         let content = self.up.oracle.as_mut().map(|oracle| oracle.flush(entry, flushed.flight));
         let mut program = Op::new(OpKind::Program, Class::Flush, TrafficClass::Flush, Owner::Entry(entry), lpn, plane);
         program.sectors = per_page as u8;
+        program.flags |= ATTRIBUTED * u8::from(self.asks_of_page());
         let program = self.flash.new_op(program);
         self.up.up.raid.buffer.set_program(entry, program);
         if let (Some(oracle), Some(content)) = (&mut self.up.oracle, content) {
@@ -337,6 +363,7 @@ where
         let mut read = Op::new(OpKind::Read, Class::AuxiliaryRead, TrafficClass::ReadModifyWrite, owner, lpn, plane);
         read.first_sector = first as u8;
         read.sectors = count as u8;
+        read.flags |= self.flash.ops[program as usize].flags & ATTRIBUTED;
         let read = self.flash.new_op(read);
         self.start_job(owner, &[Stage { first: read, compute_ns: 0 }, Stage { first: program, compute_ns: 0 }]);
     }
@@ -423,6 +450,7 @@ where
             let explains = match owner {
                 Owner::Request(request) => self.up.up.up.host.requests[request as usize].pending == 1,
                 Owner::Job(job) => self.up.up.up.host.jobs[job as usize].pending == 1,
+                Owner::Entry(_) | Owner::StripeWrite(_) => !self.up.up.raid.buffer.waiting().is_empty(),
                 _ => false,
             };
             if explains && self.flash.ops[op as usize].is_attributed() {
@@ -521,6 +549,13 @@ where
             }
             Owner::Entry(entry) => {
                 self.flash.counters.flushed += 1;
+                let attribution = match op {
+                    Some(op) => self.flash.ops[op as usize].is_attributed().then(|| self.flash.attribution(op)),
+                    None => Some(&self.up.up.up.host.path_attribution).filter(|attribution| attribution.mask() != 0),
+                };
+                if let Some(attribution) = attribution {
+                    self.up.up.raid.buffer.explain(self.flash.traits.assembles, attribution);
+                }
                 self.up.up.raid.buffer.flushed(entry);
                 self.flush_above_threshold();
             }
@@ -561,7 +596,7 @@ where
             attribution.add(DIE + TrafficClass::HostProgram as usize, rest);
         }
         if queue.waiting() > 0 {
-            queue.waits.completed(command.kind, attribution);
+            queue.waits.completed(Holder::Request(command.kind), attribution);
         }
         let in_host = (slot_mix != NONE).then(|| (queue.waits.get(slot_mix), accepted - arrived));
         if Self::TRACED {

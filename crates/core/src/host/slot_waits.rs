@@ -1,19 +1,21 @@
-//! What a request that waits in the host for a slot of the device waits for.
+//! What a request waits for that waits for a slot: in the host for one of the device, or in the device for a page of the write
+//! buffer.
 //!
-//! A slot comes free when a request in the device completes. So a wait for one is attributed as the requests that completed
-//! during it had spent their own time in the device: in proportion to the sums of their parts. What was their own work is a
-//! wait for other requests to the one that had no slot. A request is explained when it completes and not before, which is why
-//! those that are still in the device do not count; over a wait in which many complete, each cause counts for as long as it kept
-//! slots taken.
+//! A slot comes free when its holder completes: a request in the device, or the program of a page in the buffer. So a wait for one
+//! is attributed as the holders that completed during it had spent their own time: in proportion to the sums of their parts. What
+//! was their own work is a wait for others to the one that had no slot. A holder is explained when it completes and not before,
+//! which is why those that still have theirs do not count; over a wait in which many complete, each cause counts for as long as it
+//! kept slots taken.
 //!
-//! Requests that wait at about the same time share one mix of causes. Its completions begin up to a queue's depth of them before
+//! Requests that wait at about the same time share one mix of causes. Its completions begin up to a stated number of them before
 //! the wait does, or by 1/256 of those in the longest wait that there is then, but never before the line formed; and the last
-//! third of them may be missing. So a queue of any length keeps a few hundred marks, and most waits take no sum of their own.
+//! third of them may be missing. So a line of any length keeps a few hundred marks, and most waits take no sum of their own.
 //! Nothing here costs anything while nobody waits.
 
 use crate::attribution::parts::{
-    ARRAY, Attribution, BUFFER, BUFFER_WAIT, COMMAND, COMPUTE, DIE, LINK, LINK_WAIT, OVERHEAD, OVERHEAD_WAIT, PARTS, TRANSFER,
-    TrafficClass, bits,
+    ARRAY, Attribution, BUFFER, BUFFER_ASSEMBLY, BUFFER_FULL, BUFFER_PLACE, BUFFER_POLICY, BUFFER_SPACE, BUFFER_WAIT, CHANNEL,
+    CHANNEL_IDLE, COMMAND, COMPUTE, DIE, FOR_BUFFER, LINK, LINK_WAIT, LOCKED_GC_PROGRAM, LOCKED_GC_READ, OVERHEAD, OVERHEAD_WAIT, PARTS,
+    PLACE, SPACE, TRAFFIC_CLASSES, TRANSFER, TrafficClass, bits,
 };
 use crate::flash::op::Pool;
 use crate::host::CommandKind;
@@ -46,15 +48,73 @@ const fn seen_from_host(own_work: TrafficClass) -> [u8; PARTS] {
     seen
 }
 
-/// The same by kind of request.
-const SEEN_FROM_HOST: [[u8; PARTS]; 3] =
-    [seen_from_host(TrafficClass::HostRead), seen_from_host(TrafficClass::HostProgram), seen_from_host(TrafficClass::HostRead)];
+/// For each part of the program of a page in the buffer, and of the read before it, what it is to writes that wait for its room. What
+/// waited by choice waited for others to be programmed with, where programs are assembled.
+const fn seen_from_buffer(by_choice: usize) -> [u8; PARTS] {
+    let mut seen = [BUFFER_FULL as u8; PARTS];
+    seen[COMMAND] = (FOR_BUFFER + TrafficClass::Flush as usize) as u8;
+    (seen[ARRAY], seen[TRANSFER]) = (seen[COMMAND], seen[COMMAND]);
+    seen[COMPUTE] = (FOR_BUFFER + TrafficClass::Parity as usize) as u8;
+    (seen[SPACE], seen[PLACE]) = (BUFFER_SPACE as u8, BUFFER_PLACE as u8);
+    let mut class = 0;
+    while class < TRAFFIC_CLASSES {
+        seen[DIE + class] = (FOR_BUFFER + class) as u8;
+        class += 1;
+    }
+    let mut category = 0;
+    while CHANNEL + category < FOR_BUFFER {
+        let class = match category {
+            LOCKED_GC_READ => TrafficClass::GcRead as usize,
+            LOCKED_GC_PROGRAM => TrafficClass::GcProgram as usize,
+            traffic if traffic < LOCKED_GC_READ => traffic,
+            _ => TrafficClass::GcLock as usize,
+        };
+        seen[CHANNEL + category] = (FOR_BUFFER + class) as u8;
+        category += 1;
+    }
+    seen[CHANNEL + CHANNEL_IDLE] = by_choice as u8;
+    seen
+}
 
-/// The causes, in order, that requests with these parts keep others waiting for; bits by kind of request.
-fn causes(parts: [u64; 3]) -> impl Iterator<Item = usize> {
+/// Who has a slot that others wait for.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Holder {
+    /// Requests have those of the device.
+    Request(CommandKind),
+    /// Pages on their way to the flash have those of the buffer.
+    Page,
+    /// The same where programs wait for others to be programmed with.
+    AssembledPage,
+}
+
+/// Number of holders.
+const HOLDERS: usize = 5;
+
+/// What parts of theirs are to those who wait, by holder.
+const SEEN: [[u8; PARTS]; HOLDERS] = [
+    seen_from_host(TrafficClass::HostRead),
+    seen_from_host(TrafficClass::HostProgram),
+    seen_from_host(TrafficClass::HostRead),
+    seen_from_buffer(BUFFER_POLICY),
+    seen_from_buffer(BUFFER_ASSEMBLY),
+];
+
+impl Holder {
+    #[inline]
+    fn index(self) -> usize {
+        match self {
+            Self::Request(kind) => kind as usize,
+            Self::Page => HOLDERS - 2,
+            Self::AssembledPage => HOLDERS - 1,
+        }
+    }
+}
+
+/// The causes, in order, that holders with these parts keep others waiting for; bits by holder.
+fn causes(parts: [u64; HOLDERS]) -> impl Iterator<Item = usize> {
     let mut seen = 0u64;
-    for (parts, kind) in parts.into_iter().zip(SEEN_FROM_HOST) {
-        bits(parts).for_each(|part| seen |= 1 << kind[part]);
+    for (parts, holder) in parts.into_iter().zip(&SEEN) {
+        bits(parts).for_each(|part| seen |= 1 << holder[part]);
     }
     bits(seen)
 }
@@ -77,18 +137,20 @@ pub(crate) struct Mix {
     shares: [u64; PARTS],
 }
 
-/// What kept the slots of a device taken while requests waited for one.
+/// What kept slots taken while requests waited for one.
 #[derive(Debug)]
 pub(crate) struct SlotWaits {
     /// Completions from one mark to the next, at least.
     spacing: u64,
-    /// Requests that completed while others waited.
+    /// Holders that completed while others waited.
     completed: u64,
-    /// Their time in the device by cause.
+    /// Their time by cause.
     spent: [Ns; PARTS],
-    /// For each kind of request one bit for each part that one of them ever had.
-    parts: [u64; 3],
+    /// For each holder one bit for each part that one ever had.
+    parts: [u64; HOLDERS],
     marks: VecDeque<Mark>,
+    /// Completions when the line formed.
+    formed: u64,
     /// Completions before which there is no other mark.
     next_mark: u64,
     mixes: Pool<Mix>,
@@ -102,13 +164,15 @@ pub(crate) struct SlotWaits {
 }
 
 impl SlotWaits {
-    pub fn new(queue_depth: u32) -> Self {
+    /// `spacing`: how many completions lie at least between the beginnings of mixes.
+    pub fn new(spacing: u32) -> Self {
         Self {
-            spacing: queue_depth.into(),
+            spacing: spacing.into(),
             completed: 0,
             spent: [0; PARTS],
-            parts: [0; 3],
+            parts: [0; HOLDERS],
             marks: VecDeque::new(),
+            formed: 0,
             next_mark: 0,
             mixes: Pool::with_capacity(4),
             current: NONE,
@@ -118,15 +182,15 @@ impl SlotWaits {
         }
     }
 
-    /// A request has completed while others wait; `attribution` has its time in the device.
+    /// A holder has completed while others wait; `attribution` has its time.
     #[inline]
-    pub fn completed(&mut self, kind: CommandKind, attribution: &Attribution) {
-        let seen = &SEEN_FROM_HOST[kind as usize];
+    pub fn completed(&mut self, holder: Holder, attribution: &Attribution) {
+        let seen = &SEEN[holder.index()];
         for (part, ns) in attribution.parts() {
             let cause = usize::from(seen[part]);
             self.spent[cause] = self.spent[cause].wrapping_add(ns);
         }
-        self.parts[kind as usize] |= attribution.mask();
+        self.parts[holder.index()] |= attribution.mask();
         self.completed += 1;
     }
 
@@ -136,7 +200,7 @@ impl SlotWaits {
     pub fn begin(&mut self, now: Ns, is_first: bool, oldest: impl FnOnce() -> Ns) {
         if is_first {
             self.marks.clear();
-            self.next_mark = self.completed;
+            (self.formed, self.next_mark) = (self.completed, self.completed);
             self.retire();
         }
         if self.completed >= self.next_mark {
@@ -152,6 +216,12 @@ impl SlotWaits {
         let completed_since = self.completed - self.marks.front().map_or(self.completed, |mark| mark.completed);
         self.marks.push_back(Mark { at: now, completed: self.completed, spent: self.spent });
         self.next_mark = self.completed + self.spacing.max(completed_since / MARKS_OF_LINE);
+    }
+
+    /// Holders that have completed since the line formed.
+    #[inline]
+    pub fn completed_in_line(&self) -> u64 {
+        self.completed - self.formed
     }
 
     /// The mix of causes for a request that has waited from `since` to `now`. It counts as used until `release`.
@@ -183,8 +253,12 @@ impl SlotWaits {
                 mix.len += 1;
             }
         }
-        // All slots were taken all the time, so those who had the one that is free now took as long together.
-        crate::check!(sum > 0, "a wait in which nobody spent any time in the device");
+        if sum == 0 {
+            // All slots of the device were taken all the time, so those who had the one that is free now took as long together. A
+            // page of the buffer may have been given up, or have been on its way before anybody asked what it waited for.
+            mix.parts[0] = BUFFER_FULL as u8;
+            (sum, mix.shares[0], mix.len) = (1, 1, 1);
+        }
         let shift = (Ns::BITS - sum.leading_zeros()).saturating_sub(SHARE_BITS);
         let unit = (1 << (Ns::BITS - 1)) / (sum >> shift).max(1);
         let shares = &mut mix.shares[..usize::from(mix.len)];
@@ -239,7 +313,6 @@ impl Mix {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::attribution::parts::{BUFFER_FULL, SPACE};
     use proptest::prelude::*;
 
     const READ_AT_DIE: usize = DIE + TrafficClass::HostRead as usize;
@@ -265,9 +338,9 @@ mod tests {
     fn a_wait_is_divided_like_the_time_of_those_that_completed_in_it() {
         let mut waits = SlotWaits::new(1);
         waits.begin(100, true, || unreachable!());
-        waits.completed(CommandKind::Read, &attribution(&[(ARRAY, 10), (ERASE, 190)]));
+        waits.completed(Holder::Request(CommandKind::Read), &attribution(&[(ARRAY, 10), (ERASE, 190)]));
         waits.begin(300, false, || 100);
-        waits.completed(CommandKind::Write, &attribution(&[(BUFFER, 20), (BUFFER_FULL, 70), (LINK, 10)]));
+        waits.completed(Holder::Request(CommandKind::Write), &attribution(&[(BUFFER, 20), (BUFFER_FULL, 70), (LINK, 10)]));
         let found = divided(&mut waits, (100, 700), 600);
         let parts: Vec<_> = found.parts().collect();
         assert_eq!(parts, [(BUFFER_WAIT, 40), (BUFFER_FULL, 140), (LINK_WAIT, 20), (READ_AT_DIE, 20), (ERASE, 380)]);
@@ -279,10 +352,10 @@ mod tests {
     fn a_new_line_knows_nothing_of_the_one_before() {
         let mut waits = SlotWaits::new(64);
         waits.begin(1, true, || unreachable!());
-        waits.completed(CommandKind::Read, &attribution(&[(ERASE, 1000)]));
+        waits.completed(Holder::Request(CommandKind::Read), &attribution(&[(ERASE, 1000)]));
         assert_eq!(divided(&mut waits, (1, 6), 5).get(ERASE), 5);
         waits.begin(7, true, || unreachable!());
-        waits.completed(CommandKind::Read, &attribution(&[(SPACE, 1)]));
+        waits.completed(Holder::Request(CommandKind::Read), &attribution(&[(SPACE, 1)]));
         assert_eq!(divided(&mut waits, (7, 12), 5).get(SPACE), 5);
     }
 
@@ -292,7 +365,7 @@ mod tests {
         waits.begin(0, true, || unreachable!());
         for number in 0..100_000 {
             let part = if number < 50_000 { ERASE } else { SPACE };
-            waits.completed(CommandKind::Read, &attribution(&[(part, 100)]));
+            waits.completed(Holder::Request(CommandKind::Read), &attribution(&[(part, 100)]));
             waits.begin(number + 1, false, || 0);
         }
         assert!(waits.marks.len() < 2000, "{}", waits.marks.len());
@@ -303,7 +376,7 @@ mod tests {
         assert!(waits.mixes.in_use() <= 1, "mixes are given back");
         // As the line gets shorter, what nobody needs any more is forgotten.
         for number in 0..1000 {
-            waits.completed(CommandKind::Read, &attribution(&[(SPACE, 100)]));
+            waits.completed(Holder::Request(CommandKind::Read), &attribution(&[(SPACE, 100)]));
             waits.begin(100_001 + number, false, || 100_000);
         }
         assert!(waits.marks.len() < 1000, "{}", waits.marks.len());
@@ -314,6 +387,8 @@ mod tests {
         fn whatever_completes_the_parts_add_up(
             depth in 1u32..100,
             steps in prop::collection::vec((0usize..PARTS, 1u64..1 << 51, 0u64..3, 0u64..1 << 51, any::<bool>()), 1..200),
+            holder in prop::sample::select(vec![Holder::Request(CommandKind::Read), Holder::Page, Holder::AssembledPage]),
+            explained in any::<bool>(),
         ) {
             let mut waits = SlotWaits::new(depth);
             let mut line = VecDeque::new();
@@ -323,7 +398,9 @@ mod tests {
                 waits.begin(now, line.is_empty(), || line[0]);
                 line.push_back(now);
                 now += 1;
-                waits.completed(CommandKind::Read, &attribution(&[(part, ns), (ARRAY, 1)]));
+                if explained {
+                    waits.completed(holder, &attribution(&[(part, ns), (ARRAY, 1)]));
+                }
                 if goes && let Some(since) = line.pop_front() {
                     divided(&mut waits, (since, now), wait);
                 }

@@ -3,9 +3,12 @@
 //! A page stays in it, and serves reads, until it is programmed. Sectors written while a page is in flight wait in the same
 //! entry for the next flush. TTFLASH, section 4.5; systems with a buffer of 0 pages write through.
 
+use crate::attribution::parts::Attribution;
 use crate::device::Device;
+use crate::host::slot_waits::{Holder, SlotWaits};
 use crate::ids::{Lpn, NONE};
 use crate::mem::prefetch;
+use crate::units::Ns;
 use std::collections::VecDeque;
 
 /// One page in the buffer.
@@ -33,6 +36,8 @@ pub(crate) struct WaitingWrite {
     pub request: u32,
     pub next_lpn: Lpn,
     pub last_lpn: Lpn,
+    /// Since when it waits.
+    pub since: Ns,
 }
 
 impl WaitingWrite {
@@ -63,6 +68,10 @@ pub(crate) enum Dropped {
     InFlight(u32),
 }
 
+/// Of so many pages that leave the buffer while writes wait it is asked what for, then of one in some.
+const ASKED_OF_ALL: u64 = 64;
+const ASKED_OF_ONE_IN: u32 = 8;
+
 /// Buckets for each page of capacity: most reads ask for a page that is not in the buffer, and find an empty bucket.
 const BUCKETS_PER_PAGE: usize = 4;
 /// Neighbouring pages whose buckets are neighbours, as a power of two.
@@ -87,6 +96,12 @@ pub(crate) struct WriteBuffer {
     waiting: VecDeque<WaitingWrite>,
     /// The pages that they still have to put in.
     pages_waiting: u32,
+    /// What those are waiting for.
+    pub waits: SlotWaits,
+    /// It is asked what pages that leave wait for.
+    asking: bool,
+    /// Pages that have left it while not all were asked.
+    left: u32,
     /// A page found no room, and nothing has changed since that could let it in.
     closed: bool,
 }
@@ -106,6 +121,10 @@ impl WriteBuffer {
             room: capacity,
             waiting: VecDeque::new(),
             pages_waiting: 0,
+            // As many pages as can be programmed at a time.
+            waits: SlotWaits::new(device.geometry.planes()),
+            asking: false,
+            left: 0,
             closed: false,
         }
     }
@@ -117,6 +136,7 @@ impl WriteBuffer {
 
     /// A write waits for space, behind the others.
     pub fn wait(&mut self, write: WaitingWrite) {
+        self.waits.begin(write.since, self.waiting.is_empty(), || self.waiting[0].since);
         self.pages_waiting += write.pages();
         self.waiting.push_back(write);
     }
@@ -139,12 +159,6 @@ impl WriteBuffer {
         self.pages_waiting
     }
 
-    /// No write waits any more.
-    pub fn forget_waiting(&mut self) {
-        self.waiting.clear();
-        self.pages_waiting = 0;
-    }
-
     /// The most pages that it holds.
     pub fn capacity(&self) -> u32 {
         self.capacity
@@ -154,6 +168,46 @@ impl WriteBuffer {
     pub fn set_room(&mut self, room: u32) {
         self.room = room;
         self.reopen();
+    }
+
+    /// Finds out whether it is asked what pages that leave wait for: once pages on their way take half of the room that is kept for
+    /// them, and until they take less than a quarter.
+    #[inline]
+    pub fn update_asking(&mut self) {
+        let kept = self.room.saturating_sub(self.flush_above);
+        self.asking = self.in_flight * if self.asking { 4 } else { 2 } >= kept;
+    }
+
+    /// Whether it is asked what the operations of the page wait for that leaves now: of some pages alone where writes have waited
+    /// for room for long.
+    #[inline]
+    pub fn asks(&mut self) -> bool {
+        if !self.asking || self.waiting.is_empty() || self.waits.completed_in_line() < ASKED_OF_ALL {
+            return self.asking;
+        }
+        self.left += 1;
+        self.left.is_multiple_of(ASKED_OF_ONE_IN)
+    }
+
+    /// Whether it is asked of pages at all.
+    #[inline]
+    pub fn is_asking(&self) -> bool {
+        self.asking
+    }
+
+    /// The last operation of a page ends, of which was asked what it spent its time on. `assembled`: programs wait for others.
+    #[inline]
+    pub fn explain(&mut self, assembled: bool, attribution: &Attribution) {
+        if !self.waiting.is_empty() {
+            self.waits.completed(if assembled { Holder::AssembledPage } else { Holder::Page }, attribution);
+        }
+    }
+
+    /// Those that wait for room are gone.
+    pub fn forget_waiting(&mut self, device: &Device) {
+        self.waiting.clear();
+        self.pages_waiting = 0;
+        self.waits = SlotWaits::new(device.geometry.planes());
     }
 
     /// Something has changed for the page that found no room last.
@@ -488,10 +542,10 @@ mod tests {
         for lpn in 0..4 {
             buffer.insert(lpn, 1);
         }
-        buffer.wait(WaitingWrite { request: 0, next_lpn: 10, last_lpn: 10 });
+        buffer.wait(WaitingWrite { request: 0, next_lpn: 10, last_lpn: 10, since: 0 });
         let first = buffer.next_foreground_flush(0).unwrap();
         assert_eq!(buffer.next_foreground_flush(0), None);
-        buffer.wait(WaitingWrite { request: 1, next_lpn: 20, last_lpn: 21 });
+        buffer.wait(WaitingWrite { request: 1, next_lpn: 20, last_lpn: 21, since: 0 });
         assert_eq!([(); 2].map(|()| buffer.next_foreground_flush(0).is_some()), [true; 2]);
         assert_eq!(buffer.next_foreground_flush(0), None, "three are on their way for three");
         buffer.flushed(first);
@@ -551,7 +605,7 @@ mod tests {
                 match what {
                     0 | 1 if asked.is_none() => {
                         if buffer.insert(lpn, 1) == Insert::Full {
-                            buffer.wait(WaitingWrite { request: 0, next_lpn: lpn, last_lpn: lpn + 1 });
+                            buffer.wait(WaitingWrite { request: 0, next_lpn: lpn, last_lpn: lpn + 1, since: 0 });
                             while buffer.next_foreground_flush(0).is_some() {}
                             asked = Some(lpn);
                         }

@@ -7,10 +7,11 @@
 use crate::context::Context;
 use crate::event::EventQueue;
 use crate::flash::Engine;
-use crate::flash::op::{Class, Op, OpKind, Owner};
+use crate::flash::op::{ATTRIBUTED, Class, Op, OpKind, Owner};
 use crate::ftl::above::WithFtl;
+use crate::ftl::late_bound::EXTERNAL;
 use crate::ids::{Lpn, NONE, PlaneIx};
-use crate::observe::TrafficClass;
+use crate::observe::{Attribution, DIE, TrafficClass};
 use crate::policy::interface::Destage;
 use crate::raid::active::{Rain, StripeWrite, VIOLATIONS_KEPT, Violation, all};
 use crate::raid::front::{Front, WithRaid};
@@ -41,6 +42,31 @@ where
         let rain = self.up.up.raid.rain.as_ref().expect("only drives with stripes get here");
         let parity = rain.parity_pages.max(Rain::reserve(&rain.stripes, capacity));
         self.up.up.raid.buffer.set_room(capacity - parity);
+    }
+
+    /// Whether it is asked what the operations of the page wait for that leaves the buffer now.
+    #[inline]
+    pub(crate) fn asks_of_page(&mut self) -> bool {
+        let buffer = &mut self.up.up.raid.buffer;
+        let asked = buffer.is_asking();
+        buffer.update_asking();
+        if buffer.is_asking() && !asked {
+            self.ask_waiting_pages();
+        }
+        self.up.up.raid.buffer.asks()
+    }
+
+    /// The pages that are on their way already are asked what they wait for from now on.
+    #[cold]
+    fn ask_waiting_pages(&mut self) {
+        for plane in 0..self.flash.device.geometry.planes() {
+            self.attribute_from_now(plane, Class::Flush);
+        }
+        if let Some(late_bound) = &self.up.ftl.late_bound {
+            for &op in &late_bound.queues[EXTERNAL] {
+                self.flash.ops[op as usize].attribute_from(self.flash.now);
+            }
+        }
     }
 
     /// Destages stripes while the buffer holds more than its threshold, and, for writes that find no room, until at least `pages`
@@ -129,6 +155,7 @@ where
             let lpn = if place == members { parity } else { first + place };
             let plane = self.up.ftl.tables.plane_of(self.up.ftl.tables.lookup(lpn));
             let mut read = Op::new(OpKind::Read, Class::AuxiliaryRead, TrafficClass::Parity, Owner::StripeWrite(stripe_write), lpn, plane);
+            read.flags |= ATTRIBUTED * u8::from(self.asks_of_page());
             read.sectors = self.flash.device.geometry.sectors_per_page() as u8;
             let read = self.flash.new_op(read);
             self.enqueue(read);
@@ -193,12 +220,17 @@ where
     pub(crate) fn stripe_write_op_done(&mut self, stripe_write: u32, op: u32) {
         let entry = self.flash.ops[op as usize];
         let xor_ns = self.xor_ns();
-        let rain = self.up.up.raid.rain.as_mut().expect("only drives with stripes get here");
-        let destaged = &mut rain.stripe_writes[stripe_write as usize];
+        let destaged = &mut self.rain().stripe_writes[stripe_write as usize];
         destaged.pending -= 1;
         let last = destaged.pending == 0;
         // Parity is computed next when the last read has ended.
-        rain.steps_under_way -= u32::from(entry.kind == OpKind::Program || !last);
+        self.rain().steps_under_way -= u32::from(entry.kind == OpKind::Program || !last);
+        if last && entry.is_attributed() {
+            // Those of its old pages explain it as those of its new ones do.
+            self.up.up.raid.buffer.explain(self.flash.traits.assembles, self.flash.attribution(op));
+        }
+        let rain = self.up.up.raid.rain.as_mut().expect("only drives with stripes get here");
+        let destaged = &mut rain.stripe_writes[stripe_write as usize];
         if entry.kind == OpKind::Program {
             if last && destaged.deferred == 0 {
                 self.stripe_write_done(stripe_write);
@@ -287,6 +319,7 @@ where
             let (lpn, traffic) = if place == members { (parity, TrafficClass::Parity) } else { (first + place, TrafficClass::Flush) };
             let plane = self.rain().stripes.plane_of(lpn);
             let mut program = Op::new(OpKind::Program, Class::Flush, traffic, Owner::StripeWrite(stripe_write), lpn, plane);
+            program.flags |= ATTRIBUTED * u8::from(self.asks_of_page());
             program.sectors = self.flash.device.geometry.sectors_per_page() as u8;
             let program = self.flash.new_op(program);
             if let Some(oracle) = &mut self.up.oracle {
@@ -305,6 +338,7 @@ where
 
     /// A program waits in RAM until the GC of its plane has ended.
     fn defer(&mut self, stripe_write: u32, program: u32, plane: PlaneIx) {
+        self.flash.ops[program as usize].since = self.flash.now;
         let rain = self.rain();
         rain.deferred_at[plane as usize].push(program);
         rain.deferred += 1;
@@ -335,6 +369,9 @@ where
             }
         }
         for &program in &programs {
+            let mut deferral = Attribution::default();
+            deferral.add(DIE + TrafficClass::GcLock as usize, self.flash.now - self.flash.ops[program as usize].since);
+            self.up.up.raid.buffer.explain(false, &deferral);
             self.enqueue(program);
         }
         programs.clear();

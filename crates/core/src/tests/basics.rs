@@ -1,6 +1,7 @@
 //! Operations, resources, buffer, jobs, fused operations, the host side and the oracle.
 
 use super::*;
+use crate::attribution::parts::FOR_BUFFER;
 
 #[test]
 fn a_read_is_command_array_and_transfer() {
@@ -133,7 +134,7 @@ fn a_full_buffer_blocks_writes_until_a_page_is_programmed() {
     let blocked = drive.at(0, write(2));
     // The second write pushed page 0 out: programmed at 1101, its room is free then.
     drive.expect_completion(blocked, 1104);
-    assert_eq!(drive.attribution_of(blocked).get(crate::observe::BUFFER_FULL), 1101);
+    assert_eq!(drive.attribution_of(blocked).get(FOR_BUFFER + TrafficClass::Flush as usize), 1101);
 }
 
 #[test]

@@ -1,7 +1,9 @@
 //! Overhead, link, device queues and trims.
 
 use super::*;
+use crate::attribution::parts::FOR_BUFFER;
 use crate::observe::{BUFFER, BUFFER_FULL, LINK, LINK_WAIT, OVERHEAD, OVERHEAD_WAIT};
+use crate::policy::pairing::superpage::{GcPrograms, SuperpagePrograms};
 
 fn trim(first: Lpn, pages: u32) -> Command {
     Command { kind: CommandKind::Trim, sector: u64::from(first) * 8, sectors: pages * 8, critical: false }
@@ -137,7 +139,86 @@ fn a_write_whose_data_have_crossed_waits_for_space() {
     let second = drive.at(1000, pages(CommandKind::Write, 2, 1));
     drive.expect_completion(second, 400 + 1101 + 3);
     let attribution = drive.attribution_of(second);
-    assert_eq!((attribution.get(LINK), attribution.get(BUFFER_FULL), attribution.get(BUFFER)), (400, 101, 3));
+    let flush = FOR_BUFFER + TrafficClass::Flush as usize;
+    assert_eq!((attribution.get(LINK), attribution.get(flush), attribution.get(BUFFER)), (400, 101, 3));
+}
+
+/// What a write that waited for the buffer waited for, by the names of causes.
+fn room_wait(drive: &TestDrive, id: u64) -> Vec<(&'static str, Ns)> {
+    let parts = drive.attribution_of(id).parts().map(|(part, ns)| (PART_NAMES[part], ns));
+    parts.filter(|(name, _)| name.starts_with("buffer_")).collect()
+}
+
+#[test]
+fn a_write_that_finds_the_buffer_full_waits_for_what_its_pages_wait_for() {
+    // The read has the die until 111, and page 0 is programmed until 1212.
+    let mut device = one_channel(1, 1);
+    (device.ram.buffer_kib, device.ram.flush_above_percent) = (8, 50);
+    let mut one = drive(&device, no_gc());
+    one.map_functionally([5]);
+    one.at(0, read(5));
+    one.at(1, write(0));
+    one.at(1, write(1));
+    let blocked = one.at(1, write(2));
+    one.expect_completion(blocked, 1212 + 3);
+    assert_eq!(room_wait(&one, blocked), [("buffer_host_read", 110), ("buffer_flush", 1101)]);
+    // Pages that were on their way before half of the room was taken explain it as well.
+    (device.ram.buffer_kib, device.ram.flush_above_percent) = (32, 25);
+    let mut many = drive(&device, no_gc());
+    many.map_functionally([9]);
+    many.at(0, read(9));
+    for lpn in 0..8 {
+        many.at(1, write(lpn));
+    }
+    let blocked = many.at(1, write(8));
+    many.expect_completion(blocked, 1212 + 3);
+    assert_eq!(room_wait(&many, blocked), [("buffer_host_read", 110), ("buffer_flush", 1101)]);
+}
+
+#[test]
+fn a_write_that_finds_the_buffer_full_waits_for_the_gc_of_its_pages() {
+    let mut device = buffered(1);
+    (device.geometry.channels, device.geometry.dies_per_chip) = (1, 1);
+    let mut drive = at_the_brink(&device, plain_design(Scope::Plane), 2);
+    // Page 0 is programmed at 1101, and a GC starts. Page 1 waits for it in the buffer, and page 2 for page 1.
+    drive.at(0, write(0));
+    drive.at(1101, write(1));
+    let blocked = drive.at(1101, write(2));
+    drive.run();
+    assert_eq!(drive.counters().gcs, 1);
+    let wait = drive.finished_at(blocked).unwrap() - 1101 - 3;
+    let (flush, gc): (Vec<_>, Vec<_>) = room_wait(&drive, blocked).into_iter().partition(|&(cause, _)| cause == "buffer_flush");
+    assert_eq!(flush, [("buffer_flush", 1101)]);
+    assert!(gc.iter().all(|(cause, _)| cause.contains("gc") || cause.ends_with("erase")), "{gc:?}");
+    assert_eq!(gc.iter().map(|(_, ns)| ns).sum::<Ns>(), wait - 1101);
+}
+
+#[test]
+fn a_write_that_finds_the_buffer_full_waits_for_superpages_to_be_assembled() {
+    let mut device = one_channel(1, 2);
+    device.ram.buffer_kib = 4;
+    let mut design = no_gc();
+    design.pairing = PairingPolicy::SuperpagePrograms(SuperpagePrograms::new(5, GcPrograms::Single));
+    let mut drive = drive(&device, design);
+    // Page 0 waits for a page of the other plane for 5 µs, in vain.
+    drive.at(0, write(0));
+    let blocked = drive.at(0, write(1));
+    drive.expect_completion(blocked, 5000 + 1101 + 3);
+    assert_eq!(room_wait(&drive, blocked), [("buffer_flush", 1101), ("buffer_assembly", 5000)]);
+}
+
+#[test]
+fn room_that_no_page_explains_is_a_wait_for_the_buffer_itself() {
+    let mut device = buffered(2);
+    device.ram.flush_above_percent = 50;
+    let mut drive = drive(&device, no_gc());
+    drive.at(0, write(0));
+    drive.at(0, write(1));
+    let blocked = drive.at(0, write(2));
+    // Page 1 has not left the buffer yet.
+    drive.at(100, trim(1, 1));
+    drive.expect_completion(blocked, 100 + 3);
+    assert_eq!(room_wait(&drive, blocked), [("buffer_full", 100)]);
 }
 
 #[test]

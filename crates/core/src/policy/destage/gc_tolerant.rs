@@ -106,7 +106,7 @@ mod tests {
         assert_eq!(GcTolerant {}.next(state.view()), Some(0));
         state.raid.rain.as_mut().unwrap().deferred_for_test(1000);
         assert_eq!(GcTolerant {}.next(state.view()), None);
-        state.raid.buffer.wait(crate::host::write_buffer::WaitingWrite { request: 0, next_lpn: 0, last_lpn: 0 });
+        state.raid.buffer.wait(crate::host::write_buffer::WaitingWrite { request: 0, next_lpn: 0, last_lpn: 0, since: 0 });
         assert_eq!(GcTolerant {}.next(state.view()), Some(0));
     }
 }

@@ -72,7 +72,7 @@ mod tests {
         let mut state = tiny_state();
         let waiting = [candidate(Class::Flush, 1, false), candidate(Class::HostRead, 2, false)];
         assert_eq!(EmergencyExternalBackground {}.at_die(state.view(), &waiting), 1);
-        state.raid.buffer.wait(crate::host::write_buffer::WaitingWrite { request: 0, next_lpn: 0, last_lpn: 0 });
+        state.raid.buffer.wait(crate::host::write_buffer::WaitingWrite { request: 0, next_lpn: 0, last_lpn: 0, since: 0 });
         assert_eq!(EmergencyExternalBackground {}.at_die(state.view(), &waiting), 0);
     }
 }

@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from tinytail import engine, toml, traces
+from tinytail.causes import is_full_buffer
 from tinytail.errors import ConfigError
 from tinytail.reproduction.lab import Lab, Unavailable
 from tinytail.reproduction.measures import Values, read_percentile
@@ -323,7 +324,8 @@ def episodes(lab: Lab, *, experiment: str, preemptible: str) -> Values:
         windows = lab.result(experiment, design).series.read_max_us
         values[name] = max(us for us in windows[len(windows) // 10 :] if us is not None) / 1000
     result = lab.result(experiment, "ttflash")
-    values["foreground_stalls"] = result.attribution.all_writes.ns.get("buffer_full", 0)
+    waits = result.attribution.all_writes.ns.items()
+    values["foreground_stalls"] = sum(ns for cause, ns in waits if is_full_buffer(cause))
     return values
 
 
