@@ -14,7 +14,6 @@ use tinytail_config::{ConfigError, Document, Fault, Faults, Place as FilePlace, 
 mod check;
 mod fit;
 mod start;
-pub(crate) use self::start::Start;
 pub(crate) use self::traits::pages_of_tables;
 mod traits;
 
@@ -314,6 +313,19 @@ design! {
 
 /// The trigger of a design whose GC never starts.
 const NEVER: &str = "never";
+
+/// What decides the state in which a design's drive starts.
+#[derive(Default)]
+pub(crate) struct Start {
+    /// Of a design without GC: the trigger of the design that it is the twin of.
+    pub(crate) twin: Option<GcTriggerPolicy>,
+    /// Pages that are live when the run begins, if its workload maps more than the starting state says; else 0.
+    pub(crate) live_pages: u64,
+    /// The erased space below which ageing collects. Known once the design is prepared.
+    pub(crate) level: Option<StartLevel>,
+    /// The erased space below which the design wants a GC, if it ever does. Known then too.
+    trigger: Option<StartLevel>,
+}
 
 /// Whether a section says which technique it chooses.
 fn chooses(values: &Table) -> bool {

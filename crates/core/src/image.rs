@@ -15,7 +15,6 @@ use crate::device::{Device, Geometry, StartingState};
 use crate::event::EventQueue;
 use crate::flash::Engine;
 use crate::ftl::above::WithFtl;
-use crate::ftl::ageing::victims_are_greedy;
 use crate::ids::{Lpn, NONE};
 use crate::raid::front::{Front, WithRaid};
 use serde::{Deserialize, Serialize};
@@ -288,7 +287,7 @@ where
     pub fn recipe(&self) -> Recipe {
         let device = &self.flash.device;
         let design = self.policies();
-        let greedy = victims_are_greedy(design);
+        let greedy = design.collects_greedily();
         let rows = design.rows.iter().filter(|row| !greedy && row.section == "victim");
         Recipe {
             layout: Layout { logical_pages: self.up.ftl.tables.logical_pages().into(), ..Layout::of(device, self.policies()) },

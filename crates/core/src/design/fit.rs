@@ -6,7 +6,6 @@
 
 use crate::design::Design;
 use crate::device::{AgeingMethod, Device};
-use crate::ftl::ageing::without_theory;
 use crate::policy::interface::Place;
 use crate::policy::thresholds::{Room, Threshold};
 use crate::policy::{GcGatePolicy, GcTriggerPolicy, PairingPolicy, SuspendPolicy};
@@ -103,7 +102,7 @@ impl Design {
 
     /// A steady state that no theory knows is written.
     fn fit_ageing(&self, device: &mut Device) -> Option<Adjustment> {
-        let section = without_theory(self).filter(|_| device.state.ageing == AgeingMethod::Statistical)?;
+        let section = self.without_theory().filter(|_| device.state.ageing == AgeingMethod::Statistical)?;
         device.state.ageing = AgeingMethod::Overwrite;
         Some(Adjustment {
             code: "starting_state".into(),

@@ -4,20 +4,7 @@ use crate::design::fit::pages_held;
 use crate::design::{Design, StartLevel};
 use crate::device::Device;
 use crate::ids::Lpn;
-use crate::policy::{GcTrigger, GcTriggerPolicy, Place};
-
-/// What decides the state in which a design's drive starts.
-#[derive(Default)]
-pub(crate) struct Start {
-    /// Of a design without GC: the trigger of the design that it is the twin of.
-    pub(crate) twin: Option<GcTriggerPolicy>,
-    /// Pages that are live when the run begins, if its workload maps more than the starting state says; else 0.
-    pub(crate) live_pages: u64,
-    /// The erased space below which ageing collects. Known once the design is prepared.
-    pub(crate) level: Option<StartLevel>,
-    /// The erased space below which the design wants a GC, if it ever does. Known then too.
-    pub(super) trigger: Option<StartLevel>,
-}
+use crate::policy::{GcTrigger, GcTriggerPolicy, Place, PlacePolicy, VictimPolicy};
 
 impl Design {
     /// Whether GC never starts, and no design is known of which this one is the twin.
@@ -28,6 +15,21 @@ impl Design {
     /// Makes the design start where the drive of another starts.
     pub fn start_as(&mut self, other: Self) {
         self.start.twin = other.start.twin.or(Some(other.gc_trigger));
+    }
+
+    /// Whether ageing collects the blocks with the fewest valid pages. The head of the chain decides; the others choose among blocks
+    /// that are equal to it.
+    pub(crate) fn collects_greedily(&self) -> bool {
+        matches!(self.victim.as_slice(), [VictimPolicy::Greedy(_) | VictimPolicy::QueueMatch(_), ..])
+    }
+
+    /// What of the design has no theory of its steady state, as a section, if anything has: then a drive is aged by writing.
+    pub(crate) fn without_theory(&self) -> Option<&'static str> {
+        let known = match self.victim.as_slice() {
+            [VictimPolicy::DChoices(_) | VictimPolicy::Fifo(_), ..] | [VictimPolicy::LeastWorn(_)] => true,
+            _ => self.collects_greedily(),
+        };
+        if matches!(self.place, PlacePolicy::Custom(_)) { Some("place") } else { (!known).then_some("victim") }
     }
 
     /// The trigger at which ageing holds a drive.

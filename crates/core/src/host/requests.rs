@@ -175,7 +175,10 @@ where
         let command = self.up.up.up.host.requests[request as usize].command;
         let last_lpn = ((command.sector + u64::from(command.sectors) - 1) >> self.up.up.up.host.sector_shift) as Lpn;
         self.up.up.raid.buffer.wait(WaitingWrite { request, next_lpn, last_lpn, since: self.flash.now });
-        self.make_room();
+        // Stripes leave for the first write alone: the more wait, the more of them fill.
+        if self.up.up.raid.rain.is_none() || self.up.up.raid.buffer.waiting().len() == 1 {
+            self.make_room();
+        }
     }
 
     /// Sends pages to the flash until as many are on their way as wait for room: the foreground flush. Those that wait for
@@ -183,7 +186,7 @@ where
     fn make_room(&mut self) {
         let mut held_up = self.pages_without_partners();
         if self.up.up.raid.rain.is_some() {
-            self.flush_stripes(self.up.up.raid.buffer.pages_waiting() + held_up);
+            self.flush_stripes(self.up.up.raid.buffer.waiting()[0].pages() + held_up);
             held_up = self.pages_without_partners();
         } else {
             while let Some(entry) = self.up.up.raid.buffer.next_foreground_flush(held_up) {

@@ -41,7 +41,7 @@ pub(crate) struct WaitingWrite {
 }
 
 impl WaitingWrite {
-    fn pages(&self) -> u32 {
+    pub fn pages(&self) -> u32 {
         self.last_lpn - self.next_lpn + 1
     }
 }
@@ -155,6 +155,7 @@ impl WriteBuffer {
     }
 
     /// The pages that wait for space.
+    #[cfg(test)]
     pub fn pages_waiting(&self) -> u32 {
         self.pages_waiting
     }

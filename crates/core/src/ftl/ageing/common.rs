@@ -4,7 +4,7 @@ use crate::design::{Design, StartLevel};
 use crate::device::Geometry;
 use crate::ftl::Tables;
 use crate::ids::{Lpn, PlaneIx};
-use crate::policy::{PlacePolicy, VictimPolicy};
+use crate::policy::PlacePolicy;
 use crate::raid::stripes::Stripes;
 use crate::units::Divisor;
 use rand_core::Rng;
@@ -273,12 +273,6 @@ impl Layout {
 /// The erased space below which ageing collects.
 pub(super) fn level_at_start(design: &Design) -> StartLevel {
     design.start.level.expect("a drive's design is prepared")
-}
-
-/// Whether ageing collects the blocks with the fewest valid pages. The head of the chain decides; the others choose among blocks
-/// that are equal to it.
-pub(crate) fn victims_are_greedy(design: &Design) -> bool {
-    matches!(design.victim.as_slice(), [VictimPolicy::Greedy(_) | VictimPolicy::QueueMatch(_), ..])
 }
 
 impl Tables {

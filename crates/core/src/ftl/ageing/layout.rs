@@ -11,13 +11,13 @@ use crate::design::{Design, StartLevel};
 use crate::event::EventQueue;
 use crate::flash::Engine;
 use crate::ftl::above::WithFtl;
-use crate::ftl::ageing::common::{Aged, Layout, LivePages, bounded, level_at_start, victims_are_greedy};
+use crate::ftl::ageing::common::{Aged, Layout, LivePages, bounded, level_at_start};
 use crate::ftl::ageing::mean_field::{Levels, fifo_survival};
 use crate::ftl::ageing::writing::Progress;
 use crate::ftl::{NOT_A_VICTIM, Tables};
 use crate::ids::{BlockIx, Lpn, NONE, PlaneIx};
 use crate::mem::prefetch;
-use crate::policy::{PlacePolicy, VictimPolicy};
+use crate::policy::VictimPolicy;
 use crate::raid::front::{Front, WithRaid};
 use rand_core::{Rng, SeedableRng};
 use rand_pcg::Pcg64Mcg;
@@ -69,20 +69,12 @@ fn theory(design: &Design) -> Option<Theory> {
     // The head of the chain decides; the others choose among blocks that are equal to it. Equally worn blocks are too many
     // for that.
     match design.victim.as_slice() {
-        _ if victims_are_greedy(design) => Some(Theory::Greedy),
+        _ if design.collects_greedily() => Some(Theory::Greedy),
         [VictimPolicy::DChoices(policy), ..] => Some(Theory::DChoices(policy.d())),
         [VictimPolicy::Fifo(_), ..] => Some(Theory::Fifo),
         [VictimPolicy::LeastWorn(_)] => Some(Theory::LeastWorn),
         _ => None,
     }
-}
-
-/// What of a design has no theory of its steady state, as a section, if anything has: then the drive is written.
-pub(crate) fn without_theory(design: &Design) -> Option<&'static str> {
-    if matches!(design.place, PlacePolicy::Custom(_)) {
-        return Some("place");
-    }
-    theory(design).is_none().then_some("victim")
 }
 
 impl<Q: EventQueue, U> Engine<Q, WithFtl<WithRaid<U>>>

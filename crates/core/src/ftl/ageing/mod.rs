@@ -25,9 +25,7 @@ mod superpage;
 mod tests;
 mod writing;
 
-pub(crate) use common::victims_are_greedy;
 pub use common::{Aged, OneByOne, Workers};
-pub(crate) use layout::without_theory;
 
 impl<Q: EventQueue, U> Engine<Q, WithFtl<WithRaid<U>>>
 where
@@ -57,7 +55,7 @@ where
         self.seed(seed);
         // Nobody reads while a drive ages, so the oracle is given the outcome alone.
         let oracle = self.up.oracle.take();
-        let mut aged = if device.state.ageing == AgeingMethod::Statistical && without_theory(self.policies()).is_none() {
+        let mut aged = if device.state.ageing == AgeingMethod::Statistical && self.policies().without_theory().is_none() {
             self.lay_out(live, seed, &progress)
         } else {
             let planewise = Planewise::new(self);

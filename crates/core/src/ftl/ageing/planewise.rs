@@ -13,7 +13,7 @@ use crate::device::{Device, Geometry};
 use crate::event::EventQueue;
 use crate::flash::Engine;
 use crate::ftl::above::WithFtl;
-use crate::ftl::ageing::common::{Layout, Workers, level_at_start, victims_are_greedy};
+use crate::ftl::ageing::common::{Layout, Workers, level_at_start};
 use crate::ftl::ageing::writing::{Aim, RecentVictims, Sum};
 use crate::ftl::{Claimant, NOT_A_VICTIM, Tables};
 use crate::ids::{BlockIx, Lpn, NONE, PlaneIx, Ppn};
@@ -61,7 +61,7 @@ struct OnePlane {
 /// Whether planes are independent of each other, and nobody can see that logical pages are numbered otherwise. Sequence
 /// numbers tell the order of writes in different planes, and a design's own victims may depend on anything.
 fn applies(design: &Design, device: &Device) -> Option<Layout> {
-    if !victims_are_greedy(design) || design.gc.page_sequence { None } else { Layout::of(&design.place, device.geometry.planes()) }
+    if !design.collects_greedily() || design.gc.page_sequence { None } else { Layout::of(&design.place, device.geometry.planes()) }
 }
 
 impl Planewise {

@@ -6,7 +6,7 @@ use crate::device::AgeingMethod;
 use crate::event::EventQueue;
 use crate::flash::Engine;
 use crate::ftl::above::WithFtl;
-use crate::ftl::ageing::common::{Aged, LivePages, Workers, level_at_start, victims_are_greedy};
+use crate::ftl::ageing::common::{Aged, LivePages, Workers, level_at_start};
 use crate::ftl::ageing::planewise::Planewise;
 use crate::ftl::ageing::steady;
 use crate::ftl::{Claimant, Tables};
@@ -164,10 +164,19 @@ where
     #[inline]
     fn ageing_plane(&mut self, lpn: Lpn) -> PlaneIx {
         let planes = self.flash.device.geometry.planes();
+        let spreads = self.spreads_pages();
         match &mut self.up.ftl.late_bound {
-            Some(late_bound) => late_bound.any_plane(planes),
-            None => self.ask(|policies, view| policies.place.plane(view, lpn)),
+            Some(late_bound) if spreads => late_bound.any_plane(planes),
+            _ => self.ask(|policies, view| policies.place.plane(view, lpn)),
         }
+    }
+
+    /// Whether pages go to any plane of the drive while it ages, those that GC moves too: where GC counts erased blocks, how full
+    /// the open ones are is the moment of a plane's cycle, and planes in turns would all be at one. A share of erased pages that
+    /// is given holds each plane for itself.
+    #[inline]
+    fn spreads_pages(&self) -> bool {
+        self.flash.traits.late_bound && self.flash.traits.gc_across && matches!(level_at_start(self.policies()), StartLevel::PlaneBlocks(_))
     }
 
     /// Writes a page in the tables, and collects a block where its plane or die has too little erased.
@@ -181,7 +190,7 @@ where
             self.collect_die_for_ageing(plane, tally);
         } else if self.up.ftl.tables.is_short_of(tally.level, plane) {
             self.collect_for_ageing(plane, tally);
-            if self.flash.traits.late_bound && self.flash.traits.gc_across {
+            if self.spreads_pages() {
                 self.collect_others_for_ageing(tally);
             }
         }
@@ -202,15 +211,14 @@ where
 
     /// The block that ageing collects next in a plane; none if nothing is stale.
     pub(super) fn victim_for_ageing(&mut self, plane: PlaneIx) -> Option<BlockIx> {
-        if victims_are_greedy(self.policies()) { self.up.ftl.tables.greedy_victim(plane) } else { self.choose_victim(plane) }
+        if self.policies().collects_greedily() { self.up.ftl.tables.greedy_victim(plane) } else { self.choose_victim(plane) }
     }
 
     fn collect_for_ageing(&mut self, plane: PlaneIx, tally: &mut Tally) {
         // If nothing is stale yet, only the reserve bounds the plane.
         let Some(victim) = self.victim_for_ageing(plane) else { return };
         tally.victim(plane, self.up.ftl.tables.valid_pages(victim));
-        let spreads = self.flash.traits.late_bound && self.flash.traits.gc_across;
-        tally.sum.moved += u64::from(if spreads { self.collect_spread(victim) } else { self.collect_functionally(victim) });
+        tally.sum.moved += u64::from(if self.spreads_pages() { self.collect_spread(victim) } else { self.collect_functionally(victim) });
         tally.sum.erases += 1;
     }
 
@@ -224,7 +232,7 @@ where
             let from = victim * pages + offset;
             let lpn = self.up.ftl.tables.owner(from);
             let wanted = match self.flash.traits {
-                Traits { late_bound: true, .. } => self.ageing_plane(lpn),
+                Traits { late_bound: true, .. } if self.spreads_pages() => self.ageing_plane(lpn),
                 Traits { gc_across: true, .. } => self.ask(|policies, view| policies.place.gc_plane(view, plane)),
                 _ => plane,
             };
