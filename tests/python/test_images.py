@@ -28,7 +28,7 @@ def test_a_comparison_from_an_image_is_the_one_that_ages_by_itself(
     documents = []
     for start in (("--image", path), state):
         out = tmp_path / "out.json"
-        designs = ("base", "base+no-gc", "base+cost-benefit-victim")
+        designs = ("base", "base+no-gc", "base+plane-blocking")
         words = ("compare", *designs, *DRIVE, *RUN, "--seed", "5", *start, "--json", str(out))
         outcome = command(*words)
         assert outcome.code == 0, outcome.err

@@ -105,10 +105,10 @@ impl Design {
     fn check_trigger_holds(&mut self, device: &Device, faults: &mut Faults) {
         let Some((key, level)) = self.users_threshold().zip(self.start_trigger().starts_below()) else { return };
         let (room, wanted) = (self.room(device), level.pages(device.geometry.pages_per_block));
-        if room.holds(wanted) {
+        let most = room.spare.saturating_sub(1);
+        if wanted <= most {
             return;
         }
-        let most = room.spare.saturating_sub(room.block);
         let bound = match level {
             StartLevel::PlaneBlocks(_) => format!("{} blocks of each plane", most / room.block),
             _ if key.ends_with("blocks") => format!("{} blocks", most / room.block),

@@ -304,7 +304,11 @@ def groups_per_position(lab: Lab) -> Values:
 # Every plane starts 15 % of its pages short of its soft threshold, so that some plane of the group
 # is always in GC once each has been programmed, although nobody writes any more.
 DUE = {"gc_trigger": {"policy": "watermark", "soft_free_percent": 45.0, "hard_free_percent": 10.0}}
-DUE_GEOMETRY = {"geometry.chips_per_channel": 1, "geometry.blocks_per_plane": 128}
+DUE_GEOMETRY = {
+    "geometry.chips_per_channel": 1,
+    "geometry.blocks_per_plane": 128,
+    "state.free_percent": 30.0,
+}
 DUE_RAM = {"ram.buffer_kib": 64, "ram.flush_above_percent": 1}
 # The stripe that is written has left the RAM by then.
 READS_FROM_NS = 20 * MS
