@@ -21,6 +21,7 @@ FindingCode = Literal[
     "queue_full",
     "closed_loop",
     "trace_fitted",
+    "coarse_times",
     "no_host_programs",
     "partial_pages",
     "few_gcs",

@@ -52,7 +52,8 @@ def trace_view(info: Info, console: Console) -> Text:
     gaps = _gaps(info, other_width, unicode)
     hottest = _hottest(info, sizes_width, unicode)
     devices = _devices(info, other_width)
-    lines = _paragraphs([_sentence(info), _load(info), _how_read(info)], width)
+    findings = [f"Finding: {finding['message']}." for finding in info["findings"]]
+    lines = _paragraphs([_sentence(info), _load(info), *findings, _how_read(info)], width)
     for left, right in ((sizes, gaps), (hottest, devices)):
         shown = _beside(left, right, sizes_width) if wide else [*left, *right]
         lines += ["", *shown] if shown else []

@@ -247,6 +247,7 @@ def trace_info(**changes: Any) -> dict[str, Any]:
         "overwrite_percent": 0.9,
         "sequential_percent": 84.7,
         "bursts": None,
+        "findings": [],
     }
     return document | changes
 

@@ -226,6 +226,25 @@ def test_a_header_line_that_contradicts_the_format_is_asked_about(command: RunCo
     assert "takes for granted: 0 in `rw` is a read and `tenant` is its device." in open_words
 
 
+def test_coarse_times_are_a_finding(command: RunCommand) -> None:
+    rows = [f"{n // 20},{n * 7919 % 1000 * 8},8,{n % 2},7" for n in range(400)]
+    Path("coarse.csv").write_text("\n".join(rows))
+    info = tinytail.trace_info("coarse.csv")
+    assert [finding["code"] for finding in info["findings"]] == ["coarse_times"]
+    assert info["findings"][0]["figures"] == {"at_once_percent": 100.0, "resolution_s": 1.0}
+    said = "times have a resolution of 1 s, and all of the requests share theirs with others"
+    assert f"Finding: {said}" in " ".join(command("trace", "info", "coarse.csv").out.split())
+    comparison = tinytail.compare(["base"], device="ttflash-small", workload="coarse.csv")
+    found = [each for each in comparison.result("base").findings if each.code == "coarse_times"]
+    assert [each.figures for each in found] == [{"at_once_percent": 100.0, "resolution_s": 1.0}]
+    # In closed loop nothing arrives at these times. Half of the requests are not most of them.
+    assert not tinytail.trace_info("coarse.csv", queue_depth=4)["findings"]
+    times = sorted(n if n % 4 else n + 1 for n in range(400))
+    rows = [f"{at},{n * 8},8,0,7" for n, at in enumerate(times)]
+    Path("fine.csv").write_text("\n".join(rows))
+    assert not tinytail.trace_info("fine.csv")["findings"]
+
+
 def test_a_large_text_takes_no_memory() -> None:
     lines = "".join(f"{n} 0 {n * 7919 % 1000000 * 8} 8 {n % 2}\n" for n in range(100_000))
     peaks = []

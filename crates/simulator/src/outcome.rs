@@ -479,6 +479,7 @@ pub(crate) fn outcome<M: Measures>(
         partial: figures.partial,
         requests_expected: figures.requests_expected,
         fitted: &figures.fitted,
+        coarse_times: &workload.coarse_times(),
         start: figures.start,
         span: metrics.span(),
         throughput,

@@ -182,8 +182,8 @@ fn a_design_that_does_not_fit_the_device_is_refused_with_file_line_and_key() {
         ("[gc_lock]\npolicy = \"preemptible\"\n", "overlay.toml:3: [gc_lock] `scope` is missing"),
         ("[victim]\nchain = []\n", "overlay.toml:4: [victim] `chain` is empty"),
         (
-            "[gc_trigger]\nsoft_free_percent = 57\n",
-            "overlay.toml:4: [gc_trigger] `soft_free_percent` starts GC below 2335 erased pages of each plane",
+            "[gc_trigger]\nsoft_free_percent = 61\n",
+            "overlay.toml:4: [gc_trigger] `soft_free_percent` starts GC below 2499 erased pages of each plane",
         ),
     ] {
         let message = refusal(text);

@@ -14,7 +14,7 @@ use crate::locality::{Locality, LocalitySummary};
 use crate::rate::arrivals_per_second;
 use crate::source::{Arrival, Source};
 use crate::trace::units::{AddressUnit, OpCodes, TimeUnit};
-use crate::trace::{Columns, Compression};
+use crate::trace::{CoarseTimes, Columns, Compression};
 use crate::transform::BurstSummary;
 
 /// The page of which footprints are counted, whatever the drive's page is.
@@ -67,6 +67,25 @@ pub struct TraceInfo {
     pub characteristics: CharacteristicsSummary,
     /// Its bursts, where a transform makes them.
     pub bursts: Option<BurstSummary>,
+    /// What makes it mean less than it seems to.
+    pub findings: Vec<TraceFinding>,
+}
+
+/// Something that makes a trace mean less than it seems to, as results have it.
+#[derive(Clone, Debug, Serialize)]
+pub struct TraceFinding {
+    /// What sort of thing it is, for programs.
+    pub code: &'static str,
+    /// The same in words.
+    pub message: String,
+    /// The numbers that it rests on.
+    pub figures: BTreeMap<&'static str, f64>,
+}
+
+impl From<CoarseTimes> for TraceFinding {
+    fn from(coarse: CoarseTimes) -> Self {
+        Self { code: "coarse_times", figures: coarse.figures(), message: coarse.message }
+    }
 }
 
 /// One device of a trace.

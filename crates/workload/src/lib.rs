@@ -35,7 +35,7 @@ mod trace_file;
 mod transform;
 mod workload;
 
-pub use characteristics::{Characteristics, CharacteristicsSummary, DeviceInfo, GapClass, KindSummary, SizeClass, TraceInfo};
+pub use characteristics::{Characteristics, CharacteristicsSummary, DeviceInfo, GapClass, KindSummary, SizeClass, TraceFinding, TraceInfo};
 pub use claims::CheckedClaim;
 pub use error::{Column, Position, WorkloadError};
 pub use file::SECTIONS;
@@ -46,7 +46,7 @@ pub use reading::{Reading, Seen, Watch};
 pub use source::{Arrival, Fitted, Note, Reached, Source, SourceContext};
 pub use streams::{Pacing, Pulses, Stream, Streams, Timing};
 pub use trace::units::{AddressUnit, DeviceName, Event, OpCodes, TimeUnit};
-pub use trace::{Columns, Trace, TraceOptions};
+pub use trace::{CoarseTimes, Columns, Trace, TraceOptions};
 pub use trace_file::{Converted, Recorded, TraceFile};
 pub use transform::{BurstGap, BurstSummary, Fit, MeanGap, Transform};
 pub use workload::{Description, InputKind, Listing, TRACES_VARIABLE, Workload, check_file, describe, describe_with, list, workload_file};

@@ -23,7 +23,7 @@ use crate::streams::{Pacing, Stream, Streams};
 use crate::synthetic::profile::Profile;
 use crate::synthetic::{Start, Synthetic};
 use crate::text;
-use crate::trace::{Origin, Trace, TraceOptions};
+use crate::trace::{CoarseTimes, Origin, Trace, TraceOptions};
 use crate::transform::{Base, Merged, Tenant, Transform, Transformed};
 
 /// The environment variable that names the folder with the traces of named workloads.
@@ -646,6 +646,17 @@ impl Workload {
             Requests::Trace(trace) => trace.check_unchanged(),
             Requests::Transformed { transformed, .. } => transformed.base().check_unchanged(),
             _ => Ok(()),
+        }
+    }
+
+    /// What is to be said of the recorded times of its traces, where requests arrive at them and they are coarse.
+    #[must_use]
+    pub fn coarse_times(&self) -> Vec<CoarseTimes> {
+        match &self.requests {
+            _ if self.pacing != Pacing::Open => Vec::new(),
+            Requests::Trace(trace) => trace.coarse_times().into_iter().collect(),
+            Requests::Transformed { transformed, .. } => transformed.base().coarse_times(),
+            _ => Vec::new(),
         }
     }
 

@@ -95,6 +95,10 @@ fn recorded_traces_are_as_their_readme_says() {
         assert_eq!(info.format, recorded.format, "{name}");
         let found = info.characteristics;
         assert_eq!(found.requests, recorded.requests, "{name}");
+        // Only Tencent's times are whole seconds, or so coarse at all.
+        let is_coarse = name.starts_with("tencent.") || name.starts_with("cloud_storage");
+        let resolutions: Vec<f64> = info.findings.iter().map(|finding| finding.figures["resolution_s"]).collect();
+        assert_eq!(resolutions, if is_coarse { vec![1.0] } else { vec![] }, "{name}");
         for (what, found, said) in [
             ("writes", found.write_percent, recorded.write_percent),
             ("seconds", found.duration_s, recorded.duration_s),

@@ -105,7 +105,9 @@ impl Design {
     fn check_trigger_holds(&mut self, device: &Device, faults: &mut Faults) {
         let Some((key, level)) = self.users_threshold().zip(self.start_trigger().starts_below()) else { return };
         let (room, wanted) = (self.room(device), level.pages(device.geometry.pages_per_block));
-        let most = room.spare.saturating_sub(1);
+        // Erased pages of the reserve and of open blocks count as well, and a block must have a stale page to free.
+        let kept = (self.gc.reserve_blocks + self.gc.write_points) * room.block;
+        let most = (room.spare + kept).saturating_sub(1);
         if wanted <= most {
             return;
         }
@@ -115,8 +117,9 @@ impl Design {
             _ => format!("{} percent", (room.percent(most) * 100.0).floor() / 100.0),
         };
         let found = format!(
-            "starts GC below {wanted} erased pages of each plane, and beside live data, parity, GC's reserve and open blocks the drive has {}:              at most {bound}, so that a block has stale pages to free",
-            room.spare
+            "starts GC below {wanted} erased pages of each plane, and beside live data and parity the drive has {}: at most {bound}, so that a \
+             block has stale pages to free",
+            most + 1
         );
         faults.push(Fault::new("gc_trigger", key, found).with("state", "live_percent"));
     }

@@ -10,7 +10,7 @@ use tinytail_core::counters::Counters;
 use tinytail_core::units::{Ns, SECOND, SECTOR_BYTES};
 use tinytail_metrics::series::SeriesSummary;
 use tinytail_metrics::{LatencySummary, Span};
-use tinytail_workload::{Fitted, Pacing};
+use tinytail_workload::{CoarseTimes, Fitted, Pacing};
 
 /// Something that makes a result mean less than it seems to.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
@@ -58,6 +58,9 @@ pub enum FindingCode {
     /// More than 1 % of the reads or of the writes reached beyond the drive, or the region, that `--fit` folded or clipped them
     /// to; one for each tenant. Figures: `reads`, `reads_beyond`, `writes`, `writes_beyond`.
     TraceFitted,
+    /// The times of the trace are whole multiples of 10 us or more, and more than half of its requests have theirs in common with
+    /// others; one for each such tenant. Figures: `resolution_s`, unless all have one time, and `at_once_percent`.
+    CoarseTimes,
     /// The host wrote and nothing was programmed for it: its writes merged in RAM or are there still. Figures: `writes`,
     /// `merged_writes`, `gc_pages`.
     NoHostPrograms,
@@ -92,6 +95,8 @@ pub(super) struct Run<'a> {
     pub requests_expected: Option<u64>,
     /// Requests that were folded or clipped, where they are many.
     pub fitted: &'a [Fitted],
+    /// Times of traces that are coarse.
+    pub coarse_times: &'a [CoarseTimes],
     /// When the measured part began.
     pub start: Ns,
     pub span: Span,
@@ -135,7 +140,12 @@ const PARTIAL_SHARE: f64 = 0.1;
 /// The findings of a run, in the order of their rank.
 pub(super) fn findings(run: &Run<'_>) -> Vec<Finding> {
     let one_each = [partial, drifted, no_gc, start_off_trigger, saturated, queue_full, unflushed, partial_pages, few_gcs, few_samples];
-    let mut found: Vec<_> = one_each.iter().filter_map(|find| find(run)).chain(run.fitted.iter().map(trace_fitted)).collect();
+    let mut found: Vec<_> = one_each
+        .iter()
+        .filter_map(|find| find(run))
+        .chain(run.fitted.iter().map(trace_fitted))
+        .chain(run.coarse_times.iter().map(coarse_times))
+        .collect();
     found.sort_by_key(|finding| finding.code);
     found
 }
@@ -201,6 +211,10 @@ fn trace_fitted(fitted: &Fitted) -> Finding {
     let figures =
         [("reads", reads.requests), ("reads_beyond", reads.beyond), ("writes", writes.requests), ("writes_beyond", writes.beyond)];
     finding(FindingCode::TraceFitted, fitted.message.clone(), figures.map(|(name, count)| (name, count as f64)))
+}
+
+fn coarse_times(coarse: &CoarseTimes) -> Finding {
+    Finding { code: FindingCode::CoarseTimes, message: coarse.message.clone(), figures: coarse.figures() }
 }
 
 /// The host wrote, and none of it reached the flash.
@@ -399,6 +413,7 @@ mod tests {
             partial: false,
             requests_expected: None,
             fitted: &[],
+            coarse_times: &[],
             start: 0,
             span: tinytail_metrics::Metrics::default().span(),
             throughput: Throughput::default(),

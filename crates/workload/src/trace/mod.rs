@@ -24,6 +24,7 @@ mod flashnet;
 mod format;
 mod header;
 pub(crate) mod input;
+mod instants;
 mod msr;
 mod opening;
 mod proposal;
@@ -45,7 +46,7 @@ use serde::{Deserialize, Serialize};
 use tinytail_core::host::Command;
 use tinytail_core::units::{SECTOR_BYTES, TIME_MAX};
 
-use crate::characteristics::{CharacteristicsSummary, DeviceInfo, TraceInfo, measure};
+use crate::characteristics::{CharacteristicsSummary, DeviceInfo, TraceFinding, TraceInfo, measure};
 use crate::error::WorkloadError;
 use crate::measured::{Measured, MeasuredLatencies};
 use crate::reading::{Reading, TraceContent};
@@ -56,6 +57,8 @@ pub use columns::Columns;
 pub use container::Compression;
 pub use fields::Fault;
 pub use format::{Format, Layout, Op, Order, Parsed, Parser, Reader, Record, Settings, Time};
+pub use instants::CoarseTimes;
+use instants::Instants;
 use records::{Disorder, Ordered, Records, Request, TimeLimits};
 use units::{AddressUnit, DeviceName, Event, OpCodes, TimeUnit};
 
@@ -167,6 +170,8 @@ struct Scan {
     requests: u64,
     duration_ns: u64,
     devices: BTreeMap<u32, DeviceScan>,
+    /// The times of all devices.
+    instants: Instants,
     disorder: Disorder,
     /// What makes the latencies mean less.
     caveat: Option<String>,
@@ -179,6 +184,7 @@ struct DeviceScan {
     end_sector: u64,
     first_ns: i128,
     last_ns: i128,
+    instants: Instants,
     /// Where the device starts on the drive.
     offset_sectors: u64,
 }
@@ -240,6 +246,7 @@ impl Trace {
         // Most requests are to the device of the one before.
         let mut slot = 0;
         let mut bits = 0;
+        let mut instants = Instants::default();
         while let Some(request) = records.next()? {
             let record = request.record;
             if devices.get(slot).is_none_or(|(number, _)| *number != record.device) {
@@ -254,8 +261,10 @@ impl Trace {
                     devices.push((record.device, DeviceScan { first_ns, last_ns, ..DeviceScan::default() }));
                 }
             }
+            instants.add(record.time_ns);
             let device = &mut devices[slot].1;
             device.requests += 1;
+            device.instants.add(record.time_ns);
             device.end_sector = device.end_sector.max(record.sector + u64::from(record.sectors));
             device.first_ns = device.first_ns.min(record.time_ns);
             device.last_ns = device.last_ns.max(record.time_ns);
@@ -266,6 +275,7 @@ impl Trace {
         }
         self.scan.disorder = records.disorder;
         self.scan.caveat = records.caveat();
+        self.scan.instants = instants;
         self.scan.devices = devices.into_iter().collect();
         self.note_what_was_read(&records, bits)
     }
@@ -307,6 +317,7 @@ impl Trace {
             let number = *number;
             self.device = Some(number);
             self.scan.devices.retain(|device, _| *device == number);
+            self.scan.instants = self.scan.devices[&number].instants.clone();
             self.notes.push(format!("only the requests to device {chosen}, one of {found}"));
         } else if found > 1 {
             let mut offset_sectors = 0_u64;
@@ -399,6 +410,12 @@ impl Trace {
     #[must_use]
     pub fn duration_ns(&self) -> u64 {
         self.scan.duration_ns
+    }
+
+    /// What is to be said of the recorded times, where requests arrive at them and they are coarse.
+    pub(crate) fn coarse_times(&self) -> Option<CoarseTimes> {
+        let is_paced = self.settings.time_unit.is_some() && self.queue_depth.is_none();
+        self.scan.instants.coarse().filter(|_| is_paced)
     }
 
     /// How many requests are always outstanding in closed loop, if that is how the trace is played.
@@ -503,6 +520,7 @@ impl Trace {
             notes,
             characteristics,
             bursts,
+            findings: self.coarse_times().into_iter().map(TraceFinding::from).collect(),
         }
     }
 }

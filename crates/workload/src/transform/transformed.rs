@@ -15,7 +15,7 @@ use crate::measured::Measured;
 use crate::source::{Arrival, Note, Source};
 use crate::synthetic::profile::Profile;
 use crate::text;
-use crate::trace::Trace;
+use crate::trace::{CoarseTimes, Trace};
 
 /// Tenants are laid one after another at multiples of 1 MiB.
 const TENANT_ALIGN_SECTORS: u64 = (1 << 20) / SECTOR_BYTES as u64;
@@ -49,6 +49,21 @@ impl Base {
             Self::Trace(trace) => trace.check_unchanged(),
             Self::Profile(_) => Ok(()),
             Self::Tenants(tenants) => tenants.iter().try_for_each(|tenant| tenant.trace.check_unchanged()),
+        }
+    }
+
+    /// What is to be said of recorded times that are coarse.
+    pub(crate) fn coarse_times(&self) -> Vec<CoarseTimes> {
+        match self {
+            Self::Trace(trace) => trace.coarse_times().into_iter().collect(),
+            Self::Profile(_) => Vec::new(),
+            Self::Tenants(tenants) => {
+                let named = |tenant: &Tenant| {
+                    let coarse = tenant.trace.coarse_times()?;
+                    Some(CoarseTimes { message: format!("{}: {}", tenant.name, coarse.message), ..coarse })
+                };
+                tenants.iter().filter_map(named).collect()
+            }
         }
     }
 }
