@@ -277,7 +277,7 @@ class FakeNative:
         ]
         derived = [{"key": "physical_bytes", "value": 1024}, {"key": "logical_pages", "value": 200}]
         document = {"name": name, "summary": f"the {what} {name}", "rows": rows}
-        return json.dumps(document | {"derived": derived})
+        return json.dumps({"defaults": {"design": "base"}} | document | {"derived": derived})
 
     def devices(self) -> str:
         return json.dumps([{"name": "ttflash-256g", "summary": "the drive of a paper"}])
@@ -294,7 +294,7 @@ class FakeNative:
         for row in description["rows"]:
             document.setdefault(row["section"], {})[row["key"]] = row["value"]
         derived = {row["key"]: row["value"] for row in description.get("derived", [])}
-        return json.dumps(document | {"derived": derived})
+        return json.dumps({"defaults": {"design": "base"}} | document | {"derived": derived})
 
     def fits(self, spec_json: str) -> str:
         spec = json.loads(spec_json)

@@ -66,7 +66,7 @@ const fn hpdc(design: &'static str) -> Case {
 }
 
 /// Every design and overlay that comes with the program, on a small drive of its paper.
-pub const CASES: [Case; 60] = [
+pub const CASES: [Case; 62] = [
     ttflash("base"),
     ttflash("base+no-gc"),
     ttflash("base+ideal-gc"),
@@ -119,6 +119,8 @@ pub const CASES: [Case; 60] = [
     harey("sgc+write-points-32"),
     harey("rate-match-auto"),
     harey("dynamic-ftl+write-points-8"),
+    modern("firmware"),
+    modern("base+suspend-programs"),
     hpdc("hpdc-baseline"),
     hpdc("gc-par-basic"),
     hpdc("gc-par"),

@@ -1,7 +1,7 @@
 //! The devices that come with tinytail: their papers' numbers, and the drive against what follows from their data.
 
 use tinytail_core::design::Design;
-use tinytail_core::device::{Bandwidth, Derived, Device};
+use tinytail_core::device::{AgeingMethod, Bandwidth, Derived, Device};
 use tinytail_core::drive::Drive;
 use tinytail_core::host::{Command, CommandKind};
 use tinytail_core::observe::{Completion, NullObserver};
@@ -208,6 +208,7 @@ fn runs_to_its_end(device: &str, design: &str, ageing: &str) -> u64 {
 fn with_few_blocks(mut device: Device) -> Device {
     device.geometry.blocks_per_plane = 8;
     device.set_logical_pages(device.geometry.physical_pages() / 2);
+    device.state.ageing = AgeingMethod::Overwrite;
     (device.state.live_percent, device.state.free_percent, device.state.overwrite_percent) = (40, Some(10.0), 0);
     device
 }
