@@ -110,7 +110,9 @@ fn layouts_read_what_the_formats_read() {
             assert_eq!(Record { device: 0, ..found }, Record { device: 0, latency_ns: None, ..expected }, "{line}");
             compared += 1;
         }
-        assert!(compared > 0 && layout.names.len() > 4, "{}", format.name);
+        // Where a request is two lines, its latency is known at the second, and one line is no request.
+        assert!(compared > 0 || (format.latency)(&settings(format)).is_some(), "{}", format.name);
+        assert!(layout.names.len() > 3, "{}", format.name);
     }
 }
 
