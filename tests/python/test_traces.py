@@ -226,6 +226,23 @@ def test_a_header_line_that_contradicts_the_format_is_asked_about(command: RunCo
     assert "takes for granted: 0 in `rw` is a read and `tenant` is its device." in open_words
 
 
+def test_latencies_in_a_column_of_ones_own_are_shown(command: RunCommand) -> None:
+    # Seconds are what the format has that these lines fit.
+    header = "time_us,latency_us,op,lun,offset_bytes,size_bytes"
+    rows = [f"{n * 100},{90 + n % 3},{'RW'[n % 2]},0,{n * 4096},4096" for n in range(300)]
+    Path("own.csv").write_text("\n".join([header, *rows]))
+    refused = command("trace", "info", "own.csv")
+    assert (refused.code, "`latency_us`, is in us, and Response" in refused.err) == (2, True)
+    columns = "time:us,latency:us,op,device,lba:bytes,len:bytes"
+    assert f"it can be read with --columns {columns}.\n" in refused.err
+    comparison = tinytail.compare(
+        ["base"], device="ttflash-small", workload="own.csv", columns=columns
+    )
+    measured = comparison.result("base").measured
+    assert measured is not None
+    assert (measured.read.count, measured.read.max_us) == (150, 92.0)
+
+
 def test_coarse_times_are_a_finding(command: RunCommand) -> None:
     rows = [f"{n // 20},{n * 7919 % 1000 * 8},8,{n % 2},7" for n in range(400)]
     Path("coarse.csv").write_text("\n".join(rows))

@@ -2,7 +2,7 @@
 
 use proptest::prelude::*;
 use proptest::sample::select;
-use tinytail_workload::{Arrival, Trace, TraceOptions};
+use tinytail_workload::{Trace, TraceOptions};
 
 use crate::support::{Folder, cases, message, microseconds, options, play};
 
@@ -26,7 +26,7 @@ fn proposed(message: &str) -> Option<String> {
 
 /// The names of the columns of each format as its publisher has them and as others write them, over a line of it.
 #[rustfmt::skip]
-const AGREEING: [(&str, &str, &[&str]); 9] = [
+const AGREEING: [(&str, &str, &[&str]); 10] = [
     ("msr", "128166391024154329,prxy,0,Write,4096,1024,1514", &[
         "Timestamp,Hostname,DiskNumber,Type,Offset,Size,ResponseTime",
         "timestamp,hostname,disk_number,type,offset,size,response_time",
@@ -44,7 +44,7 @@ const AGREEING: [(&str, &str, &[&str]); 9] = [
         "Timestamp,Offset,Size,IOType,VolumeID", "timestamp,offset,size,io_type,volume_id", "time_s,sector,sectors,is_write,volume",
     ]),
     ("systor", "10.000001000,0.1,W,0,4096,4096", &[
-        "Timestamp,Response,IOType,LUN,Offset,Size", "time_s,latency_us,op,lun,offset_bytes,size_bytes", "# ts, response, rw, lun, offset, size",
+        "Timestamp,Response,IOType,LUN,Offset,Size", "time_s,latency_s,op,lun,offset_bytes,size_bytes", "# ts, response, rw, lun, offset, size",
     ]),
     ("fiu", "7000 1 nfsd 8 8 W 6 0 ab", &[
         "time pid process sector sectors op major minor md5", "ts_ns pid process lba size op major minor md5",
@@ -55,6 +55,9 @@ const AGREEING: [(&str, &str, &[&str]); 9] = [
     ("flashnet", "0.000,9,0,4096,4096,0.1,4096", &[
         "time,latency,op,size,offset,submitted,done", "ts_record,latency,io_type,size,offset,ts_submit,size_after_replay",
         "time_ms,latency_us,is_read,size_bytes,offset_bytes,submit_ms,done",
+    ]),
+    ("fio-lat", "7, 4279897, 0, 4096, 8192, 0", &[
+        "time, value, direction, block size, offset, priority", "time_ms, latency_ns, ddir, bs, offset, prio", "time, lat, op, size, offset, prio, issue_time",
     ]),
     ("ascii", "1 0 8 2 0", &[
         "time device address size op", "time_us devno blkno bcount flags", "time (us) dev lba (sectors) size (sectors) is_read",
@@ -84,13 +87,21 @@ fn header_lines_that_agree_are_skipped() {
 
 /// Header lines that contradict the format of the line, what is said, and what is proposed.
 #[rustfmt::skip]
-const CONTRADICTING: [(&str, &str, &str, &str); 21] = [
+const CONTRADICTING: [(&str, &str, &str, &str); 25] = [
+    ("time_s,latency_us,op,lun,offset_bytes,size_bytes", "0.010,90,W,0,8192,4096", "column 2, `latency_us`, is in us, and Response of systor in s",
+     "time:s,latency:us,op,device,lba:bytes,len:bytes"),
+    ("time_s,queue_depth,op,lun,offset_bytes,size_bytes", "0.010,4,W,0,8192,4096", "column 2, `queue_depth`, is where systor has Response",
+     "time:s,_,op,device,lba:bytes,len:bytes"),
+    ("filetime,host,disk,op,offset_bytes,size_bytes,resp_ms", "1,h,0,Read,0,512,9", "column 7, `resp_ms`, is in ms, and ResponseTime of msr in 100ns",
+     "time:100ns,_,device,op,lba:bytes,len:bytes,latency:ms"),
+    ("time_us, latency_us, is_read, size_bytes, offset_bytes, queue", "7, 90, 1, 4096, 8192, 0", "in column 3, `is_read`, 1 is a read, and in direction of \
+      fio-lat 0 is", "time:us,latency:us,op,len:bytes,lba:bytes --ops write=0,read=1"),
     ("time_us,lba,sectors,is_read,device", "100,4096,8,0,0",
      "column 1, `time_us`, is in us, and Timestamp of tencent in s; in column 4, `is_read`, 1 is a read, and in IOType of tencent 0 is",
      "time:us,lba:sectors,len:sectors,op,device --ops write=0,read=1"),
     ("time,latency_us,op,offset,size,queue", "0.010,90,W,8192,4096,1",
      "column 4, `offset`, is where systor has LUN; column 5, `size`, is where systor has Offset; column 6, `queue`, is where systor has Size",
-     "time:s,_,op,lba:bytes,len:bytes"),
+     "time:s,latency:us,op,lba:bytes,len:bytes"),
     ("volume,op,offset_sectors,length_sectors,time_ms", "0,W,4096,8,100",
      "column 3, `offset_sectors`, is in sectors, and offset of alibaba in bytes; column 4, `length_sectors`, is in sectors, and length of \
       alibaba in bytes; column 5, `time_ms`, is in ms, and timestamp of alibaba in us",
@@ -107,15 +118,15 @@ const CONTRADICTING: [(&str, &str, &str, &str); 21] = [
     ("time,offset_sectors,sectors,op(0=write),volume", "7,8,4096,1,1", "in column 4, `op(0=write)`, 1 is a read",
      "time:us,lba:sectors,len:sectors,op,device --ops write=0,read=1"),
     ("timestamp_us,host,disk,op,offset_bytes,size_bytes,latency_us", "1,h,0,Read,0,512,9", "column 1, `timestamp_us`, is in us",
-     "time:us,_,device,op,lba:bytes,len:bytes"),
+     "time:us,_,device,op,lba:bytes,len:bytes,latency:us"),
     ("filetime,host,disk,op,lba_512,size_kb,latency", "1,h,0,Read,0,1,9", "column 5, `lba_512`, is in sectors",
      "time:100ns,_,device,op,lba:sectors,len:kib"),
     ("lun,offset_bytes,bytes,rw,seconds", "0,4096,512,w,0.5", "column 2, `offset_bytes`, is in bytes", "device,lba:bytes,len:bytes,op,time:s"),
     ("asu,lba,blocks,op,time_s", "0,8,16,w,0.5", "column 3, `blocks`, is in blocks, and Size of spc in bytes", "device,lba:sectors,len:sectors,op,time:s"),
     ("time_ms,latency_us,is_write,size_bytes,offset_bytes,submit,done", "0.0,9,0,4096,4096,0.1,4096",
-     "in column 3, `is_write`, 0 is a read, and in op of flashnet 1 is", "time:ms,_,op,len:bytes,lba:bytes --ops write=1,read=0"),
+     "in column 3, `is_write`, 0 is a read, and in op of flashnet 1 is", "time:ms,latency:us,op,len:bytes,lba:bytes --ops write=1,read=0"),
     ("time_us,latency_us,is_read,offset_bytes,size_bytes,queue,cpu", "0.0,9,0,4096,4096,0.1,4096", "column 4, `offset_bytes`, is where flashnet has size",
-     "time:us,_,op,lba:bytes,len:bytes --ops write=0,read=1"),
+     "time:us,latency:us,op,lba:bytes,len:bytes --ops write=0,read=1"),
     ("time_ms dev offset_bytes size_bytes rw", "1 0 4096 512 0", "column 3, `offset_bytes`, is in bytes, and address of ascii in sectors",
      "time:ms,device,lba:bytes,len:bytes,op --ops write=0,read=1"),
     ("time_ms is_write dev offset_sectors size_sectors", "1 0 1 8 1", "column 2, `is_write`, is where ascii has device",
@@ -228,7 +239,7 @@ fn names() -> impl Strategy<Value = Names> {
         ("write", Some(false)),
         ("op(0=read)", Some(false)),
     ];
-    let others = ["latency_us", "queue_depth", "pid", "response_time", "cpu", "complete_ns"];
+    let others = ["latency_us", "queue_depth", "pid", "stripe_index", "cpu", "complete_ns"];
     (
         name(&["time", "timestamp", "ts", "arrival", "issue_time"], &TIMES),
         name(&["offset", "address", "start_offset", "io_offset"], &SPACES),
@@ -239,11 +250,6 @@ fn names() -> impl Strategy<Value = Names> {
         any::<bool>(),
     )
         .prop_map(|(time, lba, len, op, device, others, upper)| Names { time, lba, len, op, device, others, upper })
-}
-
-/// Formats of their own keep latencies, and columns do where one is named.
-fn without_latencies(arrivals: Vec<Arrival>) -> Vec<Arrival> {
-    arrivals.into_iter().map(|arrival| Arrival { latency_ns: None, ..arrival }).collect()
 }
 
 proptest! {
@@ -282,7 +288,10 @@ proptest! {
                 // Letters say themselves what they are.
                 Truth::Op => (if codes { names.op.0 } else { "op" }, "op".into()),
                 Truth::Device => (names.device, "device".into()),
-                Truth::Other => (*others.next().unwrap(), "_".into()),
+                Truth::Other => match *others.next().unwrap() {
+                    name @ "latency_us" => (name, "latency:us".into()),
+                    name => (name, "_".into()),
+                },
             };
             header.push(if names.upper { name.to_uppercase() } else { name.to_owned() });
             mapping.push(part);
@@ -312,14 +321,14 @@ proptest! {
         // Where the header line says the unit of time, nobody need.
         let options = if shape.format == "ascii" && names.time.1.is_empty() { microseconds() } else { none() };
         match play(&path, &options) {
-            Ok(found) => prop_assert_eq!(without_latencies(found), without_latencies(expected), "{:?}", header),
+            Ok(found) => prop_assert_eq!(found, expected, "{:?}", header),
             Err(error) => {
                 let text = error.to_string();
                 let typed = proposed(&text).ok_or_else(|| TestCaseError::fail(text.clone()))?;
                 let found = play(&path, &by(&typed)).unwrap();
                 let units = (!names.time.1.is_empty() || shape.format == "ascii") && !names.lba.1.is_empty() && !names.len.1.is_empty();
                 if units && (!codes || names.op.1.is_some()) {
-                    prop_assert_eq!(without_latencies(found), without_latencies(expected), "{:?} {}", header, typed);
+                    prop_assert_eq!(found, expected, "{:?} {}", header, typed);
                 } else {
                     // What the header line leaves open is an assumption, and said.
                     prop_assert!(text.contains(", if ") || text.contains(" where "), "{}", text);

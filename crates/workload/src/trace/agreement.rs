@@ -61,6 +61,8 @@ pub(super) fn agreement(lines: &[String], format: &'static str, layout: &Layout,
             (Some(role), Is::Role(named)) if named != role => found.contradictions.push(said.misplaced()),
             (Some(_), Is::Other) => found.contradictions.push(said.misplaced()),
             (Some(role), _) => said.hold(role, columns, &mut found),
+            // Latencies that a format leaves out change nothing.
+            (None, Is::Role(Role::Latency)) => {}
             (None, Is::Role(named)) if stands_elsewhere(named) => found.contradictions.push(said.misplaced()),
             (None, _) => {}
         }
@@ -88,9 +90,8 @@ impl Said<'_> {
         let title = text::quoted(self.title);
         let other_unit = match (role, name.unit) {
             (_, None) => None,
-            (Role::Time, Some(unit)) => {
-                columns.time_unit.map(TimeUnit::name).filter(|own| !matches!(unit, Unit::Time(unit) if unit.name() == *own))
-            }
+            (Role::Time, Some(unit)) => columns.time_unit.filter(|own| unit != Unit::Time(*own)).map(TimeUnit::name),
+            (Role::Latency, Some(unit)) => columns.latency_unit.filter(|own| unit != Unit::Time(*own)).map(TimeUnit::name),
             (Role::Lba, Some(unit)) => columns.lba_unit.filter(|own| !is_in(unit, *own)).map(AddressUnit::name),
             (Role::Len, Some(unit)) => columns.len_unit.filter(|own| !is_in(unit, *own)).map(AddressUnit::name),
             (Role::Op | Role::Device | Role::Flush, Some(_)) => return found.contradictions.push(self.misplaced()),

@@ -31,7 +31,10 @@ pub const FORMAT: Format = Format {
     op_codes: true,
     layout: None,
     events: &[],
-    latency: |_| None,
+    latency: |settings| {
+        let columns = settings.columns.as_ref()?;
+        columns.latency_unit.map(|_| "as the one who recorded them measured them, in the column that was said to have them")
+    },
     order: Order::Time,
     reader: Reader::Lines { sniff: |_| false, parser: |settings| Box::new(Delimited::new(settings)) },
 };
@@ -49,12 +52,14 @@ pub(super) enum Role {
     Device,
     /// Whether a request without data is a flush.
     Flush,
+    /// How long it took when it was recorded.
+    Latency,
 }
 
-const ROLES: usize = 6;
+const ROLES: usize = 7;
 
 impl Role {
-    pub(super) const ALL: [Self; ROLES] = [Self::Time, Self::Op, Self::Lba, Self::Len, Self::Device, Self::Flush];
+    pub(super) const ALL: [Self; ROLES] = [Self::Time, Self::Op, Self::Lba, Self::Len, Self::Device, Self::Flush, Self::Latency];
 
     pub(super) fn name(self) -> &'static str {
         match self {
@@ -64,6 +69,7 @@ impl Role {
             Self::Len => "len",
             Self::Device => "device",
             Self::Flush => "flush",
+            Self::Latency => "latency",
         }
     }
 
@@ -76,6 +82,7 @@ impl Role {
             Self::Len => &["len", "length", "size", "bytes", "sectors", "blocks", "count", "nblocks", NLB],
             Self::Device => &["device", "dev", "disk", "disknumber", "lun", "volume", "asu"],
             Self::Flush => &["flush"],
+            Self::Latency => &["latency"],
         }
     }
 
@@ -101,7 +108,7 @@ enum Place {
 #[serde(try_from = "String", into = "String")]
 pub struct Columns {
     written: String,
-    /// By role; time, device and flush may be missing.
+    /// By role; time, device, flush and latency may be missing.
     places: Box<[Option<Place>; ROLES]>,
     /// Unit of the times, if the mapping says one.
     pub(crate) time_unit: Option<TimeUnit>,
@@ -109,6 +116,8 @@ pub struct Columns {
     pub(crate) lba_unit: Option<AddressUnit>,
     /// Unit of the sizes, if known.
     pub(crate) len_unit: Option<AddressUnit>,
+    /// Unit of the latencies, which the mapping says if it has them.
+    pub(super) latency_unit: Option<TimeUnit>,
     /// Whether sizes are one unit less than what they stand for.
     nlb: bool,
     /// The words of operations; those that everybody understands without it.
@@ -140,6 +149,7 @@ impl Columns {
             Role::Time => self.time_unit.or(time).map(|unit| unit.name()),
             Role::Lba => self.lba_unit.or(address).map(|unit| unit.name()),
             Role::Len => self.len_unit.or(address).map(|unit| unit.name()),
+            Role::Latency => self.latency_unit.map(|unit| unit.name()),
             Role::Op | Role::Device | Role::Flush => None,
         };
         let part = |part: &str| {
@@ -168,6 +178,7 @@ impl FromStr for Columns {
             time_unit: None,
             lba_unit: None,
             len_unit: None,
+            latency_unit: None,
             nlb: false,
             codes: None,
         };
@@ -200,11 +211,15 @@ impl FromStr for Columns {
                 Role::Time => unit.parse().map(|unit| columns.time_unit = Some(unit)),
                 Role::Lba => unit.parse().map(|unit| columns.lba_unit = Some(unit)),
                 Role::Len => unit.parse().map(|unit| columns.len_unit = Some(unit)),
+                Role::Latency => unit.parse().map(|unit| columns.latency_unit = Some(unit)),
                 Role::Op | Role::Device | Role::Flush => Err(format!("{} has no unit", role.name())),
             };
             if let Err(what) = known {
                 return fault(what);
             }
+        }
+        if columns.places[Role::Latency as usize].is_some() && columns.latency_unit.is_none() {
+            return fault("latency has no unit, as in `latency:us`".into());
         }
         for role in [Role::Op, Role::Lba, Role::Len] {
             if columns.places[role as usize].is_none() {
@@ -469,8 +484,11 @@ impl Parser for Delimited {
                 fields::extent(lba, len)?
             }
         };
+        let latency = words[Role::Latency as usize];
+        let latency_unit = self.columns.as_ref().and_then(|columns| columns.latency_unit).filter(|_| !latency.is_empty());
+        let latency_ns = latency_unit.map(|unit| fields::latency_ns(latency, unit, self.column(Role::Latency))).transpose()?;
         let device = if at[Role::Device as usize].is_some() { self.device(words[Role::Device as usize]) } else { 0 };
-        Ok(Parsed::Request(Record { time_ns, device, op, sector, sectors, latency_ns: None }))
+        Ok(Parsed::Request(Record { time_ns, device, op, sector, sectors, latency_ns }))
     }
 
     fn device_name(&self, device: u32) -> String {
@@ -548,6 +566,15 @@ mod tests {
     }
 
     #[test]
+    fn latencies_may_have_a_column() {
+        let mut parser = parser("time,latency:us,op,lba:sectors,len:sectors", TimeUnit::Nanoseconds, None);
+        let Parsed::Request(known) = record(1, 0, Op::Read, 8, 8) else { panic!() };
+        assert_eq!(parser.parse("1,1.5,R,8,8"), Ok(Parsed::Request(Record { latency_ns: Some(1_500), ..known })));
+        assert_eq!(parser.parse("1,,R,8,8"), Ok(Parsed::Request(known)));
+        assert_faults(|line| parser.parse(line), &[("1,-1,R,8,8", 2, "`-1`", "a time in us")]);
+    }
+
+    #[test]
     fn columns_are_found_by_their_names_in_the_header() {
         let mut by_name = parser("len=Size:bytes,lba=Offset:bytes,time=1:us,op=Type", TimeUnit::Microseconds, None);
         assert_eq!(by_name.parse("#stamp, type, OFFSET, size"), Ok(Parsed::Other("header lines")));
@@ -603,11 +630,12 @@ mod tests {
             ("time,op,lba,len,op", "op is given twice"),
             (
                 "time,opp,lba,len",
-                "`opp` is none of time, op, lba, len, device, flush and `_` for a column that is skipped (did you mean `op`?)",
+                "`opp` is none of time, op, lba, len, device, flush, latency and `_` for a column that is skipped (did you mean `op`?)",
             ),
             ("time:bytes,op,lba,len", "`bytes` is not a time unit"),
             ("time,op,lba:us,len", "`us` is not an address unit"),
             ("time,op:us,lba,len", "op has no unit"),
+            ("time,op,lba,len,latency", "latency has no unit, as in `latency:us`"),
             ("time=0,op=2,lba=3,len=4", "columns are counted from 1"),
             ("time=,op=2,lba=3,len=4", "`time=` names no column"),
             ("time,op=2,lba=3,len=4", "`time` does not say which column it is"),

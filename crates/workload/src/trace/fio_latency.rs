@@ -15,7 +15,7 @@ use crate::error::{Column, WorkloadError};
 use crate::text;
 use crate::trace::fields::{self, Amount, Fault};
 use crate::trace::units::{AddressUnit, TimeUnit};
-use crate::trace::{Format, Op, Order, Parsed, Parser, Reader, Record, Time};
+use crate::trace::{Format, Layout, Op, Order, Parsed, Parser, Reader, Record, Time};
 
 const NAMES: [&str; 7] = ["time", "value", "direction", "block size", "offset", "priority", "issue time"];
 
@@ -32,7 +32,13 @@ pub const FORMAT: Format = Format {
     time: Time::Fixed(TimeUnit::Milliseconds),
     address_unit: Some(AddressUnit::Bytes),
     op_codes: false,
-    layout: None,
+    // The issue time may be missing.
+    layout: Some(Layout {
+        names: NAMES.split_at(6).0,
+        columns: "time:ms,latency:ns,op,len:bytes,lba:bytes,_",
+        ops: Some("read=0,write=1,trim=2"),
+        open_ended: true,
+    }),
     events: &[],
     latency: |_| Some("by fio to completion, from the call that submits (in a _lat log) or from its return (_clat)"),
     order: Order::RoughlyTime,

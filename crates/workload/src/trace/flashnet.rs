@@ -26,7 +26,12 @@ pub const FORMAT: Format = Format {
     time: Time::Fixed(TimeUnit::Milliseconds),
     address_unit: Some(AddressUnit::Bytes),
     op_codes: false,
-    layout: Some(Layout { names: &NAMES, columns: "time:ms,_,op,len:bytes,lba:bytes,_,_", ops: Some("write=0,read=1"), open_ended: false }),
+    layout: Some(Layout {
+        names: &NAMES,
+        columns: "time:ms,latency:us,op,len:bytes,lba:bytes,_,_",
+        ops: Some("write=0,read=1"),
+        open_ended: false,
+    }),
     events: &[],
     latency: |_| Some("from submission by the replayer, which may be later than the time in the trace, to completion (latency)"),
     order: Order::RoughlyTime,

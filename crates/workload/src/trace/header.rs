@@ -26,7 +26,7 @@ pub(super) struct Name {
 pub(super) enum Is {
     /// One that is read.
     Role(Role),
-    /// Something else, such as a latency.
+    /// Something else, such as the depth of a queue.
     Other,
     /// Not told by its name.
     Unknown,
@@ -92,84 +92,18 @@ use AddressUnit::{Bytes, Kib, Sectors};
 use TimeUnit::{HundredNanoseconds, Microseconds, Milliseconds, Nanoseconds, Seconds};
 use Word::{Code, Count, First, In, Name as Named, Number, Nvme, Offset, One, Other, Read, Short, Unit as Units, Write};
 
+#[rustfmt::skip]
 const WORDS: &[(Word, &[&str])] = &[
-    (
-        Other,
-        &[
-            "latency",
-            "lat",
-            "response",
-            "resp",
-            "duration",
-            "service",
-            "wait",
-            "delay",
-            "gap",
-            "delta",
-            "iat",
-            "interarrival",
-            "think",
-            "queue",
-            "qd",
-            "qdepth",
-            "depth",
-            "inflight",
-            "end",
-            "ends",
-            "finish",
-            "finished",
-            "complete",
-            "completed",
-            "completion",
-            "done",
-            "process",
-            "proc",
-            "pid",
-            "tid",
-            "ppid",
-            "tgid",
-            "thread",
-            "threads",
-            "comm",
-            "cpu",
-            "core",
-            "md5",
-            "hash",
-            "crc",
-            "checksum",
-            "error",
-            "err",
-            "errno",
-            "status",
-            "result",
-            "sync",
-            "fua",
-            "priority",
-            "prio",
-            "class",
-            "ioclass",
-            "index",
-            "idx",
-            "seq",
-            "sequence",
-            "sid",
-            "cid",
-            "qid",
-            "hint",
-            "inode",
-            "ino",
-            "file",
-            "filename",
-            "path",
-            "cache",
-            "memory",
-            "mem",
-            "irp",
-            "ptr",
-            "retries",
-        ],
-    ),
-    (Word::Is(Role::Len), &["len", "length", "size", "sizes", "sz"]),
+    (Other, &[
+        "wait", "delay", "gap", "delta", "iat", "interarrival", "think", "queue", "qd", "qdepth", "depth", "inflight",
+        "end", "ends", "finish", "finished", "complete", "completed", "completion", "done", "process", "proc", "pid", "tid",
+        "ppid", "tgid", "thread", "threads", "comm", "cpu", "core", "md5", "hash", "crc", "checksum", "error", "err",
+        "errno", "status", "result", "sync", "fua", "priority", "prio", "class", "ioclass", "index", "idx", "seq",
+        "sequence", "sid", "cid", "qid", "hint", "inode", "ino", "file", "filename", "path", "cache", "memory", "mem",
+        "irp", "ptr", "retries",
+    ]),
+    (Word::Is(Role::Latency), &["latency", "lat", "response", "resp", "duration", "service"]),
+    (Word::Is(Role::Len), &["len", "length", "size", "sizes", "sz", "bs"]),
     (Count, &["count", "bcount"]),
     (In(true, Unit::Blocks), &["nblocks", "nblk", "nblks"]),
     (In(true, Unit::Space(Sectors)), &["nsectors", "nsect"]),
@@ -179,29 +113,14 @@ const WORDS: &[(Word, &[&str])] = &[
     (In(false, Unit::Space(Sectors)), &["lsn"]),
     (In(false, Unit::Pages), &["lpn", "lpa"]),
     (Nvme(Role::Lba), &["slba"]),
-    (Word::Is(Role::Time), &["time", "times", "timestamp", "timestamps", "tstamp", "ts", "arrival", "clock", "date", "datetime", "when"]),
+    (Word::Is(Role::Time), &[
+        "time", "times", "timestamp", "timestamps", "tstamp", "ts", "arrival", "clock", "date", "datetime", "when",
+    ]),
     (Offset, &["offset", "off", "position", "pos"]),
-    (
-        Word::Is(Role::Op),
-        &[
-            "op",
-            "ops",
-            "ope",
-            "type",
-            "kind",
-            "operation",
-            "opcode",
-            "opc",
-            "rw",
-            "rwbs",
-            "iotype",
-            "action",
-            "cmd",
-            "command",
-            "direction",
-            "dir",
-        ],
-    ),
+    (Word::Is(Role::Op), &[
+        "op", "ops", "ope", "type", "kind", "operation", "opcode", "opc", "rw", "rwbs", "iotype", "action", "cmd",
+        "command", "direction", "dir", "ddir",
+    ]),
     (Word::Is(Role::Device), &["device", "dev", "disk", "lun", "volume", "vol", "asu", "drive", "major", "minor", "namespace"]),
     (Nvme(Role::Device), &["nsid"]),
     (Word::Is(Role::Flush), &["flush"]),
@@ -217,7 +136,9 @@ const WORDS: &[(Word, &[&str])] = &[
     (Units(Unit::Sized(1 << 20)), &["mib", "mb", "mbytes", "mebibytes", "megabytes"]),
     (Units(Unit::Time(Nanoseconds)), &["ns", "nsec", "nsecs", "nanosec", "nanosecs", "nanosecond", "nanoseconds"]),
     (Units(Unit::Time(HundredNanoseconds)), &["100ns", "filetime"]),
-    (Units(Unit::Time(Microseconds)), &["us", "µs", "μs", "usec", "usecs", "microsec", "microsecs", "microsecond", "microseconds"]),
+    (Units(Unit::Time(Microseconds)), &[
+        "us", "µs", "μs", "usec", "usecs", "microsec", "microsecs", "microsecond", "microseconds",
+    ]),
     (Units(Unit::Time(Milliseconds)), &["ms", "msec", "msecs", "millis", "millisec", "millisecs", "millisecond", "milliseconds"]),
     (Units(Unit::Time(Seconds)), &["seconds", "second"]),
     (Short(Seconds), &["s", "sec", "secs"]),
@@ -240,16 +161,15 @@ const OPEN_CAS: [(&str, Is, Option<Unit>); 4] = [
 ];
 
 /// What the words that say most say first: `block_size` is a size, `device_offset` an offset.
-const RANKS: [Role; 6] = [Role::Len, Role::Lba, Role::Time, Role::Op, Role::Device, Role::Flush];
+const RANKS: [Role; 7] = [Role::Latency, Role::Len, Role::Lba, Role::Time, Role::Op, Role::Device, Role::Flush];
 
 /// What a name of a column says.
 pub(super) fn read(name: &str) -> Name {
     // A single letter is no word.
     let words = if name.chars().count() > 1 { words(name) } else { Vec::new() };
     let has = |word: Word| words.contains(&word);
-    let is_nvme = |word: &Word| matches!(word, Nvme(_)).then_some(());
-    let mut said =
-        Name { is: Is::Unknown, unit: None, read_code: None, nvme: words.iter().find_map(is_nvme).is_some(), is_name: has(Named) };
+    let nvme = words.iter().any(|word| matches!(word, Nvme(_)));
+    let mut said = Name { is: Is::Unknown, unit: None, read_code: None, nvme, is_name: has(Named) };
     if let Some((_, is, unit)) = OPEN_CAS.iter().find(|(known, ..)| known.eq_ignore_ascii_case(name)) {
         return Name { is: *is, unit: *unit, ..said };
     }
@@ -265,16 +185,16 @@ pub(super) fn read(name: &str) -> Name {
     };
     let ranked = |ranks: &[Role]| ranks.iter().copied().find(|rank| words.iter().filter_map(strong).any(|role| role == *rank));
     let reads_or_writes = has(Read) || has(Write);
-    let role = ranked(&RANKS[..3])
+    let role = ranked(&RANKS[..4])
         .or_else(|| has(Offset).then_some(Role::Lba))
         .or_else(|| amount(&words))
-        .or_else(|| ranked(&RANKS[3..]))
+        .or_else(|| ranked(&RANKS[4..]))
         .or_else(|| words.iter().any(|word| matches!(word, Units(Unit::Time(_)) | Short(_))).then_some(Role::Time))
         .or_else(|| reads_or_writes.then_some(Role::Op));
     said.unit = unit(&words, role);
     let fits = match (role, said.unit) {
         (_, None) => true,
-        (Some(Role::Time), Some(unit)) => matches!(unit, Unit::Time(_)),
+        (Some(Role::Time | Role::Latency), Some(unit)) => matches!(unit, Unit::Time(_)),
         (Some(Role::Lba | Role::Len), Some(unit)) => !matches!(unit, Unit::Time(_)),
         _ => false,
     };
@@ -304,7 +224,7 @@ fn unit(words: &[Word], role: Option<Role>) -> Option<Unit> {
         // The size of a block is not in blocks.
         One(unit) if role == Some(Role::Len) && *unit != Unit::Space(Bytes) && !counts(words, index) => None,
         Units(unit) | One(unit) => Some(*unit),
-        Short(unit) if role.is_none_or(|role| role == Role::Time) => Some(Unit::Time(*unit)),
+        Short(unit) if role.is_none_or(|role| matches!(role, Role::Time | Role::Latency)) => Some(Unit::Time(*unit)),
         _ => None,
     });
     let sized = words.iter().find_map(|word| match word {
@@ -433,9 +353,11 @@ mod tests {
             ("size_kib kb sizeKB length_in_kb", role(Role::Len, kib)),
             ("blocks nlb num_blocks nblocks block_count", role(Role::Len, Some(Unit::Blocks))),
             ("device DiskNumber disk_number LUN volume VolumeID device_id devno asu nsid major", role(Role::Device, None)),
+            ("latency ResponseTime io.latency", role(Role::Latency, None)),
+            ("latency_us resp(us) lat_usec", role(Role::Latency, us)),
             ("flush is_flush io.flush", role(Role::Flush, None)),
             (
-                "latency_us ResponseTime queue queue_depth pid process end_time completion_ts header.size io.ioClass fua md5 pre_wait",
+                "queue queue_latency_us queue_depth pid process end_time completion_ts header.size io.ioClass fua md5 pre_wait",
                 (Is::Other, None),
             ),
             ("x foo hostname", (Is::Unknown, None)),

@@ -24,7 +24,12 @@ pub const FORMAT: Format = Format {
     time: Time::Fixed(TimeUnit::HundredNanoseconds),
     address_unit: Some(AddressUnit::Bytes),
     op_codes: false,
-    layout: Some(Layout { names: &NAMES, columns: "time:100ns,_,device,op,lba:bytes,len:bytes,_", ops: None, open_ended: false }),
+    layout: Some(Layout {
+        names: &NAMES,
+        columns: "time:100ns,_,device,op,lba:bytes,len:bytes,latency:100ns",
+        ops: None,
+        open_ended: false,
+    }),
     events: &[],
     latency: |_| Some("from issue below the file system's cache to completion, as Windows logged it (ResponseTime)"),
     order: Order::Time,

@@ -58,6 +58,7 @@ impl<'a> Head<'a> {
             // A flush has neither.
             Role::Lba | Role::Len => fields.all(|field| field.is_empty() || number(field).is_some()),
             Role::Op => self.ops(index, None).is_some(),
+            Role::Latency => fields.all(|field| field.is_empty() || fields::time_ns(field, TimeUnit::Nanoseconds, NOWHERE).is_ok()),
             Role::Device => true,
             Role::Flush => fields.all(|field| columns::flag(field, NOWHERE).is_ok()),
         }
@@ -133,6 +134,7 @@ struct Units {
     time: TimeUnit,
     lba: AddressUnit,
     len: AddressUnit,
+    latency: Option<TimeUnit>,
     /// Whether sizes count from 0, as in NVMe.
     nlb: bool,
 }
@@ -145,6 +147,7 @@ impl Units {
             Role::Time => format!("time:{}", self.time),
             Role::Lba => format!("lba:{}", self.lba),
             Role::Len => format!("{}:{}", if self.nlb { NLB } else { "len" }, self.len),
+            Role::Latency => self.latency.map_or("_".into(), |unit| format!("latency:{unit}")),
             Role::Op | Role::Device | Role::Flush => role.name().into(),
         };
         let at = |index: usize| roles.iter().find(|(_, at)| at[0] == index).map_or("_".into(), part);
@@ -174,14 +177,20 @@ pub(super) fn proposal(lines: &[String], format: Option<&Columns>, given: Option
         Some(Unit::Space(unit)) => Some(unit),
         _ => None,
     };
-    let said_time = given.or(match head.names[time].unit {
+    let said_unit = |index: usize| match head.names[index].unit {
         Some(Unit::Time(unit)) => Some(unit),
         _ => None,
-    });
+    };
+    let said_time = given.or(said_unit(time));
     let nlb = head.names[len].nvme && counts_from_0(&head, len, op, &ops);
     let time_unit = said_time.unwrap_or_else(|| plausible_time_unit(head.column(time)));
-    let in_sectors =
-        Units { time: time_unit, lba: space(lba).unwrap_or(AddressUnit::Sectors), len: space(len).unwrap_or(AddressUnit::Sectors), nlb };
+    let in_sectors = Units {
+        time: time_unit,
+        lba: space(lba).unwrap_or(AddressUnit::Sectors),
+        len: space(len).unwrap_or(AddressUnit::Sectors),
+        latency: of(Role::Latency).and_then(said_unit),
+        nlb,
+    };
     let counts_blocks = head.names[len].unit == Some(Unit::Blocks);
     let sizes_in = space(len).or(counts_blocks.then_some(AddressUnit::Sectors)).unwrap_or_else(|| plausible_address_unit(head.column(len)));
     // Sizes in sectors go with addresses in sectors.
@@ -303,6 +312,10 @@ fn roles_by_name(head: &Head<'_>, format: Option<&Columns>, assumed: &mut Vec<St
         // A number of a device goes before its name.
         if role == Role::Device && at.iter().any(|index| !head.names[*index].is_name) {
             at.retain(|index| !head.names[*index].is_name);
+        }
+        // A run needs no latencies: where it is not clear which they are or in which unit, they are left out.
+        if role == Role::Latency && !matches!(at[..], [index] if head.names[index].unit.is_some()) {
+            continue;
         }
         let unnamed = |index: &usize| head.names.get(*index).is_some_and(|name| name.is == Is::Unknown && name.unit.is_none());
         if at.is_empty()

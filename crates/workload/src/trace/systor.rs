@@ -24,7 +24,7 @@ pub const FORMAT: Format = Format {
     time: Time::Fixed(TimeUnit::Seconds),
     address_unit: Some(AddressUnit::Bytes),
     op_codes: false,
-    layout: Some(Layout { names: &NAMES, columns: "time:s,_,op,device,lba:bytes,len:bytes", ops: None, open_ended: false }),
+    layout: Some(Layout { names: &NAMES, columns: "time:s,latency:s,op,device,lba:bytes,len:bytes", ops: None, open_ended: false }),
     events: &[],
     latency: |_| Some("from request to response at the storage array, over its network (Response)"),
     order: Order::RoughlyTime,
