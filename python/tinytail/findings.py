@@ -133,7 +133,8 @@ def _closed_loop(results: Sequence[DesignResult]) -> Iterator[ComparedFinding]:
 
 def _no_gc(results: Sequence[DesignResult]) -> Iterator[ComparedFinding]:
     without = [each for each in results if any(f.code == "no_gc" for f in each.findings)]
-    if len(results) > 1 and without and not any(result.gc_count for result in results):
+    bounds = [each for each in results if each.gc == "never"]
+    if len(results) > 1 and without and len(without) + len(bounds) == len(results):
         yield _finding(
             "no_gc",
             "no GC ran in any design, so what they do about GC made no difference",

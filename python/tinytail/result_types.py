@@ -745,7 +745,7 @@ class Erased:
         drift_percent: Drift in percent of the pages that were programmed for the host; None if
             there were none.
         stall_seconds: For how many seconds after the end a drift below 0 could go on before writes
-            stall, since what is left is GC's reserve. None if drift is not below 0.
+            stall: until GC is urgent, and comes before them. None if drift is not below 0.
     """
 
     start_pages: int

@@ -137,6 +137,8 @@ counters! {
     // GC.
     /// GCs completed.
     gcs => "gc_trigger/*" | "victim/*",
+    /// Pages moved by the GCs that completed.
+    gc_moved,
     /// Pages programmed by GC.
     gc_pages => "gc: copied pages",
     /// Pages that were overwritten while GC copied them.

@@ -325,6 +325,8 @@ pub(crate) struct Start {
     pub(crate) level: Option<StartLevel>,
     /// The erased space below which the design wants a GC, if it ever does. Known then too.
     trigger: Option<StartLevel>,
+    /// Erased pages of a plane below which its GC is urgent, without those of open blocks where it counts blocks. Known then too.
+    urgent_pages: u32,
 }
 
 /// Whether a section says which technique it chooses.

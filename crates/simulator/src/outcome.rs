@@ -466,8 +466,10 @@ pub(crate) fn outcome<M: Measures>(
     let throughput = throughput(drive, device);
     let simulated_seconds = (drive.now() - figures.start) as f64 / SECOND as f64;
     let gc = GcNote::of(drive.design());
-    let reserve_pages = u64::from(drive.view().tables().pages_kept()) * u64::from(device.geometry.planes());
-    let erased = ErasedNote::new(figures.erased_then, erased_pages(drive), counters.host_pages, reserve_pages, simulated_seconds);
+    let (gc_unit, unit_planes) = if drive.design().triggers_by_die() { ("die", device.geometry.planes_per_die) } else { ("plane", 1) };
+    let kept_pages = drive.view().tables().pages_kept().max(drive.design().urgent_pages(device));
+    let kept_pages = u64::from(kept_pages) * u64::from(device.geometry.planes());
+    let erased = ErasedNote::new(figures.erased_then, erased_pages(drive), counters.host_pages, kept_pages, simulated_seconds);
     let findings = findings(&findings::Run {
         collects: gc != GcNote::Never,
         counters,
@@ -486,9 +488,9 @@ pub(crate) fn outcome<M: Measures>(
         page_bytes: device.geometry.page_bytes,
         erased,
         gc_units: GcUnits {
-            name: "plane",
-            count: device.geometry.planes().into(),
-            trigger_pages: drive.design().trigger_pages(device),
+            name: gc_unit,
+            count: (device.geometry.planes() / unit_planes).into(),
+            trigger_pages: drive.design().trigger_pages(device).map(|pages| pages * unit_planes),
             gain_pages: victim_gain_pages(device, aged, counters),
         },
     });

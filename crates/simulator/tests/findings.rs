@@ -130,3 +130,23 @@ fn percentiles_that_the_requests_do_not_reach_are_named() {
     assert_eq!(finding.figures["reads"] as u64, outcome.read.count);
     assert!(finding.message.contains("p99.9 of 2,"), "{}", finding.message);
 }
+
+#[test]
+fn a_start_off_the_trigger_is_named_and_the_usual_start_is_not() {
+    let started = |device: &str, design: &str, free_percent: Option<f64>| {
+        let mut spec = Spec { requests: Some(300), ..Spec::new(device, design, "randrw70-qd16") };
+        spec.state.extend(free_percent.map(|percent| ("free_percent".into(), percent.into())));
+        let outcome = run(&spec, &Control::default()).unwrap();
+        outcome.findings.into_iter().find(|finding| finding.code == FindingCode::StartOffTrigger)
+    };
+    for (device, design) in [("ttflash-small", "base"), ("harey-8g-small", "harey-baseline"), ("lowlatency-240g-small", "erase-baseline")] {
+        assert_eq!(started(device, design, None), None, "{design} on {device}");
+    }
+    let finding = started("ttflash-small", "base", Some(50.0)).expect("30 % is the trigger");
+    let pages = f64::from(catalog::device("ttflash-small").unwrap().geometry.pages_per_plane());
+    assert!((finding.figures["off_pages"] / (0.2 * pages) - 1.0).abs() < 0.1, "{finding:?}");
+    assert!(finding.figures["host_writes_until_gc"] > 0.0);
+    // The planes of a die are watched together.
+    let finding = started("lowlatency-240g-small", "erase-baseline", Some(5.0)).expect("some 2 % are the trigger");
+    assert!(finding.message.contains("pages a die above"), "{finding:?}");
+}

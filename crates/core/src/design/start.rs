@@ -40,14 +40,29 @@ impl Design {
     /// Erased pages of a plane below which the design wants a GC, in the mean of a die where that is what it watches; open blocks are
     /// taken to be half full where it counts erased blocks. Nothing if it has no trigger. Known once it is prepared.
     pub fn trigger_pages(&self, device: &Device) -> Option<u32> {
-        let block = device.geometry.pages_per_block;
-        let in_open = |level| if matches!(level, StartLevel::PlaneBlocks(_)) { self.gc.write_points * block / 2 } else { 0 };
-        self.start.trigger.map(|level| level.pages(block) + in_open(level))
+        Some(self.start.trigger?.pages(device.geometry.pages_per_block) + self.erased_in_open_blocks(device))
+    }
+
+    /// The same of pages below which GC is urgent, so that writes wait for it.
+    pub fn urgent_pages(&self, device: &Device) -> u32 {
+        self.start.urgent_pages + self.erased_in_open_blocks(device)
+    }
+
+    /// Erased pages of a plane that its trigger does not count.
+    fn erased_in_open_blocks(&self, device: &Device) -> u32 {
+        let counts_blocks = matches!(self.start.trigger, Some(StartLevel::PlaneBlocks(_)));
+        if counts_blocks { self.gc.write_points * device.geometry.pages_per_block / 2 } else { 0 }
+    }
+
+    /// Whether the planes of a die want a GC together, so that one GC brings back what all of them lack.
+    pub fn triggers_by_die(&self) -> bool {
+        matches!(self.start.trigger, Some(StartLevel::DiePages(_)))
     }
 
     /// Finds out where runs start.
     pub(super) fn find_start(&mut self, device: &Device) {
         self.start.trigger = self.start_trigger().starts_below();
+        self.start.urgent_pages = self.gc_trigger.urgent_below().map_or(0, |(_, pages)| pages);
         self.start.level = Some(self.level_at_start(device));
     }
 

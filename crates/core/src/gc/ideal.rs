@@ -30,6 +30,7 @@ where
             self.erased(victim);
             self.flash.hash.mix(u64::from(victim) << 32 | u64::from(moved));
             self.flash.counters.gc_pages += u64::from(moved);
+            self.flash.counters.gc_moved += u64::from(moved);
             self.flash.counters.gcs += 1;
             self.flash.counters.erases += 1;
         }

@@ -185,6 +185,7 @@ where
         let counters = &mut self.flash.counters;
         counters.erases += 1;
         counters.gcs += 1;
+        counters.gc_moved += u64::from(gc.moved);
         counters.gc_ns += took;
         counters.gc_ns_max = counters.gc_ns_max.max(took);
         counters.gc_turn_ns_max = counters.gc_turn_ns_max.max(took);

@@ -33,7 +33,7 @@ pub enum FindingCode {
     /// Of comparisons: the run of the reference ended early, and ratios are taken to another design.
     OtherReference,
     /// GC freed fewer pages than were programmed, so the run lived on pages that were erased before, as no run can for ever: by more
-    /// than 5 % of the host's pages, and more than half of what a GC frees in each plane. Figures: `drift_pages`, `drift_percent`,
+    /// than 5 % of the host's pages, and more than half of what a GC frees in each plane or die that starts one. Figures: `drift_pages`, `drift_percent`,
     /// `stall_seconds`.
     Borrowed,
     /// GC freed as much more than was programmed: the run paid for writes that came before it. Figures: `drift_pages`, and
@@ -43,7 +43,7 @@ pub enum FindingCode {
     /// the host, where they are as many as a GC frees, and so called for one: then no ratio is taken.
     NoGc,
     /// The measured part began with more than a GC frees above or below the erased pages at which the design starts GC. Figures:
-    /// `off_pages` for each plane, below 0 for fewer; `trigger_pages`; and where they are more, and the run programmed any,
+    /// `off_pages` for each plane or die, below 0 for fewer; `trigger_pages`; and where they are more, and the run programmed any,
     /// `host_writes_until_gc`.
     StartOffTrigger,
     /// In open loop, 5 % of the requests or more were outstanding when the last one arrived, and took 5 % of the time or more:
@@ -238,7 +238,11 @@ fn drifted(run: &Run<'_>) -> Option<Finding> {
     let (erased, host_pages) = (&run.erased, run.counters.host_pages);
     let pages = erased.drift_pages.unsigned_abs();
     let phase = run.gc_units.count as f64 * run.gc_units.gain_pages / 2.0;
-    if !run.collects || pages as f64 <= (DRIFT_SHARE * host_pages as f64).max(phase) {
+    let chance = (DRIFT_SHARE * host_pages as f64).max(phase);
+    // What GCs under way have moved comes back with their erases.
+    let owed = erased.drift_pages + run.counters.gc_pages as i64 - run.counters.gc_moved as i64;
+    let is_alike = owed.signum() == erased.drift_pages.signum();
+    if !run.collects || !is_alike || pages.min(owed.unsigned_abs()) as f64 <= chance {
         return None;
     }
     let share = erased.drift_percent.map(f64::abs).map_or(String::new(), |percent| format!(", {percent:.0} % of the host's"));
@@ -265,7 +269,8 @@ fn drifted(run: &Run<'_>) -> Option<Finding> {
 /// A design that collects garbage had none to collect. A run that ended before its first request says nothing of that.
 fn no_gc(run: &Run<'_>) -> Option<Finding> {
     let (counters, written) = (run.counters, run.counters.host_pages);
-    if !run.collects || counters.gcs > 0 || run.partial && counters.completed == 0 {
+    let has_begun = counters.completed > 0 || !run.partial;
+    if !run.collects || counters.gcs + counters.gc_pages > 0 || !has_begun {
         return None;
     }
     if (written as f64) < run.gc_units.gain_pages.max(1.0) {
@@ -336,10 +341,13 @@ fn partial_pages(run: &Run<'_>) -> Option<Finding> {
 /// Chance decides what so few GCs copied and erased.
 fn few_gcs(run: &Run<'_>) -> Option<Finding> {
     let gcs = run.counters.gcs;
-    let ran = if gcs == 1 { "GC" } else { "GCs" };
-    (1..GCS_MIN).contains(&gcs).then(|| {
-        finding(FindingCode::FewGcs, format!("only {gcs} {ran} ran: write amplification and wear mean little"), [("gcs", gcs as f64)])
-    })
+    let ran = match gcs {
+        0 => "no GC came to its end".into(),
+        1 => "only 1 GC ran".into(),
+        _ => format!("only {gcs} GCs ran"),
+    };
+    (gcs < GCS_MIN && gcs + run.counters.gc_pages > 0)
+        .then(|| finding(FindingCode::FewGcs, format!("{ran}: write amplification and wear mean little"), [("gcs", gcs as f64)]))
 }
 
 fn few_samples(run: &Run<'_>) -> Option<Finding> {
@@ -465,6 +473,12 @@ mod tests {
         assert!(repaid.message.starts_with("space repaid: GC freed 101 pages more than were programmed, 10 % of"), "{repaid:?}");
         let unasked = of(FindingCode::Repaid, 0, 2000, 2101).unwrap();
         assert_eq!(unasked.figures.keys().collect::<Vec<_>>(), [&"drift_pages"], "nothing was programmed to be a share of");
+        let under_way = |moved| {
+            let counters = Counters { host_pages: 1000, gc_pages: 70, gc_moved: moved, ..Counters::default() };
+            found(FindingCode::Borrowed, counters, |run| run.erased = ErasedNote::new(2000, 1830, 1000, 0, 10.0))
+        };
+        assert_eq!(under_way(0), None, "70 of 170 pages come back when GCs end");
+        assert!(under_way(1).is_some());
         let without_gc = found(FindingCode::Borrowed, Counters { host_pages: 1000, ..Counters::default() }, |run| {
             (run.collects, run.erased) = (false, ErasedNote::new(2000, 1000, 1000, 0, 10.0));
         });
@@ -552,6 +566,10 @@ mod tests {
         assert_eq!(found(1, 1, false), ["only 1 GC ran: write amplification and wear mean little"]);
         assert!(found(0, 1, true)[0].starts_with("no GC ran"));
         assert!(found(0, 0, true).is_empty(), "what has not begun had no GC to run");
+        let moves = Counters { gc_pages: 1, completed: 1, host_pages: 1, ..Counters::default() };
+        let none = latencies(1_000_000);
+        let said = findings(&run(&moves, &none, &none, &series));
+        assert_eq!(said[0].message, "no GC came to its end: write amplification and wear mean little");
     }
 
     #[test]

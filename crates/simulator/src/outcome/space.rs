@@ -18,7 +18,7 @@ pub struct ErasedNote {
     /// Drift in percent of the pages that were programmed for the host; `None` if there were none.
     #[schemars(range(min = -1e9))]
     pub drift_percent: Option<f64>,
-    /// For how many seconds after the end a drift below 0 could go on before writes stall, since what is left is GC's reserve.
+    /// For how many seconds after the end a drift below 0 could go on before writes stall: until GC is urgent, and comes before them.
     /// `None` if drift is not below 0.
     pub stall_seconds: Option<f64>,
 }
@@ -30,10 +30,10 @@ pub(crate) fn erased_pages<O: Observer>(drive: &Drive<O>) -> u64 {
 }
 
 impl ErasedNote {
-    /// `reserve_pages` are those that only GC may use, `seconds` the length of the measured part.
-    pub(super) fn new(start_pages: u64, end_pages: u64, host_pages: u64, reserve_pages: u64, seconds: f64) -> Self {
+    /// `kept_pages` are those that writes no longer get before GC has freed others, `seconds` the length of the measured part.
+    pub(super) fn new(start_pages: u64, end_pages: u64, host_pages: u64, kept_pages: u64, seconds: f64) -> Self {
         let drift_pages = end_pages as i64 - start_pages as i64;
-        let stall = || end_pages.saturating_sub(reserve_pages) as f64 * seconds / drift_pages.unsigned_abs() as f64;
+        let stall = || end_pages.saturating_sub(kept_pages) as f64 * seconds / drift_pages.unsigned_abs() as f64;
         Self {
             start_pages,
             end_pages,
@@ -50,13 +50,13 @@ mod tests {
 
     #[test]
     fn drift_is_what_gc_freed_less_than_was_used() {
-        // 300 of 1000 pages of the host went to pages that were erased before, in 10 s; 80 of the 200 that are left are GC's.
+        // 300 of 1000 pages of the host went to pages that were erased before, in 10 s; below 80 of the 200 that are left GC is urgent.
         let lived = ErasedNote::new(500, 200, 1000, 80, 10.0);
         assert_eq!((lived.drift_pages, lived.drift_percent, lived.stall_seconds), (-300, Some(-30.0), Some(4.0)));
         let repaid = ErasedNote::new(200, 500, 1000, 80, 10.0);
         assert_eq!((repaid.drift_pages, repaid.drift_percent, repaid.stall_seconds), (300, Some(30.0), None));
         let idle = ErasedNote::new(200, 200, 0, 80, 10.0);
         assert_eq!((idle.drift_pages, idle.drift_percent, idle.stall_seconds), (0, None, None));
-        assert_eq!(ErasedNote::new(500, 70, 1000, 80, 10.0).stall_seconds, Some(0.0), "GC's reserve is in use");
+        assert_eq!(ErasedNote::new(500, 70, 1000, 80, 10.0).stall_seconds, Some(0.0), "GC is urgent");
     }
 }
