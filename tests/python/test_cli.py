@@ -88,7 +88,6 @@ def test_no_color_leaves_out_every_escape(
         ((*COMPARE, "--json", "--verify"), "Name a file, or - for standard output"),
         ((*COMPARE, "--reference", "no-gc"), 'did you mean "base+no-gc"?'),
         (("compare", "base", "--workload", "dtrs"), "--device is missing: Name of a drive"),
-        (("compare", *DRIVE), "no design given, and ttflash-256g names none as its own"),
         (("compare", "base", "base", *DRIVE), 'design "base" is given twice'),
         (("compare", "bsae", *DRIVE), 'unknown design "bsae"'),
         (("designs", "bsae"), 'unknown design "bsae"'),

@@ -280,7 +280,7 @@ def test_bad_plans_are_refused_before_anything_runs(
         ({"time_unit": 3}, "time_unit must be one of ns, 100ns, us, ms, s, not 3"),
         ({"ops": 3}, "ops must be text, not 3"),
         ({"format": 3}, "format must be text, not 3"),
-        ({"unit": "kib"}, "unit must be one of sectors, bytes, not 'kib'"),
+        ({"unit": "pages"}, "unit must be one of sectors, bytes, kib, not 'pages'"),
         ({"trace_device": 3}, "trace_device must be text, not 3"),
         ({"event": "C"}, "event must be one of Q, I, D, not 'C'"),
         ({"reorder_ms": -1}, "reorder_ms must be a whole number from 0"),
