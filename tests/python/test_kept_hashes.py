@@ -19,8 +19,9 @@ kept_hashes = experiment("kept_hashes")
 
 
 # Evidence that is to be made anew: the drive of Practical Erase Suspension starts where its own GC
-# begins now, 46 pages a plane lower than before.
-OUT_OF_DATE = "pes/"
+# begins now, 46 pages a plane lower than before; rate matching begins with the moves of ageing's
+# victims.
+OUT_OF_DATE = ("harey/", "pes/")
 
 
 @pytest.fixture(scope="module")

@@ -441,7 +441,7 @@ impl Device {
     }
 
     /// The share of the physical pages that is logical, as the file states it: a fraction, not rounded to pages.
-    pub fn logical_share(&self) -> (u64, u64) {
+    fn logical_share(&self) -> (u64, u64) {
         /// A hundred percent.
         const ALL: u64 = 100 * Percent::ONE;
         match (self.host.capacity_gb, self.host.over_provisioning_percent) {

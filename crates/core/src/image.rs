@@ -15,6 +15,7 @@ use crate::device::{Device, Geometry, StartingState};
 use crate::event::EventQueue;
 use crate::flash::Engine;
 use crate::ftl::above::WithFtl;
+use crate::ftl::ageing::Aged;
 use crate::ids::{Lpn, NONE};
 use crate::raid::front::{Front, WithRaid};
 use serde::{Deserialize, Serialize};
@@ -226,12 +227,13 @@ where
     }
 
     /// Takes everything that `save` gave, into a drive just made, of the same layout. Policies of the image that the design
-    /// lacks are passed over; those that the image lacks take the seed, as they do before ageing.
+    /// lacks are passed over; those that the image lacks take the seed, as they do before ageing. `aged` is what ageing did.
     ///
     /// # Errors
     /// Those of the source; bytes that are those of no drive of this layout. The drive is of no use then.
-    pub fn load<S: Source>(&mut self, seed: u64, source: &mut S) -> Result<(), LoadError<S::Error>> {
+    pub fn load<S: Source>(&mut self, seed: u64, aged: &Aged, source: &mut S) -> Result<(), LoadError<S::Error>> {
         self.seed(seed);
+        self.up.ftl.gc.expect_victims(aged.victim_valid_permille);
         self.up.ftl.tables.load(self.flash.device.bad_blocks_per_plane(), source)?;
         self.take_memories(source)?;
         self.check_stripes_loaded().map_err(LoadError::Faulty)?;
@@ -244,8 +246,9 @@ where
     ///
     /// # Errors
     /// Those of the source; bytes that can't be those of a snapshot of such a drive. The drive is of no use then.
-    pub fn restore<S: Source>(&mut self, seed: u64, source: &mut S) -> Result<(), LoadError<S::Error>> {
+    pub fn restore<S: Source>(&mut self, seed: u64, aged: &Aged, source: &mut S) -> Result<(), LoadError<S::Error>> {
         self.seed(seed);
+        self.up.ftl.gc.expect_victims(aged.victim_valid_permille);
         self.up.ftl.tables.restore(source)?;
         self.take_memories(source)?;
         self.inform_oracle_of_all();
@@ -415,7 +418,7 @@ mod tests {
         let bytes = image();
         let mut source = &bytes[..];
         let mut loaded = drive(true);
-        loaded.load(1, &mut source).unwrap();
+        loaded.load(1, &Aged::default(), &mut source).unwrap();
         goes_on_like_an_aged_one(loaded, source);
     }
 
@@ -428,9 +431,9 @@ mod tests {
         let mut source = &bytes[..];
         let mut restored = drive(true);
         assert_eq!(restored.recipe(), aged.recipe());
-        restored.restore(1, &mut source).unwrap();
+        restored.restore(1, &Aged::default(), &mut source).unwrap();
         goes_on_like_an_aged_one(restored, source);
-        assert!(drive(false).restore(1, &mut &bytes[..bytes.len() - 1]).is_err(), "bytes that are cut off");
+        assert!(drive(false).restore(1, &Aged::default(), &mut &bytes[..bytes.len() - 1]).is_err(), "bytes that are cut off");
     }
 
     fn goes_on_like_an_aged_one(mut loaded: Drive<NullObserver>, source: &[u8]) {
@@ -463,7 +466,7 @@ mod tests {
     fn a_design_without_the_image_s_policies_starts_from_it_too() {
         let mut other =
             Drive::new(&device(), Design { victim: plain_design(Scope::Plane).victim, ..design() }, false, NullObserver).unwrap();
-        other.load(1, &mut &image()[..]).unwrap();
+        other.load(1, &Aged::default(), &mut &image()[..]).unwrap();
         other.audit().unwrap();
     }
 
@@ -504,7 +507,7 @@ mod tests {
                 bytes.truncate(cut.index(bytes.len()));
             }
             let mut drive = drive(true);
-            if drive.load(1, &mut &bytes[..]).is_ok() {
+            if drive.load(1, &Aged::default(), &mut &bytes[..]).is_ok() {
                 prop_assert_eq!(drive.audit(), Ok(()));
                 drive.wake();
                 for turn in 0..60u64 {
@@ -522,6 +525,6 @@ mod tests {
     }
 
     fn drive_refusal(bytes: &[u8]) -> LoadError<Exhausted> {
-        drive(false).load(1, &mut &bytes[..]).unwrap_err()
+        drive(false).load(1, &Aged::default(), &mut &bytes[..]).unwrap_err()
     }
 }

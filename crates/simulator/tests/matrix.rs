@@ -102,7 +102,7 @@ fn plays_all(device: &Device, drive: &mut Drive<Causes>) -> Result<(), String> {
 /// Plays all loads on a drive that ages, and on a copy of the aged drive. Returns what they did.
 fn played(name: &str, composition: &str, copied_by: Copied) -> Result<String, String> {
     let (device, mut drive) = made(name, composition)?;
-    drive.age(1, &[], |_, _| true);
+    let aged = drive.age(1, &[], |_, _| true);
     let mut bytes = Vec::new();
     let Ok(()) = match copied_by {
         Copied::Image => drive.save(&mut bytes),
@@ -112,8 +112,8 @@ fn played(name: &str, composition: &str, copied_by: Copied) -> Result<String, St
     let (_, mut copy) = made(name, composition)?;
     let mut bytes = bytes.as_slice();
     let taken = match copied_by {
-        Copied::Image => copy.load(1, &mut bytes),
-        Copied::Snapshot => copy.restore(1, &mut bytes),
+        Copied::Image => copy.load(1, &aged, &mut bytes),
+        Copied::Snapshot => copy.restore(1, &aged, &mut bytes),
     };
     taken.map_err(|error| format!("{copied_by:?}: {error:?}"))?;
     plays_all(&device, &mut copy).map_err(|why| format!("{copied_by:?}: {why}"))?;

@@ -172,6 +172,8 @@ pub struct Work {
     pub gc_in_the_way_ns: Ns,
     /// Of that, the time of reads and programs.
     pub moves_in_the_way_ns: Ns,
+    /// The valid share of the victims that ageing had, in thousandths: what to expect before any block is erased.
+    pub victim_valid_permille: u32,
 }
 
 /// What GC keeps of the whole drive.
@@ -243,6 +245,11 @@ impl Gcs {
             plane_erases_then: self.plane_erases_then.clone(),
             ..Self::new(device, traits, self.started)
         }
+    }
+
+    /// What ageing's victims held is what the next ones are expected to hold.
+    pub(crate) fn expect_victims(&mut self, valid_permille: u32) {
+        self.work.victim_valid_permille = valid_permille;
     }
 
     /// The GC of a plane.

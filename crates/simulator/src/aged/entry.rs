@@ -119,7 +119,7 @@ impl Entry {
             Bytes::Held(held) => held,
         };
         let mut source = &all[self.contents.clone()];
-        match drive.restore(seed, &mut source) {
+        match drive.restore(seed, &self.header.aged, &mut source) {
             Ok(()) if source.is_empty() => Ok(self.header.aged.clone()),
             Ok(()) => Err("it holds more than the drive".into()),
             Err(LoadError::Source(_)) => Err("it holds less than the drive".into()),

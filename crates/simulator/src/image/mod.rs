@@ -168,7 +168,7 @@ impl<R: Read> Image<R> {
         let contents = Summed::new(self.contents.take(self.contents_bytes));
         let mut source = Contents(Decoder::new(contents).map_err(|error| refuse(error.to_string()))?.single_frame());
         source.0.window_log_max(WINDOW_LOG_MAX).map_err(|error| refuse(error.to_string()))?;
-        let loaded = drive.load(seed, &mut source);
+        let loaded = drive.load(seed, &self.header.aged, &mut source);
         let at_end = matches!(source.0.read(&mut [0]), Ok(0));
         // A damaged image fails anywhere; the checksum tells that it is damaged.
         let mut contents = source.0.finish().into_inner();

@@ -71,6 +71,7 @@ where
         aged.free_pages_min = frees.clone().min().unwrap_or(0);
         aged.free_pages_max = frees.max().unwrap_or(0);
         aged.digest = self.up.ftl.tables.digest();
+        self.up.ftl.gc.expect_victims(aged.victim_valid_permille);
         aged
     }
 

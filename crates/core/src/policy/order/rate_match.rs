@@ -65,9 +65,10 @@ struct Measured {
     move_ns: f64,
     moves: f64,
     mean_move_ns: f64,
-    /// Erases and what had been moved out of their blocks when the window of erases began, and moves for each in the one before.
+    /// Erases and what had been moved out of their blocks when the window of erases began, and moves for each in the one before;
+    /// in the first as many as ageing's victims had.
     then: (u64, u64),
-    moves_per_erase: f64,
+    moves_per_erase: Option<f64>,
     erase_ns: f64,
 }
 
@@ -122,12 +123,8 @@ impl Measured {
         let mean = |times: &[Ns]| times.iter().sum::<Ns>() as f64 / times.len() as f64;
         let channel = (timing.command_ns + timing.transfer_page_ns) as f64;
         let program = mean(&timing.program_ns) + channel;
-        let pages = f64::from(device.geometry.pages_per_block);
-        // As the file states it: the logical pages are rounded down.
-        let (logical, physical) = device.logical_share();
         Self {
             mean_move_ns: mean(&timing.read_ns) + channel + program,
-            moves_per_erase: pages * logical as f64 / physical as f64,
             erase_ns: (device.timing.erase_step_ns * u64::from(device.timing.erase_steps) + device.timing.command_ns) as f64,
             ..Self::default()
         }
@@ -153,7 +150,7 @@ impl Measured {
         }
         let erases = work.erases - self.then.1;
         if erases >= window_erases {
-            self.moves_per_erase = since(work.moves_of_erased, self.then.0) / erases as f64;
+            self.moves_per_erase = Some(since(work.moves_of_erased, self.then.0) / erases as f64);
             self.then = (work.moves_of_erased, work.erases);
         }
         if work.erases > 0 {
@@ -165,7 +162,8 @@ impl Measured {
     /// GC's time for each unit of time that the host's writes take, at which both rates match.
     fn share(&self, pages_per_block: u32) -> f64 {
         let pages = f64::from(pages_per_block);
-        let moves = self.moves_per_erase.min(pages - 1.0);
+        let of_ageing = pages * f64::from(self.work.victim_valid_permille) / 1000.0;
+        let moves = self.moves_per_erase.unwrap_or(of_ageing).min(pages - 1.0);
         let gc = moves * self.mean_move_ns + self.erase_ns;
         let program = if self.host_programs > 0.0 { self.host_ns / self.host_programs } else { 1.0 };
         gc / ((pages - moves) * program)
@@ -216,8 +214,7 @@ impl Order for RateMatch {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::device::Gigabytes;
-    use crate::testkit::{Parts, late_bound_state, over_provisioning, take_pages, tiny_device};
+    use crate::testkit::{Parts, late_bound_state, take_pages};
 
     fn candidate(class: Class, arrival: u64, urgent: bool) -> Candidate {
         Candidate { class, plane: 0, arrival, urgent, continues: false, data: false }
@@ -239,6 +236,7 @@ mod tests {
             erase_ns: 64 * 4000,
             moves_of_erased: 128,
             gc_in_the_way_ns: gc_ns,
+            victim_valid_permille: 900,
         };
         state
     }
@@ -311,17 +309,14 @@ mod tests {
     }
 
     #[test]
-    fn the_first_share_is_that_of_the_file_whatever_the_number_of_pages() {
-        for blocks in [8, 9, 11, 13] {
-            let mut device = tiny_device();
-            device.geometry.blocks_per_plane = blocks;
-            device.host.over_provisioning_percent = over_provisioning(4, 5);
-            let moves = 4.0 * 0.8;
-            assert_eq!(Measured::of_device(&device).moves_per_erase, moves, "{blocks} blocks");
-            let bytes = device.geometry.physical_pages() * u64::from(device.geometry.page_bytes);
-            device.host.over_provisioning_percent = None;
-            device.host.capacity_gb = Some(Gigabytes::of_units(bytes / 5 * 4 + 4));
-            assert!((Measured::of_device(&device).moves_per_erase - moves).abs() <= 16.0 / bytes as f64, "{blocks} blocks");
+    fn until_enough_is_erased_victims_are_as_those_of_ageing() {
+        let waiting = [candidate(Class::HostProgram, 1, false), candidate(Class::Gc, 2, false)];
+        // A fourth of four pages is a move of 2000 and an erase of 4000 for three pages of the host, each of 1000.
+        for (gc_ns, chosen) in [(19_999, 1), (20_000, 0)] {
+            let mut state = state(gc_ns);
+            let work = state.ftl.gc.work_for_test();
+            (work.erases, work.erase_ns, work.moves_of_erased, work.victim_valid_permille) = (63, 63 * 4000, 126, 250);
+            assert_eq!(prepared(false, &state).at_die(state.view(), &waiting), chosen, "{gc_ns}");
         }
     }
 
