@@ -324,7 +324,7 @@ pub(crate) struct Start {
     /// The erased space below which ageing collects. Known once the design is prepared.
     pub(crate) level: Option<StartLevel>,
     /// The erased space below which the design wants a GC, if it ever does. Known then too.
-    trigger: Option<StartLevel>,
+    pub(crate) trigger: Option<StartLevel>,
     /// Erased pages of a plane below which its GC is urgent, without those of open blocks where it counts blocks. Known then too.
     urgent_pages: u32,
 }

@@ -6,6 +6,7 @@ use crate::device::Geometry;
 use crate::ftl::durable::Durable;
 use crate::ids::{BlockIx, Lpn, NONE, PlaneIx, Ppn};
 use crate::mem::{huge_vec, prefetch};
+use crate::policy::thresholds::StartLevel;
 use crate::units::Divisor;
 use rand_core::Rng;
 use rand_pcg::Pcg64Mcg;
@@ -159,6 +160,17 @@ impl Tables {
     /// Live pages of a plane; 0 where they are not counted.
     pub fn live_pages(&self, plane: PlaneIx) -> u32 {
         self.live.get(plane as usize).copied().unwrap_or(0)
+    }
+
+    /// Whether a plane has less erased space than a level of planes, once so many blocks more are erased.
+    #[inline]
+    pub(crate) fn is_short_of(&self, level: StartLevel, plane: PlaneIx, coming_blocks: u32) -> bool {
+        match level {
+            StartLevel::PlanePages(pages) | StartLevel::DiePages(pages) => {
+                self.free_pages(plane) + coming_blocks * self.geometry.pages_per_block < pages
+            }
+            StartLevel::PlaneBlocks(blocks) => self.erased_blocks(plane) + coming_blocks < blocks,
+        }
     }
 
     /// Erased pages of a plane that the host may be unable to program: in GC's reserve and in open blocks.

@@ -79,7 +79,8 @@ where
             self.erase_victim(plane, true);
             return true;
         }
-        let Some((block, offset)) = self.next_move(plane) else {
+        let goes_on = !wanted || !self.is_made_up_for(plane) || self.returns_to_fast(plane);
+        let Some((block, offset)) = goes_on.then(|| self.next_move(plane)).flatten() else {
             self.up.ftl.gc.cleanup[plane as usize].stuck = true;
             self.set_step(plane);
             return false;
@@ -101,6 +102,14 @@ where
             Some(drained) => Some(drained.block),
             None => self.empty_victim(plane).inspect(|&block| self.open(plane, block)),
         }
+    }
+
+    /// Whether the blocks whose last pages are on their way make up for what the plane lacks, so that nothing else need be moved.
+    fn is_made_up_for(&self, plane: PlaneIx) -> bool {
+        let tables = &self.up.ftl.tables;
+        let opened = self.up.ftl.gc.cleanup[plane as usize].opened.iter();
+        let coming = opened.filter(|opened| tables.next_valid(opened.block, opened.cursor).is_none()).count() as u32;
+        coming > 0 && self.policies().start.trigger.is_some_and(|level| !tables.is_short_of(level, plane, coming))
     }
 
     /// The block and the offset of the page that is moved next.

@@ -131,6 +131,35 @@ fn a_block_without_valid_pages_is_erased_before_any_page_is_moved() {
 }
 
 #[test]
+fn no_victim_is_begun_while_the_last_pages_of_another_make_up_for_what_is_lacking() {
+    let device = device(4);
+    for lacking in [1, 2] {
+        let mut design = late_bound(1, any());
+        design.gc_trigger = GcTriggerPolicy::BackgroundEmergency(BackgroundEmergency::new(10, 2));
+        let mut drive = drive(&device, design);
+        // Plane 0: two blocks with four valid pages each, blocks full of valid ones, until so many are lacking, and half of an
+        // open one.
+        let mut fill = |lpns: std::ops::Range<Lpn>| {
+            for lpn in lpns {
+                let ppn = drive.up.ftl.tables.take(0, 0, crate::ftl::Claimant::Gc).unwrap();
+                drive.up.ftl.tables.commit_write(lpn, ppn);
+                drive.up.oracle.as_mut().unwrap().aged(lpn, ppn);
+            }
+        };
+        fill(0..32);
+        fill(4..16);
+        fill(20..32);
+        fill(40..40 + 8);
+        fill(100..100 + 16 * (9 + lacking) + 8);
+        assert_eq!(drive.up.ftl.tables.erased_blocks(0), 10 - lacking);
+        drive.wake();
+        drive.run();
+        assert_eq!((drive.counters().erases, drive.counters().gc_pages), (lacking.into(), 4 * u64::from(lacking)));
+        drive.audit().unwrap();
+    }
+}
+
+#[test]
 fn a_page_that_was_read_stands_at_the_front_of_its_queue_and_behind_the_host() {
     let device = device(1);
     let mut drive = drive(&device, late_bound(1, any()));

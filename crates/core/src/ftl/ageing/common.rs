@@ -2,7 +2,6 @@
 
 use crate::design::{Design, StartLevel};
 use crate::device::Geometry;
-use crate::ftl::Tables;
 use crate::ids::{Lpn, PlaneIx};
 use crate::policy::PlacePolicy;
 use crate::raid::stripes::Stripes;
@@ -273,17 +272,6 @@ impl Layout {
 /// The erased space below which ageing collects.
 pub(super) fn level_at_start(design: &Design) -> StartLevel {
     design.start.level.expect("a drive's design is prepared")
-}
-
-impl Tables {
-    /// Whether a plane has less erased space than a level of planes.
-    #[inline]
-    pub(super) fn is_short_of(&self, level: StartLevel, plane: PlaneIx) -> bool {
-        match level {
-            StartLevel::PlanePages(pages) | StartLevel::DiePages(pages) => self.free_pages(plane) < pages,
-            StartLevel::PlaneBlocks(blocks) => self.erased_blocks(plane) < blocks,
-        }
-    }
 }
 
 /// Scales a random 64-bit number to 0 ..= below - 1.

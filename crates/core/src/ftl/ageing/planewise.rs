@@ -184,7 +184,7 @@ impl OnePlane {
             }
             let ppn = tables.take(0, aim.host_point, Claimant::Host).expect("ageing keeps every plane above its reserve");
             tables.commit_write(lpn, ppn);
-            if tables.is_short_of(aim.level, 0)
+            if tables.is_short_of(aim.level, 0, 0)
                 && let Some(victim) = tables.greedy_victim(0)
             {
                 self.recent.push(tables.valid_pages(victim));

@@ -166,7 +166,13 @@ where
         let planes = self.flash.device.geometry.planes();
         let spreads = self.spreads_pages();
         match &mut self.up.ftl.late_bound {
-            Some(late_bound) if spreads => late_bound.any_plane(planes),
+            // Late-bound placement evens live pages out to a block: a plane with so many more than another leaves the page to it.
+            Some(late_bound) if spreads => {
+                let (one, other) = (late_bound.any_plane(planes), late_bound.any_plane(planes));
+                let tables = &self.up.ftl.tables;
+                let (more, fewer) = (tables.live_pages(one), tables.live_pages(other));
+                if more > fewer + self.flash.device.geometry.pages_per_block { other } else { one }
+            }
             _ => self.ask(|policies, view| policies.place.plane(view, lpn)),
         }
     }
@@ -188,7 +194,7 @@ where
         tally.sum.written += 1;
         if let StartLevel::DiePages(_) = tally.level {
             self.collect_die_for_ageing(plane, tally);
-        } else if self.up.ftl.tables.is_short_of(tally.level, plane) {
+        } else if self.up.ftl.tables.is_short_of(tally.level, plane, 0) {
             self.collect_for_ageing(plane, tally);
             if self.spreads_pages() {
                 self.collect_others_for_ageing(tally);
@@ -200,7 +206,7 @@ where
     #[cold]
     fn collect_others_for_ageing(&mut self, tally: &mut Tally) {
         let planes = self.flash.device.geometry.planes();
-        while let Some(plane) = (0..planes).find(|&plane| self.up.ftl.tables.is_short_of(tally.level, plane)) {
+        while let Some(plane) = (0..planes).find(|&plane| self.up.ftl.tables.is_short_of(tally.level, plane, 0)) {
             let erases = tally.sum.erases;
             self.collect_for_ageing(plane, tally);
             if tally.sum.erases == erases {
