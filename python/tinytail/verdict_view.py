@@ -72,7 +72,18 @@ def _footer(comparison: Comparison, hidden: int, width: int) -> list[Text]:
     seeds = humanize.seeds(comparison.seed, comparison.seeds)
     about = f"{comparison.device}, {comparison.workload.name}, seed {seeds}."
     more = "More: --details" if not hidden else f"{hidden} more and all else: --details"
-    return wrapped(Text(f"{about} {more}", "dim"), width)
+    lines = wrapped(Text(f"{about} {more}", "dim"), width)
+    note = _device_note(comparison)
+    return lines if note is None else [*wrapped(Text(note, "dim"), width), *lines]
+
+
+def _device_note(comparison: Comparison) -> str | None:
+    """What the device's file says beside every answer."""
+    for item in comparison.configuration:
+        for setting in item.settings:
+            if (item.kind, setting.section, setting.key) == ("device", "defaults", "note"):
+                return f"Note: {setting.value}."
+    return None
 
 
 def _sentences(comparison: Comparison, width: int) -> list[Text]:

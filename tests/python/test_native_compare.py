@@ -347,3 +347,13 @@ def test_the_stand_ins_are_what_they_claim() -> None:
         claims = tinytail.workload_claims(name, seed=9)
         assert len(claims) >= 10
         assert all(claim.holds for claim in claims), claims
+
+
+def test_a_drive_says_beside_the_answer_what_it_was_held_against(
+    command: RunCommand, small_device: str
+) -> None:
+    words = ("--workload", WORKLOAD, "--requests", "300")
+    noted = "Note: no percentile was compared with a real drive's yet: docs/limits.md."
+    outcome = command("compare", "--device", "modern-tlc-2t-small", *words)
+    assert outcome.out.splitlines()[-2] == noted
+    assert "Note: " not in command("compare", "base", "--device", small_device, *words).out

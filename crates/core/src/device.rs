@@ -322,12 +322,12 @@ pub struct Device {
     /// Bit errors of the flash; none: it has none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub errors: Option<Errors>,
-    /// What runs on it if nobody says.
+    /// What holds for runs on it if nobody says otherwise.
     #[serde(default)]
     pub defaults: Defaults,
 }
 
-/// What runs on a drive if nobody says.
+/// What holds for runs on a drive if nobody says otherwise.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
@@ -335,6 +335,9 @@ pub struct Defaults {
     /// Composition of the design that is the drive's own.
     #[serde(default = "firmware")]
     pub design: String,
+    /// A sentence that stands beside every answer: how far the drive is held against a real one.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub note: String,
 }
 
 /// The design of drives of which nobody says otherwise.
@@ -344,7 +347,7 @@ fn firmware() -> String {
 
 impl Default for Defaults {
     fn default() -> Self {
-        Self { design: firmware() }
+        Self { design: firmware(), note: String::new() }
     }
 }
 

@@ -565,9 +565,10 @@ pub(crate) fn outcome<M: Measures>(
         },
         seed: spec.seed,
         version: env!("CARGO_PKG_VERSION"),
-        notes: workload
-            .notes
-            .iter()
+        notes: Some(&device.defaults.note)
+            .filter(|note| !note.is_empty())
+            .into_iter()
+            .chain(&workload.notes)
             .cloned()
             .chain(state_notes(aged, figures.unmapped))
             .chain(rotation_notes(drive, figures.start))
