@@ -360,6 +360,8 @@ pub(crate) struct Figures {
     pub recorder: Option<Recorder>,
     /// Erased pages of the drive then.
     pub erased_then: u64,
+    /// What was before the measured part.
+    pub before: Before,
     /// What was measured of bursts.
     pub bursts: Option<BurstsNote>,
     /// What became of the workload's requests.
@@ -368,6 +370,16 @@ pub(crate) struct Figures {
     pub fitted: Vec<Fitted>,
     /// What follows the drive.
     pub adjusted: Vec<Adjustment>,
+}
+
+/// What was before the measured part: when the drive had aged, and warming up.
+#[derive(Debug, Default)]
+pub(crate) struct Before {
+    pub start: u64,
+    /// Erased pages of the drive when warming up began.
+    pub erased: u64,
+    /// What warming up did.
+    pub counters: Counters,
 }
 
 /// What is to be known of the starting state.
@@ -470,6 +482,15 @@ pub(crate) fn outcome<M: Measures>(
     let kept_pages = drive.view().tables().pages_kept().max(drive.design().urgent_pages(device));
     let kept_pages = u64::from(kept_pages) * u64::from(device.geometry.planes());
     let erased = ErasedNote::new(figures.erased_then, erased_pages(drive), counters.host_pages, kept_pages, simulated_seconds);
+    let trigger_pages = drive.design().trigger_pages(device);
+    let at_trigger = trigger_pages.map_or(u64::MAX, |pages| u64::from(pages) * u64::from(device.geometry.planes()));
+    let erased_since_ageing = ErasedNote::new(
+        at_trigger.min(figures.before.erased),
+        erased.end_pages,
+        figures.before.counters.host_pages + counters.host_pages,
+        kept_pages,
+        (drive.now() - figures.before.start) as f64 / SECOND as f64,
+    );
     let findings = findings(&findings::Run {
         collects: gc != GcNote::Never,
         counters,
@@ -487,10 +508,12 @@ pub(crate) fn outcome<M: Measures>(
         throughput,
         page_bytes: device.geometry.page_bytes,
         erased,
+        before: figures.before.counters,
+        erased_since_ageing,
         gc_units: GcUnits {
             name: gc_unit,
             count: (device.geometry.planes() / unit_planes).into(),
-            trigger_pages: drive.design().trigger_pages(device).map(|pages| pages * unit_planes),
+            trigger_pages: trigger_pages.map(|pages| pages * unit_planes),
             gain_pages: victim_gain_pages(device, aged, counters),
         },
     });

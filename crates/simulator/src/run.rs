@@ -6,7 +6,7 @@ use crate::control::{Control, Phase, WRITE_STALL_S, WRITE_STALL_S_MAX};
 use crate::crew::AtWork;
 use crate::image::Image;
 use crate::kinds::KindsSpec;
-use crate::outcome::{Figures, Outcome, Recorder, erased_pages, outcome};
+use crate::outcome::{Before, Figures, Outcome, Recorder, erased_pages, outcome};
 use crate::play::{Ending, play, play_streams};
 use crate::settings::Settings;
 use crate::wear::erases_so_far;
@@ -373,6 +373,7 @@ fn run_with<M: Measures>(
             erases_then: erases_so_far(&drive),
             recorder: None,
             erased_then: erased_pages(&drive),
+            before: Before::default(),
             bursts: None,
             notes: Vec::new(),
             fitted: Vec::new(),
@@ -389,6 +390,7 @@ fn run_with<M: Measures>(
     };
     let unmapped = footprint.iter().filter(|&&lpn| drive.view().tables().lookup(lpn) == NONE).count();
     drive.wake();
+    let before = Before { start: drive.now(), erased: erased_pages(&drive), ..Before::default() };
     let mut ending = if control.is_cancelled() { Ending::Cancelled } else { Ending::Complete };
     let mut warm_up = "none".to_string();
     let mut kept = None;
@@ -398,6 +400,7 @@ fn run_with<M: Measures>(
     if let Ending::Unread(why) = ending {
         return Err(RunError::Failed(why));
     }
+    let before = Before { counters: *drive.counters(), ..before };
     drive.reset_counters();
     let start = drive.now();
     let erases_then = erases_so_far(&drive);
@@ -463,6 +466,7 @@ fn run_with<M: Measures>(
         erases_then,
         recorder: recorder.filter(|_| !partial),
         erased_then,
+        before,
         bursts,
         notes,
         fitted,

@@ -33,7 +33,8 @@ pub enum FindingCode {
     /// Of comparisons: the run of the reference ended early, and ratios are taken to another design.
     OtherReference,
     /// GC freed fewer pages than were programmed, so the run lived on pages that were erased before, as no run can for ever: by more
-    /// than 5 % of the host's pages, and more than half of what a GC frees in each plane or die that starts one. Figures: `drift_pages`, `drift_percent`,
+    /// than 5 % of the host's pages, and more than half of what a GC frees in each plane or die that starts one. If the measured
+    /// part did not, warming up and it together may have, from where the design starts GC. Figures: `drift_pages`, `drift_percent`,
     /// `stall_seconds`.
     Borrowed,
     /// GC freed as much more than was programmed: the run paid for writes that came before it. Figures: `drift_pages`, and
@@ -103,6 +104,10 @@ pub(super) struct Run<'a> {
     pub throughput: Throughput,
     pub page_bytes: u32,
     pub erased: ErasedNote,
+    /// What warming up did.
+    pub before: Counters,
+    /// As `erased`, of warming up and the measured part together, from where the design starts GC if it began above that.
+    pub erased_since_ageing: ErasedNote,
     pub gc_units: GcUnits,
 }
 
@@ -233,14 +238,22 @@ fn unflushed(run: &Run<'_>) -> Option<Finding> {
     })
 }
 
-/// GC freed fewer pages than were programmed, or more.
+/// GC freed fewer pages than were programmed, or more. Warming up may have borrowed what the measured part then does without.
 fn drifted(run: &Run<'_>) -> Option<Finding> {
-    let (erased, host_pages) = (&run.erased, run.counters.host_pages);
+    drift_of(run, &run.erased, &[*run.counters], "").or_else(|| {
+        let all = drift_of(run, &run.erased_since_ageing, &[run.before, *run.counters], " while warming up and after")?;
+        (all.code == FindingCode::Borrowed).then_some(all)
+    })
+}
+
+fn drift_of(run: &Run<'_>, erased: &ErasedNote, counters: &[Counters], when: &str) -> Option<Finding> {
+    let sum = |count: fn(&Counters) -> u64| counters.iter().map(count).sum::<u64>();
+    let host_pages = sum(|counters| counters.host_pages);
     let pages = erased.drift_pages.unsigned_abs();
     let phase = run.gc_units.count as f64 * run.gc_units.gain_pages / 2.0;
     let chance = (DRIFT_SHARE * host_pages as f64).max(phase);
     // What GCs under way have moved comes back with their erases.
-    let owed = erased.drift_pages + run.counters.gc_pages as i64 - run.counters.gc_moved as i64;
+    let owed = erased.drift_pages + sum(|counters| counters.gc_pages) as i64 - sum(|counters| counters.gc_moved) as i64;
     let is_alike = owed.signum() == erased.drift_pages.signum();
     if !run.collects || !is_alike || pages.min(owed.unsigned_abs()) as f64 <= chance {
         return None;
@@ -253,7 +266,7 @@ fn drifted(run: &Run<'_>) -> Option<Finding> {
         Some(stall) => (
             FindingCode::Borrowed,
             format!(
-                "space borrowed: GC freed {} pages fewer than were programmed{share}; at this rate writes stall {} s later",
+                "space borrowed{when}: GC freed {} pages fewer than were programmed{share}; at this rate writes stall {} s later",
                 grouped(pages),
                 rate(stall)
             ),
@@ -427,6 +440,8 @@ mod tests {
             throughput: Throughput::default(),
             page_bytes: 16_384,
             erased: ErasedNote::default(),
+            before: Counters::default(),
+            erased_since_ageing: ErasedNote::default(),
             gc_units: GcUnits { name: "plane", count: 4, trigger_pages: None, gain_pages: 50.0 },
         }
     }
@@ -473,6 +488,19 @@ mod tests {
         assert!(repaid.message.starts_with("space repaid: GC freed 101 pages more than were programmed, 10 % of"), "{repaid:?}");
         let unasked = of(FindingCode::Repaid, 0, 2000, 2101).unwrap();
         assert_eq!(unasked.figures.keys().collect::<Vec<_>>(), [&"drift_pages"], "nothing was programmed to be a share of");
+        // Warming up took 300 of 1000 pages; the measured part 10 more.
+        let warmed = |start: u64| {
+            let counters = Counters { host_pages: 1000, ..Counters::default() };
+            found(FindingCode::Borrowed, counters, |run| {
+                run.before = counters;
+                run.erased = ErasedNote::new(1700, 1690, 1000, 0, 10.0);
+                run.erased_since_ageing = ErasedNote::new(start, 1690, 2000, 0, 20.0);
+            })
+        };
+        let borrowed = warmed(2000).unwrap();
+        assert!(borrowed.message.contains("warming up and after: GC freed 310 pages fewer than were programmed, 16 %"), "{borrowed:?}");
+        assert_eq!(borrowed.figures["stall_seconds"], 1690.0 * 20.0 / 310.0);
+        assert_eq!(warmed(1790), None, "100 of 2000 pages are 5 %");
         let under_way = |moved| {
             let counters = Counters { host_pages: 1000, gc_pages: 70, gc_moved: moved, ..Counters::default() };
             found(FindingCode::Borrowed, counters, |run| run.erased = ErasedNote::new(2000, 1830, 1000, 0, 10.0))
