@@ -178,8 +178,8 @@ class Plan(ComparisonOptions):
         fitting.check(
             self.device,
             self.designs,
-            command=lambda designs, device: replace(
-                self, designs=designs, device=device, reference=self._reference_of(designs)
+            command=lambda designs, settings: replace(
+                self, designs=designs, settings=settings, reference=self._reference_of(designs)
             ).command(),
             state=self.state,
             image=self.image,

@@ -70,18 +70,23 @@ class Claim:
 
 
 @dataclass(frozen=True, slots=True)
-class Refusal:
-    """Why a design can't run on a device.
+class Remedy:
+    """What runs on a device instead: a composition, with all values that are to be given."""
 
-    `design` is a composition near to it that runs there, and `device` a drive that comes with
-    tinytail on which it runs itself; None where there is none. `of_drive` is false if the design
-    can run on no drive.
+    design: str
+    settings: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Refusal:
+    """Why a design can't run on a device, and what can, if anything is known.
+
+    `of_drive` is false if the design can run on no drive; then the remedy is another, near to it.
     """
 
     message: str
     of_drive: bool
-    design: str | None
-    device: str | None
+    remedy: Remedy | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,6 +105,13 @@ class Fit:
 def version() -> str:
     """The version of tinytail."""
     return _native.version()
+
+
+def _refusal(item: dict[str, Any]) -> Refusal:
+    remedy = item["remedy"]
+    if remedy is not None:
+        remedy = Remedy(remedy["design"], tuple(remedy["settings"]))
+    return Refusal(item["message"], item["of_drive"], remedy)
 
 
 def _text(value: Any) -> str:
@@ -282,7 +294,7 @@ def fits(
             item["design"],
             tuple(Adjustment(**adjustment) for adjustment in item["adjusted"]),
             item["logical_bytes"],
-            None if item["refusal"] is None else Refusal(**item["refusal"]),
+            None if item["refusal"] is None else _refusal(item["refusal"]),
         )
         for item in json.loads(_native.fits(json.dumps(spec)))
     )

@@ -5,12 +5,11 @@ from __future__ import annotations
 import shlex
 import tomllib
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
 
 from tinytail import engine, toml
 from tinytail.errors import ConfigError
 
-Command = Callable[[tuple[str, ...], str], str]
+Command = Callable[[tuple[str, ...], tuple[str, ...]], str]
 
 
 def designs_or_own(
@@ -41,7 +40,7 @@ def check(
     Args:
         device: name or path of the drive.
         designs: the compositions.
-        command: the command line that runs designs on a device.
+        command: the command line that runs designs with values that are given.
         state: values of the starting state that replace the device's.
         image: an image to start from.
         settings: values that replace those of the files.
@@ -55,7 +54,15 @@ def check(
         fits = engine.fits(device, designs, state=state, image=image, settings=settings)
     except ConfigError as error:
         raise ConfigError(f"{error}{_of_some(designs, settings, str(error))}") from None
-    refused = _refusals(fits, device, settings, command)
+
+    def runs(designs: Sequence[str], settings: Sequence[str]) -> bool:
+        try:
+            found = engine.fits(device, designs, state=state, image=image, settings=settings)
+        except ConfigError:
+            return False
+        return all(fit.refusal is None for fit in found)
+
+    refused = _refusals(fits, runs, settings, device, command)
     if strict:
         refused += [
             f"{fit.design} does not run on {device} as its file says: "
@@ -70,48 +77,42 @@ def check(
 
 
 def _refusals(
-    fits: Sequence[engine.Fit], device: str, settings: Sequence[str], command: Command
+    fits: Sequence[engine.Fit],
+    runs: Callable[[Sequence[str], Sequence[str]], bool],
+    settings: Sequence[str],
+    device: str,
+    command: Command,
 ) -> list[str]:
-    """Why designs can't run, with what can: as many of them as possible, or one's nearest."""
+    """Why designs can't run, with what can: all of them, if the same values let them."""
     refused = [(fit.design, fit.refusal) for fit in fits if fit.refusal is not None]
     said = [
         f"{design} can't run on {device}: {why.message}." if why.of_drive else f"{why.message}."
         for design, why in refused
     ]
-    designs = tuple(fit.design for fit in fits)
-    running = tuple(fit.design for fit in fits if fit.refusal is None)
-    if refused and running:
-        said.append(f"This runs: {command(running, device)}")
-    elif len(refused) != 1:
-        nearest = [why.design and command((why.design,), device) for _, why in refused]
-        said = [
-            f"{line} This runs: {instead}" if instead else line
-            for line, instead in zip(said, nearest, strict=True)
-        ]
-    else:
-        _, why = refused[0]
-        if why.design is not None:
-            said[0] += f" This runs: {command((why.design,), device)}"
-        elif why.device is not None:
-            said[0] += f" This runs: {command(designs, why.device)}"
-    if len(designs) > 1 and refused and all(why.of_drive for _, why in refused):
-        other = _drive_of_all(designs, device, settings)
-        if other is not None:
-            said.append(f"All of them run here: {command(designs, other)}")
-    return said
+    designs: list[str] = []
+    given = dict(zip(map(_key, settings), settings, strict=True))
+    for fit in fits:
+        if fit.refusal is None:
+            designs.append(fit.design)
+        elif fit.refusal.remedy is not None:
+            designs.append(fit.refusal.remedy.design)
+            given |= {_key(word): word for word in fit.refusal.remedy.settings}
+    designs = list(dict.fromkeys(designs))
+    if refused and designs and runs(designs, tuple(given.values())):
+        line = f"This runs: {command(tuple(designs), tuple(given.values()))}"
+        return [f"{said[0]} {line}"] if len(fits) == 1 else [*said, line]
+    remedies = [
+        why.remedy and command((why.remedy.design,), why.remedy.settings) for _, why in refused
+    ]
+    return [
+        f"{line} This runs: {remedy}" if remedy else line
+        for line, remedy in zip(said, remedies, strict=True)
+    ]
 
 
-def _drive_of_all(designs: Sequence[str], device: str, settings: Sequence[str]) -> str | None:
-    """A drive that comes with tinytail on which all of these run; None if there is none."""
-    # A twin for tests stands in for a twin, a whole drive for a whole one.
-    is_twin = device.endswith("-small")
-    for entry in engine.devices():
-        if entry.name.endswith("-small") == is_twin:
-            with suppress(ConfigError):
-                fits = engine.fits(entry.name, designs, settings=settings)
-                if all(fit.refusal is None for fit in fits):
-                    return entry.name
-    return None
+def _key(word: str) -> str:
+    """The key of a value behind `--set`."""
+    return word.partition("=")[0].strip().removeprefix("device.").removeprefix("design.")
 
 
 def _of_some(designs: Sequence[str], settings: Sequence[str], message: str) -> str:

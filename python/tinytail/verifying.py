@@ -172,7 +172,7 @@ class PowerCutPlan:
         fitting.check(
             device,
             designs,
-            command=lambda designs, device: shlex.join(
+            command=lambda designs, settings: shlex.join(
                 [
                     *("tinytail", "verify", "power-cut", *designs, "--device", device),
                     *(word for given in settings for word in ("--set", given)),

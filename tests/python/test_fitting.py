@@ -5,7 +5,9 @@ from __future__ import annotations
 import shlex
 import subprocess
 import time
+from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -50,46 +52,94 @@ def test_strict_refuses_what_would_follow_the_drive() -> None:
     assert own.results[0].adjusted == ()
 
 
-def test_all_refusals_come_at_once_and_the_others_run(
+def remedy(error: str) -> list[str]:
+    """The words of the command that a refusal gives."""
+    _, command = error.split("This runs: ")
+    return shlex.split(command)[1:]
+
+
+def test_all_refusals_come_at_once_with_values_under_which_all_designs_run(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     device = one_channel(tmp_path)
     words = ["--device", device, "--workload", "randrw70-qd16", "--requests", "50"]
-    started = time.process_time()
     designs = ["ttflash", "base", "base+gtr", "base+no-gc"]
     assert cli.main(["compare", *designs, *words, "--reference", "ttflash"]) == 2
-    assert time.process_time() - started < 30
     *refusals, runs = capsys.readouterr().err.splitlines()
     assert len(refusals) == 2, refusals
-    _, command = runs.split("This runs: ")
-    run = shlex.split(command)[1:]
-    assert run[:4] == ["compare", "base", "base+no-gc", "--device"]
-    assert cli.main(run) == 0, command
+    run = remedy(runs)
+    # Reads around GC need stripes on any drive, and stripes need channels.
+    assert run[:6] == ["compare", "ttflash", "base", "base+rain+gtr", "base+no-gc", "--device"]
+    assert run[6] == device
+    assert run[-4:] == ["--set", "geometry.channels=2", "--set", "geometry.chips_per_channel=4"]
+    assert cli.main(run) == 0, run
 
 
-def test_each_of_several_refused_designs_has_one_that_runs(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+def test_designs_that_no_values_suit_together_have_a_command_each(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    device = one_channel(tmp_path)
-    words = ["--device", device, "--workload", "randrw70-qd16", "--requests", "50"]
-    assert cli.main(["compare", "ttflash", "base+gtr", *words]) == 2
-    lines = capsys.readouterr().err.splitlines()
-    assert len(lines) == 2, lines
-    for line in lines:
-        _, command = line.split("This runs: ")
-        assert cli.main(shlex.split(command)[1:]) == 0, command
+    fits = engine.fits
+
+    def one_alone(device: str, designs: Sequence[str], **given: Any) -> tuple[engine.Fit, ...]:
+        if given["settings"] and len(designs) > 1:
+            raise ConfigError("values that contradict each other")
+        return fits(device, designs, **given)
+
+    monkeypatch.setattr(engine, "fits", one_alone)
+    words = ["--device", "ttflash-small", "--workload", "randrw70-qd16", "--requests", "50"]
+    assert cli.main(["compare", "t-es", "hpdc-baseline+gc-par", *words]) == 2
+    for line in capsys.readouterr().err.splitlines():
+        assert cli.main(remedy(line)) == 0, line
 
 
-def test_a_drive_on_which_all_of_them_run_is_named(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_remedy_keeps_designs_drive_and_load(capsys: pytest.CaptureFixture[str]) -> None:
     words = ["--device", "ttflash-small", "--workload", "randrw70-qd16", "--requests", "50"]
     assert cli.main(["compare", "base", "ttflash", "t-es", *words]) == 2
-    refusal, runs, elsewhere = capsys.readouterr().err.splitlines()
+    refusal, runs = capsys.readouterr().err.splitlines()
     assert "t-es can't run on ttflash-small" in refusal
-    assert "compare base ttflash --device ttflash-small" in runs
-    _, command = elsewhere.split("All of them run here: ")
-    run = shlex.split(command)[1:]
-    assert run[:5] == ["compare", "base", "ttflash", "t-es", "--device"]
-    assert cli.main(run) == 0, command
+    run = remedy(runs)
+    assert run[:4] == ["compare", "base", "ttflash", "t-es"]
+    assert run[4:8] == words[:4]
+    assert run[-3:] == ["timing.erase_steps=2", "--set", "timing.erase_step_ns=1000000"]
+    assert cli.main(run) == 0, run
+
+
+def test_a_remedy_takes_the_place_of_a_value_that_was_given(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    words = ["--device", "hpdc-1t-small", "--workload", "randrw70-qd16", "--requests", "50"]
+    given = ["--set", "device.ram.buffer_kib=16", "--set", "synthetic.queue_depth=4"]
+    assert cli.main(["compare", "ttflash", *words, *given]) == 2
+    run = remedy(capsys.readouterr().err)
+    assert run[-4:] == ["--set", "ram.buffer_kib=2048", "--set", "synthetic.queue_depth=4"]
+    assert cli.main(run) == 0, run
+
+
+def test_of_whole_drives_and_designs_only_parity_without_a_buffer_is_refused() -> None:
+    designs = [entry.name for entry in tinytail.designs() if entry.kind == "design"]
+    whole = [entry.name for entry in tinytail.devices() if not entry.name.endswith("-small")]
+    refused: dict[tuple[str, str], engine.Refusal] = {}
+    for device in whole:
+        started = time.process_time()
+        found = engine.fits(device, designs)
+        assert time.process_time() - started < 5
+        refused |= {(fit.design, device): fit.refusal for fit in found if fit.refusal is not None}
+    assert len(refused) == 30
+    for (design, device), refusal in refused.items():
+        assert "writes whole stripes" in refusal.message
+        assert refusal.remedy is not None
+        assert refusal.remedy.design == design
+        (word,) = refusal.remedy.settings
+        assert word.startswith("ram.buffer_kib="), device
+
+
+def test_a_state_that_is_laid_out_needs_no_other_drive() -> None:
+    fits = engine.fits(
+        "lowlatency-240g",
+        ["erase-baseline", "erase-baseline+es"],
+        state={"ageing": "statistical"},
+    )
+    assert [fit.refusal for fit in fits] == [None, None]
 
 
 def test_an_overlay_without_a_design_is_not_the_drives_fault(

@@ -39,6 +39,11 @@ impl Given {
         };
         Ok(Self { path, value, option })
     }
+
+    /// What stands behind the option.
+    pub fn word(&self) -> String {
+        self.option.trim_start_matches(GIVEN).trim_start().to_string()
+    }
 }
 
 impl Document {

@@ -1,5 +1,5 @@
 //! Whether designs suit a device, found without ageing anything: what of each follows the drive, and what can't run on it at all,
-//! with the nearest pair of design and device that can.
+//! with values of the device under which it can.
 
 use crate::catalog;
 use crate::image::Image;
@@ -48,10 +48,17 @@ pub struct Refusal {
     pub message: String,
     /// Whether it is for the drive; else it can run on none.
     pub of_drive: bool,
-    /// A composition near to it that runs on the device.
-    pub design: Option<String>,
-    /// A device that comes with the program on which the composition itself runs.
-    pub device: Option<String>,
+    /// What runs on the device instead, if anything is known.
+    pub remedy: Option<Remedy>,
+}
+
+/// What runs in place of something that is refused.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Remedy {
+    /// The composition: the same, unless no values let it run.
+    pub design: String,
+    /// All values that are to be given, as one would write them behind `--set`.
+    pub settings: Vec<String>,
 }
 
 /// How each of some designs suits a device.
@@ -59,11 +66,8 @@ pub struct Refusal {
 /// # Errors
 /// A faulty device, state or image; a design that is not known, or an image that it can't start from.
 pub fn fits(spec: &FitSpec) -> Result<Vec<Fit>, ConfigError> {
-    let mut device = catalog::device_with(&spec.device, &spec.settings)?.with_state("the given state", spec.state.clone())?;
     let image = spec.image.as_deref().map(Image::open).transpose()?;
-    if let Some(image) = &image {
-        device.state = image.header.state.clone();
-    }
+    let device = drive(spec, image.as_ref(), &spec.settings)?;
     let mut found = Vec::new();
     for composition in &spec.designs {
         catalog::check_names(composition)?;
@@ -78,7 +82,7 @@ pub fn fits(spec: &FitSpec) -> Result<Vec<Fit>, ConfigError> {
                 }
                 (fitted, adjusted, None)
             }
-            Err(error) => (device.clone(), Vec::new(), Some(refusal(composition, spec, &device, error.to_string()))),
+            Err(error) => (device.clone(), Vec::new(), Some(refusal(composition, spec, image.as_ref(), error))),
         };
         let logical_bytes = fitted.logical_pages() * u64::from(fitted.geometry.page_bytes);
         found.push(Fit { design: composition.clone(), adjusted, logical_bytes, refusal });
@@ -94,16 +98,163 @@ fn fit(composition: &str, device: &Device, settings: &Settings) -> Result<(Devic
     Ok((device, design, adjusted))
 }
 
-fn refusal(composition: &str, spec: &FitSpec, device: &Device, message: String) -> Refusal {
-    let runs = |composition: &String| fit(composition, device, &spec.settings).is_ok();
-    let design = neighbours(composition).into_iter().find(runs);
-    // A twin for tests stands in for a twin, a whole drive for a whole one.
-    let is_twin = spec.device.ends_with("-small");
-    let others = catalog::devices().into_iter().map(|listing| listing.name).filter(|other| other.ends_with("-small") == is_twin);
-    let device = others
-        .into_iter()
-        .find(|other| catalog::device_with(other, &spec.settings).is_ok_and(|other| fit(composition, &other, &spec.settings).is_ok()));
-    Refusal { message, of_drive: catalog::design(composition).is_ok(), design, device }
+/// The device with values that are given, in the state in which runs on it start.
+fn drive(spec: &FitSpec, image: Option<&Image>, settings: &Settings) -> Result<Device, ConfigError> {
+    let mut device = catalog::device_with(&spec.device, settings)?.with_state("the given state", spec.state.clone())?;
+    if let Some(image) = image {
+        device.state = image.header.state.clone();
+    }
+    Ok(device)
+}
+
+fn refusal(composition: &str, spec: &FitSpec, image: Option<&Image>, error: ConfigError) -> Refusal {
+    let of_drive = catalog::design(composition).is_ok();
+    let message = error.to_string();
+    // For what can run on no drive, the nearest that can.
+    let itself = of_drive.then(|| composition.to_string());
+    let remedy = itself.into_iter().chain(neighbours(composition)).find_map(|design| {
+        let settings = Doctor { design: &design, spec, image }.cure()?;
+        Some(Remedy { design, settings })
+    });
+    Refusal { message, of_drive, remedy }
+}
+
+/// A value that is given behind `--set`: its key with the section, and the value.
+type Value = (&'static str, String);
+
+/// Looks for values under which a design runs on a device that refuses it.
+struct Doctor<'a> {
+    design: &'a str,
+    spec: &'a FitSpec,
+    image: Option<&'a Image>,
+}
+
+/// The key of what a drive has most of its space from.
+const BLOCKS: (&str, &str) = ("geometry", "blocks_per_plane");
+
+/// What is at fault.
+enum Unfit {
+    /// The device, whatever runs on it.
+    Device,
+    /// The design on this device.
+    Design(ConfigError),
+}
+
+/// Faults that are done away with, one after the other.
+const CURES_MAX: usize = 6;
+
+impl Doctor<'_> {
+    /// Values to be given for the design to run, those that are given among them; nothing if there are none.
+    fn cure(&self) -> Option<Vec<String>> {
+        let mut given: Vec<Value> = Vec::new();
+        for _ in 0..CURES_MAX {
+            match self.fits_with(&given) {
+                Ok(()) => return self.spec.settings.replaced(given.iter().map(word)).ok().map(|settings| settings.words()),
+                Err(Unfit::Device) => return None,
+                Err(Unfit::Design(error)) => given = self.without_one_fault(&given, &error)?,
+            }
+        }
+        None
+    }
+
+    fn fits_with(&self, given: &[Value]) -> Result<(), Unfit> {
+        let settings = self.spec.settings.replaced(given.iter().map(word)).map_err(|_| Unfit::Device)?;
+        let device = drive(self.spec, self.image, &settings).map_err(|_| Unfit::Device)?;
+        fit(self.design, &device, &settings).map(drop).map_err(Unfit::Design)
+    }
+
+    /// The values with others, which do away with one of the faults.
+    fn without_one_fault(&self, given: &[Value], error: &ConfigError) -> Option<Vec<Value>> {
+        error.0.iter().find_map(|fault| {
+            let own = (fault.section.as_str(), fault.key.as_str());
+            let mut keys: Vec<(&str, &str)> = fault.others.iter().map(|(section, key)| (section.as_str(), key.as_str())).collect();
+            // What lacks space is given space rather than made to need less.
+            keys.insert(usize::from(keys.contains(&BLOCKS)) * keys.len(), own);
+            let cures = |values: &Vec<Value>| match self.fits_with(values) {
+                Ok(()) => true,
+                Err(Unfit::Device) => false,
+                Err(Unfit::Design(error)) => {
+                    !error.0.iter().any(|other| (&other.section, &other.key, &other.others) == (&fault.section, &fault.key, &fault.others))
+                }
+            };
+            keys.into_iter().find_map(|(section, key)| {
+                let settings = self.spec.settings.replaced(given.iter().map(word)).ok()?;
+                let device = drive(self.spec, self.image, &settings).ok()?;
+                let with = |values: Vec<Value>| {
+                    let kept = given.iter().filter(|(key, _)| values.iter().all(|(other, _)| other != key));
+                    kept.cloned().chain(values.iter().cloned()).collect::<Vec<Value>>()
+                };
+                if (section, key) == BLOCKS {
+                    let blocks = |blocks: u32| with(vec![("geometry.blocks_per_plane", blocks.to_string())]);
+                    return least_above(device.geometry.blocks_per_plane, |count| cures(&blocks(count))).map(blocks);
+                }
+                values_of(section, key, &device).into_iter().map(with).find(cures)
+            })
+        })
+    }
+}
+
+/// As it stands behind `--set`.
+fn word((key, value): &Value) -> String {
+    format!("{key}={value}")
+}
+
+/// The least number above one that is not enough of which all are that are larger.
+fn least_above(too_few: u32, is_enough: impl Fn(u32) -> bool) -> Option<u32> {
+    let (mut least, mut most) = (too_few, too_few.checked_mul(2)?);
+    while !is_enough(most) {
+        (least, most) = (most, most.checked_mul(2).filter(|&most| most <= BLOCKS_MAX)?);
+    }
+    while most - least > 1 {
+        let middle = least + (most - least) / 2;
+        if is_enough(middle) { most = middle } else { least = middle }
+    }
+    Some(most)
+}
+
+/// The most blocks of a plane that are tried.
+const BLOCKS_MAX: u32 = 1 << 18;
+
+/// Values that may do away with a fault that names a key, in the order in which they are tried. The first leave capacity and the time
+/// of an erase as they are.
+fn values_of(section: &str, key: &str, device: &Device) -> Vec<Vec<Value>> {
+    let (g, t) = (&device.geometry, &device.timing);
+    let of = |key, value: u32| (key, value.to_string());
+    // More of something, with so many times fewer blocks of each plane; with as many, or twice as many, where those are too few.
+    let with_fewer_blocks = |value: Value, by: u32| {
+        let blocks = [g.blocks_per_plane.div_ceil(by), g.blocks_per_plane, g.blocks_per_plane.saturating_mul(2)];
+        blocks.map(|blocks| vec![value.clone(), of("geometry.blocks_per_plane", blocks)])
+    };
+    match (section, key) {
+        ("ram", "buffer_kib") => {
+            let capacity_kib = device.logical_pages() * u64::from(g.page_bytes) / 1024;
+            let usual = (capacity_kib / 4096).next_power_of_two().clamp(64, 65_536) as u32;
+            std::iter::successors(Some(usual), |kib| Some(kib * 2)).take(8).map(|kib| vec![of("ram.buffer_kib", kib)]).collect()
+        }
+        ("gc", "write_points") => vec![vec![of("gc.write_points", 2)]],
+        ("flash", "multi_plane_read") => vec![vec![("flash.multi_plane_read", "true".into())]],
+        ("flash", "multi_plane_program") => vec![vec![("flash.multi_plane_program", "true".into())]],
+        ("timing", "erase_steps") => {
+            let step_ns = t.erase_step_ns * u64::from(t.erase_steps) / 2;
+            vec![vec![of("timing.erase_steps", 2), ("timing.erase_step_ns", step_ns.to_string())]]
+        }
+        ("timing", "program_steps") => vec![vec![of("timing.program_steps", 2)]],
+        ("place", "stripe_width") => {
+            let widths = (2..=g.channels).rev().filter(|width| g.channels.is_multiple_of(*width));
+            let mut found: Vec<Vec<Value>> = widths.map(|width| vec![of("place.stripe_width", width)]).collect();
+            if g.chips_per_channel.is_multiple_of(2) {
+                found.push(vec![of("geometry.channels", 2 * g.channels), of("geometry.chips_per_channel", g.chips_per_channel / 2)]);
+            }
+            found.extend(with_fewer_blocks(of("geometry.channels", 2 * g.channels), 2));
+            found
+        }
+        ("geometry", "planes_per_die") => with_fewer_blocks(of("geometry.planes_per_die", 2), 2).into(),
+        ("geometry", "pages_per_block") => [2, 4, 8, 16, 32]
+            .into_iter()
+            .flat_map(|by| with_fewer_blocks(of("geometry.pages_per_block", g.pages_per_block * by), by))
+            .collect(),
+        _ => Vec::new(),
+    }
 }
 
 /// Compositions near to one, the nearest first: with stripes, behind a design, without one of its parts, its design alone.
@@ -217,15 +368,20 @@ mod tests {
         let text = include_str!("../../../devices/ttflash-small.toml").replace("channels = { value = 8", "channels = { value = 1");
         std::fs::write(one_channel.path(), text).unwrap();
         let one_channel = one_channel.path().to_str().unwrap();
-        for (device, design, instead) in [
-            (one_channel, "ttflash", "base"),
-            ("ttflash-small", "base+gtr", "base+rain+gtr"),
-            ("ttflash-small", "gtr", "base+rain+gtr"),
-            ("ttflash-small", "harey-baseline+rain", "harey-baseline"),
+        for (device, design, instead, settings) in [
+            (one_channel, "ttflash", "ttflash", &["geometry.channels=2", "geometry.chips_per_channel=4"][..]),
+            ("ttflash-small", "base+gtr", "base+rain+gtr", &[]),
+            ("ttflash-small", "gtr", "base+rain+gtr", &[]),
+            ("hpdc-1t-small", "base+gtr", "base+rain+gtr", &["ram.buffer_kib=2048"]),
+            ("hpdc-1t", "ttflash", "ttflash", &["ram.buffer_kib=65536"]),
+            ("ttflash-small", "t-es", "t-es", &["timing.erase_steps=2", "timing.erase_step_ns=1000000"]),
+            ("ttflash-small", "harey-baseline+rain", "harey-baseline", &[]),
         ] {
             let fit = &fits_on(device, &[design])[0];
             let refusal = fit.refusal.as_ref().unwrap_or_else(|| panic!("{design} on {device}"));
-            assert_eq!(refusal.design.as_deref(), Some(instead), "{design}: {}", refusal.message);
+            let remedy = refusal.remedy.as_ref().map(|remedy| (remedy.design.as_str(), remedy.settings.clone()));
+            let settings = settings.iter().map(ToString::to_string).collect();
+            assert_eq!(remedy, Some((instead, settings)), "{design}: {}", refusal.message);
         }
         for (design, of_drive) in [("t-es", true), ("no-gc", false)] {
             let fit = &fits_on("ttflash-small", &[design])[0];

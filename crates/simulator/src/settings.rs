@@ -65,6 +65,22 @@ fn by_kind(mut given: Given) -> Result<(usize, Given), ConfigError> {
 }
 
 impl Settings {
+    /// These values, with others that take the place of those of the same keys.
+    ///
+    /// # Errors
+    /// Others that are faulty.
+    pub(crate) fn replaced(&self, words: impl Iterator<Item = String> + Clone) -> Result<Self, ConfigError> {
+        let other = Self::try_from(words.clone().collect::<Vec<_>>())?;
+        let stays = |given: &&Given| other.given.iter().flatten().all(|other| other.path != given.path);
+        let kept = self.given.iter().flatten().filter(stays).map(Given::word);
+        Self::try_from(kept.chain(words).collect::<Vec<_>>())
+    }
+
+    /// The values as they are given behind `--set`.
+    pub(crate) fn words(&self) -> Vec<String> {
+        self.given.iter().flatten().map(Given::word).collect()
+    }
+
     /// Values of a device.
     pub(crate) fn device(&self) -> Option<&Document> {
         self.device.as_ref()

@@ -14,7 +14,7 @@ use tinytail_core::observe::{Completion, Observer, PARTS, RequestAttribution};
 use tinytail_core::units::MS;
 use tinytail_simulator::catalog;
 use tinytail_simulator::control::Control;
-use tinytail_simulator::fitting::{FitSpec, fits};
+use tinytail_simulator::fitting::{FitSpec, Refusal, fits};
 use tinytail_simulator::play::{Ending, play_streams};
 use tinytail_simulator::settings::Settings;
 use tinytail_workload::{SourceContext, TraceOptions, Workload};
@@ -64,12 +64,13 @@ enum Copied {
     Snapshot,
 }
 
-/// A drive of a device that the design fits, not aged.
-fn made(device: &str, composition: &str) -> Result<(Device, Drive<Causes>), String> {
-    let mut device = catalog::device(device).map_err(|error| error.to_string())?;
+/// A drive of a device that the design fits, with values that are given, not aged.
+fn made(device: &str, composition: &str, given: &[String]) -> Result<(Device, Drive<Causes>), String> {
+    let settings = Settings::try_from(given.to_vec()).map_err(|error| error.to_string())?;
+    let mut device = catalog::device_with(device, &settings).map_err(|error| error.to_string())?;
     // A quarter is enough to bring every plane to the erased share that it starts with, and leaves stale pages everywhere.
     device.state.overwrite_percent = 25;
-    let (design, _) = catalog::fitted(composition, &mut device, &Settings::default()).map_err(|error| error.to_string())?;
+    let (design, _) = catalog::fitted(composition, &mut device, &settings).map_err(|error| error.to_string())?;
     let drive = Drive::new(&device, design, true, Causes([0; PARTS])).map_err(|error| error.to_string())?;
     Ok((device, drive))
 }
@@ -100,8 +101,8 @@ fn plays_all(device: &Device, drive: &mut Drive<Causes>) -> Result<(), String> {
 }
 
 /// Plays all loads on a drive that ages, and on a copy of the aged drive. Returns what they did.
-fn played(name: &str, composition: &str, copied_by: Copied) -> Result<String, String> {
-    let (device, mut drive) = made(name, composition)?;
+fn played(name: &str, composition: &str, given: &[String], copied_by: Copied) -> Result<String, String> {
+    let (device, mut drive) = made(name, composition, given)?;
     let aged = drive.age(1, &[], |_, _| true);
     let mut bytes = Vec::new();
     let Ok(()) = match copied_by {
@@ -109,7 +110,7 @@ fn played(name: &str, composition: &str, copied_by: Copied) -> Result<String, St
         Copied::Snapshot => drive.snapshot(&mut bytes),
     };
     plays_all(&device, &mut drive)?;
-    let (_, mut copy) = made(name, composition)?;
+    let (_, mut copy) = made(name, composition, given)?;
     let mut bytes = bytes.as_slice();
     let taken = match copied_by {
         Copied::Image => copy.load(1, &aged, &mut bytes),
@@ -134,18 +135,11 @@ fn every_design_runs_on_every_small_drive_or_is_refused_with_one_that_runs() {
             let Some((device, design)) = pairs.get(index) else { break };
             let copied_by = if index.is_multiple_of(2) { Copied::Image } else { Copied::Snapshot };
             let ended = match fit_of(device, design).refusal {
-                None => played(device, design, copied_by),
-                Some(refusal) => match refusal
-                    .design
-                    .clone()
-                    .map(|design| (device.clone(), design))
-                    .or(refusal.device.clone().map(|device| (device, design.clone())))
-                {
-                    Some((device, design)) => played(&device, &design, copied_by)
-                        .map(|_| REFUSED.into())
-                        .map_err(|why| format!("the remedy {design} on {device}: {why}")),
-                    None => Err(format!("no remedy: {}", refusal.message)),
-                },
+                None => played(device, design, &[], copied_by),
+                Some(Refusal { message, remedy: None, .. }) => Err(format!("no remedy: {message}")),
+                Some(Refusal { remedy: Some(remedy), .. }) => played(device, &remedy.design, &remedy.settings, copied_by)
+                    .map(|_| REFUSED.into())
+                    .map_err(|why| format!("the remedy {remedy:?} on {device}: {why}")),
             };
             match ended {
                 Ok(done) => drop(found.lock().unwrap().insert(format!("{device} {design}"), done)),

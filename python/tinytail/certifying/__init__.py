@@ -87,7 +87,9 @@ class Plan:
         fitting.check(
             self.device,
             self.designs,
-            command=lambda designs, device: replace(self, designs=designs, device=device).command(),
+            command=lambda designs, settings: replace(
+                self, designs=designs, settings=settings
+            ).command(),
             state=self.state,
             settings=self.settings,
         )

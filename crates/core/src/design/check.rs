@@ -50,7 +50,7 @@ impl Design {
         if points < 2 {
             let found = format!("chooses among the write points of a page's plane, and [gc] `write_points` is {points}");
             let allowed = "2 or more, or [place] `policy` = \"next_idle\"";
-            return faults.push(fault(&found).with("gc", "write_points").allowed(allowed));
+            return faults.push(fault(&found).with("gc", "write_points").with("geometry", "blocks_per_plane").allowed(allowed));
         }
         if assembles {
             let found =
@@ -85,7 +85,12 @@ impl Design {
                 "makes a plane urgent below {pages} erased pages; with [gc] `reserve_blocks` {reserve} and `write_points` {points} it must be \
                  {least} on this device: at least {percent:.3} percent"
             );
-            faults.push(Fault::new("gc_trigger", key, found).with("gc", "reserve_blocks").with("gc", "write_points"));
+            faults.push(
+                Fault::new("gc_trigger", key, found)
+                    .with("gc", "reserve_blocks")
+                    .with("gc", "write_points")
+                    .with("geometry", "blocks_per_plane"),
+            );
         }
         self.check_trigger_holds(device, faults);
         let spare = (g.blocks_per_plane - device.bad_blocks_per_plane()).saturating_sub(device.logical_blocks_per_plane());
@@ -97,7 +102,7 @@ impl Design {
                  {}, and one more must be left",
                 g.blocks_per_plane
             );
-            faults.push(Fault::new("gc", "reserve_blocks", found).with("gc", "write_points"));
+            faults.push(Fault::new("gc", "reserve_blocks", found).with("gc", "write_points").with("geometry", "blocks_per_plane"));
         }
     }
 
@@ -121,7 +126,7 @@ impl Design {
              block has stale pages to free",
             most + 1
         );
-        faults.push(Fault::new("gc_trigger", key, found).with("state", "live_percent"));
+        faults.push(Fault::new("gc_trigger", key, found).with("state", "live_percent").with("geometry", "blocks_per_plane"));
     }
 
     /// Refuses stripes that leave no over-provisioning once parity has its pages.
@@ -144,7 +149,7 @@ impl Design {
             self.gc.write_points
         );
         let fault = Fault::new("place", "stripe_width", found).with("place", "policy");
-        faults.push(fault.with("gc", "reserve_blocks").with("gc", "write_points"));
+        faults.push(fault.with("gc", "reserve_blocks").with("gc", "write_points").with("geometry", "blocks_per_plane"));
     }
 
     fn combination<'a>(&mut self, device: &'a Device) -> Combination<'a> {
@@ -173,7 +178,8 @@ impl Design {
         let most = device.geometry.blocks_per_plane / 2;
         for (key, value) in [("write_points", self.gc.write_points), ("reserve_blocks", self.gc.reserve_blocks)] {
             if value == 0 || value > most {
-                faults.push(Fault::new("gc", key, format!("is {value}")).allowed(format!("1 to {most} on this device")));
+                let fault = Fault::new("gc", key, format!("is {value}")).with("geometry", "blocks_per_plane");
+                faults.push(fault.allowed(format!("1 to {most} on this device")));
             }
         }
         self.techniques_mut().for_each(|(_, technique)| _ = faults.take(technique.prepare(device)));

@@ -121,6 +121,7 @@ impl GcTrigger for BackgroundEmergency {
                 ),
             )
             .with("gc_trigger", "emergency_blocks")
+            .with("geometry", "blocks_per_plane")
             .allowed(format!("emergency < background < {spare}, the spare blocks of a plane"))
             .into());
         }

@@ -105,7 +105,12 @@ impl Pairing for GcPar {
             faults.push(against.fault("pairing", "policy", "= \"gc_par\"".into()));
         } else if self.aligned_blocks && with.write_points < 2 {
             let found = format!("= true needs a second open block of each plane, and [gc] `write_points` is {}", with.write_points);
-            faults.push(Fault::new("pairing", "aligned_blocks", found).with("gc", "write_points").allowed("2 or more"));
+            faults.push(
+                Fault::new("pairing", "aligned_blocks", found)
+                    .with("gc", "write_points")
+                    .with("geometry", "blocks_per_plane")
+                    .allowed("2 or more"),
+            );
         }
     }
 

@@ -87,13 +87,14 @@ fn check_pool(with: &Combination<'_>, faults: &mut Faults) {
              {background} and {emergency} erased blocks of each plane on this device"
         );
         let fault = Fault::new("gc", "write_points", found).with("gc_trigger", "background_blocks").with("gc_trigger", "emergency_blocks");
+        let fault = fault.with("geometry", "blocks_per_plane");
         return faults.push(fault.allowed(format!("1 to {}, their difference", background - emergency)));
     }
     let (g, device) = (&with.device.geometry, with.device);
     let spare = (g.blocks_per_plane - device.bad_blocks_per_plane()).saturating_sub(device.live_blocks_per_plane());
     if background + points >= spare {
         let found = format!("keeps {background} erased blocks of each plane and [gc] `write_points` {points} open ones");
-        let fault = Fault::new("gc_trigger", "background_blocks", found).with("gc", "write_points");
+        let fault = Fault::new("gc_trigger", "background_blocks", found).with("gc", "write_points").with("geometry", "blocks_per_plane");
         faults.push(fault.allowed(format!("less than {spare} in all, the spare blocks of a plane")));
     }
 }

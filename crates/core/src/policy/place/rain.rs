@@ -77,7 +77,7 @@ impl Place for Rain {
         if u64::from(kib) * 1024 / page_bytes < u64::from(width) {
             let least = u64::from(width) * page_bytes / 1024;
             let found = format!("= \"rain\" writes whole stripes of {width} pages from the buffer, and [ram] `buffer_kib` is {kib}");
-            faults.push(Fault::new("place", "policy", found).allowed(format!("at least {least} on this device")));
+            faults.push(Fault::new("place", "policy", found).with("ram", "buffer_kib").allowed(format!("at least {least} on this device")));
         }
     }
 

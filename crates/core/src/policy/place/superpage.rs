@@ -74,7 +74,8 @@ impl Place for Superpage {
         if g.pages_per_block < 3 * g.planes_per_die {
             let (padding, pages) = (g.planes_per_die - 1, g.pages_per_block);
             let found = format!("= \"superpage\" pads up to {padding} pages for each GC on this device, whose blocks have {pages} pages");
-            faults.push(Fault::new("place", "policy", found).allowed(format!("{} or more", 3 * g.planes_per_die)));
+            let fault = Fault::new("place", "policy", found).with("geometry", "pages_per_block");
+            faults.push(fault.allowed(format!("{} or more", 3 * g.planes_per_die)));
         }
         if with.pairs.assembly_ns.is_none() {
             let found = format!("= \"superpage\" fills programs of all planes of a die; [pairing] `policy` is \"{}\"", with.pairing);
