@@ -8,6 +8,7 @@ mod configurations;
 mod devices;
 mod findings;
 mod gc_par;
+mod geometries;
 mod images;
 mod kinds;
 mod log;

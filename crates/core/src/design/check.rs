@@ -2,10 +2,14 @@
 
 use crate::design::{Design, Destination, StartLevel};
 use crate::device::Device;
+use crate::policy::answers::Reach;
 use crate::policy::combination::{Against, Combination, named};
 use crate::policy::{GcGate, GcGatePolicy, GcLock, GcTrigger, PageChoice, Pairing, Place, Scope};
 use crate::raid::stripes::Stripes;
 use tinytail_config::{Fault, Faults};
+
+/// Standard deviations that a plane may be from the mean. Stock drives have room for 7.7 or more.
+const DEVIATIONS: f64 = 6.0;
 
 impl Design {
     /// Refuses a GC that should leave its plane and can't.
@@ -103,6 +107,30 @@ impl Design {
                 g.blocks_per_plane
             );
             faults.push(Fault::new("gc", "reserve_blocks", found).with("gc", "write_points").with("geometry", "blocks_per_plane"));
+        }
+        self.check_chance(device, faults);
+    }
+
+    /// Refuses a die whose planes share its pages by chance and have no room for more than their share: overwritten pages leave any
+    /// plane, new ones go to all in turns, and ageing has no place for one in a plane that is full of live pages. It is cautious: a
+    /// timed run may go on where this refuses.
+    fn check_chance(&mut self, device: &Device, faults: &mut Faults) {
+        let planes = device.geometry.planes_per_die;
+        if self.place.reach() != Reach::Die || planes == 1 {
+            return;
+        }
+        let (live, room) = (self.live_pages_of_plane(device), self.room(device));
+        // Births in turns and deaths at random: half the variance of pages that are dealt at random.
+        let deviation = (f64::from(live) / 2.0 * (1.0 - 1.0 / f64::from(planes))).sqrt();
+        let beyond = (DEVIATIONS * deviation).ceil() as u32;
+        if room.spare < beyond {
+            let found = format!(
+                "= \"{}\" leaves to chance how many live pages of a die each plane holds: up to {beyond} more than the mean of {live}; beside \
+                 [gc] `reserve_blocks` and `write_points` a plane of this device has {} to spare",
+                self.place.name(),
+                room.spare
+            );
+            faults.push(Fault::new("place", "policy", found).with("geometry", "blocks_per_plane"));
         }
     }
 

@@ -6,6 +6,7 @@
 
 use crate::design::Design;
 use crate::device::{AgeingMethod, Device};
+use crate::policy::answers::Reach;
 use crate::policy::interface::Place;
 use crate::policy::thresholds::{Room, Threshold};
 use crate::policy::{GcGatePolicy, GcTriggerPolicy, PairingPolicy, SuspendPolicy};
@@ -195,7 +196,9 @@ impl Design {
     }
 
     fn write_points_at_most(&mut self, most: u32) -> Option<Adjustment> {
-        let (wanted, used) = (self.gc.write_points, most.max(1));
+        // With one open block for new pages and moved ones, runs were seen to stop where programs take all planes of a die.
+        let least = if self.place.reach() == Reach::Die { 2 } else { 1 };
+        let (wanted, used) = (self.gc.write_points, most.max(least));
         if wanted <= used {
             return None;
         }

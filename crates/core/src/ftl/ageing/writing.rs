@@ -188,7 +188,12 @@ where
     /// Writes a page in the tables, and collects a block where its plane or die has too little erased.
     #[inline]
     fn write_functionally(&mut self, lpn: Lpn, plane: PlaneIx, tally: &mut Tally) {
-        let write_point = self.ageing_point(plane, false);
+        let mut write_point = self.ageing_point(plane, false);
+        let mut plane = plane;
+        if self.flash.traits.late_bound && !self.up.ftl.tables.can_take(plane, write_point, Claimant::Host) {
+            plane = self.emptiest_plane();
+            write_point = self.ageing_point(plane, false);
+        }
         let ppn = self.up.ftl.tables.take(plane, write_point, Claimant::Host).expect("ageing keeps every plane above its reserve");
         self.up.ftl.tables.commit_write(lpn, ppn);
         tally.sum.written += 1;
@@ -200,6 +205,14 @@ where
                 self.collect_others_for_ageing(tally);
             }
         }
+    }
+
+    /// The plane of a drive with most pages erased. A run finds a place for a page where there is room; ageing draws a plane, which
+    /// may be full of live pages.
+    #[cold]
+    fn emptiest_plane(&self) -> PlaneIx {
+        let planes = 0..self.flash.device.geometry.planes();
+        planes.max_by_key(|&plane| self.up.ftl.tables.free_pages(plane)).expect("a drive has planes")
     }
 
     /// Pages that a GC has spread over the drive have taken space of other planes.
@@ -243,10 +256,16 @@ where
                 _ => plane,
             };
             let point = self.ageing_point(wanted, true);
-            let to = self.up.ftl.tables.take(wanted, point, Claimant::Gc).or_else(|| {
+            let mut to = self.up.ftl.tables.take(wanted, point, Claimant::Gc).or_else(|| {
                 let point = self.ageing_point(plane, true);
                 self.up.ftl.tables.take(plane, point, Claimant::Gc)
             });
+            if to.is_none() && self.flash.traits.late_bound {
+                // Those of other planes have taken its reserve.
+                let emptiest = self.emptiest_plane();
+                let point = self.ageing_point(emptiest, true);
+                to = self.up.ftl.tables.take(emptiest, point, Claimant::Gc);
+            }
             self.up.ftl.tables.commit_move(lpn, from, to.expect("GC always has its reserved block"));
             moved += 1;
         }

@@ -121,14 +121,21 @@ impl Watermark {
             return (thresholds, wanted, used);
         }
         let (soft, hard) = (self.soft_free_percent, self.hard_free_percent);
-        let wanted = Thresholds { soft: in_pages(soft), hard: in_pages(hard) };
+        // A page apart at least, where there are too few for the two shares to differ.
+        let wanted = Thresholds { soft: in_pages(soft).max(in_pages(hard) + u32::from(soft > hard)), hard: in_pages(hard) };
         let used = room.fit(wanted);
+        // What GC must keep erased may be more than all that is spare: then the watermarks are shares of all pages.
+        let beyond_spare = self.percent_of == PercentOf::Spare && used.soft >= room.spare;
+        if beyond_spare {
+            self.percent_of = PercentOf::Pages;
+        }
+        let all = if beyond_spare { room.plane } else { all };
         // Two decimals, upwards, so that no fewer pages are meant.
         let in_percent = |pages: u32| (f64::from(pages) * 10_000.0 / f64::from(all)).ceil() / 100.0;
         for (percent, wanted, used) in
             [(&mut self.soft_free_percent, wanted.soft, used.soft), (&mut self.hard_free_percent, wanted.hard, used.hard)]
         {
-            if wanted != used {
+            if wanted != used || beyond_spare {
                 *percent = in_percent(used);
             }
         }

@@ -12,7 +12,8 @@
 //! Where P stands in it makes no difference.
 //!
 //! **Cost.** What was written together lies on different planes of its die only if it was programmed together; pages with one
-//! plane in common are read one after the other.
+//! plane in common are read one after the other. Overwritten pages leave any plane, so that planes of a die come to hold unequal
+//! shares of its live pages, and ageing can't write to a full one: a drive without room for six standard deviations is refused.
 
 use crate::device::Device;
 use crate::ids::{DieIx, Lpn, PlaneIx};
