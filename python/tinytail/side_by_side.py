@@ -71,12 +71,13 @@ def _execute(
         jobs[spec.design].append(runner.add(_job(spec, shared, keeping)))
 
     def report() -> None:
+        for note in shared.take_notes():
+            say(note)
         if progress is not None:
             progress([together([_progress(job) for job in each]) for each in jobs.values()])
 
     runner.run(report)
-    for note in shared.take_notes():
-        say(note)
+    report()
     found = [_combined(each) for each in jobs.values()]
     results = tuple(result for result in found if result is not None)
     errors = tuple(error for each in jobs.values() for error in _errors(plan.seed, each))

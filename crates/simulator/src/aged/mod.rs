@@ -7,7 +7,7 @@ use crate::catalog;
 use crate::control::{Control, Phase};
 use crate::crew::{Crew, Waiting};
 use crate::run::{RunError, Spec};
-use std::collections::{HashMap, VecDeque};
+use std::collections::{HashMap, HashSet, VecDeque};
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
@@ -54,6 +54,8 @@ struct State {
     slots: HashMap<String, Slot>,
     /// Runs that have not had their aged drive yet.
     pending: Vec<Spec>,
+    /// The states that were aged: their seeds and keys.
+    aged: HashSet<(u64, String)>,
     /// What is to be said, such as that the cache can't be written.
     notes: Vec<String>,
 }
@@ -139,6 +141,7 @@ impl Shared {
             Found::Damaged => self.note("an aged drive in the cache was damaged and is made anew".into()),
             Found::Nothing => {}
         }
+        self.note_another_state(spec, key);
         let aged = age(drive, spec.seed, footprint, control);
         if control.is_cancelled() {
             return Ok(aged);
@@ -213,6 +216,18 @@ impl Shared {
 
     fn state(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// A design whose state is not that of another one, with the same seed, costs an ageing more.
+    fn note_another_state(&self, spec: &Spec, key: &str) {
+        let is_other = {
+            let aged = &mut self.state().aged;
+            let is_first = aged.iter().all(|(seed, _)| *seed != spec.seed);
+            aged.insert((spec.seed, key.into())) && !is_first
+        };
+        if is_other {
+            self.note(format!("{} starts from another state than the designs before, so that a drive is aged for it too", spec.design));
+        }
     }
 
     fn note(&self, note: String) {
