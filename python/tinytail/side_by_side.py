@@ -70,14 +70,17 @@ def _execute(
     for spec in specs:
         jobs[spec.design].append(runner.add(_job(spec, shared, keeping)))
 
-    def report() -> None:
+    def say_notes() -> None:
         for note in shared.take_notes():
             say(note)
+
+    def report() -> None:
+        say_notes()
         if progress is not None:
             progress([together([_progress(job) for job in each]) for each in jobs.values()])
 
     runner.run(report)
-    report()
+    say_notes()
     found = [_combined(each) for each in jobs.values()]
     results = tuple(result for result in found if result is not None)
     errors = tuple(error for each in jobs.values() for error in _errors(plan.seed, each))

@@ -238,3 +238,17 @@ fn what_is_as_fast_to_make_is_not_kept() {
     run(&Spec { seed: 9, ..much }, &Control::default()).unwrap();
     assert_eq!(files(folder.path()).len(), 1);
 }
+
+#[test]
+fn an_ageing_for_another_starting_state_is_a_note() {
+    let folder = tempfile::tempdir().unwrap();
+    let spec = spec("ttflash-small", "base");
+    let shared = with_cache(folder.path());
+    for (design, notes) in [("base", 0), ("base+no-gc", 0), ("hpdc-baseline", 1), ("hpdc-baseline+no-gc", 0)] {
+        result(&Spec { design: design.into(), ..spec.clone() }, &shared);
+        let said = shared.take_notes();
+        assert_eq!(said.len(), notes, "{design}: {said:?}");
+    }
+    result(&Spec { seed: spec.seed + 1, ..spec }, &shared);
+    assert!(shared.take_notes().is_empty(), "another seed is no other design");
+}
