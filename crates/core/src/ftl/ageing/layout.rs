@@ -92,6 +92,7 @@ where
             beyond[layout.split(lpn).0].push(lpn);
         }
         let level = level_at_start(design);
+        let gc_across = self.flash.traits.gc_across;
         let tables = &mut self.up.ftl.tables;
         let mut aged = Aged::default();
         let mut victims_valid = 0.0;
@@ -113,7 +114,12 @@ where
                         std::mem::take(&mut of_die[within as usize])
                     }
                     StartLevel::PlanePages(pages) => artist.draw_pages(theory, pages),
-                    StartLevel::PlaneBlocks(blocks) => artist.draw_blocks(blocks),
+                    StartLevel::PlaneBlocks(blocks) => {
+                        // GC that fills its plane's one open block leaves as much of it as a victim frees.
+                        let alone = artist.points() == 1 && !gc_across;
+                        let rest = if alone { artist.between(theory, blocks * artist.pages()) } else { artist.pages() };
+                        artist.draw_blocks(blocks, rest)
+                    }
                 };
                 let drawn = artist.draw(theory, space, device.state.overwrite_percent);
                 victims_valid += drawn.victim_valid;
@@ -213,10 +219,11 @@ impl Artist<'_> {
         Space { erased, remainders }
     }
 
-    /// The space of a plane that is collected below so many erased blocks: of these it has as many, whatever is in the open ones.
-    fn draw_blocks(&mut self, level_blocks: u32) -> Space {
+    /// The space of a plane that is collected below so many erased blocks: of these it has as many, whatever is left of the open
+    /// ones, each of which has less than `rest` erased pages.
+    fn draw_blocks(&mut self, level_blocks: u32, rest: u32) -> Space {
         let (pages, blocks) = (self.pages(), self.tables.erased_blocks(self.plane));
-        let mut remainders: Vec<u32> = (0..self.points()).map(|_| self.below(pages)).collect();
+        let mut remainders: Vec<u32> = (0..self.points()).map(|_| self.below(rest)).collect();
         let erased_pages_max = blocks * pages - self.live;
         while level_blocks * pages + remainders.iter().sum::<u32>() > erased_pages_max
             && let Some(rest) = remainders.iter_mut().find(|rest| **rest > 0)
