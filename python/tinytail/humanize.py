@@ -12,15 +12,15 @@ LIST_ITEMS_MAX = 16
 
 
 def number(value: float) -> str:
-    """A number with three significant digits, never in exponent form.
+    """A number with three significant digits, never in exponent form; a whole one is not rounded.
 
-    >>> number(3.14159), number(27.18), number(1234.5), number(0.000123)
-    ('3.14', '27.2', '1230', '0.00012')
+    >>> number(3.14159), number(27.18), number(1234.5), number(0.000123), number(1024.0)
+    ('3.14', '27.2', '1230', '0.00012', '1024')
     """
     rounded = float(f"{value:.3g}")
     magnitude = abs(rounded)
     if magnitude >= 100:
-        return f"{rounded:.0f}"
+        return f"{value if value == int(value) else rounded:.0f}"
     if magnitude >= 10:
         return f"{rounded:.1f}"
     if magnitude >= 0.01 or magnitude == 0:
