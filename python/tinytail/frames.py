@@ -116,6 +116,7 @@ def _attribution(result: DesignResult) -> Iterable[Row]:
                 "design": result.design,
                 "kind": kind,
                 "slowest_percent": share,
+                "requests": group.count,
                 "cause": cause.cause,
                 "percent": cause.percent,
                 "mean_us": cause.mean_us,
@@ -146,8 +147,8 @@ _TABLES: dict[str, tuple[dict[str, type], Callable[[DesignResult], Iterable[Row]
     ),
     "attribution": (
         {
-            **{"design": str, "kind": str, "slowest_percent": float, "cause": str},
-            **{"percent": float, "mean_us": float},
+            **{"design": str, "kind": str, "slowest_percent": float, "requests": int},
+            **{"cause": str, "percent": float, "mean_us": float},
         },
         _attribution,
     ),
@@ -194,9 +195,9 @@ class Tables:
         Args:
             table: `"figures"`: design, kind (read, write or run), figure, value, and the ends low
                 and high of its interval. `"distribution"`: design, kind, percent and latency_us.
-                `"attribution"`: design, kind, slowest_percent (100 for all requests), cause,
-                percent and mean_us. `"series"`: design, start_seconds and a column for each of
-                `Series`. `"requests"`: design and the columns of the log of every request, which
+                `"attribution"`: design, kind, slowest_percent (100 for all requests), requests,
+                cause, percent and mean_us. `"series"`: design, start_seconds and a column for each
+                of `Series`. `"requests"`: design and the columns of the log of every request, which
                 must have been kept by `log` or `out`.
 
         Raises:

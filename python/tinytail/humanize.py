@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 MISSING = "–"
@@ -69,6 +69,17 @@ def count(value: int | None) -> str:
     if abs(value) < 10_000_000:
         return f"{value:,}"
     return _scaled(value / 1e6, ["M", "G", "T"], 1000.0)
+
+
+def counts(values: Iterable[int]) -> str:
+    """Counts of several things: one, or from the least to the most.
+
+    >>> counts([140, 140]), counts([14, 15, 12])
+    ('140', '12 to 15')
+    """
+    known = list(values)
+    least, most = count(min(known)), count(max(known))
+    return least if least == most else f"{least} to {most}"
 
 
 def rate(per_second: float | None) -> str:

@@ -129,7 +129,11 @@ def _sum(groups: Sequence[Any]) -> Any:
     """Groups of latency added up: requests and nanoseconds, so that the parts stay exact."""
     first = groups[0]
     if isinstance(first, list):
-        return [_sum(group) for group in zip(*groups, strict=True)]
+        # The shares that all of them have, as nearly always all.
+        by_share = [{tail["share_percent"]: tail for tail in tails} for tails in groups]
+        shares = [tail["share_percent"] for tail in first]
+        known = [share for share in shares if all(share in tails for tails in by_share)]
+        return [_sum([tails[share] for tails in by_share]) for share in known]
     if "ns" not in first:
         return {name: _sum([group[name] for group in groups]) for name in first}
     causes = sorted({cause for group in groups for cause in group["ns"]})

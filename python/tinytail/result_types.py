@@ -589,15 +589,15 @@ class Series(methods.Series):
 
 @dataclass(frozen=True, slots=True)
 class SlowestRequests(methods.AttributionGroup):
-    """Where the time of the slowest requests of a kind went.
+    """Where the time of the slowest requests of a kind went: of that share of all of them, rounded
+    up to whole requests.
 
-    They are the smallest number of whole classes of latency, at most 3.1 % wide each, that holds
-    the share asked for.
+    Of requests of one latency those that arrived first belong to them.
 
     Attributes:
         share_percent: The share asked for, in percent of all requests of the kind.
-        latency_us_from: The latency from which on a request belongs to them, in microseconds; None
-            if there are none.
+        latency_us_from: The latency of the fastest of them, in microseconds; None if there are
+            none.
         count: Requests of the group.
         queue_blocked: Requests among them that waited in the host because the device queue was
             full.
@@ -642,9 +642,10 @@ class Attribution:
     Attributes:
         all_reads: Of all reads.
         slowest_reads: Of the slowest 0.1 % of the reads.
-        tails: Of the slowest 10 %, 1 %, 0.1 %, 0.01 % and 0.001 % of the reads.
+        tails: Of the slowest 10 %, 1 %, 0.1 %, 0.01 % and 0.001 % of the reads. One of more than
+            262,144 reads may be missing.
         all_writes: Of all writes.
-        write_tails: Of the slowest 10 %, 1 %, 0.1 %, 0.01 % and 0.001 % of the writes.
+        write_tails: Of the slowest 10 %, 1 %, 0.1 %, 0.01 % and 0.001 % of the writes; as `tails`.
     """
 
     all_reads: AllRequests

@@ -374,13 +374,13 @@ def _tails(comparison: Comparison, width: int, *, unicode: bool) -> list[Text]:
     if judged_by is None:
         return []
     tails = [(result, judged_by.tail(result)) for result in comparison.results]
-    spent = [
-        (result.design, tail.ns, humanize.latency(tail.mean_us))
-        for result, tail in tails
-        if tail.count and sum(tail.ns.values())
-    ]
-    name = judged_by.tail_name
-    return cause_bars(f"{name[0].upper()}{name[1:]}, mean:", spent, width, unicode=unicode)
+    tails = [(result, tail) for result, tail in tails if tail.count and sum(tail.ns.values())]
+    spent = [(result.design, tail.ns, humanize.latency(tail.mean_us)) for result, tail in tails]
+    if not spent:
+        return []
+    name, many = judged_by.tail_name, humanize.counts(tail.count for _, tail in tails)
+    title = f"{name[0].upper()}{name[1:]} ({many}), mean:"
+    return cause_bars(title, spent, width, unicode=unicode)
 
 
 def cause_bars(

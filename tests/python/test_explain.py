@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import fcntl
 import json
+import math
 import os
 import random
 import re
@@ -27,7 +28,7 @@ from tinytail.causes import family
 from tinytail.comparing import Plan
 from tinytail.explaining import describing, ranking
 from tinytail.explaining.folder import Geometry
-from tinytail.explaining.ranking import rank, rank_of
+from tinytail.explaining.ranking import count_beyond, rank
 from tinytail.explaining.timelines import RequestTimeline, TimelineSegment
 from tinytail.option_types import RequestTimelinesSpec, TraceOptions, Transform
 from tinytail.side_by_side import execute
@@ -130,11 +131,9 @@ def test_the_ranking_is_that_of_all_requests_of_the_log(made: Path) -> None:
         for kind, percentile in (("read", 99.9), ("write", 95.0), ("read", 0.0), ("read", 50.0)):
             found = rank(made / design, design, kind, percentile)  # type: ignore[arg-type]
             of_kind = [row for row in rows if row["kind"] == kind]
-            latencies = sorted(row["latency_ns"] for row in of_kind)
-            take = rank_of(percentile, len(of_kind))
-            bound = latencies[take - 1] if take else 0
-            beyond = [row for row in of_kind if row["latency_ns"] > bound]
-            assert (found.bound_ns, found.count) == (bound, len(beyond))
+            of_kind.sort(key=lambda row: (-row["latency_ns"], row["id"]))
+            beyond = of_kind[: math.ceil(len(of_kind) * (1000 - round(percentile * 10)) / 1000)]
+            assert (found.bound_ns, found.count) == (beyond[-1]["latency_ns"], len(beyond))
             assert found.requests == len(of_kind)
             sums: dict[str, int] = {}
             for row in beyond:
@@ -144,6 +143,45 @@ def test_the_ranking_is_that_of_all_requests_of_the_log(made: Path) -> None:
             assert [each.ns for each in found.causes] == sorted(sums.values(), reverse=True)
             assert sum(sums.values()) == round(found.mean_ns * found.count)
             assert sum(each.percent for each in found.causes) == pytest.approx(100)
+
+
+@pytest.mark.parametrize("kind", ["read", "write"])
+def test_the_ranking_is_of_the_requests_that_results_have_as_a_tail(made: Path, kind: Any) -> None:
+    for result in tinytail.read_results(made / "results.json").results:
+        attribution = result.attribution
+        tails = attribution.tails if kind == "read" else attribution.write_tails
+        assert [tail.share_percent for tail in tails] == [10.0, 1.0, 0.1, 0.01, 0.001]
+        for tail, percentile in zip(tails, (90.0, 99.0, 99.9, 99.99, 99.999), strict=True):
+            found = rank(made / result.design, result.design, kind, percentile)
+            assert found.count == tail.count
+            assert found.bound_ns / 1000 == tail.latency_us_from
+            assert {each.cause: each.ns for each in found.causes} == tail.ns
+
+
+def test_of_equal_latencies_the_first_to_arrive_are_the_slowest(tmp_path: Path) -> None:
+    """Lone reads of one latency: timelines, ranking and tail are of the first of them."""
+    trace = "".join(f"{i * 10_000} 0 {8192 + 8 * i} 8 1\n" for i in range(2000))
+    (tmp_path / "lone.trace").write_text(trace)
+    comparison = tinytail.compare(
+        ["base+no-gc"],
+        device="ttflash-small",
+        workload=tmp_path / "lone.trace",
+        time_unit="us",
+        out=tmp_path / "out",
+        request_timelines=20,
+    )
+    folder = tmp_path / "out" / "base+no-gc"
+    rows = parquet.read_table(folder / "requests.parquet").to_pylist()
+    rows.sort(key=lambda row: (-row["latency_ns"], row["id"]))
+    kept = parquet.read_table(folder / "traced.parquet")["id"].to_pylist()
+    assert sorted(kept) == sorted(row["id"] for row in rows[:20])
+    (result,) = comparison.results
+    for tail, one_in in zip(
+        result.attribution.tails, (10, 100, 1000, 10_000, 100_000), strict=True
+    ):
+        slowest = rows[: -(-2000 // one_in)]
+        assert tail.count == len(slowest)
+        assert sum(tail.ns.values()) == sum(row["latency_ns"] for row in slowest)
 
 
 @pytest.mark.parametrize("first", ["alike", "slow", "fast", "of another kind"])
@@ -159,9 +197,10 @@ def test_the_bound_does_not_depend_on_the_sample(first: str) -> None:
     latencies = sorted(value for group in groups for value in group if value >= 0)
     arrays = [pyarrow.array(group, pyarrow.int64()) for group in groups]
     for percentile in (10.0, 75.0, 90.0, 99.0, 99.9, 99.99):
-        bound, count = ranking._bound(arrays, percentile)
-        assert count == len(latencies)
-        assert bound == latencies[rank_of(percentile, count) - 1]
+        requests = ranking._requests(arrays)
+        assert requests == len(latencies)
+        count = count_beyond(percentile, requests)
+        assert ranking._bound(arrays, requests, count) == latencies[-count]
 
 
 def test_the_command_tells_a_timeline_and_ranks_causes(command: RunCommand, made: Path) -> None:
@@ -409,7 +448,6 @@ def test_a_folder_that_is_not_as_it_was_written_is_refused(
     [
         (("--design", "ttflsh"), 'no results of a design "ttflsh"; did you mean "ttflash"?'),
         (("--request", "40000"), "there is no request 40000 of base: they are numbered from 0 to"),
-        (("--percentile", "99.99999"), "is beyond percentile 99.99999: none of its"),
         (("--percentile", "100"), "percentile must be a number from 0 to below 100"),
         (("--percentile", "nan"), "percentile must be a number from 0 to below 100"),
         (("--request", "1", "--slowest", "1"), "slowest and request exclude each other"),

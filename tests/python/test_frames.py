@@ -69,8 +69,12 @@ def test_what_takes_arrow_takes_a_comparison(comparison: tinytail.Comparison) ->
 
 def test_attribution_adds_up_to_the_whole(comparison: tinytail.Comparison) -> None:
     table = comparison.to_polars("attribution")
-    sums = table.group_by("design", "kind", "slowest_percent").agg(pl.col("percent").sum())
+    groups = ("design", "kind", "slowest_percent", "requests")
+    sums = table.group_by(*groups).agg(pl.col("percent").sum())
     assert sums["percent"].to_list() == pytest.approx([100.0] * len(sums))
+    tails = comparison.result("base").attribution.tails
+    shown = sums.filter(design="base", kind="read", slowest_percent=tails[0].share_percent)
+    assert shown["requests"].to_list() == [tails[0].count]
 
 
 def test_a_figure_without_meaning_is_null(native: FakeNative) -> None:

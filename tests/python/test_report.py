@@ -128,7 +128,9 @@ def test_the_bars_add_up_to_the_mean_of_each_tail(native: FakeNative) -> None:
         "smaller causes",
     }
     titles = [each["text"] for each in layout["annotations"]]
-    assert titles == [f"<b>slowest {share} % of reads</b>" for share in ("1", "0.1", "0.01")]
+    names = [f"<b>slowest {share} % of reads" for share in ("1", "0.1", "0.01")]
+    many = ("1,131", "113", "11")
+    assert titles == [f"{name} ({count})</b>" for name, count in zip(names, many, strict=True)]
     for row, axis in enumerate(("x", "x2", "x3")):
         for position, each in enumerate(compared.results):
             tail = each.attribution.tails[row]

@@ -62,6 +62,16 @@ def test_figures_are_means_maxima_the_largest_and_attribution_the_sum(native: Fa
     assert TRACE_NOTE in base.notes
 
 
+def test_a_tail_that_one_seed_does_not_know_is_left_out() -> None:
+    runs = [result(seed=seed, event_hash=f"{seed:016x}") for seed in (1, 2)]
+    (widest, *others) = (dict(tail) for tail in runs[0]["attribution"]["tails"])
+    runs[1]["attribution"] = runs[1]["attribution"] | {"tails": others}
+    tails = combined(runs)["attribution"]["tails"]
+    assert widest["share_percent"] not in [tail["share_percent"] for tail in tails]
+    found = [(tail["share_percent"], tail["count"]) for tail in tails]
+    assert found == [(tail["share_percent"], 2 * tail["count"]) for tail in others]
+
+
 def test_the_interval_is_students_of_the_mean_over_the_seeds(native: FakeNative) -> None:
     native.runs = {"base": seeded}
     base = tinytail.compare(["base"], seed=1, seeds=3, **DRIVE).result("base")

@@ -172,7 +172,7 @@ def test_a_workload_of_writes_alone_is_judged_by_its_writes() -> None:
     shown = compared(first, second).verdict(80)
     assert "writes p99.9 " in shown
     assert "reads" not in shown
-    assert "The slowest 0.1 % of writes, mean:" in shown
+    assert "The slowest 0.1 % of writes (14), mean:" in shown
 
 
 def test_no_ratio_is_taken_to_a_run_that_ended_early() -> None:

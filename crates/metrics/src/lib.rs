@@ -9,14 +9,15 @@ pub mod kinds;
 pub mod log;
 pub mod request_timelines;
 pub mod series;
+mod slowest;
 mod table;
 pub mod timeline;
 
 pub use bursts::BurstsNote;
 
 use bursts::BurstMeter;
+use classes::Classed;
 pub use classes::Histogram;
-use classes::{Classed, class_from};
 use distribution::Distribution;
 use intervals::{Interval, intervals};
 use kinds::{KindSummary, Kinds};
@@ -24,6 +25,7 @@ use log::Log;
 use schemars::JsonSchema;
 use serde::Serialize;
 use series::{Series, SeriesSummary};
+use slowest::Slowest;
 use std::collections::BTreeMap;
 use timeline::Timeline;
 use tinytail_core::host::CommandKind;
@@ -31,8 +33,9 @@ use tinytail_core::observe::{Completion, Observer, PART_NAMES, PARTS, RequestAtt
 use tinytail_core::units::{Ns, SECTOR_BYTES};
 use tinytail_core::view::View;
 
-/// Attribution is summed in classes of latency, this many bits for each doubling: 3.1 % wide.
-const CLASS_BITS: u32 = 5;
+/// The tails that are attributed apart: one request in so many of a kind belongs to each, the slowest, rounded up. They are those
+/// beyond p90 to p99.999.
+const TAILS_ONE_IN: [u64; 5] = [10, 100, 1000, 10_000, 100_000];
 
 /// Latencies of all requests of one kind in microseconds, from the arrival at the host to the last page; `None` where there was no
 /// request. Percentiles come from a histogram and are within 0.1 %.
@@ -97,14 +100,14 @@ pub struct AttributionSum {
     pub ns: BTreeMap<&'static str, u64>,
 }
 
-/// Where the time of the slowest requests of a kind went. They are the smallest number of whole classes of latency, at most 3.1 %
-/// wide each, that holds the share asked for.
+/// Where the time of the slowest requests of a kind went: of that share of all of them, rounded up to whole requests. Of requests of
+/// one latency those that arrived first belong to them.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 #[schemars(rename = "SlowestRequests")]
 pub struct SlowestSum {
     /// The share asked for, in percent of all requests of the kind.
     pub share_percent: f64,
-    /// The latency from which on a request belongs to them, in microseconds; `None` if there are none.
+    /// The latency of the fastest of them, in microseconds; `None` if there are none.
     pub latency_us_from: Option<f64>,
     /// What they are, and where their time went.
     #[serde(flatten)]
@@ -159,86 +162,32 @@ pub struct GcAffected {
     pub writes: AffectedSummary,
 }
 
-/// Attribution of one class of latency.
-#[derive(Debug, Clone)]
-struct Class {
+/// Sums over requests of one kind.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Sums {
     count: u64,
     queue_blocked: u64,
     host_queue_ns: u64,
+    /// Latency by part.
     ns: [u64; PARTS],
 }
 
-impl Class {
+impl Sums {
     const EMPTY: Self = Self { count: 0, queue_blocked: 0, host_queue_ns: 0, ns: [0; PARTS] };
 
-    fn add(&mut self, other: &Self) {
-        self.count += other.count;
-        self.queue_blocked += other.queue_blocked;
-        self.host_queue_ns += other.host_queue_ns;
-        for (sum, ns) in self.ns.iter_mut().zip(&other.ns) {
-            *sum += ns;
-        }
-    }
-}
-
-/// Attribution of requests of one kind by class of latency.
-#[derive(Debug, Clone)]
-struct ByClass {
-    /// Of each class, where it is in `used`; `u16::MAX`: nowhere, as most classes.
-    places: Vec<u16>,
-    used: Vec<Class>,
-}
-
-impl ByClass {
-    fn new() -> Self {
-        Self { places: vec![u16::MAX; classes::classes(CLASS_BITS)], used: Vec::new() }
-    }
-
+    /// Counts a request that waited so long in the host. Its latency is to be added to `ns`.
     #[inline]
-    fn of(&mut self, latency: Classed) -> &mut Class {
-        let class = latency.of(CLASS_BITS);
-        if self.places[class] == u16::MAX {
-            self.use_class(class);
-        }
-        &mut self.used[usize::from(self.places[class])]
+    fn count(&mut self, host_queue_ns: Ns) {
+        self.count += 1;
+        self.queue_blocked += u64::from(host_queue_ns > 0);
+        self.host_queue_ns += host_queue_ns;
     }
 
-    #[cold]
-    fn use_class(&mut self, class: usize) {
-        self.places[class] = self.used.len() as u16;
-        self.used.push(Class::EMPTY);
+    fn summary(&self) -> AttributionSum {
+        let &Self { count, queue_blocked, host_queue_ns, ns } = self;
+        let ns = PART_NAMES.iter().copied().zip(ns).filter(|&(_, ns)| ns > 0).collect();
+        AttributionSum { count, queue_blocked, host_queue_ns, ns }
     }
-
-    fn sum(&self) -> AttributionSum {
-        sum(self.used.iter())
-    }
-
-    /// Of the slowest: at least `share_percent` of all, by whole classes.
-    fn slowest(&self, share_percent: f64) -> SlowestSum {
-        let requests: u64 = self.used.iter().map(|class| class.count).sum();
-        let wanted = (requests as f64 * share_percent / 100.0).ceil() as u64;
-        let mut slowest = Vec::new();
-        let mut from = None;
-        let mut count = 0;
-        for (class, &place) in self.places.iter().enumerate().rev().filter(|&(_, &place)| place != u16::MAX) {
-            if count >= wanted {
-                break;
-            }
-            let used = &self.used[usize::from(place)];
-            count += used.count;
-            from = Some(class_from(class, CLASS_BITS) as f64 / 1000.0);
-            slowest.push(used);
-        }
-        SlowestSum { share_percent, latency_us_from: from, sum: sum(slowest.into_iter()) }
-    }
-}
-
-fn sum<'a>(classes: impl Iterator<Item = &'a Class>) -> AttributionSum {
-    let mut all = Class::EMPTY;
-    classes.for_each(|class| all.add(class));
-    let Class { count, queue_blocked, host_queue_ns, ns } = all;
-    let ns = PART_NAMES.iter().copied().zip(ns).filter(|&(_, ns)| ns > 0).collect();
-    AttributionSum { count, queue_blocked, host_queue_ns, ns }
 }
 
 /// The requests that have completed, and when they came and went: what rates are made of.
@@ -320,8 +269,10 @@ impl Measures for Metrics {
 pub struct Metrics {
     /// Latencies of reads and of writes.
     latencies: [Histogram; 2],
-    /// Attribution of reads and of writes by class of latency.
-    classes: [ByClass; 2],
+    /// Attribution of reads and of writes.
+    sums: [Sums; 2],
+    /// Attribution of the slowest reads and writes, one by one.
+    slowest: [Slowest; 2],
     /// Reads and writes that waited for a GC.
     gc_affected: [Affected; 2],
     /// Sectors of reads and writes.
@@ -341,7 +292,8 @@ impl Metrics {
     pub fn new(start_ns: Ns, windows: u32, log: Option<Log>) -> Self {
         Self {
             latencies: [Histogram::default(), Histogram::default()],
-            classes: [ByClass::new(), ByClass::new()],
+            sums: [Sums::EMPTY; 2],
+            slowest: [Slowest::none(), Slowest::none()],
             gc_affected: [Affected::default(); 2],
             sectors: 0,
             span: Span::EMPTY,
@@ -350,6 +302,14 @@ impl Metrics {
             bursts: None,
             kinds: None,
         }
+    }
+
+    /// Keeps the slowest requests from now on, of which tails are made. `requests`: how many are expected, if that is known.
+    pub fn measure_tails(&mut self, requests: Option<u64>) {
+        // A workload that is drawn at random may have some more than expected.
+        let bound = requests.map(|requests| requests.saturating_add(requests / 8 + 1000));
+        let keep = bound.map_or(u64::MAX, |bound| bound.div_ceil(TAILS_ONE_IN[0]));
+        self.slowest = [Slowest::of(keep), Slowest::of(keep)];
     }
 
     /// Measures bursts from now on, if the host issues bursts, each of which waits for the completion of the one before.
@@ -421,12 +381,11 @@ impl Observer for Metrics {
         };
         self.latencies[kind].count(latency);
         self.sectors += u64::from(completion.sectors);
-        let class = self.classes[kind].of(latency);
-        class.count += 1;
-        class.queue_blocked += u64::from(completion.queue_blocked());
-        class.host_queue_ns += completion.host_queue_ns;
+        let sums = &mut self.sums[kind];
+        sums.count(completion.host_queue_ns);
         // By what iterates inside: the parts are two lists, and this is done for every request.
-        attribution.parts().for_each(|(part, ns)| class.ns[part] += ns);
+        attribution.parts().for_each(|(part, ns)| sums.ns[part] += ns);
+        self.slowest[kind].consider(latency.ns, completion, attribution, &self.latencies[kind]);
     }
 
     #[inline]
@@ -494,7 +453,7 @@ impl Metrics {
 
     /// Percent of reads that waited in the host while the device queue was full. TTFLASH, section 6.1.
     pub fn queue_blocked_read_percent(&self) -> f64 {
-        percent(self.classes[0].sum().queue_blocked, self.latencies[0].len())
+        percent(self.sums[0].queue_blocked, self.latencies[0].len())
     }
 
     /// What the rates of requests are made of.
@@ -504,22 +463,36 @@ impl Metrics {
 
     /// Attribution of all reads.
     pub fn all_reads(&self) -> AttributionSum {
-        self.classes[0].sum()
+        self.sums[0].summary()
     }
 
     /// Attribution of all writes.
     pub fn all_writes(&self) -> AttributionSum {
-        self.classes[1].sum()
+        self.sums[1].summary()
     }
 
-    /// Attribution of the slowest reads: at least `share_percent` of them, by whole classes of latency.
-    pub fn slowest_reads(&self, share_percent: f64) -> SlowestSum {
-        self.classes[0].slowest(share_percent)
+    /// Attribution of the slowest reads, by tail. A tail of more requests than are known one by one is left out.
+    pub fn read_tails(&self) -> Vec<SlowestSum> {
+        self.tails(0)
     }
 
     /// The same of writes.
-    pub fn slowest_writes(&self, share_percent: f64) -> SlowestSum {
-        self.classes[1].slowest(share_percent)
+    pub fn write_tails(&self) -> Vec<SlowestSum> {
+        self.tails(1)
+    }
+
+    fn tails(&self, kind: usize) -> Vec<SlowestSum> {
+        let counts = TAILS_ONE_IN.map(|one_in| self.latencies[kind].len().div_ceil(one_in));
+        let found = self.slowest[kind].sums(counts);
+        let tail = |(one_in, found): (u64, Option<(Sums, Option<Ns>)>)| {
+            let (sums, from) = found?;
+            Some(SlowestSum {
+                share_percent: 100.0 / one_in as f64,
+                latency_us_from: from.map(|ns| ns as f64 / 1000.0),
+                sum: sums.summary(),
+            })
+        };
+        TAILS_ONE_IN.into_iter().zip(found).filter_map(tail).collect()
     }
 }
 
@@ -533,7 +506,7 @@ mod tests {
         attribution.add(ARRAY, latency - waited);
         attribution.add(DIE + TrafficClass::Erase as usize, waited);
         let completion = Completion {
-            id: 0,
+            id: metrics.requests(),
             kind: CommandKind::Read,
             sector: 0,
             sectors: 8,
@@ -568,27 +541,28 @@ mod tests {
     #[test]
     fn the_slowest_reads_are_attributed_apart() {
         let mut metrics = Metrics::default();
+        // Some fewer than there will be, as a workload that is drawn may have.
+        metrics.measure_tails(Some(950));
         for _ in 0..999 {
             read(&mut metrics, 100, 0);
         }
         read(&mut metrics, 5000, 4900);
-        let slowest = metrics.slowest_reads(0.1);
+        let [_, wider, slowest, narrower, _] = &metrics.read_tails()[..] else { panic!("five tails") };
         assert_eq!((slowest.sum.count, slowest.sum.queue_blocked, slowest.sum.host_queue_ns), (1, 1, 4900));
         assert_eq!(slowest.sum.ns["die_erase"], 4900);
         assert_eq!(slowest.sum.ns["array"], 100);
         assert_eq!(metrics.all_reads().ns["array"], 999 * 100 + 100);
         assert!((metrics.queue_blocked_read_percent() - 0.1).abs() < 1e-9);
-        let wider = metrics.slowest_reads(1.0);
-        assert_eq!((wider.sum.count, wider.sum.queue_blocked), (1000, 1), "the other 999 have one latency");
-        assert_eq!(wider.latency_us_from, Some(0.1));
-        assert_eq!(metrics.slowest_reads(0.01), SlowestSum { share_percent: 0.01, ..slowest });
+        assert_eq!((wider.share_percent, wider.sum.count, wider.sum.queue_blocked), (1.0, 10, 1));
+        assert_eq!((wider.sum.ns["array"], wider.latency_us_from), (1000, Some(0.1)));
+        assert_eq!(*narrower, SlowestSum { share_percent: 0.01, ..slowest.clone() }, "rounded up");
     }
 
     #[test]
     fn without_requests_there_are_no_figures() {
         let metrics = Metrics::default();
         assert_eq!(metrics.read().p99_us, None);
-        assert_eq!(metrics.slowest_reads(0.1).sum.count, 0);
+        assert!(metrics.read_tails().iter().all(|tail| (tail.sum.count, tail.latency_us_from) == (0, None)));
         assert_eq!(metrics.gc_blocked_read_percent(), 0.0);
     }
 }

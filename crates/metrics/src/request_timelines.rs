@@ -2,6 +2,7 @@
 //! `traced.parquet` has the requests whose timelines are kept, `segments.parquet` the segments of these, `gcs.parquet` the GCs.
 
 use crate::log::Log;
+use crate::slowest::Rank;
 use crate::table::{Column, write_table};
 use crate::timeline::Timeline;
 use crate::{Measures, Metrics};
@@ -40,9 +41,6 @@ pub struct RequestTimelinesNote {
     /// Why there are no files; `None` if there are.
     pub error: Option<String>,
 }
-
-/// The order of slowness: latency, then number; of requests of one latency the first is the slowest.
-type Rank = (Ns, Reverse<u64>);
 
 /// A request with its timeline.
 #[derive(Debug, Clone)]
@@ -99,9 +97,10 @@ impl TracingMetrics {
         };
         let latency = completion.completed - completion.arrived;
         let full = slowest.len() == wanted.slowest;
-        let slow = wanted.slowest > 0 && (!full || slowest.peek().is_some_and(|Reverse((least, _))| latency > *least));
+        let rank = (latency, Reverse(id));
+        let slow = wanted.slowest > 0 && (!full || slowest.peek().is_some_and(|Reverse(least)| rank > *least));
         if slow {
-            slowest.push(Reverse((latency, Reverse(id))));
+            slowest.push(Reverse(rank));
             if full
                 && let Some(Reverse((_, Reverse(dropped)))) = slowest.pop()
                 && !wanted.requests.contains(&dropped)

@@ -146,6 +146,7 @@ impl Steady {
         let Self { drive, workload, context } = self;
         drive.reset_counters();
         *drive.observer_mut() = Metrics::new(drive.now(), WINDOWS, log);
+        drive.observer_mut().measure_tails(Some(requests));
         let mut source = workload.source(seed, context, Some(requests))?;
         let (start, wall) = (thread_cpu_seconds(), Instant::now());
         finished(play(drive, source.as_mut(), workload.pacing, 0, control, |_| false))?;

@@ -120,11 +120,11 @@ pub struct AttributionNote {
     pub all_reads: AttributionSum,
     /// Of the slowest 0.1 % of the reads.
     pub slowest_reads: SlowestSum,
-    /// Of the slowest 10 %, 1 %, 0.1 %, 0.01 % and 0.001 % of the reads.
+    /// Of the slowest 10 %, 1 %, 0.1 %, 0.01 % and 0.001 % of the reads. One of more than 262,144 reads may be missing.
     pub tails: Vec<SlowestSum>,
     /// Of all writes.
     pub all_writes: AttributionSum,
-    /// Of the slowest 10 %, 1 %, 0.1 %, 0.01 % and 0.001 % of the writes.
+    /// Of the slowest 10 %, 1 %, 0.1 %, 0.01 % and 0.001 % of the writes; as `tails`.
     pub write_tails: Vec<SlowestSum>,
 }
 
@@ -397,8 +397,8 @@ fn state_notes(aged: &Aged, unmapped: usize) -> Vec<String> {
     notes
 }
 
-/// The shares of the slowest requests that are attributed apart, in percent: those beyond p90 to p99.999.
-const TAIL_SHARES_PERCENT: [f64; 5] = [10.0, 1.0, 0.1, 0.01, 0.001];
+/// The tail that `slowest_reads` is. Of more than 262 million reads it may be the next narrower one.
+const SLOWEST_READS_PERCENT: f64 = 0.1;
 
 /// The violations of rotation that are listed in a note with their times.
 const VIOLATIONS_LISTED: usize = 10;
@@ -491,6 +491,7 @@ pub(crate) fn outcome<M: Measures>(
         kept_pages,
         (drive.now() - figures.before.start) as f64 / SECOND as f64,
     );
+    let tails = metrics.read_tails();
     let findings = findings(&findings::Run {
         collects: gc != GcNote::Never,
         counters,
@@ -540,10 +541,10 @@ pub(crate) fn outcome<M: Measures>(
         rotation_violations: rotation_violations(drive, figures.start),
         attribution: AttributionNote {
             all_reads: metrics.all_reads(),
-            slowest_reads: metrics.slowest_reads(0.1),
-            tails: TAIL_SHARES_PERCENT.map(|share| metrics.slowest_reads(share)).into(),
+            slowest_reads: tails.iter().find(|tail| tail.share_percent <= SLOWEST_READS_PERCENT).expect("the narrowest is known").clone(),
+            tails,
             all_writes: metrics.all_writes(),
-            write_tails: TAIL_SHARES_PERCENT.map(|share| metrics.slowest_writes(share)).into(),
+            write_tails: metrics.write_tails(),
         },
         findings,
         series,

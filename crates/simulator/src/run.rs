@@ -408,6 +408,7 @@ fn run_with<M: Measures>(
     // Every request of warming up has completed, and numbers go on from there.
     let first_id = drive.submitted();
     drive.observer_mut().begin(start, first_id, spec.windows, log);
+    drive.observer_mut().metrics_mut().measure_tails(workload.requests_expected(spec.requests));
     if workload.pacing == Pacing::Bursts {
         drive.observer_mut().metrics_mut().measure_bursts();
     }

@@ -3,46 +3,62 @@
 use parquet::file::reader::{FileReader, SerializedFileReader};
 use parquet::record::Field;
 use proptest::prelude::*;
+use std::cmp::Reverse;
 use std::collections::BTreeMap;
 use std::fs::File;
+use std::ops::Index;
 use std::path::Path;
 use tinytail_simulator::control::Control;
 use tinytail_simulator::outcome::Outcome;
 use tinytail_simulator::run::{LogSpec, Spec, run};
 use tinytail_workload::TimeUnit;
 
-/// A request of a log.
-struct Request {
-    kind: String,
-    numbers: BTreeMap<String, u64>,
+/// The requests of a log: their kinds, and columns of numbers.
+struct Requests {
+    kinds: Vec<String>,
+    columns: BTreeMap<String, Vec<u64>>,
 }
 
-impl Request {
-    fn get(&self, column: &str) -> u64 {
-        self.numbers[column]
+impl Requests {
+    fn read(path: &Path) -> Self {
+        let reader = SerializedFileReader::new(File::open(path).unwrap()).unwrap();
+        let mut requests = Self { kinds: Vec::new(), columns: BTreeMap::new() };
+        for row in reader.get_row_iter(None).unwrap() {
+            for (column, field) in row.unwrap().get_column_iter() {
+                let number = match field {
+                    Field::Str(kind) => {
+                        requests.kinds.push(kind.clone());
+                        continue;
+                    }
+                    Field::Long(value) => *value as u64,
+                    Field::Int(value) => *value as u64,
+                    Field::Bool(value) => u64::from(*value),
+                    other => panic!("{column} is {other:?}"),
+                };
+                if !requests.columns.contains_key(column) {
+                    requests.columns.insert(column.clone(), Vec::new());
+                }
+                requests.columns.get_mut(column).unwrap().push(number);
+            }
+        }
+        requests
+    }
+
+    fn len(&self) -> usize {
+        self.kinds.len()
     }
 }
 
-fn requests(path: &Path) -> Vec<Request> {
-    let reader = SerializedFileReader::new(File::open(path).unwrap()).unwrap();
-    let row = |row: parquet::record::Row| {
-        let mut request = Request { kind: String::new(), numbers: BTreeMap::new() };
-        for (column, field) in row.get_column_iter() {
-            match field {
-                Field::Str(kind) => request.kind.clone_from(kind),
-                Field::Long(value) => drop(request.numbers.insert(column.clone(), *value as u64)),
-                Field::Int(value) => drop(request.numbers.insert(column.clone(), *value as u64)),
-                Field::Bool(value) => drop(request.numbers.insert(column.clone(), u64::from(*value))),
-                other => panic!("{column} is {other:?}"),
-            }
-        }
-        request
-    };
-    reader.get_row_iter(None).unwrap().map(|found| row(found.unwrap())).collect()
+impl Index<&str> for Requests {
+    type Output = Vec<u64>;
+
+    fn index(&self, column: &str) -> &Vec<u64> {
+        &self.columns[column]
+    }
 }
 
 /// A run, and the requests of its log. The workload is a file with this content, or the name of one without.
-fn logged(mut spec: Spec, ending: &str, content: &str) -> (Outcome, Vec<Request>) {
+fn logged(mut spec: Spec, ending: &str, content: &str) -> (Outcome, Requests) {
     let folder = tempfile::tempdir().unwrap();
     let log = folder.path().join("requests.parquet");
     if ending == "trace" {
@@ -55,7 +71,7 @@ fn logged(mut spec: Spec, ending: &str, content: &str) -> (Outcome, Vec<Request>
     }
     spec.log = Some(LogSpec { path: log.to_str().unwrap().into(), command: String::new() });
     let outcome = run(&spec, &Control::default()).unwrap();
-    let found = requests(&log);
+    let found = Requests::read(&log);
     (outcome, found)
 }
 
@@ -67,14 +83,13 @@ fn near(found: Option<f64>, truth: Option<f64>, what: &str) {
 }
 
 /// Rates by hand: arrivals by the times between them, what is served from the first arrival to the last completion.
-fn check_rates(outcome: &Outcome, log: &[Request]) {
+fn check_rates(outcome: &Outcome, log: &Requests) {
     let rates = &outcome.throughput;
-    let arrivals = || log.iter().map(|request| request.get("arrived_ns"));
-    let first = arrivals().min().unwrap();
-    let between = arrivals().max().unwrap() - first;
-    let makespan = log.iter().map(|request| request.get("completed_ns")).max().unwrap() - first;
-    let data = log.iter().filter(|request| request.kind != "trim");
-    let bytes: u64 = data.map(|request| request.get("sectors") * 512).sum();
+    let first = log["arrived_ns"].iter().min().unwrap();
+    let between = log["arrived_ns"].iter().max().unwrap() - first;
+    let makespan = log["completed_ns"].iter().max().unwrap() - first;
+    let data = log["sectors"].iter().zip(&log.kinds).filter(|(_, kind)| *kind != "trim");
+    let bytes: u64 = data.map(|(sectors, _)| sectors * 512).sum();
     let a_second = |amount: f64, ns: u64| (ns > 0).then(|| amount / (ns as f64 / 1e9));
     assert_eq!((rates.requests, rates.bytes), (log.len() as u64, bytes));
     near(Some(rates.makespan_seconds), Some(makespan as f64 / 1e9), "makespan");
@@ -87,6 +102,29 @@ fn check_rates(outcome: &Outcome, log: &[Request]) {
     }
 }
 
+/// Tails by hand: the slowest of all, in the order of arrival where they are equal, as many as the share is, rounded up.
+fn check_tails(outcome: &Outcome, log: &Requests) {
+    let attribution = &outcome.attribution;
+    for (kind, tails) in [("read", &attribution.tails), ("write", &attribution.write_tails)] {
+        let mut rows: Vec<usize> = (0..log.len()).filter(|&row| log.kinds[row] == kind).collect();
+        rows.sort_by_key(|&row| (Reverse(log["latency_ns"][row]), log["id"][row]));
+        assert_eq!(tails.iter().map(|tail| tail.share_percent).collect::<Vec<_>>(), [10.0, 1.0, 0.1, 0.01, 0.001]);
+        for (tail, one_in) in tails.iter().zip([10, 100, 1000, 10_000, 100_000]) {
+            let slowest = &rows[..rows.len().div_ceil(one_in)];
+            let sum = |column: &str| slowest.iter().map(|&row| log[column][row]).sum::<u64>();
+            let no_causes = ["asked_ns", "arrived_ns", "completed_ns", "latency_ns", "host_queue_ns", "gc_wait_since_ns"];
+            let causes = log.columns.keys().filter(|column| !no_causes.contains(&column.as_str()));
+            let causes = causes.filter_map(|column| column.strip_suffix("_ns").map(|cause| (cause, sum(column))));
+            let ns: BTreeMap<&str, u64> = causes.filter(|(_, ns)| *ns > 0).collect();
+            assert_eq!(tail.sum.count, slowest.len() as u64, "{kind}s, one in {one_in}");
+            assert_eq!(tail.latency_us_from, slowest.last().map(|&row| log["latency_ns"][row] as f64 / 1000.0));
+            assert_eq!(tail.sum.ns, ns);
+            assert_eq!((tail.sum.queue_blocked, tail.sum.host_queue_ns), (sum("queue_blocked"), sum("host_queue_ns")));
+        }
+    }
+    assert_eq!(attribution.slowest_reads, attribution.tails[2]);
+}
+
 fn spec(design: &str, no_warm_up: bool, windows: u32) -> Spec {
     Spec { no_warm_up, windows, ..Spec::new("ttflash-small", design, "") }
 }
@@ -94,7 +132,7 @@ fn spec(design: &str, no_warm_up: bool, windows: u32) -> Spec {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(24))]
     #[test]
-    fn a_trace_has_the_rates_of_its_log(
+    fn a_trace_has_the_rates_and_tails_of_its_log(
         requests in prop::collection::vec((prop_oneof![Just(0_u64), 1..30u64, 0..5000u64], 0..2u32, 0..4000u64, 1..9u64), 1..300),
         first in prop_oneof![Just(0_u64), 0..1_000_000u64],
         design in prop_oneof![Just("base"), Just("ttflash"), Just("base+no-gc")],
@@ -109,11 +147,12 @@ proptest! {
         let (outcome, log) = logged(spec(design, no_warm_up, windows), "trace", &lines);
         prop_assert_eq!(log.len(), requests.len());
         check_rates(&outcome, &log);
+        check_tails(&outcome, &log);
     }
 }
 
 #[test]
-fn closed_loops_streams_and_runs_that_end_early_have_the_rates_of_their_logs() {
+fn closed_loops_streams_and_runs_that_end_early_have_the_rates_and_tails_of_their_logs() {
     let fio = "[global]\nioengine=libaio\ndirect=1\nfilename=d\nsize=64m\nbs=4k\nnorandommap\n";
     let by_count = format!("{fio}[r]\nrw=randread\niodepth=2\nnumber_ios=3000\nio_size=100g\n");
     let by_time = format!("{fio}[r]\nrw=randread\niodepth=2\ntime_based\nruntime=1\n");
@@ -122,6 +161,7 @@ fn closed_loops_streams_and_runs_that_end_early_have_the_rates_of_their_logs() {
     for content in [by_count, by_time, mixed] {
         let (outcome, log) = logged(spec("base+no-gc", false, 200), "fio", &content);
         check_rates(&outcome, &log);
+        check_tails(&outcome, &log);
         assert!(outcome.throughput.arrivals_per_second.is_some());
         rates.push(outcome.throughput.served_per_second.unwrap());
     }
@@ -131,9 +171,10 @@ fn closed_loops_streams_and_runs_that_end_early_have_the_rates_of_their_logs() {
         let named = Spec { workload: workload.into(), requests: Some(requests), ..spec(design, false, 200) };
         let (outcome, log) = logged(named, "", "");
         check_rates(&outcome, &log);
+        check_tails(&outcome, &log);
         outcome
     };
-    named("base", "randrw70-qd16", 5000);
+    named("base", "randrw70-qd16", 30_000);
     let stuck = named("base+no-gc", "randwrite-qd32", 100_000);
     assert!(stuck.partial && stuck.throughput.served_per_second.is_some());
 }

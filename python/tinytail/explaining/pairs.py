@@ -11,7 +11,7 @@ from typing import Any
 from tinytail import engine
 from tinytail.errors import ResultsError, RunError, UsageError, suggestion
 from tinytail.explaining.folder import KeptDesign, KeptResults
-from tinytail.explaining.ranking import rank_of
+from tinytail.explaining.ranking import count_beyond, rank_of
 from tinytail.explaining.timelines import Kind
 from tinytail.option_types import LogSpec
 from tinytail.runner import ProgressCallback, run_one
@@ -46,9 +46,10 @@ class Counterfactual:
     """What a design would be without some causes, all requests of a kind compared with themselves.
 
     A difference is the latency with the causes less the one without: positive where a request
-    gained. `beyond` is about the `beyond_count` requests that were beyond `beyond_percentile`.
-    `still_beyond` of them still take longer than `beyond_bound_ns`. `gained` and `lost` are the
-    requests with the largest and the smallest differences.
+    gained. `beyond` is about the `beyond_count` slowest requests, which were beyond
+    `beyond_percentile`. `still_beyond` of them still take as long as the fastest of them took,
+    `beyond_bound_ns`. `gained` and `lost` are the requests with the largest and the smallest
+    differences.
     """
 
     design: str
@@ -64,7 +65,7 @@ class Counterfactual:
     beyond_percentile: float
     beyond_bound_ns: int
     beyond_count: int
-    beyond: Change | None
+    beyond: Change
     still_beyond: int
     gained: tuple[Paired, ...]
     lost: tuple[Paired, ...]
@@ -168,10 +169,11 @@ def _paired(
         *(Change(f"p{share:g}", was, becomes) for share, was, becomes in ranked),
         Change("max", old_sorted[-1].as_py(), new_sorted[-1].as_py()),
     ]
-    (bound,) = _ranked(old_sorted, [percentile]) if percentile else (0,)
-    beyond = compute.greater(old, bound)
-    beyond_old, beyond_new = (values.filter(beyond) for values in (old, new))
-    beyond_count = len(beyond_old)
+    beyond_count = count_beyond(percentile, len(ids))
+    slowest_first = [("latency_ns", "descending"), ("id", "ascending")]
+    beyond = compute.sort_indices(before, sort_keys=slowest_first)[:beyond_count]
+    beyond_old, beyond_new = (values.take(beyond) for values in (old, new))
+    bound = beyond_old[-1].as_py()
     order = compute.sort_indices(gains)
 
     def extremes(places: Any) -> tuple[Paired, ...]:
@@ -195,10 +197,8 @@ def _paired(
         beyond_percentile=percentile,
         beyond_bound_ns=bound,
         beyond_count=beyond_count,
-        beyond=Change("beyond", compute.mean(beyond_old).as_py(), compute.mean(beyond_new).as_py())
-        if beyond_count
-        else None,
-        still_beyond=count(compute.greater(beyond_new, bound)),
+        beyond=Change("beyond", compute.mean(beyond_old).as_py(), compute.mean(beyond_new).as_py()),
+        still_beyond=count(compute.greater_equal(beyond_new, bound)),
         gained=tuple(
             pair for pair in extremes(order[-EXTREMES:])[::-1] if pair.without_ns < pair.with_ns
         ),

@@ -1,4 +1,4 @@
-"""Ranks the causes of latency over all requests beyond a percentile, from the log of every one."""
+"""Ranks the causes of latency over the slowest requests, from the log of every one."""
 
 from __future__ import annotations
 
@@ -38,8 +38,8 @@ class CauseRank:
 class Ranking:
     """The causes of all requests of a kind that are beyond a percentile, the largest first.
 
-    They are the `count` requests whose latency is larger than `bound_ns`, the latency of the
-    percentile: the smallest that at least so many of the requests do not exceed.
+    They are the `count` slowest requests, as `count_beyond` says: the same as in the tails of
+    results. The fastest of them took `bound_ns`.
     """
 
     design: str
@@ -62,25 +62,33 @@ def rank_of(percentile: float, count: int) -> int:
     return -(-share.numerator // share.denominator)
 
 
+def count_beyond(percentile: float, count: int) -> int:
+    """How many requests lie beyond a percentile: the share that it leaves, rounded up.
+
+    Of requests of one latency those that arrived first are the slowest.
+
+    >>> count_beyond(99.9, 1000), count_beyond(99.9, 1001), count_beyond(0, 5)
+    (1, 2, 5)
+    """
+    share = (100 - Fraction(str(percentile))) / 100 * count
+    return -(-share.numerator // share.denominator)
+
+
 def rank(folder: Path, design: str, kind: Kind, percentile: float) -> Ranking:
     """Ranks the causes of one design's requests.
 
     Raises:
-        UsageError: there is no request of the kind, or none beyond the percentile.
+        UsageError: there is no request of the kind.
         ResultsError: the causes do not add up to the latencies.
     """
     log = _Log(folder / "requests.parquet")
     groups = log.by_group(lambda file, group: _latencies(file, group, kind))
-    bound, requests = _bound(groups, percentile)
+    requests = _requests(groups)
     if not requests:
         raise UsageError(f"{design} has no {kind}s")
-    beyond = [_beyond(latencies, bound) for latencies in groups]
-    count = sum(len(rows) for rows in beyond)
-    if not count:
-        raise UsageError(
-            f"no {kind} of {design} is beyond percentile {percentile}: "
-            f"none of its {requests} {kind}s took longer than {bound:,} ns"
-        )
+    count = count_beyond(percentile, requests)
+    bound = _bound(groups, requests, count)
+    beyond = _slowest(log, groups, bound, count)
     sums = log.by_group(lambda file, group: _sums(log, file, group, groups[group], beyond[group]))
     by_cause: dict[str, int] = {}
     for found in sums:
@@ -144,8 +152,14 @@ def _latencies(file: Any, group: int, kind: Kind) -> Any:
     return compute.if_else(is_kind, table["latency_ns"], -1).combine_chunks()
 
 
-def _bound(groups: Sequence[Any], percentile: float) -> tuple[int, int]:
-    """The latency of a percentile, and of how many requests it is one.
+def _requests(groups: Sequence[Any]) -> int:
+    from pyarrow import compute
+
+    return sum(compute.sum(compute.greater_equal(group, 0)).as_py() for group in groups)
+
+
+def _bound(groups: Sequence[Any], requests: int, count: int) -> int:
+    """The latency of the fastest among the slowest so many of the requests.
 
     It is looked for among the latencies from some value on, which a sample suggests, or among all
     if the sample was misleading.
@@ -157,30 +171,49 @@ def _bound(groups: Sequence[Any], percentile: float) -> tuple[int, int]:
         kept = [compute.filter(group, compute.greater_equal(group, least)) for group in some]
         return pa.concat_arrays(kept)
 
-    def nth(latencies: Any, place: int) -> int:
-        found: int = latencies[
-            compute.partition_nth_indices(latencies, pivot=place)[place].as_py()
-        ].as_py()
-        return found
-
-    count = sum(compute.sum(compute.greater_equal(group, 0)).as_py() for group in groups)
-    rank = rank_of(percentile, count)
-    if not rank:
-        return 0, count
-    slower = count - rank
     sample = at_least(0, groups[::SAMPLED])
-    place = len(sample) * (count - SAMPLE_MARGIN * slower) // count
-    latencies = at_least(nth(sample, place), groups) if 0 < place < len(sample) else []
-    if len(latencies) <= slower:
+    place = len(sample) * (requests - SAMPLE_MARGIN * count) // requests
+    latencies = at_least(_nth(sample, place), groups) if 0 < place < len(sample) else []
+    if len(latencies) < count:
         latencies = at_least(0, groups)
-    return nth(latencies, len(latencies) - slower - 1), count
+    return _nth(latencies, len(latencies) - count)
 
 
-def _beyond(latencies: Any, bound: int) -> Any:
-    """The rows of a row group whose latency is larger than the bound."""
+def _nth(values: Any, place: int) -> int:
+    """The value at a place, as if they were sorted."""
     from pyarrow import compute
 
-    return compute.indices_nonzero(compute.greater(latencies, bound))
+    nth = compute.partition_nth_indices(values, pivot=place)[place].as_py()
+    found: int = values[nth].as_py()
+    return found
+
+
+def _slowest(log: _Log, groups: Sequence[Any], bound: int, count: int) -> list[Any]:
+    """The rows of each row group that are among the slowest so many, the fastest of which took so.
+
+    Of those that took exactly so the first to arrive belong to them, up to their number.
+    """
+    import pyarrow as pa
+    from pyarrow import compute
+
+    slower = [compute.indices_nonzero(compute.greater(group, bound)) for group in groups]
+    equal = [compute.indices_nonzero(compute.equal(group, bound)) for group in groups]
+    left = count - sum(map(len, slower))
+    if sum(map(len, equal)) > left:
+
+        def ids_of(file: Any, group: int) -> Any:
+            if not len(equal[group]):
+                return pa.array([], pa.int64())
+            table = file.read_row_group(group, columns=["id"], use_threads=False)
+            return table["id"].combine_chunks().take(equal[group])
+
+        ids = log.by_group(ids_of)
+        last = _nth(pa.concat_arrays(ids), left - 1)
+        equal = [
+            rows.filter(compute.less_equal(found, last))
+            for rows, found in zip(equal, ids, strict=True)
+        ]
+    return [pa.concat_arrays(pair) for pair in zip(slower, equal, strict=True)]
 
 
 def _sums(log: _Log, file: Any, group: int, latencies: Any, rows: Any) -> dict[str, int]:

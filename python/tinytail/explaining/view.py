@@ -244,7 +244,7 @@ def _ranking_table(rankings: Sequence[Ranking]) -> Table:
     kind = rankings[0].kind
     facts = {
         f"{kind}s": [humanize.count(ranking.count) for ranking in rankings],
-        "slower than": [ago(ranking.bound_ns) for ranking in rankings],
+        "from": [ago(ranking.bound_ns) for ranking in rankings],
         "mean latency": [humanize.latency(ranking.mean_ns / 1000) for ranking in rankings],
     }
     for label, values in facts.items():
@@ -291,9 +291,8 @@ def counterfactual_view(found: Counterfactual) -> RenderableType:
     table.add_column(f"{found.kind}s", no_wrap=True)
     for heading in ("as it is", "without", "", "gained"):
         table.add_column(heading, justify="right", no_wrap=True)
-    beyond = found.beyond
     label = f"mean beyond p{found.beyond_percentile:g}"
-    rows = [*found.changes, *([] if beyond is None else [replace(beyond, name=label)])]
+    rows = [*found.changes, replace(found.beyond, name=label)]
     for change in rows:
         if change.name in _lacking(found):
             table.add_row(change.name, humanize.MISSING, humanize.MISSING)
@@ -305,13 +304,10 @@ def counterfactual_view(found: Counterfactual) -> RenderableType:
     each = [
         f"of {found.requests:,} {found.kind}s, each compared with itself: {found.faster:,} faster, "
         f"{found.slower:,} slower, {found.equal:,} as before; {_signed(found.mean_difference_ns)} "
-        "gained on average"
+        "gained on average",
+        f"of the {found.beyond_count:,} beyond p{found.beyond_percentile:g} "
+        f"({ago(found.beyond_bound_ns)} and longer), {found.still_beyond:,} still take that long",
     ]
-    if found.beyond_count:
-        each.append(
-            f"of the {found.beyond_count:,} beyond p{found.beyond_percentile:g} "
-            f"({ago(found.beyond_bound_ns)}), {found.still_beyond:,} still take longer than that"
-        )
     ranks = (f"p{share:g} {_signed(ns)}" for share, ns in found.differences)
     each.append(f"gained, by percentile of {found.kind}s: {', '.join(ranks)}")
     for what, pairs in (("gained most", found.gained), ("lost most", found.lost)):

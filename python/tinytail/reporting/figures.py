@@ -10,6 +10,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
+from tinytail import humanize
 from tinytail.causes import holder, human_name
 from tinytail.headline import SAMPLES_BEYOND
 from tinytail.result_types import Series, SlowestRequests
@@ -206,6 +207,12 @@ class AttributionTail:
 
     share_percent: float
     bars: list[Bar]
+
+    @property
+    def title(self) -> str:
+        """Which reads they are of, and how many."""
+        many = humanize.counts(bar.reads for bar in self.bars)
+        return f"slowest {self.share_percent:g} % of reads ({many})"
 
 
 def attribution(comparison: Comparison) -> tuple[list[Cause], list[AttributionTail]]:

@@ -220,7 +220,7 @@ def _bars(comparison: Comparison) -> str:
 def _bars_parts(tail: figures.AttributionTail, causes: Sequence[figures.Cause]) -> Iterator[str]:
     longest = max(bar.mean_seconds for bar in tail.bars) or figures.US
     scale = (WIDTH - NAMES_WIDTH - 90) / longest
-    yield _text(0, TOP - 10, f"slowest {tail.share_percent:g} % of reads, mean time of a read")
+    yield _text(0, TOP - 10, f"{tail.title}, mean time of a read")
     for row, bar in enumerate(tail.bars):
         y, x = TOP + BAR_HEIGHT * row, float(NAMES_WIDTH)
         yield _text(NAMES_WIDTH - 8, y + 12, _name(bar.design), "end")

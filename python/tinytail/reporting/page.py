@@ -321,7 +321,7 @@ def _lay_out_attribution(
             showgrid=False,
             fixedrange=True,
         )
-        annotations.append(_heading(f"slowest {tail.share_percent:g} % of reads", top))
+        annotations.append(_heading(tail.title, top))
         top = bottom - gap / inner
     layout["annotations"] = annotations
     named = [_nth("xaxis", row) for row in range(1, len(tails) + 1)]

@@ -182,7 +182,7 @@ def draw_bars(
             width = bar.parts.get(cause.key, 0.0) / unit_seconds
             axis.barh(position, width, 0.7, left=left, **_fill(cause))
             left += width
-    axis.set_title(f"slowest {tail.share_percent:g} % of reads")
+    axis.set_title(tail.title)
     # Beside the name there is room for the mean, however narrow the axes are.
     means = [humanize.latency(bar.mean_seconds / figures.US) for bar in tail.bars]
     names = [f"{_short(bar.design)}, {mean}" for bar, mean in zip(tail.bars, means, strict=True)]
