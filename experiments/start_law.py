@@ -121,10 +121,9 @@ def play(
     buffered = engine.device_document(device, settings)["ram"]["buffer_kib"] > 0
     host = count("buffer: flushed pages") if buffered else requests
     amplification = result.write_amplification or 0.0
-    of_gc = count("gc: copied pages") + count("pages padded for GC")
     return Row(
         host_pages=host,
-        others=(amplification * host - of_gc) / max(host, 1),
+        others=(amplification * host - count("gc: copied pages")) / max(host, 1),
         valid=result.state.victim_valid_percent / 100,
         amplification=amplification,
         erases=result.erases,

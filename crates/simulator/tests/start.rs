@@ -57,19 +57,35 @@ fn a_workload_that_writes_nothing_erases_nothing_and_twins_start_in_one_state() 
     }
 }
 
+/// Host pages that were programmed; pages programmed for all but GC, for each of them; the share of victims' pages that is valid.
+fn balance(outcome: &Outcome, writes: u64) -> (f64, f64, f64) {
+    let count = |name: &str| outcome.techniques.iter().filter(|(key, _)| key.ends_with(name)).map(|(_, count)| *count as f64).sum::<f64>();
+    let flushed = count("buffer: flushed pages");
+    let host = if flushed > 0.0 { flushed } else { writes as f64 };
+    let others = outcome.write_amplification.unwrap() - count("gc: copied pages") / host;
+    (host, others, outcome.state.victim_valid_percent / 100.0)
+}
+
 #[test]
-fn each_plane_starts_at_a_random_moment_between_two_collections() {
-    // A tenth of what a victim frees is written to each plane, and a tenth of the planes collect.
-    let (mut planes, mut erases, mut expected) = (0, 0.0, 0.0);
-    for seed in 1..=4 {
-        let outcome = played("ttflash-small", "base", &writes(4096, 2000, "sequential"), 64 * 5, seed, &["ram.buffer_kib=0"]);
-        let freed = 64.0 * (1.0 - outcome.state.victim_valid_percent / 100.0);
-        planes += 64;
-        erases += outcome.erases as f64;
-        expected += 64.0 * 5.0 / freed;
+fn each_unit_starts_at_a_random_moment_between_two_collections() {
+    // A tenth of what a victim frees is written to each plane, or to each die, and a tenth of them collect.
+    for (device, design, page_bytes, pages_per_block, units, writes_per_unit, seeds) in [
+        ("ttflash-small", "base", 4096, 64.0, 64, 5, 4),
+        ("modern-tlc-2t-small", "erase-baseline", 16384, 18.0, 32, 1, 12),
+        ("modern-tlc-2t-small", "firmware", 16384, 18.0, 32, 1, 12),
+    ] {
+        let (mut erases, mut expected) = (0.0, 0.0);
+        for seed in 1..=seeds {
+            let requests = units * writes_per_unit;
+            let load = writes(page_bytes, 20, "sequential");
+            let outcome = played(device, design, &load, requests, seed, &["ram.buffer_kib=0"]);
+            let (host, others, valid) = balance(&outcome, requests);
+            erases += outcome.erases as f64;
+            expected += host * others / (1.0 - valid) / pages_per_block;
+        }
+        let sigma = f64::sqrt(expected * (1.0 - expected / (units * seeds) as f64));
+        assert!((erases - expected).abs() <= 3.0 * sigma, "{design}: {erases} erases, {expected:.1} expected, sigma {sigma:.1}");
     }
-    let sigma = f64::sqrt(expected * (1.0 - expected / f64::from(planes)));
-    assert!((erases - expected).abs() <= 3.0 * sigma, "{erases} erases, {expected:.1} expected, sigma {sigma:.1}");
 }
 
 #[test]
@@ -81,18 +97,14 @@ fn write_amplification_is_that_of_the_steady_state_from_the_start_on() {
         ("ttflash-small", "base+fifo-victim", 4096, 1500),
         ("hpdc-1t-small", "hpdc-baseline", 16384, 1500),
         ("harey-8g-small", "harey-baseline", 4096, 500),
+        ("modern-tlc-2t-small", "erase-baseline", 16384, 1000),
         ("mqsim-default-small", "base", 8192, 1000),
         ("modern-tlc-2t-small", "firmware", 16384, 2000),
         ("modern-qlc-4t-small", "firmware", 16384, 500),
     ] {
         let outcome = played(device, design, &writes(page_bytes, rate_per_s, "uniform"), 10_000, 1, &[]);
-        let count =
-            |name: &str| outcome.techniques.iter().filter(|(key, _)| key.ends_with(name)).map(|(_, count)| *count as f64).sum::<f64>();
-        let flushed = count("buffer: flushed pages");
-        let host = if flushed > 0.0 { flushed } else { 10_000.0 };
-        let amplification = outcome.write_amplification.unwrap();
-        let others = amplification - (count("gc: copied pages") + count("pages padded for GC")) / host;
-        let law = others / (1.0 - outcome.state.victim_valid_percent / 100.0);
+        let (_, others, valid) = balance(&outcome, 10_000);
+        let (amplification, law) = (outcome.write_amplification.unwrap(), others / (1.0 - valid));
         assert!(outcome.erases > 100, "{design} on {device}: {} erases", outcome.erases);
         assert!((amplification / law - 1.0).abs() <= 0.1, "{design} on {device}: {amplification:.2}, by the law {law:.2}");
     }

@@ -7,6 +7,7 @@
 //! whose copy is only in RAM. Where GC may move pages to any plane of the die, it reads on until there is one for each.
 
 use crate::context::Context;
+use crate::design::StartLevel;
 use crate::event::EventQueue;
 use crate::flash::Engine;
 use crate::flash::op::{Class, class_bits};
@@ -264,6 +265,12 @@ where
         self.flash.traits.gc_across && self.planes_of(die).any(|plane| self.seen().gc_drains(plane))
     }
 
+    /// Whether the blocks that GCs of a die have read to the end make up for what it lacks, so that no other need be begun.
+    fn is_made_up_for_in(&self, die: DieIx) -> bool {
+        let Some(StartLevel::DiePages(pages)) = self.policies().start.trigger else { return false };
+        self.die_drains(die) && self.erased_pages(die) >= pages * self.flash.device.geometry.planes_per_die
+    }
+
     /// A plane wants a GC and gets it.
     #[cold]
     pub(super) fn note_wanted_gc(&mut self, plane: PlaneIx) {
@@ -284,7 +291,7 @@ where
             return true;
         }
         let die = self.flash.die_of(plane);
-        if self.erased_pages(die) <= self.up.ftl.gc.assembly[die as usize].erased_then {
+        if self.erased_pages(die) <= self.up.ftl.gc.assembly[die as usize].erased_then || self.is_made_up_for_in(die) {
             return false;
         }
         if urgent {

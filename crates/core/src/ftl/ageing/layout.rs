@@ -246,7 +246,8 @@ impl Artist<'_> {
         let share = pages.div_ceil(planes);
         remainders[0] = (first % share + share * self.below(planes)).min(pages - 1);
         let in_open = remainders.iter().sum::<u32>() * planes;
-        let erased = erased_pages.saturating_sub(in_open).div_ceil(pages);
+        // A handful of pages too many, since open blocks are equally full, is no block.
+        let erased = (erased_pages.saturating_sub(in_open) + pages / 2) / pages;
         let turn = self.below(planes);
         let of_plane = |plane: u32| erased / planes + u32::from((plane + turn) % planes < erased % planes);
         (0..planes).map(|plane| Space { erased: of_plane(plane), remainders: remainders.clone() }).collect()

@@ -2,8 +2,8 @@
 //!
 //! **What it does.** The planes of a die collect one after the other: a GC starts only while no other GC of its die moves pages,
 //! and of the planes that want one that with the fewest erased pages goes first. Urgent GCs wait too. A GC that has read all
-//! its pages, and waits until they fill a program of all planes, lets the next one bring the rest, if the die has an erased
-//! block for each.
+//! its pages, and waits until they fill a program of all planes, lets the next one bring the rest, if the die is short of space
+//! even with the block that it is about to get, and has an erased block for each.
 //!
 //! **Source.** A decision for drives whose GC spreads its pages over all planes of a die, such as that of Practical Erase
 //! Suspension: each GC then takes the programs of the whole die, and several would only prolong each other.
