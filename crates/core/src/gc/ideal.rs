@@ -43,10 +43,7 @@ where
         let plane = self.flash.device.geometry.plane_of(victim);
         self.up.ftl.tables.begin_collect(victim);
         let mut moved = 0;
-        let mut ahead = self.up.ftl.tables.next_valid(victim, 0);
-        for _ in 0..PAGES_AHEAD {
-            ahead = self.fetch_ahead(victim, ahead);
-        }
+        let mut ahead = self.fetch_first(victim);
         while let Some(offset) = self.up.ftl.tables.next_valid(victim, 0) {
             ahead = self.fetch_ahead(victim, ahead);
             let from = victim * pages + offset;
@@ -63,8 +60,14 @@ where
         moved
     }
 
+    /// Brings the map entries of a victim's first valid pages near; returns the next valid one.
+    pub(crate) fn fetch_first(&self, victim: BlockIx) -> Option<u32> {
+        let first = self.up.ftl.tables.next_valid(victim, 0);
+        (0..PAGES_AHEAD).fold(first, |ahead, _| self.fetch_ahead(victim, ahead))
+    }
+
     /// Brings the map entry of a victim's valid page near; returns the next valid one.
-    fn fetch_ahead(&self, victim: BlockIx, offset: Option<u32>) -> Option<u32> {
+    pub(crate) fn fetch_ahead(&self, victim: BlockIx, offset: Option<u32>) -> Option<u32> {
         let offset = offset?;
         let tables = &self.up.ftl.tables;
         tables.prefetch(tables.owner(victim * self.flash.device.geometry.pages_per_block + offset));

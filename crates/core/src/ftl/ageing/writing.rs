@@ -247,7 +247,9 @@ where
         let plane = self.flash.device.geometry.plane_of(victim);
         self.up.ftl.tables.begin_collect(victim);
         let mut moved = 0;
+        let mut ahead = self.fetch_first(victim);
         while let Some(offset) = self.up.ftl.tables.next_valid(victim, 0) {
+            ahead = self.fetch_ahead(victim, ahead);
             let from = victim * pages + offset;
             let lpn = self.up.ftl.tables.owner(from);
             let wanted = match self.flash.traits {
