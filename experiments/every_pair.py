@@ -1,9 +1,13 @@
-"""Whether every design that stands alone runs on every drive: two loads on each pair.
+"""Whether every design that stands alone runs on every drive, and every overlay on two drives.
 
-The loads are 70 % random reads at queue depth 16, and 16 requests a second for 20 minutes, most of
-them writes, at places of which few are asked for often. A run must come to its end in less than 100
-seconds, its ageing included. A pair that is refused must be refused within a second, with a command
-that runs; what that adds is added, and the pair runs with it.
+An overlay stands behind the design that its file names, else behind base, with stripes where it
+needs them. Its drives are that design's own and modern-tlc-2t. What their flash lacks is refused,
+and listed.
+
+Two loads are played: 70 % random reads at queue depth 16, and 16 requests a second for 20 minutes,
+most of them writes, at places of which few are asked for often. A run must come to its end in less
+than 100 seconds, its ageing included. A pair that is refused must be refused within a second, with
+a command that runs; what that adds is added, and the pair runs with it.
 
 RESULTS has a line for each run that was made. What it has is not made again. Prints a table, and
 ends with 1 if a row fails. From the root of a checkout that is built:
@@ -28,9 +32,11 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 import tinytail
+from tinytail import engine
 from tinytail.runner import cpu_count
 
 TINYTAIL = (sys.executable, "-m", "tinytail")
+MODERN = "modern-tlc-2t"
 LIMIT_S = 100
 REFUSED_WITHIN_S = 1
 LOADS = ("saturating", "light")
@@ -70,6 +76,34 @@ def pairs(*, small: bool) -> list[tuple[str, str]]:
         if device.endswith("-small") == small
         for design in designs
     ]
+
+
+def overlays(*, small: bool) -> list[tuple[str, str]]:
+    """Every overlay behind a design, on the drive of that design and on a modern one."""
+    ending = "-small" if small else ""
+    drives = {"base": "ttflash-small" if small else "ttflash-256g"}
+    for listing in tinytail.devices():
+        if listing.name.endswith("-small") == small:
+            defaults = engine.device_document(listing.name).get("defaults", {})
+            drives.setdefault(str(defaults.get("design")), listing.name)
+    found = []
+    for listing in tinytail.designs():
+        if listing.kind == "overlay":
+            composition = engine.design(listing.name).alone or f"base+{listing.name}"
+            drive = drives[composition.split("+")[0]]
+            (fit,) = engine.fits(drive, [composition])
+            if fit.refusal and fit.refusal.remedy and listing.name in fit.refusal.remedy.design:
+                composition = fit.refusal.remedy.design
+            found += [(composition, drive), (composition, MODERN + ending)]
+    return found
+
+
+def lacks(design: str, device: str) -> str:
+    """What a drive's flash lacks for a design; nothing if it can be had, or is given."""
+    (fit,) = engine.fits(device, [design])
+    remedy = fit.refusal and fit.refusal.remedy
+    keeps = remedy and remedy.design == design
+    return "" if keeps or fit.refusal is None else fit.refusal.message
 
 
 def light(seconds: float) -> Iterator[str]:
@@ -182,7 +216,10 @@ def main(words: Sequence[str]) -> int:
     """Makes the runs that are missing, and writes the table."""
     small = "--small" in words
     results, *wanted = (word for word in words if word != "--small")
-    asked = [pair for pair in pairs(small=small) if not wanted or " on ".join(pair) in wanted]
+    known = pairs(small=small) + overlays(small=small)
+    chosen = [pair for pair in known if not wanted or " on ".join(pair) in wanted]
+    refused = {pair: said for pair in chosen if (said := lacks(*pair))}
+    asked = [pair for pair in chosen if pair not in refused]
     runs = made(Path(results))
     missing = [
         (*pair, load) for pair in asked for load in LOADS if (" on ".join(pair), load) not in runs
@@ -205,6 +242,8 @@ def main(words: Sequence[str]) -> int:
             )
     shown = [runs[" on ".join(pair), load] for pair in asked for load in LOADS]
     sys.stdout.write("\n".join(table(shown)) + "\n")
+    for pair, said in refused.items():
+        sys.stdout.write(f"\nThe flash lacks what it needs: {' on '.join(pair)}: {said}\n")
     failed = [run for run in shown if run.fault]
     sys.stdout.write(f"\n{len(shown) - len(failed)} of {len(shown)} run\n")
     return int(bool(failed))

@@ -45,3 +45,14 @@ def test_every_design_that_stands_alone_meets_every_drive() -> None:
     assert (len(designs), len(whole)) == (10, 130)
     assert {design for design, _ in small} == designs
     assert {device for _, device in whole + small} == {entry.name for entry in tinytail.devices()}
+
+
+def test_every_overlay_stands_behind_its_design_on_two_drives_that_have_what_it_needs() -> None:
+    overlays = every_pair.overlays(small=True)
+    names = {entry.name for entry in tinytail.designs() if entry.kind == "overlay"}
+    assert {design.split("+")[-1] for design, _ in overlays} == names
+    assert len(set(overlays)) == 2 * len(names)
+    assert ("base+rain+gtr", "ttflash-small") in overlays
+    assert ("hpdc-baseline+gc-par+gc-vic", "modern-tlc-2t-small") in overlays
+    lacking = {design for design, device in overlays if every_pair.lacks(design, device)}
+    assert lacking == {"base+scrub"}
