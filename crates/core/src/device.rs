@@ -370,6 +370,27 @@ impl Device {
         timing.erase_steps.saturating_add(before.saturating_add(erases) / each).min(timing.erase_steps_max)
     }
 
+    /// How many page classes are programmed faster than the page at an offset of a block: 0 for the fast pages. Where all take
+    /// equally long, all are fast.
+    pub fn program_rank(&self, offset: u32) -> u32 {
+        let Timing { program_ns, page_class_pattern: pattern, .. } = &self.timing;
+        let own = program_ns[usize::from(pattern[offset as usize % pattern.len()])];
+        program_ns.iter().filter(|&&ns| ns < own).count() as u32
+    }
+
+    /// The rank of the slowest pages.
+    pub fn program_rank_max(&self) -> u32 {
+        let slowest = self.timing.program_ns.iter().max();
+        self.timing.program_ns.iter().filter(|&ns| Some(ns) < slowest).count() as u32
+    }
+
+    /// Whether the page at an offset of a block is fast and the next one is, too; where no two of a block are, whether it is fast.
+    pub fn begins_fast_pair(&self, offset: u32) -> bool {
+        let is_fast = |offset: u32| self.program_rank(offset) == 0;
+        let is_pair = |offset: u32| offset + 1 < self.geometry.pages_per_block && is_fast(offset) && is_fast(offset + 1);
+        is_pair(offset) || is_fast(offset) && !(0..self.geometry.pages_per_block).any(is_pair)
+    }
+
     /// Reads a device from its document and checks it.
     ///
     /// # Errors

@@ -187,46 +187,41 @@ where
         self.ask(|policies, view| policies.page_choice.preference(view, Writer::Gc, hurries))
     }
 
-    /// The class of the page at an offset of a block, and the slowest class.
-    fn class_at(&self, offset: u32) -> (u32, u32) {
-        let timing = &self.flash.device.timing;
-        let pattern = &timing.page_class_pattern;
-        (pattern[offset as usize % pattern.len()].into(), timing.program_ns.len() as u32 - 1)
-    }
-
     /// How far a page at an offset of a block is from a preference.
     fn distance(&self, preference: Preference, offset: u32) -> u32 {
-        let (class, slowest) = self.class_at(offset);
+        let device = &self.flash.device;
         match preference {
             Preference::Any => 0,
-            Preference::Fast => class,
-            Preference::Slow => slowest - class,
+            Preference::Fast => device.program_rank(offset),
+            Preference::Slow => device.program_rank_max() - device.program_rank(offset),
             Preference::Unparked(parking) => u32::from(self.is_parked_at(parking, offset)),
         }
     }
 
     pub(crate) fn is_parked_at(&self, parking: Parking, offset: u32) -> bool {
-        let is_fast = |offset: u32| self.class_at(offset).0 == 0;
-        is_fast(offset) && (parking == Parking::Fast || offset + 1 < self.flash.device.geometry.pages_per_block && is_fast(offset + 1))
+        match parking {
+            Parking::Fast => self.flash.device.program_rank(offset) == 0,
+            Parking::FastPair => self.flash.device.begins_fast_pair(offset),
+        }
     }
 
     /// Counts whether a program's preference was met.
     #[cold]
     fn note_choice(&mut self, entry: &Op, write_point: usize, offset: u32) {
-        let (class, slowest) = self.class_at(offset);
+        let rank = self.flash.device.program_rank(offset);
         let gc = matches!(entry.owner, Owner::Gc(_));
         let preference = self.preference_of(entry.plane, Some(entry));
         let counters = &mut self.flash.counters;
         counters.pages_spread += u64::from(write_point > OF_GC);
-        *(if gc { &mut counters.fast_pages_gc } else { &mut counters.fast_pages_host }) += u64::from(class == 0);
+        *(if gc { &mut counters.fast_pages_gc } else { &mut counters.fast_pages_host }) += u64::from(rank == 0);
         if entry.is_critical() {
             counters.critical_pages += 1;
-            counters.critical_pages_fast += u64::from(class == 0);
+            counters.critical_pages_fast += u64::from(rank == 0);
             return;
         }
         let met = match preference {
-            Preference::Fast => class == 0,
-            Preference::Slow => class == slowest,
+            Preference::Fast => rank == 0,
+            Preference::Slow => rank == self.flash.device.program_rank_max(),
             Preference::Any | Preference::Unparked(_) => return,
         };
         if gc {

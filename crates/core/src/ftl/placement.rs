@@ -91,16 +91,16 @@ where
         let write_point = self.late_bound().in_turn(plane, points);
         let spot = (plane, write_point);
         // Whether its preference was met.
-        let class =
-            (0..self.late_bound().points.classes()).find(|&class| self.late_bound().points.of_class(plane, class) >> write_point & 1 == 1);
-        let slowest = self.late_bound().points.classes() - 1;
+        let rank =
+            (0..self.late_bound().points.ranks()).find(|&rank| self.late_bound().points.of_rank(plane, rank) >> write_point & 1 == 1);
+        let slowest = self.late_bound().points.ranks() - 1;
         let critical = self.flash.ops[op as usize].is_critical();
         let counters = &mut self.flash.counters;
         counters.critical_pages += u64::from(critical);
-        counters.critical_pages_fast += u64::from(critical && class == Some(0));
+        counters.critical_pages_fast += u64::from(critical && rank == Some(0));
         let met = match page.preference {
-            Preference::Fast => class == Some(0),
-            Preference::Slow => class == Some(slowest),
+            Preference::Fast => rank == Some(0),
+            Preference::Slow => rank == Some(slowest),
             Preference::Any | Preference::Unparked(_) => return Some(spot),
         };
         if page.from == NONE && !critical {
@@ -151,7 +151,7 @@ where
         let (plane, claimant, gc) = (entry.plane, entry.claimant(), matches!(entry.owner, Owner::Gc(_)));
         let late_bound = self.up.ftl.late_bound.as_mut().expect("a design with late-bound allocation");
         let point = usize::from(late_bound.bound[die as usize].take().expect("a program that has its place"));
-        let fast = late_bound.points.of_class(plane, 0) >> point & 1 == 1;
+        let fast = late_bound.points.of_rank(plane, 0) >> point & 1 == 1;
         let target = self.up.ftl.tables.take(plane, point, claimant).expect("room was seen when it got its place");
         late_bound.points.update(&self.up.ftl.tables, plane, point);
         late_bound.moving -= u32::from(gc);
@@ -323,12 +323,12 @@ impl View<'_> {
             return None;
         }
         let points = &self.ftl.late_bound.as_ref()?.points;
-        let classes = points.classes();
-        let of_class = |class: usize| Some(takers & points.of_class(plane, class)).filter(|&points| points != 0);
+        let ranks = points.ranks();
+        let of_rank = |rank: usize| Some(takers & points.of_rank(plane, rank)).filter(|&points| points != 0);
         match page.preference {
             Preference::Any => Some((0, takers)),
-            Preference::Fast => (0..classes).find_map(|class| Some((class as u32, of_class(class)?))),
-            Preference::Slow => (0..classes).find_map(|rank| Some((rank as u32, of_class(classes - 1 - rank)?))),
+            Preference::Fast => (0..ranks).find_map(|rank| Some((rank as u32, of_rank(rank)?))),
+            Preference::Slow => (0..ranks).find_map(|other| Some((other as u32, of_rank(ranks - 1 - other)?))),
             Preference::Unparked(parking) => match takers & points.unparked(plane, parking) {
                 0 => Some((1, takers)),
                 unparked => Some((0, unparked)),

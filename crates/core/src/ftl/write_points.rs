@@ -12,9 +12,9 @@ pub(crate) const WRITE_POINTS_MAX: u32 = u64::BITS;
 /// The masks of one plane.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Masks {
-    /// By the class of the next page; each write point is in one of them.
-    by_class: Vec<u64>,
-    /// Those of the fastest class whose page after the next is of that class as well.
+    /// By the rank of the next page; each write point is in one of them.
+    by_rank: Vec<u64>,
+    /// Those whose next page begins a pair of fast ones.
     pairs: u64,
     /// Those that have an open block.
     open: u64,
@@ -25,18 +25,16 @@ struct Masks {
 pub(crate) struct WritePoints {
     planes: Vec<Masks>,
     all: u64,
-    /// The class of each page of a block, and whether it and the next one are of the fastest class.
+    /// The rank of each page of a block by its program time, and whether it begins a pair of fast ones.
     pages: Vec<(u8, bool)>,
 }
 
 impl WritePoints {
     /// Those of a drive whose tables are as they are now.
     pub(crate) fn new(device: &Device, tables: &Tables) -> Self {
-        let pattern = &device.timing.page_class_pattern;
-        let count = device.geometry.pages_per_block;
-        let class = |page: u32| pattern[page as usize % pattern.len()];
-        let pages = (0..count).map(|page| (class(page), page + 1 < count && class(page) == 0 && class(page + 1) == 0)).collect();
-        let masks = Masks { by_class: vec![0; device.timing.program_ns.len()], pairs: 0, open: 0 };
+        let offsets = 0..device.geometry.pages_per_block;
+        let pages = offsets.map(|offset| (device.program_rank(offset) as u8, device.begins_fast_pair(offset))).collect();
+        let masks = Masks { by_rank: vec![0; device.program_rank_max() as usize + 1], pairs: 0, open: 0 };
         let points = tables.write_points(0) as u32;
         let all = u64::MAX >> (WRITE_POINTS_MAX - points);
         let mut all_planes = Self { planes: vec![masks; device.geometry.planes() as usize], all, pages };
@@ -49,11 +47,11 @@ impl WritePoints {
     /// A write point has taken a page.
     #[inline]
     pub(crate) fn update(&mut self, tables: &Tables, plane: PlaneIx, point: usize) {
-        let (class, pair) = self.pages[tables.next_offset(plane, point) as usize];
+        let (rank, pair) = self.pages[tables.next_offset(plane, point) as usize];
         let masks = &mut self.planes[plane as usize];
         let bit = 1 << point;
-        masks.by_class.iter_mut().for_each(|mask| *mask &= !bit);
-        masks.by_class[usize::from(class)] |= bit;
+        masks.by_rank.iter_mut().for_each(|mask| *mask &= !bit);
+        masks.by_rank[usize::from(rank)] |= bit;
         masks.pairs = masks.pairs & !bit | if pair { bit } else { 0 };
         masks.open = masks.open & !bit | if tables.has_open_block(plane, point) { bit } else { 0 };
     }
@@ -69,15 +67,15 @@ impl WritePoints {
         self.planes[plane as usize].open
     }
 
-    /// Those whose next page is of a class; none if there is no such class.
+    /// Those whose next page is of a rank; none if there is no such rank.
     #[inline]
-    pub(crate) fn of_class(&self, plane: PlaneIx, class: usize) -> u64 {
-        self.planes[plane as usize].by_class.get(class).copied().unwrap_or(0)
+    pub(crate) fn of_rank(&self, plane: PlaneIx, rank: usize) -> u64 {
+        self.planes[plane as usize].by_rank.get(rank).copied().unwrap_or(0)
     }
 
-    /// The number of classes.
-    pub(crate) fn classes(&self) -> usize {
-        self.planes[0].by_class.len()
+    /// The number of ranks.
+    pub(crate) fn ranks(&self) -> usize {
+        self.planes[0].by_rank.len()
     }
 
     /// Those that are not parked.
@@ -86,7 +84,7 @@ impl WritePoints {
         let masks = &self.planes[plane as usize];
         self.all
             & !match parking {
-                Parking::Fast => masks.by_class[0],
+                Parking::Fast => masks.by_rank[0],
                 Parking::FastPair => masks.pairs,
             }
     }
@@ -124,16 +122,16 @@ mod tests {
         device.timing.page_class_pattern = vec![0, 0, 1, 0, 1, 0, 1, 1];
         let mut tables = Tables::new(&device.geometry, device.logical_pages(), 3, 1, false);
         let mut points = WritePoints::new(&device, &tables);
-        assert_eq!((points.all(), points.open(0), points.of_class(0, 0), points.classes()), (7, 0, 7, 2));
+        assert_eq!((points.all(), points.open(0), points.of_rank(0, 0), points.ranks()), (7, 0, 7, 2));
         assert_eq!(points.unparked(0, Parking::FastPair), 0, "an erased block begins with two fast pages");
-        for (taken, (class, pair)) in
+        for (taken, (rank, pair)) in
             [(0, false), (1, false), (0, false), (1, false), (0, false), (1, false), (1, false), (0, true)].into_iter().enumerate()
         {
             tables.take(0, 1, Claimant::Host).unwrap();
             points.update(&tables, 0, 1);
             assert_eq!(points, WritePoints::new(&device, &tables), "as found anew");
-            assert_eq!(points.of_class(0, class) & 2, 2, "{taken}");
-            assert_eq!(points.unparked(0, Parking::Fast) & 2 != 0, class == 1);
+            assert_eq!(points.of_rank(0, rank) & 2, 2, "{taken}");
+            assert_eq!(points.unparked(0, Parking::Fast) & 2 != 0, rank == 1);
             assert_eq!(points.unparked(0, Parking::FastPair) & 2 == 0, pair);
             assert_eq!(points.open(0), if taken < 7 { 2 } else { 0 }, "a full block is open no more");
         }

@@ -126,8 +126,8 @@ pub enum ReadAnswer {
 /// Where a write point is parked in idle time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Parking {
-    /// On any page of the fastest class.
+    /// On any fast page.
     Fast,
-    /// On a page of the fastest class that another of its block follows.
+    /// On a fast page that another of its block follows; on any fast page where no block has two in a row.
     FastPair,
 }

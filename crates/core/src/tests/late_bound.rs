@@ -239,6 +239,27 @@ fn idle_time_returns_every_write_point_to_fast_pages_and_comes_to_an_end() {
 }
 
 #[test]
+fn return_to_fast_comes_to_an_end_whatever_the_order_of_pages() {
+    for (pattern, program_ns) in [
+        (vec![0, 1], vec![1000, 3000]),
+        (vec![0, 1, 2], vec![1000, 3000, 3000]),
+        // All are fast, so that there is nothing to return to.
+        (vec![0, 1, 2], vec![1000; 3]),
+    ] {
+        let mut device = device(2);
+        device.timing.read_ns = vec![10; program_ns.len()];
+        (device.timing.page_class_pattern, device.timing.program_ns) = (pattern, program_ns);
+        let mut drive = drive(&device, late_bound(4, rtf(Strength::Strong)));
+        age(&mut drive);
+        drive.wake();
+        drive.run();
+        assert_eq!(drive.up.ftl.late_bound.as_ref().unwrap().points.unparked_of_all(Parking::FastPair), 0);
+        assert_eq!(drive.counters().return_to_fast_moves > 0, device.program_rank_max() > 0);
+        drive.audit().unwrap();
+    }
+}
+
+#[test]
 fn weak_parking_has_no_reserve_for_twice_as_many_pages() {
     let device = device(1);
     let mut drive = drive(&device, late_bound(1, rtf(Strength::Weak)));

@@ -2,8 +2,9 @@
 //!
 //! **What it does.** The host's writes have fast pages while a write point of an idle die offers one, then any page. In idle time
 //! GC goes on beyond its threshold and moves pages, each of which steps a write point over a slow page, until every write point
-//! is parked: on any fast page (`weak`), or on a fast page behind which another follows (`strong`). Pages that GC moves in idle
-//! time go to no write point that is parked, unless all of them are. No page is ever skipped.
+//! is parked: on any fast page (`weak`), or on a fast page behind which another follows (`strong`; on any where no block has two
+//! in a row). Pages that GC moves in idle time go to no write point that is parked, unless all of them are. No page is ever
+//! skipped. Fast are the pages that the flash programs fastest; where all take equally long, there is nothing to return to.
 //!
 //! Where pages have their planes early, each plane has its write points, two or more, and its GC in idle time is a job like any
 //! other, which ends without an erase when they are parked or a write waits for the die. Parity and background work have slow
@@ -37,7 +38,7 @@ pub enum Strength {
     /// On any fast page.
     #[default]
     Weak,
-    /// On the first of two fast pages.
+    /// On the first of two fast pages, where a block has such.
     Strong,
 }
 
