@@ -20,8 +20,16 @@ impl<Q: EventQueue, U> Engine<Q, WithFtl<U>>
 where
     Self: Above,
 {
-    /// Asks trigger and gate whether a GC starts in a plane.
+    /// Asks trigger and gate whether a GC starts in a plane, or where one fills the programs of its die, in any plane of that.
     pub(crate) fn consider_gc(&mut self, plane: PlaneIx) {
+        if self.flash.traits.assembles_gc && self.flash.traits.gc_across {
+            self.consider_gc_of_die(self.flash.die_of(plane));
+        } else {
+            self.consider_gc_of_plane(plane);
+        }
+    }
+
+    pub(super) fn consider_gc_of_plane(&mut self, plane: PlaneIx) {
         if self.flash.traits.late_bound {
             return self.consider_step(plane);
         }

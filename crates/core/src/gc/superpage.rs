@@ -221,20 +221,15 @@ where
 
     #[cold]
     pub(super) fn consider_gc_of_die(&mut self, die: DieIx) {
-        if !self.flash.traits.gc_across {
-            for plane in self.planes_of(die) {
-                self.consider_gc(plane);
-            }
-            return;
-        }
-        // Each GC takes pages of all planes and gives one plane a block, so that the plane that has the fewest is asked first.
+        // Where each GC takes pages of all planes and gives one plane a block, the plane that has the fewest is asked first.
         let planes = self.planes_of(die);
         let mut rest = u64::MAX >> (64 - planes.len());
         while rest != 0 {
             let waits = planes.clone().filter(|plane| rest >> (plane - planes.start) & 1 == 1);
-            let plane = waits.min_by_key(|&plane| self.up.ftl.tables.free_pages(plane)).expect("a bit is set");
+            let fewest = |&plane: &PlaneIx| if self.flash.traits.gc_across { self.up.ftl.tables.free_pages(plane) } else { 0 };
+            let plane = waits.min_by_key(fewest).expect("a bit is set");
             rest &= !(1 << (plane - planes.start));
-            self.consider_gc(plane);
+            self.consider_gc_of_plane(plane);
         }
     }
 
