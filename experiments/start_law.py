@@ -1,16 +1,22 @@
 """Whether runs start where designs leave a drive: the law of write amplification from the start on.
 
+Where nothing is written, nothing is erased or moved, no wait is GC's, and designs that differ in
+how GC is carried out alone start from one state. This is played first, on every drive.
+
 In steady state (pages programmed for all but GC / host pages) / (1 - v) is the write
 amplification; v is the share of valid pages in the victims. A drive whose start belongs to its
 design has that from its first writes on. Uniform writes of one page go to all live pages, at a
 rate that leaves the write buffer room. After 0.3 and 1 block for each plane the erases must be
 those of the law, within 1.5 roots of the number of planes and 10 %; then, over as many writes as
-make 1,000 erases, write amplification must be the law's within 10 %. The law holds for rates that
-GC keeps up with: where a run lives on erased pages, by more than 5 % of what it writes, it is
-played at half the rate.
+make 1,000 erases, write amplification must be the law's within 10 %. Units, which are planes, or
+dies where the trigger watches these, start at random moments between two collections: after
+writes of a tenth of what a victim frees a tenth of them must have erased, within 3 standard
+deviations, over as many seeds as make 200 units. The law holds for rates that GC keeps up with:
+where a run lives on erased pages, by more than 5 % of what it writes, it is played at half the
+rate.
 
-Writes a table with a verdict in each row, and ends with 1 if a row fails.
-Run: .venv/bin/python experiments/start_law.py [DESIGN on DEVICE ...]
+Writes tables with a verdict in each row, and ends with 1 if a row fails.
+Run: .venv/bin/python experiments/start_law.py [DESIGN on DEVICE ... | "nothing written"]
 """
 
 from __future__ import annotations
@@ -50,7 +56,10 @@ PAIRS: tuple[tuple[str, str, tuple[str, ...]], ...] = (
     ("firmware", MODERN, ()),
     ("base", "mqsim-default", ()),
 )
+TWINS = tuple(f"base{part}" for part in ("", "+plane-preemptible", "+es", "+ideal-gc", "+no-gc"))
+NOTHING = "nothing written"
 ERASES = 1000
+UNITS = 200
 LOAD = 0.25  # Of what the dies, or the channels, could program.
 HALVINGS_MAX = 4
 
@@ -87,7 +96,13 @@ def rate_per_s(device: str, settings: Sequence[str], amplification: float) -> fl
 
 
 def play(
-    design: str, device: str, settings: Sequence[str], rate: float, requests: int, folder: Path
+    design: str,
+    device: str,
+    settings: Sequence[str],
+    rate: float,
+    requests: int,
+    folder: Path,
+    seed: int = 1,
 ) -> Row:
     """Writes so many pages from the start on."""
     page_bytes = engine.device_document(device, settings)["geometry"]["page_bytes"]
@@ -105,6 +120,7 @@ def play(
         requests=requests,
         no_warm_up=True,
         settings=list(settings),
+        seed=seed,
     )
     if comparison.errors:
         message = f"{design} on {device}: {comparison.errors}"
@@ -131,6 +147,72 @@ def play(
     )
 
 
+def held(device: str, settings: Sequence[str]) -> int:
+    """Pages that the write buffer takes before it flushes any."""
+    drive = engine.device_document(device, settings)
+    ram, page_bytes = drive["ram"], drive["geometry"]["page_bytes"]
+    return int(ram["buffer_kib"] * 1024 * ram["flush_above_percent"] // 100 // page_bytes)
+
+
+def moments(
+    design: str, device: str, settings: Sequence[str], rate: float, law: float, folder: Path
+) -> tuple[str, bool]:
+    """Erases after writes of a tenth of what victims free, over seeds."""
+    geometry = engine.device_document(device, settings)["geometry"]
+    dies = geometry["channels"] * geometry["chips_per_channel"] * geometry["dies_per_chip"]
+    of_dies = engine.design_value(design, "gc_trigger", "of") == "die"
+    units = dies * (1 if of_dies else geometry["planes_per_die"])
+    block = geometry["pages_per_block"]
+    requests = held(device, settings) + int(0.1 * units * block / law)
+    seeds = range(1, -(-UNITS // units) + 1)
+    # Slowly, so that what has begun has ended.
+    rows = [play(design, device, settings, rate / 50, requests, folder, seed) for seed in seeds]
+    erases = sum(row.erases for row in rows)
+    expected = sum(row.host_pages for row in rows) * law / block
+    holds = abs(erases - expected) <= 3 * expected**0.5
+    return f"{erases} ({expected:.0f})", holds
+
+
+def nothing_written(folder: Path) -> int:
+    """Plays reads on every drive. Writes a table, and returns how many rows fail."""
+    sys.stdout.write(
+        "| reads on | states of 5 designs | erases | pages moved | waits for GC, ns | |\n"
+        "|---|--:|--:|--:|--:|---|\n"
+    )
+    workload = folder / "reads.toml"
+    workload.write_text(
+        'summary = "uniform reads"\n[synthetic]\nrate_per_s = 1000.0\n'
+        'arrivals = "exponential"\nblock_bytes = 4096\nread_share = 1.0\naddresses = "uniform"\n',
+        "utf-8",
+    )
+    fails = 0
+    for listing in tinytail.devices():
+        if listing.name.endswith("-small"):
+            continue
+        comparison = tinytail.compare(
+            TWINS, device=listing.name, workload=workload, requests=2000, no_warm_up=True
+        )
+        results = comparison.results
+        states = {result.state.digest for result in results}
+        erases = sum(result.erases for result in results)
+        moved = sum(result.techniques["gc: copied pages"] for result in results)
+        waits = sum(
+            ns
+            for result in results
+            for cause, ns in result.attribution.all_reads.ns.items()
+            if "gc" in cause or "erase" in cause
+        )
+        holds = len(results) == len(TWINS) and (len(states), erases, moved, waits) == (1, 0, 0, 0)
+        fails += not holds
+        sys.stdout.write(
+            f"| {listing.name} | {len(states)} | {erases} | {moved} | {waits} "
+            f"| {'holds' if holds else 'FAILS'} |\n"
+        )
+        sys.stdout.flush()
+    sys.stdout.write("\n")
+    return fails
+
+
 def line(design: str, device: str, settings: tuple[str, ...], folder: Path) -> tuple[str, bool]:
     """Plays a pair three times, and judges it."""
     geometry = engine.device_document(device, settings)["geometry"]
@@ -151,12 +233,16 @@ def line(design: str, device: str, settings: tuple[str, ...], folder: Path) -> t
         rate /= 2
     cells, holds = [], True
     for blocks in (0.3, 1.0):
-        row = play(design, device, settings, rate, int(blocks * planes * block), folder)
+        requests = held(device, settings) + int(blocks * planes * block)
+        row = play(design, device, settings, rate, requests, folder)
         expected = row.host_pages * row.law / block
         right = abs(row.erases - expected) <= 1.5 * planes**0.5 + 0.1 * expected
         holds &= right
         cells.append(f"{row.erases} ({expected:.0f})")
     holds &= abs(long.amplification / long.law - 1) <= 0.1
+    text, right = moments(design, device, settings, rate, long.law, folder)
+    holds &= right
+    cells.insert(0, text)
     name = " ".join((design, *settings))
     cells += [f"{long.amplification:.2f}", f"{long.law:.2f}", f"{100 * long.valid:.1f} %"]
     cells.append(f"{long.drift_percent:.1f} %")
@@ -166,22 +252,25 @@ def line(design: str, device: str, settings: tuple[str, ...], folder: Path) -> t
 
 def main(wanted: Sequence[str]) -> int:
     """Writes the table."""
-    pairs = PAIRS
+    pairs, fails = PAIRS, 0
+    if not wanted or NOTHING in wanted:
+        with tempfile.TemporaryDirectory() as folder:
+            fails += nothing_written(Path(folder))
     if wanted:
         asked = {tuple(word.split(" on ")) for word in wanted}
         pairs = tuple(pair for pair in PAIRS if pair[:2] in asked)
     sys.stdout.write(
-        "| design | device | erases after 0.3 blocks a plane (law) | after 1 (law) "
+        "| design | device | erases after a tenth of what a victim frees in each unit (law) "
+        "| after 0.3 blocks a plane (law) | after 1 (law) "
         "| write amplification | law | victims valid | drift | |\n"
-        "|---|---|--:|--:|--:|--:|--:|--:|---|\n"
+        "|---|---|--:|--:|--:|--:|--:|--:|--:|---|\n"
     )
-    fails = 0
     with tempfile.TemporaryDirectory() as folder:
         for design, device, settings in pairs:
             try:
                 text, holds = line(design, device, settings, Path(folder))
             except RuntimeError as error:
-                text, holds = f"| {design} | {device} | {error} | | | | | | FAILS |", False
+                text, holds = f"| {design} | {device} | {error} | | | | | | | FAILS |", False
             fails += not holds
             sys.stdout.write(text + "\n")
             sys.stdout.flush()
