@@ -114,6 +114,41 @@ fn of_several_dies_the_fullest_is_padded() {
     drive.audit().unwrap();
 }
 
+#[test]
+fn planes_of_a_die_that_collect_in_turns_keep_as_much_erased() {
+    use crate::policy::gc_gate::one_per_die::OnePerDie;
+    use crate::policy::gc_trigger::watermark::{Of, Watermark};
+    use crate::policy::place::superpage::Superpage;
+
+    let mut device = one_channel(1, 4);
+    (device.geometry.blocks_per_plane, device.geometry.pages_per_block) = (32, 16);
+    let live = 4 * 32 * 16 * 3 / 4;
+    device.host.over_provisioning_percent = over_provisioning(live, 4 * 32 * 16);
+    let mut design = plain_design(Scope::Plane);
+    design.pairing = PairingPolicy::SuperpagePrograms(SuperpagePrograms::new(5, GcPrograms::AllPlanes));
+    design.place = crate::policy::PlacePolicy::Superpage(Superpage::default());
+    design.gc_trigger = GcTriggerPolicy::Watermark(Watermark::new(15.0, 10.0).of(Of::Die));
+    design.gc_gate = GcGatePolicy::OnePerDie(OnePerDie {});
+    design.gc = toml::from_str("copy = \"controller\"\ndestination = \"die\"\nwrite_points = 2").unwrap();
+    let mut drive = drive(&device, design);
+    drive.map_functionally(0..live);
+    // A program at a time, whose pages are always in the same order of the planes.
+    let mut drawn = 1u64;
+    for _ in 0..3000 {
+        let now = drive.now();
+        for _ in 0..4 {
+            drawn = drawn.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            drive.at(now, write((drawn >> 33) as u32 % live));
+        }
+        drive.run();
+        let erased = || (0..4).map(|plane| drive.up.ftl.tables.free_pages(plane));
+        let (least, most) = (erased().min().unwrap(), erased().max().unwrap());
+        assert!(most - least <= 4 * 16, "{least} to {most} erased pages");
+    }
+    assert!(drive.counters().gcs > 500, "{} GCs", drive.counters().gcs);
+    drive.audit().unwrap();
+}
+
 fn through_controller(scope: Scope, wait_us: u64) -> Design {
     let mut design = plain_design(scope);
     design.pairing = PairingPolicy::SuperpagePrograms(SuperpagePrograms::new(wait_us, GcPrograms::AllPlanes));
