@@ -7,7 +7,6 @@
 //! whose copy is only in RAM. Where GC may move pages to any plane of the die, it reads on until there is one for each.
 
 use crate::context::Context;
-use crate::design::StartLevel;
 use crate::event::EventQueue;
 use crate::flash::Engine;
 use crate::flash::op::{Class, class_bits};
@@ -18,6 +17,7 @@ use crate::gc::state::{GcState, Reason};
 use crate::ids::{DieIx, NONE, PlaneIx};
 use crate::policy::answers::{Gate, Want};
 use crate::policy::interface::GcGate;
+use crate::policy::thresholds::StartLevel;
 use crate::timer::Timer;
 use crate::units::Ns;
 use std::cmp::Reverse;
