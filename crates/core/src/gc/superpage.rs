@@ -221,12 +221,17 @@ where
 
     #[cold]
     pub(super) fn consider_gc_of_die(&mut self, die: DieIx) {
-        // Where each GC takes pages of all planes and gives one plane a block, the plane that has the fewest is asked first.
         let planes = self.planes_of(die);
-        let mut rest = u64::MAX >> (64 - planes.len());
+        let across = self.flash.traits.gc_across;
+        let seen = self.seen();
+        // While a GC of the die still reads, those that wait at the gate go on to.
+        let reads = across && planes.clone().any(|plane| seen.in_gc(plane) && !seen.gc_drains(plane));
+        let is_asked = |plane: PlaneIx| !(reads && seen.waits_at_gate(plane));
+        let mut rest = planes.clone().filter(|&plane| is_asked(plane)).fold(0u64, |bits, plane| bits | 1 << (plane - planes.start));
         while rest != 0 {
             let waits = planes.clone().filter(|plane| rest >> (plane - planes.start) & 1 == 1);
-            let fewest = |&plane: &PlaneIx| if self.flash.traits.gc_across { self.up.ftl.tables.free_pages(plane) } else { 0 };
+            // Where each GC takes pages of all planes and gives one plane a block, the plane that has the fewest is asked first.
+            let fewest = |&plane: &PlaneIx| if across { self.up.ftl.tables.free_pages(plane) } else { 0 };
             let plane = waits.min_by_key(fewest).expect("a bit is set");
             rest &= !(1 << (plane - planes.start));
             self.consider_gc_of_plane(plane);
