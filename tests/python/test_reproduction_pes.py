@@ -332,6 +332,18 @@ def test_ratings_of_one_design_or_of_many() -> None:
     assert two == {"a_performance": 4, "b_performance": 2}
 
 
+def test_the_manual_has_the_ratings_of_the_kept_evidence() -> None:
+    root = Path(__file__).parents[2]
+    rows = read_json(root / "evidence" / "reproduction" / "pes" / "results.json")["rows"]
+    kept = {row["id"]: row["measured"] for row in rows}
+    manual = (root / "docs" / "certify.md").read_text("utf-8")
+    for kind, test in (("stress", "stress"), ("perf", "performance")):
+        names = ("base", "es", "ies", "des", "tes", "ideal")
+        here = [int(kept[f"pes.table3.{kind}.{name}"]) for name in names]
+        cells = " | ".join(f"≥ {rating}" if rating == 64 else str(rating) for rating in here)
+        assert f"| {test}, here | {cells} |" in manual
+
+
 def test_littles_law_finds_a_throughput_that_is_not_that_of_the_latency() -> None:
     kinds = {
         "read": fake_result()["read"] | {"count": 1000, "mean_us": 32.0},

@@ -131,7 +131,7 @@ counters! {
     space_blocked => "writes that waited for space",
     /// Pages of critical writes.
     critical_pages => "critical writes: pages",
-    /// Pages of critical writes that got a page of the fastest class.
+    /// Pages of critical writes that got a page which is programmed fastest.
     critical_pages_fast => "critical writes: fast pages",
 
     // GC.
@@ -193,9 +193,9 @@ counters! {
     gc_preferences => "page_choice/*: GC's preferences",
     /// Pages of GC that got a page of the fastest or of the slowest class, as preferred.
     gc_preferences_met => "page_choice/*: GC's preferences met",
-    /// Pages of the host that were programmed to pages of the fastest class.
+    /// Pages of the host on pages that are programmed fastest.
     fast_pages_host => "page_choice/*: host's fast pages",
-    /// Pages of GC that were programmed to pages of the fastest class.
+    /// Pages of GC on pages that are programmed fastest.
     fast_pages_gc => "page_choice/*: GC's fast pages",
     /// Pages that GC read in idle time beyond its threshold, to return write points to fast pages.
     return_to_fast_moves => "page_choice/*: return-to-fast moves",

@@ -104,9 +104,9 @@ pub enum Writer {
 pub enum Preference {
     /// Any.
     Any,
-    /// One of the fastest class that a write point offers; rather another than to wait.
+    /// One of the fastest that a write point offers; rather another than to wait.
     Fast,
-    /// One of the slowest class that a write point offers; rather another than to wait.
+    /// One of the slowest that a write point offers; rather another than to wait.
     Slow,
     /// One that brings a write point nearer to fast pages. It waits for such a page while there is one, be it on a busy die.
     Unparked(Parking),
