@@ -746,7 +746,9 @@ class Erased:
         drift_percent: Drift in percent of the pages that were programmed for the host; None if
             there were none.
         stall_seconds: For how many seconds after the end a drift below 0 could go on before writes
-            stall: until GC is urgent, and comes before them. None if drift is not below 0.
+            stall: until GC is urgent, and comes before them. Where warming up took erased pages
+            faster, it goes on as that did: the measured part writes the pages of a trace again, and
+            finds emptier blocks than other writes would. None if drift is not below 0.
     """
 
     start_pages: int

@@ -13,6 +13,7 @@ pub use measured::{MeasuredNote, MeasuredRatios, PercentileRatios};
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::Serialize;
 use serde_json::{Map, json};
+use space::Decline;
 pub use space::ErasedNote;
 pub(crate) use space::erased_pages;
 use std::collections::BTreeMap;
@@ -481,16 +482,27 @@ pub(crate) fn outcome<M: Measures>(
     let (gc_unit, unit_planes) = if drive.design().triggers_by_die() { ("die", device.geometry.planes_per_die) } else { ("plane", 1) };
     let kept_pages = drive.view().tables().pages_kept().max(drive.design().urgent_pages(device));
     let kept_pages = u64::from(kept_pages) * u64::from(device.geometry.planes());
-    let erased = ErasedNote::new(figures.erased_then, erased_pages(drive), counters.host_pages, kept_pages, simulated_seconds);
+    let mut erased = ErasedNote::new(figures.erased_then, erased_pages(drive), counters.host_pages, kept_pages, simulated_seconds);
     let trigger_pages = drive.design().trigger_pages(device);
     let at_trigger = trigger_pages.map_or(u64::MAX, |pages| u64::from(pages) * u64::from(device.geometry.planes()));
-    let erased_since_ageing = ErasedNote::new(
-        at_trigger.min(figures.before.erased),
-        erased.end_pages,
-        figures.before.counters.host_pages + counters.host_pages,
-        kept_pages,
-        (drive.now() - figures.before.start) as f64 / SECOND as f64,
-    );
+    let gc_units = GcUnits {
+        name: gc_unit,
+        count: (device.geometry.planes() / unit_planes).into(),
+        trigger_pages: trigger_pages.map(|pages| pages * unit_planes),
+        gain_pages: victim_gain_pages(device, aged, counters),
+    };
+    let before = &figures.before;
+    let then = at_trigger.min(before.erased);
+    let host_pages = before.counters.host_pages + counters.host_pages;
+    let all_seconds = (drive.now() - before.start) as f64 / SECOND as f64;
+    let mut erased_since_ageing = ErasedNote::new(then, erased.end_pages, host_pages, kept_pages, all_seconds);
+    let warming_up = Decline { pages: then.saturating_sub(erased.start_pages), seconds: all_seconds - simulated_seconds };
+    if warming_up.pages as f64 > gc_units.chance_pages(before.counters.host_pages) {
+        let stall = warming_up.seconds_for(erased.end_pages.saturating_sub(kept_pages));
+        for note in [&mut erased, &mut erased_since_ageing] {
+            note.stall_seconds = note.stall_seconds.map(|own| own.min(stall));
+        }
+    }
     let tails = metrics.read_tails();
     let findings = findings(&findings::Run {
         collects: gc != GcNote::Never,
@@ -511,12 +523,7 @@ pub(crate) fn outcome<M: Measures>(
         erased,
         before: figures.before.counters,
         erased_since_ageing,
-        gc_units: GcUnits {
-            name: gc_unit,
-            count: (device.geometry.planes() / unit_planes).into(),
-            trigger_pages: trigger_pages.map(|pages| pages * unit_planes),
-            gain_pages: victim_gain_pages(device, aged, counters),
-        },
+        gc_units,
     });
     let measured = figures.recorder.and_then(|recorder| recorder.note(&read, &write));
     Outcome {

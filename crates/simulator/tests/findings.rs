@@ -5,7 +5,7 @@ use tinytail_simulator::catalog;
 use tinytail_simulator::control::Control;
 use tinytail_simulator::outcome::{FindingCode, GcNote, Outcome};
 use tinytail_simulator::run::{Spec, run};
-use tinytail_workload::TimeUnit;
+use tinytail_workload::{Fit, TimeUnit};
 
 fn file(name: &str, text: &str) -> PathBuf {
     let path = std::env::temp_dir().join(format!("tinytail-{}-{name}", std::process::id()));
@@ -112,6 +112,25 @@ fn a_run_that_lives_on_erased_pages_says_so_and_one_without_gc_by_design_does_no
     assert!(!codes(&without).contains(&FindingCode::Borrowed) && !codes(&without).contains(&FindingCode::NoGc));
     assert_eq!(without.gc, GcNote::Never);
     assert_eq!(without.erased.drift_pages, borrowing.erased.drift_pages);
+}
+
+/// A trace is its own warming up: the second pass writes the pages of the first in the same order, so its GC finds emptier blocks
+/// than other writes would leave.
+#[test]
+fn the_stall_of_a_trace_that_is_played_twice_comes_at_the_rate_of_the_first_pass() {
+    let lines: String = (0..8000u64).map(|i| format!("{} 0 {} 32 0\n", i * 1000 / 16, i * 7919 % 100_000 * 32)).collect();
+    let file = file("twice.trace", &lines);
+    let mut spec = Spec::new("modern-tlc-2t-small", "firmware", file.to_str().unwrap());
+    (spec.trace.time_unit, spec.transform.fit) = (Some(TimeUnit::Microseconds), Some(Fit::Fold));
+    let twice = run(&spec, &Control::default()).unwrap().erased;
+    let once = played(&Spec { no_warm_up: true, ..spec }, file);
+    assert_eq!(codes(&once)[0], FindingCode::Borrowed, "{:?}", once.findings);
+    let once = once.erased;
+    assert!(twice.drift_pages > once.drift_pages / 2, "the second pass takes {twice:?}, the first {once:?}");
+    let pages_per_s = once.drift_pages.unsigned_abs() as f64 / 0.5;
+    let kept_pages = once.end_pages as f64 - once.stall_seconds.unwrap() * pages_per_s;
+    let stall = (twice.end_pages as f64 - kept_pages) / pages_per_s;
+    assert!((twice.stall_seconds.unwrap() / stall - 1.0).abs() < 0.1, "{stall}, {twice:?}");
 }
 
 #[test]

@@ -19,7 +19,8 @@ pub struct ErasedNote {
     #[schemars(range(min = -1e9))]
     pub drift_percent: Option<f64>,
     /// For how many seconds after the end a drift below 0 could go on before writes stall: until GC is urgent, and comes before them.
-    /// `None` if drift is not below 0.
+    /// Where warming up took erased pages faster, it goes on as that did: the measured part writes the pages of a trace again, and
+    /// finds emptier blocks than other writes would. `None` if drift is not below 0.
     pub stall_seconds: Option<f64>,
 }
 
@@ -33,7 +34,7 @@ impl ErasedNote {
     /// `kept_pages` are those that writes no longer get before GC has freed others, `seconds` the length of the measured part.
     pub(super) fn new(start_pages: u64, end_pages: u64, host_pages: u64, kept_pages: u64, seconds: f64) -> Self {
         let drift_pages = end_pages as i64 - start_pages as i64;
-        let stall = || end_pages.saturating_sub(kept_pages) as f64 * seconds / drift_pages.unsigned_abs() as f64;
+        let stall = || Decline { pages: drift_pages.unsigned_abs(), seconds }.seconds_for(end_pages.saturating_sub(kept_pages));
         Self {
             start_pages,
             end_pages,
@@ -41,6 +42,20 @@ impl ErasedNote {
             drift_percent: (host_pages > 0).then(|| drift_pages as f64 * 100.0 / host_pages as f64),
             stall_seconds: (drift_pages < 0).then(stall),
         }
+    }
+}
+
+/// Erased pages that were taken in a time.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Decline {
+    pub pages: u64,
+    pub seconds: f64,
+}
+
+impl Decline {
+    /// How long it takes so many pages.
+    pub fn seconds_for(self, pages: u64) -> f64 {
+        pages as f64 * self.seconds / self.pages as f64
     }
 }
 
