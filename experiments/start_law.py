@@ -229,7 +229,7 @@ def line(design: str, device: str, settings: tuple[str, ...], folder: Path) -> t
     block = geometry["pages_per_block"]
     first = play(design, device, settings, rate_per_s(device, settings, 12), 1000, folder)
     rate = rate_per_s(device, settings, max(1.0, 1.1 / (1 - first.valid)))
-    requests = int(ERASES * block * (1 - first.valid))
+    requests = held(device, settings) + int(ERASES * block * (1 - first.valid))
     for halvings in range(HALVINGS_MAX):
         try:
             long = play(design, device, settings, rate, requests, folder)
