@@ -37,4 +37,11 @@ impl Divisor {
     pub fn divide(self, number: u32) -> u32 {
         self.shift.map_or_else(|| number / self.by, |shift| number >> shift)
     }
+
+    /// The remainder, and the quotient.
+    #[inline(always)]
+    pub fn split(self, number: u32) -> (u32, u32) {
+        let quotient = self.divide(number);
+        (number - quotient * self.by, quotient)
+    }
 }

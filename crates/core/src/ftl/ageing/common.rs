@@ -241,8 +241,8 @@ impl Layout {
     pub(super) fn split(&self, lpn: Lpn) -> (usize, Lpn) {
         match self {
             Self::Round(_, planes) => {
-                let inside = planes.divide(lpn);
-                ((lpn - inside * planes.by) as usize, inside)
+                let (index, inside) = planes.split(lpn);
+                (index as usize, inside)
             }
             Self::Stripes(stripes, _) => (stripes.static_plane(lpn) as usize, stripes.row_of(lpn)),
             Self::Dealt(dealt) => {
