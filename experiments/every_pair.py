@@ -218,6 +218,8 @@ def main(words: Sequence[str]) -> int:
     results, *wanted = (word for word in words if word != "--small")
     known = pairs(small=small) + overlays(small=small)
     chosen = [pair for pair in known if not wanted or " on ".join(pair) in wanted]
+    if unknown := set(wanted) - {" on ".join(pair) for pair in known}:
+        sys.exit(f"no such pair: {', '.join(sorted(unknown))}; without any, all are played")
     refused = {pair: said for pair in chosen if (said := lacks(*pair))}
     asked = [pair for pair in chosen if pair not in refused]
     runs = made(Path(results))
