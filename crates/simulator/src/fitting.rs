@@ -3,7 +3,7 @@
 
 use crate::catalog;
 use crate::image::Image;
-use crate::settings::Settings;
+use crate::settings::{Number, Settings};
 use serde::{Deserialize, Serialize};
 use tinytail_config::ConfigError;
 use tinytail_core::design::{Adjustment, Design};
@@ -120,7 +120,7 @@ fn refusal(composition: &str, spec: &FitSpec, image: Option<&Image>, error: Conf
 }
 
 /// A value that is given behind `--set`: its key with the section, and the value.
-type Value = (&'static str, String);
+type Value = (String, String);
 
 /// Looks for values under which a design runs on a device that refuses it.
 struct Doctor<'a> {
@@ -177,15 +177,25 @@ impl Doctor<'_> {
                     !error.0.iter().any(|other| (&other.section, &other.key, &other.others) == (&fault.section, &fault.key, &fault.others))
                 }
             };
+            let with = |values: Vec<Value>| {
+                let kept = given.iter().filter(|(key, _)| values.iter().all(|(other, _)| other != key));
+                kept.cloned().chain(values.iter().cloned()).collect::<Vec<Value>>()
+            };
+            let settings = self.spec.settings.replaced(given.iter().map(word)).ok()?;
+            let device = drive(self.spec, self.image, &settings).ok()?;
+            // A number of the user's that is out of bounds is moved to them, rather than the drive around it.
+            let moved = [own].into_iter().chain(keys.iter().copied()).find_map(|(section, key)| {
+                let key = format!("{section}.{key}");
+                let number = self.spec.settings.number(&key).filter(|_| given.iter().all(|(moved, _)| *moved != key))?;
+                let to = |value| with(vec![(key.clone(), value)]);
+                nearest(number, |value| cures(&to(value))).map(to)
+            });
+            if moved.is_some() {
+                return moved;
+            }
             keys.into_iter().find_map(|(section, key)| {
-                let settings = self.spec.settings.replaced(given.iter().map(word)).ok()?;
-                let device = drive(self.spec, self.image, &settings).ok()?;
-                let with = |values: Vec<Value>| {
-                    let kept = given.iter().filter(|(key, _)| values.iter().all(|(other, _)| other != key));
-                    kept.cloned().chain(values.iter().cloned()).collect::<Vec<Value>>()
-                };
                 if (section, key) == BLOCKS {
-                    let blocks = |blocks: u32| with(vec![("geometry.blocks_per_plane", blocks.to_string())]);
+                    let blocks = |blocks: u32| with(vec![("geometry.blocks_per_plane".into(), blocks.to_string())]);
                     return least_above(device.geometry.blocks_per_plane, |count| cures(&blocks(count))).map(blocks);
                 }
                 values_of(section, key, &device).into_iter().map(with).find(cures)
@@ -198,6 +208,25 @@ impl Doctor<'_> {
 fn word((key, value): &Value) -> String {
     format!("{key}={value}")
 }
+
+/// The number nearest to one that does not suit of which one is known to: by halves of the way, up and down.
+fn nearest(number: Number, suits: impl Fn(String) -> bool) -> Option<String> {
+    let Number { steps, per_unit } = number;
+    let word = |steps: u64| if per_unit == 1 { steps.to_string() } else { format!("{}", steps as f64 / per_unit as f64) };
+    let fits = |steps: &u64| suits(word(*steps));
+    let above = (0..DOUBLINGS_MAX).map(|by| steps.max(1) << by).find(fits);
+    let below = (1..DOUBLINGS_MAX).map(|by| steps >> by).find(fits);
+    let found = above.into_iter().chain(below).min_by_key(|found| found.abs_diff(steps))?;
+    let (mut good, mut bad) = (found, steps);
+    while good.abs_diff(bad) > 1 {
+        let middle = good.midpoint(bad);
+        if fits(&middle) { good = middle } else { bad = middle }
+    }
+    Some(word(good))
+}
+
+/// So often a number is doubled or halved at most.
+const DOUBLINGS_MAX: u32 = 20;
 
 /// The least number above one that is not enough of which all are that are larger.
 fn least_above(too_few: u32, is_enough: impl Fn(u32) -> bool) -> Option<u32> {
@@ -219,7 +248,7 @@ const BLOCKS_MAX: u32 = 1 << 18;
 /// of an erase as they are.
 fn values_of(section: &str, key: &str, device: &Device) -> Vec<Vec<Value>> {
     let (g, t) = (&device.geometry, &device.timing);
-    let of = |key, value: u32| (key, value.to_string());
+    let of = |key: &str, value: u32| (key.to_string(), value.to_string());
     // More of something, with so many times fewer blocks of each plane; with as many, or twice as many, where those are too few.
     let with_fewer_blocks = |value: Value, by: u32| {
         let blocks = [g.blocks_per_plane.div_ceil(by), g.blocks_per_plane, g.blocks_per_plane.saturating_mul(2)];
@@ -232,11 +261,11 @@ fn values_of(section: &str, key: &str, device: &Device) -> Vec<Vec<Value>> {
             std::iter::successors(Some(usual), |kib| Some(kib * 2)).take(8).map(|kib| vec![of("ram.buffer_kib", kib)]).collect()
         }
         ("gc", "write_points") => vec![vec![of("gc.write_points", 2)]],
-        ("flash", "multi_plane_read") => vec![vec![("flash.multi_plane_read", "true".into())]],
-        ("flash", "multi_plane_program") => vec![vec![("flash.multi_plane_program", "true".into())]],
+        ("flash", "multi_plane_read") => vec![vec![("flash.multi_plane_read".into(), "true".into())]],
+        ("flash", "multi_plane_program") => vec![vec![("flash.multi_plane_program".into(), "true".into())]],
         ("timing", "erase_steps") => {
             let step_ns = t.erase_step_ns * u64::from(t.erase_steps) / 2;
-            vec![vec![of("timing.erase_steps", 2), ("timing.erase_step_ns", step_ns.to_string())]]
+            vec![vec![of("timing.erase_steps", 2), ("timing.erase_step_ns".into(), step_ns.to_string())]]
         }
         ("timing", "program_steps") => vec![vec![of("timing.program_steps", 2)]],
         ("place", "stripe_width") => {
@@ -350,6 +379,33 @@ mod tests {
         };
         let fit = fits(&spec).unwrap().remove(0);
         assert_eq!((fit.adjusted, fit.refusal), (vec![], None));
+    }
+
+    #[test]
+    fn a_number_of_the_users_is_moved_to_its_bound() {
+        let remedy = |given: &[&str]| {
+            let spec = FitSpec {
+                device: "ttflash-small".into(),
+                designs: vec!["base".into()],
+                state: toml::Table::new(),
+                image: None,
+                settings: Settings::try_from(given.iter().map(ToString::to_string).collect::<Vec<_>>()).unwrap(),
+            };
+            let refusal = fits(&spec).unwrap().remove(0).refusal?;
+            let remedy = refusal.remedy.unwrap_or_else(|| panic!("{}", refusal.message));
+            let settings = Settings::try_from(remedy.settings.clone()).unwrap();
+            assert_eq!(fits(&FitSpec { settings, ..spec }).unwrap().remove(0).refusal, None, "{remedy:?}");
+            Some(remedy.settings)
+        };
+        let soft = |percent: &str| format!("gc_trigger.soft_free_percent={percent}");
+        let most = remedy(&[&soft("95")]).unwrap();
+        let most: f64 = most[0].split_once('=').unwrap().1.parse().unwrap();
+        assert_eq!(remedy(&[&soft(&most.to_string())]), None);
+        assert!(remedy(&[&soft(&(most + 0.03).to_string())]).is_some(), "a page of 4,096 is 0.024 %, and {most} % is the most");
+        let hard = |percent: &str| format!("gc_trigger.hard_free_percent={percent}");
+        // 128 of 4,096 pages, those of the reserve and of a write point; percents are rounded up to pages.
+        assert_eq!(remedy(&[&hard("0.001")]), Some(vec![hard("3.113")]));
+        assert_eq!(remedy(&[&soft("8"), &hard("12")]), Some(vec![hard("12"), soft("12.001")]));
     }
 
     #[test]

@@ -64,7 +64,23 @@ fn by_kind(mut given: Given) -> Result<(usize, Given), ConfigError> {
     Err(fault.remedy(has.join("; ")).at(Place::new(&given.option, 0)).into())
 }
 
+/// A number that is given, in steps of its key: thousandths of percent, or whole numbers.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) struct Number {
+    pub steps: u64,
+    pub per_unit: u64,
+}
+
 impl Settings {
+    /// The number that is given for a key with its section, such as `gc.write_points`.
+    pub(crate) fn number(&self, key: &str) -> Option<Number> {
+        let given = self.given.iter().flatten().find(|given| given.path.join(".") == key)?;
+        let value: f64 = given.word().split_once('=')?.1.trim().parse().ok()?;
+        let per_unit = if key.ends_with("_percent") { 1000 } else { 1 };
+        let is_counted = (0.0..=f64::from(u32::MAX)).contains(&value) && (per_unit > 1 || value.fract() == 0.0);
+        is_counted.then(|| Number { steps: (value * per_unit as f64).round() as u64, per_unit })
+    }
+
     /// These values, with others that take the place of those of the same keys.
     ///
     /// # Errors
