@@ -48,6 +48,7 @@ PAIRS: tuple[tuple[str, str, tuple[str, ...]], ...] = (
     ("rate-match", "harey-8g", ()),
     ("rate-match", "harey-128g", ()),
     ("base", MODERN, ()),
+    ("base", MODERN, SOFT_12),
     ("base+idle-die", MODERN, ()),
     ("base+background-emergency", MODERN, ()),
     ("hpdc-baseline", MODERN, ()),
