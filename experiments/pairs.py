@@ -27,9 +27,9 @@ from typing import Any
 
 import tinytail
 from tinytail import engine
-from tinytail.cli import BAD_INPUT, INTERRUPTED, OK, RUN_FAILED
 from tinytail.comparing import Plan
 from tinytail.errors import kind_of
+from tinytail.exit_codes import BAD_INPUT, INTERRUPTED, OK, RUN_FAILED
 from tinytail.output import json_text, stderr
 from tinytail.progress import reporter
 from tinytail.reproduction.session import project_commit

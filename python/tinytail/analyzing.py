@@ -7,8 +7,8 @@ from typing import Annotated
 from cyclopts import App
 
 from tinytail import conflicts
-from tinytail.cli import OK, RUN_FAILED
 from tinytail.errors import OutputError
+from tinytail.exit_codes import OK, RUN_FAILED
 from tinytail.flags import DeviceName, JsonPath, PositiveOrNone, whole
 from tinytail.output import checked_output, print_error, show_results
 from tinytail.page_layout import analyze_page_layout, pages_of, read_page_times

@@ -13,21 +13,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from types import FrameType
 
-OK = 0
-RUN_FAILED = 1
-# Of `tinytail diff`, as of diff(1).
-DIFFERENT = 1
-BAD_INPUT = 2
-INTERRUPTED = 130
-# The one table of exit codes; docs/results.md shows it.
-MEANINGS = {
-    OK: "all went well",
-    RUN_FAILED: "a run failed or got stuck, a claim does not hold, what was made could not be "
-    "written, or tinytail diff found a difference",
-    BAD_INPUT: "bad input: arguments, configuration, traces, images, results, drives too large for "
-    "the memory, and places that cannot be written to",
-    INTERRUPTED: "interrupted by Ctrl-C, SIGTERM or SIGHUP, which is how serve ends well, with 0",
-}
+from tinytail.exit_codes import INTERRUPTED
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

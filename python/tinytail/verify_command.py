@@ -7,7 +7,7 @@ from typing import Annotated
 from cyclopts import App
 
 from tinytail import conflicts
-from tinytail.cli import BAD_INPUT, INTERRUPTED, OK, RUN_FAILED
+from tinytail.exit_codes import BAD_INPUT, INTERRUPTED, OK, RUN_FAILED
 from tinytail.flags import DESIGNS, DeviceName, JsonPath, PositiveOrNone, Seed, SetWords, whole
 from tinytail.output import checked_output, console_beside, print_error, stderr, write_output
 from tinytail.progress import reporter

@@ -202,10 +202,10 @@ def test_every_trace_format_is_explained(command: RunCommand) -> None:
 
 
 def test_the_exit_codes_are_those_of_the_command_line() -> None:
-    from tinytail import cli
+    from tinytail import exit_codes
 
     codes = set(re.findall(r"^\| (\d+) \|", text_of("docs/results.md"), re.MULTILINE))
-    expected = {cli.OK, cli.RUN_FAILED, cli.BAD_INPUT, cli.INTERRUPTED}
+    expected = {exit_codes.OK, exit_codes.RUN_FAILED, exit_codes.BAD_INPUT, exit_codes.INTERRUPTED}
     assert codes == {str(code) for code in expected}
 
 

@@ -9,8 +9,9 @@ from typing import Any
 import pytest
 
 import tinytail
-from tinytail.cli import BAD_INPUT, OK, main
+from tinytail.cli import main
 from tinytail.comparing import Plan
+from tinytail.exit_codes import BAD_INPUT, OK
 from tinytail.explaining.folder import open_results
 
 COMMON = ["--device", "ttflash-small", "--workload", "randrw70-qd16", "--requests", "400"]

@@ -12,7 +12,7 @@ from tinytail.arguments import state_from_words
 from tinytail.certifying import DEVICE, SCHEMES, Plan, execute
 from tinytail.certifying.results import Certification
 from tinytail.certifying.view import certification_view
-from tinytail.cli import BAD_INPUT, INTERRUPTED, OK, RUN_FAILED
+from tinytail.exit_codes import BAD_INPUT, INTERRUPTED, OK, RUN_FAILED
 from tinytail.flags import DESIGNS, DeviceName, JsonPath, PositiveOrNone, Seed, SetWords, whole
 from tinytail.output import (
     checked_output,

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 
 from cyclopts import App, CycloptsError, MissingArgumentError, Parameter
 
-from tinytail.cli import BAD_INPUT, MEANINGS, OK, RUN_FAILED
 from tinytail.errors import RunError, TinytailError
+from tinytail.exit_codes import BAD_INPUT, MEANINGS, OK, RUN_FAILED
 from tinytail.output import PLAINLY, discard_output, print_error, stdout
 
 

@@ -7,8 +7,8 @@ from typing import Annotated
 from cyclopts import Parameter
 
 from tinytail import bench as benches
-from tinytail.cli import INTERRUPTED, OK, RUN_FAILED
 from tinytail.errors import kind_of
+from tinytail.exit_codes import INTERRUPTED, OK, RUN_FAILED
 from tinytail.flags import JsonPath
 from tinytail.output import checked_output, console_beside, print_error, stderr, write_output
 from tinytail.progress import reporter

@@ -12,9 +12,9 @@ from rich.text import Text
 from tinytail import fitting
 from tinytail.arguments import state_from_words
 from tinytail.bars import can_draw
-from tinytail.cli import BAD_INPUT, INTERRUPTED, OK, RUN_FAILED
 from tinytail.comparing import ComparisonOptions, Plan
 from tinytail.errors import OutputError
+from tinytail.exit_codes import BAD_INPUT, INTERRUPTED, OK, RUN_FAILED
 from tinytail.flags import (
     DESIGNS,
     NO_TRACE_FLAGS,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from typing import Literal
 
-from tinytail.cli import OK
+from tinytail.exit_codes import OK
 
 
 def completion(shell: Literal["bash", "zsh", "fish"], /) -> int:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from cyclopts import App
 
 from tinytail import engine
-from tinytail.cli import OK
+from tinytail.exit_codes import OK
 from tinytail.output import JsonOutput, json_text, stdout
 
 config = App(name="config", help="Check configuration files.")

@@ -5,9 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from tinytail.cli import DIFFERENT, OK
 from tinytail.diff_view import difference_view
 from tinytail.diffing import difference
+from tinytail.exit_codes import DIFFERENT, OK
 from tinytail.keeping import RESULTS
 from tinytail.output import stdout
 from tinytail.reading import read_document

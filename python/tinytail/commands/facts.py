@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from tinytail.cli import OK, RUN_FAILED
+from tinytail.exit_codes import OK, RUN_FAILED
 from tinytail.output import JsonOutput, json_text, show_results
 from tinytail.render import facts_view
 

@@ -8,8 +8,8 @@ from cyclopts import App
 
 from tinytail import caching, conflicts, engine, imaging
 from tinytail.arguments import state_from_words
-from tinytail.cli import OK, RUN_FAILED
 from tinytail.commands.facts import show_facts
+from tinytail.exit_codes import OK, RUN_FAILED
 from tinytail.flags import (
     NO_TRACE_FLAGS,
     DesignName,

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from tinytail import engine
-from tinytail.cli import OK, RUN_FAILED
 from tinytail.errors import UsageError
+from tinytail.exit_codes import OK, RUN_FAILED
 from tinytail.flags import DesignName, DeviceName, Seed, SetWords, WorkloadName
 from tinytail.output import JsonOutput, print_error, stdout
 from tinytail.render import claims_view, description_view, entries_view

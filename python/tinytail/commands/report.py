@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from tinytail import conflicts
-from tinytail.cli import OK, RUN_FAILED
 from tinytail.errors import UsageError
+from tinytail.exit_codes import OK, RUN_FAILED
 from tinytail.output import print_error
 from tinytail.reading import read_results
 from tinytail.reporting import Pictures

@@ -8,8 +8,8 @@ from typing import Annotated
 from cyclopts import App, Parameter
 
 from tinytail import conflicts
-from tinytail.cli import OK, RUN_FAILED
 from tinytail.commands.facts import show_facts
+from tinytail.exit_codes import OK, RUN_FAILED
 from tinytail.flags import (
     NO_TRACE_FLAGS,
     NO_TRANSFORM_FLAGS,

@@ -12,8 +12,8 @@ from rich.console import Console, RenderableType
 from tinytail import conflicts, explaining
 from tinytail.arguments import I64_MAX
 from tinytail.bars import can_draw
-from tinytail.cli import OK, RUN_FAILED
 from tinytail.errors import UsageError
+from tinytail.exit_codes import OK, RUN_FAILED
 from tinytail.explaining.view import Look, counterfactual_view, explanation_view
 from tinytail.flags import JsonPath, PositiveOrNone, whole
 from tinytail.output import JsonOutput, checked_output, json_text, show_results, stderr

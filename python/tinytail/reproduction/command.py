@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from tinytail.cli import INTERRUPTED, OK, RUN_FAILED
 from tinytail.errors import UsageError
+from tinytail.exit_codes import INTERRUPTED, OK, RUN_FAILED
 from tinytail.output import (
     JsonOutput,
     console_beside,

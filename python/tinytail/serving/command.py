@@ -14,7 +14,7 @@ from rich.text import Text
 
 from tinytail import humanize, serving
 from tinytail.arguments import state_from_words
-from tinytail.cli import OK, RUN_FAILED
+from tinytail.exit_codes import OK, RUN_FAILED
 from tinytail.flags import DesignName, DeviceName, JsonPath, Seed, SetWords
 from tinytail.output import (
     checked_output,
