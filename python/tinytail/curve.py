@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from rich.cells import cell_len
 from rich.text import Text
 
 from tinytail import humanize
 from tinytail.headline import PERCENTILES, Kind, headline
-from tinytail.results import Comparison, DesignResult
+
+if TYPE_CHECKING:
+    from tinytail.results import Comparison, DesignResult
 
 HEIGHT = 10
 PLOT_MIN = 16

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import get_args
+from typing import TYPE_CHECKING, get_args
 
 from tinytail import humanize
 from tinytail.headline import PERCENTILES, Kind, Percentile
-from tinytail.result_types import Latency, Measured, PercentileRatios
-from tinytail.results import Comparison
+
+if TYPE_CHECKING:
+    from tinytail.result_types import Latency, Measured, PercentileRatios
+    from tinytail.results import Comparison
 
 # The percentiles that are compared, and their keys among the ratios.
 _SHOWN = {each: each.key.removesuffix("_us") for each in PERCENTILES if each.one_in <= 1000}

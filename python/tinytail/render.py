@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from rich import box
 from rich.cells import cell_len, chop_cells
@@ -16,16 +16,18 @@ from rich.text import Text
 from tinytail import humanize, states
 from tinytail.causes import human_name
 from tinytail.curve import curve
-from tinytail.engine import Claim, Description, Entry
 from tinytail.findings import has_ratio, usable_reference
 from tinytail.headline import SAMPLES_BEYOND, Kind, latency_of
 from tinytail.noise import margin
-from tinytail.page_layout import PageLayout
-from tinytail.rate_matching import Curves, RateMatching
-from tinytail.results import Comparison, DesignResult
-from tinytail.rotation import Analysis, Rotation
 from tinytail.verdict import warnings
-from tinytail.verifying import PowerCuts
+
+if TYPE_CHECKING:
+    from tinytail.engine import Claim, Description, Entry
+    from tinytail.page_layout import PageLayout
+    from tinytail.rate_matching import Curves, RateMatching
+    from tinytail.results import Comparison, DesignResult
+    from tinytail.rotation import Analysis, Rotation
+    from tinytail.verifying import PowerCuts
 
 # The figures of latencies, each with one request in how many beyond it: a percentile that fewer
 # than ten lie beyond says nothing. 0: whatever their number.

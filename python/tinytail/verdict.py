@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from textwrap import shorten
-from typing import Literal, get_args
+from typing import TYPE_CHECKING, Literal, get_args
 
 from tinytail import causes, humanize
 from tinytail.findings import (
@@ -23,7 +23,9 @@ from tinytail.findings import (
 )
 from tinytail.headline import P99, Headline, Kind, deepest, headline, latency_of
 from tinytail.result_types import DesignError, Finding, FindingCode, SlowestRequests
-from tinytail.results import Comparison, DesignResult
+
+if TYPE_CHECKING:
+    from tinytail.results import Comparison, DesignResult
 
 Tone = Literal["better", "worse", "doubtful", "plain"]
 

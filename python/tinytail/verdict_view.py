@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
 
 from rich.cells import cell_len, chop_cells
 from rich.console import Console, Group, RenderableType
@@ -18,8 +19,10 @@ from tinytail.causes import COLOURS, Family
 from tinytail.findings import has_ratio, quotient, same, usable_reference
 from tinytail.headline import PERCENTILES, Kind, Percentile, headline, latency_of
 from tinytail.noise import margin
-from tinytail.results import Comparison, DesignResult
 from tinytail.verdict import Tone, measured, sentences, warnings
+
+if TYPE_CHECKING:
+    from tinytail.results import Comparison, DesignResult
 
 # What is shown of three designs fits a screen of 80 columns.
 LINES_MAX = 23

@@ -8,13 +8,15 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 from tinytail import humanize
 from tinytail.causes import holder, human_name
 from tinytail.headline import SAMPLES_BEYOND
-from tinytail.result_types import Series, SlowestRequests
-from tinytail.results import Comparison, DesignResult
+
+if TYPE_CHECKING:
+    from tinytail.result_types import Series, SlowestRequests
+    from tinytail.results import Comparison, DesignResult
 
 US = 1e-6
 

@@ -10,14 +10,16 @@ import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from html import escape
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 from tinytail import humanize, measurements
 from tinytail.headline import PERCENTILES, latency_of
 from tinytail.noise import margin
 from tinytail.reporting import figures
-from tinytail.results import Comparison, DesignResult
 from tinytail.verdict import failures, sentences, warnings
+
+if TYPE_CHECKING:
+    from tinytail.results import Comparison, DesignResult
 
 DESIGNS_MAX = 12
 NOTES_MAX = 5

@@ -6,7 +6,7 @@ import html as escaping
 import math
 from collections.abc import Sequence
 from importlib import resources
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import plotly.graph_objects as go
 from jinja2 import Environment, StrictUndefined
@@ -18,8 +18,10 @@ from tinytail import humanize, measurements
 from tinytail.headline import PERCENTILES
 from tinytail.render import facts, table_rows
 from tinytail.reporting import figures
-from tinytail.results import Comparison, DesignResult
 from tinytail.verdict import sentences, warnings
+
+if TYPE_CHECKING:
+    from tinytail.results import Comparison, DesignResult
 
 INK = "#1a1a1a"
 GRID = "#e3e3e3"

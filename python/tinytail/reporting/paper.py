@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import io
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import matplotlib as mpl
 from matplotlib.axes import Axes
@@ -23,7 +23,9 @@ from matplotlib.ticker import (
 from tinytail import humanize
 from tinytail.rate_matching import PLACEMENTS, RateMatching
 from tinytail.reporting import figures
-from tinytail.results import Comparison
+
+if TYPE_CHECKING:
+    from tinytail.results import Comparison
 
 # Inches: what fits across the two columns of a page, and what fits into one.
 WIDE, NARROW = 7.0, 3.4
