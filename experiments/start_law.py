@@ -65,7 +65,7 @@ LOAD = 0.25  # Of what the dies, or the channels, could program.
 HALVINGS_MAX = 4
 
 
-class Stopped(Exception):  # noqa: N818
+class StoppedError(Exception):
     """A run that did not come to its end."""
 
 
@@ -129,11 +129,11 @@ def play(
     )
     if comparison.errors:
         message = f"{design} on {device}: {comparison.errors}"
-        raise Stopped(message)
+        raise StoppedError(message)
     (result,) = comparison.results
     if result.partial:
         message = f"{design} on {device} stopped: {result.stuck}"
-        raise Stopped(message)
+        raise StoppedError(message)
     counts = result.techniques
 
     def count(name: str) -> int:
@@ -234,7 +234,7 @@ def line(design: str, device: str, settings: tuple[str, ...], folder: Path) -> t
     for halvings in range(HALVINGS_MAX):
         try:
             long = play(design, device, settings, rate, requests, folder)
-        except Stopped:
+        except StoppedError:
             if halvings == HALVINGS_MAX - 1:
                 raise
         else:
@@ -268,6 +268,8 @@ def main(wanted: Sequence[str]) -> int:
             fails += nothing_written(Path(folder))
     if wanted:
         asked = [(*word.split(" on "),) for word in wanted if word != NOTHING]
+        if wrong := [" on ".join(words) for words in asked if len(words) != 2]:
+            sys.exit(f"not DESIGN on DEVICE: {', '.join(wrong)}")
         known = tuple(pair for pair in PAIRS if pair[:2] in asked)
         others = {(design, device) for design, device in asked} - {pair[:2] for pair in known}
         pairs = known + tuple((*pair, ()) for pair in sorted(others))
@@ -281,7 +283,7 @@ def main(wanted: Sequence[str]) -> int:
         for design, device, settings in pairs:
             try:
                 text, holds = line(design, device, settings, Path(folder))
-            except Stopped as error:
+            except StoppedError as error:
                 text, holds = f"| {design} | {device} | {error} | | | | | | | FAILS |", False
             fails += not holds
             sys.stdout.write(text + "\n")

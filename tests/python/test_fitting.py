@@ -111,7 +111,7 @@ def test_a_remedy_takes_the_place_of_a_value_that_was_given(
     given = ["--set", "device.ram.buffer_kib=16", "--set", "synthetic.queue_depth=4"]
     assert cli.main(["compare", "ttflash", *words, *given]) == 2
     run = remedy(capsys.readouterr().err)
-    assert run[-4:] == ["--set", "ram.buffer_kib=64", "--set", "synthetic.queue_depth=4"]
+    assert run[-4:] == ["--set", "ram.buffer_kib=2048", "--set", "synthetic.queue_depth=4"]
     assert cli.main(run) == 0, run
 
 

@@ -187,11 +187,11 @@ counters! {
     placed_after_wait => "place/*: waited for a die",
     /// Pages of the host, critical ones apart, for which a fast page or a slow one was preferred.
     host_preferences => "page_choice/*: host's preferences",
-    /// Pages of the host that got a page of the fastest or of the slowest class, as preferred.
+    /// Pages of the host that got one of the fastest pages or of the slowest, as preferred.
     host_preferences_met => "page_choice/*: host's preferences met",
     /// Pages of GC for which a fast page or a slow one was preferred.
     gc_preferences => "page_choice/*: GC's preferences",
-    /// Pages of GC that got a page of the fastest or of the slowest class, as preferred.
+    /// Pages of GC that got one of the fastest pages or of the slowest, as preferred.
     gc_preferences_met => "page_choice/*: GC's preferences met",
     /// Pages of the host on pages that are programmed fastest.
     fast_pages_host => "page_choice/*: host's fast pages",

@@ -184,9 +184,13 @@ impl Doctor<'_> {
             let settings = self.spec.settings.replaced(given.iter().map(word)).ok()?;
             let device = drive(self.spec, self.image, &settings).ok()?;
             // A number of the user's that is out of bounds is moved to them, rather than the drive around it.
-            let moved = [own].into_iter().chain(keys.iter().copied()).find_map(|(section, key)| {
-                let key = format!("{section}.{key}");
+            let moved = [own].into_iter().chain(keys.iter().copied()).find_map(|(section, own_key)| {
+                let key = format!("{section}.{own_key}");
                 let number = self.spec.settings.number(&key).filter(|_| given.iter().all(|(moved, _)| *moved != key))?;
+                // What has usual values, or gives space, keeps to them.
+                if (section, own_key) == BLOCKS || !values_of(section, own_key, &device).is_empty() {
+                    return None;
+                }
                 let to = |value| with(vec![(key.clone(), value)]);
                 nearest(number, |value| cures(&to(value))).map(to)
             });
@@ -209,7 +213,7 @@ fn word((key, value): &Value) -> String {
     format!("{key}={value}")
 }
 
-/// The number nearest to one that does not suit of which one is known to: by halves of the way, up and down.
+/// The nearest number that suits to one that does not. That one is doubled, and halved, until one suits; then the bound lies between.
 fn nearest(number: Number, suits: impl Fn(String) -> bool) -> Option<String> {
     let Number { steps, per_unit } = number;
     let word = |steps: u64| if per_unit == 1 { steps.to_string() } else { format!("{}", steps as f64 / per_unit as f64) };

@@ -273,7 +273,7 @@ fn drift_of(run: &Run<'_>, erased: &ErasedNote, counters: &[Counters], when: &st
         Some(stall) => (
             FindingCode::Borrowed,
             format!(
-                "space borrowed{when}: GC freed {} pages fewer than were programmed{share}; if that goes on, writes stall {} s later",
+                "space borrowed{when}: GC freed {} pages fewer than were programmed{share}; at the fastest rate so far writes stall {} s later",
                 grouped(pages),
                 rate(stall)
             ),
@@ -484,7 +484,7 @@ mod tests {
         assert_eq!(borrowed(1000, 100), None);
         assert_eq!(
             borrowed(1000, 101).unwrap().message,
-            "space borrowed: GC freed 101 pages fewer than were programmed, 10 % of the host's; if that goes on, writes stall 188 s later"
+            "space borrowed: GC freed 101 pages fewer than were programmed, 10 % of the host's; at the fastest rate so far writes stall 188 s later"
         );
         assert_eq!(borrowed(10_000, 500), None);
         let drift = borrowed(10_000, 501).unwrap();

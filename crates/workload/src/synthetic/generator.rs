@@ -25,7 +25,7 @@ struct Range {
 impl Range {
     fn does_not_fit(self, name: &str, what: &str) -> WorkloadError {
         let sectors = self.sectors;
-        let holds = ", the part of the drive that holds data; with more live data there is more: --state live_percent=50, say";
+        let holds = ", the part of the drive that holds data, which --state live_percent makes larger";
         let adapts = if self.adapts { holds } else { "" };
         WorkloadError::DoesNotFit { name: name.into(), message: format!("{what} a range of {sectors} sectors{adapts}") }
     }

@@ -238,17 +238,11 @@ impl Layout {
 
     /// The index of a logical page's plane, and its number inside it.
     #[inline]
-    pub(super) fn split(&self, lpn: Lpn) -> (usize, Lpn) {
+    pub(super) fn split(&self, lpn: Lpn) -> (PlaneIx, Lpn) {
         match self {
-            Self::Round(_, planes) => {
-                let (index, inside) = planes.split(lpn);
-                (index as usize, inside)
-            }
-            Self::Stripes(stripes, _) => (stripes.static_plane(lpn) as usize, stripes.row_of(lpn)),
-            Self::Dealt(dealt) => {
-                let (plane, round) = dealt.split(lpn);
-                (plane as usize, round)
-            }
+            Self::Round(_, planes) => planes.split(lpn),
+            Self::Stripes(stripes, _) => (stripes.static_plane(lpn), stripes.row_of(lpn)),
+            Self::Dealt(dealt) => dealt.split(lpn),
         }
     }
 

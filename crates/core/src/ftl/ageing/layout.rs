@@ -89,7 +89,7 @@ where
         let planes = layout.planes();
         let mut beyond = vec![Vec::new(); planes];
         for &lpn in live.beyond {
-            beyond[layout.split(lpn).0].push(lpn);
+            beyond[layout.split(lpn).0 as usize].push(lpn);
         }
         let level = level_at_start(design);
         let gc_across = self.flash.traits.gc_across;

@@ -131,10 +131,7 @@ impl Planewise {
         match &self.layout {
             // Of its own, since the choice among layouts in the loop costs a quarter of it.
             Layout::Round(_, round) => share_out(shares, planes, count, next, |lpn| round.split(lpn)),
-            layout => share_out(shares, planes, count, next, |lpn| {
-                let (index, inside) = layout.split(lpn);
-                (index as u32, inside)
-            }),
+            layout => share_out(shares, planes, count, next, |lpn| layout.split(lpn)),
         }
     }
 
