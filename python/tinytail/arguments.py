@@ -7,8 +7,8 @@ import operator
 import os
 from collections.abc import Iterable, Mapping, Sequence
 
-from tinytail import toml
 from tinytail.errors import UsageError, suggestion
+from tinytail.files import toml
 
 # Values by section and key, or words as they stand behind `--set`.
 Settings = Mapping[str, object] | Sequence[str]

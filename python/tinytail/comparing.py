@@ -10,18 +10,9 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Annotated, Unpack
 
-from tinytail import (
-    arguments,
-    caching,
-    conflicts,
-    engine,
-    fitting,
-    leftovers,
-    memory,
-    recording,
-    spooling,
-)
+from tinytail import arguments, caching, conflicts, engine, fitting, memory, recording, spooling
 from tinytail.errors import Interrupted, TinytailError, UsageError, of_kind, suggestion
+from tinytail.files import whole
 from tinytail.keeping import REQUEST_TIMELINES_MAX, check_folder
 from tinytail.option_types import (
     LogSpec,
@@ -192,7 +183,7 @@ class Plan(ComparisonOptions):
         if self.out is not None:
             check_folder(self.out)
         for path in [*self.logs().values(), *self.timelines().values()]:
-            leftovers.remove_files(Path(os.path.realpath(path)))
+            whole.remove_files(Path(os.path.realpath(path)))
 
     def _reference_of(self, designs: Sequence[str]) -> str | None:
         return self.reference if self.reference in designs else None

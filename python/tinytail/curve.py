@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from rich.cells import cell_len
 from rich.text import Text
 
-from tinytail import humanize
+from tinytail import units
 from tinytail.headline import PERCENTILES, Kind, headline
 
 if TYPE_CHECKING:
@@ -72,7 +72,7 @@ def _at(column: Sequence[tuple[float, float]], percent: float) -> float:
 
 
 def _label(exponent: float) -> str:
-    return humanize.latency(10**exponent)
+    return units.latency(10**exponent)
 
 
 def _axis(plot: int, depth: float) -> str:

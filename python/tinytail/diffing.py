@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from functools import cache
 from typing import Any
 
-from tinytail import humanize
+from tinytail import units
 from tinytail.findings import quotient, same
 from tinytail.headline import PERCENTILES, Kind, headline
 from tinytail.noise import compare_within_noise
@@ -83,20 +83,20 @@ class _Unequal:
 
 def _named_figures() -> Iterator[tuple[str, _Named]]:
     for kind in KINDS:
-        yield f"{kind}.count", _Named(f"{kind}s", humanize.count)
+        yield f"{kind}.count", _Named(f"{kind}s", units.count)
         latencies = [("mean_us", "mean", False)]
         latencies += [(each.key, each.name, each.name != "p90") for each in PERCENTILES]
         for key, name, is_main in (*latencies, ("max_us", "max", True)):
-            yield f"{kind}.{key}", _Named(f"{kind}s {name}", humanize.latency, is_main, unit=" µs")
-    yield "throughput.arrivals_per_second", _Named("requests/s arriving", humanize.rate)
-    yield "throughput.served_per_second", _Named("IOPS", humanize.rate, is_main=True)
-    yield "throughput.makespan_mb_per_second", _Named("MB/s", humanize.number, is_main=True)
-    yield "write_amplification", _Named("write amplification", humanize.number, is_main=True)
-    yield "erases", _Named("erases", humanize.count, is_main=True)
-    yield "gc_count", _Named("GCs", humanize.count)
+            yield f"{kind}.{key}", _Named(f"{kind}s {name}", units.latency, is_main, unit=" µs")
+    yield "throughput.arrivals_per_second", _Named("requests/s arriving", units.rate)
+    yield "throughput.served_per_second", _Named("IOPS", units.rate, is_main=True)
+    yield "throughput.makespan_mb_per_second", _Named("MB/s", units.number, is_main=True)
+    yield "write_amplification", _Named("write amplification", units.number, is_main=True)
+    yield "erases", _Named("erases", units.count, is_main=True)
+    yield "gc_count", _Named("GCs", units.count)
     for what in ("GC", "queue"):
         label = f"{what}-blocked reads"
-        yield f"{what.lower()}_blocked_read_percent", _Named(label, humanize.percent, False, False)
+        yield f"{what.lower()}_blocked_read_percent", _Named(label, units.percent, False, False)
 
 
 # Those that have a name stand first, in this order.
@@ -190,7 +190,7 @@ def _sentence(before: DesignResult, after: DesignResult) -> str:
     value = None if judged_by is None else judged_by.of(after)
     if judged_by is None or was is None or value is None:
         return f"{name}: too few requests for a percentile."
-    shown = f"{humanize.latency(was)} became {humanize.latency(value)}"
+    shown = f"{units.latency(was)} became {units.latency(value)}"
     ratio = quotient(value, was)
     figure = f"{judged_by.kind}.{judged_by.percentile.key}"
     noise = compare_within_noise(after, before, figure)
@@ -222,7 +222,7 @@ def _configuration(
         ("interrupted", before.partial, after.partial),
     ):
         if was != became:
-            yield Change("", what, humanize.value(was), humanize.value(became))
+            yield Change("", what, units.value(was), units.value(became))
     pairs_of_names = {(one.design, other.design) for one, other in pairs}
     yield from _designs(before, after, pairs_of_names)
     yield from _settings(before.configuration, after.configuration, pairs_of_names)
@@ -354,18 +354,18 @@ def _change(of: str, unequal: _Unequal) -> Change:
     are_numbers = all(
         isinstance(value, int | float) and not isinstance(value, bool) for value in (was, became)
     )
-    ratio = humanize.ratio(became, was) if are_numbers and named.has_ratio else ""
+    ratio = units.ratio(became, was) if are_numbers and named.has_ratio else ""
     return Change(of, what, *_shown(named, was, became), ratio, named.is_main)
 
 
 def _unnamed(path: str) -> _Named:
     """A figure that has no name: a technique's counter, a part of the state, or its path."""
     if path.startswith("techniques."):
-        return _Named(path.removeprefix("techniques."), humanize.count)
+        return _Named(path.removeprefix("techniques."), units.count)
     if path.startswith("state."):
-        label = f"state: {humanize.words(path.removeprefix('state.'))}"
-        return _Named(label, humanize.value, has_ratio=False)
-    return _Named(path, humanize.value, has_ratio=not path.endswith("percent"))
+        label = f"state: {units.words(path.removeprefix('state.'))}"
+        return _Named(label, units.value, has_ratio=False)
+    return _Named(path, units.value, has_ratio=not path.endswith("percent"))
 
 
 def _is_seen(pair: Pair, path: str) -> bool:
@@ -381,9 +381,7 @@ def _is_seen(pair: Pair, path: str) -> bool:
 def _shown(named: _Named, was: Any, became: Any) -> tuple[str, str]:
     """Two values, with all digits if they must be told apart."""
     for show in (named.show, lambda value: f"{value}{named.unit}"):
-        before, after = (
-            humanize.MISSING if value is None else show(value) for value in (was, became)
-        )
+        before, after = (units.MISSING if value is None else show(value) for value in (was, became))
         if before != after:
             break
     return before, after

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from tinytail import humanize
+from tinytail import units
 from tinytail.headline import Headline, headline
 from tinytail.noise import compare_within_noise
 
@@ -124,7 +124,7 @@ def _closed_loop(results: Sequence[DesignResult]) -> Iterator[ComparedFinding]:
     low, high = min(rates), max(rates)
     yield _finding(
         "closed_loop",
-        f"closed loop: {humanize.rate(low)} to {humanize.rate(high)} requests/s, so latencies are "
+        f"closed loop: {units.rate(low)} to {units.rate(high)} requests/s, so latencies are "
         "of different loads",
         {"least_per_second": low, "most_per_second": high},
         results,
@@ -176,7 +176,7 @@ def _against_reference(
             continue
         what = f"{judged_by.percentile.name} of {judged_by.kind}s"
         figures = {"latency_us": value, "reference_us": was}
-        shown = f"{humanize.latency(value)}, and that of {reference.design} {humanize.latency(was)}"
+        shown = f"{units.latency(value)}, and that of {reference.design} {units.latency(was)}"
         if within_noise(result, reference, judged_by):
             message = f"{what} of {result.design} differs within noise: {shown}"
             yield _finding("within_noise", message, figures, [result])

@@ -6,8 +6,9 @@ import shlex
 import tomllib
 from collections.abc import Callable, Mapping, Sequence
 
-from tinytail import engine, toml
+from tinytail import engine
 from tinytail.errors import ConfigError
+from tinytail.files import toml
 
 Command = Callable[[tuple[str, ...], tuple[str, ...]], str]
 

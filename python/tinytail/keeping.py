@@ -18,9 +18,10 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from tinytail import arguments, engine, leftovers
+from tinytail import arguments, engine
 from tinytail.errors import OutputError, UsageError
-from tinytail.files import RESULTS_MIB_MAX, read_text
+from tinytail.files import whole
+from tinytail.files.text import RESULTS_MIB_MAX, read_text
 from tinytail.option_types import LogSpec, RequestTimelinesSpec, RunSpec
 from tinytail.output import json_text
 from tinytail.results import Comparison, DesignResult, Out
@@ -105,7 +106,7 @@ def check_folder(given: str) -> None:
         if why is None and not target.parent.is_dir():
             why = f"there is no directory {target.parent}"
         if why is None:
-            probe = leftovers.hidden(target, "tmp")
+            probe = whole.hidden(target, "tmp")
             probe.mkdir()
             probe.rmdir()
     except OSError as error:
@@ -126,7 +127,7 @@ class Keeping:
         self._plan = plan
         self._given = plan.out
         self._target = _target(plan.out)
-        self._folder = leftovers.hidden(self._target, "tmp")
+        self._folder = whole.hidden(self._target, "tmp")
         self._names = folder_names(plan.designs)
         # Read now: a file that is altered while the designs run is not what they started from.
         self._inputs = _inputs(plan)
@@ -134,7 +135,7 @@ class Keeping:
         try:
             self._folder.mkdir()
             self._lock = os.open(self._folder, os.O_RDONLY | os.O_DIRECTORY)
-            leftovers.lock(self._lock)
+            whole.lock(self._lock)
             for name in self._names.values():
                 (self._folder / name).mkdir()
         except OSError as error:
@@ -241,7 +242,7 @@ class Keeping:
             raise OSError(0, why)
         earlier = None
         if self._target.is_dir() and any(self._target.iterdir()):
-            earlier = leftovers.hidden(self._target, "old")
+            earlier = whole.hidden(self._target, "old")
             self._target.rename(earlier)
         try:
             self._folder.rename(self._target)
@@ -300,7 +301,7 @@ def _remove_abandoned(parent: Path) -> None:
         if found is None or not (found["ending"] == "tmp" or (parent / found["name"]).is_dir()):
             continue
         if path.is_dir() and not path.is_symlink():
-            leftovers.remove(path, _remove_if_ours)
+            whole.remove(path, _remove_if_ours)
 
 
 def _remove_if_ours(path: Path) -> None:

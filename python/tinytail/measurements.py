@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, get_args
 
-from tinytail import humanize
+from tinytail import units
 from tinytail.headline import PERCENTILES, Kind, Percentile
 
 if TYPE_CHECKING:
@@ -48,11 +48,11 @@ def _table(
 ) -> MeasuredTable:
     measured = _latency(found[0][1], kind)
     rows = [
-        (f"{kind}s measured in the trace", [humanize.latency(each.of(measured)) for each in shown])
+        (f"{kind}s measured in the trace", [units.latency(each.of(measured)) for each in shown])
     ]
     for design, each in found:
         ratio = _ratios(each, kind)
-        rows.append((design, [humanize.ratio(getattr(ratio, _SHOWN[p]), 1.0) for p in shown]))
+        rows.append((design, [units.ratio(getattr(ratio, _SHOWN[p]), 1.0) for p in shown]))
     return MeasuredTable(
         kind,
         tuple(each.name for each in shown),

@@ -13,7 +13,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from tinytail import engine, humanize
+from tinytail import engine, units
 from tinytail.errors import ConfigError
 
 MEMINFO = Path("/proc/meminfo")
@@ -194,8 +194,8 @@ def check(device: str, design: str, settings: Sequence[str] = ()) -> None:
 
 def _said(need: int, there: Free) -> str:
     return (
-        f"the drive takes about {humanize.memory(need)} of memory, "
-        f"and {humanize.memory(there.size_bytes)} {there.words}"
+        f"the drive takes about {units.memory(need)} of memory, "
+        f"and {units.memory(there.size_bytes)} {there.words}"
     )
 
 

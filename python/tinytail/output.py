@@ -13,8 +13,8 @@ from typing import Any
 from rich.console import Console, RenderableType
 from rich.text import Text
 
-from tinytail import leftovers
 from tinytail.errors import OutputError
+from tinytail.files import whole
 
 # Columns that are assumed where nobody says how many there are.
 WIDTH_UNKNOWN = 80
@@ -106,7 +106,7 @@ class FileOutput:
             if self._path.exists() and not os.access(self._path, os.W_OK):
                 raise PermissionError(0, "the file is read-only")
             if self._is_replaceable():
-                leftovers.remove_files(self._path)
+                whole.remove_files(self._path)
                 self._create_temporary().unlink()
         except OSError as error:
             raise _error(self._given, error, self._what) from error
@@ -130,7 +130,7 @@ class FileOutput:
         return self._path.is_file() or not self._path.exists()
 
     def _create_temporary(self) -> Path:
-        path = leftovers.hidden(self._path, "tmp")
+        path = whole.hidden(self._path, "tmp")
         path.touch(exist_ok=False)
         return path
 
@@ -138,7 +138,7 @@ class FileOutput:
         temporary = self._create_temporary()
         try:
             with temporary.open("wb") as file:
-                leftovers.lock(file.fileno())
+                whole.lock(file.fileno())
                 file.write(content)
                 file.flush()
                 os.fsync(file.fileno())

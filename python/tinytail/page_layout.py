@@ -10,7 +10,7 @@ from typing import Any
 
 from tinytail import arguments, engine
 from tinytail.errors import ConfigError, UsageError
-from tinytail.files import TABLE_MIB_MAX, read_text
+from tinytail.files.text import TABLE_MIB_MAX, read_text
 from tinytail.output import json_text
 
 

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskID, TaskProgressColumn, TextColumn
 
-from tinytail import humanize
+from tinytail import units
 from tinytail.runner import DesignProgress, ProgressCallback
 
 Clock = Callable[[], float]
@@ -45,9 +45,9 @@ def _speed(phase: str, rate: float | None, seconds_left: float | None) -> str:
     # A phase without a name has steps that mean nothing by themselves.
     if rate is not None and phase:
         unit = {"running": " requests/s", "reading": "B/s"}.get(phase, "/s")
-        words.append(f"{humanize.rate(rate)}{unit}")
+        words.append(f"{units.rate(rate)}{unit}")
     if seconds_left:
-        words.append(f"about {humanize.duration(seconds_left)} left")
+        words.append(f"about {units.duration(seconds_left)} left")
     return ", ".join(words)
 
 

@@ -9,7 +9,7 @@ from typing import Any
 
 from tinytail import arguments
 from tinytail.errors import ResultsError, UsageError
-from tinytail.files import RESULTS_MIB_MAX, read_text
+from tinytail.files.text import RESULTS_MIB_MAX, read_text
 from tinytail.results import SCHEMA_VERSION, Comparison, results_schema
 
 # Of a value that should not be in a file of results, only the beginning is shown.

@@ -13,7 +13,7 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from tinytail import humanize, states
+from tinytail import states, units
 from tinytail.causes import human_name
 from tinytail.curve import curve
 from tinytail.findings import has_ratio, usable_reference
@@ -87,12 +87,12 @@ def _latency_rows(kind: Kind) -> list[_Row]:
 
         return of
 
-    rows = [_Row(f"{kind}s", count, humanize.count, has_ratio=False, starts_section=True)]
+    rows = [_Row(f"{kind}s", count, units.count, has_ratio=False, starts_section=True)]
     rows += [
         _Row(
             f"  {label}",
             figure(*figures),
-            humanize.latency,
+            units.latency,
             has_ratio=True,
             name=f"{kind}.{figures[0]}",
         )
@@ -102,7 +102,7 @@ def _latency_rows(kind: Kind) -> list[_Row]:
 
 
 def _number(value: float | None) -> str:
-    return humanize.MISSING if value is None else humanize.number(value)
+    return units.MISSING if value is None else units.number(value)
 
 
 def _of_bursts(name: str) -> Callable[[DesignResult], Figure]:
@@ -115,8 +115,8 @@ def _of_bursts(name: str) -> Callable[[DesignResult], Figure]:
 
 ALL_PLANES = 100.0
 _BURST_ROWS = [
-    _Row("bursts", _of_bursts("count"), humanize.count, has_ratio=False, starts_section=True),
-    _Row("  mean", _of_bursts("mean_us"), humanize.latency, has_ratio=True),
+    _Row("bursts", _of_bursts("count"), units.count, has_ratio=False, starts_section=True),
+    _Row("  mean", _of_bursts("mean_us"), units.latency, has_ratio=True),
     _Row("  written, MB/s", _of_bursts("write_mb_per_second"), _number, has_ratio=True),
     _Row("  read, MB/s", _of_bursts("read_mb_per_second"), _number, has_ratio=True),
 ]
@@ -124,20 +124,20 @@ _PLANE_ROWS = [
     _Row(
         "GC-affected reads, mean",
         lambda result: result.gc_affected.reads.mean_us,
-        humanize.latency,
+        units.latency,
         has_ratio=True,
         starts_section=True,
     ),
     _Row(
         "GC-affected writes, mean",
         lambda result: result.gc_affected.writes.mean_us,
-        humanize.latency,
+        units.latency,
         has_ratio=True,
     ),
     _Row(
         "planes busy during GC",
         lambda result: result.plane_utilization_during_gc_percent,
-        humanize.percent,
+        units.percent,
         has_ratio=False,
     ),
     _Row(
@@ -153,14 +153,14 @@ _ROWS = [
     _Row(
         "requests/s arriving",
         lambda result: result.throughput.arrivals_per_second,
-        humanize.rate,
+        units.rate,
         has_ratio=False,
         starts_section=True,
     ),
     _Row(
         "requests/s served",
         lambda result: result.throughput.served_per_second,
-        humanize.rate,
+        units.rate,
         has_ratio=True,
     ),
     _Row(
@@ -172,14 +172,14 @@ _ROWS = [
     _Row(
         "GC-blocked reads",
         lambda result: result.gc_blocked_read_percent,
-        humanize.percent,
+        units.percent,
         has_ratio=False,
         starts_section=True,
     ),
     _Row(
         "queue-blocked reads",
         lambda result: result.queue_blocked_read_percent,
-        humanize.percent,
+        units.percent,
         has_ratio=False,
     ),
     _Row(
@@ -189,24 +189,24 @@ _ROWS = [
         has_ratio=False,
         name="write_amplification",
     ),
-    _Row("erases", lambda result: result.erases, humanize.count, has_ratio=False, name="erases"),
+    _Row("erases", lambda result: result.erases, units.count, has_ratio=False, name="erases"),
     _Row(
         "drift, pages",
         lambda result: result.erased.drift_pages,
-        lambda pages: humanize.signed(pages, humanize.count),
+        lambda pages: units.signed(pages, units.count),
         has_ratio=False,
     ),
     _Row(
         "drift, of host pages",
         lambda result: result.erased.drift_percent,
-        lambda percent: humanize.signed(percent, humanize.percent),
+        lambda percent: units.signed(percent, units.percent),
         has_ratio=False,
     ),
-    _Row("GCs", lambda result: result.gc_count, humanize.count, has_ratio=False, name="gc_count"),
+    _Row("GCs", lambda result: result.gc_count, units.count, has_ratio=False, name="gc_count"),
     _Row(
         "requests/CPU-second",
         lambda result: result.requests_per_cpu_second,
-        humanize.rate,
+        units.rate,
         has_ratio=False,
     ),
 ]
@@ -242,7 +242,7 @@ def facts(comparison: Comparison) -> list[tuple[str, str]]:
     name = workload.name if workload.input is None else f"{workload.name} ({workload.input})"
     known.append(("workload", f"{name}: {workload.detail}" if workload.detail else name))
     known += states.facts(comparison)
-    seeds = humanize.seeds(comparison.seed, comparison.seeds)
+    seeds = units.seeds(comparison.seed, comparison.seeds)
     known.append(("seed", f"{seeds}, tinytail {comparison.version}"))
     if len(comparison.results) > 1:
         reference = usable_reference(comparison)
@@ -254,7 +254,7 @@ def facts(comparison: Comparison) -> list[tuple[str, str]]:
             why = f"it has no whole result: × is the ratio to {reference.design}"
         known.append(("reference", f"{comparison.reference} ({why})"))
     verified = [
-        f"{humanize.count(result.verified_page_reads)} ({result.design})"
+        f"{units.count(result.verified_page_reads)} ({result.design})"
         for result in comparison.results
         if result.verified_page_reads is not None
     ]
@@ -294,7 +294,7 @@ def _margin(row: _Row, result: DesignResult) -> str:
 def _ratio(row: _Row, result: DesignResult, reference: DesignResult | None) -> str:
     if reference is None or not row.has_ratio or not has_ratio(result, reference):
         return ""
-    return humanize.ratio(row.figure(result), row.figure(reference))
+    return units.ratio(row.figure(result), row.figure(reference))
 
 
 def _header(comparison: Comparison) -> RenderableType:
@@ -436,10 +436,10 @@ def _design_attribution(result: DesignResult) -> RenderableType:
     if not slowest.count:
         title.append(": no reads")
         return title
-    title.append(f": {humanize.count(slowest.count)} reads")
+    title.append(f": {units.count(slowest.count)} reads")
     if slowest.latency_us_from is not None:
-        title.append(f" from {humanize.latency(slowest.latency_us_from)} on")
-    title.append(f", mean {humanize.latency(slowest.mean_us)}")
+        title.append(f" from {units.latency(slowest.latency_us_from)} on")
+    title.append(f", mean {units.latency(slowest.mean_us)}")
     grid = Table.grid(padding=(0, COLUMN_GAP))
     grid.add_column(justify="right", no_wrap=True)
     grid.add_column(justify="right", no_wrap=True)
@@ -449,24 +449,24 @@ def _design_attribution(result: DesignResult) -> RenderableType:
     rest = ranked[len(shown) :]
     for cause in shown:
         grid.add_row(
-            f"  {humanize.percent(cause.percent)}",
-            humanize.latency(cause.mean_us),
+            f"  {units.percent(cause.percent)}",
+            units.latency(cause.mean_us),
             Text(human_name(cause.cause)),
         )
     if rest:
         grid.add_row(
-            f"  {humanize.percent(sum(cause.percent for cause in rest))}",
-            humanize.latency(sum(cause.mean_us for cause in rest)),
+            f"  {units.percent(sum(cause.percent for cause in rest))}",
+            units.latency(sum(cause.mean_us for cause in rest)),
             Text(f"{len(rest)} smaller causes" if len(rest) > 1 else human_name(rest[0].cause)),
         )
     parts: list[RenderableType] = [title, grid]
     if slowest.queue_blocked:
-        share = humanize.percent(slowest.host_queue_percent)
-        reads = humanize.count(slowest.queue_blocked)
+        share = units.percent(slowest.host_queue_percent)
+        reads = units.count(slowest.queue_blocked)
         parts.append(
             Text(f"  {share} of it in the host: the device queue was full for {reads} reads")
         )
-    acted = [f"{name} {humanize.count(n)}" for name, n in result.techniques.items() if n > 0]
+    acted = [f"{name} {units.count(n)}" for name, n in result.techniques.items() if n > 0]
     if acted:
         parts.append(Text(f"  techniques acted: {', '.join(acted)}"))
     return Group(*parts)
@@ -519,9 +519,9 @@ def claims_view(claims: Iterable[Claim]) -> Table:
     for claim in claims:
         table.add_row(
             Text(claim.name),
-            humanize.exact_number(claim.value),
+            units.exact_number(claim.value),
             f"{claim.tolerance_percent:g} %",
-            humanize.exact_number(claim.found),
+            units.exact_number(claim.found),
             "holds" if claim.holds else Text("does not hold", "bold red"),
         )
     return table
@@ -540,21 +540,21 @@ def facts_view(document: Mapping[str, Any]) -> Table:
 def _flatten(document: Mapping[str, Any], prefix: str = "") -> Iterable[tuple[str, str]]:
     for key, value in document.items():
         if isinstance(value, Mapping):
-            yield from _flatten(value, f"{prefix}{humanize.words(key)} ")
+            yield from _flatten(value, f"{prefix}{units.words(key)} ")
         elif key.endswith("_percent") and isinstance(value, int | float):
-            yield f"{prefix}{humanize.words(key.removesuffix('_percent'))}", humanize.percent(value)
+            yield f"{prefix}{units.words(key.removesuffix('_percent'))}", units.percent(value)
         else:
-            yield f"{prefix}{humanize.words(key)}", humanize.value(value)
+            yield f"{prefix}{units.words(key)}", units.value(value)
 
 
 def cache_view(found: Mapping[str, Any], now_unix_s: float) -> RenderableType:
     """The aged drives that are kept."""
     entries = found["entries"]
-    limit = humanize.memory(found["limit_bytes"])
+    limit = units.memory(found["limit_bytes"])
     if not entries:
         return Text(f"No aged drives, of {limit} at most, in {found['folder']}")
     kept = "1 aged drive" if len(entries) == 1 else f"{len(entries)} aged drives"
-    head = Text(f"{kept}, {humanize.memory(found['bytes'])} of {limit}, in {found['folder']}")
+    head = Text(f"{kept}, {units.memory(found['bytes'])} of {limit}, in {found['folder']}")
     table = _list_table("device", "design", "live", "aged by", "seed", "size", "made", "used")
     for entry in entries:
         table.add_row(*(Text(cell) for cell in _kept_drive(entry, now_unix_s)))
@@ -562,13 +562,13 @@ def cache_view(found: Mapping[str, Any], now_unix_s: float) -> RenderableType:
 
 
 def _kept_drive(entry: Mapping[str, Any], now_unix_s: float) -> list[str]:
-    size = humanize.memory(entry["bytes"])
+    size = units.memory(entry["bytes"])
     used = _ago(now_unix_s - entry["used_unix_s"])
     if "recipe" not in entry:
         return [entry["file"], "damaged", "", "", "", size, "", used]
     state = entry["recipe"]["state"]
-    live = humanize.percent(state["live_percent"])
-    ageing = f"{state['ageing']} {humanize.percent(state['overwrite_percent'])}"
+    live = units.percent(state["live_percent"])
+    ageing = f"{state['ageing']} {units.percent(state['overwrite_percent'])}"
     made = _ago(now_unix_s - entry["made_unix_s"])
     device, design, seed = entry["device"], entry["design"], str(entry["seed"])
     return [device, design, live, ageing, seed, size, made, used]
@@ -588,19 +588,19 @@ BENCH_COLUMNS_MAX = 5
 def bench_view(cases: Iterable[Mapping[str, Any]]) -> Table:
     """The results of bench cases: a column for each figure, or a line where these are many."""
     columns: list[tuple[str, str, Callable[[Any], str]]] = [
-        ("requests_per_cpu_second", "requests/\nCPU-s", humanize.rate),
-        ("ns_per_event", "ns/event", humanize.number),
-        ("floor_ratio", "× floor", humanize.number),
-        ("log_cpu_ratio", "log:\nCPU", humanize.number),
-        ("log_wall_ratio", "log:\nwall", humanize.number),
-        ("keeping_cpu_ratio", "kept:\nCPU", humanize.number),
-        ("keeping_wall_ratio", "kept:\nwall", humanize.number),
-        ("cpu_seconds", "CPU-s", humanize.number),
-        ("growth_ratio", "growth", humanize.number),
-        ("iops", "IOPS", humanize.rate),
-        ("late_us_depth_1", "late:\nQD 1", humanize.latency),
-        ("late_us_depth_16", "late:\nQD 16", humanize.latency),
-        ("peak_memory_bytes", "peak\nmemory", humanize.memory),
+        ("requests_per_cpu_second", "requests/\nCPU-s", units.rate),
+        ("ns_per_event", "ns/event", units.number),
+        ("floor_ratio", "× floor", units.number),
+        ("log_cpu_ratio", "log:\nCPU", units.number),
+        ("log_wall_ratio", "log:\nwall", units.number),
+        ("keeping_cpu_ratio", "kept:\nCPU", units.number),
+        ("keeping_wall_ratio", "kept:\nwall", units.number),
+        ("cpu_seconds", "CPU-s", units.number),
+        ("growth_ratio", "growth", units.number),
+        ("iops", "IOPS", units.rate),
+        ("late_us_depth_1", "late:\nQD 1", units.latency),
+        ("late_us_depth_16", "late:\nQD 16", units.latency),
+        ("peak_memory_bytes", "peak\nmemory", units.memory),
     ]
     rows = list(cases)
     shown = [column for column in columns if any(case.get(column[0]) is not None for case in rows)]
@@ -620,7 +620,7 @@ def bench_view(cases: Iterable[Mapping[str, Any]]) -> Table:
         table.add_column(heading, justify="right", no_wrap=True)
     for case in rows:
         values = ((case.get(key), words) for key, _, words in shown)
-        cells = (humanize.MISSING if value is None else words(value) for value, words in values)
+        cells = (units.MISSING if value is None else words(value) for value, words in values)
         table.add_row(Text(case["name"]), *cells)
     return table
 

@@ -15,9 +15,10 @@ from importlib import resources
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
-from tinytail import arguments, documents, findings, humanize, result_types
+from tinytail import arguments, findings, result_types, units
 from tinytail.engine import Description, Kind
 from tinytail.errors import NoResultError
+from tinytail.files import documents
 from tinytail.frames import Tables, library
 from tinytail.output import json_text
 from tinytail.result_types import (
@@ -286,8 +287,8 @@ class Comparison(result_types.Comparison, Tables):
 def _described(result: DesignResult) -> str:
     """Requests and tail of a result, in a few words."""
     described = [
-        f"{humanize.count(latency.count)} {kind}s, p99 {humanize.latency(latency.p99_us)}, "
-        f"max {humanize.latency(latency.max_us)}"
+        f"{units.count(latency.count)} {kind}s, p99 {units.latency(latency.p99_us)}, "
+        f"max {units.latency(latency.max_us)}"
         for kind, latency in (("read", result.read), ("write", result.write))
         if latency.count
     ]

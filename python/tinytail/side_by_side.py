@@ -7,8 +7,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from tinytail import documents, engine, replicates, states
+from tinytail import engine, replicates, states
 from tinytail.errors import kind_of
+from tinytail.files import documents
 from tinytail.keeping import Keeping
 from tinytail.option_types import RunSpec
 from tinytail.result_types import ComparedWorkload, DesignError

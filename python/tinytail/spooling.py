@@ -14,7 +14,7 @@ from functools import partial
 from pathlib import Path
 from typing import IO
 
-from tinytail import engine, humanize
+from tinytail import engine, units
 from tinytail.errors import RunError, UsageError
 from tinytail.option_types import TraceOptions
 from tinytail.runner import REPORT_SECONDS, DesignProgress, ProgressCallback
@@ -139,7 +139,7 @@ def _copy(
 def _no_room(said: str, folder: str, size_bytes: int, error: OSError) -> str:
     message = (
         f"{said} is kept in a temporary file in {folder}, which cannot be written after "
-        f"{humanize.memory(size_bytes)}: {error.strerror}"
+        f"{units.memory(size_bytes)}: {error.strerror}"
     )
     if error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
         message += "; set TMPDIR to a folder with more room, or save the trace to a file first"

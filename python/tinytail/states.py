@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from tinytail import humanize
+from tinytail import units
 
 if TYPE_CHECKING:
     from tinytail.results import Comparison, DesignResult
@@ -83,9 +83,9 @@ def _shown(state: Mapping[str, Any]) -> str:
         if key == "name":
             continue
         if key.endswith("_percent") and isinstance(value, int | float):
-            shown = f"{humanize.words(key.removesuffix('_percent'))} {humanize.percent(value)}"
+            shown = f"{units.words(key.removesuffix('_percent'))} {units.percent(value)}"
         else:
-            shown = f"{humanize.words(key)} {humanize.value(value)}"
+            shown = f"{units.words(key)} {units.value(value)}"
         words.append(shown)
     name = str(state.get("name", ""))
     return f"{name}: {', '.join(words)}" if name and words else name or ", ".join(words)

@@ -11,7 +11,7 @@ from typing import Any
 from rich.console import Console
 from rich.text import Text
 
-from tinytail import bars, humanize
+from tinytail import bars, units
 
 WIDTH_MAX = 80
 WIDTH_MIN = 30
@@ -76,7 +76,7 @@ def _sentence(info: Info) -> str:
     seconds = info["duration_s"]
     time = f" in {_duration(seconds)}" if seconds else ""
     return (
-        f"{info['path']}: {humanize.count(info['requests'])} requests{time}, "
+        f"{info['path']}: {units.count(info['requests'])} requests{time}, "
         f"{_listed([kind for kind in kinds if kind])}. "
         f"They span {_bytes(info['span_gib'] * 2**30)} and touch "
         f"{_bytes(info['footprint_mib'] * 2**20)} of it."
@@ -98,7 +98,7 @@ def _load(info: Info) -> str:
     if not info["iops_mean"]:
         return f"Load: no rate, in closed loop, at one instant, or of one request; {before}"
     peak = info["iops_peak"] / info["iops_mean"]
-    busiest = f", in the busiest second {humanize.number(peak)} times that" if peak > 1 else ""
+    busiest = f", in the busiest second {units.number(peak)} times that" if peak > 1 else ""
     return (
         f"Load: {_rate(info['iops_mean'])} requests/s and "
         f"{_bare(info['mb_per_s_mean'])} MB/s on average{busiest}; {before}"
@@ -107,11 +107,11 @@ def _load(info: Info) -> str:
 
 def _how_read(info: Info) -> str:
     described = f"as {info['columns']}" if info["columns"] else f"as {info['format']}"
-    units = [f"addresses in {info['address_unit']}"]
+    read = [f"addresses in {info['address_unit']}"]
     if info["time_unit"] is not None:
-        units.insert(0, f"times in {info['time_unit']}")
+        read.insert(0, f"times in {info['time_unit']}")
     if info["compression"] != "none":
-        units.append(info["compression"])
+        read.append(info["compression"])
     skipped = [note for note in info["notes"] if note.startswith("not played: ")]
     # The others say how the format was found.
     doubts = [
@@ -119,7 +119,7 @@ def _how_read(info: Info) -> str:
         for note in info["notes"]
         if " as if they were " in note or note.startswith("its header line ")
     ]
-    return f"Read {described}: {', '.join(units)}." + "".join(
+    return f"Read {described}: {', '.join(read)}." + "".join(
         [f" Skipped: {note.removeprefix('not played: ')}." for note in skipped]
         + [f" Doubtful: {note}." for note in doubts]
     )
@@ -210,7 +210,7 @@ def _devices(info: Info, width: int) -> list[str]:
     if len(devices) < 2:
         return []
     busiest = sorted(devices, key=lambda device: -device["requests"])[:DEVICES_SHOWN]
-    lines = [f"{humanize.count(len(devices))} devices, side by side"]
+    lines = [f"{units.count(len(devices))} devices, side by side"]
     for device in busiest:
         share = _share(100 * device["requests"] / sum(each["requests"] for each in devices))
         name, size = str(device["device"]), _bytes(device["end_byte"])
@@ -281,17 +281,17 @@ def _bytes(size_bytes: float) -> str:
     >>> _bytes(512), _bytes(4096), _bytes(55.6 * 1024), _bytes(2**40)
     ('512 B', '4 KiB', '55.6 KiB', '1 TiB')
     """
-    units = iter(["B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB"])
-    unit = next(units)
+    names = iter(["B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB"])
+    unit = next(names)
     while size_bytes >= 1023.5 and unit != "EiB":
         size_bytes /= 1024
-        unit = next(units)
+        unit = next(names)
     return f"{_bare(size_bytes)} {unit}"
 
 
 def _bare(value: float) -> str:
     """A number without zeroes after the point."""
-    number = humanize.number(value)
+    number = units.number(value)
     return number.rstrip("0").rstrip(".") if "." in number else number
 
 
@@ -314,8 +314,6 @@ def _duration(seconds: float) -> str:
     ('136 ms', '300 s', '2.50 hours', '6.91 days')
     """
     if seconds < 7200:
-        return humanize.latency(seconds * 1e6)
+        return units.latency(seconds * 1e6)
     hours = seconds / 3600
-    return (
-        f"{humanize.number(hours)} hours" if hours < 48 else f"{humanize.number(hours / 24)} days"
-    )
+    return f"{units.number(hours)} hours" if hours < 48 else f"{units.number(hours / 24)} days"

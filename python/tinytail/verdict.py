@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from textwrap import shorten
 from typing import TYPE_CHECKING, Literal, get_args
 
-from tinytail import causes, humanize
+from tinytail import causes, units
 from tinytail.findings import (
     SAME_RATE_PERCENT,
     lacking_gc,
@@ -160,7 +160,7 @@ def _whole(
     is_named: bool,
 ) -> Sentence:
     value = judged_by.of(result)
-    shown = f"{humanize.latency(value)}{_interval(result, judged_by)}"
+    shown = f"{units.latency(value)}{_interval(result, judged_by)}"
     words = [shown if is_named else f"{judged_by.percentile.name} of {judged_by.kind}s {shown}"]
     was = None if reference is None else judged_by.of(reference)
     ratio = quotient(value, was)
@@ -199,7 +199,7 @@ def _interval(result: DesignResult, judged_by: Headline) -> str:
     interval = result.intervals.get(f"{judged_by.kind}.{judged_by.percentile.key}")
     if interval is None:
         return ""
-    return f" ({humanize.latency(interval.low)} to {humanize.latency(interval.high)})"
+    return f" ({units.latency(interval.low)} to {units.latency(interval.high)})"
 
 
 def _main_cause(result: DesignResult, judged_by: Headline) -> tuple[list[str], str]:
@@ -214,7 +214,7 @@ def _main_cause(result: DesignResult, judged_by: Headline) -> tuple[list[str], s
         return [], ""
     if mean <= _TAIL_RATIO_MAX * value and isinstance(tail, SlowestRequests):
         return [cause], ""
-    return [], f"; {judged_by.tail_name} took {humanize.latency(mean)} on average, {cause}"
+    return [], f"; {judged_by.tail_name} took {units.latency(mean)} on average, {cause}"
 
 
 def main_cause(spent: Mapping[str, int]) -> str | None:
@@ -261,8 +261,8 @@ def _costs(result: DesignResult, reference: DesignResult, judged: Kind) -> list[
     longer = quotient(latency.max_us, was.max_us)
     enough = min(latency.count, was.count) >= _SLOWEST_OF_MIN
     if longer is not None and longer >= _SLOWEST_RATIO and enough:
-        slowest = humanize.latency(latency.max_us)
-        costs.append(f"{other}s up to {slowest} in place of {humanize.latency(was.max_us)}")
+        slowest = units.latency(latency.max_us)
+        costs.append(f"{other}s up to {slowest} in place of {units.latency(was.max_us)}")
     return costs
 
 
@@ -284,13 +284,13 @@ def _and(words: Sequence[str]) -> str:
 
 def _partial(result: DesignResult) -> Sentence:
     done = result.read.count + result.write.count
-    requests = f"{humanize.count(done)} requests"
+    requests = f"{units.count(done)} requests"
     for finding in result.findings:
         expected = finding.figures.get("requests_expected")
         if finding.code == "partial":
             done = int(finding.figures["requests"])
-            of = "" if expected is None else f" of {humanize.count(int(expected))}"
-            requests = f"{humanize.count(done)}{of} requests"
+            of = "" if expected is None else f" of {units.count(int(expected))}"
+            requests = f"{units.count(done)}{of} requests"
     why = "STOPPED" if result.stuck is not None else "PARTIAL: interrupted"
     if result.unread is not None:
         why = "PARTIAL: its workload could be read no further"
@@ -299,7 +299,7 @@ def _partial(result: DesignResult) -> Sentence:
     words = [f"{why} after {requests}"]
     own = headline([result])
     if own is not None:
-        value = humanize.latency(own.of(result))
+        value = units.latency(own.of(result))
         words.append(f"{own.percentile.name} of {own.kind}s so far {value}")
     return Sentence(result.design, f"{', '.join(words)}; not compared.", "doubtful")
 
@@ -328,8 +328,8 @@ def _few(result: DesignResult) -> Sentence:
     for kind in kinds:
         latency = latency_of(result, kind)
         many = "" if latency.count == 1 else "s"
-        slowest = humanize.latency(latency.max_us)
-        words.append(f"{humanize.count(latency.count)} {kind}{many} of up to {slowest}")
+        slowest = units.latency(latency.max_us)
+        words.append(f"{units.count(latency.count)} {kind}{many} of up to {slowest}")
     few = "" if any(deepest(latency_of(result, kind).count) for kind in kinds) else ", too few"
     return Sentence(result.design, f"{_and(words)}{few and few + ' for a percentile'}.", "doubtful")
 

@@ -14,7 +14,7 @@ from rich.cells import cell_len, chop_cells
 from rich.console import Console, Group, RenderableType
 from rich.text import Text
 
-from tinytail import bars, causes, humanize, measurements
+from tinytail import bars, causes, measurements, units
 from tinytail.causes import COLOURS, Family
 from tinytail.findings import has_ratio, quotient, same, usable_reference
 from tinytail.headline import PERCENTILES, Kind, Percentile, headline, latency_of
@@ -72,7 +72,7 @@ def verdict_view(comparison: Comparison, width: int, *, unicode: bool) -> Render
 
 
 def _footer(comparison: Comparison, hidden: int, width: int) -> list[Text]:
-    seeds = humanize.seeds(comparison.seed, comparison.seeds)
+    seeds = units.seeds(comparison.seed, comparison.seeds)
     about = f"{comparison.device}, {comparison.workload.name}, seed {seeds}."
     more = "More: --details" if not hidden else f"{hidden} more and all else: --details"
     lines = wrapped(Text(f"{about} {more}", "dim"), width)
@@ -294,11 +294,11 @@ def _rows(comparison: Comparison, amplification: str) -> list[_Row]:
     )
     rows += _other_kind(results, reference, "write" if kind == "read" else "read")
     if comparison.workload.pacing == "open":
-        arrivals = [humanize.rate(result.throughput.arrivals_per_second) for result in results]
+        arrivals = [units.rate(result.throughput.arrivals_per_second) for result in results]
         rows.append(_Row("arriving/s", arrivals))
     rows.append(_Row("IOPS, MB/s", [_rates(result) for result in results]))
     rows += _amplification(results, amplification)
-    erases = [humanize.count(result.erases) for result in results]
+    erases = [units.count(result.erases) for result in results]
     rows.append(_Row("erases", erases, margins=[margin(each, "erases") for each in results]))
     return rows
 
@@ -332,8 +332,8 @@ def _latency_row(
         is_compared = reference is not None and has_ratio(result, reference)
         was = figure(reference) if reference is not None and is_compared else None
         ratio = quotient(value, was)
-        ratios.append("" if ratio is None or same(ratio) else humanize.ratio(value, was))
-    return [_Row(label, [humanize.latency(value) for value in values], ratios)]
+        ratios.append("" if ratio is None or same(ratio) else units.ratio(value, was))
+    return [_Row(label, [units.latency(value) for value in values], ratios)]
 
 
 def _other_kind(
@@ -353,8 +353,8 @@ def _other_kind(
 
 def _rates(result: DesignResult) -> str:
     rate = result.throughput.makespan_mb_per_second
-    megabytes = humanize.MISSING if rate is None else humanize.number(rate)
-    return f"{humanize.rate(result.throughput.served_per_second)}, {megabytes}"
+    megabytes = units.MISSING if rate is None else units.number(rate)
+    return f"{units.rate(result.throughput.served_per_second)}, {megabytes}"
 
 
 def _amplification(results: Sequence[DesignResult], label: str) -> list[_Row]:
@@ -362,12 +362,12 @@ def _amplification(results: Sequence[DesignResult], label: str) -> list[_Row]:
     values = [result.write_amplification for result in results]
     rows = []
     if any(value is not None for value in values):
-        shown = [humanize.MISSING if value is None else humanize.number(value) for value in values]
+        shown = [units.MISSING if value is None else units.number(value) for value in values]
         margins = [margin(result, "write_amplification") for result in results]
         rows.append(_Row(label, shown, margins=margins))
     copied = [result.techniques.get("gc: copied pages", 0) for result in results]
     if any(value is None and pages for value, pages in zip(values, copied, strict=True)):
-        rows.append(_Row("pages GC copied", [humanize.count(pages) for pages in copied]))
+        rows.append(_Row("pages GC copied", [units.count(pages) for pages in copied]))
     return rows
 
 
@@ -378,10 +378,10 @@ def _tails(comparison: Comparison, width: int, *, unicode: bool) -> list[Text]:
         return []
     tails = [(result, judged_by.tail(result)) for result in comparison.results]
     tails = [(result, tail) for result, tail in tails if tail.count and sum(tail.ns.values())]
-    spent = [(result.design, tail.ns, humanize.latency(tail.mean_us)) for result, tail in tails]
+    spent = [(result.design, tail.ns, units.latency(tail.mean_us)) for result, tail in tails]
     if not spent:
         return []
-    name, many = judged_by.tail_name, humanize.counts(tail.count for _, tail in tails)
+    name, many = judged_by.tail_name, units.counts(tail.count for _, tail in tails)
     title = f"{name[0].upper()}{name[1:]} ({many}), mean:"
     return cause_bars(title, spent, width, unicode=unicode)
 

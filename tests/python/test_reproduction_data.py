@@ -11,8 +11,9 @@ import pytest
 
 import tinytail
 from fake_native import result as fake_result
-from tinytail import engine, toml
+from tinytail import engine
 from tinytail.errors import ConfigError, UsageError
+from tinytail.files import toml
 from tinytail.reproduction import catalog, conditions
 from tinytail.reproduction.catalog import papers, select
 from tinytail.reproduction.certified import Certified

@@ -11,8 +11,8 @@ from typing import Any
 from tinytail import result_types
 from tinytail.certifying.act import KINDS, Verdict
 from tinytail.certifying.search import TESTS
-from tinytail.documents import plain, read
 from tinytail.errors import NoResultError
+from tinytail.files.documents import plain, read
 from tinytail.output import json_text
 from tinytail.result_types import Rating, Test
 

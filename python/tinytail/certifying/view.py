@@ -7,7 +7,7 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from tinytail import humanize
+from tinytail import units
 from tinytail.certifying.act import RULES
 from tinytail.certifying.results import Certification, DesignRatings, Step
 from tinytail.certifying.search import TESTS
@@ -166,19 +166,19 @@ def _cell(condition: Condition, between: str) -> Text:
     margin = condition.margin_percent
     words = _value(condition)
     if margin is not None:
-        words += f"{between}{'-' if margin < 0 else '+'}{humanize.number(abs(margin))} %"
+        words += f"{between}{'-' if margin < 0 else '+'}{units.number(abs(margin))} %"
     return Text(words) if condition.passed else Text(f"{words} !", "bold red")
 
 
 def _value(condition: Condition) -> str:
     if condition.value is None:
-        return humanize.MISSING
+        return units.MISSING
     if condition.unit == "percent":
-        return humanize.percent(condition.value)
-    return humanize.latency(condition.value)
+        return units.percent(condition.value)
+    return units.latency(condition.value)
 
 
 def _limit(condition: Condition) -> str:
     if condition.unit == "percent":
-        return humanize.percent(condition.limit)
-    return humanize.latency(condition.limit)
+        return units.percent(condition.limit)
+    return units.latency(condition.limit)

@@ -6,7 +6,7 @@ from collections.abc import Hashable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 
-from tinytail import humanize
+from tinytail import units
 from tinytail.causes import Family, family, holder, human_name
 from tinytail.explaining.folder import Geometry
 from tinytail.explaining.timelines import RequestTimeline, TimelineSegment
@@ -56,7 +56,7 @@ def ago(ns: int) -> str:
     >>> ago(0), ago(3_100_000)
     ('0', '3.10 ms')
     """
-    return "0" if ns == 0 else humanize.latency(ns / 1000)
+    return "0" if ns == 0 else units.latency(ns / 1000)
 
 
 def sums(segments: Sequence[TimelineSegment]) -> str:

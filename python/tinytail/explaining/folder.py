@@ -13,7 +13,7 @@ from typing import Any
 from tinytail import engine
 from tinytail.comparing import Plan
 from tinytail.errors import ResultsError, UsageError, suggestion
-from tinytail.files import RESULTS_MIB_MAX, read_text
+from tinytail.files.text import RESULTS_MIB_MAX, read_text
 from tinytail.keeping import (
     DESIGN_FILES,
     FORMAT,

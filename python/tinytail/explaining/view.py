@@ -11,7 +11,7 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from tinytail import humanize
+from tinytail import units
 from tinytail.bars import bar
 from tinytail.causes import COLOURS, Family, family, human_name
 from tinytail.explaining import Counterfactual, Explanation
@@ -72,9 +72,9 @@ def sentences(explanation: Explanation) -> list[str]:
     described = []
     for ranking in explanation.rankings:
         kinds = f"{ranking.kind}s" if ranking.count > 1 else ranking.kind
-        mean = humanize.latency(ranking.mean_ns / 1000)
+        mean = units.latency(ranking.mean_ns / 1000)
         words = [
-            f"{ranking.design}: {humanize.count(ranking.count)} {kinds} beyond "
+            f"{ranking.design}: {units.count(ranking.count)} {kinds} beyond "
             f"p{ranking.percentile:g} took {mean}{' on average' if ranking.count > 1 else ''}"
         ]
         cause = main_cause({rank.cause: rank.ns for rank in ranking.causes})
@@ -136,7 +136,7 @@ def _bars(rankings: Sequence[Ranking], width: int, *, unicode: bool) -> list[Tex
         (
             ranking.design,
             {rank.cause: rank.ns for rank in ranking.causes},
-            humanize.latency(ranking.mean_ns / 1000),
+            units.latency(ranking.mean_ns / 1000),
         )
         for ranking in rankings
     ]
@@ -160,7 +160,7 @@ def _rows(
             if look.with_bars
             else []
         )
-        return after, ago(ns), humanize.percent(100 * share), *drawn, words
+        return after, ago(ns), units.percent(100 * share), *drawn, words
 
     described: list[tuple[str, int, Family, str, Sequence[str]]]
     if timeline.segments is None:
@@ -189,7 +189,7 @@ def _rows(
             Text(cell, "dim")
             for cell in (
                 *("", ago(timeline.host_queue_ns)),
-                humanize.percent(100 * timeline.host_queue_ns / timeline.latency_ns),
+                units.percent(100 * timeline.host_queue_ns / timeline.latency_ns),
                 *([""] if look.with_bars else []),
                 in_host,
             )
@@ -202,7 +202,7 @@ def _rows(
         Text(end, "bold"),
         Text(ago(total), "bold"),
         Text(
-            humanize.percent(100.0 * total / timeline.latency_ns) if timeline.latency_ns else "",
+            units.percent(100.0 * total / timeline.latency_ns) if timeline.latency_ns else "",
             "bold",
         ),
         *([Text()] if look.with_bars else []),
@@ -243,9 +243,9 @@ def _ranking_table(rankings: Sequence[Ranking]) -> Table:
         table.add_column("", justify="right", no_wrap=True)
     kind = rankings[0].kind
     facts = {
-        f"{kind}s": [humanize.count(ranking.count) for ranking in rankings],
+        f"{kind}s": [units.count(ranking.count) for ranking in rankings],
         "from": [ago(ranking.bound_ns) for ranking in rankings],
-        "mean latency": [humanize.latency(ranking.mean_ns / 1000) for ranking in rankings],
+        "mean latency": [units.latency(ranking.mean_ns / 1000) for ranking in rankings],
     }
     for label, values in facts.items():
         table.add_row(Text(label, "dim"), *(cell for value in values for cell in (value, "")))
@@ -279,8 +279,8 @@ def _mean(rank: CauseRank | None) -> float:
 
 def _cells(rank: CauseRank | None) -> tuple[str, str]:
     if rank is None:
-        return humanize.MISSING, ""
-    return humanize.latency(rank.mean_ns / 1000), humanize.percent(rank.percent)
+        return units.MISSING, ""
+    return units.latency(rank.mean_ns / 1000), units.percent(rank.percent)
 
 
 def counterfactual_view(found: Counterfactual) -> RenderableType:
@@ -295,11 +295,11 @@ def counterfactual_view(found: Counterfactual) -> RenderableType:
     rows = [*found.changes, replace(found.beyond, name=label)]
     for change in rows:
         if change.name in _lacking(found):
-            table.add_row(change.name, humanize.MISSING, humanize.MISSING)
+            table.add_row(change.name, units.MISSING, units.MISSING)
             continue
         was, becomes = change.with_ns, change.without_ns
-        times = humanize.latency(was / 1000), humanize.latency(becomes / 1000)
-        table.add_row(change.name, *times, humanize.ratio(becomes, was), _signed(was - becomes))
+        times = units.latency(was / 1000), units.latency(becomes / 1000)
+        table.add_row(change.name, *times, units.ratio(becomes, was), _signed(was - becomes))
     parts: list[RenderableType] = [title, table, Text()]
     each = [
         f"of {found.requests:,} {found.kind}s, each compared with itself: {found.faster:,} faster, "
@@ -332,7 +332,7 @@ def _answer(found: Counterfactual) -> str:
     if not known:
         return ": too few requests for a percentile."
     deepest = known[-1]
-    was, becomes = (humanize.latency(ns / 1000) for ns in (deepest.with_ns, deepest.without_ns))
+    was, becomes = (units.latency(ns / 1000) for ns in (deepest.with_ns, deepest.without_ns))
     ratio = quotient(deepest.without_ns, deepest.with_ns)
     if ratio is None or same(ratio):
         gain = "the same"
@@ -343,4 +343,4 @@ def _answer(found: Counterfactual) -> str:
 
 def _signed(ns: float) -> str:
     sign = "-" if ns < 0 else "+" if ns > 0 else ""
-    return sign + humanize.latency(abs(ns) / 1000)
+    return sign + units.latency(abs(ns) / 1000)

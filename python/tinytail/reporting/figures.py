@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal
 
-from tinytail import humanize
+from tinytail import units
 from tinytail.causes import holder, human_name
 from tinytail.headline import SAMPLES_BEYOND
 
@@ -213,7 +213,7 @@ class AttributionTail:
     @property
     def title(self) -> str:
         """Which reads they are of, and how many."""
-        many = humanize.counts(bar.reads for bar in self.bars)
+        many = units.counts(bar.reads for bar in self.bars)
         return f"slowest {self.share_percent:g} % of reads ({many})"
 
 
@@ -414,6 +414,8 @@ def tick_label(seconds: float) -> str:
     """
     if seconds == 0:
         return "0"
-    units = (("s", 1.0), ("ms", 1e-3), ("µs", 1e-6), ("ns", 1e-9))
-    name, length = next((unit for unit in units if seconds >= unit[1] * (1 - ROUNDING)), units[-1])
+    lengths = (("s", 1.0), ("ms", 1e-3), ("µs", 1e-6), ("ns", 1e-9))
+    name, length = next(
+        (unit for unit in lengths if seconds >= unit[1] * (1 - ROUNDING)), lengths[-1]
+    )
     return f"{seconds / length:.4g} {name}"

@@ -12,7 +12,7 @@ from dataclasses import replace
 from html import escape
 from typing import TYPE_CHECKING, Literal
 
-from tinytail import humanize, measurements
+from tinytail import measurements, units
 from tinytail.headline import PERCENTILES, latency_of
 from tinytail.noise import margin
 from tinytail.reporting import figures
@@ -100,14 +100,14 @@ def _table(comparison: Comparison) -> str:
                     for result, value in zip(comparison.results, values, strict=True)
                 ]
                 column(f"{kind}s {percentile.name}", cells)
-        slowest = [humanize.latency(latency_of(r, kind).max_us) for r in comparison.results]
+        slowest = [units.latency(latency_of(r, kind).max_us) for r in comparison.results]
         column(f"{kind}s max", slowest)
     amplification = [result.write_amplification for result in comparison.results]
     column(
         "write ampl.",
-        [humanize.MISSING if each is None else humanize.number(each) for each in amplification],
+        [units.MISSING if each is None else units.number(each) for each in amplification],
     )
-    column("erases", [humanize.count(result.erases) for result in comparison.results])
+    column("erases", [units.count(result.erases) for result in comparison.results])
     body = "".join(f"<tr>{''.join(row)}</tr>" for row in rows)
     head = f"<thead><tr>{''.join(heads)}</tr></thead>"
     return f'<table style="font-size:small">{head}<tbody>{body}</tbody></table>'
@@ -129,11 +129,11 @@ def _measured(comparison: Comparison) -> str:
 
 def _latency(result: DesignResult, name: str, value: float | None) -> str:
     """A latency and how far it may be off; the ends of its interval are shown on pointing at it."""
-    shown = humanize.latency(value)
+    shown = units.latency(value)
     interval = None if value is None else result.intervals.get(name)
     if interval is None:
         return shown
-    ends = f"{humanize.latency(interval.low)} – {humanize.latency(interval.high)}"
+    ends = f"{units.latency(interval.low)} – {units.latency(interval.high)}"
     title = f"{ends}: {interval.level_percent:g} % interval from {interval.n} {interval.method}"
     return f'{shown} <small title="{title}">{margin(result, name)}</small>'
 
@@ -233,7 +233,7 @@ def _bars_parts(tail: figures.AttributionTail, causes: Sequence[figures.Cause]) 
                 title = f"{escape(cause.name)}: {share:.1f} %"
                 yield f"{_box(x, y, width, cause)}<title>{title}</title></rect>"
                 x += width
-        yield _text(x + 6, y + 12, humanize.latency(bar.mean_seconds / figures.US))
+        yield _text(x + 6, y + 12, units.latency(bar.mean_seconds / figures.US))
     top = TOP + BAR_HEIGHT * len(tail.bars) + 4
     for position, cause in enumerate(causes):
         row, place = divmod(position, LEGEND_COLUMNS)

@@ -14,7 +14,7 @@ from markupsafe import Markup
 from plotly.io import to_html
 from plotly.offline import get_plotlyjs
 
-from tinytail import humanize, measurements
+from tinytail import measurements, units
 from tinytail.headline import PERCENTILES
 from tinytail.render import facts, table_rows
 from tinytail.reporting import figures
@@ -115,14 +115,14 @@ def _tile(result: DesignResult) -> list[tuple[str, str]]:
     amplification = result.write_amplification
     return [
         *(
-            (f"read {percentile.name}", humanize.latency(percentile.of(read)))
+            (f"read {percentile.name}", units.latency(percentile.of(read)))
             for percentile in PERCENTILES
             if percentile.name in TILES
         ),
-        ("GC-blocked reads", humanize.percent(result.gc_blocked_read_percent)),
+        ("GC-blocked reads", units.percent(result.gc_blocked_read_percent)),
         (
             "write amplification",
-            humanize.MISSING if amplification is None else humanize.number(amplification),
+            units.MISSING if amplification is None else units.number(amplification),
         ),
     ]
 
@@ -165,7 +165,7 @@ def _log_axis(values: Sequence[float], labels_max: int, **more: Any) -> dict[str
 
 
 def _words(seconds: list[float] | list[float | None]) -> list[str]:
-    return [humanize.latency(None if each is None else each / figures.US) for each in seconds]
+    return [units.latency(None if each is None else each / figures.US) for each in seconds]
 
 
 def _latency(tails: list[figures.Tail]) -> go.Figure | None:
@@ -274,8 +274,8 @@ def _attribution(
 
 
 def _total(bar: figures.Bar) -> str:
-    mean = humanize.latency(bar.mean_seconds / figures.US)
-    return f"{mean} ({humanize.count(bar.reads)} read{'s' if bar.reads > 1 else ''})"
+    mean = units.latency(bar.mean_seconds / figures.US)
+    return f"{mean} ({units.count(bar.reads)} read{'s' if bar.reads > 1 else ''})"
 
 
 # The x values of each trace, and their axis.
@@ -427,7 +427,7 @@ def _add_line(
     words = (
         _words(line.y)
         if row.values == "seconds"
-        else [humanize.MISSING if y is None else f"{y:,.6g}" for y in line.y]
+        else [units.MISSING if y is None else f"{y:,.6g}" for y in line.y]
     )
     figure.add_scatter(
         x=[x / unit[1] for x in line.x],
@@ -449,7 +449,7 @@ def _windows(comparison: Comparison) -> list[str]:
     widths = {}
     for result in comparison.results:
         merged = figures.windows_merged(result.series)
-        width = humanize.latency(result.series.window_seconds * merged / figures.US)
+        width = units.latency(result.series.window_seconds * merged / figures.US)
         widths[result.design] = width
     if len(set(widths.values())) == 1:
         return sorted(set(widths.values()))

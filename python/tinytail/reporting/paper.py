@@ -20,7 +20,7 @@ from matplotlib.ticker import (
     NullLocator,
 )
 
-from tinytail import humanize
+from tinytail import units
 from tinytail.rate_matching import PLACEMENTS, RateMatching
 from tinytail.reporting import figures
 
@@ -186,7 +186,7 @@ def draw_bars(
             left += width
     axis.set_title(tail.title)
     # Beside the name there is room for the mean, however narrow the axes are.
-    means = [humanize.latency(bar.mean_seconds / figures.US) for bar in tail.bars]
+    means = [units.latency(bar.mean_seconds / figures.US) for bar in tail.bars]
     names = [f"{_short(bar.design)}, {mean}" for bar, mean in zip(tail.bars, means, strict=True)]
     axis.set_yticks(range(len(tail.bars)), names)
     axis.set_ylim(len(tail.bars) - 0.5, -0.5)

@@ -15,9 +15,10 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, TypeVar
 
-from tinytail import engine, memory, toml
+from tinytail import engine, memory
 from tinytail.certifying import Plan
 from tinytail.errors import ConfigError, TinytailError, UsageError, WorkloadError, suggestion
+from tinytail.files import toml
 from tinytail.option_types import LogSpec, RunOptions, RunSpec, TraceOptions, Transform
 from tinytail.options import values
 from tinytail.reproduction import certified, logs

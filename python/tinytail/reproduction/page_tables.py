@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from tinytail import humanize
+from tinytail import units
 from tinytail.reproduction.verdicts import shown
 
 # Causes of latency that are named on either side.
@@ -26,12 +26,12 @@ def _escaped(cell: str) -> str:
 
 def tenth(value: float | None) -> str:
     """A number to one place."""
-    return humanize.MISSING if value is None else f"{value:.1f}"
+    return units.MISSING if value is None else f"{value:.1f}"
 
 
 def whole(value: float | None) -> str:
     """A number without places."""
-    return humanize.MISSING if value is None else f"{value:,.0f}"
+    return units.MISSING if value is None else f"{value:,.0f}"
 
 
 def paper_tables(
@@ -141,7 +141,7 @@ def _attribution(
 
 
 def _beside(run: Mapping[str, Any], reference: Mapping[str, Any], names: Sequence[str]) -> str:
-    ratios = [humanize.ratio(run[f"{name}_us"], reference[f"{name}_us"]) for name in names]
+    ratios = [units.ratio(run[f"{name}_us"], reference[f"{name}_us"]) for name in names]
     return line_of(
         f"`{run['design']}`",
         run["experiment"],

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from tinytail import humanize
+from tinytail import units
 from tinytail.reproduction import conditions
 from tinytail.reproduction.conditions import Value
 from tinytail.reproduction.lab import Lab, Unavailable
@@ -76,7 +76,7 @@ def shown(measured: Any, unit: str) -> str:
     ('1.024 x', 'p99 1, 1.25; most 2', '–')
     """
     if measured is None:
-        return humanize.MISSING
+        return units.MISSING
     if isinstance(measured, dict):
         return "; ".join(f"{name} {_figure(value)}" for name, value in measured.items())
     return f"{_figure(measured)} {unit}" if unit not in NO_UNIT else _figure(measured)
@@ -85,9 +85,9 @@ def shown(measured: Any, unit: str) -> str:
 def _figure(value: Any) -> str:
     match value:
         case None:
-            return humanize.MISSING
+            return units.MISSING
         case list():
-            return ", ".join(map(_figure, value)) or humanize.MISSING
+            return ", ".join(map(_figure, value)) or units.MISSING
         case float() if value == int(value) and abs(value) < 1e6:
             return f"{int(value)}"
         case float() if 0 < abs(value) < 1e-4:

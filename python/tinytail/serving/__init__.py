@@ -11,8 +11,9 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-from tinytail import arguments, conflicts, engine, leftovers, memory
+from tinytail import arguments, conflicts, engine, memory
 from tinytail.errors import UsageError
+from tinytail.files import whole
 
 Watch = Callable[[str, "dict[str, Any] | None"], None]
 
@@ -162,7 +163,7 @@ def check_files(
     )
     conflicts.check(written, read)
     if log is not None:
-        leftovers.remove_files(Path(os.path.realpath(log)))
+        whole.remove_files(Path(os.path.realpath(log)))
 
 
 def _command(spec: Mapping[str, Any]) -> str:

@@ -12,7 +12,7 @@ from rich.console import Console
 from rich.live import Live
 from rich.text import Text
 
-from tinytail import humanize, serving
+from tinytail import serving, units
 from tinytail.arguments import state_from_words
 from tinytail.exit_codes import OK, RUN_FAILED
 from tinytail.flags import DesignName, DeviceName, JsonPath, Seed, SetWords
@@ -179,12 +179,12 @@ def _line(found: dict[str, Any], *, no_delay: bool) -> str:
     words = [clients, f"{late['count']:,} done"]
     if late["count"] > 0:
         words += [
-            f"late by {humanize.latency(late['p50_us'])} (median)",
-            f"{humanize.latency(late['p99_us'])} (p99)",
-            f"{humanize.latency(late['max_us'])} (max)",
+            f"late by {units.latency(late['p50_us'])} (median)",
+            f"{units.latency(late['p99_us'])} (p99)",
+            f"{units.latency(late['max_us'])} (max)",
         ]
         if not no_delay:
-            words.append(f"{humanize.percent(late['late_percent'])} too late")
+            words.append(f"{units.percent(late['late_percent'])} too late")
             words.append("INVALID" if invalid else "valid")
     return ", ".join(words)
 

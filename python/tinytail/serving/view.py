@@ -10,7 +10,7 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from tinytail import humanize
+from tinytail import units
 
 NO_VERDICT = "no verdict: without delays the lateness is what the server itself takes for a request"
 _KINDS = ("read", "write", "trim", "flush", "all")
@@ -49,7 +49,7 @@ def _latencies(summary: Mapping[str, Any]) -> Table:
     for kind in ("read", "write"):
         found = summary[kind]
         if found["count"] > 0:
-            values = (humanize.latency(found[f"{name}_us"]) for name in percentiles)
+            values = (units.latency(found[f"{name}_us"]) for name in percentiles)
             table.add_row(kind, f"{found['count']:,}", *values)
     return table
 
@@ -59,10 +59,8 @@ def _lateness(lateness: Mapping[str, Any]) -> Table:
     for kind in _KINDS:
         found = lateness[kind]
         if found["count"] > 0:
-            values = (
-                humanize.latency(found[f"{name}_us"]) for name in ("p50", "p99", "p999", "max")
-            )
-            share = humanize.percent(found["late_percent"])
+            values = (units.latency(found[f"{name}_us"]) for name in ("p50", "p99", "p999", "max"))
+            share = units.percent(found["late_percent"])
             table.add_row(kind, f"{found['count']:,}", *values, share)
     return table
 

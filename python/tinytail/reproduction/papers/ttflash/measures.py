@@ -7,9 +7,10 @@ import math
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from tinytail import engine, toml, traces
+from tinytail import engine, traces
 from tinytail.causes import is_full_buffer
 from tinytail.errors import ConfigError
+from tinytail.files import toml
 from tinytail.reproduction.lab import Lab, Unavailable
 from tinytail.reproduction.measures import Values, read_percentile
 from tinytail.reproduction.papers.ttflash.probes import DEVICE, PROBES
