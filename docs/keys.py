@@ -16,13 +16,13 @@ from graphlib import TopologicalSorter
 from pathlib import Path
 from typing import Any
 
-from tinytail.methods import METHODS
+from tinytail.engine.methods import METHODS
 
 ROOT = Path(__file__).parent.parent
 SCHEMA = ROOT / "python" / "tinytail" / "schema"
 PAGE = ROOT / "docs" / "keys.md"
-TYPES = ROOT / "python" / "tinytail" / "result_types.py"
-OPTIONS = ROOT / "python" / "tinytail" / "option_types.py"
+TYPES = ROOT / "python" / "tinytail" / "engine" / "results.py"
+OPTIONS = ROOT / "python" / "tinytail" / "engine" / "options.py"
 FILES = ROOT / "docs" / "files.md"
 
 DOCUMENTS = {"Comparison": "compare", "Certification": "certify"}
@@ -36,7 +36,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from tinytail import methods
+from tinytail.engine import methods
 '''
 OPTIONS_HEAD = '''"""What the engine is asked for. docs/keys.py makes this file from its schema."""
 
@@ -46,8 +46,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Annotated, Any, Literal, TypedDict
 
-from tinytail.arguments import U32_MAX, U64_MAX
-from tinytail.options import Options, Whole
+from tinytail.engine.arguments import U32_MAX, U64_MAX
+from tinytail.engine.declared import Options, Whole
 '''
 INTRODUCTION = """# Keys of results
 

@@ -32,8 +32,8 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 import tinytail
-from tinytail import engine
-from tinytail.runner import cpu_count
+from tinytail.engine import native
+from tinytail.engine.jobs import cpu_count
 
 TINYTAIL = (sys.executable, "-m", "tinytail")
 MODERN = "modern-tlc-2t"
@@ -84,14 +84,14 @@ def overlays(*, small: bool) -> list[tuple[str, str]]:
     drives = {"base": "ttflash-small" if small else "ttflash-256g"}
     for listing in tinytail.devices():
         if listing.name.endswith("-small") == small:
-            defaults = engine.device_document(listing.name).get("defaults", {})
+            defaults = native.device_document(listing.name).get("defaults", {})
             drives.setdefault(str(defaults.get("design")), listing.name)
     found = []
     for listing in tinytail.designs():
         if listing.kind == "overlay":
-            composition = engine.design(listing.name).alone or f"base+{listing.name}"
+            composition = native.design(listing.name).alone or f"base+{listing.name}"
             drive = drives[composition.split("+")[0]]
-            (fit,) = engine.fits(drive, [composition])
+            (fit,) = native.fits(drive, [composition])
             if fit.refusal and fit.refusal.remedy and listing.name in fit.refusal.remedy.design:
                 composition = fit.refusal.remedy.design
             found += [(composition, drive), (composition, MODERN + ending)]
@@ -100,7 +100,7 @@ def overlays(*, small: bool) -> list[tuple[str, str]]:
 
 def lacks(design: str, device: str) -> str:
     """What a drive's flash lacks for a design; nothing if it can be had, or is given."""
-    (fit,) = engine.fits(device, [design])
+    (fit,) = native.fits(device, [design])
     remedy = fit.refusal and fit.refusal.remedy
     keeps = remedy and remedy.design == design
     return "" if keeps or fit.refusal is None else fit.refusal.message

@@ -25,8 +25,8 @@ import tomllib
 from pathlib import Path
 
 import tinytail
-from tinytail import engine
-from tinytail.result_types import Latency
+from tinytail.engine import native
+from tinytail.engine.results import Latency
 from tinytail.results import DesignResult
 
 ROOT = Path(__file__).parent.parent
@@ -54,7 +54,7 @@ def one_die(device: str, folder: Path) -> Path:
         lines.append(line)
     file = folder / f"{device}-one-die.toml"
     file.write_text("\n".join(lines) + "\n", "utf-8")
-    assert engine.device_document(str(file))["geometry"]["channels"] == 1
+    assert native.device_document(str(file))["geometry"]["channels"] == 1
     assert tomllib.loads(file.read_text("utf-8"))
     return file
 

@@ -26,7 +26,7 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any
 
-from tinytail import engine
+from tinytail.engine import native
 from tinytail.output import stderr
 from tinytail.progress import reporter
 from tinytail.reproduction.catalog import papers
@@ -95,7 +95,7 @@ def kept(folder: Path = EVIDENCE) -> list[Kept]:
                 composition = lab.composition(experiment.name, run["design"])
                 parts = [part for part in run["design"].split("+") if not part.startswith("@")]
                 told = [
-                    (f"[{s.section}] {s.key}", s.value) for s in engine.design(composition).settings
+                    (f"[{s.section}] {s.key}", s.value) for s in native.design(composition).settings
                 ]
                 told += [(f"[state] {key}", str(value)) for key, value in experiment.state.items()]
                 techniques = {f"on {run['device']}", *parts}

@@ -26,8 +26,9 @@ from pathlib import Path
 from typing import Any
 
 import tinytail
-from tinytail import engine
 from tinytail.comparing import Plan
+from tinytail.engine import native
+from tinytail.engine.jobs import Job, Runner, cpu_count
 from tinytail.errors import kind_of
 from tinytail.exit_codes import BAD_INPUT, INTERRUPTED, OK, RUN_FAILED
 from tinytail.output import json_text, stderr
@@ -35,7 +36,6 @@ from tinytail.progress import reporter
 from tinytail.reproduction.session import project_commit
 from tinytail.reproduction.store import Store
 from tinytail.results import DesignResult
-from tinytail.runner import Job, Runner, cpu_count
 
 ROOT = Path(__file__).parent.parent
 FOLDER = ROOT / "experiments" / "pairs"
@@ -230,7 +230,7 @@ def bare(composition: str) -> str:
 
 def refusal(design: str) -> str:
     """Why a composition is refused on a drive that carries every technique."""
-    (fit,) = engine.fits(located(Catalog().files["tiny"]), [design])
+    (fit,) = native.fits(located(Catalog().files["tiny"]), [design])
     if fit.refusal is None:
         message = f"{design} is not refused"
         raise RuntimeError(message)
@@ -256,13 +256,13 @@ class Wanted:
     def key(self) -> str:
         """By what its result is kept: all that the result depends on."""
         named = (*self.design.split("+"), self.plan.device, self.plan.workload)
-        parts = [engine.identity(), self.design, self.load]
+        parts = [native.identity(), self.design, self.load]
         parts += [Path(part).read_text("utf-8") for part in named if part.endswith(".toml")]
         return hashlib.sha256(json.dumps(parts).encode()).hexdigest()
 
-    def run(self, control: engine.Control, store: Store, commit: str) -> None:
+    def run(self, control: native.Control, store: Store, commit: str) -> None:
         """Makes the run and keeps what came of it. One that was interrupted is not kept."""
-        result = DesignResult.from_dict(engine.run(self.plan.run_spec(self.design), control))
+        result = DesignResult.from_dict(native.run(self.plan.run_spec(self.design), control))
         if not result.interrupted:
             store.put(self.key(), _outcome(result) | {"commit": commit})
 
@@ -303,7 +303,7 @@ def measure(runs: Sequence[Wanted], store: Store) -> tuple[list[str], bool]:
     runner = Runner(cpu_count())
     for each in runs:
         if store.get(each.key(), dict) is None:
-            control = engine.Control()
+            control = native.Control()
             runner.add(Job(each.name, partial(each.run, control, store, commit), control))
     with reporter(stderr()) as progress:
         finished = runner.run(lambda: progress([runner.progress("pairs")]))

@@ -18,8 +18,8 @@ from pathlib import Path
 import numpy as np
 
 import tinytail
-from tinytail import engine
-from tinytail.option_types import Transform
+from tinytail.engine import native
+from tinytail.engine.options import Transform
 
 ROUNDS = 6
 CHANNELS, PAGES = 8, 64 * 4096 * 256  # Pages: of the drive.
@@ -53,7 +53,7 @@ def demand(folder: Path) -> float:
     """What the trace asks for; returns the pages that one round writes."""
     write = sys.stdout.write
     file = folder / "faster.trace"
-    engine.trace_convert("dtrs", file, transform=FASTER)
+    native.trace_convert("dtrs", file, transform=FASTER)
     columns = np.loadtxt(file, dtype=np.int64, usecols=(0, 2, 3, 4))
     at_s = (columns[:, 0] - columns[0, 0]) / 1e9
     first, count, is_read = columns[:, 1], columns[:, 2], columns[:, 3] == 1

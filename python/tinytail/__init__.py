@@ -13,7 +13,6 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from tinytail.caching import clear_image_cache, image_cache
     from tinytail.certifying import (
         Certification,
         DesignRatings,
@@ -23,7 +22,10 @@ if TYPE_CHECKING:
         certify_act,
     )
     from tinytail.comparing import ComparisonOptions, compare
-    from tinytail.engine import (
+    from tinytail.engine.cache import clear_image_cache, image_cache
+    from tinytail.engine.jobs import DesignProgress
+    from tinytail.engine.methods import AttributionGroup, CauseShare
+    from tinytail.engine.native import (
         Claim,
         Description,
         Entry,
@@ -38,6 +40,28 @@ if TYPE_CHECKING:
         workload,
         workload_claims,
         workloads,
+    )
+    from tinytail.engine.options import RunOptions, TraceOptions, Transform
+    from tinytail.engine.results import (
+        Attribution,
+        BlockErases,
+        Bursts,
+        Configured,
+        DesignError,
+        Distribution,
+        GcAffected,
+        GcTimes,
+        Interval,
+        Latency,
+        Log,
+        Replicate,
+        RequestTimelines,
+        Series,
+        Setting,
+        Timeline,
+        Violation,
+        Wear,
+        Workload,
     )
     from tinytail.errors import (
         ConfigError,
@@ -64,36 +88,12 @@ if TYPE_CHECKING:
         explain,
     )
     from tinytail.imaging import create_image
-    from tinytail.methods import AttributionGroup, CauseShare
     from tinytail.noise import compare_within_noise
-    from tinytail.option_types import RunOptions, TraceOptions, Transform
     from tinytail.page_layout import PageLayout, analyze_page_layout, read_page_times
     from tinytail.rate_matching import RateMatching, analyze_rate_matching
     from tinytail.reading import read_results
-    from tinytail.result_types import (
-        Attribution,
-        BlockErases,
-        Bursts,
-        Configured,
-        DesignError,
-        Distribution,
-        GcAffected,
-        GcTimes,
-        Interval,
-        Latency,
-        Log,
-        Replicate,
-        RequestTimelines,
-        Series,
-        Setting,
-        Timeline,
-        Violation,
-        Wear,
-        Workload,
-    )
     from tinytail.results import Comparison, DesignResult, Out, results_schema
     from tinytail.rotation import Rotation, analyze_rotation
-    from tinytail.runner import DesignProgress
     from tinytail.serving import serve
     from tinytail.traces import trace_convert, trace_info
     from tinytail.verifying import (
@@ -200,9 +200,9 @@ __all__ = [
 ]
 
 _MODULES = (
-    "caching",
+    "engine.cache",
     "comparing",
-    "engine",
+    "engine.native",
     "errors",
     "imaging",
     "noise",
@@ -211,15 +211,15 @@ _MODULES = (
     "reading",
     "results",
     "rotation",
-    "runner",
+    "engine.jobs",
     "traces",
     "explaining",
     "certifying",
     "serving",
     "verifying",
-    "methods",
-    "result_types",
-    "option_types",
+    "engine.methods",
+    "engine.results",
+    "engine.options",
 )
 
 

@@ -12,10 +12,10 @@ import sys
 from collections.abc import Sequence
 from typing import Any
 
-from tinytail import engine
+from tinytail.engine import native
+from tinytail.engine.jobs import Job, ProgressCallback, Runner
 from tinytail.errors import RunError, TinytailError, UsageError, suggestion
 from tinytail.output import json_text
-from tinytail.runner import Job, ProgressCallback, Runner
 from tinytail.serving import bench as serving
 
 # Linux counts in KiB, macOS in bytes.
@@ -31,7 +31,7 @@ def check(cases: Sequence[str]) -> list[str]:
     Raises:
         UsageError: there is no such case, or it is named twice.
     """
-    default, by_name = engine.bench_cases()
+    default, by_name = native.bench_cases()
     default = [*default, serving.NAME]
     known = default + by_name
     for position, case in enumerate(cases):
@@ -50,7 +50,7 @@ def run_here(case: str) -> dict[str, Any]:
     """
     if case == serving.NAME:
         return serving.measure()
-    document = engine.bench(case, engine.Control())
+    document = native.bench(case, native.Control())
     if document.get("peak_memory_bytes") is None:
         peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
         document["peak_memory_bytes"] = peak * _MAXRSS_UNIT_BYTES
@@ -129,7 +129,7 @@ def run(
 
 def to_json(cases: Sequence[dict[str, Any]], *, partial: bool) -> str:
     """The document of a bench run."""
-    document = {"version": engine.version(), "partial": partial, "cases": list(cases)}
+    document = {"version": native.version(), "partial": partial, "cases": list(cases)}
     return json_text(document)
 
 

@@ -10,11 +10,11 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Annotated, Unpack
 
-from tinytail import arguments, caching, conflicts, engine, fitting, memory, recording, spooling
-from tinytail.errors import Interrupted, TinytailError, UsageError, of_kind, suggestion
-from tinytail.files import whole
-from tinytail.keeping import REQUEST_TIMELINES_MAX, check_folder
-from tinytail.option_types import (
+from tinytail import conflicts, fitting, recording, spooling
+from tinytail.engine import arguments, cache, memory, native
+from tinytail.engine.declared import Whole, divided, values
+from tinytail.engine.jobs import ProgressCallback, cpu_count
+from tinytail.engine.options import (
     LogSpec,
     RunKeywords,
     RunOptions,
@@ -23,10 +23,11 @@ from tinytail.option_types import (
     TraceOptions,
     Transform,
 )
-from tinytail.options import Whole, divided, values
-from tinytail.result_types import Configured
+from tinytail.engine.results import Configured
+from tinytail.errors import Interrupted, TinytailError, UsageError, of_kind, suggestion
+from tinytail.files import whole
+from tinytail.keeping import REQUEST_TIMELINES_MAX, check_folder
 from tinytail.results import Comparison, configured
-from tinytail.runner import ProgressCallback, cpu_count
 from tinytail.side_by_side import execute
 
 SEEDS_MAX = 1000
@@ -97,7 +98,7 @@ class Plan(ComparisonOptions):
     designs: tuple[str, ...]
     device: str
     workload: str
-    state: Mapping[str, engine.StateValue] = field(default_factory=dict)
+    state: Mapping[str, native.StateValue] = field(default_factory=dict)
     trace: TraceOptions = field(default_factory=TraceOptions)
     transform: Transform = field(default_factory=Transform)
     settings: tuple[str, ...] = ()
@@ -161,11 +162,11 @@ class Plan(ComparisonOptions):
             raise UsageError("state and image exclude each other: an image has its own state")
         if self.image is not None and arguments.without_state(self.settings) != self.settings:
             raise UsageError("--set gives a value of the state, and an image has its own state")
-        engine.device(self.device, settings=self.settings)
+        native.device(self.device, settings=self.settings)
         if self.image is not None:
-            engine.image_info(self.image)
+            native.image_info(self.image)
         if self.beside:
-            engine.fits(self.device, self.beside, settings=self.settings)
+            native.fits(self.device, self.beside, settings=self.settings)
         fitting.check(
             self.device,
             self.designs,
@@ -178,7 +179,7 @@ class Plan(ComparisonOptions):
             strict=self.strict,
         )
         if not spooling.is_trace(self.workload):
-            engine.workload(self.workload, settings=self.settings)
+            native.workload(self.workload, settings=self.settings)
         conflicts.check([*self._written(), *beside], self._read(), [("--out", self.out)])
         if self.out is not None:
             check_folder(self.out)
@@ -200,7 +201,7 @@ class Plan(ComparisonOptions):
         ]
         needs *= self.seeds
         beside = 0
-        if self.no_cache or caching.place() is None:
+        if self.no_cache or cache.place() is None:
             beside = memory.shared_bytes(self.device, self.designs, self.settings)
         return memory.fit(
             needs,
@@ -212,15 +213,15 @@ class Plan(ComparisonOptions):
 
     def configuration(self) -> tuple[Configured, ...]:
         """Device, designs and workload in full; a trace is described by the results alone."""
-        device = engine.device(self.device, settings=self.settings)
+        device = native.device(self.device, settings=self.settings)
         items = [configured("device", device, self.state)]
         for design in self.designs:
-            described = engine.design(design, settings=self.settings)
+            described = native.design(design, settings=self.settings)
             items.append(configured("design", described))
         if not spooling.is_trace(self.workload):
             # What is wrong with a file, the runs say.
             with suppress(TinytailError):
-                described = engine.workload(self.workload, settings=self.settings)
+                described = native.workload(self.workload, settings=self.settings)
                 items.append(configured("workload", described))
         return tuple(items)
 
@@ -256,7 +257,7 @@ class Plan(ComparisonOptions):
 
     def _check_values(self) -> None:
         self._check_seeds()
-        caching.limit_bytes()
+        cache.limit_bytes()
         arguments.state(self.state)
         if self.image is not None:
             arguments.file(self.image)
@@ -309,7 +310,7 @@ class Plan(ComparisonOptions):
         all_designs = [*self.designs, *self.beside]
         if len(all_designs) == 1:
             return all_designs[0]
-        fits = engine.fits(self.device, all_designs, state=self.state, settings=self.settings)
+        fits = native.fits(self.device, all_designs, state=self.state, settings=self.settings)
         return min(fits, key=lambda fit: fit.logical_bytes).design
 
     def _beside(self, design: str, smallest: str) -> tuple[str, ...]:
@@ -340,7 +341,7 @@ def compare(
     *,
     device: str | os.PathLike[str],
     workload: str | os.PathLike[str],
-    state: Mapping[str, engine.StateValue] | None = None,
+    state: Mapping[str, native.StateValue] | None = None,
     settings: arguments.Settings | None = None,
     beside: Sequence[str | os.PathLike[str]] = (),
     transform: Transform | None = None,

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from pathlib import Path
 
-from tinytail import engine
+from tinytail.engine import native
 from tinytail.errors import OutputError, TinytailError, UsageError
 from tinytail.keeping import without_multiplier
 from tinytail.spooling import is_trace
@@ -81,7 +81,7 @@ def _workload_files(workload: str) -> list[str]:
     if is_trace(workload):
         return _with_sidecars(found)
     with suppress(TinytailError):
-        for setting in engine.workload(workload).settings:
+        for setting in native.workload(workload).settings:
             if (setting.section, setting.key) == ("trace", "file"):
                 folder = Path(workload).parent
                 folders = [folder, Path(os.environ.get(TRACES) or folder)]

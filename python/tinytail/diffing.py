@@ -14,10 +14,10 @@ from functools import cache
 from typing import Any
 
 from tinytail import units
+from tinytail.engine.results import Configured
 from tinytail.findings import quotient, same
 from tinytail.headline import PERCENTILES, Kind, headline
 from tinytail.noise import compare_within_noise
-from tinytail.result_types import Configured
 from tinytail.results import Comparison, DesignResult, results_schema
 from tinytail.verdict import times
 

@@ -10,7 +10,7 @@ from tinytail import _native
 from tinytail._native import ConfigError, RunError, TinytailError, WorkloadError
 
 if TYPE_CHECKING:
-    from tinytail.result_types import ErrorKind
+    from tinytail.engine.results import ErrorKind
 
 __all__ = [
     "ConfigError",

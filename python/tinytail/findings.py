@@ -10,7 +10,7 @@ from tinytail.headline import Headline, headline
 from tinytail.noise import compare_within_noise
 
 if TYPE_CHECKING:
-    from tinytail.result_types import ComparedFinding, FindingCode
+    from tinytail.engine.results import ComparedFinding, FindingCode
     from tinytail.results import Comparison, DesignResult
 
 # Closer than this, latencies are the same: percentiles are within 0.1 % of the truth.
@@ -96,7 +96,7 @@ def _finding(
     figures: dict[str, float],
     designs: Sequence[DesignResult],
 ) -> ComparedFinding:
-    from tinytail.result_types import ComparedFinding
+    from tinytail.engine.results import ComparedFinding
 
     return ComparedFinding(code, message, figures, tuple(result.design for result in designs))
 

@@ -10,9 +10,9 @@ from cyclopts import Parameter, Token
 from cyclopts.validators import Number
 
 from tinytail import completing
-from tinytail.arguments import U64_MAX
-from tinytail.option_types import TraceOptions, Transform
-from tinytail.options import Options
+from tinytail.engine.arguments import U64_MAX
+from tinytail.engine.declared import Options
+from tinytail.engine.options import TraceOptions, Transform
 
 
 def _check_file_name(_type: object, path: str | None) -> None:

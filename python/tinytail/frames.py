@@ -7,11 +7,11 @@ from dataclasses import fields
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
+from tinytail.engine.results import Series
 from tinytail.errors import ResultsError, UsageError
-from tinytail.result_types import Series
 
 if TYPE_CHECKING:
-    from tinytail.methods import AttributionGroup
+    from tinytail.engine.methods import AttributionGroup
     from tinytail.results import DesignResult
 
 Frame = Literal["figures", "distribution", "attribution", "series", "requests"]

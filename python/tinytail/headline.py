@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
 if TYPE_CHECKING:
-    from tinytail.result_types import AllRequests, Latency, SlowestRequests
+    from tinytail.engine.results import AllRequests, Latency, SlowestRequests
     from tinytail.results import DesignResult
 
 Kind = Literal["read", "write"]

@@ -7,10 +7,11 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, Unpack
 
-from tinytail import arguments, conflicts, engine, memory
-from tinytail.option_types import ImageSpec, TraceKeywords, TraceOptions
+from tinytail import conflicts
+from tinytail.engine import arguments, memory, native
+from tinytail.engine.jobs import ProgressCallback, run_one
+from tinytail.engine.options import ImageSpec, TraceKeywords, TraceOptions
 from tinytail.output import FileOutput
-from tinytail.runner import ProgressCallback, run_one
 from tinytail.spooling import spooled
 
 
@@ -20,7 +21,7 @@ def create_image(
     device: str | os.PathLike[str],
     design: str | os.PathLike[str],
     seed: int = 1,
-    state: Mapping[str, engine.StateValue] | None = None,
+    state: Mapping[str, native.StateValue] | None = None,
     settings: arguments.Settings | None = None,
     workload: str | os.PathLike[str] | None = None,
     progress: ProgressCallback | None = None,
@@ -67,4 +68,4 @@ def create_image(
     memory.check(spec.device, spec.design, spec.settings)
     with spooled(spec.workload, spec.trace, progress) as content:
         spec = replace(spec, spooled=content)
-        return run_one(lambda control: engine.image_create(spec, control), spec.out, progress)
+        return run_one(lambda control: native.image_create(spec, control), spec.out, progress)

@@ -18,11 +18,11 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from tinytail import arguments, engine
+from tinytail.engine import arguments, native
+from tinytail.engine.options import LogSpec, RequestTimelinesSpec, RunSpec
 from tinytail.errors import OutputError, UsageError
 from tinytail.files import whole
 from tinytail.files.text import RESULTS_MIB_MAX, read_text
-from tinytail.option_types import LogSpec, RequestTimelinesSpec, RunSpec
 from tinytail.output import json_text
 from tinytail.results import Comparison, DesignResult, Out
 
@@ -214,7 +214,7 @@ class Keeping:
             "format": FORMAT,
             "format_version": FORMAT_VERSION,
             "version": comparison.version,
-            "engine": engine.identity(),
+            "engine": native.identity(),
             "partial": comparison.partial,
             "command": comparison.command,
             "comparison": plan_document(self._plan),

@@ -10,7 +10,7 @@ from tinytail import units
 from tinytail.headline import PERCENTILES, Kind, Percentile
 
 if TYPE_CHECKING:
-    from tinytail.result_types import Latency, Measured, PercentileRatios
+    from tinytail.engine.results import Latency, Measured, PercentileRatios
     from tinytail.results import Comparison
 
 # The percentiles that are compared, and their keys among the ratios.

@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
-from tinytail import arguments, engine
+from tinytail.engine import arguments, native
 from tinytail.errors import ConfigError, UsageError
 from tinytail.files.text import TABLE_MIB_MAX, read_text
 from tinytail.output import json_text
@@ -67,7 +67,7 @@ def analyze_page_layout(times: Iterable[tuple[int, float]], pages_per_block: int
         )
         for page, time in times
     ]
-    found = engine.page_layout(pages, pairs)
+    found = native.page_layout(pages, pairs)
     return PageLayout(
         name=found["name"],
         rule=found["layout"],

@@ -10,7 +10,7 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskID, TaskProgressColumn, TextColumn
 
 from tinytail import units
-from tinytail.runner import DesignProgress, ProgressCallback
+from tinytail.engine.jobs import DesignProgress, ProgressCallback
 
 Clock = Callable[[], float]
 

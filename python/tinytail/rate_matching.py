@@ -25,7 +25,7 @@ import os
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
-from tinytail import arguments, engine
+from tinytail.engine import arguments, native
 from tinytail.output import json_text
 from tinytail.rotation import class_shares, weighted_mean
 
@@ -62,7 +62,7 @@ class Array:
         Raises:
             ConfigError: there is no such device, or its file is faulty.
         """
-        document = engine.device_document(device)
+        document = native.device_document(device)
         geometry, timing = document["geometry"], document["timing"]
         reads, programs = timing["read_ns"], timing["program_ns"]
         shares = class_shares(timing)
@@ -177,7 +177,7 @@ class RateMatching:
         """The curves as a document for JSON; what does not exist is null."""
         array = self.array
         return {
-            "version": engine.version(),
+            "version": native.version(),
             "device": self.device,
             "chips": array.chips,
             "page_bytes": array.page_bytes,

@@ -7,7 +7,7 @@ import math
 import os
 from typing import Any
 
-from tinytail import arguments
+from tinytail.engine import arguments
 from tinytail.errors import ResultsError, UsageError
 from tinytail.files.text import RESULTS_MIB_MAX, read_text
 from tinytail.results import SCHEMA_VERSION, Comparison, results_schema

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from decimal import Decimal
 from pathlib import Path
 
-from tinytail import arguments
+from tinytail.engine import arguments
 from tinytail.errors import UsageError, suggestion
 
 # Nanoseconds of the units of simulated time.

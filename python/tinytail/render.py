@@ -22,7 +22,7 @@ from tinytail.noise import margin
 from tinytail.verdict import warnings
 
 if TYPE_CHECKING:
-    from tinytail.engine import Claim, Description, Entry
+    from tinytail.engine.native import Claim, Description, Entry
     from tinytail.page_layout import PageLayout
     from tinytail.rate_matching import Curves, RateMatching
     from tinytail.results import Comparison, DesignResult

@@ -1,4 +1,4 @@
-"""What a comparison returns: what results can do. What they are made of is in `result_types`.
+"""What a comparison returns: what results can do. What they are made of is in `engine.results`.
 
 Latencies are in microseconds, shares in percent and attributed time in nanoseconds. A figure that
 has no meaning, such as the mean of no requests, is None.
@@ -15,19 +15,21 @@ from importlib import resources
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
-from tinytail import arguments, findings, result_types, units
-from tinytail.engine import Description, Kind
-from tinytail.errors import NoResultError
-from tinytail.files import documents
-from tinytail.frames import Tables, library
-from tinytail.output import json_text
-from tinytail.result_types import (
+from tinytail import findings, units
+from tinytail.engine import arguments
+from tinytail.engine import results as types
+from tinytail.engine.native import Description, Kind
+from tinytail.engine.results import (
     ComparedFinding,
     ComparedWorkload,
     Configured,
     Improvement,
     Setting,
 )
+from tinytail.errors import NoResultError
+from tinytail.files import documents
+from tinytail.frames import Tables, library
+from tinytail.output import json_text
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -47,10 +49,10 @@ class Out:
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class DesignResult(result_types.DesignResult, Tables):
+class DesignResult(types.DesignResult, Tables):
     """What one design did.
 
-    Its figures are those of `result_types.DesignResult`, which explains them. `document` is the
+    Its figures are those of `engine.results.DesignResult`, which explains them. `document` is the
     result as the engine gave it.
     """
 
@@ -113,10 +115,10 @@ def configured(
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class Comparison(result_types.Comparison, Tables):
+class Comparison(types.Comparison, Tables):
     """Designs that served the same workload, on drives aged alike.
 
-    Its attributes are those of `result_types.Comparison`, which explains them. `out` tells what
+    Its attributes are those of `engine.results.Comparison`, which explains them. `out` tells what
     became of the folder in which the results were to be kept; None if there was to be none.
     """
 
@@ -218,7 +220,7 @@ class Comparison(result_types.Comparison, Tables):
 
     def to_dict(self) -> dict[str, Any]:
         """The comparison as a document that follows `results_schema()`."""
-        own = {each.name: getattr(self, each.name) for each in fields(result_types.Comparison)}
+        own = {each.name: getattr(self, each.name) for each in fields(types.Comparison)}
         return {
             "schema_version": SCHEMA_VERSION,
             **documents.plain(own | {"results": [result.document for result in self.results]}),

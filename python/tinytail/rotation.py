@@ -22,7 +22,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from tinytail import arguments, engine
+from tinytail.engine import arguments, native
 from tinytail.errors import UsageError
 from tinytail.output import json_text
 
@@ -92,7 +92,7 @@ class Die:
         Raises:
             ConfigError: there is no such device, or its file is faulty.
         """
-        document = engine.device_document(device)
+        document = native.device_document(device)
         geometry, timing = document["geometry"], document["timing"]
         shares = class_shares(timing)
         page, block = geometry["page_bytes"], geometry["pages_per_block"]
@@ -157,7 +157,7 @@ class Rotation:
     def to_dict(self) -> dict[str, Any]:
         """The calculation as a document for JSON; an unlimited bound is null."""
         return {
-            "version": engine.version(),
+            "version": native.version(),
             "device": self.device,
             "dwpd": self.dwpd,
             "day_hours": self.day_hours,
@@ -224,7 +224,7 @@ def analyze_rotation(
         raise UsageError(f"day_hours must be at most 24, not {day_hours}")
     width = arguments.whole_number("width", width, 2, 65_536)
     if write_mib_s is None:
-        write_mib_s = engine.device_derived(name)["write_peak_mb_s"]
+        write_mib_s = native.device_derived(name)["write_peak_mb_s"]
         peak = max(write_mib_s) if isinstance(write_mib_s, list) else write_mib_s
         write_mib_s = peak * 1e6 / MIB
     arguments.number("write_mib_s", write_mib_s, 0, None, open_below=True)

@@ -7,14 +7,15 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from tinytail import engine, replicates, states
+from tinytail import replicates, states
+from tinytail.engine import native
+from tinytail.engine.jobs import DesignProgress, Job, ProgressCallback, Runner
+from tinytail.engine.options import RunSpec
+from tinytail.engine.results import ComparedWorkload, DesignError
 from tinytail.errors import kind_of
 from tinytail.files import documents
 from tinytail.keeping import Keeping
-from tinytail.option_types import RunSpec
-from tinytail.result_types import ComparedWorkload, DesignError
 from tinytail.results import Comparison, DesignResult
-from tinytail.runner import DesignProgress, Job, ProgressCallback, Runner
 from tinytail.spooling import spooled
 
 if TYPE_CHECKING:
@@ -64,7 +65,7 @@ def _execute(
         for seed in range(plan.seed, plan.seed + plan.seeds)
         for design in plan.designs
     ]
-    shared = engine.share(specs, cache=not plan.no_cache)
+    shared = native.share(specs, cache=not plan.no_cache)
     runner = Runner(plan.fit().jobs)
     # The jobs of each design, in the order of their seeds.
     jobs: dict[str, list[Job[DesignResult]]] = {design: [] for design in plan.designs}
@@ -87,7 +88,7 @@ def _execute(
     errors = tuple(error for each in jobs.values() for error in _errors(plan.seed, each))
     first = results[0] if results else None
     return Comparison(
-        version=engine.version(),
+        version=native.version(),
         command=plan.command(),
         device=first.device if first else plan.device,
         workload=ComparedWorkload(**documents.plain(first.workload))
@@ -105,13 +106,13 @@ def _execute(
     )
 
 
-def _job(spec: RunSpec, shared: engine.Shared, keeping: Keeping | None) -> Job[DesignResult]:
-    control = engine.Control()
+def _job(spec: RunSpec, shared: native.Shared, keeping: Keeping | None) -> Job[DesignResult]:
+    control = native.Control()
 
     def run() -> DesignResult:
         if keeping is None:
-            return DesignResult.from_dict(engine.run(spec, control, shared))
-        document = engine.run(keeping.spec(spec), control, shared)
+            return DesignResult.from_dict(native.run(spec, control, shared))
+        document = native.run(keeping.spec(spec), control, shared)
         return DesignResult.from_dict(keeping.named(document))
 
     return Job(spec.design, run, control)

@@ -14,10 +14,11 @@ from functools import partial
 from pathlib import Path
 from typing import IO
 
-from tinytail import engine, units
+from tinytail import units
+from tinytail.engine import native
+from tinytail.engine.jobs import REPORT_SECONDS, DesignProgress, ProgressCallback
+from tinytail.engine.options import TraceOptions
 from tinytail.errors import RunError, UsageError
-from tinytail.option_types import TraceOptions
-from tinytail.runner import REPORT_SECONDS, DesignProgress, ProgressCallback
 
 STANDARD_INPUT = "-"
 CHUNK_BYTES = 1 << 20
@@ -75,7 +76,7 @@ def spooled(
             file, path = _temporary(folder, stack)
         except OSError as error:
             raise RunError(f"{said}: no file can be made in {folder}: {error.strerror}") from error
-        check = partial(engine.check_beginning, name, options, path)
+        check = partial(native.check_beginning, name, options, path)
         _copy(pipe, file, said, folder, check, progress)
         yield path
 

@@ -6,10 +6,11 @@ import os
 from functools import cache
 from typing import Any, Unpack
 
-from tinytail import arguments, conflicts, engine
-from tinytail.option_types import TraceKeywords, TraceOptions, Transform
-from tinytail.options import checked
-from tinytail.runner import ProgressCallback, run_one
+from tinytail import conflicts
+from tinytail.engine import arguments, native
+from tinytail.engine.declared import checked
+from tinytail.engine.jobs import ProgressCallback, run_one
+from tinytail.engine.options import TraceKeywords, TraceOptions, Transform
 from tinytail.spooling import spooled
 
 
@@ -46,7 +47,7 @@ def describe_trace(
     name = arguments.file(path)
     with spooled(name, options, progress) as content:
         info = run_one(
-            lambda control: engine.describe_trace(name, options, transform, control, content),
+            lambda control: native.describe_trace(name, options, transform, control, content),
             name,
             progress,
         )
@@ -60,7 +61,7 @@ def describe_trace(
 @cache
 def _stock_drives() -> tuple[tuple[str, int], ...]:
     """The stock drives and how many bytes each has for the host."""
-    return tuple((entry.name, engine.logical_bytes(entry.name)) for entry in engine.devices())
+    return tuple((entry.name, native.logical_bytes(entry.name)) for entry in native.devices())
 
 
 def trace_convert(
@@ -131,7 +132,7 @@ def convert_trace(
     conflicts.check([("OUT", out)])
     with spooled(name, options, progress) as content:
         return run_one(
-            lambda control: engine.convert_trace(
+            lambda control: native.convert_trace(
                 name,
                 out,
                 options,

@@ -13,6 +13,7 @@ from textwrap import shorten
 from typing import TYPE_CHECKING, Literal, get_args
 
 from tinytail import causes, units
+from tinytail.engine.results import DesignError, Finding, FindingCode, SlowestRequests
 from tinytail.findings import (
     SAME_RATE_PERCENT,
     lacking_gc,
@@ -22,7 +23,6 @@ from tinytail.findings import (
     within_noise,
 )
 from tinytail.headline import P99, Headline, Kind, deepest, headline, latency_of
-from tinytail.result_types import DesignError, Finding, FindingCode, SlowestRequests
 
 if TYPE_CHECKING:
     from tinytail.results import Comparison, DesignResult

@@ -13,11 +13,12 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
-from tinytail import arguments, engine, fitting
+from tinytail import fitting
+from tinytail.engine import arguments, native
+from tinytail.engine.jobs import DesignProgress, Job, ProgressCallback, Runner, cpu_count
+from tinytail.engine.results import DesignError
 from tinytail.errors import UsageError, kind_of
 from tinytail.output import json_text
-from tinytail.result_types import DesignError
-from tinytail.runner import DesignProgress, Job, ProgressCallback, Runner, cpu_count
 
 CUTS = 10_000
 
@@ -127,7 +128,7 @@ class PowerCuts:
 class PowerCutPlan:
     """Which designs lose their power how often; see `verify_power_cut`."""
 
-    cases: tuple[engine.PowerCase, ...]
+    cases: tuple[native.PowerCase, ...]
     cuts: int
     seed: int
     jobs: int | None
@@ -157,14 +158,14 @@ class PowerCutPlan:
             arguments.whole_number("jobs", jobs, 1)
         arguments.settings(settings)
         why = "losses of power have a host of their own, and no workload"
-        engine.check_settings(settings, without_workload=why)
+        native.check_settings(settings, without_workload=why)
         if not designs:
             if device is not None:
                 raise UsageError(
                     "a device was given and no design; without designs each one loses its power "
                     "on a small drive of its own kind"
                 )
-            return cls(engine.power_cases(), cuts, seed, jobs, settings)
+            return cls(native.power_cases(), cuts, seed, jobs, settings)
         arguments.names("designs", designs)
         if device is None:
             raise UsageError("designs were given and no device; name one with --device")
@@ -183,7 +184,7 @@ class PowerCutPlan:
         for position, design in enumerate(designs):
             if design in designs[:position]:
                 raise UsageError(f'design "{design}" is given twice')
-        cases = tuple(engine.PowerCase(device, design) for design in designs)
+        cases = tuple(native.PowerCase(device, design) for design in designs)
         return cls(cases, cuts, seed, jobs, settings)
 
     def share(self, index: int) -> int:
@@ -209,7 +210,7 @@ def execute(plan: PowerCutPlan, progress: ProgressCallback | None = None) -> Pow
     finished = runner.run(report)
     results = tuple(job.result for job in jobs if job.result is not None)
     return PowerCuts(
-        version=engine.version(),
+        version=native.version(),
         seed=plan.seed,
         results=results,
         errors=tuple(
@@ -219,11 +220,11 @@ def execute(plan: PowerCutPlan, progress: ProgressCallback | None = None) -> Pow
     )
 
 
-def _job(plan: PowerCutPlan, case: engine.PowerCase, cuts: int) -> Job[PowerCutResult]:
-    control = engine.Control()
+def _job(plan: PowerCutPlan, case: native.PowerCase, cuts: int) -> Job[PowerCutResult]:
+    control = native.Control()
 
     def run() -> PowerCutResult:
-        document = engine.power_cut(
+        document = native.power_cut(
             case, cuts=cuts, seed=plan.seed, control=control, settings=plan.settings
         )
         return PowerCutResult.from_dict(document)

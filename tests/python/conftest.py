@@ -16,7 +16,8 @@ from typing import Any
 import pytest
 
 from fake_native import FakeControl, FakeNative
-from tinytail import cli, engine
+from tinytail import cli
+from tinytail.engine import native as engine
 
 # A shell that starts the tests in the background has these ignored, and processes inherit that.
 signal.signal(signal.SIGINT, signal.default_int_handler)

@@ -13,8 +13,8 @@ import pytest
 import tinytail
 from fake_native import FakeControl, FakeNative, result
 from tinytail.comparing import Plan
+from tinytail.engine.jobs import DesignProgress
 from tinytail.reporting import page
-from tinytail.runner import DesignProgress
 
 DRIVE: dict[str, Any] = {"device": "ttflash-256g", "workload": "dtrs"}
 

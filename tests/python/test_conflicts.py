@@ -11,7 +11,8 @@ import pytest
 
 import tinytail
 from conftest import RunCommand
-from tinytail import conflicts, engine
+from tinytail import conflicts
+from tinytail.engine import native
 
 ROOT = Path(__file__).parents[2]
 TRACE = "".join(f"{n * 1000} 0 {n * 8} 8 1\n" for n in range(1, 20))
@@ -101,7 +102,7 @@ def test_the_trace_of_a_workload_by_name_is_found_where_traces_are(
     monkeypatch.setenv("TINYTAIL_TRACES", str(tmp_path))
     [trace] = [
         row.value
-        for row in engine.workload("dtrs").settings
+        for row in native.workload("dtrs").settings
         if (row.section, row.key) == ("trace", "file")
     ]
     Path(trace).write_text(TRACE)

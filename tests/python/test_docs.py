@@ -13,7 +13,7 @@ import pytest
 
 import tinytail
 from conftest import RunCommand
-from tinytail.result_types import FindingCode
+from tinytail.engine.results import FindingCode
 
 ROOT = Path(__file__).parents[2]
 DOCUMENTS = [ROOT / name for name in ("README.md", "ARCHITECTURE.md", "CHANGELOG.md")]
@@ -135,12 +135,12 @@ def test_every_key_of_the_files_is_explained() -> None:
 def test_types_and_page_of_results_are_made_from_their_schemas() -> None:
     made = runpy.run_path(str(ROOT / "docs" / "keys.py"))
     assert made["page"]() == text_of("docs/keys.md"), "run docs/keys.py"
-    assert made["types"]() == text_of("python/tinytail/result_types.py"), "run docs/keys.py"
+    assert made["types"]() == text_of("python/tinytail/engine/results.py"), "run docs/keys.py"
 
 
 def test_types_and_tables_of_options_are_made_from_their_schema() -> None:
     made = runpy.run_path(str(ROOT / "docs" / "keys.py"))
-    assert made["options"]() == text_of("python/tinytail/option_types.py"), "run docs/keys.py"
+    assert made["options"]() == text_of("python/tinytail/engine/options.py"), "run docs/keys.py"
     assert made["files"]() == text_of("docs/files.md"), "run docs/keys.py"
 
 

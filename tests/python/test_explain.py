@@ -23,14 +23,15 @@ from pyarrow import parquet
 
 import tinytail
 from conftest import RunCommand, read_json, start
-from tinytail import engine, explaining, keeping
+from tinytail import explaining, keeping
 from tinytail.causes import family
 from tinytail.comparing import Plan
+from tinytail.engine import native
+from tinytail.engine.options import RequestTimelinesSpec, TraceOptions, Transform
 from tinytail.explaining import describing, ranking
 from tinytail.explaining.folder import Geometry
 from tinytail.explaining.ranking import count_beyond, rank
 from tinytail.explaining.timelines import RequestTimeline, TimelineSegment
-from tinytail.option_types import RequestTimelinesSpec, TraceOptions, Transform
 from tinytail.side_by_side import execute
 
 RUN = ("--device", "ttflash-small", "--workload", "randrw70-qd16")
@@ -356,7 +357,7 @@ def test_the_manifest_repeats_the_comparison(
     opened = explaining.open_results(str(here / "kept"))
     spec = opened.run_spec(opened.designs[0], RequestTimelinesSpec(path=str(there), slowest=1))
     assert spec.workload == str(here / "own.trace")
-    result = tinytail.engine.run(spec, tinytail.engine.Control())
+    result = native.run(spec, native.Control())
     assert result["event_hash"] == opened.designs[0].event_hash
     assert opened.differences() == []
     (here / "own.trace").write_text(trace + "\n")
@@ -705,7 +706,7 @@ def test_a_run_without_nonsense_is_refused(
 def test_every_cause_is_documented() -> None:
     page = Path(__file__).parents[2] / "docs" / "explain.md"
     text = page.read_text("utf-8")
-    assert all(f"| `{name}` | {meaning} |" in text for name, meaning in engine.causes().items())
+    assert all(f"| `{name}` | {meaning} |" in text for name, meaning in native.causes().items())
 
 
 def test_a_number_of_timelines_needs_a_folder_to_keep_them(command: RunCommand) -> None:

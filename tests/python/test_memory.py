@@ -11,8 +11,8 @@ import pytest
 
 import tinytail
 from conftest import RunCommand
-from tinytail import memory
-from tinytail.runner import cpu_count
+from tinytail.engine import memory
+from tinytail.engine.jobs import cpu_count
 
 ROOT = Path(__file__).parents[2]
 GIB = 1 << 30

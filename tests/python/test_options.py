@@ -12,10 +12,10 @@ import pytest
 import tinytail
 from conftest import RunCommand
 from fake_native import FakeNative
-from tinytail import option_types
 from tinytail.comparing import ComparisonKeywords, ComparisonOptions
-from tinytail.option_types import RunOptions, RunSpec, TraceOptions, Transform
-from tinytail.options import Options, Whole
+from tinytail.engine import options
+from tinytail.engine.declared import Options, Whole
+from tinytail.engine.options import RunOptions, RunSpec, TraceOptions, Transform
 
 DRIVE: dict[str, Any] = {"device": "ttflash-256g", "workload": "dtrs"}
 KINDS = (RunOptions, TraceOptions, Transform)
@@ -96,7 +96,7 @@ def test_only_what_differs_from_its_default_is_handed_on() -> None:
         (Transform, {"burst_gap_s": True}, "burst_gap_s must be a number, not True"),
         (Transform, {"scale_time": float("inf")}, "scale_time must be a number, not inf"),
         (Transform, {"fit": "flod"}, 'fit must be one of fold, clip, .*did you mean "fold"'),
-        (option_types.LogSpec, {"path": 3, "command": ""}, "path must be text, not 3"),
+        (options.LogSpec, {"path": 3, "command": ""}, "path must be text, not 3"),
     ],
 )
 def test_a_value_that_an_option_cannot_have_is_refused_when_it_is_made(

@@ -14,9 +14,9 @@ import pytest
 
 import tinytail
 from conftest import experiment
-from tinytail import engine
 from tinytail.comparing import Plan
-from tinytail.option_types import RunSpec
+from tinytail.engine import native
+from tinytail.engine.options import RunSpec
 from tinytail.reproduction.store import Store
 
 ROOT = Path(__file__).parents[2]
@@ -275,13 +275,13 @@ def test_measuring_goes_on_where_it_was_interrupted(
     ]
     store = Store(tmp_path / "runs")
     made: list[str] = []
-    run = engine.run
+    run = native.run
 
-    def counted(spec: RunSpec, control: engine.Control) -> dict[str, Any]:
+    def counted(spec: RunSpec, control: native.Control) -> dict[str, Any]:
         made.append(spec.design)
         return run(spec, control)
 
-    monkeypatch.setattr(engine, "run", counted)
+    monkeypatch.setattr(native, "run", counted)
     assert pairs.measure(runs[:1], store) == ([], True)
     assert pairs.measure(runs, store) == ([], True)
     assert made == [each.design for each in runs]

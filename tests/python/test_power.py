@@ -10,7 +10,8 @@ import pytest
 
 import tinytail
 from conftest import RunCommand, read_json
-from tinytail import _native, engine
+from tinytail import _native
+from tinytail.engine import native
 from tinytail.verifying import PowerCutPlan
 
 
@@ -24,7 +25,7 @@ def test_every_design_recovers_with_all_that_was_written(
     assert outcome.code == 0, outcome.err
     document = read_json(file)
     assert (document["cuts"], document["lost"], document["stale"]) == (100, 0, 0)
-    assert len(document["results"]) == len(engine.power_cases())
+    assert len(document["results"]) == len(native.power_cases())
     assert {result["mismatch"] for result in document["results"]} == {None}
     assert all(result["recovery"]["p50_ms"] > 0 for result in document["results"])
     said = " ".join(outcome.out.split())
@@ -73,7 +74,7 @@ def test_anything_wrong_is_a_failure(
 ) -> None:
     real = _native.power_cut
 
-    def worse(spec: str, control: engine.Control) -> str:
+    def worse(spec: str, control: native.Control) -> str:
         return json.dumps(json.loads(real(spec, control)) | wrong)
 
     monkeypatch.setattr(_native, "power_cut", worse)

@@ -14,9 +14,9 @@ import pytest
 import tinytail
 from conftest import RunCommand
 from fake_native import FakeNative, result, series
+from tinytail.engine.results import ComparedWorkload
 from tinytail.output import FileOutput
 from tinytail.reporting import figures, page
-from tinytail.result_types import ComparedWorkload
 from tinytail.results import Comparison
 
 COMPARE = ("compare", "base", "ttflash", "--device", "ttflash-256g", "--workload", "dtrs")

@@ -14,7 +14,9 @@ import pytest
 from conftest import RunCommand, read_json
 from fake_native import FakeNative
 from fake_native import result as fake_result
-from tinytail import engine, memory
+from tinytail.engine import memory
+from tinytail.engine import native as engine
+from tinytail.engine.jobs import DesignProgress
 from tinytail.errors import ConfigError, RunError
 from tinytail.reproduction import catalog, figures, logs, pages, session
 from tinytail.reproduction.catalog import papers
@@ -31,7 +33,6 @@ from tinytail.reproduction.records import (
 )
 from tinytail.reproduction.store import Store
 from tinytail.reproduction.verdicts import NO_CAUSE, evaluate
-from tinytail.runner import DesignProgress
 
 ROOT = Path(__file__).parents[2]
 TTFLASH = next(paper for paper in papers() if paper.name == "ttflash")

@@ -11,7 +11,7 @@ import pytest
 
 import tinytail
 from fake_native import result as fake_result
-from tinytail import engine
+from tinytail.engine import native
 from tinytail.errors import ConfigError, UsageError
 from tinytail.files import toml
 from tinytail.reproduction import catalog, conditions
@@ -115,7 +115,7 @@ class Asked:
     def device_of(self, experiment: str) -> dict[str, Any]:
         self.experiments.add(experiment)
         device = self.paper.experiments[experiment].device
-        return engine.device_document(device if isinstance(device, str) else device["base"])
+        return native.device_document(device if isinstance(device, str) else device["base"])
 
     def result(self, experiment: str, design: str) -> DesignResult:
         return self.outcome(experiment, design).result
@@ -281,7 +281,7 @@ def test_a_condition_on_what_was_not_measured_is_an_error() -> None:
 
 @pytest.mark.parametrize("name", [entry.name for entry in tinytail.devices()])
 def test_devices_survive_being_written(name: str) -> None:
-    document = tomllib.loads(engine.file_text("device", name))
+    document = tomllib.loads(native.file_text("device", name))
     assert tomllib.loads(toml.dumps(document)) == document
 
 

@@ -11,7 +11,8 @@ import pytest
 from acceptance import accepted, accepts_anything
 from conftest import RunCommand, read_json
 from fake_native import result as fake_result
-from tinytail import engine, traces
+from tinytail import traces
+from tinytail.engine import native
 from tinytail.reproduction.catalog import papers
 from tinytail.reproduction.lab import FULL_TIER_ONLY, Lab, Unavailable
 from tinytail.reproduction.records import Row
@@ -38,7 +39,7 @@ def test_the_stand_ins_claim_what_table_2_prints() -> None:
         assert stand_in is not None
         claims = {
             setting.key: setting.value
-            for setting in engine.workload(stand_in).settings
+            for setting in native.workload(stand_in).settings
             if setting.section == "profile.claims"
         }
         assert claims["write_percent"] == f"{percent} ± 1 %"

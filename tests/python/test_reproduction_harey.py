@@ -10,7 +10,7 @@ import pytest
 
 from acceptance import accepted, accepts_anything
 from fake_native import result as fake_result
-from tinytail import engine
+from tinytail.engine import native
 from tinytail.reproduction.catalog import papers
 from tinytail.reproduction.lab import Lab, Unavailable
 from tinytail.reproduction.measures import preferences_met_percent
@@ -104,7 +104,7 @@ class Made:
         return result.techniques[name]
 
     def device_of(self, _: str) -> dict[str, Any]:
-        return engine.device_document("harey-8g")
+        return native.device_document("harey-8g")
 
 
 def bursting(mb_s: float | None, **changes: Any) -> dict[str, Any]:

@@ -11,7 +11,7 @@ from jsonschema import Draft202012Validator, ValidationError, validate
 
 import tinytail
 from fake_native import FakeNative, result
-from tinytail.result_types import AllRequests, Improvement
+from tinytail.engine.results import AllRequests, Improvement
 
 Change = Callable[[dict[str, Any]], object]
 

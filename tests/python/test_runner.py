@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 
 from fake_native import FakeControl
+from tinytail.engine.jobs import Job, Runner
 from tinytail.errors import RunError
-from tinytail.runner import Job, Runner
 
 
 def job(work: Callable[[], Any], name: str = "job", control: FakeControl | None = None) -> Job[Any]:

@@ -21,7 +21,8 @@ import pytest
 
 import tinytail
 from conftest import RunCommand
-from tinytail import engine, spooling
+from tinytail import spooling
+from tinytail.engine import native as engine
 
 COMPARE = ("compare", "base", "--device", "ttflash-small", "--requests", "300")
 LINES = "".join(f"{n * 500000} 0 {n * 7919 % 100000 * 8} 8 {int(n % 3 > 0)}\n" for n in range(4000))

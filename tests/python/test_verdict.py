@@ -14,8 +14,8 @@ import pytest
 from rich.cells import cell_len
 
 from fake_native import erased, latency, result, shares
+from tinytail.engine.results import ComparedWorkload, DesignError
 from tinytail.headline import PERCENTILES, deepest, headline
-from tinytail.result_types import ComparedWorkload, DesignError
 from tinytail.results import Comparison, DesignResult
 from tinytail.verdict import sentences, warnings
 
@@ -496,8 +496,9 @@ def test_without_unicode_and_colour_everything_is_still_told(width: int) -> None
     script = """
 import sys
 from fake_native import FakeControl, FakeNative
-from tinytail import cli, engine
-engine._native, engine.Control = FakeNative(), FakeControl
+from tinytail import cli
+from tinytail.engine import native
+native._native, native.Control = FakeNative(), FakeControl
 sys.exit(cli.main(sys.argv[1:]))
 """
     words = ("compare", "base", "ttflash", "--device", "ttflash-256g", "--workload", "dtrs")

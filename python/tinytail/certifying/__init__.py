@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from tinytail import arguments, engine, fitting, memory
+from tinytail import fitting
 from tinytail.certifying.act import RULES
 from tinytail.certifying.results import (
     Certification,
@@ -20,10 +20,11 @@ from tinytail.certifying.results import (
 )
 from tinytail.certifying.rounds import Case, Common, Rounds
 from tinytail.certifying.search import TESTS, Search
+from tinytail.engine import arguments, memory, native
+from tinytail.engine.jobs import ProgressCallback, cpu_count
+from tinytail.engine.results import Configured, DesignError, Rating, RuleName
 from tinytail.errors import Interrupted, UsageError, of_kind
-from tinytail.result_types import Configured, DesignError, Rating, RuleName
 from tinytail.results import configured
-from tinytail.runner import ProgressCallback, cpu_count
 
 __all__ = [
     "SCHEMES",
@@ -56,7 +57,7 @@ class Plan:
     resolution: int = 1
     seed: int = 1
     jobs: int | None = None
-    state: Mapping[str, engine.StateValue] = field(default_factory=dict)
+    state: Mapping[str, native.StateValue] = field(default_factory=dict)
     settings: tuple[str, ...] = ()
 
     def check(self) -> None:
@@ -83,7 +84,7 @@ class Plan:
             if design in self.designs[:position]:
                 raise UsageError(f'design "{design}" is given twice')
         arguments.settings(self.settings)
-        engine.check_settings(self.settings, without_workload="the workload is ACT's load")
+        native.check_settings(self.settings, without_workload="the workload is ACT's load")
         fitting.check(
             self.device,
             self.designs,
@@ -122,12 +123,12 @@ class Plan:
 
     def configuration(self) -> tuple[Configured, ...]:
         """Device, designs and workload in full."""
-        device = engine.device(self.device, settings=self.settings)
+        device = native.device(self.device, settings=self.settings)
         items = [configured("device", device, self.state)]
         for design in self.designs:
-            described = engine.design(design, settings=self.settings)
+            described = native.design(design, settings=self.settings)
             items.append(configured("design", described))
-        return (*items, configured("workload", engine.workload("act")))
+        return (*items, configured("workload", native.workload("act")))
 
 
 def execute(plan: Plan, progress: ProgressCallback | None = None) -> Certification:
@@ -151,7 +152,7 @@ def execute(plan: Plan, progress: ProgressCallback | None = None) -> Certificati
     designs = tuple(_ratings(case) for case in rounds.cases if case.steps)
     errors = tuple(error for case in rounds.cases if (error := _error(case)) is not None)
     return Certification(
-        version=engine.version(),
+        version=native.version(),
         command=plan.command(),
         device=plan.device,
         rule=plan.rule,
@@ -201,7 +202,7 @@ def certify_act(
     resolution: int = 1,
     seed: int = 1,
     jobs: int | None = None,
-    state: Mapping[str, engine.StateValue] | None = None,
+    state: Mapping[str, native.StateValue] | None = None,
     settings: arguments.Settings | None = None,
     progress: ProgressCallback | None = None,
 ) -> Certification:

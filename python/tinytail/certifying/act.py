@@ -10,8 +10,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from tinytail.option_types import KindSpec
-from tinytail.result_types import Condition, RuleName, Test
+from tinytail.engine.options import KindSpec
+from tinytail.engine.results import Condition, RuleName, Test
 
 NS_PER_S = 1_000_000_000
 NS_PER_US = 1_000

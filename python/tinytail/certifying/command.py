@@ -8,10 +8,11 @@ from typing import Annotated
 from cyclopts import App
 
 from tinytail import conflicts
-from tinytail.arguments import state_from_words
 from tinytail.certifying import DEVICE, SCHEMES, Plan, execute
 from tinytail.certifying.results import Certification
 from tinytail.certifying.view import certification_view
+from tinytail.engine.arguments import state_from_words
+from tinytail.engine.results import RuleName
 from tinytail.exit_codes import BAD_INPUT, INTERRUPTED, OK, RUN_FAILED
 from tinytail.flags import DESIGNS, DeviceName, JsonPath, PositiveOrNone, Seed, SetWords, whole
 from tinytail.output import (
@@ -22,7 +23,6 @@ from tinytail.output import (
     write_output,
 )
 from tinytail.progress import reporter
-from tinytail.result_types import RuleName
 
 certify = App(name="certify", help="Rate drives as a certification test does.")
 

@@ -8,19 +8,19 @@ from dataclasses import dataclass, field, fields
 from importlib import resources
 from typing import Any
 
-from tinytail import result_types
 from tinytail.certifying.act import KINDS, Verdict
 from tinytail.certifying.search import TESTS
+from tinytail.engine import results
+from tinytail.engine.results import Rating, Test
 from tinytail.errors import NoResultError
 from tinytail.files.documents import plain, read
 from tinytail.output import json_text
-from tinytail.result_types import Rating, Test
 
 SCHEMA_VERSION = 2
 
 
 @dataclass(frozen=True, slots=True)
-class Step(result_types.Step):
+class Step(results.Step):
     """A run of one design at one multiplier.
 
     `outcome` is what the engine gave.
@@ -72,7 +72,7 @@ class Step(result_types.Step):
 
 
 @dataclass(frozen=True, slots=True)
-class DesignRatings(result_types.DesignRatings):
+class DesignRatings(results.DesignRatings):
     """A design's ratings, and the runs that they come from by their multipliers."""
 
     steps: tuple[Step, ...] = ()
@@ -94,7 +94,7 @@ class DesignRatings(result_types.DesignRatings):
 
 
 @dataclass(frozen=True, slots=True)
-class Certification(result_types.Certification):
+class Certification(results.Certification):
     """The ratings of several designs on one drive, all from drives aged alike."""
 
     designs: tuple[DesignRatings, ...]
@@ -116,7 +116,7 @@ class Certification(result_types.Certification):
         return {
             "schema_version": SCHEMA_VERSION,
             "workload": "act",
-            **_declared(result_types.Certification, self),
+            **_declared(results.Certification, self),
             "ratings": {
                 found.design: {
                     test: found.rating(test).rating if found.rating(test).is_final else None
@@ -124,7 +124,7 @@ class Certification(result_types.Certification):
                 }
                 for found in self.designs
             },
-            "designs": [_declared(result_types.DesignRatings, found) for found in self.designs],
+            "designs": [_declared(results.DesignRatings, found) for found in self.designs],
             "steps": [_step(step) for found in self.designs for step in found.steps],
         }
 
@@ -140,7 +140,7 @@ def _declared(kind: Any, value: object) -> dict[str, Any]:
 
 def _step(step: Step) -> dict[str, Any]:
     margins = [plain(each) | {"margin_percent": each.margin_percent} for each in step.conditions]
-    return _declared(result_types.Step, step) | {"conditions": margins}
+    return _declared(results.Step, step) | {"conditions": margins}
 
 
 def certification_schema() -> dict[str, Any]:

@@ -8,14 +8,14 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
 
-from tinytail import arguments, engine
 from tinytail.certifying.act import LIMITS, RATE_PER_S, SLICES, Rule, judge
 from tinytail.certifying.results import Step
 from tinytail.certifying.search import Search
+from tinytail.engine import arguments, native
+from tinytail.engine.jobs import DesignProgress, Job, ProgressCallback, Runner, run_one
+from tinytail.engine.options import ImageSpec, KindsSpec, RunSpec
+from tinytail.engine.results import DesignError
 from tinytail.errors import kind_of
-from tinytail.option_types import ImageSpec, KindsSpec, RunSpec
-from tinytail.result_types import DesignError
-from tinytail.runner import DesignProgress, Job, ProgressCallback, Runner, run_one
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,7 +26,7 @@ class Common:
     rule: Rule
     duration_s: int
     seed: int
-    state: dict[str, engine.StateValue]
+    state: dict[str, native.StateValue]
     settings: tuple[str, ...]
 
     def requests(self, multiplier: int) -> int:
@@ -135,7 +135,7 @@ class Rounds:
                 case.fail(error)
 
     def _fits(self, image: str, case: Case) -> bool:
-        return engine.image_fits(image, self._common.device, case.design, self._common.settings)
+        return native.image_fits(image, self._common.device, case.design, self._common.settings)
 
     def _aged(self, case: Case, number: int, report: ProgressCallback | None) -> str:
         path = str(self._folder / f"{number}.image")
@@ -153,7 +153,7 @@ class Rounds:
             if report is not None:
                 report([ageing[0] if each is case else each.progress() for each in self.cases])
 
-        run_one(lambda control: engine.image_create(spec, control), case.design, show)
+        run_one(lambda control: native.image_create(spec, control), case.design, show)
         return path
 
     def _go_on(self, case: Case) -> None:
@@ -166,16 +166,16 @@ class Rounds:
             self._runner.add(case.jobs[multiplier])
 
     def _job(self, case: Case, multiplier: int) -> Job[None]:
-        control = engine.Control()
+        control = native.Control()
         return Job(case.design, lambda: self._run(case, multiplier, control), control)
 
-    def _run(self, case: Case, multiplier: int, control: engine.Control) -> None:
+    def _run(self, case: Case, multiplier: int, control: native.Control) -> None:
         """Makes a run. The last one of a round begins the next."""
         if case.error is not None:
             return
         try:
             spec = self._common.spec(case.design, case.image or "", multiplier)
-            outcome = engine.run(spec, control)
+            outcome = native.run(spec, control)
             if outcome["partial"] and outcome["stuck"] is None:
                 return
             verdict = judge(self._common.rule, multiplier, outcome)

@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from tinytail.result_types import Test
+from tinytail.engine.results import Test
 
 TESTS: tuple[Test, Test] = ("performance", "stress")
 

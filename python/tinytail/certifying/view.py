@@ -11,7 +11,7 @@ from tinytail import units
 from tinytail.certifying.act import RULES
 from tinytail.certifying.results import Certification, DesignRatings, Step
 from tinytail.certifying.search import TESTS
-from tinytail.result_types import Condition, Rating
+from tinytail.engine.results import Condition, Rating
 from tinytail.verdict_view import wrapped
 
 COLUMN_GAP = 2

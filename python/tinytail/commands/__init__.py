@@ -13,9 +13,9 @@ from tinytail.output import PLAINLY, discard_output, print_error, stdout
 
 
 def _version() -> str:
-    from tinytail import engine
+    from tinytail.engine import native
 
-    return engine.version()
+    return native.version()
 
 
 app = App(

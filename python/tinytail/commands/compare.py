@@ -10,9 +10,10 @@ from rich.console import Group
 from rich.text import Text
 
 from tinytail import fitting
-from tinytail.arguments import state_from_words
 from tinytail.bars import can_draw
 from tinytail.comparing import ComparisonOptions, Plan
+from tinytail.engine.arguments import state_from_words
+from tinytail.engine.declared import values
 from tinytail.errors import OutputError
 from tinytail.exit_codes import BAD_INPUT, INTERRUPTED, OK, RUN_FAILED
 from tinytail.flags import (
@@ -27,7 +28,6 @@ from tinytail.flags import (
     WorkloadName,
     flags,
 )
-from tinytail.options import values
 from tinytail.output import checked_output, console_beside, print_error, stderr, write_output
 from tinytail.progress import reporter
 from tinytail.render import comparison_view

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from cyclopts import App
 
-from tinytail import engine
+from tinytail.engine import native
 from tinytail.exit_codes import OK
 from tinytail.output import JsonOutput, json_text, stdout
 
@@ -20,7 +20,7 @@ def check(file: str, /) -> int:
     file
         The file.
     """
-    kind = engine.config_check(file)
+    kind = native.config_check(file)
     stdout().print(f"{file}: a valid {kind} file", soft_wrap=True, markup=False)
     return OK
 
@@ -28,5 +28,5 @@ def check(file: str, /) -> int:
 @config.command
 def schema() -> int:
     """Print the JSON Schema of device, design and workload files."""
-    JsonOutput("-").write(json_text(engine.config_schema()))
+    JsonOutput("-").write(json_text(native.config_schema()))
     return OK

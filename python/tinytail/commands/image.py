@@ -6,9 +6,12 @@ import time
 
 from cyclopts import App
 
-from tinytail import caching, conflicts, engine, imaging
-from tinytail.arguments import state_from_words
+from tinytail import conflicts, imaging
 from tinytail.commands.facts import show_facts
+from tinytail.engine import cache, native
+from tinytail.engine.arguments import state_from_words
+from tinytail.engine.declared import values
+from tinytail.engine.options import TraceOptions
 from tinytail.exit_codes import OK, RUN_FAILED
 from tinytail.flags import (
     NO_TRACE_FLAGS,
@@ -20,8 +23,6 @@ from tinytail.flags import (
     TraceFlags,
     WorkloadName,
 )
-from tinytail.option_types import TraceOptions
-from tinytail.options import values
 from tinytail.output import checked_output, json_text, show_results, stderr, stdout
 from tinytail.progress import reporter
 from tinytail.render import cache_view, facts_view
@@ -93,7 +94,7 @@ def image_info(file: str, /, *, json: JsonPath = None) -> int:
         File for the same as JSON; - is standard output.
     """
     conflicts.check([("--json", json)], [("FILE", file)])
-    return show_facts(engine.image_info(file), checked_output(json))
+    return show_facts(native.image_info(file), checked_output(json))
 
 
 @image.command(name="cache")
@@ -113,9 +114,9 @@ def image_cache(*, clear: bool = False, json: JsonPath = None) -> int:
     """
     output = checked_output(json)
     if clear:
-        entries, size = caching.clear_image_cache()
-        document = {"folder": str(caching.folder()), "removed": entries, "removed_bytes": size}
+        entries, size = cache.clear_image_cache()
+        document = {"folder": str(cache.folder()), "removed": entries, "removed_bytes": size}
         return show_facts(document, output)
-    found = caching.image_cache()
+    found = cache.image_cache()
     done = show_results(output, lambda: json_text(found), lambda _: cache_view(found, time.time()))
     return OK if done else RUN_FAILED

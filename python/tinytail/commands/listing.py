@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from tinytail import engine
+from tinytail.engine import native
 from tinytail.errors import UsageError
 from tinytail.exit_codes import OK, RUN_FAILED
 from tinytail.flags import DesignName, DeviceName, Seed, SetWords, WorkloadName
@@ -13,7 +13,7 @@ from tinytail.render import claims_view, description_view, entries_view
 
 
 def _show(
-    kind: engine.Kind,
+    kind: native.Kind,
     name: str | None,
     settings: Sequence[str],
     *,
@@ -22,12 +22,12 @@ def _show(
     if name is None:
         if toml or settings:
             raise UsageError(f"name a {kind}: --toml and --set are about one of them")
-        lists = {"device": engine.devices, "design": engine.designs, "workload": engine.workloads}
+        lists = {"device": native.devices, "design": native.designs, "workload": native.workloads}
         stdout().print(entries_view(lists[kind]()))
     elif toml:
-        JsonOutput("-").write(engine.file_text(kind, name, settings=settings))
+        JsonOutput("-").write(native.file_text(kind, name, settings=settings))
     else:
-        describe = {"device": engine.device, "design": engine.design, "workload": engine.workload}
+        describe = {"device": native.device, "design": native.design, "workload": native.workload}
         stdout().print(description_view(describe[kind](name, settings=settings)))
     return OK
 
@@ -99,7 +99,7 @@ def workloads(
         raise UsageError("--check is of a stand-in as it is, without --toml and --set")
     if name is None:
         raise UsageError("--check needs the name of a stand-in")
-    claims = engine.workload_claims(name, seed=seed)
+    claims = native.workload_claims(name, seed=seed)
     stdout().print(claims_view(claims))
     broken = [claim.name for claim in claims if not claim.holds]
     if broken:

@@ -10,8 +10,8 @@ from cyclopts import Parameter
 from rich.console import Console, RenderableType
 
 from tinytail import conflicts, explaining
-from tinytail.arguments import I64_MAX
 from tinytail.bars import can_draw
+from tinytail.engine.arguments import I64_MAX
 from tinytail.errors import UsageError
 from tinytail.exit_codes import OK, RUN_FAILED
 from tinytail.explaining.view import Look, counterfactual_view, explanation_view

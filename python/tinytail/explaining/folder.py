@@ -10,8 +10,9 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from tinytail import engine
 from tinytail.comparing import Plan
+from tinytail.engine import native
+from tinytail.engine.options import RequestTimelinesSpec, RunSpec, TraceOptions, Transform
 from tinytail.errors import ResultsError, UsageError, suggestion
 from tinytail.files.text import RESULTS_MIB_MAX, read_text
 from tinytail.keeping import (
@@ -25,7 +26,6 @@ from tinytail.keeping import (
     named_files,
     without_multiplier,
 )
-from tinytail.option_types import RequestTimelinesSpec, RunSpec, TraceOptions, Transform
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,11 +158,11 @@ class KeptResults:
     def differences(self) -> list[str]:
         """What is known to be different now from when the results were written."""
         found = []
-        if engine.version() != self.version:
+        if native.version() != self.version:
             found.append(
-                f"they were written by tinytail {self.version}, this is {engine.version()}"
+                f"they were written by tinytail {self.version}, this is {native.version()}"
             )
-        elif engine.identity() != self.manifest["engine"]:
+        elif native.identity() != self.manifest["engine"]:
             found.append(f"they were written by another build of tinytail {self.version}")
         made_in = Path(self.manifest["directory"])
         for name, written in self.manifest["inputs"].items():

@@ -8,13 +8,13 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from tinytail import engine
+from tinytail.engine import native
+from tinytail.engine.jobs import ProgressCallback, run_one
+from tinytail.engine.options import LogSpec
 from tinytail.errors import ResultsError, RunError, UsageError, suggestion
 from tinytail.explaining.folder import KeptDesign, KeptResults
 from tinytail.explaining.ranking import count_beyond, rank_of
 from tinytail.explaining.timelines import Kind
-from tinytail.option_types import LogSpec
-from tinytail.runner import ProgressCallback, run_one
 
 # Percentiles of latencies and of paired differences.
 PERCENTILES = (50.0, 90.0, 99.0, 99.9, 99.99)
@@ -82,7 +82,7 @@ def check_causes(names: Sequence[str]) -> None:
     Raises:
         UsageError: no such cause; names the nearest, and all.
     """
-    known = engine.causes()
+    known = native.causes()
     for name in names:
         if name not in known:
             raise UsageError(
@@ -115,7 +115,7 @@ def run_without(
         log = Path(name, "requests.parquet")
         target = LogSpec(path=str(log), command="tinytail explain --without")
         spec = replace(kept.run_spec(design), log=target, without=tuple(without))
-        result = run_one(lambda control: engine.run(spec, control), design.name, progress)
+        result = run_one(lambda control: native.run(spec, control), design.name, progress)
         if result["log"]["error"] is not None:
             raise RunError(result["log"]["error"])
         before = _requests(design.folder / "requests.parquet", kind)

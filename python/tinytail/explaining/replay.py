@@ -6,13 +6,13 @@ import tempfile
 from dataclasses import replace
 from pathlib import Path
 
-from tinytail import engine
+from tinytail.engine import native
+from tinytail.engine.jobs import ProgressCallback, run_one
+from tinytail.engine.options import RequestTimelinesSpec
 from tinytail.errors import ResultsError, RunError
 from tinytail.explaining import timelines
 from tinytail.explaining.folder import KeptDesign, KeptResults
 from tinytail.explaining.timelines import RequestTimeline
-from tinytail.option_types import RequestTimelinesSpec
-from tinytail.runner import ProgressCallback, run_one
 
 
 def replayed(
@@ -31,7 +31,7 @@ def replayed(
         folder = Path(name)
         wanted = RequestTimelinesSpec(path=name, slowest=0, requests=(logged.id,))
         spec = kept.run_spec(design, wanted)
-        result = run_one(lambda control: engine.run(spec, control), design.name, progress)
+        result = run_one(lambda control: native.run(spec, control), design.name, progress)
         if result["request_timelines"]["error"] is not None:
             raise RunError(result["request_timelines"]["error"])
         timeline = timelines.traced(folder, design.name, logged.id)

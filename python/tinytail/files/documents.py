@@ -16,7 +16,7 @@ _Read = Callable[[Any], Any]
 def read(kind: type[T], document: Mapping[str, Any]) -> T:
     """A dataclass from a document that has its fields by name; a field that it lacks is as usual.
 
-    >>> from tinytail.result_types import Finding
+    >>> from tinytail.engine.results import Finding
     >>> read(Finding, {"code": "no_gc", "message": "none ran", "figures": {}}).code
     'no_gc'
 

@@ -15,7 +15,7 @@ from tinytail.causes import holder, human_name
 from tinytail.headline import SAMPLES_BEYOND
 
 if TYPE_CHECKING:
-    from tinytail.result_types import Series, SlowestRequests
+    from tinytail.engine.results import Series, SlowestRequests
     from tinytail.results import Comparison, DesignResult
 
 US = 1e-6

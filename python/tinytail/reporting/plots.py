@@ -72,8 +72,8 @@ def _attribution(comparison: Comparison, axis: Axes) -> None:
 
 
 def _series(comparison: Comparison, axis: Axes, column: str) -> None:
+    from tinytail.engine.results import Series
     from tinytail.reporting import figures, paper
-    from tinytail.result_types import Series
 
     columns = [name for name in Series.__dataclass_fields__ if name != "window_seconds"]
     if column not in columns:

@@ -6,10 +6,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from tinytail import certifying, engine
+from tinytail import certifying
+from tinytail.engine import native
+from tinytail.engine.jobs import DesignProgress
+from tinytail.engine.results import Test
 from tinytail.errors import RunError
-from tinytail.result_types import Test
-from tinytail.runner import DesignProgress
 
 
 class Supervision:
@@ -78,7 +79,7 @@ class Certified:
 
 
 def plan(
-    device: str, design: str, state: Mapping[str, engine.StateValue], given: Mapping[str, Any]
+    device: str, design: str, state: Mapping[str, native.StateValue], given: Mapping[str, Any]
 ) -> certifying.Plan:
     """The certification of one design; one run goes on at a time.
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, get_args
 
+from tinytail.engine.results import Latency
 from tinytail.errors import ConfigError, suggestion
 from tinytail.reproduction import conditions
 from tinytail.reproduction.records import Figure, Kind, Paper, PaperTable, Row, RowInput
-from tinytail.result_types import Latency
 
 
 def check(paper: Paper) -> None:

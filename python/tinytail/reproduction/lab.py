@@ -15,19 +15,19 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, TypeVar
 
-from tinytail import engine, memory
 from tinytail.certifying import Plan
+from tinytail.engine import memory, native
+from tinytail.engine.declared import values
+from tinytail.engine.jobs import ProgressCallback, Runner, cpu_count
+from tinytail.engine.options import LogSpec, RunOptions, RunSpec, TraceOptions, Transform
 from tinytail.errors import ConfigError, TinytailError, UsageError, WorkloadError, suggestion
 from tinytail.files import toml
-from tinytail.option_types import LogSpec, RunOptions, RunSpec, TraceOptions, Transform
-from tinytail.options import values
 from tinytail.reproduction import certified, logs
 from tinytail.reproduction.certified import Certified, Supervision
 from tinytail.reproduction.records import Experiment, Paper, Tier, Trace
 from tinytail.reproduction.runs import Control, Run
 from tinytail.reproduction.store import Outcome, Store, kept_run
 from tinytail.results import DesignResult
-from tinytail.runner import ProgressCallback, Runner, cpu_count
 
 _Kept = TypeVar("_Kept")
 
@@ -167,7 +167,7 @@ class Lab:
         in_tier = self.paper.experiments[experiment].in_tier(self.tier)
         if in_tier is None:
             raise Unavailable(FULL_TIER_ONLY)
-        return engine.device_document(self._device(in_tier.device)[0])
+        return native.device_document(self._device(in_tier.device)[0])
 
     def probe(self, experiment: Experiment) -> Outcome:
         """Runs a small experiment of one design at once; it is kept like all others.
@@ -330,7 +330,7 @@ class Lab:
     @cached_property
     def _engine(self) -> str:
         """The native module's content: the engine and all devices, designs and workloads."""
-        return engine.identity()
+        return native.identity()
 
     @cached_property
     def _logged(self) -> dict[str, tuple[str, ...]]:
@@ -339,10 +339,10 @@ class Lab:
 
     def _device(self, given: str | Mapping[str, Any]) -> tuple[str, Any]:
         if isinstance(given, str):
-            _there("device", given, engine.device)
+            _there("device", given, native.device)
             return given, given
         settings = [f"{key}={toml.value(value)}" for key, value in given["set"].items()]
-        text = engine.file_text("device", given["base"], settings=settings)
+        text = native.file_text("device", given["base"], settings=settings)
         if "name" in given:
             text = re.sub(r"^name = .*$", f"name = {toml.value(given['name'])}", text, count=1)
         return self.file(text, "device.toml"), text
@@ -363,7 +363,7 @@ class Lab:
             document = {**head, **experiment.overlays[part[1:]]}
             parts.append(self.file(toml.dumps(document), f"{part[1:]}.toml"))
             keys.append(json.dumps(document, sort_keys=True))
-        _there("design", "+".join(parts), engine.design)
+        _there("design", "+".join(parts), native.design)
         return "+".join(parts), keys
 
     def _workload(self, experiment: Experiment) -> tuple[str, TraceOptions, Any]:
@@ -381,7 +381,7 @@ class Lab:
             return self.file(text, f"{experiment.name}.toml"), TraceOptions(), text
         said = TraceOptions(queue_depth=experiment.queue_depth)
         if not given.startswith("@"):
-            _there("workload", given, engine.workload)
+            _there("workload", given, native.workload)
             return given, said, given
         path = self.trace(self.paper.traces[given[1:]])
         return path, said, [path if not Path(path).exists() else "", _content(path)]
@@ -404,7 +404,7 @@ class Lab:
                 f"needs the recording of {trace.title}: {TRACES}, or --trace {trace.name}=FILE"
             )
         try:
-            engine.workload(trace.stand_in)
+            native.workload(trace.stand_in)
         except TinytailError:
             raise Unavailable(
                 f"needs the workload {trace.stand_in}, or the recording itself: "
@@ -432,7 +432,7 @@ class Lab:
             spec = run.spec
             if run.key in self._logged:
                 spec = replace(spec, log=LogSpec(path=str(log_path), command=run.label))
-            document = engine.run(spec, control)
+            document = native.run(spec, control)
             # A run that got stuck is an outcome: the same whenever it is made.
             if document["partial"] and document["stuck"] is None:
                 self._failures[run.key] = document.get("unread") or INTERRUPTED
@@ -487,7 +487,7 @@ def _recording(workload: str) -> Path | None:
     if not folder:
         return None
     try:
-        settings = engine.workload(workload).settings
+        settings = native.workload(workload).settings
     except TinytailError:
         return None
     for setting in settings:

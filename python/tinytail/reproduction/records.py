@@ -6,8 +6,8 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from typing import Any, Literal, get_args
 
+from tinytail.engine.options import RunOptions
 from tinytail.errors import ConfigError, suggestion
-from tinytail.option_types import RunOptions
 from tinytail.reproduction import conditions
 
 Kind = Literal["exact", "approx", "ratio", "range", "ordering", "trend", "rule", "formula"]

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from tinytail import engine, memory
 from tinytail.certifying import Plan
-from tinytail.option_types import RunSpec
+from tinytail.engine import memory, native
+from tinytail.engine.jobs import MEASURED_PART, Job, Phases
+from tinytail.engine.options import RunSpec
 from tinytail.reproduction.certified import Supervision
-from tinytail.runner import MEASURED_PART, Job, Phases
 
 # How much of a run each phase is, about, where it begins with ageing.
 FROM_AGEING: Phases = {
@@ -18,7 +18,7 @@ FROM_AGEING: Phases = {
     "running": (0.55, 0.45),
 }
 
-Control = engine.Control | Supervision
+Control = native.Control | Supervision
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -41,7 +41,7 @@ class Run:
 
     def control(self) -> Control:
         """What it is followed and cancelled by."""
-        return Supervision() if isinstance(self.spec, Plan) else engine.Control()
+        return Supervision() if isinstance(self.spec, Plan) else native.Control()
 
     def memory_bytes(self) -> int | None:
         """About how much memory it takes; None if that is not known."""

@@ -9,16 +9,16 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
-from tinytail import engine
+from tinytail.engine import native
+from tinytail.engine.jobs import ProgressCallback
+from tinytail.engine.methods import AttributionGroup
 from tinytail.errors import UsageError, suggestion
-from tinytail.methods import AttributionGroup
 from tinytail.reproduction.figures import Format, draw_all
 from tinytail.reproduction.lab import Lab, Unavailable
 from tinytail.reproduction.records import Paper, Row, Tier
 from tinytail.reproduction.store import Store
 from tinytail.reproduction.verdicts import evaluate
 from tinytail.results import DesignResult
-from tinytail.runner import ProgressCallback
 
 SCHEMA_VERSION = 2
 VERDICTS = ("reproduced", "deviates", "not-run")
@@ -94,7 +94,7 @@ def reproduce(wanted: Wanted, report: ProgressCallback | None = None) -> dict[st
     commit = project_commit()
     document: dict[str, Any] = {
         "schema_version": SCHEMA_VERSION,
-        "version": engine.version(),
+        "version": native.version(),
         "commit": commit,
         "command": wanted.command(),
         "tier": wanted.tier,
@@ -242,12 +242,12 @@ def project_commit() -> str:
     """The commit of the sources that this package is in, marked if they differ from it."""
     root = Path(__file__).parents[3]
     if not (root / "Cargo.toml").is_file():
-        return f"version {engine.version()}"
+        return f"version {native.version()}"
     try:
         commit = _git(root, "rev-parse", "--short=12", "HEAD")
         changed = _git(root, "status", "--porcelain", "--untracked-files=no")
     except (OSError, subprocess.CalledProcessError):
-        return f"version {engine.version()}"
+        return f"version {native.version()}"
     return f"{commit}, changed" if changed else commit
 
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypeVar
 
-from tinytail.caching import user_folder
+from tinytail.engine.cache import user_folder
 from tinytail.reproduction import logs
 from tinytail.results import DesignResult
 

@@ -11,7 +11,8 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-from tinytail import arguments, conflicts, engine, memory
+from tinytail import conflicts
+from tinytail.engine import arguments, memory, native
 from tinytail.errors import UsageError
 from tinytail.files import whole
 
@@ -60,7 +61,7 @@ def serve(
     force: bool = False,
     log: str | os.PathLike[str] | None = None,
     seed: int = 1,
-    state: Mapping[str, engine.StateValue] | None = None,
+    state: Mapping[str, native.StateValue] | None = None,
     settings: arguments.Settings | None = None,
     dilate: float = 1.0,
     no_delay: bool = False,
@@ -105,7 +106,7 @@ def serve(
     """
     words = arguments.settings(settings)
     why = "a served drive has clients in place of a workload"
-    engine.check_settings(words, without_workload=why)
+    native.check_settings(words, without_workload=why)
     spec: dict[str, Any] = {
         "device": arguments.name("device", device),
         "design": arguments.name("design", design),
@@ -134,8 +135,8 @@ def serve(
         spec["log"] = {"path": path, "command": _command(spec) + f" --log {shlex.quote(path)}"}
     check_files(spec, log)
     memory.check(spec["device"], spec["design"], words)
-    control = engine.Control()
-    serving = engine.serving(control)
+    control = native.Control()
+    serving = native.serving(control)
     return _wait(serving, control, json.dumps(spec), stop, watch)
 
 
@@ -187,8 +188,8 @@ def _command(spec: Mapping[str, Any]) -> str:
 
 
 def _wait(
-    serving: engine.Serving,
-    control: engine.Control,
+    serving: native.Serving,
+    control: native.Control,
     spec: str,
     stop: threading.Event | None,
     watch: Watch | None,
@@ -220,7 +221,7 @@ def _wait(
     return document
 
 
-def _look(serving: engine.Serving, control: engine.Control, watch: Watch | None) -> None:
+def _look(serving: native.Serving, control: native.Control, watch: Watch | None) -> None:
     if watch is not None:
         found = serving.look()
         watch(control.phase(), None if found is None else json.loads(found))

@@ -13,7 +13,7 @@ from rich.live import Live
 from rich.text import Text
 
 from tinytail import serving, units
-from tinytail.arguments import state_from_words
+from tinytail.engine.arguments import state_from_words
 from tinytail.exit_codes import OK, RUN_FAILED
 from tinytail.flags import DesignName, DeviceName, JsonPath, Seed, SetWords
 from tinytail.output import (

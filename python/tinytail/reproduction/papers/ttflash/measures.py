@@ -7,8 +7,9 @@ import math
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from tinytail import engine, traces
+from tinytail import traces
 from tinytail.causes import is_full_buffer
+from tinytail.engine import native
 from tinytail.errors import ConfigError
 from tinytail.files import toml
 from tinytail.reproduction.lab import Lab, Unavailable
@@ -70,7 +71,7 @@ def rotation_formula(lab: Lab) -> Values:  # noqa: ARG001
     error, not_falling, cases = 0.0, 0, 0
     loads = [0.5, 1, 2, 5, 10]
     shares = [0.05, 0.1, 0.25, 0.5, 0.9]
-    document = engine.device_document(DEVICE)
+    document = native.device_document(DEVICE)
     geometry, timing = document["geometry"], document["timing"]
     plane_bytes = (
         geometry["blocks_per_plane"] * geometry["pages_per_block"] * geometry["page_bytes"]

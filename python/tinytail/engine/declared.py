@@ -1,4 +1,4 @@
-"""What options can do, whatever they are; `option_types` has those that the engine knows."""
+"""What options can do, whatever they are; `options` has those that the engine knows."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from functools import cache
 from types import NoneType, UnionType
 from typing import Annotated, Any, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
 
-from tinytail import arguments
+from tinytail.engine import arguments
 from tinytail.errors import UsageError
 
 _Kind = TypeVar("_Kind", bound="Options")

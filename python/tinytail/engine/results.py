@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from tinytail import methods
+from tinytail.engine import methods
 
 ErrorKind = Literal["config", "workload", "run", "interrupted", "internal"]
 

@@ -12,10 +12,12 @@ from importlib import resources
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from tinytail import _native, arguments, caching
+from tinytail import _native
+from tinytail.engine import arguments
+from tinytail.engine.cache import place as cache_place
+from tinytail.engine.options import ImageSpec, RunSpec, TraceOptions, Transform
+from tinytail.engine.results import Adjustment, Setting
 from tinytail.errors import RunError
-from tinytail.option_types import ImageSpec, RunSpec, TraceOptions, Transform
-from tinytail.result_types import Adjustment, Setting
 
 StateValue = float | str
 Kind = Literal["device", "design", "workload"]
@@ -447,7 +449,7 @@ def share(specs: Sequence[RunSpec], *, cache: bool = True) -> Shared:
         UsageError: the limit of the cache is no number.
     """
     return _native.Shared(
-        [json.dumps(spec.given()) for spec in specs], caching.place() if cache else None
+        [json.dumps(spec.given()) for spec in specs], cache_place() if cache else None
     )
 
 

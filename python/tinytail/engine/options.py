@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Annotated, Any, Literal, TypedDict
 
-from tinytail.arguments import U32_MAX, U64_MAX
-from tinytail.options import Options, Whole
+from tinytail.engine.arguments import U32_MAX, U64_MAX
+from tinytail.engine.declared import Options, Whole
 
 AddressUnit = Literal["sectors", "bytes", "kib"]
 

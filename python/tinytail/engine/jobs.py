@@ -13,7 +13,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any, Generic, Literal, Protocol, TypeVar, cast
 
-from tinytail import engine
+from tinytail.engine import native
 
 REPORT_SECONDS = 0.1
 
@@ -210,14 +210,14 @@ class Runner:
                 self._bell.get(timeout=REPORT_SECONDS)
 
 
-def run_one(work: Callable[[engine.Control], T], name: str, progress: ProgressCallback | None) -> T:
+def run_one(work: Callable[[native.Control], T], name: str, progress: ProgressCallback | None) -> T:
     """Does one piece of work in a thread, and heeds Ctrl-C meanwhile.
 
     Raises:
         TinytailError: what the work raised.
         KeyboardInterrupt: after the work has ended.
     """
-    control = engine.Control()
+    control = native.Control()
     runner = Runner(1)
     job = runner.add(Job(name, lambda: work(control), control))
 

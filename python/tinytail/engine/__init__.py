@@ -1,0 +1,1 @@
+"""The native module with types: what it has, how it is asked, and what it answers."""
