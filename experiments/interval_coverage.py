@@ -13,7 +13,7 @@ import sys
 from statistics import fmean
 
 import tinytail
-from tinytail.replicates import combined
+from tinytail.verdict.seeds import combined
 
 SEEDS = int(sys.argv[1]) if len(sys.argv) > 1 else 100
 GROUP = 5

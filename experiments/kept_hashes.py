@@ -27,13 +27,13 @@ from pathlib import Path
 from typing import Any
 
 from tinytail.engine import native
-from tinytail.output import stderr
-from tinytail.progress import reporter
 from tinytail.reproduction.catalog import papers
 from tinytail.reproduction.lab import TRACES, Lab, Unavailable
 from tinytail.reproduction.records import Experiment, Paper
 from tinytail.reproduction.session import facts
 from tinytail.reproduction.store import Store
+from tinytail.terminal.console import stderr
+from tinytail.terminal.progress import reporter
 
 EVIDENCE = Path(__file__).parent.parent / "evidence" / "reproduction"
 # Experiments that each technique is in, if it is in as many.

@@ -31,11 +31,12 @@ from tinytail.engine import native
 from tinytail.engine.jobs import Job, Runner, cpu_count
 from tinytail.errors import kind_of
 from tinytail.exit_codes import BAD_INPUT, INTERRUPTED, OK, RUN_FAILED
-from tinytail.output import json_text, stderr
-from tinytail.progress import reporter
+from tinytail.files.text import json_text
 from tinytail.reproduction.session import project_commit
 from tinytail.reproduction.store import Store
 from tinytail.results import DesignResult
+from tinytail.terminal.console import stderr
+from tinytail.terminal.progress import reporter
 
 ROOT = Path(__file__).parent.parent
 FOLDER = ROOT / "experiments" / "pairs"

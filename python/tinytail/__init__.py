@@ -88,7 +88,6 @@ if TYPE_CHECKING:
         explain,
     )
     from tinytail.imaging import create_image
-    from tinytail.noise import compare_within_noise
     from tinytail.page_layout import PageLayout, analyze_page_layout, read_page_times
     from tinytail.rate_matching import RateMatching, analyze_rate_matching
     from tinytail.reading import read_results
@@ -96,6 +95,7 @@ if TYPE_CHECKING:
     from tinytail.rotation import Rotation, analyze_rotation
     from tinytail.serving import serve
     from tinytail.traces import trace_convert, trace_info
+    from tinytail.verdict.noise import compare_within_noise
     from tinytail.verifying import (
         PowerCutResult,
         PowerCuts,
@@ -205,7 +205,7 @@ _MODULES = (
     "engine.native",
     "errors",
     "imaging",
-    "noise",
+    "verdict.noise",
     "page_layout",
     "rate_matching",
     "reading",

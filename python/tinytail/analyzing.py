@@ -10,12 +10,12 @@ from tinytail import conflicts
 from tinytail.errors import OutputError
 from tinytail.exit_codes import OK, RUN_FAILED
 from tinytail.flags import DeviceName, JsonPath, PositiveOrNone, whole
-from tinytail.output import checked_output, print_error, show_results
 from tinytail.page_layout import analyze_page_layout, pages_of, read_page_times
 from tinytail.rate_matching import analyze_rate_matching
 from tinytail.render import page_layout_view, rate_matching_view, rotation_view
 from tinytail.reporting import check_figures, write_figures
 from tinytail.rotation import analyze_rotation
+from tinytail.terminal.console import checked_output, print_error, show_results
 
 analyze = App(name="analyze", help="Work out what follows from a device without running it.")
 

@@ -15,7 +15,7 @@ from typing import Any
 from tinytail.engine import native
 from tinytail.engine.jobs import Job, ProgressCallback, Runner
 from tinytail.errors import RunError, TinytailError, UsageError, suggestion
-from tinytail.output import json_text
+from tinytail.files.text import json_text
 from tinytail.serving import bench as serving
 
 # Linux counts in KiB, macOS in bytes.

@@ -10,7 +10,7 @@ from rich.cells import cell_len
 from rich.text import Text
 
 from tinytail import units
-from tinytail.headline import PERCENTILES, Kind, headline
+from tinytail.verdict.percentiles import PERCENTILES, Kind, headline
 
 if TYPE_CHECKING:
     from tinytail.results import Comparison, DesignResult

@@ -15,11 +15,11 @@ from typing import Any
 
 from tinytail import units
 from tinytail.engine.results import Configured
-from tinytail.findings import quotient, same
-from tinytail.headline import PERCENTILES, Kind, headline
-from tinytail.noise import compare_within_noise
 from tinytail.results import Comparison, DesignResult, results_schema
-from tinytail.verdict import times
+from tinytail.verdict.findings import quotient, same
+from tinytail.verdict.noise import compare_within_noise
+from tinytail.verdict.percentiles import PERCENTILES, Kind, headline
+from tinytail.verdict.sentences import times
 
 Document = Mapping[str, Any]
 KINDS: tuple[Kind, Kind] = ("read", "write")

@@ -11,7 +11,7 @@ from tinytail import conflicts
 from tinytail.engine import arguments, memory, native
 from tinytail.engine.jobs import ProgressCallback, run_one
 from tinytail.engine.options import ImageSpec, TraceKeywords, TraceOptions
-from tinytail.output import FileOutput
+from tinytail.files.whole import FileOutput
 from tinytail.spooling import spooled
 
 

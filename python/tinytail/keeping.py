@@ -22,8 +22,7 @@ from tinytail.engine import arguments, native
 from tinytail.engine.options import LogSpec, RequestTimelinesSpec, RunSpec
 from tinytail.errors import OutputError, UsageError
 from tinytail.files import whole
-from tinytail.files.text import RESULTS_MIB_MAX, read_text
-from tinytail.output import json_text
+from tinytail.files.text import RESULTS_MIB_MAX, json_text, read_text
 from tinytail.results import Comparison, DesignResult, Out
 
 if TYPE_CHECKING:

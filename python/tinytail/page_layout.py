@@ -10,8 +10,7 @@ from typing import Any
 
 from tinytail.engine import arguments, native
 from tinytail.errors import ConfigError, UsageError
-from tinytail.files.text import TABLE_MIB_MAX, read_text
-from tinytail.output import json_text
+from tinytail.files.text import TABLE_MIB_MAX, json_text, read_text
 
 
 @dataclass(frozen=True, slots=True)

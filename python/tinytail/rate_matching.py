@@ -26,7 +26,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 from tinytail.engine import arguments, native
-from tinytail.output import json_text
+from tinytail.files.text import json_text
 from tinytail.rotation import class_shares, weighted_mean
 
 Form = Literal["printed", "self-consistent"]

@@ -13,13 +13,14 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from tinytail import states, units
-from tinytail.causes import human_name
+from tinytail import units
 from tinytail.curve import curve
-from tinytail.findings import has_ratio, usable_reference
-from tinytail.headline import SAMPLES_BEYOND, Kind, latency_of
-from tinytail.noise import margin
-from tinytail.verdict import warnings
+from tinytail.verdict import states
+from tinytail.verdict.causes import human_name
+from tinytail.verdict.findings import has_ratio, usable_reference
+from tinytail.verdict.noise import margin
+from tinytail.verdict.percentiles import SAMPLES_BEYOND, Kind, latency_of
+from tinytail.verdict.sentences import warnings
 
 if TYPE_CHECKING:
     from tinytail.engine.native import Claim, Description, Entry

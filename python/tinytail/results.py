@@ -15,7 +15,7 @@ from importlib import resources
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
-from tinytail import findings, units
+from tinytail import units
 from tinytail.engine import arguments
 from tinytail.engine import results as types
 from tinytail.engine.native import Description, Kind
@@ -28,8 +28,9 @@ from tinytail.engine.results import (
 )
 from tinytail.errors import NoResultError
 from tinytail.files import documents
+from tinytail.files.text import json_text
 from tinytail.frames import Tables, library
-from tinytail.output import json_text
+from tinytail.verdict import findings
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -247,7 +248,7 @@ class Comparison(types.Comparison, Tables):
         from rich.console import Group
         from rich.text import Text
 
-        from tinytail.verdict import failures
+        from tinytail.verdict.sentences import failures
         from tinytail.verdict_view import verdict_view, wrapped
 
         lines = [line for why in failures(self) for line in wrapped(Text(why), width, indent=2)]

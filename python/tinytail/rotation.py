@@ -24,7 +24,7 @@ from typing import Any, Literal
 
 from tinytail.engine import arguments, native
 from tinytail.errors import UsageError
-from tinytail.output import json_text
+from tinytail.files.text import json_text
 
 Form = Literal["as printed", "paper", "self-consistent"]
 Load = Literal["raw bandwidth", "drive writes per day"]

@@ -7,7 +7,6 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from tinytail import replicates, states
 from tinytail.engine import native
 from tinytail.engine.jobs import DesignProgress, Job, ProgressCallback, Runner
 from tinytail.engine.options import RunSpec
@@ -17,6 +16,7 @@ from tinytail.files import documents
 from tinytail.keeping import Keeping
 from tinytail.results import Comparison, DesignResult
 from tinytail.spooling import spooled
+from tinytail.verdict import seeds, states
 
 if TYPE_CHECKING:
     from tinytail.comparing import Plan
@@ -158,7 +158,7 @@ def _combined(jobs: Jobs) -> DesignResult | None:
     results = [job.result for job in jobs if job.result is not None]
     whole = [result for result in results if not result.partial]
     if len(whole) > 1:
-        document = replicates.combined([result.document for result in whole])
+        document = seeds.combined([result.document for result in whole])
         return DesignResult.from_dict(document)
     return next(iter(whole or results), None)
 

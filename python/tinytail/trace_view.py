@@ -11,7 +11,8 @@ from typing import Any
 from rich.console import Console
 from rich.text import Text
 
-from tinytail import bars, units
+from tinytail import units
+from tinytail.terminal import bars
 
 WIDTH_MAX = 80
 WIDTH_MIN = 30

@@ -14,12 +14,14 @@ from rich.cells import cell_len, chop_cells
 from rich.console import Console, Group, RenderableType
 from rich.text import Text
 
-from tinytail import bars, causes, measurements, units
-from tinytail.causes import COLOURS, Family
-from tinytail.findings import has_ratio, quotient, same, usable_reference
-from tinytail.headline import PERCENTILES, Kind, Percentile, headline, latency_of
-from tinytail.noise import margin
-from tinytail.verdict import Tone, measured, sentences, warnings
+from tinytail import units
+from tinytail.terminal import bars
+from tinytail.verdict import causes, measurements
+from tinytail.verdict.causes import COLOURS, Family
+from tinytail.verdict.findings import has_ratio, quotient, same, usable_reference
+from tinytail.verdict.noise import margin
+from tinytail.verdict.percentiles import PERCENTILES, Kind, Percentile, headline, latency_of
+from tinytail.verdict.sentences import Tone, measured, sentences, warnings
 
 if TYPE_CHECKING:
     from tinytail.results import Comparison, DesignResult

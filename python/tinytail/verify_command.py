@@ -9,9 +9,15 @@ from cyclopts import App
 from tinytail import conflicts
 from tinytail.exit_codes import BAD_INPUT, INTERRUPTED, OK, RUN_FAILED
 from tinytail.flags import DESIGNS, DeviceName, JsonPath, PositiveOrNone, Seed, SetWords, whole
-from tinytail.output import checked_output, console_beside, print_error, stderr, write_output
-from tinytail.progress import reporter
 from tinytail.render import power_cuts_view
+from tinytail.terminal.console import (
+    checked_output,
+    console_beside,
+    print_error,
+    stderr,
+    write_output,
+)
+from tinytail.terminal.progress import reporter
 from tinytail.verifying import CUTS, PowerCutPlan, PowerCuts, execute
 
 verify = App(name="verify", help="Verify what no design may break.")

@@ -18,7 +18,7 @@ from tinytail.engine import arguments, native
 from tinytail.engine.jobs import DesignProgress, Job, ProgressCallback, Runner, cpu_count
 from tinytail.engine.results import DesignError
 from tinytail.errors import UsageError, kind_of
-from tinytail.output import json_text
+from tinytail.files.text import json_text
 
 CUTS = 10_000
 

@@ -24,7 +24,7 @@ from tinytail.certifying.act import KINDS, LIMITS, RATE_PER_S, RULES, judge
 from tinytail.certifying.rounds import Case
 from tinytail.certifying.search import TESTS, Search
 from tinytail.engine.jobs import DesignProgress, Job
-from tinytail.progress import PlainReporter, reporter
+from tinytail.terminal.progress import PlainReporter, reporter
 
 SMALL = "lowlatency-240g-small"
 NAMES = ("paper", "paper-large-period", "current")

@@ -18,8 +18,8 @@ from conftest import RunCommand, read_json
 from fake_native import FakeControl, FakeNative, result
 from test_compare import fail, interrupt_then_finish
 from tinytail import bench
-from tinytail.output import JsonOutput
 from tinytail.serving import bench as serving_bench
+from tinytail.terminal.console import JsonOutput
 
 DRIVE = ("--device", "ttflash-256g", "--workload", "dtrs")
 COMPARE = ("compare", "base", "base+no-gc", *DRIVE)
@@ -262,7 +262,7 @@ def test_a_reader_that_leaves_early_hears_nothing(tmp_path: Path) -> None:
     read_end, write_end = os.pipe()
     os.close(read_end)
     script = (
-        "import sys; from tinytail import cli, output;"
+        "import sys; from tinytail.terminal import console as output;"
         "console = output.stdout(); [console.print('x' * 100000) for _ in range(10)];"
         "sys.exit(7)"
     )

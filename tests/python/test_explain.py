@@ -24,7 +24,6 @@ from pyarrow import parquet
 import tinytail
 from conftest import RunCommand, read_json, start
 from tinytail import explaining, keeping
-from tinytail.causes import family
 from tinytail.comparing import Plan
 from tinytail.engine import native
 from tinytail.engine.options import RequestTimelinesSpec, TraceOptions, Transform
@@ -33,6 +32,7 @@ from tinytail.explaining.folder import Geometry
 from tinytail.explaining.ranking import count_beyond, rank
 from tinytail.explaining.timelines import RequestTimeline, TimelineSegment
 from tinytail.side_by_side import execute
+from tinytail.verdict.causes import family
 
 RUN = ("--device", "ttflash-small", "--workload", "randrw70-qd16")
 DESIGNS = ("base", "ttflash")

@@ -10,7 +10,8 @@ import pytest
 
 import tinytail
 from conftest import RunCommand, read_json
-from tinytail import measurements, output
+from tinytail.files.text import json_text
+from tinytail.verdict import measurements
 
 DRIVE = ("--device", "ttflash-small")
 
@@ -76,4 +77,4 @@ def test_a_workload_that_holds_none_has_no_such_table() -> None:
         ["base"], device="ttflash-small", workload="randread-qd1", requests=100
     )
     assert measurements.tables(comparison) == []
-    assert "measured" not in json.loads(output.json_text(comparison.to_dict()))["results"][0]
+    assert "measured" not in json.loads(json_text(comparison.to_dict()))["results"][0]

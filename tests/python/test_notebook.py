@@ -15,7 +15,7 @@ import pytest
 
 import tinytail
 from fake_native import FakeNative, result
-from tinytail.verdict import sentences
+from tinytail.verdict.sentences import sentences
 
 DRIVE: dict[str, Any] = {"device": "ttflash-256g", "workload": "dtrs"}
 SVG = "{http://www.w3.org/2000/svg}"

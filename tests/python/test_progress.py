@@ -8,7 +8,7 @@ from rich.console import Console
 from rich.progress import Progress
 
 from tinytail.engine.jobs import DesignProgress
-from tinytail.progress import BarReporter, PlainReporter, RateMeter, reporter
+from tinytail.terminal.progress import BarReporter, PlainReporter, RateMeter, reporter
 
 
 class Clock:

@@ -15,7 +15,7 @@ import tinytail
 from conftest import RunCommand
 from fake_native import FakeNative, result, series
 from tinytail.engine.results import ComparedWorkload
-from tinytail.output import FileOutput
+from tinytail.files.whole import FileOutput
 from tinytail.reporting import figures, page
 from tinytail.results import Comparison
 

@@ -15,15 +15,15 @@ from rich.text import Text
 from fake_native import FakeNative
 from fake_native import result as fake_result
 from test_reproduction import experiment, fakes, judged, paper, row, store
-from tinytail import output
 from tinytail.errors import ConfigError, OutputError, RunError, UsageError
-from tinytail.output import JsonOutput
 from tinytail.reproduction import catalog, certified, checks, figures, page_tables, pages, session
 from tinytail.reproduction.certified import Certified, Supervision
 from tinytail.reproduction.lab import Lab, Unavailable
 from tinytail.reproduction.records import Deviation, Figure, PaperTable, SideBySide
 from tinytail.reproduction.store import Store
 from tinytail.reproduction.verdicts import NO_CAUSE
+from tinytail.terminal import console
+from tinytail.terminal.console import JsonOutput
 
 __all__ = ["fakes", "store"]
 
@@ -320,7 +320,7 @@ def test_results_are_shown_unless_they_go_to_standard_output(
 ) -> None:
     def show(path: str | None) -> bool:
         to = None if path is None else JsonOutput(path)
-        return output.show_results(to, lambda: "{}\n", lambda _: Text("a table"))
+        return console.show_results(to, lambda: "{}\n", lambda _: Text("a table"))
 
     file = tmp_path / "results.json"
     assert show(str(file))
@@ -342,7 +342,7 @@ def test_results_that_cannot_be_written_are_told_and_not_raised(
             raise OSError(28, "No space left on device")
 
     monkeypatch.setattr(sys, "stdout", Full())
-    problem = output.write_output(JsonOutput("-"), lambda: "{}")
+    problem = console.write_output(JsonOutput("-"), lambda: "{}")
     assert isinstance(problem, OutputError)
     assert "No space left" in str(problem)
 

@@ -12,11 +12,11 @@ from jsonschema import validate
 import tinytail
 from fake_native import FakeControl, FakeNative, result
 from tinytail.engine.jobs import DesignProgress
-from tinytail.noise import compare_within_noise
 from tinytail.render import table_rows
-from tinytail.replicates import SAME_NOTE, TRACE_NOTE, combined, student
 from tinytail.results import DesignResult
 from tinytail.side_by_side import together
+from tinytail.verdict.noise import compare_within_noise
+from tinytail.verdict.seeds import SAME_NOTE, TRACE_NOTE, combined, student
 
 DRIVE: dict[str, Any] = {"device": "ttflash-256g", "workload": "dtrs"}
 

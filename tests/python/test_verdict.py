@@ -15,9 +15,9 @@ from rich.cells import cell_len
 
 from fake_native import erased, latency, result, shares
 from tinytail.engine.results import ComparedWorkload, DesignError
-from tinytail.headline import PERCENTILES, deepest, headline
 from tinytail.results import Comparison, DesignResult
-from tinytail.verdict import sentences, warnings
+from tinytail.verdict.percentiles import PERCENTILES, deepest, headline
+from tinytail.verdict.sentences import sentences, warnings
 
 NAMES = ["base", "ttflash", "base+no-gc", "ttflash+t-es+no-gc", "a/folder/of-some-length/mine"]
 NAMES += ["design-a", "design-b", "design-c"]

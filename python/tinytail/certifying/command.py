@@ -15,14 +15,14 @@ from tinytail.engine.arguments import state_from_words
 from tinytail.engine.results import RuleName
 from tinytail.exit_codes import BAD_INPUT, INTERRUPTED, OK, RUN_FAILED
 from tinytail.flags import DESIGNS, DeviceName, JsonPath, PositiveOrNone, Seed, SetWords, whole
-from tinytail.output import (
+from tinytail.terminal.console import (
     checked_output,
     console_beside,
     print_error,
     stderr,
     write_output,
 )
-from tinytail.progress import reporter
+from tinytail.terminal.progress import reporter
 
 certify = App(name="certify", help="Rate drives as a certification test does.")
 

@@ -14,7 +14,7 @@ from tinytail.engine import results
 from tinytail.engine.results import Rating, Test
 from tinytail.errors import NoResultError
 from tinytail.files.documents import plain, read
-from tinytail.output import json_text
+from tinytail.files.text import json_text
 
 SCHEMA_VERSION = 2
 

@@ -9,7 +9,7 @@ from cyclopts import App, CycloptsError, MissingArgumentError, Parameter
 
 from tinytail.errors import RunError, TinytailError
 from tinytail.exit_codes import BAD_INPUT, MEANINGS, OK, RUN_FAILED
-from tinytail.output import PLAINLY, discard_output, print_error, stdout
+from tinytail.terminal.console import PLAINLY, discard_output, print_error, stdout
 
 
 def _version() -> str:

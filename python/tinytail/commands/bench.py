@@ -10,10 +10,16 @@ from tinytail import bench as benches
 from tinytail.errors import kind_of
 from tinytail.exit_codes import INTERRUPTED, OK, RUN_FAILED
 from tinytail.flags import JsonPath
-from tinytail.output import checked_output, console_beside, print_error, stderr, write_output
-from tinytail.progress import reporter
 from tinytail.render import bench_view
 from tinytail.serving import bench as serving_bench
+from tinytail.terminal.console import (
+    checked_output,
+    console_beside,
+    print_error,
+    stderr,
+    write_output,
+)
+from tinytail.terminal.progress import reporter
 
 
 def bench(

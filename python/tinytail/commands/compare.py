@@ -10,7 +10,6 @@ from rich.console import Group
 from rich.text import Text
 
 from tinytail import fitting
-from tinytail.bars import can_draw
 from tinytail.comparing import ComparisonOptions, Plan
 from tinytail.engine.arguments import state_from_words
 from tinytail.engine.declared import values
@@ -28,12 +27,19 @@ from tinytail.flags import (
     WorkloadName,
     flags,
 )
-from tinytail.output import checked_output, console_beside, print_error, stderr, write_output
-from tinytail.progress import reporter
 from tinytail.render import comparison_view
 from tinytail.reporting import Pictures
 from tinytail.results import Comparison
 from tinytail.side_by_side import execute
+from tinytail.terminal.bars import can_draw
+from tinytail.terminal.console import (
+    checked_output,
+    console_beside,
+    print_error,
+    stderr,
+    write_output,
+)
+from tinytail.terminal.progress import reporter
 from tinytail.verdict_view import verdict_view
 
 if TYPE_CHECKING:

@@ -6,7 +6,8 @@ from cyclopts import App
 
 from tinytail.engine import native
 from tinytail.exit_codes import OK
-from tinytail.output import JsonOutput, json_text, stdout
+from tinytail.files.text import json_text
+from tinytail.terminal.console import JsonOutput, stdout
 
 config = App(name="config", help="Check configuration files.")
 

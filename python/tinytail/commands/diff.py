@@ -9,8 +9,8 @@ from tinytail.diff_view import difference_view
 from tinytail.diffing import difference
 from tinytail.exit_codes import DIFFERENT, OK
 from tinytail.keeping import RESULTS
-from tinytail.output import stdout
 from tinytail.reading import read_document
+from tinytail.terminal.console import stdout
 
 
 def diff(before: str, after: str, /, *, details: bool = False) -> int:

@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from tinytail.exit_codes import OK, RUN_FAILED
-from tinytail.output import JsonOutput, json_text, show_results
+from tinytail.files.text import json_text
 from tinytail.render import facts_view
+from tinytail.terminal.console import JsonOutput, show_results
 
 
 def show_facts(document: dict[str, Any], output: JsonOutput | None) -> int:

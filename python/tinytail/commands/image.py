@@ -13,6 +13,7 @@ from tinytail.engine.arguments import state_from_words
 from tinytail.engine.declared import values
 from tinytail.engine.options import TraceOptions
 from tinytail.exit_codes import OK, RUN_FAILED
+from tinytail.files.text import json_text
 from tinytail.flags import (
     NO_TRACE_FLAGS,
     DesignName,
@@ -23,9 +24,9 @@ from tinytail.flags import (
     TraceFlags,
     WorkloadName,
 )
-from tinytail.output import checked_output, json_text, show_results, stderr, stdout
-from tinytail.progress import reporter
 from tinytail.render import cache_view, facts_view
+from tinytail.terminal.console import checked_output, show_results, stderr, stdout
+from tinytail.terminal.progress import reporter
 
 image = App(name="image", help="Make images of aged drives, and look into them.")
 

@@ -8,8 +8,8 @@ from tinytail.engine import native
 from tinytail.errors import UsageError
 from tinytail.exit_codes import OK, RUN_FAILED
 from tinytail.flags import DesignName, DeviceName, Seed, SetWords, WorkloadName
-from tinytail.output import JsonOutput, print_error, stdout
 from tinytail.render import claims_view, description_view, entries_view
+from tinytail.terminal.console import JsonOutput, print_error, stdout
 
 
 def _show(

@@ -5,9 +5,9 @@ from __future__ import annotations
 from tinytail import conflicts
 from tinytail.errors import UsageError
 from tinytail.exit_codes import OK, RUN_FAILED
-from tinytail.output import print_error
 from tinytail.reading import read_results
 from tinytail.reporting import Pictures
+from tinytail.terminal.console import print_error
 
 
 def report_command(

@@ -8,8 +8,8 @@ from cyclopts import Parameter
 
 from tinytail import conflicts
 from tinytail.flags import JsonPath, PositiveOrNone
-from tinytail.output import checked_output
 from tinytail.reproduction import command
+from tinytail.terminal.console import checked_output
 
 
 def reproduce(

@@ -10,6 +10,7 @@ from cyclopts import App, Parameter
 from tinytail import conflicts
 from tinytail.commands.facts import show_facts
 from tinytail.exit_codes import OK, RUN_FAILED
+from tinytail.files.text import json_text
 from tinytail.flags import (
     NO_TRACE_FLAGS,
     NO_TRANSFORM_FLAGS,
@@ -20,9 +21,9 @@ from tinytail.flags import (
     TraceFlags,
     TransformFlags,
 )
-from tinytail.output import checked_output, json_text, show_results, stderr, stdout
-from tinytail.progress import reporter
 from tinytail.render import facts_view
+from tinytail.terminal.console import checked_output, show_results, stderr, stdout
+from tinytail.terminal.progress import reporter
 from tinytail.trace_view import trace_view
 from tinytail.traces import convert_trace, describe_trace
 

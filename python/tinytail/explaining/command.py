@@ -10,14 +10,15 @@ from cyclopts import Parameter
 from rich.console import Console, RenderableType
 
 from tinytail import conflicts, explaining
-from tinytail.bars import can_draw
 from tinytail.engine.arguments import I64_MAX
 from tinytail.errors import UsageError
 from tinytail.exit_codes import OK, RUN_FAILED
 from tinytail.explaining.view import Look, counterfactual_view, explanation_view
+from tinytail.files.text import json_text
 from tinytail.flags import JsonPath, PositiveOrNone, whole
-from tinytail.output import JsonOutput, checked_output, json_text, show_results, stderr
-from tinytail.progress import reporter
+from tinytail.terminal.bars import can_draw
+from tinytail.terminal.console import JsonOutput, checked_output, show_results, stderr
+from tinytail.terminal.progress import reporter
 
 
 def explain(

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from itertools import groupby
 
 from tinytail import units
-from tinytail.causes import Family, family, holder, human_name
 from tinytail.explaining.folder import Geometry
 from tinytail.explaining.timelines import RequestTimeline, TimelineSegment
+from tinytail.verdict.causes import Family, family, holder, human_name
 
 # Runs of so many lines, each of them shorter than this share of the latency, become one.
 SHORT_SHARE = 0.001

@@ -1,8 +1,11 @@
-"""Reads text files that a user names, each up to a bound."""
+"""Text: files that a user names, each read up to a bound, and JSON as all results have it."""
 
 from __future__ import annotations
 
+import json
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 MIB = 1 << 20
 # The JSON of a comparison has series of each design.
@@ -22,3 +25,8 @@ def read_text(path: str | Path, mib_max: int) -> str:
     if len(content) > mib_max * MIB:
         raise OSError(0, f"it is longer than {mib_max} MiB, or has no end")
     return content.decode("utf-8-sig")
+
+
+def json_text(document: Mapping[str, Any]) -> str:
+    """A document as all results are written: indented, and as it is beyond ASCII."""
+    return json.dumps(document, indent=2, ensure_ascii=False) + "\n"

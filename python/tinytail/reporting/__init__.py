@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tinytail.errors import OutputError, UsageError
-from tinytail.output import FileOutput
+from tinytail.files.whole import FileOutput
 
 if TYPE_CHECKING:
     from tinytail.results import Comparison

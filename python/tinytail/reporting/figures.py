@@ -11,8 +11,8 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal
 
 from tinytail import units
-from tinytail.causes import holder, human_name
-from tinytail.headline import SAMPLES_BEYOND
+from tinytail.verdict.causes import holder, human_name
+from tinytail.verdict.percentiles import SAMPLES_BEYOND
 
 if TYPE_CHECKING:
     from tinytail.engine.results import Series, SlowestRequests

@@ -12,11 +12,12 @@ from dataclasses import replace
 from html import escape
 from typing import TYPE_CHECKING, Literal
 
-from tinytail import measurements, units
-from tinytail.headline import PERCENTILES, latency_of
-from tinytail.noise import margin
+from tinytail import units
 from tinytail.reporting import figures
-from tinytail.verdict import failures, sentences, warnings
+from tinytail.verdict import measurements
+from tinytail.verdict.noise import margin
+from tinytail.verdict.percentiles import PERCENTILES, latency_of
+from tinytail.verdict.sentences import failures, sentences, warnings
 
 if TYPE_CHECKING:
     from tinytail.results import Comparison, DesignResult

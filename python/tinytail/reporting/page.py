@@ -14,11 +14,12 @@ from markupsafe import Markup
 from plotly.io import to_html
 from plotly.offline import get_plotlyjs
 
-from tinytail import measurements, units
-from tinytail.headline import PERCENTILES
+from tinytail import units
 from tinytail.render import facts, table_rows
 from tinytail.reporting import figures
-from tinytail.verdict import sentences, warnings
+from tinytail.verdict import measurements
+from tinytail.verdict.percentiles import PERCENTILES
+from tinytail.verdict.sentences import sentences, warnings
 
 if TYPE_CHECKING:
     from tinytail.results import Comparison, DesignResult

@@ -9,21 +9,21 @@ from typing import Any
 
 from tinytail.errors import UsageError
 from tinytail.exit_codes import INTERRUPTED, OK, RUN_FAILED
-from tinytail.output import (
-    JsonOutput,
-    console_beside,
-    json_text,
-    print_error,
-    stderr,
-    stdout,
-    write_output,
-)
-from tinytail.progress import reporter
+from tinytail.files.text import json_text
 from tinytail.reproduction import figures, pages, session
 from tinytail.reproduction.catalog import select
 from tinytail.reproduction.records import Tier
 from tinytail.reproduction.store import Store, default_store
 from tinytail.reproduction.verdicts import NO_CAUSE
+from tinytail.terminal.console import (
+    JsonOutput,
+    console_beside,
+    print_error,
+    stderr,
+    stdout,
+    write_output,
+)
+from tinytail.terminal.progress import reporter
 
 
 @dataclass(frozen=True, slots=True)

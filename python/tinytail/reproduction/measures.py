@@ -15,7 +15,6 @@ from pathlib import Path
 from shutil import which
 from typing import Any
 
-from tinytail.causes import is_full_buffer
 from tinytail.engine import native
 from tinytail.engine.methods import AttributionGroup
 from tinytail.engine.results import Test
@@ -24,6 +23,7 @@ from tinytail.reproduction.conditions import Value
 from tinytail.reproduction.lab import Lab, Unavailable
 from tinytail.reproduction.records import Measure
 from tinytail.results import DesignResult
+from tinytail.verdict.causes import is_full_buffer
 
 Values = dict[str, Value]
 SECTOR_BYTES = 512

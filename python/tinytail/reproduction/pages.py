@@ -11,7 +11,7 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from tinytail.output import json_text
+from tinytail.files.text import json_text
 from tinytail.reproduction.page_tables import line_of, paper_tables, side_by_side, tenth, whole
 from tinytail.reproduction.records import Paper, Row
 from tinytail.reproduction.session import of_paper

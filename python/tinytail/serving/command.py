@@ -15,16 +15,16 @@ from rich.text import Text
 from tinytail import serving, units
 from tinytail.engine.arguments import state_from_words
 from tinytail.exit_codes import OK, RUN_FAILED
+from tinytail.files.text import json_text
 from tinytail.flags import DesignName, DeviceName, JsonPath, Seed, SetWords
-from tinytail.output import (
+from tinytail.serving.view import served_view
+from tinytail.terminal.console import (
     checked_output,
     console_beside,
-    json_text,
     print_error,
     stderr,
     write_output,
 )
-from tinytail.serving.view import served_view
 
 
 def serve(

@@ -12,9 +12,10 @@ from dataclasses import dataclass
 from textwrap import shorten
 from typing import TYPE_CHECKING, Literal, get_args
 
-from tinytail import causes, units
+from tinytail import units
 from tinytail.engine.results import DesignError, Finding, FindingCode, SlowestRequests
-from tinytail.findings import (
+from tinytail.verdict import causes
+from tinytail.verdict.findings import (
     SAME_RATE_PERCENT,
     lacking_gc,
     quotient,
@@ -22,7 +23,7 @@ from tinytail.findings import (
     usable_reference,
     within_noise,
 )
-from tinytail.headline import P99, Headline, Kind, deepest, headline, latency_of
+from tinytail.verdict.percentiles import P99, Headline, Kind, deepest, headline, latency_of
 
 if TYPE_CHECKING:
     from tinytail.results import Comparison, DesignResult

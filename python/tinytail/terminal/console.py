@@ -1,20 +1,17 @@
-"""Where results and messages go: consoles, and files that are whole or not there at all."""
+"""Where results and messages go: the consoles, and JSON on standard output."""
 
 from __future__ import annotations
 
 import codecs
-import json
 import os
 import sys
-from collections.abc import Callable, Mapping
-from pathlib import Path
-from typing import Any
+from collections.abc import Callable
 
 from rich.console import Console, RenderableType
 from rich.text import Text
 
 from tinytail.errors import OutputError
-from tinytail.files import whole
+from tinytail.files.whole import FileOutput, cannot_write
 
 # Columns that are assumed where nobody says how many there are.
 WIDTH_UNKNOWN = 80
@@ -80,73 +77,6 @@ def print_error(message: str) -> None:
     stderr().print(Text.assemble(("error: ", "bold red"), message), soft_wrap=True)
 
 
-class FileOutput:
-    """A file that is to be written, named by an option such as `--report`: `what`, by a word."""
-
-    def __init__(self, path: str, option: str, what: str = "results") -> None:
-        self._what = what
-        self._given = path or f"the file of {option}"
-        self._is_named = bool(path)
-        # What a link points to is replaced, not the link.
-        self._path = Path(os.path.realpath(path))
-
-    def check(self) -> None:
-        """Makes sure, before anything runs, that the results can be written.
-
-        Raises:
-            OutputError: they cannot.
-        """
-        try:
-            if not self._is_named:
-                raise FileNotFoundError(0, "its name is empty")
-            if self._path.is_dir():
-                raise IsADirectoryError(0, "it is a directory")
-            if not self._path.parent.exists():
-                raise FileNotFoundError(0, f"there is no directory {self._path.parent}")
-            if self._path.exists() and not os.access(self._path, os.W_OK):
-                raise PermissionError(0, "the file is read-only")
-            if self._is_replaceable():
-                whole.remove_files(self._path)
-                self._create_temporary().unlink()
-        except OSError as error:
-            raise _error(self._given, error, self._what) from error
-
-    def write(self, content: bytes) -> None:
-        """Writes the results. A file is replaced in one step, so that no reader sees half of it.
-
-        Raises:
-            OutputError: they cannot be written. A file that was there before is unaltered.
-        """
-        try:
-            if self._is_replaceable():
-                self._replace(content)
-            else:
-                self._path.write_bytes(content)
-        except OSError as error:
-            raise _error(self._given, error, self._what) from error
-
-    def _is_replaceable(self) -> bool:
-        """False for what must not be replaced by a file, such as a pipe or /dev/null."""
-        return self._path.is_file() or not self._path.exists()
-
-    def _create_temporary(self) -> Path:
-        path = whole.hidden(self._path, "tmp")
-        path.touch(exist_ok=False)
-        return path
-
-    def _replace(self, content: bytes) -> None:
-        temporary = self._create_temporary()
-        try:
-            with temporary.open("wb") as file:
-                whole.lock(file.fileno())
-                file.write(content)
-                file.flush()
-                os.fsync(file.fileno())
-            temporary.replace(self._path)
-        finally:
-            temporary.unlink(missing_ok=True)
-
-
 class JsonOutput:
     """The file named by `--json`; `-` is standard output."""
 
@@ -163,7 +93,7 @@ class JsonOutput:
         if not self.is_stdout:
             self._file.check()
         elif sys.__stdout__ is None:
-            raise _error("standard output", OSError(0, "it is closed"))
+            raise cannot_write("standard output", OSError(0, "it is closed"))
 
     def write(self, text: str) -> None:
         """Writes the results; see `FileOutput.write`.
@@ -180,11 +110,7 @@ class JsonOutput:
         except BrokenPipeError:
             discard_output()
         except OSError as error:
-            raise _error("standard output", error) from error
-
-
-def _error(name: str, error: OSError, what: str = "results") -> OutputError:
-    return OutputError(f"cannot write {what} to {name}: {error.strerror}")
+            raise cannot_write("standard output", error) from error
 
 
 def checked_output(path: str | None) -> JsonOutput | None:
@@ -209,11 +135,6 @@ def write_output(output: JsonOutput | None, text: Callable[[], str]) -> OutputEr
     except OutputError as error:
         return error
     return None
-
-
-def json_text(document: Mapping[str, Any]) -> str:
-    """A document as all results are written: indented, and as it is beyond ASCII."""
-    return json.dumps(document, indent=2, ensure_ascii=False) + "\n"
 
 
 def show_results(

@@ -6,8 +6,8 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from tinytail import units
-from tinytail.headline import Headline, headline
-from tinytail.noise import compare_within_noise
+from tinytail.verdict.noise import compare_within_noise
+from tinytail.verdict.percentiles import Headline, headline
 
 if TYPE_CHECKING:
     from tinytail.engine.results import ComparedFinding, FindingCode

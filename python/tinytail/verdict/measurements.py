@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, get_args
 
 from tinytail import units
-from tinytail.headline import PERCENTILES, Kind, Percentile
+from tinytail.verdict.percentiles import PERCENTILES, Kind, Percentile
 
 if TYPE_CHECKING:
     from tinytail.engine.results import Latency, Measured, PercentileRatios

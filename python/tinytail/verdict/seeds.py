@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from statistics import fmean, stdev
 from typing import Any
 
-from tinytail.headline import PERCENTILES, SAMPLES_BEYOND
+from tinytail.verdict.percentiles import PERCENTILES, SAMPLES_BEYOND
 
 LEVEL_PERCENT = 90
 # Student's t for an interval of 90 %, by degrees of freedom from 1 on.

@@ -1,0 +1,1 @@
+"""What a terminal shows, whatever it is about: consoles, progress, tables, bars."""

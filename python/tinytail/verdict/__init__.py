@@ -1,0 +1,1 @@
+"""What figures mean, with nothing drawn: percentiles, noise, findings, sentences."""
