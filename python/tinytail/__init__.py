@@ -13,6 +13,9 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from tinytail.analysis.page_layout import PageLayout, analyze_page_layout, read_page_times
+    from tinytail.analysis.rate_matching import RateMatching, analyze_rate_matching
+    from tinytail.analysis.rotation import Rotation, analyze_rotation
     from tinytail.certifying import (
         Certification,
         DesignRatings,
@@ -88,11 +91,8 @@ if TYPE_CHECKING:
         explain,
     )
     from tinytail.imaging import create_image
-    from tinytail.page_layout import PageLayout, analyze_page_layout, read_page_times
-    from tinytail.rate_matching import RateMatching, analyze_rate_matching
     from tinytail.reading import read_results
     from tinytail.results import Comparison, DesignResult, Out, results_schema
-    from tinytail.rotation import Rotation, analyze_rotation
     from tinytail.serving import serve
     from tinytail.traces import trace_convert, trace_info
     from tinytail.verdict.noise import compare_within_noise
@@ -206,11 +206,11 @@ _MODULES = (
     "errors",
     "imaging",
     "verdict.noise",
-    "page_layout",
-    "rate_matching",
+    "analysis.page_layout",
+    "analysis.rate_matching",
     "reading",
     "results",
-    "rotation",
+    "analysis.rotation",
     "engine.jobs",
     "traces",
     "explaining",

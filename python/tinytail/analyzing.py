@@ -6,15 +6,15 @@ from typing import Annotated
 
 from cyclopts import App
 
-from tinytail import conflicts
+from tinytail.analysis.page_layout import analyze_page_layout, pages_of, read_page_times
+from tinytail.analysis.rate_matching import analyze_rate_matching
+from tinytail.analysis.rotation import analyze_rotation
 from tinytail.errors import OutputError
 from tinytail.exit_codes import OK, RUN_FAILED
 from tinytail.flags import DeviceName, JsonPath, PositiveOrNone, whole
-from tinytail.page_layout import analyze_page_layout, pages_of, read_page_times
-from tinytail.rate_matching import analyze_rate_matching
+from tinytail.inputs import conflicts
+from tinytail.pictures import check_figures, write_figures
 from tinytail.render import page_layout_view, rate_matching_view, rotation_view
-from tinytail.reporting import check_figures, write_figures
-from tinytail.rotation import analyze_rotation
 from tinytail.terminal.console import checked_output, print_error, show_results
 
 analyze = App(name="analyze", help="Work out what follows from a device without running it.")
@@ -99,7 +99,7 @@ def analyze_rate_matching_command(
     found = analyze_rate_matching(device, spare_percent=spare_percent)
     done = show_results(output, found.to_json, lambda _: rate_matching_view(found))
     if figures is not None:
-        from tinytail.reporting import paper
+        from tinytail.pictures import paper
 
         try:
             write_figures(figures, paper.draw_rate_matching(found))

@@ -10,7 +10,6 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Annotated, Unpack
 
-from tinytail import conflicts, fitting, recording, spooling
 from tinytail.engine import arguments, cache, memory, native
 from tinytail.engine.declared import Whole, divided, values
 from tinytail.engine.jobs import ProgressCallback, cpu_count
@@ -26,6 +25,8 @@ from tinytail.engine.options import (
 from tinytail.engine.results import Configured
 from tinytail.errors import Interrupted, TinytailError, UsageError, of_kind, suggestion
 from tinytail.files import whole
+from tinytail.inputs import conflicts, names, pipes
+from tinytail.inputs.designs import check_designs, designs_or_own
 from tinytail.keeping import REQUEST_TIMELINES_MAX, check_folder
 from tinytail.results import Comparison, configured
 from tinytail.side_by_side import execute
@@ -167,7 +168,7 @@ class Plan(ComparisonOptions):
             native.image_info(self.image)
         if self.beside:
             native.fits(self.device, self.beside, settings=self.settings)
-        fitting.check(
+        check_designs(
             self.device,
             self.designs,
             command=lambda designs, settings: replace(
@@ -178,7 +179,7 @@ class Plan(ComparisonOptions):
             settings=self.settings,
             strict=self.strict,
         )
-        if not spooling.is_trace(self.workload):
+        if not pipes.is_trace(self.workload):
             native.workload(self.workload, settings=self.settings)
         conflicts.check([*self._written(), *beside], self._read(), [("--out", self.out)])
         if self.out is not None:
@@ -218,7 +219,7 @@ class Plan(ComparisonOptions):
         for design in self.designs:
             described = native.design(design, settings=self.settings)
             items.append(configured("design", described))
-        if not spooling.is_trace(self.workload):
+        if not pipes.is_trace(self.workload):
             # What is wrong with a file, the runs say.
             with suppress(TinytailError):
                 described = native.workload(self.workload, settings=self.settings)
@@ -231,7 +232,7 @@ class Plan(ComparisonOptions):
         Raises:
             UsageError: a name that no log can have.
         """
-        return recording.file_names("log", "Parquet file", ".parquet", self.log, self.designs)
+        return names.file_names("log", "Parquet file", ".parquet", self.log, self.designs)
 
     def timelines(self) -> dict[str, str]:
         """The timeline file of each design; see `recording.file_names`.
@@ -241,9 +242,7 @@ class Plan(ComparisonOptions):
         """
         if self.timeline is None and self.timeline_window is not None:
             raise UsageError("a timeline window was given, and no timeline is wanted")
-        return recording.file_names(
-            "timeline", "binary file", ".pftrace", self.timeline, self.designs
-        )
+        return names.file_names("timeline", "binary file", ".pftrace", self.timeline, self.designs)
 
     def _written(self) -> list[tuple[str, str | None]]:
         files = [("--log", path) for path in self.logs().values()]
@@ -262,7 +261,7 @@ class Plan(ComparisonOptions):
         if self.image is not None:
             arguments.file(self.image)
         if self.timeline_window is not None:
-            recording.timeline_window(self.timeline_window)
+            names.timeline_window(self.timeline_window)
         if self.request_timelines is not None and self.out is None:
             raise UsageError("--request-timelines says what --out keeps, and no --out was given")
         if self.out is not None and self.log is not None:
@@ -331,7 +330,7 @@ class Plan(ComparisonOptions):
             return None
         command, window = f"{self.command_alone(design)} --timeline {shlex.quote(path)}", None
         if self.timeline_window is not None:
-            window = recording.timeline_window(self.timeline_window)
+            window = names.timeline_window(self.timeline_window)
             command += f" --timeline-window {shlex.quote(self.timeline_window)}"
         return TimelineSpec(path=path, window_ns=window, command=command)
 
@@ -386,7 +385,7 @@ def compare(
             given[name] = arguments.name(name, given[name])
     plan = Plan(
         **values(ComparisonOptions(**given), ComparisonOptions),
-        designs=fitting.designs_or_own(
+        designs=designs_or_own(
             arguments.names("designs", designs), arguments.name("device", device)
         ),
         device=arguments.name("device", device),

@@ -7,12 +7,12 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, Unpack
 
-from tinytail import conflicts
 from tinytail.engine import arguments, memory, native
 from tinytail.engine.jobs import ProgressCallback, run_one
 from tinytail.engine.options import ImageSpec, TraceKeywords, TraceOptions
 from tinytail.files.whole import FileOutput
-from tinytail.spooling import spooled
+from tinytail.inputs import conflicts
+from tinytail.inputs.pipes import spooled
 
 
 def create_image(

@@ -23,11 +23,11 @@ from tinytail.verdict.percentiles import SAMPLES_BEYOND, Kind, latency_of
 from tinytail.verdict.sentences import warnings
 
 if TYPE_CHECKING:
+    from tinytail.analysis.page_layout import PageLayout
+    from tinytail.analysis.rate_matching import Curves, RateMatching
+    from tinytail.analysis.rotation import Analysis, Rotation
     from tinytail.engine.native import Claim, Description, Entry
-    from tinytail.page_layout import PageLayout
-    from tinytail.rate_matching import Curves, RateMatching
     from tinytail.results import Comparison, DesignResult
-    from tinytail.rotation import Analysis, Rotation
     from tinytail.verifying import PowerCuts
 
 # The figures of latencies, each with one request in how many beyond it: a percentile that fewer

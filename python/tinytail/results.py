@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from rich.console import RenderableType
 
-    from tinytail.reporting.plots import Plot
+    from tinytail.pictures.axes import Plot
 
 SCHEMA_VERSION = 3
 
@@ -134,7 +134,7 @@ class Comparison(types.Comparison, Tables):
 
     def _repr_html_(self) -> str:
         """What a notebook shows: the verdict, a table, bars and the curve of the tail."""
-        from tinytail.reporting import notebook
+        from tinytail.pictures import notebook
 
         return notebook.html(self)
 
@@ -175,7 +175,7 @@ class Comparison(types.Comparison, Tables):
             UsageError: there is no such kind, nothing to draw, or matplotlib is missing.
         """
         library("matplotlib", "plot")
-        from tinytail.reporting.plots import plot
+        from tinytail.pictures.axes import plot
 
         return plot(self, kind, ax, column)
 
@@ -279,7 +279,7 @@ class Comparison(types.Comparison, Tables):
         self._draw(figures=arguments.name("folder", folder))
 
     def _draw(self, report: str | None = None, figures: str | None = None) -> None:
-        from tinytail.reporting import Pictures
+        from tinytail.pictures import Pictures
 
         pictures = Pictures(report, figures)
         pictures.check()

@@ -13,9 +13,9 @@ from tinytail.engine.options import RunSpec
 from tinytail.engine.results import ComparedWorkload, DesignError
 from tinytail.errors import kind_of
 from tinytail.files import documents
+from tinytail.inputs.pipes import spooled
 from tinytail.keeping import Keeping
 from tinytail.results import Comparison, DesignResult
-from tinytail.spooling import spooled
 from tinytail.verdict import seeds, states
 
 if TYPE_CHECKING:

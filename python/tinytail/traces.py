@@ -6,12 +6,12 @@ import os
 from functools import cache
 from typing import Any, Unpack
 
-from tinytail import conflicts
 from tinytail.engine import arguments, native
 from tinytail.engine.declared import checked
 from tinytail.engine.jobs import ProgressCallback, run_one
 from tinytail.engine.options import TraceKeywords, TraceOptions, Transform
-from tinytail.spooling import spooled
+from tinytail.inputs import conflicts
+from tinytail.inputs.pipes import spooled
 
 
 def trace_info(

@@ -6,9 +6,9 @@ from typing import Annotated
 
 from cyclopts import App
 
-from tinytail import conflicts
 from tinytail.exit_codes import BAD_INPUT, INTERRUPTED, OK, RUN_FAILED
 from tinytail.flags import DESIGNS, DeviceName, JsonPath, PositiveOrNone, Seed, SetWords, whole
+from tinytail.inputs import conflicts
 from tinytail.render import power_cuts_view
 from tinytail.terminal.console import (
     checked_output,

@@ -13,12 +13,12 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
-from tinytail import fitting
 from tinytail.engine import arguments, native
 from tinytail.engine.jobs import DesignProgress, Job, ProgressCallback, Runner, cpu_count
 from tinytail.engine.results import DesignError
 from tinytail.errors import UsageError, kind_of
 from tinytail.files.text import json_text
+from tinytail.inputs.designs import check_designs
 
 CUTS = 10_000
 
@@ -170,7 +170,7 @@ class PowerCutPlan:
         if device is None:
             raise UsageError("designs were given and no device; name one with --device")
         arguments.name("device", device)
-        fitting.check(
+        check_designs(
             device,
             designs,
             command=lambda designs, settings: shlex.join(

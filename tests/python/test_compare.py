@@ -14,7 +14,7 @@ import tinytail
 from fake_native import FakeControl, FakeNative, result
 from tinytail.comparing import Plan
 from tinytail.engine.jobs import DesignProgress
-from tinytail.reporting import page
+from tinytail.pictures import page
 
 DRIVE: dict[str, Any] = {"device": "ttflash-256g", "workload": "dtrs"}
 

@@ -11,8 +11,8 @@ import pytest
 
 import tinytail
 from conftest import RunCommand
-from tinytail import conflicts
 from tinytail.engine import native
+from tinytail.inputs import conflicts
 
 ROOT = Path(__file__).parents[2]
 TRACE = "".join(f"{n * 1000} 0 {n * 8} 8 1\n" for n in range(1, 20))

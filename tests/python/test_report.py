@@ -16,7 +16,8 @@ from conftest import RunCommand
 from fake_native import FakeNative, result, series
 from tinytail.engine.results import ComparedWorkload
 from tinytail.files.whole import FileOutput
-from tinytail.reporting import figures, page
+from tinytail.pictures import data as drawn
+from tinytail.pictures import page
 from tinytail.results import Comparison
 
 COMPARE = ("compare", "base", "ttflash", "--device", "ttflash-256g", "--workload", "dtrs")
@@ -111,10 +112,10 @@ def test_percentiles_that_no_request_has_are_not_drawn(native: FakeNative) -> No
     columns = {"percent": percents, "read_us": [1.0, 2.0, 3.0, 4.0, 4.0], "write_us": [None] * 5}
     read = result()["read"] | {"count": 1000, "max_us": 4.0}
     compared = comparison(native, read=read, write=NOTHING, distribution=columns)
-    first = figures.tails(compared, "read")[0]
+    first = drawn.tails(compared, "read")[0]
     # The thousandth of a thousand reads is the slowest one.
     assert (first.percent, first.max_seconds) == ([50.0, 99.0, 99.9], 4e-6)
-    assert [tail.design for tail in figures.tails(compared, "write")] == ["ttflash"]
+    assert [tail.design for tail in drawn.tails(compared, "write")] == ["ttflash"]
 
 
 def test_the_bars_add_up_to_the_mean_of_each_tail(native: FakeNative) -> None:
@@ -193,8 +194,8 @@ def test_more_windows_than_a_picture_is_wide_are_merged(native: FakeNative) -> N
     long = comparison(
         native, series=columns | {"window_seconds": 0.5}, simulated_seconds=0.5 * count
     )
-    rows = {row.title: row.lines[0] for row in figures.over_time(long)}
-    assert all(len(line.x) <= figures.WINDOWS_DRAWN_MAX for line in rows.values())
+    rows = {row.title: row.lines[0] for row in drawn.over_time(long)}
+    assert all(len(line.x) <= drawn.WINDOWS_DRAWN_MAX for line in rows.values())
     gcs = rows["GCs completed per second"]
     assert gcs.x[1] == 0.5 * count / len(gcs.x)
     assert gcs.y == [pytest.approx(2.0)] * len(gcs.y)
@@ -378,7 +379,7 @@ def test_a_missing_library_is_named_with_what_installs_it(
     library: str,
 ) -> None:
     monkeypatch.setattr(
-        "tinytail.reporting.find_spec", lambda name: None if name == library else object()
+        "tinytail.pictures.find_spec", lambda name: None if name == library else object()
     )
     outcome = command(*COMPARE, option, str(tmp_path / "out"))
     assert outcome.code == 2

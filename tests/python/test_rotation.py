@@ -10,7 +10,7 @@ import pytest
 
 import tinytail
 from conftest import RunCommand, read_json
-from tinytail.rotation import Rotation, analyze_rotation, scrub_minutes
+from tinytail.analysis.rotation import Rotation, analyze_rotation, scrub_minutes
 
 
 @pytest.fixture(scope="module")

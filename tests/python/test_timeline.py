@@ -14,7 +14,7 @@ import tinytail
 from conftest import RunCommand, read_json, start
 from fake_native import FakeNative, result
 from tinytail.comparing import Plan
-from tinytail.recording import timeline_window
+from tinytail.inputs.names import timeline_window
 
 ROOT = Path(__file__).parents[2]
 RUN = ("--device", "ttflash-small", "--workload", "randrw70-qd16")

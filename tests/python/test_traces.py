@@ -21,8 +21,8 @@ import pytest
 
 import tinytail
 from conftest import RunCommand
-from tinytail import spooling
 from tinytail.engine import native as engine
+from tinytail.inputs import pipes
 
 COMPARE = ("compare", "base", "--device", "ttflash-small", "--requests", "300")
 LINES = "".join(f"{n * 500000} 0 {n * 7919 % 100000 * 8} 8 {int(n % 3 > 0)}\n" for n in range(4000))
@@ -95,7 +95,7 @@ def test_a_full_disk_is_said_in_words(monkeypatch: pytest.MonkeyPatch) -> None:
         def write(self, _: object) -> int:
             raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
-    monkeypatch.setattr(spooling, "_temporary", lambda _folder, _stack: (Full(), "nowhere"))
+    monkeypatch.setattr(pipes, "_temporary", lambda _folder, _stack: (Full(), "nowhere"))
     os.mkfifo("fifo")
 
     def write() -> None:
@@ -272,7 +272,8 @@ def test_a_large_text_takes_no_memory() -> None:
             for _ in range(1, rounds):
                 file.write(lines)
         run = (
-            "import resource; from tinytail import conflicts, trace_info;"
+            "import resource; from tinytail import trace_info;"
+            "from tinytail.inputs import conflicts;"
             "conflicts.files_read(workload='long.trace');"
             "trace_info('long.trace', queue_depth=1);"
             "print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)"

@@ -10,7 +10,6 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from tinytail import fitting
 from tinytail.certifying.act import RULES
 from tinytail.certifying.results import (
     Certification,
@@ -24,6 +23,7 @@ from tinytail.engine import arguments, memory, native
 from tinytail.engine.jobs import ProgressCallback, cpu_count
 from tinytail.engine.results import Configured, DesignError, Rating, RuleName
 from tinytail.errors import Interrupted, UsageError, of_kind
+from tinytail.inputs.designs import check_designs
 from tinytail.results import configured
 
 __all__ = [
@@ -85,7 +85,7 @@ class Plan:
                 raise UsageError(f'design "{design}" is given twice')
         arguments.settings(self.settings)
         native.check_settings(self.settings, without_workload="the workload is ACT's load")
-        fitting.check(
+        check_designs(
             self.device,
             self.designs,
             command=lambda designs, settings: replace(

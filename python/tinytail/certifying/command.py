@@ -7,7 +7,6 @@ from typing import Annotated
 
 from cyclopts import App
 
-from tinytail import conflicts
 from tinytail.certifying import DEVICE, SCHEMES, Plan, execute
 from tinytail.certifying.results import Certification
 from tinytail.certifying.view import certification_view
@@ -15,6 +14,7 @@ from tinytail.engine.arguments import state_from_words
 from tinytail.engine.results import RuleName
 from tinytail.exit_codes import BAD_INPUT, INTERRUPTED, OK, RUN_FAILED
 from tinytail.flags import DESIGNS, DeviceName, JsonPath, PositiveOrNone, Seed, SetWords, whole
+from tinytail.inputs import conflicts
 from tinytail.terminal.console import (
     checked_output,
     console_beside,

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Annotated, TypeAlias
 from rich.console import Group
 from rich.text import Text
 
-from tinytail import fitting
 from tinytail.comparing import ComparisonOptions, Plan
 from tinytail.engine.arguments import state_from_words
 from tinytail.engine.declared import values
@@ -27,8 +26,9 @@ from tinytail.flags import (
     WorkloadName,
     flags,
 )
+from tinytail.inputs.designs import designs_or_own
+from tinytail.pictures import Pictures
 from tinytail.render import comparison_view
-from tinytail.reporting import Pictures
 from tinytail.results import Comparison
 from tinytail.side_by_side import execute
 from tinytail.terminal.bars import can_draw
@@ -104,7 +104,7 @@ def compare(
     """
     plan = Plan(
         **values(options, ComparisonOptions),
-        designs=fitting.designs_or_own(designs or (), device),
+        designs=designs_or_own(designs or (), device),
         device=device,
         workload=workload,
         state=state_from_words(state or []),

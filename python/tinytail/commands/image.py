@@ -6,7 +6,7 @@ import time
 
 from cyclopts import App
 
-from tinytail import conflicts, imaging
+from tinytail import imaging
 from tinytail.commands.facts import show_facts
 from tinytail.engine import cache, native
 from tinytail.engine.arguments import state_from_words
@@ -24,6 +24,7 @@ from tinytail.flags import (
     TraceFlags,
     WorkloadName,
 )
+from tinytail.inputs import conflicts
 from tinytail.render import cache_view, facts_view
 from tinytail.terminal.console import checked_output, show_results, stderr, stdout
 from tinytail.terminal.progress import reporter

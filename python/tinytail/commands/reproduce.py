@@ -6,8 +6,8 @@ from typing import Annotated, Literal
 
 from cyclopts import Parameter
 
-from tinytail import conflicts
 from tinytail.flags import JsonPath, PositiveOrNone
+from tinytail.inputs import conflicts
 from tinytail.reproduction import command
 from tinytail.terminal.console import checked_output
 

@@ -7,7 +7,6 @@ from typing import Annotated
 
 from cyclopts import App, Parameter
 
-from tinytail import conflicts
 from tinytail.commands.facts import show_facts
 from tinytail.exit_codes import OK, RUN_FAILED
 from tinytail.files.text import json_text
@@ -21,6 +20,7 @@ from tinytail.flags import (
     TraceFlags,
     TransformFlags,
 )
+from tinytail.inputs import conflicts
 from tinytail.render import facts_view
 from tinytail.terminal.console import checked_output, show_results, stderr, stdout
 from tinytail.terminal.progress import reporter

@@ -9,13 +9,14 @@ from typing import Annotated, Any, Literal
 from cyclopts import Parameter
 from rich.console import Console, RenderableType
 
-from tinytail import conflicts, explaining
+from tinytail import explaining
 from tinytail.engine.arguments import I64_MAX
 from tinytail.errors import UsageError
 from tinytail.exit_codes import OK, RUN_FAILED
 from tinytail.explaining.view import Look, counterfactual_view, explanation_view
 from tinytail.files.text import json_text
 from tinytail.flags import JsonPath, PositiveOrNone, whole
+from tinytail.inputs import conflicts
 from tinytail.terminal.bars import can_draw
 from tinytail.terminal.console import JsonOutput, checked_output, show_results, stderr
 from tinytail.terminal.progress import reporter

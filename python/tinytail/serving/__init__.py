@@ -11,10 +11,10 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-from tinytail import conflicts
 from tinytail.engine import arguments, memory, native
 from tinytail.errors import UsageError
 from tinytail.files import whole
+from tinytail.inputs import conflicts
 
 Watch = Callable[[str, "dict[str, Any] | None"], None]
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from tinytail.analysis.rate_matching import analyze_rate_matching
 from tinytail.engine import native
 from tinytail.errors import ConfigError, TinytailError
-from tinytail.rate_matching import analyze_rate_matching
 from tinytail.reproduction.lab import Lab, Unavailable
 from tinytail.reproduction.measures import Values
 from tinytail.reproduction.records import Measure

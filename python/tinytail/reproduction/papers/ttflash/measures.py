@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from tinytail import traces
+from tinytail.analysis.rotation import MIB, Form, Load, analyze_rotation, scrub_minutes
 from tinytail.engine import native
 from tinytail.errors import ConfigError
 from tinytail.files import toml
@@ -16,7 +17,6 @@ from tinytail.reproduction.measures import Values, read_percentile
 from tinytail.reproduction.papers.ttflash.probes import DEVICE, PROBES
 from tinytail.reproduction.records import Measure
 from tinytail.results import DesignResult
-from tinytail.rotation import MIB, Form, Load, analyze_rotation, scrub_minutes
 from tinytail.verdict.causes import is_full_buffer
 
 # The ladder of section 6.1, each step on top of the one before.

@@ -13,7 +13,7 @@ from html import escape
 from typing import TYPE_CHECKING, Literal
 
 from tinytail import units
-from tinytail.reporting import figures
+from tinytail.pictures import data
 from tinytail.verdict import measurements
 from tinytail.verdict.noise import margin
 from tinytail.verdict.percentiles import PERCENTILES, latency_of
@@ -152,20 +152,20 @@ def _text(x: float, y: float, text: str, anchor: str = "start") -> str:
 
 
 def _curve(comparison: Comparison) -> str:
-    tails = figures.tails(comparison, "read")
+    tails = data.tails(comparison, "read")
     kind = "reads" if tails else "writes"
-    tails = tails or figures.tails(comparison, "write")
+    tails = tails or data.tails(comparison, "write")
     if not tails:
         return ""
     height = CURVE_HEIGHT + LINE_HEIGHT * len(tails)
     return _svg(height, f"latency of {kind} by percentile", _curve_parts(tails, kind))
 
 
-def _curve_parts(tails: Sequence[figures.Tail], kind: str) -> Iterator[str]:
+def _curve_parts(tails: Sequence[data.Tail], kind: str) -> Iterator[str]:
     seconds = [each for tail in tails for each in (*tail.seconds, tail.max_seconds) if each > 0]
-    ticks, labels = figures.log_ticks(seconds, 10)
+    ticks, labels = data.log_ticks(seconds, 10)
     furthest = max(1.0, *(x for tail in tails for x in tail.x))
-    end = furthest + figures.MAX_GAP
+    end = furthest + data.MAX_GAP
     place = _log_scale([*ticks, *seconds], CURVE_HEIGHT - BOTTOM, TOP)
 
     def across(x: float) -> float:
@@ -176,8 +176,8 @@ def _curve_parts(tails: Sequence[figures.Tail], kind: str) -> Iterator[str]:
         y = place(tick)
         yield f'<path d="M{LEFT} {y:.1f}H{WIDTH - RIGHT}" {FAINT}/>'
         yield _text(LEFT - 6, y + 4, label, "end")
-    marked = [p for p in figures.MARKED if figures.tail_scale(p) <= furthest + figures.ROUNDING]
-    places = [(figures.tail_scale(percent), f"p{percent:g}") for percent in marked]
+    marked = [p for p in data.MARKED if data.tail_scale(p) <= furthest + data.ROUNDING]
+    places = [(data.tail_scale(percent), f"p{percent:g}") for percent in marked]
     for x, label in [*places, (end, "max")]:
         yield f'<path d="M{across(x):.1f} {TOP}V{CURVE_HEIGHT - BOTTOM}" {FAINT}/>'
         yield _text(across(x), CURVE_HEIGHT - BOTTOM + 16, label, "middle")
@@ -209,7 +209,7 @@ def _log_scale(values: Sequence[float], bottom: float, top: float) -> Callable[[
 
 
 def _bars(comparison: Comparison) -> str:
-    causes, tails = figures.attribution(comparison)
+    causes, tails = data.attribution(comparison)
     tail = next((tail for tail in tails if tail.share_percent == SHARE_PERCENT), None)
     if tail is None:
         return ""
@@ -220,8 +220,8 @@ def _bars(comparison: Comparison) -> str:
     return _svg(height, label, _bars_parts(tail, used))
 
 
-def _bars_parts(tail: figures.AttributionTail, causes: Sequence[figures.Cause]) -> Iterator[str]:
-    longest = max(bar.mean_seconds for bar in tail.bars) or figures.US
+def _bars_parts(tail: data.AttributionTail, causes: Sequence[data.Cause]) -> Iterator[str]:
+    longest = max(bar.mean_seconds for bar in tail.bars) or data.US
     scale = (WIDTH - NAMES_WIDTH - 90) / longest
     yield _text(0, TOP - 10, f"{tail.title}, mean time of a read")
     for row, bar in enumerate(tail.bars):
@@ -234,7 +234,7 @@ def _bars_parts(tail: figures.AttributionTail, causes: Sequence[figures.Cause]) 
                 title = f"{escape(cause.name)}: {share:.1f} %"
                 yield f"{_box(x, y, width, cause)}<title>{title}</title></rect>"
                 x += width
-        yield _text(x + 6, y + 12, units.latency(bar.mean_seconds / figures.US))
+        yield _text(x + 6, y + 12, units.latency(bar.mean_seconds / data.US))
     top = TOP + BAR_HEIGHT * len(tail.bars) + 4
     for position, cause in enumerate(causes):
         row, place = divmod(position, LEGEND_COLUMNS)
@@ -243,7 +243,7 @@ def _bars_parts(tail: figures.AttributionTail, causes: Sequence[figures.Cause]) 
         yield _text(x + 18, y + 12, escape(cause.name))
 
 
-def _box(x: float, y: float, width: float, cause: figures.Cause) -> str:
+def _box(x: float, y: float, width: float, cause: data.Cause) -> str:
     """A part of a bar, left open. What waits for a channel is paler than what waits for a die."""
     pale = ' fill-opacity="0.55"' if cause.hatched else ""
     return (

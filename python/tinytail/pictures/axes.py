@@ -40,9 +40,9 @@ def _new_axis() -> Axes:
 
 
 def _tail(comparison: Comparison, axis: Axes, kind: Literal["read", "write"]) -> None:
-    from tinytail.reporting import figures, paper
+    from tinytail.pictures import data, paper
 
-    tails = figures.tails(comparison, kind)
+    tails = data.tails(comparison, kind)
     if not tails:
         raise UsageError(f"there are no {kind}s to draw")
     paper.draw_tail(axis, tails, f"{kind} latency")
@@ -51,16 +51,16 @@ def _tail(comparison: Comparison, axis: Axes, kind: Literal["read", "write"]) ->
 
 
 def _attribution(comparison: Comparison, axis: Axes) -> None:
-    from tinytail.reporting import figures, paper
+    from tinytail.pictures import data, paper
 
-    causes, tails = figures.attribution(comparison)
+    causes, tails = data.attribution(comparison)
     tail = next((tail for tail in tails if tail.share_percent == SHARE_PERCENT), None)
     if tail is None:
         raise UsageError("there are no reads to draw")
     used = [cause for cause in causes if any(cause.key in bar.parts for bar in tail.bars)]
-    longest = max(bar.mean_seconds for bar in tail.bars) or figures.US
+    longest = max(bar.mean_seconds for bar in tail.bars) or data.US
     paper.draw_bars(axis, used, tail, longest)
-    axis.set_xlabel(f"mean time per read ({figures.time_unit(longest)[0]})")
+    axis.set_xlabel(f"mean time per read ({data.time_unit(longest)[0]})")
     # Beside the bars, which go from side to side.
     axis.legend(
         handles=paper.patches(used),
@@ -73,15 +73,15 @@ def _attribution(comparison: Comparison, axis: Axes) -> None:
 
 def _series(comparison: Comparison, axis: Axes, column: str) -> None:
     from tinytail.engine.results import Series
-    from tinytail.reporting import figures, paper
+    from tinytail.pictures import data, paper
 
     columns = [name for name in Series.__dataclass_fields__ if name != "window_seconds"]
     if column not in columns:
         raise UsageError(f"column is {column!r}; allowed: {', '.join(columns)}")
-    merge: Any = max if column.endswith("_us") else figures.mean
-    unit = figures.time_unit(max(result.simulated_seconds for result in comparison.results))
+    merge: Any = max if column.endswith("_us") else data.mean
+    unit = data.time_unit(max(result.simulated_seconds for result in comparison.results))
     for position, result in enumerate(comparison.results):
-        line = figures.line_over_time(result, figures.style(position), column, merge, 1.0)
+        line = data.line_over_time(result, data.style(position), column, merge, 1.0)
         paper.draw_line(axis, line, unit[1], 1.2, result.design)
     axis.set_xlabel(f"simulated time ({unit[0]})")
     axis.set_ylabel(column)

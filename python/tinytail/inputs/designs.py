@@ -26,7 +26,7 @@ def designs_or_own(
     return (str(native.device_document(device, settings)["defaults"]["design"]),)
 
 
-def check(
+def check_designs(
     device: str,
     designs: Sequence[str],
     *,

@@ -46,14 +46,14 @@ class Pictures:
         errors = []
         try:
             if self.report is not None:
-                from tinytail.reporting import page
+                from tinytail.pictures import page
 
                 self._page(self.report).write(page.html(comparison).encode())
         except OutputError as error:
             errors.append(error)
         try:
             if self.figures is not None:
-                from tinytail.reporting import paper
+                from tinytail.pictures import paper
 
                 write_figures(self.figures, paper.draw(comparison))
         except OutputError as error:

@@ -21,8 +21,8 @@ from matplotlib.ticker import (
 )
 
 from tinytail import units
-from tinytail.rate_matching import PLACEMENTS, RateMatching
-from tinytail.reporting import figures
+from tinytail.analysis.rate_matching import PLACEMENTS, RateMatching
+from tinytail.pictures import data
 
 if TYPE_CHECKING:
     from tinytail.results import Comparison
@@ -61,8 +61,8 @@ _STYLE: Any = {
 def draw(comparison: Comparison) -> Iterator[tuple[str, bytes]]:
     """Names and contents of files; a figure of which there is nothing is left out."""
     drawers: dict[str, Callable[[], Figure | None]] = {
-        "latency-read": lambda: _latency(figures.tails(comparison, "read"), "read latency"),
-        "latency-write": lambda: _latency(figures.tails(comparison, "write"), "write latency"),
+        "latency-read": lambda: _latency(data.tails(comparison, "read"), "read latency"),
+        "latency-write": lambda: _latency(data.tails(comparison, "write"), "write latency"),
         "attribution": lambda: _attribution(comparison),
         "over-time": lambda: _over_time(comparison),
         "wear": lambda: _wear(comparison),
@@ -109,13 +109,13 @@ def _short(name: str) -> str:
 def _log_axis(axis: Axes, values: Sequence[float], labels_max: int) -> None:
     """Makes the y axis logarithmic, of latencies in seconds."""
     axis.set_yscale("log")
-    ticks, labels = figures.log_ticks(values, labels_max)
+    ticks, labels = data.log_ticks(values, labels_max)
     axis.yaxis.set_major_locator(FixedLocator(ticks))
     axis.yaxis.set_major_formatter(FixedFormatter(labels))
     axis.yaxis.set_minor_locator(NullLocator())
 
 
-def _stroke(style: figures.Style) -> dict[str, Any]:
+def _stroke(style: data.Style) -> dict[str, Any]:
     return {"color": style.colour, "linestyle": DASHES[style.dash]}
 
 
@@ -124,15 +124,15 @@ def _legend_below(figure: Figure, axis: Axes, columns: int) -> None:
     figure.legend(handles, labels, loc="outside lower center", ncols=columns)
 
 
-def draw_tail(axis: Axes, tails: list[figures.Tail], label: str) -> None:
+def draw_tail(axis: Axes, tails: list[data.Tail], label: str) -> None:
     """Draws latencies by percentile, and the slowest request apart from them at the end."""
     furthest = max([1.0, *(x for tail in tails for x in tail.x)])
-    marked = [p for p in figures.MARKED if figures.tail_scale(p) <= furthest + figures.ROUNDING]
-    end = furthest + figures.MAX_GAP
+    marked = [p for p in data.MARKED if data.tail_scale(p) <= furthest + data.ROUNDING]
+    end = furthest + data.MAX_GAP
     for tail in tails:
         axis.plot(tail.x, tail.seconds, label=_short(tail.design), **_stroke(tail.style))
         axis.plot([end], [tail.max_seconds], "D", color=tail.style.colour, markersize=4)
-    axis.set_xticks([*map(figures.tail_scale, marked), end], [*(f"{p:g}" for p in marked), "max"])
+    axis.set_xticks([*map(data.tail_scale, marked), end], [*(f"{p:g}" for p in marked), "max"])
     axis.set_xlim(0, end + 0.25)
     axis.set_xlabel("percentile")
     axis.set_ylabel(label)
@@ -140,7 +140,7 @@ def draw_tail(axis: Axes, tails: list[figures.Tail], label: str) -> None:
     _log_axis(axis, values, 12)
 
 
-def _latency(tails: list[figures.Tail], label: str) -> Figure | None:
+def _latency(tails: list[data.Tail], label: str) -> Figure | None:
     if not tails:
         return None
     figure = _figure(NARROW, 2.7)
@@ -151,7 +151,7 @@ def _latency(tails: list[figures.Tail], label: str) -> Figure | None:
 
 
 def _attribution(comparison: Comparison) -> Figure | None:
-    causes, tails = figures.attribution(comparison)
+    causes, tails = data.attribution(comparison)
     if not tails:
         return None
     bars = [len(tail.bars) for tail in tails]
@@ -160,10 +160,10 @@ def _attribution(comparison: Comparison) -> Figure | None:
     axes = figure.subplots(
         len(tails), 1, sharex=True, squeeze=False, gridspec_kw={"height_ratios": bars}
     )
-    longest = max(bar.mean_seconds for tail in tails for bar in tail.bars) or figures.US
+    longest = max(bar.mean_seconds for tail in tails for bar in tail.bars) or data.US
     for axis, tail in zip(axes[:, 0], tails, strict=True):
         draw_bars(axis, causes, tail, longest)
-    unit, _ = figures.time_unit(longest)
+    unit, _ = data.time_unit(longest)
     axes[-1, 0].set_xlabel(f"mean time per read ({unit})")
     figure.legend(handles=patches(causes), loc="outside lower center", ncols=2)
     return figure
@@ -171,12 +171,12 @@ def _attribution(comparison: Comparison) -> Figure | None:
 
 def draw_bars(
     axis: Axes,
-    causes: Sequence[figures.Cause],
-    tail: figures.AttributionTail,
+    causes: Sequence[data.Cause],
+    tail: data.AttributionTail,
     longest_seconds: float,
 ) -> None:
     """Draws where a share of the slowest reads spent their time: a stacked bar for each design."""
-    _, unit_seconds = figures.time_unit(longest_seconds)
+    _, unit_seconds = data.time_unit(longest_seconds)
     longest = longest_seconds / unit_seconds
     for position, bar in enumerate(tail.bars):
         left = 0.0
@@ -186,7 +186,7 @@ def draw_bars(
             left += width
     axis.set_title(tail.title)
     # Beside the name there is room for the mean, however narrow the axes are.
-    means = [units.latency(bar.mean_seconds / figures.US) for bar in tail.bars]
+    means = [units.latency(bar.mean_seconds / data.US) for bar in tail.bars]
     names = [f"{_short(bar.design)}, {mean}" for bar, mean in zip(tail.bars, means, strict=True)]
     axis.set_yticks(range(len(tail.bars)), names)
     axis.set_ylim(len(tail.bars) - 0.5, -0.5)
@@ -194,12 +194,12 @@ def draw_bars(
     axis.grid(visible=False, axis="y")
 
 
-def patches(causes: Sequence[figures.Cause]) -> list[Patch]:
+def patches(causes: Sequence[data.Cause]) -> list[Patch]:
     """The legend of bars."""
     return [Patch(label=cause.name, **_fill(cause)) for cause in causes]
 
 
-def _fill(cause: figures.Cause) -> dict[str, Any]:
+def _fill(cause: data.Cause) -> dict[str, Any]:
     return {
         "facecolor": cause.colour,
         "edgecolor": "#ffffff" if cause.key else "#8c8c8c",
@@ -209,12 +209,12 @@ def _fill(cause: figures.Cause) -> dict[str, Any]:
 
 
 def _over_time(comparison: Comparison) -> Figure | None:
-    rows = figures.over_time(comparison)
+    rows = data.over_time(comparison)
     if not comparison.results or not any(line.x for line in rows[0].lines):
         return None
     figure = _figure(WIDE, 1.05 * len(rows) + 0.6)
     axes = figure.subplots(len(rows), 1, sharex=True, squeeze=False)[:, 0]
-    unit = figures.time_unit(max(result.simulated_seconds for result in comparison.results))
+    unit = data.time_unit(max(result.simulated_seconds for result in comparison.results))
     for axis, row in zip(axes, rows, strict=True):
         for line in row.lines:
             draw_line(axis, line, unit[1], 1.0, _short(line.design))
@@ -237,7 +237,7 @@ def _over_time(comparison: Comparison) -> Figure | None:
     return figure
 
 
-def draw_line(axis: Axes, line: figures.Line, unit: float, width: float, label: str) -> None:
+def draw_line(axis: Axes, line: data.Line, unit: float, width: float, label: str) -> None:
     """Draws a line that may have gaps."""
     gaps = [float("nan") if y is None else y for y in line.y]
     around = [None, *line.y, None]
@@ -260,7 +260,7 @@ def draw_line(axis: Axes, line: figures.Line, unit: float, width: float, label: 
 
 
 def _wear(comparison: Comparison) -> Figure | None:
-    lines = [line for line in figures.wear(comparison) if line.x]
+    lines = [line for line in data.wear(comparison) if line.x]
     if not lines:
         return None
     figure = _figure(NARROW, 2.4)
@@ -303,7 +303,7 @@ def _rate_matching(found: RateMatching) -> Figure:
         localities = [point.locality_percent for point in curves.points]
         for position, placement in enumerate(PLACEMENTS):
             rates = [getattr(point, placement).mb_s for point in curves.points]
-            style = figures.style(position)
+            style = data.style(position)
             axis.plot(localities, rates, label=names[placement], **_stroke(style))
         crossover = curves.crossover
         if crossover is not None:

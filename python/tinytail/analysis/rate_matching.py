@@ -25,9 +25,9 @@ import os
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
+from tinytail.analysis.rotation import class_shares, weighted_mean
 from tinytail.engine import arguments, native
 from tinytail.files.text import json_text
-from tinytail.rotation import class_shares, weighted_mean
 
 Form = Literal["printed", "self-consistent"]
 Placement = Literal["baseline", "fgc", "sgc"]

@@ -15,8 +15,8 @@ from plotly.io import to_html
 from plotly.offline import get_plotlyjs
 
 from tinytail import units
+from tinytail.pictures import data
 from tinytail.render import facts, table_rows
-from tinytail.reporting import figures
 from tinytail.verdict import measurements
 from tinytail.verdict.percentiles import PERCENTILES
 from tinytail.verdict.sentences import sentences, warnings
@@ -49,14 +49,14 @@ INPUTS = {
 
 def html(comparison: Comparison) -> str:
     """The page. The same comparison gives the same page."""
-    causes, attributed = figures.attribution(comparison)
+    causes, attributed = data.attribution(comparison)
     measured = {result.design for result in comparison.results}
     environment = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=True)
-    source = resources.files("tinytail.reporting").joinpath("page.html.jinja").read_text("utf-8")
+    source = resources.files("tinytail.pictures").joinpath("page.html.jinja").read_text("utf-8")
     return environment.from_string(source).render(
         comparison=comparison,
         designs=[
-            {"name": result.design, "style": figures.style(position)}
+            {"name": result.design, "style": data.style(position)}
             for position, result in enumerate(comparison.results)
         ],
         tiles=[_tile(result) for result in comparison.results],
@@ -66,8 +66,8 @@ def html(comparison: Comparison) -> str:
         ],
         facts=facts(comparison),
         input_meaning=INPUTS.get(comparison.workload.input or "", ""),
-        read=_embed("latency-read", _latency(figures.tails(comparison, "read"))),
-        write=_embed("latency-write", _latency(figures.tails(comparison, "write"))),
+        read=_embed("latency-read", _latency(data.tails(comparison, "read"))),
+        write=_embed("latency-write", _latency(data.tails(comparison, "write"))),
         attribution=_embed("attribution", _attribution(causes, attributed)),
         causes=causes,
         over_time=_embed("over-time", _over_time(comparison)),
@@ -161,21 +161,21 @@ def _axis(title: str | None = None, **more: Any) -> dict[str, Any]:
 
 def _log_axis(values: Sequence[float], labels_max: int, **more: Any) -> dict[str, Any]:
     """A logarithmic axis of latencies in seconds."""
-    ticks, labels = figures.log_ticks(values, labels_max)
+    ticks, labels = data.log_ticks(values, labels_max)
     return _axis(type="log", tickvals=ticks, ticktext=labels, **more)
 
 
 def _words(seconds: list[float] | list[float | None]) -> list[str]:
-    return [units.latency(None if each is None else each / figures.US) for each in seconds]
+    return [units.latency(None if each is None else each / data.US) for each in seconds]
 
 
-def _latency(tails: list[figures.Tail]) -> go.Figure | None:
+def _latency(tails: list[data.Tail]) -> go.Figure | None:
     if not tails:
         return None
     furthest = max([1.0, *(x for tail in tails for x in tail.x)])
-    marked = [p for p in figures.MARKED if figures.tail_scale(p) <= furthest + figures.ROUNDING]
+    marked = [p for p in data.MARKED if data.tail_scale(p) <= furthest + data.ROUNDING]
     # The slowest request stands at the end, apart from the percentiles.
-    end = furthest + figures.MAX_GAP
+    end = furthest + data.MAX_GAP
     figure = go.Figure()
     for tail in tails:
         line = {"color": tail.style.colour, "dash": tail.style.dash, "width": 2.2}
@@ -206,7 +206,7 @@ def _latency(tails: list[figures.Tail]) -> go.Figure | None:
             440,
             xaxis=_axis(
                 title="percentile of requests",
-                tickvals=[*map(figures.tail_scale, marked), end],
+                tickvals=[*map(data.tail_scale, marked), end],
                 ticktext=[*(f"p{p:g}" for p in marked), "max"],
                 range=[0, end + 0.2],
                 tickangle=0,
@@ -221,13 +221,11 @@ def _latency(tails: list[figures.Tail]) -> go.Figure | None:
     return figure
 
 
-def _attribution(
-    causes: list[figures.Cause], tails: list[figures.AttributionTail]
-) -> go.Figure | None:
+def _attribution(causes: list[data.Cause], tails: list[data.AttributionTail]) -> go.Figure | None:
     if not tails:
         return None
-    longest = max(bar.mean_seconds for tail in tails for bar in tail.bars) or figures.US
-    unit, unit_seconds = figures.time_unit(longest)
+    longest = max(bar.mean_seconds for tail in tails for bar in tail.bars) or data.US
+    unit, unit_seconds = data.time_unit(longest)
     figure = go.Figure()
     times: list[list[float]] = []
     shares: list[list[float]] = []
@@ -274,8 +272,8 @@ def _attribution(
     return figure
 
 
-def _total(bar: figures.Bar) -> str:
-    mean = units.latency(bar.mean_seconds / figures.US)
+def _total(bar: data.Bar) -> str:
+    mean = units.latency(bar.mean_seconds / data.US)
     return f"{mean} ({units.count(bar.reads)} read{'s' if bar.reads > 1 else ''})"
 
 
@@ -290,7 +288,7 @@ def _pattern(*, hatched: bool) -> dict[str, Any]:
 
 def _lay_out_attribution(
     figure: go.Figure,
-    tails: list[figures.AttributionTail],
+    tails: list[data.AttributionTail],
     times: _Shown,
     shares: _Shown,
 ) -> None:
@@ -370,11 +368,11 @@ def _heading(text: str, y: float, more: str = "") -> dict[str, Any]:
 
 
 def _over_time(comparison: Comparison) -> go.Figure | None:
-    rows = figures.over_time(comparison)
+    rows = data.over_time(comparison)
     if not comparison.results or not any(line.x for line in rows[0].lines):
         return None
-    end = max(result.simulated_seconds for result in comparison.results) or figures.US
-    unit = figures.time_unit(end)
+    end = max(result.simulated_seconds for result in comparison.results) or data.US
+    unit = data.time_unit(end)
     figure = go.Figure()
     gap = 30
     inner = ROW_HEIGHT * len(rows) + gap * (len(rows) - 1)
@@ -417,9 +415,9 @@ def _over_time(comparison: Comparison) -> go.Figure | None:
 
 def _add_line(
     figure: go.Figure,
-    line: figures.Line,
+    line: data.Line,
     axis: str,
-    row: figures.Row,
+    row: data.Row,
     unit: tuple[str, float],
     *,
     width: float,
@@ -449,8 +447,8 @@ def _windows(comparison: Comparison) -> list[str]:
     """What a point over time is, for each design."""
     widths = {}
     for result in comparison.results:
-        merged = figures.windows_merged(result.series)
-        width = units.latency(result.series.window_seconds * merged / figures.US)
+        merged = data.windows_merged(result.series)
+        width = units.latency(result.series.window_seconds * merged / data.US)
         widths[result.design] = width
     if len(set(widths.values())) == 1:
         return sorted(set(widths.values()))
@@ -458,7 +456,7 @@ def _windows(comparison: Comparison) -> list[str]:
 
 
 def _wear(comparison: Comparison) -> go.Figure | None:
-    lines = [line for line in figures.wear(comparison) if line.x]
+    lines = [line for line in data.wear(comparison) if line.x]
     if not lines:
         return None
     figure = go.Figure()

@@ -1,0 +1,1 @@
+"""What is worked out without a run, and how it is shown."""

@@ -1,0 +1,1 @@
+"""What a user names, checked before anything runs: designs, files, pipes."""
