@@ -25,9 +25,9 @@ import tomllib
 from pathlib import Path
 
 import tinytail
+from tinytail.comparison.result import DesignResult
 from tinytail.engine import native
 from tinytail.engine.results import Latency
-from tinytail.results import DesignResult
 
 ROOT = Path(__file__).parent.parent
 DESIGNS = ("hpdc-baseline", "gc-par-basic", "gc-par", "gc-vic", "skip-pages")

@@ -16,7 +16,7 @@ import re
 import sys
 
 import tinytail
-from tinytail.results import DesignResult
+from tinytail.comparison.result import DesignResult
 
 PREFERENCES = ("rate-match", "fgc", "sgc", "rate-match-auto")
 WRITE_POINTS = ("", "+write-points-8", "+write-points-32")

@@ -19,7 +19,7 @@ import tempfile
 from pathlib import Path
 
 import tinytail
-from tinytail.results import DesignResult
+from tinytail.comparison.result import DesignResult
 
 FAST_US, SLOW_US, TRANSFER_US = 253.0, 1359.0, 10.24
 DIES = 128

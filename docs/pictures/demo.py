@@ -17,7 +17,7 @@ from rich.terminal_theme import SVG_EXPORT_THEME
 from rich.text import Text
 
 import tinytail
-from tinytail.verdict_view import verdict_view
+from tinytail.comparison.view import verdict_view
 
 COLUMNS = 80
 PICTURE = Path(__file__).with_suffix(".svg")

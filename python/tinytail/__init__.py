@@ -24,7 +24,9 @@ if TYPE_CHECKING:
         certification_schema,
         certify_act,
     )
-    from tinytail.comparing import ComparisonOptions, compare
+    from tinytail.comparison.plan import ComparisonOptions, compare
+    from tinytail.comparison.read import read_results
+    from tinytail.comparison.result import Comparison, DesignResult, Out, results_schema
     from tinytail.engine.cache import clear_image_cache, image_cache
     from tinytail.engine.jobs import DesignProgress
     from tinytail.engine.methods import AttributionGroup, CauseShare
@@ -90,18 +92,11 @@ if TYPE_CHECKING:
         counterfactual,
         explain,
     )
-    from tinytail.imaging import create_image
-    from tinytail.reading import read_results
-    from tinytail.results import Comparison, DesignResult, Out, results_schema
+    from tinytail.images import create_image
+    from tinytail.power import PowerCutResult, PowerCuts, RecoveryTimes, verify_power_cut
     from tinytail.serving import serve
-    from tinytail.traces import trace_convert, trace_info
+    from tinytail.traces.trace import trace_convert, trace_info
     from tinytail.verdict.noise import compare_within_noise
-    from tinytail.verifying import (
-        PowerCutResult,
-        PowerCuts,
-        RecoveryTimes,
-        verify_power_cut,
-    )
 
     __version__: str
 
@@ -201,22 +196,22 @@ __all__ = [
 
 _MODULES = (
     "engine.cache",
-    "comparing",
+    "comparison.plan",
     "engine.native",
     "errors",
-    "imaging",
+    "images",
     "verdict.noise",
     "analysis.page_layout",
     "analysis.rate_matching",
-    "reading",
-    "results",
+    "comparison.read",
+    "comparison.result",
     "analysis.rotation",
     "engine.jobs",
-    "traces",
+    "traces.trace",
     "explaining",
     "certifying",
     "serving",
-    "verifying",
+    "power",
     "engine.methods",
     "engine.results",
     "engine.options",

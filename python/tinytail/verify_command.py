@@ -6,10 +6,11 @@ from typing import Annotated
 
 from cyclopts import App
 
+from tinytail.comparison.details import power_cuts_view
 from tinytail.exit_codes import BAD_INPUT, INTERRUPTED, OK, RUN_FAILED
 from tinytail.flags import DESIGNS, DeviceName, JsonPath, PositiveOrNone, Seed, SetWords, whole
 from tinytail.inputs import conflicts
-from tinytail.render import power_cuts_view
+from tinytail.power import CUTS, PowerCutPlan, PowerCuts, execute
 from tinytail.terminal.console import (
     checked_output,
     console_beside,
@@ -18,7 +19,6 @@ from tinytail.terminal.console import (
     write_output,
 )
 from tinytail.terminal.progress import reporter
-from tinytail.verifying import CUTS, PowerCutPlan, PowerCuts, execute
 
 verify = App(name="verify", help="Verify what no design may break.")
 

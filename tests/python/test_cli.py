@@ -439,7 +439,11 @@ def test_a_command_imports_no_other() -> None:
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
     imported = done.stderr.split()
     assert "tinytail.commands" in imported
-    assert not {"tinytail.comparing", "tinytail.render", "tinytail.results"} & set(imported)
+    assert not {
+        "tinytail.comparison.plan",
+        "tinytail.comparison.details",
+        "tinytail.comparison.result",
+    } & set(imported)
 
 
 @pytest.fixture

@@ -12,7 +12,7 @@ import pytest
 
 import tinytail
 from fake_native import FakeControl, FakeNative, result
-from tinytail.comparing import Plan
+from tinytail.comparison.plan import Plan
 from tinytail.engine.jobs import DesignProgress
 from tinytail.pictures import page
 

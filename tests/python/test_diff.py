@@ -17,8 +17,8 @@ import tinytail
 from conftest import RunCommand
 from fake_native import result
 from test_verdict import compared
-from tinytail.diffing import difference
-from tinytail.results import results_schema
+from tinytail.comparison.difference import difference
+from tinytail.comparison.result import results_schema
 
 Document = dict[str, Any]
 OTHER_HASH = "f" * 16

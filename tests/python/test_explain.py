@@ -23,15 +23,16 @@ from pyarrow import parquet
 
 import tinytail
 from conftest import RunCommand, read_json, start
-from tinytail import explaining, keeping
-from tinytail.comparing import Plan
+from tinytail import explaining
+from tinytail.comparison import folder as kept_folder
+from tinytail.comparison.kept import Geometry
+from tinytail.comparison.plan import Plan
+from tinytail.comparison.run import execute
 from tinytail.engine import native
 from tinytail.engine.options import RequestTimelinesSpec, TraceOptions, Transform
 from tinytail.explaining import describing, ranking
-from tinytail.explaining.folder import Geometry
 from tinytail.explaining.ranking import count_beyond, rank
 from tinytail.explaining.timelines import RequestTimeline, TimelineSegment
-from tinytail.side_by_side import execute
 from tinytail.verdict.causes import family
 
 RUN = ("--device", "ttflash-small", "--workload", "randrw70-qd16")
@@ -74,7 +75,7 @@ def contents(folder: Path) -> dict[str, bytes]:
 def forge(folder: Path, **changes: Any) -> None:
     """Alters a manifest and makes it look as if it had been written so."""
     manifest = read_json(folder / "manifest.json") | changes
-    manifest["crc32"] = keeping.manifest_checksum(manifest)
+    manifest["crc32"] = kept_folder.manifest_checksum(manifest)
     (folder / "manifest.json").write_text(json.dumps(manifest))
 
 
@@ -83,7 +84,8 @@ def test_the_folder_holds_what_its_manifest_says(made: Path) -> None:
     found = contents(made)
     assert set(found) - {"manifest.json"} == set(manifest["files"])
     assert all(
-        keeping.fingerprint(made / name) == written for name, written in manifest["files"].items()
+        kept_folder.fingerprint(made / name) == written
+        for name, written in manifest["files"].items()
     )
     comparison = tinytail.read_results(made / "results.json")
     assert comparison.command == manifest["command"]

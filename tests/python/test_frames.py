@@ -18,7 +18,7 @@ import pytest
 
 import tinytail
 from fake_native import FakeNative, result
-from tinytail.frames import FRAMES
+from tinytail.comparison.frames import FRAMES
 from tinytail.pictures.axes import PLOTS
 
 DRIVE: dict[str, Any] = {"device": "ttflash-256g", "workload": "dtrs"}

@@ -16,7 +16,7 @@ from pyarrow import parquet
 import tinytail
 from conftest import RunCommand, read_json, start
 from fake_native import FakeNative, result
-from tinytail.comparing import Plan
+from tinytail.comparison.plan import Plan
 
 ROOT = Path(__file__).parents[2]
 RUN = ("--device", "ttflash-small", "--workload", "randrw70-qd16")

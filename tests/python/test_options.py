@@ -12,7 +12,7 @@ import pytest
 import tinytail
 from conftest import RunCommand
 from fake_native import FakeNative
-from tinytail.comparing import ComparisonKeywords, ComparisonOptions
+from tinytail.comparison.plan import ComparisonKeywords, ComparisonOptions
 from tinytail.engine import options
 from tinytail.engine.declared import Options, Whole
 from tinytail.engine.options import RunOptions, RunSpec, TraceOptions, Transform

@@ -14,7 +14,7 @@ import pytest
 
 import tinytail
 from conftest import experiment
-from tinytail.comparing import Plan
+from tinytail.comparison.plan import Plan
 from tinytail.engine import native
 from tinytail.engine.options import RunSpec
 from tinytail.reproduction.store import Store

@@ -12,7 +12,7 @@ import tinytail
 from conftest import RunCommand, read_json
 from tinytail import _native
 from tinytail.engine import native
-from tinytail.verifying import PowerCutPlan
+from tinytail.power import PowerCutPlan
 
 
 def test_every_design_recovers_with_all_that_was_written(

@@ -11,6 +11,7 @@ import pytest
 
 import tinytail
 from fake_native import result as fake_result
+from tinytail.comparison.result import DesignResult
 from tinytail.engine import native
 from tinytail.errors import ConfigError, UsageError
 from tinytail.files import toml
@@ -21,7 +22,6 @@ from tinytail.reproduction.lab import Unavailable
 from tinytail.reproduction.logs import PERCENTS, SLOW_US, Log, Logged, classes
 from tinytail.reproduction.records import Experiment, Paper, Row, Trace
 from tinytail.reproduction.store import Outcome
-from tinytail.results import DesignResult
 
 ROWS = [(paper, row) for paper in papers() for row in paper.rows.values()]
 IDS = [row.id for _, row in ROWS]

@@ -11,13 +11,13 @@ import pytest
 from acceptance import accepted, accepts_anything
 from conftest import RunCommand, read_json
 from fake_native import result as fake_result
-from tinytail import traces
+from tinytail.comparison.result import DesignResult
 from tinytail.engine import native
 from tinytail.reproduction.catalog import papers
 from tinytail.reproduction.lab import FULL_TIER_ONLY, Lab, Unavailable
 from tinytail.reproduction.records import Row
 from tinytail.reproduction.store import Store
-from tinytail.results import DesignResult
+from tinytail.traces import trace
 
 GCPAR = next(paper for paper in papers() if paper.name == "gcpar")
 BASE, PAR, VIC = "hpdc-baseline", "gc-par", "gc-vic"
@@ -381,4 +381,4 @@ def test_a_recording_takes_the_place_of_its_stand_in(tmp_path: Path) -> None:
         assert [spec.workload for spec in specs] == [str(file)] * 4
         assert not lab.is_stand_in(GCPAR.traces["mds_0"])
         assert lab.is_stand_in(GCPAR.traces["hm_0"])
-    assert traces.trace_info(file)["requests"] == 100
+    assert trace.trace_info(file)["requests"] == 100

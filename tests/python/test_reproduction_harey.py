@@ -10,6 +10,7 @@ import pytest
 
 from acceptance import accepted, accepts_anything
 from fake_native import result as fake_result
+from tinytail.comparison.result import DesignResult
 from tinytail.engine import native
 from tinytail.reproduction.catalog import papers
 from tinytail.reproduction.lab import Lab, Unavailable
@@ -17,7 +18,6 @@ from tinytail.reproduction.measures import preferences_met_percent
 from tinytail.reproduction.records import Row, Trace
 from tinytail.reproduction.store import Store
 from tinytail.reproduction.verdicts import evaluate
-from tinytail.results import DesignResult
 
 HAREY = next(paper for paper in papers() if paper.name == "harey")
 

@@ -11,6 +11,7 @@ import pytest
 from acceptance import accepted, accepts_anything
 from conftest import RunCommand, read_json
 from fake_native import result as fake_result
+from tinytail.comparison.result import DesignResult
 from tinytail.errors import ConfigError
 from tinytail.reproduction import logs
 from tinytail.reproduction.catalog import papers
@@ -19,7 +20,6 @@ from tinytail.reproduction.lab import FULL_TIER_ONLY, Lab, Unavailable
 from tinytail.reproduction.measures import figure
 from tinytail.reproduction.records import Experiment, Row
 from tinytail.reproduction.store import Outcome, Store
-from tinytail.results import DesignResult
 
 PES = next(paper for paper in papers() if paper.name == "pes")
 SMALL = "lowlatency-240g-small"

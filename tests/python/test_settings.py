@@ -10,9 +10,9 @@ import pytest
 
 import tinytail
 from tinytail.cli import main
-from tinytail.comparing import Plan
+from tinytail.comparison.kept import open_results
+from tinytail.comparison.plan import Plan
 from tinytail.exit_codes import BAD_INPUT, OK
-from tinytail.explaining.folder import open_results
 
 COMMON = ["--device", "ttflash-small", "--workload", "randrw70-qd16", "--requests", "400"]
 

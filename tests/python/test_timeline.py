@@ -13,7 +13,7 @@ import pytest
 import tinytail
 from conftest import RunCommand, read_json, start
 from fake_native import FakeNative, result
-from tinytail.comparing import Plan
+from tinytail.comparison.plan import Plan
 from tinytail.inputs.names import timeline_window
 
 ROOT = Path(__file__).parents[2]

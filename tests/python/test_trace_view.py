@@ -9,7 +9,7 @@ import pytest
 from rich.console import Console
 
 from fake_native import trace_info
-from tinytail.trace_view import trace_view
+from tinytail.traces.view import trace_view
 
 DRIVES = [
     {"name": f"drive-{size}g", "logical_bytes": size << 30, "holds": size >= 154}

@@ -14,8 +14,8 @@ import pytest
 from rich.cells import cell_len
 
 from fake_native import erased, latency, result, shares
+from tinytail.comparison.result import Comparison, DesignResult
 from tinytail.engine.results import ComparedWorkload, DesignError
-from tinytail.results import Comparison, DesignResult
 from tinytail.verdict.percentiles import PERCENTILES, deepest, headline
 from tinytail.verdict.sentences import sentences, warnings
 

@@ -19,12 +19,12 @@ from tinytail.certifying.results import (
 )
 from tinytail.certifying.rounds import Case, Common, Rounds
 from tinytail.certifying.search import TESTS, Search
+from tinytail.comparison.result import configured
 from tinytail.engine import arguments, memory, native
 from tinytail.engine.jobs import ProgressCallback, cpu_count
 from tinytail.engine.results import Configured, DesignError, Rating, RuleName
 from tinytail.errors import Interrupted, UsageError, of_kind
 from tinytail.inputs.designs import check_designs
-from tinytail.results import configured
 
 __all__ = [
     "SCHEMES",

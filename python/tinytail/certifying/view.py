@@ -11,8 +11,8 @@ from tinytail import units
 from tinytail.certifying.act import RULES
 from tinytail.certifying.results import Certification, DesignRatings, Step
 from tinytail.certifying.search import TESTS
+from tinytail.comparison.view import wrapped
 from tinytail.engine.results import Condition, Rating
-from tinytail.verdict_view import wrapped
 
 COLUMN_GAP = 2
 # Of the longest name of a condition on the mean of one kind.

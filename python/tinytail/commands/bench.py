@@ -7,10 +7,10 @@ from typing import Annotated
 from cyclopts import Parameter
 
 from tinytail import bench as benches
+from tinytail.comparison.details import bench_view
 from tinytail.errors import kind_of
 from tinytail.exit_codes import INTERRUPTED, OK, RUN_FAILED
 from tinytail.flags import JsonPath
-from tinytail.render import bench_view
 from tinytail.serving import bench as serving_bench
 from tinytail.terminal.console import (
     checked_output,

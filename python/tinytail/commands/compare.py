@@ -9,7 +9,11 @@ from typing import TYPE_CHECKING, Annotated, TypeAlias
 from rich.console import Group
 from rich.text import Text
 
-from tinytail.comparing import ComparisonOptions, Plan
+from tinytail.comparison.details import comparison_view
+from tinytail.comparison.plan import ComparisonOptions, Plan
+from tinytail.comparison.result import Comparison
+from tinytail.comparison.run import execute
+from tinytail.comparison.view import verdict_view
 from tinytail.engine.arguments import state_from_words
 from tinytail.engine.declared import values
 from tinytail.errors import OutputError
@@ -28,9 +32,6 @@ from tinytail.flags import (
 )
 from tinytail.inputs.designs import designs_or_own
 from tinytail.pictures import Pictures
-from tinytail.render import comparison_view
-from tinytail.results import Comparison
-from tinytail.side_by_side import execute
 from tinytail.terminal.bars import can_draw
 from tinytail.terminal.console import (
     checked_output,
@@ -40,7 +41,6 @@ from tinytail.terminal.console import (
     write_output,
 )
 from tinytail.terminal.progress import reporter
-from tinytail.verdict_view import verdict_view
 
 if TYPE_CHECKING:
     ComparisonFlags: TypeAlias = ComparisonOptions

@@ -5,11 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from tinytail.diff_view import difference_view
-from tinytail.diffing import difference
+from tinytail.comparison.difference import difference
+from tinytail.comparison.difference_view import difference_view
+from tinytail.comparison.folder import RESULTS
+from tinytail.comparison.read import read_document
 from tinytail.exit_codes import DIFFERENT, OK
-from tinytail.keeping import RESULTS
-from tinytail.reading import read_document
 from tinytail.terminal.console import stdout
 
 

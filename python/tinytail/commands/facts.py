@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
+from tinytail.comparison.details import facts_view
 from tinytail.exit_codes import OK, RUN_FAILED
 from tinytail.files.text import json_text
-from tinytail.render import facts_view
 from tinytail.terminal.console import JsonOutput, show_results
 
 

@@ -6,8 +6,9 @@ import time
 
 from cyclopts import App
 
-from tinytail import imaging
+from tinytail import images
 from tinytail.commands.facts import show_facts
+from tinytail.comparison.details import cache_view, facts_view
 from tinytail.engine import cache, native
 from tinytail.engine.arguments import state_from_words
 from tinytail.engine.declared import values
@@ -25,7 +26,6 @@ from tinytail.flags import (
     WorkloadName,
 )
 from tinytail.inputs import conflicts
-from tinytail.render import cache_view, facts_view
 from tinytail.terminal.console import checked_output, show_results, stderr, stdout
 from tinytail.terminal.progress import reporter
 
@@ -69,7 +69,7 @@ def image_create(
         A workload whose pages are mapped too, as they are when it is run without image.
     """
     with reporter(stderr()) as report:
-        document = imaging.create_image(
+        document = images.create_image(
             out,
             device=device,
             design=design,

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from tinytail.comparison.details import claims_view, description_view, entries_view
 from tinytail.engine import native
 from tinytail.errors import UsageError
 from tinytail.exit_codes import OK, RUN_FAILED
 from tinytail.flags import DesignName, DeviceName, Seed, SetWords, WorkloadName
-from tinytail.render import claims_view, description_view, entries_view
 from tinytail.terminal.console import JsonOutput, print_error, stdout
 
 

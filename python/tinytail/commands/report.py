@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+from tinytail.comparison.read import read_results
 from tinytail.errors import UsageError
 from tinytail.exit_codes import OK, RUN_FAILED
 from tinytail.inputs import conflicts
 from tinytail.pictures import Pictures
-from tinytail.reading import read_results
 from tinytail.terminal.console import print_error
 
 

@@ -8,6 +8,7 @@ from typing import Annotated
 from cyclopts import App, Parameter
 
 from tinytail.commands.facts import show_facts
+from tinytail.comparison.details import facts_view
 from tinytail.exit_codes import OK, RUN_FAILED
 from tinytail.files.text import json_text
 from tinytail.flags import (
@@ -21,11 +22,10 @@ from tinytail.flags import (
     TransformFlags,
 )
 from tinytail.inputs import conflicts
-from tinytail.render import facts_view
 from tinytail.terminal.console import checked_output, show_results, stderr, stdout
 from tinytail.terminal.progress import reporter
-from tinytail.trace_view import trace_view
-from tinytail.traces import convert_trace, describe_trace
+from tinytail.traces.trace import convert_trace, describe_trace
+from tinytail.traces.view import trace_view
 
 trace = App(name="trace", help="Look into block I/O traces, and write them.")
 

@@ -14,11 +14,11 @@ from dataclasses import asdict, dataclass
 from importlib.util import find_spec
 from typing import Any, get_args
 
+from tinytail.comparison.kept import Geometry, KeptDesign, KeptResults, open_results
 from tinytail.engine import arguments
 from tinytail.engine.jobs import ProgressCallback
 from tinytail.errors import UsageError
 from tinytail.explaining import timelines
-from tinytail.explaining.folder import Geometry, KeptDesign, KeptResults, open_results
 from tinytail.explaining.pairs import Change, Counterfactual, Paired, check_causes, run_without
 from tinytail.explaining.ranking import CauseRank, Ranking, rank
 from tinytail.explaining.timelines import Kind, RequestTimeline, TimelineGc, TimelineSegment

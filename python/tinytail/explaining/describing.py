@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from itertools import groupby
 
 from tinytail import units
-from tinytail.explaining.folder import Geometry
+from tinytail.comparison.kept import Geometry
 from tinytail.explaining.timelines import RequestTimeline, TimelineSegment
 from tinytail.verdict.causes import Family, family, holder, human_name
 

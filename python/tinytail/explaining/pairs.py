@@ -8,11 +8,11 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from tinytail.comparison.kept import KeptDesign, KeptResults
 from tinytail.engine import native
 from tinytail.engine.jobs import ProgressCallback, run_one
 from tinytail.engine.options import LogSpec
 from tinytail.errors import ResultsError, RunError, UsageError, suggestion
-from tinytail.explaining.folder import KeptDesign, KeptResults
 from tinytail.explaining.ranking import count_beyond, rank_of
 from tinytail.explaining.timelines import Kind
 

@@ -6,12 +6,12 @@ import tempfile
 from dataclasses import replace
 from pathlib import Path
 
+from tinytail.comparison.kept import KeptDesign, KeptResults
 from tinytail.engine import native
 from tinytail.engine.jobs import ProgressCallback, run_one
 from tinytail.engine.options import RequestTimelinesSpec
 from tinytail.errors import ResultsError, RunError
 from tinytail.explaining import timelines
-from tinytail.explaining.folder import KeptDesign, KeptResults
 from tinytail.explaining.timelines import RequestTimeline
 
 

@@ -12,17 +12,17 @@ from rich.table import Table
 from rich.text import Text
 
 from tinytail import units
+from tinytail.comparison.details import COLUMN_GAP
+from tinytail.comparison.view import cause_bars, wrapped
 from tinytail.explaining import Counterfactual, Explanation
 from tinytail.explaining.describing import ago, lines
 from tinytail.explaining.ranking import CauseRank, Ranking
 from tinytail.explaining.timelines import RequestTimeline
-from tinytail.render import COLUMN_GAP
 from tinytail.terminal.bars import bar
 from tinytail.verdict.causes import COLOURS, Family, family, human_name
 from tinytail.verdict.findings import quotient, same
 from tinytail.verdict.percentiles import PERCENTILES, SAMPLES_BEYOND
 from tinytail.verdict.sentences import main_cause, times
-from tinytail.verdict_view import cause_bars, wrapped
 
 BAR_WIDTH = 10
 # Of a timeline that is told in short, so many parts are shown.

@@ -10,8 +10,8 @@ from pathlib import Path
 
 from tinytail.engine import native
 from tinytail.errors import OutputError, TinytailError, UsageError
+from tinytail.inputs.names import without_multiplier
 from tinytail.inputs.pipes import is_trace
-from tinytail.keeping import without_multiplier
 
 # Options by their names, each with a path; None where the option was not given.
 Named = Iterable[tuple[str, str | None]]

@@ -1,4 +1,4 @@
-"""The files that a run writes while it goes on: their names, and what of the run is in them."""
+"""Names: of the files that a run writes, of designs in them, of windows and of workloads."""
 
 from __future__ import annotations
 
@@ -33,12 +33,13 @@ def file_names(
         raise UsageError(f"the {what} is a {form} and cannot go to standard output")
     path = Path(given)
     if path.is_dir() or given.endswith("/"):
-        names = [path / f"{_file_name(design)}{ending}" for design in designs]
+        names = [path / f"{part_of_file_name(design)}{ending}" for design in designs]
     elif len(designs) == 1:
         names = [path]
     else:
         names = [
-            path.with_name(f"{path.stem}.{_file_name(design)}{path.suffix}") for design in designs
+            path.with_name(f"{path.stem}.{part_of_file_name(design)}{path.suffix}")
+            for design in designs
         ]
     files: dict[str, str] = {}
     for design, name in zip(designs, names, strict=True):
@@ -49,9 +50,19 @@ def file_names(
     return files
 
 
-def _file_name(design: str) -> str:
+def part_of_file_name(design: str) -> str:
     """A design's name as a part of a file's: without the folders and ending of a path."""
     return "+".join(Path(part).name.removesuffix(".toml") for part in design.split("+"))
+
+
+def without_multiplier(workload: str) -> str:
+    """A workload's name or path without the multiplier that may be given with it.
+
+    >>> without_multiplier("act@30"), without_multiplier("mine.toml"), without_multiplier("a@b")
+    ('act', 'mine.toml', 'a@b')
+    """
+    name, _, digits = workload.rpartition("@")
+    return name if name and digits.isascii() and digits.isdecimal() else workload
 
 
 def timeline_window(text: str) -> tuple[int, int]:

@@ -18,7 +18,7 @@ from tinytail.errors import OutputError, UsageError
 from tinytail.files.whole import FileOutput
 
 if TYPE_CHECKING:
-    from tinytail.results import Comparison
+    from tinytail.comparison.result import Comparison
 
 
 @dataclass(frozen=True, slots=True)

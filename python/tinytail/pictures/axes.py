@@ -10,7 +10,7 @@ from tinytail.errors import UsageError
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-    from tinytail.results import Comparison
+    from tinytail.comparison.result import Comparison
 
 Plot = Literal["tail", "write_tail", "attribution", "series"]
 PLOTS: tuple[Plot, ...] = get_args(Plot)

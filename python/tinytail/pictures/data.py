@@ -15,8 +15,8 @@ from tinytail.verdict.causes import holder, human_name
 from tinytail.verdict.percentiles import SAMPLES_BEYOND
 
 if TYPE_CHECKING:
+    from tinytail.comparison.result import Comparison, DesignResult
     from tinytail.engine.results import Series, SlowestRequests
-    from tinytail.results import Comparison, DesignResult
 
 US = 1e-6
 

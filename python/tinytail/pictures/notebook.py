@@ -20,7 +20,7 @@ from tinytail.verdict.percentiles import PERCENTILES, latency_of
 from tinytail.verdict.sentences import failures, sentences, warnings
 
 if TYPE_CHECKING:
-    from tinytail.results import Comparison, DesignResult
+    from tinytail.comparison.result import Comparison, DesignResult
 
 DESIGNS_MAX = 12
 NOTES_MAX = 5

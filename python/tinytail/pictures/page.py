@@ -15,14 +15,14 @@ from plotly.io import to_html
 from plotly.offline import get_plotlyjs
 
 from tinytail import units
+from tinytail.comparison.details import facts, table_rows
 from tinytail.pictures import data
-from tinytail.render import facts, table_rows
 from tinytail.verdict import measurements
 from tinytail.verdict.percentiles import PERCENTILES
 from tinytail.verdict.sentences import sentences, warnings
 
 if TYPE_CHECKING:
-    from tinytail.results import Comparison, DesignResult
+    from tinytail.comparison.result import Comparison, DesignResult
 
 INK = "#1a1a1a"
 GRID = "#e3e3e3"

@@ -25,7 +25,7 @@ from tinytail.analysis.rate_matching import PLACEMENTS, RateMatching
 from tinytail.pictures import data
 
 if TYPE_CHECKING:
-    from tinytail.results import Comparison
+    from tinytail.comparison.result import Comparison
 
 # Inches: what fits across the two columns of a page, and what fits into one.
 WIDE, NARROW = 7.0, 3.4

@@ -28,13 +28,13 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
+from tinytail.comparison.result import DesignResult
 from tinytail.errors import ConfigError, suggestion
 from tinytail.reproduction import logs
 from tinytail.reproduction.lab import Lab, Unavailable
 from tinytail.reproduction.measures import preferences_met_percent
 from tinytail.reproduction.records import Figure, Paper
 from tinytail.reproduction.store import Outcome
-from tinytail.results import DesignResult
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from tinytail.certifying import Plan
+from tinytail.comparison.result import DesignResult
 from tinytail.engine import memory, native
 from tinytail.engine.declared import values
 from tinytail.engine.jobs import ProgressCallback, Runner, cpu_count
@@ -27,7 +28,6 @@ from tinytail.reproduction.certified import Certified, Supervision
 from tinytail.reproduction.records import Experiment, Paper, Tier, Trace
 from tinytail.reproduction.runs import Control, Run
 from tinytail.reproduction.store import Outcome, Store, kept_run
-from tinytail.results import DesignResult
 
 _Kept = TypeVar("_Kept")
 

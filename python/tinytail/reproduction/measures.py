@@ -15,6 +15,7 @@ from pathlib import Path
 from shutil import which
 from typing import Any
 
+from tinytail.comparison.result import DesignResult
 from tinytail.engine import native
 from tinytail.engine.methods import AttributionGroup
 from tinytail.engine.results import Test
@@ -22,7 +23,6 @@ from tinytail.errors import ConfigError, TinytailError, suggestion
 from tinytail.reproduction.conditions import Value
 from tinytail.reproduction.lab import Lab, Unavailable
 from tinytail.reproduction.records import Measure
-from tinytail.results import DesignResult
 from tinytail.verdict.causes import is_full_buffer
 
 Values = dict[str, Value]

@@ -9,6 +9,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
+from tinytail.comparison.result import DesignResult
 from tinytail.engine import native
 from tinytail.engine.jobs import ProgressCallback
 from tinytail.engine.methods import AttributionGroup
@@ -18,7 +19,6 @@ from tinytail.reproduction.lab import Lab, Unavailable
 from tinytail.reproduction.records import Paper, Row, Tier
 from tinytail.reproduction.store import Store
 from tinytail.reproduction.verdicts import evaluate
-from tinytail.results import DesignResult
 
 SCHEMA_VERSION = 2
 VERDICTS = ("reproduced", "deviates", "not-run")

@@ -10,9 +10,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypeVar
 
+from tinytail.comparison.result import DesignResult
 from tinytail.engine.cache import user_folder
 from tinytail.reproduction import logs
-from tinytail.results import DesignResult
 
 _Kept = TypeVar("_Kept")
 

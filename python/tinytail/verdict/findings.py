@@ -10,8 +10,8 @@ from tinytail.verdict.noise import compare_within_noise
 from tinytail.verdict.percentiles import Headline, headline
 
 if TYPE_CHECKING:
+    from tinytail.comparison.result import Comparison, DesignResult
     from tinytail.engine.results import ComparedFinding, FindingCode
-    from tinytail.results import Comparison, DesignResult
 
 # Closer than this, latencies are the same: percentiles are within 0.1 % of the truth.
 SAME_PERCENT = 2.0

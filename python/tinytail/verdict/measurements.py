@@ -10,8 +10,8 @@ from tinytail import units
 from tinytail.verdict.percentiles import PERCENTILES, Kind, Percentile
 
 if TYPE_CHECKING:
+    from tinytail.comparison.result import Comparison
     from tinytail.engine.results import Latency, Measured, PercentileRatios
-    from tinytail.results import Comparison
 
 # The percentiles that are compared, and their keys among the ratios.
 _SHOWN = {each: each.key.removesuffix("_us") for each in PERCENTILES if each.one_in <= 1000}

@@ -6,7 +6,7 @@ import math
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from tinytail.results import DesignResult
+    from tinytail.comparison.result import DesignResult
 
 
 def compare_within_noise(result: DesignResult, reference: DesignResult, figure: str) -> bool | None:

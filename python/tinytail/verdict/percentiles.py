@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
 if TYPE_CHECKING:
+    from tinytail.comparison.result import DesignResult
     from tinytail.engine.results import AllRequests, Latency, SlowestRequests
-    from tinytail.results import DesignResult
 
 Kind = Literal["read", "write"]
 

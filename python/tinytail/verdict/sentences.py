@@ -26,7 +26,7 @@ from tinytail.verdict.findings import (
 from tinytail.verdict.percentiles import P99, Headline, Kind, deepest, headline, latency_of
 
 if TYPE_CHECKING:
-    from tinytail.results import Comparison, DesignResult
+    from tinytail.comparison.result import Comparison, DesignResult
 
 Tone = Literal["better", "worse", "doubtful", "plain"]
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from tinytail import units
 
 if TYPE_CHECKING:
-    from tinytail.results import Comparison, DesignResult
+    from tinytail.comparison.result import Comparison, DesignResult
 
 WHY_PARITY = (
     "designs start from different states: parity takes space, so that drives with and without "

@@ -6,13 +6,13 @@ from collections.abc import Mapping, Sequence
 from statistics import fmean
 from typing import Any, Literal
 
+from tinytail.comparison.result import DesignResult
 from tinytail.engine import native
 from tinytail.engine.results import Latency
 from tinytail.errors import TinytailError
 from tinytail.reproduction.lab import Lab, Unavailable
 from tinytail.reproduction.measures import Values
 from tinytail.reproduction.records import Measure
-from tinytail.results import DesignResult
 
 Kind = Literal["read", "write", "total"]
 GIB = 1 << 30

@@ -5,10 +5,10 @@ from __future__ import annotations
 import itertools
 from collections.abc import Mapping, Sequence
 
+from tinytail.comparison.result import DesignResult
 from tinytail.reproduction.lab import Lab, Unavailable
 from tinytail.reproduction.measures import Values
 from tinytail.reproduction.records import Measure
-from tinytail.results import DesignResult
 
 
 def burst_mb_s(result: DesignResult) -> float:

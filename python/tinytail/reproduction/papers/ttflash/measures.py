@@ -7,8 +7,8 @@ import math
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from tinytail import traces
 from tinytail.analysis.rotation import MIB, Form, Load, analyze_rotation, scrub_minutes
+from tinytail.comparison.result import DesignResult
 from tinytail.engine import native
 from tinytail.errors import ConfigError
 from tinytail.files import toml
@@ -16,7 +16,7 @@ from tinytail.reproduction.lab import Lab, Unavailable
 from tinytail.reproduction.measures import Values, read_percentile
 from tinytail.reproduction.papers.ttflash.probes import DEVICE, PROBES
 from tinytail.reproduction.records import Measure
-from tinytail.results import DesignResult
+from tinytail.traces.trace import trace_convert, trace_info
 from tinytail.verdict.causes import is_full_buffer
 
 # The ladder of section 6.1, each step on top of the one before.
@@ -344,8 +344,8 @@ def stream(lab: Lab, *, experiment: str, requests: int) -> Values:
     text = toml.dumps({"summary": experiment, "synthetic": rule})
     path = Path(lab.file(text, "stream.toml"))
     trace = path.with_suffix(".trace")
-    traces.trace_convert(path, trace, force=True)
-    info = traces.trace_info(trace)
+    trace_convert(path, trace, force=True)
+    info = trace_info(trace)
     return {
         "kib": [info["read"]["mean_kib"], info["write"]["mean_kib"]],
         "every_us": info["duration_s"] * 1e6 / (requests - 1),

@@ -9,8 +9,8 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from tinytail.diffing import Change, Difference
-from tinytail.verdict_view import GAP, LINES_MAX, wrapped
+from tinytail.comparison.difference import Change, Difference
+from tinytail.comparison.view import GAP, LINES_MAX, wrapped
 
 # Of what was configured differently, so much is shown at first.
 CONFIGURATION_MAX = 8

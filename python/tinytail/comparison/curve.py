@@ -13,7 +13,7 @@ from tinytail import units
 from tinytail.verdict.percentiles import PERCENTILES, Kind, headline
 
 if TYPE_CHECKING:
-    from tinytail.results import Comparison, DesignResult
+    from tinytail.comparison.result import Comparison, DesignResult
 
 HEIGHT = 10
 PLOT_MIN = 16

@@ -11,8 +11,8 @@ from tinytail.engine.results import Series
 from tinytail.errors import ResultsError, UsageError
 
 if TYPE_CHECKING:
+    from tinytail.comparison.result import DesignResult
     from tinytail.engine.methods import AttributionGroup
-    from tinytail.results import DesignResult
 
 Frame = Literal["figures", "distribution", "attribution", "series", "requests"]
 FRAMES: tuple[Frame, ...] = get_args(Frame)

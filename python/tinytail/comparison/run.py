@@ -7,6 +7,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from tinytail.comparison.folder import Keeping
+from tinytail.comparison.result import Comparison, DesignResult
 from tinytail.engine import native
 from tinytail.engine.jobs import DesignProgress, Job, ProgressCallback, Runner
 from tinytail.engine.options import RunSpec
@@ -14,12 +16,10 @@ from tinytail.engine.results import ComparedWorkload, DesignError
 from tinytail.errors import kind_of
 from tinytail.files import documents
 from tinytail.inputs.pipes import spooled
-from tinytail.keeping import Keeping
-from tinytail.results import Comparison, DesignResult
 from tinytail.verdict import seeds, states
 
 if TYPE_CHECKING:
-    from tinytail.comparing import Plan
+    from tinytail.comparison.plan import Plan
 
 STUCK = "Requests stopped completing. "
 

@@ -14,8 +14,8 @@ from functools import cache
 from typing import Any
 
 from tinytail import units
+from tinytail.comparison.result import Comparison, DesignResult, results_schema
 from tinytail.engine.results import Configured
-from tinytail.results import Comparison, DesignResult, results_schema
 from tinytail.verdict.findings import quotient, same
 from tinytail.verdict.noise import compare_within_noise
 from tinytail.verdict.percentiles import PERCENTILES, Kind, headline

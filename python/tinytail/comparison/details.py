@@ -14,7 +14,7 @@ from rich.table import Table
 from rich.text import Text
 
 from tinytail import units
-from tinytail.curve import curve
+from tinytail.comparison.curve import curve
 from tinytail.verdict import states
 from tinytail.verdict.causes import human_name
 from tinytail.verdict.findings import has_ratio, usable_reference
@@ -26,9 +26,9 @@ if TYPE_CHECKING:
     from tinytail.analysis.page_layout import PageLayout
     from tinytail.analysis.rate_matching import Curves, RateMatching
     from tinytail.analysis.rotation import Analysis, Rotation
+    from tinytail.comparison.result import Comparison, DesignResult
     from tinytail.engine.native import Claim, Description, Entry
-    from tinytail.results import Comparison, DesignResult
-    from tinytail.verifying import PowerCuts
+    from tinytail.power import PowerCuts
 
 # The figures of latencies, each with one request in how many beyond it: a percentile that fewer
 # than ten lie beyond says nothing. 0: whatever their number.

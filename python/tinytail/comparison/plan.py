@@ -10,6 +10,9 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Annotated, Unpack
 
+from tinytail.comparison.folder import REQUEST_TIMELINES_MAX, check_folder
+from tinytail.comparison.result import Comparison, configured
+from tinytail.comparison.run import execute
 from tinytail.engine import arguments, cache, memory, native
 from tinytail.engine.declared import Whole, divided, values
 from tinytail.engine.jobs import ProgressCallback, cpu_count
@@ -27,9 +30,6 @@ from tinytail.errors import Interrupted, TinytailError, UsageError, of_kind, sug
 from tinytail.files import whole
 from tinytail.inputs import conflicts, names, pipes
 from tinytail.inputs.designs import check_designs, designs_or_own
-from tinytail.keeping import REQUEST_TIMELINES_MAX, check_folder
-from tinytail.results import Comparison, configured
-from tinytail.side_by_side import execute
 
 SEEDS_MAX = 1000
 

@@ -24,7 +24,7 @@ from tinytail.verdict.percentiles import PERCENTILES, Kind, Percentile, headline
 from tinytail.verdict.sentences import Tone, measured, sentences, warnings
 
 if TYPE_CHECKING:
-    from tinytail.results import Comparison, DesignResult
+    from tinytail.comparison.result import Comparison, DesignResult
 
 # What is shown of three designs fits a screen of 80 columns.
 LINES_MAX = 23

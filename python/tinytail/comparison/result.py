@@ -16,6 +16,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from tinytail import units
+from tinytail.comparison.frames import Tables, library
 from tinytail.engine import arguments
 from tinytail.engine import results as types
 from tinytail.engine.native import Description, Kind
@@ -29,7 +30,6 @@ from tinytail.engine.results import (
 from tinytail.errors import NoResultError
 from tinytail.files import documents
 from tinytail.files.text import json_text
-from tinytail.frames import Tables, library
 from tinytail.verdict import findings
 
 if TYPE_CHECKING:
@@ -248,15 +248,15 @@ class Comparison(types.Comparison, Tables):
         from rich.console import Group
         from rich.text import Text
 
+        from tinytail.comparison.view import verdict_view, wrapped
         from tinytail.verdict.sentences import failures
-        from tinytail.verdict_view import verdict_view, wrapped
 
         lines = [line for why in failures(self) for line in wrapped(Text(why), width, indent=2)]
         return _plain_text(Group(verdict_view(self, width, unicode=True), *lines), width)
 
     def table(self, width: int = 100) -> str:
         """All figures of the comparison as plain text of at most `width` columns."""
-        from tinytail.render import comparison_view
+        from tinytail.comparison.details import comparison_view
 
         return _plain_text(comparison_view(self, width), width)
 

@@ -7,10 +7,10 @@ import math
 import os
 from typing import Any
 
+from tinytail.comparison.result import SCHEMA_VERSION, Comparison, results_schema
 from tinytail.engine import arguments
 from tinytail.errors import ResultsError, UsageError
 from tinytail.files.text import RESULTS_MIB_MAX, read_text
-from tinytail.results import SCHEMA_VERSION, Comparison, results_schema
 
 # Of a value that should not be in a file of results, only the beginning is shown.
 FAULT_CHARACTERS_MAX = 200

@@ -10,12 +10,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from tinytail.comparing import Plan
-from tinytail.engine import native
-from tinytail.engine.options import RequestTimelinesSpec, RunSpec, TraceOptions, Transform
-from tinytail.errors import ResultsError, UsageError, suggestion
-from tinytail.files.text import RESULTS_MIB_MAX, read_text
-from tinytail.keeping import (
+from tinytail.comparison.folder import (
     DESIGN_FILES,
     FORMAT,
     FORMAT_VERSION,
@@ -24,8 +19,13 @@ from tinytail.keeping import (
     fingerprint,
     manifest_checksum,
     named_files,
-    without_multiplier,
 )
+from tinytail.comparison.plan import Plan
+from tinytail.engine import native
+from tinytail.engine.options import RequestTimelinesSpec, RunSpec, TraceOptions, Transform
+from tinytail.errors import ResultsError, UsageError, suggestion
+from tinytail.files.text import RESULTS_MIB_MAX, read_text
+from tinytail.inputs.names import without_multiplier
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,15 +18,16 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from tinytail.comparison.result import Comparison, DesignResult, Out
 from tinytail.engine import arguments, native
 from tinytail.engine.options import LogSpec, RequestTimelinesSpec, RunSpec
 from tinytail.errors import OutputError, UsageError
 from tinytail.files import whole
 from tinytail.files.text import RESULTS_MIB_MAX, json_text, read_text
-from tinytail.results import Comparison, DesignResult, Out
+from tinytail.inputs.names import part_of_file_name, without_multiplier
 
 if TYPE_CHECKING:
-    from tinytail.comparing import Plan
+    from tinytail.comparison.plan import Plan
 
 FORMAT = "tinytail results"
 # Raised when a folder of this version could be misread.
@@ -46,11 +47,6 @@ CHUNK_BYTES = 1 << 22
 _HIDDEN = re.compile(r"\.(?P<name>.+)\.[0-9a-f]{8}\.(?P<ending>tmp|old)")
 
 
-def file_name(design: str) -> str:
-    """A design's name as a part of a file's: without the folders and ending of a path."""
-    return "+".join(Path(part).name.removesuffix(".toml") for part in design.split("+"))
-
-
 def folder_names(designs: Iterable[str]) -> dict[str, str]:
     """A folder's name for each design, all of them different, on any file system.
 
@@ -60,7 +56,7 @@ def folder_names(designs: Iterable[str]) -> dict[str, str]:
     taken = {MANIFEST, RESULTS}
     names = {}
     for design in designs:
-        wanted = file_name(design).lstrip(".")[:NAME_CHARACTERS_MAX] or "design"
+        wanted = part_of_file_name(design).lstrip(".")[:NAME_CHARACTERS_MAX] or "design"
         name, number = wanted, 1
         while name.casefold() in taken:
             number += 1
@@ -257,16 +253,6 @@ def plan_document(plan: Plan) -> dict[str, Any]:
     """Every argument of a comparison, in a form from which it can be made again."""
     parts = ("log", "out", "timeline", "timeline_window", "spooled", "seeds")
     return {name: value for name, value in plan.given().items() if name not in parts}
-
-
-def without_multiplier(workload: str) -> str:
-    """A workload's name or path without the multiplier that may be given with it.
-
-    >>> without_multiplier("act@30"), without_multiplier("mine.toml"), without_multiplier("a@b")
-    ('act', 'mine.toml', 'a@b')
-    """
-    name, _, digits = workload.rpartition("@")
-    return name if name and digits.isascii() and digits.isdecimal() else workload
 
 
 def named_files(plan: Plan) -> set[str]:

@@ -1,0 +1,1 @@
+"""Designs on one workload, on drives aged alike: the plan, the run, the result."""

@@ -1,0 +1,1 @@
+"""Traces and workloads, looked into and converted."""
