@@ -26,12 +26,12 @@ from pathlib import Path
 from typing import Any
 
 import tinytail
+from tinytail.cli.codes import BAD_INPUT, INTERRUPTED, OK, RUN_FAILED
 from tinytail.comparison.plan import Plan
 from tinytail.comparison.result import DesignResult
 from tinytail.engine import native
 from tinytail.engine.jobs import Job, Runner, cpu_count
 from tinytail.errors import kind_of
-from tinytail.exit_codes import BAD_INPUT, INTERRUPTED, OK, RUN_FAILED
 from tinytail.files.text import json_text
 from tinytail.reproduction.session import project_commit
 from tinytail.reproduction.store import Store

@@ -16,7 +16,7 @@ from rich.console import RenderableType
 from rich.text import Text
 
 import tinytail
-from tinytail.explaining.view import Look, counterfactual_view, explanation_view
+from tinytail.explanation.view import Look, counterfactual_view, explanation_view
 
 FOLDER = Path(__file__).parent
 CAUSES = ("gc-program", "gc-program,erase")

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from tinytail.analysis.page_layout import PageLayout, analyze_page_layout, read_page_times
     from tinytail.analysis.rate_matching import RateMatching, analyze_rate_matching
     from tinytail.analysis.rotation import Rotation, analyze_rotation
-    from tinytail.certifying import (
+    from tinytail.certification import (
         Certification,
         DesignRatings,
         Rating,
@@ -79,7 +79,7 @@ if TYPE_CHECKING:
         UsageError,
         WorkloadError,
     )
-    from tinytail.explaining import (
+    from tinytail.explanation import (
         CauseRank,
         Change,
         Counterfactual,
@@ -94,7 +94,7 @@ if TYPE_CHECKING:
     )
     from tinytail.images import create_image
     from tinytail.power import PowerCutResult, PowerCuts, RecoveryTimes, verify_power_cut
-    from tinytail.serving import serve
+    from tinytail.server import serve
     from tinytail.traces.trace import trace_convert, trace_info
     from tinytail.verdict.noise import compare_within_noise
 
@@ -208,9 +208,9 @@ _MODULES = (
     "analysis.rotation",
     "engine.jobs",
     "traces.trace",
-    "explaining",
-    "certifying",
-    "serving",
+    "explanation",
+    "certification",
+    "server",
     "power",
     "engine.methods",
     "engine.results",

@@ -2,6 +2,6 @@
 
 import sys
 
-from tinytail.cli import main
+from tinytail.cli.main import main
 
 sys.exit(main())

@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 
 from fake_native import FakeControl, FakeNative
-from tinytail import cli
+from tinytail.cli.main import main
 from tinytail.engine import native as engine
 
 # A shell that starts the tests in the background has these ignored, and processes inherit that.
@@ -66,7 +66,7 @@ def command(capsys: pytest.CaptureFixture[str]) -> RunCommand:
     """Runs the command line in this process."""
 
     def run(*words: str) -> Outcome:
-        code = cli.main(words)
+        code = main(words)
         captured = capsys.readouterr()
         assert "Traceback" not in captured.err
         return Outcome(code, captured.out, captured.err)
@@ -97,7 +97,7 @@ def start(*words: str, before: Sequence[str] = (), **options: Any) -> subprocess
 
     What stands in `before` is a command that runs it.
     """
-    code = "import sys; from tinytail.cli import main; sys.exit(main(sys.argv[1:]))"
+    code = "import sys; from tinytail.cli.main import main; sys.exit(main(sys.argv[1:]))"
     return subprocess.Popen(
         [*before, sys.executable, "-c", code, *words],
         text=True,

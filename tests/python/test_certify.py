@@ -19,10 +19,10 @@ import tinytail
 from conftest import RunCommand, read_json, start
 from fake_native import FakeControl, FakeNative, latency, result
 from test_compare import fail
-from tinytail.certifying import SCHEMES, Plan, Step
-from tinytail.certifying.act import KINDS, LIMITS, RATE_PER_S, RULES, judge
-from tinytail.certifying.rounds import Case
-from tinytail.certifying.search import TESTS, Search
+from tinytail.certification import SCHEMES, Plan, Step
+from tinytail.certification.act import KINDS, LIMITS, RATE_PER_S, RULES, judge
+from tinytail.certification.rounds import Case
+from tinytail.certification.search import TESTS, Search
 from tinytail.engine.jobs import DesignProgress, Job
 from tinytail.terminal.progress import PlainReporter, reporter
 

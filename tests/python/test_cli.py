@@ -17,8 +17,8 @@ import tinytail
 from conftest import RunCommand, read_json
 from fake_native import FakeControl, FakeNative, result
 from test_compare import fail, interrupt_then_finish
-from tinytail import bench
-from tinytail.serving import bench as serving_bench
+from tinytail.cli import bench_cases
+from tinytail.server import speed as serving_bench
 from tinytail.terminal.console import JsonOutput
 
 DRIVE = ("--device", "ttflash-256g", "--workload", "dtrs")
@@ -302,7 +302,7 @@ def test_json_to_a_closed_standard_output_is_refused() -> None:
     assert done.stderr == "error: cannot write results to standard output: it is closed\n"
 
 
-@pytest.mark.parametrize("module", ["tinytail.commands", "tinytail._native", "rich.console"])
+@pytest.mark.parametrize("module", ["tinytail.cli.app", "tinytail._native", "rich.console"])
 def test_ctrl_c_while_modules_are_imported_leaves_no_traceback(module: str) -> None:
     # The interrupt comes when the module is about to be imported, by whatever needs it first.
     script = f"""
@@ -314,7 +314,7 @@ class Interrupt:
             signal.raise_signal(signal.SIGINT)
 
 sys.meta_path.insert(0, Interrupt())
-from tinytail.cli import main
+from tinytail.cli.main import main
 sys.exit(main(["devices"]))
 """
     done = subprocess.run(
@@ -330,7 +330,7 @@ import sys
 
 class Interrupt:
     def find_spec(self, name, path=None, target=None):
-        if name == "tinytail.commands":
+        if name == "tinytail.cli.app":
             exec("import signal; signal.raise_signal(signal.SIGINT)")
 
 sys.meta_path.insert(0, Interrupt())
@@ -433,12 +433,12 @@ def test_version_and_help(command: RunCommand) -> None:
 
 def test_a_command_imports_no_other() -> None:
     code = (
-        "import sys; from tinytail.cli import main; main(['--version']); "
+        "import sys; from tinytail.cli.main import main; main(['--version']); "
         "sys.exit(' '.join(name for name in sys.modules if name.startswith('tinytail.')))"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
     imported = done.stderr.split()
-    assert "tinytail.commands" in imported
+    assert "tinytail.cli.app" in imported
     assert not {
         "tinytail.comparison.plan",
         "tinytail.comparison.details",
@@ -456,7 +456,7 @@ def without_fio(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_bench_shows_and_writes_each_case(
     command: RunCommand, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    monkeypatch.setattr(bench.Apart, "run", lambda apart: bench.run_here(apart.case))
+    monkeypatch.setattr(bench_cases.Apart, "run", lambda apart: bench_cases.run_here(apart.case))
     file = tmp_path / "bench.json"
     outcome = command("bench", "--json", str(file))
     assert outcome.code == 0
@@ -478,7 +478,7 @@ def test_the_served_drive_is_a_bench_case_where_fio_is(
 ) -> None:
     measure = serving_bench.measure
     case = {"name": "serve", "iops": 73_000.0, "late_us_depth_1": 3.5, "late_us_depth_16": 7.25}
-    monkeypatch.setattr(bench.Apart, "run", lambda apart: bench.run_here(apart.case))
+    monkeypatch.setattr(bench_cases.Apart, "run", lambda apart: bench_cases.run_here(apart.case))
     monkeypatch.setattr(serving_bench, "lacks", lambda: None)
     monkeypatch.setattr(serving_bench, "measure", lambda: dict(case))
     assert "serve" in command("bench").out
@@ -500,12 +500,12 @@ def test_the_served_drive_is_a_bench_case_where_fio_is(
 def test_a_failed_bench_case_leaves_the_others(
     command: RunCommand, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    def run(apart: bench.Apart) -> dict[str, Any]:
+    def run(apart: bench_cases.Apart) -> dict[str, Any]:
         if apart.case == "steady-gc":
             raise tinytail.RunError("out of memory")
-        return bench.run_here(apart.case)
+        return bench_cases.run_here(apart.case)
 
-    monkeypatch.setattr(bench.Apart, "run", run)
+    monkeypatch.setattr(bench_cases.Apart, "run", run)
     file = tmp_path / "bench.json"
     outcome = command("bench", "--json", str(file))
     assert outcome.code == 1
@@ -520,7 +520,9 @@ def test_an_interrupted_bench_ends_its_process(
     command: RunCommand, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The process of the case would take far longer than the test."""
-    monkeypatch.setattr(bench, "COMMAND", [sys.executable, "-c", INTERRUPTING, str(os.getpid())])
+    monkeypatch.setattr(
+        bench_cases, "COMMAND", [sys.executable, "-c", INTERRUPTING, str(os.getpid())]
+    )
     began = time.monotonic()
     outcome = command("bench")
     assert outcome.code == 130

@@ -202,11 +202,11 @@ def test_every_trace_format_is_explained(command: RunCommand) -> None:
 
 
 def test_the_exit_codes_are_those_of_the_command_line() -> None:
-    from tinytail import exit_codes
+    from tinytail.cli import codes
 
-    codes = set(re.findall(r"^\| (\d+) \|", text_of("docs/results.md"), re.MULTILINE))
-    expected = {exit_codes.OK, exit_codes.RUN_FAILED, exit_codes.BAD_INPUT, exit_codes.INTERRUPTED}
-    assert codes == {str(code) for code in expected}
+    said = set(re.findall(r"^\| (\d+) \|", text_of("docs/results.md"), re.MULTILINE))
+    expected = {codes.OK, codes.RUN_FAILED, codes.BAD_INPUT, codes.INTERRUPTED}
+    assert said == {str(code) for code in expected}
 
 
 def test_the_picture_stands_alone_and_is_small() -> None:

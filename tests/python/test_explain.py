@@ -23,16 +23,17 @@ from pyarrow import parquet
 
 import tinytail
 from conftest import RunCommand, read_json, start
-from tinytail import explaining
+from tinytail import explanation as explaining
 from tinytail.comparison import folder as kept_folder
 from tinytail.comparison.kept import Geometry
 from tinytail.comparison.plan import Plan
 from tinytail.comparison.run import execute
 from tinytail.engine import native
 from tinytail.engine.options import RequestTimelinesSpec, TraceOptions, Transform
-from tinytail.explaining import describing, ranking
-from tinytail.explaining.ranking import count_beyond, rank
-from tinytail.explaining.timelines import RequestTimeline, TimelineSegment
+from tinytail.explanation import ranking
+from tinytail.explanation import words as in_words
+from tinytail.explanation.ranking import count_beyond, rank
+from tinytail.explanation.timelines import RequestTimeline, TimelineSegment
 from tinytail.verdict.causes import family
 
 RUN = ("--device", "ttflash-small", "--workload", "randrw70-qd16")
@@ -121,7 +122,7 @@ def test_every_timeline_adds_up_to_its_latency_and_to_the_log(made: Path) -> Non
         assert at == timeline.completed_ns == row["completed_ns"]
         assert sum(timeline.parts.values()) == timeline.latency_ns == row["latency_ns"]
         assert dict(timeline.parts) == explaining.timelines.log_parts(row)
-        lines = describing.lines(timeline, explanation.geometry)
+        lines = in_words.lines(timeline, explanation.geometry)
         assert sum(line.duration_ns for line in lines) == timeline.latency_ns
         described = tuple(segment for line in lines for segment in line.segments)
         assert described == timeline.segments
@@ -257,7 +258,7 @@ def test_time_in_the_host_is_attributed_and_the_queue_is_a_second_view() -> None
         segments=segments,
         gcs=(),
     )
-    described = describing.lines(timeline, Geometry(1, 1, 64))
+    described = in_words.lines(timeline, Geometry(1, 1, 64))
     spans = [(line.from_ns, line.to_ns, line.family) for line in described]
     assert spans == [
         (100, 600, "gc"),

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 import tinytail
-from tinytail import cli
+from tinytail.cli.main import main
 from tinytail.engine import native
 from tinytail.errors import ConfigError, WorkloadError
 
@@ -30,7 +30,7 @@ def test_what_follows_the_drive_stands_in_the_result_and_in_the_table(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     words = ["compare", "base", "--device", SMALL, "--workload", "randrw70-qd16"]
-    assert cli.main([*words, "--requests", "200"]) == 0
+    assert main([*words, "--requests", "200"]) == 0
     shown = " ".join(capsys.readouterr().out.split())
     assert "soft_free_percent 30" in shown
     found = tinytail.compare(
@@ -65,7 +65,7 @@ def test_all_refusals_come_at_once_with_values_under_which_all_designs_run(
     device = one_channel(tmp_path)
     words = ["--device", device, "--workload", "randrw70-qd16", "--requests", "50"]
     designs = ["ttflash", "base", "base+gtr", "base+no-gc"]
-    assert cli.main(["compare", *designs, *words, "--reference", "ttflash"]) == 2
+    assert main(["compare", *designs, *words, "--reference", "ttflash"]) == 2
     *refusals, runs = capsys.readouterr().err.splitlines()
     assert len(refusals) == 2, refusals
     run = remedy(runs)
@@ -73,7 +73,7 @@ def test_all_refusals_come_at_once_with_values_under_which_all_designs_run(
     assert run[:6] == ["compare", "ttflash", "base", "base+rain+gtr", "base+no-gc", "--device"]
     assert run[6] == device
     assert run[-4:] == ["--set", "geometry.channels=2", "--set", "geometry.chips_per_channel=4"]
-    assert cli.main(run) == 0, run
+    assert main(run) == 0, run
 
 
 def test_designs_that_no_values_suit_together_have_a_command_each(
@@ -88,21 +88,21 @@ def test_designs_that_no_values_suit_together_have_a_command_each(
 
     monkeypatch.setattr(native, "fits", one_alone)
     words = ["--device", "ttflash-small", "--workload", "randrw70-qd16", "--requests", "50"]
-    assert cli.main(["compare", "t-es", "hpdc-baseline+gc-par", *words]) == 2
+    assert main(["compare", "t-es", "hpdc-baseline+gc-par", *words]) == 2
     for line in capsys.readouterr().err.splitlines():
-        assert cli.main(remedy(line)) == 0, line
+        assert main(remedy(line)) == 0, line
 
 
 def test_a_remedy_keeps_designs_drive_and_load(capsys: pytest.CaptureFixture[str]) -> None:
     words = ["--device", "ttflash-small", "--workload", "randrw70-qd16", "--requests", "50"]
-    assert cli.main(["compare", "base", "ttflash", "t-es", *words]) == 2
+    assert main(["compare", "base", "ttflash", "t-es", *words]) == 2
     refusal, runs = capsys.readouterr().err.splitlines()
     assert "t-es can't run on ttflash-small" in refusal
     run = remedy(runs)
     assert run[:4] == ["compare", "base", "ttflash", "t-es"]
     assert run[4:8] == words[:4]
     assert run[-3:] == ["timing.erase_steps=2", "--set", "timing.erase_step_ns=1000000"]
-    assert cli.main(run) == 0, run
+    assert main(run) == 0, run
 
 
 def test_a_remedy_takes_the_place_of_a_value_that_was_given(
@@ -110,10 +110,10 @@ def test_a_remedy_takes_the_place_of_a_value_that_was_given(
 ) -> None:
     words = ["--device", "hpdc-1t-small", "--workload", "randrw70-qd16", "--requests", "50"]
     given = ["--set", "device.ram.buffer_kib=16", "--set", "synthetic.queue_depth=4"]
-    assert cli.main(["compare", "ttflash", *words, *given]) == 2
+    assert main(["compare", "ttflash", *words, *given]) == 2
     run = remedy(capsys.readouterr().err)
     assert run[-4:] == ["--set", "ram.buffer_kib=2048", "--set", "synthetic.queue_depth=4"]
-    assert cli.main(run) == 0, run
+    assert main(run) == 0, run
 
 
 def test_of_whole_drives_and_designs_only_parity_without_a_buffer_is_refused() -> None:
@@ -147,11 +147,11 @@ def test_an_overlay_without_a_design_is_not_the_drives_fault(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     words = ["--device", "ttflash-small", "--workload", "randrw70-qd16", "--requests", "50"]
-    assert cli.main(["compare", "no-gc", *words]) == 2
+    assert main(["compare", "no-gc", *words]) == 2
     error = capsys.readouterr().err
     assert "can't run on" not in error
     assert "This runs: tinytail compare base+no-gc" in error
-    assert cli.main(["designs", "t-es"]) == 0
+    assert main(["designs", "t-es"]) == 0
     assert "\nalone: erase-baseline+t-es\n" in capsys.readouterr().out
 
 
@@ -161,12 +161,12 @@ def test_a_value_for_one_design_alone_goes_into_an_overlay(
     monkeypatch.chdir(tmp_path)
     words = ["--device", "ttflash-small", "--workload", "randrw70-qd16", "--requests", "50"]
     given = ["--set", "place.stripe_width=4"]
-    assert cli.main(["compare", "base", "ttflash", *words, *given]) == 2
+    assert main(["compare", "base", "ttflash", *words, *given]) == 2
     error, pasted, then = capsys.readouterr().err.splitlines()
     assert "It is base that has no such value" in error
     subprocess.run(pasted, shell=True, check=True)
     design = then.removeprefix("The design is then ")
-    assert cli.main(["compare", "base", design, *words]) == 0
+    assert main(["compare", "base", design, *words]) == 0
     rows = [(row.section, row.key, row.value) for row in native.design(design).settings]
     assert ("place", "stripe_width", "4") in rows
 

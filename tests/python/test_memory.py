@@ -112,8 +112,8 @@ def test_a_limit_of_the_address_space_counts(large: str) -> None:
     code = (
         "import resource\n"
         f"resource.setrlimit(resource.RLIMIT_AS, ({4 * GIB}, {4 * GIB}))\n"
-        "from tinytail import cli\n"
-        f"raise SystemExit(cli.main({words!r}))\n"
+        "from tinytail.cli.main import main\n"
+        f"raise SystemExit(main({words!r}))\n"
     )
     outcome = subprocess.run(
         [sys.executable, "-c", code], capture_output=True, text=True, check=False

@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 
 import tinytail
-from tinytail.cli import main
+from tinytail.cli.codes import BAD_INPUT, OK
+from tinytail.cli.main import main
 from tinytail.comparison.kept import open_results
 from tinytail.comparison.plan import Plan
-from tinytail.exit_codes import BAD_INPUT, OK
 
 COMMON = ["--device", "ttflash-small", "--workload", "randrw70-qd16", "--requests", "400"]
 

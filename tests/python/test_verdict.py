@@ -496,10 +496,10 @@ def test_without_unicode_and_colour_everything_is_still_told(width: int) -> None
     script = """
 import sys
 from fake_native import FakeControl, FakeNative
-from tinytail import cli
+from tinytail.cli.main import main
 from tinytail.engine import native
 native._native, native.Control = FakeNative(), FakeControl
-sys.exit(cli.main(sys.argv[1:]))
+sys.exit(main(sys.argv[1:]))
 """
     words = ("compare", "base", "ttflash", "--device", "ttflash-256g", "--workload", "dtrs")
     done = subprocess.run(

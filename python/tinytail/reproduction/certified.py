@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from tinytail import certifying
+from tinytail.certification import Plan, execute
 from tinytail.engine import native
 from tinytail.engine.jobs import DesignProgress
 from tinytail.engine.results import Test
@@ -80,26 +80,24 @@ class Certified:
 
 def plan(
     device: str, design: str, state: Mapping[str, native.StateValue], given: Mapping[str, Any]
-) -> certifying.Plan:
+) -> Plan:
     """The certification of one design; one run goes on at a time.
 
     Raises:
         UsageError: arguments out of range.
     """
-    made = certifying.Plan(
-        designs=(design,), device=device, state=dict(state), jobs=1, **dict(given)
-    )
+    made = Plan(designs=(design,), device=device, state=dict(state), jobs=1, **dict(given))
     made.check()
     return made
 
 
-def certify(wanted: certifying.Plan, supervision: Supervision) -> Certified | None:
+def certify(wanted: Plan, supervision: Supervision) -> Certified | None:
     """Makes a certification; None if it was cancelled.
 
     Raises:
         RunError: the design could not be rated.
     """
-    certification = certifying.execute(wanted, supervision.heed)
+    certification = execute(wanted, supervision.heed)
     if certification.partial:
         return None
     if certification.errors:

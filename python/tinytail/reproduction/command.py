@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from tinytail.cli.codes import INTERRUPTED, OK, RUN_FAILED
 from tinytail.errors import UsageError
-from tinytail.exit_codes import INTERRUPTED, OK, RUN_FAILED
 from tinytail.files.text import json_text
 from tinytail.reproduction import figures, pages, session
 from tinytail.reproduction.catalog import select

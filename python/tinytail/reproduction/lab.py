@@ -15,7 +15,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, TypeVar
 
-from tinytail.certifying import Plan
+from tinytail.certification import Plan
 from tinytail.comparison.result import DesignResult
 from tinytail.engine import memory, native
 from tinytail.engine.declared import values

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from tinytail.certifying import Plan
+from tinytail.certification import Plan
 from tinytail.engine import memory, native
 from tinytail.engine.jobs import MEASURED_PART, Job, Phases
 from tinytail.engine.options import RunSpec

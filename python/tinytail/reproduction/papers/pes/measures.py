@@ -6,7 +6,7 @@ import itertools
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from tinytail.certifying.act import LARGE_READS, LARGE_WRITES, LIMITS, SMALL_READS
+from tinytail.certification.act import LARGE_READS, LARGE_WRITES, LIMITS, SMALL_READS
 from tinytail.engine import native
 from tinytail.engine.results import Test
 from tinytail.reproduction.lab import Lab, Unavailable

@@ -1,0 +1,251 @@
+"""Certifies drives as ACT, the Aerospike Certification Tool, does: docs/certify.md."""
+
+from __future__ import annotations
+
+import os
+import shlex
+import tempfile
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+from tinytail.certification.act import RULES
+from tinytail.certification.results import Certification, DesignRatings, Step, certification_schema
+from tinytail.certification.rounds import Case, Common, Rounds
+from tinytail.certification.search import TESTS, Search
+from tinytail.comparison.result import configured
+from tinytail.engine import arguments, memory, native
+from tinytail.engine.jobs import ProgressCallback, cpu_count
+from tinytail.engine.results import Configured, DesignError, Rating, RuleName
+from tinytail.errors import Interrupted, UsageError, of_kind
+from tinytail.inputs.designs import check_designs
+
+__all__ = [
+    "SCHEMES",
+    "Certification",
+    "DesignRatings",
+    "Rating",
+    "Step",
+    "certification_schema",
+    "certify_act",
+]
+
+# The schemes of Practical Erase Suspension, which are certified if no design is named.
+SCHEMES = ("erase-baseline", "es", "i-es", "d-es", "t-es", "ideal-es")
+
+DEVICE = "lowlatency-240g"
+
+MULTIPLIER_MAX = 1000
+DURATION_S_MAX = 86_400
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """A certification to be made; see `certify_act` for the meaning of each field."""
+
+    designs: tuple[str, ...]
+    device: str
+    rule: RuleName = "paper"
+    duration_s: int = 60
+    max_multiplier: int = 64
+    resolution: int = 1
+    seed: int = 1
+    jobs: int | None = None
+    state: Mapping[str, native.StateValue] = field(default_factory=dict)
+    settings: tuple[str, ...] = ()
+
+    def check(self) -> None:
+        """Finds, before anything runs, whatever can be found.
+
+        Raises:
+            UsageError: no design, a design named twice, or a value of the wrong type or out of
+                range.
+            ConfigError: an unknown or faulty device or design.
+        """
+        arguments.names("designs", self.designs)
+        arguments.name("device", self.device)
+        arguments.choice("rule", self.rule, tuple(RULES))
+        arguments.whole_number("duration_s", self.duration_s, 1, DURATION_S_MAX)
+        arguments.whole_number("max_multiplier", self.max_multiplier, 1, MULTIPLIER_MAX)
+        arguments.whole_number("resolution", self.resolution, 1, self.max_multiplier)
+        arguments.whole_number("seed", self.seed, 0, arguments.U64_MAX)
+        if self.jobs is not None:
+            arguments.whole_number("jobs", self.jobs, 1)
+        arguments.state(self.state)
+        if not self.designs:
+            raise UsageError("no design given; `tinytail designs` lists them")
+        for position, design in enumerate(self.designs):
+            if design in self.designs[:position]:
+                raise UsageError(f'design "{design}" is given twice')
+        arguments.settings(self.settings)
+        native.check_settings(self.settings, without_workload="the workload is ACT's load")
+        check_designs(
+            self.device,
+            self.designs,
+            command=lambda designs, settings: replace(
+                self, designs=designs, settings=settings
+            ).command(),
+            state=self.state,
+            settings=self.settings,
+        )
+
+    def command(self) -> str:
+        """The command line that makes this certification."""
+        words = ["tinytail", "certify", "act", *self.designs, "--device", self.device]
+        words += ["--rule", self.rule, "--duration-s", str(self.duration_s)]
+        words += ["--max-multiplier", str(self.max_multiplier)]
+        words += ["--resolution", str(self.resolution), "--seed", str(self.seed)]
+        for key, given in self.state.items():
+            words += ["--state", f"{key}={given}"]
+        for word in self.settings:
+            words += ["--set", word]
+        return shlex.join(words)
+
+    def fit(self) -> memory.Fit:
+        """How many runs go on at once: no more than fit into memory, unless `jobs` says so.
+
+        Raises:
+            ConfigError: not even one of them fits.
+        """
+        needs = [memory.drive_bytes(self.device, design, self.settings) for design in self.designs]
+        return memory.fit(
+            needs * len(TESTS),
+            blocks=lambda: memory.blocks_per_plane(self.device, self.settings),
+            jobs=self.jobs,
+            jobs_default=cpu_count(),
+        )
+
+    def configuration(self) -> tuple[Configured, ...]:
+        """Device, designs and workload in full."""
+        device = native.device(self.device, settings=self.settings)
+        items = [configured("device", device, self.state)]
+        for design in self.designs:
+            described = native.design(design, settings=self.settings)
+            items.append(configured("design", described))
+        return (*items, configured("workload", native.workload("act")))
+
+
+def execute(plan: Plan, progress: ProgressCallback | None = None) -> Certification:
+    """Makes a certification, whose errors and interruption are part of what is returned.
+
+    Call `plan.check()` first.
+    """
+    configuration = plan.configuration()
+    common = Common(
+        device=plan.device,
+        rule=RULES[plan.rule],
+        duration_s=plan.duration_s,
+        seed=plan.seed,
+        state=dict(plan.state),
+        settings=plan.settings,
+    )
+    searches = {design: Search(plan.max_multiplier, plan.resolution) for design in plan.designs}
+    with tempfile.TemporaryDirectory(prefix="tinytail-") as folder:
+        rounds = Rounds(common, searches, Path(folder), plan.fit().jobs)
+        finished = rounds.work(progress)
+    designs = tuple(_ratings(case) for case in rounds.cases if case.steps)
+    errors = tuple(error for case in rounds.cases if (error := _error(case)) is not None)
+    return Certification(
+        version=native.version(),
+        command=plan.command(),
+        device=plan.device,
+        rule=plan.rule,
+        duration_s=plan.duration_s,
+        max_multiplier=plan.max_multiplier,
+        resolution=plan.resolution,
+        seed=plan.seed,
+        partial=not finished,
+        state=_state(designs),
+        configuration=configuration,
+        designs=designs,
+        errors=errors,
+    )
+
+
+def _ratings(case: Case) -> DesignRatings:
+    is_final = case.is_found and case.error is None
+    performance, stress = (
+        Rating(found.passed, found.failed, found.strays, is_final)
+        for found in map(case.search.bracket, TESTS)
+    )
+    steps = tuple(step for _, step in sorted(case.steps.items()))
+    return DesignRatings(case.design, performance, stress, steps)
+
+
+def _error(case: Case) -> DesignError | None:
+    if case.is_found or (case.error is not None and case.error.kind != "interrupted"):
+        return case.error
+    return DesignError(case.design, "interrupted", "interrupted before its ratings were found")
+
+
+def _state(designs: Sequence[DesignRatings]) -> Mapping[str, Any] | None:
+    """The state that all runs started from, without what is each run's own."""
+    if not designs:
+        return None
+    state: Mapping[str, Any] = designs[0].steps[0].outcome["state"]
+    return {key: value for key, value in state.items() if key not in ("image", "warm_up")}
+
+
+def certify_act(
+    designs: Sequence[str | os.PathLike[str]] = SCHEMES,
+    *,
+    device: str | os.PathLike[str] = DEVICE,
+    rule: RuleName = "paper",
+    duration_s: int = 60,
+    max_multiplier: int = 64,
+    resolution: int = 1,
+    seed: int = 1,
+    jobs: int | None = None,
+    state: Mapping[str, native.StateValue] | None = None,
+    settings: arguments.Settings | None = None,
+    progress: ProgressCallback | None = None,
+) -> Certification:
+    """Finds the largest multipliers of ACT's load at which designs pass its tests.
+
+    Args:
+        designs: names of designs; overlays are added with plus signs, as in `base+t-es`.
+        device: name of a drive or path of its file.
+        rule: what a run must meet: `"paper"`, `"paper-large-period"` or `"current"`.
+        duration_s: length of the measured part of each run, in whole seconds of simulated time.
+        max_multiplier: the largest multiplier that is tried.
+        resolution: how far apart the multipliers may be that a rating lies between.
+        seed: seed of whatever is random. The same input with the same seed gives the same result.
+        jobs: how many runs may go on at once; None for as many as there are processors, or fewer
+            if no more fit into the memory that is free.
+        state: values of the starting state that replace the device's.
+        settings: values that replace those of the files of device and designs, by section and key.
+        progress: called about ten times a second, in this thread, with how far each design is.
+
+    Returns:
+        The certification. A design that failed is in its `errors` if another one has ratings.
+
+    Raises:
+        UsageError: arguments of the wrong type, out of range, or contradicting each other.
+        ConfigError: an unknown or faulty device or design, or ones that do not go together.
+        WorkloadError: the drive is too small for the load.
+        RunError: no design could be rated.
+        Interrupted: Ctrl-C; holds the partial certification.
+    """
+    if progress is not None and not callable(progress):
+        raise UsageError(f"progress must be a function, not {progress!r}")
+    plan = Plan(
+        designs=arguments.names("designs", designs),
+        device=arguments.name("device", device),
+        rule=rule,
+        duration_s=duration_s,
+        max_multiplier=max_multiplier,
+        resolution=resolution,
+        seed=seed,
+        jobs=jobs,
+        state={} if state is None else arguments.state(state),
+        settings=arguments.settings(settings),
+    )
+    plan.check()
+    certification = execute(plan, progress)
+    if certification.partial:
+        raise Interrupted(certification)
+    if not certification.designs:
+        error = certification.errors[0]
+        raise of_kind(error.kind, error.message)
+    return certification

@@ -1,0 +1,140 @@
+"""The commands of `tinytail analyze`."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from cyclopts import App
+
+from tinytail.analysis.page_layout import analyze_page_layout, pages_of, read_page_times
+from tinytail.analysis.rate_matching import analyze_rate_matching
+from tinytail.analysis.rotation import analyze_rotation
+from tinytail.cli.codes import OK, RUN_FAILED
+from tinytail.cli.flags import DeviceName, JsonPath, PositiveOrNone, whole
+from tinytail.comparison.details import page_layout_view, rate_matching_view, rotation_view
+from tinytail.errors import OutputError
+from tinytail.inputs import conflicts
+from tinytail.pictures import check_figures, write_figures
+from tinytail.terminal.console import checked_output, print_error, show_results
+
+analyze = App(name="analyze", help="Work out what follows from a device without running it.")
+
+
+@analyze.command(name="rotation")
+def analyze_rotation_command(
+    *,
+    device: DeviceName = "ttflash-256g",
+    dwpd: float = 5.0,
+    valid: float = 0.25,
+    day_hours: float = 8.0,
+    width: Annotated[int, whole(1)] = 8,
+    write_mib_s: float | None = None,
+    json: JsonPath = None,
+) -> int:
+    """Work out how wide stripes may be under rotating GC, and the least RAM.
+
+    The proof sketch of TTFLASH's Appendix A for any device: in the paper's form and in one that
+    charges what a victim frees, parity and erases. Every value is shown with its unit.
+
+    Parameters
+    ----------
+    device
+        Name of a drive (see `tinytail devices`) or path of its file.
+    dwpd
+        How often the drive is written over each day.
+    valid
+        Valid share of a victim's pages, from 0 to below 1.
+    day_hours
+        Into how many hours the writes of a day are pressed.
+    width
+        Stripe width N, for parity and RAM.
+    write_mib_s
+        The most that the host may write each second, in MiB; what the device's channels and dies
+        allow if not given.
+    json
+        File for the calculation as JSON; - is standard output.
+    """
+    conflicts.check([("--json", json)], [("--device", device)])
+    output = checked_output(json)
+    rotation = analyze_rotation(
+        device,
+        dwpd=dwpd,
+        valid=valid,
+        day_hours=day_hours,
+        width=width,
+        write_mib_s=write_mib_s,
+    )
+    shown = show_results(output, rotation.to_json, lambda _: rotation_view(rotation))
+    return OK if shown else RUN_FAILED
+
+
+@analyze.command(name="rate-matching")
+def analyze_rate_matching_command(
+    *,
+    device: DeviceName = "harey-8g",
+    spare_percent: float | None = None,
+    json: JsonPath = None,
+    figures: str | None = None,
+) -> int:
+    """Work out what fast or slow pages for GC are worth under sustained load.
+
+    Equations 1 and 2 of The Harey Tortoise for any device, and the curves of its Fig. 6 over the
+    locality of the writes: in the printed form, and in one that reclaims what was not moved.
+
+    Parameters
+    ----------
+    device
+        Name of a drive (see `tinytail devices`) or path of its file.
+    spare_percent
+        Share of the physical pages that the host does not see; the device's if not given.
+    json
+        File for the curves as JSON; - is standard output.
+    figures
+        Folder for a figure of the curves, as SVG and as PDF.
+    """
+    conflicts.check([("--json", json), ("--figures", figures)], [("--device", device)])
+    output = checked_output(json)
+    if figures is not None:
+        check_figures(figures)
+    found = analyze_rate_matching(device, spare_percent=spare_percent)
+    done = show_results(output, found.to_json, lambda _: rate_matching_view(found))
+    if figures is not None:
+        from tinytail.pictures import paper
+
+        try:
+            write_figures(figures, paper.draw_rate_matching(found))
+        except OutputError as error:
+            print_error(str(error))
+            done = False
+    return OK if done else RUN_FAILED
+
+
+@analyze.command(name="page-layout")
+def analyze_page_layout_command(
+    file: str,
+    /,
+    *,
+    pages_per_block: PositiveOrNone = None,
+    json: JsonPath = None,
+) -> int:
+    """Name the layout of fast and slow pages that the times of a block's pages show.
+
+    As The Harey Tortoise (section 2.2) does it: page reads and programs follow the same pattern, so
+    that a few reads, or the programs of one block, tell which of the known layouts a chip has.
+
+    Parameters
+    ----------
+    file
+        CSV file with a line `page,time` for each read, or each program, in any unit; or with a time
+        for each page of a block, in order.
+    pages_per_block
+        Pages of a block; needed unless every page has a time.
+    json
+        File for the layout as JSON; - is standard output.
+    """
+    conflicts.check([("--json", json)], [("FILE", file)])
+    output = checked_output(json)
+    times = read_page_times(file)
+    found = analyze_page_layout(times, pages_per_block or pages_of(times))
+    shown = show_results(output, found.to_json, lambda _: page_layout_view(found))
+    return OK if shown else RUN_FAILED

@@ -1,0 +1,33 @@
+"""The commands of `tinytail config`."""
+
+from __future__ import annotations
+
+from cyclopts import App
+
+from tinytail.cli.codes import OK
+from tinytail.engine import native
+from tinytail.files.text import json_text
+from tinytail.terminal.console import JsonOutput, stdout
+
+config = App(name="config", help="Check configuration files.")
+
+
+@config.command
+def check(file: str, /) -> int:
+    """Check a device, design or workload file, or a job file of fio.
+
+    Parameters
+    ----------
+    file
+        The file.
+    """
+    kind = native.config_check(file)
+    stdout().print(f"{file}: a valid {kind} file", soft_wrap=True, markup=False)
+    return OK
+
+
+@config.command
+def schema() -> int:
+    """Print the JSON Schema of device, design and workload files."""
+    JsonOutput("-").write(json_text(native.config_schema()))
+    return OK

@@ -1,0 +1,124 @@
+"""The commands of `tinytail image`."""
+
+from __future__ import annotations
+
+import time
+
+from cyclopts import App
+
+from tinytail import images
+from tinytail.cli.codes import OK, RUN_FAILED
+from tinytail.cli.facts import show_facts
+from tinytail.cli.flags import (
+    NO_TRACE_FLAGS,
+    DesignName,
+    DeviceName,
+    JsonPath,
+    Seed,
+    SetWords,
+    TraceFlags,
+    WorkloadName,
+)
+from tinytail.comparison.details import cache_view, facts_view
+from tinytail.engine import cache, native
+from tinytail.engine.arguments import state_from_words
+from tinytail.engine.declared import values
+from tinytail.engine.options import TraceOptions
+from tinytail.files.text import json_text
+from tinytail.inputs import conflicts
+from tinytail.terminal.console import checked_output, show_results, stderr, stdout
+from tinytail.terminal.progress import reporter
+
+image = App(name="image", help="Make images of aged drives, and look into them.")
+
+
+@image.command(
+    name="create", usage="Usage: tinytail image create OUT --device D --design X [OPTIONS]"
+)
+def image_create(
+    out: str,
+    /,
+    *,
+    device: DeviceName,
+    design: DesignName,
+    seed: Seed = 1,
+    state: list[str] | None = None,
+    settings: SetWords = None,
+    workload: WorkloadName | None = None,
+    trace: TraceFlags = NO_TRACE_FLAGS,
+) -> int:
+    """Age a drive and write it to a file, from which `tinytail compare --image` starts.
+
+    Parameters
+    ----------
+    out
+        The file; one that is there is replaced.
+    device
+        Name of a drive (see `tinytail devices`) or path of its file.
+    design
+        Design whose layout the drive has; overlays are added with plus signs, as in base+no-gc.
+    seed
+        Seed of whatever is random; the same seed gives the same image.
+    state
+        A value of the starting state that replaces the device's, as KEY=VALUE, such as
+        live_percent=80; may be given several times.
+    settings
+        A value that replaces one of the files of device, design and workload, as
+        SECTION.KEY=VALUE, such as gc.write_points=4; may be given several times.
+    workload
+        A workload whose pages are mapped too, as they are when it is run without image.
+    """
+    with reporter(stderr()) as report:
+        document = images.create_image(
+            out,
+            device=device,
+            design=design,
+            seed=seed,
+            state=state_from_words(state or []),
+            settings=settings,
+            workload=workload,
+            **values(trace, TraceOptions),
+            progress=report,
+        )
+    stdout().print(facts_view(document))
+    return OK
+
+
+@image.command(name="info")
+def image_info(file: str, /, *, json: JsonPath = None) -> int:
+    """Show what an image holds, after a check of all its bytes.
+
+    Parameters
+    ----------
+    file
+        The image.
+    json
+        File for the same as JSON; - is standard output.
+    """
+    conflicts.check([("--json", json)], [("FILE", file)])
+    return show_facts(native.image_info(file), checked_output(json))
+
+
+@image.command(name="cache")
+def image_cache(*, clear: bool = False, json: JsonPath = None) -> int:
+    """Show the aged drives that are kept for later runs, or remove them.
+
+    A run whose drive takes long to age keeps it, and runs that start from the same state copy it.
+    What was used longest ago makes room. The environment variable TINYTAIL_CACHE_GIB says how much
+    may be kept, 8 if it is not set; 0 turns the cache off.
+
+    Parameters
+    ----------
+    clear
+        Remove all of them.
+    json
+        File for the same as JSON; - is standard output.
+    """
+    output = checked_output(json)
+    if clear:
+        entries, size = cache.clear_image_cache()
+        document = {"folder": str(cache.folder()), "removed": entries, "removed_bytes": size}
+        return show_facts(document, output)
+    found = cache.image_cache()
+    done = show_results(output, lambda: json_text(found), lambda _: cache_view(found, time.time()))
+    return OK if done else RUN_FAILED
