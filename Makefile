@@ -78,6 +78,7 @@ test: setup
 	$(CARGO) test --release --workspace --locked
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
+	$(BIN)/lint-imports --no-cache --no-logo
 	$(BIN)/python -m mypy
 	$(BIN)/python -m pytest
 

@@ -12,7 +12,8 @@ from rich.console import Console
 
 import tinytail
 from fake_native import FakeNative, Run, result, state
-from tinytail.comparison.details import bench_view, power_cuts_view
+from tinytail.cli.bench import bench_view
+from tinytail.cli.verify import power_cuts_view
 from tinytail.power import PowerCutResult, PowerCuts, RecoveryTimes
 
 DESIGNS = ["base", "base+no-gc", "ttflash+t-es+no-gc", "design-a", "design-b", "design-c"]

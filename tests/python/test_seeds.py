@@ -11,11 +11,11 @@ from jsonschema import validate
 
 import tinytail
 from fake_native import FakeControl, FakeNative, result
-from tinytail.comparison.details import table_rows
 from tinytail.comparison.result import DesignResult
 from tinytail.comparison.run import together
 from tinytail.engine.jobs import DesignProgress
 from tinytail.verdict.noise import compare_within_noise
+from tinytail.verdict.rows import table_rows
 from tinytail.verdict.seeds import SAME_NOTE, TRACE_NOTE, combined, student
 
 DRIVE: dict[str, Any] = {"device": "ttflash-256g", "workload": "dtrs"}

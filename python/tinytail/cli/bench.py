@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from collections.abc import Callable, Iterable, Mapping
+from typing import Annotated, Any
 
 from cyclopts import Parameter
+from rich import box
+from rich.table import Table
+from rich.text import Text
 
+from tinytail import units
 from tinytail.cli import bench_cases as benches
 from tinytail.cli.codes import INTERRUPTED, OK, RUN_FAILED
 from tinytail.cli.flags import JsonPath
-from tinytail.comparison.details import bench_view
 from tinytail.errors import kind_of
 from tinytail.server import speed as serving_bench
 from tinytail.terminal.console import (
@@ -64,3 +68,47 @@ def bench(
     if not finished:
         return INTERRUPTED
     return RUN_FAILED if errors else OK
+
+
+# Figures that a table of bench cases has columns for within 80 characters.
+BENCH_COLUMNS_MAX = 5
+
+
+def bench_view(cases: Iterable[Mapping[str, Any]]) -> Table:
+    """The results of bench cases: a column for each figure, or a line where these are many."""
+    columns: list[tuple[str, str, Callable[[Any], str]]] = [
+        ("requests_per_cpu_second", "requests/\nCPU-s", units.rate),
+        ("ns_per_event", "ns/event", units.number),
+        ("floor_ratio", "× floor", units.number),
+        ("log_cpu_ratio", "log:\nCPU", units.number),
+        ("log_wall_ratio", "log:\nwall", units.number),
+        ("keeping_cpu_ratio", "kept:\nCPU", units.number),
+        ("keeping_wall_ratio", "kept:\nwall", units.number),
+        ("cpu_seconds", "CPU-s", units.number),
+        ("growth_ratio", "growth", units.number),
+        ("iops", "IOPS", units.rate),
+        ("late_us_depth_1", "late:\nQD 1", units.latency),
+        ("late_us_depth_16", "late:\nQD 16", units.latency),
+        ("peak_memory_bytes", "peak\nmemory", units.memory),
+    ]
+    rows = list(cases)
+    shown = [column for column in columns if any(case.get(column[0]) is not None for case in rows)]
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False)
+    table.add_column("case", no_wrap=True)
+    if len(shown) > BENCH_COLUMNS_MAX:
+        table.add_column("figures", overflow="fold")
+        for case in rows:
+            figures = [
+                heading.replace("/\n", "/").replace("\n", " ") + f" {words(case[key])}"
+                for key, heading, words in shown
+                if case.get(key) is not None
+            ]
+            table.add_row(Text(case["name"]), Text(", ".join(figures)))
+        return table
+    for _, heading, _ in shown:
+        table.add_column(heading, justify="right", no_wrap=True)
+    for case in rows:
+        values = ((case.get(key), words) for key, _, words in shown)
+        cells = (units.MISSING if value is None else words(value) for value, words in values)
+        table.add_row(Text(case["name"]), *cells)
+    return table

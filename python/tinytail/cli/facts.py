@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from tinytail.cli.codes import OK, RUN_FAILED
-from tinytail.comparison.details import facts_view
 from tinytail.files.text import json_text
 from tinytail.terminal.console import JsonOutput, show_results
+from tinytail.terminal.table import facts_view
 
 
 def show_facts(document: dict[str, Any], output: JsonOutput | None) -> int:

@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Mapping
+from typing import Any
 
 from cyclopts import App
+from rich.console import Group, RenderableType
+from rich.text import Text
 
-from tinytail import images
+from tinytail import images, units
 from tinytail.cli.codes import OK, RUN_FAILED
 from tinytail.cli.facts import show_facts
 from tinytail.cli.flags import (
@@ -19,7 +23,6 @@ from tinytail.cli.flags import (
     TraceFlags,
     WorkloadName,
 )
-from tinytail.comparison.details import cache_view, facts_view
 from tinytail.engine import cache, native
 from tinytail.engine.arguments import state_from_words
 from tinytail.engine.declared import values
@@ -28,6 +31,7 @@ from tinytail.files.text import json_text
 from tinytail.inputs import conflicts
 from tinytail.terminal.console import checked_output, show_results, stderr, stdout
 from tinytail.terminal.progress import reporter
+from tinytail.terminal.table import facts_view, list_table
 
 image = App(name="image", help="Make images of aged drives, and look into them.")
 
@@ -122,3 +126,37 @@ def image_cache(*, clear: bool = False, json: JsonPath = None) -> int:
     found = cache.image_cache()
     done = show_results(output, lambda: json_text(found), lambda _: cache_view(found, time.time()))
     return OK if done else RUN_FAILED
+
+
+def cache_view(found: Mapping[str, Any], now_unix_s: float) -> RenderableType:
+    """The aged drives that are kept."""
+    entries = found["entries"]
+    limit = units.memory(found["limit_bytes"])
+    if not entries:
+        return Text(f"No aged drives, of {limit} at most, in {found['folder']}")
+    kept = "1 aged drive" if len(entries) == 1 else f"{len(entries)} aged drives"
+    head = Text(f"{kept}, {units.memory(found['bytes'])} of {limit}, in {found['folder']}")
+    table = list_table("device", "design", "live", "aged by", "seed", "size", "made", "used")
+    for entry in entries:
+        table.add_row(*(Text(cell) for cell in _kept_drive(entry, now_unix_s)))
+    return Group(head, table)
+
+
+def _kept_drive(entry: Mapping[str, Any], now_unix_s: float) -> list[str]:
+    size = units.memory(entry["bytes"])
+    used = _ago(now_unix_s - entry["used_unix_s"])
+    if "recipe" not in entry:
+        return [entry["file"], "damaged", "", "", "", size, "", used]
+    state = entry["recipe"]["state"]
+    live = units.percent(state["live_percent"])
+    ageing = f"{state['ageing']} {units.percent(state['overwrite_percent'])}"
+    made = _ago(now_unix_s - entry["made_unix_s"])
+    device, design, seed = entry["device"], entry["design"], str(entry["seed"])
+    return [device, design, live, ageing, seed, size, made, used]
+
+
+def _ago(seconds: float) -> str:
+    for unit, length in (("d", 86_400), ("h", 3_600), ("min", 60)):
+        if seconds >= length:
+            return f"{int(seconds // length)} {unit} ago"
+    return "now"

@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
+from rich import box
+from rich.console import Group, RenderableType
+from rich.table import Table
+from rich.text import Text
+
+from tinytail import units
 from tinytail.cli.codes import OK, RUN_FAILED
 from tinytail.cli.flags import DesignName, DeviceName, Seed, SetWords, WorkloadName
-from tinytail.comparison.details import claims_view, description_view, entries_view
 from tinytail.engine import native
+from tinytail.engine.native import Claim, Description, Entry
 from tinytail.errors import UsageError
 from tinytail.terminal.console import JsonOutput, print_error, stdout
+from tinytail.terminal.table import list_table
 
 
 def _show(
@@ -106,3 +113,58 @@ def workloads(
         print_error(f"{name} is not what it claims to be: {', '.join(broken)}")
         return RUN_FAILED
     return OK
+
+
+def entries_view(entries: Iterable[Entry]) -> Table:
+    """A list of devices, designs or workloads."""
+    entries = list(entries)
+    with_kind = any(entry.kind is not None for entry in entries)
+    table = list_table("name", *(["kind"] if with_kind else []), "summary")
+    for entry in entries:
+        name = f"+{entry.name}" if entry.kind == "overlay" else entry.name
+        kind = [entry.kind or ""] if with_kind else []
+        table.add_row(*(Text(cell) for cell in (name, *kind, entry.summary)))
+    return table
+
+
+def description_view(description: Description) -> RenderableType:
+    """A device, design or workload in full, each value with its source."""
+    parts: list[RenderableType] = [
+        Text.assemble((description.name, "bold"), f": {description.summary}")
+    ]
+    if description.alone is not None:
+        parts.append(Text(f"alone: {description.alone}"))
+    if description.settings:
+        table = list_table("section", "key", "value", "source")
+        section = None
+        for setting in description.settings:
+            shown = setting.section if setting.section != section else ""
+            section = setting.section
+            table.add_row(
+                *(Text(cell) for cell in (shown, setting.key, setting.value, setting.source))
+            )
+        parts.append(table)
+    if description.derived:
+        table = list_table("derived", "value")
+        for key, value in description.derived:
+            table.add_row(Text(key), Text(value))
+        parts.append(table)
+    return Group(*parts)
+
+
+def claims_view(claims: Iterable[Claim]) -> Table:
+    """What a stand-in claims to be like, and what it is like."""
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False)
+    table.add_column("characteristic", no_wrap=True)
+    for heading in ("claimed", "within", "found"):
+        table.add_column(heading, justify="right", no_wrap=True)
+    table.add_column("")
+    for claim in claims:
+        table.add_row(
+            Text(claim.name),
+            units.exact_number(claim.value),
+            f"{claim.tolerance_percent:g} %",
+            units.exact_number(claim.found),
+            "holds" if claim.holds else Text("does not hold", "bold red"),
+        )
+    return table

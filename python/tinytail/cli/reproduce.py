@@ -2,21 +2,42 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Annotated, Any
 
 from cyclopts import Parameter
 
+from tinytail.cli.codes import INTERRUPTED, OK, RUN_FAILED
 from tinytail.cli.flags import JsonPath, PositiveOrNone
+from tinytail.errors import UsageError
+from tinytail.files.text import json_text
 from tinytail.inputs import conflicts
-from tinytail.reproduction import command
-from tinytail.terminal.console import checked_output
+from tinytail.reproduction import figures as drawing
+from tinytail.reproduction import pages, session
+from tinytail.reproduction.catalog import select
+from tinytail.reproduction.records import Paper, Row, Tier
+from tinytail.reproduction.store import Store, default_store
+from tinytail.reproduction.verdicts import NO_CAUSE
+from tinytail.terminal.console import (
+    JsonOutput,
+    checked_output,
+    console_beside,
+    print_error,
+    stderr,
+    stdout,
+    write_output,
+)
+from tinytail.terminal.progress import reporter
+
+Chosen = Sequence[tuple[Paper, Row]]
 
 
 def reproduce(
     rows: Annotated[list[str] | None, Parameter(name="ROW")] = None,
     /,
     *,
-    tier: Literal["quick", "full"] = "quick",
+    tier: Tier = "quick",
     json: JsonPath = None,
     list_rows: Annotated[bool, Parameter(name="--list")] = False,
     figures: str | None = None,
@@ -63,16 +84,108 @@ def reproduce(
         [("--trace", word.partition("=")[2]) for word in trace or ()],
     )
     output = checked_output(json)
-    chosen = command.Options(
-        rows=tuple(rows or ()),
-        tier=tier,
-        figures=figures,
-        docs=docs,
-        traces=tuple(trace or ()),
-        jobs=jobs,
-        fresh=fresh,
-        kept=kept,
-    )
+    chosen = select(tuple(rows or ()))
     if list_rows:
-        return command.list_rows(chosen, output)
-    return command.reproduce(chosen, output)
+        return _list(chosen, output)
+    folder = _folder(chosen, figures, docs)
+    wanted = session.Wanted(
+        rows=chosen,
+        tier=tier,
+        store=_store(fresh=fresh, kept=kept),
+        words=tuple(rows or ()),
+        traces=_traces(trace or (), chosen),
+        jobs=jobs,
+        kept_only=kept,
+        figures=folder if drawing.can_be_drawn() else None,
+    )
+    with reporter(stderr()) as report:
+        document = session.reproduce(wanted, report)
+    problem = write_output(output, lambda: json_text(document))
+    if docs is not None and not document["partial"]:
+        pages.write(document, Path(docs))
+    console = console_beside(output)
+    console.print(pages.results_view(document, console.width))
+    if figures is not None:
+        _say_what_is_not_drawn(wanted, document)
+    if problem is not None:
+        print_error(str(problem))
+    if document["partial"]:
+        return INTERRUPTED
+    # What deviates for a known cause is no fault.
+    unexplained = [row["id"] for row in document["rows"] if is_unexplained(row)]
+    if unexplained:
+        print_error(f"these deviate, and nothing says why: {', '.join(unexplained)}")
+    return OK if problem is None and not unexplained else RUN_FAILED
+
+
+def is_unexplained(row: Mapping[str, Any]) -> bool:
+    """Whether a row deviates, and no cause is known."""
+    return row["verdict"] == "deviates" and str(row["cause"]).startswith(NO_CAUSE)
+
+
+def _list(rows: Chosen, output: JsonOutput | None) -> int:
+    """Shows the rows and runs nothing."""
+    if output is not None:
+        output.write(json_text(pages.list_document(rows)))
+    if output is None or not output.is_stdout:
+        console = stdout()
+        console.print(pages.list_view(rows, console.width))
+    return OK
+
+
+def _say_what_is_not_drawn(wanted: session.Wanted, document: Mapping[str, Any]) -> None:
+    if wanted.figures is None:
+        print_error("figures need matplotlib: pip install matplotlib")
+    elif not document["figures"]:
+        stderr().print(
+            f"note: nothing was drawn into {wanted.figures}: nothing was run of which the papers "
+            "have a figure",
+            soft_wrap=True,
+            markup=False,
+        )
+
+
+def _store(*, fresh: bool, kept: bool) -> Store:
+    if fresh and kept:
+        raise UsageError("--fresh runs everything again, and --kept nothing: only one of them")
+    return Store(default_store(), fresh=fresh)
+
+
+def _folder(rows: Chosen, figures: str | None, docs: str | None) -> Path | None:
+    """Where figures go, checked before anything runs.
+
+    Raises:
+        UsageError: options contradict each other, pages lack rows, or no folder can be there.
+    """
+    if docs is not None:
+        if figures is not None:
+            raise UsageError("--docs has its own figures: --figures goes with other output only")
+        for paper in {paper.name: paper for paper, _ in rows}.values():
+            if sum(of is paper for of, _ in rows) < len(paper.rows):
+                raise UsageError(
+                    f"--docs needs all rows of a paper: tinytail reproduce {paper.prefix}"
+                )
+        if not drawing.can_be_drawn():
+            raise UsageError("--docs needs matplotlib: pip install matplotlib")
+    folder = figures if docs is None else docs
+    if folder is not None and Path(folder).exists() and not Path(folder).is_dir():
+        raise UsageError(f"{folder} is not a folder")
+    return None if folder is None else Path(folder)
+
+
+def _traces(words: Sequence[str], rows: Chosen) -> dict[str, str]:
+    """Files by the names of traces, from words such as `exchange=exchange.toml`.
+
+    Raises:
+        UsageError: a word says something else, no paper has such a trace, or there is no file.
+    """
+    found: dict[str, str] = {}
+    for word in words:
+        name, equals, file = word.partition("=")
+        if not (name and equals and file):
+            raise UsageError(f'--trace must be NAME=FILE, such as dtrs=dtrs.toml, not "{word}"')
+        if name in found:
+            raise UsageError(f'--trace gives "{name}" twice')
+        found[name] = file
+    session.check_traces(found, list({paper.name: paper for paper, _ in rows}.values()))
+    return found

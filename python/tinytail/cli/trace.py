@@ -19,11 +19,11 @@ from tinytail.cli.flags import (
     TraceFlags,
     TransformFlags,
 )
-from tinytail.comparison.details import facts_view
 from tinytail.files.text import json_text
 from tinytail.inputs import conflicts
 from tinytail.terminal.console import checked_output, show_results, stderr, stdout
 from tinytail.terminal.progress import reporter
+from tinytail.terminal.table import facts_view
 from tinytail.traces.trace import convert_trace, describe_trace
 from tinytail.traces.view import trace_view
 

@@ -5,10 +5,13 @@ from __future__ import annotations
 from typing import Annotated
 
 from cyclopts import App
+from rich import box
+from rich.console import Group, RenderableType
+from rich.table import Table
+from rich.text import Text
 
 from tinytail.cli.codes import BAD_INPUT, INTERRUPTED, OK, RUN_FAILED
 from tinytail.cli.flags import DESIGNS, DeviceName, JsonPath, PositiveOrNone, Seed, SetWords, whole
-from tinytail.comparison.details import power_cuts_view
 from tinytail.inputs import conflicts
 from tinytail.power import CUTS, PowerCutPlan, PowerCuts, execute
 from tinytail.terminal.console import (
@@ -89,3 +92,28 @@ def _code(found: PowerCuts, *, failed: bool) -> int:
     if any(error.kind == "config" for error in found.errors):
         return BAD_INPUT
     return OK if found.holds and not failed else RUN_FAILED
+
+
+def power_cuts_view(found: PowerCuts) -> RenderableType:
+    """What came of the losses of power, design by design."""
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
+    table.add_column("design", overflow="fold")
+    for column in ("cuts", "torn", "lost", "stale", "p50 ms", "p99 ms", "max ms"):
+        table.add_column(column, justify="right", no_wrap=True)
+    for result in found.results:
+        times = result.recovery
+        table.add_row(
+            Text(result.design),
+            str(result.cuts),
+            str(result.torn_pages + result.torn_blocks),
+            str(result.lost),
+            str(result.stale),
+            *(f"{ms:.1f}" for ms in (times.p50_ms, times.p99_ms, times.max_ms)),
+        )
+    acknowledged = sum(result.completed for result in found.results)
+    pages = sum(result.pages_read_back for result in found.results)
+    verdict = (
+        f"{found.cuts} losses of power after {acknowledged} requests, {pages} pages read back: "
+        f"{found.lost} lost, {found.stale} stale."
+    )
+    return Group(table, Text(verdict))

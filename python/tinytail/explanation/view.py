@@ -12,13 +12,13 @@ from rich.table import Table
 from rich.text import Text
 
 from tinytail import units
-from tinytail.comparison.details import COLUMN_GAP
 from tinytail.comparison.view import cause_bars, wrapped
 from tinytail.explanation import Counterfactual, Explanation
 from tinytail.explanation.ranking import CauseRank, Ranking
 from tinytail.explanation.timelines import RequestTimeline
 from tinytail.explanation.words import ago, lines
 from tinytail.terminal.bars import bar
+from tinytail.terminal.table import COLUMN_GAP
 from tinytail.verdict.causes import COLOURS, Family, family, human_name
 from tinytail.verdict.findings import quotient, same
 from tinytail.verdict.percentiles import PERCENTILES, SAMPLES_BEYOND

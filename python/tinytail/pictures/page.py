@@ -15,10 +15,10 @@ from plotly.io import to_html
 from plotly.offline import get_plotlyjs
 
 from tinytail import units
-from tinytail.comparison.details import facts, table_rows
 from tinytail.pictures import data
 from tinytail.verdict import measurements
 from tinytail.verdict.percentiles import PERCENTILES
+from tinytail.verdict.rows import facts, table_rows
 from tinytail.verdict.sentences import sentences, warnings
 
 if TYPE_CHECKING:

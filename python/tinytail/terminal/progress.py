@@ -5,12 +5,15 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from typing import TYPE_CHECKING
 
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskID, TaskProgressColumn, TextColumn
 
 from tinytail import units
-from tinytail.engine.jobs import DesignProgress, ProgressCallback
+
+if TYPE_CHECKING:
+    from tinytail.engine.jobs import DesignProgress, ProgressCallback
 
 Clock = Callable[[], float]
 
