@@ -32,7 +32,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 import tinytail
-from tinytail.engine import native
+from tinytail.engine import catalog
 from tinytail.engine.jobs import cpu_count
 
 TINYTAIL = (sys.executable, "-m", "tinytail")
@@ -84,14 +84,14 @@ def overlays(*, small: bool) -> list[tuple[str, str]]:
     drives = {"base": "ttflash-small" if small else "ttflash-256g"}
     for listing in tinytail.devices():
         if listing.name.endswith("-small") == small:
-            defaults = native.device_document(listing.name).get("defaults", {})
+            defaults = catalog.device_document(listing.name).get("defaults", {})
             drives.setdefault(str(defaults.get("design")), listing.name)
     found = []
     for listing in tinytail.designs():
         if listing.kind == "overlay":
-            composition = native.design(listing.name).alone or f"base+{listing.name}"
+            composition = catalog.design(listing.name).alone or f"base+{listing.name}"
             drive = drives[composition.split("+")[0]]
-            (fit,) = native.fits(drive, [composition])
+            (fit,) = catalog.fits(drive, [composition])
             if fit.refusal and fit.refusal.remedy and listing.name in fit.refusal.remedy.design:
                 composition = fit.refusal.remedy.design
             found += [(composition, drive), (composition, MODERN + ending)]
@@ -100,7 +100,7 @@ def overlays(*, small: bool) -> list[tuple[str, str]]:
 
 def lacks(design: str, device: str) -> str:
     """What a drive's flash lacks for a design; nothing if it can be had, or is given."""
-    (fit,) = native.fits(device, [design])
+    (fit,) = catalog.fits(device, [design])
     remedy = fit.refusal and fit.refusal.remedy
     keeps = remedy and remedy.design == design
     return "" if keeps or fit.refusal is None else fit.refusal.message

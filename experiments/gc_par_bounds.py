@@ -26,7 +26,7 @@ from pathlib import Path
 
 import tinytail
 from tinytail.comparison.result import DesignResult
-from tinytail.engine import native
+from tinytail.engine import catalog
 from tinytail.engine.results import Latency
 
 ROOT = Path(__file__).parent.parent
@@ -54,7 +54,7 @@ def one_die(device: str, folder: Path) -> Path:
         lines.append(line)
     file = folder / f"{device}-one-die.toml"
     file.write_text("\n".join(lines) + "\n", "utf-8")
-    assert native.device_document(str(file))["geometry"]["channels"] == 1
+    assert catalog.device_document(str(file))["geometry"]["channels"] == 1
     assert tomllib.loads(file.read_text("utf-8"))
     return file
 

@@ -26,9 +26,9 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any
 
-from tinytail.engine import native
-from tinytail.reproduction.catalog import papers
+from tinytail.engine import catalog
 from tinytail.reproduction.lab import TRACES, Lab, Unavailable
+from tinytail.reproduction.library import papers
 from tinytail.reproduction.records import Experiment, Paper
 from tinytail.reproduction.session import facts
 from tinytail.reproduction.store import Store
@@ -95,7 +95,8 @@ def kept(folder: Path = EVIDENCE) -> list[Kept]:
                 composition = lab.composition(experiment.name, run["design"])
                 parts = [part for part in run["design"].split("+") if not part.startswith("@")]
                 told = [
-                    (f"[{s.section}] {s.key}", s.value) for s in native.design(composition).settings
+                    (f"[{s.section}] {s.key}", s.value)
+                    for s in catalog.design(composition).settings
                 ]
                 told += [(f"[state] {key}", str(value)) for key, value in experiment.state.items()]
                 techniques = {f"on {run['device']}", *parts}

@@ -29,7 +29,7 @@ import tinytail
 from tinytail.cli.codes import BAD_INPUT, INTERRUPTED, OK, RUN_FAILED
 from tinytail.comparison.plan import Plan
 from tinytail.comparison.result import DesignResult
-from tinytail.engine import native
+from tinytail.engine import catalog, native
 from tinytail.engine.jobs import Job, Runner, cpu_count
 from tinytail.errors import kind_of
 from tinytail.files.text import json_text
@@ -231,7 +231,7 @@ def bare(composition: str) -> str:
 
 def refusal(design: str) -> str:
     """Why a composition is refused on a drive that carries every technique."""
-    (fit,) = native.fits(located(Catalog().files["tiny"]), [design])
+    (fit,) = catalog.fits(located(Catalog().files["tiny"]), [design])
     if fit.refusal is None:
         message = f"{design} is not refused"
         raise RuntimeError(message)

@@ -13,7 +13,7 @@ import sys
 from pathlib import Path
 
 import tinytail
-from tinytail.engine import native
+from tinytail.engine import catalog
 
 PAGE = Path(__file__).parent.parent / "docs" / "stand-ins.md"
 BEGIN = "<!-- written by experiments/standin_dtrs.py -->\n"
@@ -52,7 +52,7 @@ PERCENTILES = {
 
 def available() -> list[str]:
     """The designs of the list whose parts exist."""
-    names = {entry.name for entry in native.designs()}
+    names = {entry.name for entry in catalog.designs()}
     return [design for design in DESIGNS if names.issuperset(design.split("+"))]
 
 

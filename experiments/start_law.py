@@ -28,7 +28,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import tinytail
-from tinytail.engine import native
+from tinytail.engine import catalog
 
 MODERN = "modern-tlc-2t"
 SOFT_12 = "gc_trigger.soft_free_percent=12", "gc_trigger.hard_free_percent=5"
@@ -89,7 +89,7 @@ class Row:
 
 def rate_per_s(device: str, settings: Sequence[str], amplification: float) -> float:
     """Page writes per second that keep dies and channels busy for a part of the time."""
-    drive = native.device_document(device, settings)
+    drive = catalog.device_document(device, settings)
     geometry, timing = drive["geometry"], drive["timing"]
     channels = geometry["channels"]
     dies = channels * geometry["chips_per_channel"] * geometry["dies_per_chip"]
@@ -110,7 +110,7 @@ def play(
     seed: int = 1,
 ) -> Row:
     """Writes so many pages from the start on."""
-    page_bytes = native.device_document(device, settings)["geometry"]["page_bytes"]
+    page_bytes = catalog.device_document(device, settings)["geometry"]["page_bytes"]
     workload = folder / "uniform.toml"
     workload.write_text(
         'summary = "uniform writes of one page"\n[synthetic]\n'
@@ -139,7 +139,7 @@ def play(
     def count(name: str) -> int:
         return sum(int(value) for key, value in counts.items() if key.endswith(name))
 
-    buffered = native.device_document(device, settings)["ram"]["buffer_kib"] > 0
+    buffered = catalog.device_document(device, settings)["ram"]["buffer_kib"] > 0
     host = count("buffer: flushed pages") if buffered else requests
     amplification = result.write_amplification or 0.0
     return Row(
@@ -154,7 +154,7 @@ def play(
 
 def held(device: str, settings: Sequence[str]) -> int:
     """Pages that the write buffer takes before it flushes any."""
-    drive = native.device_document(device, settings)
+    drive = catalog.device_document(device, settings)
     ram, page_bytes = drive["ram"], drive["geometry"]["page_bytes"]
     return int(ram["buffer_kib"] * 1024 * ram["flush_above_percent"] // 100 // page_bytes)
 
@@ -163,9 +163,9 @@ def moments(
     design: str, device: str, settings: Sequence[str], rate: float, law: float, folder: Path
 ) -> tuple[str, bool]:
     """Erases after writes of a tenth of what victims free, over seeds."""
-    geometry = native.device_document(device, settings)["geometry"]
+    geometry = catalog.device_document(device, settings)["geometry"]
     dies = geometry["channels"] * geometry["chips_per_channel"] * geometry["dies_per_chip"]
-    of_dies = native.design_value(design, "gc_trigger", "of") == "die"
+    of_dies = catalog.design_value(design, "gc_trigger", "of") == "die"
     units = dies * (1 if of_dies else geometry["planes_per_die"])
     block = geometry["pages_per_block"]
     requests = held(device, settings) + int(0.1 * units * block / law)
@@ -220,7 +220,7 @@ def nothing_written(folder: Path) -> int:
 
 def line(design: str, device: str, settings: tuple[str, ...], folder: Path) -> tuple[str, bool]:
     """Plays a pair three times, and judges it."""
-    geometry = native.device_document(device, settings)["geometry"]
+    geometry = catalog.device_document(device, settings)["geometry"]
     planes = (
         geometry["channels"]
         * geometry["chips_per_channel"]

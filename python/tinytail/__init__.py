@@ -28,9 +28,7 @@ if TYPE_CHECKING:
     from tinytail.comparison.read import read_results
     from tinytail.comparison.result import Comparison, DesignResult, Out, results_schema
     from tinytail.engine.cache import clear_image_cache, image_cache
-    from tinytail.engine.jobs import DesignProgress
-    from tinytail.engine.methods import AttributionGroup, CauseShare
-    from tinytail.engine.native import (
+    from tinytail.engine.catalog import (
         Claim,
         Description,
         Entry,
@@ -40,12 +38,13 @@ if TYPE_CHECKING:
         designs,
         device,
         devices,
-        image_info,
-        version,
         workload,
         workload_claims,
         workloads,
     )
+    from tinytail.engine.jobs import DesignProgress
+    from tinytail.engine.methods import AttributionGroup, CauseShare
+    from tinytail.engine.native import image_info, version
     from tinytail.engine.options import RunOptions, TraceOptions, Transform
     from tinytail.engine.results import (
         Attribution,
@@ -198,6 +197,7 @@ _MODULES = (
     "engine.cache",
     "comparison.plan",
     "engine.native",
+    "engine.catalog",
     "errors",
     "images",
     "verdict.noise",

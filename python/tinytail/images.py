@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, Unpack
 
-from tinytail.engine import arguments, memory, native
+from tinytail.engine import arguments, catalog, memory, native
 from tinytail.engine.jobs import ProgressCallback, run_one
 from tinytail.engine.options import ImageSpec, TraceKeywords, TraceOptions
 from tinytail.files.whole import FileOutput
@@ -21,7 +21,7 @@ def create_image(
     device: str | os.PathLike[str],
     design: str | os.PathLike[str],
     seed: int = 1,
-    state: Mapping[str, native.StateValue] | None = None,
+    state: Mapping[str, catalog.StateValue] | None = None,
     settings: arguments.Settings | None = None,
     workload: str | os.PathLike[str] | None = None,
     progress: ProgressCallback | None = None,

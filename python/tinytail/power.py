@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
-from tinytail.engine import arguments, native
+from tinytail.engine import arguments, catalog, native
 from tinytail.engine.jobs import DesignProgress, Job, ProgressCallback, Runner, cpu_count
 from tinytail.engine.results import DesignError
 from tinytail.errors import UsageError, kind_of
@@ -158,7 +158,7 @@ class PowerCutPlan:
             arguments.whole_number("jobs", jobs, 1)
         arguments.settings(settings)
         why = "losses of power have a host of their own, and no workload"
-        native.check_settings(settings, without_workload=why)
+        catalog.check_settings(settings, without_workload=why)
         if not designs:
             if device is not None:
                 raise UsageError(

@@ -17,6 +17,7 @@ import pytest
 
 from fake_native import FakeControl, FakeNative
 from tinytail.cli.main import main
+from tinytail.engine import catalog
 from tinytail.engine import native as engine
 
 # A shell that starts the tests in the background has these ignored, and processes inherit that.
@@ -29,6 +30,7 @@ def native(monkeypatch: pytest.MonkeyPatch) -> FakeNative:
     """A fake in place of the native module, for what must not depend on a real run."""
     fake = FakeNative()
     monkeypatch.setattr(engine, "_native", fake)
+    monkeypatch.setattr(catalog, "_native", fake)
     monkeypatch.setattr(engine, "Control", FakeControl)
     return fake
 

@@ -11,7 +11,7 @@ import pytest
 
 import tinytail
 from conftest import RunCommand
-from tinytail.engine import native
+from tinytail.engine import catalog
 from tinytail.inputs import conflicts
 
 ROOT = Path(__file__).parents[2]
@@ -102,7 +102,7 @@ def test_the_trace_of_a_workload_by_name_is_found_where_traces_are(
     monkeypatch.setenv("TINYTAIL_TRACES", str(tmp_path))
     [trace] = [
         row.value
-        for row in native.workload("dtrs").settings
+        for row in catalog.workload("dtrs").settings
         if (row.section, row.key) == ("trace", "file")
     ]
     Path(trace).write_text(TRACE)

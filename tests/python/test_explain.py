@@ -28,7 +28,7 @@ from tinytail.comparison import folder as kept_folder
 from tinytail.comparison.kept import Geometry
 from tinytail.comparison.plan import Plan
 from tinytail.comparison.run import execute
-from tinytail.engine import native
+from tinytail.engine import catalog, native
 from tinytail.engine.options import RequestTimelinesSpec, TraceOptions, Transform
 from tinytail.explanation import ranking
 from tinytail.explanation import words as in_words
@@ -709,7 +709,7 @@ def test_a_run_without_nonsense_is_refused(
 def test_every_cause_is_documented() -> None:
     page = Path(__file__).parents[2] / "docs" / "explain.md"
     text = page.read_text("utf-8")
-    assert all(f"| `{name}` | {meaning} |" in text for name, meaning in native.causes().items())
+    assert all(f"| `{name}` | {meaning} |" in text for name, meaning in catalog.causes().items())
 
 
 def test_a_number_of_timelines_needs_a_folder_to_keep_them(command: RunCommand) -> None:

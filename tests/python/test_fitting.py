@@ -13,7 +13,7 @@ import pytest
 
 import tinytail
 from tinytail.cli.main import main
-from tinytail.engine import native
+from tinytail.engine import catalog
 from tinytail.errors import ConfigError, WorkloadError
 
 SMALL = "modern-tlc-2t-small"
@@ -79,14 +79,14 @@ def test_all_refusals_come_at_once_with_values_under_which_all_designs_run(
 def test_designs_that_no_values_suit_together_have_a_command_each(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    fits = native.fits
+    fits = catalog.fits
 
-    def one_alone(device: str, designs: Sequence[str], **given: Any) -> tuple[native.Fit, ...]:
+    def one_alone(device: str, designs: Sequence[str], **given: Any) -> tuple[catalog.Fit, ...]:
         if given["settings"] and len(designs) > 1:
             raise ConfigError("values that contradict each other")
         return fits(device, designs, **given)
 
-    monkeypatch.setattr(native, "fits", one_alone)
+    monkeypatch.setattr(catalog, "fits", one_alone)
     words = ["--device", "ttflash-small", "--workload", "randrw70-qd16", "--requests", "50"]
     assert main(["compare", "t-es", "hpdc-baseline+gc-par", *words]) == 2
     for line in capsys.readouterr().err.splitlines():
@@ -119,10 +119,10 @@ def test_a_remedy_takes_the_place_of_a_value_that_was_given(
 def test_of_whole_drives_and_designs_only_parity_without_a_buffer_is_refused() -> None:
     designs = [entry.name for entry in tinytail.designs() if entry.kind == "design"]
     whole = [entry.name for entry in tinytail.devices() if not entry.name.endswith("-small")]
-    refused: dict[tuple[str, str], native.Refusal] = {}
+    refused: dict[tuple[str, str], catalog.Refusal] = {}
     for device in whole:
         started = time.process_time()
-        found = native.fits(device, designs)
+        found = catalog.fits(device, designs)
         assert time.process_time() - started < 5
         refused |= {(fit.design, device): fit.refusal for fit in found if fit.refusal is not None}
     assert len(refused) == 30
@@ -135,7 +135,7 @@ def test_of_whole_drives_and_designs_only_parity_without_a_buffer_is_refused() -
 
 
 def test_a_state_that_is_laid_out_needs_no_other_drive() -> None:
-    fits = native.fits(
+    fits = catalog.fits(
         "lowlatency-240g",
         ["erase-baseline", "erase-baseline+es"],
         state={"ageing": "statistical"},
@@ -167,17 +167,17 @@ def test_a_value_for_one_design_alone_goes_into_an_overlay(
     subprocess.run(pasted, shell=True, check=True)
     design = then.removeprefix("The design is then ")
     assert main(["compare", "base", design, *words]) == 0
-    rows = [(row.section, row.key, row.value) for row in native.design(design).settings]
+    rows = [(row.section, row.key, row.value) for row in catalog.design(design).settings]
     assert ("place", "stripe_width", "4") in rows
 
 
 def test_without_a_design_the_devices_own_one_runs() -> None:
     for device in ("hpdc-1t-small", SMALL):
-        own = native.device_document(device)["defaults"]["design"]
+        own = catalog.device_document(device)["defaults"]["design"]
         found = tinytail.compare(device=device, workload="randrw70-qd16", requests=99)
         assert [result.design for result in found.results] == [own]
     for entry in tinytail.devices():
-        assert tinytail.design(native.device_document(entry.name)["defaults"]["design"])
+        assert tinytail.design(catalog.device_document(entry.name)["defaults"]["design"])
 
 
 def test_designs_of_a_comparison_use_the_same_addresses() -> None:
@@ -194,7 +194,7 @@ def test_designs_of_a_comparison_use_the_same_addresses() -> None:
 
 
 def test_a_trace_beyond_a_reduced_capacity_is_refused_with_the_reason(tmp_path: Path) -> None:
-    fits = {fit.design: fit.logical_bytes for fit in native.fits(SMALL, ["base", "ttflash"])}
+    fits = {fit.design: fit.logical_bytes for fit in catalog.fits(SMALL, ["base", "ttflash"])}
     offset = fits["ttflash"]
     assert offset < fits["base"]
     trace = tmp_path / "trace.txt"

@@ -9,7 +9,7 @@ import pytest
 
 import tinytail
 from conftest import RunCommand
-from tinytail.engine import native
+from tinytail.engine import catalog
 
 MLC_A = "FFFF" + "SSFF" * 30 + "SSSS"
 TIMES = {"F": 253.0, "M": 700.0, "S": 1359.0}
@@ -36,7 +36,7 @@ def test_the_papers_layouts_are_named() -> None:
 
 
 def test_the_papers_drive_has_the_layout_that_its_times_show() -> None:
-    device = native.device_document("harey-8g-small")
+    device = catalog.device_document("harey-8g-small")
     assert (
         device["timing"]["page_class_layout"]
         == tinytail.analyze_page_layout(block(MLC_A), 128).rule

@@ -18,9 +18,9 @@ from tinytail.engine import memory
 from tinytail.engine import native as engine
 from tinytail.engine.jobs import DesignProgress
 from tinytail.errors import ConfigError, RunError
-from tinytail.reproduction import catalog, figures, logs, pages, session
-from tinytail.reproduction.catalog import papers
+from tinytail.reproduction import figures, library, logs, pages, session
 from tinytail.reproduction.lab import Lab, Unavailable
+from tinytail.reproduction.library import papers
 from tinytail.reproduction.measures import MEASURES, Values
 from tinytail.reproduction.records import (
     Deviation,
@@ -667,8 +667,8 @@ def test_ttflash_has_committed_results() -> None:
 
 
 def test_every_row_of_the_papers_can_be_listed() -> None:
-    assert len(catalog.select([])) == sum(len(of.rows) for of in papers())
-    assert pages.list_document(catalog.select(["ttflash"]))["rows"]
+    assert len(library.select([])) == sum(len(of.rows) for of in papers())
+    assert pages.list_document(library.select(["ttflash"]))["rows"]
 
 
 @pytest.mark.parametrize("prefix", ["ttflash", "harey"])

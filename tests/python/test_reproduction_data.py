@@ -12,13 +12,13 @@ import pytest
 import tinytail
 from fake_native import result as fake_result
 from tinytail.comparison.result import DesignResult
-from tinytail.engine import native
+from tinytail.engine import catalog
 from tinytail.errors import ConfigError, UsageError
 from tinytail.files import toml
-from tinytail.reproduction import catalog, conditions
-from tinytail.reproduction.catalog import papers, select
+from tinytail.reproduction import conditions, library
 from tinytail.reproduction.certified import Certified
 from tinytail.reproduction.lab import Unavailable
+from tinytail.reproduction.library import papers, select
 from tinytail.reproduction.logs import PERCENTS, SLOW_US, Log, Logged, classes
 from tinytail.reproduction.records import Experiment, Paper, Row, Trace
 from tinytail.reproduction.store import Outcome
@@ -115,7 +115,7 @@ class Asked:
     def device_of(self, experiment: str) -> dict[str, Any]:
         self.experiments.add(experiment)
         device = self.paper.experiments[experiment].device
-        return native.device_document(device if isinstance(device, str) else device["base"])
+        return catalog.device_document(device if isinstance(device, str) else device["base"])
 
     def result(self, experiment: str, design: str) -> DesignResult:
         return self.outcome(experiment, design).result
@@ -281,7 +281,7 @@ def test_a_condition_on_what_was_not_measured_is_an_error() -> None:
 
 @pytest.mark.parametrize("name", [entry.name for entry in tinytail.devices()])
 def test_devices_survive_being_written(name: str) -> None:
-    document = tomllib.loads(native.file_text("device", name))
+    document = tomllib.loads(catalog.file_text("device", name))
     assert tomllib.loads(toml.dumps(document)) == document
 
 
@@ -294,4 +294,4 @@ def test_devices_survive_being_written(name: str) -> None:
 )
 def test_faulty_tables_are_refused_by_key(table: dict[str, Any], said: str) -> None:
     with pytest.raises(ConfigError, match=said):
-        catalog._records(Row, {"ttflash.x": table}, "rows.toml", "id")
+        library._records(Row, {"ttflash.x": table}, "rows.toml", "id")

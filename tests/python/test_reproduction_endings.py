@@ -16,7 +16,7 @@ from fake_native import FakeNative
 from fake_native import result as fake_result
 from test_reproduction import experiment, fakes, judged, paper, row, store
 from tinytail.errors import ConfigError, OutputError, RunError, UsageError
-from tinytail.reproduction import catalog, certified, checks, figures, page_tables, pages, session
+from tinytail.reproduction import certified, checks, figures, library, page_tables, pages, session
 from tinytail.reproduction.certified import Certified, Supervision
 from tinytail.reproduction.lab import Lab, Unavailable
 from tinytail.reproduction.records import Deviation, Figure, PaperTable, SideBySide
@@ -252,8 +252,8 @@ def test_faulty_data_of_a_paper_are_refused(changes: dict[str, Any], said: str) 
 
 def test_a_trace_that_no_paper_knows_is_refused() -> None:
     with pytest.raises(ConfigError, match='did you mean "tpcc"'):
-        catalog._played([experiment(workload="@tpc")], catalog._traces())
-    assert list(catalog._played([experiment(workload="@tpcc")], catalog._traces())) == ["tpcc"]
+        library._played([experiment(workload="@tpc")], library._traces())
+    assert list(library._played([experiment(workload="@tpcc")], library._traces())) == ["tpcc"]
 
 
 # --- Tables of pages ------------------------------------------------------------------------------

@@ -12,9 +12,9 @@ from acceptance import accepted, accepts_anything
 from conftest import RunCommand, read_json
 from fake_native import result as fake_result
 from tinytail.comparison.result import DesignResult
-from tinytail.engine import native
-from tinytail.reproduction.catalog import papers
+from tinytail.engine import catalog
 from tinytail.reproduction.lab import FULL_TIER_ONLY, Lab, Unavailable
+from tinytail.reproduction.library import papers
 from tinytail.reproduction.records import Row
 from tinytail.reproduction.store import Store
 from tinytail.traces import trace
@@ -39,7 +39,7 @@ def test_the_stand_ins_claim_what_table_2_prints() -> None:
         assert stand_in is not None
         claims = {
             setting.key: setting.value
-            for setting in native.workload(stand_in).settings
+            for setting in catalog.workload(stand_in).settings
             if setting.section == "profile.claims"
         }
         assert claims["write_percent"] == f"{percent} ± 1 %"

@@ -11,9 +11,9 @@ import pytest
 from acceptance import accepted, accepts_anything
 from fake_native import result as fake_result
 from tinytail.comparison.result import DesignResult
-from tinytail.engine import native
-from tinytail.reproduction.catalog import papers
+from tinytail.engine import catalog
 from tinytail.reproduction.lab import Lab, Unavailable
+from tinytail.reproduction.library import papers
 from tinytail.reproduction.measures import preferences_met_percent
 from tinytail.reproduction.records import Row, Trace
 from tinytail.reproduction.store import Store
@@ -104,7 +104,7 @@ class Made:
         return result.techniques[name]
 
     def device_of(self, _: str) -> dict[str, Any]:
-        return native.device_document("harey-8g")
+        return catalog.device_document("harey-8g")
 
 
 def bursting(mb_s: float | None, **changes: Any) -> dict[str, Any]:

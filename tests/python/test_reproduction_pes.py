@@ -14,9 +14,9 @@ from fake_native import result as fake_result
 from tinytail.comparison.result import DesignResult
 from tinytail.errors import ConfigError
 from tinytail.reproduction import logs
-from tinytail.reproduction.catalog import papers
 from tinytail.reproduction.certified import Certified
 from tinytail.reproduction.lab import FULL_TIER_ONLY, Lab, Unavailable
+from tinytail.reproduction.library import papers
 from tinytail.reproduction.measures import figure
 from tinytail.reproduction.records import Experiment, Row
 from tinytail.reproduction.store import Outcome, Store

@@ -497,8 +497,9 @@ def test_without_unicode_and_colour_everything_is_still_told(width: int) -> None
 import sys
 from fake_native import FakeControl, FakeNative
 from tinytail.cli.main import main
-from tinytail.engine import native
-native._native, native.Control = FakeNative(), FakeControl
+from tinytail.engine import catalog, native
+catalog._native = native._native = FakeNative()
+native.Control = FakeControl
 sys.exit(main(sys.argv[1:]))
 """
     words = ("compare", "base", "ttflash", "--device", "ttflash-256g", "--workload", "dtrs")

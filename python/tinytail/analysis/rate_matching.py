@@ -26,7 +26,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 from tinytail.analysis.rotation import class_shares, weighted_mean
-from tinytail.engine import arguments, native
+from tinytail.engine import arguments, catalog, native
 from tinytail.files.text import json_text
 
 Form = Literal["printed", "self-consistent"]
@@ -62,7 +62,7 @@ class Array:
         Raises:
             ConfigError: there is no such device, or its file is faulty.
         """
-        document = native.device_document(device)
+        document = catalog.device_document(device)
         geometry, timing = document["geometry"], document["timing"]
         reads, programs = timing["read_ns"], timing["program_ns"]
         shares = class_shares(timing)

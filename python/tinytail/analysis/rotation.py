@@ -22,7 +22,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from tinytail.engine import arguments, native
+from tinytail.engine import arguments, catalog, native
 from tinytail.errors import UsageError
 from tinytail.files.text import json_text
 
@@ -92,7 +92,7 @@ class Die:
         Raises:
             ConfigError: there is no such device, or its file is faulty.
         """
-        document = native.device_document(device)
+        document = catalog.device_document(device)
         geometry, timing = document["geometry"], document["timing"]
         shares = class_shares(timing)
         page, block = geometry["page_bytes"], geometry["pages_per_block"]
@@ -224,7 +224,7 @@ def analyze_rotation(
         raise UsageError(f"day_hours must be at most 24, not {day_hours}")
     width = arguments.whole_number("width", width, 2, 65_536)
     if write_mib_s is None:
-        write_mib_s = native.device_derived(name)["write_peak_mb_s"]
+        write_mib_s = catalog.device_derived(name)["write_peak_mb_s"]
         peak = max(write_mib_s) if isinstance(write_mib_s, list) else write_mib_s
         write_mib_s = peak * 1e6 / MIB
     arguments.number("write_mib_s", write_mib_s, 0, None, open_below=True)

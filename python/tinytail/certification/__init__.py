@@ -15,7 +15,7 @@ from tinytail.certification.results import Certification, DesignRatings, Step, c
 from tinytail.certification.rounds import Case, Common, Rounds
 from tinytail.certification.search import TESTS, Search
 from tinytail.comparison.result import configured
-from tinytail.engine import arguments, memory, native
+from tinytail.engine import arguments, catalog, memory, native
 from tinytail.engine.jobs import ProgressCallback, cpu_count
 from tinytail.engine.results import Configured, DesignError, Rating, RuleName
 from tinytail.errors import Interrupted, UsageError, of_kind
@@ -52,7 +52,7 @@ class Plan:
     resolution: int = 1
     seed: int = 1
     jobs: int | None = None
-    state: Mapping[str, native.StateValue] = field(default_factory=dict)
+    state: Mapping[str, catalog.StateValue] = field(default_factory=dict)
     settings: tuple[str, ...] = ()
 
     def check(self) -> None:
@@ -79,7 +79,7 @@ class Plan:
             if design in self.designs[:position]:
                 raise UsageError(f'design "{design}" is given twice')
         arguments.settings(self.settings)
-        native.check_settings(self.settings, without_workload="the workload is ACT's load")
+        catalog.check_settings(self.settings, without_workload="the workload is ACT's load")
         check_designs(
             self.device,
             self.designs,
@@ -118,12 +118,12 @@ class Plan:
 
     def configuration(self) -> tuple[Configured, ...]:
         """Device, designs and workload in full."""
-        device = native.device(self.device, settings=self.settings)
+        device = catalog.device(self.device, settings=self.settings)
         items = [configured("device", device, self.state)]
         for design in self.designs:
-            described = native.design(design, settings=self.settings)
+            described = catalog.design(design, settings=self.settings)
             items.append(configured("design", described))
-        return (*items, configured("workload", native.workload("act")))
+        return (*items, configured("workload", catalog.workload("act")))
 
 
 def execute(plan: Plan, progress: ProgressCallback | None = None) -> Certification:
@@ -197,7 +197,7 @@ def certify_act(
     resolution: int = 1,
     seed: int = 1,
     jobs: int | None = None,
-    state: Mapping[str, native.StateValue] | None = None,
+    state: Mapping[str, catalog.StateValue] | None = None,
     settings: arguments.Settings | None = None,
     progress: ProgressCallback | None = None,
 ) -> Certification:

@@ -11,7 +11,7 @@ from typing import Literal
 from tinytail.certification.act import LIMITS, RATE_PER_S, SLICES, Rule, judge
 from tinytail.certification.results import Step
 from tinytail.certification.search import Search
-from tinytail.engine import arguments, native
+from tinytail.engine import arguments, catalog, native
 from tinytail.engine.jobs import DesignProgress, Job, ProgressCallback, Runner, run_one
 from tinytail.engine.options import ImageSpec, KindsSpec, RunSpec
 from tinytail.engine.results import DesignError
@@ -26,7 +26,7 @@ class Common:
     rule: Rule
     duration_s: int
     seed: int
-    state: dict[str, native.StateValue]
+    state: dict[str, catalog.StateValue]
     settings: tuple[str, ...]
 
     def requests(self, multiplier: int) -> int:

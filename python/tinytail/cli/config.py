@@ -5,7 +5,7 @@ from __future__ import annotations
 from cyclopts import App
 
 from tinytail.cli.codes import OK
-from tinytail.engine import native
+from tinytail.engine import catalog
 from tinytail.files.text import json_text
 from tinytail.terminal.console import JsonOutput, stdout
 
@@ -21,7 +21,7 @@ def check(file: str, /) -> int:
     file
         The file.
     """
-    kind = native.config_check(file)
+    kind = catalog.config_check(file)
     stdout().print(f"{file}: a valid {kind} file", soft_wrap=True, markup=False)
     return OK
 
@@ -29,5 +29,5 @@ def check(file: str, /) -> int:
 @config.command
 def schema() -> int:
     """Print the JSON Schema of device, design and workload files."""
-    JsonOutput("-").write(json_text(native.config_schema()))
+    JsonOutput("-").write(json_text(catalog.config_schema()))
     return OK

@@ -12,15 +12,15 @@ from rich.text import Text
 from tinytail import units
 from tinytail.cli.codes import OK, RUN_FAILED
 from tinytail.cli.flags import DesignName, DeviceName, Seed, SetWords, WorkloadName
-from tinytail.engine import native
-from tinytail.engine.native import Claim, Description, Entry
+from tinytail.engine import catalog
+from tinytail.engine.catalog import Claim, Description, Entry
 from tinytail.errors import UsageError
 from tinytail.terminal.console import JsonOutput, print_error, stdout
 from tinytail.terminal.table import list_table
 
 
 def _show(
-    kind: native.Kind,
+    kind: catalog.Kind,
     name: str | None,
     settings: Sequence[str],
     *,
@@ -29,12 +29,20 @@ def _show(
     if name is None:
         if toml or settings:
             raise UsageError(f"name a {kind}: --toml and --set are about one of them")
-        lists = {"device": native.devices, "design": native.designs, "workload": native.workloads}
+        lists = {
+            "device": catalog.devices,
+            "design": catalog.designs,
+            "workload": catalog.workloads,
+        }
         stdout().print(entries_view(lists[kind]()))
     elif toml:
-        JsonOutput("-").write(native.file_text(kind, name, settings=settings))
+        JsonOutput("-").write(catalog.file_text(kind, name, settings=settings))
     else:
-        describe = {"device": native.device, "design": native.design, "workload": native.workload}
+        describe = {
+            "device": catalog.device,
+            "design": catalog.design,
+            "workload": catalog.workload,
+        }
         stdout().print(description_view(describe[kind](name, settings=settings)))
     return OK
 
@@ -106,7 +114,7 @@ def workloads(
         raise UsageError("--check is of a stand-in as it is, without --toml and --set")
     if name is None:
         raise UsageError("--check needs the name of a stand-in")
-    claims = native.workload_claims(name, seed=seed)
+    claims = catalog.workload_claims(name, seed=seed)
     stdout().print(claims_view(claims))
     broken = [claim.name for claim in claims if not claim.holds]
     if broken:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from cyclopts.completion import CompletionContext
 
-    from tinytail.engine.native import Entry
+    from tinytail.engine.catalog import Entry
 
 
 def _files(begun: str, *endings: str) -> list[tuple[str, str]]:
@@ -29,24 +29,24 @@ def _entries(entries: Iterable[Entry]) -> list[tuple[str, str]]:
 
 def devices(context: CompletionContext) -> list[tuple[str, str]]:
     """The drives, and files."""
-    from tinytail.engine import native
+    from tinytail.engine import catalog
 
-    return [*_entries(native.devices()), *_files(context.incomplete, ".toml")]
+    return [*_entries(catalog.devices()), *_files(context.incomplete, ".toml")]
 
 
 def designs(context: CompletionContext) -> list[tuple[str, str]]:
     """The designs; behind a plus sign, the overlays."""
-    from tinytail.engine import native
+    from tinytail.engine import catalog
 
     before, plus, _ = context.incomplete.rpartition("+")
     if not plus:
-        return [*_entries(native.designs()), *_files(context.incomplete, ".toml")]
-    overlays = [entry for entry in native.designs() if entry.kind == "overlay"]
+        return [*_entries(catalog.designs()), *_files(context.incomplete, ".toml")]
+    overlays = [entry for entry in catalog.designs() if entry.kind == "overlay"]
     return [(f"{before}+{name}", summary) for name, summary in _entries(overlays)]
 
 
 def workloads(context: CompletionContext) -> list[tuple[str, str]]:
     """The workloads, and files, any of which may be a trace."""
-    from tinytail.engine import native
+    from tinytail.engine import catalog
 
-    return [*_entries(native.workloads()), *_files(context.incomplete)]
+    return [*_entries(catalog.workloads()), *_files(context.incomplete)]

@@ -15,7 +15,7 @@ from tinytail.files.text import json_text
 from tinytail.inputs import conflicts
 from tinytail.reproduction import figures as drawing
 from tinytail.reproduction import pages, session
-from tinytail.reproduction.catalog import select
+from tinytail.reproduction.library import select
 from tinytail.reproduction.records import Paper, Row, Tier
 from tinytail.reproduction.store import Store, default_store
 from tinytail.reproduction.verdicts import NO_CAUSE

@@ -13,7 +13,7 @@ from typing import Annotated, Unpack
 from tinytail.comparison.folder import REQUEST_TIMELINES_MAX, check_folder
 from tinytail.comparison.result import Comparison, configured
 from tinytail.comparison.run import execute
-from tinytail.engine import arguments, cache, memory, native
+from tinytail.engine import arguments, cache, catalog, memory, native
 from tinytail.engine.declared import Whole, divided, values
 from tinytail.engine.jobs import ProgressCallback, cpu_count
 from tinytail.engine.options import (
@@ -99,7 +99,7 @@ class Plan(ComparisonOptions):
     designs: tuple[str, ...]
     device: str
     workload: str
-    state: Mapping[str, native.StateValue] = field(default_factory=dict)
+    state: Mapping[str, catalog.StateValue] = field(default_factory=dict)
     trace: TraceOptions = field(default_factory=TraceOptions)
     transform: Transform = field(default_factory=Transform)
     settings: tuple[str, ...] = ()
@@ -163,11 +163,11 @@ class Plan(ComparisonOptions):
             raise UsageError("state and image exclude each other: an image has its own state")
         if self.image is not None and arguments.without_state(self.settings) != self.settings:
             raise UsageError("--set gives a value of the state, and an image has its own state")
-        native.device(self.device, settings=self.settings)
+        catalog.device(self.device, settings=self.settings)
         if self.image is not None:
             native.image_info(self.image)
         if self.beside:
-            native.fits(self.device, self.beside, settings=self.settings)
+            catalog.fits(self.device, self.beside, settings=self.settings)
         check_designs(
             self.device,
             self.designs,
@@ -180,7 +180,7 @@ class Plan(ComparisonOptions):
             strict=self.strict,
         )
         if not pipes.is_trace(self.workload):
-            native.workload(self.workload, settings=self.settings)
+            catalog.workload(self.workload, settings=self.settings)
         conflicts.check([*self._written(), *beside], self._read(), [("--out", self.out)])
         if self.out is not None:
             check_folder(self.out)
@@ -214,15 +214,15 @@ class Plan(ComparisonOptions):
 
     def configuration(self) -> tuple[Configured, ...]:
         """Device, designs and workload in full; a trace is described by the results alone."""
-        device = native.device(self.device, settings=self.settings)
+        device = catalog.device(self.device, settings=self.settings)
         items = [configured("device", device, self.state)]
         for design in self.designs:
-            described = native.design(design, settings=self.settings)
+            described = catalog.design(design, settings=self.settings)
             items.append(configured("design", described))
         if not pipes.is_trace(self.workload):
             # What is wrong with a file, the runs say.
             with suppress(TinytailError):
-                described = native.workload(self.workload, settings=self.settings)
+                described = catalog.workload(self.workload, settings=self.settings)
                 items.append(configured("workload", described))
         return tuple(items)
 
@@ -309,7 +309,7 @@ class Plan(ComparisonOptions):
         all_designs = [*self.designs, *self.beside]
         if len(all_designs) == 1:
             return all_designs[0]
-        fits = native.fits(self.device, all_designs, state=self.state, settings=self.settings)
+        fits = catalog.fits(self.device, all_designs, state=self.state, settings=self.settings)
         return min(fits, key=lambda fit: fit.logical_bytes).design
 
     def _beside(self, design: str, smallest: str) -> tuple[str, ...]:
@@ -340,7 +340,7 @@ def compare(
     *,
     device: str | os.PathLike[str],
     workload: str | os.PathLike[str],
-    state: Mapping[str, native.StateValue] | None = None,
+    state: Mapping[str, catalog.StateValue] | None = None,
     settings: arguments.Settings | None = None,
     beside: Sequence[str | os.PathLike[str]] = (),
     transform: Transform | None = None,

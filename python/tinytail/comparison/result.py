@@ -19,7 +19,7 @@ from tinytail import units
 from tinytail.comparison.frames import Tables, library
 from tinytail.engine import arguments
 from tinytail.engine import results as types
-from tinytail.engine.native import Description, Kind
+from tinytail.engine.catalog import Description, Kind
 from tinytail.engine.results import (
     ComparedFinding,
     ComparedWorkload,

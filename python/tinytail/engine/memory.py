@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tinytail import units
-from tinytail.engine import native
+from tinytail.engine import catalog
 from tinytail.errors import ConfigError
 
 MEMINFO = Path("/proc/meminfo")
@@ -64,12 +64,12 @@ def drive_bytes(
     Raises:
         ConfigError: an unknown or faulty device or design.
     """
-    derived = native.device_derived(device, settings)
+    derived = catalog.device_derived(device, settings)
     pages, logical = derived.get("physical_pages"), derived.get("logical_pages")
     if pages is None or logical is None:
         return None
-    document = native.device_document(device, settings)
-    described = native.design(design, settings=settings)
+    document = catalog.device_document(device, settings)
+    described = catalog.design(design, settings=settings)
     rules = {(row.section, row.key): row.value for row in described.settings}
     each = REVERSE_MAP + VALIDITY
     each += STRIPES * (rules.get(("place", "policy")) == "rain")
@@ -87,7 +87,7 @@ def shared_bytes(device: str, designs: Sequence[str], settings: Sequence[str] = 
     """
     groups: dict[tuple[tuple[str, str], ...], list[int]] = {}
     for design in designs:
-        rules = native.design(design, settings=settings).settings
+        rules = catalog.design(design, settings=settings).settings
         place = tuple((row.key, row.value) for row in rules if row.section == "place")
         groups.setdefault(place, []).append((drive_bytes(device, design, settings) or RUN) - RUN)
     return sum(max(group) for group in groups.values() if len(group) > 1)
@@ -180,7 +180,7 @@ def blocks_per_plane(device: str, settings: Sequence[str] = ()) -> int:
     Raises:
         ConfigError: an unknown or faulty device.
     """
-    return int(native.device_document(device, settings)["geometry"]["blocks_per_plane"])
+    return int(catalog.device_document(device, settings)["geometry"]["blocks_per_plane"])
 
 
 def check(device: str, design: str, settings: Sequence[str] = ()) -> None:

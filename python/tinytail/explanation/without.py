@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from tinytail.comparison.kept import KeptDesign, KeptResults
-from tinytail.engine import native
+from tinytail.engine import catalog, native
 from tinytail.engine.jobs import ProgressCallback, run_one
 from tinytail.engine.options import LogSpec
 from tinytail.errors import ResultsError, RunError, UsageError, suggestion
@@ -82,7 +82,7 @@ def check_causes(names: Sequence[str]) -> None:
     Raises:
         UsageError: no such cause; names the nearest, and all.
     """
-    known = native.causes()
+    known = catalog.causes()
     for name in names:
         if name not in known:
             raise UsageError(

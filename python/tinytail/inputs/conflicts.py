@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from pathlib import Path
 
-from tinytail.engine import native
+from tinytail.engine import catalog
 from tinytail.errors import OutputError, TinytailError, UsageError
 from tinytail.inputs.names import without_multiplier
 from tinytail.inputs.pipes import is_trace
@@ -81,7 +81,7 @@ def _workload_files(workload: str) -> list[str]:
     if is_trace(workload):
         return _with_sidecars(found)
     with suppress(TinytailError):
-        for setting in native.workload(workload).settings:
+        for setting in catalog.workload(workload).settings:
             if (setting.section, setting.key) == ("trace", "file"):
                 folder = Path(workload).parent
                 folders = [folder, Path(os.environ.get(TRACES) or folder)]

@@ -6,7 +6,7 @@ import shlex
 import tomllib
 from collections.abc import Callable, Mapping, Sequence
 
-from tinytail.engine import native
+from tinytail.engine import catalog
 from tinytail.errors import ConfigError
 from tinytail.files import toml
 
@@ -23,7 +23,7 @@ def designs_or_own(
     """
     if designs:
         return tuple(designs)
-    return (str(native.device_document(device, settings)["defaults"]["design"]),)
+    return (str(catalog.device_document(device, settings)["defaults"]["design"]),)
 
 
 def check_designs(
@@ -31,11 +31,11 @@ def check_designs(
     designs: Sequence[str],
     *,
     command: Command,
-    state: Mapping[str, native.StateValue] | None = None,
+    state: Mapping[str, catalog.StateValue] | None = None,
     image: str | None = None,
     settings: Sequence[str] = (),
     strict: bool = False,
-) -> tuple[native.Fit, ...]:
+) -> tuple[catalog.Fit, ...]:
     """Refuses designs that can't run on a device: all of them at once, each with what can.
 
     Args:
@@ -52,13 +52,13 @@ def check_designs(
             there; under `strict`, designs of which something follows the drive.
     """
     try:
-        fits = native.fits(device, designs, state=state, image=image, settings=settings)
+        fits = catalog.fits(device, designs, state=state, image=image, settings=settings)
     except ConfigError as error:
         raise ConfigError(f"{error}{_of_some(designs, settings, str(error))}") from None
 
     def runs(designs: Sequence[str], settings: Sequence[str]) -> bool:
         try:
-            found = native.fits(device, designs, state=state, image=image, settings=settings)
+            found = catalog.fits(device, designs, state=state, image=image, settings=settings)
         except ConfigError:
             return False
         return all(fit.refusal is None for fit in found)
@@ -78,7 +78,7 @@ def check_designs(
 
 
 def _refusals(
-    fits: Sequence[native.Fit],
+    fits: Sequence[catalog.Fit],
     runs: Callable[[Sequence[str], Sequence[str]], bool],
     settings: Sequence[str],
     device: str,
@@ -140,7 +140,7 @@ def _of_some(designs: Sequence[str], settings: Sequence[str], message: str) -> s
 
 def _refuses(design: str, word: str) -> bool:
     try:
-        native.design(design, settings=[word])
+        catalog.design(design, settings=[word])
     except ConfigError:
         return True
     return False

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from tinytail.certification import Plan, execute
-from tinytail.engine import native
+from tinytail.engine import catalog
 from tinytail.engine.jobs import DesignProgress
 from tinytail.engine.results import Test
 from tinytail.errors import RunError
@@ -79,7 +79,7 @@ class Certified:
 
 
 def plan(
-    device: str, design: str, state: Mapping[str, native.StateValue], given: Mapping[str, Any]
+    device: str, design: str, state: Mapping[str, catalog.StateValue], given: Mapping[str, Any]
 ) -> Plan:
     """The certification of one design; one run goes on at a time.
 

@@ -17,7 +17,7 @@ from typing import Any, TypeVar
 
 from tinytail.certification import Plan
 from tinytail.comparison.result import DesignResult
-from tinytail.engine import memory, native
+from tinytail.engine import catalog, memory, native
 from tinytail.engine.declared import values
 from tinytail.engine.jobs import ProgressCallback, Runner, cpu_count
 from tinytail.engine.options import LogSpec, RunOptions, RunSpec, TraceOptions, Transform
@@ -167,7 +167,7 @@ class Lab:
         in_tier = self.paper.experiments[experiment].in_tier(self.tier)
         if in_tier is None:
             raise Unavailable(FULL_TIER_ONLY)
-        return native.device_document(self._device(in_tier.device)[0])
+        return catalog.device_document(self._device(in_tier.device)[0])
 
     def probe(self, experiment: Experiment) -> Outcome:
         """Runs a small experiment of one design at once; it is kept like all others.
@@ -339,10 +339,10 @@ class Lab:
 
     def _device(self, given: str | Mapping[str, Any]) -> tuple[str, Any]:
         if isinstance(given, str):
-            _there("device", given, native.device)
+            _there("device", given, catalog.device)
             return given, given
         settings = [f"{key}={toml.value(value)}" for key, value in given["set"].items()]
-        text = native.file_text("device", given["base"], settings=settings)
+        text = catalog.file_text("device", given["base"], settings=settings)
         if "name" in given:
             text = re.sub(r"^name = .*$", f"name = {toml.value(given['name'])}", text, count=1)
         return self.file(text, "device.toml"), text
@@ -363,7 +363,7 @@ class Lab:
             document = {**head, **experiment.overlays[part[1:]]}
             parts.append(self.file(toml.dumps(document), f"{part[1:]}.toml"))
             keys.append(json.dumps(document, sort_keys=True))
-        _there("design", "+".join(parts), native.design)
+        _there("design", "+".join(parts), catalog.design)
         return "+".join(parts), keys
 
     def _workload(self, experiment: Experiment) -> tuple[str, TraceOptions, Any]:
@@ -381,7 +381,7 @@ class Lab:
             return self.file(text, f"{experiment.name}.toml"), TraceOptions(), text
         said = TraceOptions(queue_depth=experiment.queue_depth)
         if not given.startswith("@"):
-            _there("workload", given, native.workload)
+            _there("workload", given, catalog.workload)
             return given, said, given
         path = self.trace(self.paper.traces[given[1:]])
         return path, said, [path if not Path(path).exists() else "", _content(path)]
@@ -404,7 +404,7 @@ class Lab:
                 f"needs the recording of {trace.title}: {TRACES}, or --trace {trace.name}=FILE"
             )
         try:
-            native.workload(trace.stand_in)
+            catalog.workload(trace.stand_in)
         except TinytailError:
             raise Unavailable(
                 f"needs the workload {trace.stand_in}, or the recording itself: "
@@ -487,7 +487,7 @@ def _recording(workload: str) -> Path | None:
     if not folder:
         return None
     try:
-        settings = native.workload(workload).settings
+        settings = catalog.workload(workload).settings
     except TinytailError:
         return None
     for setting in settings:

@@ -16,7 +16,7 @@ from shutil import which
 from typing import Any
 
 from tinytail.comparison.result import DesignResult
-from tinytail.engine import native
+from tinytail.engine import catalog
 from tinytail.engine.methods import AttributionGroup
 from tinytail.engine.results import Test
 from tinytail.errors import ConfigError, TinytailError, suggestion
@@ -42,7 +42,7 @@ def device_facts(
 
     A name is `section.key`, or `derived.name`. `per` divides them, to change the unit.
     """
-    document = native.device_document(device)
+    document = catalog.device_document(device)
     return {
         fact: _product(document, [names] if isinstance(names, str) else names) / per
         for fact, names in facts.items()
@@ -66,7 +66,7 @@ def design_fact(lab: Lab, *, design: str, setting: str, less_than_100: bool = Fa
     """One value of a design; with `less_than_100`, what it leaves of a hundred."""
     section, _, key = lab.paper.settings.get(setting, setting).partition(".")
     try:
-        found = native.design_value(design, section, key)
+        found = catalog.design_value(design, section, key)
     except TinytailError:
         raise Unavailable(f'needs the design "{design}"') from None
     if found is None:
@@ -77,11 +77,11 @@ def design_fact(lab: Lab, *, design: str, setting: str, less_than_100: bool = Fa
 def design_facts(lab: Lab, *, design: str, settings: Mapping[str, str]) -> Values:  # noqa: ARG001
     """Values of a design by the row's names; a setting is `section.key`."""
     try:
-        native.design(design)
+        catalog.design(design)
     except TinytailError:
         raise Unavailable(f'needs the design "{design}"') from None
     return {
-        name: native.design_value(design, *setting.split(".", 1))
+        name: catalog.design_value(design, *setting.split(".", 1))
         for name, setting in settings.items()
     }
 
@@ -95,7 +95,7 @@ def device_source(
 ) -> Values:
     """A number that stands in the source of a device's value, for what the value was made of."""
     section, _, key = setting.partition(".")
-    for each in native.device(device).settings:
+    for each in catalog.device(device).settings:
         if (each.section, each.key) == (section, key):
             found = re.search(pattern, each.source)
             return {"value": float(found[1]) if found is not None else None}
@@ -275,7 +275,7 @@ def drive_work(lab: Lab, *, experiment: str, design: str) -> Values:
     geometry, timing = device["geometry"], device["timing"]
     dies = geometry["channels"] * geometry["chips_per_channel"] * geometry["dies_per_chip"]
     erases = result.erases / seconds / dies
-    copy = native.design_value(lab.composition(experiment, design), "gc", "copy")
+    copy = catalog.design_value(lab.composition(experiment, design), "gc", "copy")
     crossings = 2 if copy == "controller" else 0
     pages = sum(result.series.read_bytes) / geometry["page_bytes"]
     pages += sum(result.series.host_pages) + crossings * sum(result.series.gc_pages)
@@ -365,7 +365,7 @@ def experiment_design_fact(
 ) -> Values:
     """The same of a design as an experiment runs it, with the experiment's own overlays."""
     section, _, key = setting.partition(".")
-    found = native.design_value(lab.composition(experiment, design), section, key)
+    found = catalog.design_value(lab.composition(experiment, design), section, key)
     if found is None:
         raise Unavailable(f'the design "{design}" has no {section}.{key}')
     return {"value": 100 - found if less_than_100 else found}

@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-from tinytail.engine import arguments, memory, native
+from tinytail.engine import arguments, catalog, memory, native
 from tinytail.errors import UsageError
 from tinytail.files import whole
 from tinytail.inputs import conflicts
@@ -61,7 +61,7 @@ def serve(
     force: bool = False,
     log: str | os.PathLike[str] | None = None,
     seed: int = 1,
-    state: Mapping[str, native.StateValue] | None = None,
+    state: Mapping[str, catalog.StateValue] | None = None,
     settings: arguments.Settings | None = None,
     dilate: float = 1.0,
     no_delay: bool = False,
@@ -106,7 +106,7 @@ def serve(
     """
     words = arguments.settings(settings)
     why = "a served drive has clients in place of a workload"
-    native.check_settings(words, without_workload=why)
+    catalog.check_settings(words, without_workload=why)
     spec: dict[str, Any] = {
         "device": arguments.name("device", device),
         "design": arguments.name("design", design),

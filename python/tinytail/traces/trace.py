@@ -6,7 +6,7 @@ import os
 from functools import cache
 from typing import Any, Unpack
 
-from tinytail.engine import arguments, native
+from tinytail.engine import arguments, catalog, native
 from tinytail.engine.declared import checked
 from tinytail.engine.jobs import ProgressCallback, run_one
 from tinytail.engine.options import TraceKeywords, TraceOptions, Transform
@@ -61,7 +61,7 @@ def describe_trace(
 @cache
 def _stock_drives() -> tuple[tuple[str, int], ...]:
     """The stock drives and how many bytes each has for the host."""
-    return tuple((entry.name, native.logical_bytes(entry.name)) for entry in native.devices())
+    return tuple((entry.name, catalog.logical_bytes(entry.name)) for entry in catalog.devices())
 
 
 def trace_convert(

@@ -7,7 +7,7 @@ from statistics import fmean
 from typing import Any, Literal
 
 from tinytail.comparison.result import DesignResult
-from tinytail.engine import native
+from tinytail.engine import catalog
 from tinytail.engine.results import Latency
 from tinytail.errors import TinytailError
 from tinytail.reproduction.lab import Lab, Unavailable
@@ -23,7 +23,7 @@ TIB = 1 << 40
 
 def drive_size(lab: Lab, *, device: str, blocks: int) -> Values:  # noqa: ARG001
     """Chips and their size if so many blocks of each plane are counted, and how many are left."""
-    geometry = native.device_document(device)["geometry"]
+    geometry = catalog.device_document(device)["geometry"]
     chips = geometry["channels"] * geometry["chips_per_channel"]
     planes = geometry["dies_per_chip"] * geometry["planes_per_die"]
     chip = planes * blocks * geometry["pages_per_block"] * geometry["page_bytes"]
@@ -43,7 +43,7 @@ def victim_chain(lab: Lab, *, design: str) -> Values:  # noqa: ARG001
 
 def active_blocks(lab: Lab, *, device: str, design: str) -> Values:  # noqa: ARG001
     """Blocks of a plane that are written at a time, and the most pages that one more leaves."""
-    pages = native.device_document(device)["geometry"]["pages_per_block"]
+    pages = catalog.device_document(device)["geometry"]["pages_per_block"]
     return {
         "blocks": _design_value(design, "gc", "write_points"),
         # One that is open has at least one page written.
@@ -53,10 +53,10 @@ def active_blocks(lab: Lab, *, device: str, design: str) -> Values:  # noqa: ARG
 
 def _design_value(design: str, section: str, key: str) -> Any:
     try:
-        native.design(design)
+        catalog.design(design)
     except TinytailError:
         raise Unavailable(f'needs the design "{design}"') from None
-    return native.design_value(design, section, key)
+    return catalog.design_value(design, section, key)
 
 
 # --- Table 2 and Fig. 8 ---------------------------------------------------------------------------

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from tinytail.analysis.rate_matching import analyze_rate_matching
-from tinytail.engine import native
+from tinytail.engine import catalog, native
 from tinytail.errors import ConfigError, TinytailError
 from tinytail.reproduction.lab import Lab, Unavailable
 from tinytail.reproduction.measures import Values
@@ -22,7 +22,7 @@ def drive_facts(lab: Lab, *, facts: Mapping[str, Sequence[str]], per: float = 1)
     """
     found: Values = {}
     for name, (device, *keys) in facts.items():
-        document = native.device_document(device)
+        document = catalog.device_document(device)
         product = 1.0
         for key in keys:
             section, value_name, *place = key.split(".")
@@ -46,7 +46,7 @@ def bus(lab: Lab, *, devices: Sequence[str]) -> Values:  # noqa: ARG001
     """Megabytes a second on the channel of each device, and the time of a page in microseconds."""
     values: Values = {"mb_s": [], "page_us": []}
     for device in devices:
-        document = native.device_document(device)
+        document = catalog.device_document(device)
         page_us = document["timing"]["transfer_page_ns"] / 1000
         for name, value in (
             ("mb_s", document["geometry"]["page_bytes"] / page_us),
@@ -59,7 +59,7 @@ def bus(lab: Lab, *, devices: Sequence[str]) -> Values:  # noqa: ARG001
 
 def spare(lab: Lab, *, devices: Sequence[str]) -> Values:  # noqa: ARG001
     """What of the physical pages is not logical, in percent."""
-    return {"percent": [100 * _spare_share(native.device_document(each)) for each in devices]}
+    return {"percent": [100 * _spare_share(catalog.device_document(each)) for each in devices]}
 
 
 def _spare_share(document: Mapping[str, Any]) -> float:
@@ -92,7 +92,7 @@ def layout(
         found["doubled"] = None
     found |= {f"pages_{letter}": letters.count(letter) for letter in times}
     if device is not None:
-        found["device_rule"] = native.device_document(device)["timing"]["page_class_layout"]
+        found["device_rule"] = catalog.device_document(device)["timing"]["page_class_layout"]
     return found
 
 
@@ -152,7 +152,7 @@ def model_crossovers(lab: Lab, *, device: str, spare_percents: Sequence[float]) 
 def equation_errors(lab: Lab, *, device: str, equation: int) -> Values:  # noqa: ARG001
     """The largest relative difference from an equation, over all localities and placements."""
     found = analyze_rate_matching(device)
-    document = native.device_document(device)
+    document = catalog.device_document(device)
     geometry, timing = document["geometry"], document["timing"]
     page, pages = geometry["page_bytes"], geometry["pages_per_block"]
     fast, slow = (ns / 1000 for ns in timing["program_ns"])

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from functools import cache
 from typing import Any
 
-from tinytail.engine import native
+from tinytail.engine import catalog
 from tinytail.errors import ConfigError, TinytailError
 from tinytail.reproduction.lab import Lab, Unavailable
 from tinytail.reproduction.measures import Values
@@ -51,7 +51,7 @@ def _claims(lab: Lab, experiment: str) -> dict[str, float]:
 
 @cache
 def _found(stand_in: str) -> dict[str, float]:
-    return {claim.name: claim.found for claim in native.workload_claims(stand_in)}
+    return {claim.name: claim.found for claim in catalog.workload_claims(stand_in)}
 
 
 def thresholds(lab: Lab, *, experiments: Sequence[str]) -> Values:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Mapping, Sequence
 
-from tinytail.engine import native
+from tinytail.engine import catalog
 from tinytail.reproduction.lab import Lab, Unavailable
 from tinytail.reproduction.measures import Values, preferences_met, preferences_met_percent
 from tinytail.reproduction.records import Measure
@@ -13,7 +13,7 @@ from tinytail.reproduction.records import Measure
 
 def pulse_load(lab: Lab, *, workload: str) -> Values:  # noqa: ARG001
     """The load of a workload in pulses, as its file says."""
-    settings = {each.key: each.value for each in native.workload(workload).settings}
+    settings = {each.key: each.value for each in catalog.workload(workload).settings}
     pulse, pause, runtime = (
         float(settings[key].replace("_", "")) / 1000
         for key in ("pulse_ms", "pause_ms", "runtime_ms")

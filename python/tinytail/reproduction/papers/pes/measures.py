@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from tinytail.certification.act import LARGE_READS, LARGE_WRITES, LIMITS, SMALL_READS
-from tinytail.engine import native
+from tinytail.engine import catalog
 from tinytail.engine.results import Test
 from tinytail.reproduction.lab import Lab, Unavailable
 from tinytail.reproduction.measures import (
@@ -27,7 +27,7 @@ BASELINE = "erase-baseline"
 
 def transfer_rate(lab: Lab, *, device: str) -> Values:  # noqa: ARG001
     """Transfers each microsecond on the bus of the flash, a byte each: millions in a second."""
-    document = native.device_document(device)
+    document = catalog.device_document(device)
     transfer_us = document["timing"]["transfer_page_ns"] / 1000
     return {"value": document["geometry"]["page_bytes"] / transfer_us}
 
@@ -40,7 +40,7 @@ def dram_rate(lab: Lab, *, device: str, bytes: int) -> Values:
     stated = found["value"]
     if not isinstance(stated, float):
         raise Unavailable(f"the source of timing.ram_ns of {device} states no rate of DRAM")
-    document = native.device_document(device)
+    document = catalog.device_document(device)
     return {
         "stated": stated,
         "page_us": document["geometry"]["page_bytes"] / (stated * bytes),
@@ -50,7 +50,7 @@ def dram_rate(lab: Lab, *, device: str, bytes: int) -> Values:
 
 def page_interval(lab: Lab, *, device: str) -> Values:  # noqa: ARG001
     """The time in which a page crosses the host's link, in microseconds."""
-    document = native.device_document(device)
+    document = catalog.device_document(device)
     return {"value": document["geometry"]["page_bytes"] / document["host"]["link_mb_per_s"]}
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from tinytail.analysis.rotation import MIB, Form, Load, analyze_rotation, scrub_minutes
 from tinytail.comparison.result import DesignResult
-from tinytail.engine import native
+from tinytail.engine import catalog
 from tinytail.errors import ConfigError
 from tinytail.files import toml
 from tinytail.reproduction.lab import Lab, Unavailable
@@ -71,7 +71,7 @@ def rotation_formula(lab: Lab) -> Values:  # noqa: ARG001
     error, not_falling, cases = 0.0, 0, 0
     loads = [0.5, 1, 2, 5, 10]
     shares = [0.05, 0.1, 0.25, 0.5, 0.9]
-    document = native.device_document(DEVICE)
+    document = catalog.device_document(DEVICE)
     geometry, timing = document["geometry"], document["timing"]
     plane_bytes = (
         geometry["blocks_per_plane"] * geometry["pages_per_block"] * geometry["page_bytes"]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from tinytail.engine import native
+from tinytail.engine import catalog
 from tinytail.reproduction.lab import Lab, Unavailable
 from tinytail.reproduction.logs import Logged
 from tinytail.reproduction.measures import Values
@@ -71,7 +71,7 @@ def _isolated_gc(lab: Lab, design: str, reads: Sequence[tuple[int, str, int]]) -
 
 def _gc_start_asked() -> int:
     """When the last overwrite ends if nothing delays it, and so GC begins, as the trace counts."""
-    derived = native.device_derived(DEVICE)
+    derived = catalog.device_derived(DEVICE)
     return (OVERWRITES - 1) * OVERWRITE_NS + int(derived["program_page_ns"])
 
 
@@ -99,8 +99,8 @@ def isolated_gc(lab: Lab) -> Values:
     Under channel-blocking a read of another plane on the channel starts when copying has ended;
     under plane-blocking a read of the plane itself starts when the GC has ended.
     """
-    idle_ns = native.device_derived(DEVICE)["read_page_ns"]
-    erase_ns = native.device_derived(DEVICE)["erase_ns"]
+    idle_ns = catalog.device_derived(DEVICE)["read_page_ns"]
+    erase_ns = catalog.device_derived(DEVICE)["erase_ns"]
     channel = _isolated_gc(lab, "base", [(MS, "same channel", SECTORS)])
     plane = _isolated_gc(lab, "base+plane-blocking", [(MS, "same plane", SECTORS)])
     (beside,), (behind,) = _reads(channel), _reads(plane)
@@ -132,7 +132,7 @@ def gc_under_load(lab: Lab, *, load_every_us: int) -> Values:
 
     It ends when a read of its own plane, which came while it ran, begins.
     """
-    idle_ns = native.device_derived(DEVICE)["read_page_ns"]
+    idle_ns = catalog.device_derived(DEVICE)["read_page_ns"]
     values: Values = {}
     for name, design in (("plane", "base+plane-blocking"), ("channel", "base")):
         for loaded in (False, True):
@@ -143,7 +143,7 @@ def gc_under_load(lab: Lab, *, load_every_us: int) -> Values:
             # Half a page tells the read that ends with the GC from those of the load.
             outcome = _isolated_gc(lab, design, [(MS, "same plane", SECTORS // 2), *load])
             (behind,) = [read for read in _reads(outcome) if read.sectors == SECTORS // 2]
-            half_ns = native.device_document(DEVICE)["timing"]["transfer_page_ns"] // 2
+            half_ns = catalog.device_document(DEVICE)["timing"]["transfer_page_ns"] // 2
             ended = behind.completed_ns - (idle_ns - half_ns)
             key = f"{name}_{'loaded' if loaded else 'idle'}_ms"
             values[key] = (ended - _gc_began_ns(outcome)) / MS
@@ -156,7 +156,7 @@ def preemption_delay(lab: Lab) -> Values:
     One read at a time comes to the GC's own plane, at different moments of the GC's cycle. A read
     that finds an erase waits for the die and not for a copy, which is how the two are told apart.
     """
-    derived = native.device_derived(DEVICE)
+    derived = catalog.device_derived(DEVICE)
     idle_ns = derived["read_page_ns"]
     copying, erasing = [], []
     # The cycle of a copy in eleven steps; then every 150 us around the erase, which begins when
@@ -237,7 +237,7 @@ def stripe_boundary(lab: Lab) -> Values:
 
     The read takes its array time and one transfer for each of them.
     """
-    timing = native.device_document("ttflash-small")["timing"]
+    timing = catalog.device_document("ttflash-small")["timing"]
     first_ns = timing["command_ns"] + timing["read_ns"][0]
     values: Values = {}
     for name, design, overlays in (
@@ -261,8 +261,8 @@ def _meet(
         [[(first, 1), (second, 1)] for first, second in pairs],
         {"width": _width(lab, width)},
     )
-    idle_ns = native.device_derived("ttflash-small")["read_page_ns"]
-    transfer_ns = native.device_document("ttflash-small")["timing"]["transfer_page_ns"]
+    idle_ns = catalog.device_derived("ttflash-small")["read_page_ns"]
+    transfer_ns = catalog.device_document("ttflash-small")["timing"]["transfer_page_ns"]
     reads = _requests(outcome)
     met = []
     for group in range(len(pairs)):
