@@ -27,8 +27,9 @@ from pathlib import Path
 from typing import Any
 
 from tinytail.engine import catalog
-from tinytail.reproduction.lab import TRACES, Lab, Unavailable
+from tinytail.reproduction.lab import Lab
 from tinytail.reproduction.library import papers
+from tinytail.reproduction.prepare import TRACES, Unavailable
 from tinytail.reproduction.records import Experiment, Paper
 from tinytail.reproduction.session import facts
 from tinytail.reproduction.store import Store
@@ -194,7 +195,7 @@ def make_again(runs: Sequence[Kept], *, shown: bool = False) -> Iterator[Again]:
 
 
 def _lacks(run: Kept, lab: Lab) -> str:
-    if run.recording is None or not lab.is_stand_in(run.paper.traces[run.recording]):
+    if run.recording is None or not lab.inputs.is_stand_in(run.paper.traces[run.recording]):
         return ""
     return f"needs the recording {run.recording} in the folder that {TRACES} names"
 

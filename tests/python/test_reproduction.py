@@ -19,9 +19,10 @@ from tinytail.engine import native as engine
 from tinytail.engine.jobs import DesignProgress
 from tinytail.errors import ConfigError, RunError
 from tinytail.reproduction import figures, library, logs, pages, session
-from tinytail.reproduction.lab import Lab, Unavailable
+from tinytail.reproduction.lab import Lab
 from tinytail.reproduction.library import papers
 from tinytail.reproduction.measures import MEASURES, Values
+from tinytail.reproduction.prepare import Unavailable
 from tinytail.reproduction.records import (
     Deviation,
     Experiment,

@@ -17,9 +17,9 @@ from tinytail.errors import ConfigError, UsageError
 from tinytail.files import toml
 from tinytail.reproduction import conditions, library
 from tinytail.reproduction.certified import Certified
-from tinytail.reproduction.lab import Unavailable
 from tinytail.reproduction.library import papers, select
 from tinytail.reproduction.logs import PERCENTS, SLOW_US, Log, Logged, classes
+from tinytail.reproduction.prepare import Unavailable
 from tinytail.reproduction.records import Experiment, Paper, Row, Trace
 from tinytail.reproduction.store import Outcome
 
@@ -74,6 +74,7 @@ class Asked:
     def __init__(self, paper: Paper) -> None:
         self.paper = paper
         self.experiments: set[str] = set()
+        self.inputs = self
 
     def outcome(self, experiment: str, design: str) -> Outcome:
         assert design in self.paper.experiments[experiment].designs

@@ -18,7 +18,8 @@ from test_reproduction import experiment, fakes, judged, paper, row, store
 from tinytail.errors import ConfigError, OutputError, RunError, UsageError
 from tinytail.reproduction import certified, checks, figures, library, page_tables, pages, session
 from tinytail.reproduction.certified import Certified, Supervision
-from tinytail.reproduction.lab import Lab, Unavailable
+from tinytail.reproduction.lab import Lab
+from tinytail.reproduction.prepare import Unavailable
 from tinytail.reproduction.records import Deviation, Figure, PaperTable, SideBySide
 from tinytail.reproduction.store import Store
 from tinytail.reproduction.verdicts import NO_CAUSE

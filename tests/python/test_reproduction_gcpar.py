@@ -13,8 +13,9 @@ from conftest import RunCommand, read_json
 from fake_native import result as fake_result
 from tinytail.comparison.result import DesignResult
 from tinytail.engine import catalog
-from tinytail.reproduction.lab import FULL_TIER_ONLY, Lab, Unavailable
+from tinytail.reproduction.lab import FULL_TIER_ONLY, Lab
 from tinytail.reproduction.library import papers
+from tinytail.reproduction.prepare import Unavailable
 from tinytail.reproduction.records import Row
 from tinytail.reproduction.store import Store
 from tinytail.traces import trace
@@ -379,6 +380,6 @@ def test_a_recording_takes_the_place_of_its_stand_in(tmp_path: Path) -> None:
     with Lab(GCPAR, "full", Store(tmp_path / "kept"), {"mds_0": str(file)}) as lab:
         specs: list[Any] = [run.spec for run in lab.runs("volumes.mds_0")]
         assert [spec.workload for spec in specs] == [str(file)] * 4
-        assert not lab.is_stand_in(GCPAR.traces["mds_0"])
-        assert lab.is_stand_in(GCPAR.traces["hm_0"])
+        assert not lab.inputs.is_stand_in(GCPAR.traces["mds_0"])
+        assert lab.inputs.is_stand_in(GCPAR.traces["hm_0"])
     assert trace.trace_info(file)["requests"] == 100

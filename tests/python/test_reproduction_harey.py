@@ -12,9 +12,10 @@ from acceptance import accepted, accepts_anything
 from fake_native import result as fake_result
 from tinytail.comparison.result import DesignResult
 from tinytail.engine import catalog
-from tinytail.reproduction.lab import Lab, Unavailable
+from tinytail.reproduction.lab import Lab
 from tinytail.reproduction.library import papers
 from tinytail.reproduction.measures import preferences_met_percent
+from tinytail.reproduction.prepare import Unavailable
 from tinytail.reproduction.records import Row, Trace
 from tinytail.reproduction.store import Store
 from tinytail.reproduction.verdicts import evaluate
@@ -221,7 +222,7 @@ def test_a_trace_without_stand_in_is_played_from_its_recording_or_not_at_all(
         assert lab.needs("rtf.build") is None
         alone = Trace("alone", "Alone")
         with pytest.raises(Unavailable, match="recording of Alone"):
-            lab.trace(alone)
+            lab.inputs.trace(alone)
 
 
 def test_rows_on_stand_ins_say_so_without_a_run(tmp_path: Path) -> None:

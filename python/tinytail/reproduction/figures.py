@@ -31,8 +31,9 @@ from typing import TYPE_CHECKING, Any, Literal
 from tinytail.comparison.result import DesignResult
 from tinytail.errors import ConfigError, suggestion
 from tinytail.reproduction import logs
-from tinytail.reproduction.lab import Lab, Unavailable
+from tinytail.reproduction.lab import Lab
 from tinytail.reproduction.measures import preferences_met_percent
+from tinytail.reproduction.prepare import Unavailable
 from tinytail.reproduction.records import Figure, Paper
 from tinytail.reproduction.store import Outcome
 

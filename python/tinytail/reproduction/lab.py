@@ -2,45 +2,30 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
-import os
 import re
-import shutil
-import tempfile
-import tomllib
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
-from functools import cached_property
-from pathlib import Path
 from typing import Any, TypeVar
 
 from tinytail.certification import Plan
 from tinytail.comparison.result import DesignResult
 from tinytail.engine import catalog, memory, native
-from tinytail.engine.declared import values
 from tinytail.engine.jobs import ProgressCallback, Runner, cpu_count
-from tinytail.engine.options import LogSpec, RunOptions, RunSpec, TraceOptions, Transform
-from tinytail.errors import ConfigError, TinytailError, UsageError, WorkloadError, suggestion
-from tinytail.files import toml
+from tinytail.engine.options import LogSpec
+from tinytail.errors import ConfigError, TinytailError, suggestion
+from tinytail.inputs.names import part_of_file_name
 from tinytail.reproduction import certified, logs
 from tinytail.reproduction.certified import Certified, Supervision
-from tinytail.reproduction.records import Experiment, Paper, Tier, Trace
+from tinytail.reproduction.prepare import Preparation, Unavailable
+from tinytail.reproduction.records import Experiment, Paper, Tier
 from tinytail.reproduction.runs import Control, Run
 from tinytail.reproduction.store import Outcome, Store, kept_run
 
 _Kept = TypeVar("_Kept")
 
-TRACES = "TINYTAIL_TRACES"
-# Raised when what is kept of a run has another form.
-KEPT_VERSION = 2
 FULL_TIER_ONLY = "runs in the full tier only"
 NEVER_RUN = "not run yet in this result"
 INTERRUPTED = "it was interrupted before it ended"
-
-
-class Unavailable(Exception):  # noqa: N818
-    """What a row needs is not there; its text says what."""
 
 
 class Lab:
@@ -65,27 +50,21 @@ class Lab:
         self.tier: Tier = tier
         self.used: dict[str, Run] = {}
         self.notes: list[str] = []
+        self.inputs = Preparation(paper, traces or {})
         self._store = store
-        self._given = dict(traces or {})
         self._jobs = jobs
         self.kept_only = kept_only
         self._outcomes: dict[str, Outcome] = {}
         self._certified: dict[str, Certified] = {}
         self._failures: dict[str, str] = {}
         self._runs: dict[str, tuple[Run, ...]] = {}
-        for name in self._given:
-            if name not in paper.traces:
-                raise UsageError(
-                    f'no trace of {paper.prefix} is called "{name}"'
-                    + suggestion(name, paper.traces)
-                )
 
     def __enter__(self) -> Lab:
-        self._folder = Path(tempfile.mkdtemp(prefix="tinytail-"))
+        self.inputs.__enter__()
         return self
 
     def __exit__(self, *_: object) -> None:
-        shutil.rmtree(self._folder, ignore_errors=True)
+        self.inputs.__exit__()
 
     # What measures ask for.
 
@@ -145,7 +124,9 @@ class Lab:
         wanted = self.paper.counters[name]
         found = [value for key, value in result.techniques.items() if re.fullmatch(wanted, key)]
         if not found:
-            raise Unavailable(f'the engine has no counter "{wanted}" for {_shown(result.design)}')
+            raise Unavailable(
+                f'the engine has no counter "{wanted}" for {part_of_file_name(result.design)}'
+            )
         return sum(found)
 
     def composition(self, experiment: str, design: str) -> str:
@@ -156,7 +137,7 @@ class Lab:
         """
         known = self.paper.experiments[experiment]
         label = known.elsewhere.get(design, {}).get("design", design)
-        return self._design(label, known)[0]
+        return self.inputs.design(label, known)[0]
 
     def device_of(self, experiment: str) -> dict[str, Any]:
         """The device of an experiment in this tier, as `engine.device_document` gives it.
@@ -167,7 +148,7 @@ class Lab:
         in_tier = self.paper.experiments[experiment].in_tier(self.tier)
         if in_tier is None:
             raise Unavailable(FULL_TIER_ONLY)
-        return catalog.device_document(self._device(in_tier.device)[0])
+        return catalog.device_document(self.inputs.device(in_tier.device)[0])
 
     def probe(self, experiment: Experiment) -> Outcome:
         """Runs a small experiment of one design at once; it is kept like all others.
@@ -175,7 +156,7 @@ class Lab:
         Raises:
             Unavailable: something that it needs is not there, or the run failed.
         """
-        (run,) = self._prepare(experiment)
+        (run,) = self.inputs.runs(experiment)
         if run.key not in self._outcomes and not self._is_kept(run):
             self._make(run, run.control())
         return self._outcome(run)
@@ -183,12 +164,6 @@ class Lab:
     def seen(self) -> list[Outcome]:
         """The outcomes that measures have looked at since `used` was emptied."""
         return [self._outcomes[key] for key in self.used]
-
-    def is_stand_in(self, trace: Trace) -> bool:
-        """Whether something else is played in the place of this recording."""
-        return trace.name not in self._given and (
-            trace.real is None or _recording(trace.real) is None
-        )
 
     def needs(self, experiment: str) -> str | None:
         """What keeps an experiment from being run; None if nothing does."""
@@ -234,7 +209,7 @@ class Lab:
             in_tier = self.paper.experiments[experiment].in_tier(self.tier)
             if in_tier is None:
                 raise Unavailable(FULL_TIER_ONLY)
-            self._runs[experiment] = self._prepare(in_tier)
+            self._runs[experiment] = self.inputs.runs(in_tier)
         return self._runs[experiment]
 
     def make(self, experiments: Iterable[str], report: ProgressCallback | None = None) -> bool:
@@ -289,140 +264,9 @@ class Lab:
         # The drives are those of papers: none is to be made smaller.
         return memory.fit(needs, blocks=lambda: 0, jobs=self._jobs, jobs_default=cpu_count())
 
-    def _prepare(self, experiment: Experiment) -> tuple[Run, ...]:
-        if experiment.log and not logs.can_be_read():
-            raise Unavailable("needs pyarrow to read the log: pip install pyarrow")
-        workload, options, workload_key = self._workload(experiment)
-        runs = []
-        for label in experiment.designs:
-            place = experiment.elsewhere.get(label, {})
-            device, device_key = self._device(place.get("device", experiment.device))
-            design, design_key = self._design(place.get("design", label), experiment)
-            parts = {
-                "kept": KEPT_VERSION,
-                "engine": self._engine,
-                "device": device_key,
-                "design": design_key,
-                "workload": workload_key,
-            }
-            spec: RunSpec | Plan
-            if experiment.certify is not None:
-                spec = certified.plan(device, design, experiment.state, experiment.certify)
-                parts |= {"certify": dict(experiment.certify), "state": dict(experiment.state)}
-            else:
-                spec = RunSpec(
-                    **values(experiment, RunOptions),
-                    device=device,
-                    design=design,
-                    workload=workload,
-                    trace=options,
-                    transform=Transform(**experiment.transform),
-                    state=experiment.state,
-                )
-                bare = replace(spec, device="", design="", workload="")
-                parts |= {"log": experiment.log, "hit": experiment.hit}
-                parts |= {"spec": bare.given()}
-            runs.append(Run(experiment.name, label, spec, _digest(parts), experiment.cost_s))
-            if experiment.log:
-                self._logged[runs[-1].key] = experiment.hit
-        return tuple(runs)
-
-    @cached_property
-    def _engine(self) -> str:
-        """The native module's content: the engine and all devices, designs and workloads."""
-        return native.identity()
-
-    @cached_property
-    def _logged(self) -> dict[str, tuple[str, ...]]:
-        """Runs that are logged by their keys, and the causes by which reads count as hit."""
-        return {}
-
-    def _device(self, given: str | Mapping[str, Any]) -> tuple[str, Any]:
-        if isinstance(given, str):
-            _there("device", given, catalog.device)
-            return given, given
-        settings = [f"{key}={toml.value(value)}" for key, value in given["set"].items()]
-        text = catalog.file_text("device", given["base"], settings=settings)
-        if "name" in given:
-            text = re.sub(r"^name = .*$", f"name = {toml.value(given['name'])}", text, count=1)
-        return self.file(text, "device.toml"), text
-
-    def _design(self, label: str, experiment: Experiment) -> tuple[str, Any]:
-        parts, keys = [], []
-        for part in label.split("+"):
-            if not part.startswith("@"):
-                parts.append(part)
-                keys.append(part)
-                continue
-            if part[1:] not in experiment.overlays:
-                raise ConfigError(
-                    f'experiment "{experiment.name}": unknown overlay "{part}"'
-                    + suggestion(part[1:], experiment.overlays)
-                )
-            head = {"name": part[1:], "kind": "overlay", "summary": experiment.name}
-            document = {**head, **experiment.overlays[part[1:]]}
-            parts.append(self.file(toml.dumps(document), f"{part[1:]}.toml"))
-            keys.append(json.dumps(document, sort_keys=True))
-        _there("design", "+".join(parts), catalog.design)
-        return "+".join(parts), keys
-
-    def _workload(self, experiment: Experiment) -> tuple[str, TraceOptions, Any]:
-        given = experiment.workload
-        if isinstance(given, Mapping) and "requests" in given:
-            # Requests one by one: a trace in nanoseconds and sectors.
-            text = "".join(f"{line}\n" for line in given["requests"])
-            path = self.file(text, f"{experiment.name}.trace")
-            return path, TraceOptions(format="ascii", time_unit="ns", unit="sectors"), text
-        if isinstance(given, Mapping):
-            if "synthetic" in given and experiment.requests is not None:
-                # Its length is the experiment's, which tiers may differ in.
-                given = {"synthetic": {**given["synthetic"], "requests": experiment.requests}}
-            text = toml.dumps({"summary": experiment.name, **given})
-            return self.file(text, f"{experiment.name}.toml"), TraceOptions(), text
-        said = TraceOptions(queue_depth=experiment.queue_depth)
-        if not given.startswith("@"):
-            _there("workload", given, catalog.workload)
-            return given, said, given
-        path = self.trace(self.paper.traces[given[1:]])
-        return path, said, [path if not Path(path).exists() else "", _content(path)]
-
-    def trace(self, trace: Trace) -> str:
-        """The workload that is played as this trace: the recording if it is there.
-
-        Raises:
-            Unavailable: neither the recording nor its stand-in is there.
-        """
-        if trace.name in self._given:
-            path = self._given[trace.name]
-            if not Path(path).is_file():
-                raise WorkloadError(f"--trace {trace.name}: there is no file {path}")
-            return path
-        if trace.real is not None and not self.is_stand_in(trace):
-            return trace.real
-        if trace.stand_in is None:
-            raise Unavailable(
-                f"needs the recording of {trace.title}: {TRACES}, or --trace {trace.name}=FILE"
-            )
-        try:
-            catalog.workload(trace.stand_in)
-        except TinytailError:
-            raise Unavailable(
-                f"needs the workload {trace.stand_in}, or the recording itself: "
-                f"--trace {trace.name}=FILE"
-            ) from None
-        return trace.stand_in
-
-    def file(self, text: str, name: str) -> str:
-        """A file of this content; the same one for the same content."""
-        folder = self._folder / hashlib.sha256(text.encode()).hexdigest()[:16]
-        folder.mkdir(exist_ok=True)
-        path = folder / name
-        path.write_text(text, "utf-8")
-        return str(path)
-
     def _make(self, run: Run, control: Control) -> None:
         """Makes a run and keeps its outcome, or why it has none."""
-        log_path = self._folder / f"{run.key}.parquet"
+        log_path = self.inputs.folder / f"{run.key}.parquet"
         try:
             if isinstance(run.spec, Plan):
                 assert isinstance(control, Supervision)
@@ -430,19 +274,19 @@ class Lab:
                 return
             assert not isinstance(control, Supervision)
             spec = run.spec
-            if run.key in self._logged:
+            if run.key in self.inputs.logged:
                 spec = replace(spec, log=LogSpec(path=str(log_path), command=run.label))
             document = native.run(spec, control)
             # A run that got stuck is an outcome: the same whenever it is made.
             if document["partial"] and document["stuck"] is None:
                 self._failures[run.key] = document.get("unread") or INTERRUPTED
                 return
-            log = logs.read(log_path, self._logged[run.key]) if spec.log is not None else None
+            log = logs.read(log_path, self.inputs.logged[run.key]) if spec.log is not None else None
             self._outcomes[run.key] = Outcome(DesignResult.from_dict(document), log)
             self._keep(run, kept_run(document, log))
         except TinytailError as error:
             # Where a file of the lab's own lay is of no use to anybody.
-            place = re.escape(str(self._folder)) + r"/[0-9a-f]{16}/"
+            place = re.escape(str(self.inputs.folder)) + r"/[0-9a-f]{16}/"
             self._failures[run.key] = re.sub(place, "", str(error))
         except OSError as error:
             self._failures[run.key] = f"its log cannot be read: {error}"
@@ -464,68 +308,3 @@ class Lab:
             self._store.put(run.key, document)
         except OSError as error:
             self.notes.append(f"{run.label} is not kept for the next time: {error}")
-
-
-def _there(what: str, name: str, look: Callable[[str], object]) -> None:
-    try:
-        look(name)
-    except TinytailError as error:
-        unknown = re.match(r"unknown (\w+) [`\"]([^`\"]+)", str(error))
-        if unknown is not None:
-            raise Unavailable(f"needs the {unknown[1]} {unknown[2]}") from None
-        raise Unavailable(f"needs the {what} {_shown(name)}: {error}") from None
-
-
-def _shown(name: str) -> str:
-    """A composition without the folders of its files."""
-    return "+".join(Path(part).name.removesuffix(".toml") for part in name.split("+"))
-
-
-def _recording(workload: str) -> Path | None:
-    """The file of the trace that a workload plays, if it is where traces are looked for."""
-    folder = os.environ.get(TRACES)
-    if not folder:
-        return None
-    try:
-        settings = catalog.workload(workload).settings
-    except TinytailError:
-        return None
-    for setting in settings:
-        if setting.key == "file":
-            path = Path(folder) / setting.value
-            return path if path.is_file() else None
-    return None
-
-
-def _content(workload: str) -> list[str]:
-    """Digests of the files behind a workload: its own, and those of the traces that it plays."""
-    path = Path(workload)
-    if not path.is_file():
-        recording = _recording(workload)
-        return [] if recording is None else [_file_digest(recording)]
-    found = [_file_digest(path)]
-    if path.suffix == ".toml":
-        folders = [path.parent, Path(os.environ.get(TRACES) or path.parent)]
-        for name in _named_files(tomllib.loads(path.read_text("utf-8"))):
-            found += [_file_digest(place / name) for place in folders if (place / name).is_file()]
-    return found
-
-
-def _named_files(table: Mapping[str, Any]) -> list[str]:
-    found: list[str] = []
-    for key, value in table.items():
-        if isinstance(value, Mapping):
-            found += [value["value"]] if key == "file" and "value" in value else _named_files(value)
-        elif key == "file":
-            found.append(str(value))
-    return found
-
-
-def _file_digest(path: Path) -> str:
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
-
-
-def _digest(document: Any) -> str:
-    text = json.dumps(document, sort_keys=True, default=list)
-    return hashlib.sha256(text.encode()).hexdigest()

@@ -21,7 +21,8 @@ from tinytail.engine.methods import AttributionGroup
 from tinytail.engine.results import Test
 from tinytail.errors import ConfigError, TinytailError, suggestion
 from tinytail.reproduction.conditions import Value
-from tinytail.reproduction.lab import Lab, Unavailable
+from tinytail.reproduction.lab import Lab
+from tinytail.reproduction.prepare import Unavailable
 from tinytail.reproduction.records import Measure
 from tinytail.verdict.causes import is_full_buffer
 

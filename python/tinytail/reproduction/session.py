@@ -15,7 +15,8 @@ from tinytail.engine.jobs import ProgressCallback
 from tinytail.engine.methods import AttributionGroup
 from tinytail.errors import UsageError, suggestion
 from tinytail.reproduction.figures import Format, draw_all
-from tinytail.reproduction.lab import Lab, Unavailable
+from tinytail.reproduction.lab import Lab
+from tinytail.reproduction.prepare import Unavailable
 from tinytail.reproduction.records import Paper, Row, Tier
 from tinytail.reproduction.store import Store
 from tinytail.reproduction.verdicts import evaluate

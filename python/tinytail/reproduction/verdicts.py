@@ -10,7 +10,8 @@ from typing import Any, Literal
 from tinytail import units
 from tinytail.reproduction import conditions
 from tinytail.reproduction.conditions import Value
-from tinytail.reproduction.lab import Lab, Unavailable
+from tinytail.reproduction.lab import Lab
+from tinytail.reproduction.prepare import Unavailable
 from tinytail.reproduction.records import Paper, Row
 
 Verdict = Literal["reproduced", "deviates", "not-run"]
@@ -160,6 +161,6 @@ def _expected_input(paper: Paper, row: Row, lab: Lab) -> Input:
         workload = paper.experiments[name].workload
         if isinstance(workload, str) and workload.startswith("@"):
             trace = paper.traces[workload[1:]]
-            if lab.is_stand_in(trace):
+            if lab.inputs.is_stand_in(trace):
                 return "stand-in"
     return "real"

@@ -10,8 +10,9 @@ from tinytail.comparison.result import DesignResult
 from tinytail.engine import catalog
 from tinytail.engine.results import Latency
 from tinytail.errors import TinytailError
-from tinytail.reproduction.lab import Lab, Unavailable
+from tinytail.reproduction.lab import Lab
 from tinytail.reproduction.measures import Values
+from tinytail.reproduction.prepare import Unavailable
 from tinytail.reproduction.records import Measure
 
 Kind = Literal["read", "write", "total"]

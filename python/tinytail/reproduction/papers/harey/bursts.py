@@ -6,8 +6,9 @@ import itertools
 from collections.abc import Mapping, Sequence
 
 from tinytail.comparison.result import DesignResult
-from tinytail.reproduction.lab import Lab, Unavailable
+from tinytail.reproduction.lab import Lab
 from tinytail.reproduction.measures import Values
+from tinytail.reproduction.prepare import Unavailable
 from tinytail.reproduction.records import Measure
 
 

@@ -8,8 +8,9 @@ from typing import Any
 from tinytail.analysis.rate_matching import analyze_rate_matching
 from tinytail.engine import catalog, native
 from tinytail.errors import ConfigError, TinytailError
-from tinytail.reproduction.lab import Lab, Unavailable
+from tinytail.reproduction.lab import Lab
 from tinytail.reproduction.measures import Values
+from tinytail.reproduction.prepare import Unavailable
 from tinytail.reproduction.records import Measure
 
 # --- Table 1 and section 2.2 ----------------------------------------------------------------------

@@ -9,11 +9,12 @@ from typing import Any
 
 from tinytail.engine import catalog
 from tinytail.errors import ConfigError, TinytailError
-from tinytail.reproduction.lab import Lab, Unavailable
+from tinytail.reproduction.lab import Lab
 from tinytail.reproduction.measures import Values
 from tinytail.reproduction.papers.harey.bursts import BURSTS, burst_mb_s
 from tinytail.reproduction.papers.harey.drives import DRIVES
 from tinytail.reproduction.papers.harey.pulses import PULSES
+from tinytail.reproduction.prepare import Unavailable
 from tinytail.reproduction.records import Measure
 
 
@@ -42,7 +43,7 @@ def _claims(lab: Lab, experiment: str) -> dict[str, float]:
     workload = lab.paper.experiments[experiment].workload
     if not isinstance(workload, str) or not workload.startswith("@"):
         raise ConfigError(f'"{experiment}" plays no recorded workload')
-    name = lab.trace(lab.paper.traces[workload[1:]])
+    name = lab.inputs.trace(lab.paper.traces[workload[1:]])
     try:
         return _found(name)
     except TinytailError:

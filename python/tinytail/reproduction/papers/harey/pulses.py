@@ -6,8 +6,9 @@ import itertools
 from collections.abc import Mapping, Sequence
 
 from tinytail.engine import catalog
-from tinytail.reproduction.lab import Lab, Unavailable
+from tinytail.reproduction.lab import Lab
 from tinytail.reproduction.measures import Values, preferences_met, preferences_met_percent
+from tinytail.reproduction.prepare import Unavailable
 from tinytail.reproduction.records import Measure
 
 

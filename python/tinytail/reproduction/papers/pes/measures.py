@@ -9,7 +9,7 @@ from typing import Any
 from tinytail.certification.act import LARGE_READS, LARGE_WRITES, LIMITS, SMALL_READS
 from tinytail.engine import catalog
 from tinytail.engine.results import Test
-from tinytail.reproduction.lab import Lab, Unavailable
+from tinytail.reproduction.lab import Lab
 from tinytail.reproduction.measures import (
     Values,
     device_source,
@@ -18,6 +18,7 @@ from tinytail.reproduction.measures import (
     requests_per_second,
     run_values,
 )
+from tinytail.reproduction.prepare import Unavailable
 from tinytail.reproduction.records import Experiment, Measure
 
 BASELINE = "erase-baseline"

@@ -12,9 +12,10 @@ from tinytail.comparison.result import DesignResult
 from tinytail.engine import catalog
 from tinytail.errors import ConfigError
 from tinytail.files import toml
-from tinytail.reproduction.lab import Lab, Unavailable
+from tinytail.reproduction.lab import Lab
 from tinytail.reproduction.measures import Values, read_percentile
 from tinytail.reproduction.papers.ttflash.probes import DEVICE, PROBES
+from tinytail.reproduction.prepare import Unavailable
 from tinytail.reproduction.records import Measure
 from tinytail.traces.trace import trace_convert, trace_info
 from tinytail.verdict.causes import is_full_buffer
@@ -342,7 +343,7 @@ def stream(lab: Lab, *, experiment: str, requests: int) -> Values:
     # Addresses depend on the drive, and times, sizes and kinds do not depend on addresses.
     rule = workload["synthetic"] | {"requests": requests, "range_bytes": 1 << 30}
     text = toml.dumps({"summary": experiment, "synthetic": rule})
-    path = Path(lab.file(text, "stream.toml"))
+    path = Path(lab.inputs.file(text, "stream.toml"))
     trace = path.with_suffix(".trace")
     trace_convert(path, trace, force=True)
     info = trace_info(trace)

@@ -6,9 +6,10 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from tinytail.engine import catalog
-from tinytail.reproduction.lab import Lab, Unavailable
+from tinytail.reproduction.lab import Lab
 from tinytail.reproduction.logs import Logged
 from tinytail.reproduction.measures import Values
+from tinytail.reproduction.prepare import Unavailable
 from tinytail.reproduction.records import Experiment, Measure
 from tinytail.reproduction.store import Outcome
 
