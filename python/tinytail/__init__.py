@@ -13,222 +13,283 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from tinytail.analysis.page_layout import PageLayout, analyze_page_layout, read_page_times
-    from tinytail.analysis.rate_matching import RateMatching, analyze_rate_matching
-    from tinytail.analysis.rotation import Rotation, analyze_rotation
+    from tinytail.analysis.page_layout import (
+        PageLayout as PageLayout,
+        analyze_page_layout as analyze_page_layout,
+        read_page_times as read_page_times,
+    )
+    from tinytail.analysis.rate_matching import (
+        RateMatching as RateMatching,
+        analyze_rate_matching as analyze_rate_matching,
+    )
+    from tinytail.analysis.rotation import (
+        Rotation as Rotation,
+        analyze_rotation as analyze_rotation,
+    )
     from tinytail.certification import (
-        Certification,
-        DesignRatings,
-        Rating,
-        Step,
-        certification_schema,
-        certify_act,
+        Certification as Certification,
+        DesignRatings as DesignRatings,
+        Rating as Rating,
+        Step as Step,
+        certification_schema as certification_schema,
+        certify_act as certify_act,
     )
-    from tinytail.comparison.plan import ComparisonOptions, compare
-    from tinytail.comparison.read import read_results
-    from tinytail.comparison.result import Comparison, DesignResult, Out, results_schema
-    from tinytail.engine.cache import clear_image_cache, image_cache
+    from tinytail.comparison.plan import (
+        ComparisonOptions as ComparisonOptions,
+        compare as compare,
+    )
+    from tinytail.comparison.read import (
+        read_results as read_results,
+    )
+    from tinytail.comparison.result import (
+        Comparison as Comparison,
+        DesignResult as DesignResult,
+        Out as Out,
+        results_schema as results_schema,
+    )
+    from tinytail.engine.cache import (
+        clear_image_cache as clear_image_cache,
+        image_cache as image_cache,
+    )
     from tinytail.engine.catalog import (
-        Claim,
-        Description,
-        Entry,
-        config_check,
-        config_schema,
-        design,
-        designs,
-        device,
-        devices,
-        workload,
-        workload_claims,
-        workloads,
+        Claim as Claim,
+        Description as Description,
+        Entry as Entry,
+        config_check as config_check,
+        config_schema as config_schema,
+        design as design,
+        designs as designs,
+        device as device,
+        devices as devices,
+        workload as workload,
+        workload_claims as workload_claims,
+        workloads as workloads,
     )
-    from tinytail.engine.jobs import DesignProgress
-    from tinytail.engine.methods import AttributionGroup, CauseShare
-    from tinytail.engine.native import image_info, version
-    from tinytail.engine.options import RunOptions, TraceOptions, Transform
+    from tinytail.engine.jobs import (
+        DesignProgress as DesignProgress,
+    )
+    from tinytail.engine.methods import (
+        AttributionGroup as AttributionGroup,
+        CauseShare as CauseShare,
+    )
+    from tinytail.engine.native import (
+        image_info as image_info,
+        version as version,
+    )
+    from tinytail.engine.options import (
+        RunOptions as RunOptions,
+        TraceOptions as TraceOptions,
+        Transform as Transform,
+    )
     from tinytail.engine.results import (
-        Attribution,
-        BlockErases,
-        Bursts,
-        Configured,
-        DesignError,
-        Distribution,
-        GcAffected,
-        GcTimes,
-        Interval,
-        Latency,
-        Log,
-        Replicate,
-        RequestTimelines,
-        Series,
-        Setting,
-        Timeline,
-        Violation,
-        Wear,
-        Workload,
+        Attribution as Attribution,
+        BlockErases as BlockErases,
+        Bursts as Bursts,
+        Configured as Configured,
+        DesignError as DesignError,
+        Distribution as Distribution,
+        GcAffected as GcAffected,
+        GcTimes as GcTimes,
+        Interval as Interval,
+        Latency as Latency,
+        Log as Log,
+        Replicate as Replicate,
+        RequestTimelines as RequestTimelines,
+        Series as Series,
+        Setting as Setting,
+        Timeline as Timeline,
+        Violation as Violation,
+        Wear as Wear,
+        Workload as Workload,
     )
     from tinytail.errors import (
-        ConfigError,
-        Interrupted,
-        NoResultError,
-        OutputError,
-        ResultsError,
-        RunError,
-        TinytailError,
-        UsageError,
-        WorkloadError,
+        ConfigError as ConfigError,
+        Interrupted as Interrupted,
+        NoResultError as NoResultError,
+        OutputError as OutputError,
+        ResultsError as ResultsError,
+        RunError as RunError,
+        TinytailError as TinytailError,
+        UsageError as UsageError,
+        WorkloadError as WorkloadError,
     )
     from tinytail.explanation import (
-        CauseRank,
-        Change,
-        Counterfactual,
-        Explanation,
-        Paired,
-        Ranking,
-        RequestTimeline,
-        TimelineGc,
-        TimelineSegment,
-        counterfactual,
-        explain,
+        CauseRank as CauseRank,
+        Change as Change,
+        Counterfactual as Counterfactual,
+        Explanation as Explanation,
+        Paired as Paired,
+        Ranking as Ranking,
+        RequestTimeline as RequestTimeline,
+        TimelineGc as TimelineGc,
+        TimelineSegment as TimelineSegment,
+        counterfactual as counterfactual,
+        explain as explain,
     )
-    from tinytail.images import create_image
-    from tinytail.power import PowerCutResult, PowerCuts, RecoveryTimes, verify_power_cut
-    from tinytail.server import serve
-    from tinytail.traces.trace import trace_convert, trace_info
-    from tinytail.verdict.noise import compare_within_noise
+    from tinytail.images import (
+        create_image as create_image,
+    )
+    from tinytail.power import (
+        PowerCutResult as PowerCutResult,
+        PowerCuts as PowerCuts,
+        RecoveryTimes as RecoveryTimes,
+        verify_power_cut as verify_power_cut,
+    )
+    from tinytail.server import (
+        serve as serve,
+    )
+    from tinytail.traces.trace import (
+        trace_convert as trace_convert,
+        trace_info as trace_info,
+    )
+    from tinytail.verdict.noise import (
+        compare_within_noise as compare_within_noise,
+    )
 
     __version__: str
 
-__all__ = [
-    "Attribution",
-    "AttributionGroup",
-    "BlockErases",
-    "Bursts",
-    "CauseRank",
-    "CauseShare",
-    "Certification",
-    "Change",
-    "Claim",
-    "Comparison",
-    "ComparisonOptions",
-    "ConfigError",
-    "Configured",
-    "Counterfactual",
-    "Description",
-    "DesignError",
-    "DesignProgress",
-    "DesignRatings",
-    "DesignResult",
-    "Distribution",
-    "Entry",
-    "Explanation",
-    "GcAffected",
-    "GcTimes",
-    "Interrupted",
-    "Interval",
-    "Latency",
-    "Log",
-    "NoResultError",
-    "Out",
-    "OutputError",
-    "PageLayout",
-    "Paired",
-    "PowerCutResult",
-    "PowerCuts",
-    "Ranking",
-    "RateMatching",
-    "Rating",
-    "RecoveryTimes",
-    "Replicate",
-    "RequestTimeline",
-    "RequestTimelines",
-    "ResultsError",
-    "Rotation",
-    "RunError",
-    "RunOptions",
-    "Series",
-    "Setting",
-    "Step",
-    "Timeline",
-    "TimelineGc",
-    "TimelineSegment",
-    "TinytailError",
-    "TraceOptions",
-    "Transform",
-    "UsageError",
-    "Violation",
-    "Wear",
-    "Workload",
-    "WorkloadError",
-    "__version__",
-    "analyze_page_layout",
-    "analyze_rate_matching",
-    "analyze_rotation",
-    "certification_schema",
-    "certify_act",
-    "clear_image_cache",
-    "compare",
-    "compare_within_noise",
-    "config_check",
-    "config_schema",
-    "counterfactual",
-    "create_image",
-    "design",
-    "designs",
-    "device",
-    "devices",
-    "explain",
-    "image_cache",
-    "image_info",
-    "read_page_times",
-    "read_results",
-    "results_schema",
-    "serve",
-    "trace_convert",
-    "trace_info",
-    "verify_power_cut",
-    "version",
-    "workload",
-    "workload_claims",
-    "workloads",
-]
+# Where each public name is. A name is imported when it is first used: a command must be able to
+# answer Ctrl-C before, and an error must not cost what a comparison does.
+_NAMES = {
+    "tinytail.analysis.page_layout": (
+        "PageLayout",
+        "analyze_page_layout",
+        "read_page_times",
+    ),
+    "tinytail.analysis.rate_matching": (
+        "RateMatching",
+        "analyze_rate_matching",
+    ),
+    "tinytail.analysis.rotation": (
+        "Rotation",
+        "analyze_rotation",
+    ),
+    "tinytail.certification": (
+        "Certification",
+        "DesignRatings",
+        "Rating",
+        "Step",
+        "certification_schema",
+        "certify_act",
+    ),
+    "tinytail.comparison.plan": (
+        "ComparisonOptions",
+        "compare",
+    ),
+    "tinytail.comparison.read": ("read_results",),
+    "tinytail.comparison.result": (
+        "Comparison",
+        "DesignResult",
+        "Out",
+        "results_schema",
+    ),
+    "tinytail.engine.cache": (
+        "clear_image_cache",
+        "image_cache",
+    ),
+    "tinytail.engine.catalog": (
+        "Claim",
+        "Description",
+        "Entry",
+        "config_check",
+        "config_schema",
+        "design",
+        "designs",
+        "device",
+        "devices",
+        "workload",
+        "workload_claims",
+        "workloads",
+    ),
+    "tinytail.engine.jobs": ("DesignProgress",),
+    "tinytail.engine.methods": (
+        "AttributionGroup",
+        "CauseShare",
+    ),
+    "tinytail.engine.native": (
+        "image_info",
+        "version",
+    ),
+    "tinytail.engine.options": (
+        "RunOptions",
+        "TraceOptions",
+        "Transform",
+    ),
+    "tinytail.engine.results": (
+        "Attribution",
+        "BlockErases",
+        "Bursts",
+        "Configured",
+        "DesignError",
+        "Distribution",
+        "GcAffected",
+        "GcTimes",
+        "Interval",
+        "Latency",
+        "Log",
+        "Replicate",
+        "RequestTimelines",
+        "Series",
+        "Setting",
+        "Timeline",
+        "Violation",
+        "Wear",
+        "Workload",
+    ),
+    "tinytail.errors": (
+        "ConfigError",
+        "Interrupted",
+        "NoResultError",
+        "OutputError",
+        "ResultsError",
+        "RunError",
+        "TinytailError",
+        "UsageError",
+        "WorkloadError",
+    ),
+    "tinytail.explanation": (
+        "CauseRank",
+        "Change",
+        "Counterfactual",
+        "Explanation",
+        "Paired",
+        "Ranking",
+        "RequestTimeline",
+        "TimelineGc",
+        "TimelineSegment",
+        "counterfactual",
+        "explain",
+    ),
+    "tinytail.images": ("create_image",),
+    "tinytail.power": (
+        "PowerCutResult",
+        "PowerCuts",
+        "RecoveryTimes",
+        "verify_power_cut",
+    ),
+    "tinytail.server": ("serve",),
+    "tinytail.traces.trace": (
+        "trace_convert",
+        "trace_info",
+    ),
+    "tinytail.verdict.noise": ("compare_within_noise",),
+}
+_MODULES = {name: module for module, names in _NAMES.items() for name in names}
 
-_MODULES = (
-    "engine.cache",
-    "comparison.plan",
-    "engine.native",
-    "engine.catalog",
-    "errors",
-    "images",
-    "verdict.noise",
-    "analysis.page_layout",
-    "analysis.rate_matching",
-    "comparison.read",
-    "comparison.result",
-    "analysis.rotation",
-    "engine.jobs",
-    "traces.trace",
-    "explanation",
-    "certification",
-    "server",
-    "power",
-    "engine.methods",
-    "engine.results",
-    "engine.options",
-)
+__all__ = ["__version__", *_MODULES]
 
 
 def __getattr__(name: str) -> Any:
-    """Imports a name when it is first used: a command must be able to answer Ctrl-C before."""
-    if name in __all__:
-        wanted = "version" if name == "__version__" else name
-        for module in _MODULES:
-            found = vars(import_module(f"tinytail.{module}"))
-            if wanted in found:
-                value = found[wanted]
-                globals()[name] = value() if name == "__version__" else value
-                return globals()[name]
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    if name == "__version__":
+        from tinytail._native import version
+
+        value: Any = version()
+    elif name in _MODULES:
+        value = getattr(import_module(_MODULES[name]), name)
+    else:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    globals()[name] = value
+    return value
 
 
 def __dir__() -> list[str]:

@@ -17,8 +17,7 @@ import pytest
 
 from fake_native import FakeControl, FakeNative
 from tinytail.cli.main import main
-from tinytail.engine import catalog
-from tinytail.engine import native as engine
+from tinytail.engine import catalog, native as engine
 
 # A shell that starts the tests in the background has these ignored, and processes inherit that.
 signal.signal(signal.SIGINT, signal.default_int_handler)

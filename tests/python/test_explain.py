@@ -30,8 +30,7 @@ from tinytail.comparison.plan import Plan
 from tinytail.comparison.run import execute
 from tinytail.engine import catalog, native
 from tinytail.engine.options import RequestTimelinesSpec, TraceOptions, Transform
-from tinytail.explanation import ranking
-from tinytail.explanation import words as in_words
+from tinytail.explanation import ranking, words as in_words
 from tinytail.explanation.ranking import count_beyond, rank
 from tinytail.explanation.timelines import RequestTimeline, TimelineSegment
 from tinytail.verdict.causes import family

@@ -17,8 +17,7 @@ from fake_native import FakeNative, result, series
 from tinytail.comparison.result import Comparison
 from tinytail.engine.results import ComparedWorkload
 from tinytail.files.whole import FileOutput
-from tinytail.pictures import data as drawn
-from tinytail.pictures import page
+from tinytail.pictures import data as drawn, page
 
 COMPARE = ("compare", "base", "ttflash", "--device", "ttflash-256g", "--workload", "dtrs")
 NOTHING = {name: None for name in result()["read"] if name != "count"} | {"count": 0}

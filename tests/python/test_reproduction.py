@@ -12,10 +12,8 @@ from typing import Any
 import pytest
 
 from conftest import RunCommand, read_json
-from fake_native import FakeNative
-from fake_native import result as fake_result
-from tinytail.engine import memory
-from tinytail.engine import native as engine
+from fake_native import FakeNative, result as fake_result
+from tinytail.engine import memory, native as engine
 from tinytail.engine.jobs import DesignProgress
 from tinytail.errors import ConfigError, RunError
 from tinytail.reproduction import figures, library, logs, pages, session

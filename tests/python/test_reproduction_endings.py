@@ -12,8 +12,7 @@ from typing import Any
 import pytest
 from rich.text import Text
 
-from fake_native import FakeNative
-from fake_native import result as fake_result
+from fake_native import FakeNative, result as fake_result
 from test_reproduction import experiment, fakes, judged, paper, row, store
 from tinytail.errors import ConfigError, OutputError, RunError, UsageError
 from tinytail.reproduction import certified, checks, figures, library, page_tables, pages, session

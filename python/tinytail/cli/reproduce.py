@@ -13,8 +13,7 @@ from tinytail.cli.flags import JsonPath, PositiveOrNone
 from tinytail.errors import UsageError
 from tinytail.files.text import json_text
 from tinytail.inputs import conflicts
-from tinytail.reproduction import figures as drawing
-from tinytail.reproduction import pages, session
+from tinytail.reproduction import figures as drawing, pages, session
 from tinytail.reproduction.library import select
 from tinytail.reproduction.records import Paper, Row, Tier
 from tinytail.reproduction.store import Store, default_store

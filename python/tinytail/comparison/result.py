@@ -17,8 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 from tinytail import units
 from tinytail.comparison.frames import Tables, library
-from tinytail.engine import arguments
-from tinytail.engine import results as types
+from tinytail.engine import arguments, results as types
 from tinytail.engine.catalog import Description, Kind
 from tinytail.engine.results import (
     ComparedFinding,
