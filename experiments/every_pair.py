@@ -67,8 +67,8 @@ class Run:
 
 def pairs(*, small: bool) -> list[tuple[str, str]]:
     """Every design that stands alone with every drive: those for tests, or all others."""
-    designs = [listing.name for listing in tinytail.designs() if listing.kind == "design"]
-    devices = [listing.name for listing in tinytail.devices()]
+    designs = [listing.name for listing in tinytail.list_designs() if listing.kind == "design"]
+    devices = [listing.name for listing in tinytail.list_devices()]
     # Drive by drive: designs that start from the same state share it.
     return [
         (design, device)
@@ -82,14 +82,14 @@ def overlays(*, small: bool) -> list[tuple[str, str]]:
     """Every overlay behind a design, on the drive of that design and on a modern one."""
     ending = "-small" if small else ""
     drives = {"base": "ttflash-small" if small else "ttflash-256g"}
-    for listing in tinytail.devices():
+    for listing in tinytail.list_devices():
         if listing.name.endswith("-small") == small:
             defaults = catalog.device_document(listing.name).get("defaults", {})
             drives.setdefault(str(defaults.get("design")), listing.name)
     found = []
-    for listing in tinytail.designs():
+    for listing in tinytail.list_designs():
         if listing.kind == "overlay":
-            composition = catalog.design(listing.name).alone or f"base+{listing.name}"
+            composition = catalog.describe_design(listing.name).alone or f"base+{listing.name}"
             drive = drives[composition.split("+")[0]]
             (fit,) = catalog.fits(drive, [composition])
             if fit.refusal and fit.refusal.remedy and listing.name in fit.refusal.remedy.design:

@@ -97,7 +97,7 @@ def kept(folder: Path = EVIDENCE) -> list[Kept]:
                 parts = [part for part in run["design"].split("+") if not part.startswith("@")]
                 told = [
                     (f"[{s.section}] {s.key}", s.value)
-                    for s in catalog.design(composition).settings
+                    for s in catalog.describe_design(composition).settings
                 ]
                 told += [(f"[state] {key}", str(value)) for key, value in experiment.state.items()]
                 techniques = {f"on {run['device']}", *parts}

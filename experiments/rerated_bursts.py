@@ -53,7 +53,7 @@ def demand(folder: Path) -> float:
     """What the trace asks for; returns the pages that one round writes."""
     write = sys.stdout.write
     file = folder / "faster.trace"
-    native.trace_convert("dtrs", file, transform=FASTER)
+    native.convert_trace("dtrs", file, transform=FASTER)
     columns = np.loadtxt(file, dtype=np.int64, usecols=(0, 2, 3, 4))
     at_s = (columns[:, 0] - columns[0, 0]) / 1e9
     first, count, is_read = columns[:, 1], columns[:, 2], columns[:, 3] == 1

@@ -52,7 +52,7 @@ PERCENTILES = {
 
 def available() -> list[str]:
     """The designs of the list whose parts exist."""
-    names = {entry.name for entry in catalog.designs()}
+    names = {entry.name for entry in catalog.list_designs()}
     return [design for design in DESIGNS if names.issuperset(design.split("+"))]
 
 

@@ -191,7 +191,7 @@ def nothing_written(folder: Path) -> int:
         "utf-8",
     )
     fails = 0
-    for listing in tinytail.devices():
+    for listing in tinytail.list_devices():
         if listing.name.endswith("-small"):
             continue
         comparison = tinytail.compare(

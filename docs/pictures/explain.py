@@ -28,7 +28,7 @@ def main() -> None:
         kept = Path(folder, "kept")
         tinytail.compare(["base", "ttflash"], device="ttflash-256g", workload="dtrs", out=kept)
         explanation = tinytail.explain(kept)
-        without = [tinytail.counterfactual(kept, without=names.split(",")) for names in CAUSES]
+        without = [tinytail.explain_without(kept, without=names.split(",")) for names in CAUSES]
     look = Look(with_bars=True, unicode=True, details=False)
     view = explanation_view(explanation, COLUMNS, look)
     write("explain", Text("$ tinytail explain kept\n", "bold"), view)

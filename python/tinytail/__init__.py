@@ -31,7 +31,6 @@ if TYPE_CHECKING:
         DesignRatings as DesignRatings,
         Rating as Rating,
         Step as Step,
-        certification_schema as certification_schema,
         certify_act as certify_act,
     )
     from tinytail.comparison.plan import (
@@ -45,25 +44,23 @@ if TYPE_CHECKING:
         Comparison as Comparison,
         DesignResult as DesignResult,
         Out as Out,
-        results_schema as results_schema,
     )
     from tinytail.engine.cache import (
         clear_image_cache as clear_image_cache,
-        image_cache as image_cache,
+        describe_image_cache as describe_image_cache,
     )
     from tinytail.engine.catalog import (
         Claim as Claim,
         Description as Description,
         Entry as Entry,
-        config_check as config_check,
-        config_schema as config_schema,
-        design as design,
-        designs as designs,
-        device as device,
-        devices as devices,
-        workload as workload,
-        workload_claims as workload_claims,
-        workloads as workloads,
+        check_claims as check_claims,
+        check_config as check_config,
+        describe_design as describe_design,
+        describe_device as describe_device,
+        describe_workload as describe_workload,
+        list_designs as list_designs,
+        list_devices as list_devices,
+        list_workloads as list_workloads,
     )
     from tinytail.engine.jobs import (
         DesignProgress as DesignProgress,
@@ -73,8 +70,7 @@ if TYPE_CHECKING:
         CauseShare as CauseShare,
     )
     from tinytail.engine.native import (
-        image_info as image_info,
-        version as version,
+        describe_image as describe_image,
     )
     from tinytail.engine.options import (
         RunOptions as RunOptions,
@@ -123,9 +119,10 @@ if TYPE_CHECKING:
         RequestTimeline as RequestTimeline,
         TimelineGc as TimelineGc,
         TimelineSegment as TimelineSegment,
-        counterfactual as counterfactual,
         explain as explain,
+        explain_without as explain_without,
     )
+    from tinytail.files.schema import read_schema as read_schema
     from tinytail.images import (
         create_image as create_image,
     )
@@ -139,8 +136,8 @@ if TYPE_CHECKING:
         serve as serve,
     )
     from tinytail.traces.trace import (
-        trace_convert as trace_convert,
-        trace_info as trace_info,
+        convert_trace as convert_trace,
+        describe_trace as describe_trace,
     )
     from tinytail.verdict.noise import (
         compare_within_noise as compare_within_noise,
@@ -169,7 +166,6 @@ _NAMES = {
         "DesignRatings",
         "Rating",
         "Step",
-        "certification_schema",
         "certify_act",
     ),
     "tinytail.comparison.plan": (
@@ -181,35 +177,30 @@ _NAMES = {
         "Comparison",
         "DesignResult",
         "Out",
-        "results_schema",
     ),
     "tinytail.engine.cache": (
         "clear_image_cache",
-        "image_cache",
+        "describe_image_cache",
     ),
     "tinytail.engine.catalog": (
         "Claim",
         "Description",
         "Entry",
-        "config_check",
-        "config_schema",
-        "design",
-        "designs",
-        "device",
-        "devices",
-        "workload",
-        "workload_claims",
-        "workloads",
+        "check_config",
+        "describe_design",
+        "list_designs",
+        "describe_device",
+        "list_devices",
+        "describe_workload",
+        "check_claims",
+        "list_workloads",
     ),
     "tinytail.engine.jobs": ("DesignProgress",),
     "tinytail.engine.methods": (
         "AttributionGroup",
         "CauseShare",
     ),
-    "tinytail.engine.native": (
-        "image_info",
-        "version",
-    ),
+    "tinytail.engine.native": ("describe_image",),
     "tinytail.engine.options": (
         "RunOptions",
         "TraceOptions",
@@ -257,9 +248,10 @@ _NAMES = {
         "RequestTimeline",
         "TimelineGc",
         "TimelineSegment",
-        "counterfactual",
+        "explain_without",
         "explain",
     ),
+    "tinytail.files.schema": ("read_schema",),
     "tinytail.images": ("create_image",),
     "tinytail.power": (
         "PowerCutResult",
@@ -269,8 +261,8 @@ _NAMES = {
     ),
     "tinytail.server": ("serve",),
     "tinytail.traces.trace": (
-        "trace_convert",
-        "trace_info",
+        "convert_trace",
+        "describe_trace",
     ),
     "tinytail.verdict.noise": ("compare_within_noise",),
 }

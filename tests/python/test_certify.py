@@ -254,7 +254,7 @@ def test_designs_are_rated_from_one_image(
     outcome = command(*ACT, "--json", str(file), "--seed", "7")
     assert outcome.code == 0, outcome.err
     document = read_json(file)
-    validate(document, tinytail.certification_schema())
+    validate(document, tinytail.read_schema("certify"))
     assert document["ratings"] == {
         "base": {"performance": 14, "stress": 32},
         "base+t-es": {"performance": 30, "stress": 30},
@@ -383,7 +383,7 @@ def test_what_fails_for_one_design_leaves_the_others(
     assert outcome.code == 1
     assert "error: base: no space left\n" in outcome.err
     document = read_json(file)
-    validate(document, tinytail.certification_schema())
+    validate(document, tinytail.read_schema("certify"))
     assert document["ratings"] == {"ttflash": {"performance": 5, "stress": 5}}
     assert document["errors"] == [{"design": "base", "kind": "run", "message": "no space left"}]
     native.runs = {"base": fail(tinytail.ConfigError("t-es needs erase steps"))}
@@ -411,7 +411,7 @@ def test_ctrl_c_keeps_what_was_found(
     assert "PARTIAL" in outcome.out
     assert "so far" in outcome.out
     document = read_json(file)
-    validate(document, tinytail.certification_schema())
+    validate(document, tinytail.read_schema("certify"))
     assert document["partial"] is True
     assert document["ratings"] == {"base": {"performance": None, "stress": None}}
     assert len(document["steps"]) == 4, "a run that was cut short is no step"
@@ -522,7 +522,7 @@ def test_a_small_drive_is_rated() -> None:
     designs = ["base", "base+ideal-gc"]
     found = tinytail.certify_act(designs, device=SMALL, duration_s=1, max_multiplier=12)
     document = found.to_dict()
-    validate(document, tinytail.certification_schema())
+    validate(document, tinytail.read_schema("certify"))
     with_gc, without = (found.ratings(design) for design in designs)
     assert without.performance.rating == 12, "nothing is in the way of its reads"
     assert with_gc.stress.rating < without.stress.rating
@@ -564,7 +564,7 @@ def test_ctrl_c_ends_a_real_certification_with_130(
     assert "PARTIAL" in out
     assert "Traceback" not in err
     document = read_json(file)
-    validate(document, tinytail.certification_schema())
+    validate(document, tinytail.read_schema("certify"))
     assert document["partial"] is True
 
 

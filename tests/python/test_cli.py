@@ -132,7 +132,7 @@ def test_a_failed_run_ends_with_1_and_keeps_the_other_results(
     assert "error: base: out of space; try base+ideal-gc\n" in outcome.err
     assert "p99.99" in outcome.out
     parsed = read_json(file)
-    validate(parsed, tinytail.results_schema())
+    validate(parsed, tinytail.read_schema("compare"))
     assert [each["design"] for each in parsed["results"]] == ["base+no-gc"]
     assert parsed["errors"] == [
         {"design": "base", "kind": "run", "message": "out of space; try base+ideal-gc"}
@@ -145,7 +145,7 @@ def test_when_all_runs_fail_the_document_still_follows_the_schema(
     native.runs = {"base": fail(tinytail.RunError("out of space"))}
     file = tmp_path / "out.json"
     assert command("compare", "base", *DRIVE, "--json", str(file)).code == 1
-    validate(read_json(file), tinytail.results_schema())
+    validate(read_json(file), tinytail.read_schema("compare"))
 
 
 def test_a_stuck_run_ends_with_1_and_is_no_interruption(
@@ -161,7 +161,7 @@ def test_a_stuck_run_ends_with_1_and_is_no_interruption(
     assert "base: STOPPED after 127,043 requests" in header
     assert "PARTIAL" not in outcome.out
     parsed = read_json(file)
-    validate(parsed, tinytail.results_schema())
+    validate(parsed, tinytail.read_schema("compare"))
     assert parsed["partial"] is False
     assert parsed["errors"][0]["message"].startswith("stopped: requests stopped completing")
 
@@ -177,7 +177,7 @@ def test_ctrl_c_ends_with_130_and_keeps_partial_results(
     assert "p99.99" in outcome.out
     assert "base+no-gc: interrupted before it could run" in outcome.err
     parsed = read_json(file)
-    validate(parsed, tinytail.results_schema())
+    validate(parsed, tinytail.read_schema("compare"))
     assert parsed["partial"] is True
 
 
@@ -185,7 +185,7 @@ def test_json_replaces_a_file_and_leaves_no_other(command: RunCommand, tmp_path:
     file = tmp_path / "out.json"
     file.write_text("old")
     assert command(*COMPARE, "--json", str(file)).code == 0
-    validate(read_json(file), tinytail.results_schema())
+    validate(read_json(file), tinytail.read_schema("compare"))
     assert list(tmp_path.iterdir()) == [file]
 
 
@@ -193,7 +193,7 @@ def test_json_follows_a_link(command: RunCommand, tmp_path: Path) -> None:
     (tmp_path / "link").symlink_to(tmp_path / "file")
     assert command(*COMPARE, "--json", str(tmp_path / "link")).code == 0
     assert (tmp_path / "link").is_symlink()
-    validate(read_json(tmp_path / "file"), tinytail.results_schema())
+    validate(read_json(tmp_path / "file"), tinytail.read_schema("compare"))
 
 
 def test_json_to_a_device_writes_to_it(command: RunCommand) -> None:
@@ -203,7 +203,7 @@ def test_json_to_a_device_writes_to_it(command: RunCommand) -> None:
 
 def test_json_to_standard_output_has_it_for_itself(command: RunCommand) -> None:
     outcome = command(*COMPARE, "--json", "-")
-    validate(json.loads(outcome.out), tinytail.results_schema())
+    validate(json.loads(outcome.out), tinytail.read_schema("compare"))
     assert "p99.99" in outcome.err
 
 

@@ -64,7 +64,7 @@ def test_what_is_missing_is_named_with_its_meaning(
 
 
 def test_the_version_has_a_short_option(command: RunCommand) -> None:
-    assert command("-V").out == command("--version").out == f"{tinytail.version()}\n"
+    assert command("-V").out == command("--version").out == f"{tinytail.__version__}\n"
 
 
 @pytest.mark.parametrize(

@@ -320,14 +320,14 @@ def test_paths_and_other_integers_are_taken(native: FakeNative) -> None:
 @pytest.mark.parametrize(
     "call",
     [
-        lambda: tinytail.device(None),  # type: ignore[arg-type]
-        lambda: tinytail.workload("\ud800"),
-        lambda: tinytail.trace_info(b"a.trace"),  # type: ignore[arg-type]
-        lambda: tinytail.trace_info(""),
-        lambda: tinytail.trace_info("a.trace", time_unit="min"),  # type: ignore[arg-type]
-        lambda: tinytail.trace_info("a.trace", ops=3),  # type: ignore[arg-type]
-        lambda: tinytail.config_check(""),
-        lambda: tinytail.image_info(""),
+        lambda: tinytail.describe_device(None),  # type: ignore[arg-type]
+        lambda: tinytail.describe_workload("\ud800"),
+        lambda: tinytail.describe_trace(b"a.trace"),  # type: ignore[arg-type]
+        lambda: tinytail.describe_trace(""),
+        lambda: tinytail.describe_trace("a.trace", time_unit="min"),  # type: ignore[arg-type]
+        lambda: tinytail.describe_trace("a.trace", ops=3),  # type: ignore[arg-type]
+        lambda: tinytail.check_config(""),
+        lambda: tinytail.describe_image(""),
         lambda: tinytail.create_image("", device="ttflash-256g", design="base"),
         lambda: tinytail.create_image("x", device="ttflash-256g", design="base", seed=-1),
         lambda: tinytail.create_image("x", device="ttflash-256g", design="base", ops=3),  # type: ignore[arg-type]
@@ -349,9 +349,9 @@ def test_a_single_name_is_not_taken_for_a_list_of_letters(native: FakeNative) ->
 
 def test_the_lists_are_typed(native: FakeNative) -> None:
     assert native
-    assert tinytail.devices() == [tinytail.Entry("ttflash-256g", "the drive of a paper")]
-    assert tinytail.designs()[1] == tinytail.Entry("no-gc", "never", "overlay")
-    description = tinytail.device("ttflash-256g")
+    assert tinytail.list_devices() == [tinytail.Entry("ttflash-256g", "the drive of a paper")]
+    assert tinytail.list_designs()[1] == tinytail.Entry("no-gc", "never", "overlay")
+    description = tinytail.describe_device("ttflash-256g")
     assert description.settings[0] == tinytail.Setting("timing", "read_us", "40", "paper, table 1")
     assert description.derived[0] == ("physical_bytes", "1024")
 

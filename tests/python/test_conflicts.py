@@ -102,7 +102,7 @@ def test_the_trace_of_a_workload_by_name_is_found_where_traces_are(
     monkeypatch.setenv("TINYTAIL_TRACES", str(tmp_path))
     [trace] = [
         row.value
-        for row in catalog.workload("dtrs").settings
+        for row in catalog.describe_workload("dtrs").settings
         if (row.section, row.key) == ("trace", "file")
     ]
     Path(trace).write_text(TRACE)

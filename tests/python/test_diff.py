@@ -18,7 +18,7 @@ from conftest import RunCommand
 from fake_native import result
 from test_verdict import compared
 from tinytail.comparison.difference import difference
-from tinytail.comparison.result import results_schema
+from tinytail.files.schema import read_schema
 
 Document = dict[str, Any]
 OTHER_HASH = "f" * 16
@@ -142,7 +142,7 @@ def altered(document: Document, path: Place) -> Document:
 
 def varies(path: Place) -> bool:
     """Whether the schema says that the same run may have another value there."""
-    schema = results_schema()
+    schema = read_schema("compare")
     of_result = schema["$defs"]["DesignResult"]["properties"]
     known = of_result[path[2]] if path[0] == "results" else schema["properties"][path[0]]
     return "x-varies" in known
@@ -180,7 +180,7 @@ def test_any_number_that_changed_is_found_and_of_the_same_run_before_all_else() 
 
 
 def test_little_is_left_out() -> None:
-    schema = results_schema()
+    schema = read_schema("compare")
     parts = schema["properties"] | schema["$defs"]["DesignResult"]["properties"]
     assert {key for key, value in parts.items() if "x-varies" in value} == {
         "command",

@@ -41,15 +41,17 @@ def test_a_run_that_fails_is_told_with_its_reason(tmp_path: Path) -> None:
 
 def test_every_design_that_stands_alone_meets_every_drive() -> None:
     whole, small = every_pair.pairs(small=False), every_pair.pairs(small=True)
-    designs = {entry.name for entry in tinytail.designs() if entry.kind == "design"}
+    designs = {entry.name for entry in tinytail.list_designs() if entry.kind == "design"}
     assert (len(designs), len(whole)) == (10, 130)
     assert {design for design, _ in small} == designs
-    assert {device for _, device in whole + small} == {entry.name for entry in tinytail.devices()}
+    assert {device for _, device in whole + small} == {
+        entry.name for entry in tinytail.list_devices()
+    }
 
 
 def test_every_overlay_stands_behind_its_design_on_two_drives_that_have_what_it_needs() -> None:
     overlays = every_pair.overlays(small=True)
-    names = {entry.name for entry in tinytail.designs() if entry.kind == "overlay"}
+    names = {entry.name for entry in tinytail.list_designs() if entry.kind == "overlay"}
     assert {design.split("+")[-1] for design, _ in overlays} == names
     assert len(set(overlays)) == 2 * len(names)
     assert ("base+rain+gtr", "ttflash-small") in overlays

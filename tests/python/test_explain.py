@@ -654,8 +654,8 @@ def test_base_without_moves_and_erases_is_its_ideal_twin_request_by_request(tmp_
     with_gc = by_id(folder / "base" / "requests.parquet")
     twin = by_id(folder / "base+ideal-gc" / "requests.parquet")
     assert with_gc != twin
-    moves = tinytail.counterfactual(folder, without=["gc-program"])
-    both = tinytail.counterfactual(folder, without=["gc-program", "erase"])
+    moves = tinytail.explain_without(folder, without=["gc-program"])
+    both = tinytail.explain_without(folder, without=["gc-program", "erase"])
     p99 = {change.name: change for change in both.changes}["p99"]
     p99_moves = {change.name: change for change in moves.changes}["p99"]
     assert p99.without_ns < p99_moves.without_ns < p99.with_ns

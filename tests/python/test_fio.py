@@ -60,7 +60,7 @@ def test_several_jobs_run_at_once_until_their_time_is_over(tmp_path: Path) -> No
 
 
 def test_the_jobs_that_come_along_are_listed_shown_and_right(command: RunCommand) -> None:
-    listed = {workload.name for workload in tinytail.workloads()}
+    listed = {workload.name for workload in tinytail.list_workloads()}
     files = sorted((ROOT / "workloads").glob("*.fio"))
     assert len(files) == 7
     for file in files:

@@ -117,8 +117,8 @@ def test_a_remedy_takes_the_place_of_a_value_that_was_given(
 
 
 def test_of_whole_drives_and_designs_only_parity_without_a_buffer_is_refused() -> None:
-    designs = [entry.name for entry in tinytail.designs() if entry.kind == "design"]
-    whole = [entry.name for entry in tinytail.devices() if not entry.name.endswith("-small")]
+    designs = [entry.name for entry in tinytail.list_designs() if entry.kind == "design"]
+    whole = [entry.name for entry in tinytail.list_devices() if not entry.name.endswith("-small")]
     refused: dict[tuple[str, str], catalog.Refusal] = {}
     for device in whole:
         started = time.process_time()
@@ -167,7 +167,7 @@ def test_a_value_for_one_design_alone_goes_into_an_overlay(
     subprocess.run(pasted, shell=True, check=True)
     design = then.removeprefix("The design is then ")
     assert main(["compare", "base", design, *words]) == 0
-    rows = [(row.section, row.key, row.value) for row in catalog.design(design).settings]
+    rows = [(row.section, row.key, row.value) for row in catalog.describe_design(design).settings]
     assert ("place", "stripe_width", "4") in rows
 
 
@@ -176,8 +176,8 @@ def test_without_a_design_the_devices_own_one_runs() -> None:
         own = catalog.device_document(device)["defaults"]["design"]
         found = tinytail.compare(device=device, workload="randrw70-qd16", requests=99)
         assert [result.design for result in found.results] == [own]
-    for entry in tinytail.devices():
-        assert tinytail.design(catalog.device_document(entry.name)["defaults"]["design"])
+    for entry in tinytail.list_devices():
+        assert tinytail.describe_design(catalog.device_document(entry.name)["defaults"]["design"])
 
 
 def test_designs_of_a_comparison_use_the_same_addresses() -> None:

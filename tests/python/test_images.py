@@ -45,7 +45,7 @@ def test_an_image_says_what_it_holds(command: RunCommand, tmp_path: Path) -> Non
     made = tinytail.create_image(
         path, device="ttflash-small", design="base", seed=9, state={"live_percent": 30}
     )
-    info = tinytail.image_info(path)
+    info = tinytail.describe_image(path)
     assert made.pop("cpu_seconds")["ageing"] >= 0
     assert info == made
     assert info["state"]["live_percent"] == 30

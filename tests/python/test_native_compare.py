@@ -15,6 +15,7 @@ from jsonschema import Draft202012Validator, validate
 
 import tinytail
 from conftest import RunCommand, read_json
+from tinytail.cli.config import KINDS
 
 WORKLOAD = "randrw70-qd16"
 REQUESTS = 5_000
@@ -39,7 +40,7 @@ def comparison(small_device: str) -> tinytail.Comparison:
 
 
 def test_a_real_comparison_follows_the_published_schema(comparison: tinytail.Comparison) -> None:
-    validate(comparison.to_dict(), tinytail.results_schema())
+    validate(comparison.to_dict(), tinytail.read_schema("compare"))
 
 
 def test_every_request_is_in_the_latencies_and_in_the_attribution(
@@ -79,19 +80,19 @@ def test_the_same_seed_gives_the_same_events(
 
 
 def test_all_that_is_listed_can_be_described() -> None:
-    for device in tinytail.devices():
-        assert all(setting.source for setting in tinytail.device(device.name).settings)
-    for design in tinytail.designs():
+    for device in tinytail.list_devices():
+        assert all(setting.source for setting in tinytail.describe_device(device.name).settings)
+    for design in tinytail.list_designs():
         if design.kind == "design":
-            assert tinytail.design(design.name).name == design.name
-            assert tinytail.design(f"{design.name}+no-gc").settings
-    for workload in tinytail.workloads():
-        assert tinytail.workload(workload.name).name == workload.name
+            assert tinytail.describe_design(design.name).name == design.name
+            assert tinytail.describe_design(f"{design.name}+no-gc").settings
+    for workload in tinytail.list_workloads():
+        assert tinytail.describe_workload(workload.name).name == workload.name
 
 
 def test_the_configuration_schema_is_valid() -> None:
-    for schema in tinytail.config_schema().values():
-        Draft202012Validator.check_schema(schema)
+    for kind in KINDS:
+        Draft202012Validator.check_schema(tinytail.read_schema(kind))
 
 
 @pytest.mark.parametrize(
@@ -221,7 +222,7 @@ def test_ctrl_c_keeps_partial_results(tmp_path: Path, small_device: str) -> None
     assert "PARTIAL" in out
     assert "Traceback" not in err
     document = read_json(file)
-    validate(document, tinytail.results_schema())
+    validate(document, tinytail.read_schema("compare"))
     assert document["partial"] is True
 
 
@@ -254,18 +255,18 @@ def test_a_transformed_trace_is_written_and_compared(command: RunCommand, tmp_pa
 
     written = tmp_path / "busy.trace.zst"
     transform = tinytail.Transform(window_s=(0.02, 0.03), repeat=3)
-    document = tinytail.trace_convert(trace, written, transform=transform, time_unit="us")
+    document = tinytail.convert_trace(trace, written, transform=transform, time_unit="us")
     assert (document["requests"], document["compression"]) == (60, "zstd")
-    assert tinytail.trace_info(written)["requests"] == 60
-    described = tinytail.trace_info(trace, time_unit="us", transform=transform)
+    assert tinytail.describe_trace(written)["requests"] == 60
+    described = tinytail.describe_trace(trace, time_unit="us", transform=transform)
     assert described["requests"] == 60
     assert any("from 0.02 s to 0.03 s" in note for note in described["notes"])
     with pytest.raises(tinytail.WorkloadError, match="is there already; --force"):
-        tinytail.trace_convert(trace, written, time_unit="us")
-    tinytail.trace_convert(trace, written, time_unit="us", force=True)
-    assert tinytail.trace_info(written)["requests"] == 200
+        tinytail.convert_trace(trace, written, time_unit="us")
+    tinytail.convert_trace(trace, written, time_unit="us", force=True)
+    assert tinytail.describe_trace(written)["requests"] == 200
     with pytest.raises(tinytail.UsageError, match="scale_time must be a number"):
-        tinytail.trace_convert(
+        tinytail.convert_trace(
             trace, written, transform=tinytail.Transform(scale_time=float("nan"))
         )
 
@@ -275,13 +276,13 @@ def test_a_trace_is_played_in_bursts(command: RunCommand, tmp_path: Path) -> Non
     # Ten bursts of four requests, 100 us apart in a burst and 10 ms from one to the next.
     times = [burst * 10_000 + request * 100 for burst in range(10) for request in range(4)]
     trace.write_text("".join(f"{time} 0 {index * 8} 8 0\n" for index, time in enumerate(times)))
-    described = tinytail.trace_info(
+    described = tinytail.describe_trace(
         trace, time_unit="us", transform=tinytail.Transform(burst_gap_s="mean")
     )
     assert described["bursts"]["bursts"] == 10
     assert described["bursts"]["written_pages_mean"] == 4
     assert described["bursts"]["idle_s_mean"] == pytest.approx(0.0097)
-    assert tinytail.trace_info(trace, time_unit="us")["bursts"] is None
+    assert tinytail.describe_trace(trace, time_unit="us")["bursts"] is None
     drive = ("--device", "ttflash-small", "--workload", str(trace), "--time-unit", "us")
     outcome = command("compare", "base", *drive, "--burst-gap-s", "0.001", "--details")
     assert outcome.code == 0, outcome.err
@@ -310,7 +311,7 @@ def test_a_trace_is_played_in_bursts(command: RunCommand, tmp_path: Path) -> Non
     assert outcome.code == 2
     assert "leaves one burst of 40 requests" in " ".join(outcome.err.split())
     with pytest.raises(tinytail.UsageError, match="burst_gap_s must be one of mean"):
-        tinytail.trace_info(
+        tinytail.describe_trace(
             trace,
             time_unit="us",
             transform=tinytail.Transform(burst_gap_s="median"),  # type: ignore[arg-type]
@@ -325,7 +326,7 @@ def test_files_of_several_tables_are_workload_files(tmp_path: Path) -> None:
     ):
         file = tmp_path / "w.toml"
         file.write_text(f'summary = "s"\n{table}')
-        assert tinytail.config_check(file) == "workload"
+        assert tinytail.check_config(file) == "workload"
 
 
 def test_threads_run_beside_each_other() -> None:
@@ -339,12 +340,12 @@ def test_threads_run_beside_each_other() -> None:
 
 
 def test_the_stand_ins_are_what_they_claim() -> None:
-    names = [entry.name for entry in tinytail.workloads() if entry.name.startswith("standin-")]
+    names = [entry.name for entry in tinytail.list_workloads() if entry.name.startswith("standin-")]
     assert len(names) == 26
     # Those whose names end in a number are weeks of millions of requests, and the engine's tests
     # have them.
     for name in [name for name in names if not name[-1].isdigit()] + ["standin-wdev_0"]:
-        claims = tinytail.workload_claims(name, seed=9)
+        claims = tinytail.check_claims(name, seed=9)
         assert len(claims) >= 10
         assert all(claim.holds for claim in claims), claims
 

@@ -163,7 +163,7 @@ def test_an_overlay_may_choose_instead_of_a_design_but_not_of_another_overlay() 
         "base+background-emergency+no-gc",
         "fgc+rate-match",
     ):
-        assert tinytail.design(design).settings
+        assert tinytail.describe_design(design).settings
     for design, key in (
         ("base+plane-blocking+preemptible", "scope"),
         ("erase-baseline+es+t-es", "mode"),
@@ -175,7 +175,7 @@ def test_an_overlay_may_choose_instead_of_a_design_but_not_of_another_overlay() 
         with pytest.raises(
             tinytail.ConfigError, match=f"{second}:.*`{key}`.*contradicts"
         ) as refused:
-            tinytail.design(design)
+            tinytail.describe_design(design)
         assert first in str(refused.value)
 
 

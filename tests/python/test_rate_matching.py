@@ -124,7 +124,7 @@ def test_nothing_is_written_where_nothing_is_reclaimed(harey: RateMatching) -> N
 
 
 def test_every_device_can_be_worked_out(command: RunCommand) -> None:
-    for entry in tinytail.devices():
+    for entry in tinytail.list_devices():
         found = analyze_rate_matching(entry.name)
         assert 0 < found.array.spare_percent < 100
         alike = found.array.program_fast_ns == found.array.program_slow_ns

@@ -27,7 +27,7 @@ def test_every_recording_is_in_the_document() -> None:
 def test_a_recording_is_what_the_document_says(
     name: str, file: str, requests: str, writes: str, rate: str, footprint: str
 ) -> None:
-    info = tinytail.trace_info(ROOT / file)
+    info = tinytail.describe_trace(ROOT / file)
     assert info["requests"] == int(requests.replace(",", "")), name
     assert info["write_percent"] == pytest.approx(float(writes), rel=0.01)
     assert info["iops_mean"] == pytest.approx(float(rate.replace(",", "")), rel=0.01)

@@ -205,7 +205,7 @@ def test_states_that_differ_are_told_by_groups_of_designs(native: FakeNative) ->
     document = comparison.to_dict()
     assert document["state"] == {k: v for k, v in state().items() if k != "live_percent"}
     assert [each["state"]["live_percent"] for each in document["results"]] == [63.75, 85.0, 63.75]
-    jsonschema.validate(document, tinytail.results_schema())
+    jsonschema.validate(document, tinytail.read_schema("compare"))
 
 
 def test_states_differ_for_parity_where_designs_with_it_stand_beside_those_without() -> None:

@@ -280,7 +280,7 @@ def test_a_condition_on_what_was_not_measured_is_an_error() -> None:
         conditions.holds("a / b < 1", {"a": 1, "b": 0})
 
 
-@pytest.mark.parametrize("name", [entry.name for entry in tinytail.devices()])
+@pytest.mark.parametrize("name", [entry.name for entry in tinytail.list_devices()])
 def test_devices_survive_being_written(name: str) -> None:
     document = tomllib.loads(catalog.file_text("device", name))
     assert tomllib.loads(toml.dumps(document)) == document

@@ -40,7 +40,7 @@ def test_the_stand_ins_claim_what_table_2_prints() -> None:
         assert stand_in is not None
         claims = {
             setting.key: setting.value
-            for setting in catalog.workload(stand_in).settings
+            for setting in catalog.describe_workload(stand_in).settings
             if setting.section == "profile.claims"
         }
         assert claims["write_percent"] == f"{percent} ± 1 %"
@@ -382,4 +382,4 @@ def test_a_recording_takes_the_place_of_its_stand_in(tmp_path: Path) -> None:
         assert [spec.workload for spec in specs] == [str(file)] * 4
         assert not lab.inputs.is_stand_in(GCPAR.traces["mds_0"])
         assert lab.inputs.is_stand_in(GCPAR.traces["hm_0"])
-    assert trace.trace_info(file)["requests"] == 100
+    assert trace.describe_trace(file)["requests"] == 100

@@ -24,12 +24,12 @@ def document(native: FakeNative, **changes: Any) -> dict[str, Any]:
 
 
 def test_the_schema_is_valid() -> None:
-    Draft202012Validator.check_schema(tinytail.results_schema())
+    Draft202012Validator.check_schema(tinytail.read_schema("compare"))
 
 
 def test_a_comparison_follows_the_schema(native: FakeNative) -> None:
     parsed = document(native)
-    validate(parsed, tinytail.results_schema())
+    validate(parsed, tinytail.read_schema("compare"))
     assert parsed["device"] == "ttflash-256g"
     assert parsed["workload"]["input"] == "real"
     assert parsed["state"]["name"] == "steady"
@@ -40,7 +40,7 @@ def test_a_run_without_reads_follows_the_schema(native: FakeNative) -> None:
     nothing = {name: None for name in result()["read"] if name != "count"} | {"count": 0}
     validate(
         document(native, read=nothing, gc_blocked_read_percent=0.0, write_amplification=None),
-        tinytail.results_schema(),
+        tinytail.read_schema("compare"),
     )
 
 
@@ -68,7 +68,7 @@ def test_improvements_are_taken_to_the_reference(native: FakeNative) -> None:
         Improvement("ttflash", 75.0, -25.0),
         Improvement("design-a", 0.0, None),
     ]
-    validate(json.loads(comparison.to_json()), tinytail.results_schema())
+    validate(json.loads(comparison.to_json()), tinytail.read_schema("compare"))
 
 
 def drop(*path: str | int) -> Change:
@@ -118,7 +118,7 @@ def test_another_document_does_not_follow_the_schema(native: FakeNative, change:
     parsed = document(native)
     change(parsed)
     with pytest.raises(ValidationError):
-        validate(parsed, tinytail.results_schema())
+        validate(parsed, tinytail.read_schema("compare"))
 
 
 def test_causes_are_ranked_with_shares_that_add_up() -> None:

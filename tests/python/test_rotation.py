@@ -83,7 +83,7 @@ def test_a_drive_that_is_not_written_has_no_limit(command: RunCommand) -> None:
 
 
 def test_every_device_can_be_worked_out() -> None:
-    for entry in tinytail.devices():
+    for entry in tinytail.list_devices():
         rotation = analyze_rotation(entry.name)
         assert rotation.die.bytes * rotation.die.dies > 0
         for analysis in rotation.analyses:

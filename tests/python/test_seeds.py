@@ -39,7 +39,7 @@ def test_every_design_runs_with_every_seed(native: FakeNative) -> None:
     base = comparison.result("base")
     assert [each.seed for each in base.replicates] == [3, 4, 5, 6]
     assert [each.event_hash for each in base.replicates] == [f"{s:016x}" for s in (3, 4, 5, 6)]
-    validate(json.loads(comparison.to_json()), tinytail.results_schema())
+    validate(json.loads(comparison.to_json()), tinytail.read_schema("compare"))
     assert tinytail.Comparison.from_dict(comparison.to_dict()) == comparison
 
 

@@ -134,7 +134,7 @@ def test_kept_results_are_repeated_with_the_values(tmp_path: Path) -> None:
     kept = open_results(str(out))
     assert kept.plan().settings == ("gc.write_points=2",)
     assert kept.run_spec(kept.designs[0]).settings == ("gc.write_points=2",)
-    found = tinytail.counterfactual(out, without=["gc"])
+    found = tinytail.explain_without(out, without=["gc"])
     assert found.changes
 
 
@@ -156,7 +156,7 @@ def test_an_image_is_of_the_drive_with_the_values(
 def test_python_takes_values_or_words() -> None:
     plan = Plan(("base",), "ttflash-small", "zipf", settings=("gc.write_points=2",))
     plan.check()
-    described = tinytail.design("ttflash", settings=["place.stripe_width=4"])
+    described = tinytail.describe_design("ttflash", settings=["place.stripe_width=4"])
     assert ("place", "stripe_width", "4", "--set") in {
         (row.section, row.key, row.value, row.source) for row in described.settings
     }

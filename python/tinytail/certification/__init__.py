@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from tinytail.certification.act import RULES
-from tinytail.certification.results import Certification, DesignRatings, Step, certification_schema
+from tinytail.certification.results import Certification, DesignRatings, Step
 from tinytail.certification.rounds import Case, Common, Rounds
 from tinytail.certification.search import TESTS, Search
 from tinytail.comparison.result import configured
@@ -27,7 +27,6 @@ __all__ = [
     "DesignRatings",
     "Rating",
     "Step",
-    "certification_schema",
     "certify_act",
 ]
 
@@ -118,12 +117,12 @@ class Plan:
 
     def configuration(self) -> tuple[Configured, ...]:
         """Device, designs and workload in full."""
-        device = catalog.device(self.device, settings=self.settings)
+        device = catalog.describe_device(self.device, settings=self.settings)
         items = [configured("device", device, self.state)]
         for design in self.designs:
-            described = catalog.design(design, settings=self.settings)
+            described = catalog.describe_design(design, settings=self.settings)
             items.append(configured("design", described))
-        return (*items, configured("workload", catalog.workload("act")))
+        return (*items, configured("workload", catalog.describe_workload("act")))
 
 
 def execute(plan: Plan, progress: ProgressCallback | None = None) -> Certification:

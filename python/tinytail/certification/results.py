@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
-from importlib import resources
 from typing import Any
 
 from tinytail.certification.act import KINDS, Verdict
@@ -112,7 +110,7 @@ class Certification(results.Certification):
         raise NoResultError.of(design, [found.design for found in self.designs], failures)
 
     def to_dict(self) -> dict[str, Any]:
-        """The certification as a document that follows `certification_schema()`."""
+        """The certification as a document that follows `tinytail.read_schema("certify")`."""
         return {
             "schema_version": SCHEMA_VERSION,
             "workload": "act",
@@ -141,10 +139,3 @@ def _declared(kind: Any, value: object) -> dict[str, Any]:
 def _step(step: Step) -> dict[str, Any]:
     margins = [plain(each) | {"margin_percent": each.margin_percent} for each in step.conditions]
     return _declared(results.Step, step) | {"conditions": margins}
-
-
-def certification_schema() -> dict[str, Any]:
-    """The JSON Schema of a certification's document."""
-    text = resources.files("tinytail").joinpath("schema/certify.schema.json").read_text("utf-8")
-    schema: dict[str, Any] = json.loads(text)
-    return schema

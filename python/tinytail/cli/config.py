@@ -6,8 +6,11 @@ from cyclopts import App
 
 from tinytail.cli.codes import OK
 from tinytail.engine import catalog
+from tinytail.files.schema import Kind, read_schema
 from tinytail.files.text import json_text
 from tinytail.terminal.console import JsonOutput, stdout
+
+KINDS: tuple[Kind, ...] = ("device", "design", "workload")
 
 config = App(name="config", help="Check configuration files.")
 
@@ -21,7 +24,7 @@ def check(file: str, /) -> int:
     file
         The file.
     """
-    kind = catalog.config_check(file)
+    kind = catalog.check_config(file)
     stdout().print(f"{file}: a valid {kind} file", soft_wrap=True, markup=False)
     return OK
 
@@ -29,5 +32,5 @@ def check(file: str, /) -> int:
 @config.command
 def schema() -> int:
     """Print the JSON Schema of device, design and workload files."""
-    JsonOutput("-").write(json_text(catalog.config_schema()))
+    JsonOutput("-").write(json_text({kind: read_schema(kind) for kind in KINDS}))
     return OK

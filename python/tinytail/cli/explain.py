@@ -75,7 +75,7 @@ def explain(
         names = [name for words in without for name in words.split(",")]
         wanted = explanation.PERCENTILE if percentile is None else percentile
         with reporter(stderr()) as progress:
-            found = explanation.counterfactual(
+            found = explanation.explain_without(
                 folder,
                 without=names,
                 design=design,

@@ -100,7 +100,7 @@ def image_info(file: str, /, *, json: JsonPath = None) -> int:
         File for the same as JSON; - is standard output.
     """
     conflicts.check([("--json", json)], [("FILE", file)])
-    return show_facts(native.image_info(file), checked_output(json))
+    return show_facts(native.describe_image(file), checked_output(json))
 
 
 @image.command(name="cache")
@@ -123,7 +123,7 @@ def image_cache(*, clear: bool = False, json: JsonPath = None) -> int:
         entries, size = cache.clear_image_cache()
         document = {"folder": str(cache.folder()), "removed": entries, "removed_bytes": size}
         return show_facts(document, output)
-    found = cache.image_cache()
+    found = cache.describe_image_cache()
     done = show_results(output, lambda: json_text(found), lambda _: cache_view(found, time.time()))
     return OK if done else RUN_FAILED
 

@@ -30,18 +30,18 @@ def _show(
         if toml or settings:
             raise UsageError(f"name a {kind}: --toml and --set are about one of them")
         lists = {
-            "device": catalog.devices,
-            "design": catalog.designs,
-            "workload": catalog.workloads,
+            "device": catalog.list_devices,
+            "design": catalog.list_designs,
+            "workload": catalog.list_workloads,
         }
         stdout().print(entries_view(lists[kind]()))
     elif toml:
         JsonOutput("-").write(catalog.file_text(kind, name, settings=settings))
     else:
         describe = {
-            "device": catalog.device,
-            "design": catalog.design,
-            "workload": catalog.workload,
+            "device": catalog.describe_device,
+            "design": catalog.describe_design,
+            "workload": catalog.describe_workload,
         }
         stdout().print(description_view(describe[kind](name, settings=settings)))
     return OK
@@ -114,7 +114,7 @@ def workloads(
         raise UsageError("--check is of a stand-in as it is, without --toml and --set")
     if name is None:
         raise UsageError("--check needs the name of a stand-in")
-    claims = catalog.workload_claims(name, seed=seed)
+    claims = catalog.check_claims(name, seed=seed)
     stdout().print(claims_view(claims))
     broken = [claim.name for claim in claims if not claim.holds]
     if broken:

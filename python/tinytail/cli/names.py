@@ -31,7 +31,7 @@ def devices(context: CompletionContext) -> list[tuple[str, str]]:
     """The drives, and files."""
     from tinytail.engine import catalog
 
-    return [*_entries(catalog.devices()), *_files(context.incomplete, ".toml")]
+    return [*_entries(catalog.list_devices()), *_files(context.incomplete, ".toml")]
 
 
 def designs(context: CompletionContext) -> list[tuple[str, str]]:
@@ -40,8 +40,8 @@ def designs(context: CompletionContext) -> list[tuple[str, str]]:
 
     before, plus, _ = context.incomplete.rpartition("+")
     if not plus:
-        return [*_entries(catalog.designs()), *_files(context.incomplete, ".toml")]
-    overlays = [entry for entry in catalog.designs() if entry.kind == "overlay"]
+        return [*_entries(catalog.list_designs()), *_files(context.incomplete, ".toml")]
+    overlays = [entry for entry in catalog.list_designs() if entry.kind == "overlay"]
     return [(f"{before}+{name}", summary) for name, summary in _entries(overlays)]
 
 
@@ -49,4 +49,4 @@ def workloads(context: CompletionContext) -> list[tuple[str, str]]:
     """The workloads, and files, any of which may be a trace."""
     from tinytail.engine import catalog
 
-    return [*_entries(catalog.workloads()), *_files(context.incomplete)]
+    return [*_entries(catalog.list_workloads()), *_files(context.incomplete)]

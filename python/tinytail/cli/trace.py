@@ -19,6 +19,8 @@ from tinytail.cli.flags import (
     TraceFlags,
     TransformFlags,
 )
+from tinytail.engine.declared import values
+from tinytail.engine.options import TraceOptions
 from tinytail.files.text import json_text
 from tinytail.inputs import conflicts
 from tinytail.terminal.console import checked_output, show_results, stderr, stdout
@@ -54,7 +56,9 @@ def info(
     conflicts.check([("--json", json)], [("FILE", file), ("FILE", f"{file}.toml")])
     output = checked_output(json)
     with reporter(stderr()) as progress:
-        document = describe_trace(file, options, transform, progress)
+        document = describe_trace(
+            file, transform=transform, progress=progress, **values(options, TraceOptions)
+        )
     if details:
         return show_facts(document, output)
     text = partial(json_text, document)
@@ -99,13 +103,13 @@ def convert(
         document = convert_trace(
             workload,
             output,
-            options,
-            transform,
+            transform=transform,
             requests=requests,
             seed=seed,
             force=force,
             settings=settings,
             progress=progress,
+            **values(options, TraceOptions),
         )
     stdout().print(facts_view(document))
     return OK

@@ -14,8 +14,9 @@ from functools import cache
 from typing import Any
 
 from tinytail import units
-from tinytail.comparison.result import Comparison, DesignResult, results_schema
+from tinytail.comparison.result import Comparison, DesignResult
 from tinytail.engine.results import Configured
+from tinytail.files.schema import read_schema
 from tinytail.verdict.findings import quotient, same
 from tinytail.verdict.noise import compare_within_noise
 from tinytail.verdict.percentiles import PERCENTILES, Kind, headline
@@ -274,7 +275,7 @@ def _values(item: Configured) -> dict[str, str]:
 @cache
 def _varying() -> frozenset[str]:
     """The keys of a comparison and of its results that differ between runs that are the same."""
-    schema = results_schema()
+    schema = read_schema("compare")
     known = schema["properties"] | schema["$defs"]["DesignResult"]["properties"]
     return frozenset(key for key, value in known.items() if value.get("x-varies"))
 

@@ -163,9 +163,9 @@ class Plan(ComparisonOptions):
             raise UsageError("state and image exclude each other: an image has its own state")
         if self.image is not None and arguments.without_state(self.settings) != self.settings:
             raise UsageError("--set gives a value of the state, and an image has its own state")
-        catalog.device(self.device, settings=self.settings)
+        catalog.describe_device(self.device, settings=self.settings)
         if self.image is not None:
-            native.image_info(self.image)
+            native.describe_image(self.image)
         if self.beside:
             catalog.fits(self.device, self.beside, settings=self.settings)
         check_designs(
@@ -180,7 +180,7 @@ class Plan(ComparisonOptions):
             strict=self.strict,
         )
         if not pipes.is_trace(self.workload):
-            catalog.workload(self.workload, settings=self.settings)
+            catalog.describe_workload(self.workload, settings=self.settings)
         conflicts.check([*self._written(), *beside], self._read(), [("--out", self.out)])
         if self.out is not None:
             check_folder(self.out)
@@ -214,15 +214,15 @@ class Plan(ComparisonOptions):
 
     def configuration(self) -> tuple[Configured, ...]:
         """Device, designs and workload in full; a trace is described by the results alone."""
-        device = catalog.device(self.device, settings=self.settings)
+        device = catalog.describe_device(self.device, settings=self.settings)
         items = [configured("device", device, self.state)]
         for design in self.designs:
-            described = catalog.design(design, settings=self.settings)
+            described = catalog.describe_design(design, settings=self.settings)
             items.append(configured("design", described))
         if not pipes.is_trace(self.workload):
             # What is wrong with a file, the runs say.
             with suppress(TinytailError):
-                described = catalog.workload(self.workload, settings=self.settings)
+                described = catalog.describe_workload(self.workload, settings=self.settings)
                 items.append(configured("workload", described))
         return tuple(items)
 

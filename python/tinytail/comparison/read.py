@@ -7,9 +7,10 @@ import math
 import os
 from typing import Any
 
-from tinytail.comparison.result import SCHEMA_VERSION, Comparison, results_schema
+from tinytail.comparison.result import SCHEMA_VERSION, Comparison
 from tinytail.engine import arguments
 from tinytail.errors import ResultsError, UsageError
+from tinytail.files.schema import read_schema
 from tinytail.files.text import RESULTS_MIB_MAX, read_text
 
 # Of a value that should not be in a file of results, only the beginning is shown.
@@ -74,7 +75,7 @@ def _fault(document: Any) -> str | None:
     if isinstance(version, int) and version != SCHEMA_VERSION:
         return f"its schema_version is {version}, and only {SCHEMA_VERSION} can be read"
     problem = jsonschema.exceptions.best_match(
-        jsonschema.Draft202012Validator(results_schema()).iter_errors(document)
+        jsonschema.Draft202012Validator(read_schema("compare")).iter_errors(document)
     )
     if problem is not None:
         place = "".join(

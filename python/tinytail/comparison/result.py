@@ -7,11 +7,9 @@ has no meaning, such as the mean of no requests, is None.
 from __future__ import annotations
 
 import io
-import json
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
-from importlib import resources
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
@@ -219,7 +217,7 @@ class Comparison(types.Comparison, Tables):
         return findings.compared(self)
 
     def to_dict(self) -> dict[str, Any]:
-        """The comparison as a document that follows `results_schema()`."""
+        """The comparison as a document that follows `tinytail.read_schema("compare")`."""
         own = {each.name: getattr(self, each.name) for each in fields(types.Comparison)}
         return {
             "schema_version": SCHEMA_VERSION,
@@ -304,10 +302,3 @@ def _plain_text(view: RenderableType, width: int) -> str:
     with console.capture() as captured:
         console.print(view)
     return "".join(f"{line.rstrip()}\n" for line in captured.get().splitlines())
-
-
-def results_schema() -> dict[str, Any]:
-    """The JSON Schema of a comparison's document."""
-    text = resources.files("tinytail").joinpath("schema/compare.schema.json").read_text("utf-8")
-    schema: dict[str, Any] = json.loads(text)
-    return schema

@@ -7,7 +7,6 @@ import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from importlib import resources
 from typing import Any, Literal
 
 from tinytail import _native
@@ -147,12 +146,12 @@ def _description(document: str) -> Description:
     )
 
 
-def devices() -> list[Entry]:
+def list_devices() -> list[Entry]:
     """The drives that come with tinytail."""
     return _entries(_native.devices())
 
 
-def device(name: str | os.PathLike[str], *, settings: Sequence[str] = ()) -> Description:
+def describe_device(name: str | os.PathLike[str], *, settings: Sequence[str] = ()) -> Description:
     """A drive in full, given by name or by the path of its file.
 
     Args:
@@ -225,12 +224,12 @@ def logical_bytes(name: str) -> int:
     return int(derived["logical_pages"]) * int(values["geometry", "page_bytes"])
 
 
-def designs() -> list[Entry]:
+def list_designs() -> list[Entry]:
     """The designs, and the overlays that change them, that come with tinytail."""
     return _entries(_native.designs())
 
 
-def design(name: str | os.PathLike[str], *, settings: Sequence[str] = ()) -> Description:
+def describe_design(name: str | os.PathLike[str], *, settings: Sequence[str] = ()) -> Description:
     """A design in full, given by name; overlays are added with plus signs, as in `base+no-gc`.
 
     Args:
@@ -274,12 +273,12 @@ def causes() -> dict[str, str]:
     return {cause["name"]: cause["meaning"] for cause in json.loads(_native.causes())}
 
 
-def workloads() -> list[Entry]:
+def list_workloads() -> list[Entry]:
     """The workloads that tinytail knows by name."""
     return _entries(_native.workloads())
 
 
-def workload(name: str | os.PathLike[str], *, settings: Sequence[str] = ()) -> Description:
+def describe_workload(name: str | os.PathLike[str], *, settings: Sequence[str] = ()) -> Description:
     """A workload in full, given by name or by the path of its file.
 
     Args:
@@ -312,7 +311,7 @@ def file_text(kind: Kind, name: str | os.PathLike[str], *, settings: Sequence[st
     return write(arguments.name(kind, name), list(settings))
 
 
-def workload_claims(name: str | os.PathLike[str], *, seed: int = 1) -> tuple[Claim, ...]:
+def check_claims(name: str | os.PathLike[str], *, seed: int = 1) -> tuple[Claim, ...]:
     """Generates a stand-in and holds what it claims to be like against what it is like.
 
     Args:
@@ -328,7 +327,7 @@ def workload_claims(name: str | os.PathLike[str], *, seed: int = 1) -> tuple[Cla
     return tuple(Claim(**claim) for claim in json.loads(document))
 
 
-def config_check(path: str | os.PathLike[str]) -> Literal["device", "design", "workload"]:
+def check_config(path: str | os.PathLike[str]) -> Literal["device", "design", "workload"]:
     """Checks a configuration file and tells what kind it is.
 
     Raises:
@@ -338,13 +337,3 @@ def config_check(path: str | os.PathLike[str]) -> Literal["device", "design", "w
         _native.config_check(arguments.file(path))
     )["kind"]
     return kind
-
-
-def config_schema() -> dict[str, Any]:
-    """The JSON Schema of device, design and workload files."""
-    folder = resources.files("tinytail") / "schema"
-    kinds = ("device", "design", "workload")
-    return {
-        kind: json.loads(folder.joinpath(f"{kind}.schema.json").read_text("utf-8"))
-        for kind in kinds
-    }

@@ -69,7 +69,7 @@ def drive_bytes(
     if pages is None or logical is None:
         return None
     document = catalog.device_document(device, settings)
-    described = catalog.design(design, settings=settings)
+    described = catalog.describe_design(design, settings=settings)
     rules = {(row.section, row.key): row.value for row in described.settings}
     each = REVERSE_MAP + VALIDITY
     each += STRIPES * (rules.get(("place", "policy")) == "rain")
@@ -87,7 +87,7 @@ def shared_bytes(device: str, designs: Sequence[str], settings: Sequence[str] = 
     """
     groups: dict[tuple[tuple[str, str], ...], list[int]] = {}
     for design in designs:
-        rules = catalog.design(design, settings=settings).settings
+        rules = catalog.describe_design(design, settings=settings).settings
         place = tuple((row.key, row.value) for row in rules if row.section == "place")
         groups.setdefault(place, []).append((drive_bytes(device, design, settings) or RUN) - RUN)
     return sum(max(group) for group in groups.values() if len(group) > 1)

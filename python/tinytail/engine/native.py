@@ -55,7 +55,7 @@ def describe_trace(
     control: Control,
     spooled: str | None,
 ) -> dict[str, Any]:
-    """The characteristics of a trace; see `tinytail.trace_info`, which checks its arguments."""
+    """The characteristics of a trace; see `tinytail.describe_trace`, which checks its arguments."""
     document = json.dumps(_reading(options, transform, spooled))
     info: dict[str, Any] = json.loads(_native.trace_info(os.fspath(path), document, control))
     return info
@@ -83,7 +83,7 @@ def convert_trace(
     force: bool,
     settings: Sequence[str] = (),
 ) -> dict[str, Any]:
-    """Writes a workload as a trace; see `tinytail.trace_convert`, which checks its arguments."""
+    """Writes a workload as a trace; see `tinytail.convert_trace`, which checks its arguments."""
     document = _reading(options, transform, spooled)
     document |= {"requests": requests, "seed": seed, "force": force}
     if settings:
@@ -149,7 +149,7 @@ def image_create(spec: ImageSpec, control: Control) -> dict[str, Any]:
     return info
 
 
-def image_info(path: str | os.PathLike[str]) -> dict[str, Any]:
+def describe_image(path: str | os.PathLike[str]) -> dict[str, Any]:
     """What an image holds, after a check of all its bytes: its making, its state and its layout.
 
     Raises:

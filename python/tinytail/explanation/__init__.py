@@ -129,7 +129,7 @@ def explain(
     )
 
 
-def counterfactual(
+def explain_without(
     folder: str | os.PathLike[str],
     *,
     without: Sequence[str],

@@ -81,7 +81,7 @@ def _workload_files(workload: str) -> list[str]:
     if is_trace(workload):
         return _with_sidecars(found)
     with suppress(TinytailError):
-        for setting in catalog.workload(workload).settings:
+        for setting in catalog.describe_workload(workload).settings:
             if (setting.section, setting.key) == ("trace", "file"):
                 folder = Path(workload).parent
                 folders = [folder, Path(os.environ.get(TRACES) or folder)]

@@ -140,7 +140,7 @@ def _of_some(designs: Sequence[str], settings: Sequence[str], message: str) -> s
 
 def _refuses(design: str, word: str) -> bool:
     try:
-        catalog.design(design, settings=[word])
+        catalog.describe_design(design, settings=[word])
     except ConfigError:
         return True
     return False

@@ -78,7 +78,7 @@ def design_fact(lab: Lab, *, design: str, setting: str, less_than_100: bool = Fa
 def design_facts(lab: Lab, *, design: str, settings: Mapping[str, str]) -> Values:  # noqa: ARG001
     """Values of a design by the row's names; a setting is `section.key`."""
     try:
-        catalog.design(design)
+        catalog.describe_design(design)
     except TinytailError:
         raise Unavailable(f'needs the design "{design}"') from None
     return {
@@ -96,7 +96,7 @@ def device_source(
 ) -> Values:
     """A number that stands in the source of a device's value, for what the value was made of."""
     section, _, key = setting.partition(".")
-    for each in catalog.device(device).settings:
+    for each in catalog.describe_device(device).settings:
         if (each.section, each.key) == (section, key):
             found = re.search(pattern, each.source)
             return {"value": float(found[1]) if found is not None else None}

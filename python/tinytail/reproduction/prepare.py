@@ -125,7 +125,7 @@ class Preparation:
             Unavailable: the engine does not have it.
         """
         if isinstance(given, str):
-            _there("device", given, catalog.device)
+            _there("device", given, catalog.describe_device)
             return given, given
         settings = [f"{key}={toml.value(value)}" for key, value in given["set"].items()]
         text = catalog.file_text("device", given["base"], settings=settings)
@@ -154,7 +154,7 @@ class Preparation:
             document = {**head, **experiment.overlays[part[1:]]}
             parts.append(self.file(toml.dumps(document), f"{part[1:]}.toml"))
             keys.append(json.dumps(document, sort_keys=True))
-        _there("design", "+".join(parts), catalog.design)
+        _there("design", "+".join(parts), catalog.describe_design)
         return "+".join(parts), keys
 
     def _workload(self, experiment: Experiment) -> tuple[str, TraceOptions, Any]:
@@ -172,7 +172,7 @@ class Preparation:
             return self.file(text, f"{experiment.name}.toml"), TraceOptions(), text
         said = TraceOptions(queue_depth=experiment.queue_depth)
         if not given.startswith("@"):
-            _there("workload", given, catalog.workload)
+            _there("workload", given, catalog.describe_workload)
             return given, said, given
         path = self.trace(self._paper.traces[given[1:]])
         return path, said, [path if not Path(path).exists() else "", _content(path)]
@@ -195,7 +195,7 @@ class Preparation:
                 f"needs the recording of {trace.title}: {TRACES}, or --trace {trace.name}=FILE"
             )
         try:
-            catalog.workload(trace.stand_in)
+            catalog.describe_workload(trace.stand_in)
         except TinytailError:
             raise Unavailable(
                 f"needs the workload {trace.stand_in}, or the recording itself: "
@@ -228,7 +228,7 @@ def _recording(workload: str) -> Path | None:
     if not folder:
         return None
     try:
-        settings = catalog.workload(workload).settings
+        settings = catalog.describe_workload(workload).settings
     except TinytailError:
         return None
     for setting in settings:

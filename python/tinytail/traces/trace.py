@@ -14,10 +14,11 @@ from tinytail.inputs import conflicts
 from tinytail.inputs.pipes import spooled
 
 
-def trace_info(
+def describe_trace(
     path: str | os.PathLike[str],
     *,
     transform: Transform | None = None,
+    progress: ProgressCallback | None = None,
     **trace: Unpack[TraceKeywords],
 ) -> dict[str, Any]:
     """The characteristics of a block I/O trace: its format, size, mix, rate, span and locality.
@@ -25,29 +26,19 @@ def trace_info(
     Args:
         path: the trace, plain or compressed with zstd or gzip; `"-"` is standard input.
         transform: what is done to the requests before they are measured.
+        progress: called about ten times a second, in this thread.
         trace: how it is read, by the options of `TraceOptions`.
 
     Raises:
         UsageError: an argument of the wrong type.
         WorkloadError: the file is not a trace that can be read; says where and why.
     """
-    return describe_trace(
-        path, TraceOptions(**trace), Transform() if transform is None else transform
-    )
-
-
-def describe_trace(
-    path: str | os.PathLike[str],
-    options: TraceOptions,
-    transform: Transform,
-    progress: ProgressCallback | None = None,
-) -> dict[str, Any]:
-    """As `trace_info`, with the options in one, and with progress."""
-    transform = checked("transform", transform, Transform)
+    options = TraceOptions(**trace)
+    changes = checked("transform", Transform() if transform is None else transform, Transform)
     name = arguments.file(path)
     with spooled(name, options, progress) as content:
         info = run_one(
-            lambda control: native.describe_trace(name, options, transform, control, content),
+            lambda control: native.describe_trace(name, options, changes, control, content),
             name,
             progress,
         )
@@ -61,10 +52,12 @@ def describe_trace(
 @cache
 def _stock_drives() -> tuple[tuple[str, int], ...]:
     """The stock drives and how many bytes each has for the host."""
-    return tuple((entry.name, catalog.logical_bytes(entry.name)) for entry in catalog.devices())
+    return tuple(
+        (entry.name, catalog.logical_bytes(entry.name)) for entry in catalog.list_devices()
+    )
 
 
-def trace_convert(
+def convert_trace(
     workload: str | os.PathLike[str],
     output: str | os.PathLike[str],
     *,
@@ -73,6 +66,7 @@ def trace_convert(
     seed: int = 1,
     force: bool = False,
     settings: arguments.Settings | None = None,
+    progress: ProgressCallback | None = None,
     **trace: Unpack[TraceKeywords],
 ) -> dict[str, Any]:
     """Writes the requests of a workload as a trace with a sidecar file, which is read back as is.
@@ -86,6 +80,7 @@ def trace_convert(
         seed: seed of whatever is random.
         force: replace files that are there.
         settings: values that replace those of a workload's file, by section and key.
+        progress: called about ten times a second, in this thread.
         trace: how a trace is read, by the options of `TraceOptions`.
 
     Returns:
@@ -97,32 +92,8 @@ def trace_convert(
             already.
         RunError: the files cannot be written.
     """
-    return convert_trace(
-        workload,
-        output,
-        TraceOptions(**trace),
-        Transform() if transform is None else transform,
-        requests=requests,
-        seed=seed,
-        force=force,
-        settings=settings,
-    )
-
-
-def convert_trace(
-    workload: str | os.PathLike[str],
-    output: str | os.PathLike[str],
-    options: TraceOptions,
-    transform: Transform,
-    *,
-    requests: int | None,
-    seed: int,
-    force: bool,
-    settings: arguments.Settings | None = None,
-    progress: ProgressCallback | None = None,
-) -> dict[str, Any]:
-    """As `trace_convert`, with the options in one, and with progress."""
-    transform = checked("transform", transform, Transform)
+    options = TraceOptions(**trace)
+    changes = checked("transform", Transform() if transform is None else transform, Transform)
     name, out = arguments.name("workload", workload), arguments.file(output)
     if requests is not None:
         requests = arguments.whole_number("requests", requests, 1, arguments.U64_MAX)
@@ -136,7 +107,7 @@ def convert_trace(
                 name,
                 out,
                 options,
-                transform,
+                changes,
                 control,
                 content,
                 requests=requests,

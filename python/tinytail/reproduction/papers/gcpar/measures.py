@@ -54,7 +54,7 @@ def active_blocks(lab: Lab, *, device: str, design: str) -> Values:  # noqa: ARG
 
 def _design_value(design: str, section: str, key: str) -> Any:
     try:
-        catalog.design(design)
+        catalog.describe_design(design)
     except TinytailError:
         raise Unavailable(f'needs the design "{design}"') from None
     return catalog.design_value(design, section, key)

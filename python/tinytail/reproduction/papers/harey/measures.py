@@ -52,7 +52,7 @@ def _claims(lab: Lab, experiment: str) -> dict[str, float]:
 
 @cache
 def _found(stand_in: str) -> dict[str, float]:
-    return {claim.name: claim.found for claim in catalog.workload_claims(stand_in)}
+    return {claim.name: claim.found for claim in catalog.check_claims(stand_in)}
 
 
 def thresholds(lab: Lab, *, experiments: Sequence[str]) -> Values:

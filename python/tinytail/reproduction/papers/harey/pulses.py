@@ -14,7 +14,7 @@ from tinytail.reproduction.records import Measure
 
 def pulse_load(lab: Lab, *, workload: str) -> Values:  # noqa: ARG001
     """The load of a workload in pulses, as its file says."""
-    settings = {each.key: each.value for each in catalog.workload(workload).settings}
+    settings = {each.key: each.value for each in catalog.describe_workload(workload).settings}
     pulse, pause, runtime = (
         float(settings[key].replace("_", "")) / 1000
         for key in ("pulse_ms", "pause_ms", "runtime_ms")

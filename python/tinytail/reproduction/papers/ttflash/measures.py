@@ -17,7 +17,7 @@ from tinytail.reproduction.measures import Values, read_percentile
 from tinytail.reproduction.papers.ttflash.probes import DEVICE, PROBES
 from tinytail.reproduction.prepare import Unavailable
 from tinytail.reproduction.records import Measure
-from tinytail.traces.trace import trace_convert, trace_info
+from tinytail.traces.trace import convert_trace, describe_trace
 from tinytail.verdict.causes import is_full_buffer
 
 # The ladder of section 6.1, each step on top of the one before.
@@ -345,8 +345,8 @@ def stream(lab: Lab, *, experiment: str, requests: int) -> Values:
     text = toml.dumps({"summary": experiment, "synthetic": rule})
     path = Path(lab.inputs.file(text, "stream.toml"))
     trace = path.with_suffix(".trace")
-    trace_convert(path, trace, force=True)
-    info = trace_info(trace)
+    convert_trace(path, trace, force=True)
+    info = describe_trace(trace)
     return {
         "kib": [info["read"]["mean_kib"], info["write"]["mean_kib"]],
         "every_us": info["duration_s"] * 1e6 / (requests - 1),
