@@ -18,7 +18,6 @@ from pathlib import Path
 import numpy as np
 
 import tinytail
-from tinytail.engine import native
 from tinytail.engine.options import Transform
 
 ROUNDS = 6
@@ -53,7 +52,7 @@ def demand(folder: Path) -> float:
     """What the trace asks for; returns the pages that one round writes."""
     write = sys.stdout.write
     file = folder / "faster.trace"
-    native.convert_trace("dtrs", file, transform=FASTER)
+    tinytail.convert_trace("dtrs", file, transform=FASTER)
     columns = np.loadtxt(file, dtype=np.int64, usecols=(0, 2, 3, 4))
     at_s = (columns[:, 0] - columns[0, 0]) / 1e9
     first, count, is_read = columns[:, 1], columns[:, 2], columns[:, 3] == 1

@@ -11,9 +11,10 @@ import os
 import shlex
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
-from typing import Any
+from typing import Annotated, Any
 
 from tinytail.engine import arguments, catalog, native
+from tinytail.engine.declared import Whole
 from tinytail.engine.jobs import DesignProgress, Job, ProgressCallback, Runner, cpu_count
 from tinytail.engine.results import DesignError
 from tinytail.errors import UsageError, kind_of
@@ -137,15 +138,15 @@ class PowerCutPlan:
     @classmethod
     def of(
         cls,
-        designs: Sequence[str],
-        device: str | None,
+        designs: Sequence[str | os.PathLike[str]],
         *,
+        device: str | os.PathLike[str] | None,
         cuts: int,
         seed: int,
         jobs: int | None,
-        settings: tuple[str, ...] = (),
+        settings: arguments.Settings | None = None,
     ) -> PowerCutPlan:
-        """A plan, checked.
+        """A plan of what a caller passes to `verify_power_cut`, checked.
 
         Raises:
             UsageError: a device without designs or the reverse, a design named twice, a value of
@@ -156,36 +157,36 @@ class PowerCutPlan:
         arguments.whole_number("seed", seed, 0, arguments.U64_MAX)
         if jobs is not None:
             arguments.whole_number("jobs", jobs, 1)
-        arguments.settings(settings)
+        words = arguments.settings(settings)
         why = "losses of power have a host of their own, and no workload"
-        catalog.check_settings(settings, without_workload=why)
+        catalog.check_settings(words, without_workload=why)
         if not designs:
             if device is not None:
                 raise UsageError(
                     "a device was given and no design; without designs each one loses its power "
                     "on a small drive of its own kind"
                 )
-            return cls(native.power_cases(), cuts, seed, jobs, settings)
-        arguments.names("designs", designs)
+            return cls(native.power_cases(), cuts, seed, jobs, words)
+        names = arguments.names("designs", designs)
         if device is None:
             raise UsageError("designs were given and no device; name one with --device")
-        arguments.name("device", device)
+        place = arguments.name("device", device)
         check_designs(
-            device,
-            designs,
+            place,
+            names,
             command=lambda designs, settings: shlex.join(
                 [
-                    *("tinytail", "verify", "power-cut", *designs, "--device", device),
+                    *("tinytail", "verify", "power-cut", *designs, "--device", place),
                     *(word for given in settings for word in ("--set", given)),
                 ]
             ),
-            settings=settings,
+            settings=words,
         )
-        for position, design in enumerate(designs):
-            if design in designs[:position]:
+        for position, design in enumerate(names):
+            if design in names[:position]:
                 raise UsageError(f'design "{design}" is given twice')
-        cases = tuple(native.PowerCase(device, design) for design in designs)
-        return cls(cases, cuts, seed, jobs, settings)
+        cases = tuple(native.PowerCase(place, design) for design in names)
+        return cls(cases, cuts, seed, jobs, words)
 
     def share(self, index: int) -> int:
         """How often the design at an index loses its power: all together as often as is wanted."""
@@ -241,7 +242,7 @@ def verify_power_cut(
     designs: Sequence[str | os.PathLike[str]] = (),
     *,
     device: str | os.PathLike[str] | None = None,
-    cuts: int = CUTS,
+    cuts: Annotated[int, Whole(1)] = CUTS,
     seed: int = 1,
     jobs: int | None = None,
     settings: arguments.Settings | None = None,
@@ -255,7 +256,7 @@ def verify_power_cut(
         device: name of a drive or path of its file, for the designs that are named.
         cuts: losses of power, shared evenly by the designs.
         seed: seed of starting states, requests and events.
-        jobs: how many designs may run at once; None for as many as there are processors.
+        jobs: how many designs may run at once; as many as there are processors if not given.
         settings: values that replace those of the files of device and designs, by section and key.
         progress: called about ten times a second, in this thread.
 
@@ -266,8 +267,7 @@ def verify_power_cut(
         UsageError: an argument of the wrong type, out of range, or missing.
         ConfigError: an unknown or faulty device or design.
     """
-    names = [arguments.name("designs", design) for design in designs]
-    of_device = None if device is None else arguments.name("device", device)
-    words = arguments.settings(settings)
-    plan = PowerCutPlan.of(names, of_device, cuts=cuts, seed=seed, jobs=jobs, settings=words)
+    plan = PowerCutPlan.of(
+        designs, device=device, cuts=cuts, seed=seed, jobs=jobs, settings=settings
+    )
     return execute(plan, progress)

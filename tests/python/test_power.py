@@ -46,7 +46,7 @@ def test_named_designs_lose_power_on_the_device_that_is_named() -> None:
 
 
 def test_cuts_are_shared_evenly() -> None:
-    plan = PowerCutPlan.of((), None, cuts=10_000, seed=1, jobs=None)
+    plan = PowerCutPlan.of((), device=None, cuts=10_000, seed=1, jobs=None)
     shares = [plan.share(index) for index in range(len(plan.cases))]
     assert sum(shares) == 10_000
     assert max(shares) - min(shares) <= 1

@@ -18,7 +18,7 @@ PAGE = 4096
 
 @pytest.fixture(scope="module")
 def harey() -> RateMatching:
-    return analyze_rate_matching("harey-8g")
+    return analyze_rate_matching(device="harey-8g")
 
 
 def by_hand(host_us: float, gc_us: float, moved: float, freed: float) -> float:
@@ -101,7 +101,7 @@ def test_the_gain_at_half_locality_is_the_papers(harey: RateMatching) -> None:
 
 @pytest.mark.parametrize(("spare", "crossing"), [(10, 90), (28, 72), (20, 80), (50, 50)])
 def test_the_printed_crossover_follows_over_provisioning(spare: int, crossing: int) -> None:
-    found = analyze_rate_matching("harey-8g", spare_percent=spare)
+    found = analyze_rate_matching(device="harey-8g", spare_percent=spare)
     assert found.printed.crossover_locality_percent == crossing
     assert crossing_by_search(found.printed) == crossing
     assert found.self_consistent.crossover_locality_percent == 50
@@ -125,7 +125,7 @@ def test_nothing_is_written_where_nothing_is_reclaimed(harey: RateMatching) -> N
 
 def test_every_device_can_be_worked_out(command: RunCommand) -> None:
     for entry in tinytail.list_devices():
-        found = analyze_rate_matching(entry.name)
+        found = analyze_rate_matching(device=entry.name)
         assert 0 < found.array.spare_percent < 100
         alike = found.array.program_fast_ns == found.array.program_slow_ns
         for curves in found.forms:

@@ -15,7 +15,7 @@ from tinytail.analysis.rotation import Rotation, analyze_rotation, scrub_minutes
 
 @pytest.fixture(scope="module")
 def table_3() -> Rotation:
-    return analyze_rotation("ttflash-256g", dwpd=5, valid=0.25, write_mib_s=2048)
+    return analyze_rotation(device="ttflash-256g", dwpd=5, valid=0.25, write_mib_s=2048)
 
 
 def test_the_printed_arithmetic_is_that_of_table_3(table_3: Rotation) -> None:
@@ -84,7 +84,7 @@ def test_a_drive_that_is_not_written_has_no_limit(command: RunCommand) -> None:
 
 def test_every_device_can_be_worked_out() -> None:
     for entry in tinytail.list_devices():
-        rotation = analyze_rotation(entry.name)
+        rotation = analyze_rotation(device=entry.name)
         assert rotation.die.bytes * rotation.die.dies > 0
         for analysis in rotation.analyses:
             assert analysis.bound > 0
@@ -94,7 +94,7 @@ def test_every_device_can_be_worked_out() -> None:
 
 def test_page_classes_count_by_their_shares() -> None:
     timing = {"read_ns": [27_000, 40_000], "program_ns": [253_000, 1_359_000]}
-    harey = analyze_rotation("harey-8g").die
+    harey = analyze_rotation(device="harey-8g").die
     assert harey.program_ns == pytest.approx(sum(timing["program_ns"]) / 2)
 
 

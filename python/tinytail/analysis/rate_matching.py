@@ -223,11 +223,14 @@ def _document(curves: Curves) -> dict[str, Any]:
 
 
 def analyze_rate_matching(
-    device: str | os.PathLike[str] = "harey-8g",
     *,
+    device: str | os.PathLike[str] = "harey-8g",
     spare_percent: float | None = None,
 ) -> RateMatching:
     """Works out what the host can write under sustained load, by locality and placement.
+
+    Equations 1 and 2 of The Harey Tortoise for any device, and the curves of its Fig. 6 over the
+    locality of the writes: in the printed form, and in one that reclaims what was not moved.
 
     Args:
         device: name of a drive or path of its file.

@@ -193,8 +193,8 @@ class Rotation:
 
 
 def analyze_rotation(
-    device: str | os.PathLike[str] = "ttflash-256g",
     *,
+    device: str | os.PathLike[str] = "ttflash-256g",
     dwpd: float = 5.0,
     valid: float = 0.25,
     day_hours: float = 8.0,
@@ -203,14 +203,17 @@ def analyze_rotation(
 ) -> Rotation:
     """Works out the largest stripe width under which rotating GC holds, and the least RAM.
 
+    The proof sketch of TTFLASH's Appendix A for any device: in the paper's form and in one that
+    charges what a victim frees, parity and erases. Every value is shown with its unit.
+
     Args:
         device: name of a drive or path of its file.
         dwpd: how often the drive is written over each day.
         valid: the valid share of a victim's pages, from 0 to below 1.
         day_hours: into how many hours the writes of a day are pressed.
         width: the stripe width N, for parity and RAM.
-        write_mib_s: the most that the host may write each second, in MiB; None for what the
-            device's channels and dies allow.
+        write_mib_s: the most that the host may write each second, in MiB; what the device's
+            channels and dies allow if not given.
 
     Raises:
         UsageError: an argument of the wrong type or out of range.

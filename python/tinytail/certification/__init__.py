@@ -8,7 +8,7 @@ import tempfile
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 from tinytail.certification.act import RULES
 from tinytail.certification.results import Certification, DesignRatings, Step
@@ -16,6 +16,7 @@ from tinytail.certification.rounds import Case, Common, Rounds
 from tinytail.certification.search import TESTS, Search
 from tinytail.comparison.result import configured
 from tinytail.engine import arguments, catalog, memory, native
+from tinytail.engine.declared import Whole
 from tinytail.engine.jobs import ProgressCallback, cpu_count
 from tinytail.engine.results import Configured, DesignError, Rating, RuleName
 from tinytail.errors import Interrupted, UsageError, of_kind
@@ -53,6 +54,31 @@ class Plan:
     jobs: int | None = None
     state: Mapping[str, catalog.StateValue] = field(default_factory=dict)
     settings: tuple[str, ...] = ()
+
+    @classmethod
+    def of(
+        cls,
+        designs: Sequence[str | os.PathLike[str]],
+        *,
+        device: str | os.PathLike[str],
+        state: Mapping[str, catalog.StateValue] | None,
+        settings: arguments.Settings | None,
+        **others: Any,
+    ) -> Plan:
+        """A plan of what a caller passes to `certify_act`, checked.
+
+        Raises:
+            UsageError, ConfigError: as `check` does.
+        """
+        plan = cls(
+            designs=arguments.names("designs", designs),
+            device=arguments.name("device", device),
+            state={} if state is None else arguments.state(state),
+            settings=arguments.settings(settings),
+            **others,
+        )
+        plan.check()
+        return plan
 
     def check(self) -> None:
         """Finds, before anything runs, whatever can be found.
@@ -191,9 +217,9 @@ def certify_act(
     *,
     device: str | os.PathLike[str] = DEVICE,
     rule: RuleName = "paper",
-    duration_s: int = 60,
-    max_multiplier: int = 64,
-    resolution: int = 1,
+    duration_s: Annotated[int, Whole(1)] = 60,
+    max_multiplier: Annotated[int, Whole(1)] = 64,
+    resolution: Annotated[int, Whole(1)] = 1,
     seed: int = 1,
     jobs: int | None = None,
     state: Mapping[str, catalog.StateValue] | None = None,
@@ -203,15 +229,18 @@ def certify_act(
     """Finds the largest multipliers of ACT's load at which designs pass its tests.
 
     Args:
-        designs: names of designs; overlays are added with plus signs, as in `base+t-es`.
+        designs: names of designs; overlays are added with plus signs, as in `base+t-es`. Without
+            any, the six schemes of Practical Erase Suspension.
         device: name of a drive or path of its file.
-        rule: what a run must meet: `"paper"`, `"paper-large-period"` or `"current"`.
+        rule: what a run must meet: the conditions of Practical Erase Suspension, with each kind's
+            mean latency below that kind's own period (paper) or below that of large requests
+            (paper-large-period); or what the tool asks for today (current).
         duration_s: length of the measured part of each run, in whole seconds of simulated time.
         max_multiplier: the largest multiplier that is tried.
         resolution: how far apart the multipliers may be that a rating lies between.
         seed: seed of whatever is random. The same input with the same seed gives the same result.
-        jobs: how many runs may go on at once; None for as many as there are processors, or fewer
-            if no more fit into the memory that is free.
+        jobs: how many runs may go on at once; as many as there are processors if not given, or
+            fewer if no more fit into the memory that is free.
         state: values of the starting state that replace the device's.
         settings: values that replace those of the files of device and designs, by section and key.
         progress: called about ten times a second, in this thread, with how far each design is.
@@ -228,19 +257,18 @@ def certify_act(
     """
     if progress is not None and not callable(progress):
         raise UsageError(f"progress must be a function, not {progress!r}")
-    plan = Plan(
-        designs=arguments.names("designs", designs),
-        device=arguments.name("device", device),
+    plan = Plan.of(
+        designs,
+        device=device,
         rule=rule,
         duration_s=duration_s,
         max_multiplier=max_multiplier,
         resolution=resolution,
         seed=seed,
         jobs=jobs,
-        state={} if state is None else arguments.state(state),
-        settings=arguments.settings(settings),
+        state=state,
+        settings=settings,
     )
-    plan.check()
     certification = execute(plan, progress)
     if certification.partial:
         raise Interrupted(certification)

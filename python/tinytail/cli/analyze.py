@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Annotated
-
 from cyclopts import App
 
 from tinytail.analysis.page_layout import analyze_page_layout, pages_of, read_page_times
@@ -11,7 +9,8 @@ from tinytail.analysis.rate_matching import analyze_rate_matching
 from tinytail.analysis.rotation import analyze_rotation
 from tinytail.analysis.view import page_layout_view, rate_matching_view, rotation_view
 from tinytail.cli.codes import OK, RUN_FAILED
-from tinytail.cli.flags import DeviceName, JsonPath, PositiveOrNone, whole
+from tinytail.cli.flags import JsonPath, PositiveOrNone
+from tinytail.cli.function import Given, command_of
 from tinytail.errors import OutputError
 from tinytail.inputs import conflicts
 from tinytail.pictures import check_figures, write_figures
@@ -21,82 +20,33 @@ analyze = App(name="analyze", help="Work out what follows from a device without 
 
 
 @analyze.command(name="rotation")
-def analyze_rotation_command(
-    *,
-    device: DeviceName = "ttflash-256g",
-    dwpd: float = 5.0,
-    valid: float = 0.25,
-    day_hours: float = 8.0,
-    width: Annotated[int, whole(1)] = 8,
-    write_mib_s: float | None = None,
-    json: JsonPath = None,
-) -> int:
-    """Work out how wide stripes may be under rotating GC, and the least RAM.
-
-    The proof sketch of TTFLASH's Appendix A for any device: in the paper's form and in one that
-    charges what a victim frees, parity and erases. Every value is shown with its unit.
-
-    Parameters
-    ----------
-    device
-        Name of a drive (see `tinytail devices`) or path of its file.
-    dwpd
-        How often the drive is written over each day.
-    valid
-        Valid share of a victim's pages, from 0 to below 1.
-    day_hours
-        Into how many hours the writes of a day are pressed.
-    width
-        Stripe width N, for parity and RAM.
-    write_mib_s
-        The most that the host may write each second, in MiB; what the device's channels and dies
-        allow if not given.
-    json
-        File for the calculation as JSON; - is standard output.
-    """
-    conflicts.check([("--json", json)], [("--device", device)])
+@command_of(analyze_rotation)
+def analyze_rotation_command(given: Given, *, json: JsonPath = None) -> int:
+    """Work out how wide stripes may be under rotating GC, and the least RAM."""
+    conflicts.check([("--json", json)], [("--device", given["device"])])
     output = checked_output(json)
-    rotation = analyze_rotation(
-        device,
-        dwpd=dwpd,
-        valid=valid,
-        day_hours=day_hours,
-        width=width,
-        write_mib_s=write_mib_s,
-    )
+    rotation = analyze_rotation(**given)
     shown = show_results(output, rotation.to_json, lambda _: rotation_view(rotation))
     return OK if shown else RUN_FAILED
 
 
 @analyze.command(name="rate-matching")
+@command_of(analyze_rate_matching)
 def analyze_rate_matching_command(
-    *,
-    device: DeviceName = "harey-8g",
-    spare_percent: float | None = None,
-    json: JsonPath = None,
-    figures: str | None = None,
+    given: Given, *, json: JsonPath = None, figures: str | None = None
 ) -> int:
     """Work out what fast or slow pages for GC are worth under sustained load.
 
-    Equations 1 and 2 of The Harey Tortoise for any device, and the curves of its Fig. 6 over the
-    locality of the writes: in the printed form, and in one that reclaims what was not moved.
-
     Parameters
     ----------
-    device
-        Name of a drive (see `tinytail devices`) or path of its file.
-    spare_percent
-        Share of the physical pages that the host does not see; the device's if not given.
-    json
-        File for the curves as JSON; - is standard output.
     figures
         Folder for a figure of the curves, as SVG and as PDF.
     """
-    conflicts.check([("--json", json), ("--figures", figures)], [("--device", device)])
+    conflicts.check([("--json", json), ("--figures", figures)], [("--device", given["device"])])
     output = checked_output(json)
     if figures is not None:
         check_figures(figures)
-    found = analyze_rate_matching(device, spare_percent=spare_percent)
+    found = analyze_rate_matching(**given)
     done = show_results(output, found.to_json, lambda _: rate_matching_view(found))
     if figures is not None:
         from tinytail.pictures import paper

@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Annotated
 
 from cyclopts import App
 
-from tinytail.certification import DEVICE, SCHEMES, Plan, execute
+from tinytail.certification import Plan, certify_act, execute
 from tinytail.certification.results import Certification
 from tinytail.certification.view import certification_view
 from tinytail.cli.codes import BAD_INPUT, INTERRUPTED, OK, RUN_FAILED
-from tinytail.cli.flags import DESIGNS, DeviceName, JsonPath, PositiveOrNone, Seed, SetWords, whole
-from tinytail.engine.arguments import state_from_words
-from tinytail.engine.results import RuleName
+from tinytail.cli.flags import JsonPath
+from tinytail.cli.function import Given, command_of
 from tinytail.inputs import conflicts
 from tinytail.terminal.console import (
     checked_output,
@@ -28,72 +26,18 @@ certify = App(name="certify", help="Rate drives as a certification test does.")
 
 
 @certify.command(name="act", usage="Usage: tinytail certify act [DESIGN...] [OPTIONS]")
-def certify_act(
-    designs: Annotated[list[str] | None, DESIGNS] = None,
-    /,
-    *,
-    device: DeviceName = DEVICE,
-    rule: RuleName = "paper",
-    duration_s: Annotated[int, whole(1)] = 60,
-    max_multiplier: Annotated[int, whole(1)] = 64,
-    resolution: Annotated[int, whole(1)] = 1,
-    seed: Seed = 1,
-    jobs: PositiveOrNone = None,
-    state: list[str] | None = None,
-    settings: SetWords = None,
-    json: JsonPath = None,
-    details: bool = False,
-) -> int:
+@command_of(certify_act)
+def act(given: Given, *, json: JsonPath = None, details: bool = False) -> int:
     """Find the largest load of Aerospike's certification tool at which a drive passes its tests.
 
     Each drive is aged once; runs at different multipliers of the load start from there.
 
     Parameters
     ----------
-    designs
-        Designs to rate; overlays are added with plus signs, as in base+t-es. Without any, the six
-        schemes of Practical Erase Suspension.
-    device
-        Name of a drive (see `tinytail devices`) or path of its file.
-    rule
-        What a run must meet: the conditions of Practical Erase Suspension, with each kind's mean
-        latency below that kind's own period (paper) or below that of large requests
-        (paper-large-period); or what the tool asks for today (current).
-    duration_s
-        Length of the measured part of each run, in whole seconds of simulated time.
-    max_multiplier
-        The largest multiplier that is tried.
-    resolution
-        How far apart the multipliers may be that a rating lies between.
-    seed
-        Seed of whatever is random; the same seed gives the same results.
-    jobs
-        How many runs may go on at once; as many as there are processors if not given.
-    state
-        A value of the starting state that replaces the device's, as KEY=VALUE, such as
-        ageing=steady; may be given several times.
-    settings
-        A value that replaces one of the files of device and designs, as SECTION.KEY=VALUE, such as
-        gc.write_points=4; may be given several times.
-    json
-        File for all results as JSON; - is standard output, and the table then goes to standard
-        error.
     details
         Print the rule too, and how far each condition was from its limit.
     """
-    plan = Plan(
-        designs=tuple(designs) if designs else SCHEMES,
-        device=device,
-        rule=rule,
-        duration_s=duration_s,
-        max_multiplier=max_multiplier,
-        resolution=resolution,
-        seed=seed,
-        jobs=jobs,
-        state=state_from_words(state or []),
-        settings=tuple(settings or ()),
-    )
-    plan.check()
+    plan = Plan.of(**given)
     read = conflicts.files_read(device=plan.device, designs=plan.designs)
     conflicts.check([("--json", json)], read)
     output = checked_output(json)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import nullcontext
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any
 
 from cyclopts import Parameter
 from rich.console import Console, RenderableType
@@ -12,6 +12,7 @@ from rich.console import Console, RenderableType
 from tinytail import explanation
 from tinytail.cli.codes import OK, RUN_FAILED
 from tinytail.cli.flags import JsonPath, PositiveOrNone, whole
+from tinytail.cli.function import Given, command_of
 from tinytail.engine.arguments import I64_MAX
 from tinytail.errors import UsageError
 from tinytail.explanation.view import Look, counterfactual_view, explanation_view
@@ -22,19 +23,14 @@ from tinytail.terminal.console import JsonOutput, checked_output, show_results, 
 from tinytail.terminal.progress import reporter
 
 
+@command_of(
+    explanation.explain,
+    folder=Annotated[str, Parameter(name="DIR")],
+    request=Annotated[int | None, whole(0, I64_MAX)],
+    slowest=PositiveOrNone,
+)
 def explain(
-    folder: Annotated[str, Parameter(name="DIR")],
-    /,
-    *,
-    design: str | None = None,
-    slowest: PositiveOrNone = None,
-    request: Annotated[int | None, whole(0, I64_MAX)] = None,
-    percentile: float | None = None,
-    kind: Literal["read", "write"] = "read",
-    replay: bool = False,
-    without: list[str] | None = None,
-    json: JsonPath = None,
-    details: bool = False,
+    given: Given, *, without: list[str] | None = None, json: JsonPath = None, details: bool = False
 ) -> int:
     """Tell why requests were slow, from results that `tinytail compare --out DIR` has kept.
 
@@ -43,59 +39,20 @@ def explain(
 
     Parameters
     ----------
-    folder
-        The folder of the results.
-    design
-        The design that it is about. Without it, timelines of the slowest are the first design's,
-        and everything else is told of each design.
-    slowest
-        Tell the timelines of so many of the slowest requests; of one if not given.
-    request
-        Tell the timeline of the request with this number; causes are ranked only if --percentile is
-        given as well.
-    percentile
-        Rank the causes of all requests beyond it; 99.9 if not given.
-    kind
-        Whether the slowest and the ranked are reads or writes.
-    replay
-        Run the design again for the timeline of --request, if that was not kept.
     without
         Run the design again with these causes made free, and say what that gains, in place of
         timelines and causes. Several are given one after the other, or with commas between.
-    json
-        File for the same, in nanoseconds, as JSON; - is standard output.
     details
         Tell timelines with every nanosecond, and every cause with its time.
     """
+    folder = given.pop("folder")
     conflicts.check([("--json", json)], folders=[("DIR", folder)])
     output = checked_output(json)
     if without is not None:
-        if slowest is not None or request is not None or replay:
-            raise UsageError("--without goes with none of --slowest, --request and --replay")
-        names = [name for words in without for name in words.split(",")]
-        wanted = explanation.PERCENTILE if percentile is None else percentile
-        with reporter(stderr()) as progress:
-            found = explanation.explain_without(
-                folder,
-                without=names,
-                design=design,
-                kind=kind,
-                percentile=wanted,
-                progress=progress,
-            )
-        return _show(output, found.to_dict(), lambda _: counterfactual_view(found))
+        return _explain_without(folder, without, given, output)
     # Nothing runs without --replay, and the bars would only hide the cursor.
-    with reporter(stderr()) if replay else nullcontext() as progress:
-        shown = explanation.explain(
-            folder,
-            design=design,
-            slowest=slowest,
-            request=request,
-            percentile=percentile,
-            kind=kind,
-            replay=replay,
-            progress=progress,
-        )
+    with reporter(stderr()) if given["replay"] else nullcontext() as progress:
+        shown = explanation.explain(folder, **given, progress=progress)
     return _show(
         output,
         shown.to_dict(),
@@ -103,6 +60,19 @@ def explain(
             shown, console.width, Look(console.is_terminal, can_draw(console), details)
         ),
     )
+
+
+def _explain_without(
+    folder: str, without: list[str], given: Given, output: JsonOutput | None
+) -> int:
+    if any(given.pop(name) not in (None, False) for name in ("slowest", "request", "replay")):
+        raise UsageError("--without goes with none of --slowest, --request and --replay")
+    if given["percentile"] is None:
+        del given["percentile"]
+    names = [name for words in without for name in words.split(",")]
+    with reporter(stderr()) as progress:
+        found = explanation.explain_without(folder, without=names, **given, progress=progress)
+    return _show(output, found.to_dict(), lambda _: counterfactual_view(found))
 
 
 def _show(

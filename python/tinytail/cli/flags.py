@@ -29,7 +29,7 @@ def _whole(_type: object, tokens: Sequence[Token]) -> int:
         raise ValueError(f'"{word}" is not a whole number, such as 1000000 or 1_000_000') from None
 
 
-_WHOLE = Parameter(converter=_whole)
+WHOLE = Parameter(converter=_whole)
 
 
 def whole(least: int, most: int | None = None) -> Parameter:
@@ -43,7 +43,7 @@ def flags(options: type[Options]) -> Any:
     hints = get_type_hints(options, include_extras=True)
     # Their whole numbers are read as such.
     whole = [
-        (name, Annotated[hints[name], _WHOLE], field(default=defaults[name]))
+        (name, Annotated[hints[name], WHOLE], field(default=defaults[name]))
         for name, hint in get_type_hints(options).items()
         if int in (hint, *get_args(hint))
     ]

@@ -10,24 +10,14 @@ from cyclopts import App
 from rich.console import Group, RenderableType
 from rich.text import Text
 
-from tinytail import images, units
+from tinytail import units
 from tinytail.cli.codes import OK, RUN_FAILED
 from tinytail.cli.facts import show_facts
-from tinytail.cli.flags import (
-    NO_TRACE_FLAGS,
-    DesignName,
-    DeviceName,
-    JsonPath,
-    Seed,
-    SetWords,
-    TraceFlags,
-    WorkloadName,
-)
+from tinytail.cli.flags import JsonPath
+from tinytail.cli.function import Given, command_of
 from tinytail.engine import cache, native
-from tinytail.engine.arguments import state_from_words
-from tinytail.engine.declared import values
-from tinytail.engine.options import TraceOptions
 from tinytail.files.text import json_text
+from tinytail.images import create_image
 from tinytail.inputs import conflicts
 from tinytail.terminal.console import checked_output, show_results, stderr, stdout
 from tinytail.terminal.progress import reporter
@@ -39,51 +29,11 @@ image = App(name="image", help="Make images of aged drives, and look into them."
 @image.command(
     name="create", usage="Usage: tinytail image create OUT --device D --design X [OPTIONS]"
 )
-def image_create(
-    out: str,
-    /,
-    *,
-    device: DeviceName,
-    design: DesignName,
-    seed: Seed = 1,
-    state: list[str] | None = None,
-    settings: SetWords = None,
-    workload: WorkloadName | None = None,
-    trace: TraceFlags = NO_TRACE_FLAGS,
-) -> int:
-    """Age a drive and write it to a file, from which `tinytail compare --image` starts.
-
-    Parameters
-    ----------
-    out
-        The file; one that is there is replaced.
-    device
-        Name of a drive (see `tinytail devices`) or path of its file.
-    design
-        Design whose layout the drive has; overlays are added with plus signs, as in base+no-gc.
-    seed
-        Seed of whatever is random; the same seed gives the same image.
-    state
-        A value of the starting state that replaces the device's, as KEY=VALUE, such as
-        live_percent=80; may be given several times.
-    settings
-        A value that replaces one of the files of device, design and workload, as
-        SECTION.KEY=VALUE, such as gc.write_points=4; may be given several times.
-    workload
-        A workload whose pages are mapped too, as they are when it is run without image.
-    """
-    with reporter(stderr()) as report:
-        document = images.create_image(
-            out,
-            device=device,
-            design=design,
-            seed=seed,
-            state=state_from_words(state or []),
-            settings=settings,
-            workload=workload,
-            **values(trace, TraceOptions),
-            progress=report,
-        )
+@command_of(create_image)
+def image_create(given: Given) -> int:
+    """Age a drive and write it to a file, from which `tinytail compare --image` starts."""
+    with reporter(stderr()) as progress:
+        document = create_image(given.pop("out"), **given, progress=progress)
     stdout().print(facts_view(document))
     return OK
 

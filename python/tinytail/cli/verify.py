@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Annotated
-
 from cyclopts import App
 from rich import box
 from rich.console import Group, RenderableType
@@ -11,9 +9,10 @@ from rich.table import Table
 from rich.text import Text
 
 from tinytail.cli.codes import BAD_INPUT, INTERRUPTED, OK, RUN_FAILED
-from tinytail.cli.flags import DESIGNS, DeviceName, JsonPath, PositiveOrNone, Seed, SetWords, whole
+from tinytail.cli.flags import JsonPath
+from tinytail.cli.function import Given, command_of
 from tinytail.inputs import conflicts
-from tinytail.power import CUTS, PowerCutPlan, PowerCuts, execute
+from tinytail.power import PowerCutPlan, PowerCuts, execute, verify_power_cut
 from tinytail.terminal.console import (
     checked_output,
     console_beside,
@@ -30,46 +29,16 @@ verify = App(name="verify", help="Verify what no design may break.")
     name="power-cut",
     usage="Usage: tinytail verify power-cut [DESIGN... --device D] [OPTIONS]",
 )
-def verify_power_cut_command(
-    designs: Annotated[list[str] | None, DESIGNS] = None,
-    /,
-    *,
-    device: DeviceName | None = None,
-    cuts: Annotated[int, whole(1)] = CUTS,
-    seed: Seed = 1,
-    jobs: PositiveOrNone = None,
-    settings: SetWords = None,
-    json: JsonPath = None,
-) -> int:
+@command_of(verify_power_cut)
+def verify_power_cut_command(given: Given, *, json: JsonPath = None) -> int:
     """Cut the power at random events, and read everything back after each recovery.
 
     A host reads, writes and trims at random. After each loss of power the drive's map is made anew
     from out-of-band data, and every page must hold what was written last; then the drive goes on.
     Exit code 1 if anything is lost or stale.
-
-    Parameters
-    ----------
-    designs
-        Designs whose power is cut; overlays are added with plus signs, as in ttflash+level-wear.
-        Without any, every design and overlay, each on a small drive of its paper.
-    device
-        Name of a drive (see `tinytail devices`) or path of its file, for the designs named.
-    cuts
-        Losses of power, shared evenly by the designs.
-    seed
-        Seed of whatever is random; the same seed gives the same results.
-    jobs
-        How many designs may run at once; as many as there are processors if not given.
-    settings
-        A value that replaces one of the files of device and designs, as SECTION.KEY=VALUE, such as
-        gc.write_points=4; may be given several times.
-    json
-        File for all results as JSON; - is standard output, and the table then goes to standard
-        error.
     """
-    words = tuple(settings or ())
-    plan = PowerCutPlan.of(designs or (), device, cuts=cuts, seed=seed, jobs=jobs, settings=words)
-    read = conflicts.files_read(device=device, designs=designs or ())
+    plan = PowerCutPlan.of(**given)
+    read = conflicts.files_read(device=given["device"], designs=given["designs"])
     conflicts.check([("--json", json)], read)
     output = checked_output(json)
     with reporter(stderr()) as progress:

@@ -78,13 +78,13 @@ def explain(
     """Tells why requests were slow, from results that `compare` has kept in a folder.
 
     Args:
-        folder: the folder named by `out`.
-        design: the design that it is about; None for all of them in rankings and where a request
-            is named, and for the first one in timelines of the slowest.
-        slowest: tell the timelines of so many of the slowest requests; one if nothing is said.
+        folder: the folder in which `compare` has kept the results.
+        design: the design that it is about. Without it, timelines of the slowest are the first
+            design's, and everything else is told of each design.
+        slowest: tell the timelines of so many of the slowest requests; of one if not given.
         request: tell the timeline of this request, by its number, and rank causes only if a
             percentile is given.
-        percentile: rank the causes of all requests beyond it; 99.9 if nothing is said.
+        percentile: rank the causes of all requests beyond it; 99.9 if not given.
         kind: whether the slowest and the ranked are reads or writes.
         replay: run a design again for the timeline of `request`, if that was not kept.
         progress: called about ten times a second while a design runs.

@@ -75,22 +75,26 @@ def serve(
     Args:
         device: name of a drive or path of its file.
         design: name of a design; overlays are added with plus signs.
-        nbd: where to listen: `unix:PATH` or `tcp:HOST:PORT`, on the loopback without a host.
-        size: what clients see, in bytes or as in `"16G"`; None for all that the drive has.
+        nbd: where to listen: unix:PATH or tcp:HOST:PORT. Without a host, tcp::PORT is the loopback.
+            Others need `insecure`.
+        size: what clients see, in bytes or such as 16G; all that the drive has if not given.
         image: an image to start from instead of ageing; see `create_image`.
-        data: the file that holds the data, made if it is missing; None keeps them in memory.
-        record: the trace into which the arriving I/O is written; compressed by its name's ending.
+        data: the file that holds the data, sparse, made if it is missing; in memory if not given.
+        record: file for a trace of the arriving I/O, which `compare` replays; compressed if its
+            name ends in .zst or .gz.
         force: replace a recording that is there.
         log: file for a log of every request, in Parquet, with the latencies of the model.
         seed: seed of the ageing.
         state: values of the starting state that replace the device's.
         settings: values that replace those of the files of device and design, by section and key,
             such as `{"gc.write_points": 4}`.
-        dilate: how many times slower than the wall clock the drive's time passes.
+        dilate: how many times slower than the wall clock the drive's time passes, for a machine
+            that is too slow.
         no_delay: nothing takes any time in the drive, to measure the machine itself.
-        insecure: listen where other machines can reach the drive, without password and encryption.
+        insecure: listen where other machines can reach the drive: whoever does can read and write
+            it, without password and without encryption.
         client_memory: what data of requests and replies may take, of all clients together, in bytes
-            or as in `"256M"`, which is what None means; whoever finds no room waits.
+            or such as 256M, which it is if not given; at least 80M. Whoever finds no room waits.
         stop: ends it when it is set.
         watch: called now and then, in this thread, with the phase and, once clients can come, a
             document of where they find it and how late completions have been.

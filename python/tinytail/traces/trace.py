@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import os
 from functools import cache
-from typing import Any, Unpack
+from typing import Annotated, Any, Unpack
 
 from tinytail.engine import arguments, catalog, native
-from tinytail.engine.declared import checked
+from tinytail.engine.declared import Whole, checked
 from tinytail.engine.jobs import ProgressCallback, run_one
 from tinytail.engine.options import TraceKeywords, TraceOptions, Transform
 from tinytail.inputs import conflicts
@@ -62,7 +62,7 @@ def convert_trace(
     output: str | os.PathLike[str],
     *,
     transform: Transform | None = None,
-    requests: int | None = None,
+    requests: Annotated[int, Whole(1, arguments.U64_MAX)] | None = None,
     seed: int = 1,
     force: bool = False,
     settings: arguments.Settings | None = None,
@@ -72,11 +72,11 @@ def convert_trace(
     """Writes the requests of a workload as a trace with a sidecar file, which is read back as is.
 
     Args:
-        workload: path of a trace or of a workload file, or name of an open-loop workload. A trace
-            in closed loop stays so.
+        workload: path of a trace or of a workload file, or name of an open-loop workload; `"-"`
+            is a trace on standard input. A trace in closed loop stays so.
         output: the trace to be written; compressed if its name ends in `.zst` or `.gz`.
         transform: what is done to the requests.
-        requests: how many requests are written at most; None for all.
+        requests: how many requests are written at most; all if not given.
         seed: seed of whatever is random.
         force: replace files that are there.
         settings: values that replace those of a workload's file, by section and key.

@@ -107,7 +107,7 @@ def _named(letters: str, times: Mapping[str, float]) -> dict[str, Any]:
 
 def crossover(lab: Lab, *, device: str) -> Values:  # noqa: ARG001
     """Where FGC and SGC meet in the printed form: locality, pages moved, and MB/s there."""
-    printed = analyze_rate_matching(device).printed
+    printed = analyze_rate_matching(device=device).printed
     point = printed.crossover
     if point is None:
         raise Unavailable(f"all pages of {device} are alike")
@@ -124,7 +124,7 @@ def model_order(lab: Lab, *, device: str, from_percent: int, to_percent: int) ->
 
     `reverse` is the number of those with the opposite order.
     """
-    printed = analyze_rate_matching(device).printed
+    printed = analyze_rate_matching(device=device).printed
     order = reverse = 0
     for percent in range(from_percent, to_percent + 1):
         point = printed.at(percent)
@@ -136,7 +136,7 @@ def model_order(lab: Lab, *, device: str, from_percent: int, to_percent: int) ->
 
 def model_gains(lab: Lab, *, device: str, locality: int) -> Values:  # noqa: ARG001
     """FGC and SGC over the baseline in the printed form."""
-    point = analyze_rate_matching(device).printed.at(locality)
+    point = analyze_rate_matching(device=device).printed.at(locality)
     return {name: point.gain(name) for name in ("fgc", "sgc")}
 
 
@@ -144,7 +144,7 @@ def model_crossovers(lab: Lab, *, device: str, spare_percents: Sequence[float]) 
     """Where the printed form crosses with so much over-provisioning."""
     return {
         f"at_{percent:g}": analyze_rate_matching(
-            device, spare_percent=percent
+            device=device, spare_percent=percent
         ).printed.crossover_locality_percent
         for percent in spare_percents
     }
@@ -152,7 +152,7 @@ def model_crossovers(lab: Lab, *, device: str, spare_percents: Sequence[float]) 
 
 def equation_errors(lab: Lab, *, device: str, equation: int) -> Values:  # noqa: ARG001
     """The largest relative difference from an equation, over all localities and placements."""
-    found = analyze_rate_matching(device)
+    found = analyze_rate_matching(device=device)
     document = catalog.device_document(device)
     geometry, timing = document["geometry"], document["timing"]
     page, pages = geometry["page_bytes"], geometry["pages_per_block"]

@@ -36,13 +36,13 @@ def rotation_steps(
     dwpd: float = 5.0,
 ) -> Values:
     """Values of the calculation for the drive of Table 1, by the names that the row gives them."""
-    analysis = analyze_rotation(DEVICE, dwpd=dwpd).analysis(form, load)
+    analysis = analyze_rotation(device=DEVICE, dwpd=dwpd).analysis(form, load)
     return {name: analysis.step(symbol).value for name, symbol in symbols.items()}
 
 
 def rotation_copies(lab: Lab) -> Values:  # noqa: ARG001
     """Pages copied each second at raw bandwidth, as the paper prints it and exactly."""
-    rotation = analyze_rotation(DEVICE)
+    rotation = analyze_rotation(device=DEVICE)
     return {
         "printed": rotation.analysis("as printed", "raw bandwidth").step("CB_pg/s").value,
         "exact": rotation.analysis("paper", "raw bandwidth").step("CB_pg/s").value,
@@ -51,12 +51,12 @@ def rotation_copies(lab: Lab) -> Values:  # noqa: ARG001
 
 def rotation_bound(lab: Lab, *, form: Form, load: Load) -> Values:  # noqa: ARG001
     """What N must stay below."""
-    return {"bound": analyze_rotation(DEVICE).analysis(form, load).bound}
+    return {"bound": analyze_rotation(device=DEVICE).analysis(form, load).bound}
 
 
 def rotation_ratio(lab: Lab) -> Values:  # noqa: ARG001
     """How much less a plane is written at 5 DWPD than its raw bandwidth allows."""
-    rotation = analyze_rotation(DEVICE, dwpd=5)
+    rotation = analyze_rotation(device=DEVICE, dwpd=5)
     daily = rotation.analysis("paper", "drive writes per day").step("BW_pl").value
     printed = rotation.analysis("as printed", "raw bandwidth").step("BW_pl printed").value
     raw = rotation.analysis("paper", "raw bandwidth").step("BW_pl").value * 1e6 / MIB
@@ -81,7 +81,7 @@ def rotation_formula(lab: Lab) -> Values:  # noqa: ARG001
     bounds: dict[tuple[int, int], float] = {}
     for i, dwpd in enumerate(loads):
         for j, valid in enumerate(shares):
-            found = analyze_rotation(DEVICE, dwpd=dwpd, valid=valid)
+            found = analyze_rotation(device=DEVICE, dwpd=dwpd, valid=valid)
             bound = found.analysis("paper", "drive writes per day").bound
             bandwidth = plane_bytes * dwpd / (8 * 3600)
             formula = geometry["page_bytes"] / (bandwidth * valid * copy_s)
@@ -96,18 +96,18 @@ def rotation_formula(lab: Lab) -> Values:  # noqa: ARG001
 
 def rotation_ram(lab: Lab) -> Values:  # noqa: ARG001
     """The least RAM at 2 GB/s, which the paper takes as 2048 MB."""
-    rotation = analyze_rotation(DEVICE, width=8, write_mib_s=2048)
+    rotation = analyze_rotation(device=DEVICE, width=8, write_mib_s=2048)
     return {"value": rotation.analysis("paper", "drive writes per day").ram_mib}
 
 
 def rotation_parity(lab: Lab) -> Values:  # noqa: ARG001
     """The share of the pages that parity takes with N = 8."""
-    return {"value": analyze_rotation(DEVICE, width=8).parity_percent}
+    return {"value": analyze_rotation(device=DEVICE, width=8).parity_percent}
 
 
 def drive_writes(lab: Lab, *, dwpd: float) -> Values:  # noqa: ARG001
     """What the whole drive writes each second at so many writes of it per day of 8 hours."""
-    return {"value": analyze_rotation(DEVICE, dwpd=dwpd).device_mib_s}
+    return {"value": analyze_rotation(device=DEVICE, dwpd=dwpd).device_mib_s}
 
 
 def scrub_time(lab: Lab, *, capacity_gb: float, read_gb_s: float) -> Values:  # noqa: ARG001
