@@ -488,7 +488,7 @@ def test_results_without_timelines_or_without_reads(command: RunCommand, tmp_pat
 def test_it_says_what_to_install(
     command: RunCommand, made: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(explaining, "find_spec", lambda _: None)
+    monkeypatch.setattr("tinytail.inputs.libraries.find_spec", lambda _: None)
     outcome = command("explain", str(made))
     assert outcome.code == 2
     assert "pip install pyarrow" in outcome.err

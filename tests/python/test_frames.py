@@ -176,7 +176,7 @@ def test_a_missing_library_is_named_with_what_installs_it(
         "matplotlib": comparison.plot,
     }
     monkeypatch.setitem(sys.modules, missing, None)
-    with pytest.raises(tinytail.UsageError, match=f"to install it: pip install {missing}$"):
+    with pytest.raises(tinytail.UsageError, match=f"to install: pip install {missing}$"):
         calls[missing]()
 
 

@@ -378,7 +378,7 @@ def test_a_missing_library_is_named_with_what_installs_it(
     library: str,
 ) -> None:
     monkeypatch.setattr(
-        "tinytail.pictures.find_spec", lambda name: None if name == library else object()
+        "tinytail.inputs.libraries.find_spec", lambda name: None if name == library else object()
     )
     outcome = command(*COMPARE, option, str(tmp_path / "out"))
     assert outcome.code == 2

@@ -590,8 +590,7 @@ def test_bad_options_are_refused_before_anything_runs(
 def test_without_the_libraries_of_the_extra_the_rest_works(
     reproduce: Callable[..., Any], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    monkeypatch.setattr(logs, "can_be_read", lambda: False)
-    monkeypatch.setattr(figures, "can_be_drawn", lambda: False)
+    monkeypatch.setattr("tinytail.inputs.libraries.find_spec", lambda _: None)
     drawn = tmp_path / "figures"
     words = ("ttflash.s41.gc64", "ttflash.table1.channels", "--json", "-")
     outcome = reproduce(*words, "--figures", str(drawn))

@@ -11,6 +11,7 @@ import pytest
 
 import tinytail
 from fake_native import result as fake_result
+from paper_files import check
 from tinytail.comparison.result import DesignResult
 from tinytail.engine import catalog
 from tinytail.errors import ConfigError, UsageError
@@ -162,6 +163,11 @@ def test_measures_give_what_conditions_name_and_ask_for_what_rows_name(
         conditions.holds(condition, values)
     asked = lab.experiments - set(paper.experiments_of(row))
     assert not asked, f"{row.id} does not name {asked}"
+
+
+@pytest.mark.parametrize("paper", papers(), ids=lambda paper: paper.name)
+def test_the_files_of_a_paper_agree(paper: Paper) -> None:
+    check(paper)
 
 
 @pytest.mark.parametrize("paper", papers(), ids=lambda paper: paper.name)

@@ -13,9 +13,10 @@ import pytest
 from rich.text import Text
 
 from fake_native import FakeNative, result as fake_result
+from paper_files import check
 from test_reproduction import experiment, fakes, judged, paper, row, store
 from tinytail.errors import ConfigError, OutputError, RunError, UsageError
-from tinytail.reproduction import certified, checks, figures, library, page_tables, pages, session
+from tinytail.reproduction import certified, figures, library, page_tables, pages, session
 from tinytail.reproduction.certified import Certified, Supervision
 from tinytail.reproduction.lab import Lab
 from tinytail.reproduction.prepare import Unavailable
@@ -247,7 +248,7 @@ def test_tails_are_drawn_with_the_papers_values_and_what_stalled(
 )
 def test_faulty_data_of_a_paper_are_refused(changes: dict[str, Any], said: str) -> None:
     with pytest.raises(ConfigError, match=said):
-        checks.check(paper(**changes))
+        check(paper(**changes))
 
 
 def test_a_trace_that_no_paper_knows_is_refused() -> None:

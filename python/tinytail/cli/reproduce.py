@@ -12,8 +12,8 @@ from tinytail.cli.codes import INTERRUPTED, OK, RUN_FAILED
 from tinytail.cli.flags import JsonPath, PositiveOrNone
 from tinytail.errors import UsageError
 from tinytail.files.text import json_text
-from tinytail.inputs import conflicts
-from tinytail.reproduction import figures as drawing, pages, session
+from tinytail.inputs import conflicts, libraries
+from tinytail.reproduction import pages, session
 from tinytail.reproduction.library import select
 from tinytail.reproduction.records import Paper, Row, Tier
 from tinytail.reproduction.store import Store, default_store
@@ -95,7 +95,7 @@ def reproduce(
         traces=_traces(trace or (), chosen),
         jobs=jobs,
         kept_only=kept,
-        figures=folder if drawing.can_be_drawn() else None,
+        figures=folder if libraries.are_there("matplotlib") else None,
     )
     with reporter(stderr()) as report:
         document = session.reproduce(wanted, report)
@@ -164,8 +164,7 @@ def _folder(rows: Chosen, figures: str | None, docs: str | None) -> Path | None:
                 raise UsageError(
                     f"--docs needs all rows of a paper: tinytail reproduce {paper.prefix}"
                 )
-        if not drawing.can_be_drawn():
-            raise UsageError("--docs needs matplotlib: pip install matplotlib")
+        libraries.require("--docs", "matplotlib")
     folder = figures if docs is None else docs
     if folder is not None and Path(folder).exists() and not Path(folder).is_dir():
         raise UsageError(f"{folder} is not a folder")

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import fields
-from importlib import import_module
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from tinytail.engine.results import Series
 from tinytail.errors import ResultsError, UsageError
+from tinytail.inputs.libraries import library, require
 
 if TYPE_CHECKING:
     from tinytail.comparison.result import DesignResult
@@ -25,21 +25,6 @@ _RUN = (
 _KINDS: tuple[Literal["read", "write"], ...] = ("read", "write")
 
 Row = Mapping[str, Any]
-
-
-def library(name: str, what: str) -> Any:
-    """A library that tinytail does without until it is asked for what needs it.
-
-    Raises:
-        UsageError: it is not installed; says how to install it.
-    """
-    try:
-        return import_module(name)
-    except ImportError as error:
-        raise UsageError(
-            f"{what} needs {name.partition('.')[0]}, which is not installed; "
-            f"to install it: pip install {name.partition('.')[0]}"
-        ) from error
 
 
 def checked(table: str) -> Frame:
@@ -223,7 +208,7 @@ class Tables:
             UsageError: there is no such table, a library is missing, or no log was kept.
             ResultsError: a log cannot be read.
         """
-        library("pandas", "to_pandas")
+        require("to_pandas", "pandas")
         return self.to_arrow(table).to_pandas()
 
     def __arrow_c_stream__(self, requested_schema: object = None) -> object:

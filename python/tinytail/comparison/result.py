@@ -14,7 +14,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from tinytail import units
-from tinytail.comparison.frames import Tables, library
+from tinytail.comparison.frames import Tables
 from tinytail.engine import arguments, results as types
 from tinytail.engine.catalog import Description, Kind
 from tinytail.engine.results import (
@@ -27,6 +27,7 @@ from tinytail.engine.results import (
 from tinytail.errors import NoResultError
 from tinytail.files import documents
 from tinytail.files.text import json_text
+from tinytail.inputs.libraries import require
 from tinytail.verdict import findings
 
 if TYPE_CHECKING:
@@ -171,7 +172,7 @@ class Comparison(types.Comparison, Tables):
         Raises:
             UsageError: there is no such kind, nothing to draw, or matplotlib is missing.
         """
-        library("matplotlib", "plot")
+        require("plot", "matplotlib")
         from tinytail.pictures.axes import plot
 
         return plot(self, kind, ax, column)

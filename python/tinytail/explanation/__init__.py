@@ -11,7 +11,6 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
-from importlib.util import find_spec
 from typing import Any, get_args
 
 from tinytail.comparison.kept import Geometry, KeptDesign, KeptResults, open_results
@@ -22,6 +21,7 @@ from tinytail.explanation import timelines
 from tinytail.explanation.ranking import CauseRank, Ranking, rank
 from tinytail.explanation.timelines import Kind, RequestTimeline, TimelineGc, TimelineSegment
 from tinytail.explanation.without import Change, Counterfactual, Paired, check_causes, run_without
+from tinytail.inputs.libraries import require
 
 __all__ = [
     "CauseRank",
@@ -98,7 +98,7 @@ def explain(
     """
     path = arguments.file(folder)
     _check_values(slowest, request, percentile, kind, replay)
-    _check_library()
+    require("an explanation", "pyarrow")
     kept = open_results(path)
     chosen = list(kept.designs)
     if design is not None:
@@ -165,16 +165,11 @@ def explain_without(
     names = tuple(arguments.text("without", name) for name in without)
     check_causes(names)
     _check_values(None, None, percentile, kind, replay=False)
-    _check_library()
+    require("an explanation", "pyarrow")
     kept = open_results(path)
     chosen = kept.design(arguments.text("design", design)) if design else kept.designs[0]
     kept.check([chosen])
     return run_without(kept, chosen, names, kind, percentile, progress)
-
-
-def _check_library() -> None:
-    if find_spec("pyarrow") is None:
-        raise UsageError("explaining needs pyarrow: pip install pyarrow")
 
 
 def _check_values(

@@ -8,14 +8,14 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
-from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tinytail.errors import OutputError, UsageError
+from tinytail.errors import OutputError
 from tinytail.files.whole import FileOutput
+from tinytail.inputs.libraries import require
 
 if TYPE_CHECKING:
     from tinytail.comparison.result import Comparison
@@ -36,7 +36,7 @@ class Pictures:
             OutputError: a place cannot be written to.
         """
         if self.report is not None:
-            _check_libraries("a report", ("plotly", "jinja2"))
+            require("a report", "plotly", "jinja2")
             self._page(self.report).check()
         if self.figures is not None:
             check_figures(self.figures)
@@ -72,7 +72,7 @@ def check_figures(folder: str) -> None:
         UsageError: a library is missing; says what to install.
         OutputError: the folder cannot be written to.
     """
-    _check_libraries("figures", ("matplotlib",))
+    require("a figure", "matplotlib")
     _check_folder(folder)
 
 
@@ -89,14 +89,6 @@ def write_figures(folder: str, figures: Iterable[tuple[str, bytes]]) -> None:
         raise _no_figures(folder, error) from error
     for name, content in figures:
         FileOutput(str(path / name), "--figures").write(content)
-
-
-def _check_libraries(what: str, names: Sequence[str]) -> None:
-    missing = [name for name in names if find_spec(name) is None]
-    if missing:
-        needed = " and ".join(missing)
-        install = f"pip install {' '.join(missing)}"
-        raise UsageError(f"{what} cannot be made without {needed}: {install}")
 
 
 def _check_folder(folder: str) -> None:

@@ -24,7 +24,6 @@ from __future__ import annotations
 import itertools
 from collections.abc import Callable, Sequence
 from functools import partial
-from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -47,11 +46,6 @@ COLOURS = ("#d55e00", "#e69f00", "#56b4e9", "#009e73", "#000000", "#cc79a7")
 STYLES = ("-", "--", "-.", "-", ":", "--")
 HATCHES = ("", "//", "..")
 PANELS_IN_A_ROW = 3
-
-
-def can_be_drawn() -> bool:
-    """Whether there is a library to draw with."""
-    return find_spec("matplotlib") is not None
 
 
 def draw_all(

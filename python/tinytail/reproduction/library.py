@@ -11,7 +11,6 @@ from importlib.resources.abc import Traversable
 from typing import Any, TypeVar
 
 from tinytail.errors import ConfigError, UsageError, suggestion
-from tinytail.reproduction.checks import check
 from tinytail.reproduction.records import (
     Deviation,
     Experiment,
@@ -77,7 +76,6 @@ def _paper(folder: Traversable, name: str) -> Paper:
     )
     if about:
         raise ConfigError(f"{name}/paper.toml: unknown keys: {', '.join(about)}")
-    check(paper)
     return paper
 
 

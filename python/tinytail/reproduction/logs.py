@@ -7,7 +7,6 @@ import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -117,11 +116,6 @@ class Log:
             {int(us): count for us, count in document["slow"].items()},
             *(document[name] for name in BLOCKED),
         )
-
-
-def can_be_read() -> bool:
-    """Whether there is a library that reads Parquet."""
-    return find_spec("pyarrow") is not None
 
 
 def read(path: Path, hit: Sequence[str] = ()) -> Log:

@@ -21,8 +21,9 @@ from tinytail.engine.declared import values
 from tinytail.engine.options import RunOptions, RunSpec, TraceOptions, Transform
 from tinytail.errors import ConfigError, TinytailError, UsageError, WorkloadError, suggestion
 from tinytail.files import toml
+from tinytail.inputs import libraries
 from tinytail.inputs.names import part_of_file_name
-from tinytail.reproduction import certified, logs
+from tinytail.reproduction import certified
 from tinytail.reproduction.records import Experiment, Paper, Trace
 from tinytail.reproduction.runs import Run
 
@@ -76,7 +77,7 @@ class Preparation:
         Raises:
             Unavailable: something that it needs is not there.
         """
-        if experiment.log and not logs.can_be_read():
+        if experiment.log and not libraries.are_there("pyarrow"):
             raise Unavailable("needs pyarrow to read the log: pip install pyarrow")
         workload, options, workload_key = self._workload(experiment)
         runs = []

@@ -1,4 +1,4 @@
-"""Holds the files of a paper against each other."""
+"""Holds the files of a paper against each other: what a reproduction takes for granted."""
 
 from __future__ import annotations
 
