@@ -33,7 +33,7 @@ from tinytail.engine import catalog, native
 from tinytail.engine.jobs import Job, Runner, cpu_count
 from tinytail.errors import kind_of
 from tinytail.files.text import json_text
-from tinytail.reproduction.session import project_commit
+from tinytail.reproduction import sources
 from tinytail.reproduction.store import Store
 from tinytail.terminal.console import stderr
 from tinytail.terminal.progress import reporter
@@ -300,7 +300,7 @@ def measure(runs: Sequence[Wanted], store: Store) -> tuple[list[str], bool]:
     Returns:
         What went wrong, and whether it came to its end without Ctrl-C.
     """
-    commit = project_commit()
+    commit = sources.commit()
     runner = Runner(cpu_count())
     for each in runs:
         if store.get(each.key(), dict) is None:

@@ -8,11 +8,8 @@ from __future__ import annotations
 
 import itertools
 import re
-import subprocess
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import MISSING
-from pathlib import Path
-from shutil import which
 from typing import Any
 
 from tinytail.comparison.result import DesignResult
@@ -24,6 +21,7 @@ from tinytail.reproduction.conditions import Value
 from tinytail.reproduction.lab import Lab
 from tinytail.reproduction.prepare import Unavailable
 from tinytail.reproduction.records import Measure
+from tinytail.reproduction.sources import core_tests
 from tinytail.verdict.causes import is_full_buffer
 
 Values = dict[str, Value]
@@ -443,35 +441,6 @@ def _number(value: Value) -> float:
     if not isinstance(value, int | float):
         raise Unavailable("no request was completed of which it could be told")
     return value
-
-
-def core_tests(lab: Lab, *, tests: Sequence[str], package: str = "tinytail-core") -> Values:
-    """Runs unit tests of the engine, from the sources that this package is in.
-
-    It is for what only they can see: one decision, taken in one state of the drive.
-    """
-    if lab.tier == "quick":
-        raise Unavailable("runs in the full tier only, since tests of the engine must be compiled")
-    root = Path(__file__).parents[3]
-    if not (root / "Cargo.toml").is_file() or which("cargo") is None:
-        raise Unavailable("needs the sources and cargo: it is a unit test of the engine")
-    passed = 0
-    for test in tests:
-        done = subprocess.run(
-            ["cargo", "test", "--release", "--locked", "-p", package, "--lib", "--", test],
-            cwd=root,
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            text=True,
-            check=False,
-        )
-        counts = re.search(r"(\d+) passed; (\d+) failed", done.stdout)
-        if counts is None:
-            raise Unavailable(f"cargo test {test}: {done.stderr.strip()[-300:]}")
-        if counts[1] == counts[2] == "0":
-            raise Unavailable(f'the engine has no unit test "{test}"')
-        passed += int(counts[2] == "0")
-    return {"passed": passed, "tests": len(tests)}
 
 
 MEASURES: dict[str, Measure] = {

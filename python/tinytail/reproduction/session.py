@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
@@ -14,6 +13,7 @@ from tinytail.engine import native
 from tinytail.engine.jobs import ProgressCallback
 from tinytail.engine.methods import AttributionGroup
 from tinytail.errors import UsageError, suggestion
+from tinytail.reproduction import sources
 from tinytail.reproduction.figures import Format, draw_all
 from tinytail.reproduction.lab import Lab
 from tinytail.reproduction.prepare import Unavailable
@@ -92,7 +92,7 @@ def reproduce(wanted: Wanted, report: ProgressCallback | None = None) -> dict[st
 
     Ctrl-C ends the runs; the document then has `partial`, and rows that lack a run are not run.
     """
-    commit = project_commit()
+    commit = sources.commit()
     document: dict[str, Any] = {
         "schema_version": SCHEMA_VERSION,
         "version": native.version(),
@@ -237,27 +237,3 @@ def of_paper(document: Mapping[str, Any], name: str) -> dict[str, Any]:
         "figures": [figure for figure in document["figures"] if figure["paper"] == name],
         "runs": [run for run in document["runs"] if run["paper"] == name],
     }
-
-
-def project_commit() -> str:
-    """The commit of the sources that this package is in, marked if they differ from it."""
-    root = Path(__file__).parents[3]
-    if not (root / "Cargo.toml").is_file():
-        return f"version {native.version()}"
-    try:
-        commit = _git(root, "rev-parse", "--short=12", "HEAD")
-        changed = _git(root, "status", "--porcelain", "--untracked-files=no")
-    except (OSError, subprocess.CalledProcessError):
-        return f"version {native.version()}"
-    return f"{commit}, changed" if changed else commit
-
-
-def _git(root: Path, *words: str) -> str:
-    done = subprocess.run(
-        ["git", "-C", str(root), *words],
-        stdin=subprocess.DEVNULL,
-        capture_output=True,
-        text=True,
-        check=True,
-    )
-    return done.stdout.strip()
