@@ -16,6 +16,7 @@ from tinytail.reproduction.page_tables import line_of, paper_tables, side_by_sid
 from tinytail.reproduction.records import Paper, Row
 from tinytail.reproduction.session import of_paper
 from tinytail.reproduction.verdicts import NO_UNIT, shown
+from tinytail.verdict.percentiles import latencies
 
 # Below this width the rows of results are written one under the other.
 TABLE_WIDTH_MIN = 120
@@ -240,8 +241,9 @@ def _figures(figures: Sequence[Mapping[str, Any]]) -> list[str]:
 def _runs(runs: Sequence[Mapping[str, Any]]) -> list[str]:
     if not runs:
         return []
-    headings = ["requests", "erased %", "live %", "victims % valid", "mean µs", "p50", "p99"]
-    headings += ["p99.9", "p99.99", "blocked %", "GCs"]
+    shown = latencies("mean", "p50", "p99", "p99.9", "p99.99")
+    headings = ["requests", "erased %", "live %", "victims % valid", "mean µs"]
+    headings += [*(each.name for each in shown[1:]), "blocked %", "GCs"]
     # Of results from before these were kept, there is nothing to show.
     longest = {"gc_max_us": "longest GC", "write_max_us": "longest write"}
     longest = {key: name for key, name in longest.items() if any(run.get(key) for run in runs)}
@@ -254,7 +256,7 @@ def _runs(runs: Sequence[Mapping[str, Any]]) -> list[str]:
         cells = [
             f"{run['requests']:,}",
             *(tenth(run[f"{name}_percent"]) for name in ("free", "live", "victim_valid")),
-            *(whole(run[f"{name}_us"]) for name in ("mean", "p50", "p99", "p999", "p9999")),
+            *(whole(run[each.key]) for each in shown),
             f"{run['gc_blocked_read_percent'] or 0:.3f}",
             f"{run['gc_count']:,}",
             *(whole(run.get(key)) for key in longest),

@@ -20,6 +20,7 @@ from tinytail.reproduction.prepare import Unavailable
 from tinytail.reproduction.records import Paper, Row, Tier
 from tinytail.reproduction.store import Store
 from tinytail.reproduction.verdicts import evaluate
+from tinytail.verdict.percentiles import LATENCIES
 
 SCHEMA_VERSION = 2
 VERDICTS = ("reproduced", "deviates", "not-run")
@@ -196,15 +197,7 @@ def facts(result: DesignResult) -> dict[str, Any]:
         "free_percent": state.free_percent,
         "live_percent": state.live_percent,
         "victim_valid_percent": state.victim_valid_percent,
-        "mean_us": read.mean_us,
-        "p50_us": read.p50_us,
-        "p90_us": read.p90_us,
-        "p95_us": read.p95_us,
-        "p99_us": read.p99_us,
-        "p999_us": read.p999_us,
-        "p9999_us": read.p9999_us,
-        "p99999_us": read.p99999_us,
-        "max_us": read.max_us,
+        **{each.key: getattr(read, each.key) for each in LATENCIES},
         "write_max_us": result.write.max_us,
         "gc_max_us": None if result.gc_times is None else result.gc_times.max_us,
         "write_amplification": result.write_amplification,

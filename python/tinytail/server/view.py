@@ -11,6 +11,7 @@ from rich.table import Table
 from rich.text import Text
 
 from tinytail import units
+from tinytail.verdict.percentiles import latencies
 
 NO_VERDICT = "no verdict: without delays the lateness is what the server itself takes for a request"
 _KINDS = ("read", "write", "trim", "flush", "all")
@@ -44,22 +45,23 @@ def _table(*headings: str) -> Table:
 
 
 def _latencies(summary: Mapping[str, Any]) -> Table:
-    percentiles = ("p50", "p99", "p999", "p9999", "max")
-    table = _table("latency by the model", "count", "p50", "p99", "p99.9", "p99.99", "max")
+    shown = latencies("p50", "p99", "p99.9", "p99.99", "max")
+    table = _table("latency by the model", "count", *(each.name for each in shown))
     for kind in ("read", "write"):
         found = summary[kind]
         if found["count"] > 0:
-            values = (units.latency(found[f"{name}_us"]) for name in percentiles)
+            values = (units.latency(found[each.key]) for each in shown)
             table.add_row(kind, f"{found['count']:,}", *values)
     return table
 
 
 def _lateness(lateness: Mapping[str, Any]) -> Table:
-    table = _table("left late by", "count", "p50", "p99", "p99.9", "max", "too late")
+    shown = latencies("p50", "p99", "p99.9", "max")
+    table = _table("left late by", "count", *(each.name for each in shown), "too late")
     for kind in _KINDS:
         found = lateness[kind]
         if found["count"] > 0:
-            values = (units.latency(found[f"{name}_us"]) for name in ("p50", "p99", "p999", "max"))
+            values = (units.latency(found[each.key]) for each in shown)
             share = units.percent(found["late_percent"])
             table.add_row(kind, f"{found['count']:,}", *values, share)
     return table

@@ -18,7 +18,10 @@ SAMPLES_BEYOND = 10
 
 @dataclass(frozen=True, slots=True)
 class Percentile:
-    """A percentile, and its name in results. One request in `one_in` lies beyond it."""
+    """A figure of latencies, its name in results, and how many requests it speaks of.
+
+    One request in `one_in` lies beyond a percentile; 0 for mean and maximum, which any number has.
+    """
 
     name: str
     key: str
@@ -31,21 +34,33 @@ class Percentile:
 
     def of(self, latency: Latency) -> float | None:
         """Its value in microseconds; None where fewer than ten requests lie beyond it."""
-        if latency.count // self.one_in < SAMPLES_BEYOND:
+        if not latency.count or (self.one_in and latency.count // self.one_in < SAMPLES_BEYOND):
             return None
         value: float | None = getattr(latency, self.key)
         return value
 
 
-PERCENTILES = (
+# All figures of latencies, in the order in which tables show them.
+LATENCIES = (
+    Percentile("mean", "mean_us", 0),
     Percentile("p50", "p50_us", 2),
     Percentile("p90", "p90_us", 10),
+    Percentile("p95", "p95_us", 20),
     Percentile("p99", "p99_us", 100),
     Percentile("p99.9", "p999_us", 1000),
     Percentile("p99.99", "p9999_us", 10_000),
     Percentile("p99.999", "p99999_us", 100_000),
+    Percentile("max", "max_us", 0),
 )
-P99 = PERCENTILES[2]
+
+
+def latencies(*names: str) -> tuple[Percentile, ...]:
+    """Figures by their names."""
+    return tuple(each for name in names for each in LATENCIES if each.name == name)
+
+
+PERCENTILES = latencies("p50", "p90", "p99", "p99.9", "p99.99", "p99.999")
+(P99,) = latencies("p99")
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,23 +10,10 @@ from tinytail import units
 from tinytail.verdict import states
 from tinytail.verdict.findings import has_ratio, usable_reference
 from tinytail.verdict.noise import margin
-from tinytail.verdict.percentiles import SAMPLES_BEYOND, Kind, latency_of
+from tinytail.verdict.percentiles import LATENCIES, Kind, Percentile, latency_of
 
 if TYPE_CHECKING:
     from tinytail.comparison.result import Comparison, DesignResult
-
-# The figures of latencies, each with one request in how many beyond it: a percentile that fewer
-# than ten lie beyond says nothing. 0: whatever their number.
-LATENCY_ROWS = {
-    "mean": ("mean_us", 0),
-    "p50": ("p50_us", 2),
-    "p90": ("p90_us", 10),
-    "p95": ("p95_us", 20),
-    "p99": ("p99_us", 100),
-    "p99.9": ("p999_us", 1000),
-    "p99.99": ("p9999_us", 10_000),
-    "max": ("max_us", 0),
-}
 
 Figure = float | int | None
 
@@ -60,26 +47,20 @@ def _latency_rows(kind: Kind) -> list[_Row]:
     def count(result: DesignResult) -> Figure:
         return latency_of(result, kind).count
 
-    def figure(name: str, one_in: int) -> Callable[[DesignResult], Figure]:
-        def of(result: DesignResult) -> Figure:
-            latency = latency_of(result, kind)
-            if not latency.count or (one_in and latency.count // one_in < SAMPLES_BEYOND):
-                return None
-            value: float | None = getattr(latency, name)
-            return value
-
-        return of
+    def figure(of: Percentile) -> Callable[[DesignResult], Figure]:
+        return lambda result: of.of(latency_of(result, kind))
 
     rows = [_Row(f"{kind}s", count, units.count, has_ratio=False, starts_section=True)]
     rows += [
         _Row(
-            f"  {label}",
-            figure(*figures),
+            f"  {each.name}",
+            figure(each),
             units.latency,
             has_ratio=True,
-            name=f"{kind}.{figures[0]}",
+            name=f"{kind}.{each.key}",
         )
-        for label, figures in LATENCY_ROWS.items()
+        for each in LATENCIES
+        if each.name != "p99.999"
     ]
     return rows
 

@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from statistics import fmean, stdev
 from typing import Any
 
-from tinytail.verdict.percentiles import PERCENTILES, SAMPLES_BEYOND
+from tinytail.verdict.percentiles import LATENCIES, SAMPLES_BEYOND
 
 LEVEL_PERCENT = 90
 # Student's t for an interval of 90 %, by degrees of freedom from 1 on.
@@ -22,7 +22,7 @@ _STUDENT = (
     *(1.721, 1.717, 1.714, 1.711, 1.708, 1.706, 1.703, 1.701, 1.699, 1.697),
 )
 _NORMAL = 1.6449
-_ONE_IN = {percentile.key: percentile.one_in for percentile in PERCENTILES} | {"p95_us": 20}
+_ONE_IN = {each.key: each.one_in for each in LATENCIES if each.one_in}
 _OF_THE_FIRST = (
     *("series", "wear", "rotation_violations", "state", "workload", "seed", "adjusted", "kinds"),
     *(
