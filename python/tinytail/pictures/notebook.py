@@ -1,19 +1,19 @@
 """What a notebook shows of a comparison, in one piece of HTML: sentences, table, bars and curve.
 
-Nothing is fetched and no script runs. Text has the colour of the notebook, so that dark ones are
-legible. What is shown is bounded: of very many designs it has the first.
+Nothing is fetched and no script runs. Text has the colour of the notebook, and pictures have a
+white ground, so that dark ones are legible. What is shown is bounded: of very many designs it has
+the first.
 """
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from html import escape
 from typing import TYPE_CHECKING, Literal
 
 from tinytail import units
-from tinytail.pictures import data
+from tinytail.inputs import libraries
 from tinytail.verdict import measurements
 from tinytail.verdict.noise import margin
 from tinytail.verdict.percentiles import PERCENTILES, latency_of
@@ -25,15 +25,8 @@ if TYPE_CHECKING:
 DESIGNS_MAX = 12
 NOTES_MAX = 5
 NAME_CHARACTERS_MAX = 40
-# Pixels.
-WIDTH, CURVE_HEIGHT, BAR_HEIGHT, LINE_HEIGHT = 720, 300, 20, 18
-LEFT, RIGHT, TOP, BOTTOM = 64, 16, 24, 40
-NAMES_WIDTH = 200
-TEXT = 'font-family="sans-serif" font-size="11" fill="currentColor"'
-FAINT = 'stroke="currentColor" stroke-opacity="0.2"'
 # The share of the slowest reads that bars are drawn of.
 SHARE_PERCENT = 0.1
-LEGEND_COLUMNS = 2
 
 
 def html(comparison: Comparison) -> str:
@@ -44,8 +37,7 @@ def html(comparison: Comparison) -> str:
         _table(shown),
         _left_out(comparison),
         _measured(shown),
-        _bars(shown),
-        _curve(shown),
+        _pictures(shown),
     ]
     return f'<div class="tinytail">{"".join(parts)}</div>'
 
@@ -139,114 +131,12 @@ def _latency(result: DesignResult, name: str, value: float | None) -> str:
     return f'{shown} <small title="{title}">{margin(result, name)}</small>'
 
 
-def _svg(height: float, label: str, parts: Iterator[str]) -> str:
-    return (
-        f'<svg xmlns="http://www.w3.org/2000/svg" width="{WIDTH}" height="{height:g}" '
-        f'viewBox="0 0 {WIDTH} {height:g}" style="max-width:100%" role="img" '
-        f'aria-label="{escape(label)}">{"".join(parts)}</svg>'
-    )
-
-
-def _text(x: float, y: float, text: str, anchor: str = "start") -> str:
-    return f'<text x="{x:.4g}" y="{y:.4g}" text-anchor="{anchor}" {TEXT}>{text}</text>'
-
-
-def _curve(comparison: Comparison) -> str:
-    tails = data.tails(comparison, "read")
-    kind = "reads" if tails else "writes"
-    tails = tails or data.tails(comparison, "write")
-    if not tails:
+def _pictures(comparison: Comparison) -> str:
+    """Where the slowest reads spent their time, and the curve of the tail, as SVG in the page."""
+    if not comparison.results:
         return ""
-    height = CURVE_HEIGHT + LINE_HEIGHT * len(tails)
-    return _svg(height, f"latency of {kind} by percentile", _curve_parts(tails, kind))
+    if not libraries.are_there("matplotlib"):
+        return "<p>Pictures need matplotlib; to install: pip install matplotlib</p>"
+    from tinytail.pictures import paper
 
-
-def _curve_parts(tails: Sequence[data.Tail], kind: str) -> Iterator[str]:
-    seconds = [each for tail in tails for each in (*tail.seconds, tail.max_seconds) if each > 0]
-    ticks, labels = data.log_ticks(seconds, 10)
-    furthest = max(1.0, *(x for tail in tails for x in tail.x))
-    end = furthest + data.MAX_GAP
-    place = _log_scale([*ticks, *seconds], CURVE_HEIGHT - BOTTOM, TOP)
-
-    def across(x: float) -> float:
-        return LEFT + x / (end + 0.2) * (WIDTH - LEFT - RIGHT)
-
-    yield _text(LEFT, TOP - 10, f"latency of {kind} by percentile")
-    for tick, label in zip(ticks, labels, strict=True):
-        y = place(tick)
-        yield f'<path d="M{LEFT} {y:.1f}H{WIDTH - RIGHT}" {FAINT}/>'
-        yield _text(LEFT - 6, y + 4, label, "end")
-    marked = [p for p in data.MARKED if data.tail_scale(p) <= furthest + data.ROUNDING]
-    places = [(data.tail_scale(percent), f"p{percent:g}") for percent in marked]
-    for x, label in [*places, (end, "max")]:
-        yield f'<path d="M{across(x):.1f} {TOP}V{CURVE_HEIGHT - BOTTOM}" {FAINT}/>'
-        yield _text(across(x), CURVE_HEIGHT - BOTTOM + 16, label, "middle")
-    for position, tail in enumerate(tails):
-        colour = tail.style.colour
-        dash = {"dash": ' stroke-dasharray="7 4"', "dot": ' stroke-dasharray="2 3"'}
-        stroke = f'stroke="{colour}" stroke-width="2" fill="none"{dash.get(tail.style.dash, "")}'
-        points = " ".join(
-            f"{across(x):.1f},{place(y):.1f}" for x, y in zip(tail.x, tail.seconds, strict=True)
-        )
-        yield f'<polyline points="{points}" {stroke}/>'
-        x, y = across(end), place(tail.max_seconds)
-        yield f'<circle cx="{x:.1f}" cy="{y:.1f}" r="4" fill="{colour}"/>'
-        y = CURVE_HEIGHT + LINE_HEIGHT * position
-        yield f'<path d="M{LEFT} {y - 4}h28" {stroke}/>'
-        yield _text(LEFT + 36, y, _name(tail.design))
-
-
-def _log_scale(values: Sequence[float], bottom: float, top: float) -> Callable[[float], float]:
-    positive = [math.log10(value) for value in values if value > 0]
-    low, high = min(positive, default=0.0), max(positive, default=1.0)
-    span = (high - low) or 1.0
-
-    def place(value: float) -> float:
-        share = (math.log10(value) - low) / span if value > 0 else 0.0
-        return bottom - share * (bottom - top)
-
-    return place
-
-
-def _bars(comparison: Comparison) -> str:
-    causes, tails = data.attribution(comparison)
-    tail = next((tail for tail in tails if tail.share_percent == SHARE_PERCENT), None)
-    if tail is None:
-        return ""
-    used = [cause for cause in causes if any(cause.key in bar.parts for bar in tail.bars)]
-    rows = -(-len(used) // LEGEND_COLUMNS)
-    height = TOP + BAR_HEIGHT * len(tail.bars) + 10 + LINE_HEIGHT * rows
-    label = f"where the slowest {SHARE_PERCENT:g} % of reads spent their time"
-    return _svg(height, label, _bars_parts(tail, used))
-
-
-def _bars_parts(tail: data.AttributionTail, causes: Sequence[data.Cause]) -> Iterator[str]:
-    longest = max(bar.mean_seconds for bar in tail.bars) or data.US
-    scale = (WIDTH - NAMES_WIDTH - 90) / longest
-    yield _text(0, TOP - 10, f"{tail.title}, mean time of a read")
-    for row, bar in enumerate(tail.bars):
-        y, x = TOP + BAR_HEIGHT * row, float(NAMES_WIDTH)
-        yield _text(NAMES_WIDTH - 8, y + 12, _name(bar.design), "end")
-        for cause in causes:
-            width = bar.parts.get(cause.key, 0.0) * scale
-            if width > 0:
-                share = 100 * bar.parts[cause.key] / bar.mean_seconds
-                title = f"{escape(cause.name)}: {share:.1f} %"
-                yield f"{_box(x, y, width, cause)}<title>{title}</title></rect>"
-                x += width
-        yield _text(x + 6, y + 12, units.latency(bar.mean_seconds / data.US))
-    top = TOP + BAR_HEIGHT * len(tail.bars) + 4
-    for position, cause in enumerate(causes):
-        row, place = divmod(position, LEGEND_COLUMNS)
-        x, y = place * WIDTH / LEGEND_COLUMNS, top + LINE_HEIGHT * row
-        yield f"{_box(x, y, 12, cause)}</rect>"
-        yield _text(x + 18, y + 12, escape(cause.name))
-
-
-def _box(x: float, y: float, width: float, cause: data.Cause) -> str:
-    """A part of a bar, left open. What waits for a channel is paler than what waits for a die."""
-    pale = ' fill-opacity="0.55"' if cause.hatched else ""
-    return (
-        f'<rect x="{x:.1f}" y="{y + 2}" width="{width:.2f}" height="14" fill="{cause.colour}"'
-        f'{pale} stroke="#8c8c8c" stroke-width="0.3">'
-    )
+    return "".join(f"<div>{svg}</div>" for svg in paper.inline(comparison, SHARE_PERCENT))

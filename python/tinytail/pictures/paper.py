@@ -71,6 +71,24 @@ def draw(comparison: Comparison) -> Iterator[tuple[str, bytes]]:
         yield from _files(name, drawer)
 
 
+def inline(comparison: Comparison, share_percent: float) -> Iterator[str]:
+    """SVG to stand in a page: where so much of the slowest reads spent their time, and the tail."""
+    reads = data.tails(comparison, "read")
+    tails = reads or data.tails(comparison, "write")
+    label = "read latency" if reads else "write latency"
+    drawers: tuple[Callable[[], Figure | None], ...] = (
+        lambda: _attribution(comparison, share_percent),
+        lambda: _latency(tails, label),
+    )
+    nothing = dict.fromkeys(("Creator", "Date", "Format", "Type"))
+    for drawer in drawers:
+        with mpl.rc_context(_STYLE):
+            figure = drawer()
+            if figure is not None:
+                svg = _saved(figure, "svg", nothing).decode()
+                yield svg[svg.index("<svg") :]
+
+
 def draw_rate_matching(found: RateMatching) -> Iterator[tuple[str, bytes]]:
     """Names and contents of files: Fig. 6 of The Harey Tortoise, in both forms of its model."""
     yield from _files("rate-matching", lambda: _rate_matching(found))
@@ -150,8 +168,10 @@ def _latency(tails: list[data.Tail], label: str) -> Figure | None:
     return figure
 
 
-def _attribution(comparison: Comparison) -> Figure | None:
+def _attribution(comparison: Comparison, share_percent: float | None = None) -> Figure | None:
     causes, tails = data.attribution(comparison)
+    if share_percent is not None:
+        tails = [tail for tail in tails if tail.share_percent == share_percent]
     if not tails:
         return None
     bars = [len(tail.bars) for tail in tails]
