@@ -10,15 +10,17 @@ from __future__ import annotations
 import os
 import shlex
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from typing import Annotated, Any
+
+import msgspec
 
 from tinytail.engine import arguments, catalog, native
 from tinytail.engine.declared import Whole
 from tinytail.engine.jobs import DesignProgress, Job, ProgressCallback, Runner, cpu_count
 from tinytail.engine.results import DesignError
 from tinytail.errors import UsageError, kind_of
-from tinytail.files.text import json_text
+from tinytail.files.text import json_text, plain
 from tinytail.inputs.designs import check_designs
 
 CUTS = 10_000
@@ -66,15 +68,6 @@ class PowerCutResult:
     event_hash: str
     partial: bool
 
-    @classmethod
-    def from_dict(cls, document: dict[str, Any]) -> PowerCutResult:
-        """A result as the native module gives it."""
-        times = {
-            name: RecoveryTimes(**document[name])
-            for name in ("recovery", "scan", "cleanup", "restore")
-        }
-        return cls(**(document | times))
-
 
 @dataclass(frozen=True, slots=True)
 class PowerCuts:
@@ -116,8 +109,8 @@ class PowerCuts:
             "lost": self.lost,
             "stale": self.stale,
             "partial": self.partial,
-            "results": [asdict(result) for result in self.results],
-            "errors": [asdict(error) for error in self.errors],
+            "results": plain(self.results),
+            "errors": plain(self.errors),
         }
 
     def to_json(self) -> str:
@@ -228,7 +221,7 @@ def _job(plan: PowerCutPlan, case: native.PowerCase, cuts: int) -> Job[PowerCutR
         document = native.power_cut(
             case, cuts=cuts, seed=plan.seed, control=control, settings=plan.settings
         )
-        return PowerCutResult.from_dict(document)
+        return msgspec.convert(document, PowerCutResult)
 
     return Job(case.design, run, control)
 

@@ -200,7 +200,7 @@ def test_figures_of_the_same_events_under_another_configuration_are_no_fault() -
 def test_of_a_column_the_first_value_stands_for_all() -> None:
     series = result()["series"]
     longer = {
-        key: [*each, None] if isinstance(each, list) else each for key, each in series.items()
+        key: [*each, each[-1]] if isinstance(each, list) else each for key, each in series.items()
     }
     other = longer | {"reads": [8, 9, 1]}
     assert changes(kept(result()), kept(result(series=other)))[2][:3] == [

@@ -247,7 +247,7 @@ def test_findings_come_first_each_once_the_gravest_before_others() -> None:
     assert warned(compared(first, second)) == [
         "base: saturated: 9 requests/s arrive and 5 are served",
         "fewer than ten samples beyond p99 of 999 reads",
-        "ttflash: adjusted to the drive: soft 30 → 4.1, hard 20 → 2",
+        "ttflash: adjusted to the drive: soft 30.0 → 4.1, hard 20.0 → 2.0",
     ]
     lines = compared(first, second).verdict(80).splitlines()
     assert lines[0].startswith("! base: saturated")

@@ -6,13 +6,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from typing import Any
 
+import msgspec
+
 from tinytail.certification.act import KINDS, Verdict
 from tinytail.certification.search import TESTS
 from tinytail.engine import results
 from tinytail.engine.results import Rating, Test
 from tinytail.errors import NoResultError
-from tinytail.files.documents import plain, read
-from tinytail.files.text import json_text
+from tinytail.files.text import json_text, plain
 
 SCHEMA_VERSION = 2
 
@@ -66,7 +67,7 @@ class Step(results.Step):
             "kinds": named,
             "outcome": outcome,
         }
-        return read(cls, found)
+        return msgspec.convert(found, cls)
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,7 +9,7 @@ from typing import Any
 
 from tinytail.comparison.result import SCHEMA_VERSION, Comparison
 from tinytail.engine import arguments
-from tinytail.errors import ResultsError, UsageError
+from tinytail.errors import ResultsError
 from tinytail.files.schema import read_schema
 from tinytail.files.text import RESULTS_MIB_MAX, read_text
 
@@ -21,10 +21,14 @@ def read_results(path: str | os.PathLike[str]) -> Comparison:
     """Reads a file that `tinytail compare --json` wrote.
 
     Raises:
-        UsageError: `path` is not a path, or the library that checks the file is missing.
+        UsageError: `path` is not a path.
         ResultsError: the file cannot be read, is of another version, cut off or altered.
     """
-    return Comparison.from_dict(read_document(path))
+    document = read_document(path)
+    try:
+        return Comparison.from_dict(document)
+    except ValueError as error:
+        raise ResultsError(f"{os.fspath(path)}: {error}") from error
 
 
 def read_document(path: str | os.PathLike[str]) -> dict[str, Any]:
@@ -66,11 +70,8 @@ def _finite(text: str) -> float:
 
 def _fault(document: Any) -> str | None:
     """What keeps a document from being a comparison's; None if it is one."""
-    try:
-        import jsonschema
-    except ImportError as error:
-        needs = "reading results needs jsonschema: pip install jsonschema"
-        raise UsageError(needs) from error
+    import jsonschema
+
     version = document.get("schema_version") if isinstance(document, dict) else None
     if isinstance(version, int) and version != SCHEMA_VERSION:
         return f"its schema_version is {version}, and only {SCHEMA_VERSION} can be read"

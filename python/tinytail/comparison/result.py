@@ -25,8 +25,7 @@ from tinytail.engine.results import (
     Setting,
 )
 from tinytail.errors import NoResultError
-from tinytail.files import documents
-from tinytail.files.text import json_text
+from tinytail.files.text import json_text, plain
 from tinytail.inputs.libraries import require
 from tinytail.verdict import findings
 
@@ -95,7 +94,9 @@ class DesignResult(types.DesignResult, Tables):
     @classmethod
     def from_dict(cls, document: Mapping[str, Any]) -> DesignResult:
         """Reads a result document, which is kept unaltered in `document`."""
-        return documents.read(cls, {**document, "document": document})
+        import msgspec
+
+        return msgspec.convert({**document, "document": document}, cls)
 
 
 def configured(
@@ -146,7 +147,7 @@ class Comparison(types.Comparison, Tables):
             version=result.version,
             command="",
             device=result.device,
-            workload=ComparedWorkload(**documents.plain(result.workload)),
+            workload=compared_workload(result),
             state=result.document["state"],
             seed=result.seed,
             partial=result.interrupted,
@@ -222,16 +223,18 @@ class Comparison(types.Comparison, Tables):
         own = {each.name: getattr(self, each.name) for each in fields(types.Comparison)}
         return {
             "schema_version": SCHEMA_VERSION,
-            **documents.plain(own | {"results": [result.document for result in self.results]}),
-            "improvements": documents.plain(self.improvements()),
-            "findings": documents.plain(self.findings()),
+            **plain(own | {"results": [result.document for result in self.results]}),
+            "improvements": plain(self.improvements()),
+            "findings": plain(self.findings()),
         }
 
     @classmethod
     def from_dict(cls, document: Mapping[str, Any]) -> Comparison:
         """Reads a document of `to_dict`."""
+        import msgspec
+
         results = [{**result, "document": result} for result in document["results"]]
-        return documents.read(cls, {**document, "results": results})
+        return msgspec.convert({**document, "results": results}, cls)
 
     def to_json(self) -> str:
         """The document of `to_dict` as JSON text."""
@@ -303,3 +306,9 @@ def _plain_text(view: RenderableType, width: int) -> str:
     with console.capture() as captured:
         console.print(view)
     return "".join(f"{line.rstrip()}\n" for line in captured.get().splitlines())
+
+
+def compared_workload(result: DesignResult) -> ComparedWorkload:
+    """The workload of a result as that of its comparison."""
+    found = result.workload
+    return ComparedWorkload(found.name, found.input, found.detail, found.pacing)

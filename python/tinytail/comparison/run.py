@@ -8,13 +8,12 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from tinytail.comparison.folder import Keeping
-from tinytail.comparison.result import Comparison, DesignResult
+from tinytail.comparison.result import Comparison, DesignResult, compared_workload
 from tinytail.engine import native
 from tinytail.engine.jobs import DesignProgress, Job, ProgressCallback, Runner
 from tinytail.engine.options import RunSpec
 from tinytail.engine.results import ComparedWorkload, DesignError
 from tinytail.errors import kind_of
-from tinytail.files import documents
 from tinytail.inputs.pipes import spooled
 from tinytail.verdict import seeds, states
 
@@ -91,7 +90,7 @@ def _execute(
         version=native.version(),
         command=plan.command(),
         device=first.device if first else plan.device,
-        workload=ComparedWorkload(**documents.plain(first.workload))
+        workload=compared_workload(first)
         if first
         else ComparedWorkload(plan.workload, None, None, None),
         state=states.common([result.document["state"] for result in results]),

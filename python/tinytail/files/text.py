@@ -30,3 +30,10 @@ def read_text(path: str | Path, mib_max: int) -> str:
 def json_text(document: Mapping[str, Any]) -> str:
     """A document as all results are written: indented, and as it is beyond ASCII."""
     return json.dumps(document, indent=2, ensure_ascii=False) + "\n"
+
+
+def plain(value: object) -> Any:
+    """What data classes hold, as a document: dictionaries, lists, text and numbers."""
+    import msgspec
+
+    return msgspec.json.decode(msgspec.json.encode(value))

@@ -78,7 +78,7 @@ def inline(comparison: Comparison, share_percent: float) -> Iterator[str]:
     label = "read latency" if reads else "write latency"
     drawers: tuple[Callable[[], Figure | None], ...] = (
         lambda: _attribution(comparison, share_percent),
-        lambda: _latency(tails, label),
+        lambda: _latency(tails, label, WIDE),
     )
     nothing = dict.fromkeys(("Creator", "Date", "Format", "Type"))
     for drawer in drawers:
@@ -158,10 +158,10 @@ def draw_tail(axis: Axes, tails: list[data.Tail], label: str) -> None:
     _log_axis(axis, values, 12)
 
 
-def _latency(tails: list[data.Tail], label: str) -> Figure | None:
+def _latency(tails: list[data.Tail], label: str, width: float = NARROW) -> Figure | None:
     if not tails:
         return None
-    figure = _figure(NARROW, 2.7)
+    figure = _figure(width, 2.7)
     axis = figure.subplots()
     draw_tail(axis, tails, label)
     _legend_below(figure, axis, 2)
