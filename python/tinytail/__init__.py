@@ -126,6 +126,7 @@ if TYPE_CHECKING:
     from tinytail.images import (
         create_image as create_image,
     )
+    from tinytail.inputs.tables import read_table as read_table
     from tinytail.power import (
         PowerCutResult as PowerCutResult,
         PowerCuts as PowerCuts,
@@ -253,6 +254,7 @@ _NAMES = {
     ),
     "tinytail.files.schema": ("read_schema",),
     "tinytail.images": ("create_image",),
+    "tinytail.inputs.tables": ("read_table",),
     "tinytail.power": (
         "PowerCutResult",
         "PowerCuts",

@@ -11,19 +11,19 @@ from tinytail.engine import arguments, catalog, memory, native
 from tinytail.engine.jobs import ProgressCallback, run_one
 from tinytail.engine.options import ImageSpec, TraceKeywords, TraceOptions
 from tinytail.files.whole import FileOutput
-from tinytail.inputs import conflicts
+from tinytail.inputs import conflicts, tables
 from tinytail.inputs.pipes import spooled
 
 
 def create_image(
     out: str | os.PathLike[str],
     *,
-    device: str | os.PathLike[str],
-    design: str | os.PathLike[str],
+    device: tables.Named,
+    design: tables.DesignNamed,
     seed: int = 1,
     state: Mapping[str, catalog.StateValue] | None = None,
     settings: arguments.Settings | None = None,
-    workload: str | os.PathLike[str] | None = None,
+    workload: tables.Named | None = None,
     progress: ProgressCallback | None = None,
     **trace: Unpack[TraceKeywords],
 ) -> dict[str, Any]:
@@ -31,7 +31,7 @@ def create_image(
 
     Args:
         out: the file. One that is there is replaced in one step.
-        device: name of a drive or path of its file.
+        device: name of a drive, path of its file, or a table; see `compare`.
         design: name of a design; overlays are added with plus signs. Designs that place pages
             alike and keep as many blocks can start from the same image.
         seed: seed of whatever is random.
@@ -54,11 +54,11 @@ def create_image(
     """
     spec = ImageSpec(
         out=arguments.file(out),
-        device=arguments.name("device", device),
-        design=arguments.name("design", design),
+        device=tables.device(device),
+        design=tables.design(design),
         seed=seed,
         state={} if state is None else arguments.state(state),
-        workload=None if workload is None else arguments.name("workload", workload),
+        workload=None if workload is None else tables.workload(workload),
         trace=TraceOptions(**trace),
         settings=arguments.settings(settings),
     )

@@ -7,7 +7,6 @@ compared with what was written last.
 
 from __future__ import annotations
 
-import os
 import shlex
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -21,6 +20,7 @@ from tinytail.engine.jobs import DesignProgress, Job, ProgressCallback, Runner, 
 from tinytail.engine.results import DesignError
 from tinytail.errors import UsageError, kind_of
 from tinytail.files.text import json_text, plain
+from tinytail.inputs import tables
 from tinytail.inputs.designs import check_designs
 
 CUTS = 10_000
@@ -131,9 +131,9 @@ class PowerCutPlan:
     @classmethod
     def of(
         cls,
-        designs: Sequence[str | os.PathLike[str]],
+        designs: Sequence[tables.DesignNamed],
         *,
-        device: str | os.PathLike[str] | None,
+        device: tables.Named | None,
         cuts: int,
         seed: int,
         jobs: int | None,
@@ -160,10 +160,10 @@ class PowerCutPlan:
                     "on a small drive of its own kind"
                 )
             return cls(native.power_cases(), cuts, seed, jobs, words)
-        names = arguments.names("designs", designs)
+        names = tables.designs(designs)
         if device is None:
             raise UsageError("designs were given and no device; name one with --device")
-        place = arguments.name("device", device)
+        place = tables.device(device)
         check_designs(
             place,
             names,
@@ -232,9 +232,9 @@ def _progress(job: Job[PowerCutResult]) -> DesignProgress:
 
 
 def verify_power_cut(
-    designs: Sequence[str | os.PathLike[str]] = (),
+    designs: Sequence[tables.DesignNamed] = (),
     *,
-    device: str | os.PathLike[str] | None = None,
+    device: tables.Named | None = None,
     cuts: Annotated[int, Whole(1)] = CUTS,
     seed: int = 1,
     jobs: int | None = None,

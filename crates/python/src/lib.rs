@@ -291,6 +291,11 @@ fn trace_convert(py: Python<'_>, input: &str, output: &str, conversion_json: &st
 }
 
 #[pyfunction]
+fn set_text(path: PathBuf, text: String) {
+    tinytail_workload::set_text(&path, text);
+}
+
+#[pyfunction]
 fn workload_claims(py: Python<'_>, name_or_path: &str, seed: u64) -> PyResult<String> {
     let check = || Workload::resolve(name_or_path, &TraceOptions::default())?.check_claims(seed);
     json(&py.detach(check).map_err(|error| workload_error(&error))?)
@@ -397,6 +402,7 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
         wrap_pyfunction!(device_file, module)?,
         wrap_pyfunction!(design_file, module)?,
         wrap_pyfunction!(workload_file, module)?,
+        wrap_pyfunction!(set_text, module)?,
         wrap_pyfunction!(page_layout, module)?,
         wrap_pyfunction!(designs, module)?,
         wrap_pyfunction!(design, module)?,

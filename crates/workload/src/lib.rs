@@ -41,7 +41,7 @@ pub use error::{Column, Position, WorkloadError};
 pub use file::SECTIONS;
 pub use locality::{Hottest, LocalitySummary};
 pub use measured::{Measured, MeasuredLatencies};
-pub use read::read_text;
+pub use read::{read_text, set_text};
 pub use reading::{Reading, Seen, Watch};
 pub use source::{Arrival, Fitted, Note, Reached, Source, SourceContext};
 pub use streams::{Pacing, Pulses, Stream, Streams, Timing};

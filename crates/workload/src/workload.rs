@@ -16,7 +16,7 @@ use crate::fio;
 use crate::limit::Limited;
 use crate::measured::Measured;
 use crate::random::Random;
-use crate::read::read_text;
+use crate::read::{is_there, read_text};
 use crate::reading::{Reading, STANDARD_INPUT, STANDARD_INPUT_SAID};
 use crate::source::{Source, SourceContext};
 use crate::streams::{Pacing, Stream, Streams};
@@ -129,7 +129,7 @@ pub fn describe_with(name_or_path: &str, given: &[Given]) -> Result<Description,
         return describe(text);
     }
     let path = Path::new(base);
-    if !path.is_file() {
+    if !is_there(path) {
         return Err(unknown(base));
     }
     let content = read_text(path).map_err(|error| WorkloadError::io(path, &error))?;
@@ -145,7 +145,7 @@ pub fn workload_file(name_or_path: &str, given: &[Given]) -> Result<String, Work
         return text.printed(given);
     }
     let path = Path::new(name_or_path);
-    if !path.is_file() {
+    if !is_there(path) {
         return Err(unknown(name_or_path));
     }
     let content = read_text(path).map_err(|error| WorkloadError::io(path, &error))?;
@@ -246,7 +246,7 @@ impl Workload {
             return Self::from_file(named(base), file, text.path, None, options, traces, reading);
         }
         let path = Path::new(base);
-        if is_workload_file(path) && path.is_file() && !fio::is_io_log(path) {
+        if is_workload_file(path) && is_there(path) && !fio::is_io_log(path) {
             let content = read_text(path).map_err(|error| WorkloadError::io(path, &error))?;
             let name = path.file_stem().map_or_else(|| base.into(), |stem| stem.to_string_lossy());
             let file = Text { path: base, text: &content }.workload(given, multiplier)?;

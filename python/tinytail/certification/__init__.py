@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import shlex
 import tempfile
 from collections.abc import Mapping, Sequence
@@ -20,6 +19,7 @@ from tinytail.engine.declared import Whole
 from tinytail.engine.jobs import ProgressCallback, cpu_count
 from tinytail.engine.results import Configured, DesignError, Rating, RuleName
 from tinytail.errors import Interrupted, UsageError, of_kind
+from tinytail.inputs import tables
 from tinytail.inputs.designs import check_designs
 
 __all__ = [
@@ -58,9 +58,9 @@ class Plan:
     @classmethod
     def of(
         cls,
-        designs: Sequence[str | os.PathLike[str]],
+        designs: Sequence[tables.DesignNamed],
         *,
-        device: str | os.PathLike[str],
+        device: tables.Named,
         state: Mapping[str, catalog.StateValue] | None,
         settings: arguments.Settings | None,
         **others: Any,
@@ -71,8 +71,8 @@ class Plan:
             UsageError, ConfigError: as `check` does.
         """
         plan = cls(
-            designs=arguments.names("designs", designs),
-            device=arguments.name("device", device),
+            designs=tables.designs(designs),
+            device=tables.device(device),
             state={} if state is None else arguments.state(state),
             settings=arguments.settings(settings),
             **others,
@@ -213,9 +213,9 @@ def _state(designs: Sequence[DesignRatings]) -> Mapping[str, Any] | None:
 
 
 def certify_act(
-    designs: Sequence[str | os.PathLike[str]] = SCHEMES,
+    designs: Sequence[tables.DesignNamed] = SCHEMES,
     *,
-    device: str | os.PathLike[str] = DEVICE,
+    device: tables.Named = DEVICE,
     rule: RuleName = "paper",
     duration_s: Annotated[int, Whole(1)] = 60,
     max_multiplier: Annotated[int, Whole(1)] = 64,

@@ -24,6 +24,7 @@ from tinytail.engine.options import LogSpec, RequestTimelinesSpec, RunSpec
 from tinytail.errors import OutputError, UsageError
 from tinytail.files import whole
 from tinytail.files.text import RESULTS_MIB_MAX, json_text, read_text
+from tinytail.inputs import tables
 from tinytail.inputs.names import part_of_file_name, without_multiplier
 
 if TYPE_CHECKING:
@@ -215,6 +216,7 @@ class Keeping:
             "comparison": plan_document(self._plan),
             "directory": os.fsencode(Path.cwd()).decode("utf-8", "replace"),
             "inputs": self._inputs,
+            "tables": tables.texts(_named(self._plan)),
             "designs": [self._design(result) for result in kept.values()],
             "files": {name: fingerprint(self._folder / name) for name in files},
         }
@@ -257,9 +259,13 @@ def plan_document(plan: Plan) -> dict[str, Any]:
 
 def named_files(plan: Plan) -> set[str]:
     """Those of a comparison's arguments that name files: in its own words."""
+    return {name for name in _named(plan) if Path(name).is_file()}
+
+
+def _named(plan: Plan) -> set[str]:
     given = [plan.device, plan.workload, without_multiplier(plan.workload), plan.image or ""]
     given += [part for design in plan.designs for part in design.split("+")]
-    return {name for name in given if name and Path(name).is_file()}
+    return {name for name in given if name}
 
 
 def _inputs(plan: Plan) -> dict[str, dict[str, int]]:

@@ -25,6 +25,7 @@ from tinytail.engine import native
 from tinytail.engine.options import RequestTimelinesSpec, RunSpec, TraceOptions, Transform
 from tinytail.errors import ResultsError, UsageError, suggestion
 from tinytail.files.text import RESULTS_MIB_MAX, read_text
+from tinytail.inputs import tables
 from tinytail.inputs.names import without_multiplier
 
 
@@ -202,6 +203,7 @@ def open_results(path: str) -> KeptResults:
                 f"{file}: it is not what was written: it has {size} bytes in place of "
                 f"{written['bytes']}"
             )
+    tables.restore(manifest.get("tables", {}))
     designs = tuple(
         KeptDesign(
             design["design"], folder / design["folder"], design["event_hash"], design["partial"]

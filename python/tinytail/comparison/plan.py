@@ -28,7 +28,7 @@ from tinytail.engine.options import (
 from tinytail.engine.results import Configured
 from tinytail.errors import Interrupted, TinytailError, UsageError, of_kind, suggestion
 from tinytail.files import whole
-from tinytail.inputs import conflicts, names, pipes
+from tinytail.inputs import conflicts, names, pipes, tables
 from tinytail.inputs.designs import check_designs, designs_or_own
 
 SEEDS_MAX = 1000
@@ -336,13 +336,13 @@ class Plan(ComparisonOptions):
 
 
 def compare(
-    designs: Sequence[str | os.PathLike[str]] = (),
+    designs: Sequence[tables.DesignNamed] = (),
     *,
-    device: str | os.PathLike[str],
-    workload: str | os.PathLike[str],
+    device: tables.Named,
+    workload: tables.Named,
     state: Mapping[str, catalog.StateValue] | None = None,
     settings: arguments.Settings | None = None,
-    beside: Sequence[str | os.PathLike[str]] = (),
+    beside: Sequence[tables.DesignNamed] = (),
     transform: Transform | None = None,
     progress: ProgressCallback | None = None,
     **options: Unpack[ComparisonKeywords],
@@ -350,10 +350,13 @@ def compare(
     """Runs each design on the same workload, on drives aged alike.
 
     Args:
-        designs: names of designs; overlays are added with plus signs, as in `base+no-gc`. Without
-            any, the design that the device names as its own.
-        device: name of a drive or path of its file.
-        workload: name of a workload, path of its file, or path of a trace.
+        designs: names of designs; overlays are added with plus signs, as in `base+no-gc`. A list
+            is a design and its overlays, which may be tables: `["base", {"gc": {"write_points":
+            4}}]`. Without any, the design that the device names as its own.
+        device: name of a drive, path of its file, or a table: `{"base": "ttflash-256g", "set":
+            {"geometry.channels": 4}}`.
+        workload: name of a workload, path of its file or of a trace, or a table, with a base as
+            above, or as a file says it: `{"synthetic": {...}}`.
         state: values of the starting state that replace the device's, such as
             `{"ageing": "steady"}`.
         settings: values that replace those of the files of device, designs and workload, by
@@ -383,18 +386,17 @@ def compare(
     for name in ("image", "log", "out", "timeline"):
         if given.get(name) is not None:
             given[name] = arguments.name(name, given[name])
+    drive = tables.device(device)
     plan = Plan(
         **values(ComparisonOptions(**given), ComparisonOptions),
-        designs=designs_or_own(
-            arguments.names("designs", designs), arguments.name("device", device)
-        ),
-        device=arguments.name("device", device),
-        workload=arguments.name("workload", workload),
+        designs=designs_or_own(tables.designs(designs), drive),
+        device=drive,
+        workload=tables.workload(workload),
         state={} if state is None else arguments.state(state),
         trace=trace,
         transform=Transform() if transform is None else transform,
         settings=arguments.settings(settings),
-        beside=arguments.names("beside", beside),
+        beside=tables.designs(beside),
     )
     plan.check()
     comparison = execute(plan, progress)

@@ -286,7 +286,7 @@ class Lab:
             self._keep(run, kept_run(document, log))
         except TinytailError as error:
             # Where a file of the lab's own lay is of no use to anybody.
-            place = re.escape(str(self.inputs.folder)) + r"/[0-9a-f]{16}/"
+            place = f"(?:{re.escape(str(self.inputs.folder))}/)?" + r"[0-9a-f]{16}/"
             self._failures[run.key] = re.sub(place, "", str(error))
         except OSError as error:
             self._failures[run.key] = f"its log cannot be read: {error}"

@@ -21,7 +21,7 @@ from tinytail.engine.declared import values
 from tinytail.engine.options import RunOptions, RunSpec, TraceOptions, Transform
 from tinytail.errors import ConfigError, TinytailError, UsageError, WorkloadError, suggestion
 from tinytail.files import toml
-from tinytail.inputs import libraries
+from tinytail.inputs import libraries, tables
 from tinytail.inputs.names import part_of_file_name
 from tinytail.reproduction import certified
 from tinytail.reproduction.records import Experiment, Paper, Trace
@@ -128,11 +128,8 @@ class Preparation:
         if isinstance(given, str):
             _there("device", given, catalog.describe_device)
             return given, given
-        settings = [f"{key}={toml.value(value)}" for key, value in given["set"].items()]
-        text = catalog.file_text("device", given["base"], settings=settings)
-        if "name" in given:
-            text = re.sub(r"^name = .*$", f"name = {toml.value(given['name'])}", text, count=1)
-        return self.file(text, "device.toml"), text
+        text = tables.changed("device", given)
+        return _put("device.toml", text), text
 
     def design(self, label: str, experiment: Experiment) -> tuple[str, Any]:
         """A design with files for its `@` overlays, and what it depends on.
@@ -153,7 +150,7 @@ class Preparation:
                 )
             head = {"name": part[1:], "kind": "overlay", "summary": experiment.name}
             document = {**head, **experiment.overlays[part[1:]]}
-            parts.append(self.file(toml.dumps(document), f"{part[1:]}.toml"))
+            parts.append(_put(f"{part[1:]}.toml", toml.dumps(document)))
             keys.append(json.dumps(document, sort_keys=True))
         _there("design", "+".join(parts), catalog.describe_design)
         return "+".join(parts), keys
@@ -170,7 +167,7 @@ class Preparation:
                 # Its length is the experiment's, which tiers may differ in.
                 given = {"synthetic": {**given["synthetic"], "requests": experiment.requests}}
             text = toml.dumps({"summary": experiment.name, **given})
-            return self.file(text, f"{experiment.name}.toml"), TraceOptions(), text
+            return _put(f"{experiment.name}.toml", text), TraceOptions(), text
         said = TraceOptions(queue_depth=experiment.queue_depth)
         if not given.startswith("@"):
             _there("workload", given, catalog.describe_workload)
@@ -211,6 +208,11 @@ class Preparation:
         path = folder / name
         path.write_text(text, "utf-8")
         return str(path)
+
+
+def _put(name: str, text: str) -> str:
+    """A table that stands for a file of this name, in a folder that only its content has."""
+    return tables.put(f"{hashlib.sha256(text.encode()).hexdigest()[:16]}/{name}", text)
 
 
 def _there(what: str, name: str, look: Callable[[str], object]) -> None:

@@ -14,7 +14,7 @@ from typing import Any
 from tinytail.engine import arguments, catalog, memory, native
 from tinytail.errors import UsageError
 from tinytail.files import whole
-from tinytail.inputs import conflicts
+from tinytail.inputs import conflicts, tables
 
 Watch = Callable[[str, "dict[str, Any] | None"], None]
 
@@ -51,8 +51,8 @@ def size_bytes(value: object, what: str = "size") -> int:
 
 def serve(
     *,
-    device: str | os.PathLike[str],
-    design: str | os.PathLike[str],
+    device: tables.Named,
+    design: tables.DesignNamed,
     nbd: str,
     size: int | str | None = None,
     image: str | os.PathLike[str] | None = None,
@@ -73,7 +73,7 @@ def serve(
     """Serves a drive until it is stopped, by `stop` or by Ctrl-C.
 
     Args:
-        device: name of a drive or path of its file.
+        device: name of a drive, path of its file, or a table; see `compare`.
         design: name of a design; overlays are added with plus signs.
         nbd: where to listen: unix:PATH or tcp:HOST:PORT. Without a host, tcp::PORT is the loopback.
             Others need `insecure`.
@@ -112,8 +112,8 @@ def serve(
     why = "a served drive has clients in place of a workload"
     catalog.check_settings(words, without_workload=why)
     spec: dict[str, Any] = {
-        "device": arguments.name("device", device),
-        "design": arguments.name("design", design),
+        "device": tables.device(device),
+        "design": tables.design(design),
         "nbd": arguments.text("nbd", nbd),
         "size_bytes": None if size is None else size_bytes(size),
         "image": None if image is None else arguments.file(image),

@@ -10,7 +10,7 @@ from tinytail.engine import arguments, catalog, native
 from tinytail.engine.declared import Whole, checked
 from tinytail.engine.jobs import ProgressCallback, run_one
 from tinytail.engine.options import TraceKeywords, TraceOptions, Transform
-from tinytail.inputs import conflicts
+from tinytail.inputs import conflicts, tables
 from tinytail.inputs.pipes import spooled
 
 
@@ -58,7 +58,7 @@ def _stock_drives() -> tuple[tuple[str, int], ...]:
 
 
 def convert_trace(
-    workload: str | os.PathLike[str],
+    workload: tables.Named,
     output: str | os.PathLike[str],
     *,
     transform: Transform | None = None,
@@ -94,7 +94,7 @@ def convert_trace(
     """
     options = TraceOptions(**trace)
     changes = checked("transform", Transform() if transform is None else transform, Transform)
-    name, out = arguments.name("workload", workload), arguments.file(output)
+    name, out = tables.workload(workload), arguments.file(output)
     if requests is not None:
         requests = arguments.whole_number("requests", requests, 1, arguments.U64_MAX)
     seed = arguments.whole_number("seed", seed, 0, arguments.U64_MAX)

@@ -1,0 +1,188 @@
+"""Devices, designs and workloads that are said in Python: tables in place of files.
+
+A table with `base` changes what has that name: `{"base": "ttflash-256g", "set":
+{"geometry.channels": 4}}`. Without `base` it is what a file would say: `{"synthetic": {...}}`. A
+design may be a list: a design, and overlays behind it, which are names or tables: `["base", {"gc":
+{"write_points": 4}}]`. The engine reads the text of a table in place of a file, which is called as
+the table's `name` says.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, Literal
+
+from tinytail import _native
+from tinytail.engine import arguments, catalog
+from tinytail.errors import UsageError, suggestion
+from tinytail.files import toml
+
+Table = Mapping[str, Any]
+Named = str | os.PathLike[str] | Table
+DesignNamed = Named | Sequence[Named]
+
+# How a table that changes something is made of it.
+_CHANGES = ("base", "set", "name")
+_NAME = re.compile(r"[\w.-]+")
+# The text of every table that has been said, by the name of the file that it stands for.
+_TEXTS: dict[str, str] = {}
+
+
+def device(given: Named) -> str:
+    """A drive by its name, by the path of its file, or from a table.
+
+    Raises:
+        UsageError: it is none of them, or a table has what none may have.
+        ConfigError: the base of a table is unknown or faulty, or a value is.
+    """
+    return _file("device", given)
+
+
+def workload(given: Named) -> str:
+    """A workload by its name, by the path of its file or trace, or from a table.
+
+    Raises:
+        UsageError: it is none of them, or a table has what none may have.
+        WorkloadError, ConfigError: the base of a table is unknown or faulty, or a value is.
+    """
+    return _file("workload", given)
+
+
+def designs(given: object) -> tuple[str, ...]:
+    """Designs, each by its composition, from a table, or from a list of parts.
+
+    Raises:
+        UsageError: they are not several, or one of them is nothing of this.
+    """
+    if not isinstance(given, Sequence) or isinstance(given, str | bytes):
+        return arguments.names("designs", given)
+    return tuple(design(each, f"designs[{position}]") for position, each in enumerate(given))
+
+
+def design(given: DesignNamed, parameter: str = "design") -> str:
+    """A design by its composition, from a table, or from a list of parts.
+
+    Raises:
+        UsageError: it is none of them, or a table has what none may have.
+    """
+    if isinstance(given, Mapping):
+        _check_keys(parameter, given, _CHANGES)
+        if "base" not in given:
+            raise UsageError(f'{parameter} must say its base, such as {{"base": "ttflash", ...}}')
+        given = [given["base"], {key: given[key] for key in given if key != "base"}]
+    if isinstance(given, str | os.PathLike) or not isinstance(given, Sequence):
+        return arguments.name(parameter, given)
+    if not given:
+        raise UsageError(f"{parameter} must have parts, a design first")
+    return "+".join(_overlay(parameter, part) for part in given)
+
+
+def read_table(name: str) -> str:
+    """The text of a file that a table stands for, by the file's name, as in a command.
+
+    Raises:
+        UsageError: no table has that name.
+    """
+    if name not in _TEXTS:
+        raise UsageError(f'no table is called "{name}"{suggestion(name, _TEXTS)}')
+    return _TEXTS[name]
+
+
+def texts(names: Iterable[str]) -> dict[str, str]:
+    """The texts of those names that tables have."""
+    return {name: _TEXTS[name] for name in names if name in _TEXTS}
+
+
+def restore(texts: Mapping[str, str]) -> None:
+    """Lets texts stand in the place of files again, as they did when a run was made."""
+    for name, text in texts.items():
+        _TEXTS[name] = text
+        _native.set_text(name, text)
+
+
+def put(name: str, text: str) -> str:
+    """Lets a text stand in the place of a file, for all that the engine reads from now on.
+
+    Raises:
+        UsageError: there is such a file.
+    """
+    if Path(name).exists():
+        raise UsageError(f"there is a file {name}: give the table another name")
+    restore({name: text})
+    return name
+
+
+def _file(kind: Literal["device", "workload"], given: Named) -> str:
+    if not isinstance(given, Mapping):
+        return arguments.name(kind, given)
+    if "base" not in given:
+        document = {"name": given.get("name", kind)} if kind == "device" else {}
+        content = {key: each for key, each in given.items() if key != "name"}
+        return _put(kind, kind, given, {**document, **content})
+    said = changed(kind, given)
+    stem = Path(given["base"]).name.removesuffix(".toml")
+    file = _name(kind, stem, given, said)
+    # What is changed has another name than what it was made of.
+    return put(file, changed(kind, {**given, "name": file.removesuffix(".toml")}))
+
+
+def changed(kind: Literal["device", "workload"], given: Table) -> str:
+    """The text of a file that is its base but for the values that are set, and for its name.
+
+    Raises:
+        UsageError: it has what none may have.
+        ConfigError, WorkloadError: the base is unknown or faulty, or a value is.
+    """
+    _check_keys(kind, given, _CHANGES)
+    base = arguments.name(f"{kind}[base]", given["base"])
+    said = catalog.file_text(kind, base, settings=arguments.settings(given.get("set", {})))
+    if kind == "workload" or "name" not in given:
+        return said
+    line = f"name = {toml.value(given['name'])}"
+    return re.sub(r"^name = .*$", lambda _: line, said, count=1, flags=re.MULTILINE)
+
+
+def _overlay(parameter: str, part: object) -> str:
+    """A part of a composition; a table becomes an overlay."""
+    if not isinstance(part, Mapping):
+        return arguments.name(parameter, part)
+    sections: dict[str, Any] = {
+        key: each for key, each in part.items() if key not in ("name", "set")
+    }
+    for key, value in part.get("set", {}).items():
+        section, dot, rest = str(key).removeprefix("design.").partition(".")
+        if not dot:
+            raise UsageError(f'{parameter} sets "{key}", which has no section, such as gc.copy')
+        sections.setdefault(section, {})[rest] = value
+    head = {"kind": "overlay", "summary": "a table"}
+    return _put(parameter, "set", part, head | sections)
+
+
+def _put(parameter: str, stem: str, given: Table, document: Table) -> str:
+    try:
+        said = toml.dumps(document)
+    except TypeError as error:
+        raise UsageError(f"{parameter} has a value that no file can have: {error}") from None
+    return put(_name(parameter, stem, given, said), said)
+
+
+def _name(parameter: str, stem: str, given: Table, said: str) -> str:
+    """The file that a table stands for: of its own name, or of one that its text alone has."""
+    if "name" not in given:
+        return f"{stem}-{hashlib.sha256(said.encode()).hexdigest()[:8]}.toml"
+    name = arguments.text(f"{parameter}[name]", given["name"])
+    if not _NAME.fullmatch(name):
+        raise UsageError(
+            f'{parameter} is named "{name}"; a name has letters, digits and the signs . _ - alone'
+        )
+    return f"{name}.toml"
+
+
+def _check_keys(parameter: str, given: Table, allowed: Sequence[str]) -> None:
+    for key in given:
+        if key not in allowed:
+            raise UsageError(f'{parameter} has an unknown key "{key}"{suggestion(key, allowed)}')
