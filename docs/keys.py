@@ -22,10 +22,13 @@ ROOT = Path(__file__).parent.parent
 SCHEMA = ROOT / "python" / "tinytail" / "schema"
 PAGE = ROOT / "docs" / "keys.md"
 TYPES = ROOT / "python" / "tinytail" / "engine" / "results.py"
+ANSWER_TYPES = ROOT / "python" / "tinytail" / "engine" / "answers.py"
 OPTIONS = ROOT / "python" / "tinytail" / "engine" / "options.py"
 FILES = ROOT / "docs" / "files.md"
 
 DOCUMENTS = {"Comparison": "compare", "Certification": "certify"}
+# What other functions return; their documents have no page.
+ANSWERS = {"Answers": "answers", "Served": "serve"}
 SPECS = {"Specs": "specs"}
 WIDTH = 100
 HEAD = '''"""The types of results. docs/keys.py makes this file from their schemas."""
@@ -38,6 +41,7 @@ from typing import Any, Literal
 
 from tinytail.engine import methods
 '''
+ANSWERS_HEAD = HEAD.replace("The types of results.", "What other functions return.")
 OPTIONS_HEAD = '''"""What the engine is asked for. docs/keys.py makes this file from its schema."""
 
 from __future__ import annotations
@@ -145,11 +149,23 @@ def _python_type(kind: str, schema: Schema, defined: dict[str, Schema]) -> str:
 
 
 def types() -> str:
-    """The module of types."""
+    """The module of types of results."""
     defined = definitions()
     classes = [name for name, schema in defined.items() if "required" in schema]
     made = "".join(_result(name, defined) for name in reversed(classes))
     return _formatted(HEAD, defined, made, TYPES)
+
+
+def answers() -> str:
+    """The module of types of what other functions return, which may have parts of results."""
+    known = definitions()
+    defined = definitions(ANSWERS)
+    del defined["Answers"]
+    shared = [name for name in defined if name in known and "required" in known[name]]
+    own = {name: schema for name, schema in defined.items() if name not in known}
+    made = "".join(_result(name, defined) for name in reversed(own) if "required" in own[name])
+    head = ANSWERS_HEAD + f"from tinytail.engine.results import {', '.join(sorted(shared))}\n"
+    return _formatted(head, own, made, ANSWER_TYPES)
 
 
 def _formatted(head: str, defined: dict[str, Schema], classes: str, path: Path) -> str:
@@ -170,7 +186,8 @@ def _result(name: str, defined: dict[str, Schema]) -> str:
             continue
         kind = python_type(value, defined)
         default = "" if always else " = ()" if kind.startswith("tuple") else " = None"
-        fields.append((key, kind + (" | None" if default == " = None" else "") + default))
+        or_none = " | None" if default == " = None" and not kind.endswith(" | None") else ""
+        fields.append((key, f"{kind}{or_none}{default}"))
     methods = METHODS.get(name)
     base = f"methods.{methods.__name__}" if methods else ""
     has_repr = methods is not None and "__repr__" in vars(methods)
@@ -359,8 +376,14 @@ def _value(schema: Schema, defined: dict[str, Schema]) -> str:
 
 def main() -> None:
     """Writes all of them."""
-    made = ((PAGE, page()), (TYPES, types()), (OPTIONS, options()), (FILES, files()))
-    for path, text in made:
+    made = {
+        PAGE: page(),
+        TYPES: types(),
+        ANSWER_TYPES: answers(),
+        OPTIONS: options(),
+        FILES: files(),
+    }
+    for path, text in made.items():
         path.write_text(text, "utf-8")
         sys.stdout.write(f"{path.relative_to(ROOT)} written\n")
 

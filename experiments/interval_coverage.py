@@ -61,7 +61,7 @@ def report(design: str, figure: str, documents: list[dict[str, object]]) -> None
     )
 
 
-def held(intervals: list[tinytail.Interval], truth: float) -> str:
+def held(intervals: list[tinytail.types.Interval], truth: float) -> str:
     """The share of intervals that hold the truth."""
     holding = sum(interval.low <= truth <= interval.high for interval in intervals)
     return f"{100 * holding / len(intervals):.0f} %" if intervals else "-"

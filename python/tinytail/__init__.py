@@ -7,6 +7,8 @@ Designs are compared on the same workload, on drives aged alike:
     comparison = tinytail.compare(["base", "base+no-gc"], device="ttflash-256g", workload="dtrs")
     print(comparison.table())
     print(comparison.result("base").read.p99_us)
+
+What results are made of is in `tinytail.types`.
 """
 
 from importlib import import_module
@@ -28,9 +30,6 @@ if TYPE_CHECKING:
     )
     from tinytail.certification import (
         Certification as Certification,
-        DesignRatings as DesignRatings,
-        Rating as Rating,
-        Step as Step,
         certify_act as certify_act,
     )
     from tinytail.comparison.plan import (
@@ -45,9 +44,16 @@ if TYPE_CHECKING:
         DesignResult as DesignResult,
         Out as Out,
     )
+    from tinytail.engine import results as types
+    from tinytail.engine.answers import (
+        ConvertedTrace as ConvertedTrace,
+        ImageCache as ImageCache,
+        ImageInfo as ImageInfo,
+        Served as Served,
+        TraceDescription as TraceDescription,
+    )
     from tinytail.engine.cache import (
         clear_image_cache as clear_image_cache,
-        describe_image_cache as describe_image_cache,
     )
     from tinytail.engine.catalog import (
         Claim as Claim,
@@ -65,38 +71,10 @@ if TYPE_CHECKING:
     from tinytail.engine.jobs import (
         DesignProgress as DesignProgress,
     )
-    from tinytail.engine.methods import (
-        AttributionGroup as AttributionGroup,
-        CauseShare as CauseShare,
-    )
-    from tinytail.engine.native import (
-        describe_image as describe_image,
-    )
     from tinytail.engine.options import (
         RunOptions as RunOptions,
         TraceOptions as TraceOptions,
         Transform as Transform,
-    )
-    from tinytail.engine.results import (
-        Attribution as Attribution,
-        BlockErases as BlockErases,
-        Bursts as Bursts,
-        Configured as Configured,
-        DesignError as DesignError,
-        Distribution as Distribution,
-        GcAffected as GcAffected,
-        GcTimes as GcTimes,
-        Interval as Interval,
-        Latency as Latency,
-        Log as Log,
-        Replicate as Replicate,
-        RequestTimelines as RequestTimelines,
-        Series as Series,
-        Setting as Setting,
-        Timeline as Timeline,
-        Violation as Violation,
-        Wear as Wear,
-        Workload as Workload,
     )
     from tinytail.errors import (
         ConfigError as ConfigError,
@@ -110,27 +88,25 @@ if TYPE_CHECKING:
         WorkloadError as WorkloadError,
     )
     from tinytail.explanation import (
-        CauseRank as CauseRank,
-        Change as Change,
         Counterfactual as Counterfactual,
         Explanation as Explanation,
-        Paired as Paired,
-        Ranking as Ranking,
         RequestTimeline as RequestTimeline,
-        TimelineGc as TimelineGc,
-        TimelineSegment as TimelineSegment,
         explain as explain,
         explain_without as explain_without,
     )
-    from tinytail.files.schema import read_schema as read_schema
+    from tinytail.files.schema import (
+        read_schema as read_schema,
+    )
     from tinytail.images import (
         create_image as create_image,
+        describe_image as describe_image,
+        describe_image_cache as describe_image_cache,
     )
-    from tinytail.inputs.tables import read_table as read_table
+    from tinytail.inputs.tables import (
+        read_table as read_table,
+    )
     from tinytail.power import (
-        PowerCutResult as PowerCutResult,
         PowerCuts as PowerCuts,
-        RecoveryTimes as RecoveryTimes,
         verify_power_cut as verify_power_cut,
     )
     from tinytail.server import (
@@ -164,9 +140,6 @@ _NAMES = {
     ),
     "tinytail.certification": (
         "Certification",
-        "DesignRatings",
-        "Rating",
-        "Step",
         "certify_act",
     ),
     "tinytail.comparison.plan": (
@@ -179,54 +152,32 @@ _NAMES = {
         "DesignResult",
         "Out",
     ),
-    "tinytail.engine.cache": (
-        "clear_image_cache",
-        "describe_image_cache",
+    "tinytail.engine.answers": (
+        "ConvertedTrace",
+        "ImageCache",
+        "ImageInfo",
+        "Served",
+        "TraceDescription",
     ),
+    "tinytail.engine.cache": ("clear_image_cache",),
     "tinytail.engine.catalog": (
         "Claim",
         "Description",
         "Entry",
+        "check_claims",
         "check_config",
         "describe_design",
-        "list_designs",
         "describe_device",
-        "list_devices",
         "describe_workload",
-        "check_claims",
+        "list_designs",
+        "list_devices",
         "list_workloads",
     ),
     "tinytail.engine.jobs": ("DesignProgress",),
-    "tinytail.engine.methods": (
-        "AttributionGroup",
-        "CauseShare",
-    ),
-    "tinytail.engine.native": ("describe_image",),
     "tinytail.engine.options": (
         "RunOptions",
         "TraceOptions",
         "Transform",
-    ),
-    "tinytail.engine.results": (
-        "Attribution",
-        "BlockErases",
-        "Bursts",
-        "Configured",
-        "DesignError",
-        "Distribution",
-        "GcAffected",
-        "GcTimes",
-        "Interval",
-        "Latency",
-        "Log",
-        "Replicate",
-        "RequestTimelines",
-        "Series",
-        "Setting",
-        "Timeline",
-        "Violation",
-        "Wear",
-        "Workload",
     ),
     "tinytail.errors": (
         "ConfigError",
@@ -240,25 +191,21 @@ _NAMES = {
         "WorkloadError",
     ),
     "tinytail.explanation": (
-        "CauseRank",
-        "Change",
         "Counterfactual",
         "Explanation",
-        "Paired",
-        "Ranking",
         "RequestTimeline",
-        "TimelineGc",
-        "TimelineSegment",
-        "explain_without",
         "explain",
+        "explain_without",
     ),
     "tinytail.files.schema": ("read_schema",),
-    "tinytail.images": ("create_image",),
+    "tinytail.images": (
+        "create_image",
+        "describe_image",
+        "describe_image_cache",
+    ),
     "tinytail.inputs.tables": ("read_table",),
     "tinytail.power": (
-        "PowerCutResult",
         "PowerCuts",
-        "RecoveryTimes",
         "verify_power_cut",
     ),
     "tinytail.server": ("serve",),
@@ -270,7 +217,7 @@ _NAMES = {
 }
 _MODULES = {name: module for module, names in _NAMES.items() for name in names}
 
-__all__ = ["__version__", *_MODULES]
+__all__ = ["__version__", "types", *_MODULES]
 
 
 def __getattr__(name: str) -> Any:
@@ -278,6 +225,8 @@ def __getattr__(name: str) -> Any:
         from tinytail._native import version
 
         value: Any = version()
+    elif name == "types":
+        value = import_module("tinytail.engine.results")
     elif name in _MODULES:
         value = getattr(import_module(_MODULES[name]), name)
     else:

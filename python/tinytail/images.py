@@ -5,9 +5,12 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any, Unpack
+from typing import Unpack
 
-from tinytail.engine import arguments, catalog, memory, native
+import msgspec
+
+from tinytail.engine import arguments, cache, catalog, memory, native
+from tinytail.engine.answers import ImageCache, ImageInfo
 from tinytail.engine.jobs import ProgressCallback, run_one
 from tinytail.engine.options import ImageSpec, TraceKeywords, TraceOptions
 from tinytail.files.whole import FileOutput
@@ -26,7 +29,7 @@ def create_image(
     workload: tables.Named | None = None,
     progress: ProgressCallback | None = None,
     **trace: Unpack[TraceKeywords],
-) -> dict[str, Any]:
+) -> ImageInfo:
     """Ages a drive and writes it to a file, which is whole or not there at all.
 
     Args:
@@ -43,7 +46,7 @@ def create_image(
         trace: how a trace is read, by the options of `TraceOptions`.
 
     Returns:
-        What the image holds, as `image_info` does, and what it took in seconds of CPU time.
+        What the image holds, as `describe_image` does, and what it took in seconds of CPU time.
 
     Raises:
         UsageError: an argument of the wrong type or out of range.
@@ -68,4 +71,24 @@ def create_image(
     memory.check(spec.device, spec.design, spec.settings)
     with spooled(spec.workload, spec.trace, progress) as content:
         spec = replace(spec, spooled=content)
-        return run_one(lambda control: native.image_create(spec, control), spec.out, progress)
+        made = run_one(lambda control: native.image_create(spec, control), spec.out, progress)
+    return msgspec.convert(made, ImageInfo)
+
+
+def describe_image(path: str | os.PathLike[str]) -> ImageInfo:
+    """What an image holds, after a check of all its bytes: its making, its state and its layout.
+
+    Raises:
+        UsageError: an argument of the wrong type.
+        ConfigError: the file is no image, is of another version, cut off or damaged.
+    """
+    return msgspec.convert(native.describe_image(path), ImageInfo)
+
+
+def describe_image_cache() -> ImageCache:
+    """The aged drives that are kept, so that later runs copy them instead of ageing.
+
+    Raises:
+        UsageError: the environment variable `TINYTAIL_CACHE_GIB` is no number of GiB.
+    """
+    return msgspec.convert(cache.describe_image_cache(), ImageCache)

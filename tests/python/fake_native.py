@@ -239,6 +239,8 @@ def trace_info(**changes: Any) -> dict[str, Any]:
         "peak_to_mean_100ms": 12.0,
         "mb_per_s_mean": 24.0,
         "interarrival_cv": 2.0,
+        "dispersion_1s": 3.0,
+        "dispersion_100ms": 2.0,
         "interarrival": [{"up_to_us": 10.0**power, "gaps": 9000} for power in range(-2, 8)],
         "locality": {"pages": 65536, "sampled": True, "once_percent": 60.0, "hottest": hottest},
         "end_bytes": 154 << 30,
@@ -252,6 +254,13 @@ def trace_info(**changes: Any) -> dict[str, Any]:
     return document | changes
 
 
+def image_info(path: str, state: dict[str, Any]) -> dict[str, Any]:
+    """What the native module says of an image."""
+    about = {"tinytail": "1.2.3", "device": "ttflash-256g", "design": "base", "workload": None}
+    where = {"path": path, "bytes": 1024, "image_version": 1}
+    return where | about | {"seed": 1, "state": state, "aged": {}, "layout": {}}
+
+
 class FakeNative:
     """The functions of the native module. `runs` tells what a design's run does."""
 
@@ -260,6 +269,7 @@ class FakeNative:
     def __init__(self) -> None:
         self.runs: dict[str, Run] = {}
         self.specs: list[dict[str, Any]] = []
+        self.transforms: list[dict[str, Any]] = []
         self.conversions: list[tuple[str, str, dict[str, Any]]] = []
         self.known_designs = ["base", "ttflash", *(f"design-{letter}" for letter in "abcdefgh")]
         self.known_overlays = ["no-gc", "t-es"]
@@ -325,14 +335,16 @@ class FakeNative:
         control.now = ("reading", 5, 10)
         inspection = json.loads(inspection_json)
         given = {"time_unit": inspection["trace"].get("time_unit"), "path": path}
-        return json.dumps(trace_info() | given | {"transform": inspection["transform"]})
+        self.transforms.append(inspection["transform"])
+        return json.dumps(trace_info() | given)
 
     def trace_convert(
         self, workload: str, output: str, conversion_json: str, control: FakeControl
     ) -> str:
         control.now = ("reading", 5, 10)
         self.conversions.append((workload, output, json.loads(conversion_json)))
-        return json.dumps({"path": output, "sidecar": f"{output}.toml", "requests": 3})
+        written = {"path": output, "sidecar": f"{output}.toml", "requests": 3}
+        return json.dumps(written | {"compression": "none", "notes": []})
 
     def workload_claims(self, name: str, seed: int) -> str:
         if name != "standin-dtrs":
@@ -359,12 +371,12 @@ class FakeNative:
         run = self.runs.get(spec["design"])
         if run is not None:
             run(spec, control)
-        return json.dumps({"path": spec["out"], "bytes": 1024, "state": spec.get("state", {})})
+        return json.dumps(image_info(spec["out"], spec.get("state", {})))
 
     def image_info(self, path: str) -> str:
         if "faulty" in path:
             raise ConfigError(f"{path}: the image is cut off: it has 3 bytes of 1024")
-        return json.dumps({"path": path, "bytes": 1024, "state": {"live_percent": 40}})
+        return json.dumps(image_info(path, {"live_percent": 40}))
 
     def image_fits(self, path: str, device: str, design: str, _given: Sequence[str] = ()) -> bool:
         """Overlays leave the layout as it is here."""

@@ -41,7 +41,7 @@ def test_a_drive_is_aged_once_and_kept(command: RunCommand, cache: Path) -> None
     assert shown.startswith("1 aged drive, ")
     assert "10000 %" in shown
     document = json.loads(command("image", "cache", "--json", "-").out)
-    assert document == tinytail.describe_image_cache()
+    assert document == tinytail.describe_image_cache().to_dict()
     assert (document["limit_bytes"], len(document["entries"])) == (8 << 30, 1)
     assert document["bytes"] == next(cache.iterdir()).stat().st_size
     assert document["entries"][0]["recipe"]["state"]["overwrite_percent"] == 10_000

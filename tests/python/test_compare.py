@@ -135,7 +135,7 @@ def test_one_failing_design_does_not_take_the_others_along(native: FakeNative) -
     native.runs = {"ttflash": fail(tinytail.RunError("no free block"))}
     comparison = tinytail.compare(["base", "ttflash", "base+no-gc"], **DRIVE)
     assert [each.design for each in comparison.results] == ["base", "base+no-gc"]
-    assert comparison.errors == (tinytail.DesignError("ttflash", "run", "no free block"),)
+    assert comparison.errors == (tinytail.types.DesignError("ttflash", "run", "no free block"),)
 
 
 def test_a_stuck_run_is_an_error_with_a_result_and_not_an_interruption(
@@ -146,7 +146,7 @@ def test_a_stuck_run_is_an_error_with_a_result_and_not_an_interruption(
     comparison = tinytail.compare(["base"], **DRIVE)
     assert len(comparison.results) == 1
     assert comparison.errors == (
-        tinytail.DesignError(
+        tinytail.types.DesignError(
             "base", "run", "stopped: requests stopped completing. GC 3 holds die 1"
         ),
     )
@@ -352,7 +352,9 @@ def test_the_lists_are_typed(native: FakeNative) -> None:
     assert tinytail.list_devices() == [tinytail.Entry("ttflash-256g", "the drive of a paper")]
     assert tinytail.list_designs()[1] == tinytail.Entry("no-gc", "never", "overlay")
     description = tinytail.describe_device("ttflash-256g")
-    assert description.settings[0] == tinytail.Setting("timing", "read_us", "40", "paper, table 1")
+    assert description.settings[0] == tinytail.types.Setting(
+        "timing", "read_us", "40", "paper, table 1"
+    )
     assert description.derived[0] == ("physical_bytes", "1024")
 
 

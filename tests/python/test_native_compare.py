@@ -256,15 +256,15 @@ def test_a_transformed_trace_is_written_and_compared(command: RunCommand, tmp_pa
     written = tmp_path / "busy.trace.zst"
     transform = tinytail.Transform(window_s=(0.02, 0.03), repeat=3)
     document = tinytail.convert_trace(trace, written, transform=transform, time_unit="us")
-    assert (document["requests"], document["compression"]) == (60, "zstd")
-    assert tinytail.describe_trace(written)["requests"] == 60
+    assert (document.requests, document.compression) == (60, "zstd")
+    assert tinytail.describe_trace(written).requests == 60
     described = tinytail.describe_trace(trace, time_unit="us", transform=transform)
-    assert described["requests"] == 60
-    assert any("from 0.02 s to 0.03 s" in note for note in described["notes"])
+    assert described.requests == 60
+    assert any("from 0.02 s to 0.03 s" in note for note in described.notes)
     with pytest.raises(tinytail.WorkloadError, match="is there already; --force"):
         tinytail.convert_trace(trace, written, time_unit="us")
     tinytail.convert_trace(trace, written, time_unit="us", force=True)
-    assert tinytail.describe_trace(written)["requests"] == 200
+    assert tinytail.describe_trace(written).requests == 200
     with pytest.raises(tinytail.UsageError, match="scale_time must be a number"):
         tinytail.convert_trace(
             trace, written, transform=tinytail.Transform(scale_time=float("nan"))
@@ -279,10 +279,11 @@ def test_a_trace_is_played_in_bursts(command: RunCommand, tmp_path: Path) -> Non
     described = tinytail.describe_trace(
         trace, time_unit="us", transform=tinytail.Transform(burst_gap_s="mean")
     )
-    assert described["bursts"]["bursts"] == 10
-    assert described["bursts"]["written_pages_mean"] == 4
-    assert described["bursts"]["idle_s_mean"] == pytest.approx(0.0097)
-    assert tinytail.describe_trace(trace, time_unit="us")["bursts"] is None
+    assert described.bursts is not None
+    assert described.bursts.bursts == 10
+    assert described.bursts.written_pages_mean == 4
+    assert described.bursts.idle_s_mean == pytest.approx(0.0097)
+    assert tinytail.describe_trace(trace, time_unit="us").bursts is None
     drive = ("--device", "ttflash-small", "--workload", str(trace), "--time-unit", "us")
     outcome = command("compare", "base", *drive, "--burst-gap-s", "0.001", "--details")
     assert outcome.code == 0, outcome.err

@@ -28,10 +28,10 @@ def test_a_recording_is_what_the_document_says(
     name: str, file: str, requests: str, writes: str, rate: str, footprint: str
 ) -> None:
     info = tinytail.describe_trace(ROOT / file)
-    assert info["requests"] == int(requests.replace(",", "")), name
-    assert info["write_percent"] == pytest.approx(float(writes), rel=0.01)
-    assert info["iops_mean"] == pytest.approx(float(rate.replace(",", "")), rel=0.01)
-    assert info["footprint_mib"] == pytest.approx(float(footprint.replace(",", "")), rel=0.01)
+    assert info.requests == int(requests.replace(",", "")), name
+    assert info.write_percent == pytest.approx(float(writes), rel=0.01)
+    assert info.iops_mean == pytest.approx(float(rate.replace(",", "")), rel=0.01)
+    assert info.footprint_mib == pytest.approx(float(footprint.replace(",", "")), rel=0.01)
     comparison = tinytail.compare(
         ["base"],
         device="modern-tlc-2t-small",

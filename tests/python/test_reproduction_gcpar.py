@@ -382,4 +382,4 @@ def test_a_recording_takes_the_place_of_its_stand_in(tmp_path: Path) -> None:
         assert [spec.workload for spec in specs] == [str(file)] * 4
         assert not lab.inputs.is_stand_in(GCPAR.traces["mds_0"])
         assert lab.inputs.is_stand_in(GCPAR.traces["hm_0"])
-    assert trace.describe_trace(file)["requests"] == 100
+    assert trace.describe_trace(file).requests == 100

@@ -216,9 +216,9 @@ def test_from_python_it_is_stopped_by_an_event(tmp_path: Path) -> None:
         watch=watch,
     )
     assert seen[-1] == "serving"
-    assert summary["size_bytes"] == 3 * MIB // 2
-    assert summary["lateness"]["invalid"] is None
-    assert "no client has read or written anything" in summary["notes"]
+    assert summary.size_bytes == 3 * MIB // 2
+    assert summary.lateness.invalid is None
+    assert "no client has read or written anything" in summary.notes
 
 
 @pytest.mark.parametrize(

@@ -144,7 +144,7 @@ def test_an_image_is_of_the_drive_with_the_values(
     image = tmp_path / "drive.image"
     values = {"host.capacity_gb": 0.75, "state.live_percent": 30}
     made = tinytail.create_image(image, device="ttflash-small", design="base", settings=values)
-    assert made["state"]["live_percent"] == 30
+    assert made.state["live_percent"] == 30
     beside = [*COMMON, "--image", str(image)]
     assert main(["compare", "base", *beside]) == BAD_INPUT
     assert "does not fit" in capsys.readouterr().err

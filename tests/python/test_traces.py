@@ -67,10 +67,10 @@ def test_a_fifo_is_read_once_and_keeps_its_sidecar(folder: Path, packed: bool) -
     content = gzip.compress(LINES.encode()) if packed else LINES.encode()
     threading.Thread(target=Path("fifo").write_bytes, args=(content,), daemon=True).start()
     info = tinytail.describe_trace("fifo")
-    assert (info["path"], info["requests"]) == ("fifo", 4000)
+    assert (info.path, info.requests) == ("fifo", 4000)
     threading.Thread(target=Path("fifo").write_bytes, args=(content,), daemon=True).start()
     written = tinytail.convert_trace("fifo", "out.trace")
-    assert written["requests"] == 4000
+    assert written.requests == 4000
     assert Path("out.trace").read_text() == LINES
     assert list((folder / "temporary").iterdir()) == []
 
@@ -200,12 +200,12 @@ def test_the_proposal_for_text_of_ones_own_works_when_typed(command: RunCommand)
     assert "not played: 1 header line" in comparison.result("base").notes
     # By the names in the header line, and in a sidecar file and a workload file.
     named = "op=op,time=timestamp:us,lba=lba:bytes,len=len:bytes"
-    assert tinytail.describe_trace("own.csv", columns=named)["requests"] == 400
+    assert tinytail.describe_trace("own.csv", columns=named).requests == 400
     Path("w.toml").write_text(f'summary = "w"\n[trace]\nfile = "own.csv"\ncolumns = "{columns}"\n')
     again = tinytail.compare(["base"], device="ttflash-small", workload="w.toml", requests=300)
     assert again.result("base").event_hash == comparison.result("base").event_hash
     Path("own.csv.toml").write_text(f'columns = "{columns}"\n')
-    assert tinytail.describe_trace("own.csv")["columns"] == columns
+    assert tinytail.describe_trace("own.csv").columns == columns
     refused = command("trace", "info", "own.csv", "--columns", "time,opp,lba,len")
     assert (refused.code, "did you mean `op`?" in refused.err) == (2, True)
 
@@ -248,19 +248,19 @@ def test_coarse_times_are_a_finding(command: RunCommand) -> None:
     rows = [f"{n // 20},{n * 7919 % 1000 * 8},8,{n % 2},7" for n in range(400)]
     Path("coarse.csv").write_text("\n".join(rows))
     info = tinytail.describe_trace("coarse.csv")
-    assert [finding["code"] for finding in info["findings"]] == ["coarse_times"]
-    assert info["findings"][0]["figures"] == {"at_once_percent": 100.0, "resolution_s": 1.0}
+    assert [finding.code for finding in info.findings] == ["coarse_times"]
+    assert info.findings[0].figures == {"at_once_percent": 100.0, "resolution_s": 1.0}
     said = "times have a resolution of 1 s, and all of the requests share theirs with others"
     assert f"Finding: {said}" in " ".join(command("trace", "info", "coarse.csv").out.split())
     comparison = tinytail.compare(["base"], device="ttflash-small", workload="coarse.csv")
     found = [each for each in comparison.result("base").findings if each.code == "coarse_times"]
     assert [each.figures for each in found] == [{"at_once_percent": 100.0, "resolution_s": 1.0}]
     # In closed loop nothing arrives at these times. Half of the requests are not most of them.
-    assert not tinytail.describe_trace("coarse.csv", queue_depth=4)["findings"]
+    assert not tinytail.describe_trace("coarse.csv", queue_depth=4).findings
     times = sorted(n if n % 4 else n + 1 for n in range(400))
     rows = [f"{at},{n * 8},8,0,7" for n, at in enumerate(times)]
     Path("fine.csv").write_text("\n".join(rows))
-    assert not tinytail.describe_trace("fine.csv")["findings"]
+    assert not tinytail.describe_trace("fine.csv").findings
 
 
 def test_a_large_text_takes_no_memory() -> None:

@@ -41,7 +41,7 @@ struct Kind {
 }
 
 /// Lateness of one kind of I/O, or of all.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, schemars::JsonSchema)]
 pub struct Spread {
     /// Completions.
     pub count: u64,
@@ -58,7 +58,8 @@ pub struct Spread {
 }
 
 /// The lateness of a run, and whether its figures can be trusted.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, schemars::JsonSchema)]
+#[schemars(rename = "Lateness")]
 pub struct LatenessSummary {
     /// Of all I/O.
     pub all: Spread,

@@ -18,3 +18,6 @@ pub mod record;
 pub mod requests;
 pub mod serve;
 pub mod server;
+#[cfg(test)]
+#[path = "../../simulator/src/documents/strict.rs"]
+mod strict;

@@ -83,7 +83,8 @@ pub struct Spec {
 }
 
 /// What came of a served drive.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, Serialize, schemars::JsonSchema)]
+#[schemars(rename = "Served")]
 pub struct Summary {
     /// Composition of the design.
     pub design: String,
@@ -348,5 +349,21 @@ fn summary(served: Served<Metrics>, spec: &Spec, device: Device, size_bytes: u64
         error,
         seed: spec.seed,
         version: env!("CARGO_PKG_VERSION"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::strict;
+    use expect_test::expect_file;
+    use schemars::generate::SchemaSettings;
+    use schemars::transform::RecursiveTransform;
+
+    #[test]
+    fn the_schema_of_what_came_of_a_drive_is_the_one_that_is_shipped() {
+        let settings = SchemaSettings::draft2020_12().for_serialize().with_transform(RecursiveTransform(strict::strict));
+        let schema = strict::schema::<Summary>("what came of a served drive", settings);
+        expect_file!["../../../python/tinytail/schema/serve.schema.json"].assert_eq(&schema);
     }
 }

@@ -3,6 +3,7 @@
 //! `UPDATE_EXPECT=1 cargo test --release -p tinytail-simulator documents`.
 #![expect(dead_code, reason = "these types are declared for their schemas")]
 
+use self::strict::{one_line, schema, strict};
 use crate::image::CreateSpec;
 use crate::outcome::{FindingCode, Outcome, StateNote};
 use crate::run::Spec;
@@ -14,6 +15,9 @@ use serde_json::Value;
 use std::collections::BTreeMap;
 use tinytail_metrics::LatencySummary;
 use tinytail_metrics::kinds::KindSummary;
+use tinytail_workload::{Converted, TraceInfo};
+
+mod strict;
 
 /// What `tinytail compare --json` writes and `Comparison.to_dict()` returns: designs that served the same workload, on drives aged
 /// alike. A figure that has no meaning, such as the mean of no requests, is `None`.
@@ -383,33 +387,6 @@ struct ActKind {
     summary: KindSummary,
 }
 
-/// What holds in all documents: no other keys than those declared, `null` where Rust has `None`, and no figure below 0 where no
-/// bound is declared.
-fn strict(schema: &mut Schema) {
-    if schema.get("properties").is_some() {
-        schema.insert("additionalProperties".into(), false.into());
-    }
-    let bounded = ["minimum", "maximum", "exclusiveMinimum"].iter().any(|&bound| schema.get(bound).is_some());
-    if schema.get("type").is_some_and(|of| of.to_string().contains("\"number\"")) && !bounded {
-        schema.insert("minimum".into(), 0.into());
-    }
-    schema.remove("format");
-    schema.remove("default");
-    one_line(schema);
-}
-
-fn one_line(schema: &mut Schema) {
-    if let Some(Value::String(text)) = schema.get_mut("description") {
-        *text = text.split_whitespace().collect::<Vec<_>>().join(" ").replace("`None`", "`null`");
-    }
-}
-
-fn schema<T: JsonSchema>(title: &str, settings: SchemaSettings) -> String {
-    let mut schema = settings.into_generator().into_root_schema_for::<T>();
-    schema.insert("title".into(), title.into());
-    format!("{}\n", serde_json::to_string_pretty(&schema).unwrap())
-}
-
 /// What the engine is asked for: the options of runs, which `tinytail compare` and others offer.
 #[derive(JsonSchema)]
 struct Specs {
@@ -419,6 +396,88 @@ struct Specs {
     image: CreateSpec,
 }
 
+/// What the functions return that look into files.
+#[derive(JsonSchema)]
+struct Answers {
+    /// `describe_trace`.
+    trace: TraceDescription,
+    /// `convert_trace`.
+    conversion: Converted,
+    /// `create_image` and `describe_image`.
+    image: crate::image::Info,
+    /// `describe_image_cache`.
+    cache: ImageCache,
+}
+
+/// What a trace is like: its format, size, mix, rate, span and locality. Times are 0 in closed loop, where arrivals have none, and
+/// there are no rates.
+#[derive(JsonSchema)]
+struct TraceDescription {
+    #[schemars(flatten)]
+    info: TraceInfo,
+    /// The stock drives, and which of them hold it.
+    drives: Vec<StockDrive>,
+}
+
+/// A stock drive, and whether it holds a trace.
+#[derive(JsonSchema)]
+struct StockDrive {
+    /// Its name.
+    name: String,
+    /// What the host can use of it, in bytes.
+    logical_bytes: u64,
+    /// The trace fits.
+    holds: bool,
+}
+
+/// The aged drives that are kept, so that later runs copy them instead of ageing.
+#[derive(JsonSchema)]
+struct ImageCache {
+    /// Where they are.
+    folder: String,
+    /// How many bytes they may have together.
+    limit_bytes: u64,
+    /// How many they have.
+    bytes: u64,
+    /// Those used last first.
+    entries: Vec<CachedDrive>,
+}
+
+/// An aged drive that is kept. Of one that is damaged only the file is known.
+#[derive(JsonSchema)]
+struct CachedDrive {
+    /// Its file's name.
+    file: String,
+    /// Its size.
+    bytes: u64,
+    /// When it was used last, in seconds since 1970.
+    used_unix_s: u64,
+    /// The device that it was made for.
+    #[schemars(skip_serializing_if = "Option::is_none", with = "String")]
+    device: Option<String>,
+    /// The design that it was made for.
+    #[schemars(skip_serializing_if = "Option::is_none", with = "String")]
+    design: Option<String>,
+    /// Seed of the ageing.
+    #[schemars(skip_serializing_if = "Option::is_none", with = "u64")]
+    seed: Option<u64>,
+    /// When it was made, in seconds since 1970.
+    #[schemars(skip_serializing_if = "Option::is_none", with = "u64")]
+    made_unix_s: Option<u64>,
+    /// Everything that decides the state, but seed and footprint.
+    #[schemars(skip_serializing_if = "Option::is_none", with = "serde_json::Map<String, Value>")]
+    recipe: Option<Value>,
+    /// Pages of the workload that are mapped beyond the live ones.
+    #[schemars(skip_serializing_if = "Option::is_none", with = "u64")]
+    footprint_pages: Option<u64>,
+    /// What ageing did.
+    #[schemars(skip_serializing_if = "Option::is_none", with = "serde_json::Map<String, Value>")]
+    aged: Option<Value>,
+    /// A digest of the engine that made it.
+    #[schemars(skip_serializing_if = "Option::is_none", with = "String")]
+    engine: Option<String>,
+}
+
 #[test]
 fn the_schemas_of_documents_are_those_that_are_shipped() {
     let results = || SchemaSettings::draft2020_12().for_serialize().with_transform(RecursiveTransform(strict));
@@ -426,6 +485,8 @@ fn the_schemas_of_documents_are_those_that_are_shipped() {
     expect_file!["../../../python/tinytail/schema/compare.schema.json"].assert_eq(&compare);
     let certify = schema::<Certification>("tinytail certification", results());
     expect_file!["../../../python/tinytail/schema/certify.schema.json"].assert_eq(&certify);
+    let answers = schema::<Answers>("tinytail answers", results());
+    expect_file!["../../../python/tinytail/schema/answers.schema.json"].assert_eq(&answers);
     // As they are when all keys are written: a schema has no other order of keys than that of those it needs.
     let specs = SchemaSettings::draft2020_12().for_serialize().with_transform(RecursiveTransform(one_line));
     expect_file!["../../../python/tinytail/schema/specs.schema.json"].assert_eq(&schema::<Specs>("tinytail specs", specs));

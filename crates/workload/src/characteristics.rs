@@ -42,7 +42,7 @@ pub(crate) fn pages_of(command: &Command) -> Range<u64> {
 }
 
 /// What `tinytail trace info` says of a trace.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, schemars::JsonSchema)]
 pub struct TraceInfo {
     /// The file.
     pub path: String,
@@ -55,8 +55,10 @@ pub struct TraceInfo {
     /// Unit of the recorded addresses and sizes.
     pub address_unit: AddressUnit,
     /// What its columns mean, where that was said.
+    #[schemars(with = "Option<String>")]
     pub columns: Option<Columns>,
     /// Operation codes, where the format has them.
+    #[schemars(with = "Option<String>")]
     pub ops: Option<OpCodes>,
     /// The devices that are played, by number.
     pub devices: Vec<DeviceInfo>,
@@ -72,7 +74,7 @@ pub struct TraceInfo {
 }
 
 /// Something that makes a trace mean less than it seems to, as results have it.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, schemars::JsonSchema)]
 pub struct TraceFinding {
     /// What sort of thing it is, for programs.
     pub code: &'static str,
@@ -89,7 +91,8 @@ impl From<CoarseTimes> for TraceFinding {
 }
 
 /// One device of a trace.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, schemars::JsonSchema)]
+#[schemars(rename = "TraceDevice")]
 pub struct DeviceInfo {
     /// Its number or name in the trace.
     pub device: String,
@@ -102,7 +105,7 @@ pub struct DeviceInfo {
 }
 
 /// What a stream of requests is like. Times are 0 in closed loop, where arrivals have none, and there are no rates.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, schemars::JsonSchema)]
 pub struct CharacteristicsSummary {
     /// Number of requests.
     pub requests: u64,
@@ -150,7 +153,7 @@ pub struct CharacteristicsSummary {
 }
 
 /// How many times between one request and the next are up to so long, and longer than those of the class before.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, schemars::JsonSchema)]
 pub struct GapClass {
     /// The longest of them; 0 where requests come at once.
     pub up_to_us: f64,
@@ -159,7 +162,8 @@ pub struct GapClass {
 }
 
 /// What the reads, the writes or the trims of a stream are like.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, schemars::JsonSchema)]
+#[schemars(rename = "TraceKind")]
 pub struct KindSummary {
     /// Number of requests.
     pub requests: u64,
@@ -178,7 +182,7 @@ pub struct KindSummary {
 }
 
 /// The requests of sizes above half of a power of two, up to it.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, schemars::JsonSchema)]
 pub struct SizeClass {
     /// The largest size of the class in KiB.
     pub up_to_kib: f64,

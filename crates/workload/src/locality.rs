@@ -22,7 +22,8 @@ pub(crate) struct Locality {
 }
 
 /// What a few pages get of all accesses.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, schemars::JsonSchema)]
+#[schemars(rename = "Locality")]
 pub struct LocalitySummary {
     /// Different 4 KiB pages that this is of: all that are read, written or trimmed, or a sample of them.
     pub pages: u64,
@@ -35,7 +36,7 @@ pub struct LocalitySummary {
 }
 
 /// What the most accessed pages get.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, schemars::JsonSchema)]
 pub struct Hottest {
     /// So many of the pages, those that are accessed most often.
     pub pages_percent: u64,

@@ -24,7 +24,8 @@ use crate::workload::is_workload_file;
 const FORMAT: &str = "ascii";
 
 /// What was written.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, schemars::JsonSchema)]
+#[schemars(rename = "ConvertedTrace")]
 pub struct Converted {
     /// The trace.
     pub path: String,

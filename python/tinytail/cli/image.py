@@ -15,9 +15,9 @@ from tinytail.cli.codes import OK, RUN_FAILED
 from tinytail.cli.facts import show_facts
 from tinytail.cli.flags import JsonPath
 from tinytail.cli.function import Given, command_of
-from tinytail.engine import cache, native
+from tinytail.engine import cache
 from tinytail.files.text import json_text
-from tinytail.images import create_image
+from tinytail.images import create_image, describe_image, describe_image_cache
 from tinytail.inputs import conflicts
 from tinytail.terminal.console import checked_output, show_results, stderr, stdout
 from tinytail.terminal.progress import reporter
@@ -34,7 +34,7 @@ def image_create(given: Given) -> int:
     """Age a drive and write it to a file, from which `tinytail compare --image` starts."""
     with reporter(stderr()) as progress:
         document = create_image(given.pop("out"), **given, progress=progress)
-    stdout().print(facts_view(document))
+    stdout().print(facts_view(document.to_dict()))
     return OK
 
 
@@ -50,7 +50,7 @@ def image_info(file: str, /, *, json: JsonPath = None) -> int:
         File for the same as JSON; - is standard output.
     """
     conflicts.check([("--json", json)], [("FILE", file)])
-    return show_facts(native.describe_image(file), checked_output(json))
+    return show_facts(describe_image(file).to_dict(), checked_output(json))
 
 
 @image.command(name="cache")
@@ -73,7 +73,7 @@ def image_cache(*, clear: bool = False, json: JsonPath = None) -> int:
         entries, size = cache.clear_image_cache()
         document = {"folder": str(cache.folder()), "removed": entries, "removed_bytes": size}
         return show_facts(document, output)
-    found = cache.describe_image_cache()
+    found = describe_image_cache().to_dict()
     done = show_results(output, lambda: json_text(found), lambda _: cache_view(found, time.time()))
     return OK if done else RUN_FAILED
 

@@ -40,7 +40,7 @@ def serve(given: Given, *, json: JsonPath = None) -> int:
     no_delay = given["no_delay"]
     what = f"{given['design']} on {given['device']}"
     with _watcher(console, what, no_delay=no_delay) as watch:
-        summary = server.serve(**given, watch=watch)
+        summary = server.serve(**given, watch=watch).to_dict()
     write_error = write_output(output, lambda: json_text(summary))
     console.print(served_view(summary, no_delay=no_delay))
     errors = [summary["error"], (summary["log"] or {}).get("error"), write_error]

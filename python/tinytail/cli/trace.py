@@ -36,7 +36,7 @@ def info(given: Given, *, details: bool = False, json: JsonPath = None) -> int:
     conflicts.check([("--json", json)], [("FILE", file), ("FILE", f"{file}.toml")])
     output = checked_output(json)
     with reporter(stderr()) as progress:
-        document = describe_trace(file, **given, progress=progress)
+        document = describe_trace(file, **given, progress=progress).to_dict()
     if details:
         return show_facts(document, output)
     text = partial(json_text, document)
@@ -58,5 +58,5 @@ def convert(given: Given) -> int:
         document = convert_trace(
             given.pop("workload"), given.pop("output"), **given, progress=progress
         )
-    stdout().print(facts_view(document))
+    stdout().print(facts_view(document.to_dict()))
     return OK

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import MISSING, dataclass, fields
+from typing import Any
+
+from tinytail.files.text import plain
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,7 +97,26 @@ class Series:
         return tuple(window * self.window_seconds for window in range(len(self.reads)))
 
 
+class Answer:
+    """What a function returns, as the document of its command."""
+
+    __slots__ = ()
+
+    def to_dict(self) -> dict[str, Any]:
+        """The document; keys that are there only sometimes are left out where they say nothing."""
+        usual = {each.name: each.default for each in fields(self)}  # type: ignore[arg-type]
+        document: dict[str, Any] = plain(self)
+        return {
+            key: value
+            for key, value in document.items()
+            if usual[key] is MISSING or getattr(self, key) != usual[key]
+        }
+
+
 METHODS: Mapping[str, type] = {
+    **dict.fromkeys(
+        ("TraceDescription", "ConvertedTrace", "ImageInfo", "ImageCache", "Served"), Answer
+    ),
     "AllRequests": AttributionGroup,
     "SlowestRequests": AttributionGroup,
     "Condition": Condition,

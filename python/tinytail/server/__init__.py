@@ -11,7 +11,10 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
+import msgspec
+
 from tinytail.engine import arguments, catalog, memory, native
+from tinytail.engine.answers import Served
 from tinytail.errors import UsageError
 from tinytail.files import whole
 from tinytail.inputs import conflicts, tables
@@ -69,7 +72,7 @@ def serve(
     client_memory: int | str | None = None,
     stop: threading.Event | None = None,
     watch: Watch | None = None,
-) -> dict[str, Any]:
+) -> Served:
     """Serves a drive until it is stopped, by `stop` or by Ctrl-C.
 
     Args:
@@ -141,7 +144,7 @@ def serve(
     memory.check(spec["device"], spec["design"], words)
     control = native.Control()
     serving = native.serving(control)
-    return _wait(serving, control, json.dumps(spec), stop, watch)
+    return msgspec.convert(_wait(serving, control, json.dumps(spec), stop, watch), Served)
 
 
 def check_files(

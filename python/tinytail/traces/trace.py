@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import os
 from functools import cache
-from typing import Annotated, Any, Unpack
+from typing import Annotated, Unpack
+
+import msgspec
 
 from tinytail.engine import arguments, catalog, native
+from tinytail.engine.answers import ConvertedTrace, TraceDescription
 from tinytail.engine.declared import Whole, checked
 from tinytail.engine.jobs import ProgressCallback, run_one
 from tinytail.engine.options import TraceKeywords, TraceOptions, Transform
@@ -20,7 +23,7 @@ def describe_trace(
     transform: Transform | None = None,
     progress: ProgressCallback | None = None,
     **trace: Unpack[TraceKeywords],
-) -> dict[str, Any]:
+) -> TraceDescription:
     """The characteristics of a block I/O trace: its format, size, mix, rate, span and locality.
 
     Args:
@@ -46,7 +49,7 @@ def describe_trace(
         {"name": drive, "logical_bytes": size, "holds": info["end_bytes"] <= size}
         for drive, size in _stock_drives()
     ]
-    return info | {"drives": drives}
+    return msgspec.convert(info | {"drives": drives}, TraceDescription)
 
 
 @cache
@@ -68,7 +71,7 @@ def convert_trace(
     settings: arguments.Settings | None = None,
     progress: ProgressCallback | None = None,
     **trace: Unpack[TraceKeywords],
-) -> dict[str, Any]:
+) -> ConvertedTrace:
     """Writes the requests of a workload as a trace with a sidecar file, which is read back as is.
 
     Args:
@@ -84,7 +87,7 @@ def convert_trace(
         trace: how a trace is read, by the options of `TraceOptions`.
 
     Returns:
-        What was written: `path`, `sidecar`, `compression`, `requests` and `notes`.
+        What was written.
 
     Raises:
         UsageError: an argument of the wrong type.
@@ -102,7 +105,7 @@ def convert_trace(
     words = arguments.settings(settings)
     conflicts.check([("OUT", out)])
     with spooled(name, options, progress) as content:
-        return run_one(
+        written = run_one(
             lambda control: native.convert_trace(
                 name,
                 out,
@@ -118,3 +121,4 @@ def convert_trace(
             name,
             progress,
         )
+    return msgspec.convert(written, ConvertedTrace)

@@ -37,7 +37,7 @@ const HEADER_BYTES_MAX: u32 = 1 << 20;
 const WINDOW_LOG_MAX: u32 = 24;
 
 /// What an image says of itself.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Header {
     /// Version of the program that made it.
@@ -51,10 +51,13 @@ pub struct Header {
     /// Seed of the ageing.
     pub seed: u64,
     /// The starting state that was asked for.
+    #[schemars(with = "serde_json::Map<String, serde_json::Value>")]
     pub state: StartingState,
     /// What ageing did.
+    #[schemars(with = "serde_json::Map<String, serde_json::Value>")]
     pub aged: Aged,
     /// What device and design of a run must agree in.
+    #[schemars(with = "serde_json::Map<String, serde_json::Value>")]
     pub layout: Layout,
 }
 
@@ -192,7 +195,8 @@ impl<R: Read> Image<R> {
 }
 
 /// What there is to know of an image.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, Serialize, schemars::JsonSchema)]
+#[schemars(rename = "ImageInfo")]
 pub struct Info {
     /// Its file.
     pub path: String,
@@ -212,7 +216,7 @@ pub struct Info {
 }
 
 /// What making an image took, in seconds of user CPU time.
-#[derive(Debug, Clone, Copy, Serialize)]
+#[derive(Debug, Clone, Copy, Serialize, schemars::JsonSchema)]
 pub struct CpuSeconds {
     /// Ageing.
     pub ageing: f64,

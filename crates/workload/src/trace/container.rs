@@ -9,7 +9,7 @@ use crate::reading::{TraceContent, WatchedFile};
 use crate::text;
 
 /// How a file is compressed, found from its first bytes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, schemars::JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Compression {
     /// Not at all.

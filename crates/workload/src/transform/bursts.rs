@@ -155,7 +155,8 @@ impl Source for Bursts {
 }
 
 /// What the bursts of a stream are like.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, schemars::JsonSchema)]
+#[schemars(rename = "TraceBursts")]
 pub struct BurstSummary {
     /// Requests that are less than this apart belong to one burst, in seconds.
     pub gap_s: f64,

@@ -348,9 +348,9 @@ def stream(lab: Lab, *, experiment: str, requests: int) -> Values:
     convert_trace(path, trace, force=True)
     info = describe_trace(trace)
     return {
-        "kib": [info["read"]["mean_kib"], info["write"]["mean_kib"]],
-        "every_us": info["duration_s"] * 1e6 / (requests - 1),
-        "read_percent": 100 - info["write_percent"],
+        "kib": [info.read.mean_kib, info.write.mean_kib],
+        "every_us": info.duration_s * 1e6 / (requests - 1),
+        "read_percent": 100 - info.write_percent,
     }
 
 
