@@ -60,7 +60,7 @@ def main() -> None:
     write = sys.stdout.write
     header = [*NAMES, *(f"no-GC {name}" for name in NAMES), *(f"ratio {name}" for name in NAMES)]
     write("| run | " + " | ".join(header) + " |\n|---|" + "--:|" * len(header) + "\n")
-    # Without GC the seed decides nothing: see docs/validation.md.
+    # Without GC the seed decides nothing: see evidence/validation.md.
     twins = tails([twin for _, twin in PAIRS], "ttflash-256g", SEEDS[0])
     rows = {seed: tails([ours for ours, _ in PAIRS], "ttflash-256g", seed) for seed in SEEDS}
     for number, (ours, _) in enumerate(PAIRS):

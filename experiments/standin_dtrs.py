@@ -2,7 +2,7 @@
 
 Runs every design of the list that there is on the trace, on the stand-in measured on it, and on the
 one made from its summary alone, with three seeds each, and writes what it finds into
-docs/stand-ins.md, between the comments that name this script.
+evidence/stand-ins.md, between the comments that name this script.
 Run: TINYTAIL_TRACES=../shared/traces .venv/bin/python experiments/standin_dtrs.py
 """
 
@@ -15,7 +15,7 @@ from pathlib import Path
 import tinytail
 from tinytail.engine import catalog
 
-PAGE = Path(__file__).parent.parent / "docs" / "stand-ins.md"
+PAGE = Path(__file__).parent.parent / "evidence" / "stand-ins.md"
 BEGIN = "<!-- written by experiments/standin_dtrs.py -->\n"
 END = "<!-- end of what experiments/standin_dtrs.py wrote -->\n"
 

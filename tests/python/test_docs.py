@@ -18,7 +18,7 @@ from tinytail.engine.results import FindingCode
 
 ROOT = Path(__file__).parents[2]
 DOCUMENTS = [ROOT / name for name in ("README.md", "ARCHITECTURE.md", "CHANGELOG.md")]
-DOCUMENTS += sorted(ROOT.glob("docs/*.md")) + sorted(ROOT.glob("evidence/*.md"))
+DOCUMENTS += sorted(ROOT.glob("docs/**/*.md")) + sorted(ROOT.glob("evidence/*.md"))
 DOCUMENTS += sorted(ROOT.glob("evidence/reproduction/*.md"))
 DOCUMENTS += [*sorted(ROOT.glob("crates/**/DECISIONS.md")), ROOT / "python/tinytail/DECISIONS.md"]
 NAMES = [str(path.relative_to(ROOT)) for path in DOCUMENTS]
@@ -72,7 +72,11 @@ def test_commands_do_what_the_documents_show(
 
 
 def test_there_are_commands_to_run() -> None:
-    assert {name for name, _, _ in consoles()} >= {"README.md", "docs/files.md", "docs/results.md"}
+    assert {name for name, _, _ in consoles()} >= {
+        "README.md",
+        "docs/reference/files.md",
+        "docs/reference/results.md",
+    }
 
 
 def anchors(text: str) -> set[str]:
@@ -132,20 +136,22 @@ def test_every_key_of_the_files_is_explained() -> None:
         "value",
         "source",
     }
-    explained = code_words(text_of("docs/files.md")) | code_words(text_of("docs/techniques.md"))
+    explained = code_words(text_of("docs/reference/files.md")) | code_words(
+        text_of("docs/reference/techniques.md")
+    )
     assert keys - explained == set()
 
 
 def test_types_and_page_of_results_are_made_from_their_schemas() -> None:
-    made = runpy.run_path(str(ROOT / "docs" / "keys.py"))
-    assert made["page"]() == text_of("docs/keys.md"), "run docs/keys.py"
-    assert made["types"]() == text_of("python/tinytail/engine/results.py"), "run docs/keys.py"
+    made = runpy.run_path(str(ROOT / "tools" / "keys.py"))
+    assert made["page"]() == text_of("docs/reference/keys.md"), "run tools/keys.py"
+    assert made["types"]() == text_of("python/tinytail/engine/results.py"), "run tools/keys.py"
 
 
 def test_types_and_tables_of_options_are_made_from_their_schema() -> None:
-    made = runpy.run_path(str(ROOT / "docs" / "keys.py"))
-    assert made["options"]() == text_of("python/tinytail/engine/options.py"), "run docs/keys.py"
-    assert made["files"]() == text_of("docs/files.md"), "run docs/keys.py"
+    made = runpy.run_path(str(ROOT / "tools" / "keys.py"))
+    assert made["options"]() == text_of("python/tinytail/engine/options.py"), "run tools/keys.py"
+    assert made["files"]() == text_of("docs/reference/files.md"), "run tools/keys.py"
 
 
 def test_every_cause_of_latency_is_explained() -> None:
@@ -154,11 +160,13 @@ def test_every_cause_of_latency_is_explained() -> None:
     assert names is not None
     causes = set(re.findall(r'"(\w+)"', names[1]))
     assert len(causes) > 30
-    assert causes - code_words(text_of("docs/results.md")) == set()
+    assert causes - code_words(text_of("docs/reference/results.md")) == set()
 
 
 def test_findings_are_ranked_as_the_page_says() -> None:
-    rows = re.search(r"^\| codes \|.*?\n\n", text_of("docs/results.md"), re.DOTALL | re.MULTILINE)
+    rows = re.search(
+        r"^\| codes \|.*?\n\n", text_of("docs/reference/results.md"), re.DOTALL | re.MULTILINE
+    )
     assert rows is not None
     ranked = re.findall(r"`(\w+)`", rows[0])
     assert ranked == list(get_args(FindingCode))
@@ -177,8 +185,8 @@ def interfaces() -> dict[str, set[str]]:
 
 
 def test_the_page_of_techniques_is_made_from_their_files() -> None:
-    made = runpy.run_path(str(ROOT / "docs" / "techniques.py"))["page"]()
-    assert made == text_of("docs/techniques.md"), "run docs/techniques.py"
+    made = runpy.run_path(str(ROOT / "tools" / "techniques.py"))["page"]()
+    assert made == text_of("docs/reference/techniques.md"), "run tools/techniques.py"
     assert len(interfaces()) >= 8
     table = text_of("crates/core/src/policy/DECISIONS.md")
     for interface, techniques in interfaces().items():
@@ -198,7 +206,7 @@ def test_every_trace_format_is_explained(command: RunCommand) -> None:
     assert listed is not None, described
     formats = listed[1].split(", ")
     assert len(formats) == 17
-    document = text_of("docs/formats.md")
+    document = text_of("docs/reference/formats.md")
     headings = " ".join(re.findall(r"^### (.+)$", document, re.MULTILINE)).split()
     for name in formats:
         assert name in headings, f"{name} has no section"
@@ -208,7 +216,7 @@ def test_every_trace_format_is_explained(command: RunCommand) -> None:
 def test_the_exit_codes_are_those_of_the_command_line() -> None:
     from tinytail.cli import codes
 
-    said = set(re.findall(r"^\| (\d+) \|", text_of("docs/results.md"), re.MULTILINE))
+    said = set(re.findall(r"^\| (\d+) \|", text_of("docs/reference/results.md"), re.MULTILINE))
     expected = {codes.OK, codes.RUN_FAILED, codes.BAD_INPUT, codes.INTERRUPTED}
     assert said == {str(code) for code in expected}
 

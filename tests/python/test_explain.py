@@ -706,7 +706,7 @@ def test_a_run_without_nonsense_is_refused(
 
 
 def test_every_cause_is_documented() -> None:
-    page = Path(__file__).parents[2] / "docs" / "explain.md"
+    page = Path(__file__).parents[2] / "docs" / "guides" / "explain.md"
     text = page.read_text("utf-8")
     assert all(f"| `{name}` | {meaning} |" in text for name, meaning in catalog.causes().items())
 

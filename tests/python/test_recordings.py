@@ -11,8 +11,9 @@ import tinytail
 
 ROOT = Path(__file__).parents[2]
 ROWS = re.findall(
-    r"^\| \[(\w+)\]\(\.\./(\S+)\) \|[^|]*\| ([\d,]+) \| ([\d.]+) % \| ([\d,]+) \| ([\d,]+) MiB \|$",
-    (ROOT / "docs/serve.md").read_text("utf-8"),
+    r"^\| \[(\w+)\]\(\.\./\.\./(\S+)\) \|[^|]*"
+    r"\| ([\d,]+) \| ([\d.]+) % \| ([\d,]+) \| ([\d,]+) MiB \|$",
+    (ROOT / "docs/guides/serve.md").read_text("utf-8"),
     re.MULTILINE,
 )
 

@@ -337,7 +337,7 @@ def test_the_manual_has_the_ratings_of_the_kept_evidence() -> None:
     root = Path(__file__).parents[2]
     rows = read_json(root / "evidence" / "reproduction" / "pes" / "results.json")["rows"]
     kept = {row["id"]: row["measured"] for row in rows}
-    manual = (root / "docs" / "certify.md").read_text("utf-8")
+    manual = (root / "docs" / "guides" / "certify.md").read_text("utf-8")
     for kind, test in (("stress", "stress"), ("perf", "performance")):
         names = ("base", "es", "ies", "des", "tes", "ideal")
         here = [int(kept[f"pes.table3.{kind}.{name}"]) for name in names]

@@ -163,8 +163,8 @@ def circles(edges: Mapping[str, set[str]]) -> list[set[str]]:
 
 @pytest.fixture(scope="module")
 def architecture() -> dict[str, Any]:
-    """The names of docs/architecture.py."""
-    return runpy.run_path(str(ROOT / "docs" / "architecture.py"))
+    """The names of tools/architecture.py."""
+    return runpy.run_path(str(ROOT / "tools" / "architecture.py"))
 
 
 @pytest.fixture(scope="module")
@@ -259,7 +259,7 @@ def test_circles_of_files_are_small_and_stay_in_one_room(
 
 def test_the_picture_is_made_from_the_table(architecture: dict[str, Any]) -> None:
     text = (ROOT / "ARCHITECTURE.md").read_text("utf-8")
-    assert architecture["with_picture"](text) == text, "run docs/architecture.py"
+    assert architecture["with_picture"](text) == text, "run tools/architecture.py"
 
 
 def test_the_architecture_can_be_read_in_one_sitting() -> None:

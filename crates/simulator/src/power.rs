@@ -161,7 +161,7 @@ impl PowerSpec {
     fn device(&self) -> Result<Device, RunError> {
         let mut device = catalog::device_with(&self.device, &self.settings)?;
         if self.bit_errors && device.errors.is_none() {
-            // Those of the experiment in docs/wear-and-scrubbing.md, on the drive at half its rated erases.
+            // Those of the experiment in evidence/wear-and-scrubbing.md, on the drive at half its rated erases.
             device.errors = Some(Errors {
                 fresh_rber: Decimal::of_units(17_000),
                 rated_rber: Decimal::of_units(340_000_000),

@@ -1,4 +1,4 @@
-"""Certifies drives as ACT, the Aerospike Certification Tool, does: docs/certify.md."""
+"""Certifies drives as ACT, the Aerospike Certification Tool, does: docs/guides/certify.md."""
 
 from __future__ import annotations
 

@@ -8,7 +8,7 @@ RUN_FAILED = 1
 DIFFERENT = 1
 BAD_INPUT = 2
 INTERRUPTED = 130
-# The one table of exit codes; docs/results.md shows it.
+# The one table of exit codes; docs/reference/results.md shows it.
 MEANINGS = {
     OK: "all went well",
     RUN_FAILED: "a run failed or got stuck, a claim does not hold, what was made could not be "

@@ -1,4 +1,4 @@
-"""What other functions return. docs/keys.py makes this file from their schemas."""
+"""What other functions return. tools/keys.py makes this file from their schemas."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the engine is asked for. docs/keys.py makes this file from its schema."""
+"""What the engine is asked for. tools/keys.py makes this file from its schema."""
 
 from __future__ import annotations
 

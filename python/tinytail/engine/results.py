@@ -1,4 +1,4 @@
-"""The types of results. docs/keys.py makes this file from their schemas."""
+"""The types of results. tools/keys.py makes this file from their schemas."""
 
 from __future__ import annotations
 

@@ -146,7 +146,7 @@ def explain_without(
     Args:
         folder: the folder named by `out` of `compare`.
         without: causes that take no time, such as `["gc-program", "erase"]`; all of them are in
-            `docs/explain.md`.
+            `docs/guides/explain.md`.
         design: the design; None for the first one.
         kind: whether reads or writes are compared.
         percentile: what becomes of the requests beyond it is said apart.

@@ -1,7 +1,7 @@
 //! Job files of fio, as workloads: the part of them that says which requests a drive gets, and when.
 //!
 //! A job becomes one thread or, by `numjobs`, several. What the model has no counterpart for is refused by its name, and so is
-//! a default of fio that means something else here, such as buffered I/O. docs/files.md has the list.
+//! a default of fio that means something else here, such as buffered I/O. docs/reference/files.md has the list.
 //!
 //! The lines are taken apart here rather than by a library for INI files: those drop the numbers of the lines, which every
 //! message gives.

@@ -3,7 +3,7 @@
 The picture is made of a timeline alone, as SQL in Perfetto's trace processor finds it. Run it after
 `make setup`, from the root of the repository:
 
-    TINYTAIL_TRACES=../shared/traces .venv/bin/python docs/pictures/timeline.py
+    TINYTAIL_TRACES=../shared/traces .venv/bin/python tools/pictures/timeline.py
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from matplotlib import pyplot
 import tinytail
 
 ROOT = Path(__file__).parents[2]
-PICTURE = Path(__file__).with_name("dtrs-timeline.svg")
+PICTURE = ROOT / "docs" / "pictures" / "dtrs-timeline.svg"
 TraceProcessor = runpy.run_path(str(ROOT / "experiments" / "timeline_in_perfetto.py"))[
     "TraceProcessor"
 ]

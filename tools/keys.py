@@ -2,7 +2,7 @@
 
 Run it after a schema was changed, from the root of the repository:
 
-    .venv/bin/python docs/keys.py
+    .venv/bin/python tools/keys.py
 """
 
 from __future__ import annotations
@@ -20,18 +20,18 @@ from tinytail.engine.methods import METHODS
 
 ROOT = Path(__file__).parent.parent
 SCHEMA = ROOT / "python" / "tinytail" / "schema"
-PAGE = ROOT / "docs" / "keys.md"
+PAGE = ROOT / "docs" / "reference" / "keys.md"
 TYPES = ROOT / "python" / "tinytail" / "engine" / "results.py"
 ANSWER_TYPES = ROOT / "python" / "tinytail" / "engine" / "answers.py"
 OPTIONS = ROOT / "python" / "tinytail" / "engine" / "options.py"
-FILES = ROOT / "docs" / "files.md"
+FILES = ROOT / "docs" / "reference" / "files.md"
 
 DOCUMENTS = {"Comparison": "compare", "Certification": "certify"}
 # What other functions return; their documents have no page.
 ANSWERS = {"Answers": "answers", "Served": "serve"}
 SPECS = {"Specs": "specs"}
 WIDTH = 100
-HEAD = '''"""The types of results. docs/keys.py makes this file from their schemas."""
+HEAD = '''"""The types of results. tools/keys.py makes this file from their schemas."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ from typing import Any, Literal
 from tinytail.engine import methods
 '''
 ANSWERS_HEAD = HEAD.replace("The types of results.", "What other functions return.")
-OPTIONS_HEAD = '''"""What the engine is asked for. docs/keys.py makes this file from its schema."""
+OPTIONS_HEAD = '''"""What the engine is asked for. tools/keys.py makes this file from its schema."""
 
 from __future__ import annotations
 
@@ -58,9 +58,9 @@ INTRODUCTION = """# Keys of results
 Every key of the documents that `tinytail compare --json` and `tinytail certify act --json` write,
 and every attribute of what `tinytail.compare` and `tinytail.certify_act` return.
 [Results](results.md) says how the figures are found, and what the causes of latency are.
-[keys.py](keys.py) makes this page from the JSON Schemas of
-[comparisons](../python/tinytail/schema/compare.schema.json) and of
-[certifications](../python/tinytail/schema/certify.schema.json).
+[keys.py](../../tools/keys.py) makes this page from the JSON Schemas of
+[comparisons](../../python/tinytail/schema/compare.schema.json) and of
+[certifications](../../python/tinytail/schema/certify.schema.json).
 
 A key without another unit is in that of its name: `_us` microseconds, `_ns` nanoseconds,
 `_seconds` and `_s` seconds of simulated time if nothing else is said, `_percent` percent.

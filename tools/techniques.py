@@ -1,8 +1,8 @@
-"""Writes docs/techniques.md: the manual of every technique, from the technique's own file.
+"""Writes docs/reference/techniques.md: the manual of every technique, from its own file.
 
 Run it after a technique was added or its manual changed, from the root of the repository:
 
-    .venv/bin/python docs/techniques.py
+    .venv/bin/python tools/techniques.py
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).parent.parent
 POLICY = ROOT / "crates" / "core" / "src" / "policy"
-PAGE = ROOT / "docs" / "techniques.md"
+PAGE = ROOT / "docs" / "reference" / "techniques.md"
 
 INTERFACE = re.compile(
     r"enum \w+ for (?P<trait>\w+), dispatch_(?P<section>\w+) \{(?P<rows>.*?)\n    \}",
@@ -40,7 +40,7 @@ def page() -> str:
     parts = [
         "# Techniques\n",
         "What each section of a [design file](files.md#design-files) may choose. This page is\n"
-        "made by [techniques.py](techniques.py) from the files of the techniques.\n",
+        "made by [techniques.py](../../tools/techniques.py) from the files of the techniques.\n",
     ]
     for interface in INTERFACE.finditer(source):
         parts.append(f"## `[{interface['section']}]`\n\n{questions[interface['trait']]}\n")
@@ -49,7 +49,7 @@ def page() -> str:
             title, _, body = manual(file).partition("\n")
             link = file.relative_to(ROOT).as_posix()
             heading = f"### `{row['name']}`: {title}"
-            parts.append(f"{heading}\n\n{body.strip()}\n\n[{link}](../{link})\n")
+            parts.append(f"{heading}\n\n{body.strip()}\n\n[{link}](../../{link})\n")
     return "\n".join(parts)
 
 

@@ -2,7 +2,7 @@
 
 Run it after `make setup`, from the root of the repository:
 
-    TINYTAIL_TRACES=../shared/traces .venv/bin/python docs/pictures/explain.py
+    TINYTAIL_TRACES=../shared/traces .venv/bin/python tools/pictures/explain.py
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from rich.text import Text
 import tinytail
 from tinytail.explanation.view import Look, counterfactual_view, explanation_view
 
-FOLDER = Path(__file__).parent
+FOLDER = Path(__file__).parents[2] / "docs" / "pictures"
 CAUSES = ("gc-program", "gc-program,erase")
 
 

@@ -2,7 +2,7 @@
 
 Run it after `make setup`, from the root of the repository:
 
-    TINYTAIL_TRACES=../shared/traces .venv/bin/python docs/pictures/demo.py
+    TINYTAIL_TRACES=../shared/traces .venv/bin/python tools/pictures/demo.py
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ import tinytail
 from tinytail.comparison.view import verdict_view
 
 COLUMNS = 80
-PICTURE = Path(__file__).with_suffix(".svg")
+PICTURE = Path(__file__).parents[2] / "docs" / "pictures" / "demo.svg"
 
 
 def terminal(title: str, unique_id: str, *shown: RenderableType) -> str:
