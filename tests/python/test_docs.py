@@ -213,6 +213,11 @@ def test_every_trace_format_is_explained(command: RunCommand) -> None:
         assert f"`{name}`" in document
 
 
+def test_the_page_of_deviations_is_made_from_the_papers() -> None:
+    made = runpy.run_path(str(ROOT / "tools" / "deviations.py"))["page"]()
+    assert made == text_of("evidence/deviations.md"), "run tools/deviations.py"
+
+
 def test_the_exit_codes_are_those_of_the_command_line() -> None:
     from tinytail.cli import codes
 

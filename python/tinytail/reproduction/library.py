@@ -13,6 +13,7 @@ from typing import Any, TypeVar
 from tinytail.errors import ConfigError, UsageError, suggestion
 from tinytail.reproduction.records import (
     Deviation,
+    Difference,
     Experiment,
     Figure,
     Paper,
@@ -57,6 +58,7 @@ def _paper(folder: Traversable, name: str) -> Paper:
         counters=about.pop("counters", {}),
         settings=about.pop("settings", {}),
         side_by_side=_titled(SideBySide, about.pop("side_by_side", []), name),
+        differences=tuple(Difference(**each) for each in about.pop("differences", [])),
         tables=_titled(PaperTable, about.pop("tables", []), name),
         rows=_records(Row, _read(folder, name, "rows.toml"), f"{name}/rows.toml", "id"),
         experiments=experiments,

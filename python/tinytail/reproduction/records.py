@@ -168,6 +168,15 @@ class Deviation:
 
 
 @dataclass(frozen=True, slots=True)
+class Difference:
+    """Something in which the model is not what the paper says, or that the paper leaves open."""
+
+    paper: str
+    here: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
 class Paper:
     """A paper. `prefix` begins the names of its rows.
 
@@ -189,6 +198,7 @@ class Paper:
     side_by_side: tuple[SideBySide, ...]
     tables: tuple[PaperTable, ...]
     measures: Mapping[str, Measure]
+    differences: tuple[Difference, ...] = ()
 
     def experiments_of(self, row: Row) -> tuple[str, ...]:
         """The experiments that a row looks at.
