@@ -19,7 +19,7 @@ from tinytail.engine.results import FindingCode
 ROOT = Path(__file__).parents[2]
 DOCUMENTS = [ROOT / name for name in ("README.md", "ARCHITECTURE.md", "CHANGELOG.md")]
 DOCUMENTS += sorted(ROOT.glob("docs/**/*.md")) + sorted(ROOT.glob("evidence/*.md"))
-DOCUMENTS += sorted(ROOT.glob("evidence/reproduction/*.md"))
+DOCUMENTS += sorted(ROOT.glob("evidence/reproduction/*.md")) + [ROOT / "experiments/README.md"]
 DOCUMENTS += [*sorted(ROOT.glob("crates/**/DECISIONS.md")), ROOT / "python/tinytail/DECISIONS.md"]
 NAMES = [str(path.relative_to(ROOT)) for path in DOCUMENTS]
 
@@ -211,6 +211,13 @@ def test_every_trace_format_is_explained(command: RunCommand) -> None:
     for name in formats:
         assert name in headings, f"{name} has no section"
         assert f"`{name}`" in document
+
+
+def test_the_index_of_experiments_is_made_from_their_first_lines() -> None:
+    made = runpy.run_path(str(ROOT / "tools" / "experiments.py"))["page"]()
+    assert made == text_of("experiments/README.md"), "run tools/experiments.py"
+    without = [line for line in made.splitlines() if line.endswith("|  |")]
+    assert not without, "no page has the result"
 
 
 def test_the_page_of_deviations_is_made_from_the_papers() -> None:
