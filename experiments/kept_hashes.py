@@ -3,7 +3,7 @@
 evidence/reproduction has what the runs of the papers' rows did, and the hash of their events. This
 makes runs again and compares. Which ones follows from the evidence: the cheapest, until each
 technique in it was in two of different experiments. `make test` makes those that take seconds
-(tests/python/test_kept_hashes.py); the other drives are the papers' own.
+(tests/python/project/test_kept_hashes.py); the other drives are the papers' own.
 
     .venv/bin/python experiments/kept_hashes.py [--small] [--list] [--record] [PATTERN ...]
 

@@ -4,7 +4,7 @@ Run it after the table was changed, from the root of the repository:
 
     .venv/bin/python tools/architecture.py
 
-tests/python/test_structure.py checks the table against the imports of the code.
+tests/python/project/test_structure.py checks the table against the imports of the code.
 """
 
 from __future__ import annotations
