@@ -55,7 +55,7 @@ return [...document.querySelectorAll('.js-plotly-plot')].map(figure => ({
         && (each.type !== 'bar' || each.orientation !== 'h' || each.x.some(value => value > 0))
     ).length,
     drawn: [...figure.querySelectorAll('.scatterlayer .trace, .barlayer .trace')]
-        .filter(each => [...each.querySelectorAll('path')].some(path => path.getAttribute('d')))
+        .filter(each => each.querySelector('path[d]:not([d=""]), text'))
         .length,
 }));
 """
