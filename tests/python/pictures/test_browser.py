@@ -135,10 +135,8 @@ def test_a_name_in_the_legend_hides_its_design_and_shows_it_again(
         return sorted(set(found))
 
     def click() -> None:
-        browser.execute_script(
-            "document.querySelector('#figure-latency-read .legend').scrollIntoView({block: 'center'})"
-        )
         toggle = browser.find_element("css selector", "#figure-latency-read .legend .legendtoggle")
+        browser.execute_script("arguments[0].scrollIntoView({block: 'center'})", toggle)
         webdriver.ActionChains(browser).move_to_element(toggle).click().perform()
         time.sleep(DOUBLE_CLICK_S)
 
