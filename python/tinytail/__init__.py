@@ -109,6 +109,10 @@ if TYPE_CHECKING:
         PowerCuts as PowerCuts,
         verify_power_cut as verify_power_cut,
     )
+    from tinytail.reproduction.reproduce import (
+        Reproduction as Reproduction,
+        reproduce as reproduce,
+    )
     from tinytail.server import (
         serve as serve,
     )
@@ -207,6 +211,10 @@ _NAMES = {
     "tinytail.power": (
         "PowerCuts",
         "verify_power_cut",
+    ),
+    "tinytail.reproduction.reproduce": (
+        "Reproduction",
+        "reproduce",
     ),
     "tinytail.server": ("serve",),
     "tinytail.traces.trace": (

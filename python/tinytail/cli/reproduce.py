@@ -98,7 +98,7 @@ def reproduce(
         figures=folder if libraries.are_there("matplotlib") else None,
     )
     with reporter(stderr()) as report:
-        document = session.reproduce(wanted, report)
+        document = session.execute(wanted, report)
     problem = write_output(output, lambda: json_text(document))
     if docs is not None and not document["partial"]:
         pages.write(document, Path(docs))

@@ -13,6 +13,7 @@ from tinytail.engine import native
 from tinytail.engine.jobs import ProgressCallback
 from tinytail.engine.methods import AttributionGroup
 from tinytail.errors import UsageError, suggestion
+from tinytail.inputs import tables
 from tinytail.reproduction import sources
 from tinytail.reproduction.figures import Format, draw_all
 from tinytail.reproduction.lab import Lab
@@ -84,11 +85,11 @@ def check_traces(given: Mapping[str, str], papers: Sequence[Paper]) -> None:
     for name, path in given.items():
         if name not in known:
             raise UsageError(f'no trace is called "{name}"' + suggestion(name, known))
-        if not Path(path).is_file():
+        if not (Path(path).is_file() or tables.texts([path])):
             raise UsageError(f"--trace {name}: there is no file {path}")
 
 
-def reproduce(wanted: Wanted, report: ProgressCallback | None = None) -> dict[str, Any]:
+def execute(wanted: Wanted, report: ProgressCallback | None = None) -> dict[str, Any]:
     """Runs what the rows need, judges them and draws figures; returns the document of results.
 
     Ctrl-C ends the runs; the document then has `partial`, and rows that lack a run are not run.

@@ -157,7 +157,7 @@ def test_outcomes_that_cannot_be_kept_are_used_all_the_same(
     in_the_way = tmp_path / "file"
     in_the_way.touch()
     of = paper()
-    document = session.reproduce(session.Wanted([(of, row())], "quick", Store(in_the_way / "kept")))
+    document = session.execute(session.Wanted([(of, row())], "quick", Store(in_the_way / "kept")))
     assert document["rows"][0]["verdict"] == "reproduced"
     assert len(document["notes"]) == 2
     assert "not kept for the next time" in document["notes"][0]
@@ -237,13 +237,13 @@ def test_an_interrupted_reproduction_keeps_what_has_ended(fakes: FakeNative, sto
 
     of = paper(row(), row("fake.lacking", measure=None, accept=(), lacks="x"))
     wanted = session.Wanted([(of, each) for each in of.rows.values()], "quick", store)
-    document = session.reproduce(wanted, stop)
+    document = session.execute(wanted, stop)
     assert document["partial"] is True
     assert [each["verdict"] for each in document["rows"]] == ["not-run", "not-run"]
     assert "interrupted" in document["rows"][0]["cause"]
     # Base had ended, and is not run again.
     fakes.runs["ttflash"] = lambda *_: fake_result("ttflash")
-    document = session.reproduce(wanted)
+    document = session.execute(wanted)
     assert document["partial"] is False
     assert [spec["design"] for spec in fakes.specs].count("base") == 1
     assert document["rows"][0]["verdict"] == "reproduced"
@@ -291,7 +291,7 @@ def results(fakes: FakeNative, store: Store, tmp_path: Path) -> tuple[dict[str, 
     wanted = session.Wanted(
         [(of, each) for each in of.rows.values()], "quick", store, figures=tmp_path / "docs"
     )
-    return session.reproduce(wanted), tmp_path / "docs"
+    return session.execute(wanted), tmp_path / "docs"
 
 
 def test_figures_are_drawn_alike_each_time_and_say_what_they_lack(
@@ -452,7 +452,7 @@ def test_what_deviates_without_a_cause_is_an_error(
     cause: str,
     code: int,
 ) -> None:
-    judge = session.reproduce
+    judge = session.execute
 
     def judged(*words: Any) -> Any:
         document = judge(*words)
@@ -460,7 +460,7 @@ def test_what_deviates_without_a_cause_is_an_error(
             each.update(verdict=verdict, cause=cause)
         return document
 
-    monkeypatch.setattr(session, "reproduce", judged)
+    monkeypatch.setattr(session, "execute", judged)
     outcome = reproduce("ttflash.s66.dwpd1")
     assert outcome.code == code
     assert ("ttflash.s66.dwpd1" in outcome.err) == (code == 1)

@@ -289,7 +289,7 @@ def test_designs_beside_each_other_show_which_causes_made_them_slower(
     beside = SideBySide("Two", ("small", "again"), "base", ("p50", "p99999"), attribution=True)
     of = paper(experiments=(experiment(), experiment("again", seed=2)), side_by_side=(beside,))
     wanted = session.Wanted([(of, each) for each in of.rows.values()], "quick", store)
-    document = session.reproduce(wanted)
+    document = session.execute(wanted)
     pages.write(document, tmp_path)
     page = (tmp_path / "fake.md").read_text("utf-8")
     assert "| p50 | p99.999 | blocked % |" in page
@@ -305,7 +305,7 @@ def test_results_of_one_paper_leave_those_of_another_alone(
     del fakes
     for of in (paper(), paper(name="other")):
         rows = [(of, each) for each in of.rows.values()]
-        pages.write(session.reproduce(session.Wanted(rows, "quick", store)), tmp_path)
+        pages.write(session.execute(session.Wanted(rows, "quick", store)), tmp_path)
     for name in ("fake", "other"):
         assert (tmp_path / name / "results.json").is_file()
         assert "[results.json](" + name + "/results.json)" in (tmp_path / f"{name}.md").read_text()
