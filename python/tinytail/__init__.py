@@ -20,7 +20,7 @@ if TYPE_CHECKING:
         analyze_page_layout as analyze_page_layout,
         read_page_times as read_page_times,
     )
-    from tinytail.analysis.rate_matching import (
+    from tinytail.analysis.rate_match import (
         RateMatching as RateMatching,
         analyze_rate_matching as analyze_rate_matching,
     )
@@ -129,101 +129,36 @@ if TYPE_CHECKING:
 # Where each public name is. A name is imported when it is first used: a command must be able to
 # answer Ctrl-C before, and an error must not cost what a comparison does.
 _NAMES = {
-    "tinytail.analysis.page_layout": (
-        "PageLayout",
-        "analyze_page_layout",
-        "read_page_times",
-    ),
-    "tinytail.analysis.rate_matching": (
-        "RateMatching",
-        "analyze_rate_matching",
-    ),
-    "tinytail.analysis.rotation": (
-        "Rotation",
-        "analyze_rotation",
-    ),
-    "tinytail.certification": (
-        "Certification",
-        "certify_act",
-    ),
-    "tinytail.comparison.plan": (
-        "ComparisonOptions",
-        "compare",
-    ),
-    "tinytail.comparison.read": ("read_results",),
-    "tinytail.comparison.result": (
-        "Comparison",
-        "DesignResult",
-        "Out",
-    ),
-    "tinytail.engine.answers": (
-        "ConvertedTrace",
-        "ImageCache",
-        "ImageInfo",
-        "Served",
-        "TraceDescription",
-    ),
-    "tinytail.engine.cache": ("clear_image_cache",),
+    "tinytail.analysis.page_layout": "PageLayout analyze_page_layout read_page_times",
+    "tinytail.analysis.rate_match": "RateMatching analyze_rate_matching",
+    "tinytail.analysis.rotation": "Rotation analyze_rotation",
+    "tinytail.certification": "Certification certify_act",
+    "tinytail.comparison.plan": "ComparisonOptions compare",
+    "tinytail.comparison.read": "read_results",
+    "tinytail.comparison.result": "Comparison DesignResult Out",
+    "tinytail.engine.answers": "ConvertedTrace ImageCache ImageInfo Served TraceDescription",
+    "tinytail.engine.cache": "clear_image_cache",
     "tinytail.engine.catalog": (
-        "Claim",
-        "Description",
-        "Entry",
-        "check_claims",
-        "check_config",
-        "describe_design",
-        "describe_device",
-        "describe_workload",
-        "list_designs",
-        "list_devices",
-        "list_workloads",
+        "Claim Description Entry check_claims check_config describe_design "
+        "describe_device describe_workload list_designs list_devices list_workloads"
     ),
-    "tinytail.engine.jobs": ("DesignProgress",),
-    "tinytail.engine.options": (
-        "RunOptions",
-        "TraceOptions",
-        "Transform",
-    ),
+    "tinytail.engine.jobs": "DesignProgress",
+    "tinytail.engine.options": "RunOptions TraceOptions Transform",
     "tinytail.errors": (
-        "ConfigError",
-        "Interrupted",
-        "NoResultError",
-        "OutputError",
-        "ResultsError",
-        "RunError",
-        "TinytailError",
-        "UsageError",
-        "WorkloadError",
+        "ConfigError Interrupted NoResultError OutputError ResultsError RunError "
+        "TinytailError UsageError WorkloadError"
     ),
-    "tinytail.explanation": (
-        "Counterfactual",
-        "Explanation",
-        "RequestTimeline",
-        "explain",
-        "explain_without",
-    ),
-    "tinytail.files.schema": ("read_schema",),
-    "tinytail.images": (
-        "create_image",
-        "describe_image",
-        "describe_image_cache",
-    ),
-    "tinytail.inputs.tables": ("read_table",),
-    "tinytail.power": (
-        "PowerCuts",
-        "verify_power_cut",
-    ),
-    "tinytail.reproduction.reproduce": (
-        "Reproduction",
-        "reproduce",
-    ),
-    "tinytail.server": ("serve",),
-    "tinytail.traces.trace": (
-        "convert_trace",
-        "describe_trace",
-    ),
-    "tinytail.verdict.noise": ("compare_within_noise",),
+    "tinytail.explanation": "Counterfactual Explanation RequestTimeline explain explain_without",
+    "tinytail.files.schema": "read_schema",
+    "tinytail.images": "create_image describe_image describe_image_cache",
+    "tinytail.inputs.tables": "read_table",
+    "tinytail.power": "PowerCuts verify_power_cut",
+    "tinytail.reproduction.reproduce": "Reproduction reproduce",
+    "tinytail.server": "serve",
+    "tinytail.traces.trace": "convert_trace describe_trace",
+    "tinytail.verdict.noise": "compare_within_noise",
 }
-_MODULES = {name: module for module, names in _NAMES.items() for name in names}
+_MODULES = {name: module for module, names in _NAMES.items() for name in names.split()}
 
 __all__ = ["__version__", "types", *_MODULES]
 

@@ -232,9 +232,6 @@ def analyze_rotation(
         write_mib_s = peak * 1e6 / MIB
     arguments.number("write_mib_s", write_mib_s, 0, None, open_below=True)
     die = Die.of(name)
-    raw_bytes_s = die.page_bytes * SECOND_NS / (die.program_ns + die.transfer_ns)
-    daily_bytes_s = die.bytes * dwpd / (day_hours * 3600)
-    worker = _Worker(die, valid, width, write_mib_s)
     return Rotation(
         device=name,
         dwpd=dwpd,
@@ -243,15 +240,25 @@ def analyze_rotation(
         width=width,
         write_mib_s=write_mib_s,
         die=die,
-        analyses=(
-            worker.as_printed(raw_bytes_s),
-            worker.paper("raw bandwidth", _raw_steps(die, raw_bytes_s), raw_bytes_s),
-            worker.paper("drive writes per day", _daily_steps(die, dwpd, day_hours), daily_bytes_s),
-            worker.self_consistent("raw bandwidth", _raw_steps(die, raw_bytes_s), raw_bytes_s),
-            worker.self_consistent(
-                "drive writes per day", _daily_steps(die, dwpd, day_hours), daily_bytes_s
-            ),
-        ),
+        analyses=_analyses(_Worker(die, valid, width, write_mib_s), dwpd, day_hours),
+    )
+
+
+def _analyses(worker: _Worker, dwpd: float, day_hours: float) -> tuple[Analysis, ...]:
+    """The calculation in its forms, for the raw bandwidth and for writes by the day."""
+    die = worker.die
+    raw_bytes_s = die.page_bytes * SECOND_NS / (die.program_ns + die.transfer_ns)
+    daily_bytes_s = die.bytes * dwpd / (day_hours * 3600)
+    of_all = _raw_steps(die, raw_bytes_s)
+    raw: tuple[Load, list[Step], float] = ("raw bandwidth", of_all, raw_bytes_s)
+    of_a_day = _daily_steps(die, dwpd, day_hours)
+    daily: tuple[Load, list[Step], float] = ("drive writes per day", of_a_day, daily_bytes_s)
+    return (
+        worker.as_printed(raw_bytes_s),
+        worker.paper(*raw),
+        worker.paper(*daily),
+        worker.self_consistent(*raw),
+        worker.self_consistent(*daily),
     )
 
 

@@ -10,7 +10,7 @@ from rich.table import Table
 from rich.text import Text
 
 from tinytail.analysis.page_layout import PageLayout
-from tinytail.analysis.rate_matching import Curves, RateMatching
+from tinytail.analysis.rate_match import Curves, RateMatching
 from tinytail.analysis.rotation import Analysis, Rotation
 from tinytail.terminal.table import COLUMN_GAP
 

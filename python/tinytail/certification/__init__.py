@@ -269,7 +269,11 @@ def certify_act(
         state=state,
         settings=settings,
     )
-    certification = execute(plan, progress)
+    return _rated(execute(plan, progress))
+
+
+def _rated(certification: Certification) -> Certification:
+    """The certification, if it came to its end and rates anything."""
     if certification.partial:
         raise Interrupted(certification)
     if not certification.designs:

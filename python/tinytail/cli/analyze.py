@@ -5,7 +5,7 @@ from __future__ import annotations
 from cyclopts import App
 
 from tinytail.analysis.page_layout import analyze_page_layout, pages_of, read_page_times
-from tinytail.analysis.rate_matching import analyze_rate_matching
+from tinytail.analysis.rate_match import analyze_rate_matching
 from tinytail.analysis.rotation import analyze_rotation
 from tinytail.analysis.view import page_layout_view, rate_matching_view, rotation_view
 from tinytail.cli.codes import OK, RUN_FAILED

@@ -18,7 +18,7 @@ from tinytail.engine import arguments
 from tinytail.engine.jobs import ProgressCallback
 from tinytail.errors import UsageError
 from tinytail.explanation import timelines
-from tinytail.explanation.ranking import CauseRank, Ranking, rank
+from tinytail.explanation.ranks import CauseRank, Ranking, rank
 from tinytail.explanation.timelines import Kind, RequestTimeline, TimelineGc, TimelineSegment
 from tinytail.explanation.without import Change, Counterfactual, Paired, check_causes, run_without
 from tinytail.inputs.libraries import require
@@ -105,14 +105,11 @@ def explain(
         chosen = [kept.design(arguments.text("design", design))]
     kept.check(chosen)
     notes: list[str] = []
-    described: list[RequestTimeline] = []
-    if request is None:
-        described += _slowest(chosen[0], kind, slowest, notes)
-        if len(chosen) > 1:
-            others = ", ".join(other.name for other in chosen[1:])
-            notes.append(f"--design tells the slowest of another design: {others}")
-    else:
-        described += _request(kept, chosen, request, replay=replay, progress=progress, notes=notes)
+    described = (
+        _slowest(chosen, kind, slowest, notes)
+        if request is None
+        else _request(kept, chosen, request, replay=replay, progress=progress, notes=notes)
+    )
     rankings: list[Ranking] = []
     if request is None or percentile is not None:
         rankings += _rankings(chosen, kind, percentile, notes)
@@ -191,14 +188,18 @@ def _check_values(
 
 
 def _slowest(
-    design: KeptDesign, kind: Kind, count: int | None, notes: list[str]
+    designs: Sequence[KeptDesign], kind: Kind, count: int | None, notes: list[str]
 ) -> list[RequestTimeline]:
+    design, *others = designs
     described = timelines.slowest(design.folder, design.name, kind, count or 1)
     if len(described) < (count or 1):
         notes.append(
             f"{design.name} has {len(described)} timelines of {kind}s: as many as there were or "
             "`compare --request-timelines` kept"
         )
+    if others:
+        names = ", ".join(other.name for other in others)
+        notes.append(f"--design tells the slowest of another design: {names}")
     return described
 
 

@@ -14,7 +14,7 @@ from rich.text import Text
 from tinytail import units
 from tinytail.comparison.view import cause_bars, wrapped
 from tinytail.explanation import Counterfactual, Explanation
-from tinytail.explanation.ranking import CauseRank, Ranking
+from tinytail.explanation.ranks import CauseRank, Ranking
 from tinytail.explanation.timelines import RequestTimeline
 from tinytail.explanation.words import ago, lines
 from tinytail.terminal.bars import bar
@@ -194,17 +194,18 @@ def _rows(
                 in_host,
             )
         )
-    if not look.details:
-        return
+    if look.details:
+        yield _total(timeline, what, look)
+
+
+def _total(timeline: RequestTimeline, what: str, look: Look) -> Sequence[RenderableType]:
+    """The last row: that all parts add up."""
     total = sum(timeline.parts.values())
-    end = ago(timeline.latency_ns) if timeline.segments is not None else ""
-    yield (
-        Text(end, "bold"),
+    share = units.percent(100.0 * total / timeline.latency_ns) if timeline.latency_ns else ""
+    return (
+        Text(ago(timeline.latency_ns) if timeline.segments is not None else "", "bold"),
         Text(ago(total), "bold"),
-        Text(
-            units.percent(100.0 * total / timeline.latency_ns) if timeline.latency_ns else "",
-            "bold",
-        ),
+        Text(share, "bold"),
         *([Text()] if look.with_bars else []),
         Text(f"in all: {total:,} ns of {timeline.latency_ns:,} ns, in {what}", "bold"),
     )

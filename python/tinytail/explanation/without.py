@@ -13,7 +13,7 @@ from tinytail.engine import catalog, native
 from tinytail.engine.jobs import ProgressCallback, run_one
 from tinytail.engine.options import LogSpec
 from tinytail.errors import ResultsError, RunError, UsageError, suggestion
-from tinytail.explanation.ranking import count_beyond, rank_of
+from tinytail.explanation.ranks import count_beyond, rank_of
 from tinytail.explanation.timelines import Kind
 
 # Percentiles of latencies and of paired differences.

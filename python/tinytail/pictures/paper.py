@@ -21,7 +21,7 @@ from matplotlib.ticker import (
 )
 
 from tinytail import units
-from tinytail.analysis.rate_matching import PLACEMENTS, RateMatching
+from tinytail.analysis.rate_match import PLACEMENTS, RateMatching
 from tinytail.pictures import data
 
 if TYPE_CHECKING:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from functools import cache
-from typing import Annotated, Unpack
+from typing import Annotated, Any, Unpack
 
 import msgspec
 
@@ -104,19 +104,11 @@ def convert_trace(
     force = arguments.flag("force", force)
     words = arguments.settings(settings)
     conflicts.check([("OUT", out)])
+    more: dict[str, Any] = {"requests": requests, "seed": seed, "force": force, "settings": words}
     with spooled(name, options, progress) as content:
         written = run_one(
             lambda control: native.convert_trace(
-                name,
-                out,
-                options,
-                changes,
-                control,
-                content,
-                requests=requests,
-                seed=seed,
-                force=force,
-                settings=words,
+                name, out, options, changes, control, content, **more
             ),
             name,
             progress,

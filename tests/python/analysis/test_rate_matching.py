@@ -9,7 +9,7 @@ import pytest
 
 import tinytail
 from commands import RunCommand, read_json
-from tinytail.analysis.rate_matching import Curves, RateMatching, analyze_rate_matching
+from tinytail.analysis.rate_match import Curves, RateMatching, analyze_rate_matching
 
 # Table 1, in microseconds.
 FAST, SLOW, MEAN, READ, ERASE = 253.0, 1359.0, 806.0, 33.5, 2871.0

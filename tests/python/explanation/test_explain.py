@@ -30,8 +30,8 @@ from tinytail.comparison.plan import Plan
 from tinytail.comparison.run import execute
 from tinytail.engine import catalog, native
 from tinytail.engine.options import RequestTimelinesSpec, TraceOptions, Transform
-from tinytail.explanation import ranking, words as in_words
-from tinytail.explanation.ranking import count_beyond, rank
+from tinytail.explanation import ranks, words as in_words
+from tinytail.explanation.ranks import count_beyond, rank
 from tinytail.explanation.timelines import RequestTimeline, TimelineSegment
 from tinytail.verdict.causes import family
 
@@ -200,10 +200,10 @@ def test_the_bound_does_not_depend_on_the_sample(first: str) -> None:
     latencies = sorted(value for group in groups for value in group if value >= 0)
     arrays = [pyarrow.array(group, pyarrow.int64()) for group in groups]
     for percentile in (10.0, 75.0, 90.0, 99.0, 99.9, 99.99):
-        requests = ranking._requests(arrays)
+        requests = ranks._requests(arrays)
         assert requests == len(latencies)
         count = count_beyond(percentile, requests)
-        assert ranking._bound(arrays, requests, count) == latencies[-count]
+        assert ranks._bound(arrays, requests, count) == latencies[-count]
 
 
 def test_the_command_tells_a_timeline_and_ranks_causes(command: RunCommand, made: Path) -> None:
@@ -291,7 +291,7 @@ def test_json_has_every_nanosecond(command: RunCommand, made: Path, tmp_path: Pa
     for timeline in document["request_timelines"]:
         lasted = sum(part["to_ns"] - part["from_ns"] for part in timeline["segments"])
         assert lasted == timeline["latency_ns"] == sum(timeline["parts"].values())
-    assert [ranking["design"] for ranking in document["rankings"]] == list(DESIGNS)
+    assert [ranks["design"] for ranks in document["rankings"]] == list(DESIGNS)
 
 
 def unkept(folder: Path, design: str) -> int:

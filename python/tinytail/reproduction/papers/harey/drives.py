@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from tinytail.analysis.rate_matching import analyze_rate_matching
+from tinytail.analysis.rate_match import analyze_rate_matching
 from tinytail.engine import catalog, native
 from tinytail.errors import ConfigError, TinytailError
 from tinytail.reproduction.lab import Lab
