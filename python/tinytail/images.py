@@ -7,12 +7,11 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Unpack
 
-import msgspec
-
 from tinytail.engine import arguments, cache, catalog, memory, native
 from tinytail.engine.answers import ImageCache, ImageInfo
 from tinytail.engine.jobs import ProgressCallback, run_one
 from tinytail.engine.options import ImageSpec, TraceKeywords, TraceOptions
+from tinytail.files.text import read_as
 from tinytail.files.whole import FileOutput
 from tinytail.inputs import conflicts, tables
 from tinytail.inputs.pipes import spooled
@@ -72,7 +71,7 @@ def create_image(
     with spooled(spec.workload, spec.trace, progress) as content:
         spec = replace(spec, spooled=content)
         made = run_one(lambda control: native.image_create(spec, control), spec.out, progress)
-    return msgspec.convert(made, ImageInfo)
+    return read_as(ImageInfo, made)
 
 
 def describe_image(path: str | os.PathLike[str]) -> ImageInfo:
@@ -82,7 +81,7 @@ def describe_image(path: str | os.PathLike[str]) -> ImageInfo:
         UsageError: an argument of the wrong type.
         ConfigError: the file is no image, is of another version, cut off or damaged.
     """
-    return msgspec.convert(native.describe_image(path), ImageInfo)
+    return read_as(ImageInfo, native.describe_image(path))
 
 
 def describe_image_cache() -> ImageCache:
@@ -91,4 +90,4 @@ def describe_image_cache() -> ImageCache:
     Raises:
         UsageError: the environment variable `TINYTAIL_CACHE_GIB` is no number of GiB.
     """
-    return msgspec.convert(cache.describe_image_cache(), ImageCache)
+    return read_as(ImageCache, cache.describe_image_cache())

@@ -12,14 +12,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Annotated, Any
 
-import msgspec
-
 from tinytail.engine import arguments, catalog, native
 from tinytail.engine.declared import Whole
 from tinytail.engine.jobs import DesignProgress, Job, ProgressCallback, Runner, cpu_count
 from tinytail.engine.results import DesignError
 from tinytail.errors import UsageError, kind_of
-from tinytail.files.text import json_text, plain
+from tinytail.files.text import json_text, plain, read_as
 from tinytail.inputs import tables
 from tinytail.inputs.designs import check_designs
 
@@ -221,7 +219,7 @@ def _job(plan: PowerCutPlan, case: native.PowerCase, cuts: int) -> Job[PowerCutR
         document = native.power_cut(
             case, cuts=cuts, seed=plan.seed, control=control, settings=plan.settings
         )
-        return msgspec.convert(document, PowerCutResult)
+        return read_as(PowerCutResult, document)
 
     return Job(case.design, run, control)
 

@@ -6,14 +6,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from typing import Any
 
-import msgspec
-
 from tinytail.certification.act import KINDS, Verdict
 from tinytail.certification.search import TESTS
 from tinytail.engine import results
 from tinytail.engine.results import Rating, Test
 from tinytail.errors import NoResultError
-from tinytail.files.text import json_text, plain
+from tinytail.files.text import json_text, plain, read_as
 
 SCHEMA_VERSION = 2
 
@@ -67,7 +65,7 @@ class Step(results.Step):
             "kinds": named,
             "outcome": outcome,
         }
-        return msgspec.convert(found, cls)
+        return read_as(cls, found)
 
 
 @dataclass(frozen=True, slots=True)

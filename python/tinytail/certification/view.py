@@ -11,8 +11,8 @@ from tinytail import units
 from tinytail.certification.act import RULES
 from tinytail.certification.results import Certification, DesignRatings, Step
 from tinytail.certification.search import TESTS
-from tinytail.comparison.view import wrapped
 from tinytail.engine.results import Condition, Rating
+from tinytail.terminal.table import wrapped
 
 COLUMN_GAP = 2
 # Of the longest name of a condition on the mean of one kind.

@@ -10,7 +10,8 @@ from rich.table import Table
 from rich.text import Text
 
 from tinytail.comparison.difference import Change, Difference
-from tinytail.comparison.view import GAP, LINES_MAX, wrapped
+from tinytail.comparison.view import LINES_MAX
+from tinytail.terminal.table import GAP, wrapped
 
 # Of what was configured differently, so much is shown at first.
 CONFIGURATION_MAX = 8

@@ -25,7 +25,7 @@ from tinytail.engine.results import (
     Setting,
 )
 from tinytail.errors import NoResultError
-from tinytail.files.text import json_text, plain
+from tinytail.files.text import json_text, plain, read_as
 from tinytail.inputs.libraries import require
 from tinytail.verdict import findings
 
@@ -94,9 +94,7 @@ class DesignResult(types.DesignResult, Tables):
     @classmethod
     def from_dict(cls, document: Mapping[str, Any]) -> DesignResult:
         """Reads a result document, which is kept unaltered in `document`."""
-        import msgspec
-
-        return msgspec.convert({**document, "document": document}, cls)
+        return read_as(cls, {**document, "document": document})
 
 
 def configured(
@@ -231,10 +229,8 @@ class Comparison(types.Comparison, Tables):
     @classmethod
     def from_dict(cls, document: Mapping[str, Any]) -> Comparison:
         """Reads a document of `to_dict`."""
-        import msgspec
-
         results = [{**result, "document": result} for result in document["results"]]
-        return msgspec.convert({**document, "results": results}, cls)
+        return read_as(cls, {**document, "results": results})
 
     def to_json(self) -> str:
         """The document of `to_dict` as JSON text."""
@@ -249,7 +245,8 @@ class Comparison(types.Comparison, Tables):
         from rich.console import Group
         from rich.text import Text
 
-        from tinytail.comparison.view import verdict_view, wrapped
+        from tinytail.comparison.view import verdict_view
+        from tinytail.terminal.table import wrapped
         from tinytail.verdict.sentences import failures
 
         lines = [line for why in failures(self) for line in wrapped(Text(why), width, indent=2)]

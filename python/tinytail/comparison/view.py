@@ -5,17 +5,17 @@ Every line is laid out by hand, so that their number and their width are known.
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from rich.cells import cell_len, chop_cells
-from rich.console import Console, Group, RenderableType
+from rich.cells import cell_len
+from rich.console import Group, RenderableType
 from rich.text import Text
 
 from tinytail import units
 from tinytail.terminal import bars
+from tinytail.terminal.table import GAP, Column, Row, laid_out, right, wrapped
 from tinytail.verdict import causes, measurements
 from tinytail.verdict.causes import COLOURS, Family
 from tinytail.verdict.findings import has_ratio, quotient, same, usable_reference
@@ -29,7 +29,6 @@ if TYPE_CHECKING:
 # What is shown of three designs fits a screen of 80 columns.
 LINES_MAX = 23
 WARNINGS_MAX = 5
-GAP = 2
 GROUPS_MAX = len(bars.SHADES) - 1
 OTHERS = "other"
 BAR_MIN = 12
@@ -40,9 +39,6 @@ SHOWN = ("p50", "p99", "p99.9", "p99.99")
 # A latency of writes that differs less between designs is not shown.
 WRITES_DIFFER = 1.05
 
-# A space that no line ends at: the pattern of those before a unit, and what stands in their place.
-_UNIT = re.compile(r"(\d) (%|µs|ms|s\b|times\b)")
-_TOGETHER = "\ue000"
 _TONES: dict[Tone, str] = {"better": "green", "worse": "red", "doubtful": "yellow", "plain": ""}
 
 
@@ -101,61 +97,6 @@ def _sentences(comparison: Comparison, width: int) -> list[Text]:
     return lines
 
 
-def wrapped(text: Text, width: int, *, indent: int = 0) -> list[Text]:
-    """A text in lines of at most so many columns; those that follow the first are indented.
-
-    A number and its unit stay together.
-    """
-    text = text.copy()
-    text.plain = _UNIT.sub(rf"\1{_TOGETHER}\2", text.plain)
-    width = max(1, width)
-    indent = indent if width > 4 * indent else 0
-    console = Console(width=width)
-    lines = list(text.wrap(console, width)) or [Text()]
-    if len(lines) > 1:
-        # What follows the first line is wrapped again, to the width that the indent leaves.
-        rest = text.plain[len(lines[0].plain) :]
-        following = text[len(text) - len(rest.lstrip()) :]
-        lines[1:] = following.wrap(console, width - indent)
-        for line in lines[1:]:
-            line.pad_left(indent)
-    for line in lines:
-        line.plain = line.plain.replace(_TOGETHER, " ")
-        line.rstrip()
-    return lines
-
-
-@dataclass(frozen=True, slots=True)
-class _Row:
-    label: str
-    values: list[str]
-    ratios: list[str] = field(default_factory=list)
-    # How far values may be off.
-    margins: list[str] = field(default_factory=list)
-
-
-@dataclass(frozen=True, slots=True)
-class _Column:
-    """The cells of a design, in parts that are aligned each for itself."""
-
-    title: str
-    values: list[str]
-    margins: list[str]
-    ratios: list[str]
-
-    def parts(self, level: int) -> list[list[str]]:
-        """The parts that are shown: values, with ratios from 1 on, and with margins at 2."""
-        shown = [self.values, self.margins, self.ratios][: level + 1]
-        if level == 1:
-            shown = [self.values, self.ratios]
-        return [part for part in shown if any(part)]
-
-    def body(self, level: int) -> int:
-        """The width of its cells without its title."""
-        widths = [max(map(cell_len, part)) for part in self.parts(level)]
-        return sum(widths) + len(widths) - 1
-
-
 def _table(comparison: Comparison, width: int) -> list[Text]:
     results = list(comparison.results)
     rows = _rows(
@@ -164,7 +105,7 @@ def _table(comparison: Comparison, width: int) -> list[Text]:
     if not rows:
         return []
     columns = [
-        _Column(
+        Column(
             f"{result.design} (partial)" if result.partial and len(results) > 1 else result.design,
             [row.values[index] for row in rows],
             [row.margins[index] if row.margins else "" for row in rows],
@@ -172,18 +113,7 @@ def _table(comparison: Comparison, width: int) -> list[Text]:
         )
         for index, result in enumerate(results)
     ]
-    return _laid_out(rows, columns, width)
-
-
-def _laid_out(rows: Sequence[_Row], columns: list[_Column], width: int) -> list[Text]:
-    """The columns beside the labels of the rows, in as many tables as the width asks for."""
-    label = min(max(cell_len(row.label) for row in rows), max(1, width // 2))
-    lines: list[Text] = []
-    for group, level in _groups(columns, width - label):
-        if lines:
-            lines.append(Text())
-        lines += _lines(rows, group, label, width, level)
-    return lines
+    return laid_out(rows, columns, width)
 
 
 def _measured(comparison: Comparison, width: int) -> list[Text]:
@@ -192,91 +122,15 @@ def _measured(comparison: Comparison, width: int) -> list[Text]:
     for table in measurements.tables(comparison):
         empty = [""] * len(table.rows)
         columns = [
-            _Column(percentile, [cells[index] for _, cells in table.rows], empty, empty)
+            Column(percentile, [cells[index] for _, cells in table.rows], empty, empty)
             for index, percentile in enumerate(table.percentiles)
         ]
         lines += [Text()] if lines else []
-        lines += _laid_out([_Row(name, []) for name, _ in table.rows], columns, width)
+        lines += laid_out([Row(name, []) for name, _ in table.rows], columns, width)
     return lines + wrapped(Text(measurements.meaning(comparison), "dim"), width) if lines else []
 
 
-def _groups(columns: list[_Column], room: int) -> list[tuple[list[_Column], int]]:
-    """The columns, all beside each other if they fit, if need be in fewer parts; else in groups."""
-    for level in (2, 1, 0):
-        if sum(_width(column, room, level) + GAP for column in columns) <= room:
-            return [(columns, level)]
-    groups: list[list[_Column]] = []
-    used = 0
-    for column in columns:
-        taken = _width(column, room, 0) + GAP
-        if not groups or used + taken > room:
-            groups.append([])
-            used = 0
-        groups[-1].append(column)
-        used += taken
-    return [(group, 0) for group in groups]
-
-
-def _width(column: _Column, room: int, level: int) -> int:
-    """The width of a column: of its cells, and of the longest part of its title."""
-    parts = _title(column.title, max(1, room - GAP))
-    return min(max(1, room - GAP), max(column.body(level), *map(cell_len, parts)))
-
-
-def _title(title: str, width: int) -> list[str]:
-    """A title in lines, broken before its plus signs and wherever it is too long."""
-    first, *overlays = title.split("+")
-    parts = [first, *(f"+{overlay}" for overlay in overlays)]
-    return [piece for part in parts for piece in chop_cells(part, width)]
-
-
-def _lines(
-    rows: Sequence[_Row], columns: Sequence[_Column], label: int, width: int, level: int
-) -> list[Text]:
-    room = width - label
-    widths = [_width(column, room, level) for column in columns]
-    left = room - sum(each + GAP for each in widths)
-    titles = []
-    for position, column in enumerate(columns):
-        # A title that fits in one line has one, if there is room left.
-        missing = max(0, cell_len(column.title) - widths[position])
-        if missing <= left:
-            widths[position] += missing
-            left -= missing
-        whole = cell_len(column.title) <= widths[position]
-        titles.append([column.title] if whole else _title(column.title, widths[position]))
-    height = max(map(len, titles))
-    titles = [[""] * (height - len(title)) + title for title in titles]
-    lines = []
-    for step in range(height):
-        cells = (_right(title[step], each) for title, each in zip(titles, widths, strict=True))
-        lines.append(Text(_joined("", label, cells), "bold"))
-    bodies = [_cells(column, each, level) for column, each in zip(columns, widths, strict=True)]
-    for index, row in enumerate(rows):
-        name = chop_cells(row.label, label)[0]
-        lines.append(Text(_joined(name, label, (body[index] for body in bodies))))
-    for line in lines:
-        line.rstrip()
-    return lines
-
-
-def _cells(column: _Column, width: int, level: int) -> list[str]:
-    parts = column.parts(level)
-    widths = [max(map(cell_len, part)) for part in parts]
-    return [
-        _right(" ".join(map(_right, cells, widths)), width) for cells in zip(*parts, strict=True)
-    ]
-
-
-def _joined(label: str, width: int, cells: Iterable[str]) -> str:
-    return label + " " * (width - cell_len(label)) + "".join(" " * GAP + cell for cell in cells)
-
-
-def _right(text: str, width: int) -> str:
-    return " " * (width - cell_len(text)) + text
-
-
-def _rows(comparison: Comparison, amplification: str) -> list[_Row]:
+def _rows(comparison: Comparison, amplification: str) -> list[Row]:
     """The rows of the table: of the kind that is judged all, of the other what differs."""
     results = comparison.results
     if not any(map(measured, results)):
@@ -297,11 +151,11 @@ def _rows(comparison: Comparison, amplification: str) -> list[_Row]:
     rows += _other_kind(results, reference, "write" if kind == "read" else "read")
     if comparison.workload.pacing == "open":
         arrivals = [units.rate(result.throughput.arrivals_per_second) for result in results]
-        rows.append(_Row("arriving/s", arrivals))
-    rows.append(_Row("IOPS, MB/s", [_rates(result) for result in results]))
+        rows.append(Row("arriving/s", arrivals))
+    rows.append(Row("IOPS, MB/s", [_rates(result) for result in results]))
     rows += _amplification(results, amplification)
     erases = [units.count(result.erases) for result in results]
-    rows.append(_Row("erases", erases, margins=[margin(each, "erases") for each in results]))
+    rows.append(Row("erases", erases, margins=[margin(each, "erases") for each in results]))
     return rows
 
 
@@ -310,7 +164,7 @@ def _percentile_row(
     reference: DesignResult | None,
     kind: Kind,
     percentile: Percentile,
-) -> list[_Row]:
+) -> list[Row]:
     def figure(result: DesignResult) -> float | None:
         return percentile.of(latency_of(result, kind))
 
@@ -324,7 +178,7 @@ def _latency_row(
     results: Sequence[DesignResult],
     reference: DesignResult | None,
     figure: Callable[[DesignResult], float | None],
-) -> list[_Row]:
+) -> list[Row]:
     """A row of latencies with ratios where they say something; none where no design has one."""
     values = [figure(result) for result in results]
     if all(value is None for value in values):
@@ -335,12 +189,12 @@ def _latency_row(
         was = figure(reference) if reference is not None and is_compared else None
         ratio = quotient(value, was)
         ratios.append("" if ratio is None or same(ratio) else units.ratio(value, was))
-    return [_Row(label, [units.latency(value) for value in values], ratios)]
+    return [Row(label, [units.latency(value) for value in values], ratios)]
 
 
 def _other_kind(
     results: Sequence[DesignResult], reference: DesignResult | None, kind: Kind
-) -> list[_Row]:
+) -> list[Row]:
     rows = []
     for percentile in PERCENTILES:
         if percentile.name not in ("p99", "p99.99"):
@@ -359,17 +213,17 @@ def _rates(result: DesignResult) -> str:
     return f"{units.rate(result.throughput.served_per_second)}, {megabytes}"
 
 
-def _amplification(results: Sequence[DesignResult], label: str) -> list[_Row]:
+def _amplification(results: Sequence[DesignResult], label: str) -> list[Row]:
     """Write amplification; where it has no meaning, the pages that GC copied say more."""
     values = [result.write_amplification for result in results]
     rows = []
     if any(value is not None for value in values):
         shown = [units.MISSING if value is None else units.number(value) for value in values]
         margins = [margin(result, "write_amplification") for result in results]
-        rows.append(_Row(label, shown, margins=margins))
+        rows.append(Row(label, shown, margins=margins))
     copied = [result.techniques.get("gc: copied pages", 0) for result in results]
     if any(value is None and pages for value, pages in zip(values, copied, strict=True)):
-        rows.append(_Row("pages GC copied", [units.count(pages) for pages in copied]))
+        rows.append(Row("pages GC copied", [units.count(pages) for pages in copied]))
     return rows
 
 
@@ -423,7 +277,7 @@ def cause_bars(
         for index, piece in enumerate(bars.stacked(parts, max(1, length), unicode=unicode)):
             family = families.get(names[index], "other") if index < len(names) else "other"
             text.append(piece, COLOURS[family])
-        text.append(" " * GAP + _right(end, end_width))
+        text.append(" " * GAP + right(end, end_width))
         lines.append(text)
     return lines
 

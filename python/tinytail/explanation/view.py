@@ -12,14 +12,14 @@ from rich.table import Table
 from rich.text import Text
 
 from tinytail import units
-from tinytail.comparison.view import cause_bars, wrapped
+from tinytail.comparison.view import cause_bars
 from tinytail.explanation import Counterfactual, Explanation
 from tinytail.explanation.ranks import CauseRank, Ranking
 from tinytail.explanation.timelines import RequestTimeline
 from tinytail.explanation.words import ago, lines
 from tinytail.terminal.bars import bar
-from tinytail.terminal.table import COLUMN_GAP
-from tinytail.verdict.causes import COLOURS, Family, family, human_name
+from tinytail.terminal.table import COLUMN_GAP, wrapped
+from tinytail.verdict.causes import COLOURS, Family, family, human_name, together
 from tinytail.verdict.findings import quotient, same
 from tinytail.verdict.percentiles import PERCENTILES, SAMPLES_BEYOND
 from tinytail.verdict.sentences import main_cause, times
@@ -269,8 +269,7 @@ def _ranking_table(rankings: Sequence[Ranking]) -> Table:
             mean = sum(rank.mean_ns for rank in small)
             percent = sum(rank.percent for rank in small)
             cells += _cells(CauseRank("", 0, mean, percent) if small else None)
-        label = f"{len(rest)} smaller causes" if len(rest) > 1 else human_name(rest[0])
-        table.add_row(Text(label), *cells)
+        table.add_row(Text(together(rest)), *cells)
     return table
 
 

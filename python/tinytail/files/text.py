@@ -5,7 +5,10 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from threading import Lock
+from typing import Any, TypeVar
+
+_Kind = TypeVar("_Kind")
 
 MIB = 1 << 20
 # The JSON of a comparison has series of each design.
@@ -32,8 +35,26 @@ def json_text(document: Mapping[str, Any]) -> str:
     return json.dumps(document, indent=2, ensure_ascii=False) + "\n"
 
 
+# The library works out what a class holds when it first meets it, which two threads must not do at
+# once: it crashes then.
+_LOCK = Lock()
+
+
 def plain(value: object) -> Any:
     """What data classes hold, as a document: dictionaries, lists, text and numbers."""
     import msgspec
 
-    return msgspec.json.decode(msgspec.json.encode(value))
+    with _LOCK:
+        return msgspec.json.decode(msgspec.json.encode(value))
+
+
+def read_as(kind: type[_Kind], document: object) -> _Kind:
+    """A data class from a document.
+
+    Raises:
+        ValueError: the document lacks something, or has a value of another type; says where.
+    """
+    import msgspec
+
+    with _LOCK:
+        return msgspec.convert(document, kind)

@@ -11,12 +11,11 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-import msgspec
-
 from tinytail.engine import arguments, catalog, memory, native
 from tinytail.engine.answers import Served
 from tinytail.errors import UsageError
 from tinytail.files import whole
+from tinytail.files.text import read_as
 from tinytail.inputs import conflicts, tables
 
 Watch = Callable[[str, "dict[str, Any] | None"], None]
@@ -144,7 +143,7 @@ def serve(
     memory.check(spec["device"], spec["design"], words)
     control = native.Control()
     serving = native.serving(control)
-    return msgspec.convert(_wait(serving, control, json.dumps(spec), stop, watch), Served)
+    return read_as(Served, _wait(serving, control, json.dumps(spec), stop, watch))
 
 
 def check_files(

@@ -6,13 +6,12 @@ import os
 from functools import cache
 from typing import Annotated, Any, Unpack
 
-import msgspec
-
 from tinytail.engine import arguments, catalog, native
 from tinytail.engine.answers import ConvertedTrace, TraceDescription
 from tinytail.engine.declared import Whole, checked
 from tinytail.engine.jobs import ProgressCallback, run_one
 from tinytail.engine.options import TraceKeywords, TraceOptions, Transform
+from tinytail.files.text import read_as
 from tinytail.inputs import conflicts, tables
 from tinytail.inputs.pipes import spooled
 
@@ -49,7 +48,7 @@ def describe_trace(
         {"name": drive, "logical_bytes": size, "holds": info["end_bytes"] <= size}
         for drive, size in _stock_drives()
     ]
-    return msgspec.convert(info | {"drives": drives}, TraceDescription)
+    return read_as(TraceDescription, info | {"drives": drives})
 
 
 @cache
@@ -113,4 +112,4 @@ def convert_trace(
             name,
             progress,
         )
-    return msgspec.convert(written, ConvertedTrace)
+    return read_as(ConvertedTrace, written)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Literal
 
 Family = Literal["own", "queue", "host", "parity", "gc", "other"]
@@ -75,6 +76,15 @@ def human_name(cause: str) -> str:
         what = "space in the write buffer" if resource == "buffer" else resource
         return f"waiting for {what}: {_HOLDERS.get(holder, _words(holder))}"
     return _words(cause)
+
+
+def together(causes: Sequence[str]) -> str:
+    """What several causes are called that are shown as one.
+
+    >>> together(["transfer"]), together(["transfer", "array"])
+    ('own transfers', '2 smaller causes')
+    """
+    return f"{len(causes)} smaller causes" if len(causes) > 1 else human_name(causes[0])
 
 
 _OWN = ("buffer", "command", "array", "transfer", "compute", "overhead", "link")
