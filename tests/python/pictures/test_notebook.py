@@ -183,7 +183,7 @@ def test_the_example_runs_and_shows_what_it_says(monkeypatch: pytest.MonkeyPatch
             done = shell.run_cell("".join(cell["source"]), store_history=False)
             done.raise_error()
             shown.append(shell.display_formatter.format(done.result)[0])
-    compared, table, attribution, picture, seeded, by_chance = shown
+    compared, table, attribution, picture, seeded, by_chance, why = shown
     for page in (compared["text/html"], seeded["text/html"]):
         assert len(pictures(page)) == 2
         assert len(page) < 60_000
@@ -191,5 +191,6 @@ def test_the_example_runs_and_shows_what_it_says(monkeypatch: pytest.MonkeyPatch
     assert "shape: (3, 6)" in table["text/plain"]
     assert "base+no-gc" in attribution["text/plain"]
     assert "Figure" in picture["text/plain"]
+    assert "channel_locked_gc_program" in why["text/plain"]
     assert "from 5 seeds" in seeded["text/html"]
     assert by_chance["text/plain"] == "'p99 of reads differs by more than chance'"
