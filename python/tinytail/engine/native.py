@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 import os
 from collections.abc import Sequence
@@ -41,6 +40,8 @@ def page_layout(pages_per_block: int, times: list[tuple[int, float]]) -> dict[st
 
 def identity() -> str:
     """A digest of the native module: engine, devices, designs and workloads."""
+    import hashlib
+
     module = _native.__file__
     if module is None:
         return version()

@@ -9,7 +9,6 @@ from __future__ import annotations
 import fcntl
 import os
 import re
-import secrets
 import time
 from collections.abc import Callable
 from contextlib import suppress
@@ -25,7 +24,7 @@ UNIQUE = r"(?:[0-9a-f]{8}|\d+-\d+)"
 
 def hidden(target: Path, ending: str) -> Path:
     """A hidden name beside a target's own, that nobody else has."""
-    return target.with_name(f".{target.name}.{secrets.token_hex(4)}.{ending}")
+    return target.with_name(f".{target.name}.{os.urandom(4).hex()}.{ending}")
 
 
 def lock(descriptor: int) -> None:

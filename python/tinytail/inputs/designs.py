@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import shlex
-import tomllib
 from collections.abc import Callable, Mapping, Sequence
 
 from tinytail.engine import catalog
@@ -148,6 +147,8 @@ def _refuses(design: str, word: str) -> bool:
 
 def _toml(value: str) -> str:
     """A value as a file has it: a word may be given without its quotation marks."""
+    import tomllib
+
     try:
         tomllib.loads(f"value = {value}")
     except tomllib.TOMLDecodeError:

@@ -9,9 +9,9 @@ the table's `name` says.
 
 from __future__ import annotations
 
-import hashlib
 import os
 import re
+import zlib
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal
@@ -173,7 +173,7 @@ def _put(parameter: str, stem: str, given: Table, document: Table) -> str:
 def _name(parameter: str, stem: str, given: Table, said: str) -> str:
     """The file that a table stands for: of its own name, or of one that its text alone has."""
     if "name" not in given:
-        return f"{stem}-{hashlib.sha256(said.encode()).hexdigest()[:8]}.toml"
+        return f"{stem}-{zlib.crc32(said.encode()):08x}.toml"
     name = arguments.text(f"{parameter}[name]", given["name"])
     if not _NAME.fullmatch(name):
         raise UsageError(

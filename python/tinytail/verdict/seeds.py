@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from statistics import fmean, stdev
 from typing import Any
 
 from tinytail.verdict.percentiles import LATENCIES, SAMPLES_BEYOND
@@ -121,6 +120,8 @@ def _mean(name: str, values: Sequence[Any], like: Any) -> Any:
         return like
     if "max" in name.split("_"):
         return max(known)
+    from statistics import fmean
+
     mean = fmean(known)
     return round(mean) if all(isinstance(value, int) for value in known) else mean
 
@@ -165,6 +166,8 @@ def _intervals(documents: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
 
 def _interval(values: Sequence[float]) -> dict[str, Any]:
     count = len(values)
+    from statistics import fmean, stdev
+
     mean = fmean(values)
     half = student(count - 1) * stdev(values) / math.sqrt(count)
     return {
