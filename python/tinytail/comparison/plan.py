@@ -227,7 +227,7 @@ class Plan(ComparisonOptions):
         return tuple(items)
 
     def logs(self) -> dict[str, str]:
-        """The log file of each design; see `recording.file_names`.
+        """The log file of each design; see `inputs.names.file_names`.
 
         Raises:
             UsageError: a name that no log can have.
@@ -235,7 +235,7 @@ class Plan(ComparisonOptions):
         return names.file_names("log", "Parquet file", ".parquet", self.log, self.designs)
 
     def timelines(self) -> dict[str, str]:
-        """The timeline file of each design; see `recording.file_names`.
+        """The timeline file of each design; see `inputs.names.file_names`.
 
         Raises:
             UsageError: a name that no timeline can have; a window of no timeline.

@@ -1,9 +1,8 @@
 """Why requests were slow: their timelines, and the causes of all that are beyond a percentile.
 
-- `folder.py`: a folder of kept results, checked, and the runs that it was made of;
-- `timelines.py`: timelines of single requests; `ranking.py`: the causes of many;
-- `replay.py`: a run again, for a timeline that was not kept; `pairs.py`: one without some causes;
-- `describing.py`, `view.py`: timelines in words, and on a terminal; `command.py`: the command.
+- `timelines.py`: timelines of single requests; `ranks.py`: the causes of many;
+- `replay.py`: a run again, for a timeline that was not kept; `without.py`: one without some causes;
+- `words.py`, `view.py`: timelines in words, and on a terminal.
 """
 
 from __future__ import annotations

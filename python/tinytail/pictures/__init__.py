@@ -1,6 +1,6 @@
 """A comparison as pictures: one HTML page to look at, and figures for a paper.
 
-- `figures.py`: what is drawn, as plain data, so that page and paper show the same;
+- `data.py`: what is drawn, as plain data, so that page and paper show the same;
 - `page.py`, `page.html.jinja`: the page, with plotly and Jinja;
 - `paper.py`: figures as SVG and PDF, with matplotlib.
 """
