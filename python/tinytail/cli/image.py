@@ -12,14 +12,13 @@ from rich.text import Text
 
 from tinytail import units
 from tinytail.cli.codes import OK, RUN_FAILED
-from tinytail.cli.facts import show_facts
 from tinytail.cli.flags import JsonPath
 from tinytail.cli.function import Given, command_of
 from tinytail.engine import cache
 from tinytail.files.text import json_text
 from tinytail.images import create_image, describe_image, describe_image_cache
 from tinytail.inputs import conflicts
-from tinytail.terminal.console import checked_output, show_results, stderr, stdout
+from tinytail.terminal.console import checked_output, show_facts, show_results, stderr, stdout
 from tinytail.terminal.progress import reporter
 from tinytail.terminal.table import facts_view, list_table
 
@@ -50,7 +49,7 @@ def image_info(file: str, /, *, json: JsonPath = None) -> int:
         File for the same as JSON; - is standard output.
     """
     conflicts.check([("--json", json)], [("FILE", file)])
-    return show_facts(describe_image(file).to_dict(), checked_output(json))
+    return OK if show_facts(checked_output(json), describe_image(file).to_dict()) else RUN_FAILED
 
 
 @image.command(name="cache")
@@ -72,7 +71,7 @@ def image_cache(*, clear: bool = False, json: JsonPath = None) -> int:
     if clear:
         entries, size = cache.clear_image_cache()
         document = {"folder": str(cache.folder()), "removed": entries, "removed_bytes": size}
-        return show_facts(document, output)
+        return OK if show_facts(output, document) else RUN_FAILED
     found = describe_image_cache().to_dict()
     done = show_results(output, lambda: json_text(found), lambda _: cache_view(found, time.time()))
     return OK if done else RUN_FAILED

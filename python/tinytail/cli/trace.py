@@ -8,12 +8,11 @@ from typing import Annotated
 from cyclopts import App, Parameter
 
 from tinytail.cli.codes import OK, RUN_FAILED
-from tinytail.cli.facts import show_facts
 from tinytail.cli.flags import JsonPath
 from tinytail.cli.function import Given, command_of
 from tinytail.files.text import json_text
 from tinytail.inputs import conflicts
-from tinytail.terminal.console import checked_output, show_results, stderr, stdout
+from tinytail.terminal.console import checked_output, show_facts, show_results, stderr, stdout
 from tinytail.terminal.progress import reporter
 from tinytail.terminal.table import facts_view
 from tinytail.traces.trace import convert_trace, describe_trace
@@ -38,7 +37,7 @@ def info(given: Given, *, details: bool = False, json: JsonPath = None) -> int:
     with reporter(stderr()) as progress:
         document = describe_trace(file, **given, progress=progress).to_dict()
     if details:
-        return show_facts(document, output)
+        return OK if show_facts(output, document) else RUN_FAILED
     text = partial(json_text, document)
     return OK if show_results(output, text, partial(trace_view, document)) else RUN_FAILED
 

@@ -330,10 +330,20 @@ def _hindrance(target: Path) -> str | None:
     return None
 
 
+def read_manifest(folder: Path) -> Any:
+    """The manifest of a folder of results, whatever it says.
+
+    Raises:
+        OSError: it cannot be read.
+        ValueError, RecursionError: it is no JSON.
+    """
+    return json.loads(read_text(folder / MANIFEST, RESULTS_MIB_MAX))
+
+
 def _manifest(target: Path) -> dict[str, Any] | None:
     """The manifest of a folder of results, of whatever version; None if that has none."""
     try:
-        manifest = json.loads(read_text(target / MANIFEST, RESULTS_MIB_MAX))
+        manifest = read_manifest(target)
     except (OSError, ValueError, RecursionError):
         return None
     is_ours = isinstance(manifest, dict) and manifest.get("format") == FORMAT

@@ -19,6 +19,7 @@ from tinytail.comparison.folder import (
     fingerprint,
     manifest_checksum,
     named_files,
+    read_manifest,
 )
 from tinytail.comparison.plan import Plan
 from tinytail.engine import native
@@ -216,7 +217,7 @@ def open_results(path: str) -> KeptResults:
 def _manifest(folder: Path, path: str) -> dict[str, Any]:
     file = folder / MANIFEST
     try:
-        manifest = json.loads(read_text(file, RESULTS_MIB_MAX))
+        manifest = read_manifest(folder)
     except FileNotFoundError as error:
         raise ResultsError(
             f"{path}: not a folder of results: it has no {MANIFEST}; "

@@ -6,12 +6,15 @@ import codecs
 import os
 import sys
 from collections.abc import Callable
+from typing import Any
 
 from rich.console import Console, RenderableType
 from rich.text import Text
 
 from tinytail.errors import OutputError
+from tinytail.files.text import json_text
 from tinytail.files.whole import FileOutput, cannot_write
+from tinytail.terminal.table import facts_view
 
 # Columns that are assumed where nobody says how many there are.
 WIDTH_UNKNOWN = 80
@@ -159,3 +162,8 @@ def show_results(
 def console_beside(output: JsonOutput | None) -> Console:
     """Where results are shown that must be seen: standard output, unless JSON goes there."""
     return stderr() if output is not None and output.is_stdout else stdout()
+
+
+def show_facts(output: JsonOutput | None, document: dict[str, Any]) -> bool:
+    """Shows facts, one a line, or writes them as JSON; see `show_results`."""
+    return show_results(output, lambda: json_text(document), lambda _: facts_view(document))
