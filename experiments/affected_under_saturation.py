@@ -14,31 +14,32 @@ Run: .venv/bin/python experiments/affected_under_saturation.py
 
 from __future__ import annotations
 
-import re
 import sys
 import tempfile
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from itertools import pairwise
 from pathlib import Path
+from typing import Any
 
 import pyarrow.parquet as pq
 
 import tinytail
 
-DEVICE = Path(__file__).parent.parent / "devices" / "hpdc-1t-small.toml"
 PLANES = 2  # Of a die.
 REQUESTS = 100_000
 READ_SHARE = 0.4
+# A die serves the reads that wait before it begins with the next GC.
+READS_BEFORE_GC = {"name": "reads-before-gc", "order": {"policy": "read_first"}}
 
 
 @dataclass(frozen=True)
 class Setting:
-    """A load and a drive; `device` holds keys of the device file and their new values."""
+    """A load and a drive; `device` holds values that replace those of the drive."""
 
     name: str
     queue_depth: int = 512
-    device: Mapping[str, int | str] = field(default_factory=dict)
+    device: Mapping[str, int] = field(default_factory=dict)
     reads_before_gc: bool = False
 
 
@@ -46,58 +47,25 @@ SETTINGS = (
     Setting("32 outstanding", queue_depth=32),
     Setting("128 outstanding", queue_depth=128),
     Setting("512 outstanding"),
-    Setting("512, no programs join", device={"multi_plane_program": "false"}),
-    Setting("512, no reads join", device={"multi_plane_read": "false"}),
-    Setting("512, blocks of 64 pages", device={"pages_per_block": 64}),
+    Setting("512, no programs join", device={"flash.multi_plane_program": False}),
+    Setting("512, no reads join", device={"flash.multi_plane_read": False}),
+    Setting("512, blocks of 64 pages", device={"geometry.pages_per_block": 64}),
     Setting("512, reads before the next GC", reads_before_gc=True),
 )
 
 
-def device(folder: Path, values: Mapping[str, int | str]) -> Path:
-    """A copy of the drive with other values."""
-    text = DEVICE.read_text("utf-8")
-    for key, value in values.items():
-        text, count = re.subn(
-            rf"^{key} = {{ value = \w+", f"{key} = {{ value = {value}", text, flags=re.M
-        )
-        assert count == 1, key
-    path = folder / "device.toml"
-    path.write_text(text, "utf-8")
-    return path
-
-
-def workload(folder: Path, queue_depth: int) -> Path:
+def workload(queue_depth: int) -> dict[str, Any]:
     """Whole pages, anywhere."""
-    path = folder / "workload.toml"
-    path.write_text(
-        f"""
-summary = "random pages in closed loop"
-[synthetic]
-queue_depth = {queue_depth}
-block_bytes = 16384
-read_share = {READ_SHARE}
-addresses = "uniform"
-requests = {REQUESTS}
-""",
-        "utf-8",
-    )
-    return path
-
-
-def overlay(folder: Path) -> Path:
-    """A die serves the reads that wait before it begins with the next GC."""
-    path = folder / "reads-before-gc.toml"
-    path.write_text(
-        """
-name = "reads-before-gc"
-kind = "overlay"
-summary = "reads before GC"
-[order]
-policy = "read_first"
-""",
-        "utf-8",
-    )
-    return path
+    return {
+        "summary": "random pages in closed loop",
+        "synthetic": {
+            "queue_depth": queue_depth,
+            "block_bytes": 16384,
+            "read_share": READ_SHARE,
+            "addresses": "uniform",
+            "requests": REQUESTS,
+        },
+    }
 
 
 def runs(folder: Path) -> tuple[float, int, float]:
@@ -134,8 +102,7 @@ def row(setting: Setting, result: tinytail.DesignResult, folder: Path) -> str:
         for name, value in result.techniques.items()
         if name.endswith("programs paired with GC's")
     ]
-    pages = setting.device.get("pages_per_block", 16)
-    assert isinstance(pages, int)
+    pages = setting.device.get("geometry.pages_per_block", 16)
     cells = [
         f"{100 * affected.reads.count / result.read.count:.0f} %",
         f"{(affected.reads.mean_us or 0) / 1000:.1f}",
@@ -158,14 +125,13 @@ def main() -> None:
         "|---|---|" + "--:|" * 8 + "\n"
     )
     with tempfile.TemporaryDirectory() as name:
-        folder = Path(name)
+        kept = Path(name) / "kept"
         for setting in SETTINGS:
-            suffix = f"+{overlay(folder)}" if setting.reads_before_gc else ""
-            kept = folder / "kept"
+            overlays = [READS_BEFORE_GC] if setting.reads_before_gc else []
             comparison = tinytail.compare(
-                [f"{design}{suffix}" for design in ("hpdc-baseline", "hpdc-baseline+gc-par")],
-                device=device(folder, setting.device),
-                workload=workload(folder, setting.queue_depth),
+                [[design, *overlays] for design in ("hpdc-baseline", "hpdc-baseline+gc-par")],
+                device={"base": "hpdc-1t-small", "set": setting.device},
+                workload=workload(setting.queue_depth),
                 out=kept,
             )
             for design, result in zip(("baseline", "GC-PAR"), comparison.results, strict=True):

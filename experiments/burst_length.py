@@ -25,17 +25,18 @@ STATE = {"live_percent": 48, "free_percent": 11}
 RATE = 7767.0
 FACTOR = 2  # A tail that is seen: twice the twin's.
 PAGES, PLANES_IN_GROUP = 256, 8
-WORKLOAD = f"""
-summary = "7 drive writes per day of 8 hours"
-[synthetic]
-requests = 2_330_000
-rate_per_s = {RATE}
-arrivals = "fixed"
-block_bytes = 28672
-align_bytes = 28672
-read_share = 0.7
-addresses = "uniform"
-"""
+WORKLOAD = {
+    "summary": "7 drive writes per day of 8 hours",
+    "synthetic": {
+        "requests": 2_330_000,
+        "rate_per_s": RATE,
+        "arrivals": "fixed",
+        "block_bytes": 28672,
+        "align_bytes": 28672,
+        "read_share": 0.7,
+        "addresses": "uniform",
+    },
+}
 NAMES = ("arrived_ns", "latency_ns", "gc_blocked", "queue_blocked")
 Columns = dict[str, "np.ndarray[tuple[int], np.dtype[np.int64]]"]
 
@@ -52,10 +53,8 @@ def main() -> None:
     write = sys.stdout.write
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        workload = folder / "burst.toml"
-        workload.write_text(WORKLOAD, "utf-8")
         comparison = tinytail.compare(
-            DESIGNS, device="ttflash-256g", workload=workload, state=STATE, log=folder
+            DESIGNS, device="ttflash-256g", workload=WORKLOAD, state=STATE, log=folder
         )
         if comparison.errors:
             raise RuntimeError(str(comparison.errors))

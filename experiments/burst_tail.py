@@ -28,17 +28,18 @@ REQUESTS = 1_330_000
 GROUPS, WIDTH = 8, 8  # Plane groups of the drive, and planes in each.
 PROGRAM_S = (800 + 100) / 1e6  # With its transfer.
 STATE = {"live_percent": 48, "free_percent": 11}
-WORKLOAD = f"""
-summary = "6 drive writes per day of 8 hours"
-[synthetic]
-requests = {REQUESTS}
-rate_per_s = 6657.4
-arrivals = "fixed"
-block_bytes = 28672
-align_bytes = 28672
-read_share = 0.7
-addresses = "uniform"
-"""
+WORKLOAD = {
+    "summary": "6 drive writes per day of 8 hours",
+    "synthetic": {
+        "requests": REQUESTS,
+        "rate_per_s": 6657.4,
+        "arrivals": "fixed",
+        "block_bytes": 28672,
+        "align_bytes": 28672,
+        "read_share": 0.7,
+        "addresses": "uniform",
+    },
+}
 # The causes of latency, by what they are together.
 CAUSES = {
     "its own": ("command_ns", "array_ns", "transfer_ns", "compute_ns", "buffer_ns"),
@@ -73,12 +74,10 @@ class Reads:
 
 def play(folder: Path, seed: int) -> list[Reads]:
     """Runs both designs."""
-    workload = folder / "burst.toml"
-    workload.write_text(WORKLOAD, "utf-8")
     comparison = tinytail.compare(
         DESIGNS,
         device="ttflash-256g",
-        workload=workload,
+        workload=WORKLOAD,
         state=STATE,
         seed=seed,
         log=folder,

@@ -20,43 +20,28 @@ Run: .venv/bin/python experiments/gc_par_bounds.py
 from __future__ import annotations
 
 import sys
-import tempfile
-import tomllib
-from pathlib import Path
 
 import tinytail
 from tinytail.comparison.result import DesignResult
-from tinytail.engine import catalog
 from tinytail.engine.results import Latency
 
-ROOT = Path(__file__).parent.parent
 DESIGNS = ("hpdc-baseline", "gc-par-basic", "gc-par", "gc-vic", "skip-pages")
-WORKLOAD = """summary = "single pages, now and then"
-
-[synthetic]
-rate_per_s = 12
-arrivals = "exponential"
-block_bytes = 16384
-read_share = 0.5
-addresses = "uniform"
-requests = 40000
-"""
-
-
-def one_die(device: str, folder: Path) -> Path:
-    """The file of a device with a single die."""
-    text = (ROOT / "devices" / f"{device}.toml").read_text("utf-8")
-    lines = []
-    for line in text.splitlines():
-        key = line.partition(" = ")[0]
-        if key in ("channels", "chips_per_channel", "dies_per_chip"):
-            line = f"{key} = 1"
-        lines.append(line)
-    file = folder / f"{device}-one-die.toml"
-    file.write_text("\n".join(lines) + "\n", "utf-8")
-    assert catalog.device_document(str(file))["geometry"]["channels"] == 1
-    assert tomllib.loads(file.read_text("utf-8"))
-    return file
+ONE_DIE = {
+    "geometry.channels": 1,
+    "geometry.chips_per_channel": 1,
+    "geometry.dies_per_chip": 1,
+}
+WORKLOAD = {
+    "summary": "single pages, now and then",
+    "synthetic": {
+        "rate_per_s": 12,
+        "arrivals": "exponential",
+        "block_bytes": 16384,
+        "read_share": 0.5,
+        "addresses": "uniform",
+        "requests": 40000,
+    },
+}
 
 
 def sum_us(latency: Latency) -> float:
@@ -75,24 +60,20 @@ def main() -> None:
     """Two planes and four."""
     write = sys.stdout.write
     write("| planes | | reads, % | writes, % | GCs |\n|--:|---|--:|--:|--:|\n")
-    with tempfile.TemporaryDirectory() as folder:
-        workload = Path(folder) / "now-and-then.toml"
-        workload.write_text(WORKLOAD, "utf-8")
-        for device, planes in (("hpdc-1t", 2), ("hpdc-1t-4planes", 4)):
-            others = 1 - 1 / planes
-            write(f"| {planes} | arithmetic | {100 * others / 3:.0f} | {100 * others:.0f} | |\n")
-            comparison = tinytail.compare(
-                DESIGNS, device=str(one_die(device, Path(folder))), workload=str(workload)
-            )
-            if comparison.errors:
-                raise RuntimeError(comparison.errors)
-            base = comparison.result(DESIGNS[0])
-            for design in DESIGNS[1:]:
-                result = comparison.result(design)
-                reads, writes = (gain_percent(base, result, kind) for kind in ("read", "write"))
-                gcs = result.gc_count / base.gc_count
-                write(f"| {planes} | `{design}` | {reads:.0f} | {writes:.0f} | {gcs:.2f} |\n")
-            sys.stdout.flush()
+    for device, planes in (("hpdc-1t", 2), ("hpdc-1t-4planes", 4)):
+        others = 1 - 1 / planes
+        write(f"| {planes} | arithmetic | {100 * others / 3:.0f} | {100 * others:.0f} | |\n")
+        one_die = {"base": device, "set": ONE_DIE}
+        comparison = tinytail.compare(DESIGNS, device=one_die, workload=WORKLOAD)
+        if comparison.errors:
+            raise RuntimeError(comparison.errors)
+        base = comparison.result(DESIGNS[0])
+        for design in DESIGNS[1:]:
+            result = comparison.result(design)
+            reads, writes = (gain_percent(base, result, kind) for kind in ("read", "write"))
+            gcs = result.gc_count / base.gc_count
+            write(f"| {planes} | `{design}` | {reads:.0f} | {writes:.0f} | {gcs:.2f} |\n")
+        sys.stdout.flush()
 
 
 if __name__ == "__main__":

@@ -10,7 +10,6 @@ Run: .venv/bin/python experiments/reads_beside_noise.py
 
 from __future__ import annotations
 
-import re
 import sys
 import tempfile
 from collections.abc import Mapping, Sequence
@@ -22,7 +21,6 @@ import pyarrow.parquet as pq
 
 import tinytail
 
-DEVICE = Path(__file__).parent.parent / "devices" / "ttflash-256g.toml"
 SECONDS, FEWER_SECONDS = 120, 20
 CHANNELS, PLANES = 8, 64
 READ_PAGES = 4  # Of 16 KB, on as many channels.
@@ -36,44 +34,41 @@ Values = "np.ndarray[tuple[int], np.dtype[np.int64]]"
 
 @dataclass(frozen=True)
 class Setting:
-    """A drive and a reader; `device` holds keys of the device file and their new values."""
+    """A drive and a reader; `device` holds values that replace those of the drive of Table 1."""
 
     name: str
-    reader: str = "queue_depth = 1"
-    device: Mapping[str, int] = field(default_factory=dict)
+    reader: Mapping[str, int] = field(default_factory=lambda: {"queue_depth": 1})
+    device: Mapping[str, int | list[int]] = field(default_factory=dict)
 
 
 SETTINGS = (
     Setting("as in the rows"),
-    Setting("4 readers", reader="queue_depth = 4"),
-    Setting("1,000 reads per second", reader="rate_per_s = 1000"),
-    Setting("100 reads per second", reader="rate_per_s = 100"),
-    Setting("4 channels of 16 planes", device={"channels": 4, "chips_per_channel": 16}),
-    Setting("16 channels of 4 planes", device={"channels": 16, "chips_per_channel": 4}),
-    Setting("programs of 400 us", device={"program_ns": 400_000}),
-    Setting("programs of 1,600 us", device={"program_ns": 1_600_000}),
-    Setting("blocks of 64 pages", device={"blocks_per_plane": 16_384, "pages_per_block": 64}),
-    Setting("blocks of 16 pages", device={"blocks_per_plane": 65_536, "pages_per_block": 16}),
-    Setting("transfers of 20 us", device={"transfer_page_ns": 20_000}),
+    Setting("4 readers", reader={"queue_depth": 4}),
+    Setting("1,000 reads per second", reader={"rate_per_s": 1000}),
+    Setting("100 reads per second", reader={"rate_per_s": 100}),
+    Setting(
+        "4 channels of 16 planes", device={"geometry.channels": 4, "geometry.chips_per_channel": 16}
+    ),
+    Setting(
+        "16 channels of 4 planes", device={"geometry.channels": 16, "geometry.chips_per_channel": 4}
+    ),
+    Setting("programs of 400 us", device={"timing.program_ns": [400_000]}),
+    Setting("programs of 1,600 us", device={"timing.program_ns": [1_600_000]}),
+    Setting(
+        "blocks of 64 pages",
+        device={"geometry.blocks_per_plane": 16_384, "geometry.pages_per_block": 64},
+    ),
+    Setting(
+        "blocks of 16 pages",
+        device={"geometry.blocks_per_plane": 65_536, "geometry.pages_per_block": 16},
+    ),
+    Setting("transfers of 20 us", device={"timing.transfer_page_ns": 20_000}),
 )
 # Read noise alone, at the three levels of the row, by the time that a page takes the channel and
 # by the fixed time of every command.
 PAPER_P99 = 96  # Times, beside 5,000 writes per second.
 LEVELS = (1000, 2500, 5000)
 READ_NOISE_US = ((100, 0), (20, 0), (5, 0), (10, 100))
-
-
-def device(folder: Path, values: Mapping[str, int]) -> Path:
-    """A copy of the drive of Table 1 with other values."""
-    text = DEVICE.read_text("utf-8").replace("[host]\n", "[host]\noverhead_ns = { value = 0 }\n")
-    for key, value in values.items():
-        text, count = re.subn(
-            rf"^{key} = {{ value = (\[?)\d+", rf"{key} = {{ value = \g<1>{value}", text, flags=re.M
-        )
-        assert count == 1, key
-    path = folder / "device.toml"
-    path.write_text(text, "utf-8")
-    return path
 
 
 def play(
@@ -85,29 +80,27 @@ def play(
     seconds: int = FEWER_SECONDS,
 ) -> tuple[tinytail.DesignResult, dict[str, Values]]:
     """Runs a reader beside noise and returns the result and the log's columns of its reads."""
-    workload = folder / "noise.toml"
-    workload.write_text(
-        f"""
-summary = "16 KB reads beside noise"
-[threads.foreground]
-{setting.reader}
-block_bytes = 16384
-read_share = 1.0
-addresses = "uniform"
-[threads.noise]
-rate_per_s = {rate}
-block_bytes = 4096
-read_share = {0.0 if write_noise else 1.0}
-addresses = "uniform"
-requests = {rate * seconds}
-""",
-        "utf-8",
-    )
+    foreground = {
+        **setting.reader,
+        "block_bytes": 16384,
+        "read_share": 1.0,
+        "addresses": "uniform",
+    }
+    noise = {
+        "rate_per_s": rate,
+        "block_bytes": 4096,
+        "read_share": 0.0 if write_noise else 1.0,
+        "addresses": "uniform",
+        "requests": rate * seconds,
+    }
     log = folder / "log.parquet"
     comparison = tinytail.compare(
         ["base"],
-        device=device(folder, setting.device),
-        workload=workload,
+        device={"base": "ttflash-256g", "set": setting.device},
+        workload={
+            "summary": "16 KB reads beside noise",
+            "threads": {"foreground": foreground, "noise": noise},
+        },
         log=log,
         # Reads change nothing on the flash, so that ageing it would be in vain.
         state={} if write_noise else {"overwrite_percent": 0},
@@ -117,8 +110,8 @@ requests = {rate * seconds}
         raise RuntimeError(message)
     names = ("latency_ns", "gc_blocked", *((DIE, CHANNEL) if write_noise else READS))
     table = pq.read_table(log, columns=["sectors", *names])
-    foreground = table["sectors"].to_numpy() == SECTORS
-    return comparison.results[0], {name: table[name].to_numpy()[foreground] for name in names}
+    of_reader = table["sectors"].to_numpy() == SECTORS
+    return comparison.results[0], {name: table[name].to_numpy()[of_reader] for name in names}
 
 
 def percentiles(us: Values, percents: Sequence[float]) -> str:
@@ -210,7 +203,7 @@ def read_noise(folder: Path) -> None:
     )
     apart = 0.0
     for transfer, overhead in READ_NOISE_US:
-        values = {"transfer_page_ns": transfer * 1000, "overhead_ns": overhead * 1000}
+        values = {"timing.transfer_page_ns": transfer * 1000, "host.overhead_ns": overhead * 1000}
         setting = Setting("read noise", device=values)
         shares, p99s = [], []
         for rate in LEVELS:

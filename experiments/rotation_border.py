@@ -11,8 +11,7 @@ Run: .venv/bin/python experiments/rotation_border.py
 from __future__ import annotations
 
 import sys
-import tempfile
-from pathlib import Path
+from typing import Any
 
 import tinytail
 
@@ -26,27 +25,28 @@ STATES = ((10, 42), (10, 46), (10, 49), (11, 46), (11, 48), (11, 50))  # Erased,
 DWPD = (6, 7)
 
 
-def workload(dwpd: int) -> str:
-    """A workload file of so many drive writes per day."""
-    return f"""
-summary = "{dwpd} drive writes per day of 8 hours"
-[synthetic]
-requests = {round(RATE_PER_DWPD * dwpd * SECONDS)}
-rate_per_s = {RATE_PER_DWPD * dwpd:.1f}
-arrivals = "fixed"
-block_bytes = 28672
-align_bytes = 28672
-read_share = 0.7
-addresses = "uniform"
-"""
+def workload(dwpd: int) -> dict[str, Any]:
+    """A workload of so many drive writes per day."""
+    return {
+        "summary": f"{dwpd} drive writes per day of 8 hours",
+        "synthetic": {
+            "requests": round(RATE_PER_DWPD * dwpd * SECONDS),
+            "rate_per_s": round(RATE_PER_DWPD * dwpd, 1),
+            "arrivals": "fixed",
+            "block_bytes": 28672,
+            "align_bytes": 28672,
+            "read_share": 0.7,
+            "addresses": "uniform",
+        },
+    }
 
 
-def line(free_percent: int, data_percent: int, dwpd: int, file: Path) -> str:
+def line(free_percent: int, data_percent: int, dwpd: int) -> str:
     """Runs one state at one rate."""
     comparison = tinytail.compare(
         ["ttflash", "ttflash+no-gc"],
         device="ttflash-256g",
-        workload=file,
+        workload=workload(dwpd),
         state={"live_percent": data_percent, "free_percent": free_percent},
     )
     if comparison.errors:
@@ -83,13 +83,10 @@ def main() -> None:
         "| written | violations | GC-blocked reads | p99 over no-GC |\n"
         "|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|\n"
     )
-    with tempfile.TemporaryDirectory() as folder:
-        for dwpd in DWPD:
-            file = Path(folder) / f"{dwpd}.toml"
-            file.write_text(workload(dwpd), "utf-8")
-            for free_percent, data_percent in STATES:
-                sys.stdout.write(line(free_percent, data_percent, dwpd, file))
-                sys.stdout.flush()
+    for dwpd in DWPD:
+        for free_percent, data_percent in STATES:
+            sys.stdout.write(line(free_percent, data_percent, dwpd))
+            sys.stdout.flush()
 
 
 if __name__ == "__main__":

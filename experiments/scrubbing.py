@@ -8,44 +8,37 @@ Run: .venv/bin/python experiments/scrubbing.py
 from __future__ import annotations
 
 import sys
-import tempfile
-from pathlib import Path
 
 import tinytail
-
-DEVICE = Path(__file__).parent.parent / "devices" / "ttflash-small.toml"
+from tinytail.inputs.tables import DesignNamed
 
 # The ECC, the rated cycles and the rate at the end of them are those of a 3x nm MLC part as Hetzler
 # gives them (The error rate surface for MLC NAND flash, 2012), the age of a year included; the rate
 # of a new block is his factor of 20,000 below. The exponent is an estimate.
-ERRORS = """
-[errors]
-fresh_rber = 1.7e-8
-rated_rber = 3.4e-4
-rated_erases = 3000
-exponent = 2
-erases_before = {erases}
-codeword_bytes = 512
-correctable_bits = 15
-"""
+ERRORS = {
+    "errors.fresh_rber": 1.7e-8,
+    "errors.rated_rber": 3.4e-4,
+    "errors.rated_erases": 3000,
+    "errors.exponent": 2,
+    "errors.codeword_bytes": 512,
+    "errors.correctable_bits": 15,
+}
 
 # Half reads, half writes, 90 % of them to 10 % of the live data: cold pages are copied again and
 # again.
-WORKLOAD = """
-summary = "reads and writes of hot and cold data"
+WORKLOAD = {
+    "summary": "reads and writes of hot and cold data",
+    "synthetic": {
+        "rate_per_s": 6_000,
+        "block_bytes": 4096,
+        "read_share": 0.5,
+        "addresses": "hot-cold",
+        "hot_space_share": 0.1,
+        "hot_access_share": 0.9,
+        "requests": 2_000_000,
+    },
+}
 
-[synthetic]
-rate_per_s = {rate}
-block_bytes = 4096
-read_share = 0.5
-addresses = "hot-cold"
-hot_space_share = 0.1
-hot_access_share = 0.9
-requests = {requests}
-"""
-
-REQUESTS = 2_000_000
-RATE = 6_000
 # Longer pauses scrub less; a rewrite threshold of 0 rewrites every page that is scrubbed.
 VARIANTS = {
     "scrub": {},
@@ -58,15 +51,6 @@ def out(line: str) -> None:
     """Writes a line of a table."""
     sys.stdout.write(line + "\n")
     sys.stdout.flush()
-
-
-def overlay(folder: Path, name: str, values: dict[str, int]) -> str:
-    """A scrubbing overlay with other parameters."""
-    lines = [f'name = "{name}"', 'kind = "overlay"', 'summary = "a variant"', "[scrub]"]
-    lines += ['policy = "idle"', *(f"{key} = {value}" for key, value in values.items())]
-    path = folder / f"{name}.toml"
-    path.write_text("\n".join(lines) + "\n")
-    return str(path)
 
 
 def count(result: tinytail.DesignResult, end: str) -> int:
@@ -103,22 +87,19 @@ def main() -> None:
         "p99.9 us | p99.99 us |"
     )
     out("|---" + "|--:" * 12 + "|")
-    with tempfile.TemporaryDirectory() as name:
-        folder = Path(name)
-        workload = folder / "hot-cold.toml"
-        workload.write_text(WORKLOAD.format(rate=RATE, requests=REQUESTS))
-        variants = {name: overlay(folder, name, values) for name, values in VARIANTS.items()}
-        designs = {"base+plane-blocking": "base+plane-blocking", "ttflash": "ttflash"}
-        designs |= {f"ttflash+{name}": f"ttflash+{path}" for name, path in variants.items()}
-        designs["ttflash+through-controller"] = "ttflash+through-controller"
-        for erases in (500, 1500, 3000):
-            device = folder / f"worn-{erases}.toml"
-            device.write_text(DEVICE.read_text() + ERRORS.format(erases=erases))
-            comparison = tinytail.compare(
-                list(designs.values()), device=str(device), workload=str(workload)
-            )
-            for label, result in zip(designs, comparison.results, strict=True):
-                out(row(f"{erases}: {label}", result))
+    designs: dict[str, DesignNamed] = {
+        "base+plane-blocking": "base+plane-blocking",
+        "ttflash": "ttflash",
+    }
+    for name, values in VARIANTS.items():
+        overlay = {"name": name, "scrub": {"policy": "idle", **values}}
+        designs[f"ttflash+{name}"] = ["ttflash", overlay]
+    designs["ttflash+through-controller"] = "ttflash+through-controller"
+    for erases in (500, 1500, 3000):
+        device = {"base": "ttflash-small", "set": {**ERRORS, "errors.erases_before": erases}}
+        comparison = tinytail.compare(list(designs.values()), device=device, workload=WORKLOAD)
+        for label, result in zip(designs, comparison.results, strict=True):
+            out(row(f"{erases}: {label}", result))
 
 
 if __name__ == "__main__":

@@ -15,8 +15,6 @@ Run: .venv/bin/python experiments/short_bursts.py
 from __future__ import annotations
 
 import sys
-import tempfile
-from pathlib import Path
 
 import tinytail
 from tinytail.comparison.result import DesignResult
@@ -25,17 +23,13 @@ FAST_US, SLOW_US, TRANSFER_US = 253.0, 1359.0, 10.24
 DIES = 128
 PAGES_MIN = 2048  # of each size
 BURSTS_MIN = 64
-WORKLOAD = """summary = "bursts of {pages} pages"
-
-[synthetic]
-burst_requests = {pages}
-burst_idle_us = 2_000_000
-start_ms = 2000
-block_bytes = 4096
-read_share = 0.0
-addresses = "uniform"
-requests = {requests}
-"""
+BURSTS = {
+    "burst_idle_us": 2_000_000,
+    "start_ms": 2000,
+    "block_bytes": 4096,
+    "read_share": 0.0,
+    "addresses": "uniform",
+}
 
 
 def gain_percent(pages: int) -> float | None:
@@ -54,17 +48,19 @@ def write_rate(result: DesignResult) -> float:
     return result.bursts.write_mb_per_second
 
 
-def measured(pages: int, folder: Path) -> tuple[float, float]:
+def measured(pages: int) -> tuple[float, float]:
     """Gains in percent of All-Fast and of weak return to fast with one write point."""
-    workload = folder / f"bursts-{pages}.toml"
     requests = max(PAGES_MIN, BURSTS_MIN * pages)
-    workload.write_text(WORKLOAD.format(pages=pages, requests=requests), "utf-8")
+    workload = {
+        "summary": f"bursts of {pages} pages",
+        "synthetic": {"burst_requests": pages, "requests": requests, **BURSTS},
+    }
     rates = {}
     for device, designs in (
         ("harey-128g", ("harey-baseline", "rtf-weak")),
         ("harey-128g-all-fast", ("harey-baseline",)),
     ):
-        comparison = tinytail.compare(list(designs), device=device, workload=str(workload))
+        comparison = tinytail.compare(list(designs), device=device, workload=workload)
         if comparison.errors:
             raise RuntimeError(comparison.errors)
         for design in designs:
@@ -78,14 +74,13 @@ def main() -> None:
     """Compares them at bursts of one page up to 32 of each die."""
     write = sys.stdout.write
     write("| pages of a burst | arithmetic, % | All-Fast, % | weak RTF, % |\n|--:|--:|--:|--:|\n")
-    with tempfile.TemporaryDirectory() as folder:
-        for power in range(13):
-            pages = 1 << power
-            expected = gain_percent(pages)
-            fast, weak = measured(pages, Path(folder))
-            text = "" if expected is None else f"{expected:.0f}"
-            write(f"| {pages} | {text} | {fast:.0f} | {weak:.0f} |\n")
-            sys.stdout.flush()
+    for power in range(13):
+        pages = 1 << power
+        expected = gain_percent(pages)
+        fast, weak = measured(pages)
+        text = "" if expected is None else f"{expected:.0f}"
+        write(f"| {pages} | {text} | {fast:.0f} | {weak:.0f} |\n")
+        sys.stdout.flush()
 
 
 if __name__ == "__main__":

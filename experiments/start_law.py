@@ -22,10 +22,9 @@ Run: .venv/bin/python experiments/start_law.py [DESIGN on DEVICE ... | "nothing 
 from __future__ import annotations
 
 import sys
-import tempfile
 from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
+from typing import Any
 
 import tinytail
 from tinytail.engine import catalog
@@ -100,28 +99,29 @@ def rate_per_s(device: str, settings: Sequence[str], amplification: float) -> fl
     return LOAD * min(of_dies, of_channels) / amplification
 
 
+def uniform(rate: float, block_bytes: int, read_share: float) -> dict[str, Any]:
+    """Requests of one size at random places."""
+    return {
+        "summary": "uniform requests",
+        "synthetic": {
+            "rate_per_s": rate,
+            "arrivals": "exponential",
+            "block_bytes": block_bytes,
+            "read_share": read_share,
+            "addresses": "uniform",
+        },
+    }
+
+
 def play(
-    design: str,
-    device: str,
-    settings: Sequence[str],
-    rate: float,
-    requests: int,
-    folder: Path,
-    seed: int = 1,
+    design: str, device: str, settings: Sequence[str], rate: float, requests: int, seed: int = 1
 ) -> Row:
     """Writes so many pages from the start on."""
     page_bytes = catalog.device_document(device, settings)["geometry"]["page_bytes"]
-    workload = folder / "uniform.toml"
-    workload.write_text(
-        'summary = "uniform writes of one page"\n[synthetic]\n'
-        f'rate_per_s = {rate:.3f}\narrivals = "exponential"\nblock_bytes = {page_bytes}\n'
-        'read_share = 0.0\naddresses = "uniform"\n',
-        "utf-8",
-    )
     comparison = tinytail.compare(
         [design],
         device=device,
-        workload=workload,
+        workload=uniform(round(rate, 3), page_bytes, read_share=0.0),
         requests=requests,
         no_warm_up=True,
         settings=list(settings),
@@ -160,7 +160,7 @@ def held(device: str, settings: Sequence[str]) -> int:
 
 
 def moments(
-    design: str, device: str, settings: Sequence[str], rate: float, law: float, folder: Path
+    design: str, device: str, settings: Sequence[str], rate: float, law: float
 ) -> tuple[str, bool]:
     """Erases after writes of a tenth of what victims free, over seeds."""
     geometry = catalog.device_document(device, settings)["geometry"]
@@ -171,25 +171,20 @@ def moments(
     requests = held(device, settings) + int(0.1 * units * block / law)
     seeds = range(1, -(-UNITS // units) + 1)
     # Slowly, so that what has begun has ended.
-    rows = [play(design, device, settings, rate / 50, requests, folder, seed) for seed in seeds]
+    rows = [play(design, device, settings, rate / 50, requests, seed) for seed in seeds]
     erases = sum(row.erases for row in rows)
     expected = sum(row.host_pages for row in rows) * law / block
     holds = abs(erases - expected) <= 3 * expected**0.5
     return f"{erases} ({expected:.0f})", holds
 
 
-def nothing_written(folder: Path) -> int:
+def nothing_written() -> int:
     """Plays reads on every drive. Writes a table, and returns how many rows fail."""
     sys.stdout.write(
         "| reads on | states of 5 designs | erases | pages moved | waits for GC, ns | |\n"
         "|---|--:|--:|--:|--:|---|\n"
     )
-    workload = folder / "reads.toml"
-    workload.write_text(
-        'summary = "uniform reads"\n[synthetic]\nrate_per_s = 1000.0\n'
-        'arrivals = "exponential"\nblock_bytes = 4096\nread_share = 1.0\naddresses = "uniform"\n',
-        "utf-8",
-    )
+    workload = uniform(1000.0, 4096, read_share=1.0)
     fails = 0
     for listing in tinytail.list_devices():
         if listing.name.endswith("-small"):
@@ -218,7 +213,7 @@ def nothing_written(folder: Path) -> int:
     return fails
 
 
-def line(design: str, device: str, settings: tuple[str, ...], folder: Path) -> tuple[str, bool]:
+def line(design: str, device: str, settings: tuple[str, ...]) -> tuple[str, bool]:
     """Plays a pair three times, and judges it."""
     geometry = catalog.device_document(device, settings)["geometry"]
     planes = (
@@ -228,12 +223,12 @@ def line(design: str, device: str, settings: tuple[str, ...], folder: Path) -> t
         * geometry["planes_per_die"]
     )
     block = geometry["pages_per_block"]
-    first = play(design, device, settings, rate_per_s(device, settings, 12), 1000, folder)
+    first = play(design, device, settings, rate_per_s(device, settings, 12), 1000)
     rate = rate_per_s(device, settings, max(1.0, 1.1 / (1 - first.valid)))
     requests = held(device, settings) + int(ERASES * block * (1 - first.valid))
     for halvings in range(HALVINGS_MAX):
         try:
-            long = play(design, device, settings, rate, requests, folder)
+            long = play(design, device, settings, rate, requests)
         except StoppedError:
             if halvings == HALVINGS_MAX - 1:
                 raise
@@ -244,13 +239,13 @@ def line(design: str, device: str, settings: tuple[str, ...], folder: Path) -> t
     cells, holds = [], long.drift_percent >= -5
     for blocks in (0.3, 1.0):
         requests = held(device, settings) + int(blocks * planes * block)
-        row = play(design, device, settings, rate, requests, folder)
+        row = play(design, device, settings, rate, requests)
         expected = row.host_pages * row.law / block
         right = abs(row.erases - expected) <= 1.5 * planes**0.5 + 0.1 * expected
         holds &= right
         cells.append(f"{row.erases} ({expected:.0f})")
     holds &= abs(long.amplification / long.law - 1) <= 0.1
-    text, right = moments(design, device, settings, rate, long.law, folder)
+    text, right = moments(design, device, settings, rate, long.law)
     holds &= right
     cells.insert(0, text)
     name = " ".join((design, *settings))
@@ -264,8 +259,7 @@ def main(wanted: Sequence[str]) -> int:
     """Writes the table."""
     pairs, fails = PAIRS, 0
     if not wanted or NOTHING in wanted:
-        with tempfile.TemporaryDirectory() as folder:
-            fails += nothing_written(Path(folder))
+        fails += nothing_written()
     if wanted:
         asked = [(*word.split(" on "),) for word in wanted if word != NOTHING]
         if wrong := [" on ".join(words) for words in asked if len(words) != 2]:
@@ -279,15 +273,14 @@ def main(wanted: Sequence[str]) -> int:
         "| write amplification | law | victims valid | drift | |\n"
         "|---|---|--:|--:|--:|--:|--:|--:|--:|---|\n"
     )
-    with tempfile.TemporaryDirectory() as folder:
-        for design, device, settings in pairs:
-            try:
-                text, holds = line(design, device, settings, Path(folder))
-            except StoppedError as error:
-                text, holds = f"| {design} | {device} | {error} | | | | | | | FAILS |", False
-            fails += not holds
-            sys.stdout.write(text + "\n")
-            sys.stdout.flush()
+    for design, device, settings in pairs:
+        try:
+            text, holds = line(design, device, settings)
+        except StoppedError as error:
+            text, holds = f"| {design} | {device} | {error} | | | | | | | FAILS |", False
+        fails += not holds
+        sys.stdout.write(text + "\n")
+        sys.stdout.flush()
     return int(fails > 0)
 
 

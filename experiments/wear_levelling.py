@@ -15,10 +15,16 @@ from collections.abc import Callable
 from pathlib import Path
 
 import tinytail
+from tinytail.inputs.tables import DesignNamed
 
-DEVICE = Path(__file__).parent.parent / "devices" / "ttflash-small.toml"
 # A stripe table for 512 stripes, a third of the hot ones.
-SMALL_TABLE = "[ram]\nstripe_table_kib = 4\n"
+SMALL_TABLE = {"base": "ttflash-small", "set": {"ram.stripe_table_kib": 4}}
+VARIANTS: dict[str, dict[str, int]] = {
+    "level-wear": {},
+    "shift": {"migrate": False},
+    "migrate": {"shift": False},
+    "eager": {"spread_percent": 25, "pause_us": 1000},
+}
 WIDTH, GROUPS = 8, 8
 # Live data of the device in whole stripes, and those of them that the writes favour.
 STRIPES = 12_000
@@ -64,15 +70,6 @@ def trace(path: Path, pattern: Callable[[random.Random], int]) -> None:
             file.write(f"{index * DISTANCE_MS:.3f} 0 {pattern(draw) * 8} 8 {read}\n")
 
 
-def overlay(folder: Path, name: str, values: dict[str, str]) -> str:
-    """A levelling overlay with other parameters."""
-    lines = [f'name = "{name}"', 'kind = "overlay"', 'summary = "a variant"', "[wear_level]"]
-    lines += ['policy = "imbalance"', *(f"{key} = {value}" for key, value in values.items())]
-    path = folder / f"{name}.toml"
-    path.write_text("\n".join(lines) + "\n")
-    return str(path)
-
-
 def out(line: str) -> None:
     """Writes a line of the table."""
     sys.stdout.write(line + "\n")
@@ -111,29 +108,22 @@ def main() -> None:
         "table full | planes full | WA | p99 us | p99.9 us | p99.99 us |"
     )
     out("|---" + "|--:" * 13 + "|")
-    with tempfile.TemporaryDirectory() as name:
-        folder = Path(name)
-        variants = {
-            "level-wear": overlay(folder, "level-wear", {}),
-            "shift": overlay(folder, "shift", {"migrate": "false"}),
-            "migrate": overlay(folder, "migrate", {"shift": "false"}),
-            "eager": overlay(folder, "eager", {"spread_percent": "25", "pause_us": "1000"}),
-        }
-        designs = {"ttflash": "ttflash"}
-        designs |= {f"ttflash+{name}": f"ttflash+{path}" for name, path in variants.items()}
+    designs: dict[str, DesignNamed] = {"ttflash": "ttflash"}
+    for name, values in VARIANTS.items():
+        overlay = {"name": name, "wear_level": {"policy": "imbalance", **values}}
+        designs[f"ttflash+{name}"] = ["ttflash", overlay]
+    with tempfile.TemporaryDirectory() as folder:
         for label, pattern in PATTERNS.items():
-            path = folder / f"{pattern.__name__}.trace"
+            path = Path(folder) / f"{pattern.__name__}.trace"
             trace(path, pattern)
             comparison = tinytail.compare(
-                list(designs.values()), device=str(DEVICE), workload=str(path), time_unit="ms"
+                list(designs.values()), device="ttflash-small", workload=path, time_unit="ms"
             )
             for design, result in zip(designs, comparison.results, strict=True):
                 out(row(f"{label}: {design}", result))
-            small = folder / "small-table.toml"
-            small.write_text(DEVICE.read_text().replace("[ram]\n", SMALL_TABLE))
             levelled = designs["ttflash+level-wear"]
             comparison = tinytail.compare(
-                [levelled], device=str(small), workload=str(path), time_unit="ms"
+                [levelled], device=SMALL_TABLE, workload=path, time_unit="ms"
             )
             out(row(f"{label}: ttflash+level-wear, table of 4 KiB", comparison.results[0]))
 
