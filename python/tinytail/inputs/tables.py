@@ -121,6 +121,7 @@ def _file(kind: Literal["device", "workload"], given: Named) -> str:
         return arguments.name(kind, given)
     if "base" not in given:
         document = {"name": given.get("name", kind)} if kind == "device" else {}
+        document["summary"] = "a table"
         content = {key: each for key, each in given.items() if key != "name"}
         return _put(kind, kind, given, {**document, **content})
     said = changed(kind, given)

@@ -34,6 +34,15 @@ def test_tables_are_what_files_would_be(tmp_path: Path) -> None:
     assert hashes == [each.event_hash for each in filed.results]
 
 
+def test_a_workload_may_be_said_as_its_file_says_it() -> None:
+    mix = {"read_share": 0.5, "queue_depth": 4, "block_bytes": 4096, "addresses": "uniform"}
+    load = {"synthetic": {**mix, "requests": 2000}, "name": "half"}
+    said = tinytail.compare(["base"], device="ttflash-small", workload=load)
+    assert said.workload.name == "half"
+    assert said.result("base").read.count + said.result("base").write.count == 2000
+    assert 'summary = "a table"' in tinytail.read_table("half.toml")
+
+
 def test_a_design_may_change_values_alone() -> None:
     changed = {"base": "base+no-gc", "set": {"gc.write_points": 4}, "name": "changed"}
     said = tinytail.compare([changed], device="ttflash-small", workload=workload())
