@@ -1,8 +1,9 @@
 """A comparison as pictures: one HTML page to look at, and figures for a paper.
 
-- `data.py`: what is drawn, as plain data, so that page and paper show the same;
+- `data.py`: what is drawn, as plain data, so that all show the same;
 - `page.py`, `page.html.jinja`: the page, with plotly and Jinja;
-- `paper.py`: figures as SVG and PDF, with matplotlib.
+- `paper.py`: figures as SVG and PDF, with matplotlib; `notebook.py`: what a notebook shows;
+- `axes.py`: pictures on axes of one's own.
 """
 
 from __future__ import annotations

@@ -266,8 +266,11 @@ def _attribution(causes: list[data.Cause], tails: list[data.AttributionTail]) ->
             xaxis=_nth("x", row),
             yaxis=_nth("y", row),
         )
-    time_axis = _axis(title=f"mean time per read ({unit})", range=[0, 1.2 * longest / unit_seconds])
-    share_axis = _axis(title="share of the time (%)", range=[0, 120])
+    # What stands behind the longest bar has room in a narrow plot, too.
+    room = 1.5
+    longest *= room / unit_seconds
+    time_axis = _axis(title=f"mean time per read ({unit})", range=[0, longest])
+    share_axis = _axis(title="share of the time (%)", range=[0, 100 * room])
     _lay_out_attribution(figure, tails, (times, time_axis), (shares, share_axis))
     return figure
 

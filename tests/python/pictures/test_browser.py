@@ -30,7 +30,8 @@ for (const figure of document.querySelectorAll('.js-plotly-plot')) {
     const inside = selector => [...figure.querySelectorAll(selector)]
         .map(each => [selector, each.getBoundingClientRect()])
         .filter(([, box]) => box.width && box.height);
-    const all = ['.modebar-group', '.legend', '.updatemenu-container', '.annotation']
+    const all = ['.modebar-group', '.legend', '.updatemenu-container', '.annotation',
+        '.textpoint']
         .flatMap(inside);
     const outer = figure.getBoundingClientRect();
     all.forEach(([name, a], i) => {
