@@ -28,7 +28,7 @@ from typing import Any
 
 from tinytail.engine import catalog
 from tinytail.reproduction.lab import Lab
-from tinytail.reproduction.library import papers
+from tinytail.reproduction.paper_files import papers
 from tinytail.reproduction.prepare import TRACES, Unavailable
 from tinytail.reproduction.records import Experiment, Paper
 from tinytail.reproduction.session import facts

@@ -11,7 +11,7 @@ import json
 import re
 from pathlib import Path
 
-from tinytail.reproduction.library import papers
+from tinytail.reproduction.paper_files import papers
 from tinytail.reproduction.records import Paper
 
 ROOT = Path(__file__).parent.parent

@@ -36,15 +36,14 @@ if TYPE_CHECKING:
         ComparisonOptions as ComparisonOptions,
         compare as compare,
     )
-    from tinytail.comparison.read import (
+    from tinytail.comparison.read_json import (
         read_results as read_results,
     )
     from tinytail.comparison.result import (
         Comparison as Comparison,
         DesignResult as DesignResult,
-        Out as Out,
+        ResultsFolder as ResultsFolder,
     )
-    from tinytail.engine import results as types
     from tinytail.engine.answers import (
         ConvertedTrace as ConvertedTrace,
         ImageCache as ImageCache,
@@ -103,7 +102,7 @@ if TYPE_CHECKING:
         describe_image_cache as describe_image_cache,
     )
     from tinytail.inputs.tables import (
-        read_table as read_table,
+        read_table_text as read_table_text,
     )
     from tinytail.power import (
         PowerCuts as PowerCuts,
@@ -123,6 +122,7 @@ if TYPE_CHECKING:
     from tinytail.verdict.noise import (
         compare_within_noise as compare_within_noise,
     )
+    from tinytail.engine import results as types
 
     __version__: str
 
@@ -134,8 +134,8 @@ _NAMES = {
     "tinytail.analysis.rotation": "Rotation analyze_rotation",
     "tinytail.certification": "Certification certify_act",
     "tinytail.comparison.plan": "ComparisonOptions compare",
-    "tinytail.comparison.read": "read_results",
-    "tinytail.comparison.result": "Comparison DesignResult Out",
+    "tinytail.comparison.read_json": "read_results",
+    "tinytail.comparison.result": "Comparison DesignResult ResultsFolder",
     "tinytail.engine.answers": "ConvertedTrace ImageCache ImageInfo Served TraceDescription",
     "tinytail.engine.cache": "clear_image_cache",
     "tinytail.engine.catalog": (
@@ -151,7 +151,7 @@ _NAMES = {
     "tinytail.explanation": "Counterfactual Explanation RequestTimeline explain explain_without",
     "tinytail.files.schema": "read_schema",
     "tinytail.images": "create_image describe_image describe_image_cache",
-    "tinytail.inputs.tables": "read_table",
+    "tinytail.inputs.tables": "read_table_text",
     "tinytail.power": "PowerCuts verify_power_cut",
     "tinytail.reproduction.reproduce": "Reproduction reproduce",
     "tinytail.server": "serve",

@@ -81,7 +81,7 @@ def describe_image(path: str | os.PathLike[str]) -> ImageInfo:
         UsageError: an argument of the wrong type.
         ConfigError: the file is no image, is of another version, cut off or damaged.
     """
-    return read_as(ImageInfo, native.describe_image(path))
+    return read_as(ImageInfo, native.image_info(path))
 
 
 def describe_image_cache() -> ImageCache:
@@ -90,4 +90,4 @@ def describe_image_cache() -> ImageCache:
     Raises:
         UsageError: the environment variable `TINYTAIL_CACHE_GIB` is no number of GiB.
     """
-    return read_as(ImageCache, cache.describe_image_cache())
+    return read_as(ImageCache, cache.listed())

@@ -12,12 +12,12 @@ from rich.text import Text
 from tinytail.analysis.page_layout import PageLayout
 from tinytail.analysis.rate_match import Curves, RateMatching
 from tinytail.analysis.rotation import Analysis, Rotation
-from tinytail.terminal.table import COLUMN_GAP
+from tinytail.terminal.table import GAP
 
 
 def rotation_view(rotation: Rotation) -> RenderableType:
     """The calculation of Appendix A: what was assumed, then every value of each form."""
-    facts = Table.grid(padding=(0, COLUMN_GAP))
+    facts = Table.grid(padding=(0, GAP))
     for name, value in (
         ("device", rotation.device),
         ("drive writes per day", f"{rotation.dwpd:g} in {rotation.day_hours:g} h"),
@@ -61,7 +61,7 @@ def _limit(rotation: Rotation, analysis: Analysis) -> str:
 def rate_matching_view(found: RateMatching) -> RenderableType:
     """The curves of The Harey Tortoise's Fig. 6 in both forms, at every tenth percent."""
     array = found.array
-    facts = Table.grid(padding=(0, COLUMN_GAP))
+    facts = Table.grid(padding=(0, GAP))
     for name, value in (
         ("device", found.device),
         ("chips", f"{array.chips}, of blocks of {array.pages_per_block} x {array.page_bytes} B"),
@@ -111,7 +111,7 @@ def _crossover(curves: Curves) -> str:
 
 def page_layout_view(found: PageLayout) -> RenderableType:
     """A layout told from times, and what a device file says of it."""
-    facts = Table.grid(padding=(0, COLUMN_GAP))
+    facts = Table.grid(padding=(0, GAP))
     rule = (
         "none: all pages are alike" if found.rule is None else f'page_class_layout = "{found.rule}"'
     )

@@ -14,7 +14,7 @@ from tinytail.certification.search import TESTS
 from tinytail.engine.results import Condition, Rating
 from tinytail.terminal.table import wrapped
 
-COLUMN_GAP = 2
+GAP = 2
 # Of the longest name of a condition on the mean of one kind.
 NAME_WIDTH = len("mean of large writes")
 
@@ -64,7 +64,7 @@ def _header(certification: Certification) -> Table:
         ("rule", f"{rule.name}: {rule.meaning}"),
         ("seed", f"{certification.seed}, tinytail {certification.version}"),
     ]
-    grid = Table.grid(padding=(0, COLUMN_GAP))
+    grid = Table.grid(padding=(0, GAP))
     grid.add_column(no_wrap=True)
     grid.add_column(overflow="fold")
     for label, fact in facts:

@@ -8,8 +8,8 @@ from typing import Any
 from tinytail.cli.codes import DIFFERENT, OK
 from tinytail.comparison.difference import difference
 from tinytail.comparison.difference_view import difference_view
-from tinytail.comparison.folder import RESULTS
-from tinytail.comparison.read import read_document
+from tinytail.comparison.read_json import read_document
+from tinytail.comparison.write_folder import RESULTS
 from tinytail.terminal.console import stdout
 
 

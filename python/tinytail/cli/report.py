@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tinytail.cli.codes import OK, RUN_FAILED
-from tinytail.comparison.read import read_results
+from tinytail.comparison.read_json import read_results
 from tinytail.errors import UsageError
 from tinytail.inputs import conflicts
 from tinytail.pictures import Pictures

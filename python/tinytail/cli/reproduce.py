@@ -14,10 +14,10 @@ from tinytail.errors import UsageError
 from tinytail.files.text import json_text
 from tinytail.inputs import conflicts, libraries
 from tinytail.reproduction import pages, session
-from tinytail.reproduction.library import select
+from tinytail.reproduction.judge import NO_CAUSE
+from tinytail.reproduction.paper_files import select
 from tinytail.reproduction.records import Paper, Row, Tier
-from tinytail.reproduction.store import Store, default_store
-from tinytail.reproduction.verdicts import NO_CAUSE
+from tinytail.reproduction.reproduce import wanted
 from tinytail.terminal.console import (
     JsonOutput,
     checked_output,
@@ -87,25 +87,24 @@ def reproduce(
     if list_rows:
         return _list(chosen, output)
     folder = _folder(chosen, figures, docs)
-    wanted = session.Wanted(
-        rows=chosen,
+    wished = wanted(
+        tuple(rows or ()),
         tier=tier,
-        store=_store(fresh=fresh, kept=kept),
-        words=tuple(rows or ()),
-        traces=_traces(trace or (), chosen),
-        jobs=jobs,
-        kept_only=kept,
+        traces=_traces(trace or ()),
         figures=folder if libraries.are_there("matplotlib") else None,
+        jobs=jobs,
+        fresh=fresh,
+        kept=kept,
     )
     with reporter(stderr()) as report:
-        document = session.execute(wanted, report)
+        document = session.execute(wished, report)
     problem = write_output(output, lambda: json_text(document))
     if docs is not None and not document["partial"]:
         pages.write(document, Path(docs))
     console = console_beside(output)
     console.print(pages.results_view(document, console.width))
     if figures is not None:
-        _say_what_is_not_drawn(wanted, document)
+        _say_what_is_not_drawn(wished, document)
     if problem is not None:
         print_error(str(problem))
     if document["partial"]:
@@ -132,22 +131,16 @@ def _list(rows: Chosen, output: JsonOutput | None) -> int:
     return OK
 
 
-def _say_what_is_not_drawn(wanted: session.Wanted, document: Mapping[str, Any]) -> None:
-    if wanted.figures is None:
+def _say_what_is_not_drawn(wished: session.Wanted, document: Mapping[str, Any]) -> None:
+    if wished.figures is None:
         print_error("figures need matplotlib: pip install matplotlib")
     elif not document["figures"]:
         stderr().print(
-            f"note: nothing was drawn into {wanted.figures}: nothing was run of which the papers "
+            f"note: nothing was drawn into {wished.figures}: nothing was run of which the papers "
             "have a figure",
             soft_wrap=True,
             markup=False,
         )
-
-
-def _store(*, fresh: bool, kept: bool) -> Store:
-    if fresh and kept:
-        raise UsageError("--fresh runs everything again, and --kept nothing: only one of them")
-    return Store(default_store(), fresh=fresh)
 
 
 def _folder(rows: Chosen, figures: str | None, docs: str | None) -> Path | None:
@@ -171,11 +164,11 @@ def _folder(rows: Chosen, figures: str | None, docs: str | None) -> Path | None:
     return None if folder is None else Path(folder)
 
 
-def _traces(words: Sequence[str], rows: Chosen) -> dict[str, str]:
+def _traces(words: Sequence[str]) -> dict[str, str]:
     """Files by the names of traces, from words such as `exchange=exchange.toml`.
 
     Raises:
-        UsageError: a word says something else, no paper has such a trace, or there is no file.
+        UsageError: a word says something else, or a trace is given twice.
     """
     found: dict[str, str] = {}
     for word in words:
@@ -185,5 +178,4 @@ def _traces(words: Sequence[str], rows: Chosen) -> dict[str, str]:
         if name in found:
             raise UsageError(f'--trace gives "{name}" twice')
         found[name] = file
-    session.check_traces(found, list({paper.name: paper for paper, _ in rows}.values()))
     return found

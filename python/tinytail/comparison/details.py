@@ -10,7 +10,7 @@ from rich.text import Text
 
 from tinytail import units
 from tinytail.comparison.curve import curve
-from tinytail.terminal.table import COLUMN_GAP, Column, Row, laid_out
+from tinytail.terminal.table import GAP, Column, Row, laid_out
 from tinytail.verdict.causes import human_name, together
 from tinytail.verdict.rows import facts, table_rows
 from tinytail.verdict.sentences import warnings
@@ -34,7 +34,7 @@ def comparison_view(comparison: Comparison, width: int) -> RenderableType:
 
 
 def _header(comparison: Comparison) -> RenderableType:
-    grid = Table.grid(padding=(0, COLUMN_GAP))
+    grid = Table.grid(padding=(0, GAP))
     grid.add_column(no_wrap=True)
     grid.add_column(overflow="fold")
     found = [("finding", str(warning)) for warning in warnings(comparison)]
@@ -83,7 +83,7 @@ def _design_attribution(result: DesignResult) -> RenderableType:
     if slowest.latency_us_from is not None:
         title.append(f" from {units.latency(slowest.latency_us_from)} on")
     title.append(f", mean {units.latency(slowest.mean_us)}")
-    grid = Table.grid(padding=(0, COLUMN_GAP))
+    grid = Table.grid(padding=(0, GAP))
     grid.add_column(justify="right", no_wrap=True)
     grid.add_column(justify="right", no_wrap=True)
     grid.add_column(overflow="fold")

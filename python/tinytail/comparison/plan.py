@@ -10,9 +10,9 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Annotated, Unpack
 
-from tinytail.comparison.folder import REQUEST_TIMELINES_MAX, check_folder
 from tinytail.comparison.result import Comparison, configured
 from tinytail.comparison.run import execute
+from tinytail.comparison.write_folder import REQUEST_TIMELINES_MAX, check_folder
 from tinytail.engine import arguments, cache, catalog, memory, native
 from tinytail.engine.declared import Whole, divided, values
 from tinytail.engine.jobs import ProgressCallback, cpu_count
@@ -165,7 +165,7 @@ class Plan(ComparisonOptions):
             raise UsageError("--set gives a value of the state, and an image has its own state")
         catalog.describe_device(self.device, settings=self.settings)
         if self.image is not None:
-            native.describe_image(self.image)
+            native.image_info(self.image)
         if self.beside:
             catalog.fits(self.device, self.beside, settings=self.settings)
         check_designs(

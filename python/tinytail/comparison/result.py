@@ -39,7 +39,7 @@ SCHEMA_VERSION = 3
 
 
 @dataclass(frozen=True, slots=True)
-class Out:
+class ResultsFolder:
     """The folder in which results were kept, as given. `error` says why they were not."""
 
     path: str
@@ -121,7 +121,7 @@ class Comparison(types.Comparison, Tables):
     """
 
     results: tuple[DesignResult, ...]
-    out: Out | None = None
+    out: ResultsFolder | None = None
 
     def __repr__(self) -> str:
         described = [f"{result.design}: {_described(result)}" for result in self.results]

@@ -7,8 +7,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from tinytail.comparison.folder import Keeping
 from tinytail.comparison.result import Comparison, DesignResult, compared_workload
+from tinytail.comparison.write_folder import Keeping
 from tinytail.engine import native
 from tinytail.engine.jobs import DesignProgress, Job, ProgressCallback, Runner
 from tinytail.engine.options import RunSpec

@@ -55,7 +55,7 @@ def place() -> tuple[str, int] | None:
     return (str(where), limit) if limit > 0 else None
 
 
-def describe_image_cache() -> dict[str, Any]:
+def listed() -> dict[str, Any]:
     """The aged drives that are kept, so that later runs copy them instead of ageing.
 
     Returns:

@@ -150,7 +150,7 @@ def image_create(spec: ImageSpec, control: Control) -> dict[str, Any]:
     return info
 
 
-def describe_image(path: str | os.PathLike[str]) -> dict[str, Any]:
+def image_info(path: str | os.PathLike[str]) -> dict[str, Any]:
     """What an image holds, after a check of all its bytes: its making, its state and its layout.
 
     Raises:

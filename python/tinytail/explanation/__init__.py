@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, get_args
 
-from tinytail.comparison.kept import Geometry, KeptDesign, KeptResults, open_results
+from tinytail.comparison.read_folder import Geometry, KeptDesign, KeptResults, open_results
 from tinytail.engine import arguments
 from tinytail.engine.jobs import ProgressCallback
 from tinytail.errors import UsageError

@@ -6,7 +6,7 @@ import tempfile
 from dataclasses import replace
 from pathlib import Path
 
-from tinytail.comparison.kept import KeptDesign, KeptResults
+from tinytail.comparison.read_folder import KeptDesign, KeptResults
 from tinytail.engine import native
 from tinytail.engine.jobs import ProgressCallback, run_one
 from tinytail.engine.options import RequestTimelinesSpec

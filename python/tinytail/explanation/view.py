@@ -18,7 +18,7 @@ from tinytail.explanation.ranks import CauseRank, Ranking
 from tinytail.explanation.timelines import RequestTimeline
 from tinytail.explanation.words import ago, lines
 from tinytail.terminal.bars import bar
-from tinytail.terminal.table import COLUMN_GAP, wrapped
+from tinytail.terminal.table import GAP, wrapped
 from tinytail.verdict.causes import COLOURS, Family, family, human_name, together
 from tinytail.verdict.findings import quotient, same
 from tinytail.verdict.percentiles import PERCENTILES, SAMPLES_BEYOND
@@ -92,7 +92,7 @@ def _sentence(words: list[str], cause: str | None) -> str:
 
 
 def _timeline(explanation: Explanation, timeline: RequestTimeline, look: Look) -> RenderableType:
-    grid = Table.grid(padding=(0, COLUMN_GAP))
+    grid = Table.grid(padding=(0, GAP))
     for _ in range(3):
         grid.add_column(justify="right", no_wrap=True)
     if look.with_bars:

@@ -8,7 +8,7 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from tinytail.comparison.kept import KeptDesign, KeptResults
+from tinytail.comparison.read_folder import KeptDesign, KeptResults
 from tinytail.engine import catalog, native
 from tinytail.engine.jobs import ProgressCallback, run_one
 from tinytail.engine.options import LogSpec

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from itertools import groupby
 
 from tinytail import units
-from tinytail.comparison.kept import Geometry
+from tinytail.comparison.read_folder import Geometry
 from tinytail.explanation.timelines import RequestTimeline, TimelineSegment
 from tinytail.verdict.causes import Family, family, holder, human_name
 

@@ -2,9 +2,11 @@
 
 A table with `base` changes what has that name: `{"base": "ttflash-256g", "set":
 {"geometry.channels": 4}}`. Without `base` it is what a file would say: `{"synthetic": {...}}`. A
-design may be a list: a design, and overlays behind it, which are names or tables: `["base", {"gc":
-{"write_points": 4}}]`. The engine reads the text of a table in place of a file, which is called as
-the table's `name` says.
+design may be a list, a design and overlays behind it, of which each is a name or a table:
+`["base", {"gc": {"write_points": 4}}]`.
+
+The engine reads the text of a table in place of a file. The name of the file ends with a checksum
+of the text, so that no name ever means two texts.
 """
 
 from __future__ import annotations
@@ -81,7 +83,7 @@ def design(given: DesignNamed, parameter: str = "design") -> str:
     return "+".join(_overlay(parameter, part) for part in given)
 
 
-def read_table(name: str) -> str:
+def read_table_text(name: str) -> str:
     """The text of a file that a table stands for, by the file's name, as in a command.
 
     Raises:
@@ -92,27 +94,31 @@ def read_table(name: str) -> str:
     return _TEXTS[name]
 
 
+def is_there(name: str) -> bool:
+    """Whether a table stands for a file of this name."""
+    return name in _TEXTS
+
+
 def texts(names: Iterable[str]) -> dict[str, str]:
     """The texts of those names that tables have."""
     return {name: _TEXTS[name] for name in names if name in _TEXTS}
-
-
-def restore(texts: Mapping[str, str]) -> None:
-    """Lets texts stand in the place of files again, as they did when a run was made."""
-    for name, text in texts.items():
-        _TEXTS[name] = text
-        _native.set_text(name, text)
 
 
 def put(name: str, text: str) -> str:
     """Lets a text stand in the place of a file, for all that the engine reads from now on.
 
     Raises:
-        UsageError: there is such a file.
+        UsageError: there is such a file, or a table of that name, and it says something else.
     """
-    if Path(name).exists():
+    path = Path(name)
+    if path.exists():
+        # Whoever has saved the text runs the command of a result again.
+        if path.is_file() and path.read_bytes() == text.encode():
+            return name
         raise UsageError(f"there is a file {name}: give the table another name")
-    restore({name: text})
+    if _TEXTS.setdefault(name, text) != text:
+        raise UsageError(f"there is a table {name} that says something else")
+    _native.set_text(name, text)
     return name
 
 
@@ -125,10 +131,13 @@ def _file(kind: Literal["device", "workload"], given: Named) -> str:
         content = {key: each for key, each in given.items() if key != "name"}
         return _put(kind, kind, given, {**document, **content})
     said = changed(kind, given)
-    stem = Path(given["base"]).name.removesuffix(".toml")
-    file = _name(kind, stem, given, said)
-    # What is changed has another name than what it was made of.
-    return put(file, changed(kind, {**given, "name": file.removesuffix(".toml")}))
+    base = Path(given["base"])
+    file = _name(kind, base.name.removesuffix(".toml"), given, said)
+    if kind == "device" and "name" not in given:
+        # What is changed has another name than what it was made of.
+        said = changed(kind, {**given, "name": file.removesuffix(".toml")})
+    # What the base names beside it is looked for from there.
+    return put(str(base.parent / file) if base.suffix else file, said)
 
 
 def changed(kind: Literal["device", "workload"], given: Table) -> str:
@@ -152,18 +161,26 @@ def _overlay(parameter: str, part: object) -> str:
     if not isinstance(part, Mapping):
         return arguments.name(parameter, part)
     sections: dict[str, Any] = {
-        key: each for key, each in part.items() if key not in ("name", "set")
+        key: dict(each) if isinstance(each, Mapping) else each
+        for key, each in part.items()
+        if key not in ("name", "set")
     }
-    for key, value in part.get("set", {}).items():
+    changes = part.get("set", {})
+    if not isinstance(changes, Mapping):
+        raise UsageError(f'{parameter} sets no values by name, such as {{"gc.write_points": 4}}')
+    for key, value in changes.items():
         section, dot, rest = str(key).removeprefix("design.").partition(".")
         if not dot:
             raise UsageError(f'{parameter} sets "{key}", which has no section, such as gc.copy')
-        sections.setdefault(section, {})[rest] = value
+        if not isinstance(sections.setdefault(section, {}), dict):
+            raise UsageError(f'{parameter} has "{section}", which is no section, and sets "{key}"')
+        sections[section][rest] = value
     head = {"kind": "overlay", "summary": "a table"}
     return _put(parameter, "set", part, head | sections)
 
 
 def _put(parameter: str, stem: str, given: Table, document: Table) -> str:
+    _check_content(parameter, document)
     try:
         said = toml.dumps(document)
     except TypeError as error:
@@ -171,16 +188,24 @@ def _put(parameter: str, stem: str, given: Table, document: Table) -> str:
     return put(_name(parameter, stem, given, said), said)
 
 
+def _check_content(parameter: str, content: Table) -> None:
+    """Refuses what a file would leave out, and names that none has."""
+    for key, value in content.items():
+        arguments.text(f"a key of {parameter}", key)
+        if value is None:
+            raise UsageError(f'{parameter} has no value for "{key}": leave it out, or give one')
+        if isinstance(value, Mapping):
+            _check_content(f"{parameter}[{key}]", value)
+
+
 def _name(parameter: str, stem: str, given: Table, said: str) -> str:
-    """The file that a table stands for: of its own name, or of one that its text alone has."""
-    if "name" not in given:
-        return f"{stem}-{zlib.crc32(said.encode()):08x}.toml"
-    name = arguments.text(f"{parameter}[name]", given["name"])
+    """The file that a table stands for: of its own name or its base's, and of its text."""
+    name = arguments.text(f"{parameter}[name]", given.get("name", stem))
     if not _NAME.fullmatch(name):
         raise UsageError(
             f'{parameter} is named "{name}"; a name has letters, digits and the signs . _ - alone'
         )
-    return f"{name}.toml"
+    return f"{name}-{zlib.crc32(said.encode()):08x}.toml"
 
 
 def _check_keys(parameter: str, given: Table, allowed: Sequence[str]) -> None:

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from tinytail import units
-from tinytail.reproduction.verdicts import shown
+from tinytail.reproduction.judge import shown
 
 # Causes of latency that are named on either side.
 ATTRIBUTION_SHOWN = 4

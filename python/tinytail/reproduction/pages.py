@@ -12,10 +12,10 @@ from rich.table import Table
 from rich.text import Text
 
 from tinytail.files.text import json_text
+from tinytail.reproduction.judge import NO_UNIT, shown
 from tinytail.reproduction.page_tables import line_of, paper_tables, side_by_side, tenth, whole
 from tinytail.reproduction.records import Paper, Row
 from tinytail.reproduction.session import of_paper
-from tinytail.reproduction.verdicts import NO_UNIT, shown
 from tinytail.verdict.percentiles import latencies
 
 # Below this width the rows of results are written one under the other.

@@ -183,7 +183,7 @@ class Preparation:
         """
         if trace.name in self._given:
             path = self._given[trace.name]
-            if not (Path(path).is_file() or tables.texts([path])):
+            if not (Path(path).is_file() or tables.is_there(path)):
                 raise WorkloadError(f"--trace {trace.name}: there is no file {path}")
             return path
         if trace.real is not None and not self.is_stand_in(trace):
@@ -244,8 +244,8 @@ def _recording(workload: str) -> Path | None:
 def _content(workload: str) -> list[str]:
     """Digests of the files behind a workload: its own, and those of the traces that it plays."""
     path = Path(workload)
-    if said := tables.texts([workload]):
-        return [_digest(said[workload])]
+    if tables.is_there(workload):
+        return [_digest(tables.read_table_text(workload))]
     if not path.is_file():
         recording = _recording(workload)
         return [] if recording is None else [_file_digest(recording)]

@@ -13,11 +13,11 @@ from tinytail.engine.jobs import ProgressCallback
 from tinytail.errors import UsageError
 from tinytail.inputs import tables
 from tinytail.reproduction.conditions import Value
-from tinytail.reproduction.library import select
+from tinytail.reproduction.judge import Input, Verdict
+from tinytail.reproduction.paper_files import select
 from tinytail.reproduction.records import Tier
 from tinytail.reproduction.session import Wanted, check_traces, execute
 from tinytail.reproduction.store import Store, default_store
-from tinytail.reproduction.verdicts import Input, Verdict
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,6 +73,41 @@ class Reproduction:
         raise KeyError(id)
 
 
+def wanted(
+    rows: Sequence[str],
+    *,
+    tier: Tier,
+    traces: Mapping[str, str],
+    figures: Path | None,
+    jobs: int | None,
+    fresh: bool,
+    kept: bool,
+) -> Wanted:
+    """What `reproduce` is asked for, checked before anything runs.
+
+    Raises:
+        UsageError: as `reproduce` does.
+    """
+    words = arguments.names("rows", rows)
+    arguments.choice("tier", tier, ("quick", "full"))
+    if jobs is not None:
+        arguments.whole_number("jobs", jobs, 1)
+    if arguments.flag("fresh", fresh) and arguments.flag("kept", kept):
+        raise UsageError("fresh runs everything again, and kept nothing: only one of them")
+    chosen = select(words)
+    check_traces(traces, [paper for paper, _ in chosen])
+    return Wanted(
+        rows=chosen,
+        tier=tier,
+        store=Store(default_store(), fresh=fresh),
+        words=words,
+        traces=traces,
+        jobs=jobs,
+        kept_only=kept,
+        figures=figures,
+    )
+
+
 def reproduce(
     rows: Sequence[str] = (),
     *,
@@ -106,26 +141,12 @@ def reproduce(
             contradict each other.
         ConfigError, WorkloadError: a trace that cannot be read.
     """
-    words = arguments.names("rows", rows)
-    arguments.choice("tier", tier, ("quick", "full"))
-    if jobs is not None:
-        arguments.whole_number("jobs", jobs, 1)
-    if arguments.flag("fresh", fresh) and arguments.flag("kept", kept):
-        raise UsageError("fresh runs everything again, and kept nothing: only one of them")
-    chosen = select(words)
     given = {name: tables.workload(each) for name, each in (traces or {}).items()}
-    check_traces(given, [paper for paper, _ in chosen])
-    wanted = Wanted(
-        rows=chosen,
-        tier=tier,
-        store=Store(default_store(), fresh=fresh),
-        words=words,
-        traces=given,
-        jobs=jobs,
-        kept_only=kept,
-        figures=None if figures is None else Path(arguments.file(figures)),
+    folder = None if figures is None else Path(arguments.file(figures))
+    wished = wanted(
+        rows, tier=tier, traces=given, figures=folder, jobs=jobs, fresh=fresh, kept=kept
     )
-    document = execute(wanted, progress)
+    document = execute(wished, progress)
     keys = ReproducedRow.__dataclass_fields__
     found = tuple(ReproducedRow(**{key: row[key] for key in keys}) for row in document["rows"])
     return Reproduction(found, document["partial"], document)

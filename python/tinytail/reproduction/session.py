@@ -16,11 +16,11 @@ from tinytail.errors import UsageError, suggestion
 from tinytail.inputs import tables
 from tinytail.reproduction import sources
 from tinytail.reproduction.figures import Format, draw_all
+from tinytail.reproduction.judge import evaluate
 from tinytail.reproduction.lab import Lab
 from tinytail.reproduction.prepare import Unavailable
 from tinytail.reproduction.records import Paper, Row, Tier
 from tinytail.reproduction.store import Store
-from tinytail.reproduction.verdicts import evaluate
 from tinytail.verdict.percentiles import LATENCIES
 
 SCHEMA_VERSION = 2
@@ -85,7 +85,7 @@ def check_traces(given: Mapping[str, str], papers: Sequence[Paper]) -> None:
     for name, path in given.items():
         if name not in known:
             raise UsageError(f'no trace is called "{name}"' + suggestion(name, known))
-        if not (Path(path).is_file() or tables.texts([path])):
+        if not (Path(path).is_file() or tables.is_there(path)):
             raise UsageError(f"--trace {name}: there is no file {path}")
 
 

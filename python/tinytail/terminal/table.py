@@ -15,7 +15,7 @@ from rich.text import Text
 
 from tinytail import units
 
-COLUMN_GAP = GAP = 2
+GAP = 2
 # How much of a table is shown where a ratio stands under its value.
 STACKED = -1
 # A space that no line ends at: the pattern of those before a unit, and what stands in their place.
@@ -36,7 +36,7 @@ def list_table(*headings: str) -> Table:
 
 def facts_view(document: Mapping[str, Any]) -> Table:
     """Facts of a trace or an image, one a line; nested ones under the name of their group."""
-    grid = Table.grid(padding=(0, COLUMN_GAP))
+    grid = Table.grid(padding=(0, GAP))
     grid.add_column(no_wrap=True)
     grid.add_column(overflow="fold")
     for label, value in _flatten(document):

@@ -11,8 +11,8 @@ import pytest
 import tinytail
 from tinytail.cli.codes import BAD_INPUT, OK
 from tinytail.cli.main import main
-from tinytail.comparison.kept import open_results
 from tinytail.comparison.plan import Plan
+from tinytail.comparison.read_folder import open_results
 
 COMMON = ["--device", "ttflash-small", "--workload", "randrw70-qd16", "--requests", "400"]
 

@@ -24,9 +24,9 @@ from pyarrow import parquet
 import tinytail
 from commands import RunCommand, read_json, start
 from tinytail import explanation as explaining
-from tinytail.comparison import folder as kept_folder
-from tinytail.comparison.kept import Geometry
+from tinytail.comparison import write_folder as kept_folder
 from tinytail.comparison.plan import Plan
+from tinytail.comparison.read_folder import Geometry
 from tinytail.comparison.run import execute
 from tinytail.engine import catalog, native
 from tinytail.engine.options import RequestTimelinesSpec, TraceOptions, Transform
@@ -54,7 +54,7 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
         out=folder,
         request_timelines=REQUEST_TIMELINES,
     )
-    assert comparison.out == tinytail.Out(str(folder), None)
+    assert comparison.out == tinytail.ResultsFolder(str(folder), None)
     return folder
 
 
@@ -352,7 +352,7 @@ def test_the_manifest_repeats_the_comparison(
     )
     plan.check()
     comparison = execute(plan)
-    assert comparison.out == tinytail.Out("kept", None), comparison.errors
+    assert comparison.out == tinytail.ResultsFolder("kept", None), comparison.errors
     opened = explaining.open_results("kept")
     assert replace(plan, out=None) == opened.plan()
     monkeypatch.chdir(there)

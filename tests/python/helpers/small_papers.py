@@ -9,6 +9,7 @@ import pytest
 
 from fake_native import FakeNative, result as fake_result
 from tinytail.engine import native as engine
+from tinytail.reproduction.judge import evaluate
 from tinytail.reproduction.lab import Lab
 from tinytail.reproduction.measures import MEASURES
 from tinytail.reproduction.records import (
@@ -17,7 +18,6 @@ from tinytail.reproduction.records import (
     Row,
 )
 from tinytail.reproduction.store import Store
-from tinytail.reproduction.verdicts import evaluate
 
 
 def row(row_id: str = "fake.ratio", **changes: Any) -> Row:

@@ -20,34 +20,41 @@ def workload() -> dict[str, Any]:
     return {"base": "randrw70-qd16", "set": {"synthetic.requests": 2000}}
 
 
-def test_tables_are_what_files_would_be(tmp_path: Path) -> None:
+def test_tables_are_what_files_would_be(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     overlay = {"gc": {"write_points": 4}, "name": "four"}
     said = tinytail.compare(["base", ["base", overlay]], device=DEVICE, workload=workload())
-    assert [each.design for each in said.results] == ["base", "base+four.toml"]
     assert said.device == "slow-reads"
-    drive, load, four = (tmp_path / name for name in ("d.toml", "w.toml", "four.toml"))
-    drive.write_text(tinytail.read_table("slow-reads.toml"))
-    load.write_text(tinytail.read_table(said.workload.name + ".toml"))
-    four.write_text(tinytail.read_table("four.toml"))
-    filed = tinytail.compare(["base", f"base+{four}"], device=drive, workload=load)
+    words = said.command.split()
+    names = [part for word in words for part in word.split("+") if part.endswith(".toml")]
+    assert [name.rpartition("-")[0] for name in names] == ["four", "slow-reads", "randrw70-qd16"]
+    # Once they are saved, the command does the same.
+    monkeypatch.chdir(tmp_path)
+    for name in names:
+        Path(name).write_text(tinytail.read_table_text(name), "utf-8")
+    done = subprocess.run(
+        [sys.executable, "-m", *words, "--json", "-"], capture_output=True, text=True, check=True
+    )
     hashes = [each.event_hash for each in said.results]
-    assert hashes == [each.event_hash for each in filed.results]
+    assert hashes == [each["event_hash"] for each in json.loads(done.stdout)["results"]]
+    # Nor does a saved one hide the table.
+    again = tinytail.compare(["base", ["base", overlay]], device=DEVICE, workload=workload())
+    assert hashes == [each.event_hash for each in again.results]
 
 
 def test_a_workload_may_be_said_as_its_file_says_it() -> None:
     mix = {"read_share": 0.5, "queue_depth": 4, "block_bytes": 4096, "addresses": "uniform"}
     load = {"synthetic": {**mix, "requests": 2000}, "name": "half"}
     said = tinytail.compare(["base"], device="ttflash-small", workload=load)
-    assert said.workload.name == "half"
+    assert said.workload.name.startswith("half-")
     assert said.result("base").read.count + said.result("base").write.count == 2000
-    assert 'summary = "a table"' in tinytail.read_table("half.toml")
+    assert 'summary = "a table"' in tinytail.read_table_text(f"{said.workload.name}.toml")
 
 
 def test_a_design_may_change_values_alone() -> None:
     changed = {"base": "base+no-gc", "set": {"gc.write_points": 4}, "name": "changed"}
     said = tinytail.compare([changed], device="ttflash-small", workload=workload())
     (result,) = said.results
-    assert result.design == "base+no-gc+changed.toml"
+    assert result.design.startswith("base+no-gc+changed-")
     rows = [row for item in said.configuration if item.kind == "design" for row in item.settings]
     assert [row.value for row in rows if row.key == "write_points"] == ["4"]
 
@@ -102,6 +109,11 @@ def test_kept_results_run_again_in_another_process(tmp_path: Path) -> None:
         ({"designs": [["base", {"gc": {"write_pints": 4}}]]}, "write_points"),
         ({"designs": [["base", {"set": {"copy": "die"}}]]}, 'sets "copy", which has no section'),
         ({"designs": [["base", {"gc": {"write_points": object()}}]]}, "no file can have"),
+        ({"designs": [["base", {"gc": {"write_points": None}}]]}, 'no value for "write_points"'),
+        ({"designs": [["base", {1: {"write_points": 1}}]]}, "a key of designs[0]"),
+        ({"designs": [["base", {"set": ["gc.copy=die"]}]]}, "sets no values by name"),
+        ({"designs": [["base", {"gc": 1, "set": {"gc.copy": "die"}}]]}, "which is no section"),
+        ({"workload": {"synthetic": {"read_share": None}}}, 'no value for "read_share"'),
         ({"designs": [[]]}, "must have parts"),
         ({"workload": {"synthetic": {"read_shar": 1}}}, "read_share"),
         ({"workload": 3}, "must be a name or a path"),
@@ -115,9 +127,44 @@ def test_what_no_table_may_have_is_refused(given: dict[str, Any], said: str) -> 
     assert said in str(error.value)
 
 
+def test_tables_of_one_name_stay_apart() -> None:
+    said = tinytail.compare(
+        [["base", {"gc": {"write_points": n}, "name": "mine"}] for n in (1, 4)],
+        device="ttflash-small",
+        workload=workload(),
+    )
+    first, second = said.results
+    assert first.event_hash != second.event_hash
+    alone = tinytail.compare(
+        ["base"], device="ttflash-small", workload=workload(), settings={"gc.write_points": 4}
+    )
+    assert second.event_hash == alone.results[0].event_hash
+
+
+def test_a_table_of_the_callers_stays_as_it_is() -> None:
+    part = {"gc": {"write_points": 4}, "set": {"gc.copy": "controller"}}
+    before = json.dumps(part)
+    tinytail.compare([["base", part]], device="ttflash-small", workload=workload())
+    assert json.dumps(part) == before
+
+
+def test_what_a_base_names_is_looked_for_beside_the_base(tmp_path: Path) -> None:
+    folder = tmp_path / "elsewhere"
+    folder.mkdir()
+    lines = [f"{i * 1_000_000} 0 {i * 8} 8 {i % 2}" for i in range(200)]
+    (folder / "mine.trace").write_text("".join(f"{line}\n" for line in lines))
+    own = folder / "mine.toml"
+    own.write_text('summary = "x"\n[trace]\nfile = "mine.trace"\ntime_unit = "ns"\n')
+    table = {"base": own, "set": {"transform.scale_time": 2.0}}
+    said = tinytail.compare(["base"], device="ttflash-small", workload=table)
+    assert said.results[0].read.count + said.results[0].write.count == 200
+
+
 def test_a_file_of_that_name_is_not_hidden(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    Path("mine.toml").write_text("")
     drive = {"base": "ttflash-small", "name": "mine"}
-    with pytest.raises(tinytail.UsageError, match=r"there is a file mine\.toml"):
+    command = tinytail.compare(["base"], device=drive, workload=workload()).command
+    name = command.split("--device ")[1].split()[0]
+    Path(name).write_text("")
+    with pytest.raises(tinytail.UsageError, match=r"there is a file mine-\w+\.toml"):
         tinytail.compare(["base"], device=drive, workload=workload())

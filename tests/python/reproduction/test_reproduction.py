@@ -17,10 +17,11 @@ from small_papers import experiment, judged, paper, row
 from tinytail.engine import memory, native as engine
 from tinytail.engine.jobs import DesignProgress
 from tinytail.errors import ConfigError, RunError
-from tinytail.reproduction import figures, library, logs, pages, session
+from tinytail.reproduction import figures, logs, pages, paper_files, session
+from tinytail.reproduction.judge import NO_CAUSE
 from tinytail.reproduction.lab import Lab
-from tinytail.reproduction.library import papers
 from tinytail.reproduction.measures import Values
+from tinytail.reproduction.paper_files import papers
 from tinytail.reproduction.prepare import Unavailable
 from tinytail.reproduction.records import (
     Deviation,
@@ -31,7 +32,6 @@ from tinytail.reproduction.records import (
     Trace,
 )
 from tinytail.reproduction.store import Store
-from tinytail.reproduction.verdicts import NO_CAUSE
 
 ROOT = Path(__file__).parents[3]
 TTFLASH = next(paper for paper in papers() if paper.name == "ttflash")
@@ -595,8 +595,8 @@ def test_ttflash_has_committed_results() -> None:
 
 
 def test_every_row_of_the_papers_can_be_listed() -> None:
-    assert len(library.select([])) == sum(len(of.rows) for of in papers())
-    assert pages.list_document(library.select(["ttflash"]))["rows"]
+    assert len(paper_files.select([])) == sum(len(of.rows) for of in papers())
+    assert pages.list_document(paper_files.select(["ttflash"]))["rows"]
 
 
 @pytest.mark.parametrize("prefix", ["ttflash", "harey"])

@@ -11,15 +11,15 @@ import pytest
 
 import tinytail
 from fake_native import result as fake_result
-from paper_files import check
+from paper_checks import check
 from tinytail.comparison.result import DesignResult
 from tinytail.engine import catalog
 from tinytail.errors import ConfigError, UsageError
 from tinytail.files import toml
-from tinytail.reproduction import conditions, library
+from tinytail.reproduction import conditions, paper_files
 from tinytail.reproduction.certified import Certified
-from tinytail.reproduction.library import papers, select
 from tinytail.reproduction.logs import PERCENTS, SLOW_US, Log, Logged, classes
+from tinytail.reproduction.paper_files import papers, select
 from tinytail.reproduction.prepare import Unavailable
 from tinytail.reproduction.records import Experiment, Paper, Row, Trace
 from tinytail.reproduction.store import Outcome
@@ -301,4 +301,4 @@ def test_devices_survive_being_written(name: str) -> None:
 )
 def test_faulty_tables_are_refused_by_key(table: dict[str, Any], said: str) -> None:
     with pytest.raises(ConfigError, match=said):
-        library._records(Row, {"ttflash.x": table}, "rows.toml", "id")
+        paper_files._records(Row, {"ttflash.x": table}, "rows.toml", "id")

@@ -13,16 +13,16 @@ import pytest
 from rich.text import Text
 
 from fake_native import FakeNative, result as fake_result
-from paper_files import check
+from paper_checks import check
 from small_papers import experiment, judged, paper, row
 from tinytail.errors import ConfigError, OutputError, RunError, UsageError
-from tinytail.reproduction import certified, figures, library, page_tables, pages, session
+from tinytail.reproduction import certified, figures, page_tables, pages, paper_files, session
 from tinytail.reproduction.certified import Certified, Supervision
+from tinytail.reproduction.judge import NO_CAUSE
 from tinytail.reproduction.lab import Lab
 from tinytail.reproduction.prepare import Unavailable
 from tinytail.reproduction.records import Deviation, Figure, PaperTable, SideBySide
 from tinytail.reproduction.store import Store
-from tinytail.reproduction.verdicts import NO_CAUSE
 from tinytail.terminal import console
 from tinytail.terminal.console import JsonOutput
 
@@ -251,8 +251,10 @@ def test_faulty_data_of_a_paper_are_refused(changes: dict[str, Any], said: str) 
 
 def test_a_trace_that_no_paper_knows_is_refused() -> None:
     with pytest.raises(ConfigError, match='did you mean "tpcc"'):
-        library._played([experiment(workload="@tpc")], library._traces())
-    assert list(library._played([experiment(workload="@tpcc")], library._traces())) == ["tpcc"]
+        paper_files._played([experiment(workload="@tpc")], paper_files._traces())
+    assert list(paper_files._played([experiment(workload="@tpcc")], paper_files._traces())) == [
+        "tpcc"
+    ]
 
 
 # --- Tables of pages ------------------------------------------------------------------------------

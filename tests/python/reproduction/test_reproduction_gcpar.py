@@ -14,7 +14,7 @@ from fake_native import result as fake_result
 from tinytail.comparison.result import DesignResult
 from tinytail.engine import catalog
 from tinytail.reproduction.lab import FULL_TIER_ONLY, Lab
-from tinytail.reproduction.library import papers
+from tinytail.reproduction.paper_files import papers
 from tinytail.reproduction.prepare import Unavailable
 from tinytail.reproduction.records import Row
 from tinytail.reproduction.store import Store

@@ -12,13 +12,13 @@ from acceptance import accepted, accepts_anything
 from fake_native import result as fake_result
 from tinytail.comparison.result import DesignResult
 from tinytail.engine import catalog
+from tinytail.reproduction.judge import evaluate
 from tinytail.reproduction.lab import Lab
-from tinytail.reproduction.library import papers
 from tinytail.reproduction.measures import preferences_met_percent
+from tinytail.reproduction.paper_files import papers
 from tinytail.reproduction.prepare import Unavailable
 from tinytail.reproduction.records import Row, Trace
 from tinytail.reproduction.store import Store
-from tinytail.reproduction.verdicts import evaluate
 
 HAREY = next(paper for paper in papers() if paper.name == "harey")
 

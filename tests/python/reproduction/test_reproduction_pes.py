@@ -16,8 +16,8 @@ from tinytail.errors import ConfigError
 from tinytail.reproduction import logs
 from tinytail.reproduction.certified import Certified
 from tinytail.reproduction.lab import FULL_TIER_ONLY, Lab
-from tinytail.reproduction.library import papers
 from tinytail.reproduction.measures import figure
+from tinytail.reproduction.paper_files import papers
 from tinytail.reproduction.prepare import Unavailable
 from tinytail.reproduction.records import Experiment, Row
 from tinytail.reproduction.store import Outcome, Store

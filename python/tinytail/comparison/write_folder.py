@@ -18,7 +18,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from tinytail.comparison.result import Comparison, DesignResult, Out
+from tinytail.comparison.result import Comparison, DesignResult, ResultsFolder
 from tinytail.engine import arguments, native
 from tinytail.engine.options import LogSpec, RequestTimelinesSpec, RunSpec
 from tinytail.errors import OutputError, UsageError
@@ -171,7 +171,7 @@ class Keeping:
                     )
         return document
 
-    def finish(self, comparison: Comparison) -> Out:
+    def finish(self, comparison: Comparison) -> ResultsFolder:
         """Completes the folder and gives it its name. Says why, if it cannot."""
         try:
             why = self._refusal(comparison)
@@ -182,7 +182,7 @@ class Keeping:
             why = error.strerror or str(error)
         if why is not None:
             why = f"the results are not kept in {self._given}: {why}"
-        return Out(self._given, why)
+        return ResultsFolder(self._given, why)
 
     def _refusal(self, comparison: Comparison) -> str | None:
         """Why a comparison is not to be kept; None if it is."""

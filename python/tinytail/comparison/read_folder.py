@@ -10,7 +10,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from tinytail.comparison.folder import (
+from tinytail.comparison.plan import Plan
+from tinytail.comparison.write_folder import (
     DESIGN_FILES,
     FORMAT,
     FORMAT_VERSION,
@@ -21,7 +22,6 @@ from tinytail.comparison.folder import (
     named_files,
     read_manifest,
 )
-from tinytail.comparison.plan import Plan
 from tinytail.engine import native
 from tinytail.engine.options import RequestTimelinesSpec, RunSpec, TraceOptions, Transform
 from tinytail.errors import ResultsError, UsageError, suggestion
@@ -204,7 +204,8 @@ def open_results(path: str) -> KeptResults:
                 f"{file}: it is not what was written: it has {size} bytes in place of "
                 f"{written['bytes']}"
             )
-    tables.restore(manifest.get("tables", {}))
+    for name, text in manifest.get("tables", {}).items():
+        tables.put(name, text)
     designs = tuple(
         KeptDesign(
             design["design"], folder / design["folder"], design["event_hash"], design["partial"]
