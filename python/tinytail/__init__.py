@@ -44,6 +44,7 @@ if TYPE_CHECKING:
         DesignResult as DesignResult,
         ResultsFolder as ResultsFolder,
     )
+    from tinytail.engine import results as types
     from tinytail.engine.answers import (
         ConvertedTrace as ConvertedTrace,
         ImageCache as ImageCache,
@@ -122,7 +123,6 @@ if TYPE_CHECKING:
     from tinytail.verdict.noise import (
         compare_within_noise as compare_within_noise,
     )
-    from tinytail.engine import results as types
 
     __version__: str
 

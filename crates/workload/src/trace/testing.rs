@@ -17,7 +17,7 @@ pub(crate) fn assert_faults(mut parse: impl FnMut(&str) -> Result<Parsed, Fault>
 }
 
 /// The lines of a small trace of each text format.
-const EXAMPLES: [(&str, &str); 15] = [
+const EXAMPLES: &[(&str, &str)] = &[
     ("ascii", "979 0 287641400 128 1\n1000 0 287641528 8 0"),
     ("msr", "128166391024154329,prxy,0,Write,1105182720,1024,1514\n128166391024154339,prxy,0,Read,0,512,15"),
     (
@@ -68,7 +68,7 @@ fn format(name: &str) -> &'static Format {
 fn every_format_has_an_example_that_it_reads_and_no_other_claims_first() {
     let text_formats = FORMATS.iter().filter(|format| matches!(format.reader, Reader::Lines { .. }));
     assert_eq!(text_formats.clone().count(), EXAMPLES.len());
-    for (name, text) in EXAMPLES {
+    for &(name, text) in EXAMPLES {
         let parsed = parse(format(name), text).unwrap_or_else(|fault| panic!("{name}: {fault:?}"));
         assert!(parsed.iter().any(|line| matches!(line, Parsed::Request(_) | Parsed::Issued(_))), "{name}");
         let claims = |format: &&Format| match format.reader {
@@ -96,7 +96,7 @@ fn layouts_read_what_the_formats_read() {
         let mut by_layout = Delimited::new(&Settings { time_unit, columns: Some(Box::new(columns)), ..settings(format) });
         let Reader::Lines { parser, .. } = format.reader else { panic!("{} is binary", format.name) };
         let mut by_format = parser(&settings(format));
-        let (_, text) = EXAMPLES.into_iter().find(|(name, _)| *name == format.name).unwrap();
+        let (_, text) = EXAMPLES.iter().find(|(name, _)| *name == format.name).unwrap();
         let mut compared = 0;
         for line in text.lines() {
             let (Parsed::Request(mut expected) | Parsed::Issued(mut expected)) = by_format.parse(line).unwrap() else { continue };
@@ -178,7 +178,7 @@ proptest! {
 
     #[test]
     fn any_text_is_parsed_or_refused_by_every_format(text in any::<String>()) {
-        for (name, _) in EXAMPLES {
+        for &(name, _) in EXAMPLES {
             if let Ok(parsed) = parse(format(name), &text) {
                 assert_sound(&parsed);
             }
