@@ -12,25 +12,22 @@ from rich.text import Text
 from tinytail.analysis.page_layout import PageLayout
 from tinytail.analysis.rate_match import Curves, RateMatching
 from tinytail.analysis.rotation import Analysis, Rotation
-from tinytail.terminal.table import GAP
+from tinytail.terminal.table import facts_view
 
 
 def rotation_view(rotation: Rotation) -> RenderableType:
     """The calculation of Appendix A: what was assumed, then every value of each form."""
-    facts = Table.grid(padding=(0, GAP))
-    for name, value in (
-        ("device", rotation.device),
-        ("drive writes per day", f"{rotation.dwpd:g} in {rotation.day_hours:g} h"),
-        ("which are", f"{rotation.device_mib_s:.4g} MiB/s for the whole drive"),
-        ("valid share of a victim", f"{rotation.valid:g}"),
-        (
-            "stripe width N for parity and RAM",
-            f"{rotation.width} ({rotation.parity_percent:g} % of the pages are parity)",
+    facts = {
+        "device": rotation.device,
+        "drive writes per day": f"{rotation.dwpd:g} in {rotation.day_hours:g} h",
+        "which are": f"{rotation.device_mib_s:.4g} MiB/s for the whole drive",
+        "valid share of a victim": f"{rotation.valid:g}",
+        "stripe width N for parity and RAM": (
+            f"{rotation.width} ({rotation.parity_percent:g} % of the pages are parity)"
         ),
-        ("most that the host may write", f"{rotation.write_mib_s:.4g} MiB/s"),
-    ):
-        facts.add_row(Text(name), Text(value))
-    parts: list[RenderableType] = [facts]
+        "most that the host may write": f"{rotation.write_mib_s:.4g} MiB/s",
+    }
+    parts: list[RenderableType] = [facts_view(facts)]
     for analysis in rotation.analyses:
         table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
         table.add_column(f"{analysis.form}, {analysis.load}")
@@ -61,17 +58,15 @@ def _limit(rotation: Rotation, analysis: Analysis) -> str:
 def rate_matching_view(found: RateMatching) -> RenderableType:
     """The curves of The Harey Tortoise's Fig. 6 in both forms, at every tenth percent."""
     array = found.array
-    facts = Table.grid(padding=(0, GAP))
-    for name, value in (
-        ("device", found.device),
-        ("chips", f"{array.chips}, of blocks of {array.pages_per_block} x {array.page_bytes} B"),
-        ("spare", f"{array.spare_percent:g} % of the physical pages"),
-        ("program, fast and slow", f"{_us(array.program_fast_ns)}, {_us(array.program_slow_ns)}"),
-        ("program and read, mean", f"{_us(array.program_ns)}, {_us(array.read_ns)}"),
-        ("erase", _us(array.erase_ns)),
-    ):
-        facts.add_row(Text(name), Text(value))
-    parts: list[RenderableType] = [facts]
+    facts = {
+        "device": found.device,
+        "chips": f"{array.chips}, of blocks of {array.pages_per_block} x {array.page_bytes} B",
+        "spare": f"{array.spare_percent:g} % of the physical pages",
+        "program, fast and slow": f"{_us(array.program_fast_ns)}, {_us(array.program_slow_ns)}",
+        "program and read, mean": f"{_us(array.program_ns)}, {_us(array.read_ns)}",
+        "erase": _us(array.erase_ns),
+    }
+    parts: list[RenderableType] = [facts_view(facts)]
     for curves in found.forms:
         table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
         table.add_column("locality %", justify="right")
@@ -111,16 +106,16 @@ def _crossover(curves: Curves) -> str:
 
 def page_layout_view(found: PageLayout) -> RenderableType:
     """A layout told from times, and what a device file says of it."""
-    facts = Table.grid(padding=(0, GAP))
     rule = (
         "none: all pages are alike" if found.rule is None else f'page_class_layout = "{found.rule}"'
     )
-    for name, value in (
-        ("layout", found.name),
-        ("in a device file", rule),
-        ("pages of a block", f"{found.pages_per_block}"),
-        ("median times, fastest class first", ", ".join(f"{each:g}" for each in found.class_times)),
-        ("times of another class", f"{found.outliers} of {found.samples}"),
-    ):
-        facts.add_row(Text(name), Text(value))
-    return facts
+    times = ", ".join(f"{each:g}" for each in found.class_times)
+    return facts_view(
+        {
+            "layout": found.name,
+            "in a device file": rule,
+            "pages of a block": f"{found.pages_per_block}",
+            "median times, fastest class first": times,
+            "times of another class": f"{found.outliers} of {found.samples}",
+        }
+    )

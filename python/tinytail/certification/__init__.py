@@ -13,7 +13,7 @@ from tinytail.certification.act import RULES
 from tinytail.certification.results import Certification, DesignRatings, Step
 from tinytail.certification.rounds import Case, Common, Rounds
 from tinytail.certification.search import TESTS, Search
-from tinytail.comparison.result import configured
+from tinytail.comparison.result import configured, configured_designs
 from tinytail.engine import arguments, catalog, memory, native
 from tinytail.engine.declared import Whole
 from tinytail.engine.jobs import ProgressCallback, cpu_count
@@ -143,12 +143,8 @@ class Plan:
 
     def configuration(self) -> tuple[Configured, ...]:
         """Device, designs and workload in full."""
-        device = catalog.describe_device(self.device, settings=self.settings)
-        items = [configured("device", device, self.state)]
-        for design in self.designs:
-            described = catalog.describe_design(design, settings=self.settings)
-            items.append(configured("design", described))
-        return (*items, configured("workload", catalog.describe_workload("act")))
+        known = configured_designs(self.device, self.designs, self.state, self.settings)
+        return (*known, configured("workload", catalog.describe_workload("act")))
 
 
 def execute(plan: Plan, progress: ProgressCallback | None = None) -> Certification:

@@ -6,7 +6,6 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Annotated, Any
 
 from cyclopts import Parameter
-from rich import box
 from rich.table import Table
 from rich.text import Text
 
@@ -24,6 +23,7 @@ from tinytail.terminal.console import (
     write_output,
 )
 from tinytail.terminal.progress import reporter
+from tinytail.terminal.table import list_table
 
 
 def bench(
@@ -93,10 +93,8 @@ def bench_view(cases: Iterable[Mapping[str, Any]]) -> Table:
     ]
     rows = list(cases)
     shown = [column for column in columns if any(case.get(column[0]) is not None for case in rows)]
-    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False)
-    table.add_column("case", no_wrap=True)
     if len(shown) > BENCH_COLUMNS_MAX:
-        table.add_column("figures", overflow="fold")
+        table = list_table("case", "figures")
         for case in rows:
             figures = [
                 heading.replace("/\n", "/").replace("\n", " ") + f" {words(case[key])}"
@@ -105,6 +103,7 @@ def bench_view(cases: Iterable[Mapping[str, Any]]) -> Table:
             ]
             table.add_row(Text(case["name"]), Text(", ".join(figures)))
         return table
+    table = list_table("case")
     for _, heading, _ in shown:
         table.add_column(heading, justify="right", no_wrap=True)
     for case in rows:

@@ -10,6 +10,7 @@ from cyclopts import Parameter
 
 from tinytail.cli.codes import INTERRUPTED, OK, RUN_FAILED
 from tinytail.cli.flags import JsonPath, PositiveOrNone
+from tinytail.engine.arguments import by_name
 from tinytail.errors import UsageError
 from tinytail.files.text import json_text
 from tinytail.inputs import conflicts, libraries
@@ -90,7 +91,7 @@ def reproduce(
     wished = wanted(
         tuple(rows or ()),
         tier=tier,
-        traces=_traces(trace or ()),
+        traces=by_name("--trace", trace or (), "NAME=FILE, such as dtrs=dtrs.toml"),
         figures=folder if libraries.are_there("matplotlib") else None,
         jobs=jobs,
         fresh=fresh,
@@ -162,20 +163,3 @@ def _folder(rows: Chosen, figures: str | None, docs: str | None) -> Path | None:
     if folder is not None and Path(folder).exists() and not Path(folder).is_dir():
         raise UsageError(f"{folder} is not a folder")
     return None if folder is None else Path(folder)
-
-
-def _traces(words: Sequence[str]) -> dict[str, str]:
-    """Files by the names of traces, from words such as `exchange=exchange.toml`.
-
-    Raises:
-        UsageError: a word says something else, or a trace is given twice.
-    """
-    found: dict[str, str] = {}
-    for word in words:
-        name, equals, file = word.partition("=")
-        if not (name and equals and file):
-            raise UsageError(f'--trace must be NAME=FILE, such as dtrs=dtrs.toml, not "{word}"')
-        if name in found:
-            raise UsageError(f'--trace gives "{name}" twice')
-        found[name] = file
-    return found

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Annotated, Unpack
 
-from tinytail.comparison.result import Comparison, configured
+from tinytail.comparison.result import Comparison, configured, configured_designs
 from tinytail.comparison.run import execute
 from tinytail.comparison.write_folder import REQUEST_TIMELINES_MAX, check_folder
 from tinytail.engine import arguments, cache, catalog, memory, native
@@ -214,17 +214,13 @@ class Plan(ComparisonOptions):
 
     def configuration(self) -> tuple[Configured, ...]:
         """Device, designs and workload in full; a trace is described by the results alone."""
-        device = catalog.describe_device(self.device, settings=self.settings)
-        items = [configured("device", device, self.state)]
-        for design in self.designs:
-            described = catalog.describe_design(design, settings=self.settings)
-            items.append(configured("design", described))
+        known = configured_designs(self.device, self.designs, self.state, self.settings)
         if not pipes.is_trace(self.workload):
             # What is wrong with a file, the runs say.
             with suppress(TinytailError):
                 described = catalog.describe_workload(self.workload, settings=self.settings)
-                items.append(configured("workload", described))
-        return tuple(items)
+                return (*known, configured("workload", described))
+        return known
 
     def logs(self) -> dict[str, str]:
         """The log file of each design; see `inputs.names.file_names`.

@@ -8,14 +8,14 @@ from __future__ import annotations
 
 import io
 import os
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from tinytail import units
 from tinytail.comparison.frames import Tables
-from tinytail.engine import arguments, results as types
+from tinytail.engine import arguments, catalog, results as types
 from tinytail.engine.catalog import Description, Kind
 from tinytail.engine.results import (
     ComparedFinding,
@@ -95,6 +95,15 @@ class DesignResult(types.DesignResult, Tables):
     def from_dict(cls, document: Mapping[str, Any]) -> DesignResult:
         """Reads a result document, which is kept unaltered in `document`."""
         return read_as(cls, {**document, "document": document})
+
+
+def configured_designs(
+    device: str, designs: Iterable[str], state: Mapping[str, object], settings: Sequence[str]
+) -> tuple[Configured, ...]:
+    """A device and designs in full; `state` are values of the device's that runs were told."""
+    drive = catalog.describe_device(device, settings=settings)
+    each = (catalog.describe_design(design, settings=settings) for design in designs)
+    return (configured("device", drive, state), *(configured("design", about) for about in each))
 
 
 def configured(

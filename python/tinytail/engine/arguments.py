@@ -178,21 +178,31 @@ def state(values: object) -> dict[str, float | str]:
     }
 
 
+def by_name(option: str, words: Sequence[str], form: str) -> dict[str, str]:
+    """What an option gives, by name, from words such as `live_percent=80`; `form` says which.
+
+    Raises:
+        UsageError: a word of another form, or a name that is given twice.
+    """
+    found: dict[str, str] = {}
+    for word in words:
+        key, equals, value = word.partition("=")
+        if not (key and equals and value):
+            raise UsageError(f'{option} must be {form}, not "{word}"')
+        if key in found:
+            raise UsageError(f'{option} gives "{key}" twice')
+        found[key] = value
+    return found
+
+
 def state_from_words(words: Sequence[str]) -> dict[str, float | str]:
     """Values of a starting state from words such as `live_percent=80`.
 
     Raises:
         UsageError: a word of another form, or a key that is given twice.
     """
-    found: dict[str, float | str] = {}
-    for word in words:
-        key, equals, value = word.partition("=")
-        if not (key and equals and value):
-            raise UsageError(f'--state must be KEY=VALUE, such as live_percent=80, not "{word}"')
-        if key in found:
-            raise UsageError(f'--state gives "{key}" twice')
-        found[key] = _number_or_word(value)
-    return found
+    said = by_name("--state", words, "KEY=VALUE, such as live_percent=80")
+    return {key: _number_or_word(value) for key, value in said.items()}
 
 
 def settings(values: object) -> tuple[str, ...]:

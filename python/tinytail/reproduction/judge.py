@@ -35,17 +35,9 @@ class RowResult:
 
     def to_dict(self, commit: str) -> dict[str, Any]:
         """The row as it stands in the results."""
-        row = self.row
         return {
-            "id": row.id,
-            "section": row.section,
-            "quantity": row.quantity,
-            "kind": row.kind,
-            "paper_value": row.paper_value,
-            "unit": row.unit,
+            **self.row.to_dict(),
             "measured": _plain(self.measured),
-            "acceptance": row.acceptance,
-            "reading": row.reading,
             "input": self.input,
             "workloads": list(self.workloads),
             "verdict": self.verdict,

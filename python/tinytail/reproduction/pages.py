@@ -6,9 +6,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from rich import box
 from rich.console import Group, RenderableType
-from rich.table import Table
 from rich.text import Text
 
 from tinytail.files.text import json_text
@@ -16,6 +14,7 @@ from tinytail.reproduction.judge import NO_UNIT, shown
 from tinytail.reproduction.page_tables import line_of, paper_tables, side_by_side, tenth, whole
 from tinytail.reproduction.records import Paper, Row
 from tinytail.reproduction.session import of_paper
+from tinytail.terminal.table import list_table
 from tinytail.verdict.percentiles import latencies
 
 # Below this width the rows of results are written one under the other.
@@ -33,10 +32,7 @@ def list_view(rows: Sequence[tuple[Paper, Row]], width: int) -> RenderableType:
             lines.append(Text(f"  {row.quantity}: {_paper_value(row)}"))
             lines.append(Text(f"  accepted if {row.acceptance}"))
         return Group(*lines)
-    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
-    table.add_column("row", no_wrap=True)
-    for heading in ("section", "quantity", "paper", "accepted if", "input"):
-        table.add_column(heading)
+    table = list_table("row", "section", "quantity", "paper", "accepted if", "input")
     for _, row in rows:
         cells = (row.section, row.quantity, _paper_value(row), row.acceptance, row.input)
         table.add_row(Text(row.id), *map(Text, cells))
@@ -51,18 +47,7 @@ def list_document(rows: Sequence[tuple[Paper, Row]]) -> dict[str, Any]:
     """The same for JSON."""
     return {
         "rows": [
-            {
-                "id": row.id,
-                "section": row.section,
-                "quantity": row.quantity,
-                "kind": row.kind,
-                "paper_value": row.paper_value,
-                "unit": row.unit,
-                "acceptance": row.acceptance,
-                "reading": row.reading,
-                "input": row.input,
-                "experiments": list(paper.experiments_of(row)),
-            }
+            row.to_dict() | {"input": row.input, "experiments": list(paper.experiments_of(row))}
             for paper, row in rows
         ]
     }
@@ -98,10 +83,7 @@ def _input(row: Mapping[str, Any]) -> str:
 
 
 def _table(rows: Sequence[Mapping[str, Any]]) -> RenderableType:
-    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
-    table.add_column("row", no_wrap=True)
-    for heading in ("paper", "measured", "accepted if", "input", "verdict", "cause"):
-        table.add_column(heading, overflow="fold")
+    table = list_table("row", "paper", "measured", "accepted if", "input", "verdict", "cause")
     for row in rows:
         paper, measured = _cells(row)
         verdict = Text(row["verdict"], style=STYLES[row["verdict"]])

@@ -44,6 +44,11 @@ class Row:
     accept: tuple[str, ...] = ()
     lacks: str = ""
 
+    def to_dict(self) -> dict[str, str]:
+        """What the paper says, as it stands in documents."""
+        keys = ("id", "section", "quantity", "kind", "paper_value", "unit", "acceptance", "reading")
+        return {key: getattr(self, key) for key in keys}
+
 
 @dataclass(frozen=True, slots=True)
 class Trace:
