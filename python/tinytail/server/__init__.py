@@ -212,14 +212,17 @@ def _wait(
 
     thread = threading.Thread(target=run, daemon=True)
     thread.start()
-    while not results and not failures:
+    ended = False
+    while not ended:
         try:
-            if stop is not None and stop.is_set():
-                control.cancel()
-            _look(serving, control, watch)
-            time.sleep(_LOOK_SECONDS)
+            while not results and not failures:
+                if stop is not None and stop.is_set():
+                    control.cancel()
+                _look(serving, control, watch)
+                time.sleep(_LOOK_SECONDS)
+            ended = True
         except KeyboardInterrupt:
-            # The way in which it is meant to end.
+            # The way in which it is meant to end, wherever in the loop it comes.
             control.cancel()
     if failures:
         raise failures[0]

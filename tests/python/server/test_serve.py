@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import inspect
 import json
 import os
 import pty
@@ -18,12 +19,14 @@ import time
 from collections.abc import Callable
 from contextlib import ExitStack, suppress
 from pathlib import Path
+from types import FrameType
 from typing import Any
 
 import pyarrow.parquet
 import pytest
 
 import tinytail
+import tinytail.server
 from commands import RunCommand, read_json, start
 from nbd_client import FLUSH, FUA, READ, TRIM, WRITE, Client
 from served import DRIVE, FAST, MIB, serving, tool
@@ -477,6 +480,40 @@ def test_a_client_that_reads_nothing_does_not_keep_it_from_stopping(tmp_path: Pa
         for cookie in range(64):
             client.send(READ, cookie, 0, MIB)
         running.stop()
+
+
+@pytest.mark.parametrize("at", ["while not results", "if stop", "_look(", "time.sleep("])
+def test_an_interrupt_ends_it_well_wherever_it_comes(tmp_path: Path, at: str) -> None:
+    source, first = inspect.getsourcelines(tinytail.server._wait)
+    [line] = [first + i for i, text in enumerate(source) if text.strip().startswith(at)]
+    served: list[Any] = []
+
+    def interrupt_once(frame: FrameType, event: str, _: Any) -> Any:
+        if frame.f_code is not tinytail.server._wait.__code__:
+            return None
+        if event == "line" and frame.f_lineno == line and served:
+            sys.settrace(None)
+            raise KeyboardInterrupt
+        return interrupt_once
+
+    def watch(_: str, found: Any) -> None:
+        if found is not None:
+            served.append(found)
+
+    sys.settrace(interrupt_once)
+    try:
+        summary = tinytail.serve(
+            device="ttflash-small",
+            design="base",
+            size="64M",
+            nbd=f"unix:{tmp_path / 'socket'}",
+            no_delay=True,
+            watch=watch,
+        )
+    finally:
+        sys.settrace(None)
+    assert served
+    assert summary.error is None
 
 
 def test_on_a_terminal_one_line_tells_how_late_completions_are(tmp_path: Path) -> None:
