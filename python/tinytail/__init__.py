@@ -116,6 +116,13 @@ if TYPE_CHECKING:
     from tinytail.server import (
         serve as serve,
     )
+    from tinytail.sweeps import (
+        read_sweep as read_sweep,
+        sweep as sweep,
+    )
+    from tinytail.sweeps.result import (
+        Sweep as Sweep,
+    )
     from tinytail.traces.trace import (
         convert_trace as convert_trace,
         describe_trace as describe_trace,
@@ -155,6 +162,8 @@ _NAMES = {
     "tinytail.power": "PowerCuts verify_power_cut",
     "tinytail.reproduction.reproduce": "Reproduction reproduce",
     "tinytail.server": "serve",
+    "tinytail.sweeps": "read_sweep sweep",
+    "tinytail.sweeps.result": "Sweep",
     "tinytail.traces.trace": "convert_trace describe_trace",
     "tinytail.verdict.noise": "compare_within_noise",
 }

@@ -48,6 +48,7 @@ _COMMANDS = {
     "analyze": ("analyze:analyze", None),
     "verify": ("verify:verify", None),
     "certify": ("certify:certify", None),
+    "sweep": ("sweep:sweep", None),
     "explain": ("explain:explain", "explain DIR [OPTIONS]"),
     "serve": (
         "serve:serve",

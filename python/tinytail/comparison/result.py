@@ -6,7 +6,6 @@ has no meaning, such as the mean of no requests, is None.
 
 from __future__ import annotations
 
-import io
 import os
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
@@ -31,7 +30,6 @@ from tinytail.verdict import findings
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-    from rich.console import RenderableType
 
     from tinytail.pictures.axes import Plot
 
@@ -255,17 +253,19 @@ class Comparison(types.Comparison, Tables):
         from rich.text import Text
 
         from tinytail.comparison.view import verdict_view
+        from tinytail.terminal.console import plain_text
         from tinytail.terminal.table import wrapped
         from tinytail.verdict.sentences import failures
 
         lines = [line for why in failures(self) for line in wrapped(Text(why), width, indent=2)]
-        return _plain_text(Group(verdict_view(self, width, unicode=True), *lines), width)
+        return plain_text(Group(verdict_view(self, width, unicode=True), *lines), width)
 
     def table(self, width: int = 100) -> str:
         """All figures of the comparison as plain text of at most `width` columns."""
         from tinytail.comparison.details import comparison_view
+        from tinytail.terminal.console import plain_text
 
-        return _plain_text(comparison_view(self, width), width)
+        return plain_text(comparison_view(self, width), width)
 
     def report(self, path: str | os.PathLike[str]) -> None:
         """Writes the comparison as one HTML page that needs no network.
@@ -303,15 +303,6 @@ def _described(result: DesignResult) -> str:
         if latency.count
     ]
     return ", ".join([*described, *(["partial"] if result.partial else [])]) or "no requests"
-
-
-def _plain_text(view: RenderableType, width: int) -> str:
-    from rich.console import Console
-
-    console = Console(file=io.StringIO(), width=width, color_system=None, legacy_windows=False)
-    with console.capture() as captured:
-        console.print(view)
-    return "".join(f"{line.rstrip()}\n" for line in captured.get().splitlines())
 
 
 def compared_workload(result: DesignResult) -> ComparedWorkload:

@@ -119,18 +119,20 @@ def _job(spec: RunSpec, shared: native.Shared, keeping: Keeping | None) -> Job[D
 
 def _fault(job: Job[DesignResult]) -> DesignError | None:
     """Why a run that has ended has no result, or a doubtful one."""
-    result = job.result
-    if result is None:
+    if job.result is None:
         return DesignError(job.name, *kind_of(job.error or KeyboardInterrupt()))
+    why = why_stopped(job.result)
+    return None if why is None else DesignError(job.name, "run", why)
+
+
+def why_stopped(result: DesignResult) -> str | None:
+    """Why a run did not come to its end, or could not write what it was to write."""
     if result.stuck is not None:
-        why = f"stopped: requests stopped completing. {result.stuck.removeprefix(STUCK)}"
-        return DesignError(job.name, "run", why)
+        return f"stopped: requests stopped completing. {result.stuck.removeprefix(STUCK)}"
     if result.unread is not None:
-        return DesignError(job.name, "run", f"stopped: {result.unread}")
-    for written in (result.log, result.request_timelines, result.timeline):
-        if written is not None and written.error is not None:
-            return DesignError(job.name, "run", written.error)
-    return None
+        return f"stopped: {result.unread}"
+    written = (result.log, result.request_timelines, result.timeline)
+    return next((each.error for each in written if each is not None and each.error), None)
 
 
 def _progress(job: Job[DesignResult]) -> DesignProgress:

@@ -5,11 +5,10 @@ from __future__ import annotations
 import html as escaping
 import math
 from collections.abc import Sequence
-from importlib import resources
 from typing import TYPE_CHECKING, Any
 
 import plotly.graph_objects as go
-from jinja2 import Environment, StrictUndefined
+from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 from plotly.io import to_html
 from plotly.offline import get_plotlyjs
@@ -51,10 +50,10 @@ def html(comparison: Comparison) -> str:
     """The page. The same comparison gives the same page."""
     causes, attributed = data.attribution(comparison)
     measured = {result.design for result in comparison.results}
-    environment = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=True)
-    source = resources.files("tinytail.pictures").joinpath("page.html.jinja").read_text("utf-8")
-    return environment.from_string(source).render(
+    return render(
+        "page.html.jinja",
         comparison=comparison,
+        version=comparison.version,
         designs=[
             {"name": result.design, "style": data.style(position)}
             for position, result in enumerate(comparison.results)
@@ -66,21 +65,32 @@ def html(comparison: Comparison) -> str:
         ],
         facts=facts(comparison),
         input_meaning=INPUTS.get(comparison.workload.input or "", ""),
-        read=_embed("latency-read", _latency(data.tails(comparison, "read"))),
-        write=_embed("latency-write", _latency(data.tails(comparison, "write"))),
-        attribution=_embed("attribution", _attribution(causes, attributed)),
+        read=embed("latency-read", _latency(data.tails(comparison, "read"))),
+        write=embed("latency-write", _latency(data.tails(comparison, "write"))),
+        attribution=embed("attribution", _attribution(causes, attributed)),
         causes=causes,
-        over_time=_embed("over-time", _over_time(comparison)),
+        over_time=embed("over-time", _over_time(comparison)),
         windows=_windows(comparison),
-        wear=_embed("wear", _wear(comparison)),
+        wear=embed("wear", _wear(comparison)),
         rows=table_rows(comparison),
         measured=measurements.tables(comparison),
         measured_meaning=measurements.meaning(comparison),
-        plotly=Markup(get_plotlyjs()),
     )
 
 
-def _embed(name: str, figure: go.Figure | None) -> Markup | None:
+def render(template: str, **content: Any) -> str:
+    """A page from one of the templates beside this file, with plotly in it."""
+    environment = Environment(
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        loader=PackageLoader("tinytail.pictures", ""),
+    )
+    return environment.get_template(template).render(plotly=Markup(get_plotlyjs()), **content)
+
+
+def embed(name: str, figure: go.Figure | None) -> Markup | None:
+    """A figure as a part of a page; None if there is no figure."""
     if figure is None:
         return None
     options = {
@@ -92,23 +102,23 @@ def _embed(name: str, figure: go.Figure | None) -> Markup | None:
         "modeBarButtonsToRemove": ["select2d", "lasso2d", "autoScale2d"],
         "toImageButtonOptions": {"format": "svg", "filename": name},
     }
-    # plotly escapes what could end a script; what it takes for markup is escaped by `_safe`.
+    # plotly escapes what could end a script; what it takes for markup is escaped by `safe`.
     text = to_html(
         figure, config=options, include_plotlyjs=False, full_html=False, div_id=f"figure-{name}"
     )
     return Markup(text)
 
 
-def _safe(text: str) -> str:
+def safe(text: str) -> str:
     """Text that plotly shows as it is and does not take for markup."""
     return escaping.escape(text, quote=False)
 
 
-def _name(design: str) -> str:
+def short_name(design: str) -> str:
     """A design's name, shortened if it is long, as paths are."""
     if len(design) > NAME_CHARACTERS_MAX:
         design = f"…{design[-NAME_CHARACTERS_MAX:]}"
-    return _safe(design)
+    return safe(design)
 
 
 def _tile(result: DesignResult) -> list[tuple[str, str]]:
@@ -128,7 +138,8 @@ def _tile(result: DesignResult) -> list[tuple[str, str]]:
     ]
 
 
-def _layout(height: int, **more: Any) -> dict[str, Any]:
+def base_layout(height: int, **more: Any) -> dict[str, Any]:
+    """What all plots have in common, with more."""
     layout: dict[str, Any] = {
         "template": None,
         "height": height,
@@ -145,7 +156,8 @@ def _layout(height: int, **more: Any) -> dict[str, Any]:
     return layout | more
 
 
-def _axis(title: str | None = None, **more: Any) -> dict[str, Any]:
+def base_axis(title: str | None = None, **more: Any) -> dict[str, Any]:
+    """What all axes have in common, with more."""
     axis = {
         "title": None if title is None else {"text": title, "standoff": 12},
         "gridcolor": GRID,
@@ -162,7 +174,7 @@ def _axis(title: str | None = None, **more: Any) -> dict[str, Any]:
 def _log_axis(values: Sequence[float], labels_max: int, **more: Any) -> dict[str, Any]:
     """A logarithmic axis of latencies in seconds."""
     ticks, labels = data.log_ticks(values, labels_max)
-    return _axis(type="log", tickvals=ticks, ticktext=labels, **more)
+    return base_axis(type="log", tickvals=ticks, ticktext=labels, **more)
 
 
 def _words(seconds: list[float] | list[float | None]) -> list[str]:
@@ -179,7 +191,7 @@ def _latency(tails: list[data.Tail]) -> go.Figure | None:
     figure = go.Figure()
     for tail in tails:
         line = {"color": tail.style.colour, "dash": tail.style.dash, "width": 2.2}
-        group = {"name": _name(tail.design), "legendgroup": tail.design}
+        group = {"name": short_name(tail.design), "legendgroup": tail.design}
         figure.add_scatter(
             x=tail.x,
             y=tail.seconds,
@@ -202,9 +214,9 @@ def _latency(tails: list[data.Tail]) -> go.Figure | None:
             **group,
         )
     figure.update_layout(
-        _layout(
+        base_layout(
             440,
-            xaxis=_axis(
+            xaxis=base_axis(
                 title="percentile of requests",
                 tickvals=[*map(data.tail_scale, marked), end],
                 ticktext=[*(f"p{p:g}" for p in marked), "max"],
@@ -239,7 +251,7 @@ def _attribution(causes: list[data.Cause], tails: list[data.AttributionTail]) ->
                 x=times[-1],
                 y=[y for y, _ in bars],
                 orientation="h",
-                name=_safe(cause.name),
+                name=safe(cause.name),
                 showlegend=False,
                 marker={
                     "color": cause.colour,
@@ -248,8 +260,8 @@ def _attribution(causes: list[data.Cause], tails: list[data.AttributionTail]) ->
                 },
                 customdata=list(zip(_words(seconds), shares[-1], strict=True)),
                 hovertemplate="%{customdata[0]}, %{customdata[1]:.1f} %",
-                xaxis=_nth("x", row),
-                yaxis=_nth("y", row),
+                xaxis=nth_axis("x", row),
+                yaxis=nth_axis("y", row),
             )
     for row, tail in enumerate(tails, 1):
         times.append([bar.mean_seconds / unit_seconds for bar in tail.bars])
@@ -263,14 +275,14 @@ def _attribution(causes: list[data.Cause], tails: list[data.AttributionTail]) ->
             cliponaxis=False,
             hoverinfo="skip",
             showlegend=False,
-            xaxis=_nth("x", row),
-            yaxis=_nth("y", row),
+            xaxis=nth_axis("x", row),
+            yaxis=nth_axis("y", row),
         )
     # What stands behind the longest bar has room in a narrow plot, too.
     room = 1.5
     longest *= room / unit_seconds
-    time_axis = _axis(title=f"mean time per read ({unit})", range=[0, longest])
-    share_axis = _axis(title="share of the time (%)", range=[0, 100 * room])
+    time_axis = base_axis(title=f"mean time per read ({unit})", range=[0, longest])
+    share_axis = base_axis(title="share of the time (%)", range=[0, 100 * room])
     _lay_out_attribution(figure, tails, (times, time_axis), (shares, share_axis))
     return figure
 
@@ -299,7 +311,7 @@ def _lay_out_attribution(
     heights = [BAR_HEIGHT * len(tail.bars) + 12 for tail in tails]
     gap = 34
     inner = sum(heights) + gap * (len(tails) - 1)
-    layout = _layout(inner + 76 + 56, barmode="stack", bargap=0.25)
+    layout = base_layout(inner + 76 + 56, barmode="stack", bargap=0.25)
     layout["margin"] |= {"t": 76, "b": 56}
     annotations = []
     top = 1.0
@@ -307,28 +319,28 @@ def _lay_out_attribution(
         bottom = max(0.0, top - height / inner)
         last = row == len(tails)
         shared = {} if row == 1 else {"matches": "x"}
-        layout[_nth("xaxis", row)] = (
+        layout[nth_axis("xaxis", row)] = (
             time_axis
             | shared
             | {
-                "anchor": _nth("y", row),
+                "anchor": nth_axis("y", row),
                 "showticklabels": last,
                 "title": time_axis["title"] if last else None,
             }
         )
-        layout[_nth("yaxis", row)] = _axis(
+        layout[nth_axis("yaxis", row)] = base_axis(
             domain=[bottom, top],
-            anchor=_nth("x", row),
+            anchor=nth_axis("x", row),
             range=[len(tail.bars) - 0.45, -0.55],
             tickvals=list(range(len(tail.bars))),
-            ticktext=[_name(bar.design) for bar in tail.bars],
+            ticktext=[short_name(bar.design) for bar in tail.bars],
             showgrid=False,
             fixedrange=True,
         )
-        annotations.append(_heading(tail.title, top))
+        annotations.append(heading(tail.title, top))
         top = bottom - gap / inner
     layout["annotations"] = annotations
-    named = [_nth("xaxis", row) for row in range(1, len(tails) + 1)]
+    named = [nth_axis("xaxis", row) for row in range(1, len(tails) + 1)]
 
     def button(label: str, shown: _Shown) -> dict[str, Any]:
         x, axis = shown
@@ -351,14 +363,16 @@ def _lay_out_attribution(
     figure.update_layout(layout)
 
 
-def _nth(axis: str, number: int) -> str:
+def nth_axis(axis: str, number: int) -> str:
+    """The name of an axis of one of several plots."""
     return axis if number == 1 else f"{axis}{number}"
 
 
-def _heading(text: str, y: float, more: str = "") -> dict[str, Any]:
-    aside = f'  <span style="color:#595959">({_safe(more)})</span>' if more else ""
+def heading(text: str, y: float, more: str = "") -> dict[str, Any]:
+    """What stands above a plot."""
+    aside = f'  <span style="color:#595959">({safe(more)})</span>' if more else ""
     return {
-        "text": f"<b>{_safe(text)}</b>{aside}",
+        "text": f"<b>{safe(text)}</b>{aside}",
         "x": 0,
         "y": y,
         "xref": "paper",
@@ -379,13 +393,13 @@ def _over_time(comparison: Comparison) -> go.Figure | None:
     figure = go.Figure()
     gap = 30
     inner = ROW_HEIGHT * len(rows) + gap * (len(rows) - 1)
-    layout = _layout(inner + 110)
+    layout = base_layout(inner + 110)
     layout["margin"] |= {"t": 62}
     layout["legend"]["y"] = 1 + 26 / inner
     layout["annotations"] = []
     top = 1.0
     for number, row in enumerate(rows, 1):
-        axis = _nth("y", number)
+        axis = nth_axis("y", number)
         for line in row.lines:
             _add_line(figure, line, axis, row, unit, width=1.6, legend=number == 1)
         for line in row.second:
@@ -394,17 +408,17 @@ def _over_time(comparison: Comparison) -> go.Figure | None:
         domain = [bottom, top]
         mode = "tozero" if row.from_zero else "normal"
         values = [y for line in row.lines for y in line.y if y is not None]
-        layout[_nth("yaxis", number)] = (
+        layout[nth_axis("yaxis", number)] = (
             _log_axis(values, 6, domain=domain)
             if row.is_log
-            else _axis(domain=domain, rangemode=mode, nticks=5, **COUNTS)
+            else base_axis(domain=domain, rangemode=mode, nticks=5, **COUNTS)
         )
         aside = f"thick: least, thin: {row.second_title}" if row.second else ""
-        layout["annotations"].append(_heading(row.title, top, aside))
+        layout["annotations"].append(heading(row.title, top, aside))
         top = bottom - gap / inner
-    layout["xaxis"] = _axis(
+    layout["xaxis"] = base_axis(
         title=f"simulated time since the measured part began ({unit[0]})",
-        anchor=_nth("y", len(rows)),
+        anchor=nth_axis("y", len(rows)),
         range=[0, 1.01 * end / unit[1]],
         showspikes=True,
         spikemode="across",
@@ -439,7 +453,7 @@ def _add_line(
         line={"color": line.style.colour, "dash": line.style.dash, "width": width},
         customdata=words,
         hovertemplate=f"%{{x:,.6~g}} {unit[0]}: %{{customdata}}",
-        name=_name(line.design),
+        name=short_name(line.design),
         legendgroup=line.design,
         showlegend=legend,
         yaxis=axis,
@@ -469,7 +483,7 @@ def _wear(comparison: Comparison) -> go.Figure | None:
         words = {
             "customdata": [f"{y:,.0f}" for y in line.y if y is not None],
             "hovertemplate": "%{customdata} blocks erased %{x} times",
-            "name": _name(line.design),
+            "name": short_name(line.design),
         }
         if as_bars:
             fill = {"color": line.style.colour, "pattern": _pattern(hatched=line.style.hatched)}
@@ -479,12 +493,12 @@ def _wear(comparison: Comparison) -> go.Figure | None:
             figure.add_scatter(
                 x=line.x, y=line.y, mode="lines", line=stroke | {"shape": "hvh"}, **words
             )
-    x_axis = _axis(title="erases of a block in the measured part", tickformat=",d")
+    x_axis = base_axis(title="erases of a block in the measured part", tickformat=",d")
     if as_bars and max(distinct) <= BARS_MAX:
         x_axis |= {"dtick": 1, "range": [-0.6, max(distinct | {ERASES_SHOWN}) + 0.6]}
     most = max(y for line in lines for y in line.y if y is not None)
     decades = range(math.ceil(math.log10(most)) + 1)
-    y_axis = _axis(
+    y_axis = base_axis(
         title="blocks",
         type="log",
         # A bar of one block has to have a height.
@@ -492,6 +506,6 @@ def _wear(comparison: Comparison) -> go.Figure | None:
         tickvals=[10**decade for decade in decades],
         ticktext=[f"{10**decade:,}" for decade in decades],
     )
-    figure.update_layout(_layout(360, barmode="group", xaxis=x_axis, yaxis=y_axis))
+    figure.update_layout(base_layout(360, barmode="group", xaxis=x_axis, yaxis=y_axis))
     figure.update_layout(showlegend=True)
     return figure

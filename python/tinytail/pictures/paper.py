@@ -33,7 +33,7 @@ DASHES = {"solid": "-", "dash": "--", "dot": ":", "dashdot": "-."}
 NAME_CHARACTERS_MAX = 40
 BARS_MAX = 12
 
-_STYLE: Any = {
+STYLE: Any = {
     "axes.edgecolor": "#4d4d4d",
     "axes.grid": True,
     "axes.axisbelow": True,
@@ -68,7 +68,7 @@ def draw(comparison: Comparison) -> Iterator[tuple[str, bytes]]:
         "wear": lambda: _wear(comparison),
     }
     for name, drawer in drawers.items():
-        yield from _files(name, drawer)
+        yield from files(name, drawer)
 
 
 def inline(comparison: Comparison, share_percent: float) -> Iterator[str]:
@@ -82,7 +82,7 @@ def inline(comparison: Comparison, share_percent: float) -> Iterator[str]:
     )
     nothing = dict.fromkeys(("Creator", "Date", "Format", "Type"))
     for drawer in drawers:
-        with mpl.rc_context(_STYLE):
+        with mpl.rc_context(STYLE):
             figure = drawer()
             if figure is not None:
                 svg = _saved(figure, "svg", nothing).decode()
@@ -91,11 +91,12 @@ def inline(comparison: Comparison, share_percent: float) -> Iterator[str]:
 
 def draw_rate_matching(found: RateMatching) -> Iterator[tuple[str, bytes]]:
     """Names and contents of files: Fig. 6 of The Harey Tortoise, in both forms of its model."""
-    yield from _files("rate-matching", lambda: _rate_matching(found))
+    yield from files("rate-matching", lambda: _rate_matching(found))
 
 
-def _files(name: str, drawer: Callable[[], Figure | None]) -> Iterator[tuple[str, bytes]]:
-    with mpl.rc_context(_STYLE):
+def files(name: str, drawer: Callable[[], Figure | None]) -> Iterator[tuple[str, bytes]]:
+    """A figure as SVG and as PDF, with the names of the files; nothing if there is no figure."""
+    with mpl.rc_context(STYLE):
         figure = drawer()
         if figure is None:
             return
@@ -114,13 +115,15 @@ def _saved(figure: Figure, format: str, metadata: dict[str, Any]) -> bytes:
     return content.getvalue()
 
 
-def _figure(width: float, height: float) -> Figure:
+def new_figure(width: float, height: float) -> Figure:
+    """A figure of so many inches, which no window shows."""
     figure = Figure(figsize=(width, height))
     FigureCanvasAgg(figure)
     return figure
 
 
-def _short(name: str) -> str:
+def short(name: str) -> str:
+    """A name, shortened if it is long, as paths are."""
     return name if len(name) <= NAME_CHARACTERS_MAX else f"…{name[-NAME_CHARACTERS_MAX:]}"
 
 
@@ -133,7 +136,8 @@ def _log_axis(axis: Axes, values: Sequence[float], labels_max: int) -> None:
     axis.yaxis.set_minor_locator(NullLocator())
 
 
-def _stroke(style: data.Style) -> dict[str, Any]:
+def stroke(style: data.Style) -> dict[str, Any]:
+    """The colour and the dashes of a line."""
     return {"color": style.colour, "linestyle": DASHES[style.dash]}
 
 
@@ -148,7 +152,7 @@ def draw_tail(axis: Axes, tails: list[data.Tail], label: str) -> None:
     marked = [p for p in data.MARKED if data.tail_scale(p) <= furthest + data.ROUNDING]
     end = furthest + data.MAX_GAP
     for tail in tails:
-        axis.plot(tail.x, tail.seconds, label=_short(tail.design), **_stroke(tail.style))
+        axis.plot(tail.x, tail.seconds, label=short(tail.design), **stroke(tail.style))
         axis.plot([end], [tail.max_seconds], "D", color=tail.style.colour, markersize=4)
     axis.set_xticks([*map(data.tail_scale, marked), end], [*(f"{p:g}" for p in marked), "max"])
     axis.set_xlim(0, end + 0.25)
@@ -161,7 +165,7 @@ def draw_tail(axis: Axes, tails: list[data.Tail], label: str) -> None:
 def _latency(tails: list[data.Tail], label: str, width: float = NARROW) -> Figure | None:
     if not tails:
         return None
-    figure = _figure(width, 2.7)
+    figure = new_figure(width, 2.7)
     axis = figure.subplots()
     draw_tail(axis, tails, label)
     _legend_below(figure, axis, 2)
@@ -176,7 +180,7 @@ def _attribution(comparison: Comparison, share_percent: float | None = None) -> 
         return None
     bars = [len(tail.bars) for tail in tails]
     legend_rows = -(-len(causes) // 2)
-    figure = _figure(WIDE, 0.32 * sum(bars) + 0.3 * len(tails) + 0.17 * legend_rows + 0.7)
+    figure = new_figure(WIDE, 0.32 * sum(bars) + 0.3 * len(tails) + 0.17 * legend_rows + 0.7)
     axes = figure.subplots(
         len(tails), 1, sharex=True, squeeze=False, gridspec_kw={"height_ratios": bars}
     )
@@ -207,7 +211,7 @@ def draw_bars(
     axis.set_title(tail.title)
     # Beside the name there is room for the mean, however narrow the axes are.
     means = [units.latency(bar.mean_seconds / data.US) for bar in tail.bars]
-    names = [f"{_short(bar.design)}, {mean}" for bar, mean in zip(tail.bars, means, strict=True)]
+    names = [f"{short(bar.design)}, {mean}" for bar, mean in zip(tail.bars, means, strict=True)]
     axis.set_yticks(range(len(tail.bars)), names)
     axis.set_ylim(len(tail.bars) - 0.5, -0.5)
     axis.set_xlim(0, 1.02 * longest)
@@ -232,12 +236,12 @@ def _over_time(comparison: Comparison) -> Figure | None:
     rows = data.over_time(comparison)
     if not comparison.results or not any(line.x for line in rows[0].lines):
         return None
-    figure = _figure(WIDE, 1.05 * len(rows) + 0.6)
+    figure = new_figure(WIDE, 1.05 * len(rows) + 0.6)
     axes = figure.subplots(len(rows), 1, sharex=True, squeeze=False)[:, 0]
     unit = data.time_unit(max(result.simulated_seconds for result in comparison.results))
     for axis, row in zip(axes, rows, strict=True):
         for line in row.lines:
-            draw_line(axis, line, unit[1], 1.0, _short(line.design))
+            draw_line(axis, line, unit[1], 1.0, short(line.design))
         for line in row.second:
             draw_line(axis, line, unit[1], 0.5, "")
         axis.set_title(
@@ -275,7 +279,7 @@ def draw_line(axis: Axes, line: data.Line, unit: float, width: float, label: str
         marker=".",
         markersize=2 * width,
         markevery=alone,
-        **_stroke(line.style),
+        **stroke(line.style),
     )
 
 
@@ -283,7 +287,7 @@ def _wear(comparison: Comparison) -> Figure | None:
     lines = [line for line in data.wear(comparison) if line.x]
     if not lines:
         return None
-    figure = _figure(NARROW, 2.4)
+    figure = new_figure(NARROW, 2.4)
     axis = figure.subplots()
     distinct = sorted({x for line in lines for x in line.x})
     width = 0.8 / len(lines)
@@ -300,10 +304,10 @@ def _wear(comparison: Comparison) -> Figure | None:
                 edgecolor="#ffffff",
                 linewidth=0,
                 hatch="////" if line.style.hatched else "",
-                label=_short(line.design),
+                label=short(line.design),
             )
         else:
-            axis.step(line.x, blocks, where="mid", label=_short(line.design), **_stroke(line.style))
+            axis.step(line.x, blocks, where="mid", label=short(line.design), **stroke(line.style))
     axis.set_yscale("log")
     axis.set_ylim(bottom=0.7)
     axis.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.6g}"))
@@ -316,7 +320,7 @@ def _wear(comparison: Comparison) -> Figure | None:
 
 
 def _rate_matching(found: RateMatching) -> Figure:
-    figure = _figure(WIDE, 2.7)
+    figure = new_figure(WIDE, 2.7)
     axes = figure.subplots(1, 2, sharey=True)
     names = {"baseline": "no preference", "fgc": "fast pages to GC", "sgc": "slow pages to GC"}
     for axis, curves in zip(axes, found.forms, strict=True):
@@ -324,7 +328,7 @@ def _rate_matching(found: RateMatching) -> Figure:
         for position, placement in enumerate(PLACEMENTS):
             rates = [getattr(point, placement).mb_s for point in curves.points]
             style = data.style(position)
-            axis.plot(localities, rates, label=names[placement], **_stroke(style))
+            axis.plot(localities, rates, label=names[placement], **stroke(style))
         crossover = curves.crossover
         if crossover is not None:
             axis.plot([crossover.locality_percent], [crossover.fgc.mb_s], "k.", markersize=5)

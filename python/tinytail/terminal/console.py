@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import codecs
+import io
 import os
 import sys
 from collections.abc import Callable
@@ -73,6 +74,14 @@ def _console(*, stderr: bool) -> Console:
         color_system=None if plain else "auto",
         width=WIDTH_UNKNOWN if unknown else None,
     )
+
+
+def plain_text(view: RenderableType, width: int) -> str:
+    """What a console of so many columns would show, without colours."""
+    console = Console(file=io.StringIO(), width=width, color_system=None, legacy_windows=False)
+    with console.capture() as captured:
+        console.print(view)
+    return "".join(f"{line.rstrip()}\n" for line in captured.get().splitlines())
 
 
 def print_error(message: str) -> None:

@@ -36,6 +36,8 @@ const COPY_NS: u64 = 5;
 const TIMES: u64 = 5;
 /// Less than this is not worth a file.
 const WORTH_NS: u64 = 250_000_000;
+/// So many states of the cache are at hand at once, without a look into the cache.
+const AT_HAND_MAX: usize = 8;
 /// How long a wait may go on without a look whether the run is cancelled.
 const LOOK: Duration = Duration::from_millis(20);
 
@@ -218,8 +220,12 @@ impl Shared {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// A design whose state is not that of another one, with the same seed, costs an ageing more.
+    /// A design whose state is not that of another one, with the same seed, costs an ageing more. Where nobody said which runs there
+    /// are, states are expected to differ.
     fn note_another_state(&self, spec: &Spec, key: &str) {
+        if self.state().pending.is_empty() {
+            return;
+        }
         let is_other = {
             let aged = &mut self.state().aged;
             let is_first = aged.iter().all(|(seed, _)| *seed != spec.seed);
@@ -272,7 +278,12 @@ struct Making<'a> {
 
 impl Making<'_> {
     fn made(self, entry: Arc<Entry>) {
-        self.shared.state().slots.insert(self.key.into(), Slot::Made(entry));
+        let mut state = self.shared.state();
+        if self.shared.cache.is_some() && state.slots.len() >= AT_HAND_MAX {
+            // Those that nobody copies just now are found in the cache again.
+            state.slots.retain(|_, slot| !matches!(slot, Slot::Made(entry) if Arc::strong_count(entry) == 1));
+        }
+        state.slots.insert(self.key.into(), Slot::Made(entry));
     }
 }
 

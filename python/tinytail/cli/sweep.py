@@ -1,0 +1,148 @@
+"""The commands `tinytail sweep` and `tinytail sweep show`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+from cyclopts import App, Parameter
+
+from tinytail.cli.codes import INTERRUPTED, OK, RUN_FAILED
+from tinytail.cli.flags import JsonPath, PositiveOrNone
+from tinytail.errors import UsageError
+from tinytail.files.text import json_text
+from tinytail.files.whole import FileOutput
+from tinytail.inputs.libraries import require
+from tinytail.pictures import check_figures, write_figures
+from tinytail.sweeps import execute, read_sweep
+from tinytail.sweeps.file import read_plan
+from tinytail.sweeps.view import sweep_view
+from tinytail.terminal.console import checked_output, show_results, stderr, stdout
+from tinytail.terminal.progress import reporter
+
+sweep = App(
+    name="sweep",
+    help="Run designs at every combination of values, and show what came of it.",
+    usage="Usage: tinytail sweep SWEEP.toml [OPTIONS]",
+)
+
+
+@sweep.default
+def run(
+    file: Annotated[str, Parameter(name="SWEEP.toml")],
+    /,
+    *,
+    out: str | None = None,
+    jobs: PositiveOrNone = None,
+    retry_failed: bool = False,
+) -> int:
+    """Run every point of a sweep that its dataset does not have yet.
+
+    The file says axes and all that is the same for each point. The dataset is a folder: a call
+    that is interrupted or killed goes on where it ended when it is made again.
+
+    Parameters
+    ----------
+    file
+        The file of the sweep; docs/guides/sweep.md says what stands in it.
+    out
+        The folder of the dataset; if not given, that of the file's name without its ending.
+    jobs
+        How many points run at once; as many as there are processors if not given, or fewer if no
+        more fit into the memory that is free.
+    retry_failed
+        Run points again that failed before.
+    """
+    plan = read_plan(file)
+    folder = out or str(Path(file).with_suffix(""))
+    if folder == file:
+        raise UsageError(f"{file} has no ending to leave out: name the dataset by --out")
+
+    def say(note: str) -> None:
+        stderr().print(f"note: {note}", soft_wrap=True, markup=False)
+
+    with reporter(stderr()) as progress:
+        found = execute(
+            plan, folder, jobs=jobs, retry_failed=retry_failed, progress=progress, say=say
+        )
+    console = stdout()
+    console.print(sweep_view(found, console.width))
+    if found.partial:
+        print_again(folder, len(found), len(plan))
+        return INTERRUPTED
+    console.print()
+    console.print(f"`tinytail sweep show {folder}` shows more", soft_wrap=True, markup=False)
+    return RUN_FAILED if found.failed else OK
+
+
+def print_again(folder: str, ended: int, points: int) -> None:
+    """Says how an interrupted sweep goes on."""
+    said = f"{ended:,} of {points:,} points are in {folder}; the same command goes on from there"
+    stderr().print(f"interrupted: {said}", soft_wrap=True, markup=False)
+
+
+@sweep.command
+def show(
+    folder: Annotated[str, Parameter(name="DIR")],
+    /,
+    *,
+    figure: str | None = None,
+    x: str | None = None,
+    by: str | None = None,
+    where: list[str] | None = None,
+    against: str = "erases",
+    json: JsonPath = None,
+    report: str | None = None,
+    figures: str | None = None,
+) -> int:
+    """Show the dataset of a sweep: tables, pictures, or a page.
+
+    Parameters
+    ----------
+    folder
+        The folder of the dataset.
+    figure
+        What is shown, such as read.p99_us or erases; the deepest percentile that most points have
+        if not given.
+    x
+        The axis along each table and picture; that with the most numbers if not given.
+    by
+        The axis with a column, or a line, for each value; the designs if not given.
+    where
+        A value of an axis, as AXIS=VALUE, that alone is shown; may be given several times.
+    against
+        The other figure of the picture of the front.
+    json
+        File for the cells of the tables as JSON; - is standard output.
+    report
+        File for all points as one HTML page of pictures and tables.
+    figures
+        Folder for figures for a paper: lines, heat maps and the front, each as SVG and as PDF.
+    """
+    output = checked_output(json)
+    if report is not None:
+        require("a report", "plotly", "jinja2")
+        FileOutput(report, "--report").check()
+    if figures is not None:
+        check_figures(figures)
+    found = read_sweep(folder)
+    wanted = {}
+    for word in where or ():
+        name, equals, value = word.partition("=")
+        if not equals:
+            raise UsageError(f'--where must be AXIS=VALUE, not "{word}"')
+        wanted[name.strip()] = value.strip()
+    name = figure or found.headline()
+    panels = found.panels(name, x=x, by=by, where=wanted)
+    if report is not None:
+        found.report(report)
+    if figures is not None:
+        from tinytail.sweeps import pictures
+
+        write_figures(figures, pictures.draw(found, name, panels, against))
+    written = show_results(
+        output,
+        lambda: json_text(found.to_dict(name, panels)),
+        lambda console: sweep_view(found, console.width, figure=name, x=x, by=by, where=wanted),
+    )
+    return OK if written else RUN_FAILED

@@ -1,0 +1,135 @@
+"""Sweeps: every combination of values along axes, run once and kept in a dataset."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+import warnings
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack
+from typing import Annotated, Unpack
+
+from tinytail.engine import arguments, catalog
+from tinytail.engine.declared import Whole
+from tinytail.engine.jobs import ProgressCallback
+from tinytail.engine.options import RunKeywords, Transform
+from tinytail.errors import Interrupted
+from tinytail.inputs import tables
+from tinytail.inputs.libraries import require
+from tinytail.sweeps.axes import AxisValues
+from tinytail.sweeps.dataset import Dataset
+from tinytail.sweeps.plan import SEEDS_MAX, Plan, plan
+from tinytail.sweeps.result import Sweep, read_sweep
+from tinytail.sweeps.run import Tally, run_here
+
+__all__ = ["Sweep", "execute", "plan", "read_sweep", "sweep"]
+
+
+def sweep(
+    axes: Mapping[str, AxisValues],
+    *,
+    designs: Sequence[tables.DesignNamed] = (),
+    device: tables.Named | None = None,
+    workload: tables.Named | None = None,
+    zip: Sequence[Sequence[str]] = (),
+    state: Mapping[str, catalog.StateValue] | None = None,
+    settings: arguments.Settings | None = None,
+    image: str | os.PathLike[str] | None = None,
+    seeds: Annotated[int, Whole(1, SEEDS_MAX)] = 1,
+    out: str | os.PathLike[str] | None = None,
+    jobs: Annotated[int, Whole(1)] | None = None,
+    retry_failed: bool = False,
+    transform: Transform | None = None,
+    progress: ProgressCallback | None = None,
+    **options: Unpack[RunKeywords],
+) -> Sweep:
+    """Runs designs at every combination of values along some axes.
+
+    At each combination the designs are compared as `compare` does: on drives aged alike, with the
+    addresses that all of them can hold. A point that fails has a row with its error.
+
+    Args:
+        axes: values by the name of what they vary: a value of a file, such as `gc.write_points`,
+            an option of `compare`, such as `requests` or `scale_time`, or `design`, `device` or
+            `workload`. Values are a list or a range: `{"from": 7, "to": 28, "step": 7}`, `{"from":
+            1, "to": 64, "factor": 2}`, or `{"from": 1, "to": 64, "points": 4, "scale": "log"}`.
+        designs: the designs at each combination, as for `compare`; without any, the device's own.
+        device: the drive, as for `compare`, unless it is an axis.
+        workload: the workload, as for `compare`, unless it is an axis.
+        zip: lists of axes that take their first values together, then their second, and so on, in
+            place of all their combinations.
+        state: values of the starting state that replace the device's.
+        settings: values that replace those of the files, and that are the same for all points.
+        image: an image to start from instead of ageing.
+        seeds: with how many seeds each point is run, from the seed on.
+        out: the folder of the dataset. What it has already is not run again. Without it, nothing is
+            kept.
+        jobs: how many points run at once; as many as there are processors if not given, or fewer
+            if no more fit into the memory that is free.
+        retry_failed: run points again that failed before.
+        transform: what is done to the requests of a trace or a stand-in before they are played.
+        progress: called about ten times a second, in this thread, with how far the sweep is.
+        options: those of `RunOptions` but `windows`, and of `TraceOptions`: how runs are made, and
+            how a trace is read.
+
+    Returns:
+        The points of the sweep.
+
+    Raises:
+        UsageError: arguments of the wrong type, out of range, or contradicting each other; an
+            unknown axis; a folder that holds something else; a library is missing.
+        ConfigError, WorkloadError: no combination can run.
+        OutputError: the dataset cannot be written. What it has stays.
+        Interrupted: Ctrl-C; holds the points that have ended.
+    """
+    made = plan(
+        axes,
+        designs=designs,
+        device=device,
+        workload=workload,
+        zip=zip,
+        state=state,
+        settings=settings,
+        image=image,
+        seeds=seeds,
+        **({} if transform is None else transform.given()),
+        **options,
+    )
+    folder = None if out is None else arguments.name("out", out)
+    found = execute(made, folder, jobs=jobs, retry_failed=retry_failed, progress=progress)
+    if found.partial:
+        raise Interrupted(found)
+    return found
+
+
+def execute(
+    made: Plan,
+    out: str | None = None,
+    *,
+    jobs: int | None = None,
+    retry_failed: bool = False,
+    progress: ProgressCallback | None = None,
+    say: Callable[[str], None] = warnings.warn,
+) -> Sweep:
+    """Makes a sweep, whose interruption is part of what is returned; see `sweep`."""
+    require("a sweep", "pyarrow")
+    for note in made.check():
+        say(note)
+    fit = made.fit(jobs)
+    if fit.note is not None:
+        say(fit.note)
+    with ExitStack() as stack:
+        folder = out or stack.enter_context(tempfile.TemporaryDirectory(prefix="tinytail-"))
+        dataset = Dataset(folder, made)
+        stack.callback(dataset.close)
+        if retry_failed:
+            dataset.forget_failed()
+        done = dataset.done()
+        before = sum(point.id in done for point in made) if done else 0
+        tally = Tally(len(made) - before, before)
+        missing = (point for point in made if point.id not in done)
+        try:
+            finished = run_here(missing, fit.jobs, dataset.add, tally, progress, say)
+        finally:
+            dataset.flush()
+        return Sweep.of(folder, made, partial=not finished, is_kept=out is not None)

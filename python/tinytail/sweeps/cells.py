@@ -1,0 +1,281 @@
+"""A figure at each combination of a sweep, over its seeds: what tables and plots show."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import pairwise, product
+from statistics import fmean, stdev
+from typing import Any
+
+from tinytail.errors import UsageError, suggestion
+from tinytail.sweeps.axes import Axis
+from tinytail.sweeps.plan import is_of_workload
+from tinytail.sweeps.rows import FIGURES, shown, type_of
+from tinytail.verdict.percentiles import PERCENTILES
+from tinytail.verdict.seeds import student
+
+# Names of figures that a user may ask for: the ends of intervals are none.
+NAMES = tuple(each.name for each in FIGURES if not each.name.endswith((".low", ".high")))
+PANELS_MAX = 24
+# What too few requests lie beyond has no value.
+TOLD = "few_samples"
+
+
+@dataclass(frozen=True, slots=True)
+class Cell:
+    """A figure of one design at one combination, and how far it may be off.
+
+    Attributes:
+        place: The values of what is varied.
+        mean: Its mean over the seeds; None if it has no value.
+        low: The lower end of its interval: of the seeds, or of the run if there is one alone.
+        high: The upper end.
+        runs: How many seeds it is the mean of.
+        failed: How many seeds failed.
+        findings: Codes of what makes it mean less.
+    """
+
+    place: Mapping[str, Any]
+    mean: float | None
+    low: float | None
+    high: float | None
+    runs: int
+    failed: int
+    findings: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Panel:
+    """A part of a sweep that two axes span: what one table or plot shows.
+
+    Attributes:
+        fixed: The values of all other axes.
+        x: The axis along it.
+        by: What has a line, or a column, for each of its values; None if nothing is left.
+        cells: The cells by their values of both.
+    """
+
+    fixed: Mapping[str, Any]
+    x: Axis
+    by: Axis | None
+    cells: Mapping[tuple[Any, Any], Cell]
+
+    @property
+    def title(self) -> str:
+        """What is fixed, in words."""
+        return ", ".join(f"{name} = {shown(value)}" for name, value in self.fixed.items())
+
+    def column(self, by: Any) -> list[Cell | None]:
+        """The cells of one value of `by`, along `x`."""
+        line = "" if self.by is None else key(self.by, by)
+        return [self.cells.get((key(self.x, value), line)) for value in self.x.values]
+
+
+def check_figure(name: str) -> str:
+    """The name of a figure.
+
+    Raises:
+        UsageError: there is no such figure.
+    """
+    if name not in NAMES:
+        raise UsageError(f'there is no figure "{name}"{suggestion(name, NAMES)}')
+    return name
+
+
+def cells(table: Any, varied: Sequence[Axis], figure: str) -> list[Cell]:
+    """The cells of a figure, in the order of the axes."""
+    names = [axis.name for axis in varied]
+    ends = [f"{figure}.low", f"{figure}.high"]
+    has_ends = all(name in table.column_names for name in ends)
+    columns = [*names, figure, "error", "findings", *(ends if has_ends else ())]
+    groups: dict[tuple[str, ...], list[dict[str, Any]]] = {}
+    for row in table.select(columns).to_pylist():
+        groups.setdefault(tuple(key(axis, row[axis.name]) for axis in varied), []).append(row)
+    ordered = product(*(axis.values for axis in varied))
+    found = []
+    for values in ordered:
+        rows = groups.get(tuple(map(key, varied, values)))
+        if rows is not None:
+            found.append(_cell(dict(zip(names, values, strict=True)), rows, figure, ends))
+    return found
+
+
+def key(axis: Axis, value: Any) -> Any:
+    """A value as the dataset has it, where what has no type of its own is text."""
+    return shown(value) if type_of(axis) in ("string", "bool") else float(value)
+
+
+def _cell(
+    place: dict[str, Any], rows: Sequence[Mapping[str, Any]], figure: str, ends: Sequence[str]
+) -> Cell:
+    values = [row[figure] for row in rows if row[figure] is not None]
+    mean = fmean(values) if values else None
+    low, high = (rows[0].get(end) for end in ends)
+    if len(values) > 1 and mean is not None:
+        reach = student(len(values) - 1) * stdev(values) / len(values) ** 0.5
+        low, high = mean - reach, mean + reach
+    codes = (code for row in rows for code in row["findings"] or ())
+    findings = dict.fromkeys(code for code in codes if code != TOLD)
+    failed = sum(row["error"] is not None for row in rows)
+    return Cell(place, mean, low, high, len(values), failed, tuple(findings))
+
+
+def headline(table: Any) -> str:
+    """The figure that a sweep is judged by: the deepest percentile that most points have.
+
+    That of reads, if they have any.
+    """
+    whole = len(table) - (len(table) - table["error"].null_count)
+    for kind in ("read", "write"):
+        for each in reversed(PERCENTILES):
+            name = f"{kind}.{each.key}"
+            if whole and table[name].null_count - (len(table) - whole) <= whole // 10:
+                return name
+    return "read.mean_us"
+
+
+def panels(
+    varied: Sequence[Axis],
+    found: Sequence[Cell],
+    x: str | None,
+    by: str | None,
+    where: Mapping[str, Any],
+) -> list[Panel]:
+    """What each table or plot of a sweep shows.
+
+    Args:
+        varied: what was varied.
+        found: the cells.
+        x: the axis along each; that with the most numbers if not given.
+        by: the axis with a line for each value; designs, or the next axis, if not given.
+        where: values of axes that alone are shown.
+
+    Raises:
+        UsageError: an axis that was not varied, or a value that it does not have.
+    """
+    named = {axis.name: axis for axis in varied}
+    for name, value in where.items():
+        if name not in named:
+            raise UsageError(f'"{name}" is not varied{suggestion(name, named)}')
+        known = {shown(each): each for each in named[name].values}
+        if shown(value) not in known:
+            raise UsageError(f"{name} has no value {shown(value)}; allowed: {', '.join(known)}")
+        named[name] = Axis(name, (known[shown(value)],))
+    free = [axis for axis in named.values() if len(axis.values) > 1] or list(named.values())[:1]
+    for wanted in (x, by):
+        if wanted is not None and wanted not in named:
+            raise UsageError(f'"{wanted}" is not varied{suggestion(wanted, named)}')
+    along = named[x] if x is not None else _longest(free, by)
+    others = [axis for axis in free if axis is not along]
+    lines = named[by] if by is not None else _lines(others)
+    rest = [axis for axis in named.values() if axis is not along and axis is not lines]
+    made = []
+    for values in product(*(axis.values for axis in rest)):
+        fixed = dict(zip((axis.name for axis in rest), values, strict=True))
+        inside = {
+            (
+                key(along, cell.place[along.name]),
+                key(lines, cell.place[lines.name]) if lines else "",
+            ): cell
+            for cell in found
+            if all(cell.place[name] == value for name, value in fixed.items())
+        }
+        if inside:
+            made.append(Panel(fixed, along, lines, inside))
+    return made
+
+
+def _longest(axes: Sequence[Axis], but: str | None) -> Axis:
+    """The axis with the most numbers; of words, if none has numbers."""
+    left = [axis for axis in axes if axis.name != but] or list(axes)
+    return max(left, key=lambda axis: (is_of_numbers(axis), len(axis.values)))
+
+
+def _lines(axes: Sequence[Axis]) -> Axis | None:
+    """The designs, if several were run; or else the axis with the most values."""
+    return next(
+        (axis for axis in axes if axis.name == "design"),
+        max(axes, key=lambda axis: len(axis.values), default=None),
+    )
+
+
+def is_of_numbers(axis: Axis) -> bool:
+    """Whether the values of an axis have places on a scale."""
+    return type_of(axis) in ("int64", "double")
+
+
+def front(points: Sequence[tuple[float, float]]) -> list[int]:
+    """Which points no other one is better than, or as good and better in one: the least of both.
+
+    >>> front([(1, 5), (2, 2), (3, 3), (5, 1), (5, 2)])
+    [0, 1, 3]
+    """
+    best = float("inf")
+    found = []
+    for position in sorted(range(len(points)), key=lambda place: points[place]):
+        if points[position][1] < best:
+            best = points[position][1]
+            found.append(position)
+    return found
+
+
+@dataclass(frozen=True, slots=True)
+class Choices:
+    """Combinations among which one may choose: all on the same workload, by two figures.
+
+    Attributes:
+        title: The workload, and what else no design decides, where that was varied.
+        x: The cells of one figure.
+        y: Those of the other one, in the same order.
+        best: The positions of those that no other one is better than.
+    """
+
+    title: str
+    x: tuple[Cell, ...]
+    y: tuple[Cell, ...]
+    best: tuple[int, ...]
+
+    @property
+    def points(self) -> list[tuple[float, float]]:
+        """Both figures of each combination."""
+        return [(x.mean or 0.0, y.mean or 0.0) for x, y in zip(self.x, self.y, strict=True)]
+
+
+def choices(table: Any, varied: Sequence[Axis], x: str, y: str) -> list[Choices]:
+    """The combinations that have both figures, apart for each workload."""
+    given = [axis.name for axis in varied if is_of_workload(axis.name) and len(axis.values) > 1]
+    groups: dict[str, list[tuple[Cell, Cell]]] = {}
+    for pair in zip(cells(table, varied, x), cells(table, varied, y), strict=True):
+        title = ", ".join(f"{name} = {shown(pair[0].place[name])}" for name in given)
+        if all(cell.mean is not None for cell in pair):
+            groups.setdefault(title, []).append(pair)
+    found = []
+    for title, pairs in groups.items():
+        one, other = (tuple(each) for each in zip(*pairs, strict=True))
+        made = Choices(title, one, other, ())
+        found.append(replace(made, best=tuple(front(made.points))))
+    return found
+
+
+def spans_decades(values: Sequence[float]) -> bool:
+    """Whether numbers are seen better on a logarithmic scale."""
+    known = [each for each in values if each is not None]
+    return bool(known) and min(known) > 0 and max(known) / min(known) >= 20
+
+
+def has_equal_ratios(axis: Axis) -> bool:
+    """Whether the numbers of an axis lie at equal ratios, and not at equal distances."""
+    values = places(axis)
+    if not is_of_numbers(axis) or len(values) < 3 or min(values) <= 0:
+        return False
+    ratios = [after / before for before, after in pairwise(values)]
+    gaps = [after - before for before, after in pairwise(values)]
+    return max(ratios) <= 1.5 * min(ratios) and max(gaps) > 1.5 * min(gaps)
+
+
+def places(axis: Axis) -> list[float]:
+    """Where the values of an axis lie: numbers at their places, words one after the other."""
+    if is_of_numbers(axis):
+        return [float(value) for value in axis.values]
+    return [float(position) for position in range(len(axis.values))]

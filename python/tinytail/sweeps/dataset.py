@@ -1,0 +1,361 @@
+"""The dataset of a sweep: a folder that is added to, point by point, and read as one table.
+
+`sweep.json` says what the sweep is. `points/design=NAME/` has rows in Parquet. What has ended since
+the last of these files was written stands in `journal.jsonl`, a line for each point, so that a
+process that is killed loses no point that has ended.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import IO, Any
+from urllib.parse import quote
+
+from tinytail.engine import native
+from tinytail.errors import OutputError, ResultsError, UsageError
+from tinytail.files import whole
+from tinytail.files.text import json_text
+from tinytail.inputs.libraries import library
+from tinytail.sweeps.axes import Axis
+from tinytail.sweeps.plan import Plan
+from tinytail.sweeps.rows import SCHEMA_VERSION, columns, row
+
+MANIFEST = "sweep.json"
+JOURNAL = "journal.jsonl"
+POINTS = "points"
+# After so many points their rows go from the journal into files of their own.
+ROWS_MAX = 1000
+
+
+@dataclass(frozen=True, slots=True)
+class Definition:
+    """What a dataset says that it is of.
+
+    Attributes:
+        axes: The axes of the sweep that was run last.
+        designs: Its designs; empty if an axis names them.
+        seeds: How many seeds each point is run with.
+        fixed: What all points have in common.
+        tables: Texts of tables that stand for files, by name.
+        version: The version that made it.
+        build: A digest of the native module that made it.
+    """
+
+    axes: tuple[Axis, ...]
+    designs: tuple[str, ...]
+    seeds: int
+    fixed: Mapping[str, Any]
+    tables: Mapping[str, str] = field(default_factory=dict)
+    version: str = field(default_factory=native.version)
+    build: str = field(default_factory=native.identity)
+
+    @classmethod
+    def of(cls, plan: Plan) -> Definition:
+        """What a sweep is."""
+        return cls(plan.grid.axes, plan.designs, plan.seeds, plan.fixed(), plan.tables())
+
+    def to_dict(self) -> dict[str, Any]:
+        """The document of `sweep.json`."""
+        return {
+            "schema_version": SCHEMA_VERSION,
+            "version": self.version,
+            "build": self.build,
+            "axes": [{"name": axis.name, "values": list(axis.values)} for axis in self.axes],
+            "designs": list(self.designs),
+            "seeds": self.seeds,
+            "fixed": dict(self.fixed),
+            "tables": dict(self.tables),
+            "columns": {column.name: column.meaning for column in columns(self.axes)},
+        }
+
+
+def read_definition(folder: str | os.PathLike[str]) -> Definition:
+    """What the dataset in a folder says that it is of.
+
+    Raises:
+        ResultsError: the folder holds no dataset, a damaged one, or one of another schema.
+    """
+    path = Path(folder) / MANIFEST
+    try:
+        document = json.loads(path.read_text("utf-8"))
+        if document["schema_version"] != SCHEMA_VERSION:
+            raise ResultsError(
+                f"{path}: its schema is version {document['schema_version']}, and this program "
+                f"reads version {SCHEMA_VERSION}"
+            )
+        axes = tuple(Axis(each["name"], tuple(each["values"])) for each in document["axes"])
+        return Definition(
+            axes,
+            tuple(document["designs"]),
+            document["seeds"],
+            document["fixed"],
+            document["tables"],
+            document["version"],
+            document["build"],
+        )
+    except FileNotFoundError:
+        raise ResultsError(f"{folder} holds no sweep: there is no {MANIFEST}") from None
+    except OSError as error:
+        raise ResultsError(f"cannot read {path}: {error.strerror}") from error
+    except (ValueError, KeyError, TypeError) as error:
+        raise ResultsError(f"{path} is damaged: {error}") from error
+
+
+class Dataset:
+    """The dataset of a sweep that is being made. Only one process at a time may add to it."""
+
+    def __init__(self, folder: str, plan: Plan) -> None:
+        """Opens the folder of a sweep, or makes it.
+
+        Raises:
+            UsageError: the folder holds another sweep, one of another version, or something else;
+                another process adds to it.
+            ResultsError: what it holds is damaged.
+            OutputError: it cannot be written.
+        """
+        self._folder = Path(folder)
+        self._definition = Definition.of(plan)
+        self._journal: IO[bytes] | None = None
+        self._records: list[dict[str, Any]] = []
+        try:
+            self._folder.mkdir(parents=True, exist_ok=True)
+            self._check()
+            self._open()
+            text = json_text(self._definition.to_dict())
+            whole.FileOutput(str(self._folder / MANIFEST), "--out").write(text.encode())
+        except OSError as error:
+            raise whole.cannot_write(folder, error) from error
+
+    def _check(self) -> None:
+        there = [each.name for each in self._folder.iterdir()]
+        if not there:
+            return
+        if MANIFEST not in there and there != [JOURNAL]:
+            raise UsageError(
+                f"{self._folder} holds {sorted(there)[0]} and no sweep: give another folder"
+            )
+        if MANIFEST not in there:
+            return
+        kept, wanted = read_definition(self._folder), self._definition
+        if (kept.version, kept.build) != (wanted.version, wanted.build):
+            raise UsageError(
+                f"{self._folder} holds points of another build of tinytail ({kept.version}), which "
+                "may differ: give another folder, or remove it"
+            )
+        if kept.fixed != wanted.fixed:
+            raise UsageError(
+                f"{self._folder} holds another sweep: {_difference(kept.fixed, wanted.fixed)}. "
+                "Give another folder"
+            )
+
+    def _open(self) -> None:
+        self._journal = (self._folder / JOURNAL).open("a+b")
+        try:
+            fcntl.flock(self._journal, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise UsageError(f"another process adds to {self._folder}") from None
+        self._journal.seek(0)
+        content = self._journal.read()
+        # A process that was killed may have left half a line.
+        end = content.rfind(b"\n") + 1
+        self._journal.truncate(end)
+        kept = ids(self._folder)
+        records = [json.loads(line) for line in content[:end].splitlines()]
+        self._records = [each for each in records if each["point"] not in kept]
+
+    def done(self, *, failed_too: bool = True) -> set[str]:
+        """The points that have ended."""
+        found = ids(self._folder) | {each["point"] for each in self._records}
+        return found if failed_too else found - set(self._failed())
+
+    def _failed(self) -> Iterator[str]:
+        yield from (each["point"] for each in self._records if each["error"] is not None)
+        table = _read(self._folder, self._definition.axes, ["point", "error"])
+        if table is not None:
+            for each in table.to_pylist():
+                if each["error"] is not None:
+                    yield each["point"]
+
+    def forget_failed(self) -> None:
+        """Removes the rows of points that failed, so that they are run again."""
+        self.flush()
+        parquet = library("pyarrow.parquet", "a sweep")
+        compute = library("pyarrow.compute", "a sweep")
+        for path in _parts(self._folder):
+            table = parquet.ParquetFile(path).read()
+            kept = table.filter(compute.is_null(table["error"]))
+            if len(kept) == 0:
+                path.unlink()
+            elif len(kept) < len(table):
+                self._write(path, kept)
+
+    def add(self, record: dict[str, Any]) -> None:
+        """Keeps what came of a point, for good.
+
+        Raises:
+            OutputError: it cannot be written. What was kept before stays.
+        """
+        assert self._journal is not None
+        line = json.dumps(record, ensure_ascii=False, separators=(",", ":")).encode() + b"\n"
+        at = self._journal.seek(0, os.SEEK_END)
+        try:
+            self._journal.write(line)
+            self._journal.flush()
+        except OSError as error:
+            raise self._full(error, at) from error
+        self._records.append(record)
+        if len(self._records) >= ROWS_MAX:
+            self.flush()
+
+    def _full(self, error: OSError, at: int) -> OutputError:
+        """What is said when a line could not be written, of which nothing is left."""
+        assert self._journal is not None
+        path = self._folder / JOURNAL
+        # What is buffered would be written again when the file is closed.
+        os.truncate(path, at)
+        return OutputError(
+            f"cannot write results to {self._folder}: {error.strerror}. All points that ended "
+            "before are kept; the same command goes on from there"
+        )
+
+    def flush(self) -> None:
+        """Writes the rows of the journal into files of Parquet, and empties it.
+
+        Raises:
+            OutputError: they cannot be written. The journal has them still.
+        """
+        if not self._records:
+            return
+        pa = library("pyarrow", "a sweep")
+        by_design: dict[str, list[dict[str, Any]]] = {}
+        for record in self._records:
+            by_design.setdefault(record["design"], []).append(row(record, self._definition.axes))
+        try:
+            for design, rows in by_design.items():
+                folder = self._folder / POINTS / f"design={quote(design, safe='')}"
+                folder.mkdir(parents=True, exist_ok=True)
+                number = 1 + max((int(part.stem) for part in folder.glob("*.parquet")), default=0)
+                schema = _schema(self._definition.axes)
+                schema = schema.remove(schema.get_field_index("design"))
+                self._write(
+                    folder / f"{number:05}.parquet", pa.Table.from_pylist(rows, schema=schema)
+                )
+            assert self._journal is not None
+            self._journal.truncate(0)
+        except OSError as error:
+            raise OutputError(
+                f"cannot write results to {self._folder}: {error.strerror}. All points that have "
+                f"ended are in {JOURNAL}; the same command goes on from there"
+            ) from error
+        self._records = []
+
+    def _write(self, path: Path, table: Any) -> None:
+        parquet = library("pyarrow.parquet", "a sweep")
+        temporary = path.with_suffix(".tmp")
+        try:
+            parquet.write_table(table, temporary, compression="zstd")
+            temporary.replace(path)
+        finally:
+            temporary.unlink(missing_ok=True)
+
+    def close(self) -> None:
+        """Lets others add to the dataset."""
+        if self._journal is not None:
+            self._journal.close()
+
+
+def read_table(
+    folder: str | os.PathLike[str], axes: Sequence[Axis], names: Sequence[str] | None = None
+) -> Any:
+    """The rows of a dataset as `pyarrow.Table`, those of the journal as well.
+
+    Args:
+        folder: the dataset.
+        axes: its axes.
+        names: the columns; all if None.
+
+    Raises:
+        UsageError: pyarrow is missing.
+        ResultsError: a file cannot be read.
+    """
+    pa = library("pyarrow", "a sweep")
+    schema = _schema(axes)
+    if names is not None:
+        schema = pa.schema([schema.field(name) for name in names])
+    table = _read(Path(folder), axes, schema.names)
+    found = [] if table is None else [table]
+    kept = ids(Path(folder)) if table is not None else set()
+    rows = [row(each, axes) for each in _journal(Path(folder)) if each["point"] not in kept]
+    found.append(pa.Table.from_pylist(rows, schema=schema))
+    return pa.concat_tables(found)
+
+
+def ids(folder: Path) -> set[str]:
+    """The points whose rows are in files of Parquet."""
+    parquet = library("pyarrow.parquet", "a sweep")
+    found: set[str] = set()
+    for path in _parts(folder):
+        found |= set(parquet.ParquetFile(path).read(["point"])["point"].to_pylist())
+    return found
+
+
+def _journal(folder: Path) -> Iterator[dict[str, Any]]:
+    try:
+        content = (folder / JOURNAL).read_bytes()
+    except FileNotFoundError:
+        return
+    for line in content[: content.rfind(b"\n") + 1].splitlines():
+        yield json.loads(line)
+
+
+def _read(folder: Path, axes: Sequence[Axis], names: Sequence[str]) -> Any:
+    """Columns of the files of Parquet; None if there are none."""
+    pa = library("pyarrow", "a sweep")
+    dataset = library("pyarrow.dataset", "a sweep")
+    paths = [str(path) for path in _parts(folder)]
+    if not paths:
+        return None
+    schema = _schema(axes)
+    by_design = dataset.partitioning(pa.schema([schema.field("design")]), flavor="hive")
+    try:
+        found = dataset.dataset(
+            paths, schema=schema, partitioning=by_design, partition_base_dir=str(folder / POINTS)
+        )
+        return found.to_table(columns=list(names))
+    except (OSError, pa.ArrowInvalid) as error:
+        raise ResultsError(f"{folder}: {error}") from error
+
+
+def _parts(folder: Path) -> list[Path]:
+    return sorted((folder / POINTS).glob("design=*/*.parquet"))
+
+
+def _schema(axes: Sequence[Axis]) -> Any:
+    pa = library("pyarrow", "a sweep")
+    types = {
+        **{"string": pa.string(), "int64": pa.int64(), "double": pa.float64(), "bool": pa.bool_()},
+        "list<string>": pa.list_(pa.string()),
+    }
+    return pa.schema([(column.name, types[column.type]) for column in columns(axes)])
+
+
+def _difference(kept: Mapping[str, Any], wanted: Mapping[str, Any]) -> str:
+    """The first thing in which two sweeps differ."""
+    if kept["axes"] != wanted["axes"]:
+        return f"its axes are {', '.join(kept['axes'])}, not {', '.join(wanted['axes'])}"
+    for path in {**kept["files"], **wanted["files"]}:
+        if kept["files"].get(path, wanted["files"].get(path)) != wanted["files"].get(path):
+            return f"{path} has changed since"
+    for name in {**kept, **wanted}:
+        if name != "files" and kept.get(name) != wanted.get(name):
+            return f"{name} is {_shown(kept.get(name))} there, and {_shown(wanted.get(name))} here"
+    return "it reads other files"
+
+
+def _shown(value: object) -> str:
+    return "not given" if value is None else json.dumps(value, ensure_ascii=False)

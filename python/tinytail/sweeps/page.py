@@ -1,0 +1,255 @@
+"""A sweep as one HTML page: lines, heat maps and the front of several figures, by plotly."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Any
+
+import plotly.graph_objects as go
+
+from tinytail import units
+from tinytail.engine import native
+from tinytail.files.whole import FileOutput
+from tinytail.pictures import data, page
+from tinytail.sweeps import cells
+from tinytail.sweeps.cells import Cell, Panel
+from tinytail.sweeps.rows import FIGURES, shown
+from tinytail.sweeps.view import errors, margin, value
+
+if TYPE_CHECKING:
+    from tinytail.sweeps.result import Sweep
+
+# What is shown beside the headline.
+FIGURES_SHOWN = ("read.p50_us", "write.p99_us", "write_amplification", "erases")
+AGAINST = "erases"
+PANEL_HEIGHT = 300
+ROWS_MAX = 2000
+
+
+def write(sweep: Sweep, path: str) -> None:
+    """Writes the page; see `Sweep.report`."""
+    FileOutput(path, "--report").write(html(sweep).encode())
+
+
+def html(sweep: Sweep) -> str:
+    """The page. The same sweep gives the same page."""
+    headline = sweep.headline()
+    names = list(dict.fromkeys([headline, *FIGURES_SHOWN]))
+    meanings = {column.name: column.meaning for column in FIGURES}
+    parts = []
+    for name in names:
+        panels = sweep.panels(name)[: cells.PANELS_MAX]
+        if any(cell.mean is not None for panel in panels for cell in panel.cells.values()):
+            parts.append(
+                {
+                    "name": name,
+                    "meaning": meanings[name],
+                    "lines": page.embed(f"lines-{name}", _lines(panels, name)),
+                    "heat": page.embed(f"heat-{name}", _heat(panels, name)),
+                }
+            )
+    return page.render(
+        "sweep.html.jinja",
+        sweep=sweep,
+        varied=[axis for axis in sweep.axes if len(axis.values) > 1],
+        shown=shown,
+        points=units.count(len(sweep)),
+        errors=errors(sweep),
+        parts=parts,
+        headline=headline,
+        against=AGAINST,
+        front=page.embed("front", _front(sweep, headline)),
+        rows=list(_rows(sweep, names)),
+        names=names,
+        version=native.version(),
+    )
+
+
+def _lines(panels: Sequence[Panel], figure: str) -> go.Figure:
+    picture = go.Figure()
+    layout = _stacked([panel.title for panel in panels])
+    means = [cell.mean for panel in panels for cell in panel.cells.values()]
+    is_log = cells.spans_decades([each for each in means if each is not None])
+    for number, panel in enumerate(panels, 1):
+        by = (None,) if panel.by is None else panel.by.values
+        for position, each in enumerate(by):
+            _add_line(picture, panel, each, position, number, figure)
+        layout[page.nth_axis("xaxis", number)] |= _x_axis(panel)
+        y_axis: dict[str, Any] = {"title": {"text": _unit(figure)}}
+        layout[page.nth_axis("yaxis", number)] |= y_axis | ({"type": "log"} if is_log else {})
+    picture.update_layout(layout)
+    return picture
+
+
+def _add_line(
+    picture: go.Figure, panel: Panel, by: Any, position: int, number: int, figure: str
+) -> None:
+    found = [
+        (x, cell)
+        for x, cell in zip(_x_values(panel), panel.column(by), strict=True)
+        if cell is not None and cell.mean is not None
+    ]
+    style = data.style(position)
+    means = [cell.mean or 0.0 for _, cell in found]
+    name = "" if panel.by is None else page.short_name(shown(by))
+    picture.add_scatter(
+        x=[x for x, _ in found],
+        y=means,
+        mode="lines+markers",
+        line={"color": style.colour, "dash": style.dash},
+        name=name,
+        legendgroup=name,
+        showlegend=number == 1 and panel.by is not None and len(panel.by.values) > 1,
+        error_y={
+            "array": [0 if c.high is None else c.high - (c.mean or 0) for _, c in found],
+            "arrayminus": [0 if c.low is None else (c.mean or 0) - c.low for _, c in found],
+            "thickness": 1,
+        },
+        text=[_told(cell, figure) for _, cell in found],
+        hovertemplate="%{x}: %{text}",
+        xaxis=page.nth_axis("x", number),
+        yaxis=page.nth_axis("y", number),
+    )
+
+
+def _heat(panels: Sequence[Panel], figure: str) -> go.Figure | None:
+    if panels[0].by is None or len(panels[0].by.values) < 2 or len(panels[0].x.values) < 2:
+        return None
+    picture = go.Figure()
+    layout = _stacked([panel.title for panel in panels])
+    for number, panel in enumerate(panels, 1):
+        assert panel.by is not None
+        columns = [panel.column(value) for value in panel.by.values]
+        picture.add_heatmap(
+            x=[page.safe(shown(value)) for value in panel.x.values],
+            y=[page.short_name(shown(value)) for value in panel.by.values],
+            z=[[None if cell is None else cell.mean for cell in row] for row in columns],
+            text=[["" if cell is None else _told(cell, figure) for cell in row] for row in columns],
+            texttemplate="%{text}",
+            hovertemplate="%{x}, %{y}: %{text}<extra></extra>",
+            coloraxis="coloraxis",
+            xaxis=page.nth_axis("x", number),
+            yaxis=page.nth_axis("y", number),
+        )
+        layout[page.nth_axis("xaxis", number)] |= {
+            "type": "category",
+            "title": {"text": page.safe(panel.x.name)},
+        }
+        layout[page.nth_axis("yaxis", number)] |= {
+            "type": "category",
+            "title": {"text": page.safe(panel.by.name)},
+        }
+    layout["coloraxis"] = {"colorscale": "Viridis", "reversescale": True}
+    layout["coloraxis"]["colorbar"] = {"title": {"text": _unit(figure), "side": "right"}}
+    layout["margin"]["r"] = 130
+    picture.update_layout(layout)
+    return picture
+
+
+def _front(sweep: Sweep, figure: str) -> go.Figure | None:
+    found = cells.choices(sweep.to_arrow(), sweep.axes, AGAINST, figure)[: cells.PANELS_MAX]
+    if not found:
+        return None
+    picture = go.Figure()
+    layout = _stacked([choices.title for choices in found])
+    designs = next((axis.values for axis in sweep.axes if axis.name == "design"), (None,))
+    for number, choices in enumerate(found, 1):
+        x_axis, y_axis = page.nth_axis("x", number), page.nth_axis("y", number)
+        on_axes = {"xaxis": x_axis, "yaxis": y_axis}
+        best = [choices.points[position] for position in choices.best]
+        picture.add_scatter(
+            x=[point[0] for point in best],
+            y=[point[1] for point in best],
+            mode="lines",
+            line={"shape": "hv", "color": "#8c8c8c"},
+            name="front",
+            legendgroup="front",
+            showlegend=number == 1,
+            hoverinfo="skip",
+            **on_axes,
+        )
+        for position, design in enumerate(designs):
+            chosen = [
+                (point, cell)
+                for point, cell in zip(choices.points, choices.x, strict=True)
+                if design is None or cell.place["design"] == design
+            ]
+            name = "points" if design is None else page.short_name(shown(design))
+            picture.add_scatter(
+                x=[point[0] for point, _ in chosen],
+                y=[point[1] for point, _ in chosen],
+                mode="markers",
+                marker={"color": data.style(position).colour, "size": 8},
+                name=name,
+                legendgroup=name,
+                showlegend=number == 1,
+                text=[_place(cell) for _, cell in chosen],
+                hovertemplate="%{text}<br>%{x:,}, %{y:,.4~g}<extra></extra>",
+                **on_axes,
+            )
+        layout[page.nth_axis("xaxis", number)]["title"] = {"text": _unit(AGAINST)}
+        layout[page.nth_axis("yaxis", number)]["title"] = {"text": _unit(figure)}
+        if cells.spans_decades([point[1] for point in choices.points]):
+            layout[page.nth_axis("yaxis", number)]["type"] = "log"
+    picture.update_layout(layout)
+    return picture
+
+
+def _stacked(titles: Sequence[str]) -> dict[str, Any]:
+    """The layout of panels below each other."""
+    gap = 84
+    inner = PANEL_HEIGHT * len(titles) + gap * (len(titles) - 1)
+    layout = page.base_layout(inner + 130)
+    layout["margin"] |= {"t": 70, "b": 60}
+    layout["legend"]["y"] = 1 + 26 / inner
+    layout["annotations"] = []
+    top = 1.0
+    for number, title in enumerate(titles, 1):
+        bottom = max(0.0, top - PANEL_HEIGHT / inner)
+        layout[page.nth_axis("xaxis", number)] = page.base_axis(
+            anchor=page.nth_axis("y", number), domain=[0, 1]
+        )
+        layout[page.nth_axis("yaxis", number)] = page.base_axis(
+            anchor=page.nth_axis("x", number), domain=[bottom, top]
+        )
+        if title:
+            layout["annotations"].append(page.heading(title, top))
+        top = bottom - gap / inner
+    return layout
+
+
+def _x_values(panel: Panel) -> list[Any]:
+    if cells.is_of_numbers(panel.x):
+        return list(panel.x.values)
+    return [page.safe(shown(value)) for value in panel.x.values]
+
+
+def _x_axis(panel: Panel) -> dict[str, Any]:
+    kind = "log" if cells.has_equal_ratios(panel.x) else "linear"
+    if not cells.is_of_numbers(panel.x):
+        return {"type": "category", "title": {"text": page.safe(panel.x.name)}}
+    ticks = {"tickvals": list(panel.x.values)} if len(panel.x.values) <= 12 else {}
+    return {"type": kind, "title": {"text": page.safe(panel.x.name)}, **ticks}
+
+
+def _unit(figure: str) -> str:
+    return f"{figure.removesuffix('_us')} (µs)" if figure.endswith("_us") else figure
+
+
+def _told(cell: Cell, figure: str) -> str:
+    if cell.mean is None:
+        return "failed" if cell.failed else ""
+    return value(cell.mean, figure) + margin(cell) + "*" * bool(cell.findings)
+
+
+def _place(cell: Cell) -> str:
+    return page.safe(", ".join(f"{name} = {shown(each)}" for name, each in cell.place.items()))
+
+
+def _rows(sweep: Sweep, names: Sequence[str]) -> Iterator[tuple[list[str], list[str]]]:
+    """Each combination, with its figures in words."""
+    varied = [axis.name for axis in sweep.axes if len(axis.values) > 1]
+    columns = [sweep.cells(name) for name in names]
+    for found in list(zip(*columns, strict=True))[:ROWS_MAX]:
+        place = [shown(found[0].place[name]) for name in varied]
+        yield place, [_told(cell, name) for cell, name in zip(found, names, strict=True)]

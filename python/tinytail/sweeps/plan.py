@@ -1,0 +1,438 @@
+"""What a sweep runs: its fixed part, its axes, and the run at each of its points."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import shlex
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, fields, replace
+from functools import lru_cache
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+from tinytail.engine import arguments, catalog, memory
+from tinytail.engine.declared import divided
+from tinytail.engine.jobs import cpu_count
+from tinytail.engine.options import RunOptions, RunSpec, TraceOptions, Transform
+from tinytail.errors import ConfigError, TinytailError, UsageError, suggestion
+from tinytail.files.schema import read_schema
+from tinytail.inputs import conflicts, pipes, tables
+from tinytail.inputs.designs import designs_or_own
+from tinytail.sweeps.axes import Axis, Grid, grid
+
+SEEDS_MAX = 1000
+NAMED = ("design", "device", "workload")
+_RUN = tuple(each.name for each in fields(RunOptions) if each.name not in ("seed", "windows"))
+_TRACE = tuple(each.name for each in fields(TraceOptions))
+_TRANSFORM = tuple(each.name for each in fields(Transform))
+# What an axis may vary beside values of files.
+AXIS_OPTIONS = (*_RUN, *_TRACE, *_TRANSFORM)
+# A series over time is not kept of each point.
+_WINDOWS = 1
+# So many combinations are looked through for one that can run.
+_TRIED_MAX = 100
+
+
+@dataclass(frozen=True, slots=True)
+class Point:
+    """One run of a sweep.
+
+    Attributes:
+        id: A digest of everything that decides the run; equal ids mean equal results.
+        values: The values of the axes.
+        spec: The run.
+    """
+
+    id: str
+    values: Mapping[str, Any]
+    spec: RunSpec
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """A sweep to be made; see `sweep` for the meaning of each field.
+
+    `designs` is empty where an axis names the designs, and so is `device` or `workload`.
+    """
+
+    grid: Grid
+    designs: tuple[str, ...]
+    device: str
+    workload: str
+    settings: tuple[str, ...]
+    state: Mapping[str, catalog.StateValue]
+    options: Mapping[str, Any]
+    image: str | None
+    seed: int
+    seeds: int
+
+    def __len__(self) -> int:
+        return len(self.grid) * max(1, len(self.designs)) * self.seeds
+
+    def __iter__(self) -> Iterator[Point]:
+        """Every point. Those that start from the same state come near each other."""
+        ordered = Grid(tuple(sorted(self.grid.groups, key=lambda group: not _is_of_drive(group))))
+        outer = sum(_is_of_drive(group) for group in ordered.groups)
+        for of_drive in Grid(ordered.groups[:outer]):
+            for seed in range(self.seed, self.seed + self.seeds):
+                for others in Grid(ordered.groups[outer:]):
+                    yield from self._points({**of_drive, **others}, seed)
+
+    def _points(self, values: Mapping[str, Any], seed: int) -> Iterator[Point]:
+        designs = self.designs or (values["design"],)
+        specs = [self._spec(values, design, seed) for design in designs]
+        smallest = self._smallest(specs)
+        for spec in specs:
+            beside = () if smallest in (None, spec.design) else (smallest,)
+            made = replace(spec, beside=beside)
+            said = json.dumps(made.given(), sort_keys=True)
+            named = {axis.name: values[axis.name] for axis in self.grid.axes}
+            yield Point(hashlib.blake2s(said.encode(), digest_size=10).hexdigest(), named, made)
+
+    def _spec(self, values: Mapping[str, Any], design: str, seed: int) -> RunSpec:
+        options = {**self.options}
+        words = [*self.settings]
+        for name, value in values.items():
+            if name in AXIS_OPTIONS:
+                options[name] = value
+            elif name not in NAMED:
+                words += arguments.settings({name: value})
+        trace, options = divided(options, TraceOptions)
+        transform, options = divided(options, Transform)
+        return RunSpec(
+            **options,
+            device=values.get("device", self.device),
+            design=design,
+            workload=values.get("workload", self.workload),
+            settings=tuple(sorted(words)),
+            state=self.state,
+            trace=trace,
+            transform=transform,
+            image=self.image,
+            seed=seed,
+            windows=_WINDOWS,
+        )
+
+    def _smallest(self, specs: Sequence[RunSpec]) -> str | None:
+        """The design under which the drive is smallest: all use the addresses that it has then."""
+        if len(specs) == 1:
+            return None
+        spec = specs[0]
+        words = tuple(word for word in spec.settings if not is_of_workload(word.split("=")[0]))
+        state = tuple(self.state.items())
+        with suppress(ConfigError):
+            return _smallest(spec.device, tuple(each.design for each in specs), state, words)
+        # What is wrong, the run says.
+        return None
+
+    def check(self) -> list[str]:
+        """Finds, before anything runs, whatever is wrong with all values of an axis.
+
+        Returns:
+            What is to be said: values of axes with which nothing can run.
+
+        Raises:
+            UsageError, ConfigError, WorkloadError: an unknown axis, one that contradicts another,
+                or a fixed part with which nothing can run.
+        """
+        start = self._start()
+        notes = []
+        for group in self.grid.groups:
+            for place in range(len(group[0].values)):
+                values = {axis.name: axis.values[place] for axis in group}
+                fault = self._fault({**start, **values})
+                if fault is not None:
+                    said = ", ".join(f"{name} = {value}" for name, value in values.items())
+                    notes.append(f"{said} can't run; its points are recorded as failed. {fault}")
+        return notes
+
+    def _start(self) -> dict[str, Any]:
+        """The first combination that every design can run."""
+        first: TinytailError | None = None
+        for values in islice(self.grid, _TRIED_MAX):
+            fault = self._fault(values)
+            if fault is None:
+                return values
+            first = first or fault
+        assert first is not None
+        raise first
+
+    def _fault(self, values: Mapping[str, Any]) -> TinytailError | None:
+        """Why a combination can't run, as far as that is known without reading a workload."""
+        try:
+            for design in self.designs or (values["design"],):
+                spec = self._spec(values, design, self.seed)
+                catalog.check_settings(spec.settings)
+                [fit] = catalog.fits(
+                    spec.device,
+                    [design],
+                    state=self.state,
+                    image=self.image,
+                    settings=spec.settings,
+                )
+                if fit.refusal is not None:
+                    return ConfigError(
+                        f"{design} can't run on {spec.device}: {fit.refusal.message}."
+                    )
+            if not pipes.is_trace(spec.workload):
+                catalog.describe_workload(spec.workload, settings=spec.settings)
+        except TinytailError as error:
+            return _of_axes(error, values, self.designs)
+        return None
+
+    def fit(self, jobs: int | None) -> memory.Fit:
+        """How many points run at once: no more than fit into memory, unless `jobs` says so.
+
+        Raises:
+            ConfigError: not even one of them fits.
+        """
+        needs: list[int | None] = []
+        device, words = self.device, self.settings
+        for values in Grid(tuple(g for g in self.grid.groups if _is_of_drive(g))):
+            for design in self.designs or self._axis("design"):
+                spec = self._spec({**self._first(), **values}, design, self.seed)
+                device, words = spec.device, spec.settings
+                with suppress(ConfigError):
+                    verify = spec.verify or True in self._axis("verify")
+                    needs.append(memory.drive_bytes(device, design, words, verify=verify))
+        # Several of the largest may run at once.
+        largest = max((need for need in needs if need is not None), default=None)
+        return memory.fit(
+            [largest] * len(self),
+            blocks=lambda: memory.blocks_per_plane(device, words),
+            jobs=jobs,
+            jobs_default=cpu_count(),
+        )
+
+    def _first(self) -> dict[str, Any]:
+        return {axis.name: axis.values[0] for axis in self.grid.axes}
+
+    def _axis(self, name: str) -> tuple[Any, ...]:
+        return next((axis.values for axis in self.grid.axes if axis.name == name), ())
+
+    def fixed(self) -> dict[str, Any]:
+        """What is the same for all points, by name, with a digest of each file that is read."""
+        return {
+            "axes": sorted(axis.name for axis in self.grid.axes),
+            "device": self.device,
+            "workload": self.workload,
+            "settings": sorted(self.settings),
+            "state": dict(self.state),
+            "image": self.image,
+            **dict(self.options),
+            "files": {path: _digest(path) for path in self.files()},
+        }
+
+    def files(self) -> list[str]:
+        """The files that the points read; tables that stand for files are none."""
+        devices = self._axis("device") or (self.device,)
+        workloads = self._axis("workload") or (self.workload,)
+        designs = self.designs or self._axis("design")
+        named = [*conflicts.files_read(designs=designs, image=self.image)]
+        for device in devices:
+            named += conflicts.files_read(device=device)
+        for workload in workloads:
+            named += conflicts.files_read(workload=workload)
+        paths = dict.fromkeys(path for _, path in named if path)
+        return [path for path in paths if Path(path).is_file()]
+
+    def tables(self) -> dict[str, str]:
+        """The texts of the tables that stand for files."""
+        designs = self.designs or self._axis("design")
+        named = [*(self._axis("device") or [self.device])]
+        named += self._axis("workload") or [self.workload]
+        return tables.texts([*named, *(part for each in designs for part in each.split("+"))])
+
+
+def command(spec: RunSpec) -> str:
+    """The command line that makes the run of a point."""
+    words = ["tinytail", "compare", spec.design, "--device", spec.device]
+    words += ["--workload", spec.workload, *spec.trace.words(), *spec.transform.words()]
+    given = {each.name: getattr(spec, each.name) for each in fields(RunOptions)}
+    words += RunOptions(**given | {"windows": RunOptions().windows}).words()
+    words += ["--image", spec.image] if spec.image is not None else []
+    for key, value in spec.state.items():
+        words += ["--state", f"{key}={value}"]
+    for word in spec.settings:
+        words += ["--set", word]
+    for design in spec.beside:
+        words += ["--beside", design]
+    return shlex.join(words)
+
+
+def plan(
+    axes: Mapping[str, Any],
+    *,
+    designs: Sequence[tables.DesignNamed] = (),
+    device: tables.Named | None = None,
+    workload: tables.Named | None = None,
+    zip: Sequence[Sequence[str]] = (),
+    state: Mapping[str, catalog.StateValue] | None = None,
+    settings: arguments.Settings | None = None,
+    image: str | os.PathLike[str] | None = None,
+    seed: int = 1,
+    seeds: int = 1,
+    **options: Any,
+) -> Plan:
+    """The plan of what a caller passes to `sweep`, checked but for what the engine knows.
+
+    Raises:
+        UsageError: a value of the wrong type or out of range, an axis that contradicts another one
+            or a fixed value, or no device, design or workload.
+    """
+    spanned = grid(axes, zip)
+    spanned = Grid(tuple(tuple(map(_named, group)) for group in spanned.groups))
+    names = [axis.name for axis in spanned.axes]
+    for name in names:
+        _check_axis(name)
+    fixed = {"design": designs, "device": device, "workload": workload, **options}
+    for name, value in fixed.items():
+        if name in names and value:
+            said = "designs" if name == "design" else name
+            raise UsageError(f"axis {name} contradicts {said}, which is given beside it")
+    for name in ("device", "workload"):
+        if name not in names and fixed[name] is None:
+            raise UsageError(f"no {name} is given, and no axis {name}")
+    state = {} if state is None else arguments.state(state)
+    words = arguments.settings(settings)
+    taken = {_bare(word.partition("=")[0].strip()): "settings" for word in words}
+    taken |= {f"state.{key}": "state" for key in state}
+    for name in names:
+        if name in taken:
+            raise UsageError(f"axis {name} contradicts {taken[name]}, which has a value of it too")
+        if image is not None and name.startswith("state."):
+            raise UsageError(f"axis {name} contradicts the image, which has its own state")
+    if image is not None and state:
+        raise UsageError("state and image exclude each other: an image has its own state")
+    drive = "" if device is None else tables.device(device)
+    if not designs and "design" not in names and not drive:
+        raise UsageError("no design is given; an axis of devices needs designs")
+    chosen = () if "design" in names else designs_or_own(tables.designs(designs), drive)
+    for position, design in enumerate(chosen):
+        if design in chosen[:position]:
+            raise UsageError(f'design "{design}" is given twice')
+    if workload is not None and pipes.is_pipe(str(workload)):
+        raise UsageError("a sweep reads its workload many times, and a pipe can be read once")
+    made = Plan(
+        grid=spanned,
+        designs=chosen,
+        device=drive,
+        workload="" if workload is None else tables.workload(workload),
+        settings=words,
+        state=state,
+        options={name: value for name, value in options.items() if value is not None},
+        image=None if image is None else arguments.name("image", image),
+        seed=arguments.whole_number("seed", seed, 0, arguments.U64_MAX - SEEDS_MAX),
+        seeds=arguments.whole_number("seeds", seeds, 1, SEEDS_MAX),
+    )
+    # Values of options are checked by their types.
+    for axis in spanned.axes:
+        for value in axis.values if axis.name in AXIS_OPTIONS else ():
+            made._spec({**made._first(), axis.name: value}, "base", 1)
+    return made
+
+
+def _check_axis(name: str) -> None:
+    if name in NAMED or name in AXIS_OPTIONS or "." in name:
+        return
+    if name in ("seed", "seeds"):
+        raise UsageError("seeds are no axis: give seeds, how many each point is run with")
+    allowed = [*NAMED, *AXIS_OPTIONS]
+    said = suggestion(name, allowed)
+    if "allowed" in said:
+        said += "; or a value of a file with its section, such as gc.write_points"
+    raise UsageError(f'there is no axis "{name}"{said}')
+
+
+def _named(axis: Axis) -> Axis:
+    """The axis with the name that its value has in a file, and names in place of tables."""
+    name = _bare(axis.name)
+    make = {"device": tables.device, "workload": tables.workload, "design": tables.design}
+    if name not in NAMED:
+        return Axis(name, axis.values)
+    return Axis(name, tuple(make[name](value) for value in axis.values))
+
+
+def _bare(name: str) -> str:
+    """A key without a word before its section that says what file has it."""
+    first, dot, rest = name.partition(".")
+    return rest if dot and first in NAMED and "." in rest else name
+
+
+@lru_cache(maxsize=1)
+def _sections() -> dict[str, str]:
+    """Which kind of file has each section."""
+    return {
+        section: kind
+        for kind in ("device", "design", "workload")
+        for section in read_schema(kind)["properties"]
+    }
+
+
+def _is_of_drive(group: Sequence[Axis]) -> bool:
+    """Whether zipped axes decide the drive, so that each of their values is aged for itself."""
+    return any(
+        axis.name == "device" or _sections().get(axis.name.partition(".")[0]) == "device"
+        for axis in group
+    )
+
+
+def is_of_workload(name: str) -> bool:
+    """Whether an axis, or a value behind `--set`, decides what the host does."""
+    section = _bare(name.strip()).partition(".")[0]
+    return name == "workload" or name in AXIS_OPTIONS or _sections().get(section) == "workload"
+
+
+@lru_cache(maxsize=4096)
+def _smallest(
+    device: str,
+    designs: tuple[str, ...],
+    state: tuple[tuple[str, catalog.StateValue], ...],
+    settings: tuple[str, ...],
+) -> str | None:
+    """The design under which the drive is smallest; None if all have the same size."""
+    fits = catalog.fits(device, designs, state=dict(state), settings=settings)
+    sizes = {fit.logical_bytes for fit in fits}
+    return None if len(sizes) == 1 else min(fits, key=lambda fit: fit.logical_bytes).design
+
+
+def _of_axes(
+    error: TinytailError, values: Mapping[str, Any], designs: Sequence[str]
+) -> TinytailError:
+    """An error that speaks of an axis where it spoke of an option."""
+    message = str(error)
+    for name, value in values.items():
+        if name in NAMED or name in AXIS_OPTIONS:
+            continue
+        [word] = arguments.settings({name: value})
+        head = f"--set {word}: "
+        if message.startswith(head):
+            said = f"axis {name}, {value}: {message.removeprefix(head)}"
+            refused = [design for design in designs if _refuses(design, word)]
+            others = [design for design in designs if design not in refused]
+            if refused and others:
+                section, _, key = name.partition(".")
+                part = f'["{others[0]}", {{ {section} = {{ {key} = {value} }} }}]'
+                said += (
+                    f". It is {' and '.join(refused)} that has no such value. Sweep the others "
+                    f"alone, or give each value as a part of a design: designs = [{part}, ...]"
+                )
+            return type(error)(said)
+    return error
+
+
+def _refuses(design: str, word: str) -> bool:
+    try:
+        catalog.describe_design(design, settings=[word])
+    except ConfigError:
+        return True
+    return False
+
+
+def _digest(path: str) -> str:
+    with Path(path).open("rb") as file:
+        return hashlib.file_digest(file, "blake2b").hexdigest()[:32]

@@ -1,0 +1,169 @@
+"""Runs the points of a sweep that its dataset does not have yet."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator, Mapping
+from functools import partial
+from typing import Any
+
+from tinytail.comparison.result import DesignResult
+from tinytail.engine import native
+from tinytail.engine.jobs import DesignProgress, Job, ProgressCallback, Runner
+from tinytail.engine.options import RunSpec
+from tinytail.errors import kind_of
+from tinytail.sweeps.plan import Point, command
+from tinytail.sweeps.rows import failure
+
+Record = dict[str, Any]
+Keep = Callable[[Record], None]
+# What is new is told so many times at most where there are no bars.
+NEWS = 20
+
+
+def run_point(
+    spec: RunSpec, control: native.Control, shared: native.Shared
+) -> Mapping[str, Any] | None:
+    """What came of a run: its result or its error; None if it was cancelled."""
+    error: tuple[str, str] | None = None
+    document: dict[str, Any] | None = None
+    try:
+        document = native.run(spec, control, shared)
+        result = DesignResult.from_dict(document)
+        if result.interrupted:
+            return None
+        error = failure(result)
+    except KeyboardInterrupt:
+        return None
+    # A panic of the native module is not an Exception.
+    except BaseException as found:  # noqa: BLE001
+        error = kind_of(found)
+    kind, message = error or (None, None)
+    return {"error_kind": kind, "error": message, "result": document}
+
+
+def record(point: Point, outcome: Mapping[str, Any]) -> Record:
+    """What is kept of a point."""
+    spec = point.spec
+    return {
+        "point": point.id,
+        "design": spec.design,
+        "device": spec.device,
+        "workload": spec.workload,
+        "seed": spec.seed,
+        "values": dict(point.values),
+        "command": command(spec),
+        **outcome,
+    }
+
+
+class Tally:
+    """How many points are to be run, have ended and have failed."""
+
+    def __init__(self, total: int, before: int) -> None:
+        self.ended = 0
+        self.failed = 0
+        self._total = total
+        self._before = before
+
+    def count(self, record: Record) -> None:
+        """Notes that a point has ended."""
+        self.ended += 1
+        self.failed += record["error"] is not None
+
+    def progress(self, parts: float = 0.0) -> DesignProgress:
+        """How far the sweep is; `parts` of points have been run that have not ended."""
+        ended = self._before + self.ended
+        said = f"{ended:,} of {self._before + self._total:,} points"
+        detail = f"{said}, {self.failed:,} failed" if self.failed else said
+        step = max(1, self._total // NEWS)
+        told = self._before + self.ended // step * step if self.ended < self._total else ended
+        news = f"{told:,} of {self._before + self._total:,} points"
+        done = min(self.ended + parts, self._total)
+        return DesignProgress("sweep", "running", "", done, self._total, detail, news)
+
+
+class _Worker:
+    """Takes points one after another; what is known of the one under way is its own."""
+
+    def __init__(self, take: Callable[[], Point | None]) -> None:
+        self._take = take
+        self._control = native.Control()
+        self._cancelled = False
+
+    def work(self, shared: native.Shared, keep: Callable[[Point, Mapping[str, Any]], None]) -> None:
+        while not self._cancelled and (point := self._take()) is not None:
+            # In this order: whoever cancels meanwhile cancels this one.
+            self._control = native.Control()
+            if self._cancelled:
+                return
+            outcome = run_point(point.spec, self._control, shared)
+            if outcome is not None:
+                keep(point, outcome)
+
+    def share(self) -> float:
+        """How much of the measured part is done of the point under way."""
+        if self._control.phase() != "running" or not self._control.total():
+            return 0.0
+        return min(1.0, self._control.done() / self._control.total())
+
+    # The control of a job.
+    def phase(self) -> str:
+        return ""
+
+    def done(self) -> float:
+        return 0.0
+
+    def total(self) -> float:
+        return 0.0
+
+    def cancel(self) -> None:
+        self._cancelled = True
+        self._control.cancel()
+
+
+def run_here(
+    points: Iterator[Point],
+    jobs: int,
+    keep: Keep,
+    tally: Tally,
+    progress: ProgressCallback | None,
+    say: Callable[[str], None],
+) -> bool:
+    """Runs points on the processors of this machine.
+
+    Returns:
+        Whether it came to its end without Ctrl-C.
+
+    Raises:
+        TinytailError: what `keep` raised, or whoever makes the points; the others are cancelled.
+    """
+    shared = native.share([])
+    lock = threading.Lock()
+
+    def take() -> Point | None:
+        with lock:
+            return next(points, None)
+
+    def kept(point: Point, outcome: Mapping[str, Any]) -> None:
+        made = record(point, outcome)
+        with lock:
+            keep(made)
+            tally.count(made)
+
+    runner = Runner(jobs)
+    workers = [_Worker(take) for _ in range(jobs)]
+    made = [
+        runner.add(Job("sweep", partial(worker.work, shared, kept), worker)) for worker in workers
+    ]
+
+    def report() -> None:
+        for note in shared.take_notes():
+            say(note)
+        for job in made:
+            if job.error is not None:
+                raise job.error
+        if progress is not None:
+            progress([tally.progress(sum(worker.share() for worker in workers))])
+
+    return runner.run(report)

@@ -1,0 +1,112 @@
+"""A sweep on a terminal: one table for each panel, and what makes its figures mean less."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from rich.console import Group, RenderableType
+from rich.table import Table
+from rich.text import Text
+
+from tinytail import units
+from tinytail.sweeps.cells import Cell, Panel
+from tinytail.sweeps.rows import shown
+from tinytail.terminal.table import list_table, wrapped
+
+if TYPE_CHECKING:
+    from tinytail.sweeps.result import Sweep
+
+PANELS_MAX = 12
+ERRORS_MAX = 5
+
+
+def sweep_view(
+    sweep: Sweep,
+    width: int,
+    *,
+    figure: str | None = None,
+    x: str | None = None,
+    by: str | None = None,
+    where: Mapping[str, Any] | None = None,
+) -> RenderableType:
+    """A figure of a sweep along two axes, in a table for each combination of the others.
+
+    Raises:
+        UsageError: there is no such figure or axis.
+    """
+    figure = figure or sweep.headline()
+    panels = sweep.panels(figure, x=x, by=by, where=where)
+    parts: list[RenderableType] = [*wrapped(Text(_head(sweep, figure)), width)]
+    for panel in panels[:PANELS_MAX]:
+        parts.append(Text())
+        if panel.title:
+            parts += wrapped(Text(panel.title, "bold"), width)
+        parts.append(_table(panel, figure))
+    if len(panels) > PANELS_MAX:
+        more = len(panels) - PANELS_MAX
+        parts += [Text(), Text(f"and {more} more tables; --where AXIS=VALUE shows one of them")]
+    found = [cell for panel in panels for cell in panel.cells.values()]
+    notes = [*_findings(found), *errors(sweep)]
+    if notes:
+        parts.append(Text())
+    for note in notes:
+        parts += wrapped(Text(note), width, indent=2)
+    return Group(*parts)
+
+
+def _head(sweep: Sweep, figure: str) -> str:
+    told = f"{figure}, mean of {sweep.seeds} seeds" if sweep.seeds > 1 else figure
+    said = f"{told}: {units.count(len(sweep))} points"
+    return said + (", PARTIAL" if sweep.partial else "")
+
+
+def _table(panel: Panel, figure: str) -> Table:
+    by = (None,) if panel.by is None else panel.by.values
+    heads = [figure if panel.by is None else shown(value) for value in by]
+    table = list_table(panel.x.name)
+    for head in heads:
+        table.add_column(Text(head), justify="right", overflow="fold")
+    columns = [panel.column(value) for value in by]
+    for position, value in enumerate(panel.x.values):
+        table.add_row(Text(shown(value)), *(_cell(column[position], figure) for column in columns))
+    return table
+
+
+def _cell(cell: Cell | None, figure: str) -> Text:
+    if cell is None:
+        return Text("")
+    if cell.mean is None:
+        return Text("failed" if cell.failed else units.MISSING)
+    return Text(value(cell.mean, figure) + margin(cell) + "*" * bool(cell.findings))
+
+
+def value(mean: float, figure: str) -> str:
+    """A figure in words."""
+    return units.latency(mean) if figure.endswith("_us") else units.number(mean)
+
+
+def margin(cell: Cell) -> str:
+    """How far a figure may be off: the longer side of its interval in percent, or nothing."""
+    if cell.low is None or cell.high is None or not cell.mean:
+        return ""
+    percent = 100 * max(cell.high - cell.mean, cell.mean - cell.low) / cell.mean
+    return " >±100 %" if percent > 100 else f" ±{max(1.0, percent):.0f} %"
+
+
+def _findings(found: list[Cell]) -> list[str]:
+    counts = Counter(code for cell in found for code in cell.findings)
+    if not counts:
+        return []
+    told = ", ".join(f"{code} ({units.count(number)})" for code, number in counts.most_common())
+    return [f"* means less than it seems: {told}; the point's command says why"]
+
+
+def errors(sweep: Sweep) -> list[str]:
+    """Why points failed, and how many did."""
+    found = [each for each in sweep.to_arrow()["error"].to_pylist() if each is not None]
+    counts = Counter(found).most_common()
+    said = [f"{units.count(number)} failed: {message}" for message, number in counts[:ERRORS_MAX]]
+    left = len(counts) - ERRORS_MAX
+    return [*said, f"and {left} more kinds of errors"] if left > 0 else said

@@ -1,0 +1,524 @@
+"""Sweeps: each point is what a comparison gives, is run once, and is never lost."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import time
+from pathlib import Path
+from statistics import fmean, stdev
+from typing import Any
+
+import pyarrow.parquet
+import pytest
+
+import tinytail
+from commands import RunCommand, start
+from tinytail.engine import catalog
+from tinytail.errors import ConfigError, OutputError, ResultsError, UsageError
+from tinytail.sweeps import cells, dataset, run
+from tinytail.sweeps.plan import plan
+from tinytail.sweeps.rows import FIGURES, columns
+
+FIXED: dict[str, Any] = {
+    "device": "ttflash-small",
+    "designs": ["base", "ttflash"],
+    "workload": "randrw70-qd16",
+    "requests": 2000,
+}
+AXES: dict[str, Any] = {"synthetic.queue_depth": [1, 8], "gc.reserve_blocks": [1, 2]}
+# What no run repeats.
+TIMES = {"cpu_seconds", "result"}
+SWEEP = """
+device = "ttflash-small"
+designs = ["base", "ttflash"]
+workload = "randrw70-qd16"
+requests = {requests}
+seeds = 3
+[axes]
+synthetic.queue_depth = {{ from = 1, to = 8, factor = 2 }}
+gc.reserve_blocks = [1, 2]
+"""
+POINTS = 4 * 2 * 2 * 3
+
+
+def rows(found: tinytail.Sweep) -> list[dict[str, Any]]:
+    """The rows of a sweep, without times, in a fixed order."""
+    table = found.to_arrow().to_pylist()
+    kept = [{key: value for key, value in row.items() if key not in TIMES} for row in table]
+    return sorted(kept, key=lambda row: str(row["point"]))
+
+
+def row(found: tinytail.Sweep, **values: Any) -> dict[str, Any]:
+    [one] = [
+        each
+        for each in found.to_arrow().to_pylist()
+        if all(each[name] == value for name, value in values.items())
+    ]
+    return dict(one)
+
+
+def test_each_point_is_what_a_comparison_gives() -> None:
+    swept = tinytail.sweep(AXES, **FIXED, seeds=2)
+    assert len(swept) == 16
+    for depth in AXES["synthetic.queue_depth"]:
+        settings = {"synthetic.queue_depth": depth, "gc.reserve_blocks": 2}
+        compared = tinytail.compare(**FIXED, settings=settings, seed=2)
+        for result in compared.results:
+            found = row(swept, design=result.design, seed=2, **settings)
+            assert found["event_hash"] == result.event_hash
+            assert found["read.p99_us"] == result.read.p99_us
+            assert found["erases"] == result.erases
+            assert found["error"] is None
+
+
+def test_designs_of_one_combination_use_the_addresses_that_all_can_hold() -> None:
+    # With parity this drive is smaller.
+    settings = {"host.over_provisioning_percent": 7}
+    made = plan({"gc.reserve_blocks": [1, 2]}, **FIXED | {"settings": settings})
+    beside = {(point.spec.design, point.spec.beside) for point in made}
+    assert beside == {("base", ("ttflash",)), ("ttflash", ())}
+    # Each for itself, where designs are an axis.
+    apart = {key: value for key, value in FIXED.items() if key != "designs"}
+    made = plan({"design": FIXED["designs"]}, **apart, settings=settings)
+    assert {point.spec.beside for point in made} == {()}
+
+
+def test_the_number_of_jobs_and_the_order_change_nothing() -> None:
+    one = tinytail.sweep(AXES, **FIXED, jobs=1)
+    two = tinytail.sweep(dict(reversed(AXES.items())), **FIXED, jobs=2)
+    assert rows(one) == rows(two)
+
+
+def test_the_command_of_a_point_gives_its_figures(command: RunCommand, tmp_path: Path) -> None:
+    swept = tinytail.sweep({"gc.reserve_blocks": [2], "no_warm_up": [True, False]}, **FIXED)
+    found = row(swept, design="ttflash", no_warm_up=True)
+    words = found["command"].split()
+    json_file = tmp_path / "results.json"
+    assert command(*words[1:], "--json", str(json_file)).code == 0
+    [result] = json.loads(json_file.read_text())["results"]
+    assert result["event_hash"] == found["event_hash"]
+
+
+def test_what_is_there_is_not_run_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    ran: list[str] = []
+    real = run.run_point
+
+    def counted(spec: Any, *others: Any) -> Any:
+        ran.append(spec.design)
+        return real(spec, *others)
+
+    monkeypatch.setattr(run, "run_point", counted)
+    first = tinytail.sweep(AXES, **FIXED, out=tmp_path / "s")
+    assert len(ran) == 8
+    again = tinytail.sweep(AXES, **FIXED, out=tmp_path / "s")
+    assert len(ran) == 8
+    assert rows(again) == rows(first)
+    # A value more on an axis, or a seed more, costs the new points alone.
+    more = tinytail.sweep(AXES | {"gc.reserve_blocks": [1, 2, 3]}, **FIXED, out=tmp_path / "s")
+    assert (len(ran), len(more)) == (12, 12)
+    fewer = tinytail.sweep(AXES | {"gc.reserve_blocks": [2]}, **FIXED, out=tmp_path / "s")
+    assert (len(ran), len(fewer)) == (12, 4)
+    assert len(tinytail.read_sweep(tmp_path / "s")) == 12
+
+
+def test_other_libraries_read_the_dataset(tmp_path: Path) -> None:
+    import polars
+
+    swept = tinytail.sweep(AXES, **FIXED, out=tmp_path / "s")
+    read = polars.read_parquet(tmp_path / "s" / "points", hive_partitioning=True)
+    assert sorted(read["point"]) == sorted(swept.to_polars()["point"])
+    assert set(read["design"]) == {"base", "ttflash"}
+    assert {column.name for column in FIGURES} < set(read.columns)
+    document = json.loads(read["result"][0])
+    assert document["design"] in ("base", "ttflash")
+
+
+def test_a_percentile_that_too_few_requests_lie_beyond_has_no_value() -> None:
+    swept = tinytail.sweep({"requests": [200, 4000]}, **{**FIXED, "requests": None})
+    few, many = (row(swept, design="base", requests=count) for count in (200, 4000))
+    assert few["read.p99_us"] is None
+    assert few["read.p50_us"] is not None
+    assert many["read.p99_us"] is not None
+
+
+def test_a_point_that_fails_has_a_row_with_its_error() -> None:
+    with pytest.warns(UserWarning, match="can't run; its points are recorded as failed"):
+        swept = tinytail.sweep({"gc.reserve_blocks": [1, 60]}, **FIXED)
+    assert (len(swept), swept.failed) == (4, 2)
+    bad = row(swept, design="base", **{"gc.reserve_blocks": 60})
+    assert bad["error_kind"] == "config"
+    assert bad["error"]
+    assert bad["read.mean_us"] is None
+    assert bad["command"].startswith("tinytail compare base")
+
+
+def test_failed_points_are_run_again_when_that_is_wanted(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    real = run.run_point
+
+    def failing(spec: Any, *others: Any) -> Any:
+        if spec.design == "base":
+            return {"error_kind": "run", "error": "the disk was full", "result": None}
+        return real(spec, *others)
+
+    monkeypatch.setattr(run, "run_point", failing)
+    broken = tinytail.sweep(AXES, **FIXED, out=tmp_path / "s")
+    assert broken.failed == 4
+    monkeypatch.setattr(run, "run_point", real)
+    assert tinytail.sweep(AXES, **FIXED, out=tmp_path / "s").failed == 4
+    mended = tinytail.sweep(AXES, **FIXED, out=tmp_path / "s", retry_failed=True)
+    assert (len(mended), mended.failed) == (8, 0)
+    assert rows(mended) == rows(tinytail.sweep(AXES, **FIXED))
+
+
+def test_a_run_that_is_killed_loses_no_point_and_runs_none_twice(
+    command: RunCommand, tmp_path: Path
+) -> None:
+    file, folder = tmp_path / "s.toml", tmp_path / "s"
+    file.write_text(SWEEP.format(requests=20_000))
+    process = start("sweep", str(file))
+    journal = folder / dataset.JOURNAL
+    deadline = time.monotonic() + 60
+    while not (journal.exists() and journal.read_bytes().count(b"\n") >= 5):
+        assert time.monotonic() < deadline
+        assert process.poll() is None
+        time.sleep(0.01)
+    process.send_signal(signal.SIGKILL)
+    process.communicate()
+    # Half a line, as a crash may leave it.
+    with journal.open("ab") as content:
+        content.write(b'{"point": "abc')
+    before = [json.loads(line)["point"] for line in journal.read_bytes().splitlines()[:-1]]
+    assert 5 <= len(before) < POINTS
+    partly = tinytail.read_sweep(folder)
+    assert set(partly.to_arrow()["point"].to_pylist()) == set(before)
+    assert command("sweep", str(file)).code == 0
+    found = tinytail.read_sweep(folder).to_arrow()["point"].to_pylist()
+    assert len(found) == len(set(found)) == POINTS
+    assert set(before) <= set(found)
+    # The rows of what had ended were not made anew: times are those of the first run.
+    assert journal.read_bytes() == b""
+
+
+def test_an_interrupt_keeps_what_has_ended(command: RunCommand, tmp_path: Path) -> None:
+    file, folder = tmp_path / "s.toml", tmp_path / "s"
+    file.write_text(SWEEP.format(requests=20_000))
+    process = start("sweep", str(file))
+    journal = folder / dataset.JOURNAL
+    while not (journal.exists() and journal.read_bytes().count(b"\n") >= 3):
+        assert process.poll() is None
+        time.sleep(0.01)
+    process.send_signal(signal.SIGINT)
+    _, err = process.communicate(timeout=60)
+    assert process.returncode == 130
+    assert "the same command goes on from there" in err
+    ended = len(tinytail.read_sweep(folder))
+    assert 3 <= ended < POINTS
+    assert command("sweep", str(file)).code == 0
+    assert len(tinytail.read_sweep(folder)) == POINTS
+
+
+def test_an_interrupt_in_python_holds_the_points_that_have_ended() -> None:
+    def progress(told: Any) -> None:
+        if told[0].done >= 2:
+            os.kill(os.getpid(), signal.SIGINT)
+
+    axes = {"synthetic.queue_depth": list(range(1, 40))}
+    with pytest.raises(tinytail.Interrupted) as found:
+        tinytail.sweep(axes, **FIXED | {"requests": 20_000}, progress=progress)
+    partial = found.value.comparison
+    assert isinstance(partial, tinytail.Sweep)
+    assert partial.partial
+    assert 1 <= len(partial) < 78
+
+
+@pytest.mark.parametrize(
+    ("changed", "said"),
+    [
+        ({"requests": 3000}, "requests is 2000 there, and 3000 here"),
+        ({"state": {"live_percent": 30}}, "state is {} there"),
+        ({"workload": "zipf"}, 'workload is "randrw70-qd16" there, and "zipf" here'),
+        ({"axes": {"synthetic.queue_depth": [1]}}, "its axes are gc.reserve_blocks, synth"),
+    ],
+)
+def test_another_sweep_in_the_way_is_refused(
+    tmp_path: Path, changed: dict[str, Any], said: str
+) -> None:
+    tinytail.sweep(AXES, **FIXED, out=tmp_path / "s")
+    axes = changed.pop("axes", AXES)
+    with pytest.raises(UsageError, match="holds another sweep") as found:
+        tinytail.sweep(axes, **FIXED | changed, out=tmp_path / "s")
+    assert said in str(found.value)
+
+
+def test_a_file_that_has_changed_is_another_sweep(tmp_path: Path) -> None:
+    device = tmp_path / "mine.toml"
+    device.write_text(catalog.file_text("device", "ttflash-small"))
+    fixed = FIXED | {"device": str(device)}
+    tinytail.sweep({"gc.reserve_blocks": [1]}, **fixed, out=tmp_path / "s")
+    changed = catalog.file_text("device", "ttflash-small", settings=["host.queue_depth=7"])
+    device.write_text(changed)
+    with pytest.raises(UsageError, match=r"mine\.toml has changed since"):
+        tinytail.sweep({"gc.reserve_blocks": [1]}, **fixed, out=tmp_path / "s")
+
+
+def test_what_is_no_dataset_is_not_written_into(tmp_path: Path) -> None:
+    (tmp_path / "letter.txt").write_text("dear")
+    with pytest.raises(UsageError, match=r"holds letter\.txt and no sweep: give another folder"):
+        tinytail.sweep(AXES, **FIXED, out=tmp_path)
+    assert [each.name for each in tmp_path.iterdir()] == ["letter.txt"]
+    with pytest.raises(ResultsError, match="holds no sweep"):
+        tinytail.read_sweep(tmp_path)
+    with pytest.raises(OutputError, match="Not a directory"):
+        tinytail.sweep(AXES, **FIXED, out=tmp_path / "letter.txt" / "s")
+
+
+def test_a_dataset_of_another_build_is_refused(tmp_path: Path) -> None:
+    tinytail.sweep(AXES, **FIXED, out=tmp_path / "s")
+    manifest = tmp_path / "s" / dataset.MANIFEST
+    document = json.loads(manifest.read_text())
+    manifest.write_text(json.dumps(document | {"build": "other"}))
+    with pytest.raises(UsageError, match="another build of tinytail"):
+        tinytail.sweep(AXES, **FIXED, out=tmp_path / "s")
+    assert len(tinytail.read_sweep(tmp_path / "s")) == 8
+    manifest.write_text(json.dumps(document | {"schema_version": 99}))
+    with pytest.raises(ResultsError, match="its schema is version 99"):
+        tinytail.read_sweep(tmp_path / "s")
+    manifest.write_text("{")
+    with pytest.raises(ResultsError, match="is damaged"):
+        tinytail.read_sweep(tmp_path / "s")
+
+
+def test_two_processes_do_not_add_to_one_dataset(tmp_path: Path) -> None:
+    file = tmp_path / "s.toml"
+    file.write_text(SWEEP.format(requests=200_000))
+    process = start("sweep", str(file))
+    try:
+        while not (tmp_path / "s" / dataset.MANIFEST).exists():
+            assert process.poll() is None
+            time.sleep(0.01)
+        other = start("sweep", str(file))
+        _, err = other.communicate(timeout=60)
+        assert other.returncode == 2
+        assert "another process adds to" in err
+    finally:
+        process.kill()
+        process.communicate()
+
+
+def test_a_full_disk_loses_nothing_that_was_computed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    real = dataset.Dataset.add
+    count = 0
+
+    class Full:
+        """A journal whose disk is full after some lines."""
+
+        def __init__(self, file: Any) -> None:
+            self._file = file
+
+        def __getattr__(self, name: str) -> Any:
+            return getattr(self._file, name)
+
+        def write(self, line: bytes) -> int:
+            nonlocal count
+            count += 1
+            if count > 3:
+                self._file.write(line[:10])
+                self._file.flush()
+                raise OSError(28, "No space left on device")
+            return int(self._file.write(line))
+
+    def add(self: Any, record: Any) -> None:
+        if not isinstance(self._journal, Full):
+            self._journal = Full(self._journal)
+        real(self, record)
+
+    monkeypatch.setattr(dataset.Dataset, "add", add)
+    with pytest.raises(OutputError, match="No space left on device"):
+        tinytail.sweep(AXES, **FIXED, out=tmp_path / "s", jobs=1)
+    monkeypatch.setattr(dataset.Dataset, "add", real)
+    assert len(tinytail.read_sweep(tmp_path / "s")) == 3
+    assert rows(tinytail.sweep(AXES, **FIXED, out=tmp_path / "s")) == rows(
+        tinytail.sweep(AXES, **FIXED)
+    )
+
+
+@pytest.mark.parametrize(
+    ("given", "error", "said"),
+    [
+        ({"axes": {"gc.write_pionts": [1]}}, ConfigError, "did you mean `write_points`?"),
+        ({"axes": {"geometri.channels": [1]}}, ConfigError, "did you mean `geometry`?"),
+        ({"axes": {"request": [1]}}, UsageError, 'no axis "request"; did you mean "requests"?'),
+        ({"axes": {"seed": [1]}}, UsageError, "seeds are no axis: give seeds"),
+        ({"axes": {"device": ["ttflash-small"]}}, UsageError, "axis device contradicts device"),
+        ({"axes": {"design": ["base"]}}, UsageError, "axis design contradicts designs"),
+        ({"axes": {"requests": [10]}}, UsageError, "axis requests contradicts requests"),
+        (
+            {"axes": {"design.gc.reserve_blocks": [1]}, "settings": {"gc.reserve_blocks": 1}},
+            UsageError,
+            "axis gc.reserve_blocks contradicts settings",
+        ),
+        (
+            {"axes": {"state.live_percent": [30]}, "state": {"live_percent": 30}},
+            UsageError,
+            "axis state.live_percent contradicts state",
+        ),
+        ({"axes": {"verify": ["yes"]}}, UsageError, "verify must be True or False"),
+        ({"axes": {"place.stripe_width": [4]}}, ConfigError, "It is base that has no such value"),
+        ({"axes": {"gc.reserve_blocks": [60, 61]}}, ConfigError, "can't run on ttflash-small"),
+        ({"axes": {"workload": ["zpif"]}, "workload": None}, tinytail.WorkloadError, "zipf"),
+        ({"axes": AXES, "device": None}, UsageError, "no device is given, and no axis device"),
+        ({"axes": AXES, "workload": "-"}, UsageError, "a pipe can be read once"),
+        ({"axes": AXES, "seeds": 0}, UsageError, "seeds must be a whole number from 1"),
+    ],
+)
+def test_what_can_not_be_swept_is_refused_before_anything_runs(
+    given: dict[str, Any], error: type[Exception], said: str, tmp_path: Path
+) -> None:
+    axes = given.pop("axes")
+    with pytest.raises(error) as found:
+        tinytail.sweep(axes, **FIXED | given, out=tmp_path / "s")
+    assert said in str(found.value)
+    assert not (tmp_path / "s").exists()
+
+
+def test_tables_stand_for_devices_designs_and_workloads(tmp_path: Path) -> None:
+    swept = tinytail.sweep(
+        {
+            "design": ["base", ["ttflash", {"place": {"stripe_width": 4}}]],
+            "workload": [{"base": "randrw70-qd16", "set": {"synthetic.queue_depth": 2}}],
+        },
+        device={"base": "ttflash-small", "set": {"host.queue_depth": 16}},
+        requests=500,
+        out=tmp_path / "s",
+    )
+    assert (len(swept), swept.failed) == (2, 0)
+    document = json.loads((tmp_path / "s" / dataset.MANIFEST).read_text())
+    assert len(document["tables"]) == 3
+
+
+def test_a_file_says_a_sweep_and_names_what_lies_beside_it(
+    command: RunCommand, tmp_path: Path
+) -> None:
+    (tmp_path / "mine.toml").write_text(catalog.file_text("device", "ttflash-small"))
+    (tmp_path / "more.toml").write_text(
+        'kind = "overlay"\nsummary = "more"\n[gc]\nwrite_points = 2\n'
+    )
+    file = tmp_path / "s.toml"
+    file.write_text(
+        'device = "mine.toml"\ndesigns = ["base", "base+more.toml"]\nworkload = "zipf"\n'
+        "requests = 300\n[settings]\nhost.queue_depth = 8\n[axes]\ngc.reserve_blocks = [1, 2]\n"
+    )
+    outcome = command("sweep", str(file), "--out", str(tmp_path / "out"))
+    assert outcome.code == 0, outcome.err
+    assert len(tinytail.read_sweep(tmp_path / "out")) == 4
+    for text, said in (
+        ("axis = 1\n", '"axis" is unknown; did you mean "axes"?'),
+        ("device = \n", "Invalid value (at line 1, column 10)"),
+        ('device = "ttflash-small"\n', "there is no [axes]"),
+    ):
+        file.write_text(text)
+        outcome = command("sweep", str(file))
+        assert outcome.code == 2
+        assert said in outcome.err
+    assert "No such file" in command("sweep", str(tmp_path / "none.toml")).err
+
+
+@pytest.fixture(scope="module")
+def swept(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("sweeps") / "s"
+    tinytail.sweep(AXES, **FIXED, seeds=3, out=folder)
+    return folder
+
+
+def test_a_cell_is_the_mean_over_the_seeds_with_student_s_interval(swept: Path) -> None:
+    found = tinytail.read_sweep(swept)
+    cell = found.cells("read.mean_us")[0]
+    assert cell.place == {"synthetic.queue_depth": 1, "gc.reserve_blocks": 1, "design": "base"}
+    values = [row(found, seed=seed, **cell.place)["read.mean_us"] for seed in (1, 2, 3)]
+    assert cell.mean == fmean(values)
+    assert cell.high is not None
+    assert cell.high - fmean(values) == pytest.approx(2.920 * stdev(values) / 3**0.5)
+    assert (cell.runs, cell.failed) == (3, 0)
+
+
+def test_a_cell_of_one_seed_has_the_interval_of_its_run() -> None:
+    swept = tinytail.sweep({"synthetic.queue_depth": [8]}, **FIXED | {"requests": 20_000})
+    compared = tinytail.compare(
+        **FIXED | {"requests": 20_000}, settings={"synthetic.queue_depth": 8}
+    )
+    interval = compared.result("base").intervals["read.p99_us"]
+    [base, _] = swept.cells("read.p99_us")
+    assert (base.low, base.high) == (interval.low, interval.high)
+
+
+def test_show_tells_tables_and_a_document(command: RunCommand, swept: Path) -> None:
+    outcome = command("sweep", "show", str(swept), "--figure", "erases")
+    assert outcome.code == 0, outcome.err
+    assert "erases, mean of 3 seeds: 24 points" in outcome.out
+    assert "gc.reserve_blocks = 1" in outcome.out
+    words = ("--figure", "read.p50_us", "--where", "gc.reserve_blocks=2", "--json", "-")
+    document = json.loads(command("sweep", "show", str(swept), *words).out)
+    assert len(document["cells"]) == 4
+    assert {cell["place"]["gc.reserve_blocks"] for cell in document["cells"]} == {2}
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["--figure", "read.p99"], 'no figure "read.p99"; did you mean "read.p99_us"?'),
+        (["--x", "depth"], '"depth" is not varied'),
+        (["--where", "gc.reserve_blocks=9"], "has no value 9; allowed: 1, 2"),
+        (["--where", "gc"], "--where must be AXIS=VALUE"),
+    ],
+)
+def test_what_can_not_be_shown_is_refused(
+    command: RunCommand, swept: Path, words: list[str], said: str
+) -> None:
+    outcome = command("sweep", "show", str(swept), *words)
+    assert outcome.code == 2
+    assert said in outcome.err
+
+
+def test_pictures_are_drawn_of_every_kind(command: RunCommand, swept: Path, tmp_path: Path) -> None:
+    folder, page = tmp_path / "figures", tmp_path / "page.html"
+    words = ("--figures", str(folder), "--report", str(page))
+    assert command("sweep", "show", str(swept), *words).code == 0
+    names = {f"{name}.{kind}" for name in ("lines", "heat", "front") for kind in ("svg", "pdf")}
+    assert {each.name for each in folder.iterdir()} == names
+    assert "synthetic.queue_depth" in (folder / "heat.svg").read_text()
+    assert "http" not in page.read_text().split("</script>")[-1]
+    found = tinytail.read_sweep(swept)
+    for kind in ("lines", "heat", "front"):
+        assert found.plot(kind, "read.p50_us").axes
+    with pytest.raises(UsageError, match="kind must be"):
+        found.plot("bars")  # type: ignore[arg-type]
+
+
+def test_a_front_is_of_combinations_on_the_same_workload(swept: Path) -> None:
+    found = tinytail.read_sweep(swept)
+    made = cells.choices(found.to_arrow(), found.axes, "erases", "read.mean_us")
+    assert [choices.title for choices in made] == [
+        "synthetic.queue_depth = 1",
+        "synthetic.queue_depth = 8",
+    ]
+    for choices in made:
+        for position, (x, y) in enumerate(choices.points):
+            beaten = any(
+                other[0] <= x and other[1] <= y and other != (x, y) for other in choices.points
+            )
+            twin = choices.points.index((x, y)) != position
+            assert (position in choices.best) == (not beaten and not twin)
+
+
+def test_a_sweep_is_also_the_columns_that_its_schema_says(swept: Path) -> None:
+    found = tinytail.read_sweep(swept)
+    wanted = [column.name for column in columns(found.axes) if column.name != "result"]
+    assert found.to_arrow().column_names == wanted
+    [part, *_] = (swept / "points").glob("design=base/*.parquet")
+    assert "design" not in pyarrow.parquet.read_schema(part).names
