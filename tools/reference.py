@@ -1,7 +1,7 @@
-"""Writes docs/reference/options.md and docs/reference/api.md: commands and functions.
+"""Writes pages of commands and of functions, and the columns of sweeps in their guide.
 
-Run it after a command, a public function or its docstring was changed, from the root of the
-repository:
+Run it after a command, a public function or its docstring, or a column was changed, from the root
+of the repository:
 
     .venv/bin/python tools/reference.py
 """
@@ -18,10 +18,12 @@ import docstring_parser
 
 import tinytail
 from tinytail.cli.app import app
+from tinytail.sweeps.rows import columns
 
 ROOT = Path(__file__).parent.parent
 OPTIONS = ROOT / "docs" / "reference" / "options.md"
 API = ROOT / "docs" / "reference" / "api.md"
+SWEEP = ROOT / "docs" / "guides" / "sweep.md"
 HEAD = """# Python functions
 
 What `import tinytail` has. Results and their parts have [pages of their own](keys.md); the types
@@ -129,9 +131,18 @@ def _text(text: str | None) -> str:
     return " ".join((text or "").split())
 
 
+def sweep() -> str:
+    """The guide to sweeps, with their columns."""
+    rows = "".join(f"| `{each.name}` | {each.type} | {each.meaning} |\n" for each in columns(()))
+    begin, end = "<!-- columns of a sweep -->\n", "<!-- end of the columns -->"
+    before, _, rest = SWEEP.read_text("utf-8").partition(begin)
+    after = rest[rest.index(end) :]
+    return f"{before}{begin}| column | type | meaning |\n|---|---|---|\n{rows}{after}"
+
+
 def main() -> None:
-    """Writes both pages."""
-    for path, text in ((OPTIONS, options()), (API, api())):
+    """Writes the pages."""
+    for path, text in ((OPTIONS, options()), (API, api()), (SWEEP, sweep())):
         path.write_text(text, "utf-8")
         print(f"{path.relative_to(ROOT)} written")  # noqa: T201
 

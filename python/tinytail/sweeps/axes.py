@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from decimal import Decimal
 from itertools import product
 from typing import Any
@@ -33,10 +33,18 @@ class Axis:
         name: What it varies: `design`, `device`, `workload`, an option such as `requests`, or a
             value of a file, such as `gc.write_points`.
         values: Its values, in their order.
+        zipped: The axes whose values go with these.
     """
 
     name: str
     values: tuple[Any, ...]
+    zipped: tuple[Axis, ...] = ()
+
+    @property
+    def title(self) -> str:
+        """Its name, with those of the axes that go with it."""
+        others = ", ".join(axis.name for axis in self.zipped)
+        return f"{self.name} (with {others})" if others else self.name
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,8 +55,13 @@ class Grid:
 
     @property
     def axes(self) -> tuple[Axis, ...]:
-        """All axes, in the order in which they were given."""
+        """All axes; zipped ones stand together."""
         return tuple(axis for group in self.groups for axis in group)
+
+    @property
+    def varied(self) -> tuple[Axis, ...]:
+        """What is varied for itself: of zipped axes the first."""
+        return tuple(replace(group[0], zipped=group[1:]) for group in self.groups)
 
     def __len__(self) -> int:
         return math.prod(len(group[0].values) for group in self.groups)

@@ -21,7 +21,7 @@ from tinytail.errors import OutputError, ResultsError, UsageError
 from tinytail.files import whole
 from tinytail.files.text import json_text
 from tinytail.inputs.libraries import library
-from tinytail.sweeps.axes import Axis
+from tinytail.sweeps.axes import Axis, Grid
 from tinytail.sweeps.plan import Plan
 from tinytail.sweeps.rows import SCHEMA_VERSION, columns, row
 
@@ -37,7 +37,7 @@ class Definition:
     """What a dataset says that it is of.
 
     Attributes:
-        axes: The axes of the sweep that was run last.
+        grid: The axes of the sweep that was run last.
         designs: Its designs; empty if an axis names them.
         seeds: How many seeds each point is run with.
         fixed: What all points have in common.
@@ -46,7 +46,7 @@ class Definition:
         build: A digest of the native module that made it.
     """
 
-    axes: tuple[Axis, ...]
+    grid: Grid
     designs: tuple[str, ...]
     seeds: int
     fixed: Mapping[str, Any]
@@ -57,7 +57,7 @@ class Definition:
     @classmethod
     def of(cls, plan: Plan) -> Definition:
         """What a sweep is."""
-        return cls(plan.grid.axes, plan.designs, plan.seeds, plan.fixed(), plan.tables())
+        return cls(plan.grid, plan.designs, plan.seeds, plan.fixed(), plan.tables())
 
     def to_dict(self) -> dict[str, Any]:
         """The document of `sweep.json`."""
@@ -65,12 +65,16 @@ class Definition:
             "schema_version": SCHEMA_VERSION,
             "version": self.version,
             "build": self.build,
-            "axes": [{"name": axis.name, "values": list(axis.values)} for axis in self.axes],
+            # Those that are zipped stand together.
+            "axes": [
+                [{"name": axis.name, "values": list(axis.values)} for axis in group]
+                for group in self.grid.groups
+            ],
             "designs": list(self.designs),
             "seeds": self.seeds,
             "fixed": dict(self.fixed),
             "tables": dict(self.tables),
-            "columns": {column.name: column.meaning for column in columns(self.axes)},
+            "columns": {column.name: column.meaning for column in columns(self.grid.axes)},
         }
 
 
@@ -88,9 +92,12 @@ def read_definition(folder: str | os.PathLike[str]) -> Definition:
                 f"{path}: its schema is version {document['schema_version']}, and this program "
                 f"reads version {SCHEMA_VERSION}"
             )
-        axes = tuple(Axis(each["name"], tuple(each["values"])) for each in document["axes"])
+        groups = (
+            tuple(Axis(each["name"], tuple(each["values"])) for each in group)
+            for group in document["axes"]
+        )
         return Definition(
-            axes,
+            Grid(tuple(groups)),
             tuple(document["designs"]),
             document["seeds"],
             document["fixed"],
@@ -175,7 +182,7 @@ class Dataset:
 
     def _failed(self) -> Iterator[str]:
         yield from (each["point"] for each in self._records if each["error"] is not None)
-        table = _read(self._folder, self._definition.axes, ["point", "error"])
+        table = _read(self._folder, self._definition.grid.axes, ["point", "error"])
         if table is not None:
             for each in table.to_pylist():
                 if each["error"] is not None:
@@ -234,13 +241,15 @@ class Dataset:
         pa = library("pyarrow", "a sweep")
         by_design: dict[str, list[dict[str, Any]]] = {}
         for record in self._records:
-            by_design.setdefault(record["design"], []).append(row(record, self._definition.axes))
+            by_design.setdefault(record["design"], []).append(
+                row(record, self._definition.grid.axes)
+            )
         try:
             for design, rows in by_design.items():
                 folder = self._folder / POINTS / f"design={quote(design, safe='')}"
                 folder.mkdir(parents=True, exist_ok=True)
                 number = 1 + max((int(part.stem) for part in folder.glob("*.parquet")), default=0)
-                schema = _schema(self._definition.axes)
+                schema = _schema(self._definition.grid.axes)
                 schema = schema.remove(schema.get_field_index("design"))
                 self._write(
                     folder / f"{number:05}.parquet", pa.Table.from_pylist(rows, schema=schema)

@@ -133,11 +133,11 @@ def _heat(panels: Sequence[Panel], figure: str) -> go.Figure | None:
         )
         layout[page.nth_axis("xaxis", number)] |= {
             "type": "category",
-            "title": {"text": page.safe(panel.x.name)},
+            "title": {"text": page.safe(panel.x.title)},
         }
         layout[page.nth_axis("yaxis", number)] |= {
             "type": "category",
-            "title": {"text": page.safe(panel.by.name)},
+            "title": {"text": page.safe(panel.by.title)},
         }
     layout["coloraxis"] = {"colorscale": "Viridis", "reversescale": True}
     layout["coloraxis"]["colorbar"] = {"title": {"text": _unit(figure), "side": "right"}}
@@ -227,9 +227,9 @@ def _x_values(panel: Panel) -> list[Any]:
 def _x_axis(panel: Panel) -> dict[str, Any]:
     kind = "log" if cells.has_equal_ratios(panel.x) else "linear"
     if not cells.is_of_numbers(panel.x):
-        return {"type": "category", "title": {"text": page.safe(panel.x.name)}}
+        return {"type": "category", "title": {"text": page.safe(panel.x.title)}}
     ticks = {"tickvals": list(panel.x.values)} if len(panel.x.values) <= 12 else {}
-    return {"type": kind, "title": {"text": page.safe(panel.x.name)}, **ticks}
+    return {"type": kind, "title": {"text": page.safe(panel.x.title)}, **ticks}
 
 
 def _unit(figure: str) -> str:

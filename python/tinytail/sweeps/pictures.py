@@ -108,8 +108,8 @@ def heat(panels: Sequence[Panel], figure: str) -> Figure:
                 ticks.set_major_formatter(
                     FixedFormatter([paper.short(shown(v)) for v in of.values])
                 )
-            axis.set_xlabel(panel.x.name)
-            axis.set_ylabel("" if panel.by is None else panel.by.name)
+            axis.set_xlabel(panel.x.title)
+            axis.set_ylabel("" if panel.by is None else panel.by.title)
             axis.set_title(panel.title)
             axis.grid(visible=False)
         assert image is not None
@@ -192,7 +192,7 @@ def _grid(panels: Sequence[Any]) -> tuple[Figure, Sequence[Axes]]:
 
 
 def _x_axis(axis: Axes, of: Axis) -> None:
-    axis.set_xlabel(of.name)
+    axis.set_xlabel(of.title)
     if cells.has_equal_ratios(of):
         axis.set_xscale("log")
     if not cells.is_of_numbers(of) or len(of.values) <= 10:

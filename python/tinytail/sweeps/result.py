@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from tinytail.engine import arguments
 from tinytail.inputs.libraries import library, require
 from tinytail.sweeps import cells
-from tinytail.sweeps.axes import Axis
+from tinytail.sweeps.axes import Axis, Grid
 from tinytail.sweeps.cells import Cell, Panel
 from tinytail.sweeps.dataset import read_definition, read_table
 from tinytail.sweeps.plan import Plan
@@ -27,7 +27,7 @@ class Sweep:
     """The points of a sweep.
 
     Attributes:
-        axes: What was varied: the axes, and `design` where it is none of them.
+        axes: What was varied: the axes, of zipped ones the first, and `design`.
         seeds: With how many seeds each point was run.
         folder: The folder of the dataset; None if nothing was kept.
         partial: Whether points are missing, since Ctrl-C ended it.
@@ -48,7 +48,7 @@ class Sweep:
         table = read_table(folder, axes, _names(axes, with_results=not is_kept))
         wanted = pa.array([point.id for point in plan], pa.string())
         table = table.filter(compute.is_in(table["point"], value_set=wanted))
-        varied = _varied(axes, plan.designs)
+        varied = _varied(plan.grid, plan.designs)
         return cls(varied, plan.seeds, folder if is_kept else None, partial, table)
 
     def __len__(self) -> int:
@@ -213,14 +213,15 @@ def read_sweep(folder: str | os.PathLike[str]) -> Sweep:
         ResultsError: the folder holds no dataset, or one that is damaged or of another version.
     """
     definition = read_definition(folder)
-    table = read_table(folder, definition.axes, _names(definition.axes, with_results=False))
-    varied = _varied(definition.axes, definition.designs)
+    axes = definition.grid.axes
+    table = read_table(folder, axes, _names(axes, with_results=False))
+    varied = _varied(definition.grid, definition.designs)
     table = _newest(table, [axis.name for axis in varied])
     return Sweep(varied, definition.seeds, os.fspath(folder), False, table)
 
 
-def _varied(axes: tuple[Axis, ...], designs: tuple[str, ...]) -> tuple[Axis, ...]:
-    return (*axes, Axis("design", designs)) if designs else axes
+def _varied(grid: Grid, designs: tuple[str, ...]) -> tuple[Axis, ...]:
+    return (*grid.varied, Axis("design", designs)) if designs else grid.varied
 
 
 def _newest(table: Any, axes: Sequence[str]) -> Any:

@@ -55,6 +55,9 @@ _SCALARS = (
 _WHOLE = ("erases", "gc_count", "erased.drift_pages", "throughput.requests")
 _WHAT_CAME = (
     Column("findings", "list<string>", "Codes of what makes the figures mean less."),
+    Column(
+        "adjusted", "list<string>", "What of the design follows the drive and is not as in files."
+    ),
     Column("event_hash", "string", "Hash of every event. Equal hashes mean equal runs."),
     Column("error_kind", "string", "Kind of the error of a point that failed; null if it did not."),
     Column("error", "string", "Why it failed. It has no figures then."),
@@ -108,6 +111,7 @@ def row(record: Mapping[str, Any], axes: Sequence[Axis]) -> dict[str, Any]:
     result = DesignResult.from_dict(document)
     found["result"] = json.dumps(document, ensure_ascii=False)
     found["findings"] = [finding.code for finding in result.findings]
+    found["adjusted"] = [each.message for each in result.adjusted]
     found["event_hash"] = result.event_hash
     if found["error"] is None:
         found |= {column.name: figure(result, column.name) for column in FIGURES}

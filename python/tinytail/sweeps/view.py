@@ -48,7 +48,7 @@ def sweep_view(
         more = len(panels) - PANELS_MAX
         parts += [Text(), Text(f"and {more} more tables; --where AXIS=VALUE shows one of them")]
     found = [cell for panel in panels for cell in panel.cells.values()]
-    notes = [*_findings(found), *errors(sweep)]
+    notes = [*_findings(found), *_adjusted(sweep), *errors(sweep)]
     if notes:
         parts.append(Text())
     for note in notes:
@@ -65,7 +65,7 @@ def _head(sweep: Sweep, figure: str) -> str:
 def _table(panel: Panel, figure: str) -> Table:
     by = (None,) if panel.by is None else panel.by.values
     heads = [figure if panel.by is None else shown(value) for value in by]
-    table = list_table(panel.x.name)
+    table = list_table(panel.x.title)
     for head in heads:
         table.add_column(Text(head), justify="right", overflow="fold")
     columns = [panel.column(value) for value in by]
@@ -100,7 +100,15 @@ def _findings(found: list[Cell]) -> list[str]:
     if not counts:
         return []
     told = ", ".join(f"{code} ({units.count(number)})" for code, number in counts.most_common())
-    return [f"* means less than it seems: {told}; the point's command says why"]
+    return [f"* means less than it seems: {told}; the command of a point says why"]
+
+
+def _adjusted(sweep: Sweep) -> list[str]:
+    adjusted = [bool(each) for each in sweep.to_arrow()["adjusted"].to_pylist()]
+    if not any(adjusted):
+        return []
+    count = f"{units.count(sum(adjusted))} of {units.count(len(adjusted))} points"
+    return [f"something of the design follows the drive in {count}; the column adjusted says what"]
 
 
 def errors(sweep: Sweep) -> list[str]:

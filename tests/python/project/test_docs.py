@@ -225,6 +225,7 @@ def test_the_pages_of_options_and_functions_are_made_from_them() -> None:
     made = runpy.run_path(str(ROOT / "tools" / "reference.py"))
     assert made["options"]() == text_of("docs/reference/options.md"), "run tools/reference.py"
     assert made["api"]() == text_of("docs/reference/api.md"), "run tools/reference.py"
+    assert made["sweep"]() == text_of("docs/guides/sweep.md"), "run tools/reference.py"
 
 
 def test_the_page_of_deviations_is_made_from_the_papers() -> None:
@@ -246,6 +247,15 @@ def test_the_picture_stands_alone_and_is_small() -> None:
     assert "@font-face" not in picture
     assert "url(http" not in picture
     assert all(design in picture for design in ("base", "ttflash", "base+no-gc"))
+
+
+def test_the_python_of_the_guide_to_sweeps_runs(capsys: pytest.CaptureFixture[str]) -> None:
+    blocks = re.findall(
+        r"^```python\n(.*?)^```$", text_of("docs/guides/sweep.md"), re.DOTALL | re.M
+    )
+    for block in blocks:
+        exec(block, {})
+    assert "synthetic.queue_depth" in capsys.readouterr().out
 
 
 def test_the_python_example_runs(capsys: pytest.CaptureFixture[str]) -> None:

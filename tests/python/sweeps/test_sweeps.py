@@ -18,6 +18,7 @@ from commands import RunCommand, start
 from tinytail.engine import catalog
 from tinytail.errors import ConfigError, OutputError, ResultsError, UsageError
 from tinytail.sweeps import cells, dataset, run
+from tinytail.sweeps.file import read_plan
 from tinytail.sweeps.plan import plan
 from tinytail.sweeps.rows import FIGURES, columns
 
@@ -427,6 +428,22 @@ def test_a_file_says_a_sweep_and_names_what_lies_beside_it(
         assert outcome.code == 2
         assert said in outcome.err
     assert "No such file" in command("sweep", str(tmp_path / "none.toml")).err
+
+
+EXAMPLES = sorted((Path(__file__).parents[3] / "examples" / "sweeps").glob("*.toml"))
+
+
+@pytest.mark.parametrize("file", EXAMPLES, ids=lambda file: file.stem)
+def test_the_files_to_copy_can_run_at_every_point(file: Path) -> None:
+    made = read_plan(file)
+    assert made.check() == []
+    assert len({point.id for point in made}) == len(made) > 10
+
+
+def test_there_is_a_file_for_each_common_question() -> None:
+    assert [file.stem for file in EXAMPLES] == [
+        *("load", "over-provisioning", "stripe-width", "suspension-cost"),
+    ]
 
 
 @pytest.fixture(scope="module")
