@@ -64,12 +64,17 @@ class Panel:
     @property
     def title(self) -> str:
         """What is fixed, in words."""
-        return ", ".join(f"{name} = {shown(value)}" for name, value in self.fixed.items())
+        return words(self.fixed)
 
     def column(self, by: Any) -> list[Cell | None]:
         """The cells of one value of `by`, along `x`."""
         line = "" if self.by is None else key(self.by, by)
         return [self.cells.get((key(self.x, value), line)) for value in self.x.values]
+
+
+def words(place: Mapping[str, Any]) -> str:
+    """Values of axes in words."""
+    return ", ".join(f"{name} = {shown(value)}" for name, value in place.items())
 
 
 def check_figure(name: str) -> str:
@@ -225,16 +230,21 @@ class Choices:
     """Combinations among which one may choose: all on the same workload, by two figures.
 
     Attributes:
-        title: The workload, and what else no design decides, where that was varied.
+        given: The workload, and what else no design decides, where that was varied.
         x: The cells of one figure.
         y: Those of the other one, in the same order.
         best: The positions of those that no other one is better than.
     """
 
-    title: str
+    given: Mapping[str, Any]
     x: tuple[Cell, ...]
     y: tuple[Cell, ...]
     best: tuple[int, ...]
+
+    @property
+    def title(self) -> str:
+        """What is given, in words."""
+        return words(self.given)
 
     @property
     def points(self) -> list[tuple[float, float]]:
@@ -244,16 +254,16 @@ class Choices:
 
 def choices(table: Any, varied: Sequence[Axis], x: str, y: str) -> list[Choices]:
     """The combinations that have both figures, apart for each workload."""
-    given = [axis.name for axis in varied if is_of_workload(axis.name) and len(axis.values) > 1]
+    names = [axis.name for axis in varied if is_of_workload(axis.name) and len(axis.values) > 1]
     groups: dict[str, list[tuple[Cell, Cell]]] = {}
     for pair in zip(cells(table, varied, x), cells(table, varied, y), strict=True):
-        title = ", ".join(f"{name} = {shown(pair[0].place[name])}" for name in given)
+        given = {name: pair[0].place[name] for name in names}
         if all(cell.mean is not None for cell in pair):
-            groups.setdefault(title, []).append(pair)
+            groups.setdefault(words(given), []).append(pair)
     found = []
-    for title, pairs in groups.items():
+    for pairs in groups.values():
         one, other = (tuple(each) for each in zip(*pairs, strict=True))
-        made = Choices(title, one, other, ())
+        made = Choices({name: one[0].place[name] for name in names}, one, other, ())
         found.append(replace(made, best=tuple(front(made.points))))
     return found
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import plotly.graph_objects as go
@@ -23,6 +23,9 @@ if TYPE_CHECKING:
 FIGURES_SHOWN = ("read.p50_us", "write.p99_us", "write_amplification", "erases")
 AGAINST = "erases"
 PANEL_HEIGHT = 300
+LINE_HEIGHT = 18
+TITLE_CHARACTERS_MAX = 40
+CHARACTERS_MAX = 30
 ROWS_MAX = 2000
 
 
@@ -38,8 +41,12 @@ def html(sweep: Sweep) -> str:
     meanings = {column.name: column.meaning for column in FIGURES}
     parts = []
     for name in names:
-        panels = sweep.panels(name)[: cells.PANELS_MAX]
-        if any(cell.mean is not None for panel in panels for cell in panel.cells.values()):
+        panels = [
+            panel
+            for panel in sweep.panels(name)
+            if any(cell.mean is not None for cell in panel.cells.values())
+        ][: cells.PANELS_MAX]
+        if panels:
             parts.append(
                 {
                     "name": name,
@@ -67,7 +74,7 @@ def html(sweep: Sweep) -> str:
 
 def _lines(panels: Sequence[Panel], figure: str) -> go.Figure:
     picture = go.Figure()
-    layout = _stacked([panel.title for panel in panels])
+    layout = _stacked([_title(panel.fixed) for panel in panels])
     means = [cell.mean for panel in panels for cell in panel.cells.values()]
     is_log = cells.spans_decades([each for each in means if each is not None])
     for number, panel in enumerate(panels, 1):
@@ -116,13 +123,13 @@ def _heat(panels: Sequence[Panel], figure: str) -> go.Figure | None:
     if panels[0].by is None or len(panels[0].by.values) < 2 or len(panels[0].x.values) < 2:
         return None
     picture = go.Figure()
-    layout = _stacked([panel.title for panel in panels])
+    layout = _stacked([_title(panel.fixed) for panel in panels])
     for number, panel in enumerate(panels, 1):
         assert panel.by is not None
         columns = [panel.column(value) for value in panel.by.values]
         picture.add_heatmap(
             x=[page.safe(shown(value)) for value in panel.x.values],
-            y=[page.short_name(shown(value)) for value in panel.by.values],
+            y=[page.safe(_short(shown(value))) for value in panel.by.values],
             z=[[None if cell is None else cell.mean for cell in row] for row in columns],
             text=[["" if cell is None else _told(cell, figure) for cell in row] for row in columns],
             texttemplate="%{text}",
@@ -151,7 +158,7 @@ def _front(sweep: Sweep, figure: str) -> go.Figure | None:
     if not found:
         return None
     picture = go.Figure()
-    layout = _stacked([choices.title for choices in found])
+    layout = _stacked([_title(choices.given) for choices in found])
     designs = next((axis.values for axis in sweep.axes if axis.name == "design"), (None,))
     for number, choices in enumerate(found, 1):
         x_axis, y_axis = page.nth_axis("x", number), page.nth_axis("y", number)
@@ -195,13 +202,26 @@ def _front(sweep: Sweep, figure: str) -> go.Figure | None:
     return picture
 
 
+def _title(fixed: Mapping[str, Any]) -> str:
+    """What is fixed, a line each where they would not stand beside each other."""
+    parts = [_short(f"{name} = {shown(value)}") for name, value in fixed.items()]
+    beside = ", ".join(parts)
+    return beside if len(beside) <= TITLE_CHARACTERS_MAX else "\n".join(parts)
+
+
+def _short(text: str) -> str:
+    """A text, shortened to what has room beside a plot."""
+    return f"…{text[-CHARACTERS_MAX:]}" if len(text) > CHARACTERS_MAX else text
+
+
 def _stacked(titles: Sequence[str]) -> dict[str, Any]:
     """The layout of panels below each other."""
-    gap = 84
+    lines_max = max(title.count("\n") for title in titles) + 1
+    gap = 66 + LINE_HEIGHT * lines_max
     inner = PANEL_HEIGHT * len(titles) + gap * (len(titles) - 1)
     layout = page.base_layout(inner + 130)
-    layout["margin"] |= {"t": 70, "b": 60}
-    layout["legend"]["y"] = 1 + 26 / inner
+    layout["margin"] |= {"t": 52 + LINE_HEIGHT * lines_max, "b": 60}
+    layout["legend"]["y"] = 1 + (8 + LINE_HEIGHT * lines_max) / inner
     layout["annotations"] = []
     top = 1.0
     for number, title in enumerate(titles, 1):
@@ -213,7 +233,9 @@ def _stacked(titles: Sequence[str]) -> dict[str, Any]:
             anchor=page.nth_axis("x", number), domain=[bottom, top]
         )
         if title:
-            layout["annotations"].append(page.heading(title, top))
+            heading = page.heading(title, top)
+            text = heading["text"].replace("\n", "<br>")
+            layout["annotations"].append(heading | {"text": text, "align": "left"})
         top = bottom - gap / inner
     return layout
 
