@@ -128,6 +128,11 @@ impl Shared {
     fn take_notes(&self) -> Vec<String> {
         self.0.take_notes()
     }
+
+    /// The names in the cache of the states that runs have started from since the last call.
+    fn take_used(&self) -> Vec<String> {
+        self.0.take_used()
+    }
 }
 
 /// A drive that is served, and its switch.

@@ -34,6 +34,7 @@ def run(
     *,
     out: str | None = None,
     jobs: PositiveOrNone = None,
+    cluster: str | None = None,
     retry_failed: bool = False,
 ) -> int:
     """Run every point of a sweep that its dataset does not have yet.
@@ -50,6 +51,9 @@ def run(
     jobs
         How many points run at once; as many as there are processors if not given, or fewer if no
         more fit into the memory that is free.
+    cluster
+        The address of a scheduler of Dask, such as tcp://10.0.0.1:8786, whose workers run the
+        points in place of this machine.
     retry_failed
         Run points again that failed before.
     """
@@ -63,7 +67,13 @@ def run(
 
     with reporter(stderr()) as progress:
         found = execute(
-            plan, folder, jobs=jobs, retry_failed=retry_failed, progress=progress, say=say
+            plan,
+            folder,
+            jobs=jobs,
+            cluster=cluster,
+            retry_failed=retry_failed,
+            progress=progress,
+            say=say,
         )
     console = stdout()
     console.print(sweep_view(found, console.width))

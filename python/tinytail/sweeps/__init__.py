@@ -7,13 +7,13 @@ import tempfile
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
-from typing import Annotated, Unpack
+from typing import TYPE_CHECKING, Annotated, Unpack
 
 from tinytail.engine import arguments, catalog
 from tinytail.engine.declared import Whole
 from tinytail.engine.jobs import ProgressCallback
 from tinytail.engine.options import RunKeywords, Transform
-from tinytail.errors import Interrupted
+from tinytail.errors import Interrupted, UsageError
 from tinytail.inputs import tables
 from tinytail.inputs.libraries import require
 from tinytail.sweeps.axes import AxisValues
@@ -21,6 +21,9 @@ from tinytail.sweeps.dataset import Dataset
 from tinytail.sweeps.plan import SEEDS_MAX, Plan, plan
 from tinytail.sweeps.result import Sweep, read_sweep
 from tinytail.sweeps.run import Tally, run_here
+
+if TYPE_CHECKING:
+    from distributed import Client
 
 __all__ = ["Sweep", "execute", "plan", "read_sweep", "sweep"]
 
@@ -38,6 +41,7 @@ def sweep(
     seeds: Annotated[int, Whole(1, SEEDS_MAX)] = 1,
     out: str | os.PathLike[str] | None = None,
     jobs: Annotated[int, Whole(1)] | None = None,
+    cluster: str | Client | None = None,
     retry_failed: bool = False,
     transform: Transform | None = None,
     progress: ProgressCallback | None = None,
@@ -66,6 +70,8 @@ def sweep(
             kept.
         jobs: how many points run at once; as many as there are processors if not given, or fewer
             if no more fit into the memory that is free.
+        cluster: the address of a scheduler of Dask, or a client of one, whose workers run the
+            points in place of this machine.
         retry_failed: run points again that failed before.
         transform: what is done to the requests of a trace or a stand-in before they are played.
         progress: called about ten times a second, in this thread, with how far the sweep is.
@@ -96,7 +102,9 @@ def sweep(
         **options,
     )
     folder = None if out is None else arguments.name("out", out)
-    found = execute(made, folder, jobs=jobs, retry_failed=retry_failed, progress=progress)
+    found = execute(
+        made, folder, jobs=jobs, cluster=cluster, retry_failed=retry_failed, progress=progress
+    )
     if found.partial:
         raise Interrupted(found)
     return found
@@ -107,6 +115,7 @@ def execute(
     out: str | None = None,
     *,
     jobs: int | None = None,
+    cluster: str | Client | None = None,
     retry_failed: bool = False,
     progress: ProgressCallback | None = None,
     say: Callable[[str], None] = warnings.warn,
@@ -115,9 +124,10 @@ def execute(
     require("a sweep", "pyarrow")
     for note in made.check():
         say(note)
-    fit = made.fit(jobs)
-    if fit.note is not None:
-        say(fit.note)
+    if cluster is not None:
+        require("a cluster", "distributed")
+        if jobs is not None:
+            raise UsageError("jobs and cluster exclude each other: a cluster has its own workers")
     with ExitStack() as stack:
         folder = out or stack.enter_context(tempfile.TemporaryDirectory(prefix="tinytail-"))
         dataset = Dataset(folder, made)
@@ -129,7 +139,15 @@ def execute(
         tally = Tally(len(made) - before, before)
         missing = (point for point in made if point.id not in done)
         try:
-            finished = run_here(missing, fit.jobs, dataset.add, tally, progress, say)
+            if cluster is not None:
+                from tinytail.sweeps.cluster import run_on_cluster
+
+                finished = run_on_cluster(missing, cluster, made, dataset.add, tally, progress, say)
+            else:
+                fit = made.fit(jobs)
+                if fit.note is not None:
+                    say(fit.note)
+                finished = run_here(missing, fit.jobs, dataset.add, tally, progress, say)
         finally:
             dataset.flush()
         return Sweep.of(folder, made, partial=not finished, is_kept=out is not None)

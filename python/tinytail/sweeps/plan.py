@@ -45,11 +45,13 @@ class Point:
         id: A digest of everything that decides the run; equal ids mean equal results.
         values: The values of the axes.
         spec: The run.
+        layout: Which of the sweep's drives it is of; those of one may start from the same state.
     """
 
     id: str
     values: Mapping[str, Any]
     spec: RunSpec
+    layout: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,12 +79,16 @@ class Plan:
         """Every point. Those that start from the same state come near each other."""
         ordered = Grid(tuple(sorted(self.grid.groups, key=lambda group: not _is_of_drive(group))))
         outer = sum(_is_of_drive(group) for group in ordered.groups)
-        for of_drive in Grid(ordered.groups[:outer]):
-            for seed in range(self.seed, self.seed + self.seeds):
-                for others in Grid(ordered.groups[outer:]):
-                    yield from self._points({**of_drive, **others}, seed)
+        layouts = (
+            (of_drive, seed)
+            for of_drive in Grid(ordered.groups[:outer])
+            for seed in range(self.seed, self.seed + self.seeds)
+        )
+        for layout, (of_drive, seed) in enumerate(layouts):
+            for others in Grid(ordered.groups[outer:]):
+                yield from self._points({**of_drive, **others}, seed, layout)
 
-    def _points(self, values: Mapping[str, Any], seed: int) -> Iterator[Point]:
+    def _points(self, values: Mapping[str, Any], seed: int, layout: int) -> Iterator[Point]:
         designs = self.designs or (values["design"],)
         specs = [self._spec(values, design, seed) for design in designs]
         smallest = self._smallest(specs)
@@ -91,7 +97,8 @@ class Plan:
             made = replace(spec, beside=beside)
             said = json.dumps(made.given(), sort_keys=True)
             named = {axis.name: values[axis.name] for axis in self.grid.axes}
-            yield Point(hashlib.blake2s(said.encode(), digest_size=10).hexdigest(), named, made)
+            digest = hashlib.blake2s(said.encode(), digest_size=10).hexdigest()
+            yield Point(digest, named, made, layout)
 
     def _spec(self, values: Mapping[str, Any], design: str, seed: int) -> RunSpec:
         options = {**self.options}
@@ -184,28 +191,37 @@ class Plan:
             return _of_axes(error, values, self.designs)
         return None
 
+    def bytes_max(self) -> int:
+        """About how much memory the largest point takes.
+
+        Raises:
+            ConfigError: an unknown or faulty device or design.
+        """
+        largest = memory.RUN
+        verify = bool(self.options.get("verify")) or True in self._axis("verify")
+        for values in Grid(tuple(filter(_is_of_size, self.grid.groups))):
+            for design in self.designs or self._axis("design"):
+                spec = self._spec({**self._first(), **values}, design, self.seed)
+                # What is wrong with one of them, the run says.
+                with suppress(ConfigError):
+                    need = memory.drive_bytes(spec.device, design, spec.settings, verify=verify)
+                    largest = max(largest, need or 0)
+        return largest
+
     def fit(self, jobs: int | None) -> memory.Fit:
         """How many points run at once: no more than fit into memory, unless `jobs` says so.
 
         Raises:
             ConfigError: not even one of them fits.
         """
-        needs: list[int | None] = []
-        device, words = self.device, self.settings
-        for values in Grid(tuple(g for g in self.grid.groups if _is_of_drive(g))):
-            for design in self.designs or self._axis("design"):
-                spec = self._spec({**self._first(), **values}, design, self.seed)
-                device, words = spec.device, spec.settings
-                with suppress(ConfigError):
-                    verify = spec.verify or True in self._axis("verify")
-                    needs.append(memory.drive_bytes(device, design, words, verify=verify))
-        # Several of the largest may run at once.
-        largest = max((need for need in needs if need is not None), default=None)
+        spec = self._spec(self._first(), (self.designs or self._axis("design"))[0], self.seed)
+        wanted = jobs or cpu_count()
         return memory.fit(
-            [largest] * len(self),
-            blocks=lambda: memory.blocks_per_plane(device, words),
+            # Several of the largest may run at once.
+            [self.bytes_max()] * min(len(self), wanted),
+            blocks=lambda: memory.blocks_per_plane(spec.device, spec.settings),
             jobs=jobs,
-            jobs_default=cpu_count(),
+            jobs_default=wanted,
         )
 
     def _first(self) -> dict[str, Any]:
@@ -379,6 +395,11 @@ def _is_of_drive(group: Sequence[Axis]) -> bool:
         axis.name == "device" or _sections().get(axis.name.partition(".")[0]) == "device"
         for axis in group
     )
+
+
+def _is_of_size(group: Sequence[Axis]) -> bool:
+    """Whether zipped axes decide how many pages the drive has."""
+    return any(axis.name.partition(".")[0] in ("device", "geometry", "host") for axis in group)
 
 
 def is_of_workload(name: str) -> bool:

@@ -20,6 +20,11 @@ const UNFINISHED: &str = ".unfinished-";
 /// A writer has locked its file after so long.
 const LOCKED_AFTER: Duration = Duration::from_secs(60);
 
+/// The name of the file of a state.
+pub fn name(key: &str) -> String {
+    format!("{key}.{SUFFIX}")
+}
+
 /// A folder of aged drives, and how much may lie there.
 #[derive(Debug, Clone)]
 pub struct Cache {
@@ -124,7 +129,7 @@ impl Cache {
     }
 
     fn path(&self, key: &str) -> PathBuf {
-        self.folder.join(format!("{key}.{SUFFIX}"))
+        self.folder.join(name(key))
     }
 
     /// When each file was used last, its bytes and its path, from the one used longest ago on.

@@ -60,6 +60,8 @@ struct State {
     aged: HashSet<(u64, String)>,
     /// What is to be said, such as that the cache can't be written.
     notes: Vec<String>,
+    /// The names in the cache of states that runs started from.
+    used: Vec<String>,
 }
 
 #[derive(Debug, Clone)]
@@ -95,6 +97,11 @@ impl Shared {
         std::mem::take(&mut self.state().notes)
     }
 
+    /// The names in the cache of the states that runs have started from since the last call, each once.
+    pub fn take_used(&self) -> Vec<String> {
+        std::mem::take(&mut self.state().used)
+    }
+
     /// Ages a drive that was just made, or gives it the state that another one has aged to. A run that is cancelled leaves the
     /// drive as far as it got.
     ///
@@ -112,6 +119,10 @@ impl Shared {
         }
         let aged = self.age_or_copy(drive, spec, recipe, &key, footprint, control);
         let mut state = self.state();
+        let name = self.cache.as_ref().map(|_| cache::name(&key));
+        if let Some(name) = name.filter(|name| !state.used.contains(name)) {
+            state.used.push(name);
+        }
         if let Some(position) = state.pending.iter().position(|run| *run == origin(spec)) {
             state.pending.swap_remove(position);
         }

@@ -1,0 +1,271 @@
+"""Sweeps on a Dask cluster: the rows of one process, whatever becomes of workers."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import tinytail
+from commands import RunCommand
+from tinytail.engine import native
+from tinytail.errors import UsageError
+from tinytail.sweeps import cluster as on_cluster
+
+distributed = pytest.importorskip("distributed", reason="Dask is the cluster")
+
+FIXED: dict[str, Any] = {
+    "device": "ttflash-small",
+    "designs": ["base", "ttflash"],
+    "workload": "randrw70-qd16",
+}
+AXES: dict[str, Any] = {
+    "synthetic.queue_depth": list(range(1, 17)),
+    "gc.reserve_blocks": [1, 2],
+    "requests": [4000],
+}
+POINTS = 64
+TIMES = {"cpu_seconds", "result"}
+# What a result says of times, beside what it says of the run.
+CPU = ("cpu_seconds", "requests_per_cpu_second", "ns_per_event")
+
+
+def rows(found: tinytail.Sweep) -> list[dict[str, Any]]:
+    """The rows of a sweep, without times, in a fixed order."""
+    kept = []
+    for row in found.to_arrow().to_pylist():
+        if row.get("result"):
+            document = json.loads(row["result"])
+            row["document"] = {key: document[key] for key in document if key not in CPU}
+        kept.append({key: value for key, value in row.items() if key not in TIMES})
+    return sorted(kept, key=lambda row: str(row["point"]))
+
+
+@pytest.fixture(scope="module")
+def alone() -> list[dict[str, Any]]:
+    """The rows of one process."""
+    return rows(tinytail.sweep(AXES, **FIXED))
+
+
+@pytest.fixture(scope="module")
+def client() -> Iterator[Any]:
+    with (
+        distributed.LocalCluster(
+            n_workers=2, threads_per_worker=1, dashboard_address=":0", silence_logs=50
+        ) as local,
+        distributed.Client(local) as found,
+    ):
+        yield found
+
+
+@contextmanager
+def worker(address: str, **environment: str) -> Iterator[None]:
+    """A worker in a process of its own."""
+    words = ["-m", "dask", "worker", address, "--nthreads", "1", "--no-dashboard", "--no-nanny"]
+    process = subprocess.Popen(
+        [sys.executable, *words],
+        env=os.environ | environment,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+    )
+    try:
+        yield
+    finally:
+        process.kill()
+        process.wait()
+
+
+@contextmanager
+def scheduler() -> Iterator[Any]:
+    """A client of a cluster without workers."""
+    with (
+        distributed.LocalCluster(n_workers=0, dashboard_address=":0", silence_logs=50) as local,
+        distributed.Client(local) as found,
+    ):
+        yield found
+
+
+def test_rows_are_those_of_one_process(client: Any, alone: list[dict[str, Any]]) -> None:
+    assert len(alone) == POINTS
+    assert rows(tinytail.sweep(AXES, **FIXED, cluster=client)) == alone
+
+
+def test_a_worker_that_dies_costs_only_its_points(
+    client: Any, alone: list[dict[str, Any]], tmp_path: Path
+) -> None:
+    victim = next(iter(client.run(os.getpid).values()))
+
+    def kill_once(told: Any) -> None:
+        if told[0].done >= 5:
+            with suppress(ProcessLookupError):
+                os.kill(victim, signal.SIGKILL)
+
+    axes = AXES | {"requests": [20_000]}
+    swept = tinytail.sweep(axes, **FIXED, cluster=client, out=tmp_path / "s", progress=kill_once)
+    assert victim not in client.run(os.getpid).values()
+    assert (len(swept), swept.failed) == (POINTS, 0)
+    kept = tinytail.read_sweep(tmp_path / "s").to_arrow()["point"].to_pylist()
+    assert len(kept) == len(set(kept)) == POINTS
+    assert rows(tinytail.sweep(AXES, **FIXED, cluster=client)) == alone
+
+
+class DiesOf:
+    """Every worker, new ones too, dies when it is to run points of one queue depth."""
+
+    name = "dies-of"
+
+    def __init__(self, word: str) -> None:
+        self.word = word
+
+    def setup(self, **_: Any) -> None:
+        module: Any = on_cluster
+        real = module.run_point
+
+        def run(spec: Any, *others: Any) -> Any:
+            if self.word in spec.settings:
+                os._exit(1)
+            return real(spec, *others)
+
+        module.run_point = run
+
+
+def test_a_point_that_kills_its_workers_fails_alone(client: Any) -> None:
+    plugin = type("Plugin", (DiesOf, distributed.WorkerPlugin), {})
+    client.register_plugin(plugin("synthetic.queue_depth=3"))
+    try:
+        swept = tinytail.sweep(
+            {"synthetic.queue_depth": [1, 2, 3, 4]},
+            **FIXED | {"designs": ["base"]},
+            requests=500,
+            cluster=client,
+        )
+    finally:
+        client.unregister_worker_plugin("dies-of")
+        client.restart()
+    assert (len(swept), swept.failed) == (4, 1)
+    [bad] = [row for row in swept.to_arrow().to_pylist() if row["error"] is not None]
+    assert bad["synthetic.queue_depth"] == 3
+    assert "the workers that ran it died" in bad["error"]
+
+
+def test_the_command_takes_an_address(client: Any, command: RunCommand, tmp_path: Path) -> None:
+    (tmp_path / "more.toml").write_text(
+        'kind = "overlay"\nsummary = "more"\n[gc]\nwrite_points = 2\n'
+    )
+    file = tmp_path / "s.toml"
+    file.write_text(
+        'device = "ttflash-small"\ndesigns = ["base+more.toml"]\nworkload = "zipf"\n'
+        "requests = 300\n[axes]\ngc.reserve_blocks = [1, 2]\n"
+    )
+    address = client.scheduler.address
+    outcome = command("sweep", str(file), "--cluster", address)
+    assert outcome.code == 0, outcome.err
+    assert len(tinytail.read_sweep(tmp_path / "s")) == 2
+
+
+def test_runs_start_from_an_image_that_was_sent(client: Any, tmp_path: Path) -> None:
+    image = tmp_path / "aged.image"
+    tinytail.create_image(image, device="ttflash-small", design="base")
+    axes = {"synthetic.queue_depth": [1, 4, 8, 16]}
+    fixed = {**FIXED, "designs": ["base"], "image": image, "requests": 1000}
+    swept = tinytail.sweep(axes, **fixed, cluster=client)
+    assert swept.failed == 0
+    assert rows(swept) == rows(tinytail.sweep(axes, **fixed))
+
+
+def test_aged_drives_are_sent_to_workers_that_have_none(tmp_path: Path) -> None:
+    caches = [tmp_path / name for name in ("a", "b")]
+    with (
+        scheduler() as found,
+        worker(found.scheduler.address, XDG_CACHE_HOME=str(caches[0])),
+        worker(found.scheduler.address, XDG_CACHE_HOME=str(caches[1])),
+    ):
+        found.wait_for_workers(2)
+        swept = tinytail.sweep(
+            {"synthetic.queue_depth": list(range(1, 33))},
+            device="mqsim-default-small",
+            designs=["base"],
+            workload="randrw70-qd16",
+            requests=5000,
+            state={"overwrite_percent": 3000},
+            cluster=found,
+        )
+    assert (len(swept), swept.failed) == (32, 0)
+    [one], [other] = (list((cache / "tinytail" / "aged").iterdir()) for cache in caches)
+    assert one.name == other.name
+    # It says when it was made: what was aged twice differs.
+    assert one.read_bytes() == other.read_bytes()
+
+
+def test_a_cluster_that_can_not_be_used_is_refused_with_a_remedy(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr(on_cluster, "CONNECT_SECONDS", 0.5)
+    with pytest.raises(UsageError, match="no scheduler of Dask answers at tcp://"):
+        tinytail.sweep(AXES, **FIXED, cluster="tcp://127.0.0.1:1")
+    with pytest.raises(UsageError, match="jobs and cluster exclude each other"):
+        tinytail.sweep(AXES, **FIXED, cluster="tcp://127.0.0.1:1", jobs=2)
+    with scheduler() as found:
+        with pytest.raises(UsageError, match="the cluster has no workers; to start one: dask"):
+            tinytail.sweep(AXES, **FIXED, cluster=found)
+        package = tmp_path / "tinytail"
+        package.mkdir()
+        (package / "__init__.py").write_text("raise ImportError('no module of ours')")
+        with worker(found.scheduler.address, PYTHONPATH=str(tmp_path)):
+            found.wait_for_workers(1)
+            with pytest.raises(UsageError, match="can't import tinytail"):
+                tinytail.sweep(AXES, **FIXED, cluster=found)
+
+
+def test_workers_of_another_build_or_without_the_trace_are_refused(
+    client: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(native, "identity", lambda: "another")
+    with pytest.raises(UsageError, match="has another build of tinytail"):
+        tinytail.sweep(AXES, **FIXED, cluster=client)
+    monkeypatch.undo()
+    monkeypatch.setattr(on_cluster, "greeting", unseeing)
+    trace = tmp_path / "mine.trace"
+    trace.write_text("0 0 0 8 1\n100000 0 8 8 0\n")
+    with pytest.raises(UsageError, match=r"does not see .*mine\.trace; put it where all workers"):
+        tinytail.sweep(
+            {"scale_time": [1, 2]},
+            **FIXED | {"workload": str(trace)},
+            format="disksim",
+            cluster=client,
+        )
+
+
+def unseeing(large: dict[str, int]) -> dict[str, Any]:
+    """The greeting of a worker that sees no file."""
+    return {
+        "version": native.version(),
+        "build": native.identity(),
+        "unseen": list(large),
+        "place": "",
+    }
+
+
+def test_an_interrupt_keeps_what_has_ended(client: Any, tmp_path: Path) -> None:
+    def interrupt(told: Any) -> None:
+        if told[0].done >= 3:
+            os.kill(os.getpid(), signal.SIGINT)
+
+    axes = AXES | {"requests": [30_000]}
+    begun = time.monotonic()
+    with pytest.raises(tinytail.Interrupted) as found:
+        tinytail.sweep(axes, **FIXED, cluster=client, out=tmp_path / "s", progress=interrupt)
+    assert time.monotonic() - begun < 30
+    partial = found.value.comparison
+    assert isinstance(partial, tinytail.Sweep)
+    assert 3 <= len(partial) < POINTS
+    assert len(tinytail.read_sweep(tmp_path / "s")) == len(partial)
