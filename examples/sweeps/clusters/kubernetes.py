@@ -20,5 +20,5 @@ cluster = KubeCluster(
 )
 with Client(cluster) as client:
     client.wait_for_workers(1)
-    command = ["tinytail", "sweep", sweep, "--cluster", client.scheduler.address]
+    command = ["tinytail", "sweep", sweep, "--cluster", cluster.scheduler_address]
     sys.exit(subprocess.run(command).returncode)

@@ -16,5 +16,5 @@ cluster = SLURMCluster(cores=8, processes=1, memory="32GiB", walltime="04:00:00"
 cluster.scale(jobs=10)
 with Client(cluster) as client:
     client.wait_for_workers(1)
-    command = ["tinytail", "sweep", sys.argv[1], "--cluster", client.scheduler.address]
+    command = ["tinytail", "sweep", sys.argv[1], "--cluster", cluster.scheduler_address]
     sys.exit(subprocess.run(command).returncode)
